@@ -20,7 +20,7 @@ def batch_without_host(placement: AnyPlacement) -> Array:
     per_replica = largest_batch(
         usable=floats(sum(usable for tier, usable in pairs if tier.is_near)),
         weights=placement.weights_per_chip,
-        cache_per_sequence=placement.cache_per_chip / machine.software.cache_fraction,
+        cache_per_sequence=placement.reserved_per_chip / machine.software.cache_fraction,
     )
     return per_replica * layout.dp
 

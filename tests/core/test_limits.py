@@ -346,7 +346,7 @@ def test_a_hybrid_model_keeps_a_state_and_little_cache():
     work = workload(model)
     assert work.total_parameters == 79_674_391_296
     assert work.cache_bytes_per_token == 12 * 2 * 2 * 256 * 2
-    assert work.state_bytes == 36 * (32 * 128 * 128 + 3 * (2 * 16 * 128 + 32 * 128)) * 4
+    assert work.state_bytes == 36 * (32 * 128 * 128 * 4 + 3 * (2 * 16 * 128 + 32 * 128) * 2)
 
 
 def test_replicas_without_a_sequence_read_no_experts():

@@ -163,6 +163,18 @@ class DeclaredParameters(Generic[Value]):
     prompt_chunk: Value = choice(
         Count, "Prompt tokens in a step, at most.", neutral=inf, plausible=(64, 1e6)
     )
+    block_size: Value = choice(
+        Count,
+        "Tokens of a cache block, where layers of all kinds take pages from one pool.",
+        neutral=inf,
+        plausible=(1, 256),
+    )
+    state_blocks: Value = choice(
+        Count,
+        "Blocks that a sequence keeps of recurrent states: more where prefixes are cached.",
+        neutral=1.0,
+        plausible=(1, 16),
+    )
     minimum_rows: Value = cost(
         Count, "Rows that a product computes at least.", neutral=1.0, plausible=(1, 512)
     )

@@ -60,6 +60,7 @@ class LayerCount:
         of the dense network, of what each token passes beside routed experts, and of these [1]
     small, expert_biases : parameters of norms, biases and routers, and biases of routed experts [1]
     state : elements that a sequence keeps, whatever its length [1]
+    convolution : those of them that a convolution looks back on, kept at 16 bits [1]
     caches : what a token leaves, each group of one layer
     """
 
@@ -70,6 +71,7 @@ class LayerCount:
     experts: float = 0.0
     expert_biases: float = 0.0
     state: float = 0.0
+    convolution: float = 0.0
     caches: tuple[CacheGroup, ...] = ()
 
     def __add__(self, other: "LayerCount") -> "LayerCount":
@@ -274,7 +276,8 @@ def _linear(attention: LinearAttention, hidden: float) -> LayerCount:
     keys = attention.key_heads * attention.key_dim
     values = heads * attention.value_dim
     convolved = 2 * keys + values
-    state = float(values * attention.key_dim + (kernel - 1) * convolved)
+    looked_back_on = float((kernel - 1) * convolved)
+    state = float(values * attention.key_dim) + looked_back_on
     if attention.kind == "gated-deltanet":
         matrices = linear_attention.gated_deltanet_matrices(
             hidden=hidden, key_width=keys, value_width=values, value_heads=heads
@@ -295,4 +298,6 @@ def _linear(attention: LinearAttention, hidden: float) -> LayerCount:
             hidden=hidden, inner=values, state_width=keys, heads=heads
         )
         small = (kernel + 1) * convolved + 3 * heads + values
-    return LayerCount(float(matrices), small=float(small), state=state)
+    return LayerCount(
+        float(matrices), small=float(small), state=state, convolution=looked_back_on
+    )

@@ -30,7 +30,8 @@ from fastcalc.formulas.memory import attended_tokens, cache_bytes_per_layer
 from fastcalc.formulas.types import Array, ArrayLike
 
 _STATE_BYTES = 4.0
-"""Recurrent states are kept at 32 bits (the default of Qwen3-Next and later configurations)."""
+"""Recurrent states are kept at 32 bits (the default of Qwen3-Next and later configurations); what
+their convolutions look back on has the 16 bits of activations."""
 
 _16_BIT = 2.0
 
@@ -57,6 +58,7 @@ class Workload:
     expert_width : columns of a routed expert, its feed-forward width; infinity where unknown [1]
     caches : caches that grow with the context
     state_elements : elements of recurrent state that a sequence keeps, whatever its length [1]
+    convolution_elements : those of them that convolutions look back on [1]
     largest_layer_bytes : weights of the heaviest layer [byte]
     layer_kinds : how many layers of each kind there are, and one of them; empty where nobody
         publishes it
@@ -76,6 +78,7 @@ class Workload:
     expert_width: float
     caches: tuple[CacheGroup, ...]
     state_elements: float
+    convolution_elements: float
     largest_layer_bytes: float
     layer_kinds: tuple[tuple[float, "Workload"], ...] = ()
 
@@ -152,7 +155,8 @@ class Workload:
     @property
     def state_bytes(self) -> float:
         """Bytes of recurrent state a sequence keeps, whatever its length. [byte]"""
-        return self.state_elements * _STATE_BYTES
+        recurrent = self.state_elements - self.convolution_elements
+        return recurrent * _STATE_BYTES + self.convolution_elements * _16_BIT
 
     def cache_bytes(self, tokens: ArrayLike, *, ranks: ArrayLike = 1.0) -> Array:
         """Return what one sequence keeps on one of ``ranks`` tensor-parallel ranks. [byte]
@@ -310,6 +314,7 @@ def _minimal(model: Model, matrices: NumberFormat, kv_format: str) -> Workload:
         expert_width=inf,
         caches=(CacheGroup(float(model.layers), elements / model.layers, inf, inf, 0.0, 0.0),),
         state_elements=0.0,
+        convolution_elements=0.0,
         largest_layer_bytes=total * matrices.bytes / model.layers,
     )
 
@@ -378,6 +383,7 @@ def _layers(
             replace(group, layers=float(count)) for count, layer in runs for group in layer.caches
         ),
         state_elements=total.state,
+        convolution_elements=total.convolution,
         largest_layer_bytes=max(_layer_bytes(layer, formats) for _, layer in runs),
     )
 

@@ -11,6 +11,7 @@ import numpy as np
 from fastcalc.core.chip.machine import Machine
 from fastcalc.core.chip.reserve import KeptMemory
 from fastcalc.core.model.workload import Workload
+from fastcalc.core.placement.cache_blocks import reserved_on_chip
 from fastcalc.core.placement.fullest_chip import (
     cache_on_chip,
     chips_per_layer,
@@ -57,6 +58,12 @@ def _room(
     return np.where(fits, cache_room, 0.0), np.maximum(free - sum(usable), 0.0)
 
 
+def _reserved(machine: Machine, work: Workload, layout: AnyLayout, tokens: ArrayLike) -> Array:
+    """Return what the engine sets aside on the fullest chip for a sequence: whole pages. [byte]"""
+    pages = reserved_on_chip(machine, work, layout, tokens)
+    return cache_on_chip(machine, work, layout, tokens) if pages is None else pages
+
+
 def _sequences_that_fit(
     machine: Machine, work: Workload, layout: AnyLayout, cache: Array, reserves: float
 ) -> Array:
@@ -70,7 +77,7 @@ def _sequences_that_fit(
     share = machine.software.cache_fraction
     per_replica = fits(cache_per_sequence=cache / share)
     if machine.memory.longest:
-        longest = cache_on_chip(machine, work, layout, machine.memory.longest)
+        longest = _reserved(machine, work, layout, machine.memory.longest)
         per_replica = np.where(fits(cache_per_sequence=longest / share) >= 1.0, per_replica, 0.0)
     return np.minimum(per_replica, 1e12) * layout.dp
 
@@ -99,6 +106,11 @@ class _PlacedWorkload(Generic[OneOrMore]):
     def cache_per_chip(self) -> Array:
         """Cache of one sequence of a replica on the fullest chip. [byte]"""
         return self.cache_on_chip(self.reserved_tokens)
+
+    @cached_property
+    def reserved_per_chip(self) -> Array:
+        """What the engine sets aside for one sequence of a replica on the fullest chip. [byte]"""
+        return _reserved(self.machine, self.work, self.layout, self.reserved_tokens)
 
     def cache_on_chip(self, tokens: ArrayLike) -> Array:
         """Return what some tokens of a sequence leave on the fullest chip. [byte]"""
@@ -146,7 +158,7 @@ class _PlacedWorkload(Generic[OneOrMore]):
         reserves : the engine's reserve by what is expected of it [1]
         """
         largest = _sequences_that_fit(
-            self.machine, self.work, self.layout, self.cache_per_chip, reserves
+            self.machine, self.work, self.layout, self.reserved_per_chip, reserves
         )
         return largest if np.ndim(largest) else int(largest)
 
@@ -156,7 +168,7 @@ class _PlacedWorkload(Generic[OneOrMore]):
         Where kinds of bytes have a memory of their own, also of what is left for caches.
         """
         usable, weights = _room(self.machine, self.work, self.layout)
-        cache = self.sequences(batch) * self.cache_per_chip / self.machine.software.cache_fraction
+        cache = self.sequences(batch) * self.reserved_per_chip / self.machine.software.cache_fraction
         share = np.float64(1.0) * (weights + cache) / np.maximum(usable, 1.0)
         if not self.machine.place:
             return share

@@ -5,6 +5,7 @@ from typing import cast, get_args
 
 from fastcalc.catalogue.limits import LIMITS
 from fastcalc.core.scenario import Scenario, locate_each
+from fastcalc.core.start import start_location
 from fastcalc.errors import InputError
 from fastcalc.features.fit.answer import FitAnswer
 from fastcalc.features.fit.request import FitMemory
@@ -23,7 +24,7 @@ def run(request: FitMemory) -> FitAnswer:
     unknown = _unknown(request)
     requested = _scenarios(_with_batch(request), reading)
     reading = list(dict.fromkeys(reading))
-    locations = locate_each(requested)
+    locations = [start_location(location) for location in locate_each(requested)]
     if unknown is None:
         return FitAnswer(request=request, reading=reading, scenarios=requested, locations=locations)
     solutions = [solve_for(unknown, location) for location in locations]

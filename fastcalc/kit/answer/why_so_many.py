@@ -48,7 +48,7 @@ def _at_the_edge(location: Location) -> str:
     """Say why a batch may fit or not, in a phrase: what is needed, and what may be left for it."""
     place, engine = location.placement, location.scenario.engine
     reserve, sequences = place.machine.reserve, place.sequences(min(location.scenario.batches))
-    needed = place.weights_per_chip + sequences * place.cache_per_chip
+    needed = place.weights_per_chip + sequences * place.reserved_per_chip
     smallest, largest = (
         size(float(sum(place.usable_beside(reserved))))
         for reserved in (reserve.above, 1.0 / reserve.below)

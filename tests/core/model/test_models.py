@@ -256,7 +256,7 @@ def test_states_do_not_grow(catalogue):
     assert (
         float(work.cache_bytes(2000)) - float(work.cache_bytes(1000)) == 1000 * 6 * 2 * 2 * 128 * 2
     )
-    assert work.state_bytes == 23 * (64 * 64 * 128 + 3 * (4096 + 2 * 8 * 128)) * 4
+    assert work.state_bytes == 23 * (64 * 64 * 128 * 4 + 3 * (4096 + 2 * 8 * 128) * 2)
 
 
 def test_layers_without_a_part_count_half(catalogue):

@@ -276,6 +276,8 @@ PARAMETERS = [
     ("joined_memory", ("10 MB", "10 GB"), ("9 MB", "11 GB")),
     ("expert_columns", ("2", "1024"), ("1025",)),
     ("prompt_chunk", ("64", "1000000"), ("63", "1000001")),
+    ("block_size", ("1", "256"), ("257",)),
+    ("state_blocks", ("1", "16"), ("17",)),
     ("minimum_rows", ("1", "512"), ("513",)),
     ("max_sequences", ("16", "16384"), ("15", "16385")),
     ("host_bandwidth_fraction", ("0.3", "1"), ("0.29",)),

@@ -1,0 +1,204 @@
+"""The pool of cache blocks of an engine whose layers of all kinds share pages, as vLLM has them."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from math import ceil, inf, isfinite
+from typing import NamedTuple
+
+import numpy as np
+
+from fastcalc.catalogue.schema import Attention, CompressedAttention
+from fastcalc.core.chip.machine import Machine
+from fastcalc.core.model.workload import Workload
+from fastcalc.core.placement.layout import AnyLayout, Layout
+from fastcalc.formulas.cache_blocks import group_layers, state_block_tokens, window_blocks
+from fastcalc.formulas.types import Array, ArrayLike, floats
+
+_LATENT_ALIGNMENT = 128.0
+"""Tokens that blocks of latent attention next to recurrent states are a multiple of (vLLM 0.27,
+vllm/platforms/interface.py). [1]"""
+
+
+class LayerCache(NamedTuple):
+    """What a layer of one kind keeps on a rank: equal where layers may share a group.
+
+    token : what a token leaves [byte]
+    window : tokens that it looks back on; infinity for all [1]
+    state : recurrent state, which takes a block whatever the length [byte]
+    is_chunked : True where windows begin with a block, each where the last one ends
+    """
+
+    token: float
+    window: float = inf
+    state: float = 0.0
+    is_chunked: bool = False
+
+
+class BlockGroup(NamedTuple):
+    """Layers whose blocks one table lists.
+
+    layer : what each of them keeps
+    tables : groups of the same kind [1]
+    tokens : of a block [1]
+    """
+
+    layer: LayerCache
+    tables: int
+    tokens: float
+
+
+@dataclass(frozen=True)
+class BlockPool:
+    """Blocks that every layer of a rank takes its pages from.
+
+    block_bytes : a block, of all layers that share its number [byte]
+    groups : tables of blocks, by kind of layer
+    state_blocks : blocks that a sequence keeps of each table of recurrent states [1]
+    """
+
+    block_bytes: float
+    groups: tuple[BlockGroup, ...]
+    state_blocks: float
+
+    @property
+    def has_states(self) -> bool:
+        """True where each running sequence needs a block for its recurrent states."""
+        return any(group.layer.state for group in self.groups)
+
+    def blocks(self, available: float) -> int:
+        """Blocks that some memory holds. [1]
+
+        available : memory of a rank for caches [byte]
+        """
+        return max(int(available // self.block_bytes), 0)
+
+    def reserved(self, tokens: ArrayLike, *, step: float = 1.0) -> Array:
+        """Blocks that a sequence takes from the pool. [1]
+
+        tokens : of the sequence [1]
+        step : tokens that steps in flight add before a window frees any: 1 while it decodes [1]
+        """
+        total = floats(np.zeros(np.shape(tokens)))
+        for group in self.groups:
+            total = total + group.tables * self._of_table(group, tokens, step)
+        return total
+
+    def _of_table(self, group: BlockGroup, tokens: ArrayLike, step: float) -> ArrayLike:
+        if group.layer.state:
+            return self.state_blocks
+        every = np.ceil(floats(tokens) / group.tokens)
+        if not isfinite(group.layer.window):
+            return every
+        window = group.layer.window + group.layer.is_chunked
+        kept = window_blocks(tokens=tokens, window=window, step=step, block=group.tokens)
+        kept = kept - group.layer.is_chunked
+        return kept if step > 1.0 else np.minimum(kept, every)
+
+
+@lru_cache(maxsize=512)
+def block_pool(machine: Machine, work: Workload, tp: int, pp: int) -> BlockPool | None:
+    """The pool of one rank; None where the engine shares no pages, or in a form not known here.
+
+    tp, pp : ranks that divide a layer, and stages that divide layers [1]
+    """
+    block = float(np.max(machine.software.block_size))
+    if block == inf or machine.place or machine.is_spatial:
+        return None
+    if any(isinstance(part.attention, CompressedAttention) for part in work.model.blocks):
+        return None
+    layers = _layer_caches(work, tp)
+    if not layers:
+        return None
+    state_blocks = float(np.max(machine.software.state_blocks))
+    if all(not layer.state and layer.window == inf for layer in layers) or len(layers) == 1:
+        return _uniform(layers, block, pp, state_blocks)
+    return _grouped(layers, block, pp, state_blocks, is_latent=work.latent_layers > 0)
+
+
+def _layer_caches(work: Workload, tp: int) -> dict[LayerCache, int]:
+    """How many layers keep what on a rank."""
+    counts: dict[LayerCache, int] = {}
+    for block, (count, layer) in zip(work.model.blocks, work.layer_kinds, strict=False):
+        is_chunked = isinstance(block.attention, Attention) and block.attention.chunked
+        for cache in _caches_of(layer, tp, is_chunked=is_chunked):
+            counts[cache] = counts.get(cache, 0) + int(count)
+    return counts
+
+
+def _caches_of(layer: Workload, tp: int, *, is_chunked: bool) -> Iterator[LayerCache]:
+    for group in layer.caches:
+        width = layer.element_bytes(group)
+        token = group.elements * width / min(tp, group.shards)
+        yield LayerCache(token, group.window, is_chunked=is_chunked)
+    if layer.state_elements:
+        yield LayerCache(0.0, state=layer.state_bytes / tp)
+
+
+def _uniform(
+    layers: dict[LayerCache, int], block: float, pp: int, state_blocks: float
+) -> BlockPool:
+    """One table for all layers, each with pages of its own size."""
+    page = sum((layer.state or layer.token * block) * count for layer, count in layers.items())
+    every = sum(layers.values())
+    share = ceil(every / pp) / every
+    first = next(iter(layers))
+    return BlockPool(page * share, (BlockGroup(first, 1, block),), state_blocks)
+
+
+def _grouped(
+    layers: dict[LayerCache, int], block: float, pp: int, state_blocks: float, *, is_latent: bool
+) -> BlockPool | None:
+    """Tables of as many layers each, with pages of one size."""
+    tokens = [layer.token for layer in layers if layer.token]
+    state = max(layer.state for layer in layers)
+    if not tokens:
+        return None
+    if state:
+        alignment = max(block, _LATENT_ALIGNMENT) if is_latent else block
+        block = float(state_block_tokens(state=state, token=max(tokens), alignment=alignment))
+    page = block * max(tokens)
+    size = group_layers(fewest=min(layers.values()), most=max(layers.values()))
+    groups = tuple(
+        BlockGroup(layer, ceil(count / size), _tokens_of_page(layer, page, block))
+        for layer, count in layers.items()
+    )
+    return BlockPool(ceil(size / pp) * page, groups, state_blocks)
+
+
+def _tokens_of_page(layer: LayerCache, page: float, block: float) -> float:
+    """Tokens that a page of the common size holds: more where it is a multiple, else padded."""
+    if layer.state or page % (block * layer.token):
+        return block
+    return page / layer.token
+
+
+def reserved_on_chip(
+    machine: Machine, work: Workload, layout: AnyLayout, tokens: ArrayLike
+) -> Array | None:
+    """What the pages of a sequence take of the fullest chip; None where bytes say it. [byte]
+
+    Layers of one kind take what their tokens do, but for the last block.
+    """
+    if len(work.layer_kinds) < 2 or np.max(machine.software.block_size) == inf:
+        return None
+    if isinstance(layout, Layout):
+        return _pages(machine, work, layout.tp, layout.pp, tokens)
+    every_tp, every_pp = np.broadcast_arrays(layout.tp, layout.pp)
+    result: Array | None = None
+    for tp, pp in sorted({*zip(every_tp.ravel().tolist(), every_pp.ravel().tolist(), strict=True)}):
+        pages = _pages(machine, work, tp, pp, tokens)
+        if pages is None:
+            return None
+        is_of = (every_tp == tp) & (every_pp == pp)
+        result = np.where(is_of, pages, 0.0 if result is None else result)
+    return result
+
+
+def _pages(
+    machine: Machine, work: Workload, tp: int, pp: int, tokens: ArrayLike
+) -> Array | None:
+    pool = block_pool(machine, work, tp, pp)
+    if pool is None or len(pool.groups) < 2:
+        return None
+    return pool.reserved(tokens) * (pool.block_bytes * machine.ranks)

@@ -1,0 +1,262 @@
+"""Whether a server starts on a placement, the line it stops with, and the least that starts it."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import ceil
+from typing import NamedTuple
+
+import numpy as np
+
+from fastcalc.catalogue.schema import Engine, Parameters
+from fastcalc.catalogue.schema.engine_parameters import STARTED_WITH
+from fastcalc.core.placement.cache_size import CacheSize, cache_size
+from fastcalc.core.placement.layout import LayoutError
+from fastcalc.core.placement.placement import Placement
+from fastcalc.core.scenario import Location, Scenario, Sharding, locate
+from fastcalc.core.verdict import VERDICTS
+from fastcalc.mentions import option
+
+GIB = 2.0**30
+
+_MOST_SHARE = 0.98
+"""Share of a memory above which driver and context leave an engine nothing. [1]"""
+
+_MOST_CHIPS = 4
+"""Times the chips that are tried for a server that does not start. [1]"""
+
+
+class StartRemedy(NamedTuple):
+    """The least change of one setting that starts a server.
+
+    setting : by the name of fastcalc's field
+    value : what to set it to
+    """
+
+    setting: str
+    value: str
+
+    @property
+    def flag(self) -> str:
+        """As it is typed."""
+        return option(self.setting, self.value)
+
+
+def is_vllm(engine: Engine) -> bool:
+    """Whether an engine is vLLM or a variant of it."""
+    return "vllm" in (engine.id, engine.extends)
+
+
+def is_sglang(engine: Engine) -> bool:
+    """Whether an engine is SGLang or a variant of it."""
+    return "sglang" in (engine.id, engine.extends)
+
+
+def _room(placement: Placement, times: float) -> float:
+    """Memory of a chip for caches, below 0 without any. [byte]
+
+    times : the engine's reserve over what is expected of it [1]
+    """
+    return float(placement.available) - (times - 1.0) * float(placement.reserved)
+
+
+def _lacks_states(placement: Placement, size: CacheSize | None) -> bool:
+    """Whether fewer blocks of recurrent states are left than sequences that may run."""
+    sequences = float(np.max(placement.machine.max_sequences))
+    return size is not None and size.has_states and 0 < size.blocks < sequences
+
+
+@dataclass(frozen=True, eq=False)
+class StartLocation(Location):
+    """A scenario placed, held to all that its engine checks when it starts."""
+
+    @property
+    def fits(self) -> bool:
+        """True where the smallest batch fits and the engine starts, for certain or tightly."""
+        return super().fits and not self._stops_at(1.0 / self.placement.machine.reserve.below)
+
+    @property
+    def verdict(self) -> str:
+        """Whether the smallest batch fits and the engine starts, one of `VERDICTS`."""
+        if not self.fits:
+            return VERDICTS[-1]
+        return VERDICTS[1] if self._stops_at(self._above) else super().verdict
+
+    @property
+    def _above(self) -> float:
+        return self.placement.machine.reserve.above
+
+    def _stops_at(self, times: float) -> bool:
+        size = self._sizes(times)
+        return _lacks_states(self.placement, size)
+
+    def _sizes(self, times: float) -> CacheSize | None:
+        if not is_vllm(self.scenario.engine):
+            return None
+        return cache_size(self.placement, _room(self.placement, times))
+
+    @cached_property
+    def stop_line(self) -> str | None:
+        """What the engine prints when it stops, None where it starts or nobody knows its words."""
+        if self.verdict == "fits":
+            return None
+        engine, sizes = self.scenario.engine, self._sizes(1.0 if not self.fits else self._above)
+        room = _room(self.placement, 1.0 if not self.fits else self._above)
+        if is_vllm(engine):
+            return _line_of_vllm(self.placement, sizes, room)
+        weights = float(self.placement.weights_per_chip)
+        if is_sglang(engine) and room <= 0.0 and weights < self._capacity:
+            return "Not enough memory. Please try to increase --mem-fraction-static."
+        return None
+
+    @property
+    def _capacity(self) -> float:
+        machine = self.placement.machine
+        return sum(float(tier.capacity) for tier in machine.tiers)
+
+    @cached_property
+    def remedies(self) -> list[StartRemedy]:
+        """What would start it for certain, each alone: the least change of one setting."""
+        return [] if self.verdict == "fits" else list(_remedies(self))
+
+
+def start_location(location: Location) -> StartLocation:
+    """A placed scenario as its engine would start it."""
+    return StartLocation(
+        location.scenario, location.site, location.placement, location.is_default_layout
+    )
+
+
+def _line_of_vllm(placement: Placement, size: CacheSize | None, room: float) -> str | None:
+    """The error that vLLM stops with (vllm/v1/core/kv_cache_utils.py, vllm/config/compilation.py).
+
+    room : memory of a chip for caches [byte]
+    """
+    if float(placement.weights_per_chip) > float(sum(placement.usable)) + float(placement.reserved):
+        return "torch.OutOfMemoryError: CUDA out of memory."
+    if room <= 0.0:
+        return (
+            "No available memory for the cache blocks. Try increasing `gpu_memory_utilization` "
+            "when initializing the engine."
+        )
+    if size is None:
+        return None
+    asked = float(placement.machine.memory.longest or np.max(placement.reserved_tokens))
+    of_one = cache_size(_with_length(placement, asked), room)
+    if of_one is not None and of_one.needed > room:
+        return (
+            f"To serve at least one request with the model's max seq len ({of_one.length}), "
+            f"({of_one.needed / GIB:.2f} GiB KV cache is needed, which is larger than the "
+            f"available KV cache memory ({room / GIB:.2f} GiB)."
+        )
+    if _lacks_states(placement, size):
+        sequences = float(np.max(placement.machine.max_sequences))
+        return (
+            f"max_num_seqs ({sequences:.0f}) exceeds available Mamba cache blocks ({size.blocks})."
+        )
+    return None
+
+
+def _with_length(placement: Placement, tokens: float) -> Placement:
+    memory = replace(placement.machine.memory, longest=tokens)
+    machine = replace(placement.machine, memory=memory)
+    return Placement(machine, placement.work, placement.layout, placement.reserved_tokens)
+
+
+def _remedies(location: StartLocation) -> Iterator[StartRemedy]:
+    scenario = location.scenario
+    for remedy in (
+        _fewer_sequences(location),
+        _shorter(location),
+        _narrower_cache(location),
+        _larger_share(location),
+    ):
+        if remedy is not None:
+            yield remedy
+    chips = _more_chips(scenario, location.placement.layout.chips)
+    if chips is not None:
+        yield chips
+
+
+def limited(scenario: Scenario, setting: str, value: float) -> Scenario:
+    """A scenario whose engine is started with another limit."""
+    limits = dict.fromkeys(STARTED_WITH[setting], value)
+    return replace(scenario, engine=scenario.engine.limited(Parameters.model_validate(limits)))
+
+
+def _starts(scenario: Scenario) -> bool:
+    """Whether a scenario fits for certain on the chips that it names."""
+    try:
+        return start_location(locate(scenario)).verdict == "fits"
+    except LayoutError:
+        return False
+
+
+def _same_chips(location: StartLocation) -> Scenario:
+    """The scenario on the chips and the ranks that it was placed on."""
+    layout = location.placement.layout
+    sharding = Sharding(None, layout.tp, layout.pp, layout.ep, layout.dp)
+    return replace(location.scenario, sharding=sharding)
+
+
+def _least(starts: Callable[[int], bool], low: int, high: int) -> int | None:
+    """The largest of some whole numbers that starts, None where the smallest does not."""
+    if high < low or not starts(low):
+        return None
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if starts(middle) else (low, middle - 1)
+    return low
+
+
+def _fewer_sequences(location: StartLocation) -> StartRemedy | None:
+    scenario = _same_chips(location)
+    most = float(np.max(location.placement.machine.max_sequences))
+    if not np.isfinite(most):
+        return None
+    least = min(scenario.batches)
+    found = _least(
+        lambda count: _starts(limited(scenario, "max_num_seqs", float(count))), least, int(most) - 1
+    )
+    return None if found is None else StartRemedy("max_num_seqs", str(found))
+
+
+def _shorter(location: StartLocation) -> StartRemedy | None:
+    """The longest sequences with which one starts, where a length was asked for."""
+    scenario = _same_chips(location)
+    longest = scenario.memory.longest
+    if not longest:
+        return None
+    least = ceil(scenario.traffic.longest)
+
+    def starts(tokens: int) -> bool:
+        return _starts(replace(scenario, memory=replace(scenario.memory, longest=float(tokens))))
+
+    found = _least(starts, least, int(longest) - 1)
+    return None if found is None else StartRemedy("max_model_len", str(found))
+
+
+def _narrower_cache(location: StartLocation) -> StartRemedy | None:
+    scenario = _same_chips(location)
+    if scenario.work.formats.kv.bits <= 8 or not _starts(replace(scenario, kv="fp8")):
+        return None
+    return StartRemedy("kv", "fp8")
+
+
+def _larger_share(location: StartLocation) -> StartRemedy | None:
+    scenario = _same_chips(location)
+    share = float(np.max(location.placement.machine.software.memory_fraction))
+    hundredths = range(int(share * 100) + 1, int(_MOST_SHARE * 100) + 1)
+    for hundredth in hundredths:
+        if _starts(limited(scenario, "gpu_memory_utilization", hundredth / 100)):
+            return StartRemedy("gpu_memory_utilization", f"{hundredth / 100:.2f}")
+    return None
+
+
+def _more_chips(scenario: Scenario, chips: int) -> StartRemedy | None:
+    """The fewest chips beyond those it has that start it, in a usual layout."""
+    free = replace(scenario, sharding=Sharding())
+    for count in range(chips + 1, _MOST_CHIPS * chips + 1):
+        if _starts(replace(free, sharding=Sharding(chips=count))):
+            return StartRemedy("chips", str(count))
+    return None
