@@ -69,8 +69,7 @@ def theirs(case: Case) -> tuple[list[int], float, int]:
     specs = dict(_specs(case, config))
     groups = manager.get_kv_cache_groups(config, specs)
     made = [
-        manager.get_kv_cache_config_from_groups(config, groups, int(room * 2**30))
-        for room in ROOMS
+        manager.get_kv_cache_config_from_groups(config, groups, int(room * 2**30)) for room in ROOMS
     ]
     _, concurrency = manager.get_kv_cache_capacity(config, made[-1])
     needed = manager._max_memory_usage_bytes_from_groups(config, groups)
@@ -102,7 +101,7 @@ def _config(case: Case) -> Any:
 
 
 def _specs(case: Case, config: Any) -> Iterator[tuple[str, Any]]:
-    """vLLM's description of each layer, pages of states aligned by vLLM's own platform code."""
+    """Each layer as vLLM describes it, pages of states aligned by vLLM's own platform code."""
     import torch
 
     stored = torch.bfloat16 if case.kv == "bf16" else torch.float8_e4m3fn
@@ -155,10 +154,10 @@ def _spec(case: Case, config: Any, attention: Any, stored: Any) -> Any:
 
 def _state(case: Case, attention: LinearAttention) -> tuple[Any, Any]:
     import torch
-    from vllm.model_executor.layers.mamba.mamba_utils import MambaStateShapeCalculator as shapes
+    from vllm.model_executor.layers.mamba.mamba_utils import MambaStateShapeCalculator
 
     if attention.kind == "mamba2":
-        found = shapes.mamba2_state_shape(
+        found = MambaStateShapeCalculator.mamba2_state_shape(
             case.tp,
             attention.value_heads * attention.value_dim,
             attention.key_heads,
@@ -168,7 +167,7 @@ def _state(case: Case, attention: LinearAttention) -> tuple[Any, Any]:
             attention.conv_kernel,
         )
     else:
-        found = shapes.gated_delta_net_state_shape(
+        found = MambaStateShapeCalculator.gated_delta_net_state_shape(
             case.tp,
             attention.key_heads,
             attention.value_heads,
@@ -188,9 +187,11 @@ def _align(
     from vllm.platforms.interface import Platform
     from vllm.v1.attention.backend import MultipleOf
 
+    if isinstance(full, LatentAttention):
+        heads, width = 1, full.kv_rank + full.rope_dim
+    else:
+        heads, width = max(full.cached_heads // case.tp, 1), full.head_dim
     is_latent = isinstance(full, LatentAttention)
-    heads = 1 if is_latent else max(full.cached_heads // case.tp, 1)
-    width = full.kv_rank + full.rope_dim if is_latent else full.head_dim
     model = config.model_config
     model.use_mla, model.dtype, model.architecture = is_latent, stored, "Any"
     model.get_num_kv_heads = lambda _: heads
@@ -214,7 +215,9 @@ def ours(catalogue: Catalogue, case: Case) -> tuple[list[int], float, int] | Non
     work: Workload = workload(case.model, None, case.kv)
     engine = catalogue.engine("vllm")
     site = machine(catalogue.hardware(CHIP), engine, work, OWN_MEMORY)
-    pool = block_pool(replace(site, software=replace(site.software, state_blocks=1.0)), work, case.tp, 1)
+    pool = block_pool(
+        replace(site, software=replace(site.software, state_blocks=1.0)), work, case.tp, 1
+    )
     if pool is None:
         return None
     a_request = float(pool.reserved(case.length, step=2.0 * STEP))
@@ -239,7 +242,8 @@ def main() -> int:
         said = ours(catalogue, case)
         if said is None or said[0] != expected[0] or said[2] != expected[2]:
             differing.append(
-                f"{case.model.id} tp {case.tp} {case.kv} {case.length}: vLLM {expected}, here {said}"
+                f"{case.model.id} tp {case.tp} {case.kv} {case.length}: "
+                f"vLLM {expected}, here {said}"
             )
     print(f"{len(models)} models, {total} cases, {len(differing)} differ")
     print(*differing[:show], sep="\n")

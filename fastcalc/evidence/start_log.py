@@ -76,13 +76,25 @@ class StartLog:
         return parse_number(text) if text[:1].isdigit() else None
 
     @property
+    def engine(self) -> str:
+        """The engine of fastcalc that starts as this release does."""
+        release = self._release
+        return (
+            "vllm-0.19" if self.program == VLLM and release and release < [0, 20] else self.program
+        )
+
+    @property
+    def _release(self) -> list[int]:
+        """Major and minor version, empty where it is not known."""
+        # A checkout without tags calls itself 0.1.dev, whatever it is.
+        if self.version.startswith("0.1.dev"):
+            return []
+        return [*map(int, re.findall(r"[0-9]{1,9}", self.version)[:2])]
+
+    @property
     def is_early(self) -> bool:
         """Whether it is vLLM's first engine, in which prompts and tokens take turns."""
-        # A checkout without tags calls itself 0.1.dev, whatever it is.
-        numbers = (
-            [] if self.version.startswith("0.1.dev") else re.findall(r"[0-9]{1,9}", self.version)
-        )
-        is_old = [*map(int, numbers[:2])] < [0, 8] if numbers else False
+        is_old = bool(self._release) and self._release < [0, 8]
         return self.program == VLLM and (is_old or self.is_on("first_engine"))
 
     def is_on(self, name: str) -> bool:

@@ -24,19 +24,20 @@ def state_block_tokens(*, state: ArrayLike, token: ArrayLike, alignment: ArrayLi
     return aligned * np.ceil(floats(state) / (aligned * token))
 
 
-def group_layers(*, fewest: int, most: int) -> int:
+def group_layers(*, fewest: ArrayLike, most: ArrayLike) -> Array:
     r"""Layers of a group that share a table of blocks. [1]
 
-    .. math:: g = l \text{ if } l < 1.5 \, k, \text{ else } k
+    .. math:: g = l \quad (l < 1.5 \, k), \quad \text{else} \quad k
 
-    fewest, most : layers of the rarest and of the most frequent kind, :math:`k` and :math:`l` [1]
+    fewest : layers of the rarest kind, :math:`k` [1]
+    most : layers of the most frequent kind, :math:`l` [1]
 
     Source: vLLM 0.27, vllm/v1/core/kv_cache_utils.py, _get_kv_cache_groups_uniform_page_size.
 
-    >>> group_layers(fewest=16, most=48), group_layers(fewest=12, most=13)
-    (16, 13)
+    >>> float(group_layers(fewest=12, most=13))
+    13.0
     """
-    return most if most < 1.5 * fewest else fewest
+    return np.where(floats(most) < 1.5 * floats(fewest), most, fewest)
 
 
 def window_blocks(

@@ -79,3 +79,30 @@ def padded_share(*, columns: ArrayLike, multiple: ArrayLike) -> Array:
     1.0667
     """
     return np.ceil(floats(columns) / multiple) * multiple / columns
+
+
+def captured_graphs(*, sequences: ArrayLike) -> Array:
+    r"""CUDA graphs that a start captures: for steps with prompts, and for decode alone. [1]
+
+    .. math:: n = c(\min(2 s, 512)) + c(\min(s, 512)), \quad
+        c(m) = |\{1, 2, 4, 8, 16, \ldots, 248, 256, 272, \ldots\} \cap [1, m]|
+
+    sequences : of a step at most, :math:`s` [1]
+
+    Source: vLLM 0.27, vllm/config/vllm.py, _set_cudagraph_sizes: 51 and 35 for 256 sequences in
+    pull request 39559.
+
+    >>> float(captured_graphs(sequences=256))
+    86.0
+    """
+    largest = np.minimum(floats(sequences), 512.0)
+    with_prompts = np.minimum(2.0 * floats(sequences), 512.0)
+    return _captured_sizes(with_prompts) + _captured_sizes(largest)
+
+
+def _captured_sizes(largest: Array) -> Array:
+    steps = np.minimum(np.floor(largest / 8.0), 31.0) + np.maximum(
+        np.floor(largest / 16.0) - 15.0, 0.0
+    )
+    smallest = (np.where(largest >= size, 1.0, 0.0) for size in (1.0, 2.0, 4.0))
+    return floats(sum(smallest) + steps)

@@ -351,6 +351,21 @@ PUBLISHED = [
         184_832,
         0.05 / 28.2 * 184_832,
     ),
+    # Qwen3.5 27B, a state of 48 heads of 128 x 128 at 32 bits and 3 x 10,240 inputs at 16: 783
+    # tokens of 4,096 B, 784 in multiples of 16 (vLLM's log); halves of both on two ranks at 8 bits.
+    ("state_block_tokens", {"state": 3_207_168, "token": 4096, "alignment": 16}, 784, 0),
+    ("state_block_tokens", {"state": 1_603_584, "token": 1024, "alignment": 16}, 1568, 0),
+    ("group_layers", {"fewest": 16, "most": 48}, 16, 0),
+    ("group_layers", {"fewest": 12, "most": 18}, 12, 0),
+    ("group_layers", {"fewest": 12, "most": 17}, 17, 0),
+    # 127 tokens before a new one are 128 in all: eight blocks, and one as they begin anywhere.
+    ("window_blocks", {"tokens": 8192, "window": 128, "step": 1, "block": 16}, 9, 0),
+    ("window_blocks", {"tokens": 100, "window": 128, "step": 1, "block": 16}, 8, 0),
+    # 51 and 35, 3 and 2, 51 and 51 graphs, as vLLM logged (pull request 39559; issue 434 of
+    # club-3090), and the most.
+    ("captured_graphs", {"sequences": 256}, 86, 0),
+    ("captured_graphs", {"sequences": 2}, 5, 0),
+    ("captured_graphs", {"sequences": 1024}, 102, 0),
     # Of 100 B a block of 32 B is held three times; below none there is none.
     ("cached_tokens", {"available": 100, "sequence": 64, "tokens": 32, "block": 16}, 48, 0),
     ("cached_tokens", {"available": -1, "sequence": 64, "tokens": 32, "block": 16}, 0, 0),

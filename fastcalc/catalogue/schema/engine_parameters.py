@@ -223,6 +223,15 @@ class DeclaredParameters(Generic[Value]):
     chunk_memory: Value = cost(
         Kept, "Memory kept free for each prompt token of a step.", plausible=(1e4, 1e7)
     )
+    graph_memory: Value = cost(Kept, "Memory set aside for each CUDA graph.", plausible=(1e5, 1e9))
+    loads_encoders: Value = cost(
+        Part, "1 where a start loads what encodes images and sound, 0 for the text core alone."
+    )
+    encoder_memory: Value = cost(
+        Kept,
+        "Memory while the largest image or clip is encoded.",
+        plausible=(1e7, 1e11),
+    )
     runtime_memory: Value = cost(
         Kept, "Memory of runtime and libraries on each chip.", plausible=(1e7, 1e10)
     )

@@ -20,7 +20,7 @@ from fastcalc.core.chip.rates import WorkingRate, fastest_rate, working_rate
 from fastcalc.core.chip.reserve import NOTHING, Reserve, reserve_of
 from fastcalc.core.chip.tier import MemoryChoice, Tier, own_tiers
 from fastcalc.core.model.kinds import KINDS, Kinds
-from fastcalc.core.model.workload import Workload
+from fastcalc.core.model.workload import Workload, outside_core
 from fastcalc.errors import InputError
 from fastcalc.formulas.roofline import achieved_bandwidth, achieved_compute
 from fastcalc.formulas.types import Array, ArrayLike
@@ -135,6 +135,8 @@ class Machine:
     prefix : position of the memory that the cached part of prompts is loaded from
     chip, software, peaks : their numbers for this workload
     reserve : what the engine keeps of the chip's memory for it
+    unread_bytes : weights that the engine loads and a decode step of the model alone does not read:
+        of encoders of images and sound, and of layers that draft [byte]
     """
 
     hardware: Hardware
@@ -148,6 +150,7 @@ class Machine:
     software: EngineParameters
     peaks: Kinds[float]
     reserve: Reserve
+    unread_bytes: float
 
     @property
     def ranks(self) -> int:
@@ -223,6 +226,7 @@ def machine(hardware: Hardware, engine: Engine, work: Workload, memory: MemoryCh
     in_order = partial(sorted, key=lambda tier: tier.order(regions))
     tiers = tuple(in_order(tiers_of(hardware, memory, formats)))
     prefix, software = memory.prefix_tier, parameters_on(engine, hardware)
+    encoder_bytes = _encoder_bytes(software, work, memory)
     return Machine(
         hardware=hardware,
         engine=engine,
@@ -236,8 +240,28 @@ def machine(hardware: Hardware, engine: Engine, work: Workload, memory: MemoryCh
         chip=_chip(hardware, engine, formats, read_first(tiers).bandwidth),
         software=software,
         peaks=Kinds(*(fastest_rate(hardware, stored) for stored in formats)),
-        reserve=reserve_of(engine, software, work, largest_memory(hardware)),
+        reserve=reserve_of(
+            engine,
+            software,
+            work,
+            largest_memory(hardware),
+            has_encoder=encoder_bytes > 0.0,
+        ),
+        unread_bytes=encoder_bytes + _draft_bytes(work, memory),
     )
+
+
+def _encoder_bytes(software: EngineParameters, work: Workload, memory: MemoryChoice) -> float:
+    """What encodes images and sound, where it is loaded, in the format that the model has it in."""
+    if memory.language_model_only or not software.loads_encoders:
+        return 0.0
+    return outside_core(work.model)["vision"] * work.model.own_formats.of("vision").bytes
+
+
+def _draft_bytes(work: Workload, memory: MemoryChoice) -> float:
+    """Layers of the model's own that draft tokens, where they are used."""
+    layers = outside_core(work.model).get("mtp", 0.0)
+    return layers * work.formats.dense.bytes if memory.drafted else 0.0
 
 
 def largest_memory(hardware: Hardware) -> Tier:

@@ -11,7 +11,12 @@ from fastcalc.catalogue.schema import DenseFFN, Engine, Model
 from fastcalc.catalogue.schema.engine_parameters import DeclaredParameters
 from fastcalc.core.chip.tier import Tier
 from fastcalc.core.model.workload import Workload
-from fastcalc.formulas.reserve import activation_peak, logits_memory, stream_memory
+from fastcalc.formulas.reserve import (
+    activation_peak,
+    captured_graphs,
+    logits_memory,
+    stream_memory,
+)
 from fastcalc.formulas.types import ArrayLike
 
 
@@ -26,21 +31,24 @@ class StartRows(NamedTuple):
 class KeptMemory:
     """What an engine is expected to keep of a chip's memory. [byte]
 
-    sampling, layer : while it samples and while a layer computes, of which one is over when the
-        other begins
+    sampling, layer, encoder : while it samples, while a layer computes and while an image or a clip
+        is encoded, each over when the next begins
     runtime, joined : of runtime and libraries, and what several chips need besides
+    graphs : CUDA graphs of all sizes of a step
     """
 
     sampling: ArrayLike
     layer: ArrayLike
+    encoder: ArrayLike
     runtime: ArrayLike
     joined: ArrayLike
+    graphs: ArrayLike
 
     @property
     def total(self) -> ArrayLike:
         """All of it. [byte]"""
         peak = activation_peak(sampling=self.sampling, layer=self.layer)
-        return peak + self.runtime + self.joined
+        return np.maximum(peak, self.encoder) + self.runtime + self.joined + self.graphs
 
 
 @dataclass(frozen=True)
@@ -51,6 +59,7 @@ class Reserve:
     layers : while a layer computes, for each kind of feed-forward network: what tensor-parallel
         ranks divide, and what not [byte]
     alone, joined : of runtime and libraries, and what several chips need besides [byte]
+    encoder, graphs : while the largest image or clip is encoded, and of CUDA graphs [byte]
     below, above : how many times smaller and larger it may be [1]
     """
 
@@ -58,6 +67,8 @@ class Reserve:
     layers: tuple[tuple[float, float], ...] = ()
     alone: float = 0.0
     joined: float = 0.0
+    encoder: float = 0.0
+    graphs: float = 0.0
     below: float = 1.0
     above: float = 1.0
 
@@ -70,7 +81,7 @@ class Reserve:
         for divided, undivided in self.layers:
             layer = np.maximum(layer, divided / np.asarray(tp) + undivided)
         joined = self.joined * (np.asarray(ranks) > 1) if self.joined else 0.0
-        return KeptMemory(self.sampling, layer, self.alone, joined)
+        return KeptMemory(self.sampling, layer, self.encoder, self.alone, joined, self.graphs)
 
 
 NOTHING = Reserve()
@@ -89,11 +100,17 @@ def start_rows(software: DeclaredParameters[ArrayLike], tier: Tier) -> StartRows
 
 
 def reserve_of(
-    engine: Engine, software: DeclaredParameters[ArrayLike], work: Workload, tier: Tier
+    engine: Engine,
+    software: DeclaredParameters[ArrayLike],
+    work: Workload,
+    tier: Tier,
+    *,
+    has_encoder: bool,
 ) -> Reserve:
     """Return what an engine reserves for a model.
 
     tier : the memory of the chip that it is of
+    has_encoder : whether it loads what encodes images or sound
     """
     model, hidden, vocabulary = work.model, work.sent_width, work.vocabulary
     sequences, tokens = start_rows(software, tier)
@@ -114,6 +131,8 @@ def reserve_of(
         ),
         alone=float(software.runtime_memory + software.chunk_memory * tokens),
         joined=float(software.joined_memory),
+        encoder=float(software.encoder_memory) if has_encoder else 0.0,
+        graphs=float(software.graph_memory * captured_graphs(sequences=sequences)),
         below=stated.below if stated else 1.0,
         above=stated.above if stated else 1.0,
     )

@@ -31,6 +31,8 @@ class MemoryChoice:
     place_for : what bytes that are left open are placed for
     note : what a reader must know of how it was read
     longest : tokens of a sequence of which one is to fit, whatever the requests; 0 for these [1]
+    language_model_only : True where what encodes images and sound is not loaded
+    drafted : draft tokens of a pass, whose layers are loaded as well [1]
     """
 
     host: Hardware | None = None
@@ -40,6 +42,8 @@ class MemoryChoice:
     place_for: PlaceFor = "served"
     note: str | None = None
     longest: float = 0.0
+    language_model_only: bool = False
+    drafted: float = 0.0
 
 
 OWN_MEMORY = MemoryChoice()

@@ -406,18 +406,18 @@ def _layer_bytes(layer: LayerCount, formats: WeightFormats) -> float:
 
 def checkpoint_parameters(model: Model) -> float:
     """Parameters of text core, multi-token-prediction layers and vision tower. [1]"""
-    return workload(model).total_parameters + sum(_outside_core(model).values())
+    return workload(model).total_parameters + sum(outside_core(model).values())
 
 
 def checkpoint_bytes(model: Model) -> float:
     """Stored size of a model as published, towers and prediction layers included. [byte]"""
-    outside, formats = _outside_core(model), model.own_formats
+    outside, formats = outside_core(model), model.own_formats
     return workload(model).weight_bytes + sum(
         parameters * formats.of(group).bytes for group, parameters in outside.items()
     )
 
 
-def _outside_core(model: Model) -> dict[str, float]:
+def outside_core(model: Model) -> dict[str, float]:
     """Parameters of a checkpoint outside the text core, by the group that their format is of. [1]
 
     A multi-token-prediction layer is one more layer, a projection of two hidden states to one

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fastcalc.catalogue.schema import Attention, CompressedAttention
+from fastcalc.catalogue.schema import Attention, Block, CompressedAttention, LinearAttention
 from fastcalc.core.chip.machine import Machine
 from fastcalc.core.model.workload import Workload
 from fastcalc.core.placement.layout import AnyLayout, Layout
@@ -18,6 +18,10 @@ from fastcalc.formulas.types import Array, ArrayLike, floats
 _LATENT_ALIGNMENT = 128.0
 """Tokens that blocks of latent attention next to recurrent states are a multiple of (vLLM 0.27,
 vllm/platforms/interface.py). [1]"""
+
+
+CONVOLUTION_BYTES = 2.0
+"""Width of what convolutions look back on. [byte]"""
 
 
 class LayerCache(NamedTuple):
@@ -107,32 +111,41 @@ def block_pool(machine: Machine, work: Workload, tp: int, pp: int) -> BlockPool 
         return None
     if any(isinstance(part.attention, CompressedAttention) for part in work.model.blocks):
         return None
-    layers = _layer_caches(work, tp)
+    drafted = machine.memory.drafted if work.model.mtp else 0.0
+    layers = _layer_caches(work, tp, drafted)
     if not layers:
         return None
-    state_blocks = float(np.max(machine.software.state_blocks))
+    state_blocks = float(np.max(machine.software.state_blocks)) + drafted
     if all(not layer.state and layer.window == inf for layer in layers) or len(layers) == 1:
         return _uniform(layers, block, pp, state_blocks)
     return _grouped(layers, block, pp, state_blocks, is_latent=work.latent_layers > 0)
 
 
-def _layer_caches(work: Workload, tp: int) -> dict[LayerCache, int]:
-    """How many layers keep what on a rank."""
+def _layer_caches(work: Workload, tp: int, drafted: float) -> dict[LayerCache, int]:
+    """How many layers keep what on a rank, those that draft with those of attention.
+
+    drafted : draft tokens of a pass, of which convolutions keep the inputs as well [1]
+    """
     counts: dict[LayerCache, int] = {}
     for block, (count, layer) in zip(work.model.blocks, work.layer_kinds, strict=False):
-        is_chunked = isinstance(block.attention, Attention) and block.attention.chunked
-        for cache in _caches_of(layer, tp, is_chunked=is_chunked):
+        for cache in _caches_of(block, layer, tp, drafted):
             counts[cache] = counts.get(cache, 0) + int(count)
+    if drafted and work.model.mtp and (full := [each for each in counts if each.token]):
+        counts[max(full)] += work.model.mtp.layers
     return counts
 
 
-def _caches_of(layer: Workload, tp: int, *, is_chunked: bool) -> Iterator[LayerCache]:
+def _caches_of(block: Block, layer: Workload, tp: int, drafted: float) -> Iterator[LayerCache]:
+    attention = block.attention
+    is_chunked = isinstance(attention, Attention) and attention.chunked
     for group in layer.caches:
         width = layer.element_bytes(group)
         token = group.elements * width / min(tp, group.shards)
         yield LayerCache(token, group.window, is_chunked=is_chunked)
-    if layer.state_elements:
-        yield LayerCache(0.0, state=layer.state_bytes / tp)
+    if isinstance(attention, LinearAttention):
+        rows = layer.convolution_elements / max(attention.conv_kernel - 1, 1)
+        state = layer.state_bytes + drafted * rows * CONVOLUTION_BYTES
+        yield LayerCache(0.0, state=state / tp)
 
 
 def _uniform(
@@ -158,7 +171,7 @@ def _grouped(
         alignment = max(block, _LATENT_ALIGNMENT) if is_latent else block
         block = float(state_block_tokens(state=state, token=max(tokens), alignment=alignment))
     page = block * max(tokens)
-    size = group_layers(fewest=min(layers.values()), most=max(layers.values()))
+    size = int(group_layers(fewest=min(layers.values()), most=max(layers.values())))
     groups = tuple(
         BlockGroup(layer, ceil(count / size), _tokens_of_page(layer, page, block))
         for layer, count in layers.items()
@@ -195,9 +208,7 @@ def reserved_on_chip(
     return result
 
 
-def _pages(
-    machine: Machine, work: Workload, tp: int, pp: int, tokens: ArrayLike
-) -> Array | None:
+def _pages(machine: Machine, work: Workload, tp: int, pp: int, tokens: ArrayLike) -> Array | None:
     pool = block_pool(machine, work, tp, pp)
     if pool is None or len(pool.groups) < 2:
         return None

@@ -71,4 +71,6 @@ def _of_pool(placement: Placement, pool: BlockPool, length: int, room: float) ->
     blocks = pool.blocks(room / machine.ranks)
     concurrency = blocks / a_sequence
     needed = a_sequence * pool.block_bytes * machine.ranks
-    return CacheSize(length, int(concurrency * length), concurrency, blocks, needed, pool.has_states)
+    return CacheSize(
+        length, int(concurrency * length), concurrency, blocks, needed, pool.has_states
+    )

@@ -99,6 +99,7 @@ def expert_padding(machine: Machine, work: Workload, layout: AnyLayout) -> Array
 def stored_weights(machine: Machine, work: Workload, layout: AnyLayout) -> dict[str, Array]:
     """Weights on the fullest chip by kind, the table of embeddings one of them. [byte]
 
+    What encodes images and sound, or drafts, counts with the embeddings.
     Where layers are placed whole, each takes the room of the heaviest. Of layers of several kinds,
     each kind of bytes is that of the stage that has most of it. Kernels pad the columns of packed
     experts.
@@ -126,7 +127,7 @@ def stored_weights(machine: Machine, work: Workload, layout: AnyLayout) -> dict[
         "dense": floats(dense / layout.tp * ranks),
         "head": floats((small + has_head * head) / layout.tp * ranks),
         "experts": floats(routed * share * ranks),
-        "embedding": floats(has_embedding * embedding / layout.tp * ranks),
+        "embedding": floats((has_embedding * embedding + machine.unread_bytes) / layout.tp * ranks),
     }
 
 

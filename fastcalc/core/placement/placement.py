@@ -168,7 +168,9 @@ class _PlacedWorkload(Generic[OneOrMore]):
         Where kinds of bytes have a memory of their own, also of what is left for caches.
         """
         usable, weights = _room(self.machine, self.work, self.layout)
-        cache = self.sequences(batch) * self.reserved_per_chip / self.machine.software.cache_fraction
+        cache = (
+            self.sequences(batch) * self.reserved_per_chip / self.machine.software.cache_fraction
+        )
         share = np.float64(1.0) * (weights + cache) / np.maximum(usable, 1.0)
         if not self.machine.place:
             return share

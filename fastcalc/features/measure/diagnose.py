@@ -60,7 +60,7 @@ def _of_points(
             start = _start_of_points(log, points, catalogue, request)
             kv = start.scenario.kv or ""
             points = [
-                replace(point, kv=point.kv or kv, engine=point.engine or log.program)
+                replace(point, kv=point.kv or kv, engine=point.engine or log.engine)
                 for point in points
             ]
         limits = limits_of(start.log, start.scenario.engine) if start else None
@@ -91,7 +91,7 @@ def _start_of_points(
             f"its points are of {points[0].model}, and {request.log} is of {model}: give the log "
             "of the server that was measured"
         )
-    point = replace(logged[0], engine=logged[0].engine or log.program)
+    point = replace(logged[0], engine=logged[0].engine or log.engine)
     deployment = Deployments(catalogue).of(point)
     stated, tp = deployment.stated, log.number("tp") or 1.0
     if stated.tp and stated.tp != tp:
@@ -126,7 +126,7 @@ def _of_log(request: Diagnose, catalogue: Catalogue, log: StartLog) -> Diagnosis
         raise InputError(f"{request.log}: {'; '.join(filter(None, missing))}")
     assert model is not None
     chip = catalogue.hardware(str(request.hardware))
-    name = request.engine or log.program
+    name = request.engine or log.engine
     if chip.kind != "gpu" and request.engine is None:
         name = engine_of_class(chip)[0]
     scenario = Scenario(

@@ -104,11 +104,16 @@ def _kept(location: Location) -> str:
     memory, reserve = place.kept, place.machine.reserve
     if reserve == NOTHING:
         return ", and nothing is known of what it keeps for itself"
-    sampling, layer = (float(np.asarray(term)) for term in (memory.sampling, memory.layer))
+    peaks = (
+        (memory.sampling, "while it samples"),
+        (memory.layer, "while a layer computes"),
+        (memory.encoder, "while it encodes an image"),
+    )
     terms = (
-        (sampling, "while it samples") if sampling >= layer else (layer, "while a layer computes"),
+        max(((float(np.asarray(value)), when) for value, when in peaks), key=lambda peak: peak[0]),
         (float(np.asarray(memory.runtime)), "for its runtime"),
         (float(np.asarray(memory.joined)), "for other chips"),
+        (float(np.asarray(memory.graphs)), "for CUDA graphs"),
     )
     parts = listed([f"{size(value)} {purpose}" for value, purpose in terms if value])
     total, stated = float(place.reserved), (location.scenario.engine.ranges or {}).get("reserve")

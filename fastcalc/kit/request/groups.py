@@ -265,6 +265,10 @@ class EngineLimits(Request):
             says="at most {:,} prompt tokens per step",
         ),
     ] = None
+    language_model_only: Annotated[
+        bool,
+        flag(None, "Leave out what encodes images and sound.", says="without encoders"),
+    ] = False
 
 
 class OwnRuns(Request):

@@ -6,6 +6,8 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, cast, get_args
 
+import numpy as np
+
 from fastcalc.catalogue.difference import changes
 from fastcalc.catalogue.kinds import SCHEMAS, Kind
 from fastcalc.catalogue.limits import LIMITS
@@ -56,7 +58,9 @@ def scenarios(request: Evaluated, notes: list[str]) -> list[Scenario]:
     """
     batches = numbers(request.batch, option("batch"), LIMITS["sequences"])
     traffic, entries = _traffic(request), catalogue(request)
-    memory = memory_of(entries, request)
+    memory = replace(
+        memory_of(entries, request), drafted=float(np.max(traffic.speculation.drafted))
+    )
     models = models_of(entries, request.models, notes)
     chips = chips_of(entries, request.on, memory, notes)
     points = len(models) * len(chips) * len(batches)
@@ -324,4 +328,10 @@ def memory_of(entries: Catalogue, request: HostMemory) -> MemoryChoice:
     tier = getattr(request, "prefix_tier", None)
     memory = memory_choice(entries, request.host, request.host_use, request.place, tier)
     longest = float(getattr(request, "max_model_len", None) or 0.0)
-    return replace(memory, place_for=cast(PlaceFor, goal), longest=longest)
+    text_only = bool(getattr(request, "language_model_only", False))
+    return replace(
+        memory,
+        place_for=cast(PlaceFor, goal),
+        longest=longest,
+        language_model_only=text_only,
+    )

@@ -272,6 +272,8 @@ PARAMETERS = [
     ("chunk_logits", ("0.5", "4"), ("0.4", "4.1")),
     ("layer_buffers", ("0.5", "4"), ("0.4", "4.1")),
     ("chunk_memory", ("10 kB", "10 MB"), ("9 kB", "11 MB")),
+    ("graph_memory", ("100 kB", "1 GB"), ("90 kB", "1.1 GB")),
+    ("encoder_memory", ("10 MB", "100 GB"), ("9 MB", "101 GB")),
     ("runtime_memory", ("10 MB", "10 GB"), ("9 MB", "11 GB")),
     ("joined_memory", ("10 MB", "10 GB"), ("9 MB", "11 GB")),
     ("expert_columns", ("2", "1024"), ("1025",)),
@@ -296,7 +298,7 @@ def test_parameters_that_no_engine_has_are_doubted(tmp_path_factory, name, fine,
 
 
 def test_parameters_without_an_edge_here_have_those_of_their_type():
-    shares = {"exchange_gathers", "launches_ahead", "short_sums"}
+    shares = {"exchange_gathers", "launches_ahead", "loads_encoders", "short_sums"}
     assert {name for name, _, _ in PARAMETERS} == {*DECLARED} - shares
 
 

@@ -29,9 +29,14 @@ def gib(row, key):
     return float(row[key + "_gib"])
 
 
+def release(row):
+    """The engine of the version of a start."""
+    return "vllm-0.19" if row["engine_version"].startswith((*COVERED, "0.2.", "0.6")) else "vllm"
+
+
 def located(row):
     """Return where one sequence of the longest length would be, with the limits of the start."""
-    chip, engine = ENTRIES.hardware(row["hardware"]), ENTRIES.engine("vllm")
+    chip, engine = ENTRIES.hardware(row["hardware"]), ENTRIES.engine(release(row))
     (memory,) = chip.memory
     share = Parameters.model_validate({"memory_fraction": 1.0}).memory_fraction
     reported = share.model_copy(update={"si": gib(row, "total") * GIB / memory.capacity.si})
@@ -119,7 +124,8 @@ def test_no_start_that_failed_is_said_to_fit_and_one_with_room_to_spare_is(name)
 
 def fit(**limits):
     """Return the record of Qwen3-32B on one H100 under vLLM with some limits."""
-    (record,) = fastcalc.fit("qwen3-32b", on="h100-sxm", chips=1, **limits)
+    asked = {"engine": "vllm-0.19", **limits}
+    (record,) = fastcalc.fit("qwen3-32b", on="h100-sxm", chips=1, **asked)
     return record
 
 
@@ -168,7 +174,7 @@ def test_one_sequence_of_the_longest_length_is_to_fit():
     ],
 )
 def test_all_commands_agree_at_the_edge(limits, verdict):
-    asked = {"on": "h100-sxm", "output": 1000, **limits}
+    asked = {"on": "h100-sxm", "output": 1000, "engine": "vllm-0.19", **limits}
     (fitted,) = fastcalc.fit("qwen3-32b", chips=1, **asked)
     (compared,) = fastcalc.compare("qwen3-32b", chips=1, batch=1, **asked)
     (swept,) = fastcalc.sweep("qwen3-32b", chips=1, batch=1, **asked)
@@ -194,20 +200,23 @@ def test_all_commands_agree_at_the_edge(limits, verdict):
 def test_fit_says_what_the_edge_of_memory_means(capsys, monkeypatch):
     """Of 70.7 GB expected, and 69.3 GB for certain, 70.9 GB are needed; four chips hold it."""
     ran = run("fit", "llama-3.1-70b", "--on", "h100-sxm", "--chips", "2", "--notes",
-              capsys=capsys, monkeypatch=monkeypatch)  # fmt: skip
+              "--engine", "vllm-0.19", capsys=capsys, monkeypatch=monkeypatch)  # fmt: skip
     text = " ".join(ran.out.split())
-    assert "at the edge of memory on two h100-sxm, where it starts only if vllm keeps less" in text
+    assert (
+        "at the edge of memory on two h100-sxm, where it starts only if vllm-0.19 keeps less"
+        in text
+    )
     assert "four h100-sxm hold it for certain" in text
     assert " 0..2 " in text
-    assert "70.9 GB are to live on each chip, of which vllm leaves 69.3 GB to 71.3 GB" in text
-    assert "vllm fills 90 % of 85 GB and keeps 5.77 GB (5.24 GB to 7.21 GB)" in text
+    assert "70.9 GB are to live on each chip, of which vllm-0.19 leaves 69.3 GB to 71.3 GB" in text
+    assert "vllm-0.19 fills 90 % of 85 GB and keeps 5.77 GB (5.24 GB to 7.21 GB)" in text
     assert "caches of bf16 in 16" in text
 
 
 def test_explain_writes_the_memory_of_an_engine_out(capsys, monkeypatch):
     """The start of Llama 3.1 8B on an H100, of which 51.38 GiB were logged for caches."""
     ran = run("compare", "llama-3.1-8b", "--on", "h100-sxm", "--batch", "1", "--explain",
-              "--format", "json", capsys=capsys, monkeypatch=monkeypatch)  # fmt: skip
+              "--engine", "vllm-0.19", "--format", "json", capsys=capsys, monkeypatch=monkeypatch)  # fmt: skip
     (memory,) = json.loads(ran.out)["memory_explanations"]
     terms = {line["name"]: line["value"] for line in memory["formulas"]}
     assert terms["filled"] == pytest.approx(0.9 * 79.18 * GIB, rel=1e-4)

@@ -102,8 +102,9 @@ def test_lines_are_read_as_published(text, fields, settings, tmp_path):
 def logged(folder, *lines, **settings):
     """Return a log of vLLM with some settings and lines."""
     path = folder / "server.log"
+    release = "INFO vLLM API server version 0.11.0"
     header = f"INFO [utils.py:233] non-default args: {settings}"
-    path.write_text("\n".join([header, *lines]) + "\n")
+    path.write_text("\n".join([release, header, *lines]) + "\n")
     return path
 
 

@@ -92,6 +92,7 @@ BESIDES = {
     "requests_per_active_user_per_min": PEOPLE
     | {"think": None, "requests_per_active_user_per_min": 3},
     "percentile": {"ttft": "300ms"},
+    "language_model_only": {"models": "gemma-3-27b", "model": "gemma-3-27b"},
     "cached": {"options": ["c=speed=65,price=25,input-price=5,cached-price=1"], "prompt": 5000},
     "look_away": {"come_back": 20, "hour": 60, "tool_seconds": 30},
     "come_back": {"look_away": 5, "hour": 60, "tool_seconds": 30},
@@ -124,6 +125,7 @@ CHANGES = {
     "gpu_memory_utilization": 0.5,
     "max_model_len": 9000,
     "max_num_seqs": 4,
+    "language_model_only": True,
     "max_num_batched_tokens": 512,
     "prefix_hit": 0.5,
     "prefix_tier": "host",
@@ -230,10 +232,10 @@ IDLE = {
     "frontier": "place_for max_model_len",
     "sensitivity": "max_model_len",
     "fastmode": "place_for max_model_len",
-    "caches": "max_model_len utilization",
+    "caches": "max_model_len language_model_only utilization",
     "plan": "place_for max_model_len",
     "decide": "budget objective on gpu_memory_utilization max_model_len max_num_seqs "
-    "max_num_batched_tokens",
+    "max_num_batched_tokens language_model_only",
     "infer": "offer models_dir engines_dir",
     "validate": "model tp pp dp models_dir",
     "list": "models_dir engines_dir",

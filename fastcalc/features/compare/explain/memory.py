@@ -16,7 +16,7 @@ from fastcalc.features.compare.explain.terms import (
     number,
     total,
 )
-from fastcalc.formulas.reserve import LOGIT_BYTES
+from fastcalc.formulas.reserve import LOGIT_BYTES, captured_graphs
 
 
 def memory_equations(placement: Placement) -> tuple[Equation, ...]:
@@ -67,7 +67,10 @@ def _kept(placement: Placement, numbers: Numbers) -> Iterator[Equation]:
         logits * vocabulary * number(LOGIT_BYTES, "B") + states,
     )
     layer = equation("while a layer computes", memory.layer, "B", _layer(placement))
-    peaks = [line for line in (sampling, layer) if line.result.value]
+    encoder = equation(
+        "while an image is encoded", memory.encoder, "B", number(reserve.encoder, "B")
+    )
+    peaks = [line for line in (sampling, layer, encoder) if line.result.value]
     peak = largest(*(line.answer for line in peaks)) if peaks else number(0.0)
     activations = named("activation peak", "B", peak)
     runtime = equation(
@@ -77,7 +80,13 @@ def _kept(placement: Placement, numbers: Numbers) -> Iterator[Equation]:
         numbers.setting("runtime_memory") + numbers.setting("chunk_memory") * tokens,
     )
     joined = equation("with other chips", memory.joined, "B", numbers.setting("joined_memory"))
-    summands = [line for line in (activations, runtime, joined) if line.result.value]
+    graphs = equation(
+        "CUDA graphs",
+        memory.graphs,
+        "B",
+        numbers.setting("graph_memory") * number(float(captured_graphs(sequences=rows.sequences))),
+    )
+    summands = [line for line in (activations, runtime, joined, graphs) if line.result.value]
     yield from (*peaks, *summands)
     total_kept = equation("kept", memory.total, "B", total(line.answer for line in summands))
     yield total_kept

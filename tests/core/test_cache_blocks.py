@@ -1,0 +1,77 @@
+"""Blocks of caches by hand: what vLLM logged, and what its own manager counts."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from fastcalc.catalogue.store import Catalogue
+from fastcalc.core.chip.machine import machine
+from fastcalc.core.chip.tier import OWN_MEMORY
+from fastcalc.core.model.workload import workload
+from fastcalc.core.placement.cache_blocks import block_pool, reserved_on_chip
+from fastcalc.core.placement.layout import Layout, Layouts
+
+ENTRIES = Catalogue()
+GIB = 2.0**30
+
+
+def pool(model, *, tp=1, kv="bf16", states=1.0, drafted=0.0):
+    """The pool of a model of the catalogue under vLLM."""
+    work = workload(ENTRIES.model(model), None, kv)
+    memory = replace(OWN_MEMORY, drafted=drafted)
+    site = machine(ENTRIES.hardware("h100-sxm"), ENTRIES.engine("vllm"), work, memory)
+    software = replace(site.software, state_blocks=states)
+    return block_pool(replace(site, software=software), work, tp, 1)
+
+
+@pytest.mark.parametrize(
+    ("settings", "available", "length", "tokens"),
+    [
+        # Qwen3.8 27B on two RTX 3090, prefixes cached: 208 blocks, 84 + 3 x 2 a request; its log
+        # says 302,921 tokens and 2.31 requests at once.
+        ({"kv": "fp8", "states": 2.0}, 4.99, 131_072, 302_921),
+        # The same with three draft tokens: 17 layers of 1,600 tokens, 164 + 3 x 5 a request. 11.05
+        # GiB are 425 or 426 blocks, of which the latter are the 623,873 tokens that it logged.
+        ({"kv": "fp8", "states": 2.0, "drafted": 3.0}, 11.054, 262_144, 623_873),
+    ],
+)
+def test_tokens_of_hybrids_are_those_that_vllm_logged(settings, available, length, tokens):
+    made = pool("qwen3.6-27b", tp=2, **settings)
+    concurrency = made.blocks(available * GIB) / float(made.reserved(length))
+    assert int(concurrency * length) == tokens
+
+
+def test_states_of_each_sequence_take_a_block():
+    """784 tokens of 4,096 B in 16 layers: 939 blocks are 44.9 GiB, as on one RTX PRO 6000."""
+    made = pool("qwen3.6-27b")
+    assert made.block_bytes == 784 * 4096 * 16
+    assert made.has_states
+    assert made.blocks(939 * 784 * 4096 * 16) == 939
+    assert float(made.reserved(1)) == 1 + 3  # three groups of sixteen layers with states
+
+
+def test_layers_with_windows_share_pages():
+    """gpt-oss-20b: twelve full layers and twelve of 128 tokens; Gemma 3: ten and five times ten."""
+    made = pool("gpt-oss-20b")
+    assert made.block_bytes == 12 * 16 * 2 * 8 * 64 * 2
+    assert float(made.reserved(8192)) == 512 + 9
+    assert float(made.reserved(8192, step=16_384)) == 512 + 513
+    made = pool("gemma-3-27b")
+    assert float(made.reserved(16)) == 1 + 6  # 52 layers are five groups of ten and two
+
+
+def test_a_chip_is_filled_by_whole_pages_whatever_the_number_of_layouts():
+    work = workload(ENTRIES.model("qwen3.6-27b"))
+    site = machine(ENTRIES.hardware("h100-sxm"), ENTRIES.engine("vllm"), work, OWN_MEMORY)
+    layouts = [Layout(1), Layout(2), Layout(4, pp=2)]
+    alone = [float(reserved_on_chip(site, work, layout, 3000.0)) for layout in layouts]
+    together = reserved_on_chip(site, work, Layouts.of(layouts), 3000.0)
+    assert np.asarray(together).tolist() == alone
+
+
+def test_layers_of_one_kind_take_what_their_tokens_do():
+    work = workload(ENTRIES.model("llama-3.1-8b"))
+    site = machine(ENTRIES.hardware("h100-sxm"), ENTRIES.engine("vllm"), work, OWN_MEMORY)
+    assert reserved_on_chip(site, work, Layout(1), 100.0) is None
+    assert pool("llama-3.1-8b").block_bytes == 16 * 32 * 2 * 8 * 128 * 2
