@@ -22,9 +22,6 @@ GIB = 2.0**30
 _MOST_SHARE = 0.98
 """Share of a memory above which driver and context leave an engine nothing. [1]"""
 
-_MOST_CHIPS = 4
-"""Times the chips that are tried for a server that does not start. [1]"""
-
 
 class StartRemedy(NamedTuple):
     """The least change of one setting that starts a server.
@@ -81,6 +78,11 @@ class StartLocation(Location):
         if not self.fits:
             return VERDICTS[-1]
         return VERDICTS[1] if self._stops_at(self._above) else super().verdict
+
+    @property
+    def memory_verdict(self) -> str:
+        """Whether memory holds the smallest batch, whatever else the engine checks."""
+        return super().verdict
 
     @property
     def _above(self) -> float:
@@ -164,18 +166,15 @@ def _with_length(placement: Placement, tokens: float) -> Placement:
 
 
 def _remedies(location: StartLocation) -> Iterator[StartRemedy]:
-    scenario = location.scenario
     for remedy in (
         _fewer_sequences(location),
         _shorter(location),
         _narrower_cache(location),
         _larger_share(location),
+        _more_chips(location),
     ):
         if remedy is not None:
             yield remedy
-    chips = _more_chips(scenario, location.placement.layout.chips)
-    if chips is not None:
-        yield chips
 
 
 def limited(scenario: Scenario, setting: str, value: float) -> Scenario:
@@ -199,7 +198,7 @@ def _same_chips(location: StartLocation) -> Scenario:
     return replace(location.scenario, sharding=sharding)
 
 
-def _least(starts: Callable[[int], bool], low: int, high: int) -> int | None:
+def _largest_that_starts(starts: Callable[[int], bool], low: int, high: int) -> int | None:
     """The largest of some whole numbers that starts, None where the smallest does not."""
     if high < low or not starts(low):
         return None
@@ -215,7 +214,7 @@ def _fewer_sequences(location: StartLocation) -> StartRemedy | None:
     if not np.isfinite(most):
         return None
     least = min(scenario.batches)
-    found = _least(
+    found = _largest_that_starts(
         lambda count: _starts(limited(scenario, "max_num_seqs", float(count))), least, int(most) - 1
     )
     return None if found is None else StartRemedy("max_num_seqs", str(found))
@@ -232,7 +231,7 @@ def _shorter(location: StartLocation) -> StartRemedy | None:
     def starts(tokens: int) -> bool:
         return _starts(replace(scenario, memory=replace(scenario.memory, longest=float(tokens))))
 
-    found = _least(starts, least, int(longest) - 1)
+    found = _largest_that_starts(starts, least, int(longest) - 1)
     return None if found is None else StartRemedy("max_model_len", str(found))
 
 
@@ -253,10 +252,11 @@ def _larger_share(location: StartLocation) -> StartRemedy | None:
     return None
 
 
-def _more_chips(scenario: Scenario, chips: int) -> StartRemedy | None:
+def _more_chips(location: StartLocation) -> StartRemedy | None:
     """The fewest chips beyond those it has that start it, in a usual layout."""
-    free = replace(scenario, sharding=Sharding())
-    for count in range(chips + 1, _MOST_CHIPS * chips + 1):
-        if _starts(replace(free, sharding=Sharding(chips=count))):
+    chips = location.placement.layout.chips
+    counts = {layout.chips for layout in location.site.default_layouts}
+    for count in sorted(count for count in counts if count > chips):
+        if _starts(replace(location.scenario, sharding=Sharding(chips=count))):
             return StartRemedy("chips", str(count))
     return None

@@ -8,6 +8,7 @@ from operator import itemgetter
 
 from fastcalc.core.assumed_share import share_assumed
 from fastcalc.core.scenario import Location, Scenario
+from fastcalc.core.start import StartLocation
 from fastcalc.core.verdict import VERDICTS
 from fastcalc.features import request_of
 from fastcalc.features.fit.records import COLUMNS, fit_records
@@ -81,7 +82,7 @@ class FitAnswer(Answer):
 
     request: FitMemory
     scenarios: Sequence[Scenario]
-    locations: Sequence[Location]
+    locations: Sequence[StartLocation]
 
     @property
     def code(self) -> int:
@@ -89,7 +90,7 @@ class FitAnswer(Answer):
         return 0 if any(location.fits for location in self.locations) else 1
 
     @cached_property
-    def _groups(self) -> list[list[Location]]:
+    def _groups(self) -> list[list[StartLocation]]:
         """Locations of each model in its formats."""
         return [list(group) for _, group in groupby(self.locations, _what)]
 
@@ -97,7 +98,7 @@ class FitAnswer(Answer):
         """Where each model fits in a sentence, and a table of what fills each memory."""
         return between_blank_lines(self._parts(members, screen) for members in self._groups)
 
-    def _parts(self, members: Sequence[Location], screen: Screen) -> Iterator[Part]:
+    def _parts(self, members: Sequence[StartLocation], screen: Screen) -> Iterator[Part]:
         records = fit_records(members)
         yield " ".join([_verdict(members), *_assumed(members)])
         yield ""
@@ -120,7 +121,7 @@ class FitAnswer(Answer):
             for location in self.locations
         ]
         for of, location in named:
-            yield Note(f"{of}{location.scenario.hardware.id}: {why(location)}")
+            yield Note(f"{of}{location.scenario.hardware.id}: {why_or_stop(location)}")
         for of, location in named:
             yield Note(f"{of}{kept_note(location)}", weight=0)
 
@@ -155,6 +156,22 @@ class FitAnswer(Answer):
         }
 
 
+def why_or_stop(location: StartLocation) -> str:
+    """Why a model takes so many chips, or what stops its server and what would start it."""
+    if location.verdict == "fits":
+        return why(location)
+    line, remedies = location.stop_line, location.remedies
+    stops = f"{location.scenario.engine.id} would stop with '{line}'"
+    if line is None or location.memory_verdict == "edge":
+        says = why(location)
+    else:
+        says = f"if it reserves its maximum, {stops}" if location.fits else stops
+    if not remedies:
+        return says
+    flags = listed([remedy.flag for remedy in remedies], "or")
+    return f"{says}; it starts for certain with {flags}"
+
+
 def follow_up_of(request: FitMemory, fitting: Sequence[Location]) -> str:
     """The command that says how fast what fits is, or what does hold the model."""
     models = request.models or DEFAULT_MODELS
@@ -176,7 +193,7 @@ def _table(locations: Sequence[Location], records: Sequence[Record], width: int)
         min_chips, max_batch = record["min_chips"], record["max_batch"]
         if not location.fits:
             rows.append([chip, "-", batch, "-", "-", "-"])
-            bars.append(f"needs {min_chips:,} chips" if min_chips else "no place")
+            bars.append(_what_it_needs(location, min_chips))
             continue
         lives = " ".join(filter(None, (location.memories, str(location.placement.layout))))
         percent_used = percent(record["memory_used_fraction"])
@@ -198,6 +215,13 @@ def _table(locations: Sequence[Location], records: Sequence[Record], width: int)
     for row, segments in zip(rows, bars, strict=True):
         row.append(segments if isinstance(segments, str) else bar(segments, bar_width))
     return record_tables.table(_FIRST, rows, width)
+
+
+def _what_it_needs(location: Location, min_chips: int | None) -> str:
+    """How many chips hold a model that does not fit, or that its server stops at its start."""
+    if min_chips == location.placement.layout.chips:
+        return "does not start"
+    return f"needs {min_chips:,} chips" if min_chips else "no place"
 
 
 def _what(location: Location) -> tuple[str, str, str]:
@@ -275,7 +299,7 @@ def _certain(edge: Sequence[Location]) -> str:
     counts = [
         counted(location.min_chips[0], location.scenario.hardware.id)
         for location in edge
-        if location.min_chips[0] is not None
+        if location.min_chips[0] not in (None, location.placement.layout.chips)
     ]
     return f"; {listed(counts)} hold it for certain" if counts else ""
 

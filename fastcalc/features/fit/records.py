@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from itertools import zip_longest
 
-from fastcalc.core.scenario import Location
+from fastcalc.core.start import StartLocation
 from fastcalc.features.fit.solve import Solution
 from fastcalc.grid.column import Column, TableColumn, values
 from fastcalc.grid.columns import NEEDS_FIT, pick
@@ -114,10 +114,26 @@ _PLACED: tuple[TableColumn, ...] = (
         heading=("longest", "at once"),
     ),
 )
-COLUMNS: tuple[TableColumn, ...] = (*_PLACED, *_SOLVED)
+_STARTED: tuple[Column[StartLocation], ...] = (
+    Column(
+        "stop_line",
+        "text",
+        "the line that the engine would print as it stops; empty where it starts or none is known",
+        "stop_line",
+    ),
+    Column(
+        "start_remedies",
+        "list",
+        "what would start it for certain, each alone: a setting and its value",
+        lambda location: [f"{each.setting} {each.value}" for each in location.remedies],
+    ),
+)
+COLUMNS: tuple[TableColumn, ...] = (*_PLACED, *_SOLVED, *_STARTED)
 
 
-def fit_records(locations: Sequence[Location], solutions: Sequence[Solution] = ()) -> list[Record]:
+def fit_records(
+    locations: Sequence[StartLocation], solutions: Sequence[Solution] = ()
+) -> list[Record]:
     """Return one record for each model on each chip; the keys mean what they do in compare.
 
     solutions : what was solved for at each, if anything was
@@ -127,6 +143,6 @@ def fit_records(locations: Sequence[Location], solutions: Sequence[Solution] = (
     for location, solution in zip_longest(locations, solutions):
         point = PlacedBatch(location)
         solved = unsolved if solution is None else values(_SOLVED, solution)
-        record = plainly(values(_PLACED, point) | solved)
+        record = plainly(values(_PLACED, point) | solved | values(_STARTED, location))
         records.append(record if point.fits else record | dict.fromkeys(NEEDS_FIT & record.keys()))
     return records

@@ -32,7 +32,7 @@ def run(request: FitMemory) -> FitAnswer:
         request=request,
         reading=reading,
         scenarios=requested,
-        locations=[solution.location for solution in solutions],
+        locations=[start_location(solution.location) for solution in solutions],
         solutions=solutions,
     )
 

@@ -1,0 +1,91 @@
+"""Whether a server starts, the line it stops with, and the least that starts it."""
+
+import pytest
+
+import fastcalc
+from fastcalc.catalogue.store import Catalogue
+from fastcalc.core.chip.tier import OWN_MEMORY
+from fastcalc.core.scenario import Scenario, Sharding, locate
+from fastcalc.core.start import limited, start_location
+from fastcalc.core.traffic.traffic import Traffic
+from tests import made_up
+
+ENTRIES = Catalogue()
+
+
+def placed(model, chip, engine="vllm", *, share=None, sequences=None, **settings):
+    scenario = Scenario(
+        hardware=ENTRIES.hardware(chip),
+        model=ENTRIES.model(model),
+        engine=ENTRIES.engine(engine),
+        batches=(1,),
+        traffic=Traffic(1000.0, 1000.0, 1500.0),
+        memory=OWN_MEMORY,
+        **{"sharding": Sharding(tp=1), **settings},
+    )
+    for setting, value in (("gpu_memory_utilization", share), ("max_num_seqs", sequences)):
+        if value is not None:
+            scenario = limited(scenario, setting, value)
+    return start_location(locate(scenario))
+
+
+def test_a_hybrid_with_fewer_blocks_than_sequences_does_not_start():
+    """Qwen3.6 27B in FP8 on one H100 at 0.95: 856 blocks < 1,024, and 512 start (recipes 551)."""
+    stopped = placed("qwen3.6-27b", "h100-sxm", share=0.95, weights="fp8")
+    assert (stopped.fits, stopped.verdict) == (False, "no")
+    said, blocks = stopped.stop_line.rstrip(").").rsplit("(", 1)
+    assert said == "max_num_seqs (1024) exceeds available Mamba cache blocks "
+    assert int(blocks) == pytest.approx(856, rel=0.01)
+    started = placed("qwen3.6-27b", "h100-sxm", share=0.95, sequences=512, weights="fp8")
+    assert (started.verdict, started.stop_line, started.remedies) == ("fits", None, [])
+
+
+def test_each_remedy_starts_it_and_a_little_less_does_not():
+    stopped = placed("qwen3.6-27b", "h100-sxm", share=0.9, weights="fp8")
+    remedies = {remedy.setting: remedy.value for remedy in stopped.remedies}
+    sequences, chips = int(remedies["max_num_seqs"]), int(remedies["chips"])
+    for count, verdict in ((sequences, True), (sequences + 1, False)):
+        found = placed("qwen3.6-27b", "h100-sxm", share=0.9, sequences=count, weights="fp8")
+        assert (found.verdict == "fits") == verdict
+    assert chips == 2
+    more = placed(
+        "qwen3.6-27b", "h100-sxm", share=0.9, weights="fp8", sharding=Sharding(chips=chips)
+    )
+    assert more.verdict == "fits"
+
+
+def test_a_length_that_does_not_fit_is_shortened():
+    """0.25 MiB a token: 32,000 take 7.81 GiB, of which 4.5 are left on an H100 by version 0.11."""
+    (record,) = fastcalc.fit(
+        "qwen3-32b", on="h100-sxm", chips=1, engine="vllm-0.19", max_model_len=32_000
+    )
+    assert record["fit_verdict"] == "no"
+    assert record["stop_line"].startswith(
+        "To serve at least one request with the model's max seq len (32000), (7.81 GiB KV cache"
+    )
+    remedies = dict(remedy.split(" ") for remedy in record["start_remedies"])
+    length = int(remedies["max_model_len"])
+    for tokens, verdict in ((length, "fits"), (length + 32, "edge")):
+        (changed,) = fastcalc.fit(
+            "qwen3-32b", on="h100-sxm", chips=1, engine="vllm-0.19", max_model_len=tokens
+        )
+        assert changed["fit_verdict"] == verdict
+    assert remedies["chips"] == "2"
+
+
+def test_weights_larger_than_a_chip_are_out_of_memory():
+    stopped = placed("llama-3.1-70b", "rtx-3090")
+    assert stopped.stop_line == "torch.OutOfMemoryError: CUDA out of memory."
+    assert [remedy.setting for remedy in stopped.remedies] == ["chips"]
+
+
+def test_other_engines_have_no_such_line():
+    scenario = Scenario(
+        hardware=made_up.chip(),
+        model=made_up.minimal(total_parameters=int(1e12)),
+        engine=made_up.engine(),
+        batches=(1,),
+        traffic=Traffic(1000.0, 1000.0, 1500.0),
+        sharding=Sharding(tp=1),
+    )
+    assert start_location(locate(scenario)).stop_line is None
