@@ -124,6 +124,8 @@ class StartLocation(Location):
 
 def start_location(location: Location) -> StartLocation:
     """A placed scenario as its engine would start it."""
+    if isinstance(location, StartLocation):
+        return location
     return StartLocation(
         location.scenario, location.site, location.placement, location.is_default_layout
     )

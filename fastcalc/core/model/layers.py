@@ -298,6 +298,4 @@ def _linear(attention: LinearAttention, hidden: float) -> LayerCount:
             hidden=hidden, inner=values, state_width=keys, heads=heads
         )
         small = (kernel + 1) * convolved + 3 * heads + values
-    return LayerCount(
-        float(matrices), small=float(small), state=state, convolution=looked_back_on
-    )
+    return LayerCount(float(matrices), small=float(small), state=state, convolution=looked_back_on)

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from itertools import zip_longest
 
-from fastcalc.core.start import StartLocation
+from fastcalc.core.scenario import Location
+from fastcalc.core.start import StartLocation, start_location
 from fastcalc.features.fit.solve import Solution
 from fastcalc.grid.column import Column, TableColumn, values
 from fastcalc.grid.columns import NEEDS_FIT, pick
@@ -131,9 +132,7 @@ _STARTED: tuple[Column[StartLocation], ...] = (
 COLUMNS: tuple[TableColumn, ...] = (*_PLACED, *_SOLVED, *_STARTED)
 
 
-def fit_records(
-    locations: Sequence[StartLocation], solutions: Sequence[Solution] = ()
-) -> list[Record]:
+def fit_records(locations: Sequence[Location], solutions: Sequence[Solution] = ()) -> list[Record]:
     """Return one record for each model on each chip; the keys mean what they do in compare.
 
     solutions : what was solved for at each, if anything was
@@ -143,6 +142,8 @@ def fit_records(
     for location, solution in zip_longest(locations, solutions):
         point = PlacedBatch(location)
         solved = unsolved if solution is None else values(_SOLVED, solution)
-        record = plainly(values(_PLACED, point) | solved | values(_STARTED, location))
+        record = plainly(
+            values(_PLACED, point) | solved | values(_STARTED, start_location(location))
+        )
         records.append(record if point.fits else record | dict.fromkeys(NEEDS_FIT & record.keys()))
     return records

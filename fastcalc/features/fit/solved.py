@@ -6,7 +6,6 @@ from itertools import groupby
 
 from fastcalc.core.placement.cache_size import cache_size
 from fastcalc.core.scenario import Location
-from fastcalc.core.start import start_location
 from fastcalc.features.fit.answer import FitAnswer, follow_up_of
 from fastcalc.features.fit.records import COLUMNS, fit_records
 from fastcalc.features.fit.solve import Solution
@@ -138,7 +137,7 @@ def _model(solution: Solution) -> str:
 
 
 def _records(solutions: Sequence[Solution]) -> list[Record]:
-    return fit_records([start_location(solution.location) for solution in solutions], solutions)
+    return fit_records([solution.location for solution in solutions], solutions)
 
 
 def start_note(location: Location) -> str | None:
