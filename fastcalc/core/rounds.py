@@ -1,6 +1,6 @@
 """Searches that go on in step, so that what all of them ask in a round is answered together."""
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
@@ -44,6 +44,19 @@ class Answered(Generic[Question, Answer]):
                 raise UnansweredError
             (self.known[question],) = self.answer_all([question])
         return self.known[question]
+
+    def each(self, searches: Iterable[Callable[[], Found]]) -> list[Found]:
+        """Results of parts of one search that need not wait for each other."""
+        results: list[Found] = []
+        is_open = False
+        for search in searches:
+            try:
+                results.append(search())
+            except UnansweredError:
+                is_open = True
+        if is_open:
+            raise UnansweredError
+        return results
 
     def in_step(self, searches: Sequence[Callable[[], Found]]) -> list[Found]:
         """Results of searches, all questions of a round answered together."""

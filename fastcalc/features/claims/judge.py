@@ -16,6 +16,7 @@ from fastcalc.features.claims.catalogue_numbers import number_of
 from fastcalc.features.claims.finding import DoesNotFitError, Finding
 from fastcalc.features.claims.premises import Explored, Moved, Outcome, explore
 from fastcalc.features.claims.registry import COUNTS, TESTS
+from fastcalc.features.claims.tests_on_machines import SOLVED
 from fastcalc.formulas.types import ArrayLike, Bools, Floats
 
 Verdict = Literal["supported", "conditional", "misleading", "refuted", "undetermined", "external"]
@@ -201,25 +202,42 @@ def judge(
     catalogue: Catalogue, claims: Iterable[Claim], document: Document | None = None
 ) -> list[Judged]:
     """Every claim with its tests run, and the verdict that follows."""
-    judged = []
     read: Read = {}
-    for claim in claims:
-        ran: dict[str, Tested | None] = {"check": None, "conclusion": None}
-        unfit = ""
-        for key, check in claim.checks.items():
-            where = partial(_place, document, claim.id, key)
-            try:
-                ran[key] = run(catalogue, check, where, read)
-            except InputError as error:
-                if not isinstance(error.__cause__, DoesNotFitError):
-                    raise
-                unfit = error.__cause__.sentence
-                break
-        judged.append(Judged(claim, **ran, place=partial(_place, document, claim.id), unfit=unfit))
+    judged = SOLVED.in_step(
+        [partial(_judged, catalogue, claim, document, read, {}) for claim in claims]
+    )
+    SOLVED.known.clear()
     for kind in SCHEMAS:
         entries = [entry for (read_kind, _), entry in read.items() if read_kind == kind]
         catalogue.refuse_idle_changes(kind, entries)
     return judged
+
+
+def _judged(
+    catalogue: Catalogue,
+    claim: Claim,
+    document: Document | None,
+    read: Read,
+    trials: "dict[str, _Trial]",
+) -> Judged:
+    """A claim with its tests run.
+
+    trials : of its tests so far, which go on from what has been computed
+    """
+    ran: dict[str, Tested | None] = {"check": None, "conclusion": None}
+    unfit = ""
+    for key, check in claim.checks.items():
+        where = partial(_place, document, claim.id, key)
+        try:
+            if key not in trials:
+                trials[key] = _trial(catalogue, check, where, read)
+            ran[key] = _tested(trials[key], where)
+        except InputError as error:
+            if not isinstance(error.__cause__, DoesNotFitError):
+                raise
+            unfit = error.__cause__.sentence
+            break
+    return Judged(claim, **ran, place=partial(_place, document, claim.id), unfit=unfit)
 
 
 def _place(document: Document | None, claim: str, *steps: str | int) -> str:
@@ -234,16 +252,25 @@ def run(
     catalogue: Catalogue, check: Check, place: Callable[..., str], read: Read | None = None
 ) -> Tested:
     """Numbers of a check at the stated inputs and over their plausible ranges."""
-    cache = {} if read is None else read
-    reading = _Reading(catalogue.user_folders, catalogue.changes, catalogue.limits, cache=cache)
+    return _tested(_trial(catalogue, check, place, {} if read is None else read), place)
+
+
+def _trial(catalogue: Catalogue, check: Check, place: Callable[..., str], read: Read) -> "_Trial":
+    """A check with its inputs resolved."""
+    reading = _Reading(catalogue.user_folders, catalogue.changes, catalogue.limits, cache=read)
     inputs = {}
     for name, argument in check.inputs.items():
         with placed(place, "inputs", name):
             inputs[name] = _resolved(reading, argument)
-    trial = _Trial(check, reading, {name: resolved.argument for name, resolved in inputs.items()})
+    return _Trial(check, reading, inputs)
+
+
+def _tested(trial: "_Trial", place: Callable[..., str]) -> Tested:
+    """A check at the stated inputs and over their plausible ranges."""
+    check, inputs = trial.check, trial.inputs
     with placed(place):
-        finding = trial.finding({}, is_full=True)
-        explored = explore(trial.answer, check.premises, COUNTS)
+        finding = trial.full_finding
+        explored = explore(trial.answer, check.premises, COUNTS, SOLVED.each)
     return Tested(
         check,
         finding,
@@ -251,7 +278,7 @@ def run(
         {name: resolved.origins for name, resolved in inputs.items() if resolved.origins},
         explored,
         trial.ends,
-        tuple(sorted(reading.entries)),
+        tuple(sorted(trial.catalogue.entries)),
         trial.values,
     )
 
@@ -277,14 +304,20 @@ class _Trial:
     """A check evaluated at varied inputs, with the numbers computed so far. [unit]"""
 
     check: Check
-    catalogue: Catalogue
-    arguments: dict[str, Any]
+    catalogue: _Reading
+    inputs: "dict[str, _Resolved]"
     computed: dict[tuple[tuple[str, Any], ...], Floats] = field(default_factory=dict)
+    answered: dict[tuple[tuple[str, Any], ...], Outcome] = field(default_factory=dict)
+
+    @cached_property
+    def full_finding(self) -> Finding:
+        """Numbers and tables of the test at the stated inputs."""
+        return self.finding({}, is_full=True)
 
     def finding(self, moved: Moved, *, is_full: bool = False) -> Finding:
         """Numbers of the test with some inputs moved."""
         check, test = self.check, TESTS[self.check.test]
-        arguments = {name: moved.get(name, argument) for name, argument in self.arguments.items()}
+        arguments = {name: moved.get(name, each.argument) for name, each in self.inputs.items()}
         if "catalogue" in test.groups:
             arguments["catalogue"] = self.catalogue
         try:
@@ -302,6 +335,12 @@ class _Trial:
 
     def answer(self, moved: Moved) -> Outcome:
         """Whether all numbers are as claimed with some inputs moved, some, or none."""
+        key = tuple(moved.items())
+        if key not in self.answered:
+            self.answered[key] = self._answer(moved)
+        return self.answered[key]
+
+    def _answer(self, moved: Moved) -> Outcome:
         key = tuple((name, setting) for name, setting in moved.items() if name != EXPECTED)
         if key not in self.computed:
             self.computed[key] = self.values(dict(key))

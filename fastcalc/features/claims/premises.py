@@ -1,10 +1,10 @@
 """Break-evens of a check over the plausible ranges of its inputs."""
 
-from collections.abc import Callable, Container, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from itertools import pairwise, product
-from typing import Any, Literal
+from typing import Any, Literal, Protocol, TypeVar
 
 import numpy as np
 
@@ -17,6 +17,14 @@ Outcome = Literal["holds", "varies", "fails"]
 
 Moved = Mapping[str, Any]
 """Inputs by name that have another value than in the file. [SI]"""
+
+Found = TypeVar("Found")
+
+
+def one_by_one(searches: Iterable[Callable[[], Found]]) -> list[Found]:
+    """Results of parts of a search, one after another."""
+    return [search() for search in searches]
+
 
 _LOOKS, _HALVINGS = 17, 18
 _WIDE = 10.0
@@ -52,64 +60,103 @@ class Explored:
     jointly: Moved | None = None
 
 
+class Each(Protocol):
+    """What runs parts of a search that need not wait for each other, as `Answered.each` does."""
+
+    def __call__(self, searches: Iterable[Callable[[], Found]]) -> list[Found]:
+        """Results of the parts, in order."""
+
+
 def explore(
-    answer: Callable[[Moved], Outcome], premises: Mapping[str, Input], counts: Container[str] = ()
+    answer: Callable[[Moved], Outcome],
+    premises: Mapping[str, Input],
+    counts: Container[str] = (),
+    each: Each = one_by_one,
 ) -> Explored:
     """Outcome of a check over the ranges of its inputs; ``counts`` take whole numbers only."""
-    stands = answer({})
     choices = [
         [{}, *({name: value} for value in premise.ends or premise.others)]
         for name, premise in premises.items()
     ]
+    everywhere = [
+        {name: value for choice in corner for name, value in choice.items()}
+        for corner in product(*choices)
+    ]
+    answered = each([partial(answer, moved) for moved in everywhere])
+    stands = answered[0]  # the first corner moves nothing
     corners: dict[Outcome, Moved] = {}
-    for corner in product(*choices):
-        moved = {name: value for choice in corner for name, value in choice.items()}
-        corners.setdefault(answer(moved), moved)
+    for moved, outcome_there in zip(everywhere, answered, strict=True):
+        corners.setdefault(outcome_there, moved)
+    ranges = {name: premise for name, premise in premises.items() if premise.ends}
+    flips_of = each(
+        [
+            partial(_flips, answer, name, premise.ends, each, is_count=name in counts)
+            for name, premise in ranges.items()
+        ]
+    )
     flips = [
         Flip(name, at / premise.factor, premise.unit, below, above, name in counts)
-        for name, premise in premises.items()
-        if premise.ends
-        for at, below, above in _flips(answer, name, *premise.ends, is_count=name in counts)
+        for (name, premise), found in zip(ranges.items(), flips_of, strict=True)
+        for at, below, above in found
     ]
+    others = [
+        (name, alternative) for name, premise in premises.items() for alternative in premise.others
+    ]
+    of_others = each([partial(answer, {name: alternative}) for name, alternative in others])
     alternatives = tuple(
-        (name, alternative, answer({name: alternative}))
-        for name, premise in premises.items()
-        for alternative in premise.others
+        (*other, answered_there) for other, answered_there in zip(others, of_others, strict=True)
     )
     outcomes = {*corners, *(flip.below for flip in flips), *(flip.above for flip in flips)}
     outcome: Outcome = stands if len(outcomes) == 1 else "varies"
     is_plain = (
         bool(flips)
-        or any(answered != stands for *_, answered in alternatives)
+        or any(answered_there != stands for *_, answered_there in alternatives)
         or len(outcomes) == 1
     )
-    jointly = next((moved for answered, moved in corners.items() if answered != stands), None)
+    jointly = next((moved for found, moved in corners.items() if found != stands), None)
     return Explored(outcome, tuple(flips), alternatives, None if is_plain else jointly)
 
 
 def _flips(
-    answer: Callable[[Moved], Outcome], name: str, low: float, high: float, *, is_count: bool
-) -> Iterator[tuple[float, Outcome, Outcome]]:
+    answer: Callable[[Moved], Outcome],
+    name: str,
+    ends: Sequence[float],
+    each: Each,
+    *,
+    is_count: bool,
+) -> list[tuple[float, Outcome, Outcome]]:
     """Values between two ends where the outcome changes, by bisection, with both outcomes.
 
     Counts are bisected to the last whole number, other intervals `_HALVINGS` times.
     """
-    space = np.geomspace if low > 0.0 and high / low >= _WIDE else np.linspace
-    values = space(low, high, _LOOKS)
-    values = np.unique(np.round(values)) if is_count else values
 
-    @cache
     def answer_at(value: float) -> Outcome:
         return answer({name: value})
 
-    def is_as(before: Outcome, value: ArrayLike) -> bool:
-        return answer_at(float(value)) == before
-
-    for left, right in pairwise(values.tolist()):
+    def flips_between(left: float, right: float) -> list[tuple[float, Outcome, Outcome]]:
+        found = []
         while (before := answer_at(left)) != answer_at(right):
             same = partial(is_as, before)
             if is_count:
                 left = float(bisect_integers(same, int(left), int(right))[1])
             else:
                 left = float(bisect(same, left, right, halvings=_HALVINGS)[1])
-            yield left, before, answer_at(left)
+            found.append((left, before, answer_at(left)))
+        return found
+
+    def is_as(before: Outcome, value: ArrayLike) -> bool:
+        return answer_at(float(value)) == before
+
+    low, high = ends
+    values = _looks(low, high, is_count=is_count)
+    each([partial(answer_at, value) for value in values])
+    found = each([partial(flips_between, left, right) for left, right in pairwise(values)])
+    return [flip for of_pair in found for flip in of_pair]
+
+
+@cache
+def _looks(low: float, high: float, *, is_count: bool) -> list[float]:
+    """Values of a range at which the outcome is looked at first."""
+    space = np.geomspace if low > 0.0 and high / low >= _WIDE else np.linspace
+    values = space(low, high, _LOOKS)
+    return list(np.unique(np.round(values)).tolist() if is_count else values.tolist())

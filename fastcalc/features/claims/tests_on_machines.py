@@ -1,6 +1,8 @@
 """Tests that ask the catalogue and the evaluator: what models do on chips."""
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Literal, NamedTuple, cast
 
 import numpy as np
@@ -13,7 +15,8 @@ from fastcalc.core.chip.machine_class import engine_of_class
 from fastcalc.core.chosen_layouts import fewest_chips
 from fastcalc.core.pricing import PriceBasis, Pricing
 from fastcalc.core.ratios import Ranged, independent_ratio
-from fastcalc.core.scenario import Outcome, Scenario, Sharding, site_of, solve
+from fastcalc.core.rounds import Answered
+from fastcalc.core.scenario import Outcome, Scenario, Sharding, site_of, solve_each
 from fastcalc.core.step.component import Step
 from fastcalc.core.traffic.traffic import Traffic
 from fastcalc.errors import InputError
@@ -51,14 +54,37 @@ class Place:
 
 
 def outcome(catalogue: Catalogue, place: Place, batches: Floats) -> Outcome:
-    """Evaluation of a place for some batches, which must fit."""
-    evaluated = _solved(_scenario(catalogue, place, batches))
+    """The evaluation of a place for some batches, which must fit."""
+    evaluated = SOLVED.ask(_question(_scenario(catalogue, place, batches)))
+    if isinstance(evaluated, InputError):
+        raise evaluated
     if not bool(np.all(evaluated.estimate.fits)):
         raise DoesNotFitError(f"{place.model} at batch {max(batches):,.0f} does not fit {place.on}")
     return evaluated
 
 
-_solved = once(solve)
+def outcomes_of(catalogue: Catalogue, places: Iterable[Place], batch: float) -> list[Outcome]:
+    """The evaluation of several places for a batch, all asked for at once."""
+    batches = np.array([batch])
+    return SOLVED.each([partial(outcome, catalogue, place, batches) for place in places])
+
+
+@dataclass(frozen=True, eq=False)
+class _Question:
+    """A scenario that is to be solved, the very same object each time."""
+
+    scenario: Scenario
+
+
+_question = once(_Question)
+
+
+def _solved(questions: Sequence[_Question]) -> list[Outcome | InputError]:
+    return solve_each(question.scenario for question in questions)
+
+
+SOLVED: Answered[_Question, Outcome | InputError] = Answered(_solved)
+"""Evaluations that claims ask for, each once; those of a round are one stack."""
 
 
 @once
@@ -120,7 +146,7 @@ def _outcomes(
         Place(model, on, weights=_format(form), context=context)
         for model, form in zip(models, weights, strict=True)
     )
-    return [outcome(catalogue, place, np.array([batch])) for place in places]
+    return outcomes_of(catalogue, places, batch)
 
 
 def _format(name: str) -> str | None:
@@ -178,8 +204,9 @@ class Alone(NamedTuple):
         """Return what few users get and many, on the same chips or each on chips of their own."""
         place = Place(self.model, self.on, int(self.chips), context=self.context)
         small, large = (place.holding(catalogue, batch) for batch in (self.few, self.many))
-        first = outcome(catalogue, small if own_chips else large, np.array([self.few]))
-        return first, outcome(catalogue, large, np.array([self.many]))
+        few = partial(outcome, catalogue, small if own_chips else large, np.array([self.few]))
+        first, last = SOLVED.each([few, partial(outcome, catalogue, large, np.array([self.many]))])
+        return first, last
 
 
 def rate_ratio(
@@ -242,7 +269,7 @@ class DeployedModels(NamedTuple):
             for model, weights, cache, on, chips in rows
         )
         holding = [place.holding(catalogue, batch) for place in places]
-        outcomes = [outcome(catalogue, place, np.array([batch])) for place in holding]
+        outcomes = outcomes_of(catalogue, holding, batch)
         return [evaluated.estimate.passes.decode for evaluated in outcomes]
 
 
@@ -316,13 +343,18 @@ def speed_gain(
 
     The ends are those of the ratio's range, both ranges taken as independent.
     """
+    rows = list(zip(models, weights, strict=True))
+    places = [machines.places(catalogue, model, _format(form)) for model, form in rows]
+    outcomes = outcomes_of(catalogue, (place for pair in places for place in pair), machines.batch)
     parts, gains = [], []
-    for model, form in zip(models, weights, strict=True):
-        speeds = []
-        for where in machines.places(catalogue, model, _format(form)):
-            estimate = outcome(catalogue, where, np.array([machines.batch])).estimate
-            speeds.append(estimate.ranged_speed)
-            parts.append((f"{model}, {form}, on {where.on}", estimate.speed[0], "tokens/s"))
+    for (model, form), pair, over, under in zip(
+        rows, places, outcomes[::2], outcomes[1::2], strict=True
+    ):
+        speeds = [over.estimate.ranged_speed, under.estimate.ranged_speed]
+        parts += [
+            (f"{model}, {form}, on {place.on}", ranged.expected[0], "tokens/s")
+            for place, ranged in zip(pair, speeds, strict=True)
+        ]
         gains.append(_at(independent_ratio(over=speeds[0], under=speeds[1]), end))
     return finding(np.array(gains), *parts)
 
@@ -332,11 +364,10 @@ def newer_hardware(*, catalogue: Catalogue, model: str, machines: Machines) -> F
     chips, batch = (machines.on, machines.against), machines.batch
     fast, slow = (catalogue.hardware(chip).memory[0].bandwidth.si for chip in chips)
     parts: list[tuple[str, float, str]] = []
-    for basis in ("cloud", "tco"):
-        newer, older = (
-            outcome(catalogue, place, np.array([batch]))
-            for place in machines.places(catalogue, model, basis=basis)
-        )
+    bases = ("cloud", "tco")
+    places = [machines.places(catalogue, model, basis=basis) for basis in bases]
+    outcomes = outcomes_of(catalogue, (place for pair in places for place in pair), batch)
+    for basis, newer, older in zip(bases, outcomes[::2], outcomes[1::2], strict=True):
         if not parts:
             gain = float(newer.estimate.speed[0] / older.estimate.speed[0])
             parts.append((f"{model}: speed ratio at batch {batch:,.0f}", gain, "x"))
