@@ -141,12 +141,13 @@ def _has_own_rows(passes: Schedule) -> bool:
 
 
 def _has_rows(passes: Schedule) -> bool:
-    """Whether layouts and requests are rows, along which batches lie."""
+    """Whether layouts or requests are rows, along which batches lie."""
     rows, batches = _row_shape(passes), np.shape(passes.batch)
-    is_along_rows = not rows or rows[-1] == 1
-    is_whole = len(batches) <= max(len(rows), 1)
-    points = int(np.prod(np.broadcast_shapes(rows, batches), dtype=int))
-    return is_along_rows and is_whole and 0 < points <= BLOCK
+    whole = np.broadcast_shapes(rows, batches)
+    points = int(np.prod(whole, dtype=int))
+    is_one_axis = sum(count > 1 for count in rows) <= 1 and rows[-1:] in ((), (1,))
+    is_along_rows = whole[:-1] == rows[:-1]
+    return is_one_axis and is_along_rows and 0 < points <= BLOCK
 
 
 def _row_shape(passes: Schedule) -> tuple[int, ...]:

@@ -38,6 +38,7 @@ NUMBERS = (
 )
 CHIPS = ("h100-sxm", "b200", "gb200", "rtx-4090", "mi355x", "l40s")
 WAFERS = ("wse-3", "groq-lpu")
+CHAT_ALONE = Traffic(1000.0, 200.0, 1100.0)
 DRAFTS = (Speculation(), Speculation(2.5, 3.0))
 CHAT = RequestClass("chat", 3.0, Lengths.fixed(900.0, 300.0))
 LONG = RequestClass("long", 1.0, Lengths.fixed(30000.0, 700.0))
@@ -147,6 +148,20 @@ def test_several_memories_and_hardware_bounds_are_evaluated_alone():
         for chip in ("h100-sxm", "b200")
     ]
     assert not any(isinstance(estimate, StackedEstimate) for estimate in assert_alike(evaluations))
+
+
+def test_several_kinds_of_requests_on_several_layouts_are_evaluated_alone():
+    """Requests and layouts on an axis each are no rows; requests on one axis are."""
+    lengths = np.array([1000.0, 2000.0, 3000.0])[:, np.newaxis, np.newaxis]
+    traffic = Traffic(lengths, 200.0, lengths + 100.0)
+    site = site_of(scenario_of("h100-sxm", "llama-3.1-8b", CHAT_ALONE), 3200.0)
+    layouts, batches = [Layout(), Layout(2)], np.array([1.0, 4.0])
+    both = [Evaluation(site.place_all(layouts, axes=1), batches, traffic)] * 2
+    each = [Evaluation(site.place_all(layouts, axes=1), lengths, traffic)] * 2
+    one = [Evaluation(site.place_all(layouts[:1], axes=1), batches, traffic)] * 2
+    together = assert_alike([*both, *each, *one])
+    stacked = [isinstance(estimate, StackedEstimate) for estimate in together]
+    assert stacked == [False] * 4 + [True] * 2
 
 
 def test_no_stack_is_larger_than_a_block():
