@@ -615,6 +615,7 @@ class PlanAnswer(Answer):
     def _notes_of_mix(self) -> Iterator[Note]:
         """Limits that are not met, bills, other sharings, and pools without percentiles."""
         yield from weighted(1, self._over())
+        yield from weighted(1, self._one_kind())
         yield from weighted(1, self._against_api())
         yield from weighted(1, self._next_nodes())
         for allocation, pool in self.pools:
@@ -681,6 +682,21 @@ class PlanAnswer(Answer):
                         f"{number(seconds * 1e3)} ms at p{(served.share or 0.0) * 100:g}, over its "
                         f"limit of {number(getattr(served.kind, name) * 1e3)} ms{is_met}"
                     )
+
+    def _one_kind(self) -> Iterator[str]:
+        """Say what one kind of chip would take, where the cheapest pools are on several."""
+        for allocation in self.fleet.allocations:
+            pools = allocation.sharing.on_one_chip
+            if pools is None:
+                continue
+            chip = pools[0].plan.scenario.hardware.id
+            text = f"on one kind of chip: {chip}, {_bill_of(pools)}"
+            usd = sum_if_known(pool.plan.usd_per_month for pool in pools)
+            cheapest = allocation.usd_per_month
+            if usd is not None and cheapest:
+                more = usd - cheapest
+                text += f", ${dollars(more)} ({more / cheapest:.0%}) more"
+            yield text
 
     def _comparison(self) -> Iterator[str]:
         """Say what the other sharings would take."""
@@ -770,6 +786,7 @@ def _sharings(sharing: Sharing) -> Record:
         "cheapest": sharing.pools,
         "together": sharing.shared_by_all,
         "apart": sharing.one_each,
+        "on_one_chip": sharing.on_one_chip,
     }
     return {name: _bill(pools) for name, pools in sharings.items() if pools}
 

@@ -42,8 +42,12 @@ class ClassGroup:
             self.__dict__.pop(kept, None)
 
     def cheapest(self, rate: float) -> Way:
-        """Return the way whose replicas carry so many requests of all classes at the least cost."""
-        return min(self._ways, key=lambda way: way.cost(rate * self.share))
+        """Return the way whose replicas carry so many requests of all classes at the least cost.
+
+        Of equal ones that on the fewest chips, and of those that of the smallest batch.
+        """
+        at_rate = rate * self.share
+        return min(self._ways, key=lambda way: (way.cost(at_rate), way.chips(at_rate), way.batch))
 
     def cost(self, rate: float) -> float:
         """Return the least cost of so many requests of all classes."""
@@ -55,6 +59,14 @@ class ClassGroup:
         for bound in self.bounds:
             cost = bound.least_cost(rate * self.share)
             costs[bound.chip] = min(cost, costs.get(bound.chip, inf))
+        return costs
+
+    def costs_on_chips(self, rate: float) -> dict[str, float]:
+        """Return the least cost of so many requests of all classes on each kind of chip."""
+        costs: dict[str, float] = {}
+        for way in self.every_way:
+            chip = way.grid.scenario.hardware.id
+            costs[chip] = min(way.cost(rate * self.share), costs.get(chip, inf))
         return costs
 
     @cached_property
@@ -94,12 +106,13 @@ class Groups:
     ) -> None:
         self._classes = tuple(sorted(classes, key=lambda kind: kind.prompt))
         self._grids_for, self._may_share = grids_for, may_share
-        self._service, self._is_narrow = service, is_narrow
+        self._service, self.is_narrow = service, is_narrow
         cost_limit = {"usd": "budget", "watts": "power", "chips": "chips"}[service.objective]
         self._has_means = any(
             limit < inf for name, limit in service.means.items() if name != cost_limit
         )
-        self._options = list(partitions(len(classes)))
+        self._count = len(classes)
+        self._options = list(partitions(self._count))
         self._groups: dict[int, ClassGroup] = {}
         self._searched: dict[int, frozenset[str]] = {}
         for place in range(len(classes)):
@@ -110,6 +123,12 @@ class Groups:
         """Classes that some deployment serves alone."""
         groups = (group for group in self._groups.values() if group.every_way)
         return {kind for group in groups for kind in group.classes}
+
+    def chips_of_all(self, rate: float) -> list[str]:
+        """Return the chips that serve each class alone, those first on which all cost the least."""
+        alone = [self._groups[1 << place].costs_on_chips(rate) for place in range(self._count)]
+        chips = set(alone[0]).intersection(*alone[1:])
+        return sorted(chips, key=lambda chip: (sum(costs[chip] for costs in alone), chip))
 
     def options(self, rate: float) -> list[Option]:
         """Return how classes may be grouped at a rate, on the chips that may be worth it there.
@@ -168,7 +187,7 @@ class Groups:
         share = sum(kind.share for kind in classes)
         at_share = self._service.of_classes(classes, share)
         grids = self._grids_for(classes, at_share, chips)
-        if not self._is_narrow:
+        if not self.is_narrow:
             decision = Decision(at_share)
             grids = [grid for grid in grids if decision.may_lead_in(grid.scenario)]
         every_way, bounds = ways(grids, at_share)

@@ -3,12 +3,13 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from math import inf, sqrt
 
 import numpy as np
 
 from fastcalc.core.traffic.request_class import RequestClass
+from fastcalc.features.plan.candidates import BATCHES
 from fastcalc.features.plan.cheapest_plans import decide, decide_surely
 from fastcalc.features.plan.class_groups import Classes, ClassGroup, GridsFor, Groups, Option
 from fastcalc.features.plan.decision import Decision
@@ -16,12 +17,14 @@ from fastcalc.features.plan.fleet import bills
 from fastcalc.features.plan.service import Service
 from fastcalc.features.plan.sharing import Pools, ReplicaPool, Sharing
 from fastcalc.features.plan.ways import Way
-from fastcalc.formulas.types import floats
+from fastcalc.formulas.types import Floats, floats
 from fastcalc.grid.grid import Grid
 
 _FIRST, _LEAST = 1.0, 1e-4  # rates that are tried; what carries less carries nothing [1/s]
 _NEAR = 1.02  # of a rate: within it the next step is tried
 _STEP = 1.0 + 1e-6
+_ONE_KIND = 4
+"""Chips that are tried alone where the cheapest pools are on several kinds. [1]"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +93,8 @@ class PoolSearch:
             chosen = _cheapest(groups.options(rate), rate, service) if rate else None
             chosen = chosen or _most(groups, service, rate or inf)
             if chosen is not None:
-                return self._sharing(chosen, groups, service, rate or chosen.rate)
+                sharing = self._sharing(chosen, groups, service, rate or chosen.rate)
+                return replace(sharing, on_one_chip=self._on_one_chip(chosen, groups, service))
         unserved = tuple(
             self._alone(kind, _without_means(service), rate or _FIRST)
             for kind in self.classes
@@ -117,13 +121,41 @@ class PoolSearch:
             needed=_needed(groups, rate, service) if is_short else {},
         )
 
+    def _on_one_chip(self, chosen: "_Chosen", groups: Groups, service: Service) -> Pools | None:
+        """Return the cheapest pools on one kind of chip within means, where those chosen have more.
+
+        Of the chips on which the classes cost least apart.
+        """
+        if len({way.grid.scenario.hardware.id for _, way in chosen.pools}) == 1:
+            return None
+        least: _Chosen | None = None
+        for chip in groups.chips_of_all(chosen.rate)[:_ONE_KIND]:
+            of_chip = Groups(
+                self.classes,
+                partial(self._grids_of, chip),
+                self.may_share,
+                service,
+                is_narrow=groups.is_narrow,
+            )
+            pools = _cheapest(of_chip.options(chosen.rate), chosen.rate, service)
+            least = min(filter(None, (least, pools)), key=lambda pools: pools.order, default=None)
+        return None if least is None else self._pools(least, service)
+
+    def _grids_of(
+        self, chip: str, classes: Classes, service: Service, chips: frozenset[str] | None
+    ) -> Sequence[Grid]:
+        """Return the deployments for classes on one kind of chip."""
+        is_asked = chips is None or chip in chips
+        return self.grids_for(classes, service, frozenset({chip})) if is_asked else []
+
     def _pools(self, chosen: "_Chosen", service: Service) -> Pools:
         """Return the plans of pools, at what they are to carry."""
         pools = []
         for group, way in chosen.pools:
             at_rate = service.of_classes(group.classes, chosen.rate * group.share)
+            grid = way.grid.part(batches=_up_to(way))
             pools.append(
-                ReplicaPool(group.classes, decide([way.grid], at_rate, shown=1, prompt_pools=()))
+                ReplicaPool(group.classes, decide([grid], at_rate, shown=1, prompt_pools=()))
             )
         return tuple(pools)
 
@@ -132,6 +164,12 @@ class PoolSearch:
         at_rate = service.of_classes((kind,), rate * kind.share)
         grids = self.grids_for((kind,), at_rate, None)
         return ReplicaPool((kind,), decide(grids, at_rate, shown=1, prompt_pools=()))
+
+
+def _up_to(way: Way) -> Floats:
+    """Batches up to that of a way: the smallest that needs no more replicas is taken. [1]"""
+    batch = way.grid.batches.ravel()[-1]
+    return np.append(BATCHES[batch > BATCHES], batch)
 
 
 @dataclass(frozen=True, eq=False)

@@ -45,6 +45,7 @@ class Sharing:
     pools : all classes are in one of them each; none where nothing serves all
     shared_by_all, one_each : one pool for all, and one for each class, where they were searched
     unserved : classes that no deployment serves, whatever the means, with why
+    on_one_chip : the cheapest on one kind of chip, where the cheapest are on several
     needed : what the cheapest pools for all of a rate take, of means that do not allow it
     """
 
@@ -53,6 +54,7 @@ class Sharing:
     one_each: Pools | None
     unserved: Pools
     needed: Mapping[str, float] = field(default_factory=dict)
+    on_one_chip: Pools | None = None
 
     @property
     def rate(self) -> float:

@@ -47,6 +47,11 @@ class Way:
     cost_per_chip: float
     is_checked: bool = False
 
+    @property
+    def batch(self) -> float:
+        """Sequences that a replica decodes together. [1]"""
+        return float(self.grid.batches.ravel()[-1])
+
     def replicas(self, rate: float) -> float:
         """Return how many replicas a rate takes. [1]"""
         return ceil(rate / self.requests - _SLACK)

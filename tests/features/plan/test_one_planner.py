@@ -78,3 +78,41 @@ def test_every_plan_has_one_json(fastcalc, tmp_path, without_regret):
     asked = [("--rate", "2/s"), ("--own", "l40s=2"), ("--budget", "5000/month")]
     keys = [set(json.loads(fastcalc(*plan, *each).out)) for each in asked]
     assert {"classes", "sharing", "shares", "requests_per_s", "rate"} <= set.intersection(*keys)
+
+
+MIX = """version: "2"
+aggregate_rate: 10
+clients:
+  - {id: chat, rate_fraction: 0.7, input_distribution: 1000, output_distribution: 300, ttft: 1s}
+  - {id: code, rate_fraction: 0.3, input_distribution: 6000, output_distribution: 500, ttft: 2s}
+"""
+
+
+def test_a_mix_on_several_kinds_of_chip_stands_beside_one_kind(fastcalc, tmp_path):
+    """What one kind takes is what a plan on that kind alone finds, and no less than the cheapest."""
+    file = tmp_path / "mix.yaml"
+    file.write_text(MIX, encoding="utf-8")
+    plan = ("plan", "llama-3.1-70b", "--traffic", str(file), "--tpot", "40ms")
+    found = json.loads(fastcalc(*plan, "--on", "h100-sxm,gh200-96gb,b200", "--format", "json").out)
+    chips = {record["hardware"] for record in found["records"]}
+    one = found["sharing"].get("on_one_chip")
+    assert (one is None) is (len(chips) == 1)
+    alone = [
+        json.loads(fastcalc(*plan, "--on", chip, "--format", "json").out)["sharing"]["cheapest"]
+        for chip in ("h100-sxm", "gh200-96gb", "b200")
+    ]
+    cheapest = min(bill["usd_per_month"] for bill in alone)
+    on_one = found["sharing"]["cheapest"] if one is None else one
+    assert on_one["usd_per_month"] == pytest.approx(cheapest)
+    assert found["sharing"]["cheapest"]["usd_per_month"] <= cheapest * (1 + 1e-9)
+
+
+def test_a_pool_of_a_mix_has_the_smallest_batch_that_needs_no_more_replicas(fastcalc, tmp_path):
+    file = tmp_path / "mix.yaml"
+    file.write_text(MIX.replace("aggregate_rate: 10", "aggregate_rate: 0.2"), encoding="utf-8")
+    plan = ("plan", "llama-3.1-8b", "--traffic", str(file), "--tpot", "40ms", "--by", "chip")
+    plan += ("--on", "h100-sxm")
+    few = json.loads(fastcalc(*plan, "--format", "json").out)["records"]
+    many = json.loads(fastcalc(*plan, "--rate", "40/s", "--format", "json").out)["records"]
+    assert {record["replicas"] for record in few} == {1}
+    assert few[0]["batch"] < many[0]["batch"] / 4
