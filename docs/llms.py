@@ -17,8 +17,8 @@ def on_post_build(config: Any) -> None:
 def llms(name: str, description: str, nav: list[Any], docs: Path) -> str:
     """The file: headings are those of the navigation."""
     lines = [f"# {name}", "", f"> {description}"]
-    for part in nav:
-        heading, pages = next(iter(part.items())) if isinstance(part, dict) else ("Home", [part])
+    for entry in nav:
+        heading, pages = next(iter(entry.items())) if isinstance(entry, dict) else ("Home", [entry])
         lines += ["", f"## {heading}", ""]
         for page in pages:
             lines.append(_line(docs, next(iter(page.values())) if isinstance(page, dict) else page))

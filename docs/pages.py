@@ -42,7 +42,7 @@ HOSTED = "part:part of the model on a host"
 FEW = 30
 """Fewest points of a class that the README may name as most or least accurate."""
 
-KINDS = {"hardware": "chips", "models": "models", "engines": "engines"}
+SHIPPED = {"hardware": "chips", "models": "models", "engines": "engines"}
 
 COMMANDS_PAGE = """# Commands
 
@@ -113,15 +113,15 @@ def commands() -> str:
     options = {name: _options(name) for name in COMMANDS}
     uses = Counter(row for rows in options.values() for row in rows)
     shared = {row: None for rows in options.values() for row in rows if uses[row] > 1}
-    parts = [COMMANDS_PAGE]
+    blocks = [COMMANDS_PAGE]
     for name, rows in options.items():
         flags = request_of(name)
         summary = "\n\n".join(" ".join(one.split()) for one in (flags.__doc__ or "").split("\n\n"))
         examples = "\n".join(f"    {one}" for one in flags.examples)
-        parts.append(f"## fastcalc {name}\n\n{summary}\n\n{examples}\n")
-        parts += _tables(row for row in rows if row not in shared)
-        parts.append(_shared_names([row for row in rows if row in shared], shared))
-    return "\n".join([*parts, "## Shared options\n", *_tables(shared)])
+        blocks.append(f"## fastcalc {name}\n\n{summary}\n\n{examples}\n")
+        blocks += _tables(row for row in rows if row not in shared)
+        blocks.append(_shared_names([row for row in rows if row in shared], shared))
+    return "\n".join([*blocks, "## Shared options\n", *_tables(shared)])
 
 
 def _options(name: str) -> list[Option]:
@@ -180,7 +180,7 @@ def _names(field: str, shown: Any) -> str:
 
 def catalogue() -> str:
     """The page on every chip, model and engine that is shipped."""
-    chips, models, engines = (fastcalc.list(kind) for kind in ("hardware", "models", "engines"))
+    chips, models, engines = (fastcalc.list(folder) for folder in ("hardware", "models", "engines"))
     return "\n".join(
         [
             CATALOGUE,
@@ -302,8 +302,8 @@ def wrapped(text: str) -> str:
 
 
 def shipped() -> str:
-    """How many entries of each kind there are."""
-    counts = (f"{len(fastcalc.list(kind))} {name}" for kind, name in KINDS.items())
+    """Numbers of shipped chips, models and engines."""
+    counts = (f"{len(fastcalc.list(folder))} {name}" for folder, name in SHIPPED.items())
     chips, models, engines = counts
     return (
         f"fastcalc ships with {chips}, {models} and {engines} ([catalogue](docs/catalogue.md)).\n"
@@ -396,8 +396,8 @@ def accuracy() -> str:
     )  # fmt: skip
 
 
-def _of(groups: Iterable[Any], *kinds: str) -> list[Any]:
-    return [one for one in groups if one["group"].partition(":")[0] in kinds]
+def _of(groups: Iterable[Any], *categories: str) -> list[Any]:
+    return [one for one in groups if one["group"].partition(":")[0] in categories]
 
 
 def _worst_first(group: Any) -> tuple[float, str]:

@@ -65,14 +65,14 @@ def _function(name: str) -> str:
             lines.append("    *,\n")
         taken = _taken(flags[parameter.name][0].__origin__)
         if parameter.kind is Parameter.VAR_POSITIONAL:
-            kind = EACH.get(taken.removesuffix(" | None"), "str")
-            lines.append(f"    *{parameter.name}: {kind},\n")
+            item = EACH.get(taken.removesuffix(" | None"), "str")
+            lines.append(f"    *{parameter.name}: {item},\n")
             continue
         default = "" if parameter.default is Parameter.empty else f" = {_quoted(parameter.default)}"
         lines.append(f"    {parameter.name}: {taken}{default},\n")
     returned = signature(FUNCTIONS[name]).return_annotation
-    kind = returned if isinstance(returned, str) else returned.__name__
-    return f"def {name}(\n{''.join(lines)}) -> {kind}: ...\n"
+    type_name = returned if isinstance(returned, str) else returned.__name__
+    return f"def {name}(\n{''.join(lines)}) -> {type_name}: ...\n"
 
 
 def _taken(annotation: object) -> str:
@@ -83,8 +83,8 @@ def _taken(annotation: object) -> str:
         is_class = isinstance(annotation, type)
         text = getattr(annotation, "__name__", "") if is_class else str(annotation)
     text = text.replace("pathlib._local.", "").replace("pathlib.", "")
-    kind, _, optional = text.partition(" | ")
-    return TYPES.get(kind, kind) + (" | None" if optional else "")
+    type_name, _, optional = text.partition(" | ")
+    return TYPES.get(type_name, type_name) + (" | None" if optional else "")
 
 
 def _quoted(value: object) -> str:

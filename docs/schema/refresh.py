@@ -120,8 +120,11 @@ def _assumptions() -> dict[str, Any]:
 
 def records_schema() -> str:
     """The JSON Schema of what ``--format json`` prints."""
-    kinds = {command.split(",")[0]: _record(columns) for command, columns in COMMANDS.items()}
-    records = {"type": "array", "items": {"anyOf": [{"$ref": f"#/definitions/{k}"} for k in kinds]}}
+    definitions = {command.split(",")[0]: _record(columns) for command, columns in COMMANDS.items()}
+    records = {
+        "type": "array",
+        "items": {"anyOf": [{"$ref": f"#/definitions/{k}"} for k in definitions]},
+    }
     document = {
         "$schema": "http://json-schema.org/draft-07/schema#",
         "title": "What fastcalc prints with --format json",
@@ -134,7 +137,7 @@ def records_schema() -> str:
             "records": records,
             "assumptions": _assumptions(),
         },
-        "definitions": kinds,
+        "definitions": definitions,
     }
     return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
 
@@ -151,26 +154,26 @@ def _record(columns: tuple[Column[Any], ...]) -> dict[str, Any]:
 def _property(column: Column[Any]) -> dict[str, Any]:
     if column.unit == "list":
         return {"type": "array", "items": {"type": "string"}, "description": column.meaning}
-    kind = TYPES.get(column.unit, "number")
-    unit = f" [{column.unit}]" if kind == "number" and column.unit else ""
-    return {"type": [kind, "null"], "description": f"{column.meaning}{unit}"}
+    json_type = TYPES.get(column.unit, "number")
+    unit = f" [{column.unit}]" if json_type == "number" and column.unit else ""
+    return {"type": [json_type, "null"], "description": f"{column.meaning}{unit}"}
 
 
-def line(kind: str) -> str:
+def line(schema: str) -> str:
     """The line by which an editor finds the schema of a file."""
-    return f"# yaml-language-server: $schema=../docs/schema/{kind}.schema.json\n"
+    return f"# yaml-language-server: $schema=../docs/schema/{schema}.schema.json\n"
 
 
 def main() -> None:
     """Write schemas, lines and the data dictionary."""
     (HERE / "records.schema.json").write_text(records_schema(), encoding="utf-8")
     (HERE.parent / "records.md").write_text(data_dictionary(), encoding="utf-8")
-    for folder, kind in FOLDERS.items():
-        (HERE / f"{kind}.schema.json").write_text(as_text(kind), encoding="utf-8")
-        for path in sorted((ROOT / folder).glob("claims.yaml" if kind == "claims" else "*.yaml")):
+    for folder, schema in FOLDERS.items():
+        (HERE / f"{schema}.schema.json").write_text(as_text(schema), encoding="utf-8")
+        for path in sorted((ROOT / folder).glob("claims.yaml" if schema == "claims" else "*.yaml")):
             text = path.read_text(encoding="utf-8")
-            if not text.startswith(line(kind)):
-                path.write_text(line(kind) + text, encoding="utf-8")
+            if not text.startswith(line(schema)):
+                path.write_text(line(schema) + text, encoding="utf-8")
 
 
 if __name__ == "__main__":
