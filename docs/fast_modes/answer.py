@@ -94,12 +94,12 @@ def _listed(found: Inverse, by_rent: Collection[Combination]) -> str:
     if not found.minimal:
         return "Nothing that we tried explains both its speed and its price"
     shown = []
-    for place, one in enumerate(found.minimal, 1):
+    for rank, one in enumerate(found.minimal, 1):
         bands = {name: _band(name, one) for name in one.ratios}
         joined = " with ".join(BRIEF[trick].format(**bands) for trick in one.tricks)
-        shown.append(f"({place}) {joined}{f', {BY_RENT}' * (one.tricks in by_rent)}")
-    every = f"{'; '.join(shown[:-1])}; or {shown[-1]}" if len(shown) > 1 else shown[0]
-    return f"Each fits on some machine and model we tried: {every}"
+        shown.append(f"({rank}) {joined}{f', {BY_RENT}' * (one.tricks in by_rent)}")
+    listed = f"{'; '.join(shown[:-1])}; or {shown[-1]}" if len(shown) > 1 else shown[0]
+    return f"Each fits on some machine and model we tried: {listed}"
 
 
 def _later(chips: ChipArrays, minimal: Sequence[Region]) -> str:
@@ -130,20 +130,20 @@ def _row(region: Region, chips: ChipArrays, by_rent: Collection[Combination]) ->
 
 def _much(region: Region, chips: ChipArrays) -> str:
     """By how much the modes differ, and where that is near the most that was tried."""
-    parts = []
+    changes = []
     for name in (name for name in region.ratios if name in RATIOS):
         upper_end = f" of at most {SIDES[name].high:g}" * (name in region.at_edge)
-        parts.append(RATIOS[name].format(_band(name, region) + upper_end))
+        changes.append(RATIOS[name].format(_band(name, region) + upper_end))
     if "fast_chip" in region.own:
-        parts.append(f"more expensive ones {_dearer(region, chips)}")
-    return ", ".join(parts)
+        changes.append(f"more expensive ones {_dearer(region, chips)}")
+    return ", ".join(changes)
 
 
 def _dearer(region: Region, chips: ChipArrays) -> str:
     """In how many services of a region the fast mode has chips of a more expensive type."""
     slow, fast = (chips.usd[region.values[name].astype(int)] for name in ("chip", "fast_chip"))
-    share = float(region.weights[fast > slow].sum() / region.share)
-    return "in all cases" if share == 1.0 else f"in {100.0 * share:.0f} % of cases"
+    fraction = float(region.weights[fast > slow].sum() / region.share)
+    return "in all cases" if fraction == 1.0 else f"in {100.0 * fraction:.0f} % of cases"
 
 
 def _band(name: str, region: Region) -> str:

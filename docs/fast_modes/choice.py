@@ -81,16 +81,18 @@ def label(job: Job) -> str:
 def times(job: Job) -> np.ndarray:
     """The time of each option until a job is right, on average. [s]"""
     run = job.steps * (STEP / SPEEDS + job.tools)
-    again = job.steps if job.redone == "all" else 1
-    return time_to_success(attempt=run, success=chain_success(accuracy=ACCURACY, steps=again))
+    steps_redone = job.steps if job.redone == "all" else 1
+    return time_to_success(
+        attempt=run, success=chain_success(accuracy=ACCURACY, steps=steps_redone)
+    )
 
 
 def choice(_: Book) -> Words:
     """The table of jobs, who wins each of them, and what turns that."""
     found = [times(job) for job in JOBS]
     rows = [
-        [label(job), *(number(float(one), 2) for one in each), soonest(each)]
-        for job, each in zip(JOBS, found, strict=True)
+        [label(job), *(number(float(one), 2) for one in seconds), soonest(seconds)]
+        for job, seconds in zip(JOBS, found, strict=True)
     ]
     answer, step, whole, _, tooled = found
     return {
@@ -124,7 +126,7 @@ def choice(_: Book) -> Words:
 MODES = ("the standard mode", "the fast mode", "Spark")
 
 
-def soonest(each: np.ndarray) -> str:
+def soonest(seconds: np.ndarray) -> str:
     """Who is soonest; none wins by a few percent, and Spark's accuracy may turn it.
 
     Examples
@@ -134,12 +136,12 @@ def soonest(each: np.ndarray) -> str:
     >>> soonest(np.array([13.7, 5.2, 1.1, 1.2]))
     'Spark'
     """
-    loose, hard = (_winner(np.array([*each[:2], each[spark]])) for spark in (2, 3))
+    loose, hard = (_winner(np.array([*seconds[:2], seconds[spark]])) for spark in (2, 3))
     return loose if loose == hard else f"{loose}; at {ACCURACY[3]:g} {hard}"
 
 
-def _winner(each: np.ndarray) -> str:
-    near = [mode for mode, time in zip(MODES, each, strict=True) if is_even(time / min(each))]
+def _winner(seconds: np.ndarray) -> str:
+    near = [mode for mode, time in zip(MODES, seconds, strict=True) if is_even(time / min(seconds))]
     return near[0] if len(near) == 1 else f"about even: {' and '.join(near)}"
 
 

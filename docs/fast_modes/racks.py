@@ -84,17 +84,17 @@ def most_users(scenario: Scenario, goal: float) -> Mode | None:
         assert found is not None, "a rack holds the model"
         return found
 
-    most = _last(lambda starts: seen(starts).speed >= goal)
-    if not most:
+    users = _last(lambda starts: seen(starts).speed >= goal)
+    if not users:
         return None
-    found = seen([most])
+    found = seen([users])
     speed = float(found.speed[0])
     cloud, owned = (
-        usd_per_million(usd_per_hour=hour * RACK, seconds=1.0 / speed, tokens=most)
+        usd_per_million(usd_per_hour=hour * RACK, seconds=1.0 / speed, tokens=users)
         for basis in ("cloud", "tco")
         if (hour := Pricing(basis).per_chip_hour(scenario.hardware)) is not None
     )
-    return Mode(most, speed, cloud, owned, int(found.batch[0]), float(found.multiple[0]))
+    return Mode(users, speed, cloud, owned, int(found.batch[0]), float(found.multiple[0]))
 
 
 def _last(is_enough: Callable[[np.ndarray], np.ndarray]) -> int:
@@ -118,8 +118,8 @@ def _last(is_enough: Callable[[np.ndarray], np.ndarray]) -> int:
 
 def modes(book: Book, case: Case, drafts: int, servers: Sequence[str] = MEASURED) -> list[Mode]:
     """The normal mode at a speed with each server, where there is one."""
-    every = [most_users(one, case.speed) for one in served(book, case, drafts, servers)]
-    return [mode for mode in every if mode is not None]
+    reached = [most_users(one, case.speed) for one in served(book, case, drafts, servers)]
+    return [mode for mode in reached if mode is not None]
 
 
 def served(

@@ -61,8 +61,8 @@ def newer(book: Book) -> Words:
                 by_basis["cloud"].append((model, cloud))
                 by_basis["tco"].append((model, tco))
         rows.append(row)
-    kinds = ("speed", "$ by cloud", "$ by ownership")
-    heads = [f"{chip}: {kind}" for chip in NEW for kind in kinds]
+    quantities = ("speed", "$ by cloud", "$ by ownership")
+    heads = [f"{chip}: {quantity}" for chip in NEW for quantity in quantities]
     return {
         "bandwidth_gain": number(book.values("36")[0]),
         "price_table": table((f"over {OLD}", *heads), rows),
@@ -246,9 +246,9 @@ def _chips(book: Book) -> list[list[str]]:
 
 def verdicts(book: Book) -> Words:
     """Verdicts by article, what is wrong, and what is open."""
-    every = book.judged
-    wrong = [one for one in every if one.verdict in ("refuted", "misleading")]
-    unknown = [one for one in every if one.verdict == "undetermined"]
+    judged = book.judged
+    wrong = [one for one in judged if one.verdict in ("refuted", "misleading")]
+    unknown = [one for one in judged if one.verdict == "undetermined"]
     return {
         "article_table": _by_article(book),
         "wrong_claims": " ".join(

@@ -82,12 +82,12 @@ def picture(book: Book) -> Words:
     chips = ("h200-sxm", "gb200", "wse-3")
     points = frontier([book.scenario("deepseek-r1", chip) for chip in chips], max_chips=72)
     series = []
-    for place, chip in enumerate(chips):
+    for color, chip in enumerate(chips):
         own = [one for one in points if one.outcome.scenario.hardware.id == chip]
         if not own:
             continue
         speeds, usd = (np.array([getattr(one, key) for one in own]) for key in ("speed", "usd"))
-        series.append(Series(chip, speeds, usd, place))
+        series.append(Series(chip, speeds, usd, color))
     across = axes(series, "output tokens/s per user, expected", "$/Mtok output")
     lines = plot(Panel("", *across, series), width=90)
     wafer = Pricing().per_chip_hour(book.catalogue.hardware("wse-3"))
@@ -109,12 +109,12 @@ def picture(book: Book) -> Words:
 def cheapest_by_speed(points: Sequence[FrontierPoint]) -> str:
     """Say up to which speed each chip is the cheapest, as ``fastcalc frontier`` does."""
     runs = runs_of(points)
-    turns = [
+    ranges = [
         f"{name_of(before)} up to {number(edge(before.points, after.points))} tokens/s"
         for before, after in pairwise(runs)
     ]
     last = f"{name_of(runs[-1])} up to {number(runs[-1].points[-1].speed)} tokens/s"
-    return ", ".join([*turns, last])
+    return ", ".join([*ranges, last])
 
 
 def smaller_batch(book: Book) -> Words:
@@ -189,12 +189,12 @@ def _sold(book: Book, shape: str) -> SoldStart | None:
         return found, np.flatnonzero(usd <= SOLD)
 
     octaves = np.unique(np.round(2.0 ** np.arange(0.0, 13.0, 0.25))).astype(np.int64)
-    _, places = paid(octaves)
-    if not len(places):
+    _, paying = paid(octaves)
+    if not len(paying):
         return None
-    least, most = octaves[max(places[0] - 1, 0)], octaves[places[0]]
-    found, places = paid(np.arange(least, most + 1))
-    at = int(places[0])
+    low, high = octaves[max(paying[0] - 1, 0)], octaves[paying[0]]
+    found, paying = paid(np.arange(low, high + 1))
+    at = int(paying[0])
     multiple = float(found.multiple[at]) if found.batch[at] else None
     return SoldStart(int(found.starts[at]), float(found.speed[at]), multiple)
 
@@ -218,8 +218,12 @@ def rivals(book: Book) -> Words:
     today = start_at_speed(rack, SLOW) or rack
     now = solve(today)
     answer = fastmode(today, FAST, book.catalogue, [])
-    kinds = {kind: [one for one in answer.options if one.trick == kind] for kind in TRICKS}
-    rows = [_trick(kind, best(some) or some[0], now) for kind, some in kinds.items() if some]
+    options = {
+        technique: [one for one in answer.options if one.trick == technique] for technique in TRICKS
+    }
+    rows = [
+        _trick(technique, best(some) or some[0], now) for technique, some in options.items() if some
+    ]
     heads = (
         "technique",
         "how",
@@ -258,16 +262,16 @@ def _multiple(option: Option, today: Outcome) -> str:
     return f"{dollars(option.usd / price(today))}x" if option.usd else "no price"
 
 
-def _trick(kind: str, option: Option, today: Outcome) -> list[str]:
+def _trick(technique: str, option: Option, today: Outcome) -> list[str]:
     if option.outcome is None:
-        return [TRICKS[kind], f"not possible: {option.why_not}", *["-"] * 5]
+        return [TRICKS[technique], f"not possible: {option.why_not}", *["-"] * 5]
     scenario, layout = option.outcome.scenario, option.outcome.placement.layout
     how, batch = option.change or "today's layout", scenario.batches[0]
     owned, now = (
         solve(replace(one.scenario, pricing=Pricing("tco"))) for one in (option.outcome, today)
     )
     both = (_multiple(option, today), f"{number(price(owned) / price(now), 2)}x")
-    return [TRICKS[kind], how, f"{batch:,}", f"{layout.chips:,}", speed(option.outcome), *both]
+    return [TRICKS[technique], how, f"{batch:,}", f"{layout.chips:,}", speed(option.outcome), *both]
 
 
 def curve(book: Book) -> Words:

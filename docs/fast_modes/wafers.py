@@ -143,18 +143,18 @@ def billions(outcome: Outcome) -> str:
 def story(book: Book) -> Words:
     """How many users a wafer serves at one speed, how many it holds, and at what price."""
     rows, flats, falls = [], [], []
-    for model, weights, kind in ((*SPREAD, "mixture"), (*DENSE, "dense")):
+    for model, weights, shape in ((*SPREAD, "mixture"), (*DENSE, "dense")):
         for context in TEXTS:
             full = _held(book, model, weights, context)
-            label = f"{kind}, {sized(full)} at {bits(full)} bits"
+            label = f"{shape}, {sized(full)} at {bits(full)} bits"
             wafers = counted(full.placement.layout.chips)
             flat = int((full.estimate.speed >= FLAT * full.estimate.speed[0]).sum())
-            most = full.scenario.batches[-1]
-            for users in sorted({flat, most}):
+            largest = full.scenario.batches[-1]
+            for users in sorted({flat, largest}):
                 rows.append([label, wafers, f"{context:,.0f}", *_served(full, users)])
             if context == SHORT:
-                flats.append((kind, flat, flat / float(full.placement.work.layers)))
-                falls.append(_usd(full, most) / _usd(full, flat))
+                flats.append((shape, flat, flat / float(full.placement.work.layers)))
+                falls.append(_usd(full, largest) / _usd(full, flat))
     heads = ("Spark, if it is a", "on", "tokens of text", "users", "tokens/s of each", "$/Mtok")
     return {
         "story_table": table(heads, rows),
@@ -168,18 +168,18 @@ def _flat(flats: list[tuple[str, int, float]], falls: list[float]) -> str:
     Examples
     --------
     >>> _flat([("mixture", 37, 1.03), ("dense", 46, 0.96)], [1.0, 1.01])
-    'Up to about one user per layer (37 of the mixture, 46 of the dense) each has the full speed. Then they wait for one another, and a token becomes no cheaper'
+    'Up to about one user per layer (37 of the mixture, 46 of the dense), each has the full speed. Then they wait for one another, and a token becomes no cheaper'
     >>> _flat([("mixture", 12, 0.33)], [0.7])
-    'Up to 12 users of the mixture each has the full speed. Then they wait for one another, and a token becomes cheaper still'
+    'Up to 12 users of the mixture, each has the full speed. Then they wait for one another, and a token becomes cheaper still'
     """  # noqa: E501 (what is returned, in one line)
-    counts = ", ".join(f"{flat} of the {kind}" for kind, flat, _ in flats)
-    is_layers = all(1.0 / 1.33 <= share <= 1.33 for *_, share in flats)
-    most = (
+    counts = ", ".join(f"{flat} of the {shape}" for shape, flat, _ in flats)
+    is_layers = all(1.0 / 1.33 <= ratio <= 1.33 for *_, ratio in flats)
+    limit = (
         f"about one user per layer ({counts})" if is_layers else counts.replace(" of", " users of")
     )
     further = "cheaper still" if min(falls) < 1.0 / (1.0 + EVEN) else "no cheaper"
     return (
-        f"Up to {most} each has the full speed. Then they wait for one another, and a token "
+        f"Up to {limit}, each has the full speed. Then they wait for one another, and a token "
         f"becomes {further}"
     )
 
@@ -199,9 +199,9 @@ def _served(outcome: Outcome, users: int) -> tuple[str, str, str]:
 def _held(book: Book, model: str, weights: str | None, context: float) -> Outcome:
     """A model on the fewest wafers, with every number of users that they hold."""
     space = Space(book.scenario(model, "wse-3", weights=weights, context=context))
-    place = space.site.smallest(1)
-    assert place is not None, "some wafers hold a user"
-    return space.at(place.layout, *range(1, int(place.max_batch) + 1))
+    placement = space.site.smallest(1)
+    assert placement is not None, "some wafers hold a user"
+    return space.at(placement.layout, *range(1, int(placement.max_batch) + 1))
 
 
 WHOSE = {"wse-3": "an analyst's guess; others say more", "gb200": "a street price"}
@@ -242,8 +242,8 @@ def _bought(book: Book, chip: str, goal: float) -> str:
     if served is None:
         return f"{allowed}, and none is expected to reach {goal:,.0f} tokens/s"
     users = min(by_money, by_power) / served.placement.layout.chips * served.scenario.batches[0]
-    each = number(first(served), 2)
-    return f"{allowed}. They serve {_round(users)} users at a time with {each} tokens/s each"
+    rate = number(first(served), 2)
+    return f"{allowed}. They serve {_round(users)} users at a time with {rate} tokens/s each"
 
 
 def _round(count: float) -> str:
