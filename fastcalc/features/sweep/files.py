@@ -52,10 +52,12 @@ class JSONSink:
 
     def write(self, columns: Columns, shape: tuple[int, ...]) -> None:
         """Take the points of a block."""
-        lines = (f"      {to_json(key)}: %s" for key in columns)
-        record = "    {\n" + ",\n".join(lines) + "\n    }"
+        keys = [f"      {to_json(key)}: " for key in columns]
+        before = [f"{{\n{keys[0]}", *(f",\n{key}" for key in keys[1:])]
+        pieces = [text for key in before for text in (key, "")]
         for row in rows(columns, shape, json_text):
-            self.stream.write(self.between + record % row)
+            pieces[1::2] = row
+            self.stream.write(f"{self.between}    {''.join(pieces)}\n    }}")
             self.between = ",\n"
 
     def close(self, extra: Record) -> None:
@@ -148,7 +150,7 @@ def rows(columns: Columns, shape: tuple[int, ...], write: Write) -> Iterator[tup
 def numbers(values: Sequence[float], write: Write) -> list[str]:
     """Twelve digits, whole where it is whole; what stands for None where it is not finite.
 
-    All are formatted in one call, which takes a third of the time of one for each.
+    All are formatted in one call, which is sooner than one for each.
 
     >>> from fastcalc.written import csv_cell
     >>> numbers([0.1 + 0.2, 4e3, 1.5e13, float("nan")], csv_cell)
