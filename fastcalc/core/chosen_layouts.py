@@ -302,9 +302,11 @@ def _held_by_chips(site: Site, layouts: Sequence[Layout]) -> Iterator[tuple[int,
     shape = (*np.shape(site.reserved_tokens)[:1], len(layouts), 1)
     largest = np.broadcast_to(floats(largest), shape)
     chips = np.array([layout.chips for layout in layouts])
-    for count in _different(chips):
-        fitting = largest[..., chips == count, :].max(axis=-2)
-        if fitting.any():
+    order = np.argsort(chips, kind="stable")
+    starts = np.flatnonzero(np.diff(chips[order], prepend=0))
+    of_counts = np.maximum.reduceat(largest[..., order, :], starts, axis=-2)
+    for at, count in enumerate(chips[order[starts]].tolist()):
+        if (fitting := of_counts[..., at, :]).any():
             yield count, fitting
 
 

@@ -52,7 +52,13 @@ def usual_layouts(legal: LegalLayouts) -> Sequence[Layout]:
 
     Of chips that pipeline whole layers, those that hold more than any of fewer chips.
     """
-    if legal.machine.is_spatial:
+    return _usual_layouts(legal.machine, legal.work)
+
+
+@once
+def _usual_layouts(machine: Machine, work: Workload) -> Sequence[Layout]:
+    legal = LegalLayouts(machine, work)
+    if machine.is_spatial:
         return legal.default_layouts
     joined = legal.chips_joined
     widths = {joined, *(2**power for power in range(joined.bit_length()))}
