@@ -76,3 +76,56 @@ def mamba2_matrices(
     38707200.0
     """
     return floats(hidden) * (3.0 * inner + 2.0 * state_width + heads)
+
+
+def mamba_matrices(
+    *, hidden: ArrayLike, inner: ArrayLike, state_size: ArrayLike, step_rank: ArrayLike
+) -> Array:
+    r"""Matrix parameters of a Mamba layer. [1]
+
+    .. math:: P = 3 h w + 2 w (r + n)
+
+    hidden : hidden width, :math:`h` [1]
+    inner : channels of the state, :math:`w` [1]
+    state_size : numbers that a channel keeps, :math:`n` [1]
+    step_rank : rank of the projection to step sizes, :math:`r` [1]
+
+    Source: Gu and Dao, "Mamba," arXiv:2312.00752, sec. 3.4.
+
+    >>> float(mamba_matrices(hidden=768, inner=1536, state_size=16, step_rank=48))
+    3735552.0
+    """
+    width = floats(inner)
+    return 3.0 * hidden * width + 2.0 * width * (floats(step_rank) + state_size)
+
+
+def lightning_matrices(*, hidden: ArrayLike, width: ArrayLike) -> Array:
+    r"""Matrix parameters of lightning attention with an output gate. [1]
+
+    .. math:: P = 5 h w
+
+    hidden : hidden width, :math:`h` [1]
+    width : heads times head dimension, :math:`w` [1]
+
+    Source: MiniMax, "MiniMax-01," arXiv:2501.08313, sec. 2.2.
+
+    >>> float(lightning_matrices(hidden=4096, width=4096))
+    83886080.0
+    """
+    return 5.0 * floats(hidden) * width
+
+
+def short_convolution_matrices(*, hidden: ArrayLike, width: ArrayLike) -> Array:
+    r"""Matrix parameters of a gated short convolution: two gates, its input and its output. [1]
+
+    .. math:: P = 4 h w
+
+    hidden : hidden width, :math:`h` [1]
+    width : channels, :math:`w` [1]
+
+    Source: transformers 5.24.0, `Lfm2ShortConv`.
+
+    >>> float(short_convolution_matrices(hidden=2048, width=2048))
+    16777216.0
+    """
+    return 4.0 * floats(hidden) * width

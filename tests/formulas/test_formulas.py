@@ -104,6 +104,17 @@ PUBLISHED = [
         2688 * (8192 + 2048 + 64) + 4096 * 2688,
         0,
     ),
+    # Mamba 130M: in_proj of 3,072 columns, x_proj of 80, dt_proj of 48 rows, out_proj of 768 columns.
+    (
+        "mamba_matrices",
+        {"hidden": 768, "inner": 1536, "state_size": 16, "step_rank": 48},
+        768 * 3072 + 1536 * 80 + 48 * 1536 + 1536 * 768,
+        0,
+    ),
+    # MiniMax-01: queries, keys, values, gate and output, each as wide as 32 heads of 128.
+    ("lightning_matrices", {"hidden": 4096, "width": 4096}, 5 * 4096 * 4096, 0),
+    # LFM2 1.2B: in_proj to three times the width, out_proj.
+    ("short_convolution_matrices", {"hidden": 2048, "width": 2048}, 2048 * 6144 + 2048 * 2048, 0),
     # Checkpoints of DeepSeek-V3.2 and R1 differ by an indexer in 62 layers, 256 norm weights each.
     (
         "indexer_matrices",

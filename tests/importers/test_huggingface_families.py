@@ -86,6 +86,61 @@ kimi_k2 | untied | kv_lora_rank 512, qk_nope_head_dim 128, qk_rope_head_dim 64, 
 minimax_m3 | untied | head_dim 128
 step3p5 | untied | num_sliding_attention_heads 96
 nemotron-nas | untied |
+afmoe | untied | head_dim 128
+aria_text | untied |
+bitnet | untied |
+lfm2 | tied | block_auto_adjust_ff_dim 1
+lfm2_moe | tied |
+lfm3 | tied | head_dim 128
+granitemoehybrid | untied |
+bamba | untied |
+falcon_h1 | untied |
+jamba | untied |
+mamba | tied |
+falcon_mamba | tied |
+mamba2 | untied |
+minimax | untied |
+olmo_hybrid | untied |
+lara_mini | tied | head_dim 128
+bailing_hybrid | untied | linear_num_heads 32, linear_head_dim 128
+gemma3n_text | tied | head_dim 256
+gemma4_unified_text | tied | head_dim 256
+longcat_flash | untied |
+inkling_text | untied |
+arcee | untied |
+cwm | untied |
+diffllama | untied |
+exaone | untied |
+flint | untied |
+granite_swa | tied |
+granitemoe_swa | untied |
+granitemoeshared | untied |
+helium | untied |
+hyperclovax | untied |
+iquestcoder | untied |
+kolibri1 | untied |
+mellum | untied |
+olmo | untied |
+sarvam_mla | untied |
+sarvam_moe | untied |
+solar_open | untied |
+laguna | untied |
+axk1 | untied |
+cohere2_moe | tied |
+minicpm3 | tied |
+vaultgemma | tied |
+youtu | tied |
+gpt_neox | untied |
+jais2 | untied |
+persimmon | untied |
+phi | untied |
+stablelm | untied |
+nanochat | untied |
+apertus | untied |
+apertus1p5_text | untied |
+exaone_moe | untied |
+flex_olmo | untied |
+beam | untied |
 """
 
 HABITS = {
@@ -97,7 +152,17 @@ HABITS = {
     "glm_moe_dsa": {"router_bias": True},
     "glm5_next_text": {"router_bias": True},
 }
-LAYER_NORM = {"falcon", "nemotron", "starcoder2", "phimoe"}  # with a bias, others are RMS
+LAYER_NORM = {
+    "falcon",
+    "nemotron",
+    "starcoder2",
+    "phimoe",
+    "gpt_neox",
+    "jais2",
+    "persimmon",
+    "phi",
+    "stablelm",
+}  # with a bias, others are RMS
 OWN_TABLES = {"own_embedding": True, "own_head": True}
 PREDICTING = {
     **dict.fromkeys(("mimo", "glm_moe_dsa", "hy_v3", "qwen3_next", "qwen3_5_text", "glm5_next_text")),

@@ -52,6 +52,7 @@ class Attention(Entry):
     ``chunked`` windows start anew every ``window`` tokens and are counted full. ``qk_norm`` is per
     head (true) or over the ``full`` width; ``output_gate`` is as wide as all heads (true) or
     ``per-head``. With ``k_eq_v`` one projection serves keys and values, both of which are cached.
+    With ``shared_cache`` a layer attends to keys and values that an earlier one keeps.
     """
 
     kind: Literal["mha", "gqa"]
@@ -68,6 +69,7 @@ class Attention(Entry):
     sinks: bool = False
     output_gate: bool | Literal["per-head"] = False
     k_eq_v: bool = False
+    shared_cache: bool = False
 
     @property
     def cached_heads(self) -> int:
@@ -126,18 +128,23 @@ class LinearAttention(Entry):
     """Attention with a fixed state per sequence instead of a cache that grows.
 
     Of Mamba-2, groups are key heads, heads are value heads, the state size is the key dimension.
+    Mamba has one value a head and a ``step_rank``, the rank of its step size. Lightning attention
+    keeps one matrix a head; a short convolution keeps its last tokens alone.
     """
 
-    kind: Literal["gated-deltanet", "kda", "mamba2"]
+    kind: Literal["gated-deltanet", "kda", "mamba2", "mamba", "lightning", "short-conv"]
     key_heads: Whole
     value_heads: Whole
     key_dim: Whole
     value_dim: Whole
     conv_kernel: Whole = 4
     full_rank_gate: bool = False
+    step_rank: Whole | None = None
 
     @model_validator(mode="after")
     def _gate_of_kda(self) -> "LinearAttention":
+        if (self.step_rank is None) == (self.kind == "mamba"):
+            raise ValueError("step_rank is of kind: mamba, which needs it")
         if self.full_rank_gate and self.kind != "kda":
             raise ValueError(f"full_rank_gate is of kda; {self.kind} has one kind of gate")
         return self
@@ -156,7 +163,8 @@ class MixtureOfExperts(Entry):
     """Experts of which a router picks a few for every token, and shared ones for all.
 
     ``shared_width`` is of everything that each token passes whole. With ``latent_size``, routed
-    experts work on a projection of the hidden state to that width.
+    experts work on a projection of the hidden state to that width. The router also picks
+    ``zero_experts``, which return their input; ``active_experts`` are without them.
     """
 
     kind: Literal["moe"]
@@ -169,6 +177,7 @@ class MixtureOfExperts(Entry):
     shared_gate: bool = False
     router_bias: bool = False
     expert_bias: bool = False
+    zero_experts: WholeOrZero = 0
 
     @model_validator(mode="after")
     def _active_exist(self) -> "MixtureOfExperts":
@@ -184,12 +193,18 @@ AnyFFN = Annotated[DenseFFN | MixtureOfExperts, Field(discriminator="kind")]
 
 
 class Block(Entry):
-    """A run of equal layers; ``norms`` as wide as the hidden state, one a part unless given."""
+    """A run of equal layers; ``norms`` as wide as the hidden state, one a part unless given.
+
+    ``other_matrices`` and ``other_parameters`` are weights of each layer without a key of their
+    own: in matrices that every token is multiplied with, and in small vectors.
+    """
 
     count: LayerCount
     attention: AnyAttention | None = None
     ffn: AnyFFN | None = None
     norms: WholeOrZero | None = None
+    other_matrices: WholeOrZero = 0
+    other_parameters: WholeOrZero = 0
 
     @property
     def parts(self) -> int:
@@ -275,7 +290,8 @@ class Model(Entry):
     ``group_formats`` are those of groups of matrices that are not in ``weight_format``, each a
     format or a mix: ``{attention: bf16, head: 60%fp8/40%bf16}``; ``expert_format`` is short for
     that of ``experts``. ``other_parameters`` are small vectors and tables without a key of their
-    own.
+    own; ``lookup_parameters`` are tables besides the embedding of which a token reads a few rows
+    (embeddings of layers, of n-grams).
     ``also_published`` names, by the format of its weights, what else its maker releases, as a
     source prints it. ``repositories`` says where weights in its own formats are to be had, by its
     names.
@@ -304,6 +320,7 @@ class Model(Entry):
     norm_bias: bool = False
     residual_streams: Whole = 1
     other_parameters: WholeOrZero = 0
+    lookup_parameters: Count | None = None
     blocks: list[Block] = []
     mtp: Mtp | None = None
     vision_parameters: Count | None = None

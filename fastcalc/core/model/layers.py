@@ -105,7 +105,7 @@ def count_layer(block: Block, model: Model) -> LayerCount:
     return (
         count_attention(block.attention, hidden)
         + count_ffn(block.ffn, hidden)
-        + LayerCount(small=small)
+        + LayerCount(ffn=float(block.other_matrices), small=small + block.other_parameters)
     )
 
 
@@ -121,7 +121,7 @@ def count_ffn(ffn: AnyFFN | None, hidden: float) -> LayerCount:
     expert = counting.ffn_matrices(hidden=inside, width=ffn.width, matrices=ffn.matrices)
     shared = counting.ffn_matrices(hidden=hidden, width=ffn.shared_width, matrices=ffn.matrices)
     latent = counting.ffn_matrices(hidden=hidden, width=ffn.latent_size or 0, matrices=2)
-    router = (hidden + ffn.router_bias) * ffn.experts
+    router = (hidden + ffn.router_bias) * (ffn.experts + ffn.zero_experts)
     biases = (ffn.matrices - 1) * ffn.width + inside
     return LayerCount(
         shared_experts=float(shared + latent),
@@ -161,8 +161,12 @@ def _grouped(attention: Attention, hidden: float) -> LayerCount:
     )
     flops = float(counting.attention_flops(heads=heads, key_dim=key, value_dim=value))
     window = float(attention.window or inf)
-    cache = CacheGroup(1.0, kv_heads * float(key + value), window, float(kv_heads), flops, flops)
+    kept = kv_heads * (0.0 if attention.shared_cache else float(key + value))
+    cache = CacheGroup(1.0, kept, window, float(kv_heads), flops, flops)
     dense = float(matrices) + hidden * (gate - kv_heads * value * attention.k_eq_v)
+    if attention.shared_cache:
+        dense -= hidden * kv_heads * (key + value)
+        small -= key * (attention.qk_norm is True)
     part = LayerCount(dense, small=float(small), caches=(cache,))
     return _indexed(part, attention.indexer, hidden=hidden, query=hidden)
 
@@ -293,9 +297,29 @@ def _linear(attention: LinearAttention, hidden: float) -> LayerCount:
             gate_rank=0 if attention.full_rank_gate else attention.value_dim,
         )
         small = kernel * convolved + heads + keys + attention.value_dim
-    else:
+    elif attention.kind == "mamba2":
         matrices = linear_attention.mamba2_matrices(
             hidden=hidden, inner=values, state_width=keys, heads=heads
         )
         small = (kernel + 1) * convolved + 3 * heads + values
+    else:
+        return _other_linear(attention, hidden, float(values))
     return LayerCount(float(matrices), small=float(small), state=state, convolution=looked_back_on)
+
+
+def _other_linear(attention: LinearAttention, hidden: float, width: float) -> LayerCount:
+    """Count Mamba, lightning attention or a short convolution, as wide as all values are."""
+    kernel, state_size = attention.conv_kernel, attention.key_dim
+    looked_back_on = (kernel - 1) * width
+    if attention.kind == "lightning":
+        matrices = linear_attention.lightning_matrices(hidden=hidden, width=width)
+        return LayerCount(float(matrices), small=width, state=width * state_size)
+    if attention.kind == "short-conv":
+        matrices = linear_attention.short_convolution_matrices(hidden=hidden, width=width)
+        small, state = kernel * width, looked_back_on
+    else:
+        matrices = linear_attention.mamba_matrices(
+            hidden=hidden, inner=width, state_size=state_size, step_rank=attention.step_rank or 0
+        )
+        small, state = (kernel + state_size + 3) * width, state_size * width + looked_back_on
+    return LayerCount(float(matrices), small=small, state=state, convolution=looked_back_on)

@@ -322,6 +322,7 @@ def _minimal(model: Model, matrices: NumberFormat, kv_format: str) -> Workload:
 def _whole(model: Model, formats: WeightFormats, kv_format: str) -> Workload:
     assert model.hidden_size and model.vocabulary
     table = float(model.hidden_size) * model.vocabulary
+    looked_up = model.lookup_parameters.si if model.lookup_parameters else 0.0
     small = model.hidden_size * (1.0 + model.norm_bias) + model.other_parameters
     layers = _layers(model, model.blocks, formats, kv_format)
     in_layers = layers.weights.small
@@ -332,7 +333,9 @@ def _whole(model: Model, formats: WeightFormats, kv_format: str) -> Workload:
         weights=layers.weights._replace(
             small=replace(in_layers, parameters=in_layers.parameters + small),
             head=Weights(table, formats.of("head")),
-            embedding=Weights(0.0 if model.tied_embeddings else table, formats.of("embedding")),
+            embedding=Weights(
+                looked_up + (0.0 if model.tied_embeddings else table), formats.of("embedding")
+            ),
         ),
         layer_kinds=tuple(
             (float(block.count), layer)

@@ -78,7 +78,7 @@ class Fields:
 
     def layers(self) -> int:
         """Return the number of layers."""
-        count = self.count("num_hidden_layers")
+        count = self.count("num_hidden_layers", "num_layers", "n_layer")
         if count > MOST_LAYERS:
             raise self.refuse(f"num_hidden_layers {count} is out of range: at most {MOST_LAYERS}")
         return count

@@ -128,6 +128,12 @@ def starcoder2(fields: Fields) -> list[Layer]:
     return uniform(fields, attention, parts.dense(fields, matrices=2, bias=bias))
 
 
+def bitnet(fields: Fields) -> list[Layer]:
+    """BitNet: ternary weights, and norms before the output of attention and network."""
+    inner = fields.count("hidden_size") + fields.count("intermediate_size")
+    return [{**layer, "other_parameters": inner} for layer in llama(fields)]
+
+
 def muse_glimmer(fields: Fields) -> list[Layer]:
     """Muse Glimmer: Muse's attention, dense networks."""
     attentions = gated(fields)

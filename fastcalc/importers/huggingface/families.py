@@ -1,15 +1,16 @@
 """Which reader a ``model_type`` has, and what it takes for left-out fields.
 
-Defaults are those of the configuration classes of transformers 5.23.0.
+Defaults are those of the configuration classes of transformers 5.24.0.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 
-from fastcalc.importers.huggingface import compressed, dense, hybrid, mixture
+from fastcalc.importers.huggingface import compressed, dense, hybrid, mixture, state_space, tables
 from fastcalc.importers.huggingface.config import Fields
 from fastcalc.importers.huggingface.parts import Reader
+from fastcalc.importers.huggingface.usual import usual
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,7 @@ _GEMMA_3 = {
 }
 
 _STEP = {"num_sliding_attention_heads": 96}
+_NO_HEADS = ("num_hidden_layers",)
 _QWEN_2 = partial(dense.qwen, qkv_bias=True)  # whatever the file says
 
 FAMILIES: dict[str, ModelFamily] = {
@@ -141,12 +143,76 @@ FAMILIES: dict[str, ModelFamily] = {
     "nemotron_h": ModelFamily(hybrid.nemotron_h, needs=()),
     "nemotron-nas": ModelFamily(hybrid.nemotron_nas),
     "deepseek_v4": ModelFamily(compressed.deepseek_v4, extras=compressed.merged_streams),
+    "afmoe": ModelFamily(mixture.afmoe, defaults=_HEAD_128),
+    "aria_text": ModelFamily(mixture.aria),
+    "bitnet": ModelFamily(dense.bitnet),
+    "lfm2": ModelFamily(state_space.lfm, tied=True, defaults={"block_auto_adjust_ff_dim": 1}),
+    "lfm2_moe": ModelFamily(state_space.lfm, tied=True),
+    "lfm3": ModelFamily(state_space.lfm, tied=True, defaults=_HEAD_128),
+    "granitemoehybrid": ModelFamily(state_space.granite_hybrid),
+    "bamba": ModelFamily(state_space.bamba),
+    "falcon_h1": ModelFamily(state_space.falcon_h1),
+    "jamba": ModelFamily(state_space.jamba),
+    "mamba": ModelFamily(state_space.mamba_alone, tied=True, needs=_NO_HEADS),
+    "falcon_mamba": ModelFamily(state_space.mamba_alone, tied=True, needs=_NO_HEADS),
+    "mamba2": ModelFamily(state_space.mamba2_alone, needs=_NO_HEADS),
+    "minimax": ModelFamily(state_space.lightning),
+    "olmo_hybrid": ModelFamily(state_space.olmo_hybrid),
+    "lara_mini": ModelFamily(state_space.lara, tied=True, defaults=_HEAD_128),
+    "bailing_hybrid": ModelFamily(
+        state_space.bailing, defaults={"linear_num_heads": 32, "linear_head_dim": 128}
+    ),
+    "gemma3n_text": ModelFamily(
+        tables.gemma3n, tied=True, defaults={"head_dim": 256}, extras=tables.gemma3n_extras
+    ),
+    "gemma4_unified_text": ModelFamily(mixture.gemma4, tied=True, defaults={"head_dim": 256}),
+    "longcat_flash": ModelFamily(tables.longcat, needs=("num_attention_heads",)),
+    "inkling_text": ModelFamily(tables.inkling),
+    # By the usual fields, which benchmarks/class_defaults.py compares with transformers.
+    **dict.fromkeys(
+        (
+            "arcee",
+            "cwm",
+            "diffllama",
+            "exaone",
+            "flint",
+            "granitemoe_swa",
+            "granitemoeshared",
+            "helium",
+            "hyperclovax",
+            "iquestcoder",
+            "kolibri1",
+            "mellum",
+            "olmo",
+            "sarvam_mla",
+            "sarvam_moe",
+            "solar_open",
+            "laguna",
+            "axk1",
+        ),
+        ModelFamily(usual),
+    ),
+    **dict.fromkeys(
+        ("cohere2_moe", "granite_swa", "minicpm3", "vaultgemma", "youtu"),
+        ModelFamily(usual, tied=True),
+    ),
+    **dict.fromkeys(
+        ("gpt_neox", "jais2", "persimmon", "phi", "stablelm"), ModelFamily(usual, norm_bias=True)
+    ),
+    "nanochat": ModelFamily(usual),
+    **dict.fromkeys(
+        ("apertus", "apertus1p5_text", "exaone_moe"), ModelFamily(partial(usual, qk_norm=True))
+    ),
+    "flex_olmo": ModelFamily(partial(usual, qk_norm="full")),
+    "beam": ModelFamily(partial(usual, norms=4, qk_norm=True, output_gate=True)),
 }
 
 ALIASES = {
     "deepseek_ref": "deepseek_v4",
     "gemma3": "gemma3_text",
     "gemma4": "gemma4_text",
+    "gemma3n": "gemma3n_text",
+    "gemma4_unified": "gemma4_unified_text",
     "glm4v_moe_text": "glm4_moe",
     "glm5_next": "glm5_next_text",
     "kimi_k25": "kimi_k2",

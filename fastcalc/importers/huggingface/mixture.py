@@ -2,7 +2,7 @@
 
 import re
 
-from fastcalc.importers.huggingface import parts, patterns
+from fastcalc.importers.huggingface import parts, patterns, tables
 from fastcalc.importers.huggingface.config import Fields
 from fastcalc.importers.huggingface.dense import gated
 from fastcalc.importers.huggingface.parts import Layer, choose, mixed, uniform
@@ -198,11 +198,6 @@ def latent_norms(fields: Fields) -> dict[str, int]:
 def gemma4(fields: Fields) -> list[Layer]:
     """Gemma 4: wider heads without a value projection in full layers, experts with a network."""
     count = fields.layers()
-    if fields.maybe("hidden_size_per_layer_input", minimum=0):
-        raise fields.refuse(
-            "hidden_size_per_layer_input announces an embedding for every layer, which a model "
-            "file cannot hold yet"
-        )
     short = parts.grouped(fields, window=parts.window(fields), qk_norm=True)
     is_one = fields.flag("attention_k_eq_v", False)
     full = parts.grouped(
@@ -220,10 +215,40 @@ def gemma4(fields: Fields) -> list[Layer]:
             8,
         )
     switched = patterns.windowed(fields, count, every=6)
-    return mixed(choose(switched, short, full), [network] * count, norms=norms)
+    attentions = tables.sharing(fields, choose(switched, short, full))
+    networks = [network] * count
+    if parts.flagged(fields, "use_double_wide_mlp"):
+        twice = parts.dense_of(2 * fields.count("intermediate_size"))
+        networks = choose(["shared_cache" in part for part in attentions], twice, network)
+    return tables.with_layer_embedding(fields, mixed(attentions, networks, norms=norms))
 
 
 def layer_scales(fields: Fields) -> dict[str, int]:
     """Return the scale that each layer of Gemma 4 has."""
     fields.remark("other_parameters is a scale for each layer.")
-    return {"other_parameters": fields.layers()}
+    found = tables.lookups(fields)
+    return {**found, "other_parameters": fields.layers() + found.get("other_parameters", 0)}
+
+
+def afmoe(fields: Fields) -> list[Layer]:
+    """Arcee Trinity: gated attention with windows, four norms, a few dense layers, then experts."""
+    count = fields.layers()
+    habits = {"qk_norm": True, "output_gate": True}
+    full, short = parts.grouped(fields, **habits), parts.grouped(
+        fields, window=parts.window(fields), **habits
+    )  # fmt: skip
+    every = fields.maybe("global_attn_every_n_layers") or 4
+    experts = parts.experts(fields, shared=parts.shared_width(fields), router_bias=True)
+    dense = fields.count("num_dense_layers", default=1, minimum=0)
+    networks = choose([n >= dense for n in range(count)], experts, parts.dense(fields))
+    switched = patterns.windowed(fields, count, every=every)
+    return mixed(choose(switched, short, full), networks, norms=4)
+
+
+def aria(fields: Fields) -> list[Layer]:
+    """Aria: experts in every layer, shared ones among them of the same width."""
+    shared = fields.count("moe_num_shared_experts", default=2, minimum=0)
+    experts = parts.experts(
+        fields, width=_INTERMEDIATE, shared=shared * fields.count("intermediate_size")
+    )
+    return uniform(fields, parts.grouped(fields), experts)

@@ -63,6 +63,11 @@ def mapping(file: JsonFile) -> tuple[dict[str, Json], list[str]]:
     fields.require("hidden_size", "vocab_size", *family.needs)
     layers = family.read(fields)
     tied = fields.flag("tie_word_embeddings", family.tied)
+    if file.data.get("tie_word_embeddings") not in (None, tied):
+        fields.remark(
+            f"Warning: tie_word_embeddings is {str(tied).lower()} for the text model and "
+            f"{str(not tied).lower()} outside it; engines differ in which they go by."
+        )
     predicting = fields.maybe(*_PREDICTING, minimum=0) or 0
     stored = formats(fields, layers, predicting if family.mtp is not None else 0)
     kind = file.data.get("model_type")
@@ -146,12 +151,13 @@ def _fields(file: JsonFile) -> tuple[Fields, ModelFamily]:
         stated = outer.nested(inner).data.items()
         data = inherited | {key: value for key, value in stated if value is not None}
         roots = ((inner,), ())
-    for kind in kinds:
+    refused = next((kind for kind in kinds if kind in unknown.REFUSED), None)
+    for kind in kinds if refused is None else ():
         family = FAMILIES.get(ALIASES.get(kind or "", kind or ""))
         if family:
             return Fields(data, file, family.defaults, roots), family
     fields = Fields(data, file, roots=roots)
-    return fields, unknown.family(fields, next((kind for kind in kinds if kind), None))
+    return fields, unknown.family(fields, refused or next((kind for kind in kinds if kind), None))
 
 
 def _paths(value: Json, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:

@@ -1,9 +1,9 @@
 """A configuration of an unknown family: a plain reading if the fields suffice."""
 
-from fastcalc.importers.huggingface import parts, patterns
+from fastcalc.importers.huggingface import parts
 from fastcalc.importers.huggingface.config import Fields
 from fastcalc.importers.huggingface.families import ModelFamily
-from fastcalc.importers.huggingface.parts import Layer, choose, mixed
+from fastcalc.importers.huggingface.usual import usual
 from fastcalc.written import shown
 
 _BEYOND = {
@@ -35,7 +35,16 @@ _BEYOND = {
 }
 
 
-_UNGATED = ("gelu", "gelu_new", "gelu_fast", "quick_gelu", "relu", "relu2", "xielu")
+REFUSED = {
+    "doge": "experts that are single rows of a table",
+    "jetmoe": "experts of attention",
+    "hrm_text": "layers that run several times",
+    "recurrent_gemma": "recurrent layers",
+    "gemma4_assistant": "a draft that attends to another model's cache",
+    "gemma4_unified_assistant": "a draft that attends to another model's cache",
+}
+"""Families whose fields look like those of others, and what they have that no model file holds."""
+
 _KINDS = ("full_attention", "sliding_attention")
 
 
@@ -50,6 +59,8 @@ def family(fields: Fields, kind: str | None) -> ModelFamily:
     kinds = fields.data.get("layer_types")
     if isinstance(kinds, list) and any(kind not in _KINDS for kind in kinds):
         beyond.append("layer_types holds more than full and sliding attention")
+    if kind in REFUSED:
+        beyond.insert(0, f"it has {REFUSED[kind]}")
     if beyond:
         why = f"{kind_text} is not known here, and {beyond[0]}"
         raise fields.refuse(f"{why}; write a model YAML instead")
@@ -58,40 +69,4 @@ def family(fields: Fields, kind: str | None) -> ModelFamily:
         f"Warning: {kind_text} is not known here; it was read as {reading} with plain attention "
         "from the usual fields. Compare the parameters with the checkpoint's."
     )
-    return ModelFamily(read)
-
-
-def read(fields: Fields) -> list[Layer]:
-    """Read the usual fields: latents if there are, else heads; experts if there are."""
-    count = fields.layers()
-    bias = parts.flagged(fields, "attention_bias")
-    switched = [False] * count
-    if fields.has("kv_lora_rank"):
-        full = short = parts.latent(fields)
-    else:
-        habits = {
-            "qkv_bias": bias or parts.flagged(fields, "qkv_bias"),
-            "output_bias": bias,
-            "qk_norm": any(parts.flagged(fields, name) for name in ("use_qk_norm", "qk_layernorm")),
-        }
-        full = short = parts.grouped(fields, **habits)
-        window = fields.maybe("sliding_window")
-        if window and fields.data.get("use_sliding_window") is not False:
-            short = parts.grouped(fields, window=window, **habits)
-            is_said = fields.has("layer_types", "sliding_window_pattern")
-            switched = patterns.windowed(fields, count) if is_said else [True] * count
-    attentions = choose(switched, short, full)
-    activation = fields.word("hidden_act")
-    matrices = 2 if activation in _UNGATED else 3
-    if matrices == 2:
-        fields.remark(f"Two matrices a network, because its activation, {activation}, has no gate.")
-    if not fields.has(*parts.EXPERTS):
-        return mixed(attentions, [parts.dense(fields, matrices=matrices)] * count)
-    width = (*parts.EXPERT_WIDTH, "intermediate_size")
-    shared = fields.maybe("shared_expert_intermediate_size", minimum=0) or 0
-    if not shared and fields.has(*parts.EXPERT_WIDTH):
-        shared = parts.shared_width(fields)
-    experts = parts.experts(fields, width=width, shared=shared)
-    if matrices == 2:
-        experts["matrices"] = 2
-    return mixed(attentions, patterns.networks(fields, experts))
+    return ModelFamily(usual)

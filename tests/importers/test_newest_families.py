@@ -1,0 +1,162 @@
+"""Families of state layers, layer embeddings and idle experts, against published counts.
+
+Counts marked transformers are what transformers 5.24.0 builds of the class defaults on its meta
+device, without biases of routers that are buffers there (`benchmarks/class_defaults.py`).
+"""
+
+import pytest
+
+from fastcalc.catalogue.schema import Model
+from fastcalc.core.model.workload import workload
+from fastcalc.errors import InputError
+from fastcalc.importers.huggingface.json_file import JsonFile
+from fastcalc.importers.huggingface.model import mapping
+from tests.helpers import every
+
+WIDE = {"hidden_size": 4096, "intermediate_size": 14336, "num_hidden_layers": 32,
+        "num_attention_heads": 32, "num_key_value_heads": 8, "torch_dtype": "bfloat16"}  # fmt: skip
+MAMBA_2 = {"mamba_n_groups": 1, "mamba_d_state": 256, "mamba_d_conv": 4, "mamba_n_heads": 128}
+DELTA = {"linear_key_head_dim": 96, "linear_value_head_dim": 192, "linear_num_key_heads": 30,
+         "linear_num_value_heads": 30}  # fmt: skip
+LINEAR, FULL, SLIDING = "linear_attention", "full_attention", "sliding_attention"
+HYBRID = ["hybrid_sliding"] * 5 + ["hybrid"]
+
+TRANSFORMERS = [
+    (8_514_961_408, {**WIDE, **MAMBA_2, "model_type": "falcon_h1", "vocab_size": 128000, "mamba_d_head": 8}),
+    (9_992_765_440, {**WIDE, **MAMBA_2, "model_type": "bamba", "vocab_size": 128000, "mamba_d_head": 64}),
+    (51_570_323_328, {**WIDE, "model_type": "jamba", "vocab_size": 65536, "num_experts": 16,
+                      "num_experts_per_tok": 2, "mamba_dt_rank": 256, "mamba_d_state": 16}),
+    (38_601_064_448, {**WIDE, **MAMBA_2, "model_type": "granitemoehybrid", "vocab_size": 32000,
+                      "intermediate_size": 11008, "num_key_value_heads": 32, "mamba_d_head": 64,
+                      "num_local_experts": 8, "num_experts_per_tok": 2,
+                      "shared_intermediate_size": 1024, "layer_types": [LINEAR] * 32}),
+    (47_373_946_880, {**WIDE, "model_type": "minimax", "vocab_size": 32000, "num_local_experts": 8,
+                      "num_experts_per_tok": 2, "layer_types": [FULL, LINEAR] * 16}),
+    (159_308_544, {"model_type": "falcon_mamba", "vocab_size": 50280, "hidden_size": 768,
+                   "state_size": 16, "num_hidden_layers": 32, "time_step_rank": 48,
+                   "intermediate_size": 1536, "conv_kernel": 4, "tie_word_embeddings": True}),
+    (7_285_403_648, {"model_type": "mamba2", "vocab_size": 32768, "hidden_size": 4096, "n_groups": 8,
+                     "num_heads": 128, "head_dim": 64, "state_size": 128, "num_hidden_layers": 64}),
+    (7_430_870_688, {**DELTA, "model_type": "olmo_hybrid", "vocab_size": 100352, "hidden_size": 3840,
+                     "intermediate_size": 11008, "num_hidden_layers": 32, "num_attention_heads": 30,
+                     "layer_types": [LINEAR, LINEAR, LINEAR, FULL] * 8}),
+    (18_517_069_824, {"model_type": "aria_text", "vocab_size": 32000, "hidden_size": 4096,
+                      "intermediate_size": 4096, "num_hidden_layers": 32, "num_attention_heads": 32,
+                      "moe_num_experts": 8, "moe_topk": 2, "moe_num_shared_experts": 2}),
+    (5_077_177_856, {"model_type": "gemma4_text", "vocab_size": 262144, "hidden_size": 2304,
+                     "intermediate_size": 9216, "num_hidden_layers": 30, "num_attention_heads": 8,
+                     "num_key_value_heads": 4, "head_dim": 256, "sliding_window": 512,
+                     "hidden_size_per_layer_input": 256}),
+    (6_835_235_568, {"model_type": "gemma3n_text", "vocab_size": 262400, "hidden_size": 2048,
+                     "intermediate_size": [16384] * 35, "num_hidden_layers": 35, "head_dim": 256,
+                     "num_attention_heads": 8, "num_key_value_heads": 2, "sliding_window": 512,
+                     "num_kv_shared_layers": 15, "hidden_size_per_layer_input": 256,
+                     "layer_types": [*[SLIDING] * 4, FULL] * 7}),
+    (1_728_801_536, {"model_type": "lfm3", "vocab_size": 128000, "hidden_size": 2048, "head_dim": 128,
+                     "intermediate_size": 7680, "num_hidden_layers": 24, "num_attention_heads": 16,
+                     "num_key_value_heads": 4, "conv_L_cache": 7, "sliding_window": 256,
+                     "use_sandwich_norm": True, "use_attention_gate": True,
+                     "layer_types": ["conv", *["conv", FULL, "conv", SLIDING] * 5, "conv", FULL, "conv"]}),
+    (975_340_270_146, {"model_type": "inkling_text", "vocab_size": 201024, "hidden_size": 6144,
+                       "num_hidden_layers": 66, "num_attention_heads": 64, "num_key_value_heads": 8,
+                       "head_dim": 128, "swa_num_key_value_heads": 16, "sliding_window_size": 512,
+                       "layer_types": HYBRID * 11, "moe_intermediate_size": 3072,
+                       "n_routed_experts": 256, "num_experts_per_tok": 6, "n_shared_experts": 2}),
+    (124_414_191_072, {"model_type": "bailing_hybrid", "vocab_size": 157184, "hidden_size": 2560,
+                       "intermediate_size": 6144, "moe_intermediate_size": 768, "num_hidden_layers": 42,
+                       "num_attention_heads": 32, "num_shared_experts": 1, "kv_lora_rank": 512,
+                       "qk_rope_head_dim": 64, "v_head_dim": 128, "qk_nope_head_dim": 128,
+                       "num_experts_per_token": 8, "first_k_dense_replace": 2, "num_experts": 512,
+                       "layer_types": [*[LINEAR] * 5, FULL] * 7}),
+    (2_741_155_840, {"model_type": "bitnet", "vocab_size": 128256, "hidden_size": 2560,
+                     "intermediate_size": 6912, "num_hidden_layers": 30, "num_attention_heads": 20,
+                     "num_key_value_heads": 5, "hidden_act": "relu2"}),
+]  # fmt: skip
+
+
+def read(data):
+    entry, remarks = mapping(JsonFile("x/config.json", data))
+    return Model.model_validate({"id": "x", "name": "X", **entry}), remarks
+
+
+@every("parameters,data", TRANSFORMERS)
+def test_parameters_are_those_of_transformers(parameters, data):
+    model, remarks = read(data)
+    assert workload(model).total_parameters == pytest.approx(parameters, rel=3e-4)
+    assert not any(remark.startswith("Warning") for remark in remarks)
+
+
+TRINITY_MINI = {
+    "model_type": "afmoe", "head_dim": 128, "hidden_size": 2048, "intermediate_size": 6144,
+    "moe_intermediate_size": 1024, "num_attention_heads": 32, "num_dense_layers": 2,
+    "num_experts": 128, "num_experts_per_tok": 8, "num_hidden_layers": 32, "num_key_value_heads": 4,
+    "num_shared_experts": 1, "sliding_window": 2048, "vocab_size": 200192, "dtype": "bfloat16",
+    "global_attn_every_n_layers": 4, "tie_word_embeddings": False,
+}  # fmt: skip
+LFM2 = {
+    "model_type": "lfm2", "block_auto_adjust_ff_dim": True, "block_ff_dim": 12288,
+    "block_ffn_dim_multiplier": 1.0, "block_multiple_of": 256, "conv_L_cache": 3,
+    "full_attn_idxs": [2, 5, 8, 10, 12, 14], "hidden_size": 2048, "num_attention_heads": 32,
+    "num_hidden_layers": 16, "num_key_value_heads": 8, "vocab_size": 65536,
+}  # fmt: skip
+LONGCAT = {
+    "model_type": "longcat_flash", "vocab_size": 131072, "hidden_size": 6144, "num_layers": 28,
+    "num_attention_heads": 64, "ffn_hidden_size": 12288, "q_lora_rank": 1536, "kv_lora_rank": 512,
+    "qk_nope_head_dim": 128, "qk_rope_head_dim": 64, "v_head_dim": 128, "moe_topk": 12,
+    "n_routed_experts": 512, "zero_expert_num": 256, "expert_ffn_hidden_size": 2048,
+}  # fmt: skip
+
+
+@every(
+    "data,total,active",
+    [
+        (TRINITY_MINI, 26.12e9, 3.0e9),  # arcee-ai/Trinity-Mini: 26B-A3B, 26.12 B stored
+        (LFM2, 1.170e9, 1.170e9),  # LiquidAI/LFM2-1.2B: 1.17 B
+        (LONGCAT, 560e9, 27e9),  # LongCat-Flash-Chat: 560 B, 18.6 to 31.3 B active, 27 on average
+    ],
+)
+def test_parameters_are_those_that_makers_publish(data, total, active):
+    model, _ = read(data)
+    work = workload(model)
+    assert work.total_parameters == pytest.approx(total, rel=2e-3)
+    assert work.multiplied_parameters == pytest.approx(active, rel=0.03)
+
+
+def test_idle_experts_are_picked_and_not_counted():
+    model, remarks = read(LONGCAT)
+    assert (model.blocks[1].ffn.active_experts, model.blocks[1].ffn.zero_experts) == (8, 256)
+    assert any("Of 12 experts that a token picks, 8 of 512 are counted" in it for it in remarks)
+    assert workload(model).depth == 28 * 2.5  # two whole blocks and the experts alone
+
+
+def test_a_shared_cache_is_kept_once():
+    """Gemma 3n E4B: 20 of 35 layers keep keys and values, of 2 heads of 256 each."""
+    model, _ = read(dict(TRANSFORMERS[10][1]))
+    assert workload(model, kv="bf16").cache_bytes_per_token == 20 * 2 * 2 * 256 * 2
+
+
+def test_layer_embeddings_are_stored_and_not_multiplied():
+    data = dict(TRANSFORMERS[9][1])
+    work = workload(read(data)[0])
+    table = 262144 * 256 * 30
+    assert work.weights.embedding.parameters == table
+    assert work.multiplied_parameters == work.total_parameters - table
+
+
+def test_states_of_mixers():
+    """Jamba: 28 of 32 layers keep 8,192 channels of 16 numbers and 3 tokens of a convolution."""
+    jamba, lfm = (workload(read(data)[0]) for data in (dict(TRANSFORMERS[2][1]), LFM2))
+    assert jamba.state_elements == 28 * 8192 * (16 + 3)
+    assert lfm.state_elements == 10 * 2048 * 2
+
+
+@every("kind", ["jetmoe", "doge", "hrm_text", "recurrent_gemma", "gemma4_assistant"])
+def test_what_a_plain_reading_would_miscount_is_refused(kind):
+    with pytest.raises(InputError, match="is not known here, and it has"):
+        read({**WIDE, "vocab_size": 32000, "model_type": kind})
+
+
+def test_a_head_tied_only_outside_the_text_is_warned_of():
+    text = {**WIDE, "vocab_size": 32000, "model_type": "llama", "tie_word_embeddings": False}
+    _, remarks = read({"model_type": "x", "text_config": text, "tie_word_embeddings": True})
+    assert any(remark.startswith("Warning: tie_word_embeddings") for remark in remarks)
