@@ -1,11 +1,11 @@
-"""A start of vLLM or SGLang as its log has it: settings, memory, and tokens that caches hold."""
+"""A start of a server as its log has it: settings, memory, and tokens that caches hold."""
 
 import re
 from dataclasses import dataclass, field
 
 from fastcalc.catalogue.numerals import parse_number
 
-VLLM, SGLANG = "vllm", "sglang"
+VLLM, SGLANG, LLAMA_CPP, TENSORRT_LLM = "vllm", "sglang", "llama.cpp", "tensorrt-llm"
 SETTINGS: dict[str, dict[str, str]] = {
     VLLM: {
         "model": "model",
@@ -20,6 +20,9 @@ SETTINGS: dict[str, dict[str, str]] = {
         "kv": "kv_cache_dtype",
         "quantization": "quantization",
         "block_size": "block_size",
+        "language_model_only": "language_model_only",
+        "prefix_caching": "enable_prefix_caching",
+        "drafted": "num_speculative_tokens",
     },
     SGLANG: {
         "model": "model_path",
@@ -35,6 +38,19 @@ SETTINGS: dict[str, dict[str, str]] = {
         "quantization": "quantization",
         "block_size": "page_size",
     },
+    LLAMA_CPP: {
+        "max_model_len": "n_ctx",
+        "max_num_seqs": "n_seq_max",
+        "max_num_batched_tokens": "n_batch",
+        "kv": "type_k",
+    },
+    TENSORRT_LLM: {
+        "max_model_len": "max_seq_len",
+        "max_num_seqs": "max_num_requests",
+        "max_num_batched_tokens": "max_num_tokens",
+        "gpu_memory_utilization": "kv_cache_free_gpu_mem_fraction",
+        "kv": "kv_cache_dtype",
+    },
 }
 """What a program calls each setting, by the name that it has here."""
 
@@ -46,7 +62,7 @@ RANKS = ("tp", "pp", "dp")
 class StartLog:
     """A start of a server, as far as its log says.
 
-    program, version : ``vllm`` or ``sglang``, and its release
+    program, version : ``vllm``, ``sglang``, ``llama.cpp`` or ``tensorrt-llm``, and its release
     settings : by the name of fastcalc's own option or field, as it was written
     weights, available, total, free : of the memory of a chip; the last two before it starts [byte]
     tokens : that the caches of a replica hold [1]
@@ -54,6 +70,9 @@ class StartLog:
     graphs : memory that CUDA graphs took [byte]
     equivalent : share of memory that caches would have without what is set aside for graphs [1]
     backend : of attention, as it is called
+    stopped : the error that ended the start, empty where it went on
+    limits : what that error names as the most that starts, by setting
+    needed : memory of a chip that one sequence needs, by that error [byte]
     """
 
     program: str
@@ -69,6 +88,9 @@ class StartLog:
     graphs: float | None = None
     equivalent: float | None = None
     backend: str = ""
+    stopped: str = ""
+    limits: dict[str, float] = field(default_factory=dict)
+    needed: float | None = None
 
     def number(self, name: str) -> float | None:
         """A setting that is a number, None where it is left open."""

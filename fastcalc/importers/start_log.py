@@ -1,7 +1,9 @@
-"""What vLLM and SGLang log when they start: settings, memory, and tokens that caches hold.
+"""What servers log when they start: settings, memory, tokens that caches hold, and what ended it.
 
-vLLM: ``vllm/v1/worker/gpu_worker.py``, ``vllm/v1/core/kv_cache_utils.py`` and ``vllm/config`` of
-versions 0.6 to 0.29; SGLang: ``python/sglang/srt/server_args.py`` and ``model_executor``. Times,
+vLLM: ``vllm/v1/worker/gpu_worker.py``, ``vllm/v1/core/kv_cache_utils.py``, ``vllm/worker`` and
+``vllm/config`` of versions 0.6 to 0.33; SGLang: ``python/sglang/srt/server_args.py``,
+``model_executor`` and ``mem_cache/kv_cache_configurator.py`` up to 0.5.23; llama.cpp:
+``src/llama-kv-cache.cpp`` and ``src/llama-model.cpp``; TensorRT-LLM: its cache manager. Times,
 names of processes and places in the source before a message are of no account.
 """
 
@@ -13,7 +15,14 @@ from pathlib import Path
 from fastcalc.catalogue.limits import LIMITS
 from fastcalc.catalogue.numerals import parse_number
 from fastcalc.errors import InputError
-from fastcalc.evidence.start_log import SETTINGS, SGLANG, VLLM, StartLog
+from fastcalc.evidence.start_log import (
+    LLAMA_CPP,
+    SETTINGS,
+    SGLANG,
+    TENSORRT_LLM,
+    VLLM,
+    StartLog,
+)
 from fastcalc.evidence.text_files import MAX_BYTES, opened
 from fastcalc.written import shown
 
@@ -27,17 +36,61 @@ _LISTS = (
     "server_args=ServerArgs(",
     "max_total_num_tokens=",
     "Chunked prefill is enabled with max_num",
+    "llama_context: n_",
+    "llama_init_from_model: n_",
+    "llama_kv_cache",
+    "max_num_requests=",
 )
 """What stands in lines that list settings."""
 
 _HEADERS = ("vLLM API server version", "LLM engine (v", "server_args=ServerArgs(")
+_RESTARTS = (*_HEADERS, "non-default args: ", "llama_model_loader: loaded meta data")
+"""What stands in the first lines of a start: after one that was ended, the next begins."""
+_STOPS = {
+    VLLM: (
+        "To serve at least one request with the model",
+        "is larger than the maximum number of tokens",
+        "No available memory for the cache blocks",
+        "exceeds available Mamba cache blocks",
+        "is less than desired GPU memory utilization",
+        "Cannot auto-fit max_model_len",
+        "out of memory occurred when warming up",
+    ),
+    SGLANG: (
+        "leave no GPU memory for the KV cache",
+        "Not enough memory. Please try to increase --mem-fraction-static",
+    ),
+    LLAMA_CPP: (
+        "failed to allocate buffer for kv cache",
+        "cudaMalloc failed: out of memory",
+        "unable to allocate CUDA",
+    ),
+    TENSORRT_LLM: ("Failed to allocate KV cache",),
+}
+"""What stands in the error that ends a start for want of memory, by program."""
+_OUT_OF_MEMORY = (
+    "CUDA out of memory. Tried to allocate",
+    "HIP out of memory. Tried to allocate",
+    "cudaErrorMemoryAllocation",
+)
+"""The same of the libraries below them."""
+_LIMITED_BY = (
+    ("max_num_seqs", "cache blocks ("),
+    ("max_model_len", "estimated maximum model length is "),
+    ("max_model_len", "stored in KV cache ("),
+    ("gpu_memory_utilization", "Raise --mem-fraction-static above "),
+)
+"""What an error names as the most that starts, after which words."""
 _SIGNS = {
     VLLM: (
-        *("vLLM", "non-default args: ", "LLM engine (v", "GPU KV cache size"),
+        *("vLLM", "non-default args: ", "LLM engine (v", " KV cache size: "),
         *("# GPU blocks", "# cuda blocks", "gpu_worker"),
     ),
     SGLANG: ("ServerArgs(", "max_total_num_tokens=", "KV Cache is allocated. "),
+    LLAMA_CPP: ("llama_model_loader: ", "llama_context: ", "llama_kv_cache", "load_tensors: "),
+    TENSORRT_LLM: ("[TensorRT-LLM]", "[TRT-LLM]"),
 }
+_SIGNS = {program: (*signs, *_STOPS[program]) for program, signs in _SIGNS.items()}
 _LIMITS = {
     "gpu_memory_utilization": LIMITS["fraction"],
     **dict.fromkeys(("max_model_len", "max_num_batched_tokens"), LIMITS["tokens"]),
@@ -80,7 +133,14 @@ _LINES: tuple[tuple[str, str, str, Callable[[str], float | str | None]], ...] = 
     ("Free memory on device", rf"[^(]{{0,100}}\({_NUMBER}/[\d.]+ GiB\)", "free", _gib),
     ("Graph capturing finished in ", rf".{{0,100}}?took {_NUMBER} GiB", "graphs", _gib),
     ("Capture cuda graph end.", rf".{{0,400}}?mem usage={_NUMBER} GB", "graphs", _gib),
-    ("GPU KV cache size: ", rf"{_NUMBER} tokens", "tokens", _count),
+    ("Estimated CUDA graph memory: ", rf"{_NUMBER} GiB", "graphs", _gib),
+    ("CUDA graph pool memory: ", rf"{_NUMBER} GiB \(actual\)", "graphs", _gib),
+    ("To serve at least", rf".{{0,200}}?\({_NUMBER} GiB KV", "needed", _gib),
+    ("available KV cache memory (", rf"{_NUMBER} GiB\)", "available", _gib),
+    ("in paged KV cache (", rf"{_NUMBER}\)", "tokens", _count),
+    ("[MemUsageChange] Allocated ", rf"{_NUMBER} GiB for max tokens", "available", _gib),
+    ("llama_kv_cache", rf".{{0,40}}?: size = .{{0,20}}?MiB \( *{_NUMBER} cells", "tokens", _count),
+    (" KV cache size: ", rf"{_NUMBER} tokens", "tokens", _count),
     ("KV Cache is allocated.", rf".{{0,400}}?#tokens: {_NUMBER}", "tokens", _count),
     ("max_total_num_tokens=", _NUMBER, "tokens", _count),
     ("Maximum concurrency for ", rf"{_NUMBER} tokens", "length", _count),
@@ -104,11 +164,15 @@ _ON = {
     ),
 }
 """Settings that a line of its own says are on."""
+_BUFFERS = {"model buffer size": "weights", "KV buffer size": "available"}
+"""Buffers that llama.cpp lists device by device, and what they hold."""
+_BUFFER = re.compile(r"(\w+) (model buffer size|KV buffer size) *= *([\d.]+) MiB")
 _VALUE = r"\b{}['\"]?\s*[:=]\s*(?:'([^']*)'|\"([^\"]*)\"|([^\s,)}}\]]+))"
 _WORDS = tuple(
     dict.fromkeys(
         [*_LISTS, *_HEADERS, *(words for words, *_ in _LINES)]
         + [words for group in (*_SIGNS.values(), *_ON.values()) for words in group]
+        + [*_RESTARTS, *_OUT_OF_MEMORY, *_BUFFERS]
     )
 )
 """What stands in the lines that say something; other lines are most of a log."""
@@ -129,10 +193,10 @@ def read_start(path: Path) -> StartLog:
             if _has(line, _WORDS):
                 reader.read(number, line)
     start = reader.start
-    if start is None or not (start.settings or start.tokens or start.available):
+    if start is None or not (start.settings or start.tokens or start.available or start.stopped):
         raise InputError(
-            f"{name} holds no line that vLLM or SGLang logs at its start, such as 'GPU KV cache "
-            "size: ... tokens' or 'server_args=ServerArgs(...)'"
+            f"{name} holds no line that vLLM, SGLang, llama.cpp or TensorRT-LLM logs at its start, "
+            "such as 'GPU KV cache size: ... tokens' or 'server_args=ServerArgs(...)'"
         )
     reader.check_settings(start)
     return start
@@ -172,9 +236,14 @@ class _StartReader:
         if program is None:
             return
         is_header = _has(line, _HEADERS)
-        if self.start is None or (self.start.tokens is not None and is_header):
+        ended = self.start and (
+            (self.start.tokens is not None and is_header) or self._is_again(line)
+        )
+        if self.start is None or ended:
             self.start = StartLog(_program_of(line) or program)
         start = self.start
+        self._read_stop(start, line)
+        self._read_buffer(start, line)
         if _has(line, _LISTS):
             self._read_settings(start, number, line)
         for setting, signs in _ON.items():
@@ -190,6 +259,37 @@ class _StartReader:
                 if field == "blocks":
                     field, value = "tokens", float(value) * (start.number("block_size") or _BLOCK)
                 setattr(start, field, int(value) if field == "tokens" else value)
+
+    def _is_again(self, line: str) -> bool:
+        """Whether a start begins after one that was ended."""
+        return self.start is not None and bool(self.start.stopped) and _has(line, _RESTARTS)
+
+    def _read_stop(self, start: StartLog, line: str) -> None:
+        """Read the error that ends a start: the first, as others follow from it."""
+        if start.stopped or not _has(line, (*_STOPS[start.program], *_OUT_OF_MEMORY)):
+            return
+        message = line.strip()
+        for raised in ("ValueError: ", "RuntimeError: ", "OutOfMemoryError: ", "with error '"):
+            message = message.rpartition(raised)[2]
+        start.stopped = shown(message, 300)
+        for setting, words in _LIMITED_BY:
+            if words in line and (match := re.match(_NUMBER, line.split(words)[-1])):
+                value = _value(match[1])
+                if value is not None and value in _LIMITS[setting]:
+                    start.limits[setting] = value
+        free = re.search(r"\(([\d.]+)/([\d.]+) GiB\) on startup is less than desired", line)
+        if free and float(free[2]):
+            share = int(100.0 * float(free[1]) / float(free[2])) / 100.0
+            start.limits["gpu_memory_utilization"] = share
+
+    def _read_buffer(self, start: StartLog, line: str) -> None:
+        """Add a buffer of llama.cpp, those of the host apart."""
+        match = _BUFFER.search(line) if start.program == LLAMA_CPP else None
+        if match is None or match[1].startswith("CPU"):
+            return
+        name = _BUFFERS[match[2]]
+        held = start.weights if name == "weights" else start.available
+        setattr(start, name, (held or 0.0) + float(match[3]) * 2.0**20)
 
     def _read_settings(self, start: StartLog, number: int, line: str) -> None:
         """Read the settings that a line states; what is None or auto is left open."""

@@ -7,7 +7,8 @@ from pathlib import Path
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.chip.machine_class import engine_of_class
 from fastcalc.core.chip.tier import MemoryChoice
-from fastcalc.core.scenario import Scenario, Sharding
+from fastcalc.core.scenario import Scenario, Sharding, locate
+from fastcalc.core.start import start_location
 from fastcalc.core.traffic.traffic import Traffic
 from fastcalc.errors import InputError
 from fastcalc.evidence.deployments import Deployments
@@ -17,6 +18,7 @@ from fastcalc.features.measure.diagnosis.diagnose import diagnose
 from fastcalc.features.measure.diagnosis.start import DIFFERS, GIB, Start, cache_format, limits_of
 from fastcalc.features.measure.diagnosis_answer import DiagnosisAnswer
 from fastcalc.features.measure.request import Diagnose
+from fastcalc.features.measure.stopped_answer import StoppedAnswer
 from fastcalc.features.measure.validate import points_of
 from fastcalc.importers.any_file import is_foreign
 from fastcalc.importers.naming import checkpoint_format, model_id
@@ -26,7 +28,7 @@ from fastcalc.kit.request import loading
 from fastcalc.mentions import option
 
 
-def run(request: Diagnose) -> DiagnosisAnswer:
+def run(request: Diagnose) -> DiagnosisAnswer | StoppedAnswer:
     """Return what of a deployment differs from what was predicted, as points and its log say."""
     catalogue = loading.catalogue(request)
     if request.path is None and request.log is None:
@@ -37,6 +39,8 @@ def run(request: Diagnose) -> DiagnosisAnswer:
     log = read_start(request.log) if request.log else None
     if request.path is None:
         assert log is not None
+        if log.stopped:
+            return _of_stop(request, catalogue, log)
         return _of_log(request, catalogue, log)
     return _of_points(request, catalogue, request.path, log)
 
@@ -111,12 +115,31 @@ def _start_of_points(
     return _started(log, scenario)
 
 
+def _of_stop(request: Diagnose, catalogue: Catalogue, log: StartLog) -> StoppedAnswer:
+    """Return what ended a start, and what would start it where its chip is known."""
+    location = None
+    if request.hardware is not None:
+        start = _logged(log, _scenario_of_log(request, catalogue, log))
+        location = start_location(locate(start.scenario_as_started))
+    return StoppedAnswer(request=request, log=log, location=location)
+
+
 def _of_log(request: Diagnose, catalogue: Catalogue, log: StartLog) -> DiagnosisAnswer:
     """Return what a log alone says."""
-    assert request.log is not None
+    scenario = _scenario_of_log(request, catalogue, log)
+    try:
+        start = _started(log, scenario)
+    except InputError as error:
+        raise InputError(f"{request.log}: {error.sentence}") from None
+    return DiagnosisAnswer(request=request, start=start)
+
+
+def _scenario_of_log(request: Diagnose, catalogue: Catalogue, log: StartLog) -> Scenario:
+    """Return the deployment that a log is of; refuse one that does not say what it is of."""
     called = log.settings.get("model", "")
     model = str(request.model) if request.model else model_id(called, catalogue)
     stored = request.weights or checkpoint_format(called)
+    stored = stored or _quantized(log) or stored
     missing = [
         None if model else no_model(called),
         None if request.hardware else f"it does not name the chip: give {option('hardware')}",
@@ -129,7 +152,7 @@ def _of_log(request: Diagnose, catalogue: Catalogue, log: StartLog) -> Diagnosis
     name = request.engine or log.engine
     if chip.kind != "gpu" and request.engine is None:
         name = engine_of_class(chip)[0]
-    scenario = Scenario(
+    return Scenario(
         hardware=chip,
         model=catalogue.model(model),
         engine=catalogue.engine(name),
@@ -139,12 +162,11 @@ def _of_log(request: Diagnose, catalogue: Catalogue, log: StartLog) -> Diagnosis
         kv=request.kv,
         sharding=Sharding(request.chips, request.tp, request.pp, request.ep, request.dp),
     )
-    try:
-        start = _started(log, scenario)
-    except InputError as error:
-        raise InputError(f"{request.log}: {error.sentence}") from None
-    reading = loading.reading_of(catalogue, request.model)
-    return DiagnosisAnswer(request=request, reading=reading, start=start)
+
+
+def _quantized(log: StartLog) -> str | None:
+    """Return the format that a server says its weights are in, where the checkpoint does not."""
+    return {"fp8": "fp8"}.get(log.settings.get("quantization", ""))
 
 
 def _traffic(prompt: float | None, output: float | None) -> Traffic:
@@ -152,7 +174,7 @@ def _traffic(prompt: float | None, output: float | None) -> Traffic:
     return Traffic(prompt, output, prompt + output / 2.0)
 
 
-def _started(log: StartLog, scenario: Scenario) -> Start:
+def _logged(log: StartLog, scenario: Scenario) -> Start:
     """Return a start with the ranks, the longest length and the caches that it logged."""
     chip, sharding = scenario.hardware, scenario.sharding
     if chip.kind == "host" or chip.execution == "spatial":
@@ -160,8 +182,19 @@ def _started(log: StartLog, scenario: Scenario) -> Start:
     if not sharding.names_ranks:
         sharding = replace(sharding, **_ranks(log))
     longest = float(log.length or log.number("max_model_len") or 0.0)
-    placed = replace(scenario, sharding=sharding, memory=MemoryChoice(longest=longest))
-    start = Start(log, replace(placed, kv=scenario.kv or cache_format(log, placed)))
+    memory = MemoryChoice(
+        longest=longest,
+        language_model_only=log.is_on("language_model_only"),
+        drafted=log.number("drafted") or 0.0,
+    )
+    placed = replace(scenario, sharding=sharding, memory=memory)
+    return Start(log, replace(placed, kv=scenario.kv or cache_format(log, placed)))
+
+
+def _started(log: StartLog, scenario: Scenario) -> Start:
+    """Return a start as it was logged; refuse one that cannot have been."""
+    start = _logged(log, scenario)
+    chip = scenario.hardware
     if float(start.placement.available + start.placement.reserved) <= 0.0:
         chips = f"{start.placement.layout.chips} {chip.id}"
         raise InputError(

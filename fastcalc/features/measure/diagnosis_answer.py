@@ -8,12 +8,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fastcalc.catalogue.schema.engine_parameters import STARTED_WITH
 from fastcalc.evidence.point import Point
-from fastcalc.evidence.start_log import RANKS
 from fastcalc.features import request_of
 from fastcalc.features.measure.diagnosis.diagnose import Diagnosis, TermFinding
-from fastcalc.features.measure.diagnosis.start import MOST_CAUSES, Cause, Start
+from fastcalc.features.measure.diagnosis.start import MOST_CAUSES, Cause, Start, stated_settings
 from fastcalc.features.measure.diagnosis.terms import EAGER, TERMS
 from fastcalc.features.measure.diagnosis_words import (
     logged,
@@ -23,6 +21,7 @@ from fastcalc.features.measure.diagnosis_words import (
     verdict_by_log,
 )
 from fastcalc.features.measure.request import Diagnose
+from fastcalc.features.measure.stopped_answer import typed_setting
 from fastcalc.features.measure.term_rows import COLUMNS, TermRow
 from fastcalc.formulas.types import Floats
 from fastcalc.grid.column import TableColumn, key_figure, values
@@ -149,13 +148,8 @@ class DiagnosisAnswer(Answer):
             return follow_up(request, request_of("compare"), *begun, *ranks)
         assert self.start
         log, scenario = self.start.log, self.start.scenario
-        stated = {
-            name: value
-            for name, value in log.settings.items()
-            if name in (*STARTED_WITH, "max_model_len", *RANKS)
-        }
-        stated |= {"kv": scenario.kv} if scenario.kv else {}
-        settings = [word for name, value in stated.items() for word in (flag(name), value)]
+        stated = stated_settings(log, scenario)
+        settings = [word for name, value in stated.items() for word in typed_setting(name, value)]
         begun = [request.model or scenario.model.id, flag("on"), scenario.hardware.id]
         return follow_up(request, request_of("fit"), *begun, *settings)
 

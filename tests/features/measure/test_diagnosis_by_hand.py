@@ -467,7 +467,9 @@ def test_caches_have_room_down_to_the_least_expected(available, has_room, missin
     causes = list(found._of_memory())
     assert len(causes) == (missing is not None)
     for cause in causes:
-        assert cause.sentence == f"{missing:.1f} GiB of a chip are in use by something else"
+        low, high = 80.0 - available, 120.0 - available
+        within = f"({low:.1f} to {high:.1f})"
+        assert cause.sentence == f"{missing:.1f} GiB of a chip {within} are not accounted for"
         assert cause.times == pytest.approx(1.0 + missing / available)
         assert "a larger peak" in cause.setting
 

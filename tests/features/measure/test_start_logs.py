@@ -278,7 +278,7 @@ def test_a_result_file_needs_no_more_than_its_log_and_the_chip(tmp_path):
     [
         (b"", "is empty"),
         (b"\x7fELF\0\0", "is no text"),
-        (b"Accepted password for root\n", "holds no line that vLLM or SGLang logs"),
+        (b"Accepted password for root\n", "holds no line that vLLM, SGLang, llama.cpp"),
         (b"INFO non-default args: {'model': 'x/nothing-7b'}\n", "give --model"),
         (b"INFO non-default args: {'model': 'Qwen/Qwen3-8B'}\n", "is of qwen3-8b"),
         (
@@ -324,3 +324,113 @@ def test_a_log_of_more_memory_than_a_chip_has_is_of_another(tmp_path):
 )
 def test_a_checkout_without_tags_is_no_old_release(version, is_early):
     assert StartLog("vllm", version=version).is_early is is_early
+
+
+# Errors as vLLM 0.6 to 0.33, SGLang 0.5.23, llama.cpp and PyTorch word them.
+@every(
+    "lines,program,limits",
+    [
+        (
+            "(EngineCore pid=43) ValueError: max_num_seqs (1024) exceeds available Mamba cache "
+            "blocks (939). Each decode sequence requires one Mamba cache block.",
+            "vllm",
+            {"max_num_seqs": 939},
+        ),
+        (
+            "ValueError: To serve at least one request with the model's max seq len (262144), "
+            "(24.0 GiB KV cache is needed, which is larger than the available KV cache memory "
+            "(3.18 GiB). Based on the available memory, the estimated maximum model length is "
+            "34736. Try increasing `gpu_memory_utilization`",
+            "vllm",
+            {"max_model_len": 34736},
+        ),
+        (
+            "ValueError: The model's max seq len (131072) is larger than the maximum number of "
+            "tokens that can be stored in KV cache (81536). Try increasing",
+            "vllm",
+            {"max_model_len": 81536},
+        ),
+        (
+            "ValueError: Free memory on device cuda:0 (60.5/79.18 GiB) on startup is less than "
+            "desired GPU memory utilization (0.92, 72.85 GiB).",
+            "vllm",
+            {"gpu_memory_utilization": 0.76},
+        ),
+        ("ValueError: No available memory for the cache blocks. Try increasing", "vllm", {}),
+        (
+            "ValueError: Loaded weights leave no GPU memory for the KV cache under "
+            "--mem-fraction-static=0.8. Raise --mem-fraction-static above 0.874 (minimum viable",
+            "sglang",
+            {"gpu_memory_utilization": 0.874},
+        ),
+        (
+            "RuntimeError: Not enough memory. Please try to increase --mem-fraction-static.",
+            "sglang",
+            {},
+        ),
+        (
+            "ggml_backend_cuda_buffer_type_alloc_buffer: allocating 5000.00 MiB on device 0: "
+            "cudaMalloc failed: out of memory\nllama_kv_cache: failed to allocate buffer for kv "
+            "cache",
+            "llama.cpp",
+            {},
+        ),
+    ],
+)
+def test_a_start_that_ended_is_read_and_is_the_verdict(lines, program, limits, tmp_path):
+    path = tmp_path / "server.log"
+    path.write_text(lines + "\n")
+    log = read_start(path)
+    assert (log.program, log.limits) == (program, limits)
+    assert log.stopped
+    answer = fastcalc.diagnose(log=path)
+    assert answer._answer.code == 1
+    details = answer._answer.details()
+    assert details["verdict"] == "did not start"
+    assert [line.split()[0] for line in details["settings"]] == [*limits]
+
+
+def test_a_start_after_one_that_ended_is_the_last(tmp_path):
+    path = tmp_path / "server.log"
+    failed = "ValueError: No available memory for the cache blocks."
+    path.write_text(f"{V1}{failed}\n{V1.replace('922,496', '422,496')}")
+    log = read_start(path)
+    assert (log.stopped, log.tokens) == ("", 422496)
+
+
+def test_what_would_start_it_is_computed_where_the_chip_is_known(tmp_path, capsys, monkeypatch):
+    """As one RTX PRO 6000 Max-Q stopped, in August 2026, with Qwen3.8 27B in FP8."""
+    path = tmp_path / "server.log"
+    path.write_text(
+        "(APIServer pid=1) INFO 08-20 10:00:00 [api_utils.py:273] non-default args: {'model': "
+        "'Qwen/Qwen3.8-27B-FP8', 'quantization': 'fp8'}\n(EngineCore pid=43) ValueError: "
+        "max_num_seqs (1024) exceeds available Mamba cache blocks (939).\n"
+    )
+    ran = run("diagnose", "--log", str(path), "--hardware", "rtx-pro-6000-max-q",
+              capsys=capsys, monkeypatch=monkeypatch)  # fmt: skip
+    text = " ".join(ran.out.split())
+    assert ran.code == 1
+    assert text.startswith("vllm did not start: max_num_seqs (1024) exceeds available")
+    assert "--max-num-seqs 939 (by the error)" in text
+    assert " 2 chips" in text
+    assert "--engine vllm --weights fp8 --max-num-seqs 939" in text
+
+
+def test_a_start_on_two_cards_is_as_expected_and_next_repeats_its_flags(tmp_path):
+    """Qwen3.8 27B in FP8 on two RTX 3090: 4.99 GiB and 302,921 tokens, as logged."""
+    flags = {
+        "model": "Qwen/Qwen3.8-27B-FP8", "max_model_len": 131072, "quantization": "fp8",
+        "tensor_parallel_size": 2, "gpu_memory_utilization": 0.92, "kv_cache_dtype": "fp8_e4m3",
+        "enable_prefix_caching": True, "max_num_batched_tokens": 8192, "max_num_seqs": 2,
+    }  # fmt: skip
+    path = tmp_path / "server.log"
+    path.write_text(
+        f"INFO [api_utils.py:273] non-default args: {flags}\n"
+        "INFO [gpu_worker.py:563] Available KV cache memory: 4.99 GiB\n"
+        "INFO [kv_cache_utils.py:2235] GPU KV cache size: 302,921 tokens\n"
+    )
+    answer = fastcalc.diagnose(log=path, hardware="rtx-3090")._answer
+    assert "another process" not in str(answer.details())
+    assert answer.start.room[1] / GIB == pytest.approx(4.99, rel=0.1)
+    for words in ("--engine vllm", "--weights fp8", "--tp 2", "--kv fp8", "--max-num-seqs 2"):
+        assert words in answer.next_command()

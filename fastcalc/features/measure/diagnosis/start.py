@@ -10,7 +10,7 @@ from fastcalc.core.chip.reserve import start_rows
 from fastcalc.core.placement.cache_size import BLOCK, cache_size
 from fastcalc.core.placement.placement import Placement
 from fastcalc.core.scenario import Scenario, default_cache, locate, solve
-from fastcalc.evidence.start_log import SETTINGS, SGLANG, StartLog
+from fastcalc.evidence.start_log import RANKS, SETTINGS, SGLANG, VLLM, StartLog
 from fastcalc.features.measure.diagnosis.terms import (
     BANDWIDTH,
     EAGER,
@@ -26,6 +26,7 @@ MOST_CAUSES = 2
 _MANY = 64  # sequences at which prompts come between tokens
 _SAME_FORMAT = 1.1  # times that bytes of a token or of weights may differ within a format
 _OTHER_PROCESS = 2.0 * 2.0**30  # that a driver and a context do not take before a start
+_ACCEPTANCE = 0.8  # of draft tokens, where only their number is known
 _FORMATS = {"bfloat16": "bf16", "float16": "fp16", "half": "fp16"}
 GIB = 2.0**30
 
@@ -175,7 +176,11 @@ class Start:
             yield Cause(RUNNING, sentence, _GRAPHS, times)
         missing = self.room[1] - held - explained
         if held * DIFFERS < self.room[0] and missing > 0.0:
-            taken = f"{missing / GIB:.1f} GiB of a chip are in use by something else"
+            least, most = self.room[0] - held - explained, self.room[2] - held - explained
+            taken = (
+                f"{missing / GIB:.1f} GiB of a chip ({max(least, 0.0) / GIB:.1f} to "
+                f"{most / GIB:.1f}) are not accounted for"
+            )
             before = (log.total or 0.0) - (log.free or log.total or 0.0)
             if before > _OTHER_PROCESS:
                 taken += f": {before / GIB:.1f} GiB were taken before it started"
@@ -187,6 +192,11 @@ class Start:
     def _without(self, settings: Collection[str]) -> Placement:
         """Return where it would live, started without some of its settings."""
         return locate(self._limited(settings)).placement
+
+    @property
+    def scenario_as_started(self) -> Scenario:
+        """The deployment under its engine with the limits that were logged."""
+        return self._limited(())
 
     def _limited(self, settings: Collection[str]) -> Scenario:
         limits = limits_of(self.log, self.scenario.engine, settings)
@@ -236,6 +246,8 @@ def limits_of(log: StartLog, engine: Engine, without: Collection[str] = ()) -> P
     for setting, names in STARTED_WITH.items():
         if setting not in without and (value := log.number(setting)):
             limits |= dict.fromkeys(names, value)
+    if log.is_on("prefix_caching") and log.program == VLLM:
+        limits["state_blocks"] = 2.0
     if log.program == SGLANG and "memory_fraction" in limits:
         limits["chunk_memory"] = "0 GiB"  # its own share is what this leaves of memory
     if log.is_early and "early" not in without:
@@ -247,6 +259,23 @@ def limits_of(log: StartLog, engine: Engine, without: Collection[str] = ()) -> P
             for name, cost in LAUNCHES.towards
         }
     return Parameters.model_validate(limits) if limits else None
+
+
+def stated_settings(log: StartLog, scenario: Scenario) -> dict[str, str]:
+    """What a start was given, by the names of flags: engine, formats, limits and ranks."""
+    stated = {"engine": scenario.engine.id}
+    stated |= {"weights": scenario.weights} if scenario.weights else {}
+    stated |= {
+        name: value
+        for name, value in log.settings.items()
+        if name in (*STARTED_WITH, "max_model_len", *RANKS)
+    }
+    stated |= {"kv": scenario.kv} if scenario.kv else {}
+    if log.is_on("language_model_only"):
+        stated["language_model_only"] = "True"
+    if drafted := log.number("drafted"):
+        stated["speculate"] = f"{_ACCEPTANCE}x{drafted:.0f}"
+    return stated
 
 
 def cache_format(log: StartLog, scenario: Scenario) -> str | None:

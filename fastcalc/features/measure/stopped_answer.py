@@ -1,0 +1,115 @@
+"""A server that did not start: the error that ended it, and what would start it."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from fastcalc.core.start import StartLocation, StartRemedy
+from fastcalc.evidence.start_log import SETTINGS, StartLog
+from fastcalc.features import request_of
+from fastcalc.features.measure.diagnosis.start import GIB, stated_settings
+from fastcalc.features.measure.request import Diagnose
+from fastcalc.features.measure.term_rows import COLUMNS
+from fastcalc.grid.column import TableColumn
+from fastcalc.grid.columns import pick
+from fastcalc.kit.answer.answer import Answer
+from fastcalc.kit.answer.console import Listing, Note, Part, Screen
+from fastcalc.kit.answer.next_commands import follow_up
+from fastcalc.kit.answer.point_records import Record
+from fastcalc.mentions import flag, option
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class StoppedAnswer(Answer):
+    """What ended the start of a server, by its log, and what would start it.
+
+    location : where it was to live; None where the log does not say on which chip
+    """
+
+    request: Diagnose
+    log: StartLog
+    location: StartLocation | None = None
+
+    @property
+    def code(self) -> int:
+        """Exit code: 1, as it did not start."""
+        return 1
+
+    @property
+    def remedies(self) -> list[StartRemedy]:
+        """What would start it, each alone: what the error names first, then what is computed."""
+        named = [
+            StartRemedy(setting, f"{value:.3f}" if value < 1.0 else f"{value:.0f}")
+            for setting, value in self.log.limits.items()
+        ]
+        settings = {remedy.setting for remedy in named}
+        computed = self.location.remedies if self.location else []
+        return [*named, *(each for each in computed if each.setting not in settings)]
+
+    @property
+    def sentence(self) -> str:
+        """That it did not start, and why."""
+        return f"{self.log.program} did not start: {self.log.stopped}"
+
+    def body(self, screen: Screen) -> Iterator[Part]:  # noqa: ARG002
+        """The error, and a line for each change that would start it."""
+        yield self.sentence
+        if changes := [self._line(remedy) for remedy in self.remedies]:
+            yield ""
+            yield "Changes of which each alone would start it"
+            yield Listing(changes)
+
+    def notes(self) -> Iterator[Note]:
+        """What is expected of its memory, or how to have that computed."""
+        if self.location is None:
+            yield Note(f"with {option('hardware', 'CHIP')} other changes are computed as well")
+            return
+        available = float(self.location.placement.available) / GIB
+        logged = f"; it logged {self.log.available / GIB:.2f}" if self.log.available else ""
+        yield Note(f"{available:.2f} GiB of a chip are expected for caches{logged}")
+
+    def _line(self, remedy: StartRemedy) -> str:
+        names = SETTINGS[self.log.program]
+        if remedy.setting == "chips":
+            return f"{remedy.value} chips"
+        name = names.get(remedy.setting, remedy.setting).replace("_", "-")
+        by = "by the error" if remedy.setting in self.log.limits else "as computed"
+        return f"--{name} {remedy.value} ({by})"
+
+    def next_command(self) -> str | None:
+        """The start with the first change."""
+        if self.location is None:
+            return None
+        scenario = self.location.scenario
+        stated = stated_settings(self.log, scenario)
+        if remedies := self.remedies:
+            stated[remedies[0].setting] = remedies[0].value
+        words = [word for name, value in stated.items() for word in typed_setting(name, value)]
+        begun = [scenario.model.asked_name, flag("on"), scenario.hardware.id]
+        return follow_up(self.request, request_of("fit"), *begun, *words)
+
+    def records(self) -> list[Record]:
+        """None: there is no measured term."""
+        return []
+
+    def table(self) -> tuple[Sequence[TableColumn], Sequence[object]]:
+        """No term."""
+        return pick("term probability slower slower_low named", COLUMNS), []
+
+    def details(self) -> Record:
+        """The verdict, the error, and the settings that would start it."""
+        return {
+            "verdict": "did not start",
+            "sentence": self.sentence,
+            "settings": [f"{remedy.setting} {remedy.value}" for remedy in self.remedies],
+            "start": {
+                "program": self.log.program,
+                "version": self.log.version or None,
+                "settings": self.log.settings,
+                "available_kv_gb_per_chip": self.log.available and self.log.available / 1e9,
+            },
+        }
+
+
+def typed_setting(name: str, value: str) -> list[str]:
+    """A setting as it is typed: a flag, and its value unless that is that it is on."""
+    return [flag(name)] if value == "True" else [flag(name), value]
