@@ -100,11 +100,11 @@ source. [All classes, chips and models](docs/accuracy.md).
 WEAK_PLACES = """## Where it is weak
 
 A `*` in the tables by chip and by model marks a median error above {weak}x, or fewer than three
-points: {of} rows. {few} of them have a single source, whose way of measuring cannot be told from
-the chip. Known causes: routed experts in the first months of a chip or an architecture; public
-speeds of SRAM machines, which hide speculation; software a year older or newer than the engine's
-data, which changes a latency floor by 1.5 to 2 times. [Scores of sources predicted once,
-unseen](evidence.md#scores-of-unseen-sources) are listed separately.
+points: {of} rows. {few} of them have a single source. Known causes: routed experts in the first
+months of a chip or an architecture; public speeds of SRAM machines, which hide speculation;
+software a year older or newer than the engine's data, which changes a latency floor by 1.5 to 2
+times. [Scores of sources predicted once, unseen](evidence.md#scores-of-unseen-sources) are listed
+separately.
 """
 
 

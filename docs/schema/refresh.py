@@ -35,11 +35,12 @@ for example all rates, times and prices of a batch that does not fit.
 sets it). A workbook has version and date on its second sheet; it displays the digits of a table
 and stores twelve.
 
-`assumptions` of a JSON document (`table.assumptions` in Python, the second sheet of a workbook,
-the last section of a page) hold what the records are computed from: traffic, prices with their
-dates, engines, and under `settings` every flag that differs from its default, by premise:
-`{"engine_limits": {"max_num_seqs": 64}, "files": {"set": ["memory.SRAM.capacity=60GB"]}}`.
-Numbers are numbers, other values are text as given, and repeatable flags are lists.
+`assumptions` of a JSON document hold what the records are computed from: traffic, prices with
+their dates, and engines. Under `settings` is every flag that differs from its default, by
+premise: `{"engine_limits": {"max_num_seqs": 64}, "files": {"set":
+["memory.SRAM.capacity=60GB"]}}`. Numbers are numbers, other values are text as given, and
+repeatable flags are lists. Python has the assumptions in `table.assumptions`, a workbook on its
+second sheet, a page in its last section.
 """
 FIRST = "compare, frontier, sweep"
 ENDS = ("_least", "_low", "_high", "_most")
