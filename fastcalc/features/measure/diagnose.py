@@ -14,7 +14,7 @@ from fastcalc.errors import InputError
 from fastcalc.evidence.deployments import Deployments
 from fastcalc.evidence.point import Point
 from fastcalc.evidence.start_log import RANKS, StartLog
-from fastcalc.features.measure.diagnosis.diagnose import diagnose
+from fastcalc.features.measure.diagnosis.diagnose import UndiagnosedError, diagnose
 from fastcalc.features.measure.diagnosis.start import DIFFERS, GIB, Start, cache_format, limits_of
 from fastcalc.features.measure.diagnosis_answer import DiagnosisAnswer
 from fastcalc.features.measure.request import Diagnose
@@ -60,6 +60,9 @@ def _of_points(
     points: Sequence[Point] = measured.points
     start = None
     try:
+        if not points and measured.skipped:
+            reasons = dict.fromkeys(skip.reason for skip in measured.skipped)
+            raise UndiagnosedError("; ".join(list(reasons)[:3]), measured.skipped[0].line)
         if log and points:
             start = _start_of_points(log, points, catalogue, request)
             kv = start.scenario.kv or ""
@@ -71,6 +74,9 @@ def _of_points(
         result = diagnose(
             points, catalogue, engine, limits, has_room=bool(start and start.has_room)
         )
+    except UndiagnosedError as error:
+        at = f"{path}:{error.line}" if error.line and not path.is_dir() else path
+        raise InputError(f"{at}: {error.sentence}") from None
     except InputError as error:
         raise InputError(f"{path}: {error.sentence}") from None
     skipped = [f"{skip.id}: {skip.reason}" for skip in measured.skipped]

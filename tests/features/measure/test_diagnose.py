@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -21,6 +22,7 @@ from fastcalc.written import csv_cell
 from tests.helpers import every, run
 
 ENTRIES = Catalogue()
+MEASURED = Path(__file__).parents[2] / "measured"
 LARGE = faults.Case(
     ENTRIES.hardware("h100-sxm"), "vllm", {}, faults.points("h100-sxm", "llama-3.1-70b", "vllm", 4)
 )
@@ -257,3 +259,16 @@ def test_all_that_a_log_leaves_out_is_asked_for_at_once(tmp_path):
     with pytest.raises(InputError) as refused:
         fastcalc.diagnose(log=path)
     assert all(f"give {name}" in str(refused.value) for name in ("model", "hardware", "weights"))
+
+
+@every(
+    "key,reason", [("strategy", "how requests came"), ("prompt_token_count", "lengths of prompt")]
+)
+def test_a_report_of_which_nothing_is_diagnosed_names_its_line(tmp_path, key, reason):
+    """The report is one document, which begins on its first line."""
+    text = (MEASURED / "guidellm-xpu.json").read_text(encoding="utf-8")
+    path = tmp_path / "result.json"
+    path.write_text(text.replace(f'"{key}"', '"other"'), encoding="utf-8")
+    with pytest.raises(InputError, match=reason) as refused:
+        fastcalc.diagnose(path, hardware="h100-sxm", model="llama-3.1-8b", tp=1)
+    assert f"{path}:1: nothing can be diagnosed" in str(refused.value)

@@ -162,6 +162,17 @@ def _quantiles(values: Floats, weights: Floats) -> Floats:
     return np.interp(ENDS, total / total[-1], values[order])
 
 
+class UndiagnosedError(InputError):
+    """Points of which none says anything about a deployment.
+
+    line : of the first that was refused; 0 where no line is at fault
+    """
+
+    def __init__(self, reasons: str, line: int) -> None:
+        super().__init__(f"nothing can be diagnosed: {reasons}")
+        self.line = line
+
+
 def diagnose(
     points: Sequence[Point],
     catalogue: Catalogue,
@@ -186,11 +197,11 @@ def diagnose(
     set_aside = [f"{points[at].id}: {reason}" for at, reason in sorted(reasons.items())]
     if not batches:
         why = "; ".join(list(dict.fromkeys(reasons.values()))[:3]) or "the file holds no point"
-        raise InputError(f"nothing can be diagnosed: {why}")
+        raise UndiagnosedError(why, points[min(reasons)].line if reasons else 0)
     batches, elsewhere = _of_one_deployment(batches)
     possible, impossible = _below_bound(batches)
     if not possible:
-        raise InputError(f"nothing can be diagnosed: {'; '.join(impossible[:3])}")
+        raise UndiagnosedError("; ".join(impossible[:3]), 0)
     weighed, sampled = _few_enough(possible)
     batches, _ = gather(weighed, deployments)
     slowdowns = slowdowns_of(batches, has_room=has_room)
