@@ -28,7 +28,7 @@ MOST_BUSY = 0.85
 """Share of its capacity up to which percentiles hold: beyond it they hang on how requests come and
 go in ways that no closed form here has. [1]"""
 
-MOST_QUEUED = 0.01
+MOST_QUEUED = 0.0025
 """Share of the requests that may find no slot: of more, percentiles hang on how slots come free."""
 
 MOST_PROMPTS = 0.8
