@@ -180,7 +180,7 @@ def _show(number: int, asked: Any, every: Any, off: Any) -> None:
         layout = load.passes.placement.layout
         sys.stdout.write(
             f"   {layout} slots {int(load.passes.batch[-1])} busy {load.utilization:.2f} "
-            f"prompts {load.prompt_share:.2f} queued {load.queued:.4f} known {load.is_known} in flight {load.in_flight:.1f}\n"
+            f"prompts {load.prompt_share:.2f} queued {load.queued:.4f} known {load.is_known}\n"
         )
         for row in rows:
             marks = "*" * (row in off) + "!" * (row.simulated > row.limit)

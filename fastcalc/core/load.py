@@ -29,7 +29,10 @@ MOST_BUSY = 0.85
 go in ways that no closed form here has. [1]"""
 
 MOST_QUEUED = 0.0025
-"""Share of the requests that may find no slot: of more, percentiles hang on how slots come free."""
+"""Share of the requests that may find no slot: a quarter of those later than the 99th percentile.
+
+Of more, that percentile is a wait for a slot or none, by how slots come free.
+"""
 
 MOST_PROMPTS = 0.8
 """Share of the time in which prompts may be taken in: of more, they queue for each other by more

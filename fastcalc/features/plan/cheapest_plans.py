@@ -142,17 +142,20 @@ def _held_of_layout(scored: Scored, place: int, decision: Decision) -> Plan | No
     """Return the best deployment of a layout whose percentiles are within the limits.
 
     More sequences at once wait less for a slot: where the batch that the search takes to be enough
-    needs more replicas than it says, or is never in time, the smallest that needs as few as the
-    largest does.
+    needs more replicas than it says, is never in time or has no percentiles, the smallest that
+    needs as few as the largest does.
 
     place : of the best batch by the search
     """
     best = _held(scored, place, decision)
-    if best is not None and best.order <= scored.order(place):
+    is_said = best is not None and (best.has_percentiles or best.prefill_layout is not None)
+    if best is not None and is_said and best.order <= scored.order(place):
         return best
     larger = scored.larger_batches(place)
     largest = _held(scored, larger[-1], decision) if larger else None
-    if largest is None or (best is not None and best.cost <= largest.cost):
+    if largest is None or (best is not None and best.cost < largest.cost):
+        return best
+    if best is not None and best.cost == largest.cost and is_said >= largest.has_percentiles:
         return best
     while len(larger) > 1:
         middle = (len(larger) - 1) // 2
@@ -179,9 +182,9 @@ def _held(scored: Scored, place: int, decision: Decision) -> Plan | None:
     if limits is None:
         return replace(plan, is_checked=True)
     if not limits.are_limited:
-        return _with_percentiles(plan, service, limits)
+        return with_percentiles(plan, service, limits)
     if not limits.are_met:
-        _missed_by(_with_percentiles(plan, service, limits), decision)
+        _missed_by(with_percentiles(plan, service, limits), decision)
     rate = limits.load.rate
     most = rate / plan.busy * service.utilization
     if service.rate is None:
@@ -197,7 +200,7 @@ def _held(scored: Scored, place: int, decision: Decision) -> Plan | None:
         (resized,) = score(alone, capped, [None])
         plan = _plan(resized, 0)
         limits = limits.at((service.rate or plan.requests) / plan.replicas)
-    plan = _with_percentiles(plan, service, limits)
+    plan = with_percentiles(plan, service, limits)
     if max(plan.misses.values()) <= 1.0:
         return plan
     _missed_by(plan, decision)
@@ -217,7 +220,7 @@ def held_throughput(grid: Grid, service: Service, most: float) -> float:
     return most if limits is None or not limits.are_limited else limits.highest_rate(most)
 
 
-def _with_percentiles(plan: Plan, service: Service, limits: HeldLimits) -> Plan:
+def with_percentiles(plan: Plan, service: Service, limits: HeldLimits) -> Plan:
     """Return a plan with the percentiles of its times in place of what the search estimates."""
     if not limits.load.is_known:
         return replace(plan, is_checked=True)
@@ -230,6 +233,7 @@ def _with_percentiles(plan: Plan, service: Service, limits: HeldLimits) -> Plan:
         class_ttft=limits.percentiles("ttft") if service.classes else (),
         class_tpot=limits.percentiles("tpot") if service.classes else (),
         is_checked=True,
+        has_percentiles=True,
     )
 
 

@@ -8,7 +8,6 @@ from math import inf
 
 from fastcalc.core.load import SHARES, Percentiles, Spread
 from fastcalc.core.traffic.request_class import RequestClass
-from fastcalc.features.plan.allocation import Fleet
 from fastcalc.features.plan.percentiles import percentile_record
 from fastcalc.features.plan.random_load import random_load
 from fastcalc.features.plan.sharing import Pools
@@ -77,20 +76,6 @@ def served_classes(pools: Pools) -> list[ServedClass]:
             strict=True,
         )
     ]
-
-
-def mean_request_s(fleet: Fleet) -> float | None:
-    """Mean time of a request on what serves any, None where nothing does. [s]"""
-    seconds = weight = 0.0
-    for allocation in fleet.allocations:
-        for pool in allocation.pools:
-            several = len(allocation.pools) > 1 or len(pool.classes) > 1
-            for served in served_classes((pool,)):
-                share = served.kind.share * allocation.requests
-                first = served.ttft if several else pool.plan.first_seconds
-                seconds += share * (first + (served.kind.output - 1.0) * served.tpot)
-                weight += share
-    return seconds / weight if weight else None
 
 
 def class_record(served: ServedClass) -> Record:

@@ -60,6 +60,7 @@ class Plan:
     expected : the best of its kind by expected speeds, where all of this is slower
     node_chips : chips that come together [1]
     is_checked : whether times are percentiles of random arrivals, where a closed form has those
+    has_percentiles : whether it has
     """
 
     scenario: Scenario
@@ -78,6 +79,7 @@ class Plan:
     class_ttft: tuple[float, ...] = ()
     class_tpot: tuple[float, ...] = ()
     is_checked: bool = False
+    has_percentiles: bool = False
     slowness: float = 1.0
     expected: "Plan | None" = None
     node_chips: int = 1
@@ -211,8 +213,10 @@ class Decision:
         weights, cache = self.service.any_weights, self.service.any_cache
         return (weights or not narrows_weights(scenario)) and (cache or not narrows_cache(scenario))
 
-    def _order(self, plan: Plan) -> tuple[bool, tuple[float, float, float]]:
-        return not self.may_lead(plan), plan.order
+    def _order(self, plan: Plan) -> tuple[bool, float, float, bool, float]:
+        """Key to sort by; of equals those first whose percentiles a closed form has."""
+        cost, chips, last_resort = plan.order
+        return not self.may_lead(plan), cost, chips, not plan.has_percentiles, last_resort
 
     @property
     def in_order(self) -> list[Plan]:

@@ -1,17 +1,28 @@
 """``plan --people``: the rate of people who ask, and who ask less often the longer they wait."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from fastcalc.catalogue.limits import LIMITS
 from fastcalc.errors import InputError
+from fastcalc.features.plan.allocation import Fleet
+from fastcalc.features.plan.cheapest_plans import with_percentiles
+from fastcalc.features.plan.decision import Plan
+from fastcalc.features.plan.random_load import held_limits, random_load
 from fastcalc.features.plan.request import Askers
-from fastcalc.formulas.solving import Planned, solve_fixed_point
+from fastcalc.features.plan.service import Service
+from fastcalc.features.plan.sharing import ReplicaPool
+from fastcalc.formulas.solving import bisect
+from fastcalc.formulas.types import ArrayLike
 from fastcalc.formulas.users import requests_of_active, requests_of_thinkers
 from fastcalc.kit.request import readers
 from fastcalc.mentions import option
 
-_AS_LONG = 1.0 - 1e-9
+_AS_MUCH = 1.001
+"""Times a rate at which another is as much. [1]"""
+
+_ROUNDS, _HALVINGS = 8, 16
+"""Plans for one rate after another; halvings of a rate."""
 
 
 @dataclass(frozen=True)
@@ -87,22 +98,89 @@ def _seconds(think: str) -> float:
     return readers.quantity(think, option("think"), "time", LIMITS["duration"], "30s")
 
 
-def solve_closed_loop(
-    people: People,
-    plan_at: Callable[[float], Planned],
-    request_seconds: Callable[[Planned], float | None],
-) -> Planned:
-    """Plan for the request rate of users who think after each answer.
+def solve_closed_loop(people: People, fleet_at: Callable[[float], Fleet]) -> Fleet:
+    """Plan for the request rate of users who think after each answer, at that rate.
 
-    A plan on which requests take longer than assumed gets fewer requests, so the rate is never
-    below what the users make. Without a fixed point it is the plan for answers that take no time.
+    On a plan the rate and the response time are one fixed point. Users who wait for no answer at
+    all make the most requests; what is planned for those serves fewer, which fewer replicas may do,
+    until the rate is that of the plan itself. A plan that answers sooner than that, and so gets
+    more requests than it was made for, is not taken.
 
-    plan_at : plans for a rate [1/s]
-    request_seconds : time of a request on a plan; None where there is none [s]
+    fleet_at : plans for a rate [1/s]
     """
-    cautious = plan_at(people.rate(0.0))
-    if people.think is None:
-        return cautious
-    return solve_fixed_point(
-        lambda seconds: plan_at(people.rate(seconds)), request_seconds, cautious, near=_AS_LONG
+    rate, settled = people.rate(0.0), None
+    for _ in range(_ROUNDS):
+        fleet = fleet_at(rate)
+        if people.think is None or not fleet.is_enough:
+            return settled or fleet
+        own_rate = _settled_rate(people, fleet)
+        if own_rate > rate * _AS_MUCH:
+            break
+        settled = at_rate(fleet, own_rate)
+        if own_rate > rate / _AS_MUCH:
+            break
+        rate = own_rate
+    assert settled is not None  # the first round is for the highest rate
+    return settled
+
+
+def _settled_rate(people: People, fleet: Fleet) -> float:
+    """Rate at which requests take as long as users of that rate wait for them. [1/s]"""
+
+    def is_below(rate: ArrayLike) -> bool:
+        return people.rate(mean_request_s(fleet, float(rate))) > float(rate)
+
+    most = people.rate(0.0)
+    return float(bisect(is_below, 0.0, most, halvings=_HALVINGS)[0])
+
+
+def mean_request_s(fleet: Fleet, rate: float) -> float:
+    """Mean end-to-end latency of all requests on the replicas of a fleet at a rate. [s]"""
+    seconds = weight = 0.0
+    for allocation in fleet.allocations:
+        for pool in allocation.pools:
+            share = allocation.requests * sum(kind.share for kind in pool.classes)
+            own_rate = rate * share / fleet.requests
+            seconds += share * _pool_request_s(pool, own_rate)
+            weight += share
+    return seconds / weight
+
+
+def _pool_request_s(pool: ReplicaPool, rate: float) -> float:
+    service = replace(pool.decision.service, rate=rate, is_fleet=False)
+    load = random_load(pool.plan, service)
+    if load is None:
+        return pool.plan.request_seconds(service.output)
+    return load.times().request_mean
+
+
+def at_rate(fleet: Fleet, rate: float) -> Fleet:
+    """The same replicas at another rate of all requests, with their percentiles there."""
+    scale = rate / fleet.requests
+    allocations = tuple(
+        replace(
+            allocation,
+            requests=allocation.requests * scale,
+            sharing=replace(
+                allocation.sharing, pools=tuple(_at(pool, scale) for pool in allocation.pools)
+            ),
+        )
+        for allocation in fleet.allocations
     )
+    return replace(fleet, service=replace(fleet.service, rate=rate), allocations=allocations)
+
+
+def _at(pool: ReplicaPool, scale: float) -> ReplicaPool:
+    """The same pool with a rate that is so many times as high."""
+    decision = pool.decision
+    if decision.service.rate is None:  # as much as its chips sustain
+        return pool
+    service = replace(decision.service, rate=decision.service.rate * scale)
+    plans = {kind: _plan_at(plan, scale, service) for kind, plan in decision.best_by_kind.items()}
+    return replace(pool, decision=replace(decision, service=service, best_by_kind=plans))
+
+
+def _plan_at(plan: Plan, scale: float, service: Service) -> Plan:
+    plan = replace(plan, busy=plan.busy * scale, prefill_busy=plan.prefill_busy * scale)
+    limits = held_limits(plan, service) if plan.is_checked else None
+    return plan if limits is None else with_percentiles(plan, service, limits)

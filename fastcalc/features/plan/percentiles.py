@@ -50,8 +50,8 @@ def in_words(load: RandomLoad, name: str) -> str:
     if not load.is_known:
         return (
             f"{name}: {load.utilization:.0%} busy, prompts {load.prompt_share:.0%} of the time, "
-            f"{load.queued:.0%} of the requests without a slot at first; percentiles hold up to "
-            f"{MOST_BUSY:.0%}, {MOST_PROMPTS:.0%} and {MOST_QUEUED:.0%}: "
+            f"{load.queued:.2%} of the requests without a slot at first; percentiles hold up to "
+            f"{MOST_BUSY:.0%}, {MOST_PROMPTS:.0%} and {MOST_QUEUED:.2%}: "
             f"{option('load', f'{ROOM_FOR_CHANCE:g}')} or less leaves room"
         )
     slowest = load.percentiles()

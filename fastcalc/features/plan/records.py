@@ -162,7 +162,8 @@ def service_notes(service: Service) -> Iterable[str]:
         first = (
             f"TTFT and TPOT are what {percent} of requests meet that arrive at random, at the load "
             "of each replica, which has queues of its own; a router that knows which is idle does "
-            "better"
+            "better; where prompts are apart, TTFT has what as many wait in each queue, and TPOT "
+            "is that of full batches"
         )
         if service.utilization < 1.0:
             first += (

@@ -10,7 +10,6 @@ from fastcalc.core.traffic.reuse import Reuse
 from fastcalc.errors import InputError
 from fastcalc.features.plan.allocation import Fleet, allocate
 from fastcalc.features.plan.answer import PlanAnswer
-from fastcalc.features.plan.class_table import mean_request_s
 from fastcalc.features.plan.demand import Deployments, chip_prices, owned_counts, traffic_of
 from fastcalc.features.plan.people import people_of, solve_closed_loop
 from fastcalc.features.plan.relaxations import refused
@@ -84,7 +83,7 @@ def _planned_for(
         return allocate(owned, deployments.search, replace(at_rate, is_fleet=is_fleet))
 
     if people is not None:
-        return Planned(traffic, deployments, solve_closed_loop(people, fleet_at, mean_request_s))
+        return Planned(traffic, deployments, solve_closed_loop(people, fleet_at))
     rate = service.rate or traffic.rate
     _refuse_without_rate(request, rate)
     return Planned(traffic, deployments, fleet_at(rate))

@@ -107,7 +107,15 @@ def phrase(request: FindPlans, service: Service) -> str:
     if service.share and request.ttft:
         phrases["ttft"] = f"p{service.share * 100:g} {phrases['ttft']}"
     if request.people is not None:
-        phrases["people"] = f"{phrases['people']} ({number(service.rate or 0.0)} requests/s)"
+        loop = f"{number(service.rate or 0.0)} requests/s"
+        if service.rate and request.think is not None:
+            users = request.people * (request.active_fraction or 1.0)
+            users *= request.peak_multiplier or 1.0
+            think = readers.quantity(
+                request.think, option("think"), "time", LIMITS["duration"], "30s"
+            )
+            loop += f", {number(users / service.rate - think)} s each"
+        phrases["people"] = f"{phrases['people']} ({loop})"
     if request.traffic is not None:
         phrases["traffic"] = ", ".join(_limits_of_file(request, service))
     return ", ".join([*words, *filter(None, phrases.values())])

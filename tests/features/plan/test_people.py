@@ -1,10 +1,11 @@
 """People instead of a rate: how many requests they make, and of a plan that makes them wait."""
 
 import json
-from operator import mul
+import re
+
+import pytest
 
 import fastcalc as fc
-from fastcalc.features.plan.people import People, solve_closed_loop
 from tests.helpers import every
 from tests.helpers import run_once as run
 
@@ -29,34 +30,46 @@ def test_a_rate_by_how_often_they_ask(capsys, monkeypatch):
     assert plan == by_rate
 
 
-def test_who_thinks_asks_less_often_the_longer_an_answer_takes(capsys, monkeypatch):
-    """Planned for no fewer requests than 500 people make who think for 30 s, and hardly more."""
-    fixtures = {"capsys": capsys, "monkeypatch": monkeypatch}
-    plan, rate = record("--people", "500", "--think", "30s", **fixtures)
-    seconds = (plan["service_ttft_ms"] + 999 * plan["service_tpot_ms"]) / 1e3
-    assert 500 / (30 + seconds) <= rate * (1 + 1e-6)
-    assert rate < 500 / 30 * 0.9
+@every(
+    "words",
+    [
+        ["--people", "500", "--think", "30s"],
+        ["--people", "500", "--think", "5s"],
+        ["--people", "200", "--think", "1s", "--tpot", "15ms"],
+        ["--people", "900", "--active-fraction", "0.5", "--think", "20s", "--ttft", "1s"],
+    ],
+)
+def test_rate_and_response_time_are_one_fixed_point(words, capsys, monkeypatch):
+    """N = rate x (Z + R), with the mean that the plan itself says at that rate."""
+    ran = run(*PLAN, *words, "--format", "json", capsys=capsys, monkeypatch=monkeypatch)
+    document = json.loads(ran.out)
+    rate = document["assumptions"]["requests_per_s"]
+    seconds = document["percentiles"]["request_ms"]["mean"] / 1e3
+    options = dict(zip(words[::2], words[1::2], strict=True))
+    users = float(options["--people"]) * float(options.get("--active-fraction", 1.0))
+    think = float(options["--think"].removesuffix("s"))
+    assert rate * (think + seconds) == pytest.approx(users, rel=0.01)
+    printed = " ".join(run(*PLAN, *words, capsys=capsys, monkeypatch=monkeypatch).out.split())
+    said = re.search(r"\(([\d.]+) requests/s, ([\d.]+) s each\)", printed)
+    assert float(said[1]) == pytest.approx(rate, rel=0.005)
+    assert float(said[2]) == pytest.approx(seconds, rel=0.02)
 
 
-def test_owned_chips_carry_people_who_think():
-    """The fleet has no fewer requests than 400 make whose answers take as long as on it."""
+def test_owned_chips_serve_users_who_think():
+    """The fleet has as many requests as 400 make whose answers take as long as on it."""
     limits = {"tpot": "25ms", "ttft": "1s", "prompt": 4000, "output": 500}
-    plans = fc.plan(
+    table = fc.plan(
         "llama-3.1-70b", own="h100-sxm=16", on="h100-sxm", people=400, think="30s", **limits
     )
-    shares = [plan for plan in plans if plan["rank"] == 1]
-    requests = [plan["service_requests_per_s"] for plan in shares]
-    times = [(plan["service_ttft_ms"] + 499 * plan["service_tpot_ms"]) / 1e3 for plan in shares]
-    mean = sum(map(mul, requests, times)) / sum(requests)
-    assert len(shares) == 2
-    assert 400 / (30 + mean) <= sum(requests) * (1 + 1e-6)
-    assert sum(requests) < 400 / 30 * 0.9
-
-
-def test_a_plan_that_does_not_settle_is_the_cautious_one():
-    """Each plan is faster than the one before, and 100 people who think for 10 s make 10 a second."""
-    people, times = People(100, 1.0, 10.0, 1.0, 1.0), iter(range(10, 0, -1))
-    assert solve_closed_loop(people, lambda rate: rate, lambda _: next(times)) == 10.0
+    rate, seconds = map(
+        float,
+        re.search(
+            r"\(([\d.]+) requests/s, ([\d.]+) s each\)", " ".join(table.headline.split())
+        ).groups(),
+    )
+    assert rate * (30 + seconds) == pytest.approx(400, rel=0.01)
+    shares = [plan for plan in table if plan["rank"] == 1]
+    assert sum(plan["service_requests_per_s"] for plan in shares) == pytest.approx(rate, rel=0.01)
 
 
 @every(
