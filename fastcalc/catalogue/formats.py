@@ -103,6 +103,17 @@ FORMATS = {
                 ("iq2_xxs", 2.0625, None),
                 ("tq2_0", 2.0 + 16 / 256, None),
                 ("tq1_0", 1.625 + 16 / 256, None),
+                # Blocks of single tensors, where a mixture of the name holds several.
+                ("gguf-q5_k", 5.5, None),
+                ("gguf-q4_k", 4.5, None),
+                ("gguf-iq4_nl", 4.5, None),
+                ("gguf-q3_k", 3.4375, None),
+                ("gguf-iq3_s", 3.4375, None),
+                ("gguf-q2_k", 2.625, None),
+                ("gguf-iq2_s", 2.5625, None),
+                ("gguf-iq2_xs", 2.3125, None),
+                ("gguf-iq1_m", 1.75, None),
+                ("gguf-iq1_s", 1.5625, None),
                 ("iq1_m", 2.146, None),
                 ("iq1_s", 2.0042, None),
             )

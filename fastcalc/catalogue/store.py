@@ -62,7 +62,7 @@ class Catalogue(Names):
         name = str(name)
         if is_too_long(name):
             return False
-        if name.lower().endswith(".json"):
+        if name.lower().endswith((".json", ".gguf")):
             return True
         if not os.path.isdir(name):
             return False

@@ -32,7 +32,7 @@ from fastcalc.core.entry_notes import (
     unpacking_notes,
 )
 from fastcalc.core.estimate import Estimate
-from fastcalc.core.model.workload import Workload, workload
+from fastcalc.core.model.workload import Workload, published_base, workload
 from fastcalc.core.overflow import overflow_notes, overflows
 from fastcalc.core.placement.layout import Layout, LayoutError
 from fastcalc.core.placement.legal import domain_notes
@@ -479,6 +479,11 @@ def warnings_of(outcome: Location) -> Iterator[str]:
         )
     if engine.is_bound:
         yield f"{engine.id} hides prompts under decode where it can: input may cost nothing"
+    if scenario.weights is not None and scenario.weights == published_base(model):
+        yield (
+            f"{scenario.weights} stands for what {model.id} is published in, "
+            f"{model.own_formats.text}: no checkpoint has all matrices in {scenario.weights}"
+        )
     yield from default_notes(hardware, host, outcome.placement, scenario.pricing)
     yield from undetermined_notes(outcome.placement.machine)
     if outcome.usd_per_hour is not None and max(scenario.batches) > 1:

@@ -3,19 +3,24 @@
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import floor
 from pathlib import Path
 
+from fastcalc.catalogue.formats import format_mix
 from fastcalc.catalogue.reader import Document, Path_
 from fastcalc.catalogue.schema import Model
 from fastcalc.catalogue.validation import validate
+from fastcalc.core.model.workload import checkpoint_parameters
 from fastcalc.errors import InputError
+from fastcalc.importers.gguf import read_header
 from fastcalc.importers.huggingface import unknown
 from fastcalc.importers.huggingface.config import Fields
 from fastcalc.importers.huggingface.families import ALIASES, FAMILIES, ModelFamily
+from fastcalc.importers.huggingface.from_gguf import configuration
 from fastcalc.importers.huggingface.json_file import CONFIG, JsonFile, config_path, read_json
 from fastcalc.importers.huggingface.parts import Layer
-from fastcalc.importers.huggingface.quantization import formats, quoted
+from fastcalc.importers.huggingface.quantization import Formats, as_formats, formats, quoted
 from fastcalc.written import Json, without_controls
 
 _INNER = ("text_config", "llm_config", "language_config")
@@ -36,8 +41,10 @@ class Imported:
 
 
 def import_model(name: str | Path, *, id: str | None = None) -> Imported:  # noqa: A002
-    """Read a Hugging Face configuration: a JSON file, or a folder that holds a ``config.json``."""
+    """Read a Hugging Face configuration, as a file or its folder, or the header of a GGUF file."""
     path = config_path(name)
+    if path.suffix.lower() == ".gguf":
+        return _import_gguf(path, id)
     file = read_json(path)
     sidecar = path.with_name(_SIDECAR)
     if path.name == CONFIG and not file.data.get("quantization_config") and sidecar.is_file():
@@ -48,6 +55,37 @@ def import_model(name: str | Path, *, id: str | None = None) -> Imported:  # noq
             file.data["quantization_config"] = {"quant_method": "modelopt", **quantization}
     name = label(path, file.data)
     entry, remarks = mapping(file)
+    return _loaded(file, name, id, entry, remarks)
+
+
+def _import_gguf(path: Path, id: str | None) -> Imported:  # noqa: A002
+    header = read_header(path)
+    file = JsonFile(str(path), configuration(path, header))
+    stored = replace(as_formats(header.stored, header.sizes), cache="fp16")
+    entry, remarks = mapping(file, stored)
+    read = _loaded(file, label(path, file.data), id, entry, remarks)
+    counted = checkpoint_parameters(read.model)
+    if abs(counted / header.parameters - 1.0) <= _MOST_OFF:
+        return read
+    warning = (
+        f"Warning: the file's tensors hold {header.parameters / 1e9:.2f} B parameters, and "
+        f"{counted / 1e9:.2f} B follow from its keys: the reading may miss a part."
+    )
+    entry = {**read.entry, "notes": [warning, *remarks]}
+    return _loaded(file, label(path, file.data), id, entry, [warning, *remarks])
+
+
+_MOST_OFF = 0.005
+"""How far the parameters of a reading may be from those that a file stores. [1]"""
+
+
+def _loaded(
+    file: JsonFile,
+    name: str,
+    id: str | None,  # noqa: A002
+    entry: dict[str, Json],
+    remarks: list[str],
+) -> Imported:
     entry = {"id": id or slug(name), "name": name, **entry}
     # What does not fit the schema is the configuration's fault.
     places = dict.fromkeys(_paths(entry), (1, 1))
@@ -57,7 +95,7 @@ def import_model(name: str | Path, *, id: str | None = None) -> Imported:  # noq
     return Imported(entry, model, remarks)
 
 
-def mapping(file: JsonFile) -> tuple[dict[str, Json], list[str]]:
+def mapping(file: JsonFile, stored: Formats | None = None) -> tuple[dict[str, Json], list[str]]:
     """Return the mapping of a model file but for its id and name, and the remarks."""
     fields, family = _fields(file)
     fields.require("hidden_size", "vocab_size", *family.needs)
@@ -69,15 +107,18 @@ def mapping(file: JsonFile) -> tuple[dict[str, Json], list[str]]:
             f"{str(not tied).lower()} outside it; engines differ in which they go by."
         )
     predicting = fields.maybe(*_PREDICTING, minimum=0) or 0
-    stored = formats(fields, layers, predicting if family.mtp is not None else 0)
+    is_stated = stored is None
+    if stored is None:
+        stored = formats(fields, layers, predicting if family.mtp is not None else 0)
     kind = file.data.get("model_type")
     kind_text = f", model_type {without_controls(kind)[:40]}" if isinstance(kind, str) else ""
-    title = f"Hugging Face configuration {without_controls(file.file)[:200]}{kind_text}"
+    writer = "Hugging Face configuration" if is_stated else "header of GGUF file"
+    title = f"{writer} {without_controls(file.file)[:200]}{kind_text}"
     context = fields.maybe("max_position_embeddings", "n_positions", "max_sequence_length")
     entry: dict[str, Json] = {
         "sources": {"config": {"title": title}},
         "shape_source": "config",
-        **({"printed": quotations} if (quotations := quoted(fields.data, stored)) else {}),
+        **({"printed": printed} if (printed := _printed(fields, stored, is_stated)) else {}),
         "weight_format": stored.weights,
         **({"expert_format": stored.experts} if stored.experts else {}),
         **({"group_formats": {**stored.groups}} if stored.groups else {}),
@@ -102,6 +143,13 @@ def mapping(file: JsonFile) -> tuple[dict[str, Json], list[str]]:
     if notes:
         entry["notes"] = [*notes]
     return entry, notes
+
+
+def _printed(fields: Fields, stored: Formats, is_stated: bool) -> dict[str, Json]:
+    if is_stated:
+        return quoted(fields.data, stored)
+    bits = floor(format_mix(stored.weights).bits)
+    return {"weight_format": f"tensors of {stored.weights}, {bits}-bit"} if bits < 16 else {}
 
 
 def blocks(layers: list[Layer]) -> list[Json]:

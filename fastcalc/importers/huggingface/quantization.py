@@ -118,7 +118,7 @@ def formats(fields: Fields, layers: Sequence[Layer], predicting: int = 0) -> For
     scheme = _scheme(inside, fields, plain, has_experts=has_experts)
     for pattern in (name for rule in scheme.rules for name in rule.modules.unread):
         fields.remark(f"'{shown(pattern, 60)}' of quantization_config is too intricate: not read.")
-    stored = _as_formats(_counted(scheme, fields, layers, plain, predicting))
+    stored = as_formats(*_counted(scheme, fields, layers, plain, predicting))
     scheme_of_cache = config.get("kv_cache_scheme") or config.get("kv_cache_quant_algo")
     stored.cache = _cache(scheme_of_cache)
     return stored
@@ -170,8 +170,11 @@ def _counted(
     return formats_of, sizes
 
 
-def _as_formats(counted: tuple[dict[str, NumberFormat], dict[str, float]]) -> Formats:
-    stored, sizes = counted
+def as_formats(stored: dict[str, NumberFormat], sizes: dict[str, float]) -> Formats:
+    """The formats of groups of matrices, in as few words as say them.
+
+    sizes : parameters of each group [1]
+    """
     dense = {group: sizes.get(group, 0.0) for group in QUANTIZED if group not in ("experts", "mtp")}
     by_format: dict[NumberFormat, float] = defaultdict(float)
     for group, size in dense.items():

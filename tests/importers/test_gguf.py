@@ -1,0 +1,151 @@
+"""GGUF headers, written here byte by byte, against counts by hand."""
+
+import struct
+
+import pytest
+
+from fastcalc.catalogue.store import Catalogue
+from fastcalc.core.model.workload import workload
+from fastcalc.errors import InputError
+from fastcalc.importers.gguf import read_header
+from fastcalc.importers.huggingface import import_model
+from tests.helpers import every
+
+U32, TEXT, ARRAY = 4, 8, 9
+F32, F16, Q4_K, Q6_K, Q8_0 = 0, 1, 12, 14, 8
+WIDTH, HEADS, KV, SIZE, NETWORK, ROWS, LAYERS = 512, 8, 2, 64, 1536, 1000, 4
+
+
+def text(words: str) -> bytes:
+    return struct.pack("<Q", len(words)) + words.encode()
+
+
+def value(of) -> bytes:
+    if isinstance(of, int):
+        return struct.pack("<II", U32, of)
+    if isinstance(of, str):
+        return struct.pack("<I", TEXT) + text(of)
+    inner, form = (TEXT, text) if isinstance(of[0], str) else (U32, lambda n: struct.pack("<I", n))
+    return struct.pack("<IIQ", ARRAY, inner, len(of)) + b"".join(map(form, of))
+
+
+def header(pairs: dict, tensors: list, version: int = 3) -> bytes:
+    parts = [b"GGUF", struct.pack("<IQQ", version, len(tensors), len(pairs))]
+    parts += [text(key) + value(of) for key, of in pairs.items()]
+    for name, shape, kind in tensors:
+        parts.append(text(name) + struct.pack(f"<I{len(shape)}QIQ", len(shape), *shape, kind, 0))
+    return b"".join(parts)
+
+
+PAIRS = {
+    "general.architecture": "llama",
+    "general.name": "Tiny",
+    "llama.block_count": LAYERS,
+    "llama.embedding_length": WIDTH,
+    "llama.feed_forward_length": NETWORK,
+    "llama.attention.head_count": HEADS,
+    "llama.attention.head_count_kv": [KV] * LAYERS,
+    "llama.attention.key_length": SIZE,
+    "llama.context_length": 4096,
+    "tokenizer.ggml.tokens": [f"t{n}" for n in range(ROWS)],
+    "tokenizer.ggml.token_type": [1] * 5000,
+}
+
+
+def layer(n: int) -> list:
+    return [
+        (f"blk.{n}.attn_q.weight", [WIDTH, HEADS * SIZE], Q4_K),
+        (f"blk.{n}.attn_k.weight", [WIDTH, KV * SIZE], Q4_K),
+        (f"blk.{n}.attn_v.weight", [WIDTH, KV * SIZE], Q6_K),
+        (f"blk.{n}.attn_output.weight", [HEADS * SIZE, WIDTH], Q4_K),
+        *(
+            (f"blk.{n}.ffn_{name}.weight", [WIDTH, NETWORK], Q4_K)
+            for name in ("gate", "up", "down")
+        ),
+        *((f"blk.{n}.{name}_norm.weight", [WIDTH], F32) for name in ("attn", "ffn")),
+    ]
+
+
+ENDS = [
+    ("token_embd.weight", [WIDTH, ROWS], Q4_K),
+    ("output.weight", [WIDTH, ROWS], Q6_K),
+    ("output_norm.weight", [WIDTH], F32),
+]
+TENSORS = [*ENDS, *(tensor for n in range(LAYERS) for tensor in layer(n))]
+
+
+@pytest.fixture
+def write(tmp_path):
+    def written(data: bytes, name: str = "tiny-Q4_K_M.gguf"):
+        file = tmp_path / name
+        file.write_bytes(data)
+        return file
+
+    return written
+
+
+def test_a_file_is_counted_tensor_by_tensor(write):
+    model = Catalogue().model(str(write(header(PAIRS, TENSORS))))
+    work = workload(model)
+    queries, keys, networks = WIDTH * HEADS * SIZE, WIDTH * KV * SIZE, 3 * WIDTH * NETWORK
+    parameters = LAYERS * (2 * queries + 2 * keys + networks + 2 * WIDTH) + 2 * WIDTH * ROWS + WIDTH
+    assert work.total_parameters == parameters
+    at_four, at_six = 4.5 / 8, 6.5625 / 8
+    stored = (
+        LAYERS * ((2 * queries + keys + networks) * at_four + keys * at_six)
+        + WIDTH * ROWS * (at_four + at_six)
+        + (2 * LAYERS + 1) * WIDTH * 2
+    )
+    assert work.weight_bytes == pytest.approx(stored, rel=1e-4)
+    assert (model.id, model.max_context, model.kv_format) == ("tiny-q4_k_m", 4096, "fp16")
+    assert model.blocks[0].attention.cached_heads == KV
+    assert model.own_formats.of("head").id == "q6_k"
+
+
+def test_a_tied_head_and_parts(write):
+    """Without output.weight the head is the embedding; parts are read together."""
+    half = len(ENDS) + len(layer(0))
+    tied = [tensor for tensor in TENSORS if tensor[0] != "output.weight"]
+    write(header(PAIRS, tied[:half]), "tiny-00001-of-00002.gguf")
+    write(header({"split.no": 1}, tied[half:]), "tiny-00002-of-00002.gguf")
+    first = write(header(PAIRS, tied[:half]), "tiny-00001-of-00002.gguf")
+    whole = import_model(first)
+    assert whole.model.tied_embeddings
+    assert not [remark for remark in whole.remarks if remark.startswith("Warning")]
+    (first.parent / "tiny-00002-of-00002.gguf").unlink()
+    with pytest.raises(InputError, match=r"tiny-00002-of-00002\.gguf is not there"):
+        import_model(first)
+
+
+def test_tensors_that_the_reading_misses_are_warned_of(write):
+    more = [*TENSORS, ("blk.0.unheard_of.weight", [WIDTH, 4 * NETWORK], Q4_K)]
+    remarks = import_model(write(header(PAIRS, more))).model.notes
+    assert any(remark.startswith("Warning: the file's tensors hold") for remark in remarks)
+
+
+@every(
+    "data,sentence",
+    [
+        (b"", "the file ends at byte 4"),
+        (b"GGML" + b"\0" * 64, "it does not begin with 'GGUF'"),
+        (header(PAIRS, TENSORS, version=1), "version 1 is not read here"),
+        (header(PAIRS, TENSORS)[:300], "the file ends"),
+        (b"GGUF" + struct.pack("<IQQ", 3, 1, 2**60), "keys, more than 10,000,"),
+        (b"GGUF" + struct.pack("<IQQ", 3, 2**60, 1), "tensors, more than 200,000,"),
+        (b"GGUF" + struct.pack("<IQQQ", 3, 1, 1, 2**62), "bytes of text, more than"),
+        (b"GGUF" + struct.pack("<IQQ", 3, 0, 1) + text("a") + struct.pack("<I", 99), "unknown type 99"),
+        (header(PAIRS | {"general.architecture": "rwkv7"}, TENSORS), "architecture 'rwkv7'"),
+        (header(PAIRS, [*TENSORS, ("blk.0.attn_q.weight", [8, 8], 77)]), "is of type 77"),
+        (header(PAIRS | {"llama.feed_forward_length": [1, 2, 3, 4]}, TENSORS), "layers differ in"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_read_is_said(data, sentence, tmp_path_factory):
+    file = tmp_path_factory.mktemp("gguf") / "x.gguf"
+    file.write_bytes(data)
+    with pytest.raises(InputError, match=sentence):
+        import_model(file)
+
+
+def test_only_the_header_is_read(write):
+    """Data that follow may be of any size: 64 zeros here stand for gigabytes."""
+    assert read_header(write(header(PAIRS, TENSORS) + b"\0" * 64)).vocabulary == ROWS
