@@ -168,9 +168,9 @@ def _flat(flats: list[tuple[str, int, float]], falls: list[float]) -> str:
     Examples
     --------
     >>> _flat([("mixture", 37, 1.03), ("dense", 46, 0.96)], [1.0, 1.01])
-    'Up to about one user per layer (37 of the mixture, 46 of the dense), each has the full speed. Then they wait for one another, and a token becomes no cheaper'
+    'With up to about one user per layer (37 of the mixture, 46 of the dense), each has the full speed. Then they wait for one another, and a token becomes no cheaper'
     >>> _flat([("mixture", 12, 0.33)], [0.7])
-    'Up to 12 users of the mixture, each has the full speed. Then they wait for one another, and a token becomes cheaper still'
+    'With up to 12 users of the mixture, each has the full speed. Then they wait for one another, and a token becomes cheaper still'
     """  # noqa: E501 (what is returned, in one line)
     counts = ", ".join(f"{flat} of the {shape}" for shape, flat, _ in flats)
     is_layers = all(1.0 / 1.33 <= ratio <= 1.33 for *_, ratio in flats)
@@ -179,7 +179,7 @@ def _flat(flats: list[tuple[str, int, float]], falls: list[float]) -> str:
     )
     further = "cheaper still" if min(falls) < 1.0 / (1.0 + EVEN) else "no cheaper"
     return (
-        f"Up to {limit}, each has the full speed. Then they wait for one another, and a token "
+        f"With up to {limit}, each has the full speed. Then they wait for one another, and a token "
         f"becomes {further}"
     )
 
