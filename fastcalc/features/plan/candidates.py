@@ -74,12 +74,18 @@ def cache_choices(
 
 
 def candidates(
-    scenario: Scenario, *, prompt: float, output: float, classes: Sequence[RequestClass] = ()
+    scenario: Scenario,
+    *,
+    prompt: float,
+    output: float,
+    classes: Sequence[RequestClass] = (),
+    is_laid_out: bool = True,
 ) -> Grid | None:
     """Return every layout and batch for such requests; None where no layout holds a sequence.
 
     prompt, output : tokens of a request; on average where there are classes [1]
     classes : of requests that differ, of which the longest must fit
+    is_laid_out : False for a grid without layouts, which stands for a chip that nothing may lead on
     """
     context, longest = prompt + output / 2, prompt + output
     requests = Requests(np.array([prompt]), np.array([output]), np.array([context]))
@@ -87,6 +93,8 @@ def candidates(
         requests = MixedRequests.of(classes)
         longest = requests.traffic(scenario.traffic).longest
     grid = Grid(scenario, (), requests, BATCHES)
+    if not is_laid_out:
+        return grid
     site = replace(grid.site, reserved_tokens=longest)
     holding = layouts_on_offer(site)
     if not holding:

@@ -1,7 +1,7 @@
 """The deployments of all chips ranked, the batches between those tried first among them."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from math import inf, isnan
 
@@ -12,7 +12,7 @@ from fastcalc.features.plan.decision import FEWER_BITS, Decision, Kind, Plan, ki
 from fastcalc.features.plan.pools import Pool, transfer_seconds
 from fastcalc.features.plan.random_load import HeldLimits, held_limits
 from fastcalc.features.plan.refine import Gaps, gaps_of, with_largest
-from fastcalc.features.plan.score import has_cost, score
+from fastcalc.features.plan.score import has_cost, prepare, score
 from fastcalc.features.plan.scored import Scored, misses_of
 from fastcalc.features.plan.service import NEAR, Service
 from fastcalc.features.plan.unlike import take_for, unlike_pools
@@ -20,6 +20,12 @@ from fastcalc.formulas.types import Bools, Floats
 from fastcalc.grid.blocks import keep_freed_memory
 from fastcalc.grid.grid import Grid
 from fastcalc.grid.space import sharding
+
+AnyPools = Sequence[Pool | None] | None
+"""What may take in the prompts of a grid: pools, or None where these are to be found."""
+
+STACK = 24
+"""Grids that are evaluated together: of more, arrays no longer fit the caches of a core. [1]"""
 
 _CHECKED = 12
 """Layouts of a kind whose percentiles are checked at most."""
@@ -52,6 +58,7 @@ def decide(
     kinds: Collection[Kind] = (),
     prompt_pools: Sequence[Pool] | None = None,
     taking: Sequence[Grid] = (),
+    is_held: bool = True,
 ) -> Decision:
     """Return the best deployments for a service, and why the others lose.
 
@@ -63,24 +70,19 @@ def decide(
     kinds : others that all batches are tried for
     prompt_pools : what takes in prompts apart; None for what is worth it, empty for none
     taking : of other kinds of chips, which may take in the prompts
+    is_held : whether percentiles of the best are within the limits, and not what the search adds up
     """
     keep_freed_memory()
     decision = Decision(service)
     unlike = list(filter(None, (unlike_pools(grid, service) for grid in taking)))
     ways = None if prompt_pools is None else [None, *prompt_pools]
-    waiting: list[tuple[Grid, Sequence[Pool | None] | None]] = []
-    for grid in map(with_largest, grids):
+    waiting: list[tuple[Grid, AnyPools]] = []
+    for grid in map(with_largest, _of_known_cost(grids, decision)):
         waiting.append((grid, ways))
         waiting += [(grid, taken_in) for taken_in in unlike if take_for(taken_in, grid, service)]
     left: list[Gaps] = []
     while waiting:
-        for grid, pools in waiting:
-            if not has_cost(grid.scenario, service):
-                decision.candidates += grid.size
-                decision.reasons["unknown"] += grid.size
-                decision.unknown[grid.scenario.hardware.id] += grid.size
-                decision.terms = grid.scenario.pricing.offer or ""
-                continue
+        for grid, pools in in_stacks(waiting):
             scored = score(grid, service, pools)
             left.append(gaps_of(scored))
             for deployments in scored:
@@ -89,12 +91,33 @@ def decide(
         parts = [gaps.split() for gaps in left]
         waiting = [(first.between(), first.pools) for first, _ in parts]
         left = [remaining for _, remaining in parts]
-    _hold_limits(decision, shown)
+    if is_held:
+        _hold_limits(decision, shown)
     if decision.plans:
         decision.reasons["beaten"] -= 1
     met = {plan.scenario.hardware.id for plan in decision.best_by_kind.values()}
     decision.closest = {chip: plan for chip, plan in decision.closest.items() if chip not in met}
     return decision
+
+
+def _of_known_cost(grids: Iterable[Grid], decision: Decision) -> Iterator[Grid]:
+    """Yield the grids of chips whose price and power are known, as far as they count."""
+    for grid in grids:
+        if has_cost(grid.scenario, decision.service):
+            yield grid
+            continue
+        decision.candidates += grid.size
+        decision.reasons["unknown"] += grid.size
+        decision.unknown[grid.scenario.hardware.id] += grid.size
+        decision.terms = grid.scenario.pricing.offer or ""
+
+
+def in_stacks(waiting: Sequence[tuple[Grid, AnyPools]]) -> Iterator[tuple[Grid, AnyPools]]:
+    """Yield grids with their pools, some evaluated together."""
+    for start in range(0, len(waiting), STACK):
+        stack = waiting[start : start + STACK]
+        prepare(dict.fromkeys(grid for grid, _ in stack))
+        yield from stack
 
 
 def _hold_limits(decision: Decision, shown: int) -> None:

@@ -17,7 +17,9 @@ from fastcalc.features.plan.deployments_asked import scenarios_of
 from fastcalc.features.plan.pool_search import PoolSearch
 from fastcalc.features.plan.pools import can_be_apart
 from fastcalc.features.plan.request import FindPlans
+from fastcalc.features.plan.score import has_cost
 from fastcalc.features.plan.service import Service
+from fastcalc.features.plan.service_asked import is_of_fleet
 from fastcalc.grid.grid import Grid
 from fastcalc.importers.workloads import AskedTraffic, read_workload
 from fastcalc.kit.request import loading, readers
@@ -63,11 +65,13 @@ def chip_prices(request: FindPlans, counts: dict[str, int]) -> dict[str, float]:
 class Deployments:
     """The deployments that a request leaves open for some classes.
 
+    service : what is asked of them, whatever the requests
     notes : takes what to know of how chips and models came about
     pricing : of all chips, where it is not that of the request
     """
 
     request: FindPlans
+    service: Service
     notes: list[str]
     traffic: AskedTraffic
     pricing: Pricing | None = None
@@ -91,7 +95,7 @@ class Deployments:
         of_chip = {} if usd is None else {chip: usd}
         terms = loading.basis_of(self.request)
         pricing = replace(terms, basis="tco", offer=None, user_prices=of_chip)
-        search = Deployments(alone, self.notes, self.traffic, pricing).search
+        search = Deployments(alone, self.service, self.notes, self.traffic, pricing).search
         return OwnedChips(hardware, count, pricing.per_chip_hour(hardware), search)
 
     def scenarios(self, prefix_hit: float = 0.0) -> list[Scenario]:
@@ -144,11 +148,16 @@ class Deployments:
         key = (id(scenario), classes)
         if key not in self._grids:
             traffic = replace(scenario.traffic, prefix_hit=service.prefix_hit)
+            priced = replace(scenario, traffic=traffic, pricing=self.pricing or scenario.pricing)
+            # What has no known cost leads nowhere, and is not laid out, but for its name.
+            has_means = is_of_fleet(self.request) or self.request.max_chips is not None
+            is_laid_out = has_means or has_cost(priced, self.service)
             self._grids[key] = candidates(
-                replace(scenario, traffic=traffic, pricing=self.pricing or scenario.pricing),
+                priced,
                 prompt=service.prompt,
                 output=service.output,
                 classes=service.classes,
+                is_laid_out=is_laid_out,
             )
         return self._grids[key]
 
@@ -159,7 +168,7 @@ class Deployments:
             return []
         swapped = replace(request, on=request.prompts_on, prompts_on=request.on, speculate=None)
         more_notes: list[str] = []
-        prefill = Deployments(swapped, more_notes, self.traffic)
+        prefill = Deployments(swapped, self.service, more_notes, self.traffic)
         classes, flag = self.traffic.classes, option("prompts_on")
         service = Service(1.0, 1.0).of_classes(classes, 1.0)
         grids = prefill._grids_for(classes, service, None)

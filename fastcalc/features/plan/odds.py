@@ -50,10 +50,16 @@ def _chance(chosen: Plan, decision: Decision, grids: Sequence[Grid]) -> float:
     if not is_apart:
         grid = grid.part(layouts=(chosen.layout,))
 
+    def cost(deviations: float) -> float:
+        slower = replace(decision.service, deviations=deviations)
+        pools = None if is_apart else ()
+        plans = decide([grid], slower, shown=0, prompt_pools=pools, is_held=False).plans
+        return plans[0].cost if plans else inf
+
+    most = cost(0.0) * (1.0 + 1e-9)
+
     def holds(deviations: float) -> bool:
-        slower = replace(decision.service, deviations=float(deviations))
-        plans = decide([grid], slower, shown=0, prompt_pools=None if is_apart else ()).plans
-        return bool(plans) and plans[0].cost <= chosen.cost * (1.0 + 1e-9)
+        return cost(deviations) <= most
 
     if holds(_MOST):
         return NormalDist().cdf(_MOST)

@@ -108,12 +108,14 @@ def _costs(plan: Plan, decision: Decision, grids: Sequence[Grid], at: Floats) ->
     ]
 
     def cost(deviations: float) -> float:
-        if deviations == service.deviations:
-            return plan.cost
-        decided = decide(grids_of_chip, replace(service, deviations=deviations), shown=0)
+        slower = replace(service, deviations=deviations)
+        decided = decide(grids_of_chip, slower, shown=0, is_held=False)
         return decided.plans[0].cost if decided.plans else inf
 
-    return rising(cost, at.tolist())
+    # Percentiles are checked of the plan alone, and make it dearer by the same factor at any speed.
+    costs = rising(cost, at.tolist())
+    factor = plan.cost / costs[at.tolist().index(service.deviations)]
+    return [factor * usd for usd in costs]
 
 
 def rising(cost: Callable[[float], float], at: Sequence[float]) -> list[float]:

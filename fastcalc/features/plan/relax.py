@@ -151,7 +151,7 @@ def _gaps(group: Scored, service: Service, name: str, below: float) -> list[_Bat
 
 def may_meet(grid: Grid, service: Service) -> bool:
     """Return whether a replica on the fewest chips is within the chips, the money and the power."""
-    fewest = min(layout.chips for layout in grid.layouts)
+    fewest = min((layout.chips for layout in grid.layouts), default=inf)
     return fewest <= chips_within(service, grid.scenario)
 
 

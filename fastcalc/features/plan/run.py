@@ -73,7 +73,7 @@ def _planned_for(
     if counts:
         price = {chip: usd for chip, usd in prices.items() if chip not in counts}
         request = replace(request, price=price)
-    deployments = Deployments(request, notes, traffic)
+    deployments = Deployments(request, service, notes, traffic)
     owned = [deployments.owned(chip, count, prices.get(chip)) for chip, count in counts.items()]
     of_mix = service.of_classes(traffic.classes, None)
 

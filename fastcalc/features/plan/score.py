@@ -1,8 +1,8 @@
 """Every layout and batch of one deployment against a service: what it takes, what it misses."""
 
-from collections.abc import Callable, Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from functools import lru_cache
 from math import inf
 from typing import Any
 
@@ -20,10 +20,27 @@ from fastcalc.features.plan.service import Objective, Service
 from fastcalc.formulas.money import usd_per_million
 from fastcalc.formulas.types import ArrayLike, Bools, Floats
 from fastcalc.grid.evaluated_points import EvaluatedPoints
-from fastcalc.grid.grid import Grid, solved
+from fastcalc.grid.grid import Grid, solved_all
 
-_points = lru_cache(maxsize=KEPT)(solved)
+_kept = OrderedDict[Grid, EvaluatedPoints]()
 _ROUNDING = 1e-12  # of a limit: replicas as busy as it allows meet it
+
+
+def prepare(grids: Iterable[Grid]) -> None:
+    """Evaluate grids that are to be scored next in one stack, but for those that are kept."""
+    new = [grid for grid in grids if grid not in _kept]
+    for grid, points in zip(new, solved_all(new), strict=True):
+        _kept[grid] = points
+    while len(_kept) > max(KEPT, len(new)):
+        _kept.popitem(last=False)
+
+
+def _points(grid: Grid) -> EvaluatedPoints:
+    """The evaluated points of a grid, those evaluated last kept."""
+    if grid not in _kept:
+        prepare([grid])
+    _kept.move_to_end(grid)
+    return _kept[grid]
 
 
 def score(
