@@ -714,7 +714,7 @@ def stale(text, book):
         found["a token becomes no cheaper"] = all(
             float(last[name][5]) > float(first[name][5]) / 1.06 for name in first
         )
-        found["about as many users as it has layers"] = all(
+        found["up to about one user per layer"] = all(
             layers / 1.33 <= float(first[name][3]) <= layers * 1.33
             for name, layers in (("mixture", 36), ("dense", 48))
         )
