@@ -168,11 +168,13 @@ def _columns(passes: Schedule) -> int:
 def _common(passes: Schedule) -> tuple[object, ...]:
     """What deployments have in common that are evaluated in one stack."""
     machine, work, traffic = passes.machine, passes.placement.work, passes.traffic
-    kinds = () if machine.is_spatial else tuple(count for count, _ in work.layer_kinds)
+    is_drafted = bool(traffic.speculation.drafted)
+    has_stages = bool(np.any(np.asarray(passes.placement.layout.pp) > 1))
+    is_layered = not machine.is_spatial and (has_stages or is_drafted)
+    kinds = tuple(count for count, _ in work.layer_kinds) if is_layered else None
     requests: tuple[object, ...] = ()
     if isinstance(traffic, Mix):
         requests = (*map(id, traffic.classes), traffic.arriving, traffic.is_random)
-    is_drafted = bool(traffic.speculation.drafted)
     return (machine.is_spatial, is_drafted, kinds, requests, _columns(passes).bit_length())
 
 

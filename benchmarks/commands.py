@@ -1,0 +1,155 @@
+"""CPU time of each command by its defaults, and how it grows: ``python -m benchmarks.commands``.
+
+With ``--against`` another checkout runs the same commands in turn, so that ratios are of one run.
+"""
+
+import argparse
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.clock import in_turn, seconds_of_cpu
+from benchmarks.table import figure, markdown, ratio
+from fastcalc.catalogue.store import Catalogue
+from fastcalc.core.chosen_layouts import layouts_on_offer
+from fastcalc.core.pricing import Pricing
+from fastcalc.core.scenario import Scenario, engine_for, site_of
+from fastcalc.core.traffic.traffic import Traffic
+from fastcalc.errors import InputError
+from fastcalc.grid.evaluated_points import EvaluatedPoints
+from fastcalc.grid.grid import Grid, solved, solved_all
+from fastcalc.grid.request_lists import Requests
+
+RUNS = 3
+"""Times of each command; the median counts."""
+
+COMMANDS = (
+    "compare llama-3-8b --on h100-sxm",
+    "compare deepseek-r1 --on all",
+    "fit deepseek-r1 --on h200-sxm",
+    "frontier deepseek-r1",
+    "fastmode kimi-k2 --on b200 --from-speed 60",
+    "sensitivity deepseek-r1 --on h100-sxm",
+    "sensitivity deepseek-r1 --on h100-sxm --batch 1..64x2",
+    "sensitivity --prompt 100 deepseek-v4-pro --batch=1..64x2,5,8..24+8",
+    "plan deepseek-r1 --rate 20/s --ttft 1s --tpot 25ms",
+    "claims",
+    "validate",
+    "sweep llama-3.1-8b --on h100-sxm --batch 1..64x2 --prompt 1..1000+1 --format csv -o {file}",
+)
+"""Each command by its defaults, and those that take longest with more of what they grow with."""
+
+TREE = Path(__file__).resolve().parent.parent
+_BATCHES = np.round(2.0 ** (0.5 * np.arange(25)))
+_NUMBERS = ("tpot", "tpot_in_traffic", "ttft", "prompts_together", "run", "served")
+
+
+def cpu_seconds(command: str, tree: Path) -> float:
+    """Return the CPU time of a command from the shell, children and all. [s]
+
+    Parameters
+    ----------
+    command : str
+        The words behind ``fastcalc``; ``{file}`` is a file that is thrown away.
+    tree : Path
+        Checkout that is run.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        words = command.format(file=Path(folder, "out")).split()
+        environment = {**os.environ, "PYTHONPATH": str(tree)}
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        subprocess.run(
+            [sys.executable, "-m", "fastcalc", *words],
+            check=False,  # claims exits with 1 where a verdict moved
+            capture_output=True,
+            env=environment,
+            cwd=folder,
+        )
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
+
+
+def of_commands(against: Path | None) -> str:
+    """Return the table of CPU times, with those of another checkout alongside if one is given."""
+    trees = {"": TREE} if against is None else {"before": against, "": TREE}
+    rows = []
+    for command in COMMANDS:
+        measures = {name: partial(cpu_seconds, command, tree) for name, tree in trees.items()}
+        taken = in_turn(measures, RUNS)
+        words = [f"`{command.format(file='FILE')}`", f"{taken['']:.2f}"]
+        if against is not None:
+            words += [f"{taken['before']:.2f}", ratio(taken["before"], taken[""])]
+        rows.append(words)
+    headings = ["", "CPU s"] + (["CPU s before", "x"] if against else [])
+    return markdown(headings, rows)
+
+
+def priced_grids(model: str) -> list[Grid]:
+    """Return an open grid of a model on each chip with a price."""
+    catalogue, grids = Catalogue(), []
+    traffic = Traffic(4000.0, 1000.0, 4500.0)
+    requests = Requests(*(np.array([number]) for number in (4000.0, 1000.0, 4500.0)))
+    for name in catalogue.names("hardware"):
+        try:
+            chip = catalogue.hardware(name)
+            scenario = Scenario(
+                chip, catalogue.model(model), engine_for(catalogue, chip)[0], (1,), traffic
+            )
+            layouts = layouts_on_offer(site_of(scenario, traffic.reserved))
+        except InputError:  # a host, which serves no model alone
+            continue
+        if layouts and Pricing().per_chip_hour(chip) is not None:
+            grids.append(Grid(scenario, tuple(layouts), requests, _BATCHES))
+    return grids
+
+
+def touched(points: Callable[[], Sequence[EvaluatedPoints]]) -> None:
+    """Compute the numbers that a plan asks for."""
+    for one in points():
+        for name in _NUMBERS:
+            getattr(one.estimate, name)
+
+
+def of_grids() -> str:
+    """Return the table of grids that are evaluated one by one, and in stacks."""
+    rows = []
+    for model in ("llama-3.1-8b", "llama-3.1-70b", "deepseek-r1"):
+        grids = priced_grids(model)
+        measures = {
+            "alone": lambda grids=grids: seconds_of_cpu(
+                lambda: touched(lambda: [solved(grid) for grid in grids])
+            ),
+            "together": lambda grids=grids: seconds_of_cpu(
+                lambda: touched(lambda: solved_all(grids))
+            ),
+        }
+        taken = in_turn(measures, RUNS)
+        points = sum(grid.size for grid in grids)
+        rows.append(
+            [
+                f"{model}, {len(grids)} chips",
+                figure(points, 6),
+                *(f"{taken[name] * 1e3:.0f}" for name in ("alone", "together")),
+                ratio(taken["alone"], taken["together"]),
+            ]
+        )
+    return markdown(["grids of", "points", "one by one, ms", "together, ms", "x"], rows)
+
+
+def main() -> None:
+    """Print both tables."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.commands", description=__doc__)
+    parser.add_argument("--against", type=Path, help="another checkout, run in turn")
+    asked = parser.parse_args()
+    sys.stdout.write(f"{of_grids()}\n\n{of_commands(asked.against)}\n")
+
+
+if __name__ == "__main__":
+    main()
