@@ -103,6 +103,12 @@ FORMATS = {
                 ("iq2_xxs", 2.0625, None),
                 ("tq2_0", 2.0 + 16 / 256, None),
                 ("tq1_0", 1.625 + 16 / 256, None),
+                # Mixtures of Unsloth, by files of DeepSeek V3 and V3.1 (671 B): 256, 405, 485 and
+                # 219 GB (huggingface.co/unsloth/DeepSeek-V3.1-GGUF and DeepSeek-V3-0324-GGUF).
+                ("ud-q5_k_xl", 5.78, None),
+                ("ud-q4_k_xl", 4.83, None),
+                ("ud-q2_k_xl", 3.05, None),
+                ("ud-iq2_xxs", 2.61, None),
                 # Blocks of single tensors, where a mixture of the name holds several.
                 ("gguf-q5_k", 5.5, None),
                 ("gguf-q4_k", 4.5, None),

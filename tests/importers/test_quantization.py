@@ -100,21 +100,22 @@ def attention(*names, layers=range(LAYERS)):
         ({"quant_method": "quark", "exclude": ["re:.*self_attn.*"], "global_quant_config": {"weight": {"dtype": "fp4"}}}, "mxfp4+attention=bf16"),
         ({"quant_method": "quark"}, "bf16"),
         # Groups of compressed tensors: of names, or of all linear modules.
-        (groups(None, INT4), "gptq-int4-g128"),
+        (groups(None, INT4), "int4-g128"),
+        (groups(INT4 | {"symmetric": False}), "gptq-int4-g128"),
         (groups({"type": "float", "num_bits": 8}), "fp8"),
         (groups({"type": "float", "num_bits": 7}), "bf16"),
         (groups({"type": "float", "num_bits": 4, "group_size": 32}), "mxfp4"),
         (groups({"type": "float", "num_bits": 4}, format="mxfp4-pack-quantized"), "mxfp4"),
         (groups(NVFP4, format="nvfp4-pack-quantized"), "nvfp4"),
-        ({"config_groups": {"a": 3, "b": {"weights": INT4}}}, "gptq-int4-g128"),
+        ({"config_groups": {"a": 3, "b": {"weights": INT4}}}, "int4-g128"),
         ({"config_groups": {"a": {"weights": INT4 | {"num_bits": 8}, "input_activations": {"num_bits": 8}}}}, "int8-w8a8"),
         ({"config_groups": {
             "a": {"targets": ["re:.*experts.*"], "weights": NVFP4},
             "b": {"targets": ["re:.*self_attn.*"], "weights": {"type": "float", "num_bits": 8}}}},
          "nvfp4+attention=fp8"),
         # Attention that is left alone, in all layers or some, whole or by projection.
-        (groups(INT4, ignore=["re:.*self_attn.*", "lm_head"]), "gptq-int4-g128+attention=bf16"),
-        (groups(INT4, exclude=["model.layers.*.attn", "lm_head"]), "gptq-int4-g128+attention=bf16"),
+        (groups(INT4, ignore=["re:.*self_attn.*", "lm_head"]), "int4-g128+attention=bf16"),
+        (groups(INT4, exclude=["model.layers.*.attn", "lm_head"]), "int4-g128+attention=bf16"),
         ({"quant_algo": "NVFP4", "ignore": attention("*")}, "nvfp4+attention=bf16"),
         ({"quant_algo": "NVFP4", "ignore": attention("*", layers=range(2))}, "nvfp4+attention=75%nvfp4/25%bf16"),
         ({"quant_algo": "NVFP4", "exclude_modules": attention(".o_proj")}, "nvfp4+attention=75%nvfp4/25%bf16"),
@@ -247,3 +248,44 @@ def test_formats_stand_in_the_file_that_import_writes(tmp_path):
     again = Catalogue().model(str(file))
     assert again.own_formats == taken.model.own_formats
     assert checkpoint_bytes(again) == pytest.approx(checkpoint_bytes(taken.model), rel=1e-4)
+
+
+LLAMA = {
+    "model_type": "llama", "hidden_size": 64, "intermediate_size": 64, "num_hidden_layers": 2,
+    "num_attention_heads": 8, "vocab_size": 100, "torch_dtype": "bfloat16",
+}  # fmt: skip
+
+
+@every(
+    "name,data,text",
+    [
+        ("hf_quant_config.json", {"quantization": {"quant_algo": "NVFP4"}}, "nvfp4"),
+        ("quantize_config.json", {"bits": 4, "group_size": 64}, "int4-g64"),
+        ("quant_config.json", {"w_bit": 4, "q_group_size": 128}, "awq-int4-g128"),
+    ],
+)
+def test_a_file_next_to_a_bare_configuration(name, data, text, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("model")
+    (folder / "config.json").write_text(json.dumps(LLAMA))
+    (folder / name).write_text(json.dumps(data))
+    assert import_model(folder).model.own_formats.text == text
+    # A configuration of another name may be another model's: the file is named, not taken.
+    (folder / "other.json").write_text(json.dumps(LLAMA))
+    other = import_model(folder / "other.json")
+    assert other.model.own_formats.text == "bf16"
+    assert other.remarks[0].startswith(f"Warning: {name} next to this file")
+
+
+def test_a_bare_configuration_with_a_quantized_name(tmp_path):
+    folder = tmp_path / "Llama-NVFP4"
+    folder.mkdir()
+    (folder / "config.json").write_text(json.dumps(LLAMA))
+    taken = import_model(folder)
+    assert "the name says 'NVFP4'" in taken.remarks[0]
+    assert taken.model.notes[0] == taken.remarks[0]
+    assert "the name says" not in str(import_model(_plain(tmp_path)).remarks)
+
+
+def _plain(folder):
+    (folder / "config.json").write_text(json.dumps(LLAMA))
+    return folder / "config.json"

@@ -60,7 +60,7 @@ _MARKDOWN = (
 
 _KEY = (
     "key: tok/s per user: decode speed of one stream, with its 80 % range and the bound, which no "
-    "software exceeds; $/Mtok: per million output tokens, prompts priced apart"
+    "software exceeds in these formats; $/Mtok: per million output tokens, prompts priced apart"
 )
 _MEANINGS = {
     "needs": "needs N: the batch takes N chips",

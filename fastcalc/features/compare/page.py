@@ -50,7 +50,7 @@ below its number."""
 
 _READING = (
     "<p class='quiet'>tok/s per user is decode alone, with its 80 % range; the bound is what no "
-    "software exceeds{bound}; $/Mtok is of output, prompts priced apart. "
+    "software exceeds in these formats{bound}; $/Mtok is of output, prompts priced apart. "
     "<span class='hint'>Columns has all others.</span></p>"
 )
 

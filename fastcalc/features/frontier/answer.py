@@ -62,7 +62,7 @@ _TRIED = (
 )
 _KEY = (
     "key: each row is a layout and a batch that nothing tried beats in both speed and price; tok/s "
-    "per user with its 80 % range and the bound, which no software exceeds"
+    "per user with its 80 % range and the bound, which no software exceeds in these formats"
 )
 _MARKS = {"*": "fewer bits than the model is published in change the answers"}
 

@@ -61,7 +61,8 @@ class JsonFile:
     def place(self, *paths: Path_) -> str:
         """Return ``file:line:column`` of the first of some paths that the file holds."""
         if self.sidecar and "quantization_config" in paths[0]:
-            return self.sidecar.place(*(("quantization", path[-1]) for path in paths))
+            ends = [path[-1] for path in paths]
+            return self.sidecar.place(*(("quantization", end) for end in ends), *zip(ends))
         marks = json_marks(self.text)
         line, column = next((marks[path] for path in paths if path in marks), marks[()])
         return f"{self.file}:{line}:{column}"

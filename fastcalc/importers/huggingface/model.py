@@ -21,12 +21,22 @@ from fastcalc.importers.huggingface.from_gguf import configuration
 from fastcalc.importers.huggingface.json_file import CONFIG, JsonFile, config_path, read_json
 from fastcalc.importers.huggingface.parts import Layer
 from fastcalc.importers.huggingface.quantization import Formats, as_formats, formats, quoted
+from fastcalc.mentions import option
 from fastcalc.written import Json, without_controls
 
 _INNER = ("text_config", "llm_config", "language_config")
 _OUTER = ("torch_dtype", "dtype", "quantization_config", "tie_word_embeddings")
 _TOWERS = ("vision_config", "audio_config", "vision_tower_config", "visual")
-_SIDECAR = "hf_quant_config.json"
+_SIDECARS = {
+    "hf_quant_config.json": "modelopt",
+    "quantize_config.json": "gptq",
+    "quant_config.json": "awq",
+}
+"""Files that quantizers write next to a configuration, and the method of each."""
+
+_QUANTIZED_NAME = re.compile(
+    r"nvfp4|mxfp4|fp8|awq|gptq|int[48]|w[48]a(?:4|8|16)|[0-9]-?bit|bnb|quantized|exl[23]", re.I
+)
 _PREDICTING = ("num_nextn_predict_layers", "mtp_num_hidden_layers", "num_mtp_modules")
 _HASH = re.compile(r"[0-9a-f]{40}")
 
@@ -46,16 +56,42 @@ def import_model(name: str | Path, *, id: str | None = None) -> Imported:  # noq
     if path.suffix.lower() == ".gguf":
         return _import_gguf(path, id)
     file = read_json(path)
-    sidecar = path.with_name(_SIDECAR)
-    if path.name == CONFIG and not file.data.get("quantization_config") and sidecar.is_file():
-        # ModelOpt writes the quantization into a file of its own.
-        file.sidecar = read_json(sidecar)
-        quantization = file.sidecar.data.get("quantization")
-        if isinstance(quantization, dict):
-            file.data["quantization_config"] = {"quant_method": "modelopt", **quantization}
+    hint = _with_sidecar(path, file)
     name = label(path, file.data)
     entry, remarks = mapping(file)
+    if hint:
+        remarks = [hint, *remarks]
+        entry["notes"] = [*remarks]
     return _loaded(file, name, id, entry, remarks)
+
+
+def _with_sidecar(path: Path, file: JsonFile) -> str:
+    """Quantization from a file next to a configuration that has none, or where to look for it.
+
+    ModelOpt, AutoGPTQ and AutoAWQ have written it into files of their own.
+    """
+    if file.data.get("quantization_config") or not file.data.get("model_type"):
+        return ""
+    found = next((name for name in _SIDECARS if path.with_name(name).is_file()), None)
+    if found is not None and path.name == CONFIG:
+        file.sidecar = read_json(path.with_name(found))
+        stated = file.sidecar.data.get("quantization", file.sidecar.data)
+        if isinstance(stated, dict):
+            file.data["quantization_config"] = {"quant_method": _SIDECARS[found], **stated}
+        return ""
+    if found is not None:
+        return (
+            f"Warning: {found} next to this file says how weights are stored, and is read with a "
+            f"{CONFIG} alone: name the folder."
+        )
+    names = (path.stem, path.resolve().parent.name, str(file.data.get("_name_or_path") or ""))
+    said = next((match[0] for name in names if (match := _QUANTIZED_NAME.search(name))), None)
+    return (
+        f"Warning: the name says '{said}', and the configuration has no quantization_config: put "
+        f"{' or '.join(list(_SIDECARS)[:2])} next to it, or give {option('weights')} FORMAT."
+        if said
+        else ""
+    )
 
 
 def _import_gguf(path: Path, id: str | None) -> Imported:  # noqa: A002

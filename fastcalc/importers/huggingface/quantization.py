@@ -301,7 +301,8 @@ def _of_group(weights: Fields, rule: dict[str, Json], config: Fields) -> str | N
     inputs = rule.get("input_activations")
     if bits == 8 and isinstance(inputs, dict) and inputs.get("num_bits") == 8:
         return "int8-w8a8"
-    return _from_bits(weights, "gptq-int4-g128")
+    zeros = "" if weights.data.get("symmetric") is False else "int4-g128"
+    return _from_bits(weights, zeros or "gptq-int4-g128")
 
 
 def _from_bits(config: Fields, at_four: str) -> str | None:

@@ -12,7 +12,7 @@ from fastcalc.written import shown
 FEW = 5
 """Lines that are told apart by colour; of more, the others are grey."""
 
-DASHED = "dashed: the bound, which no software exceeds"
+DASHED = "dashed: the bound, which no software exceeds in these formats"
 
 
 def highlighted(chart: Chart, patterns: Sequence[str] = ()) -> Chart:
