@@ -143,6 +143,7 @@ def _linear(roll: Dice, kind: str) -> dict[str, Any]:
         "key_dim": 128,
         "value_dim": 128,
         "full_rank_gate": kind == "kda" and roll.either(),
+        "step_rank": 64 if kind == "mamba" else None,
     }
 
 
