@@ -40,14 +40,13 @@ def values_page(calibration: Calibration) -> str:
     lines = [
         "# Fitted values",
         "",
-        f"Written by `fastcalc calibrate {flag('out')} .`: {count} values, in SI units. ± is the "
-        "standard",
-        "deviation of the value, the larger way. *Data* is the share of its uncertainty that the",
-        "measurements took away: 0 % is a value that nothing determines but its band, or the one",
-        "that it overrides.",
-        "[The method](method.md#engines-and-how-they-are-fitted) says how, and what each gains.",
+        f"All {count} fitted values of the engines in SI units, written by `fastcalc calibrate",
+        f"{flag('out')} .`. ± is one standard deviation (the larger side). *Data* is the",
+        "fraction of the prior uncertainty that measurements removed; at 0 % only the band, or",
+        "the value that it overrides, determines a value.",
+        "[The method](method.md#engines-and-how-they-are-fitted) explains the fit and the gains.",
         "",
-        "| value | engine | on | is | ± | band | data |",
+        "| parameter | engine | on | value | ± | band | data |",
         "|---|---|---|---|---|---|---|",
     ]
     fitted = zip(
@@ -58,7 +57,7 @@ def values_page(calibration: Calibration) -> str:
     )
     for node, value, spread in fitted:
         ends = node.band
-        band = f"{_si(ends[0])} to {_si(ends[1])}" if ends else "as above it"
+        band = f"{_si(ends[0])} to {_si(ends[1])}" if ends else "inherited"
         explained = max(1.0 - (spread / node.spread) ** 2, 0.0)
         lines.append(
             f"| `{node.name}` | {node.engine} | {node.group or 'all'} | {_si(value)} | "
