@@ -27,7 +27,7 @@ from fastcalc.core.traffic.traffic import Traffic
 from fastcalc.features.plan import run as plan
 from fastcalc.features.plan.cheapest_plans import decide_surely
 from fastcalc.features.plan.decision import REASONS
-from fastcalc.features.plan.deployments_asked import grids_of
+from fastcalc.features.plan.demand import Deployments, traffic_of
 from fastcalc.features.plan.request import FindPlans
 from fastcalc.features.plan.service import Objective
 from fastcalc.features.plan.service_asked import service_of
@@ -134,8 +134,9 @@ def search(request: FindPlans) -> int:
     request : FindPlans
         For requests that are alike.
     """
-    service = service_of(request, [])
-    decision = decide_surely(grids_of(request, service, []), service)
+    service = service_of(request)
+    deployments = Deployments(request, service, [], traffic_of(request, service))
+    decision = decide_surely(deployments.search.grids, service)
     return decision.candidates - decision.reasons["unknown"]
 
 

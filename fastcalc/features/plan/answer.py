@@ -162,8 +162,9 @@ class PlanAnswer(Answer):
 
     @cached_property
     def verdict(self) -> Verdict:
-        """The decision with how sure it is, and what would turn it."""
-        can_search = not self.is_of_fleet and self.search and not self.search.prefill_grids
+        """The decision with how sure it is, and what would turn it, where chips are rented."""
+        is_rented = self.is_of_one_class and not self.fleet.allocations[-1].is_owned
+        can_search = is_rented and self.search and not self.search.prefill_grids
         grids = self.search.grids if self.search and can_search else ()
         asks_turns = self.request.sensitivity
         return Verdict(self.decision, grids, as_text(self.request.model), asks_turns)
@@ -250,9 +251,11 @@ class PlanAnswer(Answer):
         """Return the record of an allocation, with its decision where no other place has that."""
         of_plans = {}
         if self.is_of_one_class and self.is_of_fleet:
+            is_last = allocation is self.fleet.allocations[-1]
+            verdict = self.verdict if is_last else Verdict(allocation.decision)
             of_plans = {
                 "assumptions": plan_records.assumptions(allocation.decision),
-                **plan_records.details(Verdict(allocation.decision), self.typed),
+                **plan_records.details(verdict, self.typed),
             }
         return {
             "owned_chips": allocation.chips if allocation.is_owned else None,
@@ -604,6 +607,10 @@ class PlanAnswer(Answer):
         yield from weighted(1, self._owning())
         for allocation in self.fleet.allocations:
             yield from weighted(1, _notes_of_allocation(allocation))
+        for note in (*odds_notes(self.verdict), *regret_notes(self.verdict)):
+            yield replace(note, text=f"rented on top: {note.text}", weight=min(note.weight, 1))
+        for text in turn_notes(self.verdict):
+            yield Note(f"rented on top: {text}", 1)
         yield from weighted(1, plan_notes.other_prices_of_plans(rented))
         yield from weighted(0, plan_records.service_notes(self.fleet.service))
         for _, pool in self.pools:

@@ -6,13 +6,11 @@ from fastcalc.catalogue.formats import number_format
 from fastcalc.catalogue.schema import Hardware, Model
 from fastcalc.catalogue.selection import selected
 from fastcalc.core.chip.formats_run import four_bits
-from fastcalc.core.scenario import Scenario, check_context
+from fastcalc.core.scenario import Scenario
 from fastcalc.errors import InputError
-from fastcalc.features.plan.candidates import candidates, deployments
+from fastcalc.features.plan.candidates import deployments
 from fastcalc.features.plan.request import FindPlans
 from fastcalc.features.plan.servers.script import ENGINES, runs_on
-from fastcalc.features.plan.service import Service
-from fastcalc.grid.grid import Grid
 from fastcalc.kit.answer import commands, next_commands
 from fastcalc.kit.request import loading, readers
 from fastcalc.kit.request.evaluation import Evaluated
@@ -21,20 +19,6 @@ from fastcalc.kit.request.readers import as_text
 from fastcalc.kit.request.speculate import speculations
 from fastcalc.mentions import option
 from fastcalc.written import shown
-
-
-def grids_of(request: FindPlans, service: Service, notes: list[str]) -> list[Grid]:
-    """Return every deployment that the request leaves open."""
-    entries = loading.catalogue(request)
-    (model, *_) = loading.models_of(entries, [request.model], notes)
-    tokens = service.prompt + service.output
-    check_context(model, tokens, f"prompt + output = {tokens:,.0f} tokens")
-    loading.check_longest(request, tokens)
-    grids = (
-        candidates(scenario, prompt=service.prompt, output=service.output)
-        for scenario in scenarios_of(request, model, service.prefix_hit, notes)
-    )
-    return [grid for grid in grids if grid is not None]
 
 
 def scenarios_of(

@@ -101,13 +101,13 @@ def _refuse_together(request: FindPlans, is_mix: bool) -> None:
                 f"{option(name)} is of requests of one class, and {option('traffic')} has several: "
                 f"leave one out, or give {option('prompt')} and {option('output')}"
             )
-    if request.sensitivity and is_of_fleet(request):
+    has_rate = request.rate is not None or request.people is not None or request.traffic
+    if request.sensitivity and is_of_fleet(request) and not has_rate:
         raise InputError(
-            f"{option('sensitivity')} compares chips that are rented for a rate: leave out "
-            f"{option('own')}, and give {option('rate', '20/s')}"
+            f"{option('sensitivity')} compares chips that are rented for a rate: give "
+            f"{option('rate', '20/s')}"
         )
-    has_rate = request.rate is not None or request.people is not None
-    if request.prompts_on is not None and not (has_rate or request.traffic):
+    if request.prompts_on is not None and not has_rate:
         raise InputError(
             f"{option('prompts_on')} is for a rate, which says how many chips take in its prompts; "
             f"add {option('rate', '20/s')}"

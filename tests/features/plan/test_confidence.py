@@ -11,7 +11,7 @@ from benchmarks.regret import Option, outcome
 from fastcalc.catalogue.schema.own_rows import OwnDeployment
 from fastcalc.core.own_rows import after_one_row, effect_of
 from fastcalc.features.plan.cheapest_plans import decide
-from fastcalc.features.plan.deployments_asked import grids_of
+from fastcalc.features.plan.demand import Deployments, traffic_of
 from fastcalc.features.plan.request import FindPlans
 from fastcalc.features.plan.service_asked import service_of
 from fastcalc.features.plan.turning import turns
@@ -73,6 +73,9 @@ def test_expected_speeds_are_named_only_where_they_rent_something_else(fastcalc)
 
 
 def test_what_turns_a_verdict_needs_two_that_are_rented_for_a_rate(fastcalc):
+    on_top = ("plan", "llama-3.1-8b", "--own", "l40s=2", "--on", "l40s,h100-sxm", "--by", "chip")
+    text = words(fastcalc(*on_top, *("--rate", "20/s", "--tpot", "30ms", "--sensitivity")).out)
+    assert "rented on top: l40s instead, each alone: h100-sxm from $" in text
     refused = fastcalc("plan", "llama-3.1-8b", "--own", "h100-sxm=8", "--sensitivity")
     assert refused.code == 2
     assert "--sensitivity compares chips that are rented for a rate" in refused.err
@@ -201,9 +204,9 @@ TURNED = {"model": "llama-3.1-8b", "by": "chip", "api": "0.06/0.06/0.12", "weigh
 
 def planned(**changes):
     """Return a request planned anew, with its deployments."""
-    request, notes = FindPlans(**TURNED | changes), []
+    request = FindPlans(**TURNED | changes)
     service = service_of(request)
-    grids = grids_of(request, service, notes)
+    grids = Deployments(request, service, [], traffic_of(request, service)).search.grids
     return decide(grids, service), grids
 
 
