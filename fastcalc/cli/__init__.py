@@ -66,8 +66,13 @@ def _run() -> int:
     for stream in (sys.stdout, sys.stderr):
         if stream is not None and hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")  # a terminal without the letter shows another
+    from fastcalc.cli.engine_flags import translated
+
+    words, notes = translated(sys.argv[1:])
+    for note in notes:
+        output.notify(f"fastcalc: {note}\n")
     try:
-        code = command(*sys.argv[1:2])(standalone_mode=False)
+        code = command(*words[:1])(args=words, standalone_mode=False)
     except _usage_error() as error:
         from fastcalc.cli.usage import sentence
 

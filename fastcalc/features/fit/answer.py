@@ -68,7 +68,7 @@ _KEY = (
 _KEY_OF_NEEDS = "; needs N: it takes N chips in a usual layout"
 _KEY_OF_EDGE = "; a..b: a for certain, b if the engine keeps as little as it may"
 
-_IN_HEADING = "kv speculate"
+_IN_HEADING = "kv speculate engine"
 """Fields that the heading shows whether they are set or not, or that move nothing here."""
 
 
@@ -102,7 +102,7 @@ class FitAnswer(Answer):
         records = fit_records(members)
         yield " ".join([_verdict(members), *_assumed(members)])
         yield ""
-        yield _heading(members[0], phrases(self.settings, without=_IN_HEADING))
+        yield _heading(members, phrases(self.settings, without=_IN_HEADING))
         yield _table(members, records, screen.width)
         if screen.wide or screen.notes:
             yield ""
@@ -230,15 +230,20 @@ def _what(location: Location) -> tuple[str, str, str]:
     return work.model.id, work.weight_format, work.kv_format
 
 
-def _heading(location: Location, phrases: Sequence[str]) -> str:
-    work, traffic = location.placement.work, location.scenario.traffic
+def _heading(members: Sequence[Location], phrases: Sequence[str]) -> str:
+    work, traffic = members[0].placement.work, members[0].scenario.traffic
+    engines = {location.scenario.engine.id: location.scenario.engine for location in members}
+    named = [
+        f"{name} of {engine.date}" if engine.date else name for name, engine in engines.items()
+    ]
     said = (
         f"{work.model.heading}: {parameters(work.total_parameters)} parameters; weights "
         f"{work.weight_format} {size(work.weight_bytes)}; KV cache {work.kv_format} "
         f"{size(float(work.cache_bytes(traffic.reserved)))} for the "
         f"{traffic.reserved:,.0f} tokens reserved a sequence"
     )
-    return "; ".join([said, *phrases])
+    plural = "s" * (len(named) > 1)
+    return "; ".join([said, f"engine{plural} {listed(named)}", *phrases])
 
 
 def _verdict(members: Sequence[Location]) -> str:

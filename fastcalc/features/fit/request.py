@@ -42,8 +42,9 @@ class FitMemory(
     """Say where models fit, the largest batch, and the longest context.
 
     Which memory, how many chips and why, and the largest batch there; or, the other way, how long
-    a context so many users may have, and how many users a context leaves room for. Exits with 1
-    if no model fits on any of the chips.
+    a context so many users may have, and how many users a context leaves room for. A server's
+    own command is taken as it is: --server 'vllm serve MODEL --tensor-parallel-size 2'. Exits with
+    1 if no model fits on any of the chips.
     """
 
     examples = (

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, cast, get_args
+from typing import TYPE_CHECKING, Any, cast, get_args
 
 import numpy as np
 
@@ -24,6 +24,8 @@ from fastcalc.core.pricing import USD_PER_KWH, YEARS, PriceBasis, Pricing
 from fastcalc.core.scenario import Scenario, Sharding, by_layout, engine_for
 from fastcalc.core.traffic.traffic import Traffic
 from fastcalc.errors import InputError
+from fastcalc.importers.instances import printed_chip, stated_count
+from fastcalc.importers.naming import checkpoint_format, model_id, repository
 from fastcalc.kit.request import readers
 from fastcalc.kit.request.evaluation import Evaluated
 from fastcalc.kit.request.groups import (
@@ -70,10 +72,13 @@ def scenarios(request: Evaluated, notes: list[str]) -> list[Scenario]:
             "fewer, or write them with 'fastcalc sweep', which keeps few of them in memory"
         )
     pricing = pricing_of(chips, request, utilization=request.utilization)
-    engines = engines_of(entries, chips, request.engine)
+    engines = engines_of(entries, chips, request.engine, has_limits=has_limits(request))
     entries.refuse_idle_changes("engines", [engine for engine, _ in engines])
     check_longest(request, traffic.longest)
+    formats = _formats_of_names(entries, request.models, models)
     sharding = _sharding(request)
+    if sharding == Sharding():
+        sharding = Sharding(chips=_count_of_names(request))
     is_alone = all(chip.execution == "spatial" for chip in chips)
     compared = [
         Scenario(
@@ -82,7 +87,7 @@ def scenarios(request: Evaluated, notes: list[str]) -> list[Scenario]:
             engine=engine,
             batches=batches,
             traffic=traffic,
-            weights=request.weights,
+            weights=request.weights or formats.get(model.id),
             kv=request.kv,
             sharding=(placed := sharding.on(chip, is_alone=is_alone)),
             ignores_ranks=sharding.cuts_layers and not placed.cuts_layers,
@@ -123,7 +128,7 @@ def models_of(
     models: list[Model] = []
     asked: list[list[str]] = []
     for name in names or DEFAULT_MODELS:
-        model = entries.model(name)
+        model = _repository_model(entries, name, notes) or entries.model(name)
         if model not in models:
             models.append(model)
             asked.append([])
@@ -146,9 +151,70 @@ def reading_of(entries: Catalogue, name: "ModelGiven | None") -> list[str]:
     ]
 
 
+def _formats_of_names(
+    entries: Catalogue, names: Sequence["ModelGiven"] | None, models: Sequence[Model]
+) -> dict[str, str]:
+    """Formats of weights that repositories have in their names, by the model that they are of."""
+    stored = {}
+    for name in names or ():
+        model, text = _repository_model(entries, name, []), str(name)
+        if model is not None and (text_format := checkpoint_format(text)):
+            stored[model.id] = text_format
+    return {model.id: stored[model.id] for model in models if model.id in stored}
+
+
+def _repository_model(entries: Catalogue, name: "ModelGiven", notes: list[str]) -> Model | None:
+    """The entry that a Hugging Face repository is of, by its name; None of anything else.
+
+    A fine-tune has the shape of the model whose name ends its own.
+    """
+    text = str(name)
+    if isinstance(name, Model) or "/" not in text or Path(text).exists() or text.startswith("."):
+        return None
+    if text.lower().endswith((".json", ".yaml", ".yml", ".gguf")):
+        return None
+    found = model_id(text, entries)
+    if found is None:
+        words = repository(text).rpartition("/")[2].lower().split("-")
+        ends = ("-".join(words[at:]) for at in range(1, len(words)))
+        tuned = (end for end in ends if entries.knows(end, "models"))
+        found = next(tuned, None)
+    if found is None:
+        return None
+    stored = checkpoint_format(text)
+    weights = f"; its weights are {stored}" if stored else ""
+    notes.append(f"{text} is taken as {found}, whose shape it has{weights}")
+    return entries.model(found)
+
+
 @once
 def _asked_as(model: Model, names: tuple[str, ...]) -> Model:
     return model.asked_as(names)
+
+
+def _selected(entries: Catalogue, names: Sequence[Any], notes: list[str]) -> list[Hardware]:
+    """Chips of names of the catalogue, or of those that drivers, clouds and counts give them."""
+    try:
+        return selected(entries, names)
+    except InputError:
+        meant = [
+            printed_chip(name, entries) or name if isinstance(name, str) else name for name in names
+        ]
+        if meant == list(names):
+            raise
+        notes += [
+            f"{name} is taken as {chip}"
+            for name, chip in zip(names, meant, strict=True)
+            if name != chip
+        ]
+        return selected(entries, meant)
+
+
+def _count_of_names(request: Evaluated) -> int | None:
+    """How many chips the names of chips mean, where all that mean a number mean the same. [1]"""
+    names = readers.names(request.on, option("on"))
+    counts = {stated_count(name) for name in names if isinstance(name, str)} - {None}
+    return counts.pop() if len(counts) == 1 else None
 
 
 def chips_of(
@@ -167,7 +233,7 @@ def chips_of(
     Raises InputError if a host is named, whose memory a chip may use and which is none itself.
     """
     names = readers.names(on, option("on"))
-    chips = selected(entries, names)
+    chips = _selected(entries, names, notes)
     for chip in chips:
         if chip.kind == "host":
             typed = shown(as_text(single_names(entries, names)[chip.id]))
@@ -204,10 +270,23 @@ def names_typed(entries: Catalogue, on: "ChipsGiven") -> dict[str, str]:
     return {chip: as_text(name) for chip, name in names.items()}
 
 
+def has_limits(request: EngineLimits) -> bool:
+    """Whether limits are given by the names that vLLM has for them."""
+    names = (*STARTED_WITH, "max_model_len", "language_model_only")
+    return any(getattr(request, name) not in (None, False) for name in names)
+
+
 def engines_of(
-    entries: Catalogue, chips: list[Hardware], name: "EngineGiven | None"
+    entries: Catalogue,
+    chips: list[Hardware],
+    name: "EngineGiven | None",
+    *,
+    has_limits: bool = False,
 ) -> list[tuple[Engine, bool]]:
-    """Engine of each chip and whether it is borrowed; each file is read once."""
+    """Engine of each chip and whether it is borrowed; each file is read once.
+
+    has_limits : whether flags of vLLM are given, which GPUs then run
+    """
     if name is not None:
         return [(entries.engine(name), False)] * len(chips)
     engines: dict[tuple[str, str, str], tuple[Engine, bool]] = {}
@@ -215,7 +294,9 @@ def engines_of(
     classes = [(chip.kind, chip.execution, chip.market) for chip in chips]
     for chip, machine_class in zip(chips, classes, strict=True):
         if machine_class not in engines:
-            engines[machine_class] = engine_for(entries, chip)
+            found = engine_for(entries, chip)
+            is_of_vllm = has_limits and chip.kind in ("gpu", "soc") and found[0].id == "llama-cpp"
+            engines[machine_class] = (entries.engine("vllm"), False) if is_of_vllm else found
     return [engines[machine_class] for machine_class in classes]
 
 

@@ -1,0 +1,177 @@
+"""Flags of engines as people paste them: in fastcalc's words, or whole server commands."""
+
+import re
+import shlex
+from collections.abc import Sequence
+from itertools import pairwise
+
+from fastcalc.errors import InputError
+from fastcalc.written import listed, shown
+
+_RENAMED = {
+    **dict.fromkeys(("--tensor-parallel-size", "--tp-size", "-tp"), "--tp"),
+    **dict.fromkeys(("--pipeline-parallel-size", "--pp-size", "-pp"), "--pp"),
+    **dict.fromkeys(("--data-parallel-size", "--dp-size", "-dp"), "--dp"),
+    **dict.fromkeys(("--ep-size", "--expert-parallel-size"), "--ep"),
+    **dict.fromkeys(("--kv-cache-dtype", "--cache-type-k", "-ctk"), "--kv"),
+    **dict.fromkeys(("--quantization",), "--weights"),
+    **dict.fromkeys(("--context-length", "--ctx-size", "-c", "--max-seq-len"), "--max-model-len"),
+    **dict.fromkeys(("--max-running-requests", "--parallel", "-np"), "--max-num-seqs"),
+    **dict.fromkeys(("--chunked-prefill-size",), "--max-num-batched-tokens"),
+    "--mem-fraction-static": "--gpu-memory-utilization",
+}
+"""What engines call a flag, and what it is called here."""
+
+_OF_ENGINE = {
+    "--mem-fraction-static": "sglang",
+    "--max-running-requests": "sglang",
+    "--context-length": "sglang",
+    "--chunked-prefill-size": "sglang",
+    **dict.fromkeys(("-ngl", "--n-gpu-layers", "--gpu-layers", "-c", "--ctx-size"), "llama-cpp"),
+    **dict.fromkeys(("-np", "-ctk", "--cache-type-k"), "llama-cpp"),
+    **dict.fromkeys(("--tensor-parallel-size", "--enable-expert-parallel"), "vllm"),
+    **dict.fromkeys(("--pipeline-parallel-size", "--data-parallel-size"), "vllm"),
+}
+"""Flags that only one engine has."""
+
+_SERVERS = (
+    (r"vllm\s+serve|vllm\.entrypoints", "vllm"),
+    (r"sglang\.launch_server|sglang\s+serve", "sglang"),
+    (r"llama-server|llama-cli", "llama-cpp"),
+    (r"trtllm-serve", "tensorrt-llm"),
+)
+_ALL_LAYERS = 99  # -ngl from which on nobody means a share of the layers
+_PAST = {"auto", "None"}
+
+
+def translated(words: Sequence[str]) -> tuple[list[str], list[str]]:
+    """A command line with flags of engines in fastcalc's words, and sentences on what was read.
+
+    Raises InputError for a flag that is answered with what to write instead.
+    """
+    words = list(words)
+    notes: list[str] = []
+    if "--server" in words:
+        words, notes = _served(words)
+    engines = [_OF_ENGINE[word] for word in words if word in _OF_ENGINE]
+    result: list[str] = []
+    at = 0
+    while at < len(words):
+        word, value = words[at], words[at + 1] if at + 1 < len(words) else ""
+        name, is_joined, joined = word.partition("=")
+        if is_joined and name in (*_RENAMED, *_OF_ENGINE):
+            words[at : at + 1] = [name, joined]
+            continue
+        if word == "--enable-expert-parallel":
+            result += ["--ep", str(_ranks(words))]
+        elif word in ("--n-cpu-moe", "--cpu-moe"):
+            raise InputError(
+                f"{word} keeps experts on the host: write '--host ddr5-2ch --place experts=host "
+                "--engine llama-cpp', with the host that you have ('fastcalc list hardware')"
+            )
+        elif word in ("-ngl", "--n-gpu-layers", "--gpu-layers"):
+            _check_layers(word, value)
+            at += 1
+        elif word in _RENAMED:
+            at += 1
+            if value not in _PAST:
+                result += [_RENAMED[word], value]
+        else:
+            result.append(word)
+        at += 1
+    if engines and "--engine" not in result and not any("--engine=" in word for word in result):
+        result += ["--engine", engines[0]]
+    return result, notes
+
+
+def _ranks(words: Sequence[str]) -> int:
+    """Ranks over which vLLM spreads experts: those of all tensor- and data-parallel groups."""
+    ranks = 1
+    for names in (
+        ("--tensor-parallel-size", "-tp", "--tp"),
+        ("--data-parallel-size", "-dp", "--dp"),
+    ):
+        for word, value in pairwise(words):
+            if word in names and value.isdigit():
+                ranks *= int(value)
+    return ranks
+
+
+def _check_layers(flag: str, value: str) -> None:
+    is_share = value.isdigit() and int(value) < _ALL_LAYERS
+    if is_share or not re.fullmatch(r"\d+|all|auto|-1", value):
+        raise InputError(
+            f"{flag} {shown(value)} leaves layers on the host: write '--host ddr5-2ch --engine "
+            "llama-cpp', and fastcalc finds what the host holds ('fastcalc list hardware')"
+        )
+
+
+def _served(words: list[str]) -> tuple[list[str], list[str]]:
+    """The words of a server command after ``--server`` in place of it."""
+    at = words.index("--server")
+    if at + 1 >= len(words):
+        raise InputError("--server needs a command: --server 'vllm serve MODEL ...'")
+    command = words[at + 1]
+    engine = next((name for sign, name in _SERVERS if re.search(sign, command)), None)
+    if engine is None:
+        raise InputError(
+            f"--server {shown(command, 60)}: give a command of vLLM, SGLang, llama.cpp or "
+            "TensorRT-LLM, such as 'vllm serve MODEL --tensor-parallel-size 2'"
+        )
+    try:
+        typed = shlex.split(command.replace("\\\n", " "))
+    except ValueError as error:
+        raise InputError(f"--server: {error} in the command") from None
+    known, unknown, model = _of_command(typed)
+    given = words[:at] + words[at + 2 :]
+    taken = [*given[:1], *([model] if model else []), *given[1:], *known]
+    if "--engine" not in taken:
+        taken += ["--engine", engine]
+    skipped = f"--server: {listed(unknown)} left out" if unknown else ""
+    return taken, [skipped] if skipped else []
+
+
+_TAKEN = {
+    *_RENAMED,
+    *("--gpu-memory-utilization", "--max-model-len", "--max-num-seqs", "--max-num-batched-tokens"),
+    *("--tp", "--pp", "--dp", "--ep"),
+}
+_WITHOUT_VALUE = {"--enable-expert-parallel", "--language-model-only"}
+_MODELS = {"--model", "--model-path", "-m", "-hf"}
+
+
+def _of_command(typed: Sequence[str]) -> tuple[list[str], list[str], str]:
+    """Flags of a server command that are taken, those that are not, and the model."""
+    known: list[str] = []
+    unknown: list[str] = []
+    model, at = "", 0
+    while at < len(typed):
+        name, is_joined, value = typed[at].partition("=")
+        at += 1
+        if name in _WITHOUT_VALUE:
+            known.append(name)
+            continue
+        if not name.startswith("-"):
+            is_model = typed[at - 2] in ("serve", "trtllm-serve") if at > 1 else False
+            model = typed[at - 1] if is_model and not model else model
+            continue
+        if not is_joined and at < len(typed) and not typed[at].startswith("-"):
+            value, at = typed[at], at + 1
+        if name in _MODELS:
+            model = value
+        elif name in _TAKEN or name in ("-ngl", "--n-gpu-layers"):
+            known += [name, _number(value) if name == "--max-model-len" else value]
+        elif name == "--speculative-config":
+            drafts = re.search(r"num_speculative_tokens\D+(\d+)", value)
+            known += ["--speculate", f"0.8x{drafts[1]}"] if drafts else []
+        elif name != "--port":
+            unknown.append(name)
+    return known, unknown, model
+
+
+def _number(text: str) -> str:
+    """A number as vLLM writes it: 32k is 32,000 and 32K 32,768."""
+    factors = {"k": 1000, "K": 1024, "m": 10**6, "M": 2**20}
+    if text[-1:] in factors and text[:-1].replace(".", "", 1).isdigit():
+        return str(int(float(text[:-1]) * factors[text[-1]]))
+    return text

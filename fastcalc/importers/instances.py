@@ -1,0 +1,66 @@
+"""Chips as clouds and users count them: instance types, and a number before a name."""
+
+import re
+
+from fastcalc.catalogue.store import Catalogue
+from fastcalc.importers.naming import chip_id
+
+_INSTANCES = {
+    # https://aws.amazon.com/ec2/instance-types/accelerated-computing/, read in November 2026.
+    "p6-b200.48xlarge": ("b200", 8),
+    "p5en.48xlarge": ("h200-sxm", 8),
+    "p5e.48xlarge": ("h200-sxm", 8),
+    "p5.48xlarge": ("h100-sxm", 8),
+    "p5.4xlarge": ("h100-sxm", 1),
+    "p4de.24xlarge": ("a100-sxm-80gb", 8),
+    "p4d.24xlarge": ("a100-sxm-40gb", 8),
+    "g6e.xlarge": ("l40s", 1),
+    "g6e.12xlarge": ("l40s", 4),
+    "g6e.48xlarge": ("l40s", 8),
+    "g6.xlarge": ("l4", 1),
+    "g6.12xlarge": ("l4", 4),
+    "g6.48xlarge": ("l4", 8),
+    # https://cloud.google.com/compute/docs/gpus, read in November 2026.
+    "a4-highgpu-8g": ("b200", 8),
+    "a3-ultragpu-8g": ("h200-sxm", 8),
+    "a3-megagpu-8g": ("h100-sxm", 8),
+    **{f"a3-highgpu-{count}g": ("h100-sxm", count) for count in (1, 2, 4, 8)},
+    **{f"a2-ultragpu-{count}g": ("a100-sxm-80gb", count) for count in (1, 2, 4, 8)},
+    **{f"a2-highgpu-{count}g": ("a100-sxm-40gb", count) for count in (1, 2, 4, 8)},
+    # https://learn.microsoft.com/azure/virtual-machines/sizes/overview, read in November 2026.
+    "standard_nd96isr_h200_v5": ("h200-sxm", 8),
+    "standard_nd96isr_h100_v5": ("h100-sxm", 8),
+    "standard_nd96amsr_a100_v4": ("a100-sxm-80gb", 8),
+    "standard_nd96asr_v4": ("a100-sxm-40gb", 8),
+    "standard_nd96isr_mi300x_v5": ("mi300x", 8),
+    "standard_nc40ads_h100_v5": ("h100-nvl", 1),
+    "standard_nc80adis_h100_v5": ("h100-nvl", 2),
+}
+_COUNTED = re.compile(r"(\d{1,4})\s*[xX*]\s*(.+)|(.+?)(?:\s+[xX]|\s*[*:])\s*(\d{1,4})")
+
+
+def stated_count(text: str) -> int | None:
+    """How many chips an instance type or a counted name means; None where it does not say. [1]
+
+    >>> stated_count("8xh100"), stated_count("a3-highgpu-8g"), stated_count("mi300x")
+    (8, 8, None)
+    """
+    instance, match = _INSTANCES.get(text.strip().lower()), _COUNTED.fullmatch(text.strip())
+    if instance is not None:
+        return instance[1]
+    return (int(match[1] or match[4]) or None) if match else None
+
+
+def printed_chip(text: str, entries: Catalogue) -> str | None:
+    """The chip that an instance type, a counted name or a driver's name means, else None.
+
+    >>> printed_chip("8xh100", Catalogue()), printed_chip("p5.48xlarge", Catalogue())
+    ('h100', 'h100-sxm')
+    >>> printed_chip("NVIDIA GeForce RTX 3090", Catalogue())
+    'rtx-3090'
+    """
+    instance, match = _INSTANCES.get(text.strip().lower()), _COUNTED.fullmatch(text.strip())
+    if instance is not None:
+        return instance[0]
+    name = (match[2] or match[3]) if match else text
+    return name if entries.knows(name, "hardware") else chip_id(name, entries)

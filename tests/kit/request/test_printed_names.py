@@ -1,0 +1,54 @@
+"""Names as drivers, clouds and Hugging Face print them, and which engine runs what is asked."""
+
+import pytest
+
+import fastcalc
+from tests.helpers import every
+
+
+@every(
+    "name,chip,chips",
+    [
+        ("NVIDIA GeForce RTX 3090", "rtx-3090", None),
+        ("NVIDIA H100 80GB HBM3", "h100-sxm", None),
+        ("AMD Instinct MI300X", "mi300x", None),
+        ("8xh100", "h100-sxm", 8),
+        ("rtx-3090 x 2", "rtx-3090", 2),
+        ("a3-highgpu-8g", "h100-sxm", 8),
+        ("p5.48xlarge", "h100-sxm", 8),
+    ],
+)
+def test_chips_as_printed_are_found_and_counted(name, chip, chips):
+    (record,) = fastcalc.fit("qwen3-8b", on=name)
+    assert record["hardware"] == chip
+    assert chips is None or record["chips"] == chips
+
+
+@every(
+    "name,model,stored",
+    [
+        ("meta-llama/Llama-3.1-8B-Instruct", "llama-3.1-8b", "bf16"),
+        ("models--Qwen--Qwen3-8B/snapshots/0123abc", "qwen3-8b", "bf16"),
+        ("NousResearch/Hermes-3-Llama-3.1-8B", "llama-3.1-8b", "bf16"),
+        ("Qwen/Qwen3-8B-FP8", "qwen3-8b", "fp8"),
+    ],
+)
+def test_repositories_are_taken_as_the_model_that_they_hold(name, model, stored):
+    (record,) = fastcalc.fit(name, on="h100-sxm")
+    assert (record["model"], record["weight_format"]) == (model, stored)
+
+
+def test_what_nobody_knows_is_still_refused():
+    for on in ("9xnothing", "NVIDIA Nothing"):
+        with pytest.raises(fastcalc.InputError, match="no hardware is called"):
+            fastcalc.fit("qwen3-8b", on=on)
+    with pytest.raises(fastcalc.InputError, match="there is no such file"):
+        fastcalc.fit("someone/unheard-of", on="h100-sxm")
+
+
+def test_flags_of_vllm_choose_it():
+    """A card of consumers runs llama.cpp unless limits are given by vLLM's names."""
+    (plain,) = fastcalc.fit("qwen3-8b", on="rtx-3090")
+    (limited,) = fastcalc.fit("qwen3-8b", on="rtx-3090", max_model_len=8192)
+    (named,) = fastcalc.fit("qwen3-8b", on="rtx-3090", max_model_len=8192, engine="llama-cpp")
+    assert [row["engine"] for row in (plain, limited, named)] == ["llama-cpp", "vllm", "llama-cpp"]
