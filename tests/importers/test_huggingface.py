@@ -542,7 +542,7 @@ def test_a_configuration_and_the_shipped_entry_agree(capsys, monkeypatch):
     assert json.loads(ours.out)["records"] == json.loads(theirs.out)["records"]
 
 
-@pytest.mark.parametrize("command", ["import", "compare", "show"])
+@pytest.mark.parametrize("command", ["import", "show"])
 def test_a_hub_name_is_reported_how_to_fetch(command, tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     ran = run(command, "meta-llama/Llama-3.1-8B", capsys=capsys, monkeypatch=monkeypatch)

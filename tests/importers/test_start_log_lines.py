@@ -111,7 +111,7 @@ def test_the_last_start_counts(tmp_path, text, program, settings, tokens):
         ("non-default args: {'gpu_memory_utilization': 1.5}", "2:21", "gpu_memory_utilization '1.5'"),
         ("non-default args: {'tensor_parallel_size': 0}", "2:21", "tensor_parallel_size '0'"),
         ("Maximum concurrency for 5 tokens per request: 1e99x", "2:47", "'1e99' is not a number"),
-        ("nothing of a server", None, "holds no line that vLLM or SGLang logs"),
+        ("nothing of a server", None, "holds no line that vLLM, SGLang, llama.cpp"),
     ],
 )  # fmt: skip
 def test_a_number_that_is_none_has_its_place(tmp_path, line, place, sentence):
