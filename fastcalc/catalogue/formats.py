@@ -347,10 +347,14 @@ def number_format(name: str, *, cache: bool = False) -> NumberFormat:
 
 
 def _sized(name: str) -> NumberFormat | None:
-    """A format whose name states its bits: ``exl3-3.5bpw`` of ExLlama, ``int4-g64`` of a group."""
+    """A format whose name states its bits: ``exl3-3.5bpw`` of ExLlama, ``int4-g64`` of a group.
+
+    A group shares a scale of 16 bits; with ``-zp``, a zero as wide as a weight, too (GPTQ, AWQ).
+    """
     group = _GROUPED.fullmatch(name)
     if group is not None and int(group[2]) >= 8:
-        return NumberFormat(f"int{group[1]}-g{group[2]}", int(group[1]) + 16 / int(group[2]))
+        bits, size, zero = int(group[1]), int(group[2]), group[3] or ""
+        return NumberFormat(f"int{bits}-g{size}{zero}", bits + (16 + bits * bool(zero)) / size)
     match = _BPW.fullmatch(name)
     if match is None or not 1.0 <= float(match[2]) <= 8.5:
         return None
@@ -358,5 +362,5 @@ def _sized(name: str) -> NumberFormat | None:
 
 
 _BPW = re.compile(r"(exl[23][-_])?([0-9](?:\.[0-9]{1,3})?)[-_ ]?bpw")
-_GROUPED = re.compile(r"int([2-8])-?g([0-9]{1,4})")
+_GROUPED = re.compile(r"int([2-8])-?g([0-9]{1,4})(-zp)?")
 WITHOUT_SIZE = ("exl2", "exl3")

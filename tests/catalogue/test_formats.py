@@ -89,3 +89,16 @@ def test_a_mix_has_the_bits_of_its_shares():
     nested = mixed_format([(mix, 1.0), (number_format("bf16"), 1.0)])
     assert nested.id == "70%bf16/30%fp8"
     assert mixed_format([(number_format("fp8"), 2.0), (number_format("fp8"), 1.0)]).id == "fp8"
+
+
+@every(
+    "name,bytes_of_group,group",
+    [
+        ("int4-g128", 64 + 2, 128),  # compressed-tensors: a 16-bit scale
+        ("int4-g128-zp", 64 + 2 + 0.5, 128),  # AWQ and GPTQ: and a zero of 4 bits
+        ("int8-g32-zp", 32 + 2 + 1, 32),
+        ("int3-g64", 24 + 2, 64),
+    ],
+)
+def test_integers_with_a_scale_for_a_group(name, bytes_of_group, group):
+    assert number_format(name).bits == 8 * bytes_of_group / group

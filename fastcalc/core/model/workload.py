@@ -5,6 +5,7 @@ that placement and the step function need. Everything is of the text core: no
 multi-token-prediction layers and no vision tower.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -25,9 +26,11 @@ from fastcalc.catalogue.schema import Block, LatentAttention, MixtureOfExperts, 
 from fastcalc.core.model.kinds import Kinds
 from fastcalc.core.model.layers import CacheGroup, LayerCount, count_layer
 from fastcalc.core.model.weights import Weights, WeightsByPart
+from fastcalc.errors import InputError
 from fastcalc.formulas import counting
 from fastcalc.formulas.memory import attended_tokens, cache_bytes_per_layer
 from fastcalc.formulas.types import Array, ArrayLike
+from fastcalc.written import shown
 
 _STATE_BYTES = 4.0
 """Recurrent states are kept at 32 bits (the default of Qwen3-Next and later configurations); what
@@ -266,7 +269,24 @@ def formats_asked(model: Model, weights: str | None) -> WeightFormats:
     """
     if weights is None or weights in (model.format_name, published_base(model)):
         return model.own_formats
-    return weight_formats(weights, model.own_formats)
+    asked = weight_formats(weights, model.own_formats)
+    if "=" in weights:
+        _refuse_absent(model, weights)
+    return asked
+
+
+def _refuse_absent(model: Model, weights: str) -> None:
+    """Refuse formats of groups that a model does not have."""
+    if model.is_minimal:
+        raise InputError(
+            f"{model.id} publishes no shape, so its matrices have one format: '{shown(weights)}' "
+            "names groups of them"
+        )
+    routed = [block.ffn for block in model.blocks if isinstance(block.ffn, MixtureOfExperts)]
+    absent = {"experts": not routed, "shared_experts": not any(it.shared_width for it in routed)}
+    for group, is_absent in absent.items():
+        if is_absent and re.search(rf"(^|[+,]){group}=", weights):
+            raise InputError(f"'{shown(weights)}': {model.id} has no {group}")
 
 
 def published_base(model: Model) -> str | None:

@@ -36,7 +36,7 @@ _ALGORITHMS = {
     **dict.fromkeys(("FP8", "FP8_PER_CHANNEL_PER_TOKEN", "FP8_PB_WO", "FP8_PB_REAL"), "fp8"),
     **dict.fromkeys(("NVFP4", "NVFP4_AWQ", "W4A16_NVFP4", "W4A8_NVFP4_FP8"), "nvfp4"),
     **dict.fromkeys(("MXFP4", "W4A8_MXFP4_FP8"), "mxfp4"),
-    **dict.fromkeys(("W4A16_AWQ", "W4A8_AWQ"), "awq-int4-g128"),
+    **dict.fromkeys(("W4A16_AWQ", "W4A8_AWQ"), "int4-g128"),
     "W8A8_SQ_PER_CHANNEL": "int8-w8a8",
     "W8A16": "int8",
     "W4A16": "int4",
@@ -182,7 +182,10 @@ def as_formats(stored: dict[str, NumberFormat], sizes: dict[str, float]) -> Form
             by_format[one] += size * share
 
     def exceptions(base: NumberFormat) -> dict[str, NumberFormat]:
-        return dict(WeightFormats(base).with_groups(stored.items()).groups)
+        usual = WeightFormats(base)
+        groups = usual.with_groups(stored.items()).groups
+        # The two formats of 16 bits are one here.
+        return {name: one for name, one in groups if (one.bits, usual.of(name).bits) != (16, 16)}
 
     # The format with the fewest exceptions, and of these the one of most matrices.
     base = min(by_format, key=lambda one: (len(exceptions(one)), -by_format[one]), default=None)
@@ -301,19 +304,17 @@ def _of_group(weights: Fields, rule: dict[str, Json], config: Fields) -> str | N
     inputs = rule.get("input_activations")
     if bits == 8 and isinstance(inputs, dict) and inputs.get("num_bits") == 8:
         return "int8-w8a8"
-    zeros = "" if weights.data.get("symmetric") is False else "int4-g128"
-    return _from_bits(weights, zeros or "gptq-int4-g128")
+    return _from_bits(weights, "-zp" if weights.data.get("symmetric") is False else "")
 
 
-def _from_bits(config: Fields, at_four: str) -> str | None:
+def _from_bits(config: Fields, zeros: str = "-zp") -> str | None:
+    """Integers of so many bits, of which a group shares a scale and, with ``zeros``, a zero."""
     bits = config.maybe("bits", "w_bit", "num_bits", "nbits", "weight_bits")
-    group = config.data.get("group_size", config.data.get("q_group_size"))
-    if bits == 8:
-        return "int8"
-    if bits == 4 and group in (None, 128):
-        return at_four
+    group = config.data.get("group_size", config.data.get("q_group_size", 128))
     is_whole = isinstance(group, int) and not isinstance(group, bool) and 8 <= group <= 4096
-    return f"int{bits}-g{group if is_whole else 1024}" if bits in range(2, 8) else None
+    if bits not in range(2, 9) or (bits == 8 and not is_whole):
+        return "int8" if bits == 8 else None
+    return f"int{bits}-g{group if is_whole else 1024}{zeros if is_whole else ''}"
 
 
 def _from_method(config: Fields, method: str) -> str | None:
@@ -322,7 +323,7 @@ def _from_method(config: Fields, method: str) -> str | None:
     reader = _READERS.get(method)
     if reader is not None:
         return reader(config)
-    return _from_bits(config, "awq-int4-g128" if method == "awq" else "gptq-int4-g128")
+    return _from_bits(config)
 
 
 def _of_bitsandbytes(config: Fields) -> str | None:
@@ -338,7 +339,7 @@ def _of_quark(config: Fields) -> str | None:
 def _quark_weight(weight: Json) -> str | None:
     first = weight[0] if isinstance(weight, list) and weight else weight
     word = str(first.get("dtype")).lower() if isinstance(first, dict) else ""
-    formats_of = {"fp4": "mxfp4", "int8": "int8", "int4": "gptq-int4-g128", "uint4": "int4-g128"}
+    formats_of = {"fp4": "mxfp4", "int8": "int8", "int4": "int4-g128", "uint4": "int4-g128-zp"}
     return "fp8" if word.startswith("fp8") else formats_of.get(word)
 
 
@@ -354,7 +355,7 @@ def _of_torchao(config: Fields) -> str | None:
     if "nvfp4" in word or "mxfp4" in word:
         return "nvfp4" if "nvfp4" in word else "mxfp4"
     if "int4" in word:
-        return "int4-g32" if group == 32 else "gptq-int4-g128"
+        return f"int4-g{group if group in (32, 64, 256) else 128}-zp"
     both = "dynamicactivationint8weight" in word.replace("_", "")
     return ("int8-w8a8" if both else "int8") if "int8" in word else None
 
@@ -362,9 +363,7 @@ def _of_torchao(config: Fields) -> str | None:
 def _of_hqq(config: Fields) -> str | None:
     nested = config.nested("quant_config")
     data = nested.mapping("weight_quant_params")
-    return (
-        _from_bits(nested.inside(data, "weight_quant_params"), "gptq-int4-g128") if data else None
-    )
+    return _from_bits(nested.inside(data, "weight_quant_params")) if data else None
 
 
 def _of_exllama(config: Fields) -> str | None:
@@ -406,4 +405,4 @@ def _override(rule: Json, is_left_alone: bool) -> str | None:
     bits = data.get("bits")
     if is_left_alone or not isinstance(bits, int) or isinstance(bits, bool) or bits > 8:
         return None
-    return "int8" if bits == 8 else "gptq-int4-g128" if bits == 4 else f"int{max(bits, 2)}-g128"
+    return f"int{max(bits, 2)}-g128-zp"

@@ -6,6 +6,7 @@ from fastcalc.catalogue.formats import format_mix, number_format
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.chip.rates import fastest_rate, working_rate
 from fastcalc.core.model.workload import workload
+from fastcalc.errors import InputError
 from tests.helpers import outcome
 
 GPT_OSS = "gpt-oss-120b"
@@ -60,3 +61,15 @@ def test_the_name_of_a_published_mix_means_the_mix():
         workload(Catalogue().model(GPT_OSS), "bf16").weight_bytes
         > 3 * workload(Catalogue().model(GPT_OSS)).weight_bytes
     )
+
+
+@pytest.mark.parametrize(
+    ("model", "weights", "sentence"),
+    [
+        ("llama-3.1-8b", "experts=nvfp4", "llama-3.1-8b has no experts"),
+        ("gpt-oss-120b", "bf16+shared_experts=fp8", "gpt-oss-120b has no shared_experts"),
+    ],
+)
+def test_groups_that_a_model_lacks_are_refused(model, weights, sentence):
+    with pytest.raises(InputError, match=sentence):
+        workload(Catalogue().model(model), weights)
