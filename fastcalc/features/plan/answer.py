@@ -610,7 +610,7 @@ class PlanAnswer(Answer):
         for note in (*odds_notes(self.verdict), *regret_notes(self.verdict)):
             yield replace(note, text=f"rented on top: {note.text}", weight=min(note.weight, 1))
         for text in turn_notes(self.verdict):
-            yield Note(f"rented on top: {text}", 1)
+            yield Note(f"rented on top: {text}", 2)  # which was asked for
         yield from weighted(1, plan_notes.other_prices_of_plans(rented))
         yield from weighted(0, plan_records.service_notes(self.fleet.service))
         for _, pool in self.pools:
