@@ -29,6 +29,7 @@ _OF_ENGINE = {
     "--chunked-prefill-size": "sglang",
     **dict.fromkeys(("-ngl", "--n-gpu-layers", "--gpu-layers", "-c", "--ctx-size"), "llama-cpp"),
     **dict.fromkeys(("-np", "-ctk", "--cache-type-k"), "llama-cpp"),
+    "--enable-dp-attention": "sglang",
     **dict.fromkeys(("--tensor-parallel-size", "--enable-expert-parallel"), "vllm"),
     **dict.fromkeys(("--pipeline-parallel-size", "--data-parallel-size"), "vllm"),
 }
@@ -79,9 +80,22 @@ def translated(words: Sequence[str]) -> tuple[list[str], list[str]]:
         else:
             result.append(word)
         at += 1
+    if "--enable-dp-attention" in result:
+        result = _copied_attention(result)
+        notes.append("--enable-dp-attention: tp counts the ranks of each copy of attention here")
     if engines and "--engine" not in result and not any("--engine=" in word for word in result):
         result += ["--engine", engines[0]]
     return result, notes
+
+
+def _copied_attention(words: list[str]) -> list[str]:
+    """SGLang's ranks where each data-parallel one copies attention: tp of all of them there."""
+    result = [word for word in words if word != "--enable-dp-attention"]
+    given = {name: result.index(name) + 1 for name in ("--tp", "--dp") if name in result[:-1]}
+    if len(given) == 2 and all(result[at].isdigit() for at in given.values()):
+        tp, dp = (int(result[given[name]]) for name in ("--tp", "--dp"))
+        result[given["--tp"]] = str(max(tp // max(dp, 1), 1))
+    return result
 
 
 def _ranks(words: Sequence[str]) -> int:
@@ -136,7 +150,7 @@ _TAKEN = {
     *("--gpu-memory-utilization", "--max-model-len", "--max-num-seqs", "--max-num-batched-tokens"),
     *("--tp", "--pp", "--dp", "--ep"),
 }
-_WITHOUT_VALUE = {"--enable-expert-parallel", "--language-model-only"}
+_WITHOUT_VALUE = {"--enable-expert-parallel", "--enable-dp-attention", "--language-model-only"}
 _MODELS = {"--model", "--model-path", "-m", "-hf"}
 
 

@@ -87,6 +87,16 @@ class Sharding:
         )
         return replace(self, tp=tp, ep=ep, dp=dp)
 
+    def _of_copied_attention(self, ranks: int) -> str:
+        """How attention copied over all ranks is written, where that is what is meant."""
+        dp = self.dp or 1
+        if dp == 1 or self.tp != ranks or ranks % dp:
+            return ""
+        return (
+            f"; attention copied over {ranks} of them, as with SGLang's --enable-dp-attention, is "
+            f"{option('tp')} {ranks // dp} {option('dp')} {dp}"
+        )
+
     def layout(self, site: Site) -> Layout:
         """Layout whose ranks this names, on a site."""
         tp, pp, dp = self.tp or 1, self.pp or 1, self.dp or 1
@@ -106,7 +116,7 @@ class Sharding:
                 raise LayoutError(
                     "chips other than tp x pp x dp",
                     f"{option('chips')} {self.chips}{of} is not tp x pp x dp = {tp} x {pp} x {dp} "
-                    f"= {tp * pp * dp}",
+                    f"= {tp * pp * dp}{self._of_copied_attention(ranks)}",
                 )
         return site.check(Layout(tp, pp, self.ep or site.expert_ranks(tp, dp), dp))
 

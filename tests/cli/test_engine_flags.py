@@ -41,6 +41,13 @@ def test_others_are_answered_with_what_to_write(typed, sentence):
         translated(typed.split())
 
 
+def test_attention_that_sglang_copies_is_of_ranks_of_its_own():
+    """Eight ranks, each with a copy of attention: tp counts all eight there, and one here."""
+    words, notes = translated("fit m --tp 8 --dp 8 --enable-dp-attention".split())
+    assert " ".join(words) == "fit m --tp 1 --dp 8 --engine sglang"
+    assert len(notes) == 1
+
+
 def test_a_whole_command_is_taken():
     command = (
         "CUDA_VISIBLE_DEVICES=0,1 vllm serve Qwen/Qwen3-32B --tensor-parallel-size 2 \\\n"

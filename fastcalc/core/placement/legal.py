@@ -20,7 +20,7 @@ from fastcalc.catalogue.once import once
 from fastcalc.catalogue.schema import Hardware, LinearAttention
 from fastcalc.core.chip.machine import Machine
 from fastcalc.core.model.workload import Workload
-from fastcalc.core.placement.layout import Layout, LayoutError
+from fastcalc.core.placement.layout import HOST_CHIPS, Layout, LayoutError
 from fastcalc.mentions import option
 
 EXPERT_TENSOR_CHIPS = 8
@@ -115,6 +115,20 @@ class LegalLayouts:
         """Ranks of the chips that the fast link joins. [1]"""
         return self.chips_joined * self.machine.ranks
 
+    @property
+    def widest_group(self) -> int:
+        """Ranks that a tensor-parallel group may have where a user asks for it. [1]
+
+        Cards that a bridge joins in pairs meet over the bus of their host, or through a switch, and
+        are run so; chips with a larger domain are not.
+        """
+        links = self.machine.hardware.links
+        is_switched = links.scale_up is not None and links.scale_up.kind == "ethernet"
+        meets = links.scale_out is not None or is_switched
+        if self.machine.is_spatial or self.chips_joined >= HOST_CHIPS or not meets:
+            return self.domain
+        return HOST_CHIPS * self.machine.ranks
+
     def counted(self, layout: Layout) -> Layout:
         """A layout that counts the ranks of this chip."""
         ranks = self.machine.ranks
@@ -135,7 +149,8 @@ class LegalLayouts:
         links, ranks = self.machine.hardware.links, layout.expert_shards * layout.pp
         if ranks <= self.machine.ranks or links.scale_out is not None:
             return True
-        return links.scale_up is not None and (self.machine.is_spatial or ranks <= self.domain)
+        within = max(self.domain, self.widest_group)
+        return links.scale_up is not None and (self.machine.is_spatial or ranks <= within)
 
     @property
     def unjoined(self) -> str:
@@ -205,6 +220,12 @@ class LegalLayouts:
     def rank_notes(self, layout: Layout) -> list[str]:
         """Return what a reader must know of a layout on chips of several ranks."""
         ranks, chip, model = self.machine.ranks, self.machine.hardware.id, self.work.model.id
+        if ranks == 1 and layout.tp > self.domain:
+            joined = f"joins {self.domain} chips" if self.domain > 1 else "has no link of its own"
+            return [
+                f"{chip} {joined}: all-reduces of tp {layout.tp} take the slower link between them, "
+                f"{self.machine.chip.link_out / 1e9:g} GB/s"
+            ]
         if ranks == 1:
             return []
         notes = [f"{chip} runs {ranks} ranks a chip: tp, pp, dp and ep count ranks, not chips"]
@@ -222,7 +243,7 @@ class LegalLayouts:
         Raises LayoutError if a number does not suit the chip or the model.
         """
         layout = self.counted(layout)
-        hardware, model, domain = self.machine.hardware, self.work.model, self.domain
+        hardware, model, domain = self.machine.hardware, self.work.model, self.widest_group
         if self.machine.is_spatial and (layout.tp, layout.ep, layout.dp) != (1, 1, 1):
             raise LayoutError(
                 "tp, ep or dp on chips that pipeline whole layers",

@@ -1,0 +1,33 @@
+"""Tensor-parallel groups beyond a bridge of two cards, over the bus of their host."""
+
+import pytest
+
+import fastcalc
+from tests.helpers import every
+
+
+@every("chip", ["rtx-3090", "rtx-a6000", "a40", "h100-nvl", "gb10", "rtx-2080-ti"])
+def test_four_cards_of_a_bridge_of_two_run_over_the_slower_link(chip):
+    (pair, group) = (
+        fastcalc.compare("qwen3-8b", on=chip, tp=tp, weights="int4", batch=1, engine="vllm")[0]
+        for tp in (2, 4)
+    )
+    assert pair["fits"] and group["fits"]
+    said = [line for line in group["warnings"] if "take the slower link" in line]
+    assert len(said) == 1
+    assert (
+        not [line for line in pair["warnings"] if "take the slower" in line]
+        or chip == "rtx-2080-ti"
+    )
+
+
+def test_chips_of_a_large_domain_stay_in_it_and_heads_still_divide():
+    with pytest.raises(fastcalc.InputError, match="leaves the link domain of h100-sxm"):
+        fastcalc.compare("llama-3.1-405b", on="h100-sxm", tp=16)
+    with pytest.raises(fastcalc.InputError, match="does not divide the attention heads"):
+        fastcalc.compare("qwen3-8b", on="rtx-3090", tp=3)
+
+
+def test_copied_attention_is_answered_with_how_to_write_it():
+    with pytest.raises(fastcalc.InputError, match=r"enable-dp-attention, is tp=1 dp=8|tp 1 dp 8"):
+        fastcalc.compare("deepseek-r1", on="h200-sxm", chips=8, tp=8, dp=8, engine="sglang")
