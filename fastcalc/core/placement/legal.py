@@ -223,8 +223,8 @@ class LegalLayouts:
         if ranks == 1 and layout.tp > self.domain:
             joined = f"joins {self.domain} chips" if self.domain > 1 else "has no link of its own"
             return [
-                f"{chip} {joined}: all-reduces of tp {layout.tp} take the slower link between them, "
-                f"{self.machine.chip.link_out / 1e9:g} GB/s"
+                f"{chip} {joined}: all-reduces of tp {layout.tp} take the slower link between "
+                f"them, {self.machine.chip.link_out / 1e9:g} GB/s"
             ]
         if ranks == 1:
             return []
