@@ -88,6 +88,8 @@ step3p5 | untied | num_sliding_attention_heads 96
 nemotron-nas | untied |
 afmoe | untied | head_dim 128
 aria_text | untied |
+axk2 | untied | index_topk 2048, index_head_dim 128, index_n_heads 16
+hy_v4 | untied | index_topk 2048, index_head_dim 128, index_n_heads 16
 bitnet | untied |
 lfm2 | tied | block_auto_adjust_ff_dim 1
 lfm2_moe | tied |
@@ -150,6 +152,8 @@ HABITS = {
     "kimi_k2": {"router_bias": True, "first_dense": 3},
     "glm4_moe_lite": {"router_bias": True},
     "glm_moe_dsa": {"router_bias": True},
+    "axk2": {"router_bias": True},
+    "hy_v4": {"router_bias": True},
     "glm5_next_text": {"router_bias": True},
 }
 LAYER_NORM = {

@@ -145,6 +145,8 @@ FAMILIES: dict[str, ModelFamily] = {
     "deepseek_v4": ModelFamily(compressed.deepseek_v4, extras=compressed.merged_streams),
     "afmoe": ModelFamily(mixture.afmoe, defaults=_HEAD_128),
     "aria_text": ModelFamily(mixture.aria),
+    "axk2": ModelFamily(mixture.axk2, defaults={**_INDEXED, "index_n_heads": 16}),
+    "hy_v4": ModelFamily(mixture.hunyuan4, defaults={**_INDEXED, "index_n_heads": 16}),
     "bitnet": ModelFamily(dense.bitnet),
     "lfm2": ModelFamily(state_space.lfm, tied=True, defaults={"block_auto_adjust_ff_dim": 1}),
     "lfm2_moe": ModelFamily(state_space.lfm, tied=True),

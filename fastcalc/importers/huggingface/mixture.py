@@ -42,10 +42,10 @@ def gpt_oss(fields: Fields) -> list[Layer]:
     return mixed(choose(patterns.windowed(fields, count, every=2), short, full), [experts] * count)
 
 
-def latent(fields: Fields) -> list[Layer]:
+def latent(fields: Fields, *, output_gate: bool = False) -> list[Layer]:
     """DeepSeek V2 to V3.2, Kimi K2, GLM-4.7-Flash and 5, Mistral Small 4."""
     count = fields.layers()
-    plain = parts.latent(fields)
+    plain = parts.latent(fields, output_gate=output_gate)
     attentions = [plain] * count
     indexer = parts.indexer(fields)
     if indexer:
@@ -55,6 +55,25 @@ def latent(fields: Fields) -> list[Layer]:
     method = fields.word("topk_method")
     is_balanced = method == "noaux_tc" if method else bool(fields.defaults.get("router_bias"))
     return mixed(attentions, patterns.shared_networks(fields, router_bias=is_balanced))
+
+
+def hunyuan4(fields: Fields) -> list[Layer]:
+    """Hy4: gated latents with sinks, and hyper-connections that mix streams by two vectors each."""
+    hidden, streams = fields.count("hidden_size"), fields.count("hc_mult", default=4)
+    mixing = 2 * (2 * streams * (streams * hidden + 1) + 2)
+    vectors = mixing + fields.count("num_attention_heads")
+    return [{**layer, "other_parameters": vectors} for layer in latent(fields, output_gate=True)]
+
+
+def axk2(fields: Fields) -> list[Layer]:
+    """A.X K2: one projection of queries and their gate from both halves of a doubled rank."""
+    hidden, heads = fields.count("hidden_size"), fields.count("num_attention_heads")
+    rank, value = fields.count("q_lora_rank"), fields.count("v_head_dim")
+    key = fields.count("qk_nope_head_dim") + fields.count("qk_rope_head_dim")
+    gate = 2 * rank * heads * (key + value) - rank * heads * key
+    norms = 4 * hidden * fields.count("gated_norm_rank", default=16)
+    extra: Layer = {"other_matrices": gate + norms}
+    return [{**layer, **extra} for layer in latent(fields)]
 
 
 def grouped(fields: Fields) -> list[Layer]:
