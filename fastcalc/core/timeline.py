@@ -106,7 +106,7 @@ def token_in_traffic(passes: Schedule) -> Timeline:
     Of the prompts in a run, a request's own are before its first token. One output token has
     nothing after it.
     """
-    output = np.asarray(passes.traffic.output)
+    output = floats(passes.traffic.output)
     share_of_others = where(output > 1.0, (passes.streams - 1.0) / passes.streams, 0.0)
     return Timeline(
         passes, ((DECODE, passes.steps), (PROMPTS, passes.lumps * share_of_others)), per=output

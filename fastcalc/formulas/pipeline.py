@@ -1,6 +1,7 @@
 """Layers one after another: over stages of a pipeline, and over regions of a wafer."""
 
 from collections.abc import Sequence
+from functools import reduce
 
 import numpy as np
 
@@ -28,12 +29,15 @@ def heaviest_stage(
     >>> float(heaviest_stage(amounts=[1.0, 5.0], counts=[3, 58], stages=8, layers=8))
     40.0
     """
-    thresholds = np.array(np.broadcast_arrays(*amounts, stages, layers)[:-2])
-    heavier: ArrayLike = 0.0
-    for count, amount in zip(counts, amounts, strict=True):
-        cap = np.ceil(floats(count) / stages)
-        heavier = heavier + cap * np.maximum(amount - thresholds, 0.0)
-    return floats((heavier + layers * thresholds).min(axis=0))
+    caps = [np.ceil(floats(count) / stages) for count in counts]
+
+    def most_at(threshold: ArrayLike) -> Array:
+        heavier: ArrayLike = 0.0
+        for cap, amount in zip(caps, amounts, strict=True):
+            heavier = heavier + cap * np.maximum(amount - threshold, 0.0)
+        return floats(heavier + layers * threshold)
+
+    return reduce(np.minimum, map(most_at, amounts))
 
 
 def pipelined_step(

@@ -5,6 +5,8 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 import numpy.typing as npt
 
+from fastcalc.formulas.recorded import Recorded
+
 Floats: TypeAlias = npt.NDArray[np.float64]
 Ints: TypeAlias = npt.NDArray[np.integer[Any]]
 Bools: TypeAlias = npt.NDArray[np.bool_]
@@ -20,9 +22,12 @@ def floats(numbers: ArrayLike) -> Floats:
     """Numbers as float64: whole numbers of numpy wrap around silently.
 
     A number stays one: numpy is ten times as fast with its own as with arrays of no dimensions.
+    What stands for a number while a formula is recorded stays that.
     """
     if isinstance(numbers, (float, int)):
         return cast(Floats, np.float64(numbers))
+    if isinstance(numbers, Recorded):
+        return numbers
     return np.asarray(numbers, np.float64)
 
 

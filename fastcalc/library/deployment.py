@@ -4,6 +4,8 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
+import numpy as np
+
 from fastcalc.catalogue.limits import LIMITS
 from fastcalc.core.estimate import Estimate
 from fastcalc.core.placement.placement import Placement
@@ -14,6 +16,12 @@ from fastcalc.core.traffic.traffic import Traffic
 from fastcalc.errors import InputError
 from fastcalc.formulas.types import ArrayLike, floats
 from fastcalc.kit.request.loading import scenarios
+from fastcalc.library.compiled import (
+    CompiledDeployment,
+    CompiledPoint,
+    compile_deployment,
+    numbers_of,
+)
 from fastcalc.library.functions import request
 
 _MOST = LIMITS["sequences"].maximum
@@ -70,6 +78,32 @@ class PlacedModel:
             raise InputError(f"prompt, output and context are numbers of tokens {LIMITS['length']}")
         placed, traffic, attention = self._cached_count(*lengths)
         return Estimate(Schedule(placed, traffic, streams, attention))
+
+    def compiled(self) -> CompiledDeployment:
+        """The deployment as a function of plain floats, for loops of single points.
+
+        ``fast = deployment.compiled()``, then ``fast(8, prompt=1000, output=300).tpot``. Where a
+        formula cannot be recorded, ``fast.refusal`` says why, and it computes as ``at`` does.
+        """
+        return compile_deployment(self.outcome, self._point, self._usd_per_hour)
+
+    @property
+    def _usd_per_hour(self) -> float | None:
+        """Price of an hour of use of the whole deployment; None if unknown. [USD/h]"""
+        price = self.outcome.usd_per_hour
+        return None if price is None else price / self.outcome.scenario.pricing.utilization
+
+    def _point(
+        self,
+        batch: float,
+        prompt: float | None = None,
+        output: float | None = None,
+        context: float | None = None,
+    ) -> CompiledPoint:
+        estimate = self.at(batch, prompt=prompt, output=output, context=context)
+        with np.errstate(divide="ignore", invalid="ignore"):  # no prompt has no price
+            numbers = numbers_of(estimate, self._usd_per_hour)
+        return CompiledPoint._make(np.ravel(number).item() for number in numbers)
 
     def _count(
         self, prompt: float | None, output: float | None, context: float | None

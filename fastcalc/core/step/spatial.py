@@ -63,7 +63,7 @@ def _sweeps(work: PassWork, inside: ArrayLike, chip: Chip, software: EngineParam
     compute = _multiplying_seconds(work, rates) / chips
     layer = np.maximum(np.maximum(memory, compute), software.decode_layer_floor)
     seconds = spatial_step(
-        layers=work.depth, layer_time=layer, streams=np.asarray(work.sequences) * work.verified
+        layers=work.depth, layer_time=layer, streams=floats(work.sequences) * work.verified
     )
     turns = seconds / layer
     is_floor, is_memory = layer <= software.decode_layer_floor, layer <= memory

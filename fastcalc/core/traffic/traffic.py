@@ -8,7 +8,7 @@ import numpy as np
 
 from fastcalc.formulas import serving
 from fastcalc.formulas.speculation import acceptance_needed, draft_length, tokens_per_pass
-from fastcalc.formulas.types import Array, ArrayLike, Ints
+from fastcalc.formulas.types import Array, ArrayLike, Ints, floats
 
 LIKELY_ACCEPTANCE = 0.86
 """Acceptance by which a draft length that is not stated is taken.
@@ -116,7 +116,7 @@ class Traffic:
 
     def mean_while_decoding(self, count: Callable[[Array, Array], list[Array]]) -> list[Array]:
         """Return the mean over decoded tokens of what is counted at a context and its spread."""
-        return count(np.asarray(self.context), self.spread)
+        return count(floats(self.context), self.spread)
 
     def mean_over_prompts(self, count: Callable[[Array, Array], ArrayLike]) -> ArrayLike:
         """Return the mean over computed prompt tokens of what is counted at a context."""

@@ -1,0 +1,211 @@
+"""Formulas recorded once on a stand-in for a number, then run as a function of plain floats.
+
+A formula of numpy arrays costs a microsecond for each operation on a single number. `Recorded`
+stands for an argument: numpy hands it every operation (NEP 13 and 18), and what a formula returns
+is the graph of all of them. `function_of` drops equal and unused operations and writes the rest as
+one function of floats. Formulas that branch on an argument's value cannot be recorded.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import count
+from typing import Any, NoReturn, TypeAlias
+
+import numpy as np
+from numpy.lib.mixins import NDArrayOperatorsMixin
+
+Plain: TypeAlias = Callable[..., tuple[float, ...]]
+"""A function of floats."""
+
+_number = count().__next__
+
+
+class UnrecordableError(Exception):
+    """A formula does with an argument what a function of plain floats cannot do again."""
+
+
+class Recorded(NDArrayOperatorsMixin):
+    """A number that is known only when the recorded function is called.
+
+    operation, operands : what it is the result of; an argument has its name as only operand
+    number : of its recording; operands have smaller ones
+    """
+
+    shape, ndim, size, dtype = (1,), 1, 1, np.dtype(np.float64)
+
+    def __init__(self, operation: str, operands: Sequence[Any]) -> None:
+        self.operation, self.operands, self.number = operation, operands, _number()
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *operands: Any, **keys: Any) -> Any:
+        """Record an elementwise operation."""
+        if method != "__call__" or keys:
+            raise UnrecordableError(f"{ufunc.__name__}.{method} of an argument")
+        return Recorded(ufunc.__name__, operands)
+
+    def __array_function__(
+        self, function: Any, types: Iterable[type], operands: Any, keys: Mapping[str, Any]
+    ) -> Any:
+        """Record a choice between two numbers; what only changes a shape changes nothing here."""
+        name = function.__name__
+        if name == "where" and len(operands) == 3:
+            return Recorded("where", operands)
+        if name in _SHAPES and isinstance(operands[0], Recorded):
+            return operands[0]
+        if name == "broadcast_arrays":
+            return operands
+        if name == "ndim":
+            return self.ndim
+        raise UnrecordableError(f"{name} of an argument")
+
+    def astype(self, *_: Any, **__: Any) -> "Recorded":
+        """Itself: all numbers are floats."""
+        return self
+
+    def __bool__(self) -> NoReturn:
+        """Refuse to branch."""
+        raise UnrecordableError("a choice by the value of an argument")
+
+    def __float__(self) -> NoReturn:
+        """Refuse to be a constant."""
+        raise UnrecordableError("an argument as a constant")
+
+    __int__ = __float__
+    __hash__ = object.__hash__
+
+
+_SHAPES = frozenset(("atleast_1d", "squeeze", "ravel", "broadcast_to"))
+_INFIX = {
+    "add": "+", "subtract": "-", "multiply": "*", "divide": "/", "true_divide": "/",
+    "floor_divide": "//", "remainder": "%", "greater": ">", "greater_equal": ">=", "less": "<",
+    "less_equal": "<=", "equal": "==", "not_equal": "!=", "bitwise_and": "&", "bitwise_or": "|",
+    "logical_and": "and", "logical_or": "or",
+}  # fmt: skip
+_PREFIX = {"negative": "-", "invert": "not ", "logical_not": "not ", "positive": "+"}
+_CALLS = {
+    "power": "pow", "float_power": "pow", "exp": "exp", "log": "log", "log2": "log2",
+    "log10": "log10", "sqrt": "sqrt", "ceil": "ceil", "floor": "floor", "absolute": "fabs",
+    "fabs": "fabs", "expm1": "expm1", "log1p": "log1p", "tanh": "tanh", "isfinite": "isfinite",
+    "isnan": "isnan",
+}  # fmt: skip
+_LARGEST = {"maximum": "<", "fmax": "<", "minimum": ">", "fmin": ">"}
+_COMMUTE = frozenset(("add", "multiply"))
+_NEUTRAL = {"multiply": 1.0, "divide": 1.0, "true_divide": 1.0, "subtract": 0.0, "add": 0.0}
+_DEEPEST = 40
+"""Operations inside one expression: Python's parser takes 200 parentheses. [1]"""
+
+Operand: TypeAlias = str | float
+"""The name of an operation's result, or a constant."""
+
+
+def function_of(results: Sequence[Any], arguments: Sequence[str]) -> Plain:
+    """The recorded results as a function of floats, or raise UnrecordableError.
+
+    results : what was computed of `Recorded` arguments; constants may be among them
+    arguments : names of these, in the order in which the function takes them
+
+    >>> x, y = (Recorded("argument", (name,)) for name in "xy")
+    >>> plain = function_of([np.maximum(x, 2.0) * y + y, np.exp(x) / np.exp(x)], ["x", "y"])
+    >>> plain(3.0, 10.0), plain(1.0, 10.0)
+    ((40.0, 1.0), (30.0, 1.0))
+    """
+    operations, outputs = _distinct(results)
+    lines, texts = _lines(operations, outputs)
+    body = "\n ".join([*lines, f"return ({', '.join(texts)},)"])
+    source = f"def plain({', '.join(arguments)}):\n {body}\n"
+    names: dict[str, Any] = {name: getattr(math, name) for name in set(_CALLS.values())}
+    names |= {"inf": math.inf, "nan": math.nan}
+    exec(compile(source, "<recorded>", "exec"), names)  # noqa: S102  (our own text, of numbers)
+    plain: Plain = names["plain"]
+    return plain
+
+
+def _constant(value: Any) -> float:
+    """A number that no argument moves."""
+    array = np.asarray(value)
+    if array.size != 1:
+        raise UnrecordableError("several numbers for one")
+    number: float = array.item()
+    return number if isinstance(number, bool) else float(number)
+
+
+Operations: TypeAlias = dict[str, tuple[str, tuple[Operand, ...]]]
+"""Operation and operands of each result, by its name; operands come first."""
+
+
+def _distinct(results: Sequence[Any]) -> tuple[Operations, list[Operand]]:
+    """The operations that results are made of, equal ones once, and what each result is."""
+    names: dict[int, Operand] = {}
+    interned: dict[tuple[str, tuple[Operand, ...]], str] = {}
+
+    def operand_of(value: Any) -> Operand:
+        return names[value.number] if isinstance(value, Recorded) else _constant(value)
+
+    for node in _in_order(results):
+        if node.operation == "argument":
+            names[node.number] = node.operands[0]
+            continue
+        operands = [operand_of(value) for value in node.operands]
+        if node.operation in _COMMUTE:
+            operands.sort(key=lambda operand: (not isinstance(operand, str), operand))
+        if _NEUTRAL.get(node.operation) == operands[-1] and isinstance(operands[0], str):
+            names[node.number] = operands[0]
+        else:
+            key = node.operation, tuple(operands)
+            names[node.number] = interned.setdefault(key, f"_{len(interned)}")
+    return {name: key for key, name in interned.items()}, [operand_of(value) for value in results]
+
+
+def _in_order(results: Sequence[Any]) -> list[Recorded]:
+    """All numbers that results are made of, operands first."""
+    nodes: dict[int, Recorded] = {}
+    pending = [result for result in results if isinstance(result, Recorded)]
+    while pending:
+        node = pending.pop()
+        if node.number not in nodes:
+            nodes[node.number] = node
+            pending += [operand for operand in node.operands if isinstance(operand, Recorded)]
+    return [nodes[number] for number in sorted(nodes)]
+
+
+def _lines(operations: Operations, outputs: Sequence[Operand]) -> tuple[list[str], list[str]]:
+    """Assignments, and the text of each output; what is used once stands where it is used."""
+    uses = Counter(outputs)
+    for name in reversed(operations):
+        operation, operands = operations[name]
+        if uses[name]:  # else nothing needs it
+            times = 2 if operation in _LARGEST else 1
+            uses.update({operand: times * operands.count(operand) for operand in set(operands)})
+    lines: list[str] = []
+    texts: dict[Operand, tuple[str, int]] = {}
+    for name, (operation, operands) in operations.items():
+        if not uses[name]:
+            continue
+        parts = [texts.get(operand, (_plain(operand), 0)) for operand in operands]
+        text, depth = _text(operation, [part for part, _ in parts]), 1 + max(d for _, d in parts)
+        if uses[name] > 1 or depth > _DEEPEST:
+            lines.append(f"{name} = {text}")
+            text, depth = name, 0
+        texts[name] = text, depth
+    return lines, [texts.get(output, (_plain(output), 0))[0] for output in outputs]
+
+
+def _plain(operand: Operand) -> str:
+    return operand if isinstance(operand, str) else repr(operand)
+
+
+def _text(operation: str, parts: list[str]) -> str:
+    """An operation on texts; of the larger of two, one that is no number is the result."""
+    if operation in _INFIX:
+        return f"({parts[0]} {_INFIX[operation]} {parts[1]})"
+    if operation in _CALLS:
+        return f"{_CALLS[operation]}({', '.join(parts)})"
+    if operation in _LARGEST:
+        left, right = parts
+        takes_right = f"{left} {_LARGEST[operation]} {right} or {right} != {right}"
+        return f"({right} if {takes_right} else {left})"
+    if operation in _PREFIX:
+        return f"({_PREFIX[operation]}{parts[0]})"
+    if operation == "where":
+        return f"({parts[1]} if {parts[0]} else {parts[2]})"
+    raise UnrecordableError(f"{operation} has no plain form")

@@ -1,0 +1,182 @@
+"""A placed deployment as a function of plain floats, for simulators, optimizers and loops."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from math import isclose, isnan, nan
+from typing import Any, NamedTuple
+
+from fastcalc.catalogue.limits import LIMITS
+from fastcalc.core.estimate import Estimate
+from fastcalc.core.scenario import Outcome
+from fastcalc.core.step.component import LIMITERS
+from fastcalc.core.step.pass_work import AttentionWork
+from fastcalc.core.step.schedule import Schedule
+from fastcalc.formulas.recorded import Plain, Recorded, UnrecordableError, function_of
+
+_ARGUMENTS = ("batch", "prompt", "output", "context")
+_SAME = 1e-12
+_MOST = LIMITS["sequences"].maximum
+_LENGTHS = LIMITS["length"]
+
+
+class CompiledPoint(NamedTuple):
+    """One batch at some lengths, each number a float.
+
+    speed, low, high, bound : tokens/s of each user: expected, the 80 % interval, the hardware
+        bound; ends are nan where the engine states no interval [1/s]
+    tpot, ttft, tpot_in_traffic : of decode alone, of a request that joins the others, and between
+        the prompts of others [s]
+    total, served : output tokens/s of the deployment, decode alone and with prompts inside [1/s]
+    usd_input, usd_output, usd_total : dollars per million tokens; nan without a price [USD]
+    joules : energy of an output token; nan where no power is known [J]
+    limiter_index, bound_limiter_index : positions in `LIMITERS`
+    fits : whether memory and engine take the batch
+    """
+
+    speed: float
+    low: float
+    high: float
+    bound: float
+    tpot: float
+    ttft: float
+    tpot_in_traffic: float
+    total: float
+    served: float
+    usd_input: float
+    usd_output: float
+    usd_total: float
+    joules: float
+    limiter_index: float
+    bound_limiter_index: float
+    fits: bool
+
+    @property
+    def limiter(self) -> str:
+        """What takes most of the expected step."""
+        return LIMITERS[int(self.limiter_index)]
+
+    @property
+    def bound_limiter(self) -> str:
+        """What limits the hardware bound."""
+        return LIMITERS[int(self.bound_limiter_index)]
+
+
+def numbers_of(estimate: Estimate, usd_per_hour: float | None) -> list[Any]:
+    """What a `CompiledPoint` holds, of an estimate of one batch or of a recorded one."""
+    low, high = (nan if end is None else end for end in (estimate.low, estimate.high))
+    usd = (nan, nan, nan) if usd_per_hour is None else estimate.usd(usd_per_hour)
+    return [
+        estimate.speed, low, high, estimate.bound, estimate.tpot, estimate.ttft,
+        estimate.tpot_in_traffic, estimate.total, estimate.served, *usd, estimate.joules,
+        estimate.limiter_index, estimate.bound_limiter, estimate.fits,
+    ]  # fmt: skip
+
+
+def record(outcome: Outcome, usd_per_hour: float | None, *, has_lengths: bool) -> Plain:
+    """What a placement does as a function of batch, prompt, output and context.
+
+    has_lengths : whether these three move; those of the outcome stand for all calls else
+
+    Raises UnrecordableError where a formula branches on them.
+    """
+    batch, *lengths = (Recorded("argument", (name,)) for name in _ARGUMENTS)
+    placed, traffic = outcome.placement, outcome.scenario.traffic
+    if has_lengths:
+        prompt, output, context = lengths
+        stated: Any = {"prompt": prompt, "output": output, "context": context}
+        traffic = replace(traffic, **stated)
+        placed = replace(placed, reserved_tokens=traffic.reserved_each)
+    streams: Any = batch
+    estimate = Estimate(Schedule(placed, traffic, streams, AttentionWork(placed, traffic)))
+    return function_of(numbers_of(estimate, usd_per_hour), _ARGUMENTS)
+
+
+@dataclass(frozen=True, eq=False)
+class CompiledDeployment:
+    """A deployment at any batch and lengths: 50,000 full records a second and more.
+
+    ``compiled(8, prompt=1000, output=300).ttft`` is what ``deployment.at(...)`` computes, as a
+    float, to 1e-12. Lengths that are left out are as the deployment was made.
+
+    refusal : why it is computed by ``at`` instead, at its speed; None where it is compiled
+    """
+
+    by_arrays: Callable[..., CompiledPoint]
+    defaults: tuple[float, float]
+    fixed: Plain | None
+    free: Plain | None
+    refusal: str | None
+
+    def __call__(
+        self,
+        batch: float,
+        prompt: float | None = None,
+        output: float | None = None,
+        context: float | None = None,
+    ) -> CompiledPoint:
+        """A point; InputError if a number is out of range."""
+        if self.free is None or self.fixed is None:
+            return self.by_arrays(batch, prompt, output, context)
+        try:
+            if prompt is None and output is None and context is None:
+                if 1.0 <= batch <= _MOST:
+                    return CompiledPoint._make(self.fixed(float(batch), 0.0, 0.0, 0.0))
+                return self.by_arrays(batch)
+            prompt_tokens = self.defaults[0] if prompt is None else float(prompt)
+            output_tokens = self.defaults[1] if output is None else float(output)
+            mean = prompt_tokens + output_tokens / 2.0 if context is None else float(context)
+            if (
+                1.0 <= batch <= _MOST
+                and prompt_tokens in _LENGTHS
+                and output_tokens in _LENGTHS
+                and mean in _LENGTHS
+            ):
+                return CompiledPoint._make(
+                    self.free(float(batch), prompt_tokens, output_tokens, mean)
+                )
+        except (ArithmeticError, ValueError, TypeError):
+            pass  # numpy goes on where plain floats do not: a division by zero, an overflow
+        return self.by_arrays(batch, prompt, output, context)
+
+
+def compile_deployment(
+    outcome: Outcome, by_arrays: Callable[..., CompiledPoint], usd_per_hour: float | None
+) -> CompiledDeployment:
+    """A deployment as a function of plain floats, or its refusal.
+
+    by_arrays : computes a point in today's way, against which what was recorded is checked
+    """
+    traffic = outcome.scenario.traffic
+    defaults = (float(traffic.prompt), float(traffic.output))
+    if outcome.estimate.passes.split is not None:
+        refusal = f"{_subject(outcome)}: several memories hold it, and what lives where is chosen"
+        refusal += " anew at each point: it is computed by arrays, not compiled"
+        return CompiledDeployment(by_arrays, defaults, None, None, refusal)
+    try:
+        fixed, free = (record(outcome, usd_per_hour, has_lengths=has) for has in (False, True))
+    except (UnrecordableError, TypeError, ValueError, AttributeError) as error:
+        refusal = f"{_subject(outcome)} takes {error}: it is computed by arrays, not compiled"
+        return CompiledDeployment(by_arrays, defaults, None, None, refusal)
+    compiled = CompiledDeployment(by_arrays, defaults, fixed, free, None)
+    if all(_is_same(compiled(*point), by_arrays(*point)) for point in _samples(defaults)):
+        return compiled
+    refusal = f"{_subject(outcome)}: its record differs: it is computed by arrays, not compiled"
+    return CompiledDeployment(by_arrays, defaults, None, None, refusal)
+
+
+def _subject(outcome: Outcome) -> str:
+    return f"{outcome.scenario.model.id} on {outcome.scenario.hardware.id}"
+
+
+def _samples(defaults: tuple[float, float]) -> list[tuple[float, ...]]:
+    """Points at which a record is compared: a lone stream, a full batch, short and long lengths."""
+    prompt, output = defaults
+    return [(1.0,), (64.0,), (1.0, prompt, output), (7.0, 1.0, 1.0), (300.0, 30_000.0, 2_000.0)]
+
+
+def _is_same(compiled: CompiledPoint, arrays: CompiledPoint) -> bool:
+    pairs = zip(compiled, arrays, strict=True)
+    return all(
+        (isnan(left) and isnan(right)) or isclose(left, right, rel_tol=_SAME)
+        for left, right in pairs
+    )
