@@ -40,7 +40,7 @@ HOSTED = "part:part of the model on a host"
 """The class of points with weights on a host, scored separately."""
 
 FEW = 30
-"""Fewest points of a class that the README may name as most or least accurate."""
+"""Fewest points of a class that the README names."""
 
 SHIPPED = {"hardware": "chips", "models": "models", "engines": "engines"}
 
@@ -94,9 +94,8 @@ whose engines are set from these points; their error is flattering.
 {aside_median:.2f}x, 90 % within {aside_most:.2f}x, {aside_share:.0f} % inside the range, whose
 [width is learned from them](docs/method.md#ranges). With weights offloaded to a host ({host} more
 points): {host_median:.2f}x.
-- **By class**: most accurate is "{closest}" (90 % within {best:.2f}x), least accurate
-"{furthest}" ({worst:.2f}x). Of the {chips} chips with held-out points, {alone} have a single
-source. [All classes, chips and models](docs/accuracy.md).
+- **Median held-out error by class**: {by_class}. Of the {chips} chips with held-out points, {alone}
+have a single source. [All classes, chips and models](docs/accuracy.md).
 """
 WEAK_PLACES = """## Where it is weak
 
@@ -267,22 +266,26 @@ def validated() -> ValidationAnswer:
 def trust() -> str:
     """The README's few lines on how far to trust a number."""
     groups = validated().details()["groups"]
-    classes = [one for one in _of(groups, "part") if one["n"] >= FEW]
-    closest = min(classes, key=lambda one: one["p90_factor"])
-    furthest = max(classes, key=lambda one: one["p90_factor"])
+    classes = (
+        f"{_class_name(one['group'])} {one['median_factor']:.2f}x"
+        for one in _of(groups, "part")
+        if one["n"] >= FEW
+    )
     chips = _of(groups, "hardware")
     text = TRUST.format(
         **_scores(groups),
-        closest=closest["group"].partition(":")[2],
-        best=closest["p90_factor"],
-        furthest=furthest["group"].partition(":")[2],
-        worst=furthest["p90_factor"],
+        by_class="; ".join(classes),
         alone=sum(one["sources"] == 1 for one in chips),
         chips=len(chips),
         measured=len({point.hardware for point in evidence().points}),
         entries=len(fastcalc.list("hardware")),
     )
     return wrapped(text)
+
+
+def _class_name(group: str) -> str:
+    """A class as prose names it: "decode (consumer)" of the group "part:decode, consumer"."""
+    return re.sub(", (.*)", r" (\1)", group.partition(":")[2])
 
 
 def wrapped(text: str) -> str:
