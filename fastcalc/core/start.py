@@ -106,9 +106,8 @@ class StartLocation(Location):
         room = _room(self.placement, 1.0 if not self.fits else self._above)
         if is_vllm(engine):
             return _line_of_vllm(self.placement, sizes, room)
-        weights = float(self.placement.weights_per_chip)
-        if is_sglang(engine) and room <= 0.0 and weights < self._capacity:
-            return "Not enough memory. Please try to increase --mem-fraction-static."
+        if is_sglang(engine) and room <= 0.0:
+            return _line_of_sglang(self.placement, room, self._capacity)
         return None
 
     @property
@@ -159,6 +158,24 @@ def _line_of_vllm(placement: Placement, size: CacheSize | None, room: float) -> 
             f"max_num_seqs ({sequences:.0f}) exceeds available Mamba cache blocks ({size.blocks})."
         )
     return None
+
+
+def _line_of_sglang(placement: Placement, room: float, capacity: float) -> str | None:
+    """The error that SGLang stops with (python/sglang/srt/mem_cache/kv_cache_configurator.py).
+
+    room : memory of a chip for caches, below 0 where weights leave none [byte]
+    capacity : of a chip [byte]
+    """
+    if float(placement.weights_per_chip) >= capacity:
+        return "torch.OutOfMemoryError: CUDA out of memory."
+    share = float(np.max(placement.machine.software.memory_fraction))
+    if share == 1.0:
+        return "Not enough memory. Please try to increase --mem-fraction-static."
+    least = ceil(1000.0 * (share - room / capacity)) / 1000.0
+    return (
+        f"Loaded weights leave no GPU memory for the KV cache under --mem-fraction-static="
+        f"{share:g}. Raise --mem-fraction-static above {least:.3f}"
+    )
 
 
 def _with_length(placement: Placement, tokens: float) -> Placement:

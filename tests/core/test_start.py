@@ -89,3 +89,18 @@ def test_other_engines_have_no_such_line():
         sharding=Sharding(tp=1),
     )
     assert start_location(locate(scenario)).stop_line is None
+
+
+def test_sglang_names_the_least_static_share():
+    """61.0 GiB of Qwen3 32B and 1 GiB of 79.18: 0.75 leaves nothing, 0.9 starts."""
+    (stopped,) = fastcalc.fit(
+        "qwen3-32b", on="h100-sxm", chips=1, engine="sglang", gpu_memory_utilization=0.75
+    )
+    assert stopped["fit_verdict"] == "no"
+    assert stopped["stop_line"].startswith("Loaded weights leave no GPU memory")
+    least = float(stopped["stop_line"].split()[-1])
+    assert least == pytest.approx((61.03 + 1.0) / 79.18, abs=0.002)
+    (started,) = fastcalc.fit(
+        "qwen3-32b", on="h100-sxm", chips=1, engine="sglang", gpu_memory_utilization=0.9
+    )
+    assert started["fit_verdict"] == "fits"

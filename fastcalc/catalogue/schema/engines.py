@@ -154,7 +154,13 @@ class Engine(Entry):
         return ranges.get(name) or ranges.get("unseen")
 
     def limited(self, limits: Parameters) -> "Engine":
-        """Engine with some parameters as they are set for a start, on every chip."""
+        """Engine with some parameters as they are set for a start, on every chip.
+
+        An engine that keeps memory free for each prompt token of a step derives its share of memory
+        from that; where the share is given, what it leaves is for those tokens.
+        """
+        if "memory_fraction" in limits.given and "chunk_memory" in self.parameters.given:
+            limits = merged(Parameters.model_validate({"chunk_memory": "0 GiB"}), limits)
         by_architecture = {
             key: merged(values, limits) for key, values in self.architectures.items()
         }

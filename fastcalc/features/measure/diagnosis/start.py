@@ -248,8 +248,6 @@ def limits_of(log: StartLog, engine: Engine, without: Collection[str] = ()) -> P
             limits |= dict.fromkeys(names, value)
     if log.is_on("prefix_caching") and log.program == VLLM:
         limits["state_blocks"] = 2.0
-    if log.program == SGLANG and "memory_fraction" in limits:
-        limits["chunk_memory"] = "0 GiB"  # its own share is what this leaves of memory
     if log.is_early and "early" not in without:
         limits["launches_ahead"] = 0.0
     if log.is_on("eager") and "eager" not in without:
