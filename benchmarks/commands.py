@@ -9,7 +9,7 @@ import resource
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -76,19 +76,26 @@ def cpu_seconds(command: str, tree: Path) -> float:
     return after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
 
 
-def of_commands(against: Path | None) -> str:
-    """Return the table of CPU times, with those of another checkout alongside if one is given."""
+def of_commands(against: Path | None, runs: int) -> Iterator[str]:
+    """Yield the lines of the table of CPU times, with those of another checkout alongside.
+
+    Parameters
+    ----------
+    against : Path, optional
+        That checkout.
+    runs : int
+        Times of each command that count. [1]
+    """
     trees = {"": TREE} if against is None else {"before": against, "": TREE}
-    rows = []
+    headings = ["", "CPU s"] + (["CPU s before", "x"] if against else [])
+    yield from markdown(headings, []).splitlines()
     for command in COMMANDS:
         measures = {name: partial(cpu_seconds, command, tree) for name, tree in trees.items()}
-        taken = in_turn(measures, RUNS)
+        taken = in_turn(measures, runs)
         words = [f"`{command.format(file='FILE')}`", f"{taken['']:.2f}"]
         if against is not None:
             words += [f"{taken['before']:.2f}", ratio(taken["before"], taken[""])]
-        rows.append(words)
-    headings = ["", "CPU s"] + (["CPU s before", "x"] if against else [])
-    return markdown(headings, rows)
+        yield f"| {' | '.join(words)} |"
 
 
 def priced_grids(model: str) -> list[Grid]:
@@ -147,8 +154,12 @@ def main() -> None:
     """Print both tables."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.commands", description=__doc__)
     parser.add_argument("--against", type=Path, help="another checkout, run in turn")
+    parser.add_argument("--runs", type=int, default=RUNS, help="times of each command")
     asked = parser.parse_args()
-    sys.stdout.write(f"{of_grids()}\n\n{of_commands(asked.against)}\n")
+    sys.stdout.write(f"{of_grids()}\n\n")
+    for line in of_commands(asked.against, asked.runs):
+        sys.stdout.write(f"{line}\n")
+        sys.stdout.flush()
 
 
 if __name__ == "__main__":
