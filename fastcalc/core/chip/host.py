@@ -1,6 +1,7 @@
 """What a user writes of memory beyond a chip's own: a host, how it is used, what lives where."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import cast, get_args
 
@@ -26,6 +27,27 @@ _STREAMS = (
     "the host's cores are left out, so what lives there streams over the link; add compute=FLOP/s "
     f"to {option('host')} to let them multiply"
 )
+
+
+_USUAL_CORES = "3 TFLOP/s"
+"""What the slowest host of the catalogue multiplies at, measured with llama.cpp
+(hardware/ddr4-2ch.yaml)."""
+_TAKEN = (
+    f"the host's cores are taken to multiply at {_USUAL_CORES}, as those of ddr4-2ch; state them "
+    f"with compute=FLOP/s in {option('host')}"
+)
+
+
+def with_usual_cores(memory: MemoryChoice) -> MemoryChoice:
+    """Memory whose host, where its cores are left out, has usual ones.
+
+    For engines that multiply what lives on a host where it is, whatever its cores.
+    """
+    host = memory.host
+    if host is None or memory.note != _STREAMS:
+        return memory
+    cores = _host_of(f"{host.name},compute={_USUAL_CORES}").model_copy(update={"name": host.name})
+    return replace(memory, host=cores, use=None, note=_TAKEN)
 
 
 def memory_choice(

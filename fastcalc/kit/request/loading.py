@@ -17,7 +17,7 @@ from fastcalc.catalogue.schema.engine_parameters import PARAMETERS, STARTED_WITH
 from fastcalc.catalogue.schema.hardware import Terms
 from fastcalc.catalogue.selection import named, selected, single_names
 from fastcalc.catalogue.store import Catalogue
-from fastcalc.core.chip.host import memory_choice
+from fastcalc.core.chip.host import memory_choice, with_usual_cores
 from fastcalc.core.chip.machine import tier_position
 from fastcalc.core.chip.tier import MemoryChoice, PlaceFor, own_tiers
 from fastcalc.core.pricing import USD_PER_KWH, YEARS, PriceBasis, Pricing
@@ -93,7 +93,7 @@ def scenarios(request: Evaluated, notes: list[str]) -> list[Scenario]:
             ignores_ranks=sharding.cuts_layers and not placed.cuts_layers,
             pricing=pricing,
             engine_is_borrowed=is_borrowed,
-            memory=memory,
+            memory=with_usual_cores(memory) if engine.id == "llama-cpp" else memory,
         )
         for model in models
         for chip, (engine, is_borrowed) in zip(chips, engines, strict=True)
