@@ -28,7 +28,7 @@ def machine() -> str:
     return f"{name}, {os.cpu_count()} cores{load}, Python {platform.python_version()}"
 
 
-def sections(parts: Collection[str], cache: Path, *, set_aside: bool) -> Iterator[str]:
+def sections(parts: Collection[str], cache: Path, *, held_out: bool) -> Iterator[str]:
     """Yield the sections asked for, in Markdown.
 
     Ours and others' are measured once and in turn, so that all tables have the same numbers.
@@ -47,7 +47,7 @@ def sections(parts: Collection[str], cache: Path, *, set_aside: bool) -> Iterato
     if "peers" in parts:
         yield compared.section(peers, start, rate)
     if "rows" in parts:
-        yield rows.section(cache, set_aside=set_aside)
+        yield rows.section(cache, held_out=held_out)
 
 
 def main() -> None:
@@ -56,7 +56,7 @@ def main() -> None:
     parser.add_argument("--only", default=",".join(PARTS), help=f"parts: {','.join(PARTS)}")
     parser.add_argument("--cache", type=Path, help="folder of the peers' environments, kept")
     parser.add_argument(
-        "--set-aside", action="store_true", help="rows: score the sources set aside"
+        "--held-out", action="store_true", help="rows: score the publishers held out"
     )
     parser.add_argument("-o", "--out", type=Path, help="write to a file")
     asked = parser.parse_args()
@@ -69,7 +69,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         cache = (asked.cache or Path(scratch)).resolve()
         try:
-            lines = list(sections(parts, cache, set_aside=asked.set_aside))
+            lines = list(sections(parts, cache, held_out=asked.held_out))
         except AbsentError as reason:  # of one that had answered before
             parser.exit(1, f"benchmarks: a peer stopped answering: {reason}\n")
     text = "\n\n".join([head, *lines]) + "\n"

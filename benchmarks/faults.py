@@ -239,12 +239,12 @@ def score(count: int, seed: int) -> list[tuple[str, int, int]]:
 
 
 def published() -> list[tuple[str, int]]:
-    """Return how many deployments set aside, of three points or more, have each verdict."""
+    """Return how many deployments held out, of three points or more, have each verdict."""
     evidence, catalogue = shipped(), Catalogue()
     apart = {*evidence.unpredictable, *evidence.suspect}
     deployments = defaultdict[tuple[object, ...], list[Point]](list)
     for point in evidence.points:
-        if evidence.is_set_aside(point) and not (point.is_offloaded or point.id in apart):
+        if evidence.is_held_out(point) and not (point.is_offloaded or point.id in apart):
             layout = (point.chips, point.tp, point.ep)
             names = (point.hardware, point.model, point.engine, point.weights, point.kv)
             deployments[point.source_key, *names, *layout].append(point)

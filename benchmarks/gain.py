@@ -138,7 +138,7 @@ def _cells(ratios: Sequence[float]) -> tuple[str, str]:
 
 
 def main() -> None:
-    """Print what a version gains on sources left out of fits, and on those set aside."""
+    """Print what a version gains on sources left out of fits, and on those held out."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.gain", description=__doc__)
     parser.add_argument("before", type=Path, help="predictions of the earlier version")
     parser.add_argument("after", type=Path, nargs="?", help="of the later one; else of this tree")
@@ -147,7 +147,7 @@ def main() -> None:
     before = expectations(request.before)
     for title, validation in (
         ("Fitted, each source left out of its fit", parts.fitted),
-        ("Set aside: no engine was fitted on them", parts.set_aside),
+        ("Held out: no engine was fitted on their publishers", parts.held_out),
     ):
         now = {prediction.point.id: prediction.expected for prediction in validation.predictions}
         after = expectations(request.after) if request.after else now

@@ -2,8 +2,8 @@
 
 ``python -m benchmarks.left_out`` fits the shipped engines again and again (some minutes): without
 each chip, and before each half year, whose points the fit then foretells. ``--values`` prints what
-each fitted value gains on sources that no fit has seen, against the value that it overrides, all
-others fitted anew. With ``-o FILE`` it keeps what was expected, for ``python -m benchmarks.gain``.
+each fitted value gains on publishers that choose terms, against the value that it overrides, by fits
+of the others alone. With ``-o FILE`` it keeps what was expected, for ``python -m benchmarks.gain``.
 """
 
 import argparse
@@ -21,7 +21,7 @@ from benchmarks.table import markdown, spread
 from fastcalc.catalogue.schema.engine_parameters import PARAMETERS
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.evidence import left_out
-from fastcalc.evidence.calibrate import fit_of, rows_of_points
+from fastcalc.evidence.calibrate import fit_of
 from fastcalc.evidence.parameters import FittedValue, ParameterFamily, family_of
 from fastcalc.evidence.regression import Fit
 from fastcalc.evidence.score import Prediction, predictions_of
@@ -84,26 +84,27 @@ def without(family: ParameterFamily, position: int) -> ParameterFamily | None:
 
 
 def gains_of_values(
-    family: ParameterFamily, fit: Fit, aside: Fit
+    family: ParameterFamily, fit: Fit, is_fitted: Bools, is_choosing: Bools
 ) -> Iterator[tuple[FittedValue, str]]:
-    """Yield each value that overrides another, and what it gains on points set aside."""
-    everything = np.ones(len(fit.rows.points), dtype=bool)
-    logs = fit.solve(everything)
-    now = aside.residuals(logs)
+    """Yield each value that overrides another, and what it gains on points that choose terms."""
+    logs = fit.solve(is_fitted)
+    now = fit.residuals(logs)
     for position, node in enumerate(family.nodes):
         lesser = without(family, position)
         if lesser is None:
             continue
         start, held = logs.copy(), lesser.nodes[position]
         start[position] = logs[held.parent] if held.parent is not None else log(held.center or 1.0)
-        before = aside.residuals(replace(fit, family=lesser).solve(everything, start))
+        before = fit.residuals(replace(fit, family=lesser).solve(is_fitted, start))
         pairs = [
             Pair("", point.source_key, *np.exp((float(was), float(then))))
-            for point, was, then in zip(aside.rows.points, before, now, strict=True)
-            if abs(was - then) > PINNED
+            for point, was, then, chooses in zip(
+                fit.rows.points, before, now, is_choosing, strict=True
+            )
+            if chooses and abs(was - then) > PINNED
         ]
         if not pairs:
-            yield node, "no point set aside"
+            yield node, "no point moves"
             continue
         gain = gain_of(pairs)
         yield (
@@ -148,18 +149,20 @@ def main() -> None:
     evidence, catalogue = shipped(), Catalogue()
     fit = fit_of(evidence, catalogue)
     if request.values:
-        apart = [point for point in evidence.points if evidence.is_held_apart(point)]
         family = family_of(catalogue.engine_files())
-        aside = Fit(family, rows_of_points(apart, catalogue))
+        is_fitted, is_choosing = (
+            np.array([evidence.role(point) == role for point in fit.rows.points], dtype=bool)
+            for role in ("fit", "choose")
+        )
         lines = [
             [f"`{node.name}`", node.engine, node.group or "all", gain]
-            for node, gain in gains_of_values(family, fit, aside)
+            for node, gain in gains_of_values(family, fit, is_fitted, is_choosing)
         ]
-        sys.stdout.write(markdown(("value", "engine", "on", "gain, set aside"), lines) + "\n")
+        sys.stdout.write(markdown(("value", "engine", "on", "gain on choose"), lines) + "\n")
         return
     chips = predicted(fit, by_chip(fit))
     columns = [
-        ("source left out", by_source(predictions_of(fit.rows))),
+        ("publisher left out", by_source(predictions_of(fit.rows))),
         ("chip left out", chips),
         ("later half years", predicted(fit, in_time(fit))),
     ]

@@ -5,7 +5,7 @@
     python -m benchmarks.own_rows --believed # with errors drawn from what is believed of them
 
 Every point of the shipped evidence is predicted by an engine that was not fitted on its source: by
-a fit without it, or set aside from all. A deployment is what one source says of one chip, number
+a fit without it, or held out of all. A deployment is what one source says of one chip, number
 of chips, layout, model, format and engine. Of its rows some are taken as its own, and all others
 are predicted: those of the same phase (decoding, served traffic, prompts), or all.
 """
@@ -50,7 +50,7 @@ class Measured:
     phase: str
     below: float
     above: float
-    is_set_aside: bool
+    is_held_out: bool
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class Left:
     width: float
     unexplained: float
     apart: float
-    is_set_aside: bool
+    is_held_out: bool
 
     def is_inside(self, share: float) -> bool:
         """Return whether it lies in the narrowed range, of which a share is kept in any case."""
@@ -99,16 +99,16 @@ def deployments() -> dict[tuple[str, ...], list[Measured]]:
             key = (point.source_key, placed.hardware.id, placed.model.id, prediction.engine_used,
                    placed.work.weight_format, placed.work.kv_format, str(placed.stated),
                    str(batch.placement.layout.chips))  # fmt: skip
-            members[key].append(_measured(row, prediction, evidence.is_set_aside(point)))
+            members[key].append(_measured(row, prediction, evidence.is_held_out(point)))
     return {key: rows for key, rows in members.items() if len(rows) > 1}
 
 
-def _measured(row: OwnRow, prediction: Prediction, is_set_aside: bool) -> Measured:
+def _measured(row: OwnRow, prediction: Prediction, is_held_out: bool) -> Measured:
     if prediction.low is None or prediction.high is None:
-        return Measured(row, prediction.phase, 0.0, 0.0, is_set_aside)
+        return Measured(row, prediction.phase, 0.0, 0.0, is_held_out)
     ends = prediction.high / prediction.expected, prediction.expected / prediction.low
     slow, fast = ends if prediction.point.is_time else ends[::-1]
-    return Measured(row, prediction.phase, np.log(slow), np.log(fast), is_set_aside)
+    return Measured(row, prediction.phase, np.log(slow), np.log(fast), is_held_out)
 
 
 def draws(rows: Sequence[Measured], count: int, way: str) -> Iterator[tuple[int, ...]]:
@@ -159,9 +159,7 @@ def _left(index: int, source: str, own: list[OwnRow], others: list[Measured]) ->
     for other, moved, open_share in zip(others, slower.tolist(), unexplained.tolist(), strict=True):
         error = float(np.log(other.row.slower))
         width = other.below if error - moved > 0.0 else other.above
-        yield Left(
-            index, source, error, error - moved, width, open_share, apart, other.is_set_aside
-        )
+        yield Left(index, source, error, error - moved, width, open_share, apart, other.is_held_out)
 
 
 def with_constants(
@@ -203,7 +201,7 @@ def choose(members: dict[tuple[str, ...], list[Measured]]) -> list[dict[str, flo
     for part in range(FOLDS):
         winner = int((losses.sum(axis=1) - losses[:, part]).argmin())
         training = [left for left in lefts[winner] if fold[left.source] != part]
-        aside, fitted = ([x for x in training if x.is_set_aside is flag] for flag in (True, False))
+        aside, fitted = ([x for x in training if x.is_held_out is flag] for flag in (True, False))
         covers = [
             np.mean([np.mean([left.is_inside(share) for left in half]) for half in (aside, fitted)])
             for share in SHARES
@@ -245,7 +243,7 @@ def report(members: dict[tuple[str, ...], list[Measured]]) -> Iterator[str]:
         kind = "same phase" if same_phase else "any phase"
         parts = {
             "all": left,
-            "set aside": [row for row in left if row.is_set_aside],
+            "held out": [row for row in left if row.is_held_out],
             "apart": [row for row in left if row.apart > np.log(CONTRADICT)],
         }
         for part, rows in parts.items():

@@ -47,7 +47,7 @@ def rows_of(parts: Shipped, catalogue: Catalogue) -> list[Row]:
     """Return every point that can be predicted and is believed, none with a host's memory."""
     ours = {
         prediction.point.id: (prediction, is_apart)
-        for part, is_apart in ((parts.fitted, False), (parts.set_aside, True))
+        for part, is_apart in ((parts.fitted, False), (parts.held_out, True))
         for prediction in part.predictions
         if not prediction.point.is_offloaded
     }

@@ -318,7 +318,7 @@ def shipped() -> str:
 def apart() -> dict[str, Group]:
     """The scores of what no engine was fitted on, by class."""
     found = validate_shipped(evidence(), Catalogue())
-    return {one.name: one for one in found.set_aside.groups}
+    return {one.name: one for one in found.held_out.groups}
 
 
 def hosts() -> str:

@@ -75,14 +75,14 @@ class Contest:
     refused: Counter[str]
 
 
-def compete(cache: Path, set_aside: bool = False) -> Contest:
+def compete(cache: Path, held_out: bool = False) -> Contest:
     """Ask aiconfigurator for every measured point that it can express.
 
     Parameters
     ----------
     cache : Path
         Where its virtual environment is.
-    set_aside : bool
+    held_out : bool
         Whether to score the sources that are kept from every fit, in place of the others.
 
     Raises
@@ -91,12 +91,12 @@ def compete(cache: Path, set_aside: bool = False) -> Contest:
         If aiconfigurator cannot be installed or called.
     """
     evidence, catalogue = shipped(), Catalogue()
-    batches, _ = gather(_points(evidence, set_aside), Deployments(catalogue))
+    batches, _ = gather(_points(evidence, held_out), Deployments(catalogue))
     jobs, refused = _jobs(batches, cache / "shapes")
     answers = _answers(jobs, cache)
     own = {one.point.id: one for one in predictions_of(rows_of(batches))}
     unseen: dict[str, float] = {}
-    if not set_aside:
+    if not held_out:
         print("fitting with each source left out", file=sys.stderr)
         fitted = calibrate(evidence, catalogue).left_out
         unseen = {one.point.id: one.expected for one in fitted}
@@ -113,12 +113,12 @@ def compete(cache: Path, set_aside: bool = False) -> Contest:
     return Contest(scored, refused)
 
 
-def _points(evidence: Evidence, set_aside: bool) -> list[Point]:
+def _points(evidence: Evidence, held_out: bool) -> list[Point]:
     excluded = set(evidence.unpredictable) | set(evidence.suspect)
     return [
         point
         for point in evidence.points
-        if point.id not in excluded and evidence.is_set_aside(point) == set_aside
+        if point.id not in excluded and evidence.is_held_out(point) == held_out
     ]
 
 
@@ -200,22 +200,22 @@ def refusals(contest: Contest) -> str:
     )
 
 
-def section(cache: Path, *, set_aside: bool) -> str:
+def section(cache: Path, *, held_out: bool) -> str:
     """Return the tables of the contest, with what they hold, or why there is none.
 
     Parameters
     ----------
     cache : Path
         Where aiconfigurator's virtual environment is.
-    set_aside : bool
+    held_out : bool
         Whether to score the sources that are kept from every fit, in place of the others.
     """
     heading = "## Compared with aiconfigurator on measured points"
     try:
-        contest = compete(cache, set_aside)
+        contest = compete(cache, held_out)
     except (AbsentError, InputError) as reason:
         return f"{heading}\n\nSkipped: {reason}."
-    which = "never used for fitting" if set_aside else "used for fitting"
+    which = "never used for fitting" if held_out else "used for fitting"
     return "\n\n".join(
         [
             heading,

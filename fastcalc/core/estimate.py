@@ -98,10 +98,14 @@ class Estimate:
     slowness: ArrayLike = 1.0
 
     def slowed(self, deviations: float) -> "Estimate":
-        """It as slow as so many standard deviations of its range say, where it has one."""
-        if not deviations or self.low is None:
+        """The estimate at a speed some standard deviations below what is expected, if it has a range.
+
+        deviations : of the lower half of the range; negative ones are of the upper half [1]
+        """
+        if not deviations or self.low is None or self.high is None:
             return self
-        return replace(self, slowness=(self.speed / self.low) ** (deviations / TO_LOW_END))
+        to_end = self.speed / self.low if deviations > 0.0 else self.high / self.speed
+        return replace(self, slowness=to_end ** (deviations / TO_LOW_END))
 
     @property
     def placement(self) -> AnyPlacement:

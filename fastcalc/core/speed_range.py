@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from fastcalc.catalogue.schema import Engine, Hardware, Model
-from fastcalc.catalogue.schema.engines import Phase
+from fastcalc.catalogue.schema.engines import Phase, RangeWidths
 from fastcalc.core.chip.machine_class import class_of
 from fastcalc.core.placement.placement import AnyPlacement
 from fastcalc.formulas.ranges import half_width
@@ -69,6 +69,30 @@ def weaknesses(engine: Engine, hardware: Hardware, model: Model) -> Iterator[str
         )
 
 
+def reach(
+    widths: RangeWidths,
+    phase: Phase,
+    *,
+    has_experts: bool,
+    is_unseen: bool,
+    is_young: ArrayLike,
+    fitted_share: ArrayLike,
+) -> tuple[Floats, Floats]:
+    """By which factors learned ranges reach below and above an expected speed.
+
+    is_unseen : whether the engine was fitted on no such kind of chip
+    is_young, fitted_share : as of `speed_range`
+    """
+    width = widths.of(phase, has_experts=has_experts) * np.where(is_young, widths.new, 1.0)
+    width = width * (widths.unseen if is_unseen else 1.0)
+    # Wider ones would let a faster part lower an end.
+    below, above = (np.minimum(width * times, 1.0) for times in (widths.below, widths.above))
+    return (
+        np.exp(half_width(least=below, fitted_share=fitted_share)),
+        np.exp(half_width(least=above, fitted_share=fitted_share)),
+    )
+
+
 def speed_range(
     placement: AnyPlacement,
     phase: Phase = "decode",
@@ -88,9 +112,13 @@ def speed_range(
     stated, widths = engine.stated_range("offload" if is_offloaded else phase), engine.range_widths
     if widths is None or (stated and not is_offloaded):
         return (floats(stated.below), floats(stated.above)) if stated else None
-    width = widths.of(phase) * np.where(is_young, widths.new, 1.0)
-    if not is_fitted_kind(engine, placement.machine.hardware, phase):
-        width *= widths.unseen
-    reach = np.exp(half_width(least=width, fitted_share=fitted_share))
+    below, above = reach(
+        widths,
+        phase,
+        has_experts=placement.work.experts > 0,
+        is_unseen=not is_fitted_kind(engine, placement.machine.hardware, phase),
+        is_young=is_young,
+        fitted_share=fitted_share,
+    )
     # No part that frees a model of its host may lower the low end, so it is no higher with one.
-    return (np.maximum(stated.below, reach), floats(stated.above)) if stated else (reach, reach)
+    return (np.maximum(stated.below, below), floats(stated.above)) if stated else (below, above)

@@ -15,7 +15,7 @@ from fastcalc.evidence.point import Point
 from fastcalc.evidence.predict import gather
 from fastcalc.evidence.regression import Fit
 from fastcalc.evidence.score import Prediction, predictions_of
-from fastcalc.evidence.shipped import Evidence
+from fastcalc.evidence.shipped import Evidence, fold_of
 from fastcalc.evidence.speed_ranges import learned, ranged
 from fastcalc.evidence.stacked import StackedPoints, rows_of
 from fastcalc.formulas.types import Floats
@@ -29,7 +29,7 @@ class Calibration:
     """A fit of all engines: values by node, uncertainties in logarithms, and ranges.
 
     kinds, architectures : what was fitted, by engine; kinds by phase, too
-    left_out : every fitted point, predicted by a fit without its source
+    left_out : every fitted point, predicted by a fit without its publisher
     """
 
     family: ParameterFamily
@@ -42,7 +42,7 @@ class Calibration:
 
 
 def calibrate(evidence: Evidence, catalogue: Catalogue) -> Calibration:
-    """Fit all engines of a catalogue on evidence, and learn their ranges from what is set aside.
+    """Fit all engines of a catalogue on evidence, and learn their ranges from publishers left out.
 
     Raises InputError if scipy is not installed, or an engine file is at fault.
     """
@@ -52,9 +52,10 @@ def calibrate(evidence: Evidence, catalogue: Catalogue) -> Calibration:
     logs = fit.solve(everything)
     fitted = _fitted_sources(rows)
     kinds = {engine: _kinds_of(engine, fitted, family) for engine in family.engines}
-    aside = rows_of_points([p for p in evidence.points if evidence.is_held_apart(p)], catalogue)
-    widths = learned(_predicted(aside, Fit(family, aside).residuals(logs)), kinds)
-    left_out = _predicted(rows, fit.left_out(everything, rows.sources))
+    folds = np.array([str(fold_of(evidence.publisher(point))) for point in rows.points])
+    left_out = _predicted(rows, fit.left_out(everything, folds))
+    blind = {point.id for point in rows.points if evidence.is_blind(point)}
+    widths = learned(left_out, blind, kinds)
     return Calibration(
         family=family,
         values=np.exp(logs),

@@ -31,6 +31,7 @@ HUBER = 1.5
 location parameter," Annals of Mathematical Statistics 35, 1964)."""
 
 _STEP = 1e-4
+_INSIDE = 1e-6  # of the limits, where a search may begin
 
 SHARES = frozenset(name for name, parameter in PARAMETERS.items() if parameter.quantity is Fraction)
 
@@ -128,6 +129,15 @@ class Fit:
                 slopes[index, node.parent] -= 1.0 / node.spread
         return slopes
 
+    @cached_property
+    def limits(self) -> tuple[Floats, Floats]:
+        """Logarithms that no value leaves: what is plausible, and 1 of a share."""
+        bands = [node.band or (0.0, np.inf) for node in self.family.nodes]
+        is_share = [node.name in SHARES for node in self.family.nodes]
+        with np.errstate(divide="ignore"):
+            lowest, highest = np.log(np.array(bands).reshape(-1, 2).T)
+        return lowest, np.where(is_share, np.minimum(highest, 0.0), highest)
+
     def weights(self, is_used: Bools) -> Floats:
         """Weight of every point, at most 1: a source's grows as the root of its rows."""
         sources, inverse, counts = np.unique(
@@ -151,6 +161,7 @@ class Fit:
             return start
         weights = np.sqrt(self.weights(is_used)) / NOISE
         points, nodes = int(np.count_nonzero(is_used)), self.family.nodes
+        lowest, highest = self.limits
         centers = [log(node.center) / node.spread if node.center else 0.0 for node in nodes]
 
         def errors(logs: Floats) -> Floats:
@@ -167,7 +178,15 @@ class Fit:
             return _huber(squares, limit)
 
         solution = least_squares(
-            errors, start, jac=slopes, loss=loss, method="trf", xtol=1e-10, ftol=1e-13, gtol=1e-12
+            errors,
+            np.clip(start, lowest + _INSIDE, highest - _INSIDE),
+            jac=slopes,
+            bounds=self.limits,
+            loss=loss,
+            method="trf",
+            xtol=1e-10,
+            ftol=1e-13,
+            gtol=1e-12,
         )
         return np.asarray(solution.x)
 

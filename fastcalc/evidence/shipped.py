@@ -2,12 +2,39 @@
 
 from dataclasses import dataclass
 from functools import cache, cached_property
+from hashlib import sha256
+from typing import Literal
 
 from fastcalc.catalogue.folders import shipped_folder
 from fastcalc.catalogue.schema.evidence import Provenance
 from fastcalc.catalogue.store import load
 from fastcalc.evidence.point import Point
 from fastcalc.evidence.points import read_points
+
+
+Role = Literal["fit", "choose", "judge"]
+
+FOLDS = 10
+"""Groups of publishers that fits leave out in turn."""
+
+
+def number_of(publisher: str) -> int:
+    """The SHA-256 of a publisher's name: it says what its points are for, whoever asks."""
+    return int.from_bytes(sha256(publisher.encode()).digest())
+
+
+def role_of(publisher: str) -> Role:
+    """What the points of a publisher are for: to fit values, to choose terms, or to judge.
+
+    Of five publishers three are fitted, one chooses, one judges.
+    """
+    remainder = number_of(publisher) % 5
+    return "judge" if remainder == 0 else "choose" if remainder == 1 else "fit"
+
+
+def fold_of(publisher: str) -> int:
+    """Which group of publishers it is left out of a fit with, 0 to `FOLDS` - 1."""
+    return number_of(publisher) // 5 % FOLDS
 
 
 @dataclass(frozen=True)
@@ -36,19 +63,30 @@ class Evidence:
             for row in exclusion.rows
         }
 
-    def is_set_aside(self, point: Point) -> bool:
-        """Whether a point's source is kept to score finished engines."""
-        return self.provenance.sources[point.source_key].set_aside
+    def publisher(self, point: Point) -> str:
+        """Who measured or published a point."""
+        return self.provenance.sources[point.source_key].publisher
 
-    def is_held_apart(self, point: Point) -> bool:
-        """Whether ranges are learned from a point: believed, and of no fitted source."""
+    def role(self, point: Point) -> Role:
+        """What a point is for; decided by its publisher's name alone."""
+        return role_of(self.publisher(point))
+
+    def is_held_out(self, point: Point) -> bool:
+        """Whether a point's publisher judges finished engines, and is never fitted."""
+        return self.role(point) == "judge"
+
+    def is_blind(self, point: Point) -> bool:
+        """Whether nobody had looked at a point when publishers were split."""
+        return self.provenance.sources[point.source_key].blind
+
+    def is_used(self, point: Point) -> bool:
+        """Whether a point is believed and of a server with all of its model on chips."""
         excluded = point.id in self.unpredictable or point.id in self.suspect
-        return self.is_set_aside(point) and not (excluded or point.is_offloaded)
+        return not (excluded or point.is_offloaded)
 
     def is_fitted(self, point: Point) -> bool:
-        """Whether engines are fitted on a point."""
-        excluded = point.id in self.unpredictable or point.id in self.suspect
-        return not (excluded or point.is_offloaded or self.is_set_aside(point))
+        """Whether the shipped engines are fitted on a point."""
+        return self.is_used(point) and not self.is_held_out(point)
 
 
 @cache

@@ -1,22 +1,17 @@
-"""80 % ranges learned from sources that no engine was fitted on."""
+"""80 % ranges learned from points that nobody had looked at when terms were chosen."""
 
 from collections.abc import Collection, Mapping, Sequence
-from math import exp, log
-from typing import get_args
+from math import log
 
 import numpy as np
 
 from fastcalc.catalogue.schema.engines import Phase, RangeWidths
+from fastcalc.core.speed_range import reach
 from fastcalc.evidence.score import Prediction
 from fastcalc.formulas.ranges import half_width
 from fastcalc.formulas.types import Array, Bools, Floats
 
 INSIDE = 0.8  # share of measurements that a range should hold
-
-LEARNED_AT = 0.84
-"""Share of points by which widths are learned: a little more than ranges should hold. Each of three
-sets that was scored before anything was learned from it lay in its ranges less often than promised,
-and on halves of the sources the interval score is the same from 0.80 to 0.84."""
 
 _DECIMALS = 3  # of widths
 
@@ -30,60 +25,94 @@ def is_unseen(prediction: Prediction, kinds: FittedKinds) -> bool:
 
 
 def ranged(prediction: Prediction, widths: RangeWidths, *, unseen: bool) -> Prediction:
-    """A prediction in the range that widths give it."""
-    least = widths.of(prediction.phase) * (widths.unseen if unseen else 1.0)
-    least *= widths.new if prediction.is_young else 1.0
-    reach = exp(half_width(least=least, fitted_share=prediction.fitted_share))
-    return prediction.within(reach, reach)
+    """The prediction in the range that widths give it.
+
+    unseen : whether its engine was fitted on no such kind of chip
+    """
+    below, above = reach(
+        widths,
+        prediction.phase,
+        has_experts=prediction.has_experts,
+        is_unseen=unseen,
+        is_young=prediction.is_young,
+        fitted_share=prediction.fitted_share,
+    )
+    return prediction.within(float(below), float(above))
 
 
-def learned(predictions: Sequence[Prediction], kinds: FittedKinds) -> RangeWidths:
+def learned(
+    predictions: Sequence[Prediction], blind: Collection[str], kinds: FittedKinds
+) -> RangeWidths:
     """Widths of ranges that hold 80 % of points of sources like these.
 
-    Each phase has its width from kinds of chip that engines were fitted on and from models that are
-    not new; how many times as wide ranges are on others, all phases say together.
+    Every kind of prediction has a width of its own. Measurements lie below what is expected more
+    often than above, for servers can be set up worse than those that engines were fitted on, and
+    hardly better: all together say how much further a range reaches down than up, with a tenth of
+    the points beyond each end. Both come from points that nobody had looked at when terms were
+    chosen; all points say how many times as wide ranges of new models and unseen chips are.
+
+    predictions : each by a fit that has not seen its publisher
+    blind : ids of those that nobody had looked at
     """
     sources = np.array([prediction.point.source_key for prediction in predictions])
-    phases = np.array([prediction.phase for prediction in predictions])
+    is_blind = np.array([prediction.point.id in blind for prediction in predictions], dtype=bool)
     unseen = np.array([is_unseen(prediction, kinds) for prediction in predictions], dtype=bool)
     young = np.array([prediction.is_young for prediction in predictions], dtype=bool)
-    needed = np.array([_needed(prediction) for prediction in predictions])
-    widths: dict[Phase, float] = {}
-    multiples = np.zeros(len(predictions))
-    for phase in get_args(Phase):
-        chosen = (phases == phase) & ~unseen & ~young
-        widths[phase] = round(_quantile(needed[chosen], sources[chosen]), _DECIMALS)
-        multiples[phases == phase] = needed[phases == phase] / widths[phase]
-    unseen_times = _multiple(multiples, sources, unseen & ~young)
+    usual = is_blind & ~unseen & ~young
+    sides = np.array([_needed(prediction) for prediction in predictions])
+    named = np.array([_name(prediction) for prediction in predictions])
+    widths = dict.fromkeys(_NAMES, 0.0)
+    for name in _NAMES:
+        of_name = named == name
+        needed = sides[of_name & usual].max(axis=1)
+        widths[name] = round(_quantile(needed, sources[of_name & usual], INSIDE), _DECIMALS)
+        sides[of_name] /= widths[name]
+    below, above = (
+        round(_quantile(side, sources[usual], (1.0 + INSIDE) / 2.0), _DECIMALS)
+        for side in sides[usual].T
+    )
+    multiples = (sides / (below, above)).max(axis=1)
+    unseen_times = _times_as_wide(multiples, sources, unseen)
     multiples[unseen] /= unseen_times
-    new_times = _multiple(multiples, sources, young)
     return RangeWidths(
-        decode=widths["decode"],
-        prefill=widths["prefill"],
-        served=widths["served"],
+        **widths,
+        below=below,
+        above=above,
         unseen=round(unseen_times, _DECIMALS),
-        new=round(new_times, _DECIMALS),
-        basis=f"{len(predictions)} points of {len(np.unique(sources))} sources that no engine was "
-        "fitted on",
+        new=round(_times_as_wide(multiples, sources, young), _DECIMALS),
+        basis=f"{is_blind.sum()} points of {len(np.unique(sources[is_blind]))} sources that nobody "
+        "had looked at when terms were chosen, each predicted without its publisher",
     )
 
 
-def _multiple(multiples: Floats, sources: Array, chosen: Bools) -> float:
-    """Return how many times as wide ranges of some points are, 1 at least."""
-    return max(_quantile(multiples[chosen], sources[chosen]), 1.0) if chosen.any() else 1.0
+_NAMES = ("decode", "prefill", "served", "served_experts")
 
 
-def _needed(prediction: Prediction) -> float:
-    """Width without fitted time of the narrowest range that holds a point. [1]"""
+def _name(prediction: Prediction) -> str:
+    """Which width of `RangeWidths` a prediction has."""
+    is_served_experts = prediction.phase == "served" and prediction.has_experts
+    return "served_experts" if is_served_experts else prediction.phase
+
+
+def _times_as_wide(multiples: Floats, sources: Array, chosen: Bools) -> float:
+    """How many times as wide ranges of some points are as those of the others, 1 at least."""
+    if not chosen.any() or chosen.all():
+        return 1.0
+    wide, usual = (_quantile(multiples[of], sources[of], INSIDE) for of in (chosen, ~chosen))
+    return max(wide / usual, 1.0)
+
+
+def _needed(prediction: Prediction) -> tuple[float, float]:
+    """How far a range reaches down, or up, to hold a point, where no time is fitted. [1]"""
     too_fast, typical = log(prediction.bias), log(prediction.typical)
-    needed = max(too_fast - max(-typical, 0.0), -too_fast - max(typical, 0.0), 0.0)
-    return needed / float(half_width(least=1.0, fitted_share=prediction.fitted_share))
+    times = float(half_width(least=1.0, fitted_share=prediction.fitted_share))
+    return (too_fast - max(-typical, 0.0)) / times, (-too_fast - max(typical, 0.0)) / times
 
 
-def _quantile(numbers: Floats, sources: Array) -> float:
-    """Return what the share `LEARNED_AT` lies below, a source weighing as the root of its own."""
+def _quantile(numbers: Floats, sources: Array, share: float) -> float:
+    """What a share of points lies below, a source weighing as the root of its points."""
     _, inverse, counts = np.unique(sources, return_inverse=True, return_counts=True)
     weights = 1.0 / np.sqrt(counts[inverse])
     order = np.argsort(numbers)
     reached = np.cumsum(weights[order]) - weights[order] / 2.0
-    return float(np.interp(LEARNED_AT * weights.sum(), reached, numbers[order]))
+    return float(np.interp(share * weights.sum(), reached, numbers[order]))

@@ -34,10 +34,13 @@ class Validation:
 
 @dataclass(frozen=True)
 class Shipped:
-    """The shipped evidence in parts; fitted points are predicted by fits without their source."""
+    """The shipped evidence in parts; fitted points are predicted by fits without their publisher.
+
+    held_out : points of publishers that no engine was fitted on
+    """
 
     fitted: Validation
-    set_aside: Validation
+    held_out: Validation
     suspect: Validation
 
 
@@ -79,7 +82,7 @@ def _pooled(batches: Iterable[Batch]) -> Iterator[list[Batch]]:
 
 
 def validate_shipped(evidence: Evidence, catalogue: Catalogue) -> Shipped:
-    """Score the shipped evidence: what is fitted, what is set aside, and what is suspect."""
+    """Score the shipped evidence: what is fitted, what is held out, and what is suspect."""
     excluded, suspect = evidence.unpredictable, evidence.suspect
     predictable = [point for point in evidence.points if point.id not in excluded]
     unpredictable = (point for point in evidence.points if point.id in excluded)
@@ -88,12 +91,12 @@ def validate_shipped(evidence: Evidence, catalogue: Catalogue) -> Shipped:
     honest = left_out.applied(fitted.predictions)
     believed = [point for point in predictable if point.id not in suspect]
     offloaded = validate([p for p in believed if p.is_offloaded], catalogue)
-    set_aside = [p for p in believed if evidence.is_set_aside(p) and not p.is_offloaded]
-    aside = validate(set_aside, catalogue, skipped=offloaded.skipped)
-    predictions = [*aside.predictions, *offloaded.predictions]
-    groups = [*aside.groups, *offloaded.of("part:")]
+    judges = [p for p in believed if evidence.is_held_out(p) and not p.is_offloaded]
+    judged = validate(judges, catalogue, skipped=offloaded.skipped)
+    predictions = [*judged.predictions, *offloaded.predictions]
+    groups = [*judged.groups, *offloaded.of("part:")]
     return Shipped(
         fitted=Validation(honest, fitted.skipped, [*groups_of(honest), *offloaded.of("class:")]),
-        set_aside=Validation(predictions, aside.skipped, groups),
+        held_out=Validation(predictions, judged.skipped, groups),
         suspect=validate([p for p in predictable if p.id in suspect], catalogue),
     )

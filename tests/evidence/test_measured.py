@@ -420,7 +420,7 @@ def test_the_shipped_table_leaves_sources_out(shipped_fit, honest, source):
 def test_no_measurement_beats_its_bound():
     evidence = shipped()
     both = show_validate.validate_shipped(evidence, Catalogue())
-    parts = (both.fitted, both.set_aside, both.suspect)
+    parts = (both.fitted, both.held_out, both.suspect)
     found = [one for part in parts for one in part.predictions]
     known = {one.point.id for one in found} | {one.id for part in parts for one in part.skipped}
     assert known == {point.id for point in evidence.points}

@@ -230,7 +230,7 @@ def test_shipped_ones_are_scored_apart():
     moved = replace(evidence.points[0], notes=f"{evidence.points[0].notes}; {HOST}")
     found = validate_shipped(replace(evidence, points=(moved, evidence.points[1])), Catalogue())
     assert moved.id not in {one.point.id for one in found.fitted.predictions}
-    assert moved.id in {one.point.id for one in found.set_aside.predictions}
+    assert moved.id in {one.point.id for one in found.held_out.predictions}
     (group,) = [one for one in found.fitted.groups if one.name == "class:offload"]
     assert group.count == 1
 

@@ -23,9 +23,14 @@ Phase = Literal["decode", "prefill", "served"]
 """What a range is of: decoding, prompts and first tokens, or traffic with both."""
 
 
-class RangeWidths(Entry):
-    """80 % ranges as learned: half-widths in the logarithm, where no time is fitted.
+Times = Annotated[float, Field(ge=0.1, le=10.0)]
 
+
+class RangeWidths(Entry):
+    """80 % ranges as learned: how far speeds scatter, in the logarithm, where no time is fitted.
+
+    decode, prefill, served, served_experts : half of a range that reaches as far to both sides
+    below, above : how many times as far it reaches to each
     unseen : how many times as wide where nobody measured the engine on that kind of chip
     new : how many times as wide of a model that came out in the last months
     """
@@ -33,12 +38,17 @@ class RangeWidths(Entry):
     decode: HalfWidth
     prefill: HalfWidth
     served: HalfWidth
+    served_experts: HalfWidth
+    below: Times
+    above: Times
     unseen: Annotated[float, Field(ge=1.0, le=10.0)]
     new: Annotated[float, Field(ge=1.0, le=10.0)] = 1.0
     basis: str
 
-    def of(self, phase: Phase) -> float:
-        """Half-width of a phase where no time is fitted. [1]"""
+    def of(self, phase: Phase, *, has_experts: bool) -> float:
+        """Half-width of a phase, of models with routed experts or dense ones. [1]"""
+        if phase == "served" and has_experts:
+            return self.served_experts
         return {"decode": self.decode, "prefill": self.prefill, "served": self.served}[phase]
 
 

@@ -8,14 +8,19 @@ from fastcalc.catalogue.schema.quantities import Entry
 
 
 class EvidenceSource(Entry):
-    """Where the points whose ids share a prefix were published, and how they were measured."""
+    """Where the points whose ids share a prefix were published, and how they were measured.
+
+    publisher : whoever measured or published them; its name decides what they are used for
+    blind : whether nobody had looked at these points when publishers were split
+    """
 
     title: str
     url: str
+    publisher: str
     measured: str
     trust: Literal["high", "medium", "low"]
     date: str
-    set_aside: bool = False
+    blind: bool = False
 
 
 class Exclusion(Entry):

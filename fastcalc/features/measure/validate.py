@@ -50,8 +50,8 @@ def _validation(request: Validate) -> tuple[Validation, Shipped | None]:
     if any(file_options.values()):
         raise InputError("give a file; the shipped evidence names its own hardware and engines")
     scores = validate_shipped(shipped(), catalogue)
-    predictions = [*scores.fitted.predictions, *scores.set_aside.predictions]
-    skipped = [*scores.fitted.skipped, *scores.set_aside.skipped]
+    predictions = [*scores.fitted.predictions, *scores.held_out.predictions]
+    skipped = [*scores.fitted.skipped, *scores.held_out.skipped]
     return Validation(predictions, skipped, scores.fitted.groups), scores
 
 

@@ -129,8 +129,8 @@ class ValidationAnswer(Answer):
             return
         yield from scores(aside.fitted if aside else self.validation, screen.width)
         if aside is not None:
-            yield from ("", "Sources set aside: no engine was fitted on them", "")
-            yield from scores(aside.set_aside, screen.width)
+            yield from ("", "Publishers held out: no engine was fitted on them", "")
+            yield from scores(aside.held_out, screen.width)
 
     def _scope(self) -> str:
         """Say which points these are."""
@@ -146,7 +146,7 @@ class ValidationAnswer(Answer):
         return _KEY
 
     def notes(self) -> Iterator[Note]:
-        """What changed, was assumed, set aside or not predicted; the first lead."""
+        """What changed, was assumed, held out or not predicted; the first lead."""
         skipped = len(self.validation.skipped)
         if self.aside is None:
             yield Note(_furthest(self.validation), 3, is_hint=True)
@@ -220,11 +220,11 @@ class ValidationAnswer(Answer):
 
         if self.aside is None:
             return accuracy({"": self.validation.predictions})
-        fitted, aside = self.aside.fitted.predictions, self.aside.set_aside.predictions
+        fitted, aside = self.aside.fitted.predictions, self.aside.held_out.predictions
         return accuracy(
             {
-                "source left out of the fit": [row for row in fitted if row.part != SRAM],
-                "source set aside": [row for row in aside if not row.point.is_offloaded],
+                "publisher left out of the fit": [row for row in fitted if row.part != SRAM],
+                "publisher held out": [row for row in aside if not row.point.is_offloaded],
                 "with a host": [row for row in aside if row.point.is_offloaded],
                 "engine set from these few": [row for row in fitted if row.part == SRAM],
             }
@@ -280,12 +280,12 @@ def _notes(validation: Validation, aside: Shipped | None) -> list[str]:
             *_assumed(validation.predictions),
             *_left_out(validation.skipped),
         ]
-    (total,) = [group for group in aside.set_aside.groups if group.name == "all"]
-    skipped = [*aside.fitted.skipped, *aside.set_aside.skipped]
+    (total,) = [group for group in aside.held_out.groups if group.name == "all"]
+    skipped = [*aside.fitted.skipped, *aside.held_out.skipped]
     return [
-        f"set aside, as no engine was fitted on them: {total.count:,} points of {total.sources} "
+        f"held out, as no engine was fitted on their publishers: {total.count:,} points of {total.sources} "
         f"sources, median {total.median_factor:.2f}, 90 % within {total.p90_factor:.2f}, "
-        f"{whole_percent(total.coverage)} in the ranges learned from them; {option('wide')} has "
+        f"{whole_percent(total.coverage)} in their ranges; {option('wide')} has "
         "their classes and the worst points",
         "SRAM machines: their engines are set from these few speeds, not fitted, so none is left "
         "out there and the factor flatters",

@@ -303,10 +303,13 @@ def test_parameters_without_an_edge_here_have_those_of_their_type():
 
 
 WIDTHS = [
-    # half of 0.2, 0.3, 0.2 and 1, and twice 0.3, 0.5, 0.3 and 1.75
+    # half of 0.2, 0.3, 0.2 and 1, and twice 0.3, 0.5, 0.5 and 1.75
     ("decode", 0.25, (0.09, 0.61)),
     ("prefill", 0.43, (0.14, 1.1)),
-    ("served", 0.17, (0.09, 0.61)),
+    ("served", 0.17, (0.09, 1.1)),
+    ("served_experts", 0.16, (0.07, 0.61)),
+    ("below", 1.3, (0.4, 2.6)),
+    ("above", 0.7, (0.2, 1.6)),
     ("unseen", 1.9, (3.6,)),
     ("new", 1.6, (3.6,)),
 ]

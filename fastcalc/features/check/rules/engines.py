@@ -107,7 +107,10 @@ _TIMES = (1.0, 3.5)  # as wide
 _WIDTHS = {
     "decode": (0.1, 0.6),
     "prefill": (0.15, 1.0),
-    "served": (0.1, 0.6),
+    "served": (0.1, 1.0),
+    "served_experts": (0.08, 0.6),
+    "below": (0.5, 2.5),
+    "above": (0.3, 1.5),
     "unseen": _TIMES,
     "new": _TIMES,
 }
