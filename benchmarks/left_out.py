@@ -2,8 +2,8 @@
 
 ``python -m benchmarks.left_out`` fits the shipped engines again and again (some minutes): without
 each chip, and before each half year, whose points the fit then foretells. ``--values`` prints what
-each fitted value gains on publishers that choose terms, against the value that it overrides, by fits
-of the others alone. With ``-o FILE`` it keeps what was expected, for ``python -m benchmarks.gain``.
+each fitted value gains on publishers that choose terms, against the value that it overrides, by
+fits of the others alone. ``-o FILE`` keeps what was expected, for ``python -m benchmarks.gain``.
 """
 
 import argparse

@@ -1,10 +1,10 @@
 """80 % ranges, learned on half of the sources and scored on points of the others.
 
 Points are predicted by fits that have not seen their publisher, and scored if nobody had looked at
-them when terms were chosen. ``python -m benchmarks.ranges`` splits the sources 16 times. The interval score is the width of a
-range and ten times what a measurement lies outside it, in logarithms: less is better, and neither
-wide ranges nor narrow ones gain by it (T. Gneiting and A. Raftery, "Strictly proper scoring rules,
-prediction, and estimation," JASA 102, 2007).
+them when terms were chosen. ``python -m benchmarks.ranges`` splits the sources 16 times. The
+interval score is the width of a range and ten times what a measurement lies outside it, in
+logarithms: less is better, and neither wide ranges nor narrow ones gain by it (T. Gneiting and A.
+Raftery, "Strictly proper scoring rules, prediction, and estimation," JASA 102, 2007).
 """
 
 import argparse
@@ -139,8 +139,9 @@ def main() -> None:
     predictions = left_out.applied(validate(points, catalogue).predictions)
     scored = list(halves(predictions, blind, kinds, request.splits, request.seed))
     covers = [score_of(split).cover for split in scored]
+    before = first_ranges([one for one in predictions if one.point.id in blind])
     sys.stdout.write(
-        f"{table(scored, first_ranges([p for p in predictions if p.point.id in blind]))}\n\nCover of {request.splits} halves: "
+        f"{table(scored, before)}\n\nCover of {request.splits} halves: "
         f"{100 * min(covers):.0f} to {100 * max(covers):.0f} %.\n"
     )
 

@@ -11,7 +11,6 @@ from fastcalc.catalogue.store import load
 from fastcalc.evidence.point import Point
 from fastcalc.evidence.points import read_points
 
-
 Role = Literal["fit", "choose", "judge"]
 
 FOLDS = 10

@@ -75,7 +75,10 @@ def learned(
     unseen_times = _times_as_wide(multiples, sources, unseen)
     multiples[unseen] /= unseen_times
     return RangeWidths(
-        **widths,
+        decode=widths["decode"],
+        prefill=widths["prefill"],
+        served=widths["served"],
+        served_experts=widths["served_experts"],
         below=below,
         above=above,
         unseen=round(unseen_times, _DECIMALS),

@@ -283,10 +283,10 @@ def _notes(validation: Validation, aside: Shipped | None) -> list[str]:
     (total,) = [group for group in aside.held_out.groups if group.name == "all"]
     skipped = [*aside.fitted.skipped, *aside.held_out.skipped]
     return [
-        f"held out, as no engine was fitted on their publishers: {total.count:,} points of {total.sources} "
-        f"sources, median {total.median_factor:.2f}, 90 % within {total.p90_factor:.2f}, "
-        f"{whole_percent(total.coverage)} in their ranges; {option('wide')} has "
-        "their classes and the worst points",
+        f"held out, as no engine was fitted on their publishers: {total.count:,} points of "
+        f"{total.sources} sources, median {total.median_factor:.2f}, 90 % within "
+        f"{total.p90_factor:.2f}, {whole_percent(total.coverage)} in their ranges; "
+        f"{option('wide')} has their classes and the worst points",
         "SRAM machines: their engines are set from these few speeds, not fitted, so none is left "
         "out there and the factor flatters",
         f"{len(aside.suspect.predictions)} points are not believed and not counted; their reasons "
