@@ -98,7 +98,7 @@ class Estimate:
     slowness: ArrayLike = 1.0
 
     def slowed(self, deviations: float) -> "Estimate":
-        """The estimate at a speed some standard deviations below the expected one, if it has a range.
+        """The estimate at a speed some standard deviations below the expected one, if it has any.
 
         deviations : of the lower half of the range; negative ones are of the upper half [1]
         """

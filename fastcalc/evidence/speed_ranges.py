@@ -7,13 +7,14 @@ import numpy as np
 
 from fastcalc.catalogue.schema.engines import Phase, RangeWidths
 from fastcalc.core.speed_range import reach
-from fastcalc.evidence.score import Prediction
+from fastcalc.evidence.score import SRAM, Prediction
 from fastcalc.formulas.ranges import half_width
 from fastcalc.formulas.types import Array, Bools, Floats
 
 INSIDE = 0.8  # share of measurements that a range should hold
 
 _DECIMALS = 3  # of widths
+_MOST_TIMES = 3.0  # as wide: few sources stand behind it
 
 FittedKinds = Mapping[str, Mapping[Phase, Collection[str]]]
 """Kinds of chip that engines were fitted on, by engine and phase."""
@@ -54,6 +55,7 @@ def learned(
     predictions : each by a fit that has not seen its publisher
     blind : ids of those that nobody had looked at
     """
+    predictions = [one for one in predictions if one.part != SRAM]  # their engines state ranges
     sources = np.array([prediction.point.source_key for prediction in predictions])
     is_blind = np.array([prediction.point.id in blind for prediction in predictions], dtype=bool)
     unseen = np.array([is_unseen(prediction, kinds) for prediction in predictions], dtype=bool)
@@ -61,11 +63,11 @@ def learned(
     usual = is_blind & ~unseen & ~young
     sides = np.array([_needed(prediction) for prediction in predictions])
     named = np.array([_name(prediction) for prediction in predictions])
-    widths = dict.fromkeys(_NAMES, 0.0)
+    widths, at_all = dict.fromkeys(_NAMES, 0.0), sides.max(axis=1)
     for name in _NAMES:
         of_name = named == name
-        needed = sides[of_name & usual].max(axis=1)
-        widths[name] = round(_quantile(needed, sources[of_name & usual], INSIDE), _DECIMALS)
+        known = of_name & usual if (of_name & usual).any() else usual
+        widths[name] = round(_quantile(at_all[known], sources[known], INSIDE), _DECIMALS)
         sides[of_name] /= widths[name]
     below, above = (
         round(_quantile(side, sources[usual], (1.0 + INSIDE) / 2.0), _DECIMALS)
@@ -98,11 +100,11 @@ def _name(prediction: Prediction) -> str:
 
 
 def _times_as_wide(multiples: Floats, sources: Array, chosen: Bools) -> float:
-    """How many times as wide ranges of some points are as those of the others, 1 at least."""
+    """How many times as wide ranges of some points are as those of the others, 1 to 3."""
     if not chosen.any() or chosen.all():
         return 1.0
     wide, usual = (_quantile(multiples[of], sources[of], INSIDE) for of in (chosen, ~chosen))
-    return max(wide / usual, 1.0)
+    return min(max(wide / usual, 1.0), _MOST_TIMES)
 
 
 def _needed(prediction: Prediction) -> tuple[float, float]:

@@ -42,9 +42,9 @@ FAMILY = family_of(Catalogue().engine_files())
 @pytest.mark.parametrize(
     ("engine", "group", "name", "parent", "center"),
     [
-        ("gpu", "ampere", "bandwidth_fraction", ("gpu", "", "bandwidth_fraction"), None),
+        ("llama-cpp", "apple", "decode_layer_floor", ("llama-cpp", "", "decode_layer_floor"), None),
         ("sglang", "cdna3", "decode_layer_floor", ("gpu", "", "decode_layer_floor"), None),
-        ("neuron", "", "prefill_layer_floor", ("gpu", "", "prefill_layer_floor"), None),
+        ("sglang", "", "prefill_layer_floor", ("gpu", "", "prefill_layer_floor"), None),
         ("tpu", "", "compute_fraction", None, 0.80),  # of kernels, which no fit moves
         ("young", "", "expert_layer_extra", None, 0.6),
     ],

@@ -27,7 +27,7 @@ from fastcalc.evidence.point import COLUMNS, Point
 from fastcalc.evidence.predict import gather, rule_of
 from fastcalc.evidence.regression import Fit
 from fastcalc.evidence.score import Group, predictions_of
-from fastcalc.evidence.shipped import shipped
+from fastcalc.evidence.shipped import fold_of, shipped
 from fastcalc.evidence.stacked import rows_of
 from fastcalc.evidence.validate import Validation, validate
 from fastcalc.features.measure import validate as show_validate
@@ -313,18 +313,18 @@ def test_runs_twice_as_slow_are_met_by_an_engine_of_ones_own():
 def test_a_source_left_out_is_met_worse_than_the_others_it_disagrees_with():
     """One source alone cannot be left out; of two, each is predicted by a fit on the other.
 
-    Where one is four times as slow, no engine meets both, and neither foretells the other.
+    Where one is twice as slow, no engine meets both, and neither predicts the other.
     """
     catalogue = Catalogue()
     vllm = catalogue.engine("vllm")
     first, second = (
         [one for one in synthetic(factor=factor) if one.source_key == key]
-        for key, factor in (("aa", 1.5), ("bb", 6.0))
+        for key, factor in (("aa", 1.0), ("bb", 2.0))
     )
     assert fit_own(first, catalogue, vllm).left_out is None
     both = fit_own([*first, *second], catalogue, vllm)
     assert both.left_out.count == both.after.count == len(first) + len(second)
-    assert both.left_out.median_factor > 1.5 * both.after.median_factor
+    assert both.left_out.median_factor > 1.3 * both.after.median_factor
 
 
 @pytest.mark.parametrize(
@@ -402,12 +402,13 @@ def honest(shipped_fit):
     return {one.point.id: one for one in left_out.applied(predictions_of(shipped_fit.rows))}
 
 
-@pytest.mark.parametrize("source", ["sily", "sglcook", "oracle"][: scaled(2)])
-def test_the_shipped_table_leaves_sources_out(shipped_fit, honest, source):
-    rows = shipped_fit.rows
-    without = rows.sources != source
-    residuals = shipped_fit.residuals(shipped_fit.solve(without))[~without]
-    own = [point.id for point in rows.points if point.source_key == source]
+@pytest.mark.parametrize("source", ["sily", "sglcook", "anl"][: scaled(2)])
+def test_the_shipped_table_leaves_publishers_out(shipped_fit, honest, source):
+    rows, evidence = shipped_fit.rows, shipped()
+    folds = np.array([fold_of(evidence.publisher(point)) for point in rows.points])
+    (fold,) = set(folds[rows.sources == source])
+    residuals = shipped_fit.residuals(shipped_fit.solve(folds != fold))[folds == fold]
+    own = [point.id for point, of in zip(rows.points, folds, strict=True) if of == fold]
     ratios = [
         honest[name].expected / honest[name].point.value
         if honest[name].point.is_time
