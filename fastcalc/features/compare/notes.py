@@ -1,7 +1,9 @@
 """What to know of a comparison: what does not fit, what is uncertain, what numbers rest on."""
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
+from fastcalc.core.chip.machine_class import class_of
 from fastcalc.core.defaults_used import power_notes
 from fastcalc.core.estimate import SITE_FACTOR
 from fastcalc.core.scenario import Outcome, each_warning
@@ -11,6 +13,9 @@ from fastcalc.kit.answer.memories import kept_note, lives
 from fastcalc.kit.answer.numbers_as_text import number, whole_percent
 from fastcalc.kit.answer.outcome_lines import no_place
 from fastcalc.kit.answer.point_records import drafter, models_of
+
+if TYPE_CHECKING:
+    from fastcalc.evidence.public_speeds import PublicSpeed
 
 
 def remarks(outcomes: Sequence[Outcome]) -> Iterator[Note]:
@@ -22,6 +27,7 @@ def remarks(outcomes: Sequence[Outcome]) -> Iterator[Note]:
             yield Note(f"{outcome.scenario.hardware.id}: {placement}")
     yield from (Note(reason) for reason in map(no_place, outcomes) if reason is not None)
     yield from map(Note, _drafts(outcomes))
+    yield from map(Note, _published(outcomes))
     yield from map(Note, each_warning(outcomes))
     for about in (_rates, _ranges, _memories, _serial_bounds):
         yield from (Note(sentence, weight=0) for sentence in about(outcomes))
@@ -36,6 +42,38 @@ def _drafts(outcomes: Sequence[Outcome]) -> Iterator[str]:
             f"{number(float(drafts.tokens_per_pass))} kept a pass, "
             f"which is an acceptance of {drafts.acceptance:.2f}; {drafters}"
         )
+
+
+_SERVICES = ("wafer", "lpu", "rdu")
+"""Classes of chips that hardly anyone owns: what is known of them is what services publish."""
+
+
+def _published(outcomes: Sequence[Outcome]) -> Iterator[str]:
+    """Yield the public speeds of one user on chips that are known by their services alone."""
+    for outcome in outcomes:
+        chip, model = outcome.scenario.hardware, outcome.scenario.model
+        if class_of(chip) not in _SERVICES or not outcome.estimate.fits[0]:
+            continue
+        from fastcalc.evidence.public_speeds import public_speeds
+
+        speeds = public_speeds(chip.id, model.id)
+        if texts := ", ".join(dict.fromkeys(_public(speed, outcome) for speed in speeds)):
+            yield f"{model.id} on {chip.id}, measured in public for one user: {texts} tokens/s"
+
+
+def _public(speed: "PublicSpeed", outcome: Outcome) -> str:
+    """A public speed and its date; of one above the range how many tokens a step explain it."""
+    text, estimate = f"{number(speed.tokens_per_s)} ({speed.date[:7]}", outcome.estimate
+    if speed.tokens_per_pass == 1.0:
+        return f"{text})"
+    if speed.tokens_per_pass:
+        return f"{text}, {number(speed.tokens_per_pass)} tokens per step)"
+    is_plain = not outcome.scenario.traffic.speculation.drafted
+    is_alone = is_plain and outcome.scenario.batches[0] == 1 and estimate.high is not None
+    if is_alone and speed.tokens_per_s > estimate.high[0]:
+        ratio = number(speed.tokens_per_s / float(estimate.speed[0]), 2)
+        return f"{text}, above the range: {ratio} tokens per step would explain it)"
+    return f"{text}, draft tokens not stated)"
 
 
 def _rates(outcomes: Sequence[Outcome]) -> Iterator[str]:

@@ -1,0 +1,42 @@
+"""What is public of machines that are known by their services stands under what is predicted."""
+
+import re
+
+import pytest
+
+from fastcalc.evidence.public_speeds import PublicSpeed, public_speeds
+from fastcalc.features.compare.notes import remarks
+from tests.helpers import outcome
+
+
+def sentences(*outcomes):
+    return [note.text for note in remarks(outcomes) if "measured in public" in note.text]
+
+
+def test_speeds_of_one_user_are_those_of_their_sources_by_date():
+    """Cerebras at launch, Artificial Analysis as quoted by SambaNova, and with draft tokens."""
+    assert public_speeds("wse-3", "llama-3.1-70b") == [
+        PublicSpeed(450.0, "2024-08-27", 1.0),
+        PublicSpeed(445.0, "2024-09-10", 1.0),
+        PublicSpeed(2148.0, "2024-10", None),
+    ]
+    assert public_speeds("wse-3", "llama-3.1-70") == []
+
+
+def test_a_speed_above_the_range_says_how_many_tokens_a_step_explain_it():
+    predicted = outcome("llama-3.1-70b", "wse-3", batch=(1,))
+    (sentence,) = sentences(predicted)
+    assert "450 (2024-08), 445 (2024-09), 2,148 (2024-10, above the range: " in sentence
+    tokens = float(re.search(r"above the range: ([\d.]+) tokens", sentence)[1])
+    assert tokens == pytest.approx(2148.0 / float(predicted.estimate.speed[0]), rel=0.02)
+
+
+def test_a_speed_inside_the_range_leaves_open_whether_tokens_are_drafted():
+    (sentence,) = sentences(outcome("gpt-oss-120b", "wse-3", batch=(1,)))
+    assert "1,844 (2026, draft tokens not stated)" in sentence
+
+
+def test_several_users_and_chips_that_people_own_are_not_set_against_them():
+    (sentence,) = sentences(outcome("llama-3.1-70b", "wse-3", batch=(8,)))
+    assert "above the range" not in sentence
+    assert sentences(outcome("llama-3.1-8b", "h100-sxm", batch=(1,))) == []
