@@ -69,8 +69,8 @@ def _public(speed: "PublicSpeed", outcome: Outcome) -> str:
     if speed.tokens_per_pass:
         return f"{text}, {number(speed.tokens_per_pass)} tokens per step)"
     is_plain = not outcome.scenario.traffic.speculation.drafted
-    is_alone = is_plain and outcome.scenario.batches[0] == 1 and estimate.high is not None
-    if is_alone and speed.tokens_per_s > estimate.high[0]:
+    is_alone = is_plain and outcome.scenario.batches[0] == 1
+    if is_alone and estimate.high is not None and speed.tokens_per_s > estimate.high[0]:
         ratio = number(speed.tokens_per_s / float(estimate.speed[0]), 2)
         return f"{text}, above the range: {ratio} tokens per step would explain it)"
     return f"{text}, draft tokens not stated)"

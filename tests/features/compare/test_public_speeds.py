@@ -10,7 +10,7 @@ from tests.helpers import outcome
 
 
 def sentences(*outcomes):
-    return [note.text for note in remarks(outcomes) if "measured in public" in note.text]
+    return [note.text for note in remarks(outcomes) if "measured in public for" in note.text]
 
 
 def test_speeds_of_one_user_are_those_of_their_sources_by_date():
