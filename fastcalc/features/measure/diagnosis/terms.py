@@ -98,7 +98,7 @@ LAUNCHES = Part(
     towards=(
         ("decode_layer_floor", 150e-6),
         ("collective_latency", 40e-6),
-        ("sequence_overhead", 150e-6),
+        ("sequence_overhead", 56e-6),
     ),
 )
 HOST = SlowdownTerm(
