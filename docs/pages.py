@@ -98,9 +98,8 @@ machines (wafers, LPUs), whose engines are set from these points; their error is
 Median error 1.20x, 90 % within 1.97x, 70 % inside the range of that version.
 [Ranges](docs/method.md#ranges) are wider since. With weights offloaded to a host ({host} points):
 {host_median:.2f}x.
-- **By class**: most accurate is "{closest}" (90 % within {best:.2f}x), least accurate
-"{furthest}" ({worst:.2f}x). Of the {chips} chips with held-out points, {alone} have a single
-source. [All classes, chips and models](docs/accuracy.md).
+- **Median held-out error by class**: {by_class}. Of the {chips} chips with held-out points, {alone}
+have a single source. [All classes, chips and models](docs/accuracy.md).
 """
 WEAK_PLACES = """## Where it is weak
 
