@@ -54,8 +54,8 @@ class Recorded(NDArrayOperatorsMixin):
             return operands[0]
         if name == "broadcast_arrays":
             return operands
-        if name == "ndim":
-            return self.ndim
+        if name in ("ndim", "shape"):
+            return self.ndim if name == "ndim" else self.shape
         raise UnrecordableError(f"{name} of an argument")
 
     def astype(self, *_: Any, **__: Any) -> "Recorded":
@@ -113,8 +113,7 @@ def function_of(results: Sequence[Any], arguments: Sequence[str]) -> Plain:
     lines, texts = _lines(operations, outputs)
     body = "\n ".join([*lines, f"return ({', '.join(texts)},)"])
     source = f"def plain({', '.join(arguments)}):\n {body}\n"
-    names: dict[str, Any] = {name: getattr(math, name) for name in set(_CALLS.values())}
-    names |= {"inf": math.inf, "nan": math.nan}
+    names = {name: vars(math)[name] for name in {*_CALLS.values(), "inf", "nan"}}
     exec(compile(source, "<recorded>", "exec"), names)  # noqa: S102  (our own text, of numbers)
     plain: Plain = names["plain"]
     return plain

@@ -119,9 +119,10 @@ def ask_for_unit(field: str, rate: float) -> str:
 
     rate : arrivals if they are in seconds [1/s]
     """
+    in_seconds, in_milliseconds = (float(f"{each:.3g}") for each in (rate, rate * 1e3))
     return (
-        f"the unit of {field} is not clear: {rate:.3g} requests/s if it is seconds, "
-        f"{rate * 1e3:.3g} if it is milliseconds; rename it {field}_s or {field}_ms"
+        f"the unit of {field} is not clear: {in_seconds:,g} requests/s if it is seconds, "
+        f"{in_milliseconds:,g} if it is milliseconds; rename it {field}_s or {field}_ms"
     )
 
 
@@ -132,7 +133,8 @@ def arrivals_words(count: int, seconds: float, rate: float) -> str:
     ('40 requests in 20.1 s, 1.94 per second', '1,429,737 requests in 61 days, 0.271 per second')
     """
     unit, size = next((span for span in _SPANS if seconds >= 2 * span[1]), ("s", 1.0))
-    return f"{count:,} requests in {seconds / size:.3g} {unit}, {rate:.3g} per second"
+    per_second = float(f"{rate:.3g}")
+    return f"{count:,} requests in {seconds / size:.3g} {unit}, {per_second:,g} per second"
 
 
 def unit_words(seconds: float) -> str:

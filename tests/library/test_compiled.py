@@ -31,6 +31,15 @@ def test_random_deployments_have_the_numbers_of_arrays(catalogue):
         assert each.furthest <= 1e-12, each.name
 
 
+@every("model,chip", [("gpt-oss-120b", "h100-sxm"), ("deepseek-r1", "h200-sxm"),
+                      ("qwen3-next-80b-a3b", "h100-sxm"), ("llama-3.1-8b", "wse-3")])  # fmt: skip
+def test_windows_states_experts_and_wafers_compile(model, chip):
+    compiled = fc.deployment(model, on=chip).compiled()
+    assert compiled.refusal is None
+    for point in [(3, 3000.0, 700.0), (64,)]:
+        assert difference(compiled(*point), compiled.by_arrays(*point)) <= 1e-12
+
+
 def test_a_point_is_what_the_estimate_has(placed, compiled):
     assert compiled.refusal is None
     point = compiled(8, prompt=3000, output=700, context=3200)
