@@ -4,6 +4,8 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from fastcalc.core.chip.formats_run import widened_by
+from fastcalc.core.chip.rates import working_rate
 from fastcalc.core.chip.reserve import NOTHING
 from fastcalc.core.model.kinds import KINDS
 from fastcalc.core.placement.split import asked_split
@@ -126,13 +128,19 @@ def _kept(location: Location) -> str:
 def _kernels(location: Location) -> str:
     """Formats that its kernels take, and the width that they multiply in."""
     placement = location.placement
-    formats, products = placement.work.formats, placement.machine.chip.products
-    widths = {
-        stored.id: f"{stored.id} in {np.asarray(product.bits):g} bits"
-        for stored, product in list(zip(formats, products, strict=True))[:-1]
-    }
+    machine, work = placement.machine, placement.work
+    formats, products = work.formats, machine.chip.products
+    unpacked = widened_by(machine.engine, machine.hardware).weights
+    held = (weights for weights in (work.weights.dense, work.weights.head, work.weights.experts))
+    stored = dict.fromkeys(
+        one for weights in held if weights.parameters for one, _ in weights.format.shares
+    )
+    widths = [
+        f"{one.id} in {working_rate(machine.hardware, one, unpacked=unpacked).bits:g} bits"
+        for one in stored
+    ]
     cache = f"{formats.kv.id} in {np.asarray(products.kv.bits):g}"
-    return f"its kernels multiply weights of {listed([*widths.values()])}, caches of {cache}"
+    return f"its kernels multiply weights of {listed(widths)}, caches of {cache}"
 
 
 def _at(values: Array, index: int) -> float:
