@@ -21,6 +21,7 @@ from fastcalc.features.measure.request import Diagnose
 from fastcalc.features.measure.stopped_answer import StoppedAnswer
 from fastcalc.features.measure.validate import points_of
 from fastcalc.importers.any_file import is_foreign
+from fastcalc.importers.instances import printed_chip
 from fastcalc.importers.naming import checkpoint_format, model_id
 from fastcalc.importers.setup import no_model, unclear_format
 from fastcalc.importers.start_log import read_start
@@ -154,7 +155,8 @@ def _scenario_of_log(request: Diagnose, catalogue: Catalogue, log: StartLog) -> 
     if any(missing):
         raise InputError(f"{request.log}: {'; '.join(filter(None, missing))}")
     assert model is not None
-    chip = catalogue.hardware(str(request.hardware))
+    named = str(request.hardware)
+    chip = catalogue.hardware(printed_chip(named, catalogue) or named)
     name = request.engine or log.engine
     if chip.kind != "gpu" and request.engine is None:
         name = engine_of_class(chip)[0]
