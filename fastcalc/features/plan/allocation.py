@@ -10,7 +10,7 @@ from fastcalc.catalogue.schema import Hardware
 from fastcalc.core.estimate import site_power
 from fastcalc.core.placement.layout import HOST_CHIPS
 from fastcalc.features.plan.decision import Decision, Plan
-from fastcalc.features.plan.fleet import LIMITED
+from fastcalc.features.plan.packing import LIMITED
 from fastcalc.features.plan.pool_search import PoolSearch
 from fastcalc.features.plan.service import Service
 from fastcalc.features.plan.sharing import ReplicaPool, Sharing

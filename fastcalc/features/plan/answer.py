@@ -15,7 +15,7 @@ from fastcalc.features.plan import notes as plan_notes
 from fastcalc.features.plan import records as plan_records
 from fastcalc.features.plan.allocation import Allocation, Fleet, allocate, with_next_node
 from fastcalc.features.plan.answer_regret import odds_notes, regret_notes
-from fastcalc.features.plan.answer_turns import turn_notes
+from fastcalc.features.plan.answer_tipping_points import tipping_point_notes
 from fastcalc.features.plan.api import api_notes, cheaper_api
 from fastcalc.features.plan.class_table import (
     CLASS_COLUMNS,
@@ -585,7 +585,7 @@ class PlanAnswer(Answer):
         plans = [row.plan for row in rows]
         shown = [row.plan for row in rows if row.is_shown]
         yield from plan_notes.decision_notes(decision, plans, shown)
-        yield from weighted(Weight.TIPPING_POINT, turn_notes(self.verdict))
+        yield from weighted(Weight.TIPPING_POINT, tipping_point_notes(self.verdict))
         yield from regret_notes(self.verdict)
         yield from odds_notes(self.verdict)
         yield from weighted(0, plan_records.service_notes(self.service))
@@ -609,7 +609,7 @@ class PlanAnswer(Answer):
             yield from weighted(1, _notes_of_allocation(allocation))
         for note in (*odds_notes(self.verdict), *regret_notes(self.verdict)):
             yield replace(note, text=f"rented on top: {note.text}", weight=min(note.weight, 1))
-        for text in turn_notes(self.verdict):
+        for text in tipping_point_notes(self.verdict):
             yield Note(f"rented on top: {text}", 2)  # which was asked for
         yield from weighted(1, plan_notes.other_prices_of_plans(rented))
         yield from weighted(0, plan_records.service_notes(self.fleet.service))

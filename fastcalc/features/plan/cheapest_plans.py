@@ -9,19 +9,19 @@ import numpy as np
 
 from fastcalc.core.scenario import Scenario
 from fastcalc.features.plan.decision import FEWER_BITS, Decision, Kind, Plan, kind_of
-from fastcalc.features.plan.pools import Pool, transfer_seconds
+from fastcalc.features.plan.pools import PrefillPool, transfer_seconds
 from fastcalc.features.plan.random_load import HeldLimits, held_limits
 from fastcalc.features.plan.refine import Gaps, gaps_of, with_largest
 from fastcalc.features.plan.score import has_cost, prepare, score
 from fastcalc.features.plan.scored import Scored, misses_of
 from fastcalc.features.plan.service import NEAR, Service
-from fastcalc.features.plan.unlike import take_for, unlike_pools
+from fastcalc.features.plan.unlike import can_prefill_for, unlike_pools
 from fastcalc.formulas.types import Bools, Floats
 from fastcalc.grid.blocks import keep_freed_memory
 from fastcalc.grid.grid import Grid
 from fastcalc.grid.space import sharding
 
-AnyPools = Sequence[Pool | None] | None
+AnyPools = Sequence[PrefillPool | None] | None
 """What may take in the prompts of a grid: pools, or None where these are to be found."""
 
 STACK = 24
@@ -56,7 +56,7 @@ def decide(
     *,
     shown: int = 5,
     kinds: Collection[Kind] = (),
-    prompt_pools: Sequence[Pool] | None = None,
+    prompt_pools: Sequence[PrefillPool] | None = None,
     taking: Sequence[Grid] = (),
     is_held: bool = True,
 ) -> Decision:
@@ -75,11 +75,13 @@ def decide(
     keep_freed_memory()
     decision = Decision(service)
     unlike = list(filter(None, (unlike_pools(grid, service) for grid in taking)))
-    ways = None if prompt_pools is None else [None, *prompt_pools]
+    offered = None if prompt_pools is None else [None, *prompt_pools]
     waiting: list[tuple[Grid, AnyPools]] = []
     for grid in map(with_largest, _of_known_cost(grids, decision)):
-        waiting.append((grid, ways))
-        waiting += [(grid, taken_in) for taken_in in unlike if take_for(taken_in, grid, service)]
+        waiting.append((grid, offered))
+        waiting += [
+            (grid, taken_in) for taken_in in unlike if can_prefill_for(taken_in, grid, service)
+        ]
     left: list[Gaps] = []
     while waiting:
         for grid, pools in in_stacks(waiting):
@@ -345,7 +347,7 @@ def _plan(scored: Scored, place: int) -> Plan:
     service, grid, row = scored.service, scored.grid, int(scored.layout[place])
     batch, pool, busy = float(scored.batch[place]), scored.pool(place), float(scored.busy[place])
     base = grid.scenario
-    replicas, prompt_replicas, requests = (float(values[place]) for values in scored.crew)
+    replicas, prompt_replicas, requests = (float(values[place]) for values in scored.counts)
     prompt_busy = 0.0
     if pool is not None:
         taken_in = (service.rate or requests) * pool.taking / prompt_replicas
@@ -385,7 +387,7 @@ def _plan(scored: Scored, place: int) -> Plan:
 
 
 def _with_prompts_on(
-    pool: Pool, scenario: Scenario, plan: Plan, service: Service, seconds: float
+    pool: PrefillPool, scenario: Scenario, plan: Plan, service: Service, seconds: float
 ) -> Plan:
     """Return a plan whose prompts are on chips of another kind, which send what they made."""
     traffic, ranks = service.traffic(scenario.traffic), sharding(pool.layout)
@@ -393,5 +395,5 @@ def _with_prompts_on(
         plan,
         prefill_scenario=replace(scenario, traffic=traffic, sharding=ranks),
         prefill_chips=pool.chips,
-        sending=max(pool.sending, float(seconds)),
+        kv_transfer_s=max(pool.kv_transfer_s, float(seconds)),
     )

@@ -1,4 +1,4 @@
-"""Which classes of requests may share replicas, and the ways to deploy these."""
+"""Which classes of requests may share replicas, and the replica options for these."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -8,9 +8,14 @@ from math import inf
 from fastcalc.core.traffic.request_class import RequestClass
 from fastcalc.features.plan.cheapest_plans import held_throughput
 from fastcalc.features.plan.decision import Decision
+from fastcalc.features.plan.replica_options import (
+    CostBound,
+    ReplicaOption,
+    find_replica_options,
+    worth,
+)
 from fastcalc.features.plan.service import Service
 from fastcalc.features.plan.sharing import partitions
-from fastcalc.features.plan.ways import CostBound, Way, ways, worth
 from fastcalc.grid.grid import Grid
 
 Classes = tuple[RequestClass, ...]
@@ -20,34 +25,37 @@ GridsFor = Callable[[Classes, Service, frozenset[str] | None], Sequence[Grid]]
 
 @dataclass(frozen=True, eq=False)
 class ClassGroup:
-    """Classes that share replicas, their share of all requests, and the ways to deploy one.
+    """Classes that share replicas, their share of all requests, and their replica options.
 
-    every_way, bounds : of each layout of the chips that were searched
+    replica_options, bounds : of each layout of the chips that were searched
     service : of these classes
     """
 
     classes: Classes
     share: float
-    every_way: list[Way]
+    replica_options: list[ReplicaOption]
     bounds: Sequence[CostBound]
     service: Service
 
-    def check(self, way: Way) -> None:
-        """Lower what a way carries to where percentiles are within their limits; 0 drops it."""
-        place = self.every_way.index(way)
-        requests = held_throughput(way.grid, self.service, way.requests)
-        checked = replace(way, requests=requests, is_checked=True)
-        self.every_way[place : place + 1] = [checked] if requests else []
-        for kept in ("_ways", "ways_of_chips"):
+    def check(self, option: ReplicaOption) -> None:
+        """Lower what a option carries to where percentiles are within their limits; 0 drops it."""
+        place = self.replica_options.index(option)
+        requests = held_throughput(option.grid, self.service, option.requests)
+        checked = replace(option, requests=requests, is_checked=True)
+        self.replica_options[place : place + 1] = [checked] if requests else []
+        for kept in ("_worth_options", "options_of_chips"):
             self.__dict__.pop(kept, None)
 
-    def cheapest(self, rate: float) -> Way:
-        """Return the way whose replicas carry so many requests of all classes at the least cost.
+    def cheapest(self, rate: float) -> ReplicaOption:
+        """Return the option whose replicas carry so many requests of all classes at the least cost.
 
         Of equal ones that on the fewest chips, and of those that of the smallest batch.
         """
         at_rate = rate * self.share
-        return min(self._ways, key=lambda way: (way.cost(at_rate), way.chips(at_rate), way.batch))
+        return min(
+            self._worth_options,
+            key=lambda option: (option.cost(at_rate), option.chips(at_rate), option.batch),
+        )
 
     def cost(self, rate: float) -> float:
         """Return the least cost of so many requests of all classes."""
@@ -64,27 +72,29 @@ class ClassGroup:
     def costs_on_chips(self, rate: float) -> dict[str, float]:
         """Return the least cost of so many requests of all classes on each kind of chip."""
         costs: dict[str, float] = {}
-        for way in self.every_way:
-            chip = way.grid.scenario.hardware.id
-            costs[chip] = min(way.cost(rate * self.share), costs.get(chip, inf))
+        for option in self.replica_options:
+            chip = option.grid.scenario.hardware.id
+            costs[chip] = min(option.cost(rate * self.share), costs.get(chip, inf))
         return costs
 
     @cached_property
-    def _ways(self) -> Sequence[Way]:
-        return worth(self.every_way)
+    def _worth_options(self) -> Sequence[ReplicaOption]:
+        return worth(self.replica_options)
 
     @cached_property
-    def ways_of_chips(self) -> list[Way]:
-        """Ways of which no other on the same kind of chip takes as few and carries as much."""
-        kept: dict[str, list[Way]] = {}
-        for way in sorted(self.every_way, key=lambda way: (way.each_chips, -way.requests)):
-            fewer = kept.setdefault(way.grid.scenario.hardware.id, [])
-            if not fewer or way.requests > fewer[-1].requests:
-                fewer.append(way)
-        return [way for ways_of_chip in kept.values() for way in ways_of_chip]
+    def options_of_chips(self) -> list[ReplicaOption]:
+        """Options of which no other on the same kind of chip takes as few and carries as much."""
+        kept: dict[str, list[ReplicaOption]] = {}
+        for option in sorted(
+            self.replica_options, key=lambda option: (option.each_chips, -option.requests)
+        ):
+            fewer = kept.setdefault(option.grid.scenario.hardware.id, [])
+            if not fewer or option.requests > fewer[-1].requests:
+                fewer.append(option)
+        return [option for options_of_chip in kept.values() for option in options_of_chip]
 
 
-Option = Sequence[ClassGroup]
+Grouping = Sequence[ClassGroup]
 """Groups of classes, of which each class is in one."""
 
 
@@ -112,7 +122,7 @@ class Groups:
             limit < inf for name, limit in service.means.items() if name != cost_limit
         )
         self._count = len(classes)
-        self._options = list(partitions(self._count))
+        self._groupings = list(partitions(self._count))
         self._groups: dict[int, ClassGroup] = {}
         self._searched: dict[int, frozenset[str]] = {}
         for place in range(len(classes)):
@@ -121,7 +131,7 @@ class Groups:
     @property
     def served(self) -> set[RequestClass]:
         """Classes that some deployment serves alone."""
-        groups = (group for group in self._groups.values() if group.every_way)
+        groups = (group for group in self._groups.values() if group.replica_options)
         return {kind for group in groups for kind in group.classes}
 
     def chips_of_all(self, rate: float) -> list[str]:
@@ -130,7 +140,7 @@ class Groups:
         chips = set(alone[0]).intersection(*alone[1:])
         return sorted(chips, key=lambda chip: (sum(costs[chip] for costs in alone), chip))
 
-    def options(self, rate: float) -> list[Option]:
+    def groupings(self, rate: float) -> list[Grouping]:
         """Return how classes may be grouped at a rate, on the chips that may be worth it there.
 
         Replicas that several share take the time of each of them, and so cost at least what each
@@ -139,7 +149,7 @@ class Groups:
         any chips, that chip is left out; but for the one that would cost the least.
         """
         costs: dict[int, float] = {}
-        for members in sorted({members for option in self._options for members in option}):
+        for members in sorted({members for grouping in self._groupings for members in grouping}):
             apart = min(
                 (
                     costs[part] + costs[members ^ part]
@@ -151,12 +161,15 @@ class Groups:
             if members.bit_count() > 1 and self._can_share(members):
                 self._search_shared(members, rate, apart)
             group = self._groups.get(members)
-            costs[members] = min(apart, group.cost(rate) if group and group.every_way else inf)
+            costs[members] = min(
+                apart, group.cost(rate) if group and group.replica_options else inf
+            )
         return [
-            [self._groups[members] for members in option]
-            for option in self._options
+            [self._groups[members] for members in grouping]
+            for grouping in self._groupings
             if all(
-                members in self._groups and self._groups[members].every_way for members in option
+                members in self._groups and self._groups[members].replica_options
+                for members in grouping
             )
         ]
 
@@ -182,7 +195,7 @@ class Groups:
             self._search(members, new)
 
     def _search(self, members: int, chips: frozenset[str] | None) -> None:
-        """Add the ways of a group on some chips or, for None, on all."""
+        """Add the replica options of a group on some chips or, for None, on all."""
         classes = self._classes_of(members)
         share = sum(kind.share for kind in classes)
         at_share = self._service.of_classes(classes, share)
@@ -190,11 +203,14 @@ class Groups:
         if not self.is_narrow:
             decision = Decision(at_share)
             grids = [grid for grid in grids if decision.may_lead_in(grid.scenario)]
-        every_way, bounds = ways(grids, at_share)
+        replica_options, bounds = find_replica_options(grids, at_share)
         if (before := self._groups.get(members)) is not None:
-            every_way, bounds = [*before.every_way, *every_way], [*before.bounds, *bounds]
-        if every_way:
-            self._groups[members] = ClassGroup(classes, share, every_way, bounds, at_share)
+            replica_options, bounds = (
+                [*before.replica_options, *replica_options],
+                [*before.bounds, *bounds],
+            )
+        if replica_options:
+            self._groups[members] = ClassGroup(classes, share, replica_options, bounds, at_share)
         self._searched[members] = self._searched.get(members, frozenset()) | (chips or frozenset())
 
 

@@ -247,7 +247,7 @@ COLUMNS: tuple[Column[Any], ...] = (
         "prefill_sending_ms",
         "ms",
         "in which the cache of a prompt crosses the slower link of both, part of service_ttft_ms",
-        lambda point: point.plan.sending * 1e3 if point.plan.prefill_scenario else None,
+        lambda point: point.plan.kv_transfer_s * 1e3 if point.plan.prefill_scenario else None,
     ),
     Column(
         "prefill_command",

@@ -51,7 +51,7 @@ class Plan:
     layout, batch, replicas, busy : of those that decode, the share of its capacity each does [1]
     prefill_layout, prefill_replicas, prefill_busy : of those that only take in prompts, if any [1]
     prefill_scenario, prefill_chips : one of them and the chips of all, where these are another kind
-    sending : time in which the cache of a prompt crosses to those that decode [s]
+    kv_transfer_s : time in which the cache of a prompt crosses to those that decode [s]
     values, misses : seconds to the first token, between tokens, chips; and each over its limit
     requests : that all replicas carry at most, as busy as they may be [1/s]
     cost, last_resort : what is to be least, and what decides between equals of as many chips
@@ -85,7 +85,7 @@ class Plan:
     node_chips: int = 1
     prefill_scenario: Scenario | None = None
     prefill_chips: float = 0.0
-    sending: float = 0.0
+    kv_transfer_s: float = 0.0
 
     @cached_property
     def replica(self) -> Outcome:

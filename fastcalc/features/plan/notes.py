@@ -296,8 +296,9 @@ def crossing_note(plan: Plan, command: str | None) -> str:
     cache = size(float(plan.scenario.work.cache_bytes(float(traffic.prompt))))
     return (
         f"prompts on {taking.hardware.id}: a cache of {cache} crosses in "
-        f"{number(plan.sending * 1e3)} ms by the slower of both links, which is in TTFT (what is "
-        f"sent layer by layer hides in the prompt); '{command}' says how long a prompt takes"
+        f"{number(plan.kv_transfer_s * 1e3)} ms by the slower of both links, which is in TTFT "
+        f"(what is sent layer by layer hides in the prompt); '{command}' says how long a prompt "
+        "takes"
     )
 
 

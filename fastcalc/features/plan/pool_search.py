@@ -11,12 +11,12 @@ import numpy as np
 from fastcalc.core.traffic.request_class import RequestClass
 from fastcalc.features.plan.candidates import BATCHES
 from fastcalc.features.plan.cheapest_plans import decide, decide_surely
-from fastcalc.features.plan.class_groups import Classes, ClassGroup, GridsFor, Groups, Option
+from fastcalc.features.plan.class_groups import Classes, ClassGroup, GridsFor, Grouping, Groups
 from fastcalc.features.plan.decision import Decision
-from fastcalc.features.plan.fleet import bills
+from fastcalc.features.plan.packing import bills
+from fastcalc.features.plan.replica_options import ReplicaOption
 from fastcalc.features.plan.service import Service
 from fastcalc.features.plan.sharing import Pools, ReplicaPool, Sharing
-from fastcalc.features.plan.ways import Way
 from fastcalc.formulas.types import Floats, floats
 from fastcalc.grid.grid import Grid
 
@@ -90,7 +90,7 @@ class PoolSearch:
             groups = Groups(
                 self.classes, self.grids_for, self.may_share, service, is_narrow=is_narrow
             )
-            chosen = _cheapest(groups.options(rate), rate, service) if rate else None
+            chosen = _cheapest(groups.groupings(rate), rate, service) if rate else None
             chosen = chosen or _most(groups, service, rate or inf)
             if chosen is not None:
                 sharing = self._sharing(chosen, groups, service, rate or chosen.rate)
@@ -105,10 +105,10 @@ class PoolSearch:
 
     def _sharing(self, chosen: "_Chosen", groups: Groups, service: Service, rate: float) -> Sharing:
         """Return what was chosen with what there is besides, for a rate that it may not carry."""
-        options = groups.options(chosen.rate)
+        groupings = groups.groupings(chosen.rate)
 
         def pools_of(count: int) -> Pools | None:
-            alike = [option for option in options if len(option) == count]
+            alike = [grouping for grouping in groupings if len(grouping) == count]
             cheapest = _cheapest(alike, chosen.rate)  # whether or not the means allow them
             return self._pools(cheapest, _without_means(service)) if cheapest else None
 
@@ -126,7 +126,7 @@ class PoolSearch:
 
         Of the chips on which the classes cost least apart.
         """
-        if len({way.grid.scenario.hardware.id for _, way in chosen.pools}) == 1:
+        if len({option.grid.scenario.hardware.id for _, option in chosen.pools}) == 1:
             return None
         least: _Chosen | None = None
         for chip in groups.chips_of_all(chosen.rate)[:_ONE_KIND]:
@@ -137,7 +137,7 @@ class PoolSearch:
                 service,
                 is_narrow=groups.is_narrow,
             )
-            pools = _cheapest(of_chip.options(chosen.rate), chosen.rate, service)
+            pools = _cheapest(of_chip.groupings(chosen.rate), chosen.rate, service)
             least = min(filter(None, (least, pools)), key=lambda pools: pools.order, default=None)
         return None if least is None else self._pools(least, service)
 
@@ -151,9 +151,9 @@ class PoolSearch:
     def _pools(self, chosen: "_Chosen", service: Service) -> Pools:
         """Return the plans of pools, at what they are to carry."""
         pools = []
-        for group, way in chosen.pools:
+        for group, option in chosen.pools:
             at_rate = service.of_classes(group.classes, chosen.rate * group.share)
-            grid = way.grid.part(batches=_up_to(way))
+            grid = option.grid.part(batches=_up_to(option))
             pools.append(
                 ReplicaPool(group.classes, decide([grid], at_rate, shown=1, prompt_pools=()))
             )
@@ -166,25 +166,25 @@ class PoolSearch:
         return ReplicaPool((kind,), decide(grids, at_rate, shown=1, prompt_pools=()))
 
 
-def _up_to(way: Way) -> Floats:
-    """Batches up to that of a way: the smallest that needs no more replicas is taken. [1]"""
-    batch = way.grid.batches.ravel()[-1]
+def _up_to(option: ReplicaOption) -> Floats:
+    """Batches up to that of a option: the smallest that needs no more replicas is taken. [1]"""
+    batch = option.grid.batches.ravel()[-1]
     return np.append(BATCHES[batch > BATCHES], batch)
 
 
 @dataclass(frozen=True, eq=False)
 class _Chosen:
-    """Groups of classes, each with the way that its replicas are deployed, at a rate."""
+    """Groups of classes, each with the option that its replicas are deployed, at a rate."""
 
-    pools: Sequence[tuple[ClassGroup, Way]]
+    pools: Sequence[tuple[ClassGroup, ReplicaOption]]
     rate: float
 
     @property
     def requests(self) -> float:
         """Requests of all classes that the replicas carry at most. [1/s]"""
         return min(
-            way.replicas(self.rate * group.share) * way.requests / group.share
-            for group, way in self.pools
+            option.replicas(self.rate * group.share) * option.requests / group.share
+            for group, option in self.pools
         )
 
     def amounts(self, service: Service) -> dict[str, float]:
@@ -193,9 +193,12 @@ class _Chosen:
         Infinity where a chip's price or power is not known.
         """
         total: Counter[str] = Counter()
-        for group, way in self.pools:
-            chips = way.chips(self.rate * group.share)
-            amounts = {"chips": floats(chips), **bills(way.grid.scenario, service, floats(chips))}
+        for group, option in self.pools:
+            chips = option.chips(self.rate * group.share)
+            amounts = {
+                "chips": floats(chips),
+                **bills(option.grid.scenario, service, floats(chips)),
+            }
             total.update({name: float(amounts.get(name, inf)) for name in service.means})
         return dict(total)
 
@@ -207,50 +210,50 @@ class _Chosen:
     @property
     def order(self) -> tuple[float, int]:
         """What it costs, and then how many pools there are."""
-        costs = (way.cost(self.rate * group.share) for group, way in self.pools)
+        costs = (option.cost(self.rate * group.share) for group, option in self.pools)
         return sum(costs), len(self.pools)
 
 
 def _cheapest(
-    options: Sequence[Option], rate: float, service: Service | None = None
+    groupings: Sequence[Grouping], rate: float, service: Service | None = None
 ) -> _Chosen | None:
     """Return the pools of least cost for a rate, within the means of a service if there is one.
 
-    What percentiles let each way carry is checked of those chosen, until none is left unchecked.
+    What percentiles let each option carry is checked of those chosen, until none is left unchecked.
     """
     while True:
-        chosen = _least(options, rate, service)
+        chosen = _least(groupings, rate, service)
         unchecked = (
             [] if chosen is None else [pool for pool in chosen.pools if not pool[1].is_checked]
         )
         if not unchecked:
             return chosen
-        for group, way in unchecked:
-            group.check(way)
+        for group, option in unchecked:
+            group.check(option)
 
 
-def _least(options: Sequence[Option], rate: float, service: Service | None) -> _Chosen | None:
-    """Return the pools of least cost by what the ways are taken to carry."""
+def _least(groupings: Sequence[Grouping], rate: float, service: Service | None) -> _Chosen | None:
+    """Return the pools of least cost by the throughput that replica options are taken to have."""
     chosen: list[_Chosen | None] = []
-    for option in options:
-        if not all(group.every_way for group in option):
+    for grouping in groupings:
+        if not all(group.replica_options for group in grouping):
             continue
-        pools = _Chosen([(group, group.cheapest(rate)) for group in option], rate)
+        pools = _Chosen([(group, group.cheapest(rate)) for group in grouping], rate)
         if service is None or pools.is_within(service):
             chosen.append(pools)
         else:
-            chosen.append(_within(option, rate, service))
+            chosen.append(_within(grouping, rate, service))
     return min(filter(None, chosen), key=lambda pools: pools.order, default=None)
 
 
-def _within(option: Option, rate: float, service: Service) -> _Chosen | None:
+def _within(grouping: Grouping, rate: float, service: Service) -> _Chosen | None:
     """Return the pools of least cost within means that the cheapest of each group exceed.
 
     They are on dearer chips, of which fewer do or which draw less.
     """
     chosen = [_Chosen((), rate)]
-    for group in option:
-        alone = (_Chosen([(group, way)], rate) for way in group.ways_of_chips)
+    for group in grouping:
+        alone = (_Chosen([(group, option)], rate) for option in group.options_of_chips)
         chosen = _undominated(
             (
                 _Chosen([*pools.pools, *further.pools], rate)
@@ -276,7 +279,7 @@ def _undominated(chosen: Iterable[_Chosen], service: Service) -> list[_Chosen]:
 
 def _needed(groups: Groups, rate: float, service: Service) -> dict[str, float]:
     """Return what the cheapest pools for a rate take, of the means that do not allow it."""
-    cheapest = _cheapest(groups.options(rate), rate)
+    cheapest = _cheapest(groups.groupings(rate), rate)
     amounts = cheapest.amounts(service) if cheapest else {}
     return {name: value for name, value in amounts.items() if value > service.means[name]}
 
@@ -297,7 +300,7 @@ def _most(groups: Groups, service: Service, beyond: float) -> _Chosen | None:
         return None
     carried, trial = None, min(_FIRST, beyond / 2.0)
     while trial > _LEAST:
-        chosen = _cheapest(groups.options(trial), trial, service)
+        chosen = _cheapest(groups.groupings(trial), trial, service)
         if chosen is not None:
             carried = chosen
         else:

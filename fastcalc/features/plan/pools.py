@@ -21,13 +21,13 @@ KEPT = 32
 
 
 @dataclass(frozen=True)
-class Pool:
+class PrefillPool:
     """Replicas of one layout that take in prompts one by one, and their chips.
 
     busiest : share of its capacity that each may do [1]
     taking : time of a replica that a prompt takes [s]
     seconds, waits : from arrival until the prompt is taken in, and the wait that is in it [s]
-    sending : from there until the cache is sent [s]
+    kv_transfer_s : from there until the cache is sent [s]
     scenario : what they run on, where that is another kind of chip than decodes
     """
 
@@ -38,7 +38,7 @@ class Pool:
     taking: float
     seconds: float
     waits: float
-    sending: float
+    kv_transfer_s: float
     scenario: Scenario | None = field(default=None, kw_only=True)
 
     @property
@@ -48,8 +48,8 @@ class Pool:
 
 
 @dataclass(frozen=True, eq=False)
-class PoolColumns:
-    """Pools on one kind of chip, each quantity of a `Pool` a column with an element for each."""
+class PrefillColumns:
+    """Pools on one kind of chip, each quantity of a `PrefillPool` as a column."""
 
     layout: Layouts
     replicas: Floats
@@ -57,15 +57,15 @@ class PoolColumns:
     capacity: Floats
     seconds: Floats
     waits: Floats
-    sending: Floats
+    kv_transfer_s: Floats
     scenario: Scenario | None
 
     @classmethod
-    def of(cls, pools: Sequence[Pool]) -> "PoolColumns | None":
+    def of(cls, pools: Sequence[PrefillPool]) -> "PrefillColumns | None":
         """Return some pools; None of none."""
         if not pools:
             return None
-        names = ("replicas", "chips", "capacity", "seconds", "waits", "sending")
+        names = ("replicas", "chips", "capacity", "seconds", "waits", "kv_transfer_s")
         return cls(
             **{name: np.array([[getattr(pool, name)] for pool in pools]) for name in names},
             layout=Layouts.of([pool.layout for pool in pools], axes=1),
@@ -110,7 +110,7 @@ def can_decode_alone(grid: Grid, service: Service) -> bool:
     return has_rate and has_link and not (service.classes or scenario.engine.is_bound)
 
 
-def pools_of(grid: Grid, service: Service, points: EvaluatedPoints) -> list[Pool]:
+def pools_of(grid: Grid, service: Service, points: EvaluatedPoints) -> list[PrefillPool]:
     """Return pools that take in all prompts, if any may, and that none beats in chips and in time.
 
     A prompt alone takes as long as the first token at batch 1. Of those in time, the one of the
@@ -131,7 +131,7 @@ def pools_of(grid: Grid, service: Service, points: EvaluatedPoints) -> list[Pool
     if np.all(node_chips % widths == 0):
         widths[:] = 1  # stages of any width fill nodes as well
     chips = np.array([pool.chips for pool in pools_found])
-    first = np.array([pool.seconds + pool.sending for pool in pools_found])
+    first = np.array([pool.seconds + pool.kv_transfer_s for pool in pools_found])
     return [
         pools_found[at]
         for width in np.unique(widths)
@@ -139,7 +139,7 @@ def pools_of(grid: Grid, service: Service, points: EvaluatedPoints) -> list[Pool
     ]
 
 
-def every_pool(grid: Grid, service: Service, points: EvaluatedPoints) -> list[Pool]:
+def every_pool(grid: Grid, service: Service, points: EvaluatedPoints) -> list[PrefillPool]:
     """Return a pool of each layout of a grid that holds a prompt.
 
     points : of the grid, whose first batch is 1
@@ -155,12 +155,14 @@ def every_pool(grid: Grid, service: Service, points: EvaluatedPoints) -> list[Po
     chips, seconds = replicas * [float(layout.chips) for layout in layouts], alone + waits
     columns_of = (replicas, chips, busiest, each_takes, seconds, waits, sending)
     return [
-        Pool(layout, *(float(values[at]) for values in columns_of))
+        PrefillPool(layout, *(float(values[at]) for values in columns_of))
         for at, layout in enumerate(layouts)
     ]
 
 
-def undominated_pools(pools: Sequence[Pool], *burdens: Sequence[float] | Floats) -> list[Pool]:
+def undominated_pools(
+    pools: Sequence[PrefillPool], *burdens: Sequence[float] | Floats
+) -> list[PrefillPool]:
     """Prefill pools on the Pareto front of some burdens; of equal ones the first.
 
     burdens : chips, times and whatever else counts against a pool, each with a value for each pool
@@ -184,22 +186,22 @@ def _worth_sizing(places: Ints, chips: Floats, first: Floats, limit: float) -> I
     return np.asarray(front[np.unique(chosen)[: len(front)]])
 
 
-def _worth_filling(replicas: list[Pool], limit: float) -> list[Pool]:
+def _worth_filling(replicas: list[PrefillPool], limit: float) -> list[PrefillPool]:
     """Return the replicas that may fill a fleet best; of those too late the soonest.
 
     Several of a smaller layout do what one of a larger does, where as many chips hold them.
     """
-    in_time = [replica for replica in replicas if replica.seconds + replica.sending <= limit]
+    in_time = [replica for replica in replicas if replica.seconds + replica.kv_transfer_s <= limit]
     if not in_time:
-        return sorted(replicas, key=lambda replica: replica.seconds + replica.sending)[:1]
-    worth: list[Pool] = []
+        return sorted(replicas, key=lambda replica: replica.seconds + replica.kv_transfer_s)[:1]
+    worth: list[PrefillPool] = []
     for replica in sorted(in_time, key=lambda replica: (replica.chips, -replica.capacity)):
         if not any(_replaces(smaller, replica) for smaller in worth):
             worth.append(replica)
     return worth
 
 
-def _replaces(smaller: Pool, replica: Pool) -> bool:
+def _replaces(smaller: PrefillPool, replica: PrefillPool) -> bool:
     """Return whether copies of a replica on as many chips carry as much as another, as soon."""
     copies, left = divmod(replica.chips, smaller.chips)
     return (
@@ -207,12 +209,12 @@ def _replaces(smaller: Pool, replica: Pool) -> bool:
         and smaller.layout.width <= replica.layout.width
         and copies * smaller.capacity >= replica.capacity
         and smaller.seconds <= replica.seconds
-        and smaller.sending <= replica.sending
+        and smaller.kv_transfer_s <= replica.kv_transfer_s
     )
 
 
 def added(
-    scenario: Scenario, pools: PoolColumns | None, per_chip: Callable[[Scenario], float | None]
+    scenario: Scenario, pools: PrefillColumns | None, per_chip: Callable[[Scenario], float | None]
 ) -> ArrayLike:
     """Return what pools of other chips have of something more than as many that decode.
 

@@ -142,7 +142,7 @@ class Queues:
         return np.asarray(self.slots.waits(self.kind, after) * self.holds * longer)
 
 
-class Needed(NamedTuple):
+class Sizing(NamedTuple):
     """Replicas, how busy each is, how long a request waits, how busy each may be.
 
     [1], [1], [s], [1]
@@ -156,7 +156,7 @@ class Needed(NamedTuple):
 
 def needed(
     service: Service, seconds: Floats, ttft: Floats, queues: Queues | None, *, part: float = 1.0
-) -> Needed:
+) -> Sizing:
     """Return the replicas that requests need, and how busy they are.
 
     One replica where no rate is asked. What is late without waiting is given a tenth of its time
@@ -176,4 +176,4 @@ def needed(
         replicas = np.maximum(np.ceil(np.asarray(service.rate * seconds / busiest) - _SLACK), 1.0)
         busy = np.minimum(service.rate * seconds / replicas, busiest)
     waits = np.zeros(busy.shape) if queues is None else queues.wait(busy)
-    return Needed(replicas, busy, waits, busiest)
+    return Sizing(replicas, busy, waits, busiest)

@@ -6,7 +6,7 @@ from statistics import NormalDist
 
 from fastcalc.core.load import MOST_BUSY
 from fastcalc.features.plan.answer_regret import regret_record
-from fastcalc.features.plan.answer_turns import turn_records
+from fastcalc.features.plan.answer_tipping_points import tipping_point_records
 from fastcalc.features.plan.break_even import runner_up_prices
 from fastcalc.features.plan.columns import KEYS, PLAN_COLUMNS
 from fastcalc.features.plan.decision import FEWER_BITS, REASONS, Decision, Plan
@@ -98,7 +98,7 @@ def details(verdict: Verdict, typed: Typed) -> Record:
         "best_in_fewer_bits": plan_records(decision.in_fewer_bits[:FEWER_BITS], service, typed),
         "percentiles": next(map(percentiles_of, loads), None),
         "regret": regret_record(verdict),
-        "turns": turn_records(verdict),
+        "turns": tipping_point_records(verdict),
         "runner_up_wins_below_usd_per_chip_hour": plain(below),
         **_odds(verdict, typed),
     }

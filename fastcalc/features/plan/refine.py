@@ -7,8 +7,8 @@ from functools import lru_cache
 import numpy as np
 
 from fastcalc.core.overflow import batch_without_host
-from fastcalc.features.plan.fleet import chips_within
-from fastcalc.features.plan.pools import KEPT, Pool
+from fastcalc.features.plan.packing import chips_within
+from fastcalc.features.plan.pools import KEPT, PrefillPool
 from fastcalc.features.plan.scored import Scored
 from fastcalc.formulas.types import Bools, Floats, Ints
 from fastcalc.grid.grid import Grid
@@ -27,7 +27,7 @@ class Gaps:
     """
 
     grid: Grid
-    pools: Sequence[Pool | None]
+    pools: Sequence[PrefillPool | None]
     lowest_cost: Floats
     layout: Ints
     low: Floats
@@ -160,7 +160,7 @@ def _costs_of(group: Scored, places: Ints, needed: Floats) -> Floats:
     needed : replicas, not rounded to whole ones [1]
     """
     replicas = np.maximum(np.ceil(needed - 1e-6), 1.0)
-    fewer = group.packing.at(places).chips(replicas, group.crew.prompt_replicas[places])
+    fewer = group.packing.at(places).chips(replicas, group.counts.prompt_replicas[places])
     # Of two kinds of chips a budget says no number.
     is_unlike = bool(np.any(group.packing.apart))
     service = group.service

@@ -11,9 +11,9 @@ from fastcalc.core.placement.layout import Layouts
 from fastcalc.core.scenario import Scenario
 from fastcalc.features.plan.candidates import candidates
 from fastcalc.features.plan.cheapest_plans import decide
-from fastcalc.features.plan.fleet import bills, chips_within
+from fastcalc.features.plan.packing import bills, chips_within
 from fastcalc.features.plan.pools import (
-    Pool,
+    PrefillPool,
     can_be_apart,
     every_pool,
     stages_in_nodes,
@@ -39,7 +39,7 @@ class _BatchGap:
     """
 
     grid: Grid
-    pool: Pool | None
+    pool: PrefillPool | None
     layout: Ints
     low: Floats
     high: Floats
@@ -93,7 +93,7 @@ def _scored(grid: Grid, service: Service, lowest: Mapping[str, float]) -> list[S
     return score(useful, service, [None, *_prefill_pools(grid, service)])
 
 
-def _prefill_pools(grid: Grid, service: Service) -> list[Pool]:
+def _prefill_pools(grid: Grid, service: Service) -> list[PrefillPool]:
     """Prefill pools for disaggregated prefill that may relax a limit the least."""
     if not can_be_apart(grid, service):
         return []
@@ -106,7 +106,7 @@ def _prefill_pools(grid: Grid, service: Service) -> list[Pool]:
     node_chips = service.node_chips(grid.scenario.hardware)
     stages, widths = stages_in_nodes(node_chips, layouts.chips, layouts.pp)
     chips = stages * widths * [pool.replicas for pool in pools]
-    names = ("seconds", "waits", "sending")
+    names = ("seconds", "waits", "kv_transfer_s")
     times = ([getattr(pool, name) for pool in pools] for name in names)
     # Stages of unlike widths fill nodes differently: those are not compared.
     return undominated_pools(pools, chips, *times, widths, -widths)

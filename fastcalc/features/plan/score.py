@@ -12,8 +12,21 @@ from fastcalc.core.estimate import site_power
 from fastcalc.core.overflow import overflows
 from fastcalc.core.scenario import Scenario
 from fastcalc.features.plan.first_tokens import ClassFirstTokens, class_first_tokens
-from fastcalc.features.plan.fleet import Crew, Packing, bills, chips_within, crew_within
-from fastcalc.features.plan.pools import KEPT, Pool, PoolColumns, added, pools_of, transfer_seconds
+from fastcalc.features.plan.packing import (
+    Packing,
+    ReplicaCounts,
+    bills,
+    chips_within,
+    counts_within,
+)
+from fastcalc.features.plan.pools import (
+    KEPT,
+    PrefillColumns,
+    PrefillPool,
+    added,
+    pools_of,
+    transfer_seconds,
+)
 from fastcalc.features.plan.queues import Queues, needed, slots_of
 from fastcalc.features.plan.scored import Replica, Scored
 from fastcalc.features.plan.service import Objective, Service
@@ -44,7 +57,7 @@ def _points(grid: Grid) -> EvaluatedPoints:
 
 
 def score(
-    grid: Grid, service: Service, prompt_pools: Sequence[Pool | None] | None = None
+    grid: Grid, service: Service, prompt_pools: Sequence[PrefillPool | None] | None = None
 ) -> list[Scored]:
     """Return the deployments of a grid of one kind of request: with prompts inside, and apart.
 
@@ -74,20 +87,20 @@ def _sized(
     service: Service,
     replica: Replica,
     mixed: ClassFirstTokens,
-    apart: Sequence[Pool] = (),
+    apart: Sequence[PrefillPool] = (),
     unfit: int = 0,
 ) -> Scored:
     """Return the replicas, as many as it takes of each, with each pool."""
-    scenario, pools = grid.scenario, PoolColumns.of(apart)
+    scenario, pools = grid.scenario, PrefillColumns.of(apart)
     seconds, ttft, queues = _load(grid, service, replica, mixed, pools)
     replicas, busy, waits, busiest = needed(service, seconds, ttft, queues)
     carried = busiest / seconds
-    crew = Crew.of(replicas, carried, pools)
+    counts = ReplicaCounts.of(replicas, carried, pools)
     packing = Packing.of(service.node_chips(scenario.hardware), replica.chips, replica.pp, pools)
     if service.is_fleet:
-        crew = crew_within(chips_within(service, scenario), packing, carried, pools)
-        busy = np.minimum(crew.requests * seconds / crew.replicas, busiest)
-    chips = packing.chips(crew.replicas, crew.prompt_replicas)
+        counts = counts_within(chips_within(service, scenario), packing, carried, pools)
+        busy = np.minimum(counts.requests * seconds / counts.replicas, busiest)
+    chips = packing.chips(counts.replicas, counts.prompt_replicas)
     latest = mixed.over_limits(service, waits, ttft)
     values = {
         "ttft": _held_against_limit(service, latest, ttft, waits, pools),
@@ -96,7 +109,7 @@ def _sized(
         **bills(scenario, service, chips, pools),
     }
     more = added(scenario, pools, UNITS[service.objective])
-    cost = crew.cost if service.is_fleet else _cost(grid, service, replica, chips, seconds / busy)
+    cost = counts.cost if service.is_fleet else _cost(grid, service, replica, chips, seconds / busy)
 
     def flat(values: ArrayLike) -> Floats:
         return np.broadcast_to(values, ttft.shape).ravel()
@@ -109,7 +122,7 @@ def _sized(
         values={name: flat(column) for name, column in values.items()},
         seconds=flat(seconds),
         carried=flat(carried),
-        crew=Crew(*map(flat, crew)),
+        counts=ReplicaCounts(*map(flat, counts)),
         packing=Packing(packing.node_chips, *map(flat, packing[1:])),
         busy=flat(busy),
         cost=flat(cost + more),
@@ -136,7 +149,7 @@ UNITS: dict[Objective, Callable[[Scenario], float | None]] = {
 
 
 def _held_against_limit(
-    service: Service, first: Floats, ttft: Floats, waits: Floats, pools: PoolColumns | None
+    service: Service, first: Floats, ttft: Floats, waits: Floats, pools: PrefillColumns | None
 ) -> Floats:
     """Return times to the first token as they are held against their limit. [s]"""
     if service.ttft < inf:
@@ -159,7 +172,7 @@ def _load(
     service: Service,
     replica: Replica,
     mixed: ClassFirstTokens,
-    pools: PoolColumns | None,
+    pools: PrefillColumns | None,
 ) -> tuple[Floats, Floats, Queues | None]:
     """Return the same two times, and the queues where requests arrive at random."""
     if pools is None:
@@ -196,11 +209,11 @@ def _together(grid: Grid, service: Service, replica: Replica, mixed: ClassFirstT
     return service.output / replica.served, first, queued
 
 
-def _apart(service: Service, replica: Replica, pools: PoolColumns, receiving: Floats) -> _Load:
+def _apart(service: Service, replica: Replica, pools: PrefillColumns, receiving: Floats) -> _Load:
     """Return what replicas that only decode are asked; caches come in over links of their own."""
     decoding = service.output / replica.total
     seconds = np.maximum(decoding, receiving / replica.dp)
-    ttft = pools.seconds + np.maximum(pools.sending, receiving)
+    ttft = pools.seconds + np.maximum(pools.kv_transfer_s, receiving)
     queued = {"prompt": 0.0, "prompt_busy": 0.0, "holds": decoding * replica.batch}
     return seconds, ttft, queued
 

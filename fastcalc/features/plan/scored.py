@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from fastcalc.features.plan.fleet import Crew, Packing
-from fastcalc.features.plan.pools import Pool
+from fastcalc.features.plan.packing import Packing, ReplicaCounts
+from fastcalc.features.plan.pools import PrefillPool
 from fastcalc.features.plan.service import Service
 from fastcalc.formulas.types import ArrayLike, Bools, Floats, Ints
 from fastcalc.grid.evaluated_points import EvaluatedPoints
@@ -82,7 +82,7 @@ class Scored:
         and dollars a month and watts where those are
     seconds : time of a replica that a request takes [s]
     carried : requests that each replica carries, as busy as it may be [1/s]
-    crew, packing : how many replicas, and how they fill nodes
+    counts, packing : how many replicas, and how they fill nodes
     busy : the share of its capacity that each that decodes does [1]
     cost, unfit : what is to be least, and deployments that do not fit, alongside these [1]
     class_ttft : time to the first token of each class, a row each, if there are several [s]
@@ -92,11 +92,11 @@ class Scored:
     grid: Grid
     service: Service
     replica: Replica
-    pools: Sequence[Pool]
+    pools: Sequence[PrefillPool]
     values: dict[str, Floats]
     seconds: Floats
     carried: Floats
-    crew: Crew
+    counts: ReplicaCounts
     packing: Packing
     busy: Floats
     cost: Floats
@@ -125,16 +125,16 @@ class Scored:
         pools = np.repeat(np.arange(self._ways), len(self.replica.batch))
         return self.layout + len(self.grid.layouts) * pools
 
-    def pool(self, place: int) -> Pool | None:
+    def pool(self, place: int) -> PrefillPool | None:
         """Return what takes in the prompts of a deployment, where that is apart."""
         return self.every_pool[place // len(self.replica.batch)]
 
     @property
-    def every_pool(self) -> Sequence[Pool | None]:
+    def every_pool(self) -> Sequence[PrefillPool | None]:
         """The prefill pools; None alone where prefill is colocated with decode."""
         return self.pools or [None]
 
-    def by_pool(self, places: Ints) -> Iterator[tuple[Pool | None, Ints]]:
+    def by_pool(self, places: Ints) -> Iterator[tuple[PrefillPool | None, Ints]]:
         """Yield each prefill pool that some deployments have, and the places of these, in order."""
         pools = places // max(len(self.replica.batch), 1)
         for at in np.unique(pools):
@@ -144,7 +144,7 @@ class Scored:
     @property
     def replicas(self) -> Floats:
         """Replicas that decode. [1]"""
-        return self.crew.replicas
+        return self.counts.replicas
 
     def next(self, places: Ints, step: int = 1) -> Ints:
         """Return where the next batches of the same layouts are, or the places themselves."""

@@ -69,7 +69,7 @@ class Sharing:
 
 
 def partitions(count: int) -> Iterator[list[int]]:
-    """Yield the ways to group some classes, each group as the bits of its members.
+    """Yield the groupings of some classes, each group as the bits of its members.
 
     >>> list(partitions(2))
     [[3], [1, 2]]

@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from fastcalc.features.plan.fleet import Packing
+from fastcalc.features.plan.packing import Packing
 from fastcalc.features.plan.pools import (
-    Pool,
+    PrefillPool,
     can_be_apart,
     can_decode_alone,
     every_pool,
@@ -17,7 +17,7 @@ from fastcalc.features.plan.service import Service
 from fastcalc.grid.grid import Grid, solved
 
 
-def unlike_pools(grid: Grid, service: Service) -> list[Pool]:
+def unlike_pools(grid: Grid, service: Service) -> list[PrefillPool]:
     """Return pools of the chips of a grid for others that decode, but for what some other beats.
 
     How long those take to receive a cache is theirs to say, so that any that is smaller, sooner or
@@ -28,17 +28,17 @@ def unlike_pools(grid: Grid, service: Service) -> list[Pool]:
         return []
     points = solved(alone)
     points = replace(points, estimate=points.estimate.slowed(service.deviations))
-    pools: list[Pool] = []
+    pools: list[PrefillPool] = []
     for pool in every_pool(alone, service, points):
         sizes = np.array([float(pool.layout.chips)]), np.array([float(pool.layout.pp)])
         packing = Packing.of(service.node_chips(grid.scenario.hardware), *sizes, None)
         (chips,) = packing.chips(np.array([pool.replicas]), 0.0).tolist()
         pools.append(replace(pool, chips=chips, scenario=grid.scenario))
-    names = ("chips", "seconds", "sending")
+    names = ("chips", "seconds", "kv_transfer_s")
     return undominated_pools(pools, *([getattr(pool, name) for pool in pools] for name in names))
 
 
-def take_for(pools: Sequence[Pool], grid: Grid, service: Service) -> bool:
+def can_prefill_for(pools: Sequence[PrefillPool], grid: Grid, service: Service) -> bool:
     """Return whether pools may take in prompts for the chips of a grid.
 
     They are of other chips, and both keep weights and caches in the same formats.

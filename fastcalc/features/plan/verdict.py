@@ -7,7 +7,7 @@ from functools import cached_property
 from fastcalc.features.plan.decision import Decision
 from fastcalc.features.plan.odds import Odds, odds_of
 from fastcalc.features.plan.regret import Regret, regret_of
-from fastcalc.features.plan.turning import Turn, turns
+from fastcalc.features.plan.tipping_points import TippingPoint, turns
 from fastcalc.grid.grid import Grid
 
 
@@ -36,6 +36,6 @@ class Verdict:
         return odds_of(self.decision, self.grids) if self.decision.plans else None
 
     @cached_property
-    def turns(self) -> list[Turn] | None:
+    def turns(self) -> list[TippingPoint] | None:
         """What turns it between the best two chips and an API; None where nobody asks."""
         return turns(self.decision, self.grids) if self.asks_turns else None

@@ -159,7 +159,7 @@ def test_what_classes_share_costs_no_less_than_any_of_them_may(chip, rate):
     groups = Groups(
         classes, search.grids_for, lambda _: True, Service(1.0, 1.0, share=0.99), is_narrow=False
     )
-    options = groups.options(rate)
+    options = groups.groupings(rate)
     alone = {kind: group for group in options[-1] for kind in group.classes}
     for group in (group for option in options for group in option):
         bounds = [alone[kind].least_costs(rate)[chip] for kind in group.classes]

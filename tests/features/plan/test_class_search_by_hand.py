@@ -45,16 +45,16 @@ class Way:
 class Group:
     """Classes of a share of all requests, and the ways to deploy them."""
 
-    ways_of_chips: list
+    options_of_chips: list
     share: float = 1.0
     classes: tuple = ()
 
     @property
-    def every_way(self):
-        return self.ways_of_chips
+    def replica_options(self):
+        return self.options_of_chips
 
     def cheapest(self, rate):
-        return min(self.ways_of_chips, key=lambda way: way.cost(rate * self.share))
+        return min(self.options_of_chips, key=lambda way: way.cost(rate * self.share))
 
 
 def service(**limits):
@@ -77,7 +77,7 @@ def test_what_pools_carry_take_and_cost():
     """0.25 and 0.75 of 8 requests/s: 2 by replicas of 1.5, 6 by replicas of 4."""
     first = Group([Way(chips_each=3.0, requests=1.5, usd=2.0)], 0.25)
     second = Group([Way(chips_each=5.0, requests=4.0)], 0.75)
-    chosen = _Chosen([(group, group.ways_of_chips[0]) for group in (first, second)], 8.0)
+    chosen = _Chosen([(group, group.options_of_chips[0]) for group in (first, second)], 8.0)
     # Two replicas each: 3 requests/s of a quarter are 12 in all, 8 of three quarters 10 2/3.
     assert chosen.requests == pytest.approx(8 / 0.75)
     limited = service(max_chips=99, budget=9999.0)
@@ -142,7 +142,7 @@ def test_what_takes_more_of_everything_is_left_out():
 
 
 def groups(*options):
-    return SimpleNamespace(options=lambda _: list(options))
+    return SimpleNamespace(groupings=lambda _: list(options))
 
 
 def test_what_all_of_a_rate_would_take_of_the_means_it_lacks():
@@ -180,7 +180,7 @@ def test_the_most_that_means_carry_is_in_whole_replicas(chips, beyond, most):
         asked.append(rate)
         return [[Group([Way()])]]
 
-    found = _most(SimpleNamespace(options=options), service(max_chips=chips), beyond)
+    found = _most(SimpleNamespace(groupings=options), service(max_chips=chips), beyond)
     assert (found and found.requests) == most
     if found:  # a little below what they carry, so that rounding asks for no replica more
         assert found.rate == pytest.approx(most, rel=1e-6)

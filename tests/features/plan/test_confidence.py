@@ -14,7 +14,7 @@ from fastcalc.features.plan.cheapest_plans import decide
 from fastcalc.features.plan.demand import Deployments, traffic_of
 from fastcalc.features.plan.request import FindPlans
 from fastcalc.features.plan.service_asked import service_of
-from fastcalc.features.plan.turning import turns
+from fastcalc.features.plan.tipping_points import turns
 from fastcalc.formulas.regret import expected_regret, regret_after
 from tests.helpers import run_once, words
 

@@ -20,10 +20,10 @@ from fastcalc.errors import InputError
 from fastcalc.features.plan.allocation import OwnedChips, allocate, with_next_node
 from fastcalc.features.plan.candidates import candidates
 from fastcalc.features.plan.cheapest_plans import decide
-from fastcalc.features.plan.fleet import Crew, Packing, crew_within
 from fastcalc.features.plan.means import owned_chips, usd_a_month, watts
+from fastcalc.features.plan.packing import Packing, ReplicaCounts, counts_within
 from fastcalc.features.plan.pool_search import PoolSearch
-from fastcalc.features.plan.pools import Pool, PoolColumns
+from fastcalc.features.plan.pools import PrefillColumns, PrefillPool
 from fastcalc.features.plan.relaxations import fewest_owned, least_relaxed_of_fleet
 from fastcalc.features.plan.service import Service
 from tests.features.plan.test_plan import (
@@ -149,12 +149,12 @@ def test_a_budget_and_a_power_are_so_many_chips():
 
 
 def pool(chips, seconds):
-    return Pool(Layout(chips), 1.0, float(chips), 1.0, seconds, seconds, 0.0, 0.0)
+    return PrefillPool(Layout(chips), 1.0, float(chips), 1.0, seconds, seconds, 0.0, 0.0)
 
 
 def packing(node_chips, replica_chips, prompts=None, stages=1):
     sizes = np.array([1.0 * replica_chips]), np.array([stages])
-    return Packing.of(node_chips, *sizes, prompts and PoolColumns.of([prompts]))
+    return Packing.of(node_chips, *sizes, prompts and PrefillColumns.of([prompts]))
 
 
 @pytest.mark.parametrize(
@@ -173,8 +173,8 @@ def packing(node_chips, replica_chips, prompts=None, stages=1):
     ],
 )
 def test_how_chips_are_divided(chips, replica_chips, carried, prompts, crew):
-    pools = prompts and PoolColumns.of([prompts])
-    divided = crew_within(chips, packing(1, replica_chips, prompts), np.array([carried]), pools)
+    pools = prompts and PrefillColumns.of([prompts])
+    divided = counts_within(chips, packing(1, replica_chips, prompts), np.array([carried]), pools)
     requests = max(
         min(replicas * carried, taking * prompts.capacity)
         for replicas in range(1, chips)
@@ -205,8 +205,8 @@ def test_no_other_division_carries_more(node, nodes, replica, size, carried, sec
     assume(max(width, size or 1) <= node)
     prompts = size and pool(size, seconds)
     there = packing(node, width * stages, prompts, stages)
-    pools = prompts and PoolColumns.of([prompts])
-    crew = crew_within(nodes * node, there, np.array([carried]), pools)
+    pools = prompts and PrefillColumns.of([prompts])
+    crew = counts_within(nodes * node, there, np.array([carried]), pools)
     most = nodes * (node // width)
 
     def are_held(decoding, taking):
@@ -228,7 +228,7 @@ def test_no_other_division_carries_more(node, nodes, replica, size, carried, sec
 
 
 def test_replicas_and_a_pool_carry_what_the_slower_does():
-    crew = Crew.of(np.array([3.0]), np.array([2.0]), PoolColumns.of([pool(1, 0.25)]))
+    crew = ReplicaCounts.of(np.array([3.0]), np.array([2.0]), PrefillColumns.of([pool(1, 0.25)]))
     assert crew.requests.item() == 4.0
 
 
@@ -618,7 +618,7 @@ def test_whole_nodes_are_added_as_nodes():
 def test_first_tokens_of_classes_stand_once_and_wide_pools_have_power(
     fastcalc, monkeypatch, tmp_path
 ):
-    """PoolColumns have the time of first tokens only where their classes have none of theirs."""
+    """PrefillColumns have the time of first tokens only where their classes have none of theirs."""
     monkeypatch.setenv("COLUMNS", "200")
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mix.yaml").write_text(SMALL_MIX, encoding="utf-8")

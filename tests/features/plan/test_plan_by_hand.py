@@ -239,7 +239,7 @@ def test_prompts_apart_wait_for_their_caches(layout, seconds, sent, received):
     one = grid(layout, batches=(1, 100), chip=ROOMY, model=CACHED)
     (apart,) = [part for part in scored(one, rate=3.0) if part.pools]
     for pool, places in apart.by_pool(np.arange(len(apart.batch))):
-        assert pool.sending == pytest.approx(sent)
+        assert pool.kv_transfer_s == pytest.approx(sent)
         alone = 0.035 + (layout.pp - 1) * 0.0001
         assert pool.seconds == pytest.approx(alone, rel=NEARLY)
         assert pool.replicas == math.ceil(3 * sent)
@@ -261,7 +261,7 @@ def test_prompt_replicas_take_in_what_is_not_cached_and_send_all():
     (apart,) = [part for part in scored(one, rate=3.0) if part.pools]
     for pool in apart.pools:
         assert pool.seconds == pytest.approx(0.030, rel=NEARLY)
-        assert pool.sending == pytest.approx(1.0)
+        assert pool.kv_transfer_s == pytest.approx(1.0)
     # A link that sends it in 10 ms leaves the prompts: 100 a second of 30 ms keep three busy.
     links = {"scale_out": {"bandwidth": "1 TB/s", "latency": "100 us"}}
     on = made_up.clocked(memory=ROOMY_MEMORY, links=links)

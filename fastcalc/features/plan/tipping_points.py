@@ -27,7 +27,7 @@ Costs = dict[str, tuple[float, float]]
 
 
 @dataclass(frozen=True)
-class Turn:
+class TippingPoint:
     """Where a verdict turns, everything else as it is.
 
     quantity : ``price`` of a chip-hour [USD/h], ``slowness`` of the chip, ``rate`` [1/s],
@@ -44,7 +44,7 @@ class Turn:
     of: str | None = None
 
 
-def turns(decision: Decision, grids: Sequence[Grid]) -> list[Turn]:
+def turns(decision: Decision, grids: Sequence[Grid]) -> list[TippingPoint]:
     """Return what turns the verdict between the best two chips, and the API where it has prices."""
     service = decision.service
     rivals = [plan for plan in decision.of_each_chip if decision.may_lead(plan)][:2]
@@ -74,12 +74,14 @@ def turns(decision: Decision, grids: Sequence[Grid]) -> list[Turn]:
             continue
         leads = _leader(costs)
         turning_points.append(
-            Turn("price", at, leads == chip, nearest if leads == chip else chip, chip)
+            TippingPoint("price", at, leads == chip, nearest if leads == chip else chip, chip)
         )
     return [*turning_points, *_searched(service, rival_grids, costs)]
 
 
-def _searched(service: Service, grids: dict[str, list[Grid]], costs: Costs) -> Iterator[Turn]:
+def _searched(
+    service: Service, grids: dict[str, list[Grid]], costs: Costs
+) -> Iterator[TippingPoint]:
     """Yield what turns it that is no price, by searching again."""
     first, rate = _leader(costs), service.rate or 0.0
 
@@ -100,7 +102,7 @@ def _searched(service: Service, grids: dict[str, list[Grid]], costs: Costs) -> I
         return _leader_of(_of_lengths(service, 1.0, times), grids)
 
     if first != API and (turn := _nearest(by_slowness, first, _FACTORS)):
-        yield Turn("slowness", turn[0], True, turn[1], first)
+        yield TippingPoint("slowness", turn[0], True, turn[1], first)
     searched = {
         "rate": (by_rate, rate),
         "prompt": (by_prompt, service.prompt),
@@ -111,7 +113,7 @@ def _searched(service: Service, grids: dict[str, list[Grid]], costs: Costs) -> I
             factors = [factor if is_above else 1.0 / factor for factor in _FACTORS]
             if turn := _nearest(leader, first, factors):
                 at = now * turn[0]
-                yield Turn(name, at if name == "rate" else round(at), is_above, turn[1])
+                yield TippingPoint(name, at if name == "rate" else round(at), is_above, turn[1])
 
 
 def _nearest(

@@ -8,7 +8,7 @@ import numpy as np
 
 from fastcalc.core.estimate import site_power
 from fastcalc.core.scenario import Scenario
-from fastcalc.features.plan.pools import PoolColumns, added, stages_in_nodes
+from fastcalc.features.plan.pools import PrefillColumns, added, stages_in_nodes
 from fastcalc.features.plan.service import Service
 from fastcalc.formulas.money import HOURS_PER_MONTH
 from fastcalc.formulas.types import ArrayLike, Floats, Ints
@@ -17,7 +17,7 @@ _TINY = 1e-300
 _ROUNDING = 1e-9  # of a chip, so that a budget for just so many is not one short
 
 
-class Crew(NamedTuple):
+class ReplicaCounts(NamedTuple):
     """Replicas of deployments, and what they carry: an element for each.
 
     replicas, prompt_replicas : those that decode, and those that only take in prompts [1]
@@ -29,7 +29,7 @@ class Crew(NamedTuple):
     requests: Floats
 
     @classmethod
-    def of(cls, replicas: Floats, carried: Floats, pools: PoolColumns | None) -> "Crew":
+    def of(cls, replicas: Floats, carried: Floats, pools: PrefillColumns | None) -> "ReplicaCounts":
         """Return so many replicas, each of which carries so much, with all of each pool."""
         requests, prompt_replicas = replicas * carried, np.zeros(replicas.shape)
         if pools is not None:
@@ -66,7 +66,7 @@ class Packing(NamedTuple):
 
     @classmethod
     def of(
-        cls, node_chips: int, chips: Floats, stages: Floats, pools: PoolColumns | None
+        cls, node_chips: int, chips: Floats, stages: Floats, pools: PrefillColumns | None
     ) -> "Packing":
         """Return how replicas of so many chips and stages, and of each pool, fill nodes."""
         stages, width = stages_in_nodes(node_chips, chips, stages)
@@ -104,7 +104,7 @@ class Packing(NamedTuple):
 
 
 def bills(
-    scenario: Scenario, service: Service, chips: Floats, pools: PoolColumns | None = None
+    scenario: Scenario, service: Service, chips: Floats, pools: PrefillColumns | None = None
 ) -> dict[str, Floats]:
     """Return dollars a month and watts of some chips, where those are limited. [USD], [W]
 
@@ -143,7 +143,9 @@ LIMITED: dict[str, Callable[[Scenario], float | None]] = {
 """What is limited, of a chip: dollars a month [USD] and power [W]."""
 
 
-def crew_within(chips: float, packing: Packing, carried: Floats, pools: PoolColumns | None) -> Crew:
+def counts_within(
+    chips: float, packing: Packing, carried: Floats, pools: PrefillColumns | None
+) -> ReplicaCounts:
     """Return the replicas that carry the most on so many chips, one at least.
 
     carried : requests that it carries [1/s]
@@ -156,7 +158,7 @@ def crew_within(chips: float, packing: Packing, carried: Floats, pools: PoolColu
         for nodes_of_replica in (packing.nodes, packing.prompt_nodes)
     )
     if pools is None:
-        return Crew.of(np.maximum(alone, 1.0), carried, None)
+        return ReplicaCounts.of(np.maximum(alone, 1.0), carried, None)
     # Both kinds are balanced at a broken number of replicas. Of the kind of which one carries more,
     # the best whole number is a neighbour of that: one less loses more than the other can gain.
     decoding_at_most = room / (slots + prompt_slots * carried / pools.capacity)
@@ -175,4 +177,4 @@ def crew_within(chips: float, packing: Packing, carried: Floats, pools: PoolColu
         np.maximum(np.ceil(requests / capacity - _ROUNDING), 1.0)
         for capacity in (carried, pools.capacity)
     )
-    return Crew(replicas, taking, requests)
+    return ReplicaCounts(replicas, taking, requests)

@@ -1,7 +1,7 @@
-"""The ways to deploy a replica that takes in its prompts, each at its best batch.
+"""Replica options: each layout with colocated prefill at the batch of the highest throughput.
 
-What a replica carries does not depend on how many there are. So each way is searched once, and any
-rate takes so many of them.
+What a replica carries does not depend on how many there are. So each layout is searched once, and
+any rate takes so many of them.
 """
 
 from collections.abc import Iterator, Sequence
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from fastcalc.core.estimate import site_power
 from fastcalc.core.placement.layout import Layout
-from fastcalc.features.plan.fleet import Packing, usd_per_month
+from fastcalc.features.plan.packing import Packing, usd_per_month
 from fastcalc.features.plan.refine import with_largest
 from fastcalc.features.plan.score import has_cost, score
 from fastcalc.features.plan.scored import Scored
@@ -29,7 +29,7 @@ _NEXT_TO = 2.0  # the batches on both sides of one that was tried
 
 
 @dataclass(frozen=True, eq=False)
-class Way:
+class ReplicaOption:
     """One replica of a layout at the batch at which it carries most.
 
     grid : of that layout and batch alone
@@ -80,7 +80,7 @@ class CostBound:
     """What a replica of each layout carries at most, on one chip, whatever the limits on times.
 
     requests : that it carries at the batch of the least time for each [1/s]
-    nodes, node_chips, cost_per_chip : as of a `Way`
+    nodes, node_chips, cost_per_chip : as of a `ReplicaOption`
     """
 
     chip: str
@@ -96,10 +96,10 @@ class CostBound:
         return float(np.min(nodes, initial=inf)) * self.node_chips * self.cost_per_chip
 
 
-class _Best(dict[Any, Way]):
-    """The best way of each layout of each deployment."""
+class _Best(dict[Any, ReplicaOption]):
+    """The best option of each layout of each deployment."""
 
-    def carried_for(self, chip: str, cost: float) -> float:
+    def max_throughput_at_cost(self, chip: str, cost: float) -> float:
         """Return the most that a replica carries which costs no more at any number of them. [1/s]
 
         Of another chip it has to cost a node less, as nodes may be left with room.
@@ -111,16 +111,21 @@ class _Best(dict[Any, Way]):
     @cached_property
     def _numbers(self) -> Floats:
         return np.array(
-            [(way.requests, way.each, way.node_chips * way.cost_per_chip) for way in self.values()]
+            [
+                (option.requests, option.each, option.node_chips * option.cost_per_chip)
+                for option in self.values()
+            ]
         ).T
 
     @cached_property
     def _chips(self) -> NDArray[np.str_]:
-        return np.array([way.grid.scenario.hardware.id for way in self.values()])
+        return np.array([option.grid.scenario.hardware.id for option in self.values()])
 
 
-def ways(grids: Sequence[Grid], service: Service) -> tuple[list[Way], list[CostBound]]:
-    """Return the best way of each layout, tried between batches where it may cost the least.
+def find_replica_options(
+    grids: Sequence[Grid], service: Service
+) -> tuple[list[ReplicaOption], list[CostBound]]:
+    """Return the best option of each layout, tried between batches where it may cost the least.
 
     Alongside is what replicas of each deployment carry at most.
 
@@ -141,21 +146,22 @@ def ways(grids: Sequence[Grid], service: Service) -> tuple[list[Way], list[CostB
     return list(best.values()), bounds
 
 
-def worth(every: Sequence[Way]) -> list[Way]:
-    """Return the ways that may cost the least for some rate."""
+def worth(every: Sequence[ReplicaOption]) -> list[ReplicaOption]:
+    """Return the options that may cost the least for some rate."""
     best = _Best(enumerate(every))
     return [
-        way
-        for way in every
-        if way.requests >= best.carried_for(way.grid.scenario.hardware.id, way.each)
+        option
+        for option in every
+        if option.requests
+        >= best.max_throughput_at_cost(option.grid.scenario.hardware.id, option.each)
     ]
 
 
 @dataclass(frozen=True)
 class _Gap:
-    """Batches on both sides of that of a way, and what replicas carry there at most. [1], [1/s]"""
+    """Batches on both sides of an option's, and what replicas carry there at most. [1], [1/s]"""
 
-    way: Way
+    option: ReplicaOption
     layout: Layout
     low: float
     high: float
@@ -192,19 +198,23 @@ def _gaps(group: Scored, service: Service, best: _Best) -> Iterator[_Gap]:
         layout = grid.layouts[row]
         alone = grid.part(layouts=(layout,), batches=np.array([batch]))
         per_chip = _cost_per_chip(grid, service)
-        way = Way(alone, float(carried), float(nodes_of_way), packing.node_chips, per_chip)
+        option = ReplicaOption(
+            alone, float(carried), float(nodes_of_way), packing.node_chips, per_chip
+        )
         key = (layout, id(grid.scenario))
-        if key not in best or best[key].requests < way.requests:
-            best[key] = way
+        if key not in best or best[key].requests < option.requests:
+            best[key] = option
         if high - low > _NEXT_TO:
-            may_carry = way.requests * batch / min(low, batch**2 / high)
-            yield _Gap(way, layout, float(low), float(high), float(may_carry))
+            may_carry = option.requests * batch / min(low, batch**2 / high)
+            yield _Gap(option, layout, float(low), float(high), float(may_carry))
 
 
 def _between(grid: Grid, gaps: Sequence[_Gap], best: _Best) -> Iterator[Grid]:
     """Yield the batches of gaps in which a replica may carry more than what costs no more."""
     chip = grid.scenario.hardware.id
-    wide = [gap for gap in gaps if gap.requests > best.carried_for(chip, gap.way.each)]
+    wide = [
+        gap for gap in gaps if gap.requests > best.max_throughput_at_cost(chip, gap.option.each)
+    ]
     if wide:
         low, high = (np.array([getattr(gap, end) for gap in wide]) for end in ("low", "high"))
         batches = np.round(np.linspace(low, high, _TRIED, axis=-1))

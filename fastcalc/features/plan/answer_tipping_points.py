@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from fastcalc.features.plan.turning import Turn
+from fastcalc.features.plan.tipping_points import TippingPoint
 from fastcalc.features.plan.verdict import Verdict
 from fastcalc.kit.answer.point_records import Record, plain
 from fastcalc.kit.answer.rounding import rounded_down, rounded_up
@@ -16,7 +16,7 @@ _WORDS = {
 }
 
 
-def turn_notes(verdict: Verdict) -> Iterator[str]:
+def tipping_point_notes(verdict: Verdict) -> Iterator[str]:
     """Say what turns the verdict, each alone, by who leads then."""
     for leads in dict.fromkeys(turn.leads for turn in verdict.turns or ()):
         texts = (_text(turn) for turn in verdict.turns or () if turn.leads == leads)
@@ -25,13 +25,13 @@ def turn_notes(verdict: Verdict) -> Iterator[str]:
         yield "nothing turns the verdict: no two chips that take in their prompts carry a rate"
 
 
-def _text(turn: Turn) -> str:
+def _text(turn: TippingPoint) -> str:
     digits = f"{(rounded_up if turn.is_above else rounded_down)(turn.at):,g}"
     side, more = ("from", "more") if turn.is_above else ("up to", "fewer")
     return _WORDS[turn.quantity].format(of=turn.of, side=side, at=digits, more=more)
 
 
-def turn_records(verdict: Verdict) -> list[Record] | None:
+def tipping_point_records(verdict: Verdict) -> list[Record] | None:
     """Return each turn, None where nobody asks."""
     if verdict.turns is None:
         return None
