@@ -18,7 +18,7 @@ from fastcalc.core.load import RandomLoad, _EachPrompt
 from fastcalc.core.step.schedule import DECODE, Schedule
 from fastcalc.formulas.types import Floats, Ints
 
-_SEQUENCES, _TOKENS = 12, 7  # of the table of passes, between which times are straight lines
+_SEQUENCES, _TOKENS = 12, 14  # of the table of passes, between which times are straight lines
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,9 +53,8 @@ class PassTimes:
         each = Schedule(passes.placement, _EachPrompt(**stated), (sequences * group)[:, np.newaxis])
         plain = Schedule(passes.placement, load.mix, sequences * group)
         decode = np.ravel(plain.seconds(DECODE)) * np.ones(len(sequences))
-        largest = np.minimum(kinds.computed, chunk)
-        tokens = np.array([np.geomspace(1.0, max(size, 1.5), _TOKENS) for size in largest])
-        added = np.zeros((2, len(sequences), len(largest), _TOKENS))
+        tokens = np.tile(np.geomspace(1.0, chunk, _TOKENS), (len(kinds.computed), 1))
+        added = np.zeros((2, len(sequences), len(tokens), _TOKENS))
         for at in range(_TOKENS):
             for where, on in enumerate((1.0, float(lanes))):
                 rows = each._rows(each.streams, each.expert_sequences, tokens[:, at], on)
@@ -89,8 +88,7 @@ class PassTimes:
                 )
                 for on in (0, 1)
             )
-            beyond = max(total / self.tokens[kind][-1], 1.0)  # a chunk of several short prompts
-            result += tokens / total * (one + (every - one) * where) * beyond
+            result += tokens / total * (one + (every - one) * where)
         return result
 
 

@@ -17,10 +17,11 @@ from fastcalc.core.placement.placement import AnyPlacement
 from fastcalc.core.step.schedule import DECODE, FIRST, Schedule
 from fastcalc.core.timeline import served_run, token_in_traffic
 from fastcalc.core.traffic.mix import Mix
+from fastcalc.core.traffic.prefill_queue import PrefillQueue
 from fastcalc.core.traffic.request_class import RequestClass
 from fastcalc.core.traffic.request_times import RequestTimes
 from fastcalc.core.traffic.traffic import Speculation
-from fastcalc.core.traffic.waits import PromptQueue, Waits
+from fastcalc.core.traffic.waits import Waits
 from fastcalc.formulas.load import slot_wait_regularity, variance_in_window
 from fastcalc.formulas.types import Array, ArrayLike, Floats
 
@@ -49,7 +50,6 @@ _OF_ANY_RATE = ("_rates", "_tokens")
 """What of a load does not depend on its rate."""
 
 _QUEUED = 400  # requests beyond the slots whose chances are counted
-_BUSIEST = 0.99  # beyond which prompts never end
 _MOST_FED_BACK = 0.95  # of the time that prompts take of others'
 
 
@@ -257,30 +257,44 @@ class RandomLoad:
         return np.asarray(np.maximum(added / np.maximum(longer - 1.0, 1e-9), 0.0) * self._is_short)
 
     @cached_property
-    def waits(self) -> Waits:
-        """What all requests wait for before their own prompts."""
-        kinds, rate, is_short = self.mix.kinds, self._lane_rate, self._is_short
-        share, marginal = kinds.share, self._marginal
-        short = float(share @ is_short)
-        alone, added = (
-            float(share @ np.where(is_short, seconds, 0.0)) / short if short else 0.0
-            for seconds in (self._prompt_seconds, marginal)
-        )
-        long = np.where(is_short, 0.0, self._prompt_seconds)
-        variation = float(share @ kinds.output**2 / (share @ kinds.output) ** 2) - 1.0
+    def slot_wait(self) -> tuple[float, float]:
+        """Chance that a request waits for a slot, and how long it does then on average. [1], [s]"""
+        kinds = self.mix.kinds
+        variation = float(kinds.share @ kinds.output**2 / (kinds.share @ kinds.output) ** 2) - 1.0
         regularity = slot_wait_regularity(
             slots=len(self._rates), utilization=min(self.utilization, 0.999), variation=variation
         )
         free = max(float(self._rates[-1]) - self._arrivals, 1e-12)
-        return Waits.of(
+        return self.queued, float(regularity) / free
+
+    @cached_property
+    def prefill_queue(self) -> PrefillQueue:
+        """The queue of prompt tokens of one attention replica, or one stage's micro-batch."""
+        kinds = self.mix.kinds
+        passes = Schedule(self.passes.placement, self.mix, np.array([self.in_flight]))
+        return PrefillQueue(
+            rate=self._lane_rate,
+            share=kinds.share,
+            tokens=kinds.computed,
+            chunk=float(self.passes.machine.software.prompt_chunk),
             step=self._step,
-            short_rate=rate * short,
-            short_pass=alone,
-            short_more=added,
-            prompts=PromptQueue(rate * share, long, min(self.prompt_share, _BUSIEST)),
-            slots=(self.queued, float(regularity) / free),
+            pass_seconds=passes.prefill_seconds,
             occupied=1.0 - float(self._found[0]),
         )
+
+    @cached_property
+    def _first_tokens(self) -> list[tuple[Floats, Floats]]:
+        """Times to the first token of each kind, but for the wait for a slot: [s], chances [1].
+
+        A pass with prompts takes what one of the mean context does; a prompt's own context and
+        overhead come on top.
+        """
+        queue, times = self.prefill_queue, list[tuple[Floats, Floats]]()
+        own = self._prompt_seconds + self._overhead
+        for tokens, seconds in zip(self.mix.kinds.computed, own, strict=True):
+            until, chances = queue.until_taken_in(float(tokens))
+            times.append((until + (seconds - queue.alone(float(tokens))), chances))
+        return times
 
     def percentiles(self, place: int | None = None) -> Percentiles:
         """Times of all requests, or of those of one class by its position."""
@@ -300,10 +314,19 @@ class RandomLoad:
         """Distributions of the times of all requests, or of those of one class by its position."""
         kinds = self.mix.kinds
         share = kinds.share if place is None else kinds.share * (kinds.places == place)
+        share = share / share.sum()
+        queued, wait = self.slot_wait
+        firsts = self._first_tokens
+        means = np.array([seconds @ chances for seconds, chances in firsts])
+        squares = np.array([seconds**2 @ chances for seconds, chances in firsts])
+        some = [(part, *first) for part, first in zip(share, firsts, strict=True) if part]
+        seconds = np.concatenate([times for _, times, _ in some])
+        chances = np.concatenate([part * chances for part, _, chances in some])
         return RequestTimes(
-            share=share / share.sum(),
-            waits=self.waits,
-            prefill=self._prompt_seconds + self._overhead,
+            share=share,
+            first=Waits.of(seconds, chances, self.slot_wait),
+            first_means=means + queued * wait,
+            first_variances=squares - means**2 + queued * (2.0 - queued) * wait**2,
             further=kinds.output - 1.0,
             expected_tpot=self._tpot,
             tpot_variance=self._token_variance(self._tpot, self._tpot_at_once),

@@ -24,24 +24,6 @@ def passes_with_prompts(*, long: ArrayLike, short: ArrayLike) -> Array:
     return floats(np.minimum(filled + np.maximum(1.0 - filled, 0.0) * occupied, 1.0))
 
 
-def prompt_wait(*, arrivals: ArrayLike, mean: ArrayLike, square: ArrayLike) -> Array:
-    r"""Mean wait behind other prompts. [s]
-
-    .. math:: W = \frac{\lambda \overline{x^2}}{2 (1 - \lambda \bar x)}
-
-    arrivals : prompts that come a second, :math:`\lambda` [1/s]
-    mean : time of one, :math:`\bar x` [s]
-    square : mean of its square, :math:`\overline{x^2}` [s^2]
-
-    M/G/1. Source: Pollaczek, 1930; Khinchine, 1932; Harchol-Balter, "Performance modeling," 2013,
-    ch. 23.
-
-    >>> float(prompt_wait(arrivals=0.5, mean=1.0, square=2.0))
-    1.0
-    """
-    return floats(arrivals) * square / (2.0 * (1.0 - floats(arrivals) * mean))
-
-
 def slot_wait_regularity(
     *, slots: ArrayLike, utilization: ArrayLike, variation: ArrayLike
 ) -> Array:

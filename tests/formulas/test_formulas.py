@@ -337,7 +337,6 @@ PUBLISHED = [
     # A Poisson number of mean ln 2 is none one time in two; a third is filled anyway.
     ("passes_with_prompts", {"long": 1 / 3, "short": math.log(2)}, 2 / 3, 1e-12),
     # M/D/1 at half the load: half of a service; M/M/1: a whole one.
-    ("prompt_wait", {"arrivals": 0.5, "mean": 1.0, "square": 1.0}, 0.5, 1e-12),
     # Of times that vary as exponential ones it is that of M/M/c; of one slot half of it.
     ("slot_wait_regularity", {"slots": 9, "utilization": 0.5, "variation": 1.0}, 1.0, 1e-12),
     ("slot_wait_regularity", {"slots": 1, "utilization": 0.7, "variation": 0.0}, 0.5, 1e-12),

@@ -147,6 +147,15 @@ class Schedule:
             )
         )
 
+    def prefill_seconds(self, tokens: Floats) -> Floats:
+        """Time of a pass with some prompt tokens of one lane alongside the others' sequences. [s]
+
+        tokens : of one batch alone, an axis of its own [1]
+        """
+        others = np.maximum(self.streams - 1.0, 0.0), np.maximum(self.expert_sequences - 1.0, 0.0)
+        seconds = self.expected(self._count(self._rows(*others, tokens))).seconds
+        return np.ravel(seconds * self._as_measured("prompts"))
+
     def prefill_work(self, tokens: ArrayLike) -> PassWork:
         """A pass that takes in prompt tokens on every replica and decodes nothing."""
         none = 0.0 * self.batch

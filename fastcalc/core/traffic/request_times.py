@@ -13,16 +13,17 @@ class RequestTimes:
     """Latencies of the requests of one class, or of all, with an element for each kind of request.
 
     share : of the requests [1]
-    waits : queueing delay before a request's own prefill, at expected speed [s]
-    prefill : time of its own prefill, overhead included, at expected speed [s]
+    first : distribution of their TTFT at expected speed [s]
+    first_means, first_variances : of the TTFT of each kind, at expected speed [s], [s^2]
     further : output tokens after the first [1]
     expected_tpot, tpot_variance : mean TPOT and the variance of each kind's own [s], [s^2]
     slowness : times over those at expected speed [1]
     """
 
     share: Floats
-    waits: Waits
-    prefill: Floats
+    first: Waits
+    first_means: Floats
+    first_variances: Floats
     further: Floats
     expected_tpot: float
     tpot_variance: Floats
@@ -31,7 +32,7 @@ class RequestTimes:
     @property
     def ttft_mean(self) -> float:
         """Mean time to first token. [s]"""
-        return (float(self.share @ self.prefill) + self.waits.mean) * self.slowness
+        return float(self.share @ self.first_means) * self.slowness
 
     @property
     def tpot_mean(self) -> float:
@@ -45,11 +46,11 @@ class RequestTimes:
 
     @property
     def _requests(self) -> Floats:
-        return self.prefill + self.waits.mean + self.further * self.expected_tpot
+        return self.first_means + self.further * self.expected_tpot
 
     def ttft(self, part: float) -> float:
         """Percentile of TTFT: what a part of the requests does not exceed. [s]"""
-        return self.waits.quantile(part, self.share, self.prefill) * self.slowness
+        return self.first.quantile(part) * self.slowness
 
     def tpot(self, part: float) -> float:
         """Percentile of TPOT; NaN where no request has a second output token. [s]"""
@@ -57,7 +58,7 @@ class RequestTimes:
 
     def request(self, part: float) -> float:
         """Percentile of end-to-end latency. [s]"""
-        varied = self.waits.variance + self.further**2 * self.tpot_variance
+        varied = self.first_variances + self.further**2 * self.tpot_variance
         return mixture_quantile(part, self.share, self._requests, varied) * self.slowness
 
     @property
@@ -67,5 +68,5 @@ class RequestTimes:
 
     def meets(self, part: float, *, ttft: float, tpot: float) -> bool:
         """Whether at least a part of the requests has its TTFT, and its TPOT, within limits. [s]"""
-        first = self.waits.share(ttft / self.slowness, self.share, self.prefill)
+        first = self.first.share(ttft / self.slowness)
         return first >= part and mixture_share(tpot / self.slowness, *self._tpots) >= part

@@ -9,13 +9,13 @@ from dataclasses import fields, replace
 import numpy as np
 import pytest
 
-from fastcalc.core import load as loads
 from fastcalc.core.load import RandomLoad, _EachPrompt
 from fastcalc.core.placement.layout import Layout
 from fastcalc.core.traffic.mix import Mix
+from fastcalc.core.traffic.prefill_queue import PrefillQueue
 from fastcalc.core.traffic.request_class import Lengths, RequestClass
 from fastcalc.core.traffic.traffic import Speculation
-from fastcalc.core.traffic.waits import PromptQueue, Waits
+from fastcalc.core.traffic.waits import Waits
 from fastcalc.formulas.load import slot_wait_regularity, variance_in_window
 from tests import made_up
 from tests.helpers import every
@@ -112,44 +112,22 @@ def test_the_number_in_flight_is_a_birth_death_process(slots, share):
         assert found.queued == pytest.approx(share)
 
 
-@pytest.fixture
-def waited(monkeypatch):
-    """What waits are made of, as they are asked for."""
-    asked = {}
-    monkeypatch.setattr(loads.Waits, "of", lambda **given: asked.update(given))
-    return asked
-
-
-def test_what_requests_wait_for(waited):
-    """Half of the requests have short prompts of 22 ms that add 2, half long ones of 85."""
+def test_what_requests_wait_for_a_slot():
+    """Outputs of 100 and 200: (100^2 + 200^2) / 2 over 150^2, less one."""
     kinds, slots = MIXED, 8
     capacity = load(kinds, slots).capacity
     found = load(kinds, slots, 0.5 * capacity)
-    assert found.waits is None
-    seconds = found._prompt_seconds
-    assert waited["step"] == found._step
-    assert waited["short_rate"] == pytest.approx(0.25 * capacity)
-    assert waited["short_pass"] == pytest.approx(seconds[0])
-    assert waited["short_more"] == pytest.approx(2 * MS, rel=0.01)
-    prompts = waited["prompts"]
-    assert isinstance(prompts, PromptQueue)
-    assert prompts.rates == pytest.approx([0.25 * capacity] * 2)
-    assert prompts.seconds == pytest.approx([0.0, seconds[1]])
-    assert prompts.busy == pytest.approx(found.prompt_share)
-    # Outputs of 100 and 200: (100^2 + 200^2) / 2 over 150^2, less one.
     regular = slot_wait_regularity(slots=slots, utilization=0.5, variation=25_000 / 22_500 - 1)
-    assert waited["slots"] == pytest.approx((found.queued, float(regular) / (0.5 * capacity)))
+    assert found.slot_wait == pytest.approx((found.queued, float(regular) / (0.5 * capacity)))
 
 
-@every("kinds,short", [([SHORT], (22, 2)), ([LONG], (0, 0))])
-def test_requests_that_are_all_short_or_all_long(waited, kinds, short):
-    found = load(kinds)
-    assert found.waits is None
-    assert waited["short_rate"] == pytest.approx(IDLE if short[0] else 0.0)
-    assert (waited["short_pass"], waited["short_more"]) == pytest.approx(
-        tuple(part * MS for part in short)
-    )
-    assert waited["prompts"].seconds == pytest.approx([0.0 if short[0] else 0.085])
+def test_the_queue_of_prompts_is_of_one_lane():
+    """Half of the requests have prompts of 200 tokens, half of 2,500; a pass takes in 1,000."""
+    queue = load(MIXED, rate=3.0).prefill_queue
+    assert (queue.rate, queue.chunk) == (3.0, 1000.0)
+    assert queue.tokens.tolist() == [200.0, 2500.0]
+    # 20 ms and 0.01 ms a token, alone: two full passes and one of 500 tokens.
+    assert load([LONG]).prefill_queue.alone(2500.0) == pytest.approx(85 * MS, rel=1e-3)
 
 
 def test_a_request_alone_waits_for_nothing_and_takes_its_own():
@@ -167,39 +145,53 @@ def test_a_request_alone_waits_for_nothing_and_takes_its_own():
     assert both.ttft.mean == pytest.approx((5 + (22 + 85) / 2) * MS, abs=0.2 * MS)
 
 
+def queue(**given):
+    """Prompts of a full pass of 1,000 tokens, which takes 1 s."""
+    stated = {
+        "rate": 1e-9,
+        "share": np.ones(1),
+        "tokens": np.array([1000.0]),
+        "chunk": 1000.0,
+        "step": 1e-9,
+        "pass_seconds": np.ones_like,
+    }
+    return PrefillQueue(**stated | given)
+
+
 def test_who_finds_others_waits_for_what_is_left_of_their_pass():
-    """Decode alone fills the time, so that any part of a pass of 10 ms is left: half on average."""
-    waits = Waits.of(
-        step=0.01,
-        short_rate=0.0,
-        short_pass=0.0,
-        short_more=0.0,
-        prompts=PromptQueue(np.zeros(1), np.zeros(1), 0.0),
-        slots=(0.0, 1.0),
-        occupied=0.25,
-    )
-    assert waits.mean == pytest.approx(0.25 * 0.005, rel=0.1)
-    # Three of four wait for nothing, and of the others one in five for more than 8 ms.
-    one = np.ones(1), np.zeros(1)
-    assert waits.quantile(0.75, *one) == pytest.approx(0.0, abs=1e-4)
-    assert waits.quantile(0.95, *one) == pytest.approx(0.008, rel=0.03)
+    """One time in four a pass of 10 ms is under way: half of it is left on average."""
+    times, chances = queue(step=0.01, occupied=0.25).until_taken_in(1000.0)
+    assert chances.sum() == pytest.approx(1.0)
+    assert times @ chances == pytest.approx(1.0 + 0.25 * 0.005)
+    assert chances[times > 1.0].sum() == pytest.approx(0.25, rel=1e-6)
+    # Any part of that pass may be left, so one in five of them waits for more than 8 ms.
+    assert chances[times > 1.008].sum() == pytest.approx(0.05, rel=1e-6)
+
+
+@every("busy", [0.2, 0.5, 0.8])
+def test_prompts_of_a_full_pass_wait_as_in_a_queue_with_one_server(busy):
+    """M/D/1: rho / (2 (1 - rho)) services on average, and (1 - rho) e^rho wait no longer than one."""
+    times, chances = queue(rate=busy).until_taken_in(1000.0)
+    assert times @ chances == pytest.approx(1.0 + busy / (2 * (1 - busy)), rel=0.02)
+    assert chances[times <= 2.0].sum() == pytest.approx((1 - busy) * np.exp(busy), rel=0.02)
+
+
+def test_short_prompts_that_come_in_one_pass_are_taken_in_together():
+    """Passes of 1 s, prompts of a thousandth of a pass: all of the next pass, however many."""
+    few = queue(rate=5.0, tokens=np.array([1.0]), step=1.0)
+    times, chances = few.until_taken_in(1.0)
+    assert times @ chances == pytest.approx(1.5, rel=0.01)
+    assert chances[times > 2.0].sum() < 1e-3
 
 
 def test_a_wait_for_a_slot_may_last_a_thousand_passes():
     """One in a hundred waits 10 s on average; of passes of 10 ms the others keep every digit."""
-    waits = Waits.of(
-        step=0.01,
-        short_rate=0.0,
-        short_pass=0.0,
-        short_more=0.0,
-        prompts=PromptQueue(np.zeros(1), np.zeros(1), 0.0),
-        slots=(0.01, 10.0),
-    )
-    one = np.ones(1), np.zeros(1)
-    assert waits.mean == pytest.approx(0.005 + 0.01 * 10.0, rel=0.01)
-    assert waits.quantile(0.495, *one) == pytest.approx(0.005, rel=0.02)
+    times = np.linspace(0.0, 0.01, 101)
+    first = Waits.of(times, np.full(101, 1 / 101), (0.01, 10.0))
+    assert first.mean == pytest.approx(0.005 + 0.01 * 10.0, rel=0.01)
+    assert first.quantile(0.495) == pytest.approx(0.005, rel=0.02)
     # 0.01 e^(-t / 10) is 0.001 at 10 ln 10 s.
-    assert waits.quantile(0.999, *one) == pytest.approx(10.0 * np.log(10.0), rel=0.01)
+    assert first.quantile(0.999) == pytest.approx(10.0 * np.log(10.0), rel=0.01)
 
 
 def test_answers_of_one_token_have_no_time_between_tokens():

@@ -1,0 +1,159 @@
+"""Prompt tokens that wait for passes, as a Markov chain, and the time until a prompt is taken in.
+
+Passes take in what waits, up to the engine's budget, first come, first served, and last the longer
+the more they take in, so that more comes meanwhile. What waits at the start of a pass depends on
+what waited at that of the one before alone: the chain embedded at the starts of passes of a queue
+served in batches of limited size (M. F. Neuts, "A general class of bulk queues with Poisson input,"
+Annals of Mathematical Statistics 38, 1967).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from fastcalc.formulas.types import Floats, floats
+
+_FEWEST, _MOST = 8, 48  # parts that the tokens of a full pass are counted in
+_STATES = 256  # parts that may wait, about
+_PROMPTS, _CHUNKS = 10.0, 8.0  # longest prompts and full passes that may wait
+_POSITIONS = 5  # of an arrival in the pass under way
+_POINTS = 2048  # of a time axis
+_NOTHING = 1e-6  # of the requests, whose times are beyond that axis
+
+
+@dataclass(frozen=True, eq=False)
+class PrefillQueue:
+    """The queue of prompt tokens of one lane.
+
+    rate : requests that arrive a second [1/s]
+    share, tokens : of each kind of request, its share and prompt tokens to compute [1]
+    chunk : prompt tokens of a pass at most [1]
+    step : time of a pass without any [s]
+    pass_seconds : time of a pass with some prompt tokens, of an array of them [1] -> [s]
+    occupied : chance that a pass is under way when a request arrives [1]
+    """
+
+    rate: float
+    share: Floats
+    tokens: Floats
+    chunk: float
+    step: float
+    pass_seconds: Callable[[Floats], Floats]
+    occupied: float = 1.0
+
+    @cached_property
+    def _parts(self) -> int:
+        """Parts that the tokens of a full pass are counted in. [1]"""
+        fine = 2.0 * self.chunk / max(float(self.tokens.min()), 1.0)
+        chunks = _PROMPTS * float(self.tokens.max()) / self.chunk + _CHUNKS
+        return int(np.clip(fine, _FEWEST, max(min(_MOST, _STATES / chunks), _FEWEST)))
+
+    @cached_property
+    def _states(self) -> int:
+        """Parts that may wait. [1]"""
+        chunks = np.ceil(_PROMPTS * float(self.tokens.max()) / self.chunk) + _CHUNKS
+        return int(min(chunks * self._parts, 2 * _STATES))
+
+    @property
+    def _part(self) -> float:
+        return self.chunk / self._parts
+
+    @cached_property
+    def _levels(self) -> tuple[Floats, Floats]:
+        """Prompt tokens of a pass and its time, between which it is a straight line. [1], [s]"""
+        tokens = np.concatenate([[1.0], np.arange(1, self._parts + 1) * self._part])
+        return tokens, np.maximum(self.pass_seconds(tokens), self.step)
+
+    def _seconds(self, tokens: Floats) -> Floats:
+        return np.interp(tokens, *self._levels)
+
+    @cached_property
+    def _types(self) -> Floats:
+        """Time of a pass with 0, 1, 2, ... parts. [s]"""
+        return np.concatenate([[self.step], self._levels[1][1:]])
+
+    @cached_property
+    def _transform(self) -> Floats:
+        """Transform of the chances of a request's parts, less 1."""
+        sizes = self.tokens / self._part
+        low = np.minimum(np.floor(sizes), self._states - 2).astype(int)
+        above = np.minimum(sizes - low, 1.0)
+        chances = np.bincount(low, self.share * (1.0 - above), self._states)
+        chances = chances + np.bincount(low + 1, self.share * above, self._states)
+        return np.asarray(np.fft.rfft(chances, 2 * self._states) - 1.0)
+
+    def _arrived(self, seconds: Floats) -> Floats:
+        """Chances of the parts that arrive in some times, along a last axis. [1]"""
+        exponent = (self.rate * seconds)[..., np.newaxis] * self._transform
+        chances = np.fft.irfft(np.exp(exponent), 2 * self._states)[..., : self._states]
+        return np.maximum(chances, 0.0)
+
+    @cached_property
+    def _waiting(self) -> Floats:
+        """Share of the time in passes at whose start so many parts wait. [1]"""
+        parts, states = self._parts, self._states
+        arrived = self._arrived(self._types)
+        arrived[:, -1] += np.maximum(1.0 - arrived.sum(axis=1), 0.0)
+        moves = np.zeros((states, states))
+        moves[: parts + 1] = arrived
+        for state in range(parts + 1, states):
+            left = state - parts
+            moves[state, left:] = arrived[parts, : states - left]
+            moves[state, -1] += arrived[parts, states - left :].sum()
+        equations = moves.T - np.eye(states)
+        equations[-1] = 1.0
+        chances = np.linalg.solve(equations, np.append(np.zeros(states - 1), 1.0))
+        times = np.maximum(chances, 0.0) * self._types[np.minimum(np.arange(states), parts)]
+        return np.asarray(times / times.sum())
+
+    @cached_property
+    def _under_way(self) -> tuple[Floats, Floats, Floats]:
+        """Passes that an arrival may find, each at some positions.
+
+        Chance of each, what is left of it [s], and chances of the parts ahead (passes, positions,
+        parts) [1].
+        """
+        parts, waiting = self._parts, self._waiting
+        chances = np.append(waiting[:parts], waiting[parts:].sum())
+        chances[0] = max(chances[0] - (1.0 - self.occupied), 0.0)
+        positions = (np.arange(_POSITIONS) + 0.5) / _POSITIONS
+        left = self._types[:, np.newaxis] * (1.0 - positions)
+        ahead = self._arrived(self._types[:, np.newaxis] * positions)
+        over = np.fft.rfft(waiting[parts:] / max(waiting[parts:].sum(), 1e-300), 2 * self._states)
+        both = np.fft.irfft(np.fft.rfft(ahead[-1], 2 * self._states) * over, 2 * self._states)
+        ahead[-1] = np.maximum(both[:, : self._states], 0.0)
+        return chances, left, ahead
+
+    def until_taken_in(self, tokens: float) -> tuple[Floats, Floats]:
+        """Times from arrival until a prompt is taken in, and their chances. [s], [1]"""
+        chances, left, ahead = self._under_way
+        weights = (chances / _POSITIONS)[:, np.newaxis, np.newaxis]
+        most = int(np.floor((self.chunk - tokens) / self._part + 1e-9))
+        within = max(most + 1, 0)
+        behind = self._arrived(left)
+        alone = max(1.0 - float(chances.sum()), 0.0)
+        found = [(np.array([self.alone(tokens)]), np.array([alone]))]
+        if within:
+            size = 2 * self._states
+            first = np.fft.rfft(ahead[..., :within], size) * np.fft.rfft(behind, size)
+            together = np.maximum(np.fft.irfft(first, size), 0.0)
+            taken = np.minimum(np.arange(size) * self._part + tokens, self.chunk)
+            times = left[..., np.newaxis] + self._seconds(taken)
+            found.append((times.ravel(), (weights * together).ravel()))
+        ends = np.arange(within, self._states) * self._part + tokens
+        full = np.ceil(ends / self.chunk - 1e-9) - 1.0
+        before = left[..., np.newaxis] + full * self._types[-1]
+        mean = self.rate * float(self.share @ self.tokens)
+        last = np.minimum(ends - full * self.chunk + mean * before, self.chunk)
+        found.append(
+            ((before + self._seconds(last)).ravel(), (weights * ahead[..., within:]).ravel())
+        )
+        times, chance = (np.concatenate(each) for each in zip(*found, strict=True))
+        return floats(times), floats(chance / chance.sum())
+
+    def alone(self, tokens: float) -> float:
+        """Time of the passes of a prompt that nothing is ahead of. [s]"""
+        full = np.ceil(tokens / self.chunk) - 1.0
+        return float(full * self._types[-1] + self._seconds(floats(tokens - full * self.chunk)))
