@@ -317,8 +317,9 @@ class RandomLoad:
         share = share / share.sum()
         queued, wait = self.slot_wait
         firsts = self._first_tokens
-        means = np.array([seconds @ chances for seconds, chances in firsts])
-        squares = np.array([seconds**2 @ chances for seconds, chances in firsts])
+        # Sums, as BLAS starts threads for products of so few numbers.
+        means = np.array([(seconds * chances).sum() for seconds, chances in firsts])
+        squares = np.array([(seconds**2 * chances).sum() for seconds, chances in firsts])
         some = [(part, *first) for part, first in zip(share, firsts, strict=True) if part]
         seconds = np.concatenate([times for _, times, _ in some])
         chances = np.concatenate([part * chances for part, _, chances in some])

@@ -102,10 +102,8 @@ class PrefillQueue:
             left = state - parts
             moves[state, left:] = arrived[parts, : states - left]
             moves[state, -1] += arrived[parts, states - left :].sum()
-        equations = moves.T - np.eye(states)
-        equations[-1] = 1.0
-        chances = np.linalg.solve(equations, np.append(np.zeros(states - 1), 1.0))
-        times = np.maximum(chances, 0.0) * self._types[np.minimum(np.arange(states), parts)]
+        chances = _stationary(moves, parts)
+        times = chances * self._types[np.minimum(np.arange(states), parts)]
         return np.asarray(times / times.sum())
 
     @cached_property
@@ -157,3 +155,24 @@ class PrefillQueue:
         """Time of the passes of a prompt that nothing is ahead of. [s]"""
         full = np.ceil(tokens / self.chunk) - 1.0
         return float(full * self._types[-1] + self._seconds(floats(tokens - full * self.chunk)))
+
+
+def _stationary(moves: Floats, down: int) -> Floats:
+    """Return the stationary chances of a chain that goes down by some states at most, in any scale.
+
+    States are taken out one by one, the last first (W. K. Grassmann, M. I. Taksar, D. P. Heyman,
+    "Regenerative analysis and steady state distributions for Markov chains," Operations Research
+    33, 1985). ``moves`` is used up.
+    """
+    states = len(moves)
+    for state in range(states - 1, 0, -1):
+        low = max(state - down, 0)
+        onward = moves[state, low:state]
+        total = float(onward.sum())
+        moves[:state, state] /= max(total, 1e-300)
+        moves[:state, low:state] += moves[:state, state, np.newaxis] * onward
+    chances = np.zeros(states)
+    chances[0] = 1.0
+    for state in range(1, states):
+        chances[state] = (chances[:state] * moves[:state, state]).sum()
+    return chances

@@ -107,11 +107,11 @@ class HeldLimits:
             return self.at(rate / replicas).are_met
 
         least = max(ceil(rate / min(most, ROOM_FOR_CHANCE * self.load.capacity) - _SLACK), 1)
-        enough, few = max(int(guess), least), least - 1
+        enough, few, step = max(int(guess), least), least - 1, 1
         while not is_enough(enough):
             if rate / enough < _IDLE * self.load.capacity:
                 return 0
-            enough, few = 2 * enough, enough
+            enough, few, step = enough + step, enough, 2 * step
         if enough > least and few < least and not is_enough(enough - 1):
             return enough
         return bisect_integers(is_enough, enough, few)[0]
