@@ -127,7 +127,7 @@ def first_few(texts: Sequence[str], most: int, rest: str = "more") -> list[str]:
 
 
 def instead_of(near: Sequence[str], otherwise: str) -> str:
-    """Hint on a name that is not known: those that are like it, or what else to do.
+    """Hint on a name that is unknown: those that are like it, or what else to do.
 
     >>> instead_of(["h100-sxm", "h100-pcie"], ""), instead_of([], "'fastcalc list' names all")
     ('did you mean h100-sxm or h100-pcie?', "'fastcalc list' names all")
@@ -136,7 +136,7 @@ def instead_of(near: Sequence[str], otherwise: str) -> str:
 
 
 def did_you_mean(word: str, known: Iterable[str], otherwise: str, cutoff: float = 0.5) -> str:
-    """A hint on a word that is not known: the nearest that is, or what else to do."""
+    """A hint on a word that is unknown: the nearest that is, or what else to do."""
     from difflib import get_close_matches  # where something is wrong
 
     near = get_close_matches(word, list(known), n=1, cutoff=cutoff)

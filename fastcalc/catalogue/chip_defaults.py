@@ -2,9 +2,9 @@
 
 A default is the median of the catalogue's chips of the kind that state the number, or of all chips
 where none of the kind does; of two in the middle, the one that makes a chip slower. A power with
-host and site that is left out is that of the chip times such a median, but for machines whose
+host and site that is not stated is the chip's times such a median, but for machines whose
 printed power is that of the whole box. Prices, powers of chips, capacities and links that are left
-out stay so. Latencies inside a domain are left out, too, where
+out stay so. Latencies inside a domain are omitted, too, where
 engines hold them: as `collective_latency` of chips that run layer after layer, and in the layer
 floor of Groq's engine, which includes the hops between chips.
 """

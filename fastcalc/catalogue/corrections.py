@@ -19,7 +19,7 @@ from fastcalc.catalogue.units import is_same_unit
 from fastcalc.written import Json
 
 _SHORTEST = 4
-"""Letters of a key that is corrected: of shorter ones several are a letter apart."""
+"""Letters of a key that is corrected: several shorter ones differ by one letter."""
 _MEANT = re.compile(r"'([^']+)' is not a (unit|weight|KV) .*did you mean '([^']+)'\?$")
 
 

@@ -3,7 +3,7 @@
 Bits count the scales stored with the values: fp8 with a 32-bit scale per 128 x 128 block
 (arXiv:2412.19437, section 3.3), MXFP8 and MXFP4 with an 8-bit scale per 32 values (OCP Microscaling
 Formats specification 1.0), NVFP4 with one per 16 (NVIDIA, "Introducing NVFP4"), GGUF blocks with a
-16-bit scale per 32. The mixtures that carry a size in their name hold the average of a file, for
+16-bit scale per 32. The mixtures that have a size in their name hold the average of a file, for
 most of them that of Llama 3.1 8B (llama.cpp, tools/quantize/README.md, commit 311c2c9f).
 """
 
@@ -149,7 +149,7 @@ NAMES = {
     **dict.fromkeys(("q3_k", "ud-q3_k_m"), "q3_k_m"),
     **dict.fromkeys(("q5_k", "ud-q5_k_m"), "q5_k_m"),
 }
-"""Other names of formats: what engines, repositories and people call them."""
+"""Other names of formats: what engines, repositories and users call them."""
 
 
 @dataclass(frozen=True)
@@ -199,7 +199,7 @@ GROUP_NAMES = {
     "shared-experts": "shared_experts",
     "lm_head": "head",
 }
-"""What people call the groups."""
+"""What users call the groups."""
 
 JOINED = "+"  # between a format and the groups that have another one
 _EXPERTS = "-experts-"  # joins two formats: ``mxfp4-experts-q8_0``

@@ -20,7 +20,7 @@ _piped: dict[tuple[int, int], bytes] = {}
 
 
 def read_bytes(path: Path, limit: int) -> bytes:
-    """At most so many bytes of a file, and remember the file by whatever name it has."""
+    """At most a given number of bytes of a file, and remember the file by whatever name it has."""
     with opened(path) as stream:
         return stream.read(limit)
 
@@ -33,7 +33,7 @@ def opened(path: Path) -> BufferedReader:
 
 
 def files_below(folder: Path, advice: str) -> Iterator[Path]:
-    """Yield the files of a folder and of those in it, hidden ones left out.
+    """Yield the files of a folder and of those in it, hidden ones omitted.
 
     Raises InputError if it holds more than `MOST_WALKED` files, as a whole disk does.
 

@@ -1,4 +1,4 @@
-"""JSON Schema of what people write in a YAML file, for editors: generated from the classes."""
+"""JSON Schema of what users write in a YAML file, for editors: generated from the classes."""
 
 import re
 from functools import cache

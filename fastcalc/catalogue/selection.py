@@ -1,4 +1,4 @@
-"""Chips by what they have in common: a pattern, a vendor, a rent, or all; and chips left out."""
+"""Selection of chips by pattern, vendor, rent or all, and exclusion of chips."""
 
 import fnmatch
 from collections.abc import Sequence

@@ -57,7 +57,7 @@ def services() -> dict[str, StandIn]:
 
 
 def service(name: str) -> StandIn | None:
-    """Service of a name that people use; None where there is none."""
+    """Service of a name that users use; None where there is none."""
     lowered = name.lower()
     by_id = services()
     return by_id.get(lowered) or next(

@@ -180,7 +180,7 @@ class Catalogue(Names):
     def _extended_by(self, document: Document, kind: Kind) -> Path | None:
         """File of the entry that a document extends, or None.
 
-        A file that comes from elsewhere opens none but those alongside it, the user's own and the
+        A file that comes from elsewhere opens none but those with it, the user's own and the
         catalogue's.
         """
         base = str(document.at("extends") or "")
@@ -221,7 +221,7 @@ def _stated_by(chain: list[Document]) -> tuple[tuple[str, str], ...]:
 
 @once
 def _inheriting(entry: AnyEntry, stated_by: tuple[tuple[str, str], ...]) -> AnyEntry:
-    """Same entry for the same files, so that what rests on it is kept, too."""
+    """Same entry for the same files, so that what depends on it is kept, too."""
     return entry.inheriting(dict(stated_by))
 
 

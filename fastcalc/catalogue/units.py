@@ -110,7 +110,7 @@ _RATE = re.compile(r"([kMGTPE]i?)?(B|b|FLOP|OP)\s*(?:/|per|p)?\s*s(?:ec)?")
 
 
 def is_same_unit(unit: str, known: str) -> bool:
-    """Whether a unit is a known rate in another spelling, prefix and letter case alike.
+    """Whether a unit is a known rate in another spelling, ignoring case of prefix and letters.
 
     >>> is_same_unit("TBps", "TB/s"), is_same_unit("Gb", "GB"), is_same_unit("ps", "s")
     (True, False, False)

@@ -204,7 +204,7 @@ def _shown(value: object, fault: ErrorDetails) -> str:
 
 
 def dotted(path: Path_) -> str:
-    """A path as people write it: ``memory[0].bandwidth``."""
+    """A path as users write it: ``memory[0].bandwidth``."""
     steps = (f"[{step}]" if isinstance(step, int) else step for step in path)
     return ".".join(steps).replace(".[", "[")
 

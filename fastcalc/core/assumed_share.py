@@ -52,7 +52,7 @@ def share_assumed(location: Location) -> ShareAssumed | None:
 
 
 def _turn(location: Location, same: int, other: int) -> OtherCount | None:
-    """Share nearest to one in per cent at which chips are as many as at neither."""
+    """Percentage nearest to one at which the number of chips equals neither end's."""
     chips = _chips_at(location, same)
     if _chips_at(location, other) == chips:
         return None

@@ -1,6 +1,6 @@
-"""Layouts where ranks are left open: those that people run, of them the one with most throughput.
+"""Layouts where ranks are left open: those that users run, of them the one with most throughput.
 
-Without a number of chips each batch takes the fewest that hold it for certain. What counts is the
+Without a number of chips each batch takes the fewest that hold it safely. What counts is the
 memory beside the engine's largest reserve, and the sequences that the engine takes at once.
 """
 
@@ -43,7 +43,7 @@ class Chosen(NamedTuple):
 
     layouts : those there are
     positions : of each batch's among them
-    max_batch : sequences that the same chips hold for certain, in the best of their layouts [1]
+    max_batch : sequences that the same chips hold safely, in the best of their layouts [1]
     """
 
     layouts: list[Layout]
@@ -68,7 +68,7 @@ def layouts_on_offer(site: Site) -> list[Layout]:
 
 
 def open_layouts(site: Site, chips: int) -> list[Layout]:
-    """Layouts that so many chips may take: usual ones, or any legal one where none of these holds.
+    """Layouts of a given number of chips: usual ones, or any legal one if none of these fits.
 
     Raises LayoutError if there is none.
     """
@@ -86,7 +86,7 @@ def open_layouts(site: Site, chips: int) -> list[Layout]:
 
 
 def practised_layouts(site: Site, chips: int) -> list[Layout]:
-    """Layouts that people run of so many chips that hold the weights and a token."""
+    """Usual layouts of a given number of chips that hold the weights and a token."""
     layouts = list(dict.fromkeys(copies_run_by_people(site, chips)))
     return _holding(replace(site, reserved_tokens=1.0), layouts)
 
@@ -114,12 +114,12 @@ class LayoutQuestion(NamedTuple):
 
 
 def chosen_layouts(site: Site, chips: int | None, batches: Floats, traffic: Traffic) -> Chosen:
-    """Layout that each batch takes of so many chips, or of the fewest that hold it for certain.
+    """Layout that each batch takes of this number of chips, or of the fewest that hold it safely.
 
     Of the layouts that hold the batch it is the one with the highest throughput, prompts included;
     where none does, the one that holds most. A batch that no chips hold takes a single chip.
 
-    Raises LayoutError if so many chips have no layout.
+    Raises LayoutError if this number of chips have no layout.
     """
     (chosen,) = choose_all([LayoutQuestion(site, chips, batches, traffic)])
     if isinstance(chosen, LayoutError):
@@ -130,7 +130,7 @@ def chosen_layouts(site: Site, chips: int | None, batches: Floats, traffic: Traf
 def choose_all(questions: Iterable[LayoutQuestion]) -> list[Chosen | LayoutError]:
     """Layouts of many deployments, as `chosen_layouts` has them, whose throughput is one stack.
 
-    An error stands where so many chips have no layout.
+    An error stands where this number of chips have no layout.
     """
     asked = [(question, _choices_or_error(question)) for question in questions]
     every = [choice for _, of_one in asked if isinstance(of_one, list) for choice in of_one]
@@ -204,20 +204,20 @@ def _points(
 
 @_once_a_site
 def _open_placements(site: Site, chips: int) -> tuple[list[Layout], Placements]:
-    """Layouts that so many chips may take, and the workload placed on all of them."""
+    """Layouts that this number of chips may take, and the workload placed on all of them."""
     layouts = open_layouts(site, chips)
     return layouts, site.place_all(layouts, axes=1)
 
 
 @dataclass(frozen=True, eq=False)
 class _Choice:
-    """Layouts of so many chips, one of which each batch is to take.
+    """Layouts of a given number of chips, one of which each batch is to take.
 
-    limits : sequences that each layout holds for certain [1]
+    limits : sequences that each layout holds safely [1]
     rate : what is highest of the layout that a batch takes, where its throughput is not [1]
     is_tried, holds : layouts whose throughput counts, and where they hold a batch
     tried : these to be evaluated; None where there is nothing to choose from
-    is_here : batches of the question that take so many chips; None for all of them
+    is_here : batches of the question that take this number of chips; None for all of them
     """
 
     layouts: list[Layout]
@@ -230,7 +230,7 @@ class _Choice:
 
     @property
     def is_everywhere(self) -> bool:
-        """Whether all batches of the question take so many chips."""
+        """Whether all batches of the question take this number of chips."""
         is_here = self.is_here
         return is_here is None or (is_here.ndim == 1 and bool(is_here.all()))
 
@@ -261,9 +261,9 @@ def _choice(site: Site, chips: int, batches: Floats, traffic: Traffic) -> _Choic
 
 
 def fewest_chips(site: Site, batches: ArrayLike) -> Floats:
-    """Fewest chips that hold each batch for certain in a usual layout; nan where none do. [1]
+    """Fewest chips that fit each batch in a usual layout; nan where none do. [1]
 
-    Copies of the weights hold as many times the batch. Of a model that no usual layout holds, the
+    Each copy of the weights adds the same batch. Of a model that no usual layout holds, the
     fewest of the legal ones that are taken by default.
 
     site : with reserved tokens as `chosen_layouts` has them

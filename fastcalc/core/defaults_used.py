@@ -42,12 +42,13 @@ def default_note(entry: Hardware, default: Default) -> str:
     """Say what stands in for a number that a file leaves out, and how to state it."""
     return (
         f"{MEDIANS[default.row].name} of {entry.id} left out: {default.quantity.text} taken, "
-        f"{default.basis}; give it with {option('set', f'{entry.id}:{default.path}=VALUE')}"
+        f"{default.basis}; give it with "
+        f"{option('set', f'{entry.id}:{default.path}=VALUE')}"
     )
 
 
 def power_notes(hardware: Hardware) -> list[str]:
-    """Return what stands in for the power of a chip with host and site where that is left out."""
+    """Return what stands in for the power of a chip with host and site where that is omitted."""
     return [
         default_note(hardware, default)
         for default in defaults_of(hardware)

@@ -16,7 +16,7 @@ from fastcalc.core.undetermined import is_assumed
 from fastcalc.written import listed
 
 _OF_A_CHIP = ("memory", "peak", "vector", "cores", "ranks", "fabric", "links", "power", "price")
-"""Keys of a chip's file that answers rest on."""
+"""Keys of a chip's file that answers depend on."""
 
 
 def inherited_notes(hardware: Hardware, pricing: Pricing) -> Iterator[str]:
@@ -39,13 +39,13 @@ def engine_notes(hardware: Hardware, engine: Engine, *, is_borrowed: bool) -> It
     title = f", the default of class {class_of(hardware)}," if is_default else ""
     wider = "" if is_fitted_kind(engine, hardware) else ", its range is wider"
     yield (
-        f"{hardware.id}: {engine.id}{title} was not fitted on {hardware.architecture or 'it'}: its "
-        f"floors are other chips'{wider}"
+        f"{hardware.id}: {engine.id}{title} was not fitted on {hardware.architecture or 'it'}: "
+        f"its floors are other chips'{wider}"
     )
 
 
 def model_notes(placement: Placement) -> Iterator[str]:
-    """Yield what a model does not publish of its shape, and what is left out for it."""
+    """Yield what a model does not publish of its shape, and what is omitted for it."""
     work = placement.work
     model = work.model
     if model.confidence in ("low", "memory"):
@@ -54,13 +54,14 @@ def model_notes(placement: Placement) -> Iterator[str]:
         yield f"{model.id} publishes no heads: FLOPs of attention are left out"
         if model.vocabulary is None and placement.kept.sampling:
             yield (
-                f"{model.id} publishes no vocabulary: {work.vocabulary:,} taken for the memory of "
-                "logits, the median of models"
+                f"{model.id} publishes no vocabulary: {work.vocabulary:,} taken for the memory "
+                "of logits, the median of models"
             )
         if model.hidden_size is None and placement.layout.chips > 1:
             yield (
-                f"{model.id} publishes no hidden size: {work.sent_width:,.0f} taken for what chips "
-                "send each other, as wide as the median of models is for its parameters a layer"
+                f"{model.id} publishes no hidden size: {work.sent_width:,.0f} taken for what "
+                "chips send each other, as wide as the median of models is for its parameters a "
+                "layer"
             )
         if work.experts and model.experts is None:
             yield f"{model.id} publishes no experts: all active parameters are taken as routed"

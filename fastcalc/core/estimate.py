@@ -124,7 +124,7 @@ class Estimate:
 
     @property
     def fits(self) -> Bools:
-        """Whether the engine takes them and memory holds them, for certain or at the edge of it."""
+        """Whether the engine takes them and memory holds them, safely or as a tight fit."""
         return self.batch <= self.placement.edge_max_batch
 
     @property
@@ -167,7 +167,7 @@ class Estimate:
 
     @cached_property
     def bound(self) -> Floats:
-        """Tokens a second for each user: the speed of light. [1/s]"""
+        """Tokens per second for each user: the speed of light. [1/s]"""
         return np.atleast_1d(1.0 / (self.of_passes(_bound_seconds) / self._kept))
 
     @property
@@ -218,7 +218,7 @@ class Estimate:
 
     @property
     def speed(self) -> Floats:
-        """Tokens a second for each user, expected. [1/s]"""
+        """Tokens per second for each user, expected. [1/s]"""
         return 1.0 / self.tpot
 
     @cached_property
@@ -261,7 +261,7 @@ class Estimate:
 
     @property
     def total(self) -> Floats:
-        """Output tokens a second of the deployment, decode alone. [1/s]"""
+        """Output tokens per second of the deployment, decode alone. [1/s]"""
         return self.batch * self.speed
 
     @cached_property
@@ -270,12 +270,12 @@ class Estimate:
 
     @cached_property
     def served(self) -> Floats:
-        """Output tokens a second of the deployment, with prompts inside. [1/s]"""
+        """Output tokens per second of the deployment, with prompts inside. [1/s]"""
         return floats(self.batch * self.traffic.output / self._run)
 
     @property
     def run(self) -> Floats:
-        """Time in which as many requests as the batch are served, prompts inside. [s]"""
+        """Time to serve one batch of requests, prefill included. [s]"""
         return floats(self.batch * self.traffic.output / self.served)
 
     @property
@@ -301,7 +301,7 @@ class Estimate:
         )
 
     def usd(self, usd_per_hour: ArrayLike) -> tuple[Floats, Floats, Floats]:
-        """Dollars a million tokens of input, of output, and of both. [USD]
+        """Dollars per million tokens of input, of output, and of both. [USD]
 
         usd_per_hour : price of the whole deployment for an hour of use [USD/h]
         """

@@ -1,4 +1,4 @@
-"""Interpolation between measurements whose spread is not known."""
+"""Interpolation between measurements whose spread is unknown."""
 
 from typing import NamedTuple
 
@@ -27,7 +27,7 @@ class Interpolation(NamedTuple):
 def interpolation(
     *, covariance: ArrayLike, values: ArrayLike, variances: Array, noises: Array, prior: Array
 ) -> Interpolation:
-    r"""Return what measurements say where their spread is not known, but one of several.
+    r"""Return what measurements say where their spread is unknown, but one of several.
 
     .. math:: w_s = v_s (v_s K + n_s I)^{-1} y, \quad
         p_s \propto p^0_s \, N(y; 0, v_s K + n_s I), \quad w = \sum_s p_s w_s

@@ -1,8 +1,8 @@
 """What requests that arrive at random meet on a replica: percentiles in closed form.
 
-In flight are as many as arrive while others are served, and the more there are the longer all of
-them take. So the number in flight is a birth-death process whose departures are what a batch of
-that size serves; where time is shared, its chances depend on mean lengths alone (F. P. Kelly,
+Requests in flight are those that arrive while others are served, and the more there are the longer
+all of them take. So the number in flight is a birth-death process whose departures are what a batch
+of that size serves; where time is shared, its chances depend on mean lengths alone (F. P. Kelly,
 "Reversibility and stochastic networks," 1979, sec. 3.3). Lengths count by their squares where
 prompts wait for each other, and in what a request sees of the others while it lasts.
 """
@@ -26,7 +26,7 @@ from fastcalc.formulas.load import slot_wait_regularity, variance_in_window
 from fastcalc.formulas.types import Array, ArrayLike, Floats
 
 MOST_BUSY = 0.85
-"""Share of its capacity up to which percentiles hold: beyond it they hang on how requests come and
+"""Utilization up to which percentiles hold: beyond it they depend on how requests come and
 go in ways that no closed form here has. [1]"""
 
 MOST_QUEUED = 0.0025
@@ -36,7 +36,7 @@ Of more, that percentile is a wait for a slot or none, by how slots come free.
 """
 
 MOST_PROMPTS = 0.8
-"""Share of the time in which prompts may be taken in: of more, they queue for each other by more
+"""Share of the time in which prompts may be prefilled: of more, they queue for each other by more
 than their squares say. [1]"""
 
 ROOM_FOR_CHANCE = 0.8
@@ -210,7 +210,7 @@ class RandomLoad:
 
     @property
     def _overhead(self) -> Floats:
-        """Time of each kind's request alongside its prompt. [s]"""
+        """Time of each kind's request with its prompt. [s]"""
         passes = self._begun
         loading = np.broadcast_to(np.ravel(passes.loading), self._prompt_seconds.shape)
         return np.asarray(passes.machine.software.request_overhead + loading)
@@ -238,7 +238,7 @@ class RandomLoad:
 
     @cached_property
     def prompt_share(self) -> float:
-        """Share of the time in which prompts are taken in, as many short ones in a pass as fit."""
+        """Fraction of time spent on prefill, with several short prompts per step where they fit."""
         kinds, chunk = self.mix.kinds, self.passes.machine.software.prompt_chunk
         filled = np.minimum(kinds.computed / chunk, 1.0)
         in_chunks = filled * self._prompt_seconds + (1.0 - filled) * self._marginal

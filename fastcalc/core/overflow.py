@@ -11,7 +11,7 @@ from fastcalc.formulas.types import Array, Bools, floats
 def batch_without_host(placement: AnyPlacement) -> Array:
     """Sequences that fit chips' own memories, 0 where weights do not. [1]
 
-    Infinity without a host, or where a user says what is to live in which memory.
+    Infinity without a host, or where a user says what is to be placed in which memory.
     """
     machine, layout = placement.machine, placement.layout
     if machine.place or all(tier.is_near for tier in machine.tiers):
@@ -54,6 +54,6 @@ def overflow_note(host: str, near: float) -> str:
     near : sequences that chips hold without it [1]
     """
     return (
-        f"a batch beyond {near:,.0f} reaches into {host} and serves less than {near:,.0f} alone: "
-        f"a server would queue at {near:,.0f}"
+        f"a batch beyond {near:,.0f} reaches into {host} and serves less than {near:,.0f} "
+        f"alone: a server would queue at {near:,.0f}"
     )

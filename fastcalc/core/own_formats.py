@@ -1,4 +1,4 @@
-"""The formats that a model is published in, and what has fewer bits than those."""
+"""The formats that a model is published in, and what has lower precision than those."""
 
 from fastcalc.catalogue.formats import QUANTIZED, number_format
 from fastcalc.catalogue.schema import Model
@@ -12,7 +12,7 @@ def own_formats(model: Model) -> tuple[str, str]:
 
 
 def narrows_weights(scenario: Scenario) -> bool:
-    """Whether weights have fewer bits than any release of the model's maker."""
+    """Whether weights are quantized below every release of the model's maker."""
     model, chosen_format = scenario.model, scenario.weights
     if chosen_format is None or chosen_format in (own_formats(model)[0], *model.also_published):
         return False
@@ -21,7 +21,7 @@ def narrows_weights(scenario: Scenario) -> bool:
 
 
 def narrows_cache(scenario: Scenario) -> bool:
-    """Whether a cache of fewer bits than the engine keeps for the model is asked for."""
+    """Whether a cache of lower precision than the engine keeps for the model is asked for."""
     default_format = default_cache(scenario.model, scenario.engine, None)
     chosen, default = (
         number_format(name) for name in (scenario.kv or default_format, default_format)
@@ -30,5 +30,5 @@ def narrows_cache(scenario: Scenario) -> bool:
 
 
 def is_narrowed(scenario: Scenario) -> bool:
-    """Whether weights or cache have fewer bits than published, or than the engine keeps."""
+    """Whether weights or cache have lower precision than published, or than the engine keeps."""
     return narrows_weights(scenario) or narrows_cache(scenario)

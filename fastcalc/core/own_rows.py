@@ -1,9 +1,9 @@
 """What a user's own rows of a deployment say of its passes: how much slower they are than expected.
 
-A row is the time of passes that decode and of passes that take in prompts. How much longer either
-takes than the engine says is unknown, much alike at batches and lengths that are near; a row
-measures their mean, weighted by the time of each. How far deployments are off, and how far rows of
-one scatter, is unknown, too: rows that contradict each other move less and narrow no range.
+A row is the time of passes that decode and of passes that prefill. Their deviation from the
+engine's prediction is unknown, and similar at nearby batches and lengths; a row measures their
+mean, weighted by the time of each. How far deployments are off, and how far rows of one scatter, is
+unknown, too: rows that contradict each other move less and narrow no range.
 """
 
 from collections.abc import Sequence
@@ -40,7 +40,7 @@ PROMPTS = 2.0
 
 LEFT = 0.12
 """Share of a range's half-width that rows never take away: errors have longer tails than a normal
-distribution's. All are chosen on sources left out (`benchmarks/own_rows.py`)."""
+distribution's. All are chosen on held-out sources (`benchmarks/own_rows.py`)."""
 
 
 _VARIANCES = np.repeat(np.square(DEPLOYMENTS), len(ROWS))
@@ -168,7 +168,7 @@ class OwnEffect:
 
     @cached_property
     def prompts(self) -> Floats:
-        """The same of passes that take in prompts. [1]"""
+        """The same of passes that prefill. [1]"""
         return self._slower(0.0)
 
     def unexplained(self, decode_share: ArrayLike) -> Floats:

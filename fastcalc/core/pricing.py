@@ -76,7 +76,7 @@ class Quote:
 
     @property
     def is_uncertain(self) -> bool:
-        """Whether it is of low confidence, another chip's, or no on-demand price by default."""
+        """Whether it is low-confidence, another chip's, or no on-demand price by default."""
         is_low = self.confidence in ("low", "memory")
         has_price = self.usd_per_hour is not None
         return has_price and (is_low or self.is_substitute or self.price_of is not None)

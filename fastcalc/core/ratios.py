@@ -1,4 +1,4 @@
-"""Ratios of two predictions that carry a range, and whether they tell the two apart."""
+"""Ratios of two predictions with ranges, and whether they differ."""
 
 from typing import NamedTuple
 

@@ -18,7 +18,7 @@ class Answered(Generic[Question, Answer]):
     """Answers to questions, each found once.
 
     A search is a function that asks, and always asks the same. In a round each is run until it asks
-    what is not known yet; then all of that is answered, and each is run again.
+    what is unknown yet; then all of that is answered, and each is run again.
 
     answer_all : what answers questions together, sooner than one by one
     known : answers so far

@@ -191,7 +191,7 @@ class Location:
 
     @property
     def fits(self) -> bool:
-        """True where the smallest batch fits, for certain or at the edge of memory."""
+        """True where the smallest batch fits, safely or as a tight fit."""
         return bool(self.placement.edge_max_batch >= min(self.scenario.batches))
 
     @property
@@ -201,7 +201,7 @@ class Location:
 
     @cached_property
     def min_chips(self) -> tuple[int | None, ...]:
-        """Fewest chips that hold each batch for certain, None where none do. [1]
+        """Fewest chips that fit each batch, None where none do. [1]
 
         Of usual layouts, and of the one taken.
         """
@@ -223,7 +223,7 @@ class Location:
 
     @property
     def max_batch(self) -> int:
-        """Sequences that its chips hold for certain, in the layout that holds most. [1]"""
+        """Sequences that its chips hold safely, in the layout that holds most. [1]"""
         return int(self.roomiest.max_batch)
 
     @property
@@ -241,7 +241,7 @@ class Outcome(Location):
 
     @cached_property
     def usd(self) -> tuple[Floats, Floats, Floats] | None:
-        """Dollars a million tokens of input, output and both; None without a price. [USD]"""
+        """Dollars per million tokens of input, output and both; None without a price. [USD]"""
         price = self.usd_per_hour
         if price is None:
             return None
@@ -256,7 +256,7 @@ class Outcome(Location):
     def row_warnings(self) -> tuple[list[str], ...]:
         """What a reader must know of a row, of one that serves less than a queue would, and again.
 
-        The latter two are of rows at the edge of memory.
+        The latter two are of rows with a tight fit.
         """
         over = overflow_notes(self.placement, overflows(self.estimate))
         edge = [edge_note(self.scenario.engine.id)] if self.estimate.is_at_edge.any() else []
@@ -479,8 +479,8 @@ def warnings_of(outcome: Location) -> Iterator[str]:
         terms = dict.fromkeys(offer.terms for offer in hardware.chip_price.offers)
         others = f" (only {', '.join(terms)})" if terms and scenario.pricing.offer else ""
         yield (
-            f"{hardware.id} has no {scenario.pricing.name} price{others}, so $ are empty; give one "
-            f"with {option('price', f'{hardware.id}=USD')}"
+            f"{hardware.id} has no {scenario.pricing.name} price{others}, so $ are empty; give "
+            f"one with {option('price', f'{hardware.id}=USD')}"
         )
     if scenario.ignores_ranks:
         yield (

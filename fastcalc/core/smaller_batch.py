@@ -20,11 +20,11 @@ ROUNDING = 1e-12
 """A speed that is met but for this share is met."""
 
 Speeds: TypeAlias = Callable[[Floats], Floats]
-"""The tokens a second of each user at some batches."""
+"""The tokens per second of each user at some batches."""
 
 
 def speeds(placement: AnyPlacement, traffic: Traffic, batch: ArrayLike) -> Floats:
-    """Expected tokens a second of each user, and nothing else of an estimate. [1/s]
+    """Expected tokens per second of each user, and nothing else of an estimate. [1/s]
 
     Batches broadcast with the layouts of the placement.
     """
@@ -32,7 +32,7 @@ def speeds(placement: AnyPlacement, traffic: Traffic, batch: ArrayLike) -> Float
 
 
 def speeds_at_most(placement: AnyPlacement, traffic: Traffic, batch: ArrayLike) -> Floats:
-    """No less than what `speeds` returns, where bytes may live in several memories. [1/s]
+    """No less than what `speeds` returns, where bytes may be placed in several memories. [1/s]
 
     Much sooner, for where they live is not searched for.
     """
@@ -61,7 +61,7 @@ def _speeds(seconds: ArrayLike, traffic: Traffic) -> Floats:
 def largest_batches(placement: Placement, traffic: Traffic, speed: ArrayLike) -> Batches:
     """Largest batch whose expected speed reaches each of some speeds; 0 for none. [1]
 
-    speed : tokens a second that every user is to get, one dimension at most [1/s]
+    speed : tokens per second that every user is to get, one dimension at most [1/s]
     """
     goals = np.atleast_1d(np.asarray(speed, float)) * (1.0 - ROUNDING)
     speeds_at = partial(speeds, placement, traffic)

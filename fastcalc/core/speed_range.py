@@ -42,7 +42,7 @@ def is_new(model: Model, date: str | None) -> bool:
 
 
 def range_note(engine: Engine, hardware: Hardware, model: Model) -> str | None:
-    """Return what the range of a token's speed rests on, in words; None without a range."""
+    """Return what the range of a token's speed depends on, in words; None without a range."""
     if stated := engine.stated_range("decode"):
         return stated.basis
     if (widths := engine.range_widths) is None:

@@ -41,7 +41,7 @@ class Evaluation(NamedTuple):
 def evaluate_all(evaluations: Iterable[Evaluation]) -> list[Estimate]:
     """Estimates of many placements, each as `evaluate` has it, in few stacks.
 
-    Deployments whose bytes may live in several memories, hardware bounds and deployments with
+    Deployments whose bytes may be placed in several memories, hardware bounds and deployments with
     measurements of their own are evaluated alone.
     """
     estimates = [
@@ -70,11 +70,11 @@ class StackedEstimate(Estimate):
 
 
 def joined(records: Sequence[Numbers], counts: Sequence[int], *, axes: int = 0) -> Numbers:
-    """Records of numbers of one type as one of columns, in which each fills so many rows.
+    """Records of numbers of one type as one of columns, in which each fills a given number of rows.
 
     A number that is the same in all of them stays a number.
 
-    records : numbers, or dataclasses and tuples of them; each number is one, or has as many
+    records : numbers, or dataclasses and tuples of them; each number is one, or has
         elements as the record fills rows
     counts : rows of each [1]
     axes : axes of length one behind that of the rows [1]

@@ -1,6 +1,6 @@
 """What users wait for, as sums of passes: a token, the first one, a token in traffic, a served run.
 
-Every time that anyone publishes is a few passes, each so many times, and a constant for each
+Every published time is a few passes, each a number of times, and a constant for each
 request. They are listed here and nowhere else: an estimate prices them at once, a fit counts them
 once and prices them again and again, an explanation writes them out, and a plan reads the result.
 """
@@ -114,20 +114,20 @@ def token_in_traffic(passes: Schedule) -> Timeline:
 
 
 def prompts_together(passes: Schedule) -> Timeline:
-    """Time to take in a prompt where every replica takes one in at once."""
+    """Prefill time of a prompt while every replica prefills one."""
     counts = ((DECODE, passes.chunks), (PROMPTS, passes.chunks))
     return Timeline(passes, counts, loading=passes.loading)
 
 
 def prefill(passes: Schedule) -> Timeline:
-    """Time to take in the prompts of a whole batch, decoding nothing."""
+    """Time to prefill a whole batch, decoding nothing."""
     return Timeline(passes, ((PREFILL, passes.prefill_passes),))
 
 
 def first_token_of_burst(passes: Schedule) -> Timeline:
     """Mean time to the first tokens of a whole batch whose prompts come at once.
 
-    They are taken in one pass after another: of n passes a prompt waits for (n + 1)/2 on average.
+    They are prefilled one after another: of n passes a prompt waits for (n + 1)/2 on average.
     """
     waited = (passes.prefill_passes + 1.0) / 2.0
     return Timeline(passes, ((PREFILL, waited),), requests=1.0)

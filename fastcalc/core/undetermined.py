@@ -1,4 +1,4 @@
-"""What nothing published determines of a machine, and why."""
+"""What no publication determines of a machine, and why."""
 
 from collections.abc import Iterator
 
@@ -7,12 +7,12 @@ from fastcalc.core.chip.machine import Machine
 
 
 def is_assumed(engine: Engine) -> bool:
-    """Whether an engine states ranges, and no measurement that its numbers rest on."""
+    """Whether an engine states ranges, and no measurement that its numbers depend on."""
     return bool(engine.ranges) and not engine.fitted_architectures
 
 
 def undetermined(machine: Machine) -> str | None:
-    """Return what nothing published determines of a machine: its ``engine``, its ``prefill``."""
+    """Return what no publication determines of a machine: its ``engine``, its ``prefill``."""
     if is_assumed(machine.engine):
         return "engine"
     return "prefill" if _takes_prompts_unseen(machine) else None
@@ -23,22 +23,22 @@ def undetermined_notes(machine: Machine) -> Iterator[str]:
     chip, engine = machine.hardware.id, machine.engine
     if is_assumed(engine):
         yield (
-            f"speeds of {chip} are undetermined (?): {engine.id} rests on no measurement, so read "
-            "the range and not what is expected"
+            f"speeds of {chip} are undetermined (?): no measurement supports {engine.id}, so use "
+            "the range, not the expected value"
         )
     elif _takes_prompts_unseen(machine):
         yield (
-            f"prefill of {chip} is undetermined (?): TTFT and input $ rest on an assumed share of "
+            f"prefill of {chip} is undetermined (?): TTFT and input prices assume a fraction of "
             "its peak"
         )
 
 
 def batching_notes(machine: Machine) -> Iterator[str]:
-    """Yield what prices of more than one user rest on where nobody has measured that."""
+    """Yield what prices of more than one user depend on where nobody has measured that."""
     if machine.is_spatial and not machine.engine.is_bound:
         yield (
-            f"nobody has measured in public how {machine.hardware.id} serves many users: $ beyond "
-            "one rest on it"
+            f"No public benchmark shows {machine.hardware.id} serving several users; prices "
+            "above batch 1 assume that it scales"
         )
 
 

@@ -1,4 +1,4 @@
-"""Whether chips hold a batch: for certain, at the edge of what an engine reserves, or not.
+"""Whether chips hold a batch: safely, with a tight fit of what an engine reserves, or not.
 
 What an engine does not take at once they do not hold: it would wait.
 """
@@ -20,8 +20,8 @@ def verdicts(placement: AnyPlacement, batch: ArrayLike) -> Ints:
 
 
 def edge_note(engine: str) -> str:
-    """Return what a reader must know of a batch at the edge."""
+    """Return what a reader must know of a batch with a tight fit."""
     return (
-        f"at the edge of memory: the batch fits only if {engine} keeps less for itself than it "
-        "may; plan takes what fits for certain"
+        f"tight fit: works only if {engine} reserves less memory than its maximum; plan uses "
+        "layouts that fit at the maximum"
     )

@@ -89,7 +89,7 @@ def _predicted(rows: StackedPoints, residuals: Floats) -> list[Prediction]:
 
 
 def _fitted_sources(rows: StackedPoints) -> FittedSources:
-    """Return who was fitted on what, by engines whose fit foretells anything."""
+    """Return who was fitted on what, by engines whose fit predicts anything."""
     sources = defaultdict[tuple[str, Phase, str], set[str]](set)
     for prediction in predictions_of(rows):
         key = prediction.engine_used, prediction.phase, prediction.machine

@@ -59,8 +59,8 @@ class Deployment:
         """It placed on each layout that it may have had: legal ones with the stated ranks.
 
         It was measured on its layout, so none is refused that holds the weights, whatever an engine
-        keeps besides. Where not even the
-        chips are stated, so many tokens of cache are reserved. [1]
+        keeps in addition. Where not even the
+        chips are stated, a given number of tokens of cache are reserved. [1]
         """
         unit = machine(self.hardware, self.engine, self.work, self.memory)
         site, stated = Site(unit, self.work, 1.0), self.stated

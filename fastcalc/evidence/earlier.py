@@ -1,4 +1,4 @@
-"""Predictions alongside those of an earlier version, chip by chip."""
+"""Predictions next to those of an earlier version, chip by chip."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping

@@ -21,7 +21,7 @@ _VALUE = re.compile(r"(\{value: )([^,}]+)")
 
 @dataclass(frozen=True)
 class Measured:
-    """The file that an engine of the user's rests on, and when it was measured."""
+    """The file that an engine of the user's depends on, and when it was measured."""
 
     file: str
     date: str

@@ -68,7 +68,7 @@ def decode_step(placement: Placement, columns: Columns) -> Recipe:
 
 
 def prefill(placement: Placement, columns: Columns) -> Recipe:
-    """Prompts taken in at once, decoding nothing."""
+    """Prefilled prompts at once, decoding nothing."""
     batch = columns.concurrency
     passes, tokens = _passes(placement, columns, batch), batch * columns.prompt
     bound = passes.bound(tokens, decode=0.0 * batch).seconds

@@ -50,7 +50,7 @@ class OwnRows:
 def own_rows(
     measured: Points, catalogue: Catalogue, base: Engine, file: Path, *, any_engine: bool
 ) -> OwnRows:
-    """An engine with what rows of a file say of the deployments that they are of.
+    """An engine with what rows of a file say of the deployments that they are about.
 
     any_engine : whether rows of other engines count, too
 

@@ -1,4 +1,4 @@
-"""Many points column by column: a million take a fifth of what as many objects do."""
+"""Many points column by column: a million take a fifth of the memory of objects."""
 
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
@@ -12,7 +12,7 @@ _NAMES = tuple(field.name for field in fields(Point))
 
 
 class _PackedTexts:
-    """A column of texts, of which many are alike."""
+    """A column of texts with many repetitions."""
 
     def __init__(self) -> None:
         self.codes, self.places, self.texts = array("i"), dict[str, int](), list[str]()

@@ -42,7 +42,7 @@ class PackedPredictions(Sequence[Prediction]):
             self._codes[place] = code
 
     def close(self) -> None:
-        """End the taking: what has no prediction is left out."""
+        """End the taking: what has no prediction is omitted."""
         self._index = array("i", (place for place, code in enumerate(self._codes) if code >= 0))
 
     def __len__(self) -> int:

@@ -112,7 +112,7 @@ def wrong_layout(
 ) -> dict[str, str]:
     """Return what is wrong with a layout, by column: the product is chips, or ranks of them.
 
-    ranks_a_chip : gives the ranks of a chip, None where its file is not known [1]
+    ranks_a_chip : gives the ranks of a chip, None where its file is unknown [1]
     """
     chips, tp, pp, dp = numbers["chips"], numbers["tp"], numbers["pp"], numbers["dp"]
     if chips is None or tp is None or pp is None or dp is None or tp * pp * dp == chips:
@@ -136,7 +136,7 @@ def header_faults(names: Sequence[str]) -> Iterator[tuple[int, str]]:
         if {"avg_ts", "n_gen"} <= set(names):
             yield 0, "this is the CSV of llama-bench, which names no layout; run it with '-o json'"
         elif marks:
-            yield 0, f"cells are set apart by {marks[0]} here; set them apart by commas"
+            yield 0, f"cells are separated by {marks[0]} here; separate them by commas"
         else:
             yield 0, f"the header is missing; the file begins with {','.join(COLUMNS)}"
         return

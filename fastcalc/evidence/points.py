@@ -57,7 +57,7 @@ def gathered(
     *,
     uncounted: int = 0,
 ) -> Points:
-    """Return what one file holds, its faults by place and no more than people read.
+    """Return what one file holds, its faults by place and at most as much as anyone reads.
 
     uncounted : further faults, after those [1]
     """
@@ -77,7 +77,7 @@ def points_in(
 ) -> Points:
     """Return what the lines of a CSV hold.
 
-    ranks_of : gives the ranks of a chip by its name, None where its file is not known [1]
+    ranks_of : gives the ranks of a chip by its name, None where its file is unknown [1]
     """
     table = PointTable(file, lines, ranks_of)
     try:

@@ -181,7 +181,7 @@ def batches_of(
     skipped: dict[int, str],
     max_points: int = MANY,
 ) -> Iterator[Batch]:
-    """Yield batches of so many points that are alike at most; note those that have no place."""
+    """Batches of similar points, of limited size; points that do not fit are noted."""
     for group in groups:
         try:
             places = group.deployment.placements(group.longest)

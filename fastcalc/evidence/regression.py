@@ -1,6 +1,6 @@
 """Fitting engines on measured points: few parameters, drawn towards what is plausible.
 
-All values move in logarithms, so that a share and a time are treated alike. Residuals are
+All values move in logarithms, so that fractions and times are treated equally. Residuals are
 logarithms of expected over measured time, with a Huber loss; a source with 160 rows counts as
 much as thirteen sources' worth of single rows, not 160.
 """
@@ -27,7 +27,7 @@ NOISE = 0.12
 5 to 15 %."""
 
 HUBER = 1.5
-"""Residuals beyond so many times the noise count linearly (P. J. Huber, "Robust estimation of a
+"""Residuals beyond this multiple of the noise count linearly (P. J. Huber, "Robust estimation of a
 location parameter," Annals of Mathematical Statistics 35, 1964)."""
 
 _STEP = 1e-4

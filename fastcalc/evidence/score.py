@@ -1,4 +1,4 @@
-"""Predictions alongside measurements, and how far apart they are by group."""
+"""Predictions with measurements, and how much they differ by group."""
 
 from array import array
 from collections import defaultdict

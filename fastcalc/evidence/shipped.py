@@ -1,4 +1,4 @@
-"""The shipped evidence: points, where they come from, and which are left out of fits."""
+"""The shipped evidence: points, where they come from, and which are held out of fits."""
 
 from dataclasses import dataclass
 from functools import cache, cached_property

@@ -21,7 +21,7 @@ from fastcalc.formulas.types import ArrayLike, Floats, Ints, floats
 
 @dataclass(frozen=True)
 class Pile:
-    """Passes of chips that execute alike, one element each.
+    """Passes of chips with the same execution, one element each.
 
     point, times : the point it belongs to, by position, and how many of it that point takes [1]
     """
@@ -120,7 +120,7 @@ def rows_of(batches: Sequence[Batch]) -> StackedPoints:
 
 
 def _piles(batches: Sequence[Batch], is_spatial: bool) -> list[Pile]:
-    """Passes of chips that execute alike: those of one memory joined, others alone."""
+    """Passes of chips with the same execution: those with one memory joined, others alone."""
     alone: list[Pile] = []
     joinable: list[Pile] = []
     first = 0

@@ -68,7 +68,7 @@ class StartLog:
     tokens : that the caches of a replica hold [1]
     length, at_once : tokens of the longest sequence, and how many of these they hold [1]
     graphs : memory that CUDA graphs took [byte]
-    equivalent : share of memory that caches would have without what is set aside for graphs [1]
+    equivalent : share of memory that caches would have without what is held out for graphs [1]
     backend : of attention, as it is called
     stopped : the error that ended the start, empty where it went on
     limits : what that error names as the most that starts, by setting

@@ -20,7 +20,7 @@ def no_file(_: str) -> None:
 class PointTable:
     """One pass over the lines of a CSV.
 
-    ranks_of : gives the ranks of a chip by its name, None where its file is not known [1]
+    ranks_of : gives the ranks of a chip by its name, None where its file is unknown [1]
     uncounted : faults after so many that nobody reads them [1]
     """
 

@@ -1,4 +1,4 @@
-"""What answers each request, for the command line and for Python alike."""
+"""What answers each request, for the command line and Python."""
 
 from importlib import import_module
 from typing import Any

@@ -27,7 +27,7 @@ def expected_tries(*, accuracy: ArrayLike, tries: ArrayLike) -> Array:
     .. math:: m = \frac{1 - (1 - p)^t}{p}
 
     accuracy : probability that a try is right, :math:`p` [1]
-    tries : tries at most; infinity for as many as it takes, :math:`t` [1]
+    tries : tries at most; infinity for unlimited tries, :math:`t` [1]
 
     Infinity where it never ends. Source: Feller, "Probability theory," vol. 1, sec. VI.8.
 
@@ -99,7 +99,7 @@ def turn_time(*, wait: ArrayLike, lead: ArrayLike, tokens: ArrayLike, speed: Arr
     wait : for a slot, and on the way there and back, :math:`W` [s]
     lead : prefill, up to the stream of tokens, :math:`t_0` [s]
     tokens : tokens streamed, :math:`n` [1]
-    speed : tokens a second, :math:`v` [1/s]
+    speed : tokens per second, :math:`v` [1/s]
 
     Source: DistServe, arXiv:2401.09670, sec. 2.
 
@@ -116,7 +116,7 @@ def tokens_in_window(*, window: ArrayLike, lead: ArrayLike, speed: ArrayLike) ->
 
     window : the gap, :math:`w` [s]
     lead : time to the first token and the way there and back, :math:`t_0` [s]
-    speed : tokens a second, :math:`v` [1/s]
+    speed : tokens per second, :math:`v` [1/s]
 
     Source: Stivers et al., PNAS 2009, doi:10.1073/pnas.0903616106 (gaps of 200 ms on average).
 

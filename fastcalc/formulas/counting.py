@@ -21,7 +21,7 @@ def attention_matrices(
     heads : query heads, :math:`H` [1]
     kv_heads : key-value heads, :math:`K`; equal to heads for multi-head attention [1]
     key_dim : elements of a query or key head, :math:`k` [1]
-    value_dim : elements of a value head, :math:`v`; most often as many [1]
+    value_dim : elements of a value head, :math:`v`; usually the same number [1]
 
     Source: GQA, arXiv:2305.13245, sec. 2.
 

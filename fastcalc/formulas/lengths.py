@@ -1,4 +1,4 @@
-"""Lengths of requests that differ: quantiles of the distributions that people write down."""
+"""Lengths of requests that differ: quantiles of the distributions that users write down."""
 
 from statistics import NormalDist
 

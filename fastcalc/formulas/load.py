@@ -1,4 +1,4 @@
-"""Random arrivals at a replica that decodes and takes in prompts: what they do to each other."""
+"""Random arrivals at a replica that decodes and prefills: how they delay each other."""
 
 import numpy as np
 

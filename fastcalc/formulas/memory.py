@@ -47,7 +47,7 @@ def cache_bytes_per_layer(
 
 
 def largest_batch(*, usable: ArrayLike, weights: ArrayLike, cache_per_sequence: ArrayLike) -> Array:
-    r"""Return how many sequences' caches fit alongside the weights. [1]
+    r"""Return how many sequences' caches fit with the weights. [1]
 
     .. math:: B = \lfloor (C - W) / M \rfloor
 

@@ -1,4 +1,4 @@
-"""Dollars an hour, dollars a million tokens, joules a token."""
+"""Dollars an hour, dollars per million tokens, joules per token."""
 
 import numpy as np
 
@@ -43,7 +43,7 @@ def usd_per_million(*, usd_per_hour: ArrayLike, seconds: ArrayLike, tokens: Arra
 
     usd_per_hour : price of the machine, :math:`c` [USD/h]
     seconds : machine time, :math:`t` [s]
-    tokens : tokens made or taken in in that time, :math:`n` [1]
+    tokens : tokens generated or prefilled in that time, :math:`n` [1]
 
     Source: https://github.com/SemiAnalysisAI/InferenceX-app.
 
@@ -71,12 +71,12 @@ def joules_per_token(*, power: ArrayLike, site_factor: ArrayLike, tokens_per_s: 
 
 
 def batch_ratio(*, cost_ratio: ArrayLike, speed_ratio: ArrayLike) -> Array:
-    r"""Return how many times smaller the batch is that costs and speeds up so much. [1]
+    r"""Batch ratio that gives a cost multiple and a speed-up. [1]
 
     .. math:: \frac{B_s}{B_f} = \kappa \sigma
 
     cost_ratio : cost of a token, fast over standard, :math:`\kappa` [1]
-    speed_ratio : tokens a second of a user, fast over standard, :math:`\sigma` [1]
+    speed_ratio : tokens per second of a user, fast over standard, :math:`\sigma` [1]
 
     A token costs :math:`T(B) / B` of an hour. Source: Little, Operations Research 9(3), 1961.
 
@@ -143,7 +143,7 @@ def break_even_rate(*, usd_per_month: ArrayLike, usd_per_request: ArrayLike) -> 
     usd_per_month : price of the machines for a month of 730 hours, :math:`C` [USD]
     usd_per_request : price of a request that is paid by use, :math:`c` [USD]
 
-    Above it the machines are cheaper, as far as they carry it. Source: Oi, "A Disneyland dilemma:
+    Above it the machines are cheaper, up to their capacity. Source: Oi, "A Disneyland dilemma:
     two-part tariffs for a Mickey Mouse monopoly," QJE 85(1), 1971, doi:10.2307/1881841.
 
     >>> float(break_even_rate(usd_per_month=2628.0, usd_per_request=0.001))

@@ -32,7 +32,7 @@ def log_likelihood(*, residuals: Floats, shared: Floats, noise: Floats) -> Array
     shared : what one standard deviation of each error moves, points by errors, :math:`G` [1]
     noise : standard deviation of what each point has for itself, :math:`\sigma` [1]
 
-    The inverse is taken of as many rows as there are errors (Woodbury's identity). Source: C. E.
+    The inverse has one row per error (Woodbury's identity). Source: C. E.
     Rasmussen and C. K. I. Williams, "Gaussian Processes for Machine Learning," MIT Press 2006, eqs.
     2.30 and A.9.
 
@@ -53,7 +53,7 @@ def log_mean(*, logs: Floats, weights: Floats) -> Array:
 
     .. math:: \ln \sum_i w_i e^{l_i}
 
-    logs : of likelihoods, over a grid of what is not known, :math:`l` [1]
+    logs : of likelihoods, over a grid of what is unknown, :math:`l` [1]
     weights : prior probability of each place of the grid, :math:`w` [1]
 
     The evidence of a hypothesis is the mean of its likelihood over its prior. Source: D. J. C.

@@ -53,7 +53,7 @@ def pipelined_step(
 
     .. math:: T = \max\left(t + t_h, \; \min(m, S) \, (t_s + t_o)\right)
 
-    pass_time : one micro-batch through all stages, hops apart, :math:`t` [s]
+    pass_time : one micro-batch through all stages, without hops, :math:`t` [s]
     hops : all hops between stages, :math:`t_h` [s]
     stages : stages, :math:`S` [1]
     slowest : one micro-batch in the slowest stage, :math:`t_s` [s]

@@ -39,7 +39,7 @@ def stream_memory(*, copies: ArrayLike, tokens: ArrayLike, width: ArrayLike) -> 
 
     Of a feed-forward network these are the hidden state, both halves of a gated one and their
     product. Source: github.com/vllm-project/vllm/issues/10517, a start of vLLM in which Llama 3.1
-    8B with steps of 20,000 tokens takes 1.72 GiB besides weights and cache.
+    8B with steps of 20,000 tokens takes 1.72 GiB in addition to weights and cache.
 
     >>> round(float(stream_memory(copies=1, tokens=20_000, width=3 * 14336 + 4096)) / 2**30, 2)
     1.75
@@ -48,7 +48,7 @@ def stream_memory(*, copies: ArrayLike, tokens: ArrayLike, width: ArrayLike) -> 
 
 
 def activation_peak(*, sampling: ArrayLike, layer: ArrayLike) -> Array:
-    r"""Most that a step takes besides weights and caches. [byte]
+    r"""Most that a step takes in addition to weights and caches. [byte]
 
     .. math:: A = \max(S, F)
 

@@ -156,10 +156,10 @@ def tier_break_even(*, usd_per_hour: ArrayLike, gain: ArrayLike, size: ArrayLike
     .. math:: p = \frac{730 \, c \, (\lambda / \lambda_0 - 1)}{10^{-9} \, S}
 
     usd_per_hour : price of the machines, :math:`c` [USD/h]
-    gain : requests that they carry with it over those without it, :math:`\lambda / \lambda_0` [1]
+    gain : throughput with it over throughput without it, :math:`\lambda / \lambda_0` [1]
     size : of the memory, :math:`S` [byte]
 
-    It saves the machines that would carry the requests it adds. Source: J. Gray and G. Putzolu,
+    It saves the machines that would serve the added requests. Source: J. Gray and G. Putzolu,
     "The 5 minute rule for trading memory for disc accesses," SIGMOD 1987,
     doi:10.1145/38713.38755.
 

@@ -100,9 +100,9 @@ def achieved_compute(
     cores : cores, :math:`n` [1]
     per_core : rate at which a core is fed, :math:`f`; infinity for no limit [FLOP/s]
 
-    Kernels feed a core so many bytes of operands a second whatever its peak, so chips with faster
-    cores reach a smaller share of it: the two times add. Operands of half the width are fed twice
-    as fast. Source: Amdahl, AFIPS 1967: parts of a time add, rates do not.
+    Kernels feed a core a given number of bytes of operands a second whatever its peak, so chips
+    with faster cores reach a smaller share of it: the two times add. Operands of half the width are
+    fed twice as fast. Source: Amdahl, AFIPS 1967: parts of a time add, rates do not.
 
     >>> float(achieved_compute(peak=1e15, fraction=0.8, cores=100, per_core=float("inf")))
     800000000000000.0

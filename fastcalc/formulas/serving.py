@@ -38,7 +38,7 @@ def disaggregated_nodes(
     .. math:: N = \frac{\lambda_i}{R_p} + \frac{\lambda_o}{R_d}
 
     input_rate : prompt tokens that arrive a second, cached ones included, :math:`\lambda_i` [1/s]
-    prefill_rate : prompt tokens that a node takes in a second, :math:`R_p` [1/s]
+    prefill_rate : prompt tokens that a node prefills per second, :math:`R_p` [1/s]
     output_rate : output tokens asked for a second, :math:`\lambda_o` [1/s]
     decode_rate : output tokens that a node makes a second, :math:`R_d` [1/s]
 

@@ -13,7 +13,7 @@ Planned = TypeVar("Planned")
 _HALVINGS = 60  # down to what floats of one scale can tell apart
 _ROUNDS = 6  # of a fixed point; two are the rule
 _TRIED, _PARTS = 2048, 64
-"""Values tried at once, as so many take little longer than one; parts that a gap is cut into."""
+"""Values tried at once, because they take little longer than one; intervals of a gap."""
 
 
 def mean(first: ArrayLike, second: ArrayLike) -> Array:
@@ -74,7 +74,7 @@ def first_changed(
 
     Both are the first end if it holds there already; None if it holds nowhere.
 
-    points, rounds : values tried in a round; rounds, or None for integers told apart to the last
+    points, rounds : values tried in a round; rounds, or None for integers distinguished to the last
     spaced : values between two ends
 
     >>> first_changed(lambda values: values > 34.5, 1.0, 1000.0, points=8)

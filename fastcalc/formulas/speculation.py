@@ -28,7 +28,7 @@ def tokens_per_pass(*, acceptance: ArrayLike, drafted: ArrayLike) -> Array:
 
 
 def acceptance_needed(*, yielded: ArrayLike, drafted: ArrayLike) -> Array:
-    r"""Acceptance with which a draft yields so many tokens a pass; nan if none does. [1]
+    r"""Acceptance rate at which drafting yields a number of tokens per step; nan if none does. [1]
 
     .. math:: \alpha: \quad \frac{1 - \alpha^{\gamma + 1}}{1 - \alpha} = E
 
@@ -54,7 +54,7 @@ def acceptance_needed(*, yielded: ArrayLike, drafted: ArrayLike) -> Array:
 
 
 def draft_length(*, yielded: ArrayLike, acceptance: ArrayLike) -> Array:
-    r"""Fewest tokens to draft so that a pass yields so many. [1]
+    r"""Fewest draft tokens for a number of tokens per step. [1]
 
     .. math:: \gamma = \min\left(\left\lceil
         \frac{\ln(1 - E (1 - \alpha))}{\ln \alpha} - 1 \right\rceil, \; \lceil 2 E \rceil\right)

@@ -1,4 +1,4 @@
-"""How many requests people make: those at their screens, and what they do between two of them."""
+"""How many requests users make: those at their screens, and what they do between two of them."""
 
 from fastcalc.formulas.types import Array, ArrayLike, floats
 
@@ -6,7 +6,7 @@ from fastcalc.formulas.types import Array, ArrayLike, floats
 def requests_of_thinkers(
     *, people: ArrayLike, think: ArrayLike, request: ArrayLike, peak: ArrayLike = 1.0
 ) -> Array:
-    r"""Requests a second of people who think between two of them. [1/s]
+    r"""Requests per second of users who think between two of them. [1/s]
 
     .. math:: \lambda = \frac{k N}{Z + R}
 
@@ -27,7 +27,7 @@ def requests_of_thinkers(
 def requests_of_active(
     *, people: ArrayLike, active: ArrayLike, per_minute: ArrayLike, peak: ArrayLike = 1.0
 ) -> Array:
-    r"""Requests a second of people of whom some are active. [1/s]
+    r"""Requests per second of users of whom some are active. [1/s]
 
     .. math:: \lambda = k \, a N \frac{m}{60}
 

@@ -146,7 +146,7 @@ def prompt_wait_percentile(
 
     .. math:: W_p = \frac{T}{2 (1 - \rho)} \max\left(0, \ln \frac{\rho}{1 - p}\right)
 
-    utilization : share of the time that prompts are taken in, :math:`\rho` [1]
+    utilization : share of the time that prompts are prefilled, :math:`\rho` [1]
     service : time of one, :math:`T` [s]
     share : of requests, :math:`p` [1]
 

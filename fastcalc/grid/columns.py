@@ -30,11 +30,15 @@ FIRST: tuple[Column[EvaluatedPoints], ...] = (
     Column("model", "text", "id of the model", "scenario.model.id", heading=("", "model")),
     Column("engine", "text", "id of the engine", "scenario.engine.id"),
     Column(
-        "chips", "count", "tp x pp x dp / ranks of a chip", "layout.chips", heading=("", "chips")
+        "chips",
+        "count",
+        "chips: tp x pp x dp / ranks per chip",
+        "layout.chips",
+        heading=("", "chips"),
     ),
     Column("tp", "count", "tensor-parallel ranks", "layout.tp"),
     Column("pp", "count", "pipeline stages", "layout.pp"),
-    Column("ep", "count", "ranks that share the experts", "layout.ep"),
+    Column("ep", "count", "expert-parallel ranks", "layout.ep"),
     Column("dp", "count", "attention replicas", "layout.dp"),
     Column(
         "weight_format",
@@ -55,40 +59,45 @@ FIRST: tuple[Column[EvaluatedPoints], ...] = (
     Column(
         "batch",
         "count",
-        "sequences decoded together by the whole deployment",
+        "batch: sequences decoded together by the whole deployment",
         "batch",
         heading=("", "batch"),
     ),
-    Column("prompt_tokens", "count", "prompt of a request", "traffic.prompt"),
-    Column("output_tokens", "count", "output of a request", "traffic.output"),
+    Column("prompt_tokens", "count", "prompt tokens per request", "traffic.prompt"),
+    Column("output_tokens", "count", "output tokens per request", "traffic.output"),
     Column("context_tokens", "tokens", "mean context in decode", "traffic.context"),
     Column(
         "speculation_tokens_per_pass",
         "tokens",
-        "accepted in a decode pass",
+        "tokens accepted per decode step",
         "traffic.speculation.tokens_per_pass",
         heading=("tokens", "a pass"),
         drop_priority=4,
     ),
-    Column("fits", "yes or no", "whether memory, also at its edge, and engine hold it", "fits"),
+    Column(
+        "fits",
+        "yes or no",
+        "whether it fits memory (tight included) and the engine's limits",
+        "fits",
+    ),
     Column(
         "placement",
         "text",
-        "where the model lives",
+        "memory tiers of the model, and its layout",
         lambda points: points.locations(),
         heading=("", "where"),
     ),
     Column(
         "min_chips",
         "count",
-        "fewest chips that hold the batch for certain in a usual layout",
+        "fewest chips that fit the batch in a usual layout, at the engine's largest reserve",
         lambda points: points.min_chips(),
     ),
     Column(
         "max_batch",
         "count",
-        "sequences that these chips hold for certain, prompt and output reserved, and the engine "
-        "takes at once; of all usual layouts unless ranks are given",
+        "largest batch that fits with prompt and output reserved, within the engine's limits; "
+        "over all usual layouts unless ranks are given",
         "max_batch",
         heading=("largest", "batch"),
     ),
@@ -102,7 +111,7 @@ FIRST: tuple[Column[EvaluatedPoints], ...] = (
     Column(
         "kv_gb",
         "GB",
-        "KV cache of the batch, prompt and output reserved",
+        "KV cache of the batch with prompt and output reserved",
         lambda points: (
             points.batch * (points.work.cache_bytes(points.placement.reserved_tokens) / 1e9)
         ),
@@ -111,7 +120,7 @@ FIRST: tuple[Column[EvaluatedPoints], ...] = (
     Column(
         "memory_used_fraction",
         "ratio",
-        "of the usable memory as expected; above 1 where the batch does not fit",
+        "fraction of the expected usable memory that is filled; above 1 if the batch does not fit",
         "used",
         heading=("memory", "used"),
         drop_priority=1,
@@ -120,7 +129,7 @@ FIRST: tuple[Column[EvaluatedPoints], ...] = (
     _fitting(
         "tokens_per_s_per_user",
         "tokens/s",
-        "output tokens of each user, decode alone: expected",
+        "output tokens/s per user in decode alone, expected",
         "estimate.speed",
         heading=("tok/s", "per user"),
         is_key_figure=True,
@@ -141,7 +150,7 @@ FIRST: tuple[Column[EvaluatedPoints], ...] = (
     _fitting(
         "tokens_per_s_per_user_bound",
         "tokens/s",
-        "what no implementation can exceed on these chips",
+        "hardware bound (roofline) on these chips",
         "estimate.bound",
         heading=("", "bound"),
         drop_priority=3,
@@ -174,7 +183,7 @@ FIRST: tuple[Column[EvaluatedPoints], ...] = (
     _fitting(
         "ttft_ms",
         "ms",
-        "time to the first token",
+        "TTFT: time to first token",
         lambda points: points.estimate.ttft * 1e3,
         heading=("TTFT", "ms"),
         drop_priority=5,
@@ -186,7 +195,7 @@ FIRST: tuple[Column[EvaluatedPoints], ...] = (
     _fitting(
         "request_s",
         "s",
-        "time of a request: its first token and the others at tpot_ms",
+        "end-to-end latency of a request: TTFT, then the other tokens at tpot_ms",
         "estimate.request",
         heading=("request", "s"),
         rests_on=(
@@ -197,7 +206,7 @@ FIRST: tuple[Column[EvaluatedPoints], ...] = (
     Column(
         "limiter",
         "text",
-        "what takes most of a decode step: memory, compute, link or latency; capacity where the "
+        "what takes most of a decode step: memory, compute, link or latency; capacity if the "
         "batch does not fit",
         lambda points: CodedColumn(
             np.where(points.fits, points.estimate.limiter_index, len(LIMITERS)),
@@ -210,7 +219,7 @@ FIRST: tuple[Column[EvaluatedPoints], ...] = (
     _fitting(
         "usd_per_mtok_input",
         "USD/Mtok",
-        "price of a million prompt tokens, of the time that they add to served traffic",
+        "price per million input tokens, from the time that prefill adds to served traffic",
         lambda points: points.usd[0],
         heading=("$/Mtok", "input"),
         drop_priority=6,
@@ -223,7 +232,7 @@ FIRST: tuple[Column[EvaluatedPoints], ...] = (
     _fitting(
         "usd_per_mtok_output",
         "USD/Mtok",
-        "price of a million output tokens, of decode alone",
+        "price per million output tokens, from decode alone",
         lambda points: points.usd[1],
         heading=("$/Mtok", "output"),
         drop_priority=3,
@@ -235,7 +244,7 @@ FIRST: tuple[Column[EvaluatedPoints], ...] = (
     _fitting(
         "usd_per_mtok_total",
         "USD/Mtok",
-        "price of a request over its tokens, prompt and output, times a million",
+        "price of a request per million of its input and output tokens",
         lambda points: points.usd[2],
         heading=("$/Mtok", "total"),
         drop_priority=2,
@@ -248,7 +257,7 @@ FIRST: tuple[Column[EvaluatedPoints], ...] = (
     _fitting(
         "joules_per_token",
         "J/token",
-        "energy of an output token in served traffic, at the power of the chips with host and site",
+        "energy per output token in served traffic, at the power of chips, host and site",
         "estimate.joules",
         heading=("J per", "token"),
         drop_priority=9,
@@ -257,11 +266,11 @@ FIRST: tuple[Column[EvaluatedPoints], ...] = (
             "prefill",
         ),
     ),
-    Column("warnings", "list", "what to know of this row", lambda points: points.warnings()),
+    Column("warnings", "list", "notes on this row", lambda points: points.warnings()),
     _fitting(
         "served_tokens_per_s_total",
         "tokens/s",
-        "output tokens of the deployment, prompts taken in between",
+        "throughput of the deployment with prefill included",
         "estimate.served",
         heading=("tok/s", "served"),
         drop_priority=8,
@@ -273,7 +282,7 @@ FIRST: tuple[Column[EvaluatedPoints], ...] = (
     _fitting(
         "served_request_s",
         "s",
-        "time in which as many requests as the batch are served",
+        "time to serve one batch of requests",
         "estimate.run",
         heading=("request served", "s"),
         rests_on=(
@@ -284,7 +293,7 @@ FIRST: tuple[Column[EvaluatedPoints], ...] = (
     _fitting(
         "bound_limiter",
         "text",
-        "which term is the bound: memory, compute or link",
+        "term that sets the bound: memory, compute or link",
         lambda points: CodedColumn(points.estimate.bound_limiter, LIMITERS),
     ),
     _fitting(
@@ -302,7 +311,7 @@ FIRST: tuple[Column[EvaluatedPoints], ...] = (
     Column(
         "usd_per_hour",
         "USD/h",
-        "price of all chips for an hour, in use or not",
+        "price of all chips per hour, in use or not",
         "usd_per_hour",
         rests_on=("price",),
     ),
@@ -312,7 +321,7 @@ LATER: tuple[Column[EvaluatedPoints], ...] = (
     _fitting(
         "tpot_in_traffic_ms",
         "ms",
-        "time per output token while prompts of others come between, as servers are measured",
+        "TPOT with prefill of other requests in between, as servers are measured",
         lambda points: points.estimate.tpot_in_traffic * 1e3,
         heading=("TPOT in", "traffic"),
         drop_priority=7,
@@ -325,14 +334,13 @@ LATER: tuple[Column[EvaluatedPoints], ...] = (
     _fitting(
         "host_use",
         "text",
-        "what a decode step does with weights on the host: stream them over the link, or compute "
-        "in place",
+        "use of weights on the host in a decode step: stream over the link, or compute in place",
         "host_use",
     ),
     _fitting(
         "dense_near_fraction",
         "ratio",
-        "of the dense weights, in the chip's fastest memory",
+        "fraction of the dense weights in the chip's fastest memory",
         lambda points: points.near("dense"),
         heading=("dense weights", "near"),
         format="percent",
@@ -340,7 +348,7 @@ LATER: tuple[Column[EvaluatedPoints], ...] = (
     _fitting(
         "experts_near_fraction",
         "ratio",
-        "of the routed experts, in the chip's fastest memory; empty without any",
+        "fraction of the routed experts in the chip's fastest memory; empty without experts",
         lambda points: points.near("experts") if points.work.experts else None,
         heading=("experts", "near"),
         format="percent",
@@ -348,7 +356,7 @@ LATER: tuple[Column[EvaluatedPoints], ...] = (
     _fitting(
         "kv_near_fraction",
         "ratio",
-        "of the KV cache, in the chip's fastest memory",
+        "fraction of the KV cache in the chip's fastest memory",
         lambda points: points.near("kv"),
         heading=("KV cache", "near"),
         format="percent",
@@ -356,26 +364,27 @@ LATER: tuple[Column[EvaluatedPoints], ...] = (
     Column(
         "speculation_drafted_tokens",
         "count",
-        "drafted before each decode pass, which speculate takes after those accepted, as 2.5/3",
+        "draft tokens before each decode step; speculate takes them after the accepted ones, as "
+        "2.5/3",
         "traffic.speculation.drafted",
     ),
     Column(
         "undetermined",
         "list",
-        "keys of numbers that nothing published determines: read them as assumptions",
+        "keys of numbers that no publication determines: read them as assumptions",
         lambda points: CodedColumn(np.int64(0), (undetermined_keys(points.placement.machine),)),
     ),
     Column(
         "fit_verdict",
         "text",
-        "fits, edge where the batch does if the engine reserves less than it may, or no",
+        "fits; edge: fits only if the engine reserves less than its maximum; or no",
         "fit_verdict",
     ),
     _fitting(
         "tokens_per_s_per_user_bound_serial",
         "tokens/s",
-        "the bound where each layer has a region of its own: layers one after another at printed "
-        "peaks; null on other machines",
+        "bound if each layer has its own region: layers one after another at data-sheet peaks; "
+        "null on other machines",
         "estimate.bound_serial",
     ),
 )
@@ -401,19 +410,20 @@ PRICES: tuple[Column[Any], ...] = (
         "length of the commitment of a reserved price, where stated",
         "scenario.quote.commitment_months",
     ),
-    Column("price_provider", "text", "cloud whose price it is", "scenario.quote.provider"),
+    Column("price_provider", "text", "cloud that asks the price", "scenario.quote.provider"),
     Column("price_region", "text", "region of that cloud", "scenario.quote.region"),
     Column("price_date", "text", "date of the price", "scenario.quote.date"),
     Column(
         "price_confidence",
         "text",
-        "how sure its source is: high, medium, low or memory; null where the file does not say",
+        "confidence in its source: high, medium, low or memory; null if not stated",
         "scenario.quote.confidence",
     ),
     Column(
         "low_confidence",
         "list",
-        "keys of amounts by an uncertain price: of low confidence, inherited or substituted",
+        "keys of amounts that depend on an uncertain price: low confidence, inherited or "
+        "substituted",
         lambda points: CodedColumn(np.int64(0), (uncertain_amounts(points.scenario),)),
     ),
 )
@@ -428,18 +438,18 @@ WHOLE = frozenset(column.key for column in COLUMNS if column.unit == "count")
 
 
 def undetermined_keys(machine: Machine) -> list[str]:
-    """Keys of numbers that nothing published determines."""
+    """Keys of numbers that no publication determines."""
     unknown = undetermined(machine)
     return _resting_on(unknown) if unknown else []
 
 
 def uncertain_amounts(scenario: Scenario) -> list[str]:
-    """Keys of amounts that rest on an uncertain price of a chip-hour."""
+    """Keys of amounts that depend on an uncertain price of a chip-hour."""
     return _resting_on("price") if scenario.quote.is_uncertain else []
 
 
 def _resting_on(what: str) -> list[str]:
-    """Keys of numbers of points that rest on the engine, on prefill or on a price."""
+    """Keys of numbers of points that depend on the engine, on prefill or on a price."""
     return [column.key for column in COLUMNS if what in column.rests_on]
 
 

@@ -34,14 +34,14 @@ class CodedColumn:
 
 @dataclass(frozen=True, eq=False)
 class EvaluatedPoints:
-    """An estimate, and what records say of it besides.
+    """An estimate, and what records say of it in addition.
 
     scenario : what holds of every point; its batches, traffic and sharding are the estimate's
         affair
     estimate : of arrays that broadcast with each other
     usd_per_hour : price of each deployment, in use or not [USD/h]
-    min_chips : gives the fewest chips that hold each batch for certain; nan where none do [1]
-    max_batch : sequences that the chips of each point hold for certain [1]
+    min_chips : gives the fewest chips that hold each batch safely; nan where none do [1]
+    max_batch : sequences that the chips of each point hold safely [1]
     locations, warnings : give where it lives, and what a reader must know, as `CodedColumn`
     """
 
@@ -85,7 +85,7 @@ class EvaluatedPoints:
 
     @property
     def fit_verdict(self) -> CodedColumn:
-        """Whether memory holds them for certain."""
+        """Whether memory holds them safely."""
         return CodedColumn(verdicts(self.placement, self.batch), VERDICTS)
 
     @property
@@ -95,14 +95,14 @@ class EvaluatedPoints:
 
     @cached_property
     def usd(self) -> tuple[Floats | None, Floats | None, Floats | None]:
-        """Dollars a million tokens of input, output and both; None without a price. [USD]"""
+        """Dollars per million tokens of input, output and both; None without a price. [USD]"""
         price = self.usd_per_hour
         if price is None:
             return None, None, None
         return self.estimate.usd(price / self.scenario.pricing.utilization)
 
     def near(self, kind: str) -> ArrayLike:
-        """Share of a kind of bytes that lives in the fastest memory. [1]"""
+        """Share of a kind of bytes that is placed in the fastest memory. [1]"""
         return near_share(self.placement.machine, self.estimate.passes.split, kind)
 
     @property

@@ -67,7 +67,7 @@ class Grid:
         return replace(self, **axes)
 
     def blocks(self, size: int = BLOCK) -> Iterator["Grid"]:
-        """Yield the grid in parts of at most so many points, in order."""
+        """Yield the grid in parts of at most a given number of points, in order."""
         kinds, layouts, batches = self.shape
         if not self.layouts:  # every layout of as many chips is evaluated
             count = _OPEN if self.chips is None else len(open_layouts(self.site, self.chips))
@@ -185,7 +185,7 @@ def _warnings(scenario: Scenario, site: Site, estimate: Estimate) -> CodedColumn
 
 
 def _and_of_edges(warnings: CodedColumn, scenario: Scenario, estimate: Estimate) -> CodedColumn:
-    """Warnings with that of the points at the edge of memory."""
+    """Warnings with that of the points with a tight fit."""
     is_at_edge = estimate.is_at_edge
     if not is_at_edge.any():
         return warnings

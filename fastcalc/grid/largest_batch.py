@@ -86,7 +86,7 @@ def cheapest(space: Space, layouts: Iterable[Layout], speed: float, below: float
 
     Each layout is taken at its largest batch that reaches the speed, or a smaller one that is
     cheaper still. Without a price, the point with the fewest chip-seconds a token is taken. From
-    ``below`` dollars a million output tokens on a point is of no interest.
+    ``below`` dollars per million output tokens on a point is of no interest.
     """
     traffic, pricing = space.scenario.traffic, space.scenario.pricing
     hour = (pricing.per_chip_hour(space.scenario.hardware) or 1.0) / pricing.utilization
@@ -133,10 +133,10 @@ def least_usd(
 def _closest(
     placement: Placement, traffic: Traffic, speed: float, below: float
 ) -> tuple[float, int]:
-    """Most tokens a second at a speed, and their batch or 0, as closely as matters.
+    """Most tokens per second at a speed, and their batch or 0, as closely as matters.
 
     The largest batch that reaches it, but for pipelines that a batch or two more leave uneven, of
-    those with as many users on each replica, or one at most. From ``below`` seconds a token on a
+    those with equal users on each replica, or one at most. From ``below`` seconds a token on a
     batch is of no interest.
     """
     replicas = placement.layout.dp

@@ -32,9 +32,9 @@ class CachedTier:
     size : of all chips together [byte]
     tokens : that it holds [1]
     hit, loaded : share of the prompt tokens that are found, and that are loaded over a link [1]
-    estimate : with so much of each prompt found
+    estimate : with this hit rate of each prompt
     loading : time to load what is loaded of a request; nan where the link is open [s]
-    requests : that it carries a second [1/s]
+    requests : sustained per second [1/s]
     """
 
     name: str | None
@@ -48,7 +48,7 @@ class CachedTier:
 
     @property
     def is_limited_by_link(self) -> bool:
-        """Whether the link carries fewer requests than the chips would."""
+        """Whether the link limits the request rate more than the chips do."""
         return self.requests < _carried(self.estimate)
 
     @property
@@ -152,18 +152,18 @@ class CachedDeployment:
 
 
 def _traffic(scenario: Scenario, lengths: Lengths, hit: float) -> Mix:
-    """Requests of a trace, so much of whose prompts is found."""
+    """Requests of a trace at a prefix-cache hit rate."""
     alike = RequestClass("", 1.0, lengths, prefix_hit=hit)
     return Mix.of([alike], scenario.traffic.speculation)
 
 
 def _carried(estimate: Estimate) -> float:
-    """Requests that chips carry a second, whatever their links do. [1/s]"""
+    """Requests per second that the chips sustain, links ignored. [1/s]"""
     return float(estimate.served[0] / estimate.traffic.output)
 
 
 def gain(tier: CachedTier, in_chips: CachedTier) -> float:
-    """Return how many times the requests a tier carries that the chips' own memory does. [1]"""
+    """Request rate with a tier over that with the chips' own memory. [1]"""
     return tier.requests / in_chips.requests
 
 

@@ -17,7 +17,7 @@ _WHOLE = 64  # chips that pipeline whole layers, up to which every number is tri
 
 @dataclass(frozen=True, eq=False)
 class Space:
-    """The layouts of a scenario that people run; its own batches and chips are left aside."""
+    """The layouts of a scenario that users run; its own batches and chips are ignored."""
 
     scenario: Scenario
 
@@ -35,16 +35,16 @@ class Space:
         return None if isnan(fewest) else int(fewest)
 
     def layouts(self, *chips: int) -> list[Layout]:
-        """Layouts that people run of one copy of the weights that hold a sequence.
+        """Usual layouts of one copy of the weights that hold a sequence.
 
-        Where people run none, the smallest legal one that does, however many stages it takes.
+        Where none is usual, the smallest legal one that does, however many stages it takes.
         """
         if self.site.machine.is_spatial:
             return self.holding([*run_by_people(self.site, *chips)])
         return [layout for layout in layouts_on_offer(self.site) if layout.chips in chips]
 
     def up_to(self, max_chips: int) -> list[Layout]:
-        """Layouts from the fewest chips that hold a sequence up to so many chips.
+        """Layouts from the fewest chips that hold a sequence up to a given number of chips.
 
         Chips that pipeline whole layers are taken in any number up to 64, then in steps of 1/32.
         """
@@ -59,7 +59,7 @@ class Space:
         )
 
     def cuts(self, chips: int) -> list[Layout]:
-        """Layouts that people run of so many chips that hold a sequence, all copies."""
+        """Usual layouts of a given number of chips that hold a sequence, all copies."""
         return self.holding([*copies_run_by_people(self.site, chips)])
 
     def holding(self, layouts: list[Layout]) -> list[Layout]:

@@ -58,7 +58,7 @@ class Table(Sequence[Record]):
 
     @cached_property
     def assumptions(self) -> Record:
-        """What the records rest on: settings, traffic, prices with their dates, engines."""
+        """What the records depend on: settings, traffic, prices with their dates, engines."""
         assumptions: Record = written(self._answer.assumptions(), as_arguments)
         return assumptions
 
@@ -69,7 +69,7 @@ class Table(Sequence[Record]):
 
     @cached_property
     def details(self) -> Record:
-        """What the command alone has to say alongside its records."""
+        """What the command alone has to say with its records."""
         details: Record = written(self._answer.details(), as_arguments)
         return details
 
@@ -180,7 +180,7 @@ class Table(Sequence[Record]):
     def save(self, file: str | Path) -> None:
         """Write a file in the format of its ending: csv, json, md, xlsx, parquet or txt.
 
-        Raises InputError if the ending is not known, or the file cannot be written.
+        Raises InputError if the ending is unknown, or the file cannot be written.
         """
         write(replace(self._flags, out=Path(file), format=None), self._answer, as_arguments)
 

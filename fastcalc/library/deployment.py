@@ -31,7 +31,7 @@ class PlacedModel:
     """A model on chips under an engine, placed once: what a point costs is then its own time alone.
 
     ``deployment.at(batch=8).speed`` is an array of tokens/s of each user, one for each batch;
-    ``low``, ``high``, ``bound``, ``tpot``, ``ttft`` [s], ``limiter`` and others stand alongside.
+    ``low``, ``high``, ``bound``, ``tpot``, ``ttft`` [s], ``limiter`` and others stand with.
     What is not asked for is not computed.
 
     outcome : what `compare` has of its first batch
@@ -59,7 +59,7 @@ class PlacedModel:
         output: float | None = None,
         context: float | None = None,
     ) -> Estimate:
-        """Estimate of some batches; what is left out is as the deployment was made.
+        """Estimate of some batches; what is omitted is as the deployment was made.
 
         A batch beyond ``max_batch`` has ``fits`` false, and its rates mean nothing.
 

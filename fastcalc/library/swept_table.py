@@ -25,7 +25,7 @@ _SHOWN = "model hardware chips batch tokens_per_s_per_user tokens_per_s_total li
 class _Swept(Answer):
     """The points of a sweep, as arrays by key.
 
-    rests_on : what the points rest on, and what was left out
+    rests_on : what the points depend on, and what was omitted
     """
 
     arrays: Mapping[str, Array]
@@ -47,15 +47,15 @@ class _Swept(Answer):
         return pick(_SHOWN), replace(self, arrays=first).records()
 
     def premises(self) -> Record:
-        """What the points rest on."""
+        """What the points depend on."""
         return dict(self.rests_on.get("assumptions", {}))
 
     def details(self) -> Record:
-        """What was left out."""
+        """What was omitted."""
         return {key: value for key, value in self.rests_on.items() if key != "assumptions"}
 
     def warnings(self) -> list[str]:
-        """How many combinations were left out, and why."""
+        """How many combinations were omitted, and why."""
         left_out = self.rests_on["left_out"].items()
         return [f"{many(count, 'combination')} left out: {why}" for why, count in left_out]
 
@@ -129,7 +129,7 @@ class ArraySink:
             self._blocks.setdefault(key, []).append(values)
 
     def close(self, extra: Record) -> None:
-        """Take what belongs alongside the points."""
+        """Take what belongs with the points."""
         self.premises = extra
 
     @property

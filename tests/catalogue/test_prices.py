@@ -171,7 +171,8 @@ def test_a_files_own_rent_goes_before_offers_but_is_none(tmp_path, fastcalc):
         ),
         (
             ("compare", "llama-3.1-8b", "--on", "h100-sxm", "--offer", "reserved"),
-            "h100-sxm $2.72 (reserved, length not stated, Hyperstack, 2026-08-26, medium confidence)",
+            "h100-sxm $2.72 (reserved, commitment not stated, Hyperstack, 2026-08-26, medium "
+            "confidence)",
         ),
     ],
 )
@@ -285,7 +286,8 @@ def test_a_plan_over_all_leaves_marketplaces_out_and_says_so(fastcalc):
     }
     assert "rtx-5090" in only
     ran = fastcalc(*asked)
-    assert f"left out, since only marketplaces of single owners rent them: {', '.join(sorted(only))}" \
+    assert ("skipped, because only marketplaces of individual owners rent them: "
+           f"{', '.join(sorted(only))}") \
         in words(ran.err)  # fmt: skip
     assert "--offer marketplace" in ran.err
     document = json.loads(ran.out)
@@ -297,7 +299,7 @@ def test_a_plan_over_all_leaves_marketplaces_out_and_says_so(fastcalc):
         (card,) = [record for record in found if record["hardware"] == "rtx-5090"]
         assert card["price_terms"] == "marketplace"
     text = words(fastcalc(*asked[:-2], "--on", "rtx-5090").out)
-    assert "rtx-5090 $0.44 (marketplace of single owners, Vast.ai Denmark, 2026, medium" in text
+    assert "rtx-5090 $0.44 (marketplace of individual owners, Vast.ai Denmark, 2026, medium" in text
 
 
 # Break-even.

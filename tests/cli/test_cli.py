@@ -27,8 +27,10 @@ from fastcalc.kit.request.fields import declared
 from tests.helpers import run, words
 
 CONTRACT = (
-    "hardware, model, engine, chips, tp, pp, ep, dp, weight_format, kv_format, batch, prompt_tokens, "
-    "output_tokens, context_tokens, speculation_tokens_per_pass, fits, placement, min_chips, max_batch, "
+    "hardware, model, engine, chips, tp, pp, ep, dp, weight_format, kv_format, batch, "
+    "prompt_tokens, "
+    "output_tokens, context_tokens, speculation_tokens_per_pass, fits, placement, min_chips, "
+    "max_batch, "
     "weights_gb, kv_gb, memory_used_fraction, tokens_per_s_per_user, tokens_per_s_per_user_low, "
     "tokens_per_s_per_user_high, tokens_per_s_per_user_bound, tokens_per_s_total, "
     "tokens_per_s_per_chip, tpot_ms, ttft_ms, request_s, limiter, usd_per_mtok_input, "
@@ -207,7 +209,7 @@ def test_the_first_screen_is_one_screen_that_answers(fastcalc):
             "llama-3.1-8b --on h100-sxm,h200-sxm --batch 1 --engine",
             "Fastest: one h200-sxm at batch 1, ",
         ),
-        ("deepseek-r1 --on h100-sxm --chips 1", "No chip here holds deepseek-r1 at batch 1."),
+        ("deepseek-r1 --on h100-sxm --chips 1", "None of these chips fits deepseek-r1 at batch 1."),
         ("llama-3.1-8b qwen3-32b --on h200-sxm --batch 8", "At batch 8 one h200-sxm gives"),
     ],
 )
@@ -258,10 +260,10 @@ def test_lists_and_comparisons_flag_what_is_not_a_read_fact(fastcalc):
 def test_show_model_lists_every_part_of_its_layers(fastcalc):
     shown = words(fastcalc("show", "minimax-m3").out)
     assert (
-        "57 blocks[1].attention gqa: heads 64, kv_heads 4, head_dim 128, indexer (heads 4, head_dim 128,"
-        in shown
+        "57 blocks[1].attention gqa: heads 64, kv_heads 4, head_dim 128, indexer (heads 4, "
+        "head_dim 128," in shown
     )
-    assert "alongside the core 865,567,232 parameters of vision tower" in shown
+    assert "in addition to the core 865,567,232 parameters of vision tower" in shown
 
 
 def test_show_chip_is_in_si_with_units_in_the_keys(fastcalc):
@@ -277,8 +279,8 @@ def test_show_chip_is_in_si_with_units_in_the_keys(fastcalc):
 def test_show_says_what_a_chip_lacks_and_what_that_costs(fastcalc):
     """An Apple M4 has neither links nor a rent nor a stated power; an H100 has all three."""
     lacking = words(fastcalc("show", "apple-m4").out)
-    assert "without links nothing larger than one chip is placed; without a price" in lacking
-    assert "without power joules are empty" in lacking
+    assert "without links only one chip can be used; without a price" in lacking
+    assert "without power, joules are empty" in lacking
     assert "- without" not in words(fastcalc("show", "h100-sxm").out)
 
 
@@ -300,7 +302,7 @@ def test_a_list_is_narrowed_by_what_files_state(fastcalc):
     assert set(expected) <= set(listed) <= {c.id for c in chips if c.vendor == "AMD"}
     assert all(Catalogue().hardware(id_).price.model_fields_set for id_ in listed)
     assert "did you mean 'gpu'" in fastcalc("list", "hardware", "--kind", "gpus").err
-    assert "is of hardware, not of models" in fastcalc("list", "models", "--vendor", "amd").err
+    assert "applies to hardware, not to models" in fastcalc("list", "models", "--vendor", "amd").err
 
 
 def test_a_sweep_in_a_terminal_is_a_table_of_what_differs(fastcalc, monkeypatch):
@@ -403,8 +405,8 @@ WRONG_REQUESTS = [
     (("compare", "--utilization", "0"), "share"),
     (("compare", "--utilization", "inf"), "share"),
     (("compare", "--prefix-hit", "2"), "share"),
-    (("compare", "--speculate", "0"), "0 is not a number of tokens a pass from 1 to 100"),
-    (("compare", "--speculate", "-2"), "-2 is not a number of tokens a pass"),
+    (("compare", "--speculate", "0"), "0 is not a number of tokens per step from 1 to 100"),
+    (("compare", "--speculate", "-2"), "-2 is not a number of tokens per step"),
     (("compare", "--speculate", "1e999"), "not a number of tokens a pass"),
     (("compare", "--speculate", "0.8"), "for acceptance 0.8 write for example 0.8x3"),
     (("compare", "--speculate", "1.2x3"), "for tokens a pass write 1.2/3"),
@@ -552,9 +554,11 @@ def fresh(*args, **more):
 
 
 SECTIONS = {
-    "compare": "Arguments, Traffic, Formats, Deployment, Memory, Engine limits, Measurements, Prices, Output, Your own "
+    "compare": "Arguments, Traffic, Formats, Deployment, Memory, Engine limits, Measurements, "
+    "Prices, Output, Your own "
     "files, Options, Examples",
-    "plan": "Arguments, Traffic, Service level, Who asks, Means, Prices, Search, Formats, Deployment, Measurements, Engine limits, "
+    "plan": "Arguments, Traffic, Service level, Who asks, Means, Prices, Search, Formats, "
+    "Deployment, Measurements, Engine limits, "
     "Memory, Servers, Output, Your own files, Options, Examples",
     "import": "Arguments, Output, Options, Examples",
     "new": "Arguments, Output, Options, Examples",
@@ -773,7 +777,8 @@ def test_the_last_stage_of_a_wafer_pipeline_may_hold_the_head_alone(fastcalc):
 
 def test_own_folder_refuses_a_file_whose_id_is_another(fastcalc, tmp_path):
     (tmp_path / "other.yaml").write_text(
-        "id: mine\nname: x\nweight_format: fp8\ntotal_parameters: 1000000\nlayers: 2\nkv_bytes_per_token: 10\n"
+        "id: mine\nname: x\nweight_format: fp8\ntotal_parameters: 1000000\nlayers: "
+        "2\nkv_bytes_per_token: 10\n"
     )
     assert "its id is mine" in fastcalc("show", "other", "--models-dir", tmp_path).err
     assert fastcalc("show", tmp_path / "other.yaml").code == 0

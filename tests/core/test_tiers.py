@@ -379,7 +379,7 @@ def test_a_host_that_is_not_needed_and_not_faster_changes_nothing():
 def test_a_host_faster_than_the_chip_holds_what_gains(turn, use):
     """10 GB at 300 GB/s are 33.3 ms; 8 GB of room at 400 GB/s 20, and 2 GB stay: 26.7 ms.
 
-    Eight tenths of ten layers take turns: of 0.85 ms each they leave nothing of the gain of 6.7.
+    Eight tenths of ten layers alternate: of 0.85 ms each they leave nothing of the gain of 6.7.
     """
     on = chip(memory("HBM", "80 GB", "300 GB/s"))
     there = MemoryChoice(host("8 GB", "400 GB/s", compute="1000000 TFLOP/s"), use)
@@ -1225,7 +1225,7 @@ def test_regions_that_read_their_host_stream_it():
 def test_rows_say_what_is_near_and_what_a_token_takes_in_traffic():
     """The 12 GB card and its host: half of the experts near at a batch of 1.
 
-    A pass that decodes takes 24 ms; one with the 1,000 tokens of a prompt in it reads all experts:
+    A pass that decodes takes 24 ms; one with the 1,000 prompt tokens in it reads all experts:
     2 + 10 ms near and 10 GB in place, 100 ms: 112 ms. Alone, a request's own prompt comes before
     its first token, so a token in traffic takes no longer than in decode. With two streams a pass
     picks 1 - 0.8^2 = 0.36 of the experts: 2 + 3.6 + 36 = 41.6 ms; over a run of 1,000 passes, the

@@ -1,6 +1,6 @@
 """What a hardware, model or engine file may hold: types, and nothing computed.
 
-Every number may be bare (``3.35 TB/s``) or carry its provenance (``{value: 3.35 TB/s, source:
+Every number may be bare (``3.35 TB/s``) or have its provenance (``{value: 3.35 TB/s, source:
 datasheet, printed: "3.35TB/s"}``); either way it is read into a `Quantity` whose ``si`` is a float.
 """
 

@@ -77,7 +77,7 @@ else:
 
 
 class Parameters(_Declared):
-    """What software reaches and what it pays; a value left out costs nothing."""
+    """What software reaches and what it pays; a value omitted costs nothing."""
 
 
 def merged(first: Parameters, *later: Parameters) -> Parameters:
@@ -90,7 +90,7 @@ def merged(first: Parameters, *later: Parameters) -> Parameters:
 class Instead(Entry):
     """What old measurements, or those of some chips or models, are predicted with instead.
 
-    kinds, architectures : of the chips it holds on; all where left out
+    kinds, architectures : of the chips it holds on; all where omitted
     """
 
     engine: Identifier

@@ -1,4 +1,4 @@
-"""What the file alongside the measured points may hold: their sources, and which to leave out."""
+"""What the file with the measured points may hold: their sources, and which to leave out."""
 
 from typing import Annotated, Literal
 

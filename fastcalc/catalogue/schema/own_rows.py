@@ -11,7 +11,7 @@ _Ranks = Annotated[int, Field(ge=1)] | None
 
 
 class OwnRow(Entry):
-    """One measurement alongside what the engine expects of it.
+    """One measurement with what the engine expects of it.
 
     batch, context, prompt : sequences that decode together, and mean lengths in tokens
     decode_share : share of the expected time in which passes decode [1]

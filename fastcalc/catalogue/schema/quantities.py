@@ -151,7 +151,7 @@ class QuantityReader:
     def __get_pydantic_json_schema__(
         self, schema: CoreSchema, handler: GetJsonSchemaHandler
     ) -> dict[str, Json]:
-        """Describe what people write; `json_schema` knows each dimension."""
+        """Describe what users write; `json_schema` knows each dimension."""
         minimum = 0.0 if self.limit.zero else self.limit.minimum
         return {"quantity": [self.dimension, minimum, self.limit.maximum, self.limit.is_whole]}
 

@@ -148,7 +148,7 @@ class Client(Entry):
 
 
 class TrafficFile(Entry):
-    """A workload: how many requests a second, and of which classes."""
+    """A workload: how many requests per second, and of which classes."""
 
     version: Literal["1", "2"] = "2"
     aggregate_rate: Rate | None = None

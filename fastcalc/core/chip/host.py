@@ -24,8 +24,8 @@ _SLOTS = 8
 _DIMENSIONS = {"link": "bandwidth", "compute": "compute rate"}
 _NO_CORES = "1 MFLOP/s"
 _STREAMS = (
-    "the host's cores are left out, so what lives there streams over the link; add compute=FLOP/s "
-    f"to {option('host')} to let them multiply"
+    "the host's cores are left out, so what lives there streams over the link; add "
+    f"compute=FLOP/s to {option('host')} to let them multiply"
 )
 
 
@@ -62,7 +62,7 @@ def memory_choice(
     catalogue : where hosts are looked up by name
     host : a host by name, or its numbers: ``dram=256GiB@300GB/s,link=64GB/s``; without ``compute=``
         its cores multiply nothing
-    use : ``stream`` or ``compute``; whichever is faster where left out
+    use : ``stream`` or ``compute``; whichever is faster where omitted
     place : kinds of bytes and memories: ``experts=host,kv=HBM3``
     prefix_tier : the memory that the cached part of prompts is loaded from
     """

@@ -169,7 +169,7 @@ class Machine:
         return np.minimum(self.software.max_sequences, small)
 
     def chips_of(self, ranks: ArrayLike) -> ArrayLike:
-        """Return how many chips so many ranks take. [1]
+        """Return how many chips a given number of ranks take. [1]
 
         ranks : ranks that fill one chip after another [1]
         """
@@ -280,9 +280,9 @@ def read_first(tiers: Sequence[Tier]) -> Tier:
 def tiers_of(
     hardware: Hardware, memory: MemoryChoice, formats: Kinds[NumberFormat]
 ) -> tuple[Tier, ...]:
-    """Memories that a workload may live in, in the order in which they are filled.
+    """Memories that a workload may be placed in, in the order in which they are filled.
 
-    A memory in which nothing is to live, where every kind of bytes has its own, is left out.
+    A memory in which nothing is to live, where every kind of bytes has its own, is omitted.
 
     formats : in which each kind is stored, which the host's cores may multiply
     """
@@ -323,7 +323,7 @@ def tier_position(
 ) -> int:
     """Position of the memory of a name, or of a place such as ``host``.
 
-    name : upper and lower case are alike
+    name : case is ignored
     flag : where the name was given
     """
     for place, tier in enumerate(tiers):

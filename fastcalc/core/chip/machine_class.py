@@ -11,7 +11,7 @@ NEURON = "neuron"
 _NEURON_CORES = "neuroncore-"  # how their architectures begin
 
 NARROWLY_FITTED = (YOUNG, NEURON, "tpu")
-"""Engines that foretell little of other chips and servers: kernels in their first months, and
+"""Engines that predict little of other chips and servers: kernels in their first months, and
 what one publisher measured."""
 
 ENGINES = {
@@ -41,7 +41,7 @@ def class_of(hardware: Hardware) -> str:
 
 
 def engine_of_class(hardware: Hardware) -> tuple[str, bool]:
-    """Engine for a chip's class or cores, and whether it foretells little of it."""
+    """Engine for a chip's class or cores, and whether it predicts little of it."""
     if (hardware.architecture or "").startswith(_NEURON_CORES):
         return NEURON, True
     kind = class_of(hardware)

@@ -15,7 +15,7 @@ _WIDTH = {
 
 
 class WorkingRate(NamedTuple):
-    """What products with stored weights run at: numbers, or arrays of as many chips.
+    """What products with stored weights run at: numbers, or arrays over chips.
 
     peak : dense peak [FLOP/s]
     bits : width of the operands that it multiplies [bit]
@@ -74,7 +74,7 @@ def fastest_rate(hardware: Hardware, stored: NumberFormat) -> float:
     """Fastest dense peak that could honestly serve stored weights. [FLOP/s]
 
     Any format at least as wide as the stored one loses nothing, so the bound takes the
-    fastest of them: fewer bits can only raise it.
+    fastest of them: lower precision can only raise it.
     """
     peaks = [(_fastest_of_one(hardware, inner), share) for inner, share in stored.shares]
     if len(peaks) == 1:

@@ -24,7 +24,8 @@ class MemoryChoice:
 
     host : the host whose memory chips may use, and whose cores may compute
     use : how weights on the host are used; None for whichever is faster, pass by pass
-    place : kinds of bytes and the memory that each is to live in; others go where they are worth
+    place : kinds of bytes and the memory that each is to be placed in; others go where they are
+        worth
         most
     prefix_tier : the memory that the cached part of prompts is loaded from; None where it lies in
         place

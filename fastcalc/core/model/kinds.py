@@ -1,4 +1,4 @@
-"""Kinds of bytes, each of one name from a model's weights to the memory that it lives in."""
+"""Kinds of bytes, each of one name from a model's weights to the memory that it is placed in."""
 
 from typing import Generic, NamedTuple, TypeVar
 

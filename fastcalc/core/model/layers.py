@@ -24,7 +24,7 @@ _INDEX_SCALE_BYTES = 4.0
 
 @dataclass(frozen=True)
 class CacheGroup:
-    """Layers whose caches and attention are alike.
+    """Layers with the same caches and attention.
 
     layers : how many [1]
     elements : elements that a token leaves in one layer [1]
@@ -78,7 +78,7 @@ class LayerCount:
         return LayerCount(*map(add, vars(self).values(), vars(other).values()))
 
     def times(self, layers: float) -> "LayerCount":
-        """Parameters and state of so many of it; caches stay those of one. [1]"""
+        """Parameters and state of a number of copies; caches stay those of one. [1]"""
         *numbers, _ = vars(self).values()
         return LayerCount(*(layers * number for number in numbers))
 
@@ -251,7 +251,7 @@ def _compressed(attention: CompressedAttention, hidden: float) -> LayerCount:
 def _entries(
     attention: CompressedAttention, every: int | None, hidden: float, flops: float
 ) -> LayerCount:
-    """Count what folds ``every`` so many tokens into one entry, and what picks entries.
+    """Count what folds ``every`` a given number of tokens into one entry, and what picks entries.
 
     Where an indexer picks, neighbouring entries overlap, and its keys are folded likewise.
     """

@@ -152,7 +152,7 @@ class Workload:
 
     @property
     def flops_per_token(self) -> float:
-        """FLOPs of matrix products for one token, attention scores apart. [FLOP]"""
+        """FLOPs of matrix products for one token, attention without scores. [FLOP]"""
         return float(counting.linear_flops(parameters=self.multiplied_parameters))
 
     @property
@@ -245,7 +245,7 @@ def workload(model: Model, weights: str | None = None, kv: str | None = None) ->
 
     weights : number formats of the matrices as ``--weights`` has them; the model's own where left
         out
-    kv : number format of the cache; the model's own where left out
+    kv : number format of the cache; the model's own where omitted
     """
     return _count(model, weights, kv)
 
@@ -370,7 +370,7 @@ def _layers(
     formats: WeightFormats,
     kv_format: str,
 ) -> Workload:
-    """Count some of a model's layers, head and embedding apart."""
+    """Count some of a model's layers, without head and embedding."""
     assert model.hidden_size
     runs = [(block.count, count_layer(block, model)) for block in blocks]
     experts = [block for block in blocks if isinstance(block.ffn, MixtureOfExperts)]

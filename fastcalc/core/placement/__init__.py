@@ -1,1 +1,1 @@
-"""How chips share a model: layouts, what fits, and what lives in which memory."""
+"""How chips share a model: layouts, what fits, and which memory holds what."""

@@ -40,7 +40,7 @@ def best_split(
 ) -> Split:
     """Place each kind of bytes that is left open so that some passes take least.
 
-    split : with the kinds that are asked to live in one memory, others in the first
+    split : with the kinds that are asked to be placed in one memory, others in the first
     placement : a workload on a layout; what does not fit at all is in the last memory
     seconds : gives what the passes take together, with bytes split over the memories [s]
     passes : what each takes of each kind, in each of its ways; none where more than that counts
@@ -69,7 +69,7 @@ def best_split(
 def _gaining(count: int, passes: Sequence[Sequence[Costs]]) -> set[tuple[int, int]]:
     """Pairs of memories of which the farther may take less for any kind.
 
-    Nothing is left out where bytes can move nearer in each way of each pass and none takes longer.
+    Nothing is omitted where bytes can move nearer in each way of each pass and none takes longer.
     """
     pairs = set(combinations(range(count), 2))
     if not passes:

@@ -75,7 +75,7 @@ class Layouts:
 
     @classmethod
     def of(cls, layouts: Sequence[Layout], *, axes: int = 0) -> "Layouts":
-        """Layouts as arrays, with so many axes of length one behind the first.
+        """Layouts as arrays, followed by a number of axes of length one.
 
         layouts : one or more; of the same it is the same object
         axes : axes that other things vary along [1]

@@ -5,9 +5,9 @@ domain, give mixtures of experts attention replicas with the experts spread over
 cut layers into pipeline stages. Chips whose layers each have a region pipeline whole layers.
 
 `LegalLayouts.check` says what is legal where a user names it. By default a deployment has groups of
-powers of two, replicas beyond them inside the domain, then stages; of so many chips, the same with
-replicas of dense models, and stages anywhere. `fastcalc.core.placement.practice` says what searches
-offer.
+powers of two, replicas beyond them inside the domain, then stages; of this number of chips, the
+same with replicas of dense models, and stages anywhere. `fastcalc.core.placement.practice` says
+what searches offer.
 """
 
 from collections.abc import Iterator
@@ -187,7 +187,7 @@ class LegalLayouts:
         return tp * dp if dp > 1 and self.work.experts else 1
 
     def exactly(self, chips: int) -> Iterator[Layout]:
-        """Yield the layouts of so many chips that may be taken by default."""
+        """Yield the layouts of a given number of chips that may be taken by default."""
         if self.machine.is_spatial:
             pipeline = Layout(pp=chips)
             if chips <= self.most_stages and self.is_joined(pipeline):
@@ -207,7 +207,7 @@ class LegalLayouts:
         """Whether the heads can be divided; software of chips of several ranks pads them.
 
         Source: get_number_of_extra_heads in parallel_layers/pad.py of AWS's neuronx-distributed.
-        What the padding costs is left out.
+        The cost of padding is not modelled.
         """
         return self.padded_heads(tp) == 0 or (
             self.machine.ranks > 1 and tp <= common_heads(self.work)
@@ -232,8 +232,8 @@ class LegalLayouts:
         if padding := self.padded_heads(layout.tp):
             heads = common_heads(self.work)
             notes.append(
-                f"tp {layout.tp} pads the {heads} attention heads of {model} to {heads + padding}; "
-                "what that costs is left out"
+                f"tp {layout.tp} pads the {heads} attention heads of {model} to "
+                f"{heads + padding}; what that costs is left out"
             )
         return notes
 

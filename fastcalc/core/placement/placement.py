@@ -123,7 +123,7 @@ class _PlacedWorkload(Generic[OneOrMore]):
 
     @cached_property
     def max_batch(self) -> Array | int:
-        """Sequences that memory holds for certain and the engine takes, of all replicas. [1]"""
+        """Largest batch that fits within the engine's limits, over all replicas. [1]"""
         return self._taken(self.certain_batch)
 
     @cached_property
@@ -305,7 +305,7 @@ class Site(LegalLayouts):
         return self.machine.usable(chips, reserve.above * reserve.on(chips, chips).total)
 
     def _chips_for(self, needed: float, tiers: Sequence[int]) -> float:
-        """Chips whose memories of some positions hold so many bytes. [1]"""
+        """Chips whose memories of some positions hold a given number of bytes. [1]"""
 
         def usable(chips: float) -> float:
             every = self._usable(chips)

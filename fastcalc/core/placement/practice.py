@@ -1,4 +1,4 @@
-"""Layouts that people run: what searches offer, of all that is legal.
+"""Usual layouts: what searches offer, of all that is legal.
 
 A search over all legal layouts finds many that no guide names and nobody has measured, such as 31
 ranks of experts or a stage for each layer. What is offered follows these rules; any other legal
@@ -38,7 +38,7 @@ MOST_STAGES = 16
 
 
 def run_by_people(legal: LegalLayouts, *chips: int) -> tuple[Layout, ...]:
-    """Layouts that people run of some numbers of chips, one copy of all weights each."""
+    """Usual layouts of some numbers of chips, one copy of all weights each."""
     if legal.machine.is_spatial:
         return tuple(layout for count in chips for layout in legal.exactly(count))
     by_chips = _layouts_by_chips(legal.machine.hardware, legal.work.model)
@@ -48,7 +48,7 @@ def run_by_people(legal: LegalLayouts, *chips: int) -> tuple[Layout, ...]:
 
 
 def usual_layouts(legal: LegalLayouts) -> Sequence[Layout]:
-    """Every layout that people run of one copy of the weights, from few chips to many.
+    """Every usual layout of one copy of the weights, from few chips to many.
 
     Of chips that pipeline whole layers, those that hold more than any of fewer chips.
     """
@@ -94,7 +94,7 @@ def _run_of(legal: LegalLayouts, chips: int) -> Iterator[Layout]:
 
 
 def is_run(legal: LegalLayouts, layout: Layout) -> bool:
-    """Whether people run a legal layout of one copy of all weights.
+    """Whether users run a legal layout of one copy of all weights.
 
     legal : a workload on a kind of chip that cuts layers
     """
@@ -127,7 +127,7 @@ def is_power_of_two(ranks: int) -> bool:
 
 @lru_cache(maxsize=512)
 def _stage_widths(machine: Machine, work: Workload) -> tuple[int, ...]:
-    """Most ranks that people run in one link domain, and in one host of it. [1]"""
+    """Most ranks that users run in one link domain, and in one host of it. [1]"""
     legal = LegalLayouts(machine, work)
     experts, groups = int(work.experts), legal.doubled_groups
     widths = []
@@ -141,7 +141,7 @@ def _stage_widths(machine: Machine, work: Workload) -> tuple[int, ...]:
 
 
 def copies_run_by_people(legal: LegalLayouts, chips: int) -> Iterator[Layout]:
-    """Yield the layouts that people run of so many chips, with any number of copies of weights."""
+    """Yield usual layouts of a given number of chips, with any number of copies of weights."""
     for copies in [1] if legal.machine.is_spatial else range(1, chips + 1):
         if chips % copies == 0:
             for layout in run_by_people(legal, chips // copies):
@@ -149,7 +149,7 @@ def copies_run_by_people(legal: LegalLayouts, chips: int) -> Iterator[Layout]:
 
 
 def practice_notes(legal: LegalLayouts, layout: Layout) -> list[str]:
-    """A sentence on a layout that nobody asked for and that people do not run."""
+    """A sentence on a layout that nobody asked for and that users do not run."""
     if layout in copies_run_by_people(legal, layout.chips):
         return []
     chips, chip, name = layout.chips, legal.machine.hardware.id, str(layout)

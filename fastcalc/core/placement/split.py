@@ -62,7 +62,7 @@ class Split:
         return Kinds(*(self.shares[kind][tier] for kind in READ))
 
     def used(self, tier: int, kinds: Sequence[str] = KINDS) -> Bools:
-        """Whether anything of some kinds lives in a memory, by its position."""
+        """Whether anything of some kinds is placed in a memory, by its position."""
         is_there = (self.shares[kind][tier] * self.sizes[kind] > 0.0 for kind in kinds)
         return np.asarray(np.any(np.broadcast_arrays(*is_there), axis=0))
 
@@ -117,12 +117,12 @@ class Costs:
 def least_extra(
     ways: Sequence[Costs], sizes: Mapping[str, ArrayLike], rooms: Sequence[ArrayLike]
 ) -> Array:
-    """No more than what a pass takes longer for what does not live in its first memory. [s]
+    """Lower bound of the extra time of a pass for bytes outside its first memory. [s]
 
     What finds no room in a memory and those before it goes at least one farther. Each step on is
     taken by the bytes that it slows least, which is the least that it may cost: G. B. Dantzig,
     "Discrete-variable extremum problems," Operations Research 5, 1957 (the fractional knapsack).
-    Turns of a host's cores are left out.
+    Turns of a host's cores are omitted.
 
     ways : what the pass takes of each kind in each memory, in each of its ways
     sizes : bytes of each kind on the fullest chip [byte]
@@ -150,7 +150,7 @@ def _least_extra(
 def _lightest(
     seconds: Sequence[ArrayLike], kind_bytes: Sequence[ArrayLike], moved: ArrayLike
 ) -> Array:
-    """Least that it takes to move at least so many bytes. [s]
+    """Shortest time to move a number of bytes. [s]
 
     seconds, kind_bytes : what each kind takes if all of it moves [s], and its bytes [byte]
     moved : bytes that move [byte]
@@ -167,7 +167,7 @@ def _lightest(
 
 
 def near_share(machine: Machine, split: Split | None, kind: str) -> ArrayLike:
-    """Share of a kind of bytes that lives in the chip's fastest memory. [1]
+    """Share of a kind of bytes that is placed in the chip's fastest memory. [1]
 
     split : what lives where; None where all is in the one memory there is
     kind : one of `KINDS`

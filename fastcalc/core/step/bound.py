@@ -65,7 +65,7 @@ class Bound:
 
 
 class BoundTerms(NamedTuple):
-    """What the bound of a pass has of a layout: numbers, or columns of as many layouts.
+    """What the bound of a pass has of a layout: numbers, or columns over layouts.
 
     read : weights that a token reads, the fewest experts among them [byte]
     capacities, bandwidths : of all memories of a deployment, those that are read through soonest
@@ -212,7 +212,7 @@ def _bandwidth(tier: Tier, chips: Array) -> Array:
 
 
 def _longest_pinned_read(terms: BoundTerms, read: Kinds[ArrayLike]) -> ArrayLike:
-    """Longest that one memory takes to read what is asked to live in it. [s]"""
+    """Longest that one memory takes to read what is asked to be placed in it. [s]"""
     if not terms.pinned:
         return 0.0
     sizes, longest = read._asdict() | {"embedding": 0.0}, floats(0.0)

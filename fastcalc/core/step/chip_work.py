@@ -1,4 +1,4 @@
-"""What a chip reads and multiplies in a pass, as long as all of it lives in its first memory."""
+"""Bytes and FLOPs of a chip in a pass, with everything placed in its first memory tier."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -33,7 +33,7 @@ class ChipWork(NamedTuple):
     kinds : what it reads of each kind, and what decoded tokens multiply of it; prompts, too, of the
         dense weights
     widened : operations that widen narrow weights [FLOP]
-    prompts : arithmetic of prompt tokens besides
+    prompts : arithmetic of prompt tokens in addition
     touched : share of the routed weights that is read [1]
     """
 
@@ -54,7 +54,7 @@ class ChipWork(NamedTuple):
         )
 
     def besides(self, chip: Chip) -> list[ArrayLike]:
-        """Arithmetic that each kind costs a chip besides. [s]"""
+        """Arithmetic that each kind costs a chip in addition. [s]"""
         rate = chip.vector / _FUSED_MULTIPLY_ADD
         pairs = zip(self.prompts, self.widened, strict=True)
         return [prompt.seconds + scaled(operations, 1.0 / rate) for prompt, operations in pairs]

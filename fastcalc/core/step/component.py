@@ -35,7 +35,7 @@ class Component:
     sent, link : what crosses links [byte] and how fast [byte/s]
     count, seconds_each : launches, messages or hops one after another [1], and what each takes [s]
     norm : how its memory and compute time overlap: 1 for not at all, infinity for wholly [1]
-    basis : what its time rests on [1]
+    basis : what its time depends on [1]
     """
 
     name: str
@@ -105,7 +105,7 @@ def _time(work: ArrayLike, rate: ArrayLike) -> ArrayLike:
 
 
 def total_of(terms: Iterable[ArrayLike]) -> ArrayLike:
-    """Sum of some times, in order, numbers that are zero left out. [s]"""
+    """Sum of some times, in order, numbers that are zero omitted. [s]"""
     total: ArrayLike = 0.0
     for term in terms:
         if not is_nothing(term):

@@ -1,4 +1,4 @@
-"""What it costs a pass that its bytes live in several memories."""
+"""What it costs a pass that its bytes are placed in several memories."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -19,7 +19,7 @@ from fastcalc.formulas.roofline import achieved_bandwidth
 from fastcalc.formulas.types import Array, ArrayLike, floats
 
 LEAST = 1e-40
-"""Seconds and bytes that are nothing alongside others: nothing over nothing is a number."""
+"""Seconds and bytes that are nothing next to others: nothing over nothing is a number."""
 
 HOST, FAR = "host", "slower memory"
 """The components that a host's cores work on, and that are read from all but the first memory."""
@@ -76,7 +76,7 @@ class OnHost:
     bytes, flops : read [byte] and multiplied [FLOP]
     memory, compute : how long either takes [s]
     sent, link : activations there and back in a layer [byte] and how fast they go [byte/s]
-    turn_overhead : what a turn of chip and host costs besides [s]
+    turn_overhead : what a turn of chip and host costs in addition [s]
     layers : layers one after another [1]
     """
 
@@ -135,7 +135,7 @@ class OffloadOptions:
 
 
 class OffloadedPass(NamedTuple):
-    """A pass whose bytes live in several memories.
+    """A pass whose bytes are placed in several memories.
 
     near : what the chip reads of each kind from its first memory [1]
     multiplied : what of each kind the chip multiplies [1]

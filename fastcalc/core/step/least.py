@@ -1,7 +1,7 @@
 """The least time of a chip that a token may take and the most that a user may get, on any layout.
 
 Closed formulas over thousands of models on chips at once, which say what need not be searched. An
-engine's rates and floors are in them, so they are closer than the bound (`bound.py` alongside).
+engine's rates and floors are in them, so they are closer than the bound (`bound.py` with).
 """
 
 from math import inf
@@ -27,7 +27,7 @@ _WIDEST = 4.0  # bytes of the widest numbers that weights are kept in
 
 
 class ModelDemand(NamedTuple):
-    """What a token of a model takes of any chip: numbers, or as many arrays.
+    """What a token of a model takes of any chip: numbers, or arrays of equal length.
 
     depth, heads : layers, and what ranks of a tensor-parallel group divide, infinity for any [1]
     dense, head : parameters of layers that each pass reads and multiplies, and of the head [1]
@@ -50,7 +50,7 @@ class ModelDemand(NamedTuple):
 
 
 class ChipSupply(NamedTuple):
-    """What a chip gives under an engine: numbers, or as many arrays.
+    """What a chip gives under an engine: numbers, or arrays of equal length.
 
     staged : 1 where layers run one after another at an engine's rates, else 0
     floor, crossing : of a layer, and what a tensor-parallel group adds to it [s]
@@ -167,9 +167,9 @@ def least_chip_seconds(
     at least :math:`a \max(1/m, q/(t-a)) + q`, where the caches of :math:`m` fill a rank. Infinite
     where no group is fast enough. [s], [1/s]
 
-    model, chip : numbers of as many pairs, in arrays of one dimension
+    model, chip : numbers of the pairs, in one-dimensional arrays
     drafts, tokens : tokens drafted before a pass, and those that it yields [1]
-    speed : tokens a second that every user is to get [1/s]
+    speed : tokens per second that every user is to get [1/s]
     """
     model = ModelDemand(*(np.asarray(column)[:, np.newaxis] for column in model))
     supply = ChipSupply(*(np.asarray(column)[:, np.newaxis] for column in chip))

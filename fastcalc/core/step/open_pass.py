@@ -25,7 +25,7 @@ from fastcalc.formulas.types import Array, ArrayLike, floats
 
 
 class OpenPass:
-    """A pass of a deployment whose bytes may live in several memories.
+    """A pass of a deployment whose bytes may be placed in several memories.
 
     machine, chips : on which it runs, and how many of these [1]
     work : what it does, wherever its bytes live
@@ -92,7 +92,7 @@ class OpenPass:
         return seconds_by_split(self.work, chip, software, self._opened)
 
     def seconds_of_layers(self, split: Split | None) -> Array:
-        """Return what it takes on chips that run layer after layer, the host's work apart. [s]
+        """Return what it takes on chips that run layer after layer, without work of the host. [s]
 
         split : where its bytes live; None where all are in the one memory of the chip
         """

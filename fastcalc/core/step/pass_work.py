@@ -68,7 +68,7 @@ class AttentionWork:
 
     @cached_property
     def idle_pass(self) -> "PassWork":
-        """A pass of no sequences: weights, FLOPs a token and ranks of the layout."""
+        """A pass of no sequences: weights, FLOPs per token and ranks of the layout."""
         return _of_layout(self.placement.machine, self.work, self.placement.layout)
 
     @cached_property
@@ -88,8 +88,8 @@ class PassInput:
     attention : what its tokens look back on
     sequences : sequences decoded, :math:`b` [1]
     expert_sequences : sequences decoded by all replicas that share one copy of the experts [1]
-    prompt : prompt tokens taken in, :math:`c` [1]
-    prompt_replicas : replicas that take in prompts in this pass [1]
+    prompt : prefilled prompts, :math:`c` [1]
+    prompt_replicas : replicas that prefill in this pass [1]
     verified : tokens of a sequence in one pass: 1, or the drafted ones and one more [1]
     """
 
@@ -106,7 +106,7 @@ class Routing(NamedTuple):
 
     layers : layers that have any [1]
     experts, active : experts in a layer and how many a token picks; 1 and 1 without any [1]
-    width : columns of a rank's slice of an expert, infinity where they are not known [1]
+    width : columns of a rank's slice of an expert, infinity where they are unknown [1]
     unevenness : how uneven ranks that hold different experts are, 1 for 128 experts over 8 [1]
     """
 

@@ -113,12 +113,12 @@ class Schedule:
 
     @cached_property
     def chunks(self) -> Array:
-        """Passes that take in the prompt of one request. [1]"""
+        """Passes that prefill one request. [1]"""
         return np.ceil(self.traffic.computed_prompt / self.chunk)
 
     @property
     def prefill_passes(self) -> Array:
-        """Passes that take in the prompts of all, one replica's at once. [1]"""
+        """Passes that prefill all, one replica's at once. [1]"""
         tokens = self._prefill_tokens
         return np.ceil(tokens / np.minimum(self.machine.software.prompt_chunk, tokens))
 
@@ -132,12 +132,12 @@ class Schedule:
         return self._count(self._rows(self.streams, self.expert_sequences, 0.0, 1.0, verified))
 
     def mixed_work(self) -> PassWork:
-        """A pass that decodes and takes in a lump of prompts."""
+        """A pass that decodes and prefills a lump of prompts."""
         replicas = self.placement.layout.dp
         return self._count(self._rows(self.streams, self.expert_sequences, self.lump, replicas))
 
     def first_work(self) -> PassWork:
-        """A pass that takes in a chunk of one request's prompt alongside the others."""
+        """A pass that prefills a chunk of one request's prompt next to the others."""
         prompt = self.traffic.computed_prompt / self.chunks
         return self._count(
             self._rows(
@@ -157,7 +157,7 @@ class Schedule:
         return np.ravel(seconds * self._as_measured("prompts"))
 
     def prefill_work(self, tokens: ArrayLike) -> PassWork:
-        """A pass that takes in prompt tokens on every replica and decodes nothing."""
+        """A pass that prefills on every replica and decodes nothing."""
         none = 0.0 * self.batch
         rows = self._rows(none, none, tokens, self.placement.layout.dp)
         return self._count(rows, in_flight=1.0)
@@ -318,14 +318,14 @@ class Schedule:
 
     @cached_property
     def mixed(self) -> Step:
-        """The pass that decodes and takes in a lump of prompts."""
+        """The pass that decodes and prefills a lump of prompts."""
         if self.is_bound:
             return self.bound(self.lump).as_step()
         return self._mixing.step(self.split).then(*self._drafting)
 
     @cached_property
     def first(self) -> Step:
-        """A pass of those that take in the prompt of one request."""
+        """A pass of those that prefill one request."""
         if self.is_bound:
             nobody = 0.0 * self.batch
             return self.bound(self.traffic.computed_prompt, decode=nobody).as_step()
@@ -347,7 +347,7 @@ class Schedule:
         return (self.decode if name == DECODE else self.first).seconds
 
     def works(self, name: str) -> list[tuple[PassWork, ArrayLike]]:
-        """Work of a pass as the sum of so many others."""
+        """Work of a pass as the sum of others."""
         if name == PROMPTS:
             return [(self.mixed_work(), 1.0), (self.decode_work(), -1.0)]
         if name == PREFILL:
@@ -373,7 +373,7 @@ class Schedule:
 
     @cached_property
     def _mixing(self) -> OpenPass:
-        """The pass that decodes and takes in a lump of prompts, wherever its bytes live."""
+        """The pass that decodes and prefills a lump of prompts, wherever its bytes live."""
         replicas = self.placement.layout.dp
         rows = self._rows(self.streams, self.expert_sequences, self.lump, replicas)
         return self._open(rows, self._decoding)

@@ -56,7 +56,7 @@ def spatial_pass(work: PassWork, chip: Chip, software: EngineParameters) -> Step
 
 
 def _sweeps(work: PassWork, inside: ArrayLike, chip: Chip, software: EngineParameters) -> Component:
-    """Return what tokens take to cross the layers, of which regions have so many bytes inside."""
+    """Time of tokens to pass the layers, with a given number of bytes inside regions. [s]"""
     chips, rates = work.pipeline.stages * 1.0, reached(chip, software)
     bandwidth, dense_rate = rates.bandwidth, rates.decode.dense
     memory = time_of(work=inside, rate=chips * bandwidth)

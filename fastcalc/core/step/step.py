@@ -1,4 +1,4 @@
-"""The one step function: T(b, c), a pass that decodes b sequences and takes in c prompt tokens.
+"""The one step function: T(b, c), a step that decodes b sequences and prefills c prompt tokens.
 
 With ``c = 0`` it is a decode step, with ``b = 0`` a prefill, and with both the mixed step
 of real traffic. It is a short list of components, each a few bytes, FLOPs, messages or
@@ -100,7 +100,7 @@ class KnownParts(NamedTuple):
         chip: Chip,
         software: EngineParameters,
     ) -> "KnownParts":
-        """Same of the pass where its bytes may live in several memories."""
+        """Same of the pass where its bytes may be placed in several memories."""
         passes = zip(self.layers, work.layer_passes or (), strict=True)
         layers = (parts.opened(layer, tiers, chips, chip, software) for parts, (_, layer) in passes)
         offload = offload_options(work, tiers, chips, chip, software, self.parts)
@@ -186,7 +186,7 @@ def _host_work(work: PassWork, software: EngineParameters) -> ArrayLike:
 def slowest_stage(
     work: PassWork, chip: Chip, software: EngineParameters, known_parts: KnownParts
 ) -> Array:
-    """Return what one micro-batch takes in the slowest stage, hops apart. [s]
+    """Return what one micro-batch takes in the slowest stage, without hops. [s]
 
     The layers of each kind are spread evenly; the last stage has the head and, where layers do not
     divide, the fewest.

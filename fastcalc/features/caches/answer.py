@@ -31,8 +31,8 @@ _ROWS = pick(
 )
 SHOWN = [*pick("hardware chips"), *_ROWS]
 _KEY = (
-    "key: found: share of prompt tokens in a cache that keeps what was used last, with all before "
-    "it in its prompt; pays below: a month's price of a GB of it that saves as much in chips"
+    "key: hit rate: fraction of prompt tokens found in an LRU prefix cache; break-even: price "
+    "per GB and month below which the tier saves more in chips than it costs"
 )
 
 
@@ -88,7 +88,7 @@ class CachesAnswer(Answer):
         return [record for place in self.deployments for record in place.records()]
 
     def table(self) -> tuple[Sequence[TableColumn], list[Record]]:
-        """Every tier, with the chips that it is of."""
+        """Every tier, with the chips that it is about."""
         return SHOWN, self.records()
 
     def warnings(self) -> Sequence[str]:
@@ -110,7 +110,7 @@ def too_large(deployment: CachedDeployment) -> str:
     batch, tokens = min(location.scenario.batches), location.placement.reserved_tokens
     return (
         f"{chip}: {batch} requests of {tokens:,.0f} tokens on average do not fit on "
-        f"{location.placement.layout.chips}; the most are {batch_held}: lower {option('batch')} or "
+        f"{location.placement.layout.chips}; at most {batch_held} fit: lower {option('batch')} or "
         f"raise {option('chips')}"
     )
 
@@ -120,19 +120,19 @@ def _sentence(place: DeploymentTiers) -> str:
     near, last = place.tiers[1], place.tiers[-1]
     model = place.deployment.scenario.model.asked_name
     return (
-        f"{near.name} of {place.chips} keeps {percent(near.hit)} of {model}'s prompt tokens "
-        f"at hand; {size(last.size)} would keep {percent(last.hit)}, and carry "
+        f"{near.name} of {place.chips} serves {percent(near.hit)} of {model}'s prompt tokens "
+        f"from cache; {size(last.size)} would serve {percent(last.hit)} and sustain "
         f"{number(last.requests)} requests/s instead of {number(near.requests)}."
     )
 
 
 _REPLAYED = (
-    "hash_ids stand for blocks of {} tokens; they are used in the order of arrival, of a prompt "
-    "the last first, and what was used longest ago makes room"
+    "hash_ids are blocks of {} tokens, looked up in order of arrival; the least recently "
+    "used is evicted, the end of a prompt first"
 )
 _ASSUMED = (
-    "classes share what prefix_length says, found as in Che's approximation: requests independent "
-    "of each other, popularity by Zipf's law, and the rest of each prompt never again"
+    "hit rate of classes by Che's approximation: independent requests share prefix_length "
+    "tokens, popularity by Zipf's law, no other reuse"
 )
 
 
@@ -142,18 +142,18 @@ def _notes(place: DeploymentTiers, rate: float | None) -> Iterator[str]:
     chip, batch = scenario.hardware.id, min(scenario.batches)
     if any(tier.name == BEHIND for tier in place.tiers):
         yield (
-            f"{chip}: how fast a tier is loaded is undetermined without a host, and taken as at "
-            f"once; name one with {option('host', 'dram=1TB@300GB/s,link=64GB/s')}"
+            f"{chip}: loading time of a tier is unknown without a host and assumed zero; name "
+            f"one with {option('host', 'dram=1TB@300GB/s,link=64GB/s')}"
         )
     if rate is not None:
         yield (
-            f"the file has {number(rate)} requests/s, {number(rate / near.requests)} times what "
-            f"{place.chips} carry; each finds so much only if prompts that begin alike come to "
-            "the same one, or the tier is shared"
+            f"the file has {number(rate)} requests/s, {number(rate / near.requests)} times the "
+            f"capacity of {place.chips}; replicas reach this hit rate only with prefix-aware "
+            "routing or a shared tier"
         )
     yield (
-        f"{chip}: weights and the outputs of {batch} requests under way leave {size(near.size)} of "
-        f"{near.name}; a token takes {size(deployment.bytes_per_token)} of a prompt of mean length"
+        f"{chip}: weights and the outputs of {batch} running requests leave {size(near.size)} of "
+        f"{near.name}; a token of a mean prompt takes {size(deployment.bytes_per_token)}"
     )
     reuse = deployment.reuse
     yield _ASSUMED if isinstance(reuse, SharedPrefixes) else _REPLAYED.format(reuse.block)

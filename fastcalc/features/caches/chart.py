@@ -37,18 +37,18 @@ def hits(answers: Sequence[DeploymentTiers]) -> Chart:
         ]
         name = f"tiers of {answer.chips}"
         series.append(Series(name, tier_sizes / 1e9, 100.0 * shares, place, "points", tips=tips))
-    axis, upward = axes(series, "size of the cache [GB]", "prompt tokens found [%]", (10, 0))
+    axis, upward = axes(series, "size of the cache [GB]", "prefix-cache hit rate [%]", (10, 0))
     model = answers[0].deployment.scenario.model.heading
-    more = [f"drawn are {MOST // 2} kinds of chips; {option('on')} names which"]
-    notes = ["of all chips together, as a cache that keeps what was used last finds them"]
+    more = [f"drawn: {MOST // 2} chip types; choose them with {option('on')}"]
+    notes = ["cache size of all chips together, with LRU eviction"]
     notes += more * (len(answers) > MOST // 2)
     largest = [max(answer.tiers, key=lambda tier: tier.size) for answer in answers]
     finding = "; ".join(
-        f"{size(tier.size)} of {answer.chips} find {percent(tier.hit)} of prompt tokens"
+        f"{size(tier.size)} of {answer.chips} hold {percent(tier.hit)} of prompt tokens"
         for answer, tier in zip(answers[:FEW], largest[:FEW], strict=True)
     )
     return Chart(
-        f"Prompts found in a cache: {model}",
+        f"Prefix-cache hit rate: {model}",
         [Panel("", axis, upward, series)],
         notes=notes,
         finding=f"{finding}.",

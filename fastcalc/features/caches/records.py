@@ -33,7 +33,7 @@ class _TierOfDeployment(PlacedBatch):
 
     @property
     def limited_by(self) -> str | None:
-        """What carries no more requests; None where nobody says how fast a tier is."""
+        """What limits the request rate; None if the speed of a tier is unknown."""
         if isnan(self.tier.loading):
             return None
         return "link" if self.tier.is_limited_by_link else "chips"
@@ -58,14 +58,14 @@ COLUMNS: tuple[TableColumn, ...] = (
     Column(
         "cache_tier",
         "text",
-        "the memory that keeps caches of prompts, tier behind a host that is not named",
+        "memory of the prefix cache; tier: one behind a host that is not named",
         lambda row: row.tier.name or "none",
         heading=("", "cache in"),
     ),
     Column(
         "cache_gb",
         "GB",
-        "of it, of all chips together",
+        "size of the cache, of all chips together",
         lambda row: row.tier.size / 1e9,
         heading=("", "size"),
         format=_size,
@@ -73,7 +73,7 @@ COLUMNS: tuple[TableColumn, ...] = (
     Column(
         "cache_tokens",
         "count",
-        "prompt tokens that it holds",
+        "prompt tokens that the cache holds",
         lambda row: int(row.tier.tokens),
         heading=("tokens", "held"),
         drop_priority=2,
@@ -81,7 +81,7 @@ COLUMNS: tuple[TableColumn, ...] = (
     Column(
         "prefix_hit",
         "ratio",
-        "share of the prompt tokens found in it or in the chips' own memory",
+        "hit rate: fraction of prompt tokens found in it or in the chips' own memory",
         "tier.hit",
         heading=("", "found"),
         format="percent",
@@ -90,7 +90,7 @@ COLUMNS: tuple[TableColumn, ...] = (
     Column(
         "prefix_loaded",
         "ratio",
-        "share of the prompt tokens loaded from it",
+        "fraction of prompt tokens loaded from it",
         "tier.loaded",
         heading=("", "loaded"),
         drop_priority=4,
@@ -99,7 +99,7 @@ COLUMNS: tuple[TableColumn, ...] = (
     Column(
         "computed_prompt_tokens",
         "tokens",
-        "of a mean request, that are left to compute",
+        "prompt tokens of a mean request left to compute",
         "tier.estimate.traffic.computed_prompt",
         heading=("prefill", "tokens"),
         drop_priority=3,
@@ -108,20 +108,20 @@ COLUMNS: tuple[TableColumn, ...] = (
     Column(
         "requests_per_s",
         "1/s",
-        "requests that the chips carry, of those of the trace",
+        "request rate that the chips sustain, with the requests of the trace",
         "tier.requests",
         heading=("requests", "/s"),
     ),
     Column(
         "requests_per_s_per_chip",
         "1/s",
-        "the same of each chip",
+        "the same per chip",
         lambda row: row.tier.requests / row.layout.chips,
     ),
     Column(
         "requests_limited_by",
         "text",
-        "chips, or the link that caches are loaded over; null where no host is named",
+        "what limits the request rate: chips, or the link that loads caches; null without a host",
         "limited_by",
         heading=("limited", "by"),
         drop_priority=1,
@@ -129,7 +129,7 @@ COLUMNS: tuple[TableColumn, ...] = (
     Column(
         "mean_ttft_ms",
         "ms",
-        "time to the first token of a request of mean lengths, what is loaded included",
+        "TTFT of a request of mean lengths, cache loading included",
         lambda row: row.tier.ttft * 1e3,
         heading=("TTFT", "ms"),
         drop_priority=5,
@@ -137,7 +137,7 @@ COLUMNS: tuple[TableColumn, ...] = (
     Column(
         "usd_per_request",
         "USD/request",
-        "price of the chips for a request, without that of the tier",
+        "price of the chips per request, without the tier",
         "usd",
         heading=("$ a 1,000", "requests"),
         format=_per_thousand,
@@ -145,8 +145,8 @@ COLUMNS: tuple[TableColumn, ...] = (
     Column(
         "break_even_usd_per_gb_month",
         "USD/GB/month",
-        "price of a GB of the tier for a month below which it pays, against the chips' own memory; "
-        "null where it carries no more",
+        "price per GB and month of the tier below which it pays, compared with the chips' own "
+        "memory; null if it raises no throughput",
         "break_even",
         heading=("pays below", "$/GB-month"),
     ),

@@ -57,11 +57,11 @@ def _traffic(request: SizeCaches) -> AskedTraffic:
     """Requests, which say what of their prompts is the same."""
     if request.traffic is None:
         raise InputError(
-            f"name a trace: {option('traffic', 'trace.jsonl')}, whose lines have hash_ids"
+            f"name a trace with hash_ids in its lines: {option('traffic', 'trace.jsonl')}"
         )
     traffic = read_workload(Path(request.traffic), tpot=1.0)  # no limit counts here
     if traffic.models:
-        raise InputError(f"{request.traffic}: its classes are of several models; take one's")
+        raise InputError(f"{request.traffic}: its classes have several models; keep one model")
     if traffic.reuse is None:
         raise InputError(
             f"{request.traffic}: does not say which prompts begin alike; lines of a trace have a "

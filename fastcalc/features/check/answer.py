@@ -1,4 +1,4 @@
-"""Faults as lines for people, as records, and as annotations of GitHub."""
+"""Faults as lines for readers, as records, and as annotations of GitHub."""
 
 import textwrap
 from collections.abc import Sequence
@@ -83,7 +83,7 @@ def _record(fault: Fault) -> dict[str, object]:
 
 
 def as_github(report: Report) -> str:
-    """Workflow commands that GitHub shows alongside the lines of a pull request."""
+    """Workflow commands that GitHub shows with the lines of a pull request."""
     lines = []
     for fault in report.faults:
         place = f"file={_property(fault.file)},line={fault.line or 1},col={fault.column or 1}"

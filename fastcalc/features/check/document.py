@@ -41,7 +41,7 @@ class WrittenNumber:
         return dotted(self.path)
 
     def said(self, key: str) -> str | None:
-        """One of its other keys where it is text, cut where nobody would write so much."""
+        """One of its other keys if it is text, shortened if very long."""
         value = self.about.get(key)
         return value[:_LONGEST] if isinstance(value, str) else None
 

@@ -70,8 +70,8 @@ def check(
     """Check files, and those in folders, or the shipped catalogue where none is named.
 
     What is asked for says the ``policy``; ``strict`` alone asks for all. YAML of other programs is
-    left out in folders, and with ``skip_others`` where it is named, too. Files may name entries of
-    some ``folders`` of each kind besides the shipped ones.
+    omitted in folders, and with ``skip_others`` where it is named, too. Files may name entries of
+    some ``folders`` of each kind in addition to the shipped ones.
     """
     policy = policy or Policy(require_sources=strict, fail_on_warnings=strict)
     setting = RuleContext(today or date.today(), policy.require_sources, folders or {})
@@ -196,7 +196,7 @@ def _implausible(
 
 
 def _is_of_parent(rule: str, path: Path_, subject: Sheet) -> bool:
-    """Whether a fault is of provenance or an excuse that a parent states: its check says."""
+    """Whether a fault concerns provenance or an excuse of a parent, which its own check reports."""
     is_inherited = subject.at(*path) is not None and not subject.states(path)
     return is_inherited and (rule.startswith("PV") or rule == "ST022")
 

@@ -19,11 +19,12 @@ _KINDS = {"HW": "hardware", "MD": "models", "EN": "engines"}
 
 @dataclass(frozen=True)
 class RuleContext:
-    """What a check knows besides the file.
+    """What a check knows in addition to the file.
 
     today : the day
     strict : whether every number must have a source
-    folders : of each kind, whose entries a file may name besides its neighbours and the shipped
+    folders : of each kind, whose entries a file may name in addition to its neighbours and the
+        shipped
     """
 
     today: date
@@ -41,7 +42,7 @@ Finder = Callable[[Sheet, RuleContext], Findings]
 
 @dataclass(frozen=True)
 class Rule:
-    """One rule: two letters of its family and three digits, and what people read about it.
+    """One rule: two letters of its family and three digits, and what users read about it.
 
     A ``note`` is only reported. Where ``finds`` is None, reading the file finds it.
     """

@@ -15,7 +15,7 @@ _BASE = {
 
 
 def amount(value: float, dimension: str) -> str:
-    """A value in SI as people write it.
+    """A value in SI as users write it.
 
     >>> amount(3.35e12, "bandwidth"), amount(5e-6, "time"), amount(814e-6, "area")
     ('3.35 TB/s', '5 us', '814 mm2')

@@ -69,7 +69,7 @@ class ClaimsAnswer(Answer):
         yield ""
 
     def groups(self) -> list[list[Judged]]:
-        """Claims of the first topic, then all others; a group without claims is left out."""
+        """Claims of the first topic, then all others; a group without claims is omitted."""
         topic = next(iter(self.book.topics.values()), [])
         by_id = {judged.claim.id: judged for judged in self.judged}
         leading = [by_id.pop(id_) for id_ in topic if id_ in by_id]

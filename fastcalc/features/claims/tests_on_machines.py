@@ -89,7 +89,7 @@ SOLVED: Answered[_Question, Outcome | InputError] = Answered(_solved)
 
 @once
 def _fewest_chips(scenario: Scenario) -> int:
-    """Fewest chips that hold the batch of a scenario for certain; 1 where none do. [1]"""
+    """Fewest chips that hold the batch of a scenario safely; 1 where none do. [1]"""
     site = site_of(scenario, scenario.traffic.reserved)
     return int(np.nan_to_num(fewest_chips(site, float(scenario.batches[0])), nan=1.0)[0])
 
@@ -114,7 +114,7 @@ def _requested(
     request: tuple[int | None, str | None, str | None, str, float, float],
     batches: tuple[int, ...],
 ) -> Scenario:
-    """A model on so many chips, in formats, by a price, with a traffic."""
+    """A model on this number of chips, in formats, by a price, with a traffic."""
     chips, weights, cache, basis, prompt, context = request
     return Scenario(
         hardware=chip,
@@ -188,7 +188,7 @@ def chips_for(*, catalogue: Catalogue, models: list[str], on: str, weights: list
 
 
 class Alone(NamedTuple):
-    """Few users and many, on the chips stated or as many as hold them, each cut as serves best.
+    """Few users and many, on the stated chips or the fewest that fit, each in the best layout.
 
     The context is the mean tokens of each user.
     """
@@ -251,7 +251,7 @@ def traffic_slope(
 class DeployedModels(NamedTuple):
     """Models on one kind of chip each, as parallel lists; 0 chips are the fewest that hold one.
 
-    Where the chips stated do not hold a batch, as many as do.
+    If the stated chips do not fit a batch, the fewest that do are used.
     """
 
     models: list[str]
@@ -310,8 +310,8 @@ def message_share(*, catalogue: Catalogue, deployed: DeployedModels, batch: floa
 class Machines(NamedTuple):
     """One kind of chip against another; 0 chips are the fewest that hold a model.
 
-    Where the chips stated do not hold the users, as many as do, and as many of both if as many
-    were stated.
+    If the stated chips do not fit the users, the fewest that do are used, and equal numbers of both
+    if equal numbers were stated.
     """
 
     on: str
@@ -360,7 +360,7 @@ def speed_gain(
 
 
 def newer_hardware(*, catalogue: Catalogue, model: str, machines: Machines) -> Finding:
-    """Ratio of bandwidths, alongside speeds and prices by either price basis. [1]"""
+    """Ratio of bandwidths, with speeds and prices by either price basis. [1]"""
     chips, batch = (machines.on, machines.against), machines.batch
     fast, slow = (catalogue.hardware(chip).memory[0].bandwidth.si for chip in chips)
     parts: list[tuple[str, float, str]] = []
@@ -389,7 +389,7 @@ def price_gain(*, catalogue: Catalogue, model: str, machines: Machines) -> Findi
 
 
 def naive_speed(*, catalogue: Catalogue, on: str, billions: float, bytes_each: float) -> Finding:
-    """Bandwidth over bytes, alongside arithmetic over FLOPs. [1/s]"""
+    """Bandwidth over bytes, with arithmetic over FLOPs. [1/s]"""
     bandwidth, peak = _bandwidth_and_peak(catalogue, on)
     memory = bandwidth / (billions * 1e9 * bytes_each)
     compute = peak / (2.0 * billions * 1e9)

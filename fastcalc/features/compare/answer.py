@@ -59,13 +59,14 @@ _MARKDOWN = (
 )
 
 _KEY = (
-    "key: tok/s per user: decode speed of one stream, with its 80 % range and the bound, which no "
-    "software exceeds in these formats; $/Mtok: per million output tokens, prompts priced apart"
+    "key: tok/s per user: decode speed of one stream; 80 % range: four of five measurements "
+    "should fall inside; bound: hardware limit in these formats; $/Mtok: per million output "
+    "tokens, input priced separately"
 )
 _MEANINGS = {
-    "needs": "needs N: the batch takes N chips",
-    "fits on": "fits on N: the batch fits on N chips, not on these in their layout",
-    "no place": "no place: no layout of these chips holds the batch",
+    "needs": "needs N: the batch needs N chips",
+    "fits on": "fits on N: the batch fits N chips in another layout",
+    "no place": "no place: the batch fits no layout of these chips",
 }
 """What a cell says that begins so, where a batch does not fit."""
 
@@ -120,14 +121,14 @@ class CompareAnswer(Answer):
         return "; ".join([_KEY + key_of_bound(self.outcomes), *_meanings(self._rows)])
 
     def notes(self) -> Iterator[Note]:
-        """Prices, what changes how the numbers are read, and what they rest on."""
+        """Prices, what changes how the numbers are read, and what they depend on."""
         named = [scenario for stated, _ in self.by_model for scenario in stated.priced]
         yield from (Note(note, is_hint=True) for note in other_prices(self.outcomes, named))
         yield Note(prices(self.outcomes), weight=0)
         yield from remarks(self.outcomes)
 
     def page(self, screen: Screen) -> list[Part]:
-        """A first screen; with all columns, or with each step taken apart, a page of its own."""
+        """A first screen; with all columns, or with each step explained, a page of its own."""
         if not (screen.wide or self.request.explain):
             return [*super().page(screen)]
         rows = [
@@ -153,7 +154,9 @@ class CompareAnswer(Answer):
             for outcome, table in zip(group, remaining, strict=False):
                 price = outcome.usd_per_hour
                 cost = f"; ${dollars(price)}/h" if price is not None else ""
-                where = f"{outcome.where}: {why(outcome)}; holds batch {outcome.max_batch:,}{cost}"
+                where = (
+                    f"{outcome.where}: {why(outcome)}; largest batch {outcome.max_batch:,}{cost}"
+                )
                 yield ""
                 yield Title(outcome.scenario.hardware.id, where)
                 yield table
@@ -209,7 +212,7 @@ class CompareAnswer(Answer):
         return point_records.assumptions(self.outcomes)
 
     def details(self) -> Record:
-        """Each step taken apart, where JSON is to have it."""
+        """Each step explained, where JSON is to have it."""
         if not (self.request.explain and self.request.written_as == "json"):
             return {}
         from fastcalc.features.compare.explain import answer as explain
@@ -239,7 +242,7 @@ class CompareAnswer(Answer):
         return {kind: partial(make, self.outcomes) for kind, make in makers.items()}
 
     def html(self, file: Path | None) -> str:
-        """A page with a table to sort, charts, steps taken apart and sources."""
+        """A page with a table to sort, charts, steps explained and sources."""
         from fastcalc.features.compare import page  # records need no page
 
         command = report_on(self.request, request_of("report"), self.request.on, file)

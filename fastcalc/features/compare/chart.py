@@ -44,9 +44,7 @@ def speed(outcomes: Sequence[Outcome]) -> Chart:
         series = ranged(name, place, batch[fits], speeds_of(outcome, fits), tips)
         by_panel.setdefault(title, []).extend(series)
     curves = _joined(by_panel)
-    chart = of_speeds(
-        title_of(outcomes, "Speed of each user"), curves, BATCH, 2, notes_of(outcomes)
-    )
+    chart = of_speeds(title_of(outcomes, "Speed per user"), curves, BATCH, 2, notes_of(outcomes))
     return replace(chart, finding=_sentence(outcomes, 0), grounds=grounds_of(outcomes))
 
 
@@ -98,7 +96,7 @@ def price(outcomes: Sequence[Outcome]) -> Chart:
         by_panel.setdefault(title, []).extend(series)
     subject = title_of(outcomes, "Speed and price")
     if not by_panel:
-        return Chart(subject, notes=["no chip here has a price"])
+        return Chart(subject, notes=["none of these chips has a price"])
     chips = chips_by_id(outcomes)
     outcomes = [outcome for outcome in outcomes if outcome.usd is not None]
     unpriced = [*chips.keys() - chips_by_id(outcomes).keys()]
@@ -157,24 +155,23 @@ def roofline(outcomes: Sequence[Outcome]) -> Chart:
         by_panel.setdefault(title, []).extend(_passes(place, name, outcome))
     by_panel = _joined(by_panel)
     passes = [line for lines in by_panel.values() for line in lines]
-    across = axes(passes, "arithmetic intensity, FLOP for each byte read", "")[0]
+    across = axes(passes, "arithmetic intensity, FLOP per byte read", "")[0]
     roofs = _roofs(outcomes)
     for roof in roofs:
         by_panel[roof.panel].append(roof.line(across))
     every = [line for lines in by_panel.values() for line in lines]
-    upward = axes(every, "", "TFLOP/s of each chip")[1]
+    upward = axes(every, "", "TFLOP/s per chip")[1]
     peaks = f": {', '.join(roof.rates for roof in roofs)}" if len(roofs) <= FEW else ""
     steps = np.concatenate([line.x for line in passes if line.style == "line"])
     return Chart(
         title_of(outcomes, "Roofline"),
         [Panel(title, across, upward, lines) for title, lines in by_panel.items()],
         notes=[
-            f"dashed: what memory and arithmetic of a chip allow{peaks}",
-            "on a line: decode steps, the smallest batch first; a single point: the prefill of one "
-            "prompt",
+            f"dashed: roofline of each chip{peaks}",
+            "line: decode steps, from the smallest batch; single point: prefill of one prompt",
             *notes_of(outcomes, of_prompts=True),
         ],
-        finding=f"Decode does {from_to(steps)} FLOP for each byte read; arithmetic would limit "
+        finding=f"Decode does {from_to(steps)} FLOP per byte read; compute would limit "
         f"{subject(roof.name for roof in roofs)} from "
         f"{from_to(np.array([roof.ridge for roof in roofs]))} on.",
         grounds=grounds_of(outcomes),
@@ -198,7 +195,7 @@ def _passes(place: int, name: str, outcome: Outcome) -> Iterator[Series]:
         )
         rate = flops / np.broadcast_to(seconds, is_drawn.shape)[is_drawn] / chips / 1e12
         tips = [
-            f"{label}, batch {batch:,.0f}: {number(reached)} TFLOP/s at {number(ratio)} FLOP a byte"
+            f"{label}, batch {batch:,.0f}: {number(reached)} TFLOP/s at {number(ratio)} FLOP/byte"
             for batch, reached, ratio in zip(
                 estimate.batch[: is_drawn.size][is_drawn], rate, flops / moved, strict=True
             )

@@ -17,7 +17,7 @@ _MOST_NAMED = 4
 """Chips that a sentence names."""
 
 _MOST_TIMES = 8
-"""Times the chips that one needs up to which it is worth asking about as many of another."""
+"""Largest ratio of chips at which a comparison at equal numbers is worth suggesting."""
 
 _LEVEL = {"speed": "Level in speed", "cost": "Level in price"}
 
@@ -31,7 +31,7 @@ def speed(stated: Headline) -> str:
     """Say who is fastest, or of one chip what it gives each user."""
     fastest = stated.fastest
     if fastest is None:
-        return f"No chip here holds {stated.model} at batch {stated.smallest_batch:,}."
+        return f"None of these chips fits {stated.model} at batch {stated.smallest_batch:,}."
     if not stated.has_rivals:
         return alone(fastest.leaders[0])
     counts = {row.chips for row in (*fastest.leaders[:_MOST_NAMED], *_others(fastest))}
@@ -78,7 +78,7 @@ def left_out(stated: Headline) -> str:
         return ""
     unnamed = len(chips) - _MOST_NAMED
     chips[_MOST_NAMED:] = [f"some on {unnamed:,} more"] * (unnamed > 0)
-    lead = "May cost less, on more chips" if stated.fastest else "On more chips"
+    lead = "May be cheaper on more chips" if stated.fastest else "On more chips"
     return f"{lead}: batch {', '.join(chips)}."
 
 

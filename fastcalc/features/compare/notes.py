@@ -1,4 +1,4 @@
-"""What to know of a comparison: what does not fit, what is uncertain, what numbers rest on."""
+"""What to know of a comparison: what does not fit, what is uncertain, what numbers depend on."""
 
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
@@ -39,8 +39,8 @@ def _drafts(outcomes: Sequence[Outcome]) -> Iterator[str]:
         drafters = "; ".join(f"{model.id}: {drafter(model)}" for model in models_of(outcomes))
         yield (
             f"speculation: {drafts.drafted:g} tokens drafted and "
-            f"{number(float(drafts.tokens_per_pass))} kept a pass, "
-            f"which is an acceptance of {drafts.acceptance:.2f}; {drafters}"
+            f"{number(float(drafts.tokens_per_pass))} tokens accepted per step, an acceptance "
+            f"rate of {drafts.acceptance:.2f}; {drafters}"
         )
 
 
@@ -79,9 +79,9 @@ def _public(speed: "PublicSpeed", outcome: Outcome) -> str:
 def _rates(outcomes: Sequence[Outcome]) -> Iterator[str]:
     """Say what speeds, prices and joules are of."""
     yield (
-        "speeds and $ of output are of decode alone, $ of input of the time that prompts add; "
-        "served tokens and joules hold the prompts, too; joules are of a chip with its share of "
-        f"host and site, of a whole box that of the box x {SITE_FACTOR} (site)"
+        "speeds and output prices cover decode alone, input prices the time that prefill adds; "
+        "served tokens and joules include prefill; joules include the chip's share of host and "
+        f"site (for a whole box: box x {SITE_FACTOR})"
     )
     chips = {outcome.scenario.hardware.id: outcome.scenario.hardware for outcome in outcomes}
     yield from (note for chip in chips.values() for note in power_notes(chip))
@@ -102,7 +102,7 @@ def _ranges(outcomes: Sequence[Outcome]) -> Iterator[str]:
 
 
 def _memories(outcomes: Sequence[Outcome]) -> Iterator[str]:
-    """Say what lives in which memory of a chip, and what its engine keeps for itself."""
+    """Say which memory holds what of a chip, and what its engine keeps for itself."""
     for outcome in outcomes:
         chip, near = outcome.scenario.hardware.id, outcome.scenario.memory.host is None
         sentences = (*(lives(outcome) if near else ()), *_prefix(outcome))
@@ -119,16 +119,16 @@ def _prefix(outcome: Outcome) -> Iterator[str]:
 
     prefix = prefix_cache(outcome)
     sooner = (
-        "computing is sooner at any length"
+        "recomputing is faster at any length"
         if prefix.breaks_even is None
-        else "loading is sooner at any length"
+        else "loading is faster at any length"
         if prefix.breaks_even <= 16
-        else f"loading is sooner from prompts of {prefix.breaks_even:,} tokens on"
+        else f"loading is faster from {prefix.breaks_even:,} prompt tokens on"
     )
     yield (
         f"{whole_percent(float(scenario.traffic.prefix_hit))} of a prompt is loaded from "
-        f"{scenario.memory.prefix_tier} in {number(prefix.loading * 1e3)} ms, and computed again "
-        f"in {number(prefix.computing * 1e3)} ms; {sooner}"
+        f"{scenario.memory.prefix_tier} in {number(prefix.loading * 1e3)} ms; recomputing takes "
+        f"{number(prefix.computing * 1e3)} ms; {sooner}"
     )
 
 
@@ -141,8 +141,9 @@ def _serial_bounds(outcomes: Sequence[Outcome]) -> Iterator[str]:
         batch = outcome.scenario.batches[0]
         yield (
             f"{outcome.scenario.model.id} on {outcome.scenario.hardware.id}, bound at batch "
-            f"{batch:,}: {number(float(estimate.bound_serial[0]))} where a token crosses "
+            f"{batch:,}: {number(float(estimate.bound_serial[0]))} if a token passes "
             f"{outcome.placement.work.layers:.0f} layers one after another, each in its own "
-            f"region; of all regions at once {number(float(estimate.bound_compute[0]))} by compute "
+            f"region; with all regions at once {number(float(estimate.bound_compute[0]))} by "
+            "compute "
             f"and {number(float(estimate.bound_memory[0]))} by memory"
         )

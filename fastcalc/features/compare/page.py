@@ -1,4 +1,4 @@
-"""A comparison as a page: what it says, its table, its charts, and what it rests on."""
+"""A comparison as a page: what it says, its table, its charts, and what it depends on."""
 
 from collections.abc import Iterator, Sequence
 from html import escape
@@ -30,7 +30,7 @@ from fastcalc.kit.page.filled_page import (
 from fastcalc.written import ReadingNote
 
 MOST_ROWS = 400
-"""Rows that a page holds, and most of those that are taken apart."""
+"""Rows that a page holds, and most of those that are explained."""
 _MOST_EXPLAINED = 16
 
 _FIRST = pick(
@@ -49,9 +49,9 @@ below its number."""
 (_RANGE,) = pick("tokens_per_s_per_user_low")
 
 _READING = (
-    "<p class='quiet'>tok/s per user is decode alone, with its 80 % range; the bound is what no "
-    "software exceeds in these formats{bound}; $/Mtok is of output, prompts priced apart. "
-    "<span class='hint'>Columns has all others.</span></p>"
+    "<p class='quiet'>tok/s per user: decode alone, with its 80 % range; bound: hardware "
+    "limit{bound}; $/Mtok: output tokens, input priced separately. "
+    "<span class='hint'>Columns shows all others.</span></p>"
 )
 
 
@@ -65,7 +65,7 @@ def document(answer: CompareAnswer, command: str) -> str:
     outcomes, records, phrases = answer.outcomes, answer.records(), answer.phrases_in_full
     if len(records) > MOST_ROWS:
         raise InputError(
-            f"{len(records):,} rows are more than the {MOST_ROWS} of a page; compare fewer, or "
+            f"{len(records):,} rows exceed the {MOST_ROWS} of a page; compare fewer, or "
             "write csv or xlsx"
         )
     models = ", ".join(dict.fromkeys(outcome.scenario.model.heading for outcome in outcomes))
@@ -98,7 +98,7 @@ def _verdict(answer: CompareAnswer) -> Iterator[str]:
         yield (
             f"{capital(row.name)} at batch {row.batch:,}: {number(float(row.speed.expected))} "
             f"tokens/s per user{ranged}; hardware bound {bound}; {row.record['limiter']} takes "
-            "most of a step."
+            "most of the step time."
         )
 
 
@@ -164,7 +164,7 @@ def _explained(outcomes: Sequence[Outcome]) -> Iterator[str]:
     left = _MOST_EXPLAINED
     for outcome in outcomes:
         if left <= 0:
-            yield "<p>Other rows are not taken apart here.</p>"
+            yield "<p>Other rows are not explained here.</p>"
             return
         left -= len(outcome.scenario.batches)
         name = f"{outcome.scenario.model.id} on {outcome.scenario.hardware.id}"

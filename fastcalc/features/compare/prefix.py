@@ -43,7 +43,7 @@ def prefix_cache(outcome: Outcome) -> PrefixCache:
 
 
 def _costs(placement: Placement, traffic: Traffic, scale: ArrayLike) -> tuple[Floats, Floats]:
-    """Time to load and to compute what is cached of prompts so much longer. [s]"""
+    """Time to load and to recompute the cached part of longer prompts. [s]"""
     prompt = np.atleast_1d(np.asarray(traffic.prompt * scale, dtype=float))
     longer = replace(traffic, prompt=prompt, context=prompt + np.asarray(traffic.output) / 2.0)
     batch = np.ones_like(prompt)

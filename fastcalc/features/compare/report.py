@@ -11,7 +11,7 @@ from fastcalc.mentions import option
 def run(request: WriteReport) -> int:
     """Write the page of a comparison to a file, or to a pipe."""
     if request.out is None and is_terminal():
-        raise InputError(f"a report goes to a file: give {option('out', 'report.html')}")
+        raise InputError(f"a report needs a file: give {option('out', 'report.html')}")
     if request.out is not None and request.out.suffix.lower() not in (".html", ".htm", ""):
         raise InputError(
             f"{option('out')} {request.out}: a report is HTML; end it in .html, or use compare"

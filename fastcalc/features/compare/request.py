@@ -22,15 +22,15 @@ class Compare(Evaluated, groups.Written):
     )
 
     batch: "CountsGiven" = "1,8,32,128"
-    explain: Annotated[
-        bool, flag(None, "Take each step apart: every component, rate and source.")
-    ] = False
+    explain: Annotated[bool, flag(None, "Explain each step: every component, rate and source.")] = (
+        False
+    )
 
 
 class WriteReport(Evaluated, groups.OutputFile, groups.OwnFolders):
     """Write a comparison as one HTML file to send: the same as compare -o FILE.html.
 
-    What it says, its table (to sort, filter and choose columns of), charts, each step taken apart,
+    What it says, its table (to sort, filter and choose columns of), charts, each step explained,
     premises and sources; it asks nothing of anywhere, and prints well.
     """
 

@@ -12,8 +12,8 @@ def run(request: Compare) -> CompareAnswer:
     """Solve each model on each chip at each batch."""
     if request.explain and request.written_as not in ("table", "json", "html"):
         raise InputError(
-            f"{option('explain')} is no flat record: {option('format')} {request.written_as} "
-            "cannot hold it; use json"
+            f"{option('explain')} is nested: {option('format')} {request.written_as} cannot hold "
+            "it; use json"
         )
     notes: list[str] = []
     outcomes = solve_all(scenarios(request, notes))

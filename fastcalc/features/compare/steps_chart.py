@@ -51,9 +51,9 @@ def step(outcomes: Sequence[Outcome]) -> Chart:
         panels.append(Panel(title.rstrip(), across, upward, areas))
     notes = notes_of(outcomes)
     if len(every) < count:
-        notes.append(f"the first {len(every)} of {count} are drawn; {option('on')} names others")
+        notes.append(f"drawn: the first {len(every)} of {count}; choose others with {option('on')}")
     if len(alike) < len(totals):
-        notes.append("scales differ: some steps are far shorter")
+        notes.append("scales differ, because some steps are far shorter")
     return Chart(
         title_of(outcomes, "Time of a decode step"),
         panels,
@@ -110,7 +110,7 @@ def _largest(every: Sequence[tuple[str, Outcome, Mapping[str, Floats]]]) -> str:
         for part, chips in by_part.items()
     ]
     smallest = min(float(_batches(outcome)[0]) for _, outcome, _ in every)
-    return f"At batch {smallest:,.0f} a step is for the most part {'; '.join(shares)}."
+    return f"At batch {smallest:,.0f} the step time is mostly {'; '.join(shares)}."
 
 
 _MOST_PLOTS = 12

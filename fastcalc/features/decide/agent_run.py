@@ -21,12 +21,12 @@ HOUR = 3600.0
 class OptionTerms:
     """What an option offers.
 
-    speed : tokens a second of one stream [1/s]
+    speed : tokens per second of one stream [1/s]
     accuracy : probability that one answer to a step is right [1]
     price, input_price : of a million tokens out and in; nan where unknown [USD]
     cached_price : of a million tokens found in a prefix cache; None for the price of input [USD]
     plan : a subscription, a month [USD]
-    quota : tokens read and written that it includes, of a month or of so many ``quota_hours`` of
+    quota : input and output tokens included per month, or per ``quota_hours`` of
         use; beyond them the prices hold, and where there is no price no more are to be had. None
         where prices hold from the first token [1, h]
     lead, round_trip : time of a call before tokens stream, and on the way there and back [s]
@@ -241,7 +241,7 @@ def included(terms: Terms) -> Array:
 
 
 def _month(tokens: Array, listed: Array, terms: Terms, in_hours: Array) -> tuple[Array, Array]:
-    """Successes of a month, and what the tokens of each cost besides a plan. [1, USD]
+    """Successes of a month, and what the tokens of each cost in addition to a plan. [1, USD]
 
     tokens, listed : of one success, and their price, were each paid for [1, USD]
     in_hours : successes that the month's hours allow [1]

@@ -137,7 +137,7 @@ class DecideAnswer(Answer):
         return [*body, Notes(lines, self.next_command())]
 
     def notes(self) -> Iterator[Note]:
-        """What the numbers rest on, and what they leave out."""
+        """What the numbers depend on, and what they leave out."""
         on_numbers = (
             ["the window includes the round trip, TTFT and the stream"]
             if self.decision.objective == "window"

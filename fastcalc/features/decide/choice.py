@@ -31,7 +31,7 @@ Changes = Mapping[str, ArrayLike]
 """Changed values of parameters, by their names."""
 
 _REFINEMENTS, _PARTS = 5, 64
-"""A break-even is narrowed so often, to one of so many parts: beyond what rounding moves."""
+"""Rounds and points per round of the search for a break-even, finer than rounding."""
 
 _FLIPPING = ("tools", "check", "repair", "steps", "sessions", "hour", "look-away", "come-back")
 _FLIPPING_OF_OPTIONS = {
@@ -94,8 +94,8 @@ class Choice:
 
     The objective is the least of ``total`` (tokens, plan and the user's time, in USD), ``time``
     (of the user for one success), ``cost`` (tokens and plan), or the most tokens in a ``window``
-    of so many seconds. Options whose 80 % ranges leave open which is best by the objective are
-    level, and the other figure decides: cost where time is level, time where cost is.
+    of a given number of seconds. Options whose 80 % ranges leave open which is best by the
+    objective are level, and the other figure decides: cost where time is level, time where cost is.
     """
 
     options: Sequence[Contender]
@@ -178,7 +178,7 @@ class Choice:
         changes: Changes | None = None,
         objective: Objective | None = None,
     ) -> Ranged:
-        """Value over the 80 % ranges of the computed speeds that an option rests on.
+        """Value over the 80 % ranges of the computed speeds that an option depends on.
 
         A speed keeps its range, relative to what is expected, where it is changed; the price of a
         token is as much less as the speed is more. Numbers that a user gives have no range.

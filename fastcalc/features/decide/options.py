@@ -121,7 +121,7 @@ def _plain(name: str, keys: dict[str, str]) -> Contender:
 
 
 def _with_plan(name: str, numbers: dict[str, Any]) -> dict[str, Any]:
-    """Numbers of an option with what a subscription makes of prices left out.
+    """Numbers of an option with what a subscription makes of prices omitted.
 
     Without a quota it includes all tokens; beyond one without a price there are no more.
     """

@@ -135,7 +135,7 @@ def scenarios_of(contenders: Iterable[Contender | None]) -> list[Scenario]:
 
 
 def records(decision: Choice) -> list[Record]:
-    """A record for each option; what is not known is None."""
+    """A record for each option; what is unknown is None."""
     return [plainly(values(COLUMNS, row)) for row in rows(decision)]
 
 
@@ -147,7 +147,7 @@ def _of(
     heading: tuple[str, str] = ("", ""),
     drop_priority: int = 0,
 ) -> Column[Row]:
-    """Column of a number of a row; all amounts of money rest on the price of a token.
+    """Column of a number of a row; all amounts of money depend on the price of a token.
 
     path : of its attributes, or the name of a number that it offers
     """
@@ -162,7 +162,7 @@ def _value(path: str, unit: str, row: Row) -> float:
 
 
 def _cell(path: str, unit: str, row: Row) -> str:
-    """A number as a table has it: a time in the unit that people say, a price marked."""
+    """A number as a table has it: a time in the unit that users say, a price marked."""
     value = _value(path, "", row)
     if unit in ("s", "ms"):
         return seconds(value)

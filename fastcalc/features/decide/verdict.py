@@ -116,7 +116,7 @@ def _level(decision: Choice) -> str:
 
 
 def _deciding(decision: Choice) -> str:
-    """Say by which figure the first of the level options wins, and whose is not known."""
+    """Say by which figure the first of the level options wins, and whose is unknown."""
     other = decision.decided_by
     known = [
         option
@@ -140,7 +140,7 @@ _VERBS = {"time": "take", "cost": "cost", "total": "cost"}
 def _amounts(
     decision: Choice, level: Sequence[Contender], objective: Objective | None = None
 ) -> tuple[list[str], str]:
-    """Return what options take or cost, and of what: money of a month where months are alike."""
+    """Return what options take or cost, and of what: money per month if months are equal."""
     objective = objective or decision.objective
     values = [float(decision.value(option, objective=objective)) for option in level]
     if objective == "time":

@@ -86,7 +86,7 @@ _COLUMNS: dict[Kind, tuple[TableColumn, ...]] = {
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ListAnswer(Answer):
-    """Entries of a kind; the answer is no if a file is left out because it is broken."""
+    """Entries of a kind; the answer is no if a file is omitted because it is broken."""
 
     request: ListEntries
     kind: Kind
@@ -181,7 +181,7 @@ class ChipAnswer(EntryAnswer):
     def tables(self) -> Iterator[Part]:
         """Its numbers, and what stands in for those that its file leaves out."""
         chip = self.entry
-        runs = "layer after layer on the whole chip"
+        runs = "layer by layer on the whole chip"
         if chip.execution == "spatial":
             runs = "each layer in a region of its own"
         yield Title(chip.id, f"{chip.name}; {chip.kind}, {chip.scope}; runs {runs}")
@@ -197,7 +197,10 @@ class ChipAnswer(EntryAnswer):
             yield ""
             yield _table(("left out", "taken", "which is the"), taken)
             line = command(f"fastcalc sensitivity MODEL {flag('on')} CHIP")
-            notes += [f"'{line}' says in rows with a star what each costs; without a row, nothing"]
+            notes += [
+                f"'{line}' says rows marked * show what each costs; those without a row cost "
+                "nothing"
+            ]
         notes += ["; ".join(lacks)] if (lacks := [*_lacks(chip)]) else []
         if notes:
             yield Notes(notes)
@@ -220,11 +223,11 @@ def _lacks(chip: Hardware) -> Iterator[str]:
     if chip.kind == "host":
         return
     if chip.links.fastest is None:
-        yield "without links nothing larger than one chip is placed"
+        yield "without links only one chip can be used"
     if chip.price.rent is None:
-        yield "without a price of an hour $ are empty"
+        yield "without an hourly price, $ columns are empty"
     if chip.power is None:
-        yield "without power joules are empty"
+        yield "without power, joules are empty"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -302,7 +305,7 @@ def _blocks(model: Model) -> TextTable:
             text = f"{fields.pop('kind')}: {_named(fields)}"
             count = str(block.count) if name == next(iter(layers_present)) else ""
             rows.append((count, f"blocks[{place}].{name}", text))
-    return TextTable([("layers",), ("path",), ("what is in one",)], rows, left=(1, 2))
+    return TextTable([("layers",), ("path",), ("contents of each",)], rows, left=(1, 2))
 
 
 def _counts(work: Workload) -> TextTable:
@@ -312,14 +315,14 @@ def _counts(work: Workload) -> TextTable:
         ("active parameters", f"{work.active_parameters:,.0f}", "a token touches"),
         ("multiplied", f"{work.multiplied_parameters:,.0f}", "without the input embedding"),
         ("weights", size(work.weight_bytes), work.weight_format),
-        ("KV cache a token", f"{work.cache_bytes_per_token:,.0f} B", work.kv_format),
+        ("KV cache per token", f"{work.cache_bytes_per_token:,.0f} B", work.kv_format),
         ("FLOPs a token", prefixed(work.flops_per_token, "FLOP"), "matrix products"),
     ]
     if not model.is_minimal:
         attention = prefixed(float(work.attention_flops(1.0)), "FLOP")
-        rows.append(("FLOPs a context token", attention, "attention scores and sums"))
+        rows.append(("FLOPs per context token", attention, "attention scores and sums"))
     if work.state_bytes:
-        rows.append(("state a sequence", size(work.state_bytes), "whatever its length"))
+        rows.append(("state a sequence", size(work.state_bytes), "at any length"))
     if model.max_context:
         rows.append(("largest context", f"{model.max_context:,}", "tokens"))
     extra_parameters = checkpoint_parameters(model) - work.total_parameters
@@ -327,7 +330,11 @@ def _counts(work: Workload) -> TextTable:
         kinds = (("MTP layers", model.mtp), ("vision tower", model.vision_parameters))
         kinds_present = listed([kind for kind, count_of_kind in kinds if count_of_kind])
         rows.append(
-            ("alongside the core", f"{extra_parameters:,.0f}", f"parameters of {kinds_present}")
+            (
+                "in addition to the core",
+                f"{extra_parameters:,.0f}",
+                f"parameters of {kinds_present}",
+            )
         )
     published = model.published
     if published.checkpoint:

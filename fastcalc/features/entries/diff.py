@@ -51,7 +51,7 @@ class DiffAnswer(Answer):
 
     def notes(self) -> Iterator[Note]:
         """What the ratio is."""
-        yield Note(f"ratio: {self.right.id} over {self.left.id}; = where they are the same")
+        yield Note(f"ratio: {self.right.id} over {self.left.id}; =: the same")
 
     def next_command(self) -> str | None:
         """What to ask of both."""

@@ -33,7 +33,7 @@ def run_new(request: NewEntry) -> None:
         raise InputError(f"'{shown(request.name)}' cannot be an id: {hint}")
     file = request.out
     if file is not None and os.path.exists(file) and not output.is_stream(file):
-        raise InputError(f"{option('out')} {file} exists already; 'new' overwrites nothing")
+        raise InputError(f"{option('out')} {file} exists already; 'new' does not overwrite files")
     kind = _kind(request.kind)
     speeds = _speeds() if kind == "hardware" else []
     output.write(skeleton(kind, request.name, date.today(), speeds), file)
@@ -42,7 +42,7 @@ def run_new(request: NewEntry) -> None:
 def _speeds() -> list[str]:
     """Return how fast chips of the same numbers are as each kind, a line each."""
     numbers = f"{_CHIP[0]} at {_CHIP[1]}"
-    lines = [f"Of llama-3.1-8b one user gets so many tokens/s of a chip of {numbers}, by kind:"]
+    lines = [f"Tokens/s of llama-3.1-8b for one user on a chip of {numbers}, by chip type:"]
     entries = Catalogue()
     named: dict[str, Json] = {"id": "made-up", "name": "", "vendor": "", "scope": ""}
     memory: Json = {"name": "SRAM", "capacity": _CHIP[0], "bandwidth": _CHIP[1]}
@@ -58,7 +58,7 @@ def _speeds() -> list[str]:
         traffic = Traffic(1000.0, 1000.0, 1500.0)
         scenario = Scenario(chip, entries.model("llama-3.1-8b"), engine, (1,), traffic)
         speed = float(solve(scenario).estimate.speed[0])
-        unsure = ", fitted on other kinds" * is_borrowed
+        unsure = ", fitted on other chip types" * is_borrowed
         row = f"  {kind:<6} {chip.execution:<11} {number(speed):>6}"
         lines.append(f"{row}  (engine {engine.id}{unsure})")
     return lines

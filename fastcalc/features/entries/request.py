@@ -20,7 +20,7 @@ _Entry = Annotated[
 
 
 def _kind(metavar: str) -> Any:
-    return argument(metavar, "What kind of file.")
+    return argument(metavar, "Category: hardware, model, engine or claims.")
 
 
 class ListEntries(groups.Output, groups.OwnFolders):
@@ -32,11 +32,11 @@ class ListEntries(groups.Output, groups.OwnFolders):
     )
     premise = "entries"
 
-    entries: Annotated[str, argument("hardware|models|engines", "What to list.")]
-    kind: Annotated[str | None, flag("KIND", "Only chips of a kind: gpu, wafer, tpu.")] = None
+    entries: Annotated[str, argument("hardware|models|engines", "Category to list.")]
+    kind: Annotated[str | None, flag("KIND", "Only chips of a type: gpu, wafer, tpu.")] = None
     vendor: Annotated[str | None, flag("NAME", "Only chips of a vendor.")] = None
     with_: Annotated[
-        str | None, flag("FIELD", "Only entries whose file states it: price, power.", "--with")
+        str | None, flag("FIELD", "Only entries whose file states this: price, power.", "--with")
     ] = None
 
 

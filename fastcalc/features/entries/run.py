@@ -1,4 +1,4 @@
-"""``fastcalc list``, ``show`` and ``diff``: the catalogue as people and as programs read it."""
+"""``fastcalc list``, ``show`` and ``diff``: the catalogue for readers and for programs."""
 
 import os
 from collections.abc import Callable
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def run_list(request: ListEntries) -> ListAnswer:
-    """Entries of a kind; the answer is no if a file is left out because it is broken."""
+    """Entries of a kind; the answer is no if a file is omitted because it is broken."""
     kind = cast(Kind, readers.choice(request.entries, "list", tuple(SCHEMAS)))
     catalogue = loading.catalogue(request)
     load = _loaders(catalogue)[kind]
@@ -47,7 +47,7 @@ def run_list(request: ListEntries) -> ListAnswer:
         catalogue.refuse_idle_changes(schema_kind, loaded)
     return ListAnswer(
         request=request,
-        reasons=[f"left out: {reason}" for reason in broken],
+        reasons=[f"skipped: {reason}" for reason in broken],
         kind=kind,
         entries=_filtered(request, loaded),
     )
@@ -63,12 +63,12 @@ def _filtered(request: ListEntries, loaded: list[CatalogueEntry]) -> list[Catalo
         if word is None:
             continue
         if request.entries != "hardware":
-            raise InputError(f"{option(field)} is of hardware, not of {request.entries}")
+            raise InputError(f"{option(field)} applies to hardware, not to {request.entries}")
         words = sorted({getattr(entry, field).lower() for entry in loaded})
         readers.choice(word.lower(), option(field), tuple(words))
         loaded = [entry for entry in loaded if getattr(entry, field).lower() == word.lower()]
     if not loaded:
-        raise InputError(f"no file of {request.entries} states {request.with_}")
+        raise InputError(f"no {request.entries} file states {request.with_}")
     return loaded
 
 
@@ -91,7 +91,7 @@ def run_show(request: ShowEntry) -> EntryAnswer:
         return ModelAnswer(request=request, entry=entry, reading=reading)
     if request.weights or request.kv:
         raise InputError(
-            f"{option('weights')} and {option('kv')} are of models; {entry.id} is none"
+            f"{option('weights')} and {option('kv')} apply to models; {entry.id} is not one"
         )
     if isinstance(entry, Hardware):
         return ChipAnswer(request=request, entry=entry)
@@ -105,8 +105,8 @@ def run_diff(request: DiffEntries) -> DiffAnswer:
     if type(left) is not type(right):
         kinds = [type(entry).__name__.lower() for entry in (left, right)]
         raise InputError(
-            f"{as_text(request.left)} is of kind {kinds[0]} and {as_text(request.right)} of kind "
-            f"{kinds[1]}; compare two of one kind"
+            f"{as_text(request.left)} is in {kinds[0]} and {as_text(request.right)} in "
+            f"{kinds[1]}; compare two of the same category"
         )
     for kind in SCHEMAS:
         catalogue.refuse_idle_changes(kind, [left, right])

@@ -1,4 +1,4 @@
-"""What each trick buys and costs: a page, records and a chart."""
+"""What each technique buys and costs: a page, records and a chart."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -58,7 +58,7 @@ class FastmodeAnswer(Answer):
 
     @cached_property
     def _shown(self) -> list[Option]:
-        """Those of a table of all columns, of all tricks."""
+        """Those of a table of all columns, of all techniques."""
         solution = self.solution
         if self.request.everything or self.request.written_as == "markdown":
             return solution.options
@@ -136,7 +136,7 @@ class FastmodeAnswer(Answer):
             yield Note(f"not shown: {listed}; {option('everything')} shows them", weight=0)
 
     def _hints(self) -> Iterator[Note]:
-        """What a first screen leaves out: tricks that do not reach the speed, and prices."""
+        """What a first screen leaves out: techniques that do not reach the speed, and prices."""
         reaching = {way.trick for way in self._shown if way.outcome}
         missed = dict.fromkeys(
             TRICKS[way.trick]
@@ -150,7 +150,7 @@ class FastmodeAnswer(Answer):
             yield Note(line, weight=3, is_hint=True)
 
     def next_command(self) -> str:
-        """A report on today's chips alongside those that would serve the same model so fast."""
+        """A report on today's chips next to those that would serve the same model so fast."""
         today, comparison = self.solution.today.scenario, self.comparison
         own = next_commands.typed_as(comparison, comparison.on, today.hardware.id)
         chips = [

@@ -1,4 +1,4 @@
-"""Several tricks at once: the cheapest combinations that reach a speed.
+"""Several techniques at once: the cheapest combinations that reach a speed.
 
 A combination changes two or more of four things: the kind of chip, the model, the bits and the
 drafts. Batch is solved for in each, and so are the layout and the number of chips. Chips without a
@@ -110,7 +110,7 @@ class _Way(NamedTuple):
 
     @property
     def tricks(self) -> int:
-        """How many tricks it takes. [1]"""
+        """How many techniques it takes. [1]"""
         return len(self.on_chip.changes) + bool(self.drafts)
 
     def keeps_answers(self, base: Base) -> bool:
@@ -164,7 +164,7 @@ def _ways(base: Base) -> list[_Way]:
 
 
 def combinations(base: Base) -> list[Option]:
-    """Cheapest combination of two, three and four tricks.
+    """Cheapest combination of two, three and four techniques.
 
     And the cheapest of all that keep today's model, and of those that keep its formats, too.
     """

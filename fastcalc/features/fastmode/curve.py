@@ -51,22 +51,22 @@ class CurveStart:
 
     @property
     def reaches(self) -> bool:
-        """Whether some batch is so much faster."""
+        """Whether some batch reaches the speed-up."""
         return self.smaller_batch is not None
 
     @property
     def usd(self) -> float | None:
-        """Dollars a million output tokens at the start. [USD]"""
+        """Dollars per million output tokens at the start. [USD]"""
         return self._usd(self.batch, self.speed)
 
     @property
     def end_usd(self) -> float | None:
-        """Dollars a million output tokens at the end. [USD]"""
+        """Dollars per million output tokens at the end. [USD]"""
         return self._usd(self.smaller_batch or 0, self.faster)
 
     @property
     def undetermined(self) -> list[str]:
-        """Keys of numbers that nothing published determines."""
+        """Keys of numbers that no publication determines."""
         return list(_UNDETERMINED) if is_assumed(self.scenario.engine) else []
 
     def _usd(self, batch: int, speed: float) -> float | None:
@@ -273,7 +273,7 @@ def floors_needed(study: Study, cost: float) -> list[float | None]:
 
 
 def floors_chart(study: Study, cost: float, width: int, *, is_ascii: bool) -> list[str]:
-    """Chart of starts against floors: where the speed-up costs at most so much."""
+    """Chart of starts against floors: where the speed-up costs at most a multiple."""
     inside: list[tuple[float, float]] = []
     above: list[tuple[float, float]] = []
     for curve in study.floors:

@@ -101,7 +101,7 @@ def product(factors: Sequence[Factor]) -> str:
 
 
 def parts(factors: Sequence[Factor], width: int) -> list[Part]:
-    """Return what the factors multiply up to, each of them, and what they rest on."""
+    """Return what the factors multiply up to, each of them, and what they depend on."""
     sources = dict.fromkeys(f"{factor.evidence}: {factor.source}" for factor in factors)
     return [
         Title("the cheapest", product(factors)),

@@ -1,4 +1,4 @@
-"""The tricks that make a pass lighter: fewer bits, and more tokens from each pass."""
+"""The techniques that make a pass lighter: lower precision, and more tokens from each pass."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -17,11 +17,11 @@ from fastcalc.grid.largest_batch import tokens_needed_per_pass
 from fastcalc.written import many
 
 PUBLISHED = {1: 1.92, 2: 2.58, 3: 2.82, 4: 2.99, 5: 3.01}
-"""Tokens a pass yields by drafts: DeepSeek-R1 with its own multi-token-prediction layer on eight
+"""Tokens per step yields by drafts: DeepSeek-R1 with its own multi-token-prediction layer on eight
 B200, batch 1. Other models, drafters and texts differ."""
 
 DRAFTED_BY = "deepseek-r1"
-"""The model that they are of."""
+"""The model that they are about."""
 
 PUBLISHED_BY = (
     'TensorRT-LLM, "Pushing Latency Boundaries: Optimizing DeepSeek-R1 Performance on NVIDIA B200 '
@@ -73,14 +73,14 @@ def _workload(scenario: Scenario) -> Workload:
 
 
 def drafting(scenario: Scenario, drafts: int) -> tuple[str, Scenario]:
-    """A scenario with some drafts and the tokens a pass that are published for them."""
+    """A scenario with some drafts and the tokens per step that are published for them."""
     speculation = Speculation(PUBLISHED[drafts], float(drafts))
     traffic = replace(scenario.traffic, speculation=speculation)
     return many(drafts, "draft token"), replace(scenario, traffic=traffic)
 
 
 def speculation(base: Base) -> Option:
-    """Drafts with the tokens a pass published for one model, on today's kind of chip."""
+    """Drafts with the tokens per step published for one model, on today's kind of chip."""
     options = []
     for drafts in PUBLISHED:
         words, scenario = drafting(base.scenario, drafts)
@@ -89,7 +89,7 @@ def speculation(base: Base) -> Option:
 
 
 def needed_drafts(base: Base) -> tuple[Floats, Floats, Floats]:
-    """Drafts, and the tokens a pass and the acceptance that they need; nan for never."""
+    """Drafts, and the tokens per step and the acceptance that they need; nan for never."""
     drafts = np.arange(1.0, MOST_DRAFTS + 1.0)
     tokens = tokens_needed_per_pass(base.today, drafts, base.speed)
     return drafts, tokens, acceptance_needed(yielded=tokens, drafted=drafts)

@@ -8,7 +8,7 @@ from fastcalc.grid.largest_batch import Reach
 
 @dataclass(frozen=True, eq=False)
 class Option:
-    """One trick and what it comes to.
+    """One technique and what it comes to.
 
     trick, change : a key of `TRICKS`, and what is done, in words
     outcome, why_not : the cheapest point that reaches the speed, or why none does
@@ -62,7 +62,7 @@ def option_of(trick: str, change: str, reach: Reach, speed: float) -> Option:
 
 
 def in_order(options: list[Option]) -> list[Option]:
-    """Options from cheap to dear, few tricks first, then the unpriced, then what cannot."""
+    """Options from cheap to dear, few techniques first, then the unpriced, then what cannot."""
 
     def key(option: Option) -> tuple[bool, bool, float, int, float]:
         return (
@@ -90,13 +90,13 @@ MOST_SHOWN = {
     "two-tricks": 2,
     "three-tricks": 2,
 }
-"""Options of a trick that a table shows unless asked for all."""
+"""Options of a technique that a table shows unless asked for all."""
 
 
 def shown(options: list[Option], cheapest: Option | None) -> list[Option]:
     """Options that a table shows: few of each trick, and the cheapest of all.
 
-    Of a trick that never reaches the speed it is the one that comes nearest.
+    Of a technique that never reaches the speed it is the one that comes nearest.
     """
     chosen: list[Option] = []
     for trick in TRICKS:

@@ -1,4 +1,4 @@
-"""What each trick buys and costs: records, and cells for tables."""
+"""What each technique buys and costs: records, and cells for tables."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -41,7 +41,7 @@ class Trial:
 
     @property
     def changes_answers(self) -> bool:
-        """Whether another model, unless it was named, or fewer bits than today's answer."""
+        """Whether another model, unless it was named, or lower precision than today's answer."""
         return self.reaches and self.option not in self.solution.same_answers
 
     @property
@@ -50,7 +50,7 @@ class Trial:
         return _ratio(self.today, self.point, "batch")
 
     def ratio(self, key: str) -> float | None:
-        """Return how many times today's number it is; None where either is not known."""
+        """Return how many times today's number it is; None where either is unknown."""
         return _ratio(self.point, self.today, key)
 
     @cached_property
@@ -76,7 +76,7 @@ class Trial:
         return cost * float((slower[end] / slower.expected)[0])
 
     def unsure(self, marks: str) -> list[str]:
-        """Keys of its numbers, and of ratios to today's, that rest on a marked number.
+        """Keys of its numbers, and of ratios to today's, that depend on a marked number.
 
         marks : the key that lists them
         """
@@ -95,7 +95,7 @@ _RATIOS = {
     "cost_multiple": "usd_per_mtok_output",
     "cost_multiple_total": "usd_per_mtok_total",
 }
-"""Ratios to today's point, and the number that each is of."""
+"""Ratios to today's point, and the number that each is about."""
 
 
 def rows(solution: SpeedupOptions, options: Sequence[Option]) -> list[Record]:
@@ -111,7 +111,7 @@ def rows(solution: SpeedupOptions, options: Sequence[Option]) -> list[Record]:
 
 
 def trick_cell(record: Record) -> str:
-    """Return what people call a trick; a lower speed has a larger batch."""
+    """Return what users call a technique; a lower speed has a larger batch."""
     if record["trick"] == "smaller-batch" and (record["batch_ratio"] or 1.0) < 1.0:
         return "larger batch"
     return str(TRICKS.get(record["trick"], record["trick"]))

@@ -1,4 +1,4 @@
-"""``fastcalc fastmode``: every trick from one serving point to one speed."""
+"""``fastcalc fastmode``: every technique from one serving point to one speed."""
 
 from dataclasses import replace
 from functools import partial

@@ -28,9 +28,9 @@ class Curve:
 
     floor : what a step of one sequence takes beyond reading, multiplying and sending [s]
     chips, speedup : of both ends; asked for [1]
-    starts, speed, before : sequences at the start, each user's tokens a second, how chips are cut
+    starts, speed, before : sequences at the start, each user's tokens per second, how chips are cut
     batch, faster, after : the same at the end; 0 and nan where no batch is fast enough. [1], [1/s]
-    alone : tokens a second of one user on the cut that is best for one [1/s]
+    alone : tokens per second of one user on the cut that is best for one [1/s]
     """
 
     space: Space
@@ -51,7 +51,7 @@ class Curve:
         return np.asarray(self.starts * self.speed / (np.maximum(self.batch, 1) * self.faster))
 
     def ends(self, cost: float = np.inf) -> tuple[int, int] | None:
-        """Fewest and the most users at the start for whom it costs so much at most.
+        """Fewest and most users at the start whose cost multiple is within a limit.
 
         Whole numbers, as found between neighbours of the starts; None where there are none. [1]
         """
@@ -84,7 +84,7 @@ class Curve:
 def curve(scenario: Scenario, chips: int, starts: Batches, speedup: float) -> Curve | None:
     """Return what a speed-up costs from each start; None where no cut of the chips holds anything.
 
-    The scenario's own batches and chips are left aside. Raises InputError as `Space.site` does.
+    The scenario's own batches and chips are ignored. Raises InputError as `Space.site` does.
     """
     space = Space(scenario)
     layouts = space.cuts(chips)

@@ -1,4 +1,4 @@
-"""The trick that changes the answers: a smaller model, of the catalogue or hypothetical."""
+"""The technique that changes the answers: a smaller model, of the catalogue or hypothetical."""
 
 from bisect import bisect_left
 from dataclasses import dataclass, replace
@@ -36,7 +36,7 @@ class SmallerShape:
 
 
 def fewer_layers(base: Base) -> SmallerShape | None:
-    """Today's shape with as many of its layers as reach the speed; None if not even one."""
+    """Today's shape with the most layers that reach the speed; None if not even one does."""
     model, layers = base.scenario.model, int(base.today.placement.work.layers)
     return _largest(base, [_with_fewer_layers(model, count / layers) for count in range(1, layers)])
 

@@ -1,4 +1,4 @@
-"""All tricks from one serving point to one speed, side by side."""
+"""All techniques from one serving point to one speed, side by side."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -27,7 +27,7 @@ MOST_CHIPS = 1024  # of a deployment that is looked for to serve users at a spee
 
 @dataclass(frozen=True, eq=False)
 class SpeedupOptions:
-    """What each trick comes to, from a serving point of one batch. [1/s]
+    """What each technique comes to, from a serving point of one batch. [1/s]
 
     options : in the order of `fastcalc.features.fastmode.option.TRICKS`, the cheapest first
     drafts, tokens, acceptance : and what they need at today's batch [1]
@@ -83,7 +83,7 @@ class SpeedupOptions:
 def fastmode(
     today: Scenario, speed: float, catalogue: Catalogue, smaller: Sequence[str] | None = None
 ) -> SpeedupOptions:
-    """Return what every trick comes to that could serve each user at a speed. [1/s]
+    """Return what every technique comes to that could serve each user at a speed. [1/s]
 
     Today's scenario is of one batch, and keeps its chips, cut as serves the batch fastest where
     ranks are open. Other models are those of the same family, or those that are named.
@@ -119,7 +119,7 @@ def fastmode(
 def start_at_speed(scenario: Scenario, speed: float) -> Scenario | None:
     """Smallest deployment whose users get a speed [1/s], at the largest batch that does.
 
-    Chips that the scenario names are kept. None where no layout that people run reaches the speed.
+    Chips that the scenario names are kept. None where no usual layout reaches the speed.
     """
     space = Space(scenario)
     location, chips = locate(replace(scenario, batches=(1,))), scenario.sharding.chips

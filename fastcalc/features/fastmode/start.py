@@ -1,4 +1,4 @@
-"""Where the tricks begin: a serving point, the speed that is wanted, and what there is to take."""
+"""Start of the techniques: a serving point, the target speed, and the chips to try."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -87,7 +87,7 @@ class Base:
 
     @cached_property
     def chips(self) -> list[Hardware]:
-        """Chips with a price or memory on the chip, by id; a file that is no chip is left out."""
+        """Chips with a price or memory on the chip, by id; a file that is no chip is omitted."""
         pricing = self.scenario.pricing
         words = {"cloud": ("cloud:", "offers:"), "tco": ("purchase:",)}
         marks = [*words[pricing.basis], *(f"kind: {kind}" for kind in SRAM_KINDS)]
@@ -96,7 +96,7 @@ class Base:
 
     @cached_property
     def rivals(self) -> list[Hardware]:
-        """Datacenter chips that clouds rent and that run layer after layer, today's left out."""
+        """Datacenter chips that clouds rent and that run layer after layer, today's omitted."""
         today = self.scenario.hardware.id
         quotes = ((chip, self.scenario.pricing.quote(chip)) for chip in self.chips)
         priced = (
@@ -130,7 +130,7 @@ class Base:
 
     @cached_property
     def sram_machines(self) -> list[Hardware]:
-        """Machines that are sold for their memory on the chip, today's left out."""
+        """Machines that are sold for their memory on the chip, today's omitted."""
         today = self.scenario.hardware.id
         return [chip for chip in self.chips if chip.kind in SRAM_KINDS and chip.id != today]
 
@@ -151,7 +151,7 @@ class Base:
         return [model for _, model in smaller]
 
     def deployments(self, space: Space) -> list[Layout]:
-        """Layouts of a machine, a model and formats, up to as many chips as is reasonable.
+        """Layouts of a machine, a model and formats, up to a reasonable number of chips.
 
         On today's kind of chip they are today's own as well, and those of more chips.
         """
@@ -175,7 +175,7 @@ class Base:
         return [layout for layout in layouts if layout != self.layout]
 
     def beyond_today(self, space: Space) -> list[Layout]:
-        """Layouts of more than today's chips, up to eight times as many or a link domain."""
+        """Layouts of more than today's chips, up to eight times today's or a link domain."""
         today = self.layout.chips
         max_chips = most_chips(self.today)
         return [layout for layout in space.up_to(max_chips) if layout.chips > today]
@@ -224,7 +224,7 @@ def family_of(name: str) -> str:
 
 
 def readable(load: Callable[[str], Entry], names: list[str]) -> Iterator[Entry]:
-    """Yield what some names mean; files at fault are left out."""
+    """Yield what some names mean; files at fault are omitted."""
     for name in names:
         try:
             yield load(name)

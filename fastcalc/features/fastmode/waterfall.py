@@ -123,7 +123,8 @@ def _steps(today: Outcome, end: Outcome) -> Iterator[_Step]:
 def _point(scenario: Scenario, today: Outcome, end: Outcome) -> Outcome | None:
     """A step at today's batch, or None where no layout of it holds that.
 
-    Today's chips stay cut as they are; others are cut as is best, as many as today, or at the end.
+    Today's chips stay cut as they are; others have the best layout on today's number of chips, or
+    on the final one.
     """
     counts = [today.placement.layout.chips, end.placement.layout.chips, None]
     layouts = [Sharding(chips=count) for count in counts]
@@ -138,7 +139,7 @@ def _point(scenario: Scenario, today: Outcome, end: Outcome) -> Outcome | None:
 
 
 def _evidence_of_engine(end: Outcome) -> tuple[str, str]:
-    """Return what the speed of a machine rests on: its engine, fitted on its kind or not."""
+    """Return what the speed of a machine depends on: its engine, fitted on its kind or not."""
     engine, chip = end.scenario.engine, end.scenario.hardware
     if engine.is_bound:
         return "assumed", "hardware bound, without software"

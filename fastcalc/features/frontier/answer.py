@@ -34,7 +34,7 @@ def _formats(record: Record) -> str:
 
 
 def _marked(record: Record) -> str:
-    """Formats, with a star where fewer bits than published change the answers."""
+    """Formats, with a star where lower precision than published change the answers."""
     return f"{_formats(record)} *" if record["is_narrowed"] else _formats(record)
 
 
@@ -54,17 +54,17 @@ _FEW = 10
 """Rows of a first screen at most, even in the logarithm of speed; other formats have all points."""
 
 _TRIED = (
-    "no other layout and batch tried is both as fast and cheaper; tried are the layouts that "
-    f"people run, of one copy of the weights, on each number of chips up to {option('max_chips')}, "
-    "at batches in powers of two and the largest; where one chip follows another, at any batch of "
-    f"the layouts shown; compare takes any other by {option('tp')}, {option('pp')}, {option('ep')} "
+    "tried: the usual layouts of one replica on each number of chips up to "
+    f"{option('max_chips')}, at batches in powers of two and the largest, and at every batch "
+    f"where the best chip changes; compare evaluates any other layout with {option('tp')}, "
+    f"{option('pp')}, {option('ep')} "
     f"and {option('dp')}"
 )
 _KEY = (
-    "key: each row is a layout and a batch that nothing tried beats in both speed and price; tok/s "
-    "per user with its 80 % range and the bound, which no software exceeds in these formats"
+    "key: each row is a layout and batch that no other beats in both speed and price; tok/s "
+    "per user: decode speed, with its 80 % range and the hardware bound"
 )
-_MARKS = {"*": "fewer bits than the model is published in change the answers"}
+_MARKS = {"*": "quantizing below the published precision changes the answers"}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -72,7 +72,7 @@ class FrontierAnswer(Answer):
     """The points that no other beats in both speed and price.
 
     points : from the cheapest to the fastest
-    searched : the scenarios that they are of
+    searched : the scenarios that they are about
     refused : why other scenarios have no point
     """
 
@@ -115,7 +115,7 @@ class FrontierAnswer(Answer):
         """What was tried, at which prices, and what to know of the points."""
         shown, count = len(self._few), len(self.points)
         if shown < count:
-            yield Note(f"{shown} of {count:,} points; {option('wide')} has all", is_hint=True)
+            yield Note(f"{shown} of {count:,} points; {option('wide')} shows all", is_hint=True)
         for line in other_prices(self._outcomes, self._ends):
             yield Note(line, is_hint=True)
         yield Note(_TRIED, weight=0)
@@ -160,7 +160,7 @@ def _records(points: Sequence[FrontierPoint]) -> list[Record]:
 
 
 def _rows(points: Sequence[FrontierPoint]) -> list[Record]:
-    """Records as a table needs them: with a mark of those in fewer bits."""
+    """Records as a table needs them: with a mark of those in lower precision."""
     return [
         {**record, "is_narrowed": is_narrowed(point.outcome.scenario)}
         for point, record in zip(points, _records(points), strict=True)
@@ -168,7 +168,7 @@ def _rows(points: Sequence[FrontierPoint]) -> list[Record]:
 
 
 def columns(records: Sequence[Record], *, wide: bool = False) -> list[TableColumn]:
-    """Columns of a table of rows; formats where there are several, or fewer bits."""
+    """Columns of a table of rows; formats where there are several, or lower precision."""
     several = len(set(map(_formats, records))) > 1
     several = several or any(record["is_narrowed"] for record in records)
     every = [replace(column, drop_priority=0) for column in _EVERY] if wide else _COLUMNS
@@ -181,8 +181,8 @@ def verdict(points: Sequence[FrontierPoint]) -> str:
     gives = "gives" if slow.outcome.placement.layout.chips == 1 else "give"
     model = slow.outcome.scenario.model.asked_name
     sentence = (
-        f"{model}: {named_chips(slow.outcome)} {gives} each user {_offer(slow)} per million output "
-        "tokens"
+        f"{model}: {named_chips(slow.outcome)} {gives} each user {_offer(slow)} per "
+        "million output tokens"
     )
     if len(points) == 1:
         return f"{sentence}, and nothing tried is faster or cheaper."

@@ -54,7 +54,7 @@ def frontiers(scenarios: Sequence[Scenario], max_chips: int, finding: str) -> Ch
         f"Speed and price: {scenario.model.heading}, prompt {scenario.traffic.prompt:,.0f}, output "
         f"{scenario.traffic.output:,.0f} tokens"
     )
-    notes = ["each point is a layout and a batch that no other of its chip beats in both"]
+    notes = ["each point is a layout and batch that no other of its chip beats in both"]
     notes += of_prices([point.outcome for name in drawn for point in by_chip[name]])
     if len(drawn) < len(by_chip):
         notes += [

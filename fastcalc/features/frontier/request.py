@@ -25,7 +25,7 @@ class Frontier(
 ):
     """Show user speed against $/Mtok: the points that no other beats.
 
-    Over the layouts that people run of up to a number of chips, at batches in powers of two and the
+    Over usual layouts of up to a number of chips, at batches in powers of two and the
     largest.
     Exits with 1 if no chip has both a place and a price.
     """
@@ -37,7 +37,7 @@ class Frontier(
 
     weights: Annotated[
         "WordsGiven | None",
-        groups.formats_named("Weight formats to try; the model's own unless given.", "LIST"),
+        groups.formats_named("Weight formats to try; default: the model's own.", "LIST"),
     ] = None
     kv: Annotated[
         "WordsGiven | None",
@@ -48,7 +48,7 @@ class Frontier(
         int,
         flag(
             "N",
-            "Most chips of a deployment.",
+            "Largest number of chips in a deployment.",
             says="deployments of up to {:,} chips",
             premise="search",
         ),

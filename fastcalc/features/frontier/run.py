@@ -27,7 +27,7 @@ def run(request: Frontier) -> Answer:
     placed, refused = placeable(_scenarios(request, comparison, notes), request.max_chips)
     points = frontier(placed, max_chips=request.max_chips)
     if not points:
-        reasons = [*refused, "nothing has both a place and a price"]
+        reasons = [*refused, "no deployment both fits and has a price"]
         return NoAnswer(
             request=request, reading=notes, reasons=reasons, asked_keys=KEYS, columns=columns([])
         )

@@ -36,12 +36,12 @@ class FrontierPoint:
 
     @property
     def speed(self) -> float:
-        """Tokens a second of each user, expected. [1/s]"""
+        """Tokens per second of each user, expected. [1/s]"""
         return float(self.outcome.estimate.speed[self.index])
 
     @property
     def usd(self) -> float:
-        """Dollars a million output tokens. [USD]"""
+        """Dollars per million output tokens. [USD]"""
         assert self.outcome.usd
         return float(self.outcome.usd[1][self.index])
 
@@ -59,7 +59,7 @@ class _Tried(NamedTuple):
 def frontier(scenarios: Sequence[Scenario], *, max_chips: int) -> list[FrontierPoint]:
     """Points that no other beats in expected user speed and $/Mtok, the cheapest first.
 
-    Batches and chips of the scenarios are left aside, and so are those whose chip has no price.
+    Batches and chips of the scenarios are ignored, and so are those whose chip has no price.
     """
     candidates = [
         candidate for scenario in scenarios for candidate in _batches(Space(scenario), max_chips)
@@ -153,7 +153,7 @@ def _refusal(scenario: Scenario, max_chips: int) -> str | None:
         return f"{chip}: {error.sentence}"
     by_default = space.fewest_chips
     if by_default is None:
-        return f"{model} fits on no number of chips of {chip} up to {max_chips:,}"
+        return f"{model} does not fit {chip} with up to {max_chips:,} chips"
     counts = range(max_chips + 1, by_default)
     fewest = next((count for count in counts if space.layouts(count)), by_default)
     return f"{model} needs {fewest:,} chips of {chip}; {option('max_chips')} is {max_chips:,}"

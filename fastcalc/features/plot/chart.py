@@ -15,8 +15,8 @@ from fastcalc.kit.charts.grounds import grounds
 from fastcalc.kit.charts.outcome_series import marked_name, of_speeds, ranged, title_of, unsure
 
 FIGURES = {
-    "speed": ("tokens_per_s_per_user", "Speed of each user", "tokens/s of each user"),
-    "price": ("usd_per_mtok_output", "Price of a token", "$ a million output tokens"),
+    "speed": ("tokens_per_s_per_user", "Speed per user", "tokens/s of each user"),
+    "price": ("usd_per_mtok_output", "Price of a token", "$ per million output tokens"),
 }
 """What may be drawn: key, subject and unit."""
 _RATIO = 4.0
@@ -96,9 +96,9 @@ def over(kind: str, varied: Sequence[Varied], points: Sequence[Sequence[Outcome]
     notes = list(dict.fromkeys(note for outcomes in points for note in unsure(outcomes)))
     chips = {record["chips"] for records in lines.values() for record in records}
     if len(chips) > 1:
-        notes.append(f"on the fewest chips that hold a batch, {min(chips):,} to {max(chips):,}")
+        notes.append(f"on the fewest chips that fit each batch, {min(chips):,} to {max(chips):,}")
     if not lines:
-        return Chart(case, notes=[*notes, "nothing fits its chips, or has a price"])
+        return Chart(case, notes=[*notes, "nothing fits its chips or has a price"])
     draw = _map if len(varied) > 1 else _lines
     chart = draw(case, label, key, varied, lines, notes)
     is_priced = not any(number_of_file.path.startswith("price") for number_of_file in varied)
@@ -152,7 +152,7 @@ def _bought(name: str, label: str, across: Varied, x: Floats, y: Floats) -> str:
     >>> speeds = np.array([10.0, 20.0, 20.0, 20.0])
     >>> bandwidth = Varied("bandwidth", "TB/s", np.array([1.0, 2.0, 4.0, 8.0]))
     >>> _bought("chip", "tokens/s", bandwidth, bandwidth.values, speeds)
-    'chip: 10.0 tokens/s at 1 TB/s, 20.0 at 8 TB/s; from 2 TB/s on less than 1 % changes.'
+    'chip: 10.0 tokens/s at 1 TB/s, 20.0 at 8 TB/s; from 2 TB/s on it changes by less than 1 %.'
     """
     low, high = (number(float(end)) for end in (y[0], y[-1]))
     opening = f"{name}: ${low}{label[1:]}" if label.startswith("$") else f"{name}: {low} {label}"
@@ -163,7 +163,7 @@ def _bought(name: str, label: str, across: Varied, x: Floats, y: Floats) -> str:
         )
     settled = len(y) - int(np.argmin(still[::-1]))
     is_reached = bool(x[settled] * _SETTLED < x[-1])
-    beyond = f"; from {across.said(float(x[settled]))} on less than 1 % changes" * is_reached
+    beyond = f"; from {across.said(float(x[settled]))} on it changes by less than 1 %" * is_reached
     at = [across.said(float(end)) for end in (x[0], x[-1])]
     return f"{opening} at {at[0]}, {high} at {at[1]}{beyond}."
 

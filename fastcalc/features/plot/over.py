@@ -73,7 +73,7 @@ def _solved(request: Plot) -> OverAnswer:
     if len(combined) > _MOST_CELLS:
         raise InputError(
             f"{option('over')} lists {len(combined):,} combinations, of which at most "
-            f"{_MOST_CELLS:,} are drawn; take larger steps"
+            f"{_MOST_CELLS:,} are drawn; use larger steps"
         )
     batch = request.batch if request.batch != Plot.batch else "1"
     comparison, notes = Evaluated.sharing(request, batch=batch), list[str]()
@@ -93,7 +93,7 @@ def _ascending(listed: Sequence[ListedChange]) -> list[ListedChange]:
     words = [change.written for change in listed if isinstance(change.value, str)]
     if words:
         raise InputError(
-            f"{option('over')} {shown(words[0])}: an axis takes numbers of one unit, without "
+            f"{option('over')} {shown(words[0])}: an axis needs numbers of one unit, without "
             "exponents"
         )
     return sorted(listed, key=lambda change: change.value)

@@ -38,7 +38,7 @@ class Plot(
     """Draw a chart, in a file by its ending (svg, pdf, png, ...) or in the terminal.
 
     Of models on chips: speed against batch, the roofline, the frontier of speed and price, the time
-    of a decode step by component, what lives in which memory, context against users, or what 10 %
+    of a decode step by component, which memory holds what, context against users, or what 10 %
     of each number does. Of measurements, such as a file in place of the models: predicted against
     measured, before and after `diagnose` and `calibrate`. Files need matplotlib.
     """
@@ -53,9 +53,11 @@ class Plot(
         "ChangesGiven | None",
         flag(
             "PATH=VALUES",
-            "Speed or price over a number of a file: memory.SRAM.bandwidth=1PB/s..16PB/sx2; a "
-            "second makes a map.",
+            "Number to vary on the x axis: memory.SRAM.bandwidth=1PB/s..16PB/sx2; a second one "
+            "makes a map.",
             is_repeated=True,
         ),
     ] = None
-    max_chips: Annotated[int, flag("N", "Most chips of a deployment on the frontier.")] = 72
+    max_chips: Annotated[
+        int, flag("N", "Largest number of chips in a deployment on the frontier.")
+    ] = 72

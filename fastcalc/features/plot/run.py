@@ -94,7 +94,7 @@ def look_of(request: Drawing) -> Look:
             )
     style = readers.choice(request.style, option("style"), STYLES)
     if request.dark and style == "print":
-        raise InputError(f"{option('dark')} and {option('style', 'print')} are two grounds")
+        raise InputError(f"{option('dark')} and {option('style', 'print')} are two backgrounds")
     return Look(
         style="dark" if request.dark else style,
         width=request.width,

@@ -33,16 +33,16 @@ TABLE = pick(
 _TARGETS = pick("path value target_value target_factor best", [*COLUMNS, BEST])
 
 _KEY = (
-    "key: what 10 % more of a number changes, or the next whole one; at most: tok/s a user with "
-    "the best value that a file may hold, over today's; nothing beyond: from there on (of a cost "
-    "below) less than 1 % of that is left; parameters and architectures are the engine's"
+    "key: effect of raising each number by 10 % (or to the next whole one); at most: tok/s "
+    "per user at the best valid value, over today's; saturates at: beyond it less than 1 % of "
+    "that gain is left; parameters.*: engine"
 )
 _TARGET_KEY = (
-    "key: what each number alone would have to be; -: none that a file may hold reaches it, and "
-    "the last column has the figure with the best; parameters and architectures are the engine's"
+    "key: value that each number alone would need; -: no valid value reaches the "
+    "target, and the last column has the best result; parameters.*: engine"
 )
 
-_MARKS = {"*": "left out of the file, a median stands in"}
+_MARKS = {"*": "not in the file: a median is assumed"}
 
 _IMPROVE = {"speed": "raise the speed", "ttft": "shorten TTFT", "usd": "lower the price"}
 """What it is to come nearer to a target of a figure."""
@@ -94,12 +94,12 @@ class SensitivityAnswer(Answer):
         idle = list(dict.fromkeys(row.path for row in self.rows if row.path not in moving))
         cannot = f"cannot {_IMPROVE[self.goals[0].target.figure]}" if self.goals else ""
         if idle:
-            reason = f"left out, as they {cannot}" if cannot else "move nothing here"
+            reason = f"left out, as they {cannot}" if cannot else "have no effect here"
             yield Note(f"{reason}: {', '.join(idle)}", weight=0)
         yield Note(prices(self.outcomes), weight=0)
         yield from map(Note, each_warning(self.outcomes))
         if idle and cannot:
-            yield Note(f"{many(len(idle), 'number')} that {cannot} are left out", is_hint=True)
+            yield Note(f"{many(len(idle), 'number')} that {cannot} are not shown", is_hint=True)
 
     def next_command(self) -> str:
         """The chart of it."""

@@ -36,18 +36,18 @@ def tornado(batches: Sequence[MovedBatch]) -> Chart:
     )
     point = first.rows[0].point
     title = (
-        f"What 10 % of each number does to the speed of a user: {point['model']} on "
+        f"Effect of 10 % of each number on the speed per user: {point['model']} on "
         f"{point['chips']:,} {point['hardware']}, batch {point['batch']:,}; "
         f"{requests_of(first.outcome)}"
     )
     notes = [
         *first.buys_nothing(),
-        "whole numbers of a model move to the next that a file may hold",
+        "whole numbers of a model change to the next valid value",
     ]
     if len(batches) > 1:
         notes.append("of the first batch")
     if len(swings) > _MOST:
-        notes.append(f"the {_MOST} widest of {len(swings)} are drawn")
+        notes.append(f"drawn: the {_MOST} widest of {len(swings)}")
     return Chart(
         title,
         notes=notes,

@@ -53,7 +53,7 @@ class Effect:
     raised, lowered : ten per cent more and less of it
     reach : speed with the best value that a file may hold, over what it was [1]
     enough : value from which on less than a hundredth of that is left to gain; nan where no other
-        value buys so much
+        value has that effect
     """
 
     lever: Lever
@@ -74,7 +74,7 @@ class Effect:
 def effects(outcome: Outcome, figures: MovedFigures | None = None) -> list[Effect]:
     """What each number of an outcome's files does on the layout that it has.
 
-    Those that a file with any other value would be refused for are left out. All numbers are moved
+    Those that a file with any other value would be refused for are omitted. All numbers are moved
     in step, so that their scenarios are evaluated together.
 
     figures : of that layout, where somebody else asks for them as well

@@ -18,7 +18,7 @@ class Answers:
     """Figures of each batch; nan where it does not fit, or has no price.
 
     speed : output tokens of each user, decode alone [1/s]
-    total : output tokens of the deployment, prompts taken in between [1/s]
+    total : output tokens of the deployment, prefilled prompts between [1/s]
     ttft : time to the first token [s]
     usd : price of a million output tokens [USD]
     largest_batch : sequences that the chips hold [1]

@@ -1,4 +1,4 @@
-"""The numbers of a scenario's files that an answer may rest on, and the scenario with another."""
+"""The numbers of a scenario's files that an answer may depend on, and the scenario with another."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace

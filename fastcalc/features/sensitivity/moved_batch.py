@@ -55,7 +55,7 @@ class MovedBatch:
         """Say what buys most, of chip and engine."""
         worth = (row for row in self._designed() if abs(row.elasticity) >= _WORTH)
         return [
-            f"a per cent {'more' if row.elasticity > 0 else 'less'} of {row.path} buys "
+            f"1 % {'more' if row.elasticity > 0 else 'less'} {row.path} gives "
             f"{number(abs(row.elasticity), 2)} %"
             for row in islice(worth, 2)
         ]
@@ -65,7 +65,7 @@ class MovedBatch:
         spare = [row for row in self._designed() if row.is_spare]
         spare = [row for row in spare if row.effect.lever.file == "hardware"]
         spare = sorted(spare, key=lambda row: row.enough / row.value)[:3]
-        return [f"{row.path} buys nothing beyond {row.text(row.enough)}" for row in spare]
+        return [f"{row.path} gains nothing beyond {row.text(row.enough)}" for row in spare]
 
     def _designed(self) -> Iterator[MovedNumber]:
         """Yield what those who build chips and engines may change."""
@@ -77,15 +77,15 @@ class MovedBatch:
         """Say which number alone reaches a target, and which two with the least change."""
         wanted = _in_words(goal.target)
         if all(row.factor == 1.0 for row in self.rows):
-            return f"{wanted} is reached as it is."
+            return f"{wanted} is already reached."
         reaching = [
-            f"{row.path} of {row.text(row.needed)} where it is {row.text(row.value)}"
+            f"{row.path} of {row.text(row.needed)} (now {row.text(row.value)})"
             for row in sorted(self.rows, key=_distance)
             if row.effect.lever.file != "model" and row.needed is not None
         ]
-        sentence = f"{wanted} is out of reach of any one number of chip and engine."
+        sentence = f"No single number of chip or engine reaches {wanted}."
         if reaching:
-            sentence = f"{wanted} takes {listed(reaching[:3], 'or')}."
+            sentence = f"{wanted} needs {listed(reaching[:3], 'or')}."
         if goal.pair is None:
             return sentence
         pair = [
@@ -93,7 +93,7 @@ class MovedBatch:
             for lever, value in zip(goal.pair.levers, goal.pair.values, strict=True)
         ]
         times = number(goal.pair.factor)
-        return f"{sentence} Of two, least: {listed(pair)}, each {times} times better."
+        return f"{sentence} Smallest change of two: {listed(pair)}, each {times} times better."
 
 
 def batches_of(
@@ -125,5 +125,5 @@ def _in_words(target: Target) -> str:
     if target.figure == "speed":
         return f"{number(target.value)} tokens/s"
     if target.figure == "ttft":
-        return f"A first token after {of_kind(target.value, 'time')}"
-    return f"${number(target.value)} a million output tokens"
+        return f"TTFT of {of_kind(target.value, 'time')}"
+    return f"${number(target.value)}/Mtok of output"

@@ -156,7 +156,7 @@ def _change(figure: str, heading: tuple[str, str], drop_priority: int = 0) -> Co
     return Column(
         f"{KEYS[figure]}_change",
         "ratio",
-        "with that value over what it is, less 1",
+        "relative change with that value",
         partial(MovedNumber.change, figure=figure),
         heading,
         drop_priority,
@@ -167,16 +167,19 @@ def _change(figure: str, heading: tuple[str, str], drop_priority: int = 0) -> Co
 COLUMNS: tuple[Column[MovedNumber], ...] = (
     *(_of_point(column, column.meaning) for column in pick("hardware model engine chips")),
     *(_of_point(column, column.meaning) for column in pick("tp pp ep dp batch")),
-    *(_of_point(column, "as the files are") for column in pick(" ".join(KEYS.values()))),
+    *(_of_point(column, "at the values of the files") for column in pick(" ".join(KEYS.values()))),
     *(_of_point(column, "what takes most of a decode step") for column in pick("limiter")),
     Column(
-        "file", "text", "whose number it is: hardware, engine, model or host", "effect.lever.file"
+        "file",
+        "text",
+        "file that holds the number: hardware, engine, model or host",
+        "effect.lever.file",
     ),
     Column("entry", "text", "id of that file", "effect.lever.entry"),
     Column(
         "path",
         "text",
-        "the number, as set takes it",
+        "path of the number, as set takes it",
         "path",
         ("", "number"),
         0,
@@ -185,20 +188,20 @@ COLUMNS: tuple[Column[MovedNumber], ...] = (
     Column(
         "quantity",
         "text",
-        "of what kind it is, such as bandwidth; values are in the SI unit of it",
+        "dimension of the number, such as bandwidth; values are in its SI unit",
         "effect.lever.number.kind",
     ),
-    Column("value", "SI", "what it is", "value", ("", "now"), 0, MovedNumber.value_cell),
+    Column("value", "SI", "value now", "value", ("", "now"), 0, MovedNumber.value_cell),
     Column(
         "is_default",
         "yes or no",
-        "whether the file leaves it out, and a median stands in",
+        "whether the file does not state it and a median is assumed",
         "effect.lever.number.is_default",
     ),
     Column(
         "more_value",
         "SI",
-        "with 10 % more, or the next that a file may hold; null at its limit",
+        "value 10 % higher, or the next valid one; null at the limit",
         "effect.raised.value",
     ),
     key_figure(_change("speed", ("+10 %:", "tok/s"))),
@@ -210,7 +213,8 @@ COLUMNS: tuple[Column[MovedNumber], ...] = (
         Column(
             f"{key}_elasticity",
             "ratio",
-            "per cent for a per cent more of it; of whole numbers of a model with that value",
+            "elasticity: percent per percent of the number; for whole numbers of a model, at "
+            "that value",
             partial(MovedNumber.slope, figure=figure),
         )
         for figure, key in KEYS.items()
@@ -218,7 +222,7 @@ COLUMNS: tuple[Column[MovedNumber], ...] = (
     Column(
         "tokens_per_s_per_user_best",
         "tokens/s",
-        "with the best value that a file may hold; null for models",
+        "with the best valid value; null for models",
         "best_speed",
         ("tok/s", "at most"),
         format=MovedNumber.reach_cell,
@@ -226,7 +230,7 @@ COLUMNS: tuple[Column[MovedNumber], ...] = (
     Column(
         "enough_value",
         "SI",
-        "from which on less than 1 % of that is left to gain",
+        "value beyond which less than 1 % of that gain is left",
         "enough",
         ("nothing", "beyond"),
         format=MovedNumber.enough_cell,
@@ -234,7 +238,7 @@ COLUMNS: tuple[Column[MovedNumber], ...] = (
     Column(
         "target_value",
         "SI",
-        "what it alone would have to be to reach the target; null where no value does",
+        "value that reaches the target alone; null if none does",
         "needed",
         ("would have", "to be"),
         format=MovedNumber.needed_cell,
@@ -243,14 +247,17 @@ COLUMNS: tuple[Column[MovedNumber], ...] = (
     Column(
         "target_factor",
         "ratio",
-        "that over what it is",
+        "that value over the present one",
         "factor",
         ("", "times"),
         format=MovedNumber.factor_cell,
     ),
 )
 BEST = Column[MovedNumber](
-    "best", "figure", heading=("with the best", "value"), format=MovedNumber.best_cell
+    "best",
+    "figure",
+    heading=("result with the best valid value", "value"),
+    format=MovedNumber.best_cell,
 )
 """Column of tables alone: the figure of the target where no value reaches it."""
 

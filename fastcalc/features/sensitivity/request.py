@@ -40,7 +40,7 @@ class Sensitivity(
         "NumberGiven | None",
         flag(
             "TARGET",
-            "What to reach: 1000 tokens/s of a user, 0.5$/Mtok of output, 200ms to the first.",
+            "Target: 1000 (tokens/s per user), 0.5$/Mtok of output, or 200ms of TTFT.",
             premise="target",
         ),
     ] = None

@@ -52,7 +52,7 @@ def _moved(outcome: Outcome, aim: Target | None) -> Iterator[MovedBatch]:
     figures = MovedFigures(with_layout(outcome))
     progress.say("what each number would have to be")
     reached = goals(outcome, aim, figures) if aim else {}
-    progress.say("what each number buys")
+    progress.say("effect of each number")
     return batches_of(outcome, effects(outcome, figures), reached)
 
 
@@ -69,7 +69,7 @@ def _too_large(outcome: Outcome) -> list[str]:
     return [
         f"batch {batch:,} needs {option('chips', fewest)}"
         if fewest
-        else f"batch {batch:,} has no place"
+        else f"batch {batch:,} does not fit"
         for batch, fits, fewest in batches
         if not fits
     ]
@@ -80,15 +80,14 @@ def _outcomes(request: Sensitivity, notes: list[str]) -> list[Outcome]:
     chips = readers.names(request.on, option("on"))
     if len(chips) > 1 or chips == ["all"]:
         raise InputError(
-            f"{option('on')} {as_text(request.on)}: the numbers of one chip are asked about; name "
-            "one"
+            f"{option('on')} {as_text(request.on)}: sensitivity is computed for one chip; name one"
         )
     comparison = Evaluated.sharing(request, models=[request.model])
     asked = scenarios(comparison, notes)
     batches = max(len(scenario.batches) for scenario in asked)
     if batches > _MOST_BATCHES:
         raise InputError(
-            f"{option('batch')} names {batches:,} batches, and every number is moved at each of "
-            f"them: name {_MOST_BATCHES} at most, such as 1..1024x2"
+            f"{option('batch')} names {batches:,} batches, and every number is varied at each: "
+            f"name at most {_MOST_BATCHES}, such as 1..1024x2"
         )
     return solve_all(asked)

@@ -1,4 +1,4 @@
-"""Targets as people type them: ``1000`` tokens/s of a user, ``0.5$/Mtok``, ``200ms``."""
+"""Targets as users write them: ``1000`` tokens/s of a user, ``0.5$/Mtok``, ``200ms``."""
 
 import re
 from typing import TYPE_CHECKING
@@ -38,7 +38,7 @@ def target(text: "NumberGiven") -> Target:
     is_known = figure != "speed" or (unit in _SPEEDS and not sign)
     if not is_known or value not in LIMITS["speed" if figure == "speed" else "dollars"]:
         raise InputError(
-            f"{option('target')} '{shown(text, 40)}' is no target; write 1000 for the tokens/s of "
-            "a user, 200ms for the first token, or 0.5$/Mtok"
+            f"{option('target')} '{shown(text, 40)}' is not a target; write 1000 for tokens/s "
+            "per user, 200ms for TTFT, or 0.5$/Mtok"
         )
     return Target(figure, value)

@@ -271,7 +271,7 @@ _LEAST = 1e-15
 
 
 def _good_end(figures: BatchFigure, lever: Lever, target: Target) -> float | None:
-    """End of a number where a figure is better, or None where both are alike."""
+    """End of a number where a figure is better, or None if both are equal."""
     low, high = ends_of(lever)
     at_low, at_high = (figures.at({lever: end}) for end in (low, high))
     if target.better(at_high, at_low):
@@ -280,6 +280,6 @@ def _good_end(figures: BatchFigure, lever: Lever, target: Target) -> float | Non
 
 
 def _better(lever: Lever, end: float, factor: float) -> float:
-    """A number so many times nearer to its good end, as far as it may go."""
+    """A number moved towards its best end by a factor, within its limits."""
     now = lever.number.value
     return min(now * factor, end) if end > now else max(now / factor, end)

@@ -23,7 +23,7 @@ from fastcalc.grid.request_lists import OpenRequests
 
 MOST_DEPLOYMENTS = 100_000  # each takes a few kilobytes and a quarter of a millisecond
 MOST_LAYOUTS = 2_000_000  # each takes some 6 microseconds to check, and 200 bytes if legal
-_NO_FOUR_BITS = "4-bit weights or caches on a chip without units for them"
+_NO_FOUR_BITS = "4-bit weights or KV caches on a chip without units for them"
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ class Axes:
     def too_long(self, model: Model) -> str:
         """Return why a model leaves requests out that are longer than it takes."""
         if 0.0 < self.memory.longest < (model.max_context or inf):
-            return f"more than the {self.memory.longest:,.0f} tokens that the engine is to take"
+            return f"more than the {self.memory.longest:,.0f} tokens of the engine's max_model_len"
         return f"a context beyond that of {model.id}"
 
     def refuse_too_many(self) -> None:
@@ -115,12 +115,12 @@ class Axes:
             if count > limit:
                 raise InputError(
                     f"{count:,} combinations of {combined}, of which at most {limit:,} are "
-                    "looked at; name fewer, or sweep them in parts"
+                    "evaluated; name fewer, or split the sweep"
                 )
 
 
 def grids(axes: Axes) -> tuple[list[Grid], Counter[str]]:
-    """Grids of some axes, and how many points are left out for which reason.
+    """Grids of some axes, and how many points are omitted for which reason.
 
     Every combination is either a point or counted once. Raises InputError if a format is unknown,
     or there are too many deployments.

@@ -22,7 +22,7 @@ class Sink(Protocol):
         """Take the points of a block."""
 
     def close(self, extra: Record) -> None:
-        """Write what belongs alongside the points."""
+        """Write what belongs with the points."""
 
 
 class CSVSink:
@@ -61,7 +61,7 @@ class JSONSink:
             self.between = ",\n"
 
     def close(self, extra: Record) -> None:
-        """Write what belongs alongside the records."""
+        """Write what belongs with the records."""
         self.stream.write("\n  ]")
         for key, value in extra.items():
             text = visible(to_json(value, indent=2))
@@ -94,7 +94,7 @@ class ParquetSink:
         self.writer.write_table(table)
 
     def close(self, extra: Record) -> None:
-        """Write the footer, with what belongs alongside the points in its metadata."""
+        """Write the footer, with what belongs with the points in its metadata."""
         if self.writer is not None:
             self.writer.add_key_value_metadata({"fastcalc": to_json(extra)})
             self.writer.close()

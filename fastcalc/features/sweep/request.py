@@ -15,12 +15,12 @@ class ListedTraffic(groups.PrefixHits):
 
     premise = "traffic"
 
-    batch: Annotated["CountsGiven", flag("LIST", "Sequences decoded together.")] = "1..256x2"
-    prompt: Annotated["CountsGiven", flag("LIST", "Prompt tokens of a request.")] = "1000"
-    output: Annotated["CountsGiven", flag("LIST", "Output tokens of a request.")] = "1000"
+    batch: Annotated["CountsGiven", flag("LIST", "Batch sizes.")] = "1..256x2"
+    prompt: Annotated["CountsGiven", flag("LIST", "Prompt tokens per request.")] = "1000"
+    output: Annotated["CountsGiven", flag("LIST", "Output tokens per request.")] = "1000"
     context: Annotated[
         "CountsGiven | None",
-        flag("LIST", "Mean context in decode; prompt + output/2 unless given."),
+        flag("LIST", "Mean context in decode; default: prompt + output/2."),
     ] = None
 
 
@@ -31,14 +31,15 @@ class ListedRanks(Request):
 
     engine: Annotated[
         "EnginesGiven | None",
-        groups.engine_named("Engines to try; by kind of chip unless given.", "NAMES"),
+        groups.engine_named("Engines to try; default: by chip type.", "NAMES"),
     ] = None
     chips: Annotated[
         "CountsGiven | None",
-        flag("LIST", "Chips; without ranks the layout that serves each batch most."),
+        flag("LIST", "Chips; without ranks, the layout with the highest throughput at each batch."),
     ] = None
     tp: Annotated[
-        "CountsGiven | None", flag("LIST", "Tensor-parallel ranks; 1 if others are given.")
+        "CountsGiven | None",
+        flag("LIST", "Tensor-parallel ranks; default: 1 if other ranks are given."),
     ] = None
     pp: Annotated["CountsGiven | None", flag("LIST", "Pipeline stages.")] = None
     ep: Annotated["CountsGiven | None", flag("LIST", "Ranks that share the experts.")] = None
@@ -52,9 +53,9 @@ class OutputOfPoints(groups.OutputFile):
         str | None,
         flag("table|csv|json|parquet", f"By the ending of {option('out')}; table on a terminal."),
     ] = None
-    anyway: Annotated[bool, flag(None, "Even beyond 10 minutes or what is free on the disk.")] = (
-        False
-    )
+    anyway: Annotated[
+        bool, flag(None, "Run even if it takes over 10 minutes or more than the free disk space.")
+    ] = False
 
 
 class Sweep(
@@ -75,7 +76,7 @@ class Sweep(
 
     Numbers are lists and ranges: 1,8,32 or 1..1024x2 or 8..64+8, with 1k for a thousand; so are
     what-ifs of any number of a chip, model or engine. Records have the keys of compare. What cannot
-    be is left out and counted on standard error; what does not fit its chips is kept, with fits
+    be is omitted and counted on standard error; what does not fit its chips is kept, with fits
     false.
     """
 
@@ -88,8 +89,8 @@ class Sweep(
         "ChangesGiven | None",
         flag(
             "PATH=VALUES",
-            "What if, a column each: memory.SRAM.capacity=40GB..100GB+20GB, cores=64,128; "
-            "repeatable.",
+            "What-if values, one column each: memory.SRAM.capacity=40GB..100GB+20GB, "
+            "cores=64,128; repeatable.",
             is_repeated=True,
         ),
     ] = None

@@ -66,10 +66,10 @@ def run(request: Sweep) -> None:
     foresee(total, len(swept.grids), kind, file, is_meant=request.anyway)
     with _sink(kind, file) as sink:
         unfit = fill(sink, swept, shows_progress=True)
-    lines = [f"{unfit:,} with fits false, for want of memory"] if unfit else []
+    lines = [f"{unfit:,} with fits false: not enough memory"] if unfit else []
     if left_out:
         count = many(sum(left_out.values()), "combination")
-        lines.append(f"{count} left out: {_reasons(left_out)}")
+        lines.append(f"{count} skipped: {_reasons(left_out)}")
     output.warn(["; ".join([many(total, "point"), *lines])] if lines else [])
 
 
@@ -121,7 +121,7 @@ class Combinations:
 
 
 def combinations(request: Sweep, notes: list[str]) -> Combinations:
-    """Return what is evaluated and how many are left out, by reason; refuse to have nothing."""
+    """Return what is evaluated and how many are omitted, by reason; refuse to have nothing."""
     changes = change_lists(request.set)
     swept: list[Grid] = []
     left_out: Counter[str] = Counter()
@@ -150,7 +150,7 @@ def combinations(request: Sweep, notes: list[str]) -> Combinations:
         swept += new_grids
         left_out += skipped
     if not any(grid.size for grid in swept):
-        raise InputError(f"no combination is left: {_reasons(left_out)}")
+        raise InputError(f"every combination was skipped: {_reasons(left_out)}")
     return Combinations(swept, left_out, changes, settings(request))
 
 
@@ -162,7 +162,7 @@ def _applied(*entries: Entry | None) -> frozenset[str]:
 def fill(
     sink: Sink, swept: Combinations, wording: Wording = as_flags, *, shows_progress: bool = False
 ) -> int:
-    """Give a sink every point and what belongs alongside; return how many do not fit."""
+    """Give a sink every point and what belongs with; return how many do not fit."""
     gc.enable()  # a sweep lives longer than a table
     points_done = unfit = 0
     for grid, columns in solve_all(swept.grids):

@@ -23,13 +23,13 @@ class Answer:
 
     A command says what it has by overriding methods: what stands on its page (`body`, `key`,
     `notes`, `next_command`), its `records`, the rows of its Markdown `table`, what the records
-    rest on and the `details` beside them, its `charts`. One renderer, `respond.write`, makes text,
-    Markdown, JSON, CSV, HTML and sheets of them, for the command line and for Python alike.
+    depend on and the `details` beside them, its `charts`. One renderer, `respond.write`, makes
+    text, Markdown, JSON, CSV, HTML and sheets of them, for the command line and Python.
 
     Of what takes an argument the default has no use for it.
 
     request : what was asked
-    reading : how files were read and what was left out, in sentences; they go to standard error
+    reading : how files were read and what was omitted, in sentences; they go to standard error
     reasons : why the answer is no; they go there, too
     """
 
@@ -38,7 +38,7 @@ class Answer:
     reasons: Sequence[str] = ()
 
     fills_one_screen = False
-    """Whether a first screen has as many notes as leave it on one screen; at most four else."""
+    """Whether notes are limited to fit one screen; otherwise at most four."""
 
     marks: ClassVar[Mapping[str, str]] = {}
     """What marks at the end of a cell mean; the key says it of those that the page has."""
@@ -113,7 +113,7 @@ class Answer:
         return (), ()
 
     def premises(self) -> Record:
-        """What the records rest on besides the settings: traffic, prices, engines."""
+        """What the records depend on in addition to the settings: traffic, prices, engines."""
         return {}
 
     def details(self) -> Record:
@@ -121,7 +121,7 @@ class Answer:
         return {}
 
     def assumptions(self) -> Record:
-        """What the records rest on: premises and settings."""
+        """What the records depend on: premises and settings."""
         return {**self.premises(), "settings": by_premise(self.settings)}
 
     def alongside(self) -> Record:
@@ -145,7 +145,7 @@ class NoAnswer(Answer):
     asked_keys : of the records that there would be
     columns : of their Markdown table
     beside : what stands beside the records
-    resting_on : what they would rest on
+    resting_on : what they would depend on
     """
 
     asked_keys: Iterable[str]
@@ -164,7 +164,7 @@ class NoAnswer(Answer):
         return self.columns, ()
 
     def premises(self) -> Record:
-        """What records would rest on."""
+        """What records would depend on."""
         return self.resting_on
 
     def details(self) -> Record:

@@ -67,7 +67,7 @@ class Remark(str):
 class TextTable:
     """Columns of text.
 
-    headings : of as many lines each
+    headings : each with the same number of lines
     left : columns aligned left
     gap : blanks between columns
     key_figures : columns of the number to read first, in bold
@@ -92,7 +92,7 @@ class Notes:
 class Note:
     """A sentence under a table.
 
-    weight : the heaviest stand on a first screen, as many as it has room for; 0 only where all do
+    weight : order on a first screen, largest first; 0: only with all notes
     is_hint : whether it says what a first screen leaves out, or says it in short; no other has it
     """
 
@@ -141,8 +141,7 @@ class Screen:
     ) -> list["Part"]:
         """A page with its key, its heaviest notes or all of them, and what is next.
 
-        fills_one_screen : whether there are as many notes as leave the page on one screen, one at
-            least
+        fills_one_screen : whether notes are limited to fit one screen, at least one
         """
         first = sorted((note for note in notes if note.weight), key=lambda note: -note.weight)
         short_notes = list(dict.fromkeys(note.text for note in first))
@@ -180,9 +179,9 @@ def between_blank_lines(groups: Iterable[Iterable[Part]]) -> Iterator[Part]:
 
 
 def on_one_screen(page: Callable[[int], list[Part]], screen: Screen) -> list[Part]:
-    """A page with as many short notes as leave it on one screen, the first at least.
+    """A page with the short notes that fit one screen, at least the first.
 
-    page : makes it with so many short notes
+    page : makes it with a number of short notes
     """
     for count in range(_MOST_NOTES, 1, -1):
         laid_out = page(count)
@@ -322,7 +321,7 @@ def _table(table: TextTable, width: int) -> Iterator[Line]:
     """Yield the lines of a table that are no longer than a width.
 
     It gives up, in this order and as far as need be: wide gaps, words on one line, a last column
-    of words alongside the others, and all columns side by side.
+    of words next to the others, and all columns side by side.
     """
     columns = zip(*_heads(table), *table.rows, strict=True)
     natural, last = [max(map(len, column)) for column in columns], len(table.headings) - 1

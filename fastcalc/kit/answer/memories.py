@@ -22,21 +22,21 @@ NAMES = dict(
 
 _HOW = {
     None: "",
-    "stream": "; what is there streams over the link",
-    "compute": "; the host's cores multiply what is there",
+    "stream": "; it streams over the link",
+    "compute": "; the host's cores multiply it",
 }
 LETTERS = dict(zip(KINDS, "DHEKT", strict=True))
 
 KEY = (
     ", ".join(f"{letter} {NAMES[kind]}" for kind, letter in LETTERS.items())
-    + "; a bar is what the engine may fill of a chip's memory"
+    + "; each bar is the memory of a chip that the engine may fill"
 )
 
 
 def filled(location: Location) -> Iterator[tuple[str, float, list[tuple[str, float]]]]:
     """Yield for each memory of a chip its name, what may be filled [byte], and shares by kind. [1]
 
-    At the smallest batch of a placed scenario that fits; kinds that are not there are left out.
+    At the smallest batch of a placed scenario that fits; kinds that are not there are omitted.
     """
     batches, place = location.scenario.batches, location.placement
     by_tier = location.split or asked_split(place, np.array(batches, dtype=float))
@@ -101,11 +101,11 @@ def kept_note(location: Location) -> str:
 
 
 def _kept(location: Location) -> str:
-    """Return what is kept for what, and the starts that it is of."""
+    """Return what is kept for what, and the starts that it is about."""
     place = location.placement
     memory, reserve = place.kept, place.machine.reserve
     if reserve == NOTHING:
-        return ", and nothing is known of what it keeps for itself"
+        return ", and its own reserve is not published"
     peaks = (
         (memory.sampling, "while it samples"),
         (memory.layer, "while a layer computes"),
@@ -120,9 +120,9 @@ def _kept(location: Location) -> str:
     parts = listed([f"{size(value)} {purpose}" for value, purpose in terms if value])
     total, stated = float(place.reserved), (location.scenario.engine.ranges or {}).get("reserve")
     if stated is None:
-        return f" and keeps {size(total)}: {parts}"
+        return f" and reserves {size(total)}: {parts}"
     low, high = size(total / reserve.below), size(total * reserve.above)
-    return f" and keeps {size(total)} ({low} to {high}): {parts}, as in {stated.basis}"
+    return f" and reserves {size(total)} ({low} to {high}): {parts}, as in {stated.basis}"
 
 
 def _kernels(location: Location) -> str:

@@ -1,4 +1,4 @@
-"""Digits for people: few, with separators, and never a number cut short."""
+"""Digits for readers: few, with separators, and never a number cut short."""
 
 import math
 
@@ -7,7 +7,7 @@ WORDS = dict(enumerate(("one", "two", "three", "four", "five", "six", "seven", "
 
 
 def number(value: float | None, digits: int = 3) -> str:
-    """A value with at least so many significant digits, thousands separated.
+    """A value with at least a number of significant digits, thousands separated.
 
     >>> number(1821.31), number(33.846), number(0.01476), number(None)
     ('1,821', '33.8', '0.0148', '-')
@@ -110,7 +110,7 @@ _UNITS = {
 
 
 def parameters(value: float) -> str:
-    """A parameter count as people say it.
+    """A parameter count in words.
 
     >>> parameters(70_553_706_496), parameters(1.026e12)
     ('70.6B', '1,026B')
@@ -164,7 +164,7 @@ def capital(sentence: str) -> str:
 
 
 def seconds(value: float) -> str:
-    """A time as people say it.
+    """A time in words.
 
     >>> seconds(0.45), seconds(12.3), seconds(200.0), seconds(7300.0), seconds(float("inf"))
     ('450 ms', '12.3 s', '3.33 min', '2.03 h', 'never')

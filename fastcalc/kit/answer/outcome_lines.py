@@ -53,7 +53,7 @@ def heading_in_full(outcome: Outcome, phrases: Sequence[str]) -> str:
     said = (
         f"{name}: {parameters(work.total_parameters)} parameters{active}; weights "
         f"{work.weight_format} {size(work.weight_bytes)}, KV cache {work.kv_format} "
-        f"{size(work.cache_bytes_per_token)} a token; prompt {traffic.prompt:,.0f}, output "
+        f"{size(work.cache_bytes_per_token)} per token; prompt {traffic.prompt:,.0f}, output "
         f"{traffic.output:,.0f}, mean context {traffic.context:,.0f} tokens"
     )
     return "; ".join([said, *phrases])

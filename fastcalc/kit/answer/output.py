@@ -113,7 +113,7 @@ def _stream(file: Path, *, rewrite: bool, executable: bool) -> Iterator[BinaryIO
             raise InputError(f"{option('out')} {file} may not be written; name another file")
         if was_read(state) and not rewrite:
             raise InputError(
-                f"{option('out')} {file} is a file that this command reads; name another file"
+                f"{option('out')} {file} is an input of this command; name another file"
             )
     # A link keeps pointing where it points.
     with _draft(Path(os.path.realpath(file)), state, executable=executable) as stream:

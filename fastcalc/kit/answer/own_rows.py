@@ -19,7 +19,7 @@ from fastcalc.kit.charts.of_measurements import before_and_after
 from fastcalc.written import many
 
 _SHOWN = 6
-"""Rows of a table; of more, as many evenly from the first to the last."""
+"""Rows of a table; of more, an even selection from first to last."""
 
 _DEPLOYMENTS = 4
 """Deployments of which is said what is believed; more are counted."""
@@ -43,7 +43,7 @@ _METRICS = {
 
 @dataclass(frozen=True)
 class RowScore:
-    """A row alongside what is predicted of it, as speeds over what was measured. [1]
+    """A row with what is predicted of it, as speeds over what was measured. [1]
 
     before, now : by the engine, and by the other rows of the deployment; None of a row alone
     """
@@ -129,7 +129,7 @@ _BELIEFS = (
 
 
 def scores_of(deployment: OwnDeployment) -> list[RowScore]:
-    """Every row of a deployment alongside what the engine and the other rows predict."""
+    """Every row of a deployment with what the engine and the other rows predict."""
     _, by_others = interpolated(deployment)
     is_alone = len(deployment.rows) == 1
     return [

@@ -61,7 +61,7 @@ class PlacedBatch:
 
     @property
     def fit_verdict(self) -> str:
-        """Whether memory holds it for certain."""
+        """Whether memory holds it safely."""
         return self.location.verdict
 
     @property
@@ -90,14 +90,14 @@ class PlacedBatch:
         return self.alone.where
 
     def near(self, kind: str) -> ArrayLike:
-        """Share of a kind of bytes that lives in the fastest memory. [1]"""
+        """Share of a kind of bytes that is placed in the fastest memory. [1]"""
         return near_share(self.placement.machine, self.alone.split, kind)
 
     @property
     def max_batch(self) -> int:
-        """Largest batch that its chips hold for certain. [1]"""
+        """Largest batch that its chips hold safely. [1]"""
         return self.location.max_batch
 
     def min_chips(self) -> int | None:
-        """Fewest chips that hold it for certain, None where none do. [1]"""
+        """Fewest chips that hold it safely, None where none do. [1]"""
         return self.location.min_chips[self.scenario.batches.index(self.batch)]

@@ -83,7 +83,7 @@ def _warnings(outcome: Outcome) -> CodedColumn:
 
 
 def assumptions(outcomes: Sequence[Outcome]) -> Record:
-    """Return what the records rest on: traffic, prices and engines."""
+    """Return what the records depend on: traffic, prices and engines."""
     traffic, drafts = outcomes[0].scenario.traffic, None
     if traffic.speculation.drafted:
         drafts = {
@@ -125,12 +125,13 @@ def price_records(scenarios: Iterable[Scenario]) -> Record:
 
 
 def grounds(scenarios: Sequence[Scenario]) -> Record:
-    """Return what records rest on whatever the traffic: prices and engines."""
+    """Return what records depend on whatever the traffic: prices and engines."""
     pricing = scenarios[0].pricing
     return {
-        "rates": "tokens_per_s_* and usd_per_mtok_output are decode alone, usd_per_mtok_input is "
-        "prefill; usd_per_mtok_total, joules_per_token and served_tokens_per_s_total hold both",
-        "range": "low to high holds four in five measurements, of sources that no fit has seen",
+        "rates": "tokens_per_s_* and usd_per_mtok_output cover decode alone, usd_per_mtok_input "
+        "prefill; usd_per_mtok_total, joules_per_token and served_tokens_per_s_total "
+        "cover both",
+        "range": "four of five measurements from held-out sources lie between low and high",
         "utilization": pricing.utilization,
         "prices": price_records(scenarios),
         "ownership": {
@@ -165,7 +166,7 @@ def models_of(outcomes: Sequence[Outcome]) -> list[Model]:
 def drafter(model: Model) -> str:
     """Say who is taken to draft for a model, and at what cost."""
     head = "its own multi-token-prediction module" if model.mtp else "a head of one layer (assumed)"
-    return f"{head}, a drafted token costs one layer's share of a step"
+    return f"{head}, a draft token costs the time of one layer"
 
 
 def plainly(record: Record) -> Record:

@@ -12,9 +12,9 @@ from fastcalc.written import listed
 
 _TERMS = {
     "on-demand": "on-demand",
-    "reserved": "reserved, length not stated",
+    "reserved": "reserved, commitment not stated",
     "spot": "spot",
-    "marketplace": "marketplace of single owners",
+    "marketplace": "marketplace of individual owners",
     "survey": "survey of several clouds",
     "estimate": "an analyst's estimate",
     "given": "given",
@@ -63,7 +63,7 @@ def provenance(quote: Quote, pricing: Pricing) -> str:
 
 
 def prices(outcomes: Sequence[Outcome], *, in_short: bool = False) -> str:
-    """Prices that outcomes rest on, with their dates, in one sentence."""
+    """Prices that outcomes depend on, with their dates, in one sentence."""
     pricing = outcomes[0].scenario.pricing
     sentence = prices_of(pricing, chips_by_id(outcomes).values(), in_short=in_short)
     if in_short and pricing.utilization == 1.0:
@@ -73,7 +73,7 @@ def prices(outcomes: Sequence[Outcome], *, in_short: bool = False) -> str:
 
 def hours_used(pricing: Pricing) -> str:
     """Say in how many of the hours paid for a deployment serves."""
-    return f"in use {stated_percent(pricing.utilization)} of the hours paid for"
+    return f"{stated_percent(pricing.utilization)} utilization of paid hours"
 
 
 def other_prices(outcomes: Sequence[Outcome], named: Iterable[Scenario]) -> Iterator[str]:
@@ -101,7 +101,7 @@ def basis_of(pricing: Pricing) -> str:
     if pricing.basis == "cloud":
         return pricing.offer or "on-demand unless noted"
     return (
-        f"ownership (purchase and power, no host) over {pricing.years:g} years at "
+        f"ownership cost (purchase and power, no host) over {pricing.years:g} years at "
         f"{pricing.usd_per_kwh:g} $/kWh"
     )
 

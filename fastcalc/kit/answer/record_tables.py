@@ -1,4 +1,4 @@
-"""Records as tables: a cell for each column, and as many columns as a width holds."""
+"""Records as tables: a cell for each column, and the columns that fit a width."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -15,10 +15,10 @@ Row = Mapping[str, str]
 """Cells by the keys of their columns."""
 
 OPTIONAL = 8
-"""Rank from which a column is left out rather than the table set tight."""
+"""Rank from which a column is omitted rather than the table set tight."""
 
 UNDETERMINED = "?"
-"""After a number that nothing published determines, or whose price is uncertain."""
+"""After a number that no publication determines, or whose price is uncertain."""
 
 _MARKED = re.compile(r"\dx?\?")
 MARK_MEANS = f"{UNDETERMINED}: undetermined, or an uncertain price"
@@ -87,7 +87,7 @@ def output_price(record: Mapping[str, Any]) -> str:
 
 
 def marked(text: str, *, is_unsure: bool) -> str:
-    """A number as text, with a mark where nothing published determines it."""
+    """A number as text, with a mark where no publication determines it."""
     return f"{text}{UNDETERMINED}" if is_unsure and text != "-" else text
 
 

@@ -162,18 +162,18 @@ def _named(named: object) -> str:
 
 
 _TITLES = {
-    "caches": "What a cache of prompts saves",
-    "plan": "What serves it cheapest",
-    "fit": "What memory holds",
-    "fastmode": "What a faster service costs",
-    "sensitivity": "What each number buys",
-    "decide": "Which service to take",
-    "infer": "What speeds and prices leave open",
+    "caches": "Savings from a prefix cache",
+    "plan": "Cheapest deployment",
+    "fit": "What fits in memory",
+    "fastmode": "Cost of a faster service",
+    "sensitivity": "Sensitivity to each number",
+    "decide": "Which service to choose",
+    "infer": "Techniques that explain speeds and prices",
     "frontier": "Price against speed",
     "diagnose": "Why the server is slower than predicted",
     "list": "In the catalogue",
     "diff": "What differs",
     "validate": "Predicted against measured",
-    "claims": "What articles claim, and what the numbers say",
+    "claims": "Claims of articles, checked",
 }
 """Of pages, by command; of others the name."""

@@ -11,7 +11,7 @@ from fastcalc.written import listed
 
 
 def interval(ratio: Ranged) -> str:
-    """80 % interval of a ratio, and whether it tells nothing apart.
+    """80 % interval of a ratio, and whether it includes 1.
 
     >>> interval(Ranged(0.57, 0.324, 1.02)), interval(Ranged(1.5, 1.04, 2.3))
     ('0.32 to 1.02: level', '1.04 to 2.3')

@@ -96,7 +96,7 @@ def leaves(value: Any, path: tuple[str, ...]) -> Iterator[list[Any]]:
 
 
 def to_parquet(records: list[Record], keys: Iterable[str], premises: Record) -> bytes:
-    """A Parquet file of records, and what they rest on in its metadata; needs pyarrow."""
+    """A Parquet file of records, and what they depend on in its metadata; needs pyarrow."""
     try:
         import pyarrow
         import pyarrow.parquet

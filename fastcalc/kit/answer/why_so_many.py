@@ -1,4 +1,4 @@
-"""Why a model takes so many chips, or fits on none: in a phrase."""
+"""Why a model takes this number of chips, or fits on none: in a phrase."""
 
 from fastcalc.core.chosen_layouts import open_layouts
 from fastcalc.core.placement.layout import Layout
@@ -8,7 +8,7 @@ from fastcalc.mentions import option
 
 
 def why(location: Location) -> str:
-    """Say why a model takes so many chips, in a phrase."""
+    """Say why a model takes this number of chips, in a phrase."""
     place, batch = location.placement, min(location.scenario.batches)
     chips = place.layout.chips
     usable = float(sum(place.usable))
@@ -21,8 +21,10 @@ def why(location: Location) -> str:
             return engine_limit(location)
         if not site.is_joined(Layout(pp=site.domain + 1)):
             joined = "one chip" if site.chips_joined == 1 else f"{site.chips_joined} chips"
-            return f"{size(needed)} do not fit {joined}, and no link is stated to join more"
-        return f"{size(needed)} do not fit ({size(usable)} usable a chip)"
+            return (
+                f"{size(needed)} does not fit {joined}, and the file states no link to more chips"
+            )
+        return f"{size(needed)} does not fit ({size(usable)} usable per chip)"
     if not location.is_default_layout:
         is_asked = location.scenario.sharding.names_ranks
         is_alone = is_asked or len(open_layouts(location.site, chips)) == 1
@@ -30,17 +32,17 @@ def why(location: Location) -> str:
         chip_count = f"{chips} chips" if chips > 1 else "a chip"
         return f"{how}; {size(needed)} on {chip_count} of {size(usable)} usable"
     if place.machine.place and chips > 1:
-        return f"{size(needed)}, of which {option('place')} says what lives where, need {chips}"
+        return f"{size(needed)}, placed as {option('place')} says, needs {chips}"
     if chips == 1:
-        return f"{size(needed)} fit in {size(usable)} usable"
+        return f"{size(needed)} fits in {size(usable)} usable"
     capacity, by_layers = location.site.chips_needed(batch)
     if by_layers is not None and capacity is not None and by_layers > capacity:
         return f"whole layers need {by_layers}, capacity alone {capacity}"
     if capacity is not None and capacity == chips:
-        return f"{size(needed)} at {size(usable)} usable a chip need {chips}"
+        return f"{size(needed)} needs {chips} ({size(usable)} usable per chip)"
     return (
-        f"{size(needed)} at {size(usable)} usable a chip need {capacity}; the next usual layout "
-        f"has {chips}"
+        f"{size(needed)} needs at least {capacity} ({size(usable)} usable per chip); the next "
+        f"practical layout uses {chips}"
     )
 
 
@@ -55,8 +57,8 @@ def _at_the_edge(location: Location) -> str:
     )
     chip = "the chip" if place.layout.chips == 1 else "each chip"
     return (
-        f"at the edge: {size(float(needed))} are to live on {chip}, of which {engine.id} leaves "
-        f"{smallest} to {largest}, by what it keeps for itself"
+        f"tight fit: {size(float(needed))} on {chip}, where {engine.id} leaves {smallest} to "
+        f"{largest}, depending on its reserve"
     )
 
 

@@ -32,5 +32,5 @@ def against_price(
         place = len(series) % GREY
         series.append(Series(name(record), *at, place, "points", low, high, [tip]))
     if not series:
-        return Chart(title, notes=["nothing here has a price"])
+        return Chart(title, notes=["none of these has a price"])
     return Chart(title, [Panel("", *axes(series, cost, label), series)])

@@ -20,7 +20,7 @@ WAYS = [(LESS, 1, "area"), (MORE, 0, "area")]
 def _plot(
     drawing: "Figure", names: Sequence[str], aside: float, letters: Letters, area: Box
 ) -> tuple["Axes", float]:
-    """A plot with a name for each bar, and its width; room is left aside of it. [pt]"""
+    """A plot with a name for each bar, and its width; room is ignored of it. [pt]"""
     wide, high = drawing.get_size_inches() * 72.0
     left = area[0] + max(map(letters.measure, names)) + 5.0
     low, across = area[1] + 2.7 * letters.line, area[2] - aside - left
@@ -59,7 +59,7 @@ def draw_bars(
     quarters = [0.0, 0.25, 0.5, 0.75, 1.0]
     ticks = quarters if wide > 4.5 * letters.measure("100 %") else quarters[::2]
     plot.set_xticks(ticks, [whole_percent(tick) if tick else "0" for tick in ticks])
-    plot.set_xlabel("of what may be filled", labelpad=2.0)
+    plot.set_xlabel("of usable memory", labelpad=2.0)
     plot.spines[["bottom"]].set_visible(False)
     plot.tick_params(axis="x", length=0)
 
@@ -67,7 +67,7 @@ def draw_bars(
 def draw_swings(
     drawing: "Figure", swings: Sequence[Swing], look: Look, letters: Letters, area: Box
 ) -> None:
-    """Draw a tornado, with what each number is alongside."""
+    """Draw a tornado, with what each number is with."""
     aside = 6.0 + max(letters.measure(swing.says) for swing in swings)
     plot, wide = _plot(drawing, [swing.name for swing in swings], aside, letters, area)
     places = range(len(swings))
@@ -83,6 +83,6 @@ def draw_swings(
         at = reach * (1.0 + 12.0 / wide)
         plot.text(at, place, swing.says, va="center_baseline", fontsize=letters.size)
     plot.locator_params(axis="x", nbins=max(min(int(wide / (5.0 * letters.size)), 8), 2))
-    plot.set_xlabel("change of tokens/s a user, %", labelpad=2.0)
+    plot.set_xlabel("change of tokens/s per user, %", labelpad=2.0)
     plot.grid(axis="x", color=look.ink, alpha=0.14, linewidth=0.6)
     plot.set_axisbelow(True)

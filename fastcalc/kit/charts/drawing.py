@@ -11,7 +11,7 @@ import numpy as np
 from fastcalc.formulas.types import Floats
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#C26A9B", "#BF8400", "#3E9AD6", "#8A7A00", "#777777")
-"""Of Okabe and Ito, which all kinds of colour blindness tell apart, the lighter of them darkened
+"""Of Okabe and Ito, which all kinds of colour blindness distinguish, the lighter of them darkened
 until lines stand out of white; their yellow and black are olive and grey."""
 
 DARK = ("#56A8E0", "#F08030", "#2CC79A", "#E29BC2", "#F0B429", "#8CCEF2", "#C9BE3F", "#A6A6A6")
@@ -66,7 +66,7 @@ class ChartAxis:
 
     @classmethod
     def over(cls, label: str, values: Sequence[Floats], base: int = 10) -> "ChartAxis":
-        """Axis that holds all values, with some room alongside them."""
+        """Axis that holds all values, with some room with them."""
         every = np.concatenate([np.ravel(array) for array in values])
         low, high = float(every.min()), float(every.max())
         if not base:
@@ -192,7 +192,7 @@ class Chart:
 
     title : what is drawn, of which case
     finding : what it shows, in a sentence
-    grounds : what it rests on: prices and engines with their dates
+    grounds : what it depends on: prices and engines with their dates
     is_one : whether panels are parts of one picture, which a terminal draws at once
     """
 
@@ -206,7 +206,7 @@ class Chart:
     grounds: str = ""
 
     def stating(self, stated: Sequence[str]) -> "Chart":
-        """Same, with phrases of what its case is besides in the title."""
+        """Same, with phrases of what its case is in addition in the title."""
         return replace(self, title="; ".join([self.title, *stated]))
 
     def worded(self, wording: Callable[[str], str]) -> "Chart":

@@ -57,7 +57,7 @@ class FigureLayout:
 
     @classmethod
     def of(cls, chart: Chart, look: Look, wide: float) -> "FigureLayout":
-        """Sheet of a chart so many inches wide."""
+        """Figure of a chart with a width in inches."""
         letters, room = Letters.of(wide), 72.0 * wide - 2.0 * _PAD
         finding = look.title or chart.finding
         head = [(finding, 1.2 if len(finding) < _LONG else 1.05, "bold")] if finding else []
@@ -142,7 +142,7 @@ def figure(chart: Chart, look: Look | None = None) -> "Figure":
         high = fixed + plots if look.height is None else 72.0 * look.height
         if high < least:
             raise InputError(
-                f"{option('height')} {look.height:g} leaves no room for a plot; write at least "
+                f"{option('height')} {look.height:g} leaves no room for a plot; at least "
                 f"{ceil(least / 7.2) / 10:g}, or a larger {option('width')}"
             )
         drawing = Figure((wide, high / 72.0), facecolor=look.ground, dpi=look.dpi)

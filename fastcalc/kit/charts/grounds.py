@@ -1,4 +1,4 @@
-"""What a picture rests on: prices with date and confidence, and engines."""
+"""What a picture depends on: prices with date and confidence, and engines."""
 
 from collections.abc import Sequence
 

@@ -10,9 +10,9 @@ from fastcalc.mentions import option
 from fastcalc.written import shown
 
 FEW = 5
-"""Lines that are told apart by colour; of more, the others are grey."""
+"""Lines that are distinguished by colour; of more, the others are grey."""
 
-DASHED = "dashed: the bound, which no software exceeds in these formats"
+DASHED = "dashed: hardware bound"
 
 
 def highlighted(chart: Chart, patterns: Sequence[str] = ()) -> Chart:
@@ -35,7 +35,7 @@ def highlighted(chart: Chart, patterns: Sequence[str] = ()) -> Chart:
         if not places:
             drawn = ", ".join(dict.fromkeys(line.name for line in lines)) or "there are no lines"
             raise InputError(
-                f"{option('highlight')} '{shown(pattern)}' is none of what is drawn: {drawn}"
+                f"{option('highlight')} '{shown(pattern)}' matches nothing drawn: {drawn}"
             )
         chosen += places
     if not chosen:

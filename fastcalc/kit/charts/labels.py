@@ -13,11 +13,11 @@ GAP = 12.0
 MARK = 9.0
 """Room for a line's marker before its name in the column. [pt]"""
 _ALIKE = 1.5
-"""How near lines are that cannot be told apart. [pt]"""
+"""How near lines are that cannot be distinguished. [pt]"""
 _CLEAR = 2.0
 """Room about a name inside the plot. [pt]"""
 _EDGE = 0.94
-"""Share of the width from which lines end at the edge. [1]"""
+"""Share of the width from which lines end with a tight fit. [1]"""
 
 
 @dataclass(frozen=True)
@@ -132,7 +132,7 @@ def placed(
 ) -> list[Label]:
     """Names of a plot: none covers another, a line or a point.
 
-    Grey ones are left out where there is no room for all.
+    Grey ones are omitted where there is no room for all.
 
     wide, high : of the plot [pt]
     width_of : returns the width of a text [pt]

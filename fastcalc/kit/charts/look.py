@@ -1,4 +1,4 @@
-"""How a picture looks: its size, its ground, and what its lines are told apart by."""
+"""How a picture looks: its size, its ground, and what its lines are distinguished by."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -97,7 +97,7 @@ class Look:
 
 @dataclass(frozen=True)
 class Letters:
-    """The letters of a picture so many inches wide: small ones in a narrow picture.
+    """Font size for a picture width in inches: small ones in a narrow picture.
 
     size : of names and ticks [pt]
     """

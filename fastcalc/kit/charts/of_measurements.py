@@ -7,8 +7,8 @@ import numpy as np
 from fastcalc.formulas.types import Floats
 from fastcalc.kit.charts.drawing import Chart, ChartAxis, Panel, Series, axes
 
-_ACROSS = {"prefill": "tokens of a prompt"}
-_UPWARD = "speed predicted over measured"
+_ACROSS = {"prefill": "prompt tokens"}
+_UPWARD = "predicted / measured speed"
 
 
 def before_and_after(
@@ -22,7 +22,7 @@ def before_and_after(
     """Speeds over what was measured, a plot for each phase; the line at 1 is measured.
 
     phases : of each point: ``decode``, ``served`` or ``prefill``
-    across : sequences at once of each point; of prefill, tokens of its prompt [1]
+    across : concurrent sequences of each point; of prefill, tokens of its prompt [1]
     before, after : expected speed of each point over the measured one; NaN is not drawn [1]
     ends : lower and upper ends of the range of `after`, where it has one [1]
     """
@@ -38,12 +38,12 @@ def before_and_after(
         if now.size:
             low, high = (end[now] for end in ends) if ends else (None, None)
             series += [Series("after", across[now], after[now], 1, "points", low, high)]
-        axis, upward = axes(series, _ACROSS.get(phase, "sequences at once"), _UPWARD, (2, 10))
+        axis, upward = axes(series, _ACROSS.get(phase, "concurrent sequences"), _UPWARD, (2, 10))
         upward = ChartAxis.over(_UPWARD, [np.array([upward.low, upward.high, 0.7, 1.4])])
         measured = np.array([axis.low, axis.high])
         series += [Series("measured", measured, np.ones(2), 7, "bound")]
         panels.append(Panel(phase, axis, upward, series))
-    key = "above 1 is predicted too fast" + (
-        "; bars: the 80 % range of what is predicted after" * (ends is not None)
+    key = "above 1: predicted too fast" + (
+        "; bars: 80 % range of the prediction after" * (ends is not None)
     )
     return Chart(title, panels, notes=[key])

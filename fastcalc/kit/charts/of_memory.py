@@ -33,16 +33,16 @@ def memory(locations: Sequence[Location]) -> Chart:
             drawn[f"{chips} at batch {batch:,}"] = None
             continue
         min_chips = location.min_chips[location.scenario.batches.index(batch)]
-        takes = f"that takes {min_chips:,} chips" if min_chips else "no number of chips does"
-        unfit[f"{chips} cannot hold batch {batch:,}: {takes}"] = None
+        takes = f"that takes {min_chips:,} chips" if min_chips else "no number of chips is enough"
+        unfit[f"{chips} cannot fit batch {batch:,}: {takes}"] = None
     batches = sorted({min(location.scenario.batches) for location in locations})
     at_batch = listed([f"{count:,}" for count in batches])
     first = locations[0].scenario
     case = f"{first.model.heading}, {first.work.weight_format}, batch {at_batch}"
     deployments = ", ".join(drawn) if len(drawn) <= FEW else f"{len(drawn)} deployments"
-    every = f"each bar is one chip of {deployments}; its whole is what may be filled"
+    every = f"each bar is one chip of {deployments}; its full length is the usable memory"
     return Chart(
-        f"What lives where: {case}",
+        f"Memory placement: {case}",
         bars=bars,
         notes=[*([every] if drawn else []), *unfit],
         finding=_fullest(bars),

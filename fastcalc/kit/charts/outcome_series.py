@@ -22,7 +22,7 @@ BATCH = "batch (sequences decoded together)"
 
 
 def grounds_of(outcomes: Sequence[Outcome]) -> str:
-    """Return what a chart of outcomes rests on."""
+    """Return what a chart of outcomes depends on."""
     return grounds([outcome.scenario for outcome in outcomes])
 
 
@@ -86,7 +86,7 @@ def of_speeds(
         float(np.max(edge)) for line in series if line.style == "line" for edge in line.heights
     )
     drawn = [line for line in series if line.style == "line" or line.y.max() < _FAR * top]
-    axis, upward = axes(drawn, across, "output tokens/s of each user", (base, 10))
+    axis, upward = axes(drawn, across, "output tokens/s per user", (base, 10))
     far = [
         f"{line.name}{where}: {number(float(line.y.max()))} tokens/s, far above"
         for where, lines in ((f" ({name})" * bool(name), by_panel[name]) for name in by_panel)
@@ -121,14 +121,14 @@ def widened(batch: Floats) -> Floats:
 
 
 def of_prices(outcomes: Sequence[Outcome]) -> Iterator[str]:
-    """Yield what drawn prices rest on that nothing published determines, each once."""
+    """Yield what drawn prices depend on that no publication determines, each once."""
     priced = [outcome for outcome in outcomes if outcome.usd is not None]
     batched = [outcome for outcome in priced if max(outcome.scenario.batches) > 1]
     batching = (note for outcome in batched for note in batching_notes(outcome.placement.machine))
     yield from dict.fromkeys([*unsure(priced), *batching])
 
 
-PRICE = "$/Mtok output, at the speed expected"
+PRICE = "$/Mtok output, at the expected speed"
 
 
 def from_to(values: Floats) -> str:
@@ -163,7 +163,7 @@ def drawn_of(outcomes: Sequence[Outcome]) -> list[tuple[str, int, str, Outcome]]
 
 
 def marked_name(outcome: Outcome, name: str = "") -> str:
-    """A name, or the chip's, with a mark where nothing published determines its speed."""
+    """A name, or the chip's, with a mark where no publication determines its speed."""
     name = name or outcome.scenario.hardware.id
     return f"{name} {UNDETERMINED}" if is_assumed(outcome.scenario.engine) else name
 
@@ -199,7 +199,7 @@ def left_out(outcomes: Sequence[Outcome]) -> Iterator[str]:
         reason = (", " if len(largest) <= FEW else " to ").join(held)
         yield f"largest batches: {reason}; {option('chips')} makes room for more"
     if is_cut:
-        count = f"the first {MOST} of {len(chips)} are drawn"
+        count = f"drawn: the first {MOST} of {len(chips)}"
         yield f"{count}; {option('on')} names the chips to draw"
 
 

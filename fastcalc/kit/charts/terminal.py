@@ -189,7 +189,7 @@ def _edges(
 
 
 def _scale(axis: ChartAxis, columns: int, margin: int) -> str:
-    """Line of numbers under a chart, each where it stands, as many as there is room."""
+    """Line of tick labels under a chart, as far as there is room."""
     line = [" "] * (margin + columns)
     free = 0
     for tick in axis.ticks:

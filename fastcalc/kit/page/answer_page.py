@@ -25,7 +25,7 @@ def document(
 
     parts : of a terminal that is wide enough; sentences before the first table are the verdict
     notes : on the request, which belong to the premises
-    assumptions : what the records rest on, as JSON has it
+    assumptions : what the records depend on, as JSON has it
     """
     verdict, body, premises = list[str](), list[Part](), list[str]()
     for part, following in zip(parts, [*parts[1:], ""], strict=True):

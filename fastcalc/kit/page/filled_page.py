@@ -53,7 +53,7 @@ class Page:
 
     verdict : sentences that answer what was asked
     about : what they are about, in a line
-    sections : HTML by heading; those without any are left out
+    sections : HTML by heading; those without any are omitted
     """
 
     title: str

@@ -86,8 +86,8 @@ def change_lists(what_ifs: "ChangesGiven | None") -> ChangeLists:
             listed.append(_listed(path, texts))
     if prod(map(len, listed)) > MOST_VALUES:
         raise InputError(
-            f"{option('set')} lists {prod(map(len, listed)):,} combinations of values, of which at "
-            f"most {MOST_VALUES:,} are looked at; take larger steps"
+            f"{option('set')} lists {prod(map(len, listed)):,} combinations of values, of which "
+            f"at most {MOST_VALUES:,} are evaluated; use larger steps"
         )
     return ChangeLists(tuple(single), tuple(listed))
 
@@ -108,8 +108,8 @@ def listed_values(text: str) -> list[str]:
     parts = [part.strip() for part in text.split(",")]
     if another := next((part for part in parts[1:] if "=" in part), None):
         raise InputError(
-            f"{option('set')} '{shown(another, 40)}' stands among the values of another number; "
-            "write it apart"
+            f"{option('set')} '{shown(another, 40)}' is listed among the values of another "
+            "number; separate them"
         )
     values: list[str] = []
     for part in filter(None, parts):

@@ -14,16 +14,16 @@ class Drawing(groups.OutputFile):
     """Output."""
 
     style: Annotated[
-        str, flag("light|dark|print", "Ground; print is in greys, as wide as a column of a paper.")
+        str, flag("light|dark|print", "Style; print: greys, at the width of a paper column.")
     ] = "light"
     dark: Annotated[
-        bool, flag(None, f"Light lines on a dark ground: {option('style', 'dark')}.")
+        bool, flag(None, f"Light lines on a dark background: {option('style', 'dark')}.")
     ] = False
     highlight: Annotated[
         "WordsGiven | None",
-        flag("NAMES", "Lines in colour, the others grey; of more than 5 the first, unless given."),
+        flag("NAMES", "Lines to draw in colour, others in grey; default: the first 5."),
     ] = None
-    title: Annotated[str | None, flag("TEXT", "Title, in place of what the picture shows.")] = None
-    width: Annotated[float | None, flag("INCHES", "Width of the picture; 8 unless given.")] = None
-    height: Annotated[float | None, flag("INCHES", "Height; what it holds unless given.")] = None
-    dpi: Annotated[float, flag("N", "Dots an inch of a PNG.")] = 150.0
+    title: Annotated[str | None, flag("TEXT", "Title instead of the generated one.")] = None
+    width: Annotated[float | None, flag("INCHES", "Width in inches; default: 8.")] = None
+    height: Annotated[float | None, flag("INCHES", "Height in inches; default: by content.")] = None
+    dpi: Annotated[float, flag("N", "Dots per inch of a PNG.")] = 150.0

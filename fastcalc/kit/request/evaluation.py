@@ -14,7 +14,9 @@ def _drafts_said(typed: "NumberGiven") -> str:
     from fastcalc.kit.request.speculate import speculation
 
     drafts = speculation(typed)
-    return f"{drafts.drafted:g} drafted, {number(float(drafts.tokens_per_pass))} kept a pass"
+    return (
+        f"{drafts.drafted:g} draft tokens, {number(float(drafts.tokens_per_pass))} tokens per step"
+    )
 
 
 class Decoding(Request):
@@ -27,7 +29,8 @@ class Decoding(Request):
         "NumberGiven | None",
         flag(
             "TOKENS|AxN",
-            "Speculative decoding: tokens a pass (2.5), or acceptance x drafted tokens (0.8x3).",
+            "Speculative decoding: tokens per step (2.5), or acceptance rate x draft tokens "
+            "(0.8x3).",
             says=_drafts_said,
         ),
     ] = None

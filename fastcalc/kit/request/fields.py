@@ -59,7 +59,7 @@ class Request:
     changes the default alone. The summary of a group heads it in ``--help``.
 
     examples : commands that ``--help`` shows; tests run them
-    premise : what records keep the fields of a group under; "" where no number rests on them
+    premise : what records keep the fields of a group under; "" where no number depends on them
     """
 
     examples: ClassVar[tuple[str, ...]] = ()
@@ -118,7 +118,7 @@ def premises(request: type[Request]) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Setting:
-    """A field of a request that differs from its default: what numbers rest on besides defaults.
+    """A field of a request that differs from its default and affects the numbers.
 
     premise : that it is kept under in records; "" for a field on which no number rests
     """

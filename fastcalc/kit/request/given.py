@@ -109,7 +109,7 @@ def _number(name: str, value: Any, kind: type[int] | type[float]) -> int | float
         number = kind(value)
         str(number)  # Python refuses to write some 4,300 digits
     except (ValueError, OverflowError):
-        raise InputError(f"{name} is a number of too many digits") from None
+        raise InputError(f"{name} has too many digits") from None
     return number
 
 

@@ -79,8 +79,8 @@ class RequestTokens(Request):
 
     premise = "traffic"
 
-    prompt: Annotated[int, _tokens("prompt", "Prompt tokens of a request: 8k.")] = 1000
-    output: Annotated[int, _tokens("output", "Output tokens of a request.")] = 1000
+    prompt: Annotated[int, _tokens("prompt", "Prompt tokens per request: 8k.")] = 1000
+    output: Annotated[int, _tokens("output", "Output tokens per request.")] = 1000
 
 
 class MeanContext(Request):
@@ -92,7 +92,7 @@ class MeanContext(Request):
         int | None,
         _tokens(
             "context",
-            "Mean context in decode; prompt + output/2 unless given.",
+            "Mean context in decode; default: prompt + output/2.",
             says="mean context {:,}",
         ),
     ] = None
@@ -107,7 +107,7 @@ class PrefixHits(Request):
         float,
         a_share(
             "prefix_hit",
-            "Share of the prompt found in the prefix cache: 0.4 or 40%.",
+            "Prefix-cache hit rate of the prompt: 0.4 or 40%.",
             says="{} of prompts cached",
         ),
     ] = 0.0
@@ -115,7 +115,7 @@ class PrefixHits(Request):
         str | None,
         flag(
             "MEMORY",
-            "Memory that holds the prefix cache; in place unless given.",
+            "Memory tier of the prefix cache; default: in place.",
             says="prefix cache in {}",
             premise="memory",
         ),
@@ -141,10 +141,10 @@ class FormatOfEach(Request):
     premise = "formats"
 
     weights: Annotated[
-        str | None, _format("weights", "Weight format; the model's own unless given.")
+        str | None, _format("weights", "Weight format; default: the model's own.")
     ] = None
     kv: Annotated[
-        str | None, _format("kv", "KV cache format; the model's own unless given.", _OF_CACHE)
+        str | None, _format("kv", "KV cache format; default: the model's own.", _OF_CACHE)
     ] = None
 
 
@@ -176,7 +176,7 @@ class DraftsToTry(Request):
         "DraftsGiven | None",
         flag(
             "LIST",
-            "Ways to draft ahead, as of compare: none,2.5,0.8x3.",
+            "Speculative decoding to try, as for compare: none,2.5,0.8x3.",
             says=lambda drafts: f"speculative decoding {as_text(drafts)}",
         ),
     ] = None
@@ -194,7 +194,7 @@ class ChipNames(Request):
 
     on: Annotated[
         "ChipsGiven",
-        chips_named("Hardware: names, YAML files, patterns (mi3*), vendors; -NAME leaves out."),
+        chips_named("Hardware: names, YAML files, patterns (mi3*), vendors; -NAME excludes."),
     ] = "h100-sxm,gb200,wse-3"
 
 
@@ -206,8 +206,7 @@ class AnyChips(Request):
     on: Annotated[
         "ChipsGiven",
         chips_named(
-            "Hardware: names, YAML files, patterns (mi3*), vendors, rentable, all; -NAME leaves "
-            "out.",
+            "Hardware: names, YAML files, patterns (mi3*), vendors, rentable, all; -NAME excludes.",
             "CHIPS|all",
         ),
     ] = ChipNames.on
@@ -226,7 +225,7 @@ class EngineName(Request):
     engine: Annotated[
         "EngineGiven | None",
         engine_named(
-            "Engine; by kind of chip unless given.",
+            "Engine; default: by chip type.",
             says=lambda engine: f"engine {as_text(engine)}",
         ),
     ] = None
@@ -241,7 +240,7 @@ class EngineLimits(Request):
         float | None,
         a_share(
             "gpu_memory_utilization",
-            "Share of the memory that the engine may fill.",
+            "Fraction of memory that the engine may fill (gpu_memory_utilization).",
             says="engine limited to {} of memory",
         ),
     ] = None
@@ -249,19 +248,23 @@ class EngineLimits(Request):
         int | None,
         _tokens(
             "max_model_len",
-            "Tokens of a sequence at most, of which one is to fit.",
+            "Longest sequence in tokens; one such sequence must fit.",
             says="at most {:,} tokens per sequence",
         ),
     ] = None
     max_num_seqs: Annotated[
         int | None,
-        flag("N", "Sequences in a step, at most.", says="at most {:,} sequences per step"),
+        flag(
+            "N",
+            "Largest number of sequences per step (max_num_seqs).",
+            says="at most {:,} sequences per step",
+        ),
     ] = None
     max_num_batched_tokens: Annotated[
         int | None,
         _tokens(
             "max_num_batched_tokens",
-            "Prompt tokens in a step, at most.",
+            "Largest number of prompt tokens per step (chunk of prefill).",
             says="at most {:,} prompt tokens per step",
         ),
     ] = None
@@ -280,7 +283,7 @@ class OwnRuns(Request):
         Path | None,
         flag(
             "FILE",
-            "Your own runs, as validate reads them: predict as your server was measured.",
+            "Your own measurements, in a file that validate reads: predictions follow them.",
             says=lambda file: f"as measured in {file.name}",
         ),
     ] = None
@@ -291,9 +294,7 @@ class StartUpLog(Request):
 
     premise = "measurements"
 
-    log: Annotated[
-        Path | None, flag("FILE", "What the server printed when it started: vLLM or SGLang.")
-    ] = None
+    log: Annotated[Path | None, flag("FILE", "Start-up log of your server: vLLM or SGLang.")] = None
 
 
 class ChipCount(Request):
@@ -302,7 +303,7 @@ class ChipCount(Request):
     premise = "deployment"
 
     chips: Annotated[
-        int | None, flag("N", "Chips; the fewest that hold each batch unless given.")
+        int | None, flag("N", "Number of chips; default: the fewest that fit each batch.")
     ] = None
 
 
@@ -313,7 +314,7 @@ class ParallelRanks(Request):
 
     tp: Annotated[int | None, flag("N", "Tensor-parallel ranks.")] = None
     pp: Annotated[int | None, flag("N", "Pipeline stages.")] = None
-    ep: Annotated[int | None, flag("N", "Ranks that share the experts.")] = None
+    ep: Annotated[int | None, flag("N", "Expert-parallel ranks.")] = None
     dp: Annotated[int | None, flag("N", "Attention replicas.")] = None
 
 
@@ -342,7 +343,7 @@ class HostMemory(HostName):
         str | None,
         flag(
             "stream|compute",
-            "How it is used; the faster unless given.",
+            "Use of the host; default: the faster one.",
             says="host used to {}",
         ),
     ] = None
@@ -350,7 +351,7 @@ class HostMemory(HostName):
         "PlacesGiven | None",
         flag(
             "KIND=MEMORY,...",
-            "What lives where: experts=host,kv=HBM3.",
+            "Memory placement: experts=host,kv=HBM3.",
             says=lambda places: f"placed {as_text(places).replace('=', ' in ').replace(',', ', ')}",
         ),
     ] = None
@@ -358,7 +359,7 @@ class HostMemory(HostName):
         str,
         flag(
             "served|decode",
-            "What all else is placed for: requests, or decode alone.",
+            "What the rest is placed for: requests, or decode alone.",
             says="placed for {}",
         ),
     ] = "served"
@@ -391,8 +392,7 @@ class PriceBasisOnly(Request):
         str | None,
         flag(
             "on-demand|reserved|spot|marketplace|survey|estimate",
-            "Kind of price, and no other; unless given on-demand, else a survey's, an analyst's, a "
-            "marketplace's.",
+            "Price terms; default: on-demand, else survey, estimate, marketplace.",
             says="{} prices",
         ),
     ] = None
@@ -400,15 +400,15 @@ class PriceBasisOnly(Request):
         float | None,
         flag(
             "N",
-            "Years over which owned chips are written off: 4.",
-            says="written off over {:g} years",
+            "Depreciation period of owned chips in years: 4.",
+            says="depreciated over {:g} years",
         ),
     ] = None
     electricity: Annotated[
         float | None,
         flag(
             "USD/KWH",
-            "Price of electricity of owned chips: 0.08.",
+            "Electricity price for owned chips: 0.08.",
             says="electricity at ${:g} per kWh",
         ),
     ] = None
@@ -439,8 +439,8 @@ class PaidHours(Request):
         float,
         a_share(
             "utilization",
-            "Share of the paid hours in which the machine serves.",
-            says="in use {} of the hours paid for",
+            "Utilization: fraction of paid hours in which the machine serves.",
+            says="{} utilization of paid hours",
         ),
     ] = 1.0
 
@@ -453,7 +453,7 @@ class EarlierRun(Request):
     """Options."""
 
     baseline: Annotated[
-        Path | None, flag("FILE", "What an earlier run wrote: validate as csv, check as json.")
+        Path | None, flag("FILE", "File of an earlier run: validate as csv, check as json.")
     ] = None
 
 
@@ -464,7 +464,7 @@ class OutputFile(Request):
         Path | None,
         flag(
             "FILE",
-            "Write to a file, whole or not at all; - is standard output.",
+            "Output file, written whole or not at all; -: standard output.",
             "-o",
             "--out",
             parser=file_of,
@@ -474,7 +474,7 @@ class OutputFile(Request):
 
 def format_named(formats: str) -> FieldSetting:
     """Return what is shown of ``--format`` where a command writes some formats, its own first."""
-    return flag(formats, f"Output format; by the ending of {option('out')} unless given.")
+    return flag(formats, f"Output format; default: by the ending of {option('out')}.")
 
 
 class Output(OutputFile):
@@ -502,7 +502,7 @@ class Reading(Request):
 
 
 def _folder(variable: str, kind: str) -> FieldSetting:
-    summary = f"Folder of your own {kind} YAMLs."
+    summary = f"Folder of your own {kind} YAML files."
     return flag("FOLDER", summary, variable=variable, is_repeated=True)
 
 
@@ -526,7 +526,8 @@ class OwnFolders(Plugins):
         "ChangesGiven | None",
         flag(
             "PATH=VALUE",
-            "What if: memory.SRAM.capacity=60GB, or wse-3:price.cloud='20 USD/h'; repeatable.",
+            "What-if value: memory.SRAM.capacity=60GB, or wse-3:price.cloud='20 USD/h'; "
+            "repeatable.",
             is_repeated=True,
         ),
     ] = None

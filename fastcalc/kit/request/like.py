@@ -62,7 +62,7 @@ class Like:
         return replace(scenario, sharding=Sharding(**ranks))
 
     def notes(self, scenarios: Iterable[Scenario]) -> list[str]:
-        """Return which rows are left aside, and which chips are predicted without any."""
+        """Return which rows are ignored, and which chips are predicted without any."""
         compared = list(scenarios)
         applied = {id(part): part for scenario in compared for part in _of(scenario)}
         if not applied:
@@ -76,7 +76,7 @@ class Like:
             }
             for reason, count in counts.items():
                 noun = "rows are" if count > 1 else "row is"
-                notes[f"{self.file.name}: {count} {noun} left aside: {reason}"] = None
+                notes[f"{self.file.name}: {count} {noun} skipped: {reason}"] = None
         chips = {part.hardware for part in applied.values()}
         unmeasured = {scenario.hardware.id for scenario in compared} - chips
         if unmeasured:
@@ -85,7 +85,9 @@ class Like:
                 if len(unmeasured) <= _NAMED
                 else f"{len(unmeasured)} chips"
             )
-            notes[f"{names}: no row of {self.file.name} is of these, so they are unchanged"] = None
+            notes[
+                f"{names}: {self.file.name} has no measurement of these, so they are unchanged"
+            ] = None
         return list(notes)
 
     def _refusal(self, compared: Sequence[Scenario]) -> str:
@@ -94,7 +96,7 @@ class Like:
         ]
         if not measured:
             return str(self.refusals[0])
-        return f"{option('like')} {self.file}: no row is of what is asked: " + "; ".join(
+        return f"{option('like')} {self.file}: no measurement matches the request: " + "; ".join(
             dict.fromkeys(_differs(part, compared) for part in measured)
         )
 

@@ -68,7 +68,7 @@ def scenarios(request: Evaluated, notes: list[str]) -> list[Scenario]:
     points = len(models) * len(chips) * len(batches)
     if points > MOST_POINTS:
         raise InputError(
-            f"{points:,} points (models x chips x batches) are more than {MOST_POINTS:,}; name "
+            f"{points:,} points (models x chips x batches) exceed {MOST_POINTS:,}; name "
             "fewer, or write them with 'fastcalc sweep', which keeps few of them in memory"
         )
     pricing = pricing_of(chips, request, utilization=request.utilization)
@@ -226,9 +226,9 @@ def chips_of(
 ) -> list[Hardware]:
     """Chips that the user selects by name, pattern, vendor, ``all`` or ``rentable``.
 
-    Those without a memory of ``--place`` are left out, with a note, if others have it.
+    Those without a memory of ``--place`` are omitted, with a note, if others have it.
 
-    also_changed : chips besides that a change may be of
+    also_changed : chips in addition to that a change may be of
 
     Raises InputError if a host is named, whose memory a chip may use and which is none itself.
     """
@@ -238,8 +238,8 @@ def chips_of(
         if chip.kind == "host":
             typed = shown(as_text(single_names(entries, names)[chip.id]))
             raise InputError(
-                f"{option('on')} {typed}: this is a host, whose memory chips may use; name a "
-                f"chip, and the host with {option('host', typed)}"
+                f"{option('on')} {typed}: this is a host; name a chip, and the host with "
+                f"{option('host', typed)}"
             )
     hosts = [memory.host] if memory.host else []
     entries.refuse_idle_changes("hardware", [*chips, *also_changed, *hosts])
@@ -253,7 +253,7 @@ def chips_of(
             missing[chip.id] = error.sentence
     if len(missing) == len(chips):
         raise InputError(next(iter(missing.values())))
-    notes += [f"{text}; it is left out" for text in missing.values()]
+    notes += [f"{text}; it is skipped" for text in missing.values()]
     return [chip for chip in chips if chip.id not in missing]
 
 
@@ -307,8 +307,8 @@ def basis_of(request: PriceBasisOnly) -> Pricing:
         readers.choice(request.offer, option("offer"), get_args(Terms))
         if basis == "tco":
             raise InputError(
-                f"{option('offer', request.offer)} is of clouds, and "
-                f"{option('price_basis', 'tco')} of what owning costs; leave one out"
+                f"{option('offer', request.offer)} is for cloud prices, and "
+                f"{option('price_basis', 'tco')} for ownership cost; remove one"
             )
     numbers = {"years": ("years", YEARS), "electricity": ("energy price", USD_PER_KWH)}
     for name, (kind, usual) in numbers.items():
@@ -316,7 +316,7 @@ def basis_of(request: PriceBasisOnly) -> Pricing:
             readers.number(value, option(name), LIMITS[kind], usual)
             if basis == "cloud" and getattr(request, "own", None) is None:
                 raise InputError(
-                    f"{option(name)} is of owned chips; give {option('price_basis', 'tco')}, too"
+                    f"{option(name)} applies to owned chips; add {option('price_basis', 'tco')}"
                 )
     return Pricing(
         cast(PriceBasis, basis),
@@ -353,8 +353,9 @@ def without_marketplaces(
     if not left_out or len(left_out) == len(chips):
         return chips
     notes.append(
-        f"left out, since only marketplaces of single owners rent them: {', '.join(left_out)}; "
-        f"name them with {option('on')}, or give {option('offer', 'marketplace')}"
+        "skipped, because only marketplaces of individual owners rent them: "
+        f"{', '.join(left_out)}; name them with {option('on')}, or give "
+        f"{option('offer', 'marketplace')}"
     )
     return [chip for chip in chips if chip.id not in left_out]
 
@@ -366,7 +367,7 @@ def catalogue(request: OwnFolders) -> Catalogue:
 
 
 def folders_of(request: Plugins) -> dict[Kind, tuple[Path, ...]]:
-    """Folders of each kind besides the shipped ones: the user's own, then plugins'."""
+    """Folders of each kind in addition to the shipped ones: the user's own, then plugins'."""
     folders: dict[Kind, tuple[Path, ...]] = {
         kind: tuple(getattr(request, f"{kind}_dir", None) or ()) for kind in SCHEMAS
     }
@@ -398,7 +399,7 @@ def check_longest(request: EngineLimits, tokens: float) -> None:
     if request.max_model_len is not None and tokens > request.max_model_len:
         raise InputError(
             f"{option('max_model_len')} {request.max_model_len:,} is less than the {tokens:,.0f} "
-            f"tokens that a request grows to; raise it, or lower {option('prompt')} or "
+            f"tokens of a request; raise it, or lower {option('prompt')} or "
             f"{option('output')}"
         )
 

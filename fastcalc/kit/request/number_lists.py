@@ -1,4 +1,4 @@
-"""Lists of numbers as people type them: ``1,8,32``, ``1..1024x2``, ``8..64+8``, ``1k,128k``."""
+"""Lists of numbers as users write them: ``1,8,32``, ``1..1024x2``, ``8..64+8``, ``1k,128k``."""
 
 import re
 from collections.abc import Iterable
@@ -35,7 +35,7 @@ def numbers(typed: "CountsGiven", flag: str, limit: Limit) -> tuple[int, ...]:
         if len(values) > MOST_VALUES:
             listed = f" {shown(typed)}" if isinstance(typed, str) else ""
             raise InputError(
-                f"{flag}{listed} names more than {MOST_VALUES:,} values; take larger steps"
+                f"{flag}{listed} has more than {MOST_VALUES:,} values; use larger steps"
             )
     return tuple(sorted(values))
 

@@ -74,7 +74,7 @@ def is_whole(value: float) -> bool:
 
 
 def number_of(flag: str, kind: type) -> Callable[[Any], Any]:
-    """Return what reads the number of a flag, whole if it is of kind int, as people type it."""
+    """Return what reads the number of a flag, whole if it is of kind int, as users write it."""
 
     def read(text: Any) -> Any:
         if not isinstance(text, str):
@@ -102,7 +102,7 @@ def format_of(flag: str) -> Callable[[str], str | None]:
 
     def read(text: str) -> str | None:
         if not text.strip():
-            raise InputError(f"{flag} names nothing; name a format such as fp8, or leave it out")
+            raise InputError(f"{flag} names nothing; name a format such as fp8, or remove it")
         return weight_name(text) if flag == option("weights") else cache_name(text)
 
     return read
@@ -131,7 +131,8 @@ def file_of(text: str) -> Path | None:
         )
     if text.endswith(("/", os.sep)) and os.path.isfile(text.rstrip(f"/{os.sep}")):
         raise InputError(
-            f"{option('out')} {shown(text)} ends as a folder, and is a file; leave the end out"
+            f"{option('out')} {shown(text)} ends like a folder but must be a file; remove the "
+            "ending"
         )
     return None if text == "-" else Path(text)
 
@@ -154,7 +155,7 @@ def kind_of(format: str | None, file: Path | None, formats: Sequence[str]) -> st
             )
     if kind in BINARY and file is None:
         raise InputError(
-            f"{kind} does not go to standard output: give {option('out', f'FILE.{kind}')}"
+            f"{kind} cannot go to standard output: give {option('out', f'FILE.{kind}')}"
         )
     return kind
 
@@ -187,7 +188,7 @@ def _named(text: str, flag: str) -> list[str]:
 
 
 def names_if_any(typed: "WordsGiven | None", flag: str) -> list[str] | None:
-    """Names in a list, or None where the flag is left out."""
+    """Names in a list, or None where the flag is omitted."""
     return None if typed is None else names(typed, flag)
 
 
@@ -269,7 +270,7 @@ def _price(text: str, *, zero: bool) -> tuple[str, float]:
     is_price = value is not None and (value in LIMITS["dollars"] or (zero and value == 0.0))
     if not name or not equals or value is None or not is_price:
         raise InputError(
-            f"{option('price')} '{shown(text)}' is not CHIP=USD an hour, such as h100-sxm=2.10"
+            f"{option('price')} '{shown(text)}' is not CHIP=USD per hour, such as h100-sxm=2.10"
         )
     return name.strip(), value
 
@@ -283,7 +284,7 @@ def choice(text: str, flag: str, words: tuple[str, ...]) -> str:
 
 
 def rate(typed: str | float | None) -> float | None:
-    """Requests a second, typed with their unit; None where none are given. [1/s]"""
+    """Requests per second, typed with their unit; None where none are given. [1/s]"""
     if typed is None:
         return None
     text = as_text(typed)

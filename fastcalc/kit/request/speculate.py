@@ -1,4 +1,4 @@
-"""What ``--speculate`` may say: tokens a pass, acceptance x drafted, or kept/drafted."""
+"""What ``--speculate`` may say: tokens per step, acceptance x drafted, or kept/drafted."""
 
 import re
 from typing import TYPE_CHECKING
@@ -15,7 +15,10 @@ if TYPE_CHECKING:
     from fastcalc.kit.request.given_types import DraftsGiven, NumberGiven
 
 _FORM = re.compile(rf"({NUMERAL})(?:\s*([x/])\s*({NUMERAL}))?")
-_HINT = "write tokens a pass (2.5), acceptance x drafted tokens (0.8x3), or kept/drafted (2.5/3)"
+_HINT = (
+    "write tokens per step (2.5), acceptance rate x draft tokens (0.8x3), or "
+    "accepted/drafted (2.5/3)"
+)
 
 
 def speculation(typed: "NumberGiven | None") -> Speculation:
@@ -38,19 +41,19 @@ def speculation(typed: "NumberGiven | None") -> Speculation:
     if drafted not in LIMITS["drafts"]:
         limit = LIMITS["drafts"]
         raise InputError(
-            f"{option('speculate')}: {shown(match[3])} drafted tokens is not a whole number {limit}"
+            f"{option('speculate')}: {shown(match[3])} draft tokens is not a whole number {limit}"
         )
     if form == "x":
         if first not in LIMITS["share"]:
-            hint = f"; for tokens a pass write {match[1]}/{match[3]}" if first > 1.0 else ""
+            hint = f"; for tokens per step write {match[1]}/{match[3]}" if first > 1.0 else ""
             raise InputError(
                 f"{option('speculate')}: acceptance {first:g} is not above 0 and at most 1{hint}"
             )
         return Speculation.accepting(first, drafted)
     if _kept(first) > drafted + 1.0:
         raise InputError(
-            f"{option('speculate')} {shown(typed)}: a pass keeps at most the drafted tokens and "
-            f"one more, {drafted + 1:g} here"
+            f"{option('speculate')} {shown(typed)}: a step yields at most the draft tokens plus "
+            f"one, {drafted + 1:g} here"
         )
     return Speculation(first, drafted)
 
@@ -66,6 +69,6 @@ def _kept(value: float) -> float:
     if value not in limit:
         hint = f"; for acceptance {value:g} write for example {value:g}x3" if 0 < value < 1 else ""
         raise InputError(
-            f"{option('speculate')}: {value:g} is not a number of tokens a pass {limit}{hint}"
+            f"{option('speculate')}: {value:g} is not a number of tokens per step {limit}{hint}"
         )
     return value

@@ -74,7 +74,7 @@ def test_it_says_what_was_set(fastcalc):
     asked = ("llama-3.1-8b", "--on", "h100-sxm", "--batch", "1", "--utilization", "0.5")
     text = fastcalc("compare", *asked, "--format", "html").out
     (heading,) = re.findall(r'<p class="quiet">(Llama 3.1 8B: .*?)</p>', text)
-    assert heading.endswith("; in use 50 % of the hours paid for")
+    assert heading.endswith("; 50 % utilization of paid hours")
     cells = re.findall(r"<td[^>]*>([^<]*)</td>", text)
     assert cells[cells.index("settings prices utilization") + 1] == "0.500"
     assert cells[cells.index("settings traffic batch") + 1] == "1"
@@ -273,14 +273,14 @@ def test_no_is_an_answer_too(fastcalc, tmp_path):
 def test_nothing_that_fits_is_a_page_all_the_same(fastcalc, tmp_path):
     asked = ("kimi-k2", "--on", "h100-sxm", "--tp", "1", "--batch", "8", "-o", "none.html")
     assert fastcalc("report", *asked).code == 0
-    assert "No chip here holds kimi-k2" in (tmp_path / "none.html").read_text()
+    assert "None of these chips fits kimi-k2" in (tmp_path / "none.html").read_text()
 
 
 @pytest.mark.parametrize(
     ("args", "sentence"),
     [
         (("report", "llama-3.1-8b", "-o", "report.csv"), "a report is HTML; end it in .html"),
-        (("compare", "llama-3.1-8b", "--batch", "1..500", "-o", "a.html"), "more than the 400"),
+        (("compare", "llama-3.1-8b", "--batch", "1..500", "-o", "a.html"), "exceed the 400"),
         (("sweep", "llama-3.1-8b", "-o", "sweep.html"), "ends in none of .csv, .json"),
     ],
 )

@@ -517,7 +517,8 @@ def test_the_first_sentence_names_a_row_of_its_table_that_keeps_the_answers(fast
         kept = [row for row in kept if row["cost_multiple"] is not None]
         begun = text.partition(" is ")[0]
         ways = re.findall(
-            r"on (other hardware|[a-z0-9-]+) ([a-zA-Z ]+?)(?: \((.*?)\))?(?: for [\w,]+ users?)? at "
+            r"on (other hardware|[a-z0-9-]+) ([a-zA-Z ]+?)(?: \((.*?)\))?(?: for [\w,]+ users?)? "
+            r"at "
             r"([0-9.,]+) times the cost \(([0-9.,]+) to ([0-9.,]+)\)",
             begun,
         )
@@ -538,7 +539,7 @@ def test_the_first_sentence_names_a_row_of_its_table_that_keeps_the_answers(fast
 
 
 def test_the_headline_gives_these_chips_first_and_names_both_prices(fastcalc):
-    """What other sellers ask for other chips stands behind what the same chips do."""
+    """What other sellers ask for communication stands behind what the same chips do."""
     asked = ("glm-4.7", "--on", "h200-sxm", "--speedup", "2", "--smaller", "none")
     begun = words(fastcalc("fastmode", *asked).out).partition(" The first is ")[0]
     same, other = begun.split("; on other hardware ")

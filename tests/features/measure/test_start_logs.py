@@ -182,7 +182,7 @@ LLAMA = {"model": "meta-llama/Llama-3.1-8B-Instruct", "max_model_len": 16000}
     "settings,lines,cause,times",
     [
         # 51.38 GiB at 0.9 of 79.18 GiB (llm-d-planner, empirical-vllm-memory-results) are 31.67
-        # fewer at 0.5; a token takes 131,072 bytes.
+        # fewer at 0.5; a token of a mean prompt takes 131,072 bytes.
         ({"gpu_memory_utilization": 0.5}, [cache_of(161464)], "gpu_memory_utilization 0.9", 2.607),
         # Of 450,000 tokens 225 requests of 2,000 would run at once.
         ({"max_num_seqs": 32}, [cache_of(450000)], "max_num_seqs up to 225", 225 / 32),

@@ -299,7 +299,7 @@ def test_a_terminal_has_legend_and_axes_and_no_line_too_long(fastcalc, kind, col
     assert "h100-sxm" in ran.out
     if kind != "memory":
         assert sum(line.lstrip().startswith(("a  ", "b  ")) for line in lines) >= 2
-        assert any(line.endswith(("together)", "expected", "read")) for line in lines)
+        assert any(line.endswith(("together)", "expected", "read", "bound")) for line in lines)
 
 
 def test_a_terminal_without_frames_gets_ascii(fastcalc, monkeypatch):
@@ -326,11 +326,11 @@ def test_the_parts_of_one_picture_are_drawn_at_once():
         (("speed", "--style", "prnt"), "--style 'prnt' is not known: did you mean 'print'?"),
         (
             ("speed", *ASKED, "--highlight", "b200"),
-            "--highlight 'b200' is none of what is drawn: h100-sxm, wse-3",
+            "--highlight 'b200' matches nothing drawn: h100-sxm, wse-3",
         ),
         (
             ("speed", *ASKED, "--height", "1", "-o", "a.png"),
-            "--height 1 leaves no room for a plot; write at least 2.",
+            "--height 1 leaves no room for a plot; at least 2.",
         ),
         (("step", "--over", "cores=1,2"), "--over draws speed or price, not step"),
         (("speed", "--over", "cores=1"), "--over: cores=1 is one value; give one or two numbers"),
@@ -357,7 +357,7 @@ def test_a_wrong_request_gets_one_sentence(fastcalc, args, sentence):
 def test_nothing_to_draw_is_a_no(fastcalc):
     ran = fastcalc("plot", "frontier", "deepseek-r1", "--on", "h100-sxm", "--max-chips", "8")
     assert (ran.code, ran.out) == (1, "")
-    assert "nothing has both a place and a price" in ran.err
+    assert "no deployment both fits and has a price" in ran.err
 
 
 @pytest.mark.parametrize("kind", ["speed", "price", "roofline", "step"])
@@ -497,7 +497,7 @@ def test_a_table_is_drawn(tmp_path, monkeypatch):
     figure = table.plot(file=tmp_path / "speed.svg")
     assert figure.get_axes()[0].get_xlabel() == "batch (sequences decoded together)"
     assert (tmp_path / "speed.svg").read_text().startswith("<?xml")
-    assert table.plot("roofline").get_axes()[0].get_ylabel() == "TFLOP/s of each chip"
+    assert table.plot("roofline").get_axes()[0].get_ylabel() == "TFLOP/s per chip"
     assert figure._repr_png_().startswith(b"\x89PNG")
     drawn = table.plot("price", style="print", title="$1 or $2", height=4)
     assert drawn.get_size_inches().tolist() == [3.3, 4.0]
@@ -609,7 +609,7 @@ def test_what_fits_nothing_says_how_many_chips_it_takes(fastcalc):
     """
     ran = fastcalc("plot", "memory", "deepseek-r1", "--on", "l4", "--chips", "1")
     assert ran.code == 1
-    assert "1 x l4 cannot hold batch 1: that takes 40 chips" in ran.out
+    assert "1 x l4 cannot fit batch 1: that takes 40 chips" in ran.out
 
 
 def test_without_a_rate_the_plan_that_is_taken_stands_at_the_left():

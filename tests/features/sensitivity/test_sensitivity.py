@@ -1,4 +1,4 @@
-"""What each number buys agrees with difference quotients, what it would have to be with scans."""
+"""Sensitivity to each number agrees with difference quotients, what it would have to be with scans."""
 
 import re
 from dataclasses import replace
@@ -206,7 +206,7 @@ def test_it_says_beyond_which_bandwidth_nothing_is_bought(chip):
     ]
     assert speeds[0] < speeds[1] < 0.99 * speeds[4] < speeds[2]
     assert speeds[3] == speeds[4]
-    assert "memory.SRAM.bandwidth buys nothing beyond" in words(str(table))
+    assert "memory.SRAM.bandwidth gains nothing beyond" in words(str(table))
 
 
 def test_prices_and_first_tokens_are_targets_too(chip):
@@ -247,7 +247,7 @@ def test_the_two_numbers_stand_alongside_the_records(faster):
     (target,) = faster.details["targets"]
     assert target["figure"] == "tokens_per_s_per_user"
     assert len(target["pair"]) == 2
-    assert "400 tokens/s is out of reach" in words(str(faster))
+    assert "No single number of chip or engine reaches 400 tokens/s" in words(str(faster))
 
 
 @pytest.mark.parametrize(
@@ -305,7 +305,7 @@ def test_numbers_that_move_a_target_and_miss_it_are_shown(faster):
     assert bandwidth["target_value"] is None
     assert "memory.HBM3.bandwidth" in shown_numbers(faster)
     assert "peak.fp8" not in shown_numbers(faster)
-    assert " numbers that cannot raise the speed are left out" in words(str(faster))
+    assert " numbers that cannot raise the speed are not shown" in words(str(faster))
 
 
 def test_the_tornado_draws_both_ways(faster):
@@ -322,7 +322,7 @@ def test_the_tornado_draws_both_ways(faster):
 
 @pytest.mark.parametrize("target", ["fast", "0$/Mtok", "-3", "5 kg", "$5", "1e400", ""])
 def test_what_is_no_target_is_refused_in_a_sentence(target):
-    with pytest.raises(fc.InputError, match="is no target; write 1000"):
+    with pytest.raises(fc.InputError, match="is not a target; write 1000"):
         fc.sensitivity("llama-3.1-8b", target=target)
 
 
@@ -332,7 +332,7 @@ def test_a_price_that_a_chip_has_not_is_no_target_for_it():
 
 
 def test_several_chips_are_refused():
-    with pytest.raises(fc.InputError, match="the numbers of one chip"):
+    with pytest.raises(fc.InputError, match="sensitivity is computed for one chip"):
         fc.sensitivity("llama-3.1-8b", on="h100-sxm,wse-3")
 
 
@@ -343,7 +343,7 @@ def test_nothing_that_reaches_a_target_is_the_answer_no(chip, fastcalc):
     assert ran.code == 1
     ran = fastcalc("sensitivity", "llama-3.1-8b", "--on", str(chip), "--batch", "1,4096")
     assert ran.code == 0
-    assert "batch 4,096 has no place" in ran.err
+    assert "batch 4,096 does not fit" in ran.err
     assert "Traceback" not in ran.err
 
 

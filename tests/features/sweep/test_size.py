@@ -24,7 +24,7 @@ EACH = ("--batch", TEN_THOUSAND, "--prompt", TEN_THOUSAND)
         (("--on", "h100-sxm", *EACH, "--format", "json"), "about 160.0 GB and 33 minutes"),
         (("--on", "l4", "--tp", TEN_THOUSAND, "--dp", TEN_THOUSAND), "100,000,000 combinations"),
         (("--batch", "1..10000000000+1"), "not a whole number from 1 to 1,000,000"),
-        (("--prompt", "1..1000000000+1"), "names more than 10,000 values"),
+        (("--prompt", "1..1000000000+1"), "has more than 10,000 values"),
     ],
 )
 def test_a_sweep_that_nobody_can_mean_is_counted_and_refused(
@@ -95,4 +95,4 @@ def test_records_that_are_in_memory_together_are_counted(command, capsys, monkey
     assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1)
     entries = Catalogue()
     chips = sum(entries.hardware(name).kind != "host" for name in entries.names("hardware"))
-    assert f"{chips * 10_000:,} points (models x chips x batches) are more than 30,000" in ran.err
+    assert f"{chips * 10_000:,} points (models x chips x batches) exceed 30,000" in ran.err

@@ -69,7 +69,7 @@ def test_ranks_are_combined_and_what_cannot_be_is_counted(capsys, monkeypatch, t
         ("wse-3", "1", "2"),
     ]
     # 3 on the H100, in a domain of 8; 2, 3, 4, 8, 16 on the M2 Max, in one of 1; 16 on the H100.
-    assert "14 combinations left out" in ran.err
+    assert "14 combinations skipped" in ran.err
     assert "2 with tp that does not divide the heads" in ran.err
     assert "12 with tp beyond the link domain" in ran.err
 
@@ -81,7 +81,7 @@ def test_what_does_not_fit_stays_and_is_counted(capsys, monkeypatch):
     rows = list(csv.DictReader(io.StringIO(ran.out)))
     assert [row["fits"] for row in rows] == ["true", "true", "false", "false"]
     assert [bool(row["tokens_per_s_per_user"]) for row in rows] == [True, True, False, False]
-    assert ran.err == "fastcalc: note: 4 points; 2 with fits false, for want of memory\n"
+    assert ran.err == "fastcalc: note: 4 points; 2 with fits false: not enough memory\n"
     ran = run(*asked[:-1], "1,100", capsys=capsys, monkeypatch=monkeypatch)
     assert ran.err == ""
     help_ = run("sweep", "--help", capsys=capsys, monkeypatch=monkeypatch).out
@@ -95,7 +95,7 @@ def test_a_context_beyond_the_model_is_left_out(capsys, monkeypatch):
     )  # fmt: skip
     assert len(ran.out.splitlines()) == 2
     assert ran.err == (
-        "fastcalc: note: 1 point; 1 combination left out: "
+        "fastcalc: note: 1 point; 1 combination skipped: "
         "1 with a context beyond that of mistral-7b-v0.1\n"
     )
 
@@ -129,12 +129,12 @@ def test_points_and_what_is_left_out_are_all_combinations(capsys, monkeypatch):
     )  # fmt: skip
     assert reasons == {
         "a context beyond that of mistral-7b-v0.1": 48,
-        "4-bit weights or caches on a chip without units for them": 36,
+        "4-bit weights or KV caches on a chip without units for them": 36,
         "tp that does not divide the heads": 54,
     }
     assert count == 192 - 48 - 36 - 54
     assert "54 points" in err
-    assert "138 combinations left out: 54 with tp that" in err
+    assert "138 combinations skipped: 54 with tp that" in err
 
 
 def test_what_is_left_out_already_is_not_counted_as_nothing(capsys, monkeypatch):
@@ -248,7 +248,7 @@ def test_a_dash_is_standard_output(capsys, monkeypatch, tmp_path):
         assert (ran.code, ran.out) == (0, plain.out)
     ran = run(*asked, "parquet", "-o", "-", capsys=capsys, monkeypatch=monkeypatch)
     assert ran.code == 2
-    assert "parquet does not go to standard output" in ran.err
+    assert "parquet cannot go to standard output" in ran.err
     assert not list(tmp_path.iterdir())
 
 
@@ -307,12 +307,12 @@ def test_bad_lists_are_refused(text):
         (("--on", "wse-3", "--chips", "4", "--tp", "4"), "9 with tp, ep or dp on chips that"),
         (("--on", "wse-3", "--chips", "4", "--tp", "3"), "9 with tp, ep or dp on chips that"),
         (("--on", "wse-3,groq-lpu", "--dp", "2"), "18 with tp, ep or dp on chips that"),
-        (("--on", "wse-3", "--chips", "4", "--pp", "2"), "left: 9 with chips other than pp on"),
+        (("--on", "wse-3", "--chips", "4", "--pp", "2"), "skipped: 9 with chips other than pp on"),
         (("--weights", "fp5"), "'fp5' is not a weight format"),
         (("-o", "found.xls"), "name one with --format"),
         (("--format", "parquet"), "give -o FILE.parquet"),
-        (("--tp", "3", "--on", "h100-sxm"), "no combination is left"),
-        (("--on", "h100-sxm", "--weights", "fp4"), "4-bit weights or caches on a chip without"),
+        (("--tp", "3", "--on", "h100-sxm"), "every combination was skipped"),
+        (("--on", "h100-sxm", "--weights", "fp4"), "4-bit weights or KV caches on a chip without"),
     ],
 )
 def test_bad_requests_are_one_sentence(flags, sentence, capsys, monkeypatch):

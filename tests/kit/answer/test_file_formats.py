@@ -63,8 +63,8 @@ def test_a_format_that_is_named_wins(run, tmp_path):
         ),
         ("check -o answer.csv", "ends in none of .json, .sarif or .txt"),
         ("sweep -o answer.md", "ends in none of .csv, .json, .parquet or .txt"),
-        ("compare --format xlsx", "xlsx does not go to standard output: give -o FILE.xlsx"),
-        ("sweep --format parquet", "parquet does not go to standard output: give -o FILE.parquet"),
+        ("compare --format xlsx", "xlsx cannot go to standard output: give -o FILE.xlsx"),
+        ("sweep --format parquet", "parquet cannot go to standard output: give -o FILE.parquet"),
     ],
 )
 def test_other_endings_are_refused(run, tmp_path, args, sentence):

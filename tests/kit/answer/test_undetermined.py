@@ -97,8 +97,8 @@ def test_each_table_marks_what_is_undetermined_and_says_so_in_its_key(
         ("price", SN40L, "sn40l ?", "speeds of sn40l are undetermined (?)"),
         ("step", SN40L[:3], "sn40l ?", "speeds of sn40l are undetermined (?)"),
         ("roofline", WSE, "wse-3, prefill ?", "prefill of wse-3 is undetermined (?)"),
-        ("price", WSE, "wse-3", "nobody has measured in public how wse-3 serves many users"),
-        ("frontier", WSE, "wse-3", "nobody has measured in public how wse-3 serves many users"),
+        ("price", WSE, "wse-3", "No public benchmark shows wse-3 serving several users"),
+        ("frontier", WSE, "wse-3", "No public benchmark shows wse-3 serving several users"),
     ],
 )
 def test_charts_say_what_is_undetermined(kind, asked, label, note, capsys, monkeypatch):

@@ -12,7 +12,7 @@ from fastcalc.features.check.words import amount, ratio
 def power_of_its_kind(sheet: Sheet, _: RuleContext) -> Findings:
     """Power that no such chip draws.
 
-    Watts set joules a token and the price of ownership.
+    Watts set joules per token and the price of ownership.
     Seen: A node's 10.2 kW as one GPU's; 23 W for a 23 kW wafer.
     Instead: Write one chip's maximum, in W or kW.
     """

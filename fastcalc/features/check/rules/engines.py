@@ -45,7 +45,7 @@ def bands_are_bands(sheet: Sheet, _: RuleContext) -> Findings:
 
     A band is two numbers in SI, the lower first.
     Seen: [26, 17] in microseconds next to a value in seconds.
-    Instead: Write [lower, upper] in SI units: seconds, bytes a second, FLOP a second.
+    Instead: Write [lower, upper] in SI units: seconds, bytes per second, FLOP per second.
     """
     for number in sheet.numbers.values():
         if "band" in number.about:

@@ -135,7 +135,7 @@ def _off(path: Path_, stated: float, room: float, counts: list[float], kind: str
 def active_is_published(sheet: Sheet, _: RuleContext) -> Findings:
     """The active parameters of the shape differ from the published ones.
 
-    Active parameters set FLOPs and bytes a token; vendors count them in three ways.
+    Active parameters set FLOPs and bytes per token; vendors count them in three ways.
     Seen: llmfit's estimate of 60B active for GLM-5, published as 40B.
     Instead: Check experts, active_experts and shared_width.
     """
@@ -274,7 +274,7 @@ def _is_public(sheet: Sheet) -> bool:
 def shape_says_how_sure(sheet: Sheet, _: RuleContext) -> Findings:
     """A published shape that does not say how sure it is.
 
-    Tables and notes pass on what a shape rests on; without it an assumed one looks published.
+    Tables and notes pass on what a shape depends on; without it an assumed one looks published.
     Seen: A shape put together from a blog post, next to those copied from configurations.
     Instead: Write 'confidence:' high, medium, low or memory; or 'hypothetical: true'.
     """
@@ -284,7 +284,7 @@ def shape_says_how_sure(sheet: Sheet, _: RuleContext) -> Findings:
 
 @rule("MD024", strict=True)
 def assumed_shapes_say_what_is_assumed(sheet: Sheet, _: RuleContext) -> Findings:
-    """A shape of low confidence that does not say what was assumed.
+    """A shape low-confidence that does not say what was assumed.
 
     Whoever finds the configuration later has to know which fields to correct.
     Seen: A shape of medium size taken from its larger sibling, without a word.

@@ -150,7 +150,7 @@ def prices_have_dates(sheet: Sheet, _: RuleContext) -> Findings:
 def prices_are_fresh(sheet: Sheet, setting: RuleContext) -> Findings:
     """An hourly price older than a year.
 
-    Dollars a million tokens follow the rent of the day.
+    Dollars per million tokens follow the rent of the day.
     Seen: A sizing guide with A100 at 4 dollars when they rented at 1.30.
     Instead: Look it up again, and write the new date.
     """

@@ -1,4 +1,4 @@
-"""Rows taken apart, as text that a pocket calculator can follow and as records."""
+"""Rows explained, as text that a pocket calculator can follow and as records."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -34,14 +34,14 @@ _HEADINGS = [
 ]
 _ANSWERS = {"TPOT": "time per output token", "TTFT": "time to the first token"}
 _HOW_TO_READ = (
-    "bytes and FLOPs are of one chip, for sweeps of regions and for a bound of all chips together; "
-    "tokens attended to are means over a request; "
+    "bytes and FLOPs are per chip (for sweeps of regions and for a bound: of all chips); tokens "
+    "attended to are means over a request; "
     "min8(a, b) is a / (1 + (a / b)^8)^(1 / 8), a minimum with a rounded corner"
 )
 
 
 def explanation_parts(outcomes: Sequence[Outcome]) -> list[console.Part]:
-    """Rows of some outcomes taken apart, `_MOST` of each at most, as parts of a page."""
+    """Rows of some outcomes explained, `_MOST` of each at most, as parts of a page."""
     parts: list[console.Part] = [console.Notes([f"how to read what follows: {_HOW_TO_READ}"]), ""]
     for outcome in outcomes:
         memory = memory_equations(outcome.placement)
@@ -52,7 +52,7 @@ def explanation_parts(outcomes: Sequence[Outcome]) -> list[console.Part]:
         if len(shown) < len(batches):
             parts += [
                 f"{outcome.scenario.hardware.id}: {len(shown)} of the {len(batches):,} batches "
-                f"that fit are explained; {option('batch')} names others, and "
+                f"that fit are explained; choose others with {option('batch')}; "
                 f"{option('format', 'json')} has all",
                 "",
             ]

@@ -11,7 +11,7 @@ from fastcalc.features.compare.explain.terms import Equation, Term, equation, nu
 from fastcalc.formulas.memory import attended_tokens
 
 
-@component("attention", "the caches of the decoded sequences, read once each")
+@component("attention", "KV caches of the decoded sequences, each read once")
 def _attention(context: PassContext, part: Component) -> list[Equation]:
     pass_work, ranks = context.pass_work, scalar(context.pass_work.tp.ranks)
     read = cache_moved(context.numbers, context.traffic, ranks) * context.on_chip
@@ -27,7 +27,7 @@ def _attention(context: PassContext, part: Component) -> list[Equation]:
     ]
 
 
-@component("prompt: attention", "prompt tokens looking back on those before them")
+@component("prompt: attention", "attention of prompt tokens to the tokens before them")
 def _prompt_attention(context: PassContext, part: Component) -> list[Equation]:
     pass_work = context.pass_work
     looked = (
@@ -51,7 +51,7 @@ def cache_read(numbers: Numbers, traffic: Traffic, ranks: float) -> Term:
     """Return what one sequence reads of its cache on one rank. [byte]
 
     Layers x elements of a token x bytes of an element x tokens attended to, over the ranks
-    that share them, for each group of layers alike; and a state that does not grow.
+    that share them, for each group of equal layers; and a state that does not grow.
     """
     work = numbers.work
     read = number(0.0)
@@ -59,7 +59,7 @@ def cache_read(numbers: Numbers, traffic: Traffic, ranks: float) -> Term:
         lengths = {"context": traffic.context, "spread": traffic.spread}
         attended = attended_tokens(**lengths, window=group.attended)
         width = number(work.element_bytes(group), "B")
-        elements = numbers.counted(group.elements, "elements cached a token and layer")
+        elements = numbers.counted(group.elements, "elements cached per token and layer")
         read += number(group.layers) * elements * width * attended / min(ranks, group.shards)
     return read + numbers.counted(work.state_bytes, "state of a sequence", "B") / ranks
 
@@ -86,6 +86,8 @@ def looked_back(
         everything = scalar(attended(window=group.window))
         if is_prompt and group.prefill_flops * everything < flops * attended_count:
             flops, attended_count = group.prefill_flops, everything
-        per_token = numbers.counted(flops, "attention FLOPs a layer and token attended to", "FLOP")
+        per_token = numbers.counted(
+            flops, "attention FLOPs per layer and token attended to", "FLOP"
+        )
         terms.append(number(group.layers) * per_token * attended_count)
     return total(terms) / ranks

@@ -67,7 +67,7 @@ def components(bound: Bound) -> list[Component]:
     ]
 
 
-@component("memory", "the fewest bytes that must be read, at printed bandwidth")
+@component("memory", "fewest bytes to read, at data-sheet bandwidth")
 def _memory(context: BoundContext, part: Component) -> list[Equation]:
     numbers, tiers, place = context.numbers, context.machine.tiers, context.machine.place
     weights = {kind: numbers.stored(kind) for kind in ("dense", "head", "experts")}
@@ -98,7 +98,7 @@ def _memory(context: BoundContext, part: Component) -> list[Equation]:
 
 
 @component(
-    "compute", "the FLOPs of all tokens, at the fastest printed dense rate that loses nothing"
+    "compute", "FLOPs of all tokens, at the fastest data-sheet dense rate without loss of precision"
 )
 def _compute(context: BoundContext, part: Component) -> list[Equation]:
     numbers = context.numbers
@@ -131,7 +131,7 @@ def _compute(context: BoundContext, part: Component) -> list[Equation]:
     return [*spent, equation("time", part.compute_time, "s", summed)]
 
 
-@component("link", "what must cross links, reductions done in the switch")
+@component("link", "bytes that must cross links, with in-switch reductions")
 def _link(context: BoundContext, part: Component) -> list[Equation]:
     work, layout, chip = context.work, context.layout, context.machine.chip
     tokens = number(context.decoded) * context.kept + context.prompt

@@ -78,7 +78,7 @@ class PassContext:
         return number(scalar(self.offloaded.multiplied.of(kind)) if self.offloaded else 1.0)
 
     def in_region(self, kind: str) -> Term:
-        """Return what of a kind of bytes lives in the regions of a machine that has them. [1]"""
+        """Fraction of a category of bytes placed in the regions of a spatial machine. [1]"""
         split = self.pass_work.split
         if split is None:
             return number(1.0)
@@ -112,5 +112,5 @@ class PassContext:
         """Rate on links inside or beyond the domain, of which a rank gets a share."""
         link = self.numbers.link(is_inside=is_inside) * self.numbers.setting("link_fraction")
         if scalar(share) != 1.0:
-            link = link * self.numbers.counted(share, "share of a link that is used at once")
+            link = link * self.numbers.counted(share, "fraction of a link used at once")
         return equation("link rate", part.link, "B/s", link)

@@ -57,7 +57,7 @@ class ExplainedPart:
 
 @dataclass(frozen=True)
 class Explained:
-    """One pass taken apart.
+    """One pass explained.
 
     sequences, verified, prompt : sequences decoded, tokens of each, and prompt tokens [1]
     rates : what its parts share: the bandwidth reached, and the rate at which cores are fed
@@ -87,14 +87,14 @@ class Explained:
 
     @property
     def origins(self) -> list[Origin]:
-        """Catalogue numbers that it rests on, each once."""
+        """Catalogue numbers that it depends on, each once."""
         of_parts = (equation for part in self.parts for equation in part.equations)
         return origins_of([*self.rates, *of_parts, self.answer])
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """One row of a comparison taken apart: a decode step, and a pass that takes in a prompt."""
+    """One row of a comparison explained: a decode step, and a pass that prefills a prompt."""
 
     outcome: Outcome
     batch: int

@@ -15,7 +15,7 @@ from fastcalc.features.compare.explain.terms import (
 )
 
 
-@component("layer sweeps", "a token crosses the layers one after another, each in its region")
+@component("layer sweeps", "a token passes the layers one after another, each in its region")
 def _sweeps(context: PassContext, part: Component) -> list[Equation]:
     pass_work, numbers = context.pass_work, context.numbers
     cache = equation("cache", pass_work.bytes.kv, "B", cache_moved(numbers, context.traffic, 1.0))
@@ -48,7 +48,7 @@ def _sweeps(context: PassContext, part: Component) -> list[Equation]:
     return [cache, moved, memory, flops, compute, layer, time]
 
 
-@component("hops", "activations sent from wafer to wafer")
+@component("hops", "activations sent between wafers")
 def _hops(context: PassContext, part: Component) -> list[Equation]:
     message = context.hidden * number(ACTIVATION_BYTES, "B") * context.pass_work.verified
     return [
@@ -59,7 +59,7 @@ def _hops(context: PassContext, part: Component) -> list[Equation]:
     ]
 
 
-@component("host", "what lives on the host, multiplied there by its cores while the chip waits")
+@component("host", "weights offloaded to the host, multiplied by its cores while the chip waits")
 def _host(context: PassContext, part: Component) -> list[Equation]:
     bandwidth = context.numbers.setting("host_bandwidth_fraction")
     memory = next(tier for tier in context.machine.tiers if tier.flop_rates)
@@ -76,8 +76,8 @@ def _host(context: PassContext, part: Component) -> list[Equation]:
     ]
 
 
-@component("shared memory", "what is outside of regions, read by one after another")
-@component("slower memory", "what the chip reads from other memories than its first")
+@component("shared memory", "weights outside of regions, read one after another")
+@component("slower memory", "bytes that the chip reads from slower memory tiers")
 def _elsewhere(_: PassContext, part: Component) -> list[Equation]:
     return [
         equation("bytes", part.bytes, "B", number(part.bytes, "B")),

@@ -1,4 +1,4 @@
-"""Rows of a comparison taken apart: the decode step and the pass that takes in a prompt."""
+"""Rows of a comparison explained: the decode step and the pass that prefills a prompt."""
 
 from collections.abc import Sequence
 
@@ -32,7 +32,7 @@ from fastcalc.features.compare.explain.terms import (
 
 
 def explain(outcome: Outcome, batches: Sequence[int] | None = None) -> list[Explanation]:
-    """Take apart every row of an outcome that fits, or those of some batches."""
+    """Explain every row of an outcome that fits, or those of some batches."""
     rows = []
     for batch in fitting(outcome) if batches is None else batches:
         streams = np.array([batch], dtype=np.float64)

@@ -15,7 +15,7 @@ from fastcalc.features.compare.explain.terms import (
 )
 
 
-@component("layer floors", "launches, ramps and tails of serial kernels, layer after layer")
+@component("layer floors", "kernel launches, ramps and tails, layer by layer")
 def _floors(context: PassContext, part: Component) -> list[Equation]:
     numbers = context.numbers
     pass_work = context.pass_work
@@ -36,7 +36,7 @@ def _floors(context: PassContext, part: Component) -> list[Equation]:
     ]
 
 
-@component("all-reduce", "two sums a layer over the tensor-parallel ranks")
+@component("all-reduce", "two all-reduces per layer over the tensor-parallel ranks")
 def _all_reduce(context: PassContext, part: Component) -> list[Equation]:
     pass_work, group = context.pass_work, context.pass_work.tp
     chips, is_inside = scalar(group.chips), scalar(group.is_inside) > 0.0
@@ -58,7 +58,7 @@ def _all_reduce(context: PassContext, part: Component) -> list[Equation]:
     ]
 
 
-@component("rank wait", "waiting for the slowest rank of every sum")
+@component("rank wait", "waiting for the slowest rank of every all-reduce")
 def _rank_wait(context: PassContext, part: Component) -> list[Equation]:
     sums = number(2.0) * context.pass_work.depth
     return [
@@ -72,7 +72,7 @@ def _exchange_latency(context: PassContext, *, is_inside: bool) -> Term:
     return latency if is_inside else latency + context.numbers.hop(context.chip.hop)
 
 
-@component("expert exchange", "tokens sent to the ranks of their experts and back")
+@component("expert exchange", "all-to-all of tokens to the ranks of their experts and back")
 def _exchange(context: PassContext, part: Component) -> list[Equation]:
     pass_work, exchange = context.pass_work, context.pass_work.exchange
     is_inside = scalar(exchange.is_inside) > 0.0
@@ -98,7 +98,7 @@ def _exchange(context: PassContext, part: Component) -> list[Equation]:
     ]
 
 
-@component("sequences", "host and sampler time of each sequence")
+@component("sequences", "host and sampler time per sequence")
 def _sequences(context: PassContext, part: Component) -> list[Equation]:
     return [
         equation("count", part.count, "", context.sequences),
@@ -106,7 +106,7 @@ def _sequences(context: PassContext, part: Component) -> list[Equation]:
     ]
 
 
-@component("stage hops", "activations sent from one pipeline stage to the next")
+@component("stage hops", "activations sent between pipeline stages")
 def _stage_hops(context: PassContext, part: Component) -> list[Equation]:
     pipeline = context.pass_work.pipeline
     crossings, is_inside = number(pipeline.stages) - 1.0, scalar(pipeline.is_inside) > 0.0
@@ -153,7 +153,7 @@ def _slowest_stage(context: PassContext) -> Equation:
     return equation("slowest stage", seconds, "s", stages + sequences)
 
 
-@component("drafting", "tokens drafted before the pass, a layer each, of the slowest kind")
+@component("drafting", "draft tokens before the step, one layer each, of the slowest type")
 def _drafting(context: PassContext, part: Component) -> list[Equation]:
     if context.work.layer_kinds or context.machine.is_spatial:
         return [named("each", "s", number(part.seconds_each, "s"))]
@@ -161,7 +161,7 @@ def _drafting(context: PassContext, part: Component) -> list[Equation]:
     return [equation("each", part.seconds_each, "s", number(plain, "s") / context.work.depth)]
 
 
-@component("as measured", "what your own rows of this deployment say it takes longer, or less long")
+@component("as measured", "correction by your own measurements of this deployment")
 def _as_measured(_: PassContext, part: Component) -> list[Equation]:
     return [named("time", "s", number(part.seconds_each, "s"))]
 

@@ -127,7 +127,7 @@ class Equation:
 
 
 def origins_of(equations: Iterable[Equation]) -> list[Origin]:
-    """Catalogue numbers that equations rest on, each once."""
+    """Catalogue numbers that equations depend on, each once."""
     numbers = (number for written in equations for number in written.term.numbers)
     return list(dict.fromkeys(number.origin for number in numbers if number.origin))
 

@@ -17,7 +17,7 @@ from fastcalc.features.compare.explain.terms import (
 )
 
 
-@component("dense weights", "matrices that every token passes, read once")
+@component("dense weights", "weights that every token uses, read once")
 def _dense(context: PassContext, part: Component) -> list[Equation]:
     numbers, near = context.numbers, context.near("dense")
     rows, tile = context.decoded, _least_rows(context)
@@ -49,7 +49,7 @@ def _head(context: PassContext, part: Component) -> list[Equation]:
     ]
 
 
-@component("routed experts", "the experts that the tokens of the pass pick, read once each")
+@component("routed experts", "experts that the tokens of the step select, each read once")
 def _routed(context: PassContext, part: Component) -> list[Equation]:
     distinct, routing = _distinct(context), context.pass_work.routing
     width = scalar(routing.width)
@@ -75,7 +75,7 @@ def _routed(context: PassContext, part: Component) -> list[Equation]:
     return equations
 
 
-@component("unpacking", "narrow weights widened to 16 bits on the vector units")
+@component("unpacking", "quantized weights widened to 16 bits on the vector units")
 def _unpacking(context: PassContext, part: Component) -> list[Equation]:
     pass_work, chip, numbers = context.pass_work, context.chip, context.numbers
     distinct = _distinct(context)
@@ -103,7 +103,7 @@ def _unpacking(context: PassContext, part: Component) -> list[Equation]:
     ]
 
 
-@component("prompt: dense", "prompt tokens through the matrices that every token passes")
+@component("prompt: dense", "prompt tokens through the weights that every token uses")
 def _prompt_dense(context: PassContext, part: Component) -> list[Equation]:
     flops = number(context.pass_work.prompt) * context.two * _with_norms(context) / context.tp
     return [
@@ -112,7 +112,7 @@ def _prompt_dense(context: PassContext, part: Component) -> list[Equation]:
     ]
 
 
-@component("prompt: experts", "prompt tokens through the experts they pick")
+@component("prompt: experts", "prompt tokens through the experts they select")
 def _prompt_experts(context: PassContext, part: Component) -> list[Equation]:
     grouped = context.numbers.setting("grouped_gemm_fraction")
     flops = _routed_flops(context, number(context.pass_work.expert_prompt)) * context.here(
@@ -135,7 +135,7 @@ def _least_rows(context: PassContext) -> Term:
 
 
 def _with_norms(context: PassContext) -> Term:
-    """Parameters that a prompt token passes besides experts. [1]"""
+    """Parameters that a prompt token passes in addition to experts. [1]"""
     norms = context.numbers.counted(context.work.norm_parameters, "parameters: norms of the layers")
     return context.numbers.parameters("dense") + norms
 
