@@ -251,8 +251,8 @@ def test_fit_says_what_the_edge_of_memory_means(capsys, monkeypatch):
     )
     assert "four h100-sxm hold it for certain" in text
     assert " 0..2 " in text
-    assert "70.9 GB are to live on each chip, of which vllm-0.19 leaves 69.3 GB to 71.3 GB" in text
-    assert "vllm-0.19 fills 90 % of 85 GB and keeps 5.77 GB (5.24 GB to 7.21 GB)" in text
+    assert "70.9 GB on each chip, where vllm-0.19 leaves 69.3 GB to 71.3 GB" in text
+    assert "vllm-0.19 fills 90 % of 85 GB and reserves 5.77 GB (5.24 GB to 7.21 GB)" in text
     assert "caches of bf16 in 16" in text
 
 
