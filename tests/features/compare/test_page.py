@@ -180,7 +180,7 @@ def test_names_from_files_are_escaped(fastcalc, tmp_path):
 
 
 ANSWERS = {
-    "fastmode llama-3.1-8b --on h100-sxm --batch 32 --smaller none": "<figcaption>Users at once and price of each way</figcaption>",
+    "fastmode llama-3.1-8b --on h100-sxm --batch 32 --smaller none": "<figcaption>Concurrent users and price of each technique</figcaption>",
     "infer --points 20000": "One model, two tiers",
     "claims --only seats,transistors": "What the labs are said to do",
     "plan llama-3.1-8b --on h100-sxm,h200-sxm --max-chips 2": "<figcaption>What serves it; at most 2 chips</figcaption>",
