@@ -51,13 +51,13 @@ def share_assumed(location: Location) -> ShareAssumed | None:
     return ShareAssumed(usable.si, fewer, more) if fewer or more else None
 
 
-def _turn(location: Location, same: int, other: int) -> OtherCount | None:
+def _turn(location: Location, same: int, second: int) -> OtherCount | None:
     """Percentage nearest to one at which the number of chips equals neither end's."""
     chips = _chips_at(location, same)
-    if _chips_at(location, other) == chips:
+    if _chips_at(location, second) == chips:
         return None
-    _, other = bisect_integers(lambda percent: _chips_at(location, percent) == chips, same, other)
-    return OtherCount(_chips_at(location, other), other / 100)
+    _, second = bisect_integers(lambda percent: _chips_at(location, percent) == chips, same, second)
+    return OtherCount(_chips_at(location, second), second / 100)
 
 
 def _chips_at(location: Location, percent: int) -> int:

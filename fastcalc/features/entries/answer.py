@@ -191,11 +191,11 @@ class ChipAnswer(EntryAnswer):
         ]
         yield ""
         yield _table(("number", "value", "source", "printed"), rows)
-        taken = [(each.path, each.quantity.text, each.basis) for each in defaults_of(chip)]
+        defaults = [(each.path, each.quantity.text, each.basis) for each in defaults_of(chip)]
         notes = []
-        if taken:
+        if defaults:
             yield ""
-            yield _table(("left out", "taken", "which is the"), taken)
+            yield _table(("left out", "taken", "which is the"), defaults)
             line = command(f"fastcalc sensitivity MODEL {flag('on')} CHIP")
             notes += [
                 f"'{line}' says rows marked * show what each costs; those without a row cost "
@@ -212,9 +212,9 @@ class ChipAnswer(EntryAnswer):
             dated = f"of {value.date}" if value.date else None
             is_unsure = value.confidence in ("low", "memory")
             unsure = f"confidence {value.confidence}" if is_unsure else None
-            said = [*filter(None, (offers.get(path), value.reading, value.note, dated, unsure))]
-            if said:
-                yield f"{path}: {'; '.join(said)}"
+            facts = [*filter(None, (offers.get(path), value.reading, value.note, dated, unsure))]
+            if facts:
+                yield f"{path}: {'; '.join(facts)}"
         yield from self.entry.notes
 
 
@@ -254,8 +254,8 @@ class EngineAnswer(EntryAnswer):
         for architecture, overrides in self.entry.architectures.items():
             for name, value in overrides:
                 if value is not None:
-                    said = value.note or value.source
-                    yield f"architectures.{architecture}.{name}: {value.text} ({said})"
+                    facts = value.note or value.source
+                    yield f"architectures.{architecture}.{name}: {value.text} ({facts})"
         yield from self.entry.notes
 
 
