@@ -2,7 +2,8 @@
 
 ``python -m benchmarks.plan_limits 100`` plans 100 random demands, simulates a replica of each pool
 under Poisson arrivals at the plan's load, and prints closed form over simulation, and how many
-plans have all their limits held by the simulation. ``--closed 200`` does closed loops.
+plans have all their limits held by the simulation. ``--closed``
+prints rates of random closed loops over those of the simulation, users divided among replicas.
 """
 
 import argparse
@@ -25,7 +26,7 @@ MODELS = ("llama-3.1-8b", "llama-3.1-70b", "gpt-oss-120b", "qwen3-32b", "mistral
 CHIPS = ("h100-sxm", "h200-sxm", "b200", "mi300x", "l40s", "a100-sxm-80gb", "mi355x", "l4")
 PROMPTS = (200, 500, 1000, 2000, 4000, 8000, 16000)
 OUTPUTS = (50, 100, 300, 500, 1000)
-REQUESTS = 12_000
+REQUESTS = 8_000
 """Requests of a replica that are simulated. [1]"""
 
 
@@ -118,13 +119,45 @@ def _of_class(
         yield Compared(f"{name} p{part * 100:g}", getattr(times, name)(part), slowest, limit)
 
 
+def closed(count: int, seed: int) -> list[float]:
+    """Return rates of random closed loops as said over those simulated."""
+    factors: list[float] = []
+    number = 0
+    while len(factors) < count:
+        number += 1
+        dice = random.Random(seed * 10_000 + number)
+        think, users = dice.choice((1, 5, 30)), dice.choice((50, 200, 600))
+        asked = {key: value for key, value in demand(dice).items() if key not in ("rate", "tpot")}
+        found = [*(held({**asked, "people": users, "think": f"{think}s", "by": "chip"}) or ())]
+        if not found or not found[0].load.is_known:
+            continue
+        load = found[0].load
+        # Of one replica: N / k users make the rate; between whole numbers it is a straight line.
+        each = load.rate * (think + load.times().request_mean)
+        rng, whole = np.random.default_rng(number), sorted({int(each), int(np.ceil(each))} - {0})
+        rates = [
+            simulate(load, Arrivals(6_000, rng, users=n, think=think), rng).rate for n in whole
+        ]
+        factors.append(load.rate / float(np.interp(each, whole, rates)))
+    return factors
+
+
 def main(arguments: list[str] | None = None) -> None:
     """Print closed form over simulation of random plans."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("count", type=int, nargs="?", default=100)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--verbose", action="store_true")
+    parser.add_argument("--closed", action="store_true")
     chosen = parser.parse_args(arguments)
+    if chosen.closed:
+        factors_of_loops = np.array(closed(chosen.count, chosen.seed))
+        near = int((np.abs(factors_of_loops - 1.0) <= 0.03).sum())
+        least, most = factors_of_loops.min(), factors_of_loops.max()
+        sys.stdout.write(
+            f"{near} of {chosen.count} closed loops within 3 % ({least:.3f} to {most:.3f})\n"
+        )
+        return
     factors: dict[str, list[float]] = {}
     kept = plans = 0
     with tempfile.TemporaryDirectory() as folder:
