@@ -180,8 +180,10 @@ class WeightFormats:
         """The same with some groups in other formats; groups alike with the base are dropped."""
         chosen = dict(self.groups) | dict(groups)
         plain = WeightFormats(self.base)
-        kept = [(name, chosen[name]) for name in GROUPS if name in chosen]
-        return replace(self, groups=tuple(pair for pair in kept if plain.of(pair[0]) != pair[1]))
+        ordered_groups = [(name, chosen[name]) for name in GROUPS if name in chosen]
+        return replace(
+            self, groups=tuple(pair for pair in ordered_groups if plain.of(pair[0]) != pair[1])
+        )
 
 
 QUANTIZED = ("attention", "ffn", "experts", "shared_experts", "mtp")
@@ -206,28 +208,28 @@ _EXPERTS = "-experts-"  # joins two formats: ``mxfp4-experts-q8_0``
 _SHARES = "/"  # between formats that a group mixes: ``59%nvfp4/41%bf16``
 
 
-def weight_formats(name: str, own: WeightFormats | None = None) -> WeightFormats:
+def weight_formats(name: str, model_formats: WeightFormats | None = None) -> WeightFormats:
     """The format of each group of matrices, of ``"nvfp4+attention=bf16"``.
 
     Without a format in front, groups that are not named keep the model's own.
 
-    own : of the model; None where a format in front is needed
+    model_formats : as the model is published; None where a format in front is needed
 
     >>> weight_formats("mxfp4-experts-q8_0").text
     'q8_0+experts=mxfp4'
     >>> weight_formats("experts=nvfp4,attention=fp8", weight_formats("bf16")).text
     'bf16+attention=fp8+experts=nvfp4'
     """
-    first, *named = re.split(r"[+,]", name.strip())
+    first, *group_texts = re.split(r"[+,]", name.strip())
     if "=" in first:
-        first, named = "", [first, *named]
+        first, group_texts = "", [first, *group_texts]
     experts, joined, matrices = first.partition(_EXPERTS)
     if joined:
-        first, named = matrices, [f"experts={experts}", *named]
-    if not first and own is None:
+        first, group_texts = matrices, [f"experts={experts}", *group_texts]
+    if not first and model_formats is None:
         raise InputError(f"'{shown(name)}' names no format in front, such as bf16+{shown(name)}")
-    formats = own if not first and own else WeightFormats(format_mix(first))
-    return formats.with_groups(map(_group_format, named))
+    formats = model_formats if not first and model_formats else WeightFormats(format_mix(first))
+    return formats.with_groups(map(_group_format, group_texts))
 
 
 def _group_format(text: str) -> tuple[str, NumberFormat]:
@@ -248,11 +250,11 @@ def weight_name(text: str) -> str:
     >>> weight_name("AWQ"), weight_name("experts=nvfp4,shared=fp8")
     ('awq-int4-g128', 'experts=nvfp4+shared_experts=fp8')
     """
-    named = text.strip().lower()
-    if _EXPERTS in named and "=" not in named:
-        weight_formats(named)
-        return named
-    first, *groups = re.split(r"[+,]", named)
+    name = text.strip().lower()
+    if _EXPERTS in name and "=" not in name:
+        weight_formats(name)
+        return name
+    first, *groups = re.split(r"[+,]", name)
     if "=" in first:
         first, groups = "", [first, *groups]
     pairs = (f"{group}={stored.id}" for group, stored in map(_group_format, groups))
@@ -315,11 +317,11 @@ def mixed_format(amounts: Iterable[tuple[NumberFormat, float]]) -> NumberFormat:
             totals[inner] = totals.get(inner, 0.0) + amount * share
     if len(totals) == 1:
         return next(iter(totals))
-    whole = sum(totals.values())
-    if not whole:
+    total_parameters = sum(totals.values())
+    if not total_parameters:
         return FORMATS["bf16"]
     ordered = sorted(totals.items(), key=lambda pair: -pair[1])
-    shares = tuple((stored, amount / whole) for stored, amount in ordered)
+    shares = tuple((stored, amount / total_parameters) for stored, amount in ordered)
     return NumberFormat(
         _SHARES.join(f"{100 * share:.4g}%{stored.id}" for stored, share in shares),
         sum(stored.bits * share for stored, share in shares),

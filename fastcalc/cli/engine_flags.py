@@ -91,10 +91,10 @@ def translated(words: Sequence[str]) -> tuple[list[str], list[str]]:
 def _copied_attention(words: list[str]) -> list[str]:
     """SGLang's ranks where each data-parallel one copies attention: tp of all of them there."""
     result = [word for word in words if word != "--enable-dp-attention"]
-    given = {name: result.index(name) + 1 for name in ("--tp", "--dp") if name in result[:-1]}
-    if len(given) == 2 and all(result[at].isdigit() for at in given.values()):
-        tp, dp = (int(result[given[name]]) for name in ("--tp", "--dp"))
-        result[given["--tp"]] = str(max(tp // max(dp, 1), 1))
+    value_index = {name: result.index(name) + 1 for name in ("--tp", "--dp") if name in result[:-1]}
+    if len(value_index) == 2 and all(result[at].isdigit() for at in value_index.values()):
+        tp, dp = (int(result[value_index[name]]) for name in ("--tp", "--dp"))
+        result[value_index["--tp"]] = str(max(tp // max(dp, 1), 1))
     return result
 
 
@@ -136,13 +136,13 @@ def _served(words: list[str]) -> tuple[list[str], list[str]]:
         typed = shlex.split(command.replace("\\\n", " "))
     except ValueError as error:
         raise InputError(f"--server: {error} in the command") from None
-    known, unknown, model = _of_command(typed)
-    given = words[:at] + words[at + 2 :]
-    taken = [*given[:1], *([model] if model else []), *given[1:], *known]
-    if "--engine" not in taken:
-        taken += ["--engine", engine]
+    flags, unknown, model = _of_command(typed)
+    other_words = words[:at] + words[at + 2 :]
+    served_words = [*other_words[:1], *([model] if model else []), *other_words[1:], *flags]
+    if "--engine" not in served_words:
+        served_words += ["--engine", engine]
     skipped = f"--server: {listed(unknown)} left out" if unknown else ""
-    return taken, [skipped] if skipped else []
+    return served_words, [skipped] if skipped else []
 
 
 _TAKEN = {
@@ -156,14 +156,14 @@ _MODELS = {"--model", "--model-path", "-m", "-hf"}
 
 def _of_command(typed: Sequence[str]) -> tuple[list[str], list[str], str]:
     """Flags of a server command that are taken, those that are not, and the model."""
-    known: list[str] = []
+    flags: list[str] = []
     unknown: list[str] = []
     model, at = "", 0
     while at < len(typed):
         name, is_joined, value = typed[at].partition("=")
         at += 1
         if name in _WITHOUT_VALUE:
-            known.append(name)
+            flags.append(name)
             continue
         if not name.startswith("-"):
             is_model = typed[at - 2] in ("serve", "trtllm-serve") if at > 1 else False
@@ -174,13 +174,13 @@ def _of_command(typed: Sequence[str]) -> tuple[list[str], list[str], str]:
         if name in _MODELS:
             model = value
         elif name in _TAKEN or name in ("-ngl", "--n-gpu-layers"):
-            known += [name, _number(value) if name == "--max-model-len" else value]
+            flags += [name, _number(value) if name == "--max-model-len" else value]
         elif name == "--speculative-config":
             drafts = re.search(r"num_speculative_tokens\D+(\d+)", value)
-            known += ["--speculate", f"0.8x{drafts[1]}"] if drafts else []
+            flags += ["--speculate", f"0.8x{drafts[1]}"] if drafts else []
         elif name != "--port":
             unknown.append(name)
-    return known, unknown, model
+    return flags, unknown, model
 
 
 def _number(text: str) -> str:

@@ -132,13 +132,13 @@ def choose_all(questions: Iterable[LayoutQuestion]) -> list[Chosen | LayoutError
 
     An error stands where this number of chips have no layout.
     """
-    asked = [(question, _choices_or_error(question)) for question in questions]
-    every = [choice for _, of_one in asked if isinstance(of_one, list) for choice in of_one]
-    tried = [choice.tried for choice in every if choice.tried is not None]
-    estimates = iter(evaluate_all(tried))
+    answered = [(question, _choices_or_error(question)) for question in questions]
+    every = [choice for _, of_one in answered if isinstance(of_one, list) for choice in of_one]
+    evaluations = [choice.tried for choice in every if choice.tried is not None]
+    estimates = iter(evaluate_all(evaluations))
     return [
         of_one if isinstance(of_one, LayoutError) else _chosen(question, of_one, estimates)
-        for question, of_one in asked
+        for question, of_one in answered
     ]
 
 
@@ -252,12 +252,12 @@ def _choice(site: Site, chips: int, batches: Floats, traffic: Traffic) -> _Choic
     holds = limits >= batches
     rate = -1.0 / np.maximum(limits, 0.5)  # of those that hold no batch, the one that holds most
     is_tried = np.atleast_1d(holds.any(axis=(*range(holds.ndim - 2), -1)))
-    tried: Evaluation | None = None
+    evaluation: Evaluation | None = None
     if is_tried.sum() > 1:
         chosen = [layout for layout, fits in zip(layouts, is_tried, strict=True) if fits]
         fitting = placements if is_tried.all() else site.place_all(chosen, axes=1)
-        tried = Evaluation(fitting, batches, traffic)
-    return _Choice(layouts, limits, rate, is_tried, holds, tried)
+        evaluation = Evaluation(fitting, batches, traffic)
+    return _Choice(layouts, limits, rate, is_tried, holds, evaluation)
 
 
 def fewest_chips(site: Site, batches: ArrayLike) -> Floats:

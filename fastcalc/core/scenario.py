@@ -206,8 +206,10 @@ class Location:
         Of usual layouts, and of the one taken.
         """
         batches = np.array(self.scenario.batches, dtype=float)
-        taken = np.where(self.placement.max_batch >= batches, self.placement.layout.chips, np.nan)
-        fewest = np.fmin(fewest_chips(self.site, batches), taken)
+        chips_of_layout = np.where(
+            self.placement.max_batch >= batches, self.placement.layout.chips, np.nan
+        )
+        fewest = np.fmin(fewest_chips(self.site, batches), chips_of_layout)
         return tuple(None if np.isnan(chips) else int(chips) for chips in fewest.tolist())
 
     @cached_property
@@ -298,17 +300,19 @@ def locate_all(scenarios: Iterable[Scenario]) -> list[Location | InputError]:
 
     Where layouts are left open, the throughput of all that are tried is evaluated in one stack.
     """
-    asked = [(scenario, _site_and_layout(scenario)) for scenario in scenarios]
-    layouts = (found[1] for _, found in asked if not isinstance(found, InputError))
-    chosen = iter(choose_all(each for each in layouts if isinstance(each, LayoutQuestion)))
+    sites = [(scenario, _site_and_layout(scenario)) for scenario in scenarios]
+    layouts = (site[1] for _, site in sites if not isinstance(site, InputError))
+    chosen = iter(choose_all(layout for layout in layouts if isinstance(layout, LayoutQuestion)))
     located: list[Location | InputError] = []
-    for scenario, found in asked:
-        if isinstance(found, InputError):
-            located.append(found)
+    for scenario, site_or_error in sites:
+        if isinstance(site_or_error, InputError):
+            located.append(site_or_error)
             continue
-        site, layout = found
-        taken = next(chosen) if isinstance(layout, LayoutQuestion) else layout
-        located.append(taken if isinstance(taken, LayoutError) else _located(scenario, site, taken))
+        site, layout = site_or_error
+        choice = next(chosen) if isinstance(layout, LayoutQuestion) else layout
+        located.append(
+            choice if isinstance(choice, LayoutError) else _located(scenario, site, choice)
+        )
     return located
 
 
@@ -329,8 +333,8 @@ def _site_and_layout(scenario: Scenario) -> tuple[Site, Layout | LayoutQuestion]
     return site, LayoutQuestion(site, sharding.chips, smallest, traffic)
 
 
-def _located(scenario: Scenario, site: Site, taken: Layout | Chosen) -> Location:
-    layout = taken.first if isinstance(taken, Chosen) else taken
+def _located(scenario: Scenario, site: Site, chosen: Layout | Chosen) -> Location:
+    layout = chosen.first if isinstance(chosen, Chosen) else chosen
     sharding = scenario.sharding
     is_default = not sharding.names_ranks and sharding.chips is None
     return Location(scenario, site, site.place(layout), is_default)
@@ -349,15 +353,15 @@ def by_layout(scenarios: Iterable[Scenario]) -> list[Scenario]:
 
     A batch has the chips and the layout that it would have if it were asked about alone.
     """
-    asked = [(scenario, _question_of_batches(scenario)) for scenario in scenarios]
-    chosen = iter(choose_all(question for _, question in asked if question is not None))
+    questions = [(scenario, _question_of_batches(scenario)) for scenario in scenarios]
+    chosen = iter(choose_all(question for _, question in questions if question is not None))
     split: list[Scenario] = []
-    for scenario, question in asked:
+    for scenario, question in questions:
         if question is None:
             split.append(scenario)
             continue
-        (taken,) = _or_raise([next(chosen)])
-        pairs = zip(scenario.batches, taken.positions.tolist(), strict=True)
+        (layouts,) = _or_raise([next(chosen)])
+        pairs = zip(scenario.batches, layouts.positions.tolist(), strict=True)
         runs = (list(run) for _, run in groupby(pairs, key=itemgetter(1)))
         split += [replace(scenario, batches=tuple(batch for batch, _ in run)) for run in runs]
     return split
@@ -385,8 +389,12 @@ def solve_all(scenarios: Iterable[Scenario]) -> list[Outcome]:
 def solve_each(scenarios: Iterable[Scenario]) -> list[Outcome | InputError]:
     """Outcomes of many scenarios, or why one has none."""
     located = locate_all(scenarios)
-    outcomes = iter(evaluate_located(each for each in located if isinstance(each, Location)))
-    return [each if isinstance(each, InputError) else next(outcomes) for each in located]
+    outcomes = iter(
+        evaluate_located(location for location in located if isinstance(location, Location))
+    )
+    return [
+        location if isinstance(location, InputError) else next(outcomes) for location in located
+    ]
 
 
 def evaluate_located(locations: Iterable[Location]) -> list[Outcome]:
@@ -477,9 +485,9 @@ def warnings_of(outcome: Location) -> Iterator[str]:
     yield from engine_notes(hardware, engine, is_borrowed=scenario.engine_is_borrowed)
     if outcome.usd_per_hour is None:
         terms = dict.fromkeys(offer.terms for offer in hardware.chip_price.offers)
-        others = f" (only {', '.join(terms)})" if terms and scenario.pricing.offer else ""
+        only_terms = f" (only {', '.join(terms)})" if terms and scenario.pricing.offer else ""
         yield (
-            f"{hardware.id} has no {scenario.pricing.name} price{others}, so $ are empty; give "
+            f"{hardware.id} has no {scenario.pricing.name} price{only_terms}, so $ are empty; give "
             f"one with {option('price', f'{hardware.id}=USD')}"
         )
     if scenario.ignores_ranks:

@@ -91,7 +91,7 @@ def _joined(records: Sequence[Any], counts: Sequence[int], axes: int) -> Any:
         columns = (_joined(column, counts, axes) for column in zip(*records, strict=True))
         return type(first)(*columns) if hasattr(first, "_fields") else tuple(columns)
     if is_dataclass(first) and not isinstance(first, type):
-        names = [each.name for each in fields(first)]
+        names = [column.name for column in fields(first)]
         members = zip(*(attrgetter(*names)(record) for record in records), strict=True)
         columns = (_joined(column, counts, axes) for column in members)
         return replace(first, **dict(zip(names, columns, strict=True)))
@@ -119,9 +119,9 @@ def _stackable(deployments: Sequence[Schedule]) -> Iterator[list[int]]:
         points = np.cumsum([_size(deployments[place]) for place in places])
         blocks = ((points - 1) // BLOCK).tolist()
         for block in dict.fromkeys(blocks):
-            together = [place for place, at in zip(places, blocks, strict=True) if at == block]
-            if len(together) > 1:
-                yield together
+            members = [place for place, at in zip(places, blocks, strict=True) if at == block]
+            if len(members) > 1:
+                yield members
 
 
 def _is_of_numbers(passes: Schedule) -> bool:
@@ -136,17 +136,17 @@ def _is_of_numbers(passes: Schedule) -> bool:
 
 def _has_own_rows(passes: Schedule) -> bool:
     machine, work = passes.machine, passes.placement.work
-    own = machine.engine.own_deployments
-    return bool(own and measured_on(machine.engine, machine.hardware.id, work))
+    own_deployments = machine.engine.own_deployments
+    return bool(own_deployments and measured_on(machine.engine, machine.hardware.id, work))
 
 
 def _has_rows(passes: Schedule) -> bool:
     """Whether layouts or requests are rows, along which batches lie."""
     rows, batches = _row_shape(passes), np.shape(passes.batch)
-    whole = np.broadcast_shapes(rows, batches)
-    points = int(np.prod(whole, dtype=int))
+    shape = np.broadcast_shapes(rows, batches)
+    points = int(np.prod(shape, dtype=int))
     is_one_axis = sum(count > 1 for count in rows) <= 1 and rows[-1:] in ((), (1,))
-    is_along_rows = whole[:-1] == rows[:-1]
+    is_along_rows = shape[:-1] == rows[:-1]
     return is_one_axis and is_along_rows and 0 < points <= BLOCK
 
 
@@ -183,12 +183,12 @@ class _JoinedAttention(AttentionWork):
 
     def __init__(self, deployments: Sequence[AttentionWork], counts: Sequence[int]) -> None:
         self._deployments, self._counts = deployments, counts
-        self.tp = self._joined([each.tp for each in deployments])
-        self.ranks = self._joined([each.ranks for each in deployments])
-        self.expert_shards = self._joined([each.expert_shards for each in deployments])
-        self.cache = self._joined([each.cache for each in deployments])
-        self.cache_on_rank = self._joined([each.cache_on_rank for each in deployments])
-        self.decode_flops = self._joined([each.decode_flops for each in deployments])
+        self.tp = self._joined([work.tp for work in deployments])
+        self.ranks = self._joined([work.ranks for work in deployments])
+        self.expert_shards = self._joined([work.expert_shards for work in deployments])
+        self.cache = self._joined([work.cache for work in deployments])
+        self.cache_on_rank = self._joined([work.cache_on_rank for work in deployments])
+        self.decode_flops = self._joined([work.decode_flops for work in deployments])
 
     def _joined(self, records: Sequence[Numbers]) -> Numbers:
         return joined(records, self._counts, axes=1)
@@ -196,17 +196,17 @@ class _JoinedAttention(AttentionWork):
     @cached_property
     def idle_pass(self) -> PassWork:
         """A pass of no sequences."""
-        return self._joined([each.idle_pass for each in self._deployments])
+        return self._joined([work.idle_pass for work in self._deployments])
 
     @cached_property
     def prompt_flops(self) -> ArrayLike:
         """Attention FLOPs of a prompt token. [FLOP]"""
-        return self._joined([each.prompt_flops for each in self._deployments])
+        return self._joined([work.prompt_flops for work in self._deployments])
 
     @cached_property
     def layer_kinds(self) -> list[tuple[float, AttentionWork]]:
         """How many layers of each kind there are, and what is looked back on in one of them."""
-        columns = zip(*(each.layer_kinds for each in self._deployments), strict=True)
+        columns = zip(*(work.layer_kinds for work in self._deployments), strict=True)
         return [
             (column[0][0], _JoinedAttention([layer for _, layer in column], self._counts))
             for column in columns
@@ -226,8 +226,8 @@ class _Stack:
         """Rows of each of the deployments."""
         first = 0
         for passes, shape, count in zip(self.members, self.shapes, self.counts, strict=True):
-            whole = np.broadcast_shapes(shape, passes.batch.shape)
-            yield _Rows(self, slice(first, first + count), _columns(passes), whole)
+            point_shape = np.broadcast_shapes(shape, passes.batch.shape)
+            yield _Rows(self, slice(first, first + count), _columns(passes), point_shape)
             first += count
 
     def number(self, count: Callable[[Schedule], ArrayLike]) -> Floats:

@@ -144,8 +144,8 @@ def _line_of_vllm(placement: Placement, size: CacheSize | None, room: float) -> 
         )
     if size is None:
         return None
-    asked = float(placement.machine.memory.longest or np.max(placement.reserved_tokens))
-    of_one = cache_size(_with_length(placement, asked), room)
+    model_length = float(placement.machine.memory.longest or np.max(placement.reserved_tokens))
+    of_one = cache_size(_with_length(placement, model_length), room)
     if of_one is not None and of_one.needed > room:
         return (
             f"To serve at least one request with the model's max seq len ({of_one.length}), "
@@ -171,10 +171,10 @@ def _line_of_sglang(placement: Placement, room: float, capacity: float) -> str |
     share = float(np.max(placement.machine.software.memory_fraction))
     if share == 1.0:
         return "Not enough memory. Please try to increase --mem-fraction-static."
-    least = ceil(1000.0 * (share - room / capacity)) / 1000.0
+    min_fraction = ceil(1000.0 * (share - room / capacity)) / 1000.0
     return (
         f"Loaded weights leave no GPU memory for the KV cache under --mem-fraction-static="
-        f"{share:g}. Raise --mem-fraction-static above {least:.3f}"
+        f"{share:g}. Raise --mem-fraction-static above {min_fraction:.3f}"
     )
 
 
@@ -229,14 +229,16 @@ def _largest_that_starts(starts: Callable[[int], bool], low: int, high: int) -> 
 
 def _fewer_sequences(location: StartLocation) -> StartRemedy | None:
     scenario = _same_chips(location)
-    most = float(np.max(location.placement.machine.max_sequences))
-    if not np.isfinite(most):
+    max_sequences = float(np.max(location.placement.machine.max_sequences))
+    if not np.isfinite(max_sequences):
         return None
-    least = min(scenario.batches)
-    found = _largest_that_starts(
-        lambda count: _starts(limited(scenario, "max_num_seqs", float(count))), least, int(most) - 1
+    min_sequences = min(scenario.batches)
+    sequences = _largest_that_starts(
+        lambda count: _starts(limited(scenario, "max_num_seqs", float(count))),
+        min_sequences,
+        int(max_sequences) - 1,
     )
-    return None if found is None else StartRemedy("max_num_seqs", str(found))
+    return None if sequences is None else StartRemedy("max_num_seqs", str(sequences))
 
 
 def _shorter(location: StartLocation) -> StartRemedy | None:
@@ -245,13 +247,13 @@ def _shorter(location: StartLocation) -> StartRemedy | None:
     longest = scenario.memory.longest
     if not longest:
         return None
-    least = ceil(scenario.traffic.longest)
+    min_length = ceil(scenario.traffic.longest)
 
     def starts(tokens: int) -> bool:
         return _starts(replace(scenario, memory=replace(scenario.memory, longest=float(tokens))))
 
-    found = _largest_that_starts(starts, least, int(longest) - 1)
-    return None if found is None else StartRemedy("max_model_len", str(found))
+    length = _largest_that_starts(starts, min_length, int(longest) - 1)
+    return None if length is None else StartRemedy("max_model_len", str(length))
 
 
 def _narrower_cache(location: StartLocation) -> StartRemedy | None:

@@ -96,10 +96,10 @@ class _Stream:
         value = struct.unpack(f"<{code}", self.take(struct.calcsize(f"<{code}")))[0]
         return int(value)
 
-    def length(self, most: int, noun: str) -> int:
+    def length(self, max_length: int, noun: str) -> int:
         size = self.number("Q")
-        if size > most:
-            raise self.fault(f"{size:,} {noun}, more than {most:,},")
+        if size > max_length:
+            raise self.fault(f"{size:,} {noun}, more than {max_length:,},")
         return size
 
     def text(self) -> str:
@@ -108,8 +108,8 @@ class _Stream:
     def value(self, kind: int) -> Json:
         if kind in _NUMBERS:
             code = _NUMBERS[kind]
-            found: Json = struct.unpack(f"<{code}", self.take(struct.calcsize(f"<{code}")))[0]
-            return found
+            number: Json = struct.unpack(f"<{code}", self.take(struct.calcsize(f"<{code}")))[0]
+            return number
         if kind == _TEXT:
             return self.text()[:_KEPT]
         if kind != _ARRAY:
@@ -120,12 +120,12 @@ class _Stream:
             return None
         if inner == _ARRAY:
             raise self.fault("an array of arrays")
-        kept: list[Json] = []
+        values: list[Json] = []
         for _ in range(size):
             value = self.value(inner)
-            if len(kept) < _KEPT:
-                kept.append(value)
-        return kept
+            if len(values) < _KEPT:
+                values.append(value)
+        return values
 
 
 def read_header(path: Path) -> GgufHeader:
@@ -141,8 +141,8 @@ def read_header(path: Path) -> GgufHeader:
     pairs: dict[str, Json] = {}
     tensors: list[tuple[str, list[int], int]] = []
     for part in parts:
-        found, listed = _read(part)
-        pairs, tensors = found | pairs, [*tensors, *listed]
+        file_pairs, listed = _read(part)
+        pairs, tensors = file_pairs | pairs, [*tensors, *listed]
     return _summed(path, pairs, tensors)
 
 
@@ -157,8 +157,8 @@ def _read(path: Path) -> tuple[dict[str, Json], list[tuple[str, list[int], int]]
                 raise stream.fault(f"version {version} is not read here, only 2 and 3,")
             tensors = stream.length(_MOST_TENSORS, "tensors")
             pairs = stream.length(_MOST_PAIRS, "keys")
-            found = {stream.text(): stream.value(stream.number("I")) for _ in range(pairs)}
-            return found, [_tensor(stream) for _ in range(tensors)]
+            values_by_key = {stream.text(): stream.value(stream.number("I")) for _ in range(pairs)}
+            return values_by_key, [_tensor(stream) for _ in range(tensors)]
     except OSError as error:
         raise InputError(f"{path} cannot be read: {why_unreadable(error)}") from error
 

@@ -337,12 +337,12 @@ class Model(Entry):
 
     def asked_as(self, names: Iterable[str]) -> "Model":
         """Return the same by the names that a user asks for; an alias may be another model's."""
-        own = {name.lower(): name for name in (self.id, *self.aliases)}
-        asked = [own[name.lower()] for name in names if name.lower() in own]
-        if all(name == self.id for name in asked):
+        names_by_key = {name.lower(): name for name in (self.id, *self.aliases)}
+        known_names = [names_by_key[name.lower()] for name in names if name.lower() in names_by_key]
+        if all(name == self.id for name in known_names):
             return self
         copy = self.model_copy()
-        copy._asked_as = tuple(asked)
+        copy._asked_as = tuple(known_names)
         return copy
 
     @property
@@ -357,8 +357,8 @@ class Model(Entry):
             return self.name
         printed = {alias: self.repositories.get(alias, alias) for alias in self._asked_as}
         names = printed | dict.fromkeys([self.id] * (self.id in printed), self.name)
-        asked = listed([name.rpartition("/")[2] for name in names.values()])
-        return asked if self.id in names else f"{asked} (same shape as {self.name})"
+        heading = listed([name.rpartition("/")[2] for name in names.values()])
+        return heading if self.id in names else f"{heading} (same shape as {self.name})"
 
     @property
     def own_formats(self) -> WeightFormats:
@@ -370,9 +370,9 @@ class Model(Entry):
     @property
     def format_name(self) -> str:
         """What records call the published formats: that of the experts where only they differ."""
-        own = self.own_formats
-        only_experts = [name for name, _ in own.groups] == ["experts"]
-        return own.of("experts").id if only_experts else own.text
+        formats = self.own_formats
+        only_experts = [name for name, _ in formats.groups] == ["experts"]
+        return formats.of("experts").id if only_experts else formats.text
 
     @property
     def is_minimal(self) -> bool:

@@ -96,15 +96,18 @@ def explore(
     )
     flips = [
         Flip(name, at / premise.factor, premise.unit, below, above, name in counts)
-        for (name, premise), found in zip(ranges.items(), flips_of, strict=True)
-        for at, below, above in found
+        for (name, premise), changes in zip(ranges.items(), flips_of, strict=True)
+        for at, below, above in changes
     ]
-    others = [
+    alternative_inputs = [
         (name, alternative) for name, premise in premises.items() for alternative in premise.others
     ]
-    of_others = each([partial(answer, {name: alternative}) for name, alternative in others])
+    of_others = each(
+        [partial(answer, {name: alternative}) for name, alternative in alternative_inputs]
+    )
     alternatives = tuple(
-        (*other, answered_there) for other, answered_there in zip(others, of_others, strict=True)
+        (*alternative_input, answered_there)
+        for alternative_input, answered_there in zip(alternative_inputs, of_others, strict=True)
     )
     outcomes = {*corners, *(flip.below for flip in flips), *(flip.above for flip in flips)}
     outcome: Outcome = stands if len(outcomes) == 1 else "varies"
@@ -113,7 +116,9 @@ def explore(
         or any(answered_there != stands for *_, answered_there in alternatives)
         or len(outcomes) == 1
     )
-    jointly = next((moved for found, moved in corners.items() if found != stands), None)
+    jointly = next(
+        (moved for outcome_there, moved in corners.items() if outcome_there != stands), None
+    )
     return Explored(outcome, tuple(flips), alternatives, None if is_plain else jointly)
 
 
@@ -134,15 +139,15 @@ def _flips(
         return answer({name: value})
 
     def flips_between(left: float, right: float) -> list[tuple[float, Outcome, Outcome]]:
-        found = []
+        flips = []
         while (before := answer_at(left)) != answer_at(right):
             same = partial(is_as, before)
             if is_count:
                 left = float(bisect_integers(same, int(left), int(right))[1])
             else:
                 left = float(bisect(same, left, right, halvings=_HALVINGS)[1])
-            found.append((left, before, answer_at(left)))
-        return found
+            flips.append((left, before, answer_at(left)))
+        return flips
 
     def is_as(before: Outcome, value: ArrayLike) -> bool:
         return answer_at(float(value)) == before
@@ -150,8 +155,8 @@ def _flips(
     low, high = ends
     values = _looks(low, high, is_count=is_count)
     each([partial(answer_at, value) for value in values])
-    found = each([partial(flips_between, left, right) for left, right in pairwise(values)])
-    return [flip for of_pair in found for flip in of_pair]
+    flips_of_pairs = each([partial(flips_between, left, right) for left, right in pairwise(values)])
+    return [flip for of_pair in flips_of_pairs for flip in of_pair]
 
 
 @cache

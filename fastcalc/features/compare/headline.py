@@ -112,7 +112,7 @@ def headline(outcomes: Sequence[Outcome]) -> Headline:
         cheapest=cheapest,
         left_out=tuple((of[0].chip, tuple(row.batch for row in of)) for of in short),
         has_rivals=len(by_chip) > 1,
-        is_sized=any(asked.chips is not None or asked.names_ranks for asked in shardings),
+        is_sized=any(sharding.chips is not None or sharding.names_ranks for sharding in shardings),
     )
 
 
@@ -143,13 +143,15 @@ def _fastest(by_chip: Sequence[Sequence[TableRow]]) -> Statement:
     candidates = _fastest_rows(first)
     leader = next(filter(None, (_at(candidates, batch) for batch in batches)), candidates[-1])
     level: list[TableRow] = []
-    others: list[TableRow] = []
+    slower_rows: list[TableRow] = []
     for rows in rivals:
         row = _at(rows, leader.batch) or _fastest_rows(rows)[-1]
-        (level if _are_level(leader, row, "speed") else others).append(row)
-    rival = next((r for r in others if r.batch == leader.batch and r.chips >= leader.chips), None)
+        (level if _are_level(leader, row, "speed") else slower_rows).append(row)
+    rival = next(
+        (r for r in slower_rows if r.batch == leader.batch and r.chips >= leader.chips), None
+    )
     comparison = Comparison("speed", leader, rival) if rival and not level else None
-    return Statement("speed", (leader, *level), tuple(others), comparison)
+    return Statement("speed", (leader, *level), tuple(slower_rows), comparison)
 
 
 def _fastest_rows(rows: Sequence[TableRow]) -> list[TableRow]:
@@ -181,15 +183,17 @@ def _cheapest(by_chip: Sequence[Sequence[TableRow]], fastest: TableRow) -> State
         return None
     first, *rivals = sorted(priced, key=lambda rows: _cheapest_row(rows).cost.expected)
     leader, rows_of = _cheapest_row(first), {rows[0].chip: rows for rows in rivals}
-    least = [_cheapest_row(rows) for rows in rivals]
-    level = [row for row in least if _are_level(leader, row, "cost")]
-    others = [row for row in least if row not in level]
-    against = next((row for row in others if row.chip == fastest.chip), next(iter(others), None))
+    cheapest_rows = [_cheapest_row(rows) for rows in rivals]
+    level = [row for row in cheapest_rows if _are_level(leader, row, "cost")]
+    dearer_rows = [row for row in cheapest_rows if row not in level]
+    against = next(
+        (row for row in dearer_rows if row.chip == fastest.chip), next(iter(dearer_rows), None)
+    )
     comparison = None
     if against is not None:
         preferred = (against.batch, leader.batch)
         comparison = _compare_cost(rows_of[against.chip], first, preferred)
-    return Statement("cost", (leader, *level), tuple(others), comparison)
+    return Statement("cost", (leader, *level), tuple(dearer_rows), comparison)
 
 
 def _compare_cost(
@@ -198,7 +202,7 @@ def _compare_cost(
     """Cost of one chip over another's at a batch for which both have a row."""
     shared = sorted({row.batch for row in over} & {row.batch for row in under}, reverse=True)
     for batch in (*preferred, *shared):
-        one, other = _at(over, batch), _at(under, batch)
-        if one is not None and other is not None:
-            return Comparison("cost", one, other)
+        over_row, under_row = _at(over, batch), _at(under, batch)
+        if over_row is not None and under_row is not None:
+            return Comparison("cost", over_row, under_row)
     return None

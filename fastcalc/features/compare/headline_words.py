@@ -47,9 +47,9 @@ def _equal_count(counts: Iterable[int]) -> int:
     >>> _equal_count([19, 8]), _equal_count([4, 1]), _equal_count([16, 4, 8])
     (24, 4, 16)
     """
-    *fewer, most = sorted(counts)
+    *fewer, largest = sorted(counts)
     step = lcm(*fewer)
-    return -(-most // step) * step
+    return -(-largest // step) * step
 
 
 def cost(stated: Headline) -> str:
@@ -113,15 +113,15 @@ def times(ratio: Ranged, unit: str = "times") -> str:
 def _fastest(statement: Statement) -> str:
     if statement.is_level:
         return _level(statement)
-    best, comparison = statement.leaders[0], statement.comparison
-    sentence = f"Fastest: {best.name} at batch {best.batch:,}, {_amount(best, 'speed')}"
+    leader, comparison = statement.leaders[0], statement.comparison
+    sentence = f"Fastest: {leader.name} at batch {leader.batch:,}, {_amount(leader, 'speed')}"
     rivals = _others(statement)
     if comparison is not None:
         rivals.remove(comparison.under)
         sentence += f", {times(comparison.ratio)} that of {comparison.under.name}"
     slower = [
         f"{row.name} {'gives' if row.chips == 1 else 'give'} "
-        f"{number(float(row.speed.expected))}{_at_batch(row, best)}"
+        f"{number(float(row.speed.expected))}{_at_batch(row, leader)}"
         for row in rivals
     ]
     return "; ".join([sentence, *slower])
@@ -137,13 +137,13 @@ def _others(statement: Statement) -> list[TableRow]:
     return names if len(names) < _MOST_NAMED else [*names[: _MOST_NAMED - 2], names[-1]]
 
 
-def _at_batch(row: TableRow, best: TableRow) -> str:
-    return "" if row.batch == best.batch else f" at batch {row.batch:,}"
+def _at_batch(row: TableRow, leader: TableRow) -> str:
+    return "" if row.batch == leader.batch else f" at batch {row.batch:,}"
 
 
 def _cheapest(statement: Statement) -> str:
-    best = statement.leaders[0]
-    names = [f"Cheapest: {best.name} at batch {best.batch:,}, {_amount(best, 'cost')}"]
+    leader = statement.leaders[0]
+    names = [f"Cheapest: {leader.name} at batch {leader.batch:,}, {_amount(leader, 'cost')}"]
     if statement.is_level:
         names = [_level(statement)]
     elif not statement.others:
@@ -153,16 +153,16 @@ def _cheapest(statement: Statement) -> str:
     compared = [row for row in statement.others if comparison and row.chip == comparison.over.chip]
     shown = [row for row in statement.others if row not in compared][: room - len(compared)]
     for row in (row for row in statement.others if row in (*compared, *shown)):
-        words = _compared(comparison, row, best) if comparison and row in compared else ""
+        words = _compared(comparison, row, leader) if comparison and row in compared else ""
         names.append(f"{row.name} at batch {row.batch:,}, {output_price(row.record)}{words}")
     hidden = len(statement.others) - len(shown) - len(compared)
     return "; ".join([*names, *[f"{hidden:,} other chips cost more"] * (hidden > 0)])
 
 
-def _compared(comparison: Comparison, row: TableRow, best: TableRow) -> str:
+def _compared(comparison: Comparison, row: TableRow, cheapest: TableRow) -> str:
     """Return what a row costs next to the cheapest, or at which equal batch how much more."""
     over, under = comparison.over, comparison.under
-    if (over, under) == (row, best):
+    if (over, under) == (row, cheapest):
         return f", {times(comparison.ratio, 'times as much')}"
     if over == row:
         if comparison.is_level:
@@ -175,9 +175,9 @@ def _compared(comparison: Comparison, row: TableRow, best: TableRow) -> str:
 def _level(statement: Statement) -> str:
     """Name the rows that are level; each with its batch, or all with that which they share."""
     rows = statement.leaders
-    best, shared = rows[0], len({row.batch for row in rows}) == 1
-    at = f" at batch {best.batch:,}" if shared else ""
-    amounts = [_amount(best, statement.figure)]
+    leader, shared = rows[0], len({row.batch for row in rows}) == 1
+    at = f" at batch {leader.batch:,}" if shared else ""
+    amounts = [_amount(leader, statement.figure)]
     amounts += [_bare_amount(row, statement.figure) for row in rows[1:]]
     names = [
         f"{row.name}{'' if shared else f' at batch {row.batch:,}'} ({amount})"

@@ -85,10 +85,14 @@ class DiagnosisAnswer(Answer):
         excluded = set[str]()
         if self.start and self.start.log.settings and not self.start.log.is_on("eager"):
             excluded.add(EAGER)
-        known = [cause.setting for cause in self.causes]
-        named = (finding.term.settings for finding in self._findings if finding.is_named)
-        known += [text for row in zip_longest(*named) for text in row if text]  # most telling first
-        return [text for text in dict.fromkeys(known) if text not in excluded]
+        settings = [cause.setting for cause in self.causes]
+        settings_of_terms = (
+            finding.term.settings for finding in self._findings if finding.is_named
+        )
+        settings += [
+            text for row in zip_longest(*settings_of_terms) for text in row if text
+        ]  # most telling first
+        return [text for text in dict.fromkeys(settings) if text not in excluded]
 
     @property
     def sentence(self) -> str:
@@ -110,20 +114,20 @@ class DiagnosisAnswer(Answer):
         diagnosis, advice = self.diagnosis, self.advice
         shown = advice if screen.notes or screen.wide else advice[: count + 1]
         page: list[Part] = [*self._given(), "", self.sentence, ""]
-        more: list[str] = []
+        notes: list[str] = []
         if diagnosis:
             page += [*_picture(diagnosis, screen.width), ""]
-            more = [unnamed(diagnosis)]
+            notes = [unnamed(diagnosis)]
         if shown:
             page += ["Settings known to change it", Listing(shown)]
         if hidden := len(advice) - len(shown):
             count_hidden = f"{many(hidden, 'more setting')} with {option('notes')}"
-            more = ["; ".join([*more, count_hidden])]
+            notes = ["; ".join([*notes, count_hidden])]
         if diagnosis and diagnosis.further:
-            more += [measure_next(diagnosis.further)]
+            notes += [measure_next(diagnosis.further)]
         if self.start:
-            more += [cause.sentence for cause in self.start.causes[MOST_CAUSES:]]
-        return [*page, Notes([*more, *self.left_aside], self.next_command())]
+            notes += [cause.sentence for cause in self.start.causes[MOST_CAUSES:]]
+        return [*page, Notes([*notes, *self.left_aside], self.next_command())]
 
     def _given(self) -> Iterator[Remark]:
         """A line on the points, and on the log."""

@@ -145,7 +145,7 @@ def _hold_kind(decision: Decision, kind: Kind) -> None:
 
     The best of each layout are tried in order, until the next costs no less without a check.
     """
-    best: Plan | None = None
+    cheapest: Plan | None = None
     every = decision.options[kind]
     options = sorted(
         (scored.order(place), number, place)
@@ -153,14 +153,14 @@ def _hold_kind(decision: Decision, kind: Kind) -> None:
         for place in scored.best_of_layouts
     )
     for order, number, place in options[:_CHECKED]:
-        if best is not None and best.order <= order:
+        if cheapest is not None and cheapest.order <= order:
             break
         plan = _held_of_layout(every[number], place, decision)
-        if plan is not None and (best is None or plan.order < best.order):
-            best = plan
+        if plan is not None and (cheapest is None or plan.order < cheapest.order):
+            cheapest = plan
     decision.best_by_kind.pop(kind)
-    if best is not None:
-        decision.best_by_kind[kind] = best
+    if cheapest is not None:
+        decision.best_by_kind[kind] = cheapest
 
 
 def _held_of_layout(scored: Scored, place: int, decision: Decision) -> Plan | None:
@@ -172,16 +172,16 @@ def _held_of_layout(scored: Scored, place: int, decision: Decision) -> Plan | No
 
     place : of the best batch by the search
     """
-    best = _held(scored, place, decision)
-    is_said = best is not None and (best.has_percentiles or best.prefill_layout is not None)
-    if best is not None and is_said and best.order <= scored.order(place):
-        return best
+    chosen = _held(scored, place, decision)
+    is_said = chosen is not None and (chosen.has_percentiles or chosen.prefill_layout is not None)
+    if chosen is not None and is_said and chosen.order <= scored.order(place):
+        return chosen
     larger = scored.larger_batches(place)
     largest = _held(scored, larger[-1], decision) if larger else None
-    if largest is None or (best is not None and best.cost < largest.cost):
-        return best
-    if best is not None and best.cost == largest.cost and is_said >= largest.has_percentiles:
-        return best
+    if largest is None or (chosen is not None and chosen.cost < largest.cost):
+        return chosen
+    if chosen is not None and chosen.cost == largest.cost and is_said >= largest.has_percentiles:
+        return chosen
     while len(larger) > 1:
         middle = (len(larger) - 1) // 2
         is_enough = _are_enough(scored, larger[middle], largest.replicas)
@@ -211,11 +211,11 @@ def _held(scored: Scored, place: int, decision: Decision) -> Plan | None:
     if not limits.are_met:
         _missed_by(with_percentiles(plan, service, limits), decision)
     rate = limits.load.rate
-    most = rate / plan.busy * service.utilization
+    max_rate = rate / plan.busy * service.utilization
     if service.rate is None:
-        rate = limits.highest_rate(most)
+        rate = limits.highest_rate(max_rate)
     else:
-        replicas = limits.fewest_replicas(service.rate, plan.replicas, most)
+        replicas = limits.fewest_replicas(service.rate, plan.replicas, max_rate)
         rate = service.rate / replicas if replicas else 0.0
     if not rate:
         return None
@@ -232,25 +232,27 @@ def _held(scored: Scored, place: int, decision: Decision) -> Plan | None:
     return None
 
 
-def held_throughput(grid: Grid, service: Service, most: float) -> float:
+def held_throughput(grid: Grid, service: Service, max_rate: float) -> float:
     """Highest rate of one replica at which percentiles are within the limits of a service. [1/s]
 
     grid : of one layout and batch
     service : for one replica, without limits on chips, money and power
-    most : what the search takes it to carry, and the answer where no closed form says otherwise
+    max_rate : what the search takes it to carry, and the answer where no closed form says otherwise
     """
-    (scored,) = score(grid, replace(service, rate=most), [None])
+    (scored,) = score(grid, replace(service, rate=max_rate), [None])
     plan = replace(_plan(scored, 0), replicas=1.0)
     limits = held_limits(plan, scored.service)
-    return most if limits is None or not limits.are_limited else limits.highest_rate(most)
+    return max_rate if limits is None or not limits.are_limited else limits.highest_rate(max_rate)
 
 
 def with_percentiles(plan: Plan, service: Service, limits: HeldLimits) -> Plan:
     """Return a plan with the percentiles of its times in place of what the search estimates."""
     if not limits.load.is_known:
         return replace(plan, is_checked=True)
-    held = {name: limits.held_against(name, service.limits[name]) for name in ("ttft", "tpot")}
-    values = plan.values | {name: seconds for name, seconds in held.items() if not isnan(seconds)}
+    latencies = {name: limits.held_against(name, service.limits[name]) for name in ("ttft", "tpot")}
+    values = plan.values | {
+        name: seconds for name, seconds in latencies.items() if not isnan(seconds)
+    }
     return replace(
         plan,
         values=values,

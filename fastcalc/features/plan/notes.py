@@ -124,16 +124,20 @@ def break_even(decision: Decision) -> str:
     above, below = runner_up_prices(decision)
     if decision.runner_up is None or above is None:
         return ""
-    chip, other = (plan.scenario.hardware.id for plan in (decision.plans[0], decision.runner_up))
-    own = f" or {other} less than ${number(rounded_down(below))}" if below else ""
-    return f"{other} wins if {chip} costs more than ${number(rounded_up(above))}{own}"
+    chip, runner_up = (
+        plan.scenario.hardware.id for plan in (decision.plans[0], decision.runner_up)
+    )
+    runner_up_price = f" or {runner_up} less than ${number(rounded_down(below))}" if below else ""
+    return (
+        f"{runner_up} wins if {chip} costs more than ${number(rounded_up(above))}{runner_up_price}"
+    )
 
 
 def other_prices_of_plans(shown: Sequence[Plan]) -> Iterator[str]:
     """Yield the prices of other chips than those of the first plan, which stand under it."""
     above = {scenario.hardware.id for plan in shown[:1] for scenario in plan.scenarios}
-    others = [plan for plan in shown if plan.scenario.hardware.id not in above]
-    yield from prices_of_plans(others, in_short=True) if others else ()
+    plans_of_other_chips = [plan for plan in shown if plan.scenario.hardware.id not in above]
+    yield from prices_of_plans(plans_of_other_chips, in_short=True) if plans_of_other_chips else ()
 
 
 def prices_of_plans(shown: Sequence[Plan], *, in_short: bool = False) -> Iterator[str]:
@@ -257,19 +261,19 @@ def _is_level_with_best(decision: Decision, plan: Plan) -> bool:
     As many chips are needed as each is slower, as far as the speed of a user goes; the throughput
     of a fleet is as much lower.
     """
-    cheapest, other = (_ranged_cost(one) for one in (decision.plans[0], plan))
-    return bool(is_level(independent_ratio(over=other, under=cheapest))[0])
+    cheapest, compared = (_ranged_cost(candidate) for candidate in (decision.plans[0], plan))
+    return bool(is_level(independent_ratio(over=compared, under=cheapest))[0])
 
 
 def _ranged_cost(plan: Plan) -> Ranged:
     return cost_range(plan.cost, plan.replica.estimate.ranged_speed)
 
 
-def in_fewer_bits(taken: Iterable[tuple[Decision, Plan]]) -> str:
+def in_fewer_bits(chosen_plans: Iterable[tuple[Decision, Plan]]) -> str:
     """Say in a phrase if what is taken has fewer bits than published, which nobody asked for."""
     models = {
         plan.scenario.model.id: plan.scenario.model
-        for decision, plan in taken
+        for decision, plan in chosen_plans
         if not decision.may_lead(plan)
     }
     published = [", cache ".join(own_formats(model)) for model in models.values()]

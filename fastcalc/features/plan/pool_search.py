@@ -128,7 +128,7 @@ class PoolSearch:
         """
         if len({option.grid.scenario.hardware.id for _, option in chosen.pools}) == 1:
             return None
-        least: _Chosen | None = None
+        cheapest: _Chosen | None = None
         for chip in groups.chips_of_all(chosen.rate)[:_ONE_KIND]:
             of_chip = Groups(
                 self.classes,
@@ -138,8 +138,10 @@ class PoolSearch:
                 is_narrow=groups.is_narrow,
             )
             pools = _cheapest(of_chip.groupings(chosen.rate), chosen.rate, service)
-            least = min(filter(None, (least, pools)), key=lambda pools: pools.order, default=None)
-        return None if least is None else self._pools(least, service)
+            cheapest = min(
+                filter(None, (cheapest, pools)), key=lambda pools: pools.order, default=None
+            )
+        return None if cheapest is None else self._pools(cheapest, service)
 
     def _grids_of(
         self, chip: str, classes: Classes, service: Service, chips: frozenset[str] | None
@@ -267,14 +269,17 @@ def _within(grouping: Grouping, rate: float, service: Service) -> _Chosen | None
 
 def _undominated(chosen: Iterable[_Chosen], service: Service) -> list[_Chosen]:
     """Return those within the means of a service, of which no other takes as little of each."""
-    kept: list[tuple[_Chosen, list[float]]] = []
+    undominated: list[tuple[_Chosen, list[float]]] = []
     for pools in sorted(chosen, key=lambda pools: pools.order):
         amounts = pools.amounts(service)
-        taken = [amounts[name] for name, limit in service.means.items() if limit < inf]
-        is_beaten = any(np.all(np.less_equal(less, taken)) for _, less in kept)
+        limited_amounts = [amounts[name] for name, limit in service.means.items() if limit < inf]
+        is_beaten = any(
+            np.all(np.less_equal(smaller_amounts, limited_amounts))
+            for _, smaller_amounts in undominated
+        )
         if pools.is_within(service) and not is_beaten:
-            kept.append((pools, taken))
-    return [pools for pools, _ in kept]
+            undominated.append((pools, limited_amounts))
+    return [pools for pools, _ in undominated]
 
 
 def _needed(groups: Groups, rate: float, service: Service) -> dict[str, float]:

@@ -89,32 +89,34 @@ class HeldLimits:
         """The same at another rate of a replica. [1/s]"""
         return HeldLimits(self.load.at(rate), self.classes, self.part)
 
-    def highest_rate(self, most: float) -> float:
-        """Highest rate of a replica, up to a most, at which limits are met; 0 of none. [1/s]"""
-        most = min(most, ROOM_FOR_CHANCE * self.load.capacity)
-        if self.at(most).are_met:
-            return most
-        return float(bisect(self._are_met_at, 0.0, most, halvings=_HALVINGS)[0])
+    def highest_rate(self, max_rate: float) -> float:
+        """Highest rate of a replica, up to a maximum, at which limits are met; 0 of none. [1/s]"""
+        max_rate = min(max_rate, ROOM_FOR_CHANCE * self.load.capacity)
+        if self.at(max_rate).are_met:
+            return max_rate
+        return float(bisect(self._are_met_at, 0.0, max_rate, halvings=_HALVINGS)[0])
 
-    def fewest_replicas(self, rate: float, guess: float, most: float) -> int:
+    def fewest_replicas(self, rate: float, guess: float, max_rate: float) -> int:
         """Fewest replicas for a rate at which the limits are met; 0 of no number. [1]
 
         guess : as many as may do [1]
-        most : rate of a replica that is not exceeded [1/s]
+        max_rate : rate of a replica that is not exceeded [1/s]
         """
 
         def is_enough(replicas: int) -> bool:
             return self.at(rate / replicas).are_met
 
-        least = max(ceil(rate / min(most, ROOM_FOR_CHANCE * self.load.capacity) - _SLACK), 1)
-        enough, few, step = max(int(guess), least), least - 1, 1
+        min_replicas = max(
+            ceil(rate / min(max_rate, ROOM_FOR_CHANCE * self.load.capacity) - _SLACK), 1
+        )
+        enough, too_few, step = max(int(guess), min_replicas), min_replicas - 1, 1
         while not is_enough(enough):
             if rate / enough < _IDLE * self.load.capacity:
                 return 0
-            enough, few, step = enough + step, enough, 2 * step
-        if enough > least and few < least and not is_enough(enough - 1):
+            enough, too_few, step = enough + step, enough, 2 * step
+        if enough > min_replicas and too_few < min_replicas and not is_enough(enough - 1):
             return enough
-        return bisect_integers(is_enough, enough, few)[0]
+        return bisect_integers(is_enough, enough, too_few)[0]
 
     def _are_met_at(self, rate: ArrayLike) -> bool:
         return self.at(float(rate)).are_met
@@ -132,7 +134,9 @@ class HeldLimits:
             return float(getattr(self.load.times(), name)(self.part))
         limits = (getattr(kind, name) for kind in self.classes)
         times = zip(self.percentiles(name), limits, strict=True)
-        return float(np.fmax.reduce([seconds / own * limit for seconds, own in times]))
+        return float(
+            np.fmax.reduce([seconds / class_limit * limit for seconds, class_limit in times])
+        )
 
 
 def held_limits(plan: Plan, service: Service) -> HeldLimits | None:

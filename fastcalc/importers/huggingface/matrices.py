@@ -59,38 +59,40 @@ class Matrix:
 
 
 def matrices_of(
-    blocks: Sequence[Block], hidden: int, said: Callable[[str], bool], predicting: int = 0
+    blocks: Sequence[Block], hidden: int, is_mentioned: Callable[[str], bool], predicting: int = 0
 ) -> Iterator[Matrix]:
     """Matrices of layers that follow each other, and of prediction layers like the last one.
 
-    said : whether quantization settings use a word, so that other names can be left out
+    is_mentioned : whether quantization settings use a word, so that other names can be left out
     predicting : layers for multi-token prediction [1]
     """
-    known: dict[Block, list[Matrix]] = {}
+    matrices_by_block: dict[Block, list[Matrix]] = {}
     for number, block in enumerate(blocks):
-        if block not in known:
-            known[block] = list(_of_layer(block, float(hidden), said))
-        yield from (replace(matrix, layer=number) for matrix in known[block])
+        if block not in matrices_by_block:
+            matrices_by_block[block] = list(_of_layer(block, float(hidden), is_mentioned))
+        yield from (replace(matrix, layer=number) for matrix in matrices_by_block[block])
     for number in range(len(blocks), len(blocks) + predicting):
-        yield from (replace(it, layer=number, group="mtp") for it in known[blocks[-1]])
+        yield from (
+            replace(matrix, layer=number, group="mtp") for matrix in matrices_by_block[blocks[-1]]
+        )
 
 
-def _of_layer(block: Block, hidden: float, said: Callable[[str], bool]) -> Iterator[Matrix]:
+def _of_layer(block: Block, hidden: float, is_mentioned: Callable[[str], bool]) -> Iterator[Matrix]:
     if block.attention is not None:
         is_state = isinstance(block.attention, LinearAttention)
-        containers = _used(_STATE if is_state else _ATTENTION, said)
+        containers = _used(_STATE if is_state else _ATTENTION, is_mentioned)
         for name, parameters in _attention(block.attention, hidden):
-            yield Matrix("attention", 0, _called(containers, name, said), parameters)
+            yield Matrix("attention", 0, _called(containers, name, is_mentioned), parameters)
     if block.ffn is not None:
-        yield from _network(block.ffn, hidden, said)
+        yield from _network(block.ffn, hidden, is_mentioned)
 
 
 def _attention(attention: AnyAttention, hidden: float) -> Iterator[tuple[str, float]]:
-    whole = count_attention(attention, hidden).attention
-    named: dict[str, float] = {}
+    total_parameters = count_attention(attention, hidden).attention
+    parameters_by_name: dict[str, float] = {}
     if isinstance(attention, Attention):
         key, value = attention.head_dim, attention.value_dim or attention.head_dim
-        named = {
+        parameters_by_name = {
             "k_proj": hidden * attention.cached_heads * key,
             "v_proj": 0.0 if attention.k_eq_v else hidden * attention.cached_heads * value,
             "o_proj": hidden * attention.heads * value,
@@ -98,47 +100,54 @@ def _attention(attention: AnyAttention, hidden: float) -> Iterator[tuple[str, fl
     elif isinstance(attention, LatentAttention):
         heads, rank = attention.heads, attention.kv_rank
         wide = heads * (attention.nope_dim + attention.rope_dim)
-        named = {
+        parameters_by_name = {
             "kv_a_proj_with_mqa": hidden * (rank + attention.rope_dim),
             "kv_b_proj": rank * heads * (attention.nope_dim + attention.value_dim),
             "o_proj": hidden * heads * attention.value_dim,
         }
         if attention.q_rank:
-            named |= {"q_a_proj": hidden * attention.q_rank, "q_b_proj": attention.q_rank * wide}
+            parameters_by_name |= {
+                "q_a_proj": hidden * attention.q_rank,
+                "q_b_proj": attention.q_rank * wide,
+            }
         else:
-            named["q_proj"] = hidden * wide
+            parameters_by_name["q_proj"] = hidden * wide
     elif isinstance(attention, LinearAttention):
-        named["out_proj"] = hidden * attention.value_heads * attention.value_dim
-    yield from named.items()
+        parameters_by_name["out_proj"] = hidden * attention.value_heads * attention.value_dim
+    yield from parameters_by_name.items()
     # What is left is the queries with their gate, the inputs of a state, or an indexer.
-    rest = {Attention: "q_proj", LatentAttention: "indexer", LinearAttention: "in_proj"}
-    if (left := whole - sum(named.values())) > 0:
-        yield rest.get(type(attention), "wq_b"), left
+    remainder_names = {Attention: "q_proj", LatentAttention: "indexer", LinearAttention: "in_proj"}
+    if (left := total_parameters - sum(parameters_by_name.values())) > 0:
+        yield remainder_names.get(type(attention), "wq_b"), left
 
 
-def _network(ffn: AnyFFN, hidden: float, said: Callable[[str], bool]) -> Iterator[Matrix]:
-    counted, containers = count_ffn(ffn, hidden), _used(_NETWORK, said)
+def _network(ffn: AnyFFN, hidden: float, is_mentioned: Callable[[str], bool]) -> Iterator[Matrix]:
+    counted, containers = count_ffn(ffn, hidden), _used(_NETWORK, is_mentioned)
     names = ("gate_proj", "up_proj", "down_proj")[3 - ffn.matrices :]
     if isinstance(ffn, DenseFFN):
         for name in names:
-            yield Matrix("ffn", 0, _called(containers, name, said), counted.ffn / len(names))
+            yield Matrix(
+                "ffn", 0, _called(containers, name, is_mentioned), counted.ffn / len(names)
+            )
         return
-    shared = _used(_SHARED, said)
+    shared = _used(_SHARED, is_mentioned)
     for name in names:
         single = [f"{container}.experts.{EXPERT}" for container in containers]
         fused = [f"{container}.experts" for container in containers]
-        both = (*_called(single, name, said), *_called(fused, name, said))
+        all_names = (*_called(single, name, is_mentioned), *_called(fused, name, is_mentioned))
         parameters = counted.experts / len(names)
-        yield Matrix("experts", 0, both, parameters, ffn.experts)
+        yield Matrix("experts", 0, all_names, parameters, ffn.experts)
         if counted.shared_experts:
-            called = _called(shared, name, said)
+            called = _called(shared, name, is_mentioned)
             yield Matrix("shared_experts", 0, called, counted.shared_experts / len(names))
 
 
-def _used(options: Sequence[str], said: Callable[[str], bool]) -> list[str]:
-    return [options[0], *(name for name in options[1:] if said(name.split(".")[-1]))]
+def _used(options: Sequence[str], is_mentioned: Callable[[str], bool]) -> list[str]:
+    return [options[0], *(name for name in options[1:] if is_mentioned(name.split(".")[-1]))]
 
 
-def _called(containers: Sequence[str], name: str, said: Callable[[str], bool]) -> tuple[str, ...]:
-    names = [name, *(other for other in _OTHER_NAMES.get(name, ()) if said(other))]
-    return tuple(f"{container}.{other}" for container in containers for other in names)
+def _called(
+    containers: Sequence[str], name: str, is_mentioned: Callable[[str], bool]
+) -> tuple[str, ...]:
+    names = [name, *(alias for alias in _OTHER_NAMES.get(name, ()) if is_mentioned(alias))]
+    return tuple(f"{container}.{alias}" for container in containers for alias in names)

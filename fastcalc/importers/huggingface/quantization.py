@@ -97,11 +97,11 @@ class Scheme:
         """Parameters of a matrix in each format. [1]"""
         left = 1.0
         for rule in self.rules:
-            if left and (named := left * rule.modules.share(matrix)):
-                yield number_format(rule.stored or plain), named * matrix.parameters
-                left -= named
-        others = self.experts if matrix.experts and self.experts else self.others
-        yield number_format(others or plain), left * matrix.parameters
+            if left and (fraction := left * rule.modules.share(matrix)):
+                yield number_format(rule.stored or plain), fraction * matrix.parameters
+                left -= fraction
+        unnamed_format = self.experts if matrix.experts and self.experts else self.others
+        yield number_format(unnamed_format or plain), left * matrix.parameters
 
 
 def formats(fields: Fields, layers: Sequence[Layer], predicting: int = 0) -> Formats:
@@ -159,14 +159,14 @@ def _counted(
     stored: dict[str, dict[NumberFormat, float]] = defaultdict(lambda: defaultdict(float))
     hidden = fields.count("hidden_size")
     for matrix in matrices_of(blocks, hidden, text.__contains__, predicting):
-        for one, amount in scheme.amounts(matrix, plain):
-            stored[matrix.group][one] += amount
+        for weight_format, amount in scheme.amounts(matrix, plain):
+            stored[matrix.group][weight_format] += amount
     formats_of = {group: mixed_format(amounts.items()) for group, amounts in stored.items()}
     sizes = {group: sum(amounts.values()) for group, amounts in stored.items()}
     for group, names in (("head", _HEAD), ("embedding", _EMBEDDING)):
         rule = next((rule for rule in scheme.rules if rule.modules.names(*names)), None)
-        others = scheme.others if group == "head" and scheme.takes_head else None
-        formats_of[group] = number_format((rule.stored if rule else others) or plain)
+        unnamed_format = scheme.others if group == "head" and scheme.takes_head else None
+        formats_of[group] = number_format((rule.stored if rule else unnamed_format) or plain)
     return formats_of, sizes
 
 
@@ -178,23 +178,33 @@ def as_formats(stored: dict[str, NumberFormat], sizes: dict[str, float]) -> Form
     dense = {group: sizes.get(group, 0.0) for group in QUANTIZED if group not in ("experts", "mtp")}
     by_format: dict[NumberFormat, float] = defaultdict(float)
     for group, size in dense.items():
-        for one, share in stored[group].shares if size else ():
-            by_format[one] += size * share
+        for stored_format, share in stored[group].shares if size else ():
+            by_format[stored_format] += size * share
 
     def exceptions(base: NumberFormat) -> dict[str, NumberFormat]:
         usual = WeightFormats(base)
         groups = usual.with_groups(stored.items()).groups
         # The two formats of 16 bits are one here.
-        return {name: one for name, one in groups if (one.bits, usual.of(name).bits) != (16, 16)}
+        return {
+            name: stored_format
+            for name, stored_format in groups
+            if (stored_format.bits, usual.of(name).bits) != (16, 16)
+        }
 
     # The format with the fewest exceptions, and of these the one of most matrices.
-    base = min(by_format, key=lambda one: (len(exceptions(one)), -by_format[one]), default=None)
+    base = min(
+        by_format,
+        key=lambda stored_format: (len(exceptions(stored_format)), -by_format[stored_format]),
+        default=None,
+    )
     if base is None:
         return Formats("bf16")
     groups = exceptions(base)
     routed = groups.get("experts")
     experts = groups.pop("experts").id if routed and not routed.mix else None
-    return Formats(base.id, experts, groups={name: one.id for name, one in groups.items()})
+    return Formats(
+        base.id, experts, groups={name: stored_format.id for name, stored_format in groups.items()}
+    )
 
 
 def quoted(data: dict[str, Json], stored: Formats) -> dict[str, Json]:
@@ -345,8 +355,8 @@ def _quark_weight(weight: Json) -> str | None:
 
 def _of_torchao(config: Fields) -> str | None:
     """Torchao names a class of its configuration, such as Int4WeightOnlyConfig."""
-    said = config.data.get("quant_type")
-    chosen = said.get("default", said) if isinstance(said, dict) else said
+    quant_type = config.data.get("quant_type")
+    chosen = quant_type.get("default", quant_type) if isinstance(quant_type, dict) else quant_type
     word = str(chosen.get("_type") if isinstance(chosen, dict) else chosen).lower()
     data = chosen.get("_data") if isinstance(chosen, dict) else None
     group = data.get("group_size") if isinstance(data, dict) else None
@@ -356,8 +366,8 @@ def _of_torchao(config: Fields) -> str | None:
         return "nvfp4" if "nvfp4" in word else "mxfp4"
     if "int4" in word:
         return f"int4-g{group if group in (32, 64, 256) else 128}-zp"
-    both = "dynamicactivationint8weight" in word.replace("_", "")
-    return ("int8-w8a8" if both else "int8") if "int8" in word else None
+    is_dynamic = "dynamicactivationint8weight" in word.replace("_", "")
+    return ("int8-w8a8" if is_dynamic else "int8") if "int8" in word else None
 
 
 def _of_hqq(config: Fields) -> str | None:

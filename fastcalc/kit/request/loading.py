@@ -126,16 +126,18 @@ def models_of(
 ) -> list[Model]:
     """Models that the user names, or the one taken where none is named."""
     models: list[Model] = []
-    asked: list[list[str]] = []
+    given_names: list[list[str]] = []
     for name in names or DEFAULT_MODELS:
         model = _repository_model(entries, name, notes) or entries.model(name)
         if model not in models:
             models.append(model)
-            asked.append([])
-        asked[models.index(model)].append(as_text(name))
+            given_names.append([])
+        given_names[models.index(model)].append(as_text(name))
         notes += reading_of(entries, name)
     entries.refuse_idle_changes("models", models)
-    return [_asked_as(model, tuple(typed)) for model, typed in zip(models, asked, strict=True)]
+    return [
+        _asked_as(model, tuple(typed)) for model, typed in zip(models, given_names, strict=True)
+    ]
 
 
 def reading_of(entries: Catalogue, name: "ModelGiven | None") -> list[str]:
@@ -173,18 +175,18 @@ def _repository_model(entries: Catalogue, name: "ModelGiven", notes: list[str]) 
         return None
     if text.lower().endswith((".json", ".yaml", ".yml", ".gguf")):
         return None
-    found = model_id(text, entries)
-    if found is None:
+    known_id = model_id(text, entries)
+    if known_id is None:
         words = repository(text).rpartition("/")[2].lower().split("-")
         ends = ("-".join(words[at:]) for at in range(1, len(words)))
         tuned = (end for end in ends if entries.knows(end, "models"))
-        found = next(tuned, None)
-    if found is None:
+        known_id = next(tuned, None)
+    if known_id is None:
         return None
     stored = checkpoint_format(text)
     weights = f"; its weights are {stored}" if stored else ""
-    notes.append(f"{text} is taken as {found}, whose shape it has{weights}")
-    return entries.model(found)
+    notes.append(f"{text} is taken as {known_id}, whose shape it has{weights}")
+    return entries.model(known_id)
 
 
 @once
@@ -294,9 +296,13 @@ def engines_of(
     classes = [(chip.kind, chip.execution, chip.market) for chip in chips]
     for chip, machine_class in zip(chips, classes, strict=True):
         if machine_class not in engines:
-            found = engine_for(entries, chip)
-            is_of_vllm = has_limits and chip.kind in ("gpu", "soc") and found[0].id == "llama-cpp"
-            engines[machine_class] = (entries.engine("vllm"), False) if is_of_vllm else found
+            default_engine = engine_for(entries, chip)
+            is_of_vllm = (
+                has_limits and chip.kind in ("gpu", "soc") and default_engine[0].id == "llama-cpp"
+            )
+            engines[machine_class] = (
+                (entries.engine("vllm"), False) if is_of_vllm else default_engine
+            )
     return [engines[machine_class] for machine_class in classes]
 
 

@@ -137,11 +137,15 @@ class Start:
         a_request = float(self.placement.cache_on_chip(self.scenario.traffic.reserved))
         room = (self.held or self.room[1]) / a_request if a_request else 0.0
         if limit is not None:
-            most = _default(self._without(("max_num_seqs",)), "max_num_seqs", log.program)
-            times = min(most, room) / min(limit, room) if room else 1.0
+            default_sequences = _default(
+                self._without(("max_num_seqs",)), "max_num_seqs", log.program
+            )
+            times = min(default_sequences, room) / min(limit, room) if room else 1.0
             name = names["max_num_seqs"]
             sentence = f"{limit:,.0f} requests run at once by {name}, of {room:,.0f} with room"
-            yield Cause(RUNNING, sentence, f"{name} up to {min(most, room):,.0f}", times)
+            yield Cause(
+                RUNNING, sentence, f"{name} up to {min(default_sequences, room):,.0f}", times
+            )
         wider = replace(self.scenario, kv=None)
         if wider.work.kv_format != self.scenario.work.kv_format and now:
             times = _tokens(replace(self, scenario=wider).placement) / now
@@ -162,8 +166,8 @@ class Start:
             )
             if excess > _SAME_FORMAT:
                 yield Cause(BANDWIDTH, sentence, "weights in the format that was meant", excess)
-        held = self.held
-        if not held:
+        cache_bytes = self.held
+        if not cache_bytes:
             return
         if log.equivalent is not None:
             share = log.number("gpu_memory_utilization")
@@ -171,23 +175,26 @@ class Start:
                 share = _default(self.placement, "gpu_memory_utilization", log.program)
             for_graphs = (share - log.equivalent) * self.placement.machine.tier.capacity
             explained += for_graphs
-            times = 1.0 + for_graphs / held
+            times = 1.0 + for_graphs / cache_bytes
             sentence = f"{for_graphs / GIB:.1f} GiB are set aside for CUDA graphs"
             yield Cause(RUNNING, sentence, _GRAPHS, times)
-        missing = self.room[1] - held - explained
-        if held * DIFFERS < self.room[0] and missing > 0.0:
-            least, most = self.room[0] - held - explained, self.room[2] - held - explained
-            taken = (
-                f"{missing / GIB:.1f} GiB of a chip ({max(least, 0.0) / GIB:.1f} to "
-                f"{most / GIB:.1f}) are not accounted for"
+        missing = self.room[1] - cache_bytes - explained
+        if cache_bytes * DIFFERS < self.room[0] and missing > 0.0:
+            min_missing, max_missing = (
+                self.room[0] - cache_bytes - explained,
+                self.room[2] - cache_bytes - explained,
+            )
+            sentence_of_missing = (
+                f"{missing / GIB:.1f} GiB of a chip ({max(min_missing, 0.0) / GIB:.1f} to "
+                f"{max_missing / GIB:.1f}) are not accounted for"
             )
             before = (log.total or 0.0) - (log.free or log.total or 0.0)
             if before > _OTHER_PROCESS:
-                taken += f": {before / GIB:.1f} GiB were taken before it started"
+                sentence_of_missing += f": {before / GIB:.1f} GiB were taken before it started"
             why = "another process on the chip: nvidia-smi"
             if before <= _OTHER_PROCESS and self.log.program != SGLANG:
                 why = f"{_GRAPHS}; {why}; a larger peak (max_num_batched_tokens, max_num_seqs)"
-            yield Cause(RUNNING, taken, why, 1.0 + missing / held)
+            yield Cause(RUNNING, sentence_of_missing, why, 1.0 + missing / cache_bytes)
 
     def _without(self, settings: Collection[str]) -> Placement:
         """Return where it would live, started without some of its settings."""
@@ -220,8 +227,8 @@ def _default(placement: Placement, setting: str, program: str) -> float:
     """Return the value of a setting that is left to the engine."""
     software, tier = placement.machine.software, placement.machine.tier
     if setting == "gpu_memory_utilization":
-        kept = float(placement.reserved) / tier.capacity if program == SGLANG else 0.0
-        return float(software.memory_fraction) - kept
+        reserved_fraction = float(placement.reserved) / tier.capacity if program == SGLANG else 0.0
+        return float(software.memory_fraction) - reserved_fraction
     rows = start_rows(software, tier)
     return rows.sequences if setting == "max_num_seqs" else rows.tokens
 
@@ -251,9 +258,9 @@ def limits_of(log: StartLog, engine: Engine, without: Collection[str] = ()) -> P
     if log.is_early and "early" not in without:
         limits["launches_ahead"] = 0.0
     if log.is_on("eager") and "eager" not in without:
-        own = engine.parameters.given
+        stated = engine.parameters.given
         limits |= {
-            name: f"{max(cost, own[name].si if name in own else 0.0) * 1e6:g} us"
+            name: f"{max(cost, stated[name].si if name in stated else 0.0) * 1e6:g} us"
             for name, cost in LAUNCHES.towards
         }
     return Parameters.model_validate(limits) if limits else None
