@@ -79,13 +79,15 @@ class Places:
         both_prompt = (1.0 - share) * (1.0 - rows.decode_share)
         return share * rows.decode_share * decode + PROMPTS * both_prompt * prompt
 
-    def _alike(self, rows: "Places", own: ArrayLike, other: ArrayLike) -> Array:
+    def _alike(self, rows: "Places", own_length: ArrayLike, row_length: ArrayLike) -> Array:
         """Covariance of one kind of pass, by its batch and one length. [1]
 
-        own, other : that length, and that of the rows, as logarithms [1]
+        own_length, row_length : that length, and that of the rows, as logarithms [1]
         """
-        pairs = ((self.batch, rows.batch), (own, other))
-        squares = ((floats(here)[..., np.newaxis] - there) ** 2 for here, there in pairs)
+        pairs = ((self.batch, rows.batch), (own_length, row_length))
+        squares = (
+            (floats(own_value)[..., np.newaxis] - row_value) ** 2 for own_value, row_value in pairs
+        )
         return correlation(distance=np.sqrt(sum(squares)) / LENGTH, constant=EVERYWHERE)
 
     @property

@@ -55,19 +55,20 @@ def learned(
     predictions : each by a fit that has not seen its publisher
     blind : ids of those that nobody had looked at
     """
-    predictions = [one for one in predictions if one.part != SRAM]  # their engines state ranges
+    # Engines of the others state their ranges.
+    predictions = [prediction for prediction in predictions if prediction.part != SRAM]
     sources = np.array([prediction.point.source_key for prediction in predictions])
     is_blind = np.array([prediction.point.id in blind for prediction in predictions], dtype=bool)
     unseen = np.array([is_unseen(prediction, kinds) for prediction in predictions], dtype=bool)
     young = np.array([prediction.is_young for prediction in predictions], dtype=bool)
     usual = is_blind & ~unseen & ~young
     sides = np.array([_needed(prediction) for prediction in predictions])
-    named = np.array([_name(prediction) for prediction in predictions])
+    names = np.array([_name(prediction) for prediction in predictions])
     widths, at_all = dict.fromkeys(_NAMES, 0.0), sides.max(axis=1)
     for name in _NAMES:
-        of_name = named == name
-        known = of_name & usual if (of_name & usual).any() else usual
-        widths[name] = round(_quantile(at_all[known], sources[known], INSIDE), _DECIMALS)
+        of_name = names == name
+        sample = of_name & usual if (of_name & usual).any() else usual
+        widths[name] = round(_quantile(at_all[sample], sources[sample], INSIDE), _DECIMALS)
         sides[of_name] /= widths[name]
     below, above = (
         round(_quantile(side, sources[usual], (1.0 + INSIDE) / 2.0), _DECIMALS)

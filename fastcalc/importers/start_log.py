@@ -288,8 +288,8 @@ class _StartReader:
         if match is None or match[1].startswith("CPU"):
             return
         name = _BUFFERS[match[2]]
-        held = start.weights if name == "weights" else start.available
-        setattr(start, name, (held or 0.0) + float(match[3]) * 2.0**20)
+        buffer_bytes = start.weights if name == "weights" else start.available
+        setattr(start, name, (buffer_bytes or 0.0) + float(match[3]) * 2.0**20)
 
     def _read_settings(self, start: StartLog, number: int, line: str) -> None:
         """Read the settings that a line states; what is None or auto is left open."""
@@ -306,5 +306,5 @@ class _StartReader:
             text, value = start.settings.get(setting, ""), start.number(setting)
             if text[:1].isdigit() and (value is None or value not in limit):
                 written = SETTINGS[start.program][setting]
-                said = f"{written} '{shown(text, 40)}' is not a number {limit}"
-                raise InputError(f"{self.places[setting]}: {said}")
+                fault = f"{written} '{shown(text, 40)}' is not a number {limit}"
+                raise InputError(f"{self.places[setting]}: {fault}")

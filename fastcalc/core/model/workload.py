@@ -269,10 +269,10 @@ def formats_asked(model: Model, weights: str | None) -> WeightFormats:
     """
     if weights is None or weights in (model.format_name, published_base(model)):
         return model.own_formats
-    asked = weight_formats(weights, model.own_formats)
+    formats = weight_formats(weights, model.own_formats)
     if "=" in weights:
         _refuse_absent(model, weights)
-    return asked
+    return formats
 
 
 def _refuse_absent(model: Model, weights: str) -> None:
@@ -283,7 +283,10 @@ def _refuse_absent(model: Model, weights: str) -> None:
             "names groups of them"
         )
     routed = [block.ffn for block in model.blocks if isinstance(block.ffn, MixtureOfExperts)]
-    absent = {"experts": not routed, "shared_experts": not any(it.shared_width for it in routed)}
+    absent = {
+        "experts": not routed,
+        "shared_experts": not any(experts.shared_width for experts in routed),
+    }
     for group, is_absent in absent.items():
         if is_absent and re.search(rf"(^|[+,]){group}=", weights):
             raise InputError(f"'{shown(weights)}': {model.id} has no {group}")
@@ -295,8 +298,8 @@ def published_base(model: Model) -> str | None:
     A checkpoint in several quantized formats goes by the name of the one of most matrices: nobody
     publishes DeepSeek V4 in FP8 alone. A mix with 16 bits may be published at 16 bits, too.
     """
-    own = model.own_formats
-    return own.base.id if own.groups and own.base.bits < 16 else None
+    formats = model.own_formats
+    return formats.base.id if formats.groups and formats.base.bits < 16 else None
 
 
 def _minimal(model: Model, matrices: NumberFormat, kv_format: str) -> Workload:

@@ -95,9 +95,9 @@ class BlockPool:
         if not isfinite(group.layer.window):
             return every
         window = group.layer.window + group.layer.is_chunked
-        kept = window_blocks(tokens=tokens, window=window, step=step, block=group.tokens)
-        kept = kept - group.layer.is_chunked
-        return kept if step > 1.0 else np.minimum(kept, every)
+        resident_blocks = window_blocks(tokens=tokens, window=window, step=step, block=group.tokens)
+        resident_blocks = resident_blocks - group.layer.is_chunked
+        return resident_blocks if step > 1.0 else np.minimum(resident_blocks, every)
 
 
 @lru_cache(maxsize=512)
@@ -130,7 +130,7 @@ def _layer_caches(work: Workload, tp: int, drafted: float) -> dict[LayerCache, i
     for block, (count, layer) in zip(work.model.blocks, work.layer_kinds, strict=False):
         for cache in _caches_of(block, layer, tp, drafted):
             counts[cache] = counts.get(cache, 0) + int(count)
-    if drafted and work.model.mtp and (full := [each for each in counts if each.token]):
+    if drafted and work.model.mtp and (full := [cache for cache in counts if cache.token]):
         counts[max(full)] += work.model.mtp.layers
     return counts
 

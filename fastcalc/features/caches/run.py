@@ -29,7 +29,9 @@ def run(request: SizeCaches) -> Answer:
     sizes, traffic = _sizes(request), _traffic(request)
     assert traffic.reuse is not None
     lengths, notes = Lengths.together(traffic.classes), [*traffic.reading]
-    prompt, output = (round(lengths.mean(each)) for each in (lengths.prompt, lengths.output))
+    prompt, output = (
+        round(lengths.mean(token_counts)) for token_counts in (lengths.prompt, lengths.output)
+    )
     comparison = Evaluated.sharing(request, models=[request.model], prompt=prompt, output=output)
     longest = float((lengths.prompt + lengths.output).max())
     check_longest(request, longest)
@@ -42,7 +44,7 @@ def run(request: SizeCaches) -> Answer:
         for deployment in deployments
         if deployment.location.fits
     ]
-    refused = [too_large(each) for each in deployments if not each.location.fits]
+    refused = [too_large(deployment) for deployment in deployments if not deployment.location.fits]
     if not tiers:
         keys = [column.key for column in COLUMNS]
         return NoAnswer(

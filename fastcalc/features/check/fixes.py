@@ -37,19 +37,24 @@ def _corrected(path: Path, faults: Sequence[Fault]) -> CorrectedFile:
     before = path.read_bytes()
     mark = _MARK if before.startswith(_MARK) else b""
     text = before.removeprefix(mark).decode(errors="surrogateescape")
-    starts = [0, *(found.end() for found in _BREAK.finditer(text))]
+    starts = [0, *(line_break.end() for line_break in _BREAK.finditer(text))]
     spans = sorted(set(filter(None, (_span(text, starts, fault) for fault in faults))))
-    kept = [  # none that overlaps another
+    separate_spans = [  # none that overlaps another
         span
         for span in spans
-        if all(other is span or span[1] <= other[0] or other[1] <= span[0] for other in spans)
+        if all(
+            neighbour is span or span[1] <= neighbour[0] or neighbour[1] <= span[0]
+            for neighbour in spans
+        )
     ]
     pieces, end = [], 0
-    for start, stop, right in kept:
+    for start, stop, right in separate_spans:
         pieces += [text[end:start], right]
         end = stop
     after = "".join([*pieces, text[end:]])
-    return CorrectedFile(path, before, mark + after.encode(errors="surrogateescape"), len(kept))
+    return CorrectedFile(
+        path, before, mark + after.encode(errors="surrogateescape"), len(separate_spans)
+    )
 
 
 _Span = tuple[int, int, str]  # where what is replaced begins and ends, and what stands there then

@@ -113,9 +113,15 @@ class Choice:
     def level(self) -> list[Contender]:
         """Options level by the objective, the winner first, then by the figure that decides."""
         is_level = self._level(self.ranged_values())
-        level = [option for option, best in zip(self.options, is_level, strict=True) if best]
-        other = _SECOND.get(self.objective, self.objective)
-        worth = {option.name: float(self.value(option, objective=other)) for option in level}
+        level = [
+            option
+            for option, is_level_option in zip(self.options, is_level, strict=True)
+            if is_level_option
+        ]
+        second_objective = _SECOND.get(self.objective, self.objective)
+        worth = {
+            option.name: float(self.value(option, objective=second_objective)) for option in level
+        }
         return sorted(level, key=lambda option: (option is not self.winner, worth[option.name]))
 
     @property
@@ -212,7 +218,7 @@ class Choice:
         """Value of each option and its range, which broadcast; options first."""
         with np.errstate(invalid="ignore"):
             ranged = [self.ranged_value(option, changes) for option in self.options]
-        ends = np.broadcast_arrays(*(end for each in ranged for end in each))
+        ends = np.broadcast_arrays(*(end for worth in ranged for end in worth))
         return Ranged(*(np.stack(ends[end::3]) for end in range(3)))
 
     def _level(self, ranged: Ranged) -> Bools:
@@ -224,8 +230,8 @@ class Choice:
         is_same = _is_least(ranged.expected)
         if self.objective not in _SECOND:
             return is_same
-        best = np.argmin(ranged.expected, axis=0)[np.newaxis]
-        under = Ranged(*(np.take_along_axis(end, best, axis=0) for end in ranged))
+        winner = np.argmin(ranged.expected, axis=0)[np.newaxis]
+        under = Ranged(*(np.take_along_axis(end, winner, axis=0) for end in ranged))
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             ratio = independent_ratio(over=ranged, under=under)
             return is_same | ((ratio.low < ratio.high) & is_level(ratio))
@@ -266,8 +272,8 @@ class Choice:
                 if winner >= 0:
                     # Right above 0 any value is enough, but for a count, which has a next one.
                     value = changed if same or parameter.is_count else 0.0
-                    named = self.options[winner].name
-                    break_evens.append(BreakEven(name, now, value, named, step > 0))
+                    winner_name = self.options[winner].name
+                    break_evens.append(BreakEven(name, now, value, winner_name, step > 0))
         return break_evens
 
     def numbers(self) -> dict[str, float]:

@@ -85,8 +85,8 @@ def _leader(decision: Choice, offered: "Sequence[Row]") -> str:
     sentence, comparison = _best(decision, first.name, leading)
     if len(decision.level) > 1:
         sentence = _level(decision)
-    followers, named = [], {contender.name for contender in decision.level}
-    for name in (name for name in ranked if name not in named):
+    followers, level_names = [], {contender.name for contender in decision.level}
+    for name in (name for name in ranked if name not in level_names):
         # Next to what takes nothing, no number of times is as much.
         ratio = worth[name] / leading if leading else math.inf
         against = f"{number(ratio)} times {comparison}"
@@ -110,27 +110,33 @@ def _level(decision: Choice) -> str:
     if len(set(amounts)) == 1:
         sentence = f"{listed(names)} {word} {verb} {amounts[0]}{unit}"
     else:
-        each = listed([f"{name} {text}" for name, text in zip(names, amounts, strict=True)])
-        sentence = f"{listed(names)} are level within their 80 % intervals: {each}{unit}"
+        amounts_by_name = listed(
+            [f"{name} {text}" for name, text in zip(names, amounts, strict=True)]
+        )
+        sentence = f"{listed(names)} are level within their 80 % intervals: {amounts_by_name}{unit}"
     return sentence + _deciding(decision)
 
 
 def _deciding(decision: Choice) -> str:
     """Say by which figure the first of the level options wins, and whose is unknown."""
-    other = decision.decided_by
-    known = [
+    objective = decision.decided_by
+    priced = [
         option
         for option in decision.level
-        if math.isfinite(float(decision.value(option, objective=other)))
+        if math.isfinite(float(decision.value(option, objective=objective)))
     ]
-    unknown = listed([option.name for option in decision.level if option not in known])
-    if not known:
+    unknown = listed([option.name for option in decision.level if option not in priced])
+    if not priced:
         return f"; the unknown price of {unknown} would decide"
-    (first, *more), unit = _amounts(decision, known, other)
-    if not unknown and {first} == {first, *more}:
-        return f", and {_VERBS[other]} {first}{unit}"
-    followers = [f"{option.name} {text}" for option, text in zip(known[1:], more, strict=True)]
-    sentence = f"; {', '.join([f'{known[0].name} {_VERBS[other]}s {first}{unit}', *followers])}"
+    (first, *other_amounts), unit = _amounts(decision, priced, objective)
+    if not unknown and {first} == {first, *other_amounts}:
+        return f", and {_VERBS[objective]} {first}{unit}"
+    followers = [
+        f"{option.name} {text}" for option, text in zip(priced[1:], other_amounts, strict=True)
+    ]
+    sentence = (
+        f"; {', '.join([f'{priced[0].name} {_VERBS[objective]}s {first}{unit}', *followers])}"
+    )
     return sentence + f"; {unknown} has no known price and may be cheaper" * bool(unknown)
 
 

@@ -114,7 +114,7 @@ class ListAnswer(Answer):
 
     def table(self) -> tuple[Sequence[TableColumn], Sequence[object]]:
         """Columns of the kind, those of models taken from their workloads."""
-        rows = [workload(each) if isinstance(each, Model) else each for each in self.entries]
+        rows = [workload(entry) if isinstance(entry, Model) else entry for entry in self.entries]
         return _COLUMNS[self.kind], rows
 
 
@@ -191,7 +191,9 @@ class ChipAnswer(EntryAnswer):
         ]
         yield ""
         yield _table(("number", "value", "source", "printed"), rows)
-        defaults = [(each.path, each.quantity.text, each.basis) for each in defaults_of(chip)]
+        defaults = [
+            (default.path, default.quantity.text, default.basis) for default in defaults_of(chip)
+        ]
         notes = []
         if defaults:
             yield ""

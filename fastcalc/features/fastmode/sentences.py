@@ -28,8 +28,8 @@ def headline(solution: SpeedupOptions) -> str:
     today, batch = solution.today, solution.today.scenario.batches[0]
     speed, chips = float(today.estimate.speed[0]), today.placement.layout.chips
     users = "one user" if batch == 1 else f"each of {batch:,} users"
-    asked = f" ({number(solution.asked_start or 0.0)} asked, but no larger batch fits)"
-    limit = asked * bool(too_fast(solution))
+    fastest_start = f" ({number(solution.asked_start or 0.0)} asked, but no larger batch fits)"
+    limit = fastest_start * bool(too_fast(solution))
     begun = (
         f"{today.scenario.model.asked_name} on {chips:,} {today.scenario.hardware.id} gives "
         f"{users} {number(speed)} tokens/s{limit}; to reach {number(solution.speed)} "
@@ -39,15 +39,21 @@ def headline(solution: SpeedupOptions) -> str:
         return f"{begun}: only with quantization or another model, which change the answers."
     if solution.cheapest is None:
         return f"{begun}: {no_option_reaches(solution)}."
-    own, other, chip = (
+    on_same_chips, on_another_machine, chip = (
         solution.on_same_chips,
         solution.on_another_machine,
         today.scenario.hardware.id,
     )
     sentence = (
-        f"{begun}: on {chip} {_way(solution, own)}" if own else f"{begun}: not possible on {chip}"
+        f"{begun}: on {chip} {_way(solution, on_same_chips)}"
+        if on_same_chips
+        else f"{begun}: not possible on {chip}"
     )
-    return f"{sentence}; on other hardware {_way(solution, other)}." if other else f"{sentence}."
+    return (
+        f"{sentence}; on other hardware {_way(solution, on_another_machine)}."
+        if on_another_machine
+        else f"{sentence}."
+    )
 
 
 def _way(solution: SpeedupOptions, way: Option) -> str:
@@ -90,10 +96,10 @@ def first_way(solution: SpeedupOptions) -> str:
             "tokens/s in total",
         ]
     pass_today, all_today, pass_then, all_then = texts
-    today, then = ([record[key] for key in _ANSWERS_REST_ON] for record in records)
+    today, changed = ([record[key] for key in _ANSWERS_REST_ON] for record in records)
     return (
         f"{subject} is {product(factors_of(solution, way))}. "
-        f"{'The answers do not change. ' * (today == then)}"
+        f"{'The answers do not change. ' * (today == changed)}"
         f"A step takes {pass_then} for {all_then}; today {pass_today} for {all_today}."
     )
 

@@ -116,13 +116,13 @@ class FitAnswer(Answer):
 
     def notes(self) -> Iterator[Note]:
         """Why so many chips, and what the engine keeps of their memory."""
-        named = [
+        labelled_locations = [
             (f"{' '.join(_what(location))} on " * (len(self._groups) > 1), location)
             for location in self.locations
         ]
-        for of, location in named:
+        for of, location in labelled_locations:
             yield Note(f"{of}{location.scenario.hardware.id}: {why_or_stop(location)}")
-        for of, location in named:
+        for of, location in labelled_locations:
             yield Note(f"{of}{kept_note(location)}", weight=0)
 
     @property
@@ -233,17 +233,17 @@ def _what(location: Location) -> tuple[str, str, str]:
 def _heading(members: Sequence[Location], phrases: Sequence[str]) -> str:
     work, traffic = members[0].placement.work, members[0].scenario.traffic
     engines = {location.scenario.engine.id: location.scenario.engine for location in members}
-    named = [
+    engine_names = [
         f"{name} of {engine.date}" if engine.date else name for name, engine in engines.items()
     ]
-    said = (
+    memory_sentence = (
         f"{work.model.heading}: {parameters(work.total_parameters)} parameters; weights "
         f"{work.weight_format} {size(work.weight_bytes)}; KV cache {work.kv_format} "
         f"{size(float(work.cache_bytes(traffic.reserved)))} for the "
         f"{traffic.reserved:,.0f} tokens reserved a sequence"
     )
-    plural = "s" * (len(named) > 1)
-    return "; ".join([said, f"engine{plural} {listed(named)}", *phrases])
+    plural = "s" * (len(engine_names) > 1)
+    return "; ".join([memory_sentence, f"engine{plural} {listed(engine_names)}", *phrases])
 
 
 def _verdict(members: Sequence[Location]) -> str:
@@ -285,9 +285,9 @@ def _assumed(members: Sequence[Location]) -> Iterator[str]:
         if turns is not None:
             chip, percent = location.scenario.hardware.id, 100 * turns.share
             counts = [
-                f"at {whole_percent(other.share)} or {side} it fits on {_count(other.chips)}"
-                for other, side in ((turns.fewer, "more"), (turns.more, "less"))
-                if other is not None
+                f"at {whole_percent(turn.share)} or {side} it fits on {_count(turn.chips)}"
+                for turn, side in ((turns.fewer, "more"), (turns.more, "less"))
+                if turn is not None
             ]
             yield (
                 f"That {percent:.0f} % of the memory of {chip} is usable is an assumption: "

@@ -70,9 +70,9 @@ class Capacity:
         """
         reserved = floats(tokens)[..., np.newaxis] + self.scenario.traffic.speculation.drafted
         placements = Placements(self.site.machine, self.site.work, self._stack, reserved)
-        most = placements.engine_batch if is_limited else np.inf
-        most = np.minimum(most, LIMITS["sequences"].maximum)
-        return floats(np.minimum(placements.batch_beside(reserves), most).max(axis=-1))
+        max_users = placements.engine_batch if is_limited else np.inf
+        max_users = np.minimum(max_users, LIMITS["sequences"].maximum)
+        return floats(np.minimum(placements.batch_beside(reserves), max_users).max(axis=-1))
 
     @property
     def most_taken(self) -> float:
@@ -134,8 +134,8 @@ def solve_for(unknown: Unknown, location: Location) -> Solution:
     if unknown == "users":
         placed = _placed(replace(scenario, batches=(max(certain, 1),)), location)
         tokens, reserves = np.array([scenario.traffic.longest]), capacity.largest_reserve
-        held = float(capacity.users(tokens, reserves, is_limited=False)[0])
-        by: Limiter = "engine" if held > certain else "memory"
+        users_by_memory = float(capacity.users(tokens, reserves, is_limited=False)[0])
+        by: Limiter = "engine" if users_by_memory > certain else "memory"
         return Solution(unknown, certain, edge, by, placed if certain else location)
     output, users = float(scenario.traffic.output), min(scenario.batches)
     if certain <= output:

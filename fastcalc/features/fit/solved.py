@@ -81,8 +81,8 @@ class SolvedAnswer(FitAnswer):
         return 0 if any(solution.certain or solution.edge for solution in self.solutions) else 1
 
     def _columns(self, *, wide: bool) -> list[TableColumn]:
-        asked = _ASKED[self.solutions[0].unknown]
-        return [*_DEPLOYED, asked, *_SOLVED, *(_WIDE if wide else ())]
+        unknown_column = _ASKED[self.solutions[0].unknown]
+        return [*_DEPLOYED, unknown_column, *_SOLVED, *(_WIDE if wide else ())]
 
     def body(self, screen: Screen) -> Iterator[Part]:
         """What was solved for, for each model: in a sentence, and in a table of chips."""
@@ -109,13 +109,13 @@ class SolvedAnswer(FitAnswer):
 
     def next_command(self) -> str:
         """What else there is to say of what is held."""
-        held = [solution.location for solution in self.solutions if solution.certain]
+        locations = [solution.location for solution in self.solutions if solution.certain]
         request = self._with_batch
-        if held:
-            scenario = held[0].scenario
+        if locations:
+            scenario = locations[0].scenario
             prompt, batch = int(scenario.traffic.prompt), str(min(scenario.batches))
             request = replace(request, solve=None, prompt=prompt, batch=batch)
-        return follow_up_of(request, held[:1])
+        return follow_up_of(request, locations[:1])
 
     def records(self) -> list[Record]:
         """A record for each location, with what was solved for."""
@@ -147,9 +147,9 @@ def start_note(location: Location) -> str | None:
         return None
     too_long, replicas = size.concurrency < 1.0, location.placement.layout.dp
     hint = f"; it is expected to start with {option('max_model_len')} {size.tokens}" * too_long
-    each = f"each of {replicas} replicas of {engine.id}" if replicas > 1 else engine.id
+    replica_name = f"each of {replicas} replicas of {engine.id}" if replicas > 1 else engine.id
     return (
-        f"{location.scenario.hardware.id}: {each} should print at start-up 'GPU KV cache "
+        f"{location.scenario.hardware.id}: {replica_name} should print at start-up 'GPU KV cache "
         f"size: {size.tokens:,} tokens' and 'Maximum concurrency for {size.length:,} tokens per "
         f"request: {size.concurrency:.2f}x'{hint}"
     )
@@ -174,7 +174,9 @@ def _sentence(solutions: Sequence[Solution]) -> str:
     users = f"{listed([f'{batch:,}' for batch in batches])} user{'s' * (batches != [1])} of {model}"
     holding = [solution for solution in solutions if solution.certain]
     if not holding:
-        chips = listed(list(dict.fromkeys(named_chips(each.location) for each in solutions)), "or")
+        chips = listed(
+            list(dict.fromkeys(named_chips(solution.location) for solution in solutions)), "or"
+        )
         subject = f"One user of {model} with {tokens}" if unknown == "users" else users
         is_plural = unknown == "context" and batches != [1]
         if any(solution.edge for solution in solutions):

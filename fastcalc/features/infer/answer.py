@@ -251,12 +251,12 @@ class InferAnswer(Answer):
         for combination in self.combinations:
             if combination.is_minimal:
                 doubts = ["at the limit of what was tried"] * bool(combination.region.at_edge)
-                tried = f"in {combination.points:,} of {self.inverse.points:,} services tried"
-                doubts += [tried] * combination.region.is_thin
-                first, *others = (NOUNS[technique] for technique in combination.region.tricks)
-                noun_phrase = first + f" with {listed(others)}" * bool(others)
+                doubt = f"in {combination.points:,} of {self.inverse.points:,} services tried"
+                doubts += [doubt] * combination.region.is_thin
+                first, *techniques = (NOUNS[technique] for technique in combination.region.tricks)
+                noun_phrase = first + f" with {listed(techniques)}" * bool(techniques)
                 noun_phrase += f" ({', '.join(doubts)})" * bool(doubts)
-                (joint if others else alone).append(noun_phrase)
+                (joint if techniques else alone).append(noun_phrase)
         if alone:
             each = "each " * (len(alone) > 1)
             sentence = f"{listed(alone, 'or')} could {each}explain the fast tier alone"

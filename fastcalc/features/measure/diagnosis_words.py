@@ -17,11 +17,13 @@ _FASTER = 0.9  # median of measured over predicted time below which that is said
 
 def verdict_by_log(start: Start, causes: Sequence[Cause]) -> str:
     """Say what the log of a start names as causes, and whether its cache holds more than usual."""
-    named = "; ".join(cause.sentence for cause in causes)
-    by_log = f"By the log, {named}" if named else "Nothing in the log is slower than by default"
+    sentences = "; ".join(cause.sentence for cause in causes)
+    by_log = (
+        f"By the log, {sentences}" if sentences else "Nothing in the log is slower than by default"
+    )
     if start.tokens and start.log.tokens and start.log.tokens > DIFFERS * start.tokens[2]:
-        more = start.log.tokens / start.tokens[1]
-        by_log += f"; the cache holds {more:.1f} times more tokens than expected"
+        times_larger = start.log.tokens / start.tokens[1]
+        by_log += f"; the cache holds {times_larger:.1f} times more tokens than expected"
     return by_log
 
 
@@ -29,8 +31,8 @@ def verdict(diagnosis: Diagnosis) -> str:
     """Return what differs and how surely, that nothing does, or that the points are too few."""
     slowdown = float(np.median(np.exp(diagnosis.belief.slowdowns.residuals)))
     if diagnosis.verdict == "differs":
-        named = (finding for finding in diagnosis.findings if finding.is_named)
-        text = "; ".join(f"{_surely(f.probability)}, {_slower(f)}" for f in named)
+        named_findings = (finding for finding in diagnosis.findings if finding.is_named)
+        text = "; ".join(f"{_surely(f.probability)}, {_slower(f)}" for f in named_findings)
         return text[0].upper() + text[1:]
     count = len(diagnosis.predictions)
     amount = f"measured times are {number(slowdown, 3)} of those predicted in the median"

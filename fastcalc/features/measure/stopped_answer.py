@@ -37,13 +37,13 @@ class StoppedAnswer(Answer):
     @property
     def remedies(self) -> list[StartRemedy]:
         """What would start it, each alone: what the error names first, then what is computed."""
-        named = [
+        log_remedies = [
             StartRemedy(setting, f"{value:.3f}" if value < 1.0 else f"{value:.0f}")
             for setting, value in self.log.limits.items()
         ]
-        settings = {remedy.setting for remedy in named}
+        settings = {remedy.setting for remedy in log_remedies}
         computed = self.location.remedies if self.location else []
-        return [*named, *(each for each in computed if each.setting not in settings)]
+        return [*log_remedies, *(remedy for remedy in computed if remedy.setting not in settings)]
 
     @property
     def sentence(self) -> str:

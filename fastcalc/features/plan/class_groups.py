@@ -43,8 +43,8 @@ class ClassGroup:
         requests = held_throughput(option.grid, self.service, option.requests)
         checked = replace(option, requests=requests, is_checked=True)
         self.replica_options[place : place + 1] = [checked] if requests else []
-        for kept in ("_worth_options", "options_of_chips"):
-            self.__dict__.pop(kept, None)
+        for cached_name in ("_worth_options", "options_of_chips"):
+            self.__dict__.pop(cached_name, None)
 
     def cheapest(self, rate: float) -> ReplicaOption:
         """Return the option whose replicas carry so many requests of all classes at the least cost.
@@ -84,14 +84,16 @@ class ClassGroup:
     @cached_property
     def options_of_chips(self) -> list[ReplicaOption]:
         """Options of which no other on the same kind of chip takes as few and carries as much."""
-        kept: dict[str, list[ReplicaOption]] = {}
+        options_by_chip: dict[str, list[ReplicaOption]] = {}
         for option in sorted(
             self.replica_options, key=lambda option: (option.each_chips, -option.requests)
         ):
-            fewer = kept.setdefault(option.grid.scenario.hardware.id, [])
+            fewer = options_by_chip.setdefault(option.grid.scenario.hardware.id, [])
             if not fewer or option.requests > fewer[-1].requests:
                 fewer.append(option)
-        return [option for options_of_chip in kept.values() for option in options_of_chip]
+        return [
+            option for options_of_chip in options_by_chip.values() for option in options_of_chip
+        ]
 
 
 Grouping = Sequence[ClassGroup]
@@ -150,7 +152,7 @@ class Groups:
         """
         costs: dict[int, float] = {}
         for members in sorted({members for grouping in self._groupings for members in grouping}):
-            apart = min(
+            cost_without_sharing = min(
                 (
                     costs[part] + costs[members ^ part]
                     for part in costs
@@ -159,10 +161,10 @@ class Groups:
                 default=inf,
             )
             if members.bit_count() > 1 and self._can_share(members):
-                self._search_shared(members, rate, apart)
+                self._search_shared(members, rate, cost_without_sharing)
             group = self._groups.get(members)
             costs[members] = min(
-                apart, group.cost(rate) if group and group.replica_options else inf
+                cost_without_sharing, group.cost(rate) if group and group.replica_options else inf
             )
         return [
             [self._groups[members] for members in grouping]
@@ -181,16 +183,20 @@ class Groups:
     def _classes_of(self, members: int) -> Classes:
         return tuple(self._classes[single.bit_length() - 1] for single in _singles(members))
 
-    def _search_shared(self, members: int, rate: float, apart: float) -> None:
+    def _search_shared(self, members: int, rate: float, cost_without_sharing: float) -> None:
         """Search the chips on which a group may cost less than so much, which it does apart."""
         alone = [self._groups[single].least_costs(rate) for single in _singles(members)]
-        least = {
+        least_costs = {
             chip: max(costs[chip] for costs in alone)
             for chip in set(alone[0]).intersection(*alone[1:])
         }
         # Where something else than the cost is limited, dearer chips may be all that do.
-        chips = {chip for chip, cost in least.items() if cost < apart or self._has_means}
-        chips |= {min(least, key=lambda chip: least[chip])} if least else set()
+        chips = {
+            chip
+            for chip, cost in least_costs.items()
+            if cost < cost_without_sharing or self._has_means
+        }
+        chips |= {min(least_costs, key=lambda chip: least_costs[chip])} if least_costs else set()
         if new := frozenset(chips - self._searched.get(members, frozenset())):
             self._search(members, new)
 

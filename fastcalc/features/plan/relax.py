@@ -79,11 +79,11 @@ def _scored(grid: Grid, service: Service, lowest: Mapping[str, float]) -> list[S
     if not has_cost(grid.scenario, service):
         return []
     chips = np.array([layout.chips for layout in grid.layouts], dtype=float)
-    least = {"chips": chips, **bills(grid.scenario, service, chips)}  # what one replica takes
+    per_replica = {"chips": chips, **bills(grid.scenario, service, chips)}
     may_be = np.all(
         [
             amounts <= max(service.limits[name], lowest.get(name, 0.0))
-            for name, amounts in least.items()
+            for name, amounts in per_replica.items()
         ],
         axis=0,
     )
@@ -168,8 +168,8 @@ def longest_prompt(scenarios: Sequence[Scenario], service: Service) -> int | Non
         )
         shorter = replace(service, prompt=float(middle))
         shown = min(middle - 1, 1)  # of a token it is enough to know whether there is any
-        held = [grid for grid in grids if grid is not None and may_meet(grid, shorter)]
-        decision = decide(held, shorter, shown=shown)
+        promising_grids = [grid for grid in grids if grid is not None and may_meet(grid, shorter)]
+        decision = decide(promising_grids, shorter, shown=shown)
         if decision.plans:
             chips = {plan.scenario.hardware.id for plan in decision.of_each_chip}
             if shown:

@@ -65,8 +65,8 @@ def _rented(answer: PlanAnswer, deployments: Deployments) -> tuple[list[str], li
     if not search.prefill_grids:  # what takes in prompts on other chips is as it was searched
         decision.relaxed = {
             name: value
-            for name, least in least_relaxed(search.grids, decision.service).items()
-            if (value := _enough(search, decision.service, name, least)) is not None
+            for name, least_value in least_relaxed(search.grids, decision.service).items()
+            if (value := _enough(search, decision.service, name, least_value)) is not None
         }
         sentences += _relaxed_means(answer, decision, search)
         scenarios = deployments.scenarios(decision.service.prefix_hit)
@@ -83,7 +83,7 @@ def _rented(answer: PlanAnswer, deployments: Deployments) -> tuple[list[str], li
     return [refusal(decision), *sentences], options
 
 
-def _enough(search: PoolSearch, service: Service, name: str, least: float) -> float | None:
+def _enough(search: PoolSearch, service: Service, name: str, least_value: float) -> float | None:
     """Return the value of one limit with which a plan meets all, from the least it may be.
 
     Percentiles of plans may ask for a little more than the search takes to be enough. None where
@@ -93,11 +93,11 @@ def _enough(search: PoolSearch, service: Service, name: str, least: float) -> fl
     def is_enough(value: ArrayLike) -> bool:
         return bool(decide(search.grids, service.limited({name: float(value)}), shown=0).plans)
 
-    more = (least * (1.0 + _MORE * step) for step in (0, 1, 3, 7, 15, 31, 63, 127))
-    too_little = least
-    for value in more:
+    larger_values = (least_value * (1.0 + _MORE * step) for step in (0, 1, 3, 7, 15, 31, 63, 127))
+    too_little = least_value
+    for value in larger_values:
         if is_enough(value):
-            if value > least:
+            if value > least_value:
                 return float(bisect(is_enough, value, too_little, halvings=_HALVINGS)[0])
             return value
         too_little = value

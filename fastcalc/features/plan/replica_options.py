@@ -132,7 +132,7 @@ def find_replica_options(
     service : of the classes; its rate and means do not count
     """
     service = replace(service, rate=1.0, max_chips=inf, budget=inf, power=inf)
-    best, bounds = _Best(), list[CostBound]()
+    options, bounds = _Best(), list[CostBound]()
     waiting = [with_largest(grid) for grid in grids if has_cost(grid.scenario, service)]
     while waiting:
         with_gaps, is_first = [], not bounds
@@ -140,20 +140,20 @@ def find_replica_options(
             (group,) = score(grid, service, [None])
             if is_first:
                 bounds.append(_bound(group, service))
-            with_gaps.append((grid, list(_gaps(group, service, best))))
-        best = _Best(best)
-        waiting = [between for grid, gaps in with_gaps for between in _between(grid, gaps, best)]
-    return list(best.values()), bounds
+            with_gaps.append((grid, list(_gaps(group, service, options))))
+        options = _Best(options)
+        waiting = [between for grid, gaps in with_gaps for between in _between(grid, gaps, options)]
+    return list(options.values()), bounds
 
 
 def worth(every: Sequence[ReplicaOption]) -> list[ReplicaOption]:
     """Return the options that may cost the least for some rate."""
-    best = _Best(enumerate(every))
+    options = _Best(enumerate(every))
     return [
         option
         for option in every
         if option.requests
-        >= best.max_throughput_at_cost(option.grid.scenario.hardware.id, option.each)
+        >= options.max_throughput_at_cost(option.grid.scenario.hardware.id, option.each)
     ]
 
 
@@ -186,7 +186,7 @@ def _nodes(packing: Packing) -> Floats:
     return np.maximum(packing.nodes, packing.slots / packing.node_slots)
 
 
-def _gaps(group: Scored, service: Service, best: _Best) -> Iterator[_Gap]:
+def _gaps(group: Scored, service: Service, options: _Best) -> Iterator[_Gap]:
     """Keep the best batch of each layout, and yield where a better one may be."""
     grid = group.grid
     chosen = group.best_of_rows(-group.carried)
@@ -202,18 +202,18 @@ def _gaps(group: Scored, service: Service, best: _Best) -> Iterator[_Gap]:
             alone, float(carried), float(nodes_of_way), packing.node_chips, per_chip
         )
         key = (layout, id(grid.scenario))
-        if key not in best or best[key].requests < option.requests:
-            best[key] = option
+        if key not in options or options[key].requests < option.requests:
+            options[key] = option
         if high - low > _NEXT_TO:
             may_carry = option.requests * batch / min(low, batch**2 / high)
             yield _Gap(option, layout, float(low), float(high), float(may_carry))
 
 
-def _between(grid: Grid, gaps: Sequence[_Gap], best: _Best) -> Iterator[Grid]:
+def _between(grid: Grid, gaps: Sequence[_Gap], options: _Best) -> Iterator[Grid]:
     """Yield the batches of gaps in which a replica may carry more than what costs no more."""
     chip = grid.scenario.hardware.id
     wide = [
-        gap for gap in gaps if gap.requests > best.max_throughput_at_cost(chip, gap.option.each)
+        gap for gap in gaps if gap.requests > options.max_throughput_at_cost(chip, gap.option.each)
     ]
     if wide:
         low, high = (np.array([getattr(gap, end) for gap in wide]) for end in ("low", "high"))

@@ -77,8 +77,8 @@ def score(
     if None in prompt_pools:
         unfit = int(is_new.sum() - fits.sum())
         deployments.append(_sized(grid, service, replica, mixed, unfit=unfit))
-    if apart := list(filter(None, prompt_pools)):
-        deployments.append(_sized(grid, service, replica, mixed, apart))
+    if prefill_pools := list(filter(None, prompt_pools)):
+        deployments.append(_sized(grid, service, replica, mixed, prefill_pools))
     return deployments
 
 
@@ -87,11 +87,11 @@ def _sized(
     service: Service,
     replica: Replica,
     mixed: ClassFirstTokens,
-    apart: Sequence[PrefillPool] = (),
+    prefill_pools: Sequence[PrefillPool] = (),
     unfit: int = 0,
 ) -> Scored:
     """Return the replicas, as many as it takes of each, with each pool."""
-    scenario, pools = grid.scenario, PrefillColumns.of(apart)
+    scenario, pools = grid.scenario, PrefillColumns.of(prefill_pools)
     seconds, ttft, queues = _load(grid, service, replica, mixed, pools)
     replicas, busy, waits, busiest = needed(service, seconds, ttft, queues)
     carried = busiest / seconds
@@ -108,7 +108,7 @@ def _sized(
         "chips": chips,
         **bills(scenario, service, chips, pools),
     }
-    more = added(scenario, pools, UNITS[service.objective])
+    added_amounts = added(scenario, pools, UNITS[service.objective])
     cost = counts.cost if service.is_fleet else _cost(grid, service, replica, chips, seconds / busy)
 
     def flat(values: ArrayLike) -> Floats:
@@ -118,16 +118,16 @@ def _sized(
         grid,
         service,
         replica,
-        apart,
+        prefill_pools,
         values={name: flat(column) for name, column in values.items()},
         seconds=flat(seconds),
         carried=flat(carried),
         counts=ReplicaCounts(*map(flat, counts)),
         packing=Packing(packing.node_chips, *map(flat, packing[1:])),
         busy=flat(busy),
-        cost=flat(cost + more),
+        cost=flat(cost + added_amounts),
         class_ttft=(mixed.seconds[:, np.newaxis] + waits).reshape(len(mixed.seconds), ttft.size),
-        more=flat(more),
+        more=flat(added_amounts),
         unfit=unfit,
     )
 

@@ -131,13 +131,13 @@ def _kernels(location: Location) -> str:
     machine, work = placement.machine, placement.work
     formats, products = work.formats, machine.chip.products
     unpacked = widened_by(machine.engine, machine.hardware).weights
-    held = (weights for weights in (work.weights.dense, work.weights.head, work.weights.experts))
+    groups = (work.weights.dense, work.weights.head, work.weights.experts)
     stored = dict.fromkeys(
-        one for weights in held if weights.parameters for one, _ in weights.format.shares
+        weight for group in groups if group.parameters for weight, _ in group.format.shares
     )
     widths = [
-        f"{one.id} in {working_rate(machine.hardware, one, unpacked=unpacked).bits:g} bits"
-        for one in stored
+        f"{weight.id} in {working_rate(machine.hardware, weight, unpacked=unpacked).bits:g} bits"
+        for weight in stored
     ]
     cache = f"{formats.kv.id} in {np.asarray(products.kv.bits):g}"
     return f"its kernels multiply weights of {listed(widths)}, caches of {cache}"

@@ -182,8 +182,8 @@ def _entries(chart: Chart) -> list[tuple[str, int, str]]:
     )
     grey = [name for name, colour, style in entries if (colour, style) == (GREY, "line")]
     told_apart = [entry for entry in entries if entry[1:] != (GREY, "line")]
-    named = ", ".join(grey) if len(grey) <= _FEW_GREY else f"{len(grey)} others"
-    return [*told_apart, *[(named, GREY, "line")][: len(grey)]]
+    grey_names = ", ".join(grey) if len(grey) <= _FEW_GREY else f"{len(grey)} others"
+    return [*told_apart, *[(grey_names, GREY, "line")][: len(grey)]]
 
 
 def ending_of(file: Path | None) -> str | None:

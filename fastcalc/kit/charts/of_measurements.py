@@ -29,12 +29,12 @@ def before_and_after(
     names = np.array(phases)
     panels = []
     for phase in ("decode", "served", "prefill"):
-        here = np.flatnonzero(names == phase)
-        if not here.size:
+        order = np.flatnonzero(names == phase)
+        if not order.size:
             continue
-        here = here[np.argsort(across[here], kind="stable")]
-        now = here[np.isfinite(after[here])]
-        series = [Series("before", across[here], before[here], 0, "points")]
+        order = order[np.argsort(across[order], kind="stable")]
+        now = order[np.isfinite(after[order])]
+        series = [Series("before", across[order], before[order], 0, "points")]
         if now.size:
             low, high = (end[now] for end in ends) if ends else (None, None)
             series += [Series("after", across[now], after[now], 1, "points", low, high)]

@@ -41,10 +41,10 @@ def chips_of(outcomes: Sequence[Outcome]) -> str:
     )
     if len(counts) <= FEW:
         return f"on {', '.join(f'{count:,} {chip}' for count, chip in counts)}" if counts else ""
-    least, most = min(counts), max(counts)
-    if least[0] == most[0]:
-        return f"on {least[0]:,} of each chip"
-    return f"on {least[0]:,} ({least[1]}) to {most[0]:,} chips ({most[1]})"
+    fewest, largest = min(counts), max(counts)
+    if fewest[0] == largest[0]:
+        return f"on {fewest[0]:,} of each chip"
+    return f"on {fewest[0]:,} ({fewest[1]}) to {largest[0]:,} chips ({largest[1]})"
 
 
 def speeds_of(outcome: Outcome, places: Any) -> tuple[Any, Any, Any, Any]:
@@ -195,8 +195,8 @@ def left_out(outcomes: Sequence[Outcome]) -> Iterator[str]:
     yield from (f"not drawn: {note}" for note in map(no_place, outcomes) if note is not None)
     if largest:
         ends = largest if len(largest) <= FEW else [largest[0], largest[-1]]
-        held = [f"{batch:,} on {count:,} {chip}" for batch, count, chip in ends]
-        reason = (", " if len(largest) <= FEW else " to ").join(held)
+        largest_batches = [f"{batch:,} on {count:,} {chip}" for batch, count, chip in ends]
+        reason = (", " if len(largest) <= FEW else " to ").join(largest_batches)
         yield f"largest batches: {reason}; {option('chips')} makes room for more"
     if is_cut:
         count = f"drawn: the first {MOST} of {len(chips)}"
