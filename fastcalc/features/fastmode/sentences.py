@@ -28,8 +28,8 @@ def headline(solution: SpeedupOptions) -> str:
     today, batch = solution.today, solution.today.scenario.batches[0]
     speed, chips = float(today.estimate.speed[0]), today.placement.layout.chips
     users = "one user" if batch == 1 else f"each of {batch:,} users"
-    fastest_start = f" ({number(solution.asked_start or 0.0)} asked, but no larger batch fits)"
-    limit = fastest_start * bool(too_fast(solution))
+    remark = f" ({number(solution.asked_start or 0.0)} asked, but no larger batch fits)"
+    limit = remark * bool(too_fast(solution))
     begun = (
         f"{today.scenario.model.asked_name} on {chips:,} {today.scenario.hardware.id} gives "
         f"{users} {number(speed)} tokens/s{limit}; to reach {number(solution.speed)} "
