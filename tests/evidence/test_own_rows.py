@@ -245,7 +245,7 @@ def test_rows_of_others_are_left_aside_and_alone_they_are_an_error(
 ):
     compared = fastcalc(*ASKED, "--like", runs(tmp_path, {}, changes))
     assert compared.code == 0
-    assert f"runs.csv: 1 row is left aside: {reason}" in compared.err
+    assert f"runs.csv: 1 row is skipped: {reason}" in compared.err
     alone = fastcalc(*ASKED, "--like", runs(tmp_path, changes))
     assert alone.code == 2
     assert reason in alone.err
@@ -401,8 +401,8 @@ def test_an_absurd_row_is_no_traceback(tmp_path, fastcalc, changes):
 def test_many_chips_without_rows_are_one_note(tmp_path, fastcalc):
     words = ("compare", "llama-3.1-70b", "--batch", "8", "--on", "nvidia")
     notes = fastcalc(*words, "--like", runs(tmp_path), "--format", "csv").err
-    assert notes.count("no row of runs.csv is of these") == 1
-    assert re.search(r"\d+ chips: no row", notes)
+    assert notes.count("runs.csv has no measurement of these") == 1
+    assert re.search(r"\d+ chips: runs.csv has no", notes)
 
 
 def test_rows_above_the_bound_move_nothing(tmp_path):

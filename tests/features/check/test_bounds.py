@@ -133,7 +133,7 @@ def test_an_engine_value_out_of_range(old, new, said, fastcalc, tmp_path):
         (("plan", "llama-3.1-8b", "--min-speed", "1e-320"), "is not a number from 1e-12 to 1e+09"),
         (("plan", "llama-3.1-8b", "--ttft", "1e-300s"), "is not a time with its unit from 1e-12"),
         (("plan", "llama-3.1-8b", "--rate", "0.0000000000000001/s"), "is not a rate of requests"),
-        (("compare", "--price", "h100-sxm=1e-320"), "is not CHIP=USD an hour"),
+        (("compare", "--price", "h100-sxm=1e-320"), "is not CHIP=USD per hour"),
         (("compare", "--chips", "9" * 400), "...' is not a whole number"),
         (("compare", "--utilization", "1e-320"), "is not a share above 0 to 1"),
         (("compare", "--speculate", "1e-320x3"), "is not above 0 and at most 1"),

@@ -284,7 +284,7 @@ def shape_says_how_sure(sheet: Sheet, _: RuleContext) -> Findings:
 
 @rule("MD024", strict=True)
 def assumed_shapes_say_what_is_assumed(sheet: Sheet, _: RuleContext) -> Findings:
-    """A shape low-confidence that does not say what was assumed.
+    """A shape of low confidence that does not say what was assumed.
 
     Whoever finds the configuration later has to know which fields to correct.
     Seen: A shape of medium size taken from its larger sibling, without a word.
