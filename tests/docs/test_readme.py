@@ -189,7 +189,8 @@ def test_the_two_lines_of_trust_add_up(capsys, monkeypatch):
     counts = {one["group"]: one["n"] for one in answer["groups"]}
     assert (counts["all"], counts["part:SRAM machines"]) == (int(whole.replace(",", "")), int(seen))
     aside, hosted = re.search(
-        r"\*\*Sources never used.*?: ([\d,]+) points.*?\((\d+) more points\)", said
+        r"\*\*Publishers never used.*?: ([\d,]+) points.*?offloaded to a host \((\d+) points\)",
+        said,
     ).groups()
     assert len(answer["points"]) == counts["all"] + int(aside.replace(",", "")) + int(hosted)
     assert f"The {seen} come from SRAM machines" in said

@@ -161,7 +161,7 @@ def test_nothing_is_written_over_what_was_read(asked, link, tmp_path, capsys, mo
     as_json = [] if asked.startswith(("import", "calibrate")) else ["--format", "json"]
     ran = run(*asked.split(), *as_json, "-o", target, capsys=capsys, monkeypatch=monkeypatch)
     assert (ran.code, ran.out) == (2, "")
-    assert "that this command reads" in ran.err
+    assert "is an input of this command" in ran.err
     assert (tmp_path / name).read_bytes() == before
 
 
