@@ -310,7 +310,7 @@ def test_a_broken_file_hides_no_other(own, fastcalc):
         assert "mychip" in ran.out
         assert "h100-sxm" in ran.out
         assert ran.err.count("\n") == 1
-        assert f"left out: {own}/broken.yaml:3:1: not readable as YAML" in ran.err
+        assert f"skipped: {own}/broken.yaml:3:1: not readable as YAML" in ran.err
     (own / "gone.yaml").symlink_to("nowhere.yaml")
     checked = fastcalc("check", own)
     assert checked.code == 1
