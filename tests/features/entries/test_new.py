@@ -73,7 +73,7 @@ def test_new_and_schema(fastcalc, tmp_path):
     target = tmp_path / "my-chip.yaml"
     assert fastcalc("new", "hardware", "my-chip", "-o", target).code == 0
     assert target.read_text().startswith("# yaml-language-server: $schema=hardware.schema.json\n")
-    assert "overwrites nothing" in fastcalc("new", "hardware", "my-chip", "-o", target).err
+    assert "does not overwrite files" in fastcalc("new", "hardware", "my-chip", "-o", target).err
     assert "cannot be an id" in fastcalc("new", "hardware", "My Chip").err
     assert "did you mean 'hardware'" in fastcalc("new", "hardwear", "x").err
     assert json.loads(fastcalc("schema", "models").out)["title"] == "A fastcalc model file"
@@ -200,7 +200,7 @@ def test_diff(fastcalc, tmp_path):
     assert re.search(r"peak bf16 .* =\n", table)
     models = fastcalc("diff", "llama-3.1-8b", "llama-3.1-70b", "--format", "csv")
     assert "total parameters,8.030e" in models.out or "total parameters," in models.out
-    assert "two of one kind" in fastcalc("diff", "h100-sxm", "vllm").err
+    assert "compare two of the same category" in fastcalc("diff", "h100-sxm", "vllm").err
     assert fastcalc("diff", "h100-sxm", "nothing-like-it").code == 2
     own = tmp_path / "h100-sxm.yaml"
     own.write_text(
