@@ -50,15 +50,20 @@ _SERVICES = ("wafer", "lpu", "rdu")
 
 def _published(outcomes: Sequence[Outcome]) -> Iterator[str]:
     """Yield the public speeds of one user on chips that are known by their services alone."""
-    for outcome in outcomes:
-        chip, model = outcome.scenario.hardware, outcome.scenario.model
-        if class_of(chip) not in _SERVICES or not outcome.estimate.fits[0]:
-            continue
+    of_services = [
+        outcome for outcome in outcomes if class_of(outcome.scenario.hardware) in _SERVICES
+    ]
+    smallest = dict[tuple[str, str], Outcome]()  # the outcome of batch 1, where there is one
+    for outcome in sorted(of_services, key=lambda outcome: outcome.scenario.batches[0]):
+        if outcome.estimate.fits[0]:
+            key = outcome.scenario.model.id, outcome.scenario.hardware.id
+            smallest.setdefault(key, outcome)
+    for (model, chip), outcome in smallest.items():
         from fastcalc.evidence.public_speeds import public_speeds
 
-        speeds = public_speeds(chip.id, model.id)
+        speeds = public_speeds(chip, model)
         if texts := ", ".join(dict.fromkeys(_public(speed, outcome) for speed in speeds)):
-            yield f"{model.id} on {chip.id}, measured in public for one user: {texts} tokens/s"
+            yield f"{model} on {chip}, measured in public for one user: {texts} tokens/s"
 
 
 def _public(speed: "PublicSpeed", outcome: Outcome) -> str:

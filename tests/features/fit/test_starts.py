@@ -265,7 +265,7 @@ def test_explain_writes_the_memory_of_an_engine_out(capsys, monkeypatch):
     assert terms["filled"] == pytest.approx(0.9 * 79.18 * GIB, rel=1e-4)
     sampled = 9.57 * 1024 * 128_256 * 4 + 9216 * 4096 * 2
     assert terms["while it samples"] == pytest.approx(sampled)
-    assert terms["for activations of a layer"] == pytest.approx(8192 * (3 * 14_336 + 4096) * 2)
+    assert terms["while a layer computes"] == pytest.approx(8192 * (3 * 14_336 + 4096) * 2)
     assert terms["activation peak"] == terms["while it samples"]
     assert terms["kept"] == pytest.approx(sampled + 0.13 * GIB)
     assert terms["kept at most"] == pytest.approx(1.25 * terms["kept"])

@@ -87,9 +87,14 @@ def solved(grid, layout, service):
 
 
 def slowness(estimate, service):
-    """How many times as long all takes, where an end of the 80 % range is nine in ten."""
+    """How many times as long all takes, where an end of the 80 % range is nine in ten.
+
+    Slower speeds go with the lower half of the range, faster ones with the upper half.
+    """
     low = estimate.speed if estimate.low is None else estimate.low
-    return (estimate.speed / low) ** (service.deviations / 1.2815515655446004)
+    high = estimate.speed if estimate.high is None else estimate.high
+    to_end = estimate.speed / low if service.deviations > 0 else high / estimate.speed
+    return to_end ** (service.deviations / 1.2815515655446004)
 
 
 @cache

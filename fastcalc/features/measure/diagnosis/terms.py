@@ -98,7 +98,7 @@ LAUNCHES = Part(
     towards=(
         ("decode_layer_floor", 150e-6),
         ("collective_latency", 40e-6),
-        ("sequence_overhead", 56e-6),
+        ("sequence_overhead", 150e-6),
     ),
 )
 HOST = SlowdownTerm(
@@ -114,7 +114,7 @@ HOST = SlowdownTerm(
             "of every kernel",
             towards=(
                 ("decode_layer_floor", 100e-6),
-                ("prefill_layer_floor", 2e-3),
+                ("prefill_layer_floor", 1.7e-3),
                 ("expert_layer_extra", 4.0),
             ),
         ),
