@@ -21,7 +21,7 @@ from fastcalc.core.traffic.prefill_queue import PrefillQueue
 from fastcalc.core.traffic.request_class import RequestClass
 from fastcalc.core.traffic.request_times import RequestTimes
 from fastcalc.core.traffic.traffic import Speculation
-from fastcalc.core.traffic.waits import Waits
+from fastcalc.core.traffic.waits import Waits, mixture_share
 from fastcalc.formulas.load import slot_wait_regularity, variance_in_window
 from fastcalc.formulas.types import Array, ArrayLike, Floats
 
@@ -163,8 +163,8 @@ class RandomLoad:
     @property
     def is_known(self) -> bool:
         """Whether percentiles hold at this load."""
-        is_calm = self.queued <= MOST_QUEUED and self.prompt_share <= MOST_PROMPTS
-        return is_calm and self.utilization <= MOST_BUSY
+        is_calm = self.utilization <= MOST_BUSY and self.queued <= MOST_QUEUED
+        return is_calm and self.prompt_share <= MOST_PROMPTS
 
     @property
     def queued(self) -> float:
@@ -312,9 +312,7 @@ class RandomLoad:
 
     def times(self, place: int | None = None) -> RequestTimes:
         """Distributions of the times of all requests, or of those of one class by its position."""
-        kinds = self.mix.kinds
-        share = kinds.share if place is None else kinds.share * (kinds.places == place)
-        share = share / share.sum()
+        kinds, share = self.mix.kinds, self._share_of(place)
         queued, wait = self.slot_wait
         firsts = self._first_tokens
         # Sums, as BLAS starts threads for products of so few numbers.
@@ -330,9 +328,24 @@ class RandomLoad:
             first_variances=squares - means**2 + queued * (2.0 - queued) * wait**2,
             further=kinds.output - 1.0,
             expected_tpot=self._tpot,
-            tpot_variance=self._token_variance(self._tpot, self._tpot_at_once),
+            tpot_variance=self._tpot_variance,
             slowness=self.slowness,
         )
+
+    def _share_of(self, place: int | None) -> Floats:
+        """Share of each kind among all requests, or among those of one class. [1]"""
+        kinds = self.mix.kinds
+        share = kinds.share if place is None else kinds.share * (kinds.places == place)
+        return np.asarray(share / share.sum())
+
+    def share_within_tpot(self, limit: float, place: int | None = None) -> float:
+        """Share of the requests, of all or of one class, whose TPOT is not above a limit. [1]
+
+        limit : for none it is infinite, and for one token there is no TPOT to exceed it [s]
+        """
+        shares = self._share_of(place) * (self.mix.kinds.output > 1.0)
+        means = np.full(len(shares), self._tpot)
+        return mixture_share(limit / self.slowness, shares, means, self._tpot_variance)
 
     @cached_property
     def _tokens(self) -> Floats:
@@ -348,6 +361,11 @@ class RandomLoad:
     def _tpot_at_once(self) -> float:
         """Variance of the time between tokens over the numbers in flight. [s^2]"""
         return float(self._slots_taken @ (self._tokens - self._tpot) ** 2)
+
+    @cached_property
+    def _tpot_variance(self) -> Floats:
+        """Variance of the time between tokens of each kind at this load. [s^2]"""
+        return self._token_variance(self._tpot, self._tpot_at_once)
 
     def _token_variance(self, tpot: float, at_once: float) -> Floats:
         """Variance of the time between tokens of each kind. [s^2]

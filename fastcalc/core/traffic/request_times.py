@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fastcalc.core.traffic.waits import Waits, mixture_quantile, mixture_share
+from fastcalc.core.traffic.waits import Waits, mixture_quantile
 from fastcalc.formulas.types import Floats
 
 
@@ -66,7 +66,6 @@ class RequestTimes:
         shares = self.share * (self.further > 0.0)
         return shares, np.full(len(shares), self.expected_tpot), self.tpot_variance
 
-    def meets(self, part: float, *, ttft: float, tpot: float) -> bool:
-        """Whether at least a part of the requests has its TTFT, and its TPOT, within limits. [s]"""
-        first = self.first.share(ttft / self.slowness)
-        return first >= part and mixture_share(tpot / self.slowness, *self._tpots) >= part
+    def share_within_ttft(self, limit: float) -> float:
+        """Share of the requests whose TTFT is not above a limit. [1]"""
+        return self.first.share(limit / self.slowness)

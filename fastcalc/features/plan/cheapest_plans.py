@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from math import inf, isnan
 
 import numpy as np
@@ -16,6 +16,7 @@ from fastcalc.features.plan.score import has_cost, prepare, score
 from fastcalc.features.plan.scored import Scored, misses_of
 from fastcalc.features.plan.service import NEAR, Service
 from fastcalc.features.plan.unlike import can_prefill_for, unlike_pools
+from fastcalc.formulas.solving import bisect_integers
 from fastcalc.formulas.types import Bools, Floats
 from fastcalc.grid.blocks import keep_freed_memory
 from fastcalc.grid.grid import Grid
@@ -29,6 +30,9 @@ STACK = 24
 
 _CHECKED = 12
 """Layouts of a kind whose percentiles are checked at most."""
+
+_SAME_COST = 1e-9
+"""Relative difference of costs that are the same but for rounding. [1]"""
 
 
 def decide_surely(
@@ -94,7 +98,7 @@ def decide(
         waiting = [(first.between(), first.pools) for first, _ in parts]
         left = [remaining for _, remaining in parts]
     if is_held:
-        _hold_limits(decision, shown)
+        hold_limits(decision, shown)
     if decision.plans:
         decision.reasons["beaten"] -= 1
     met = {plan.scenario.hardware.id for plan in decision.best_by_kind.values()}
@@ -122,30 +126,59 @@ def in_stacks(waiting: Sequence[tuple[Grid, AnyPools]]) -> Iterator[tuple[Grid, 
         yield from stack
 
 
-def _hold_limits(decision: Decision, shown: int) -> None:
+def hold_limits(decision: Decision, shown: int) -> None:
     """Size what is reported so that its percentiles are within the limits.
 
     The search adds up what a share of requests waits for in each queue. Percentiles of the sum, and
     of the time between tokens, are computed of the plans that lead alone: with more replicas where
     those of the search are too late, until no plan that may lead is left unchecked.
+
+    shown : first plans that are reported; of 0 it is the best of all alone, and nothing of those
+        that miss the limits [1]
     """
     if decision.service.share is None:
         return
+    late: list[_Late] = []
     while True:
         plans = decision.reported(shown) if shown else decision.plans[:1]
         unchecked = {plan.kind for plan in plans if not plan.is_checked}
         if not unchecked:
-            return
+            break
         for kind in unchecked:
-            _hold_kind(decision, kind)
+            _hold_kind(decision, kind, late)
+    if not shown:
+        return
+    met = {plan.scenario.hardware.id for plan in decision.best_by_kind.values()}
+    for plan, limits in late:
+        if plan.scenario.hardware.id not in met:
+            _missed_by(with_percentiles(plan, decision.service, limits), decision)
 
 
-def _hold_kind(decision: Decision, kind: Kind) -> None:
+_Late = tuple[Plan, HeldLimits]
+"""A plan whose percentiles are not within the limits."""
+
+
+@dataclass
+class _Checks:
+    """Percentiles that were checked of one kind.
+
+    late : what is not within the limits
+    most : cost above which a plan is not asked for
+    held : what was found of a layout, batch and pool, as several grids have the same
+    """
+
+    late: list[_Late]
+    most: float = inf
+    held: dict[tuple[object, ...], Plan | None] = field(default_factory=dict)
+
+
+def _hold_kind(decision: Decision, kind: Kind, late: list[_Late]) -> None:
     """Replace the best plan of a kind by the best whose percentiles are within the limits.
 
     The best of each layout are tried in order, until the next costs no less without a check.
     """
     cheapest: Plan | None = None
+    checks = _Checks(late)
     every = decision.options[kind]
     options = sorted(
         (scored.order(place), number, place)
@@ -155,15 +188,16 @@ def _hold_kind(decision: Decision, kind: Kind) -> None:
     for order, number, place in options[:_CHECKED]:
         if cheapest is not None and cheapest.order <= order:
             break
-        plan = _held_of_layout(every[number], place, decision)
+        plan = _held_of_layout(every[number], place, checks)
         if plan is not None and (cheapest is None or plan.order < cheapest.order):
             cheapest = plan
+            checks.most = plan.cost
     decision.best_by_kind.pop(kind)
     if cheapest is not None:
         decision.best_by_kind[kind] = cheapest
 
 
-def _held_of_layout(scored: Scored, place: int, decision: Decision) -> Plan | None:
+def _held_of_layout(scored: Scored, place: int, checks: _Checks) -> Plan | None:
     """Return the best deployment of a layout whose percentiles are within the limits.
 
     More sequences at once wait less for a slot: where the batch that the search takes to be enough
@@ -172,12 +206,12 @@ def _held_of_layout(scored: Scored, place: int, decision: Decision) -> Plan | No
 
     place : of the best batch by the search
     """
-    chosen = _held(scored, place, decision)
+    chosen = _held(scored, place, checks)
     is_said = chosen is not None and (chosen.has_percentiles or chosen.prefill_layout is not None)
     if chosen is not None and is_said and chosen.order <= scored.order(place):
         return chosen
     larger = scored.larger_batches(place)
-    largest = _held(scored, larger[-1], decision) if larger else None
+    largest = _held(scored, larger[-1], checks) if larger else None
     if largest is None or (chosen is not None and chosen.cost < largest.cost):
         return chosen
     if chosen is not None and chosen.cost == largest.cost and is_said >= largest.has_percentiles:
@@ -186,7 +220,7 @@ def _held_of_layout(scored: Scored, place: int, decision: Decision) -> Plan | No
         middle = (len(larger) - 1) // 2
         is_enough = _are_enough(scored, larger[middle], largest.replicas)
         larger = larger[: middle + 1] if is_enough else larger[middle + 1 :]
-    smallest = _held(scored, larger[0], decision)
+    smallest = _held(scored, larger[0], checks)
     return smallest if smallest is not None and smallest.cost <= largest.cost else largest
 
 
@@ -200,8 +234,20 @@ def _are_enough(scored: Scored, place: int, replicas: float) -> bool:
     return not is_busy and limits.at(service.rate / replicas).are_met
 
 
-def _held(scored: Scored, place: int, decision: Decision) -> Plan | None:
-    """Return a deployment with as many replicas as hold the limits; None where none do."""
+def _held(scored: Scored, place: int, checks: _Checks) -> Plan | None:
+    """Return a deployment as `_sized_to_limits` does, computed once."""
+    pool, layout = scored.pool(place), scored.grid.layouts[int(scored.layout[place])]
+    key = (layout, float(scored.batch[place]), pool and id(pool))
+    if key not in checks.held:
+        checks.held[key] = _sized_to_limits(scored, place, checks)
+    return checks.held[key]
+
+
+def _sized_to_limits(scored: Scored, place: int, checks: _Checks) -> Plan | None:
+    """Return a deployment with as many replicas as hold the limits; None where none do.
+
+    None, too, where that costs more than is asked for.
+    """
     plan, service = _plan(scored, place), scored.service
     limits = held_limits(plan, service)
     if limits is None:
@@ -209,13 +255,14 @@ def _held(scored: Scored, place: int, decision: Decision) -> Plan | None:
     if not limits.are_limited:
         return with_percentiles(plan, service, limits)
     if not limits.are_met:
-        _missed_by(with_percentiles(plan, service, limits), decision)
+        checks.late.append((plan, limits))
     rate = limits.load.rate
     max_rate = rate / plan.busy * service.utilization
     if service.rate is None:
         rate = limits.highest_rate(max_rate)
     else:
-        replicas = limits.fewest_replicas(service.rate, plan.replicas, max_rate)
+        affordable = _most_replicas(scored, place, checks.most)
+        replicas = limits.fewest_replicas(service.rate, plan.replicas, max_rate, affordable)
         rate = service.rate / replicas if replicas else 0.0
     if not rate:
         return None
@@ -228,8 +275,21 @@ def _held(scored: Scored, place: int, decision: Decision) -> Plan | None:
     plan = with_percentiles(plan, service, limits)
     if max(plan.misses.values()) <= 1.0:
         return plan
-    _missed_by(plan, decision)
+    checks.late.append((plan, limits))
     return None
+
+
+def _most_replicas(scored: Scored, place: int, cost: float) -> float:
+    """Return how many replicas of a deployment for a rate cost no more than so much. [1]"""
+    if cost == inf or scored.service.is_fleet:
+        return inf
+    packing = scored.packing.at(np.array([place]))
+    chips = cost / scored.cost[place] * scored.values["chips"][place] * (1.0 + _SAME_COST)
+
+    def is_within(replicas: int) -> bool:
+        return bool(float(packing.chips(np.array([float(replicas)]), 0.0)[0]) <= chips)
+
+    return bisect_integers(is_within, 0, int(chips) + 1)[0]  # of a chip each at least
 
 
 def held_throughput(grid: Grid, service: Service, max_rate: float) -> float:

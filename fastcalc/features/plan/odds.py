@@ -2,10 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from heapq import heapify, heappop, heappush
 from math import inf
 from statistics import NormalDist
 
-from fastcalc.features.plan.cheapest_plans import decide
+from fastcalc.features.plan.cheapest_plans import decide, hold_limits
 from fastcalc.features.plan.decision import Decision, Plan, kind_of
 from fastcalc.formulas.solving import bisect
 from fastcalc.grid.grid import Grid
@@ -70,26 +71,33 @@ def _chance(chosen: Plan, decision: Decision, grids: Sequence[Grid]) -> float:
 
 
 def _confident_plan(decision: Decision, grids: Sequence[Grid]) -> Plan | None:
-    """Cheapest plan at slow speeds, among chips that cost less than it by expected ones.
+    """Cheapest plan at slow speeds.
 
-    A chip costs no less at slow speeds, so that those that already cost more are not searched.
+    A chip costs no less at slow speeds than by expected ones, and no less with percentiles checked
+    than by the search alone, so that each is only looked at where it may still be the cheapest.
     """
     surely = replace(decision.service, deviations=CONFIDENT_DEVIATIONS)
     leads = decision.may_lead(decision.plans[0])
-    cheapest: Plan | None = None
-    for plan in decision.of_each_chip:
-        if leads and not decision.may_lead(plan):
-            continue
-        if cheapest is not None and plan.cost >= cheapest.cost:
-            break
-        chip = plan.scenario.hardware.id
-        grids_of_chip = [
-            grid
-            for grid in grids
-            if grid.scenario.hardware.id == chip
-            and (not leads or decision.may_lead_in(grid.scenario))
-        ]
-        plans = decide(grids_of_chip, surely, shown=0).plans
-        if plans and (cheapest is None or plans[0].order < cheapest.order):
-            cheapest = plans[0]
-    return cheapest
+    plans = [plan for plan in decision.of_each_chip if decision.may_lead(plan) or not leads]
+    waiting: list[tuple[float, int, Decision | None]] = [
+        (plan.cost, number, None) for number, plan in enumerate(plans)
+    ]
+    heapify(waiting)
+    while waiting:
+        _, number, found = heappop(waiting)
+        if found is not None and found.plans[0].is_checked:
+            return found.plans[0]
+        if found is None:
+            chip = plans[number].scenario.hardware.id
+            grids_of_chip = [
+                grid
+                for grid in grids
+                if grid.scenario.hardware.id == chip
+                and (not leads or decision.may_lead_in(grid.scenario))
+            ]
+            found = decide(grids_of_chip, surely, shown=0, is_held=False)
+        else:
+            hold_limits(found, 0)
+        if found.plans:
+            heappush(waiting, (found.plans[0].cost, number, found))
+    return None

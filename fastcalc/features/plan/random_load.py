@@ -77,17 +77,36 @@ class HeldLimits:
         """Whether any class has a limit."""
         return any(min(kind.ttft, kind.tpot) < inf for kind in self.classes)
 
-    @property
+    @cached_property
     def are_met(self) -> bool:
-        """Whether percentiles are known, and all within their limits."""
-        return self.load.is_known and all(
-            times.meets(self.part, ttft=kind.ttft, tpot=kind.tpot)
-            for times, kind in zip(self.times, self.classes, strict=True)
+        """Whether percentiles are known, and all within their limits.
+
+        TPOT is looked at first: TTFT takes a Markov chain.
+        """
+        return (
+            self.load.is_known
+            and all(
+                self.load.share_within_tpot(kind.tpot, place) >= self.part
+                for place, kind in enumerate(self.classes)
+            )
+            and all(
+                times.share_within_ttft(kind.ttft) >= self.part
+                for times, kind in zip(self.times, self.classes, strict=True)
+            )
         )
+
+    @cached_property
+    def _at_rates(self) -> "dict[float, HeldLimits]":
+        """The same at each rate that was asked for, as searches ask for some of them again."""
+        return {self.load.rate: self}
 
     def at(self, rate: float) -> "HeldLimits":
         """The same at another rate of a replica. [1/s]"""
-        return HeldLimits(self.load.at(rate), self.classes, self.part)
+        known = self._at_rates
+        if rate not in known:
+            known[rate] = HeldLimits(self.load.at(rate), self.classes, self.part)
+            known[rate].__dict__["_at_rates"] = known
+        return known[rate]
 
     def highest_rate(self, max_rate: float) -> float:
         """Highest rate of a replica, up to a maximum, at which limits are met; 0 of none. [1/s]"""
@@ -96,11 +115,14 @@ class HeldLimits:
             return max_rate
         return float(bisect(self._are_met_at, 0.0, max_rate, halvings=_HALVINGS)[0])
 
-    def fewest_replicas(self, rate: float, guess: float, max_rate: float) -> int:
+    def fewest_replicas(
+        self, rate: float, guess: float, max_rate: float, affordable: float = inf
+    ) -> int:
         """Fewest replicas for a rate at which the limits are met; 0 of no number. [1]
 
         guess : as many as may do [1]
         max_rate : rate of a replica that is not exceeded [1/s]
+        affordable : replicas that are asked for at most [1]
         """
 
         def is_enough(replicas: int) -> bool:
@@ -109,6 +131,8 @@ class HeldLimits:
         min_replicas = max(
             ceil(rate / min(max_rate, ROOM_FOR_CHANCE * self.load.capacity) - _SLACK), 1
         )
+        if affordable < min_replicas or not (affordable == inf or is_enough(int(affordable))):
+            return 0
         enough, too_few, step = max(int(guess), min_replicas), min_replicas - 1, 1
         while not is_enough(enough):
             if rate / enough < _IDLE * self.load.capacity:
