@@ -225,7 +225,7 @@ def test_narrow_weights_without_their_own_rate_compute_at_16_bits(catalogue):
 
 def test_pipeline_stages_do_not_speed_a_user_up_but_carry_more():
     one, four = (
-        outcome("llama-3.1-8b", "h100-sxm", batch=(1, 64), sharding=Sharding(pp=stages))
+        outcome("llama-3.1-8b", "h100-sxm", batch=(1, 128), sharding=Sharding(pp=stages))
         for stages in (1, 4)
     )
     assert four.estimate.speed[0] < one.estimate.speed[0]

@@ -323,6 +323,7 @@ PUBLISHED = [
     ("tokens_in_window", {"window": 0.4, "lead": 0.5, "speed": 78}, 0, 0),
     # Of standard normal numbers 97.5 % are below 1.96 (tables).
     ("normal_quantile", {"share": 0.975}, 1.95996, 1e-5),
+    ("normal_share", {"score": 1.95996}, 0.975, 1e-6),
     # A deviation as large as the mean: the root of ln 2.
     ("lognormal_sigma", {"mean": 5.0, "deviation": 5.0}, 0.832555, 1e-6),
     # 500 people, 40 s to think and 10 s for an answer: one of each in 50 s.

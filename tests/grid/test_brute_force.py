@@ -47,7 +47,8 @@ def within(site, layout):
     is_even = ep == 1 or (ep == tp * dp and site.work.experts % ep == 0)
     if site.domain == 72 == tp * dp == ep <= site.work.experts:
         return tp in (1, 2, 4, 8)  # a whole rack, some experts copied
-    is_group = tp <= (8 if site.work.experts else tp) and (dp == 1 or ep > 1)
+    is_group = tp <= (8 if site.work.experts else site.domain) and (dp == 1 or ep > 1)
+    is_group = is_group and tp <= site.domain  # beyond it only where it is asked for
     return all(ranks.bit_count() == 1 for ranks in (tp, dp)) and is_even and is_group
 
 

@@ -382,7 +382,7 @@ def six_heads(experts, **chip):
     ]
     entry = {"id": "six-heads", "name": "Six", "weight_format": "bf16", "hidden_size": 384}
     model = Model.model_validate({**entry, "vocabulary": 1000, "blocks": blocks})
-    hardware = made_up.chip(**chip) if chip else ENTRIES.hardware("h100-sxm")
+    hardware = ENTRIES.hardware("h100-sxm").changed(**chip)
     return Space(replace(scenario("gpt-oss-120b", "h100-sxm"), model=model, hardware=hardware))
 
 

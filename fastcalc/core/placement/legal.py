@@ -93,6 +93,10 @@ def _doubled_groups(domain: int, per_chip: int, work: Workload) -> tuple[int, ..
     return tuple(ranks for ranks in powers if common_heads(work) % ranks == 0)
 
 
+BRIDGED_CHIPS = 2
+"""Cards that a bridge joins; larger domains are switched or meshed, and end there. [1]"""
+
+
 @dataclass(frozen=True, eq=False)
 class LegalLayouts:
     """The layouts of a workload on a kind of chip."""
@@ -125,7 +129,7 @@ class LegalLayouts:
         links = self.machine.hardware.links
         is_switched = links.scale_up is not None and links.scale_up.kind == "ethernet"
         meets = links.scale_out is not None or is_switched
-        if self.machine.is_spatial or self.chips_joined >= HOST_CHIPS or not meets:
+        if self.machine.is_spatial or self.chips_joined > BRIDGED_CHIPS or not meets:
             return self.domain
         return HOST_CHIPS * self.machine.ranks
 

@@ -28,6 +28,10 @@ AnyPools = Sequence[PrefillPool | None] | None
 STACK = 24
 """Grids that are evaluated together: of more, arrays no longer fit the caches of a core. [1]"""
 
+_MOST_TIMES = 2.0
+"""Times the replicas of the search's queue for slots that are bought so that hardly any request
+waits for one, and percentiles have a closed form. Beyond it none is claimed."""
+
 _CHECKED = 12
 """Layouts of a kind whose percentiles are checked at most."""
 
@@ -264,6 +268,9 @@ def _sized_to_limits(scored: Scored, place: int, checks: _Checks) -> Plan | None
         affordable = _most_replicas(scored, place, checks.most)
         replicas = limits.fewest_replicas(service.rate, plan.replicas, max_rate, affordable)
         rate = service.rate / replicas if replicas else 0.0
+        is_queue = not limits.load.is_known and max(plan.misses.values()) <= 1.0
+        if is_queue and not 0 < replicas <= _MOST_TIMES * plan.replicas:
+            return replace(plan, is_checked=True)  # waits for slots, by the search's own queue
     if not rate:
         return None
     if rate != limits.load.rate:  # as busy as percentiles allow, whatever the search adds up

@@ -194,7 +194,8 @@ def _axes(request: Sweep, notes: list[str]) -> Axes:
     memory = loading.memory_of(entries, request)
     chips = loading.chips_of(entries, request.on, memory, notes)
     names = [None] if request.engine is None else readers.names(request.engine, option("engine"))
-    engines = [loading.engines_of(entries, chips, name) for name in names]
+    has_limits = loading.has_limits(request)
+    engines = [loading.engines_of(entries, chips, name, has_limits=has_limits) for name in names]
     entries.refuse_idle_changes(
         "engines", [engine for per_chip in engines for engine, _ in per_chip]
     )

@@ -253,8 +253,8 @@ def test_the_rent_at_which_a_token_costs_the_same_by_hand(judged):
     """
 
     def step(tp, rows, bandwidth, peak, cores, link):
-        read = 0.8751 * bandwidth
-        rate = peak / (1 / 0.80 + peak / (cores * 11.37e12))
+        read = 0.85 * bandwidth
+        rate = peak / (1 / 0.80 + peak / (cores * 12.08e12))
         weights = 126 * 3_187_671_040
         reading, products = 2 * weights / tp / read, 2 * weights * max(rows, 64) / tp / rate
         dense = (reading**3 + products**3) ** (1 / 3)
@@ -262,13 +262,13 @@ def test_the_rent_at_which_a_token_costs_the_same_by_hand(judged):
         cache = rows * 1500 * 126 * 2 * 8 * 128 * 2 / min(tp, 8) / read
         message = rows * 16384 * 2
         reduced = 252 * (2 * (tp - 1) / tp * message / (0.65 * link) + 2 * 4e-6)
-        layers = dense + cache + 126 * 65.74e-6 + reduced + 252 * 11e-6
-        return layers, head, rows * 6.645e-6
+        layers = dense + cache + 126 * 68.81e-6 + reduced + 252 * 11.25e-6
+        return layers, head, rows * 7.033e-6
 
     new = sum(step(16, 64, 8e12, 2.5e15, 152, 900e9))
     # Eight ways and two stages of half the batch each: both launch and sample their own.
     layers, head, own = step(8, 32, 3.35e12, 989.5e12, 132, 450e9)
-    old = 2 * (layers / 2 + head + own + 32 * 31.43e-6)
+    old = 2 * (layers / 2 + head + own + 32 * 34.48e-6)
     # 2.95 USD/h of an H100 buy as many tokens as 2.95 x old / new of a GB200.
     (found,) = re.findall(r"costs the same at (\S+) USD/h", break_even(judged["gb200-price"]))
     assert float(found) == pytest.approx(2.95 * old / new, rel=1e-3)
@@ -521,12 +521,12 @@ def test_reasons_say_what_other_commands_print(judged, capsys, monkeypatch):
 
 
 def test_no_word_of_a_reason_goes_stale_with_an_engine(book, judged, tmp_path):
-    """A tenth more of every number of engines but switches: numbers of reasons move, no word does."""
+    """A tenth more of numbers of engines, but for switches and shares near 1: no word moves."""
     for engine in ("vllm", "cerebras"):
         text = (ROOT / "engines" / f"{engine}.yaml").read_text()
         changed = re.sub(
             r"(?<=\{value: )[\d.]*\.[\d.]+(?=[ ,}])",
-            lambda found: f"{float(found[0]) * 1.1:.6g}",
+            lambda found: f"{float(found[0]) * (1.0 if 0.9 < float(found[0]) < 1.0 else 1.1):.6g}",
             text,
         )
         assert changed != text

@@ -249,8 +249,9 @@ def test_numbers_of_slow_chips_are_not_called_expected():
 
 
 def test_a_first_token_that_waits_for_others_is_cautioned_about():
-    """A card with room for a single sequence."""
+    """A card that takes a single sequence."""
     asked = {"own": "rtx-4090=1", "weights": "q4_k_m", "kv": "bf16", "emit": "vllm"}
+    asked["max_num_seqs"] = 1
     text = str(fastcalc.plan("qwen3-32b", **asked))
     assert "# Expected of 1 sequence on each" in text
     assert "# most of which is waiting for others" in text
