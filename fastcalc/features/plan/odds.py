@@ -79,13 +79,13 @@ def _confident_plan(decision: Decision, grids: Sequence[Grid]) -> Plan | None:
     surely = replace(decision.service, deviations=CONFIDENT_DEVIATIONS)
     leads = decision.may_lead(decision.plans[0])
     plans = [plan for plan in decision.of_each_chip if decision.may_lead(plan) or not leads]
-    waiting: list[tuple[float, int, Decision | None]] = [
-        (plan.cost, number, None) for number, plan in enumerate(plans)
+    waiting: list[tuple[float, int, Decision | None, bool]] = [
+        (plan.cost, number, None, False) for number, plan in enumerate(plans)
     ]
     heapify(waiting)
     while waiting:
-        _, number, found = heappop(waiting)
-        if found is not None and found.plans[0].is_checked:
+        _, number, found, is_held = heappop(waiting)
+        if found is not None and is_held:
             return found.plans[0]
         if found is None:
             chip = plans[number].scenario.hardware.id
@@ -98,6 +98,7 @@ def _confident_plan(decision: Decision, grids: Sequence[Grid]) -> Plan | None:
             found = decide(grids_of_chip, surely, shown=0, is_held=False)
         else:
             hold_limits(found, 0)
+            is_held = True
         if found.plans:
-            heappush(waiting, (found.plans[0].cost, number, found))
+            heappush(waiting, (found.plans[0].cost, number, found, is_held))
     return None
