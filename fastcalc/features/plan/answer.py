@@ -232,13 +232,14 @@ class PlanAnswer(Answer):
         """Why others lost, what would help, what each class gets, and what each allocation is."""
         if self.servers is not None:
             return {"servers": self.servers}
-        of_plans: Record = {"requests_per_s": plain(self.fleet.requests)}
-        if self.is_of_one_class and not self.is_of_fleet:  # assumptions have its rate
+        of_plans: Record = {}
+        if self.is_of_one_class and not self.is_of_fleet:
             of_plans = plan_records.details(self.verdict, self.typed)
         return {
             **of_plans,
             "classes": [class_record(served) for served in self._served],
             "sharing": _sharings(self.fleet.allocations[-1].sharing),
+            "requests_per_s": plain(self.fleet.requests),
             "rate": plain(self.fleet.service.rate),
             "requests_per_s_with_next_node": {
                 chip: plain(carried) for chip, carried in self._grown.items()
