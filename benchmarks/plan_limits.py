@@ -128,7 +128,7 @@ def closed(count: int, seed: int) -> list[float]:
         dice = random.Random(seed * 10_000 + number)
         think, users = dice.choice((1, 5, 30)), dice.choice((50, 200, 600))
         asked = {key: value for key, value in demand(dice).items() if key not in ("rate", "tpot")}
-        found = [*(held({**asked, "people": users, "think": f"{think}s", "by": "chip"}) or ())]
+        found = [*(held({**asked, "users": users, "think": f"{think}s", "by": "chip"}) or ())]
         if not found or not found[0].load.is_known:
             continue
         load = found[0].load

@@ -8,7 +8,7 @@ import os
 import pickle
 import re
 import sys
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache, wraps
 from hashlib import sha256
@@ -148,13 +148,13 @@ def form(command: str, request: Request) -> str:
     return ""
 
 
-def answer_once(command: str, request: Request) -> Any:
+def answer_once(command: str, request: Request, notes: Sequence[str] = ()) -> Any:
     """Answer a request, or give the answer again where only its presentation differs."""
     fields = {name: repr(getattr(request, name)) for name in declared(type(request))}
     words = [command, *(f"{name}={fields[name]}" for name in fields if name not in PRESENTATION)]
     key = " ".join([*words, form(command, request)])
-    if any(FILE.search(word.strip("'\"")) or "Path(" in word for word in words):
-        return answer_to(command, request)
+    if notes or any(FILE.search(word.strip("'\"")) or "Path(" in word for word in words):
+        return answer_to(command, request, notes)
     if key not in answers:
         answer = answer_to(command, request)
         if not isinstance(answer, Answer) or (command == "fastmode" and answer.code):

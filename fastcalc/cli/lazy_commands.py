@@ -1,6 +1,7 @@
 """Commands made of their flags: in sections under ``--help``, unchecked where nobody typed them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from inspect import Parameter, Signature
 from pathlib import Path
@@ -11,7 +12,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from fastcalc.catalogue.inputs import remember
 from fastcalc.features import GROUPS, answer_to, request_of
-from fastcalc.kit.request.fields import Request, declared
+from fastcalc.kit.request.fields import FieldSetting, Request, declared, old_names, renamed
 from fastcalc.kit.request.readers import number_of
 from fastcalc.mentions import as_flags, flag
 
@@ -28,34 +29,39 @@ def as_function(name: str, kind: type[Request], *, has_flags: bool) -> Callable[
 
             own = settings_of(Path.cwd(), partial(request_of, "check"))
             typed["plugins"] = own.values.get("plugins")
+        typed, notes = renamed(kind, typed)
         request: Any = kind(**typed)
         for value in (typed[field] for field in typed if field != "out"):
             for typed_value in value if isinstance(value, list) else [value]:
                 remember(typed_value)
-        answer = answer_to(name, request)
+        answer = answer_to(name, request, notes)
         if answer is None or isinstance(answer, int):
             return answer
         from fastcalc.kit.answer.respond import respond
 
         return respond(request, answer)
 
-    parameters = [
-        Parameter(
-            field,
-            Parameter.KEYWORD_ONLY,
-            default=getattr(kind, field, Parameter.empty),
-            annotation=_annotation(field, annotation, heading),
-        )
-        for field, (annotation, heading) in (declared(kind) if has_flags else {}).items()
-    ]
     described: Any = command
+    parameters = [*_parameters(kind)] if has_flags else []
     described.__doc__, described.__signature__ = kind.__doc__, Signature(parameters)
     return command
 
 
-def _annotation(field: str, annotation: Any, heading: str) -> Any:
+def _parameters(kind: type[Request]) -> Iterator[Parameter]:
+    """Parameters of a command's function: each field, and earlier names that help leaves out."""
+    for field, (annotation, heading) in declared(kind).items():
+        default = getattr(kind, field, Parameter.empty)
+        value_type, setting = get_args(annotation)
+        shown = _annotation(field, value_type, setting, heading)
+        yield Parameter(field, Parameter.KEYWORD_ONLY, default=default, annotation=shown)
+    for old, field in old_names(kind).items():
+        value_type, setting = get_args(declared(kind)[field][0])
+        shown = _annotation(old, value_type, replace(setting, is_hidden=True), "Options")
+        yield Parameter(old, Parameter.KEYWORD_ONLY, default=None, annotation=shown)
+
+
+def _annotation(field: str, type_: Any, setting: FieldSetting, heading: str) -> Any:
     """Annotation of a field as typer reads it."""
-    type_, setting = get_args(annotation)
     if isinstance(type_, ForwardRef):  # what Python gives as well; here it is typed
         of_text: Any = list[str] if setting.is_repeated else str
         type_ = of_text | None if "None" in type_.__forward_arg__ else of_text

@@ -1,5 +1,7 @@
 """What answers each request, for the command line and Python."""
 
+from collections.abc import Sequence
+from dataclasses import replace
 from importlib import import_module
 from typing import Any
 
@@ -52,7 +54,11 @@ def request_of(command: str) -> type[Request]:
     return request
 
 
-def answer_to(command: str, request: Request) -> Any:
-    """Answer to a request; what answers it is imported now."""
+def answer_to(command: str, request: Request, notes: Sequence[str] = ()) -> Any:
+    """Answer to a request; what answers it is imported now.
+
+    notes : on how the request was read, which the answer says first
+    """
     module, _, run = COMMANDS[command][1].rpartition(".")
-    return getattr(import_module(f"fastcalc.features.{module}"), run)(request)
+    answer = getattr(import_module(f"fastcalc.features.{module}"), run)(request)
+    return replace(answer, reading=[*notes, *answer.reading]) if notes else answer

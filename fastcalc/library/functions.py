@@ -11,7 +11,7 @@ from fastcalc.errors import InputError
 from fastcalc.features import answer_to, request_of
 from fastcalc.features.plot import run as plot
 from fastcalc.features.sweep import run as sweep
-from fastcalc.kit.request.fields import Request, declared
+from fastcalc.kit.request.fields import Request, declared, renamed
 from fastcalc.kit.request.given import from_python
 from fastcalc.library.answer_table import Table
 from fastcalc.library.swept_table import ArraySink, SweptTable
@@ -32,12 +32,13 @@ def _function(command: str) -> Callable[..., Any]:
     def ask(*names: Any, **arguments: Any) -> Any:
         with warnings.catch_warnings():
             warnings.simplefilter("error", RuntimeWarning)  # a number that went wrong is no answer
+            arguments, notes = renamed(flags, arguments)
             filled_flags = request(command, *names, **arguments)
             if command == "sweep":
                 return _swept(filled_flags)
             if command == "plot":
                 return plot.drawn(filled_flags)
-            return Table(filled_flags, answer_to(command, filled_flags))
+            return Table(filled_flags, answer_to(command, filled_flags, notes))
 
     function: Any = ask
     function.__name__ = function.__qualname__ = command

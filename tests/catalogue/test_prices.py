@@ -155,7 +155,7 @@ def test_a_files_own_rent_goes_before_offers_but_is_none(tmp_path, fastcalc):
         (("plan", *SMALL, "--on", "mi300x"), MI300X),
         (("plan", *SMALL, "--on", "mi300x", "--rate", "2/s"), MI300X),
         (("plan", *SMALL, "--on", "mi300x", "--budget", "40k/month"), MI300X),
-        (("plan", *SMALL, "--on", "mi300x", "--people", "5", "--think", "9s"), MI300X),
+        (("plan", *SMALL, "--on", "mi300x", "--users", "5", "--think", "9s"), MI300X),
         (
             ("plan", *SMALL, "--on", "mi300x", "--own", "h100-sxm=1", "--rate", "60/s"),
             f"h100-sxm $0.88 (ownership over 4 years, low confidence) and {MI300X}",

@@ -76,23 +76,51 @@ def test_a_word_has_one_meaning():
             if not (shown.is_argument or shown.is_hidden) and name not in lists:
                 meanings.setdefault(name, set()).add(shown.help)
     several = {name for name, some in meanings.items() if len(some) > 1}
-    assert several == {"explain"}  # of a row, a rule or a claim
+    assert several == {"explain", "users"}  # of a row, a rule or a claim; closed-loop, or in flight
 
 
-def test_the_old_name_of_a_flag_works_and_says_so(capsys, monkeypatch):
-    asked = ("plan", "llama-3.1-8b", "--on", "h100-sxm", "--rate", "9/s", "--format", "json")
+OLD_NAMES = {
+    "load": ("utilization", "40%", ("--rate", "9/s")),
+    "users": ("people", "300", ("--think", "20s")),
+}
+"""Earlier names of flags of plan, a value, and what else it is asked."""
+
+
+@pytest.mark.parametrize("name", OLD_NAMES)
+def test_the_old_name_of_a_flag_works_and_says_so(name, capsys, monkeypatch):
+    old_name, value, words = OLD_NAMES[name]
+    asked = ("plan", "llama-3.1-8b", "--on", "h100-sxm", *words, "--format", "json")
     old, new = (
-        run(*asked, flag, "40%", capsys=capsys, monkeypatch=monkeypatch)
-        for flag in ("--utilization", "--load")
+        run(*asked, f"--{flag}", value, capsys=capsys, monkeypatch=monkeypatch)
+        for flag in (old_name, name)
     )
     assert old.out == new.out
-    assert "plan --utilization is now --load" in old.err
-    goes = re.search(r"goes in (\d+)\.(\d+)", old.err).groups()
-    assert tuple(map(int, goes)) > tuple(map(int, fastcalc.__version__.split(".")[:2]))
-    assert "--load" not in new.err
+    assert f"plan --{old_name} is now --{name}" in old.err
+    ends = re.search(r"ends with (\d+)\.(\d+)", old.err).groups()
+    assert tuple(map(int, ends)) > tuple(map(int, fastcalc.__version__.split(".")[:2]))
+    assert f"--{name}" not in new.err
     shown = run("plan", "--help", capsys=capsys, monkeypatch=monkeypatch).out
-    assert "--load SHARE" in shown
-    assert "--utilization" not in shown
+    assert f"--{name} " in shown
+    assert f"--{old_name}" not in shown
+
+
+def test_an_old_and_a_new_name_at_once_are_refused(capsys, monkeypatch):
+    words = ("plan", "llama-3.1-8b", "--users", "5", "--people", "6", "--think", "9s")
+    ran = run(*words, capsys=capsys, monkeypatch=monkeypatch)
+    assert (ran.code, ran.out) == (2, "")
+    assert "--people is an earlier name of --users; give one of them" in ran.err
+
+
+def test_python_takes_an_old_name_and_records_keep_their_key():
+    asked = {"on": "h100-sxm", "think": "20s"}
+    old = fastcalc.plan("llama-3.1-8b", people=300, **asked)
+    new = fastcalc.plan("llama-3.1-8b", users=300, **asked)
+    assert old.records == new.records
+    assert [table.assumptions["settings"]["traffic"]["people"] for table in (old, new)] == [
+        300,
+        300,
+    ]
+    assert "plan people is now users" in " ".join(old.notes)
 
 
 def test_every_command_stands_in_one_group_with_its_summary_whole(capsys, monkeypatch):

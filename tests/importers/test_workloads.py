@@ -253,7 +253,7 @@ def test_why_there_is_no_plan_names_the_class(tmp_path, fixtures, client, words,
 def test_a_file_without_a_rate_asks_for_one(tmp_path, fixtures):
     ran = planned(fixtures, workload(tmp_path, CHAT, head="version: '2'"))
     assert ran.code == 2
-    assert "says no rate; write aggregate_rate: 20, or give --rate 20/s or --people 500" in ran.err
+    assert "says no rate; write aggregate_rate: 20, or give --rate 20/s or --users 500" in ran.err
 
 
 def test_classes_of_two_models_are_named_and_share_no_replicas(tmp_path, fixtures):

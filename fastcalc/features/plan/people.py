@@ -1,4 +1,4 @@
-"""``plan --people``: the rate of people who ask, and who ask less often the longer they wait."""
+"""``plan --users``: the rate of people who ask, and who ask less often the longer they wait."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -62,23 +62,23 @@ def people_of(request: Askers) -> People | None:
     """Return who makes the requests, None where nobody is said to."""
     habits = ("think", "active_fraction", "requests_per_active_user_per_min", "peak_multiplier")
     stated = [name for name in habits if getattr(request, name) is not None]
-    if request.people is None:
+    if request.users is None:
         if stated:
-            raise InputError(f"{option(stated[0])} is of {option('people', '500')}; give that too")
+            raise InputError(f"{option(stated[0])} needs {option('users', '500')}; give that too")
         return None
     if request.rate is not None:
         raise InputError(
-            f"{option('people')} and {option('rate')} both say how many requests arrive; give one"
+            f"{option('users')} and {option('rate')} both say how many requests arrive; give one"
         )
     often, think = request.requests_per_active_user_per_min, request.think
     if (often is None) == (think is None):
         raise InputError(
-            f"{option('people')} needs one of {option('think', '30s')}, from an answer to the next "
+            f"{option('users')} needs one of {option('think', '30s')}, from an answer to the next "
             f"request, and {option('requests_per_active_user_per_min', '2')}"
         )
     speed = LIMITS["speed"]
     return People(
-        count=readers.number(request.people, option("people"), LIMITS["sequences"], 500),
+        count=readers.number(request.users, option("users"), LIMITS["sequences"], 500),
         active=readers.share(_or_one(request.active_fraction), option("active_fraction")),
         think=None if think is None else _seconds(think),
         per_minute=readers.number(

@@ -116,7 +116,7 @@ def _relaxed_means(answer: PlanAnswer, decision: Decision, search: PoolSearch) -
     rate = max((plan.requests for plan in carried.in_order), default=0.0)
     if 0.0 < rate < service.rate:  # chips without a price carry more, and are no plan
         sentences.append(most_carried(carried, service))
-        decision.relaxed |= {} if answer.request.people else {"rate": rate}
+        decision.relaxed |= {} if answer.request.users else {"rate": rate}
     by_chip = replace(service, in_nodes=False)
     if service.in_nodes and decide(grids, by_chip, shown=0).plans:
         decision.relaxed["by"] = 1.0
@@ -131,7 +131,7 @@ def _owned(answer: PlanAnswer, deployments: Deployments) -> tuple[list[str], lis
     if on_top is not None:
         requests += max(plan.requests for plan in on_top.in_order)
         rented = rented.on_chips_of(on_top)
-    if fleet.service.rate is not None and requests and answer.request.people is None:
+    if fleet.service.rate is not None and requests and answer.request.users is None:
         relaxed["rate"] = requests
     more_owned = [
         option("own", f"{chip}={count}") for chip, count in fewest_owned(fleet, rented).items()

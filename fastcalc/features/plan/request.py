@@ -52,9 +52,16 @@ class Askers(Request):
         "NumberGiven | None",
         flag("N/s", "Requests to carry; one replica if left.", says=_rate_said),
     ] = None
-    people: Annotated[
+    users: Annotated[
         int | None,
-        flag("N", "People who make the requests, instead of a rate.", says="{:,} people"),
+        flag(
+            "N",
+            "Closed-loop users, instead of a rate: each thinks after an answer. Users of fit are "
+            "sequences in flight.",
+            says="{:,} users",
+            record_key="people",
+            old_name="people",
+        ),
     ] = None
     think: Annotated[
         str | None,
@@ -64,7 +71,7 @@ class Askers(Request):
         float | None,
         flag(
             "N",
-            "How often each asks, instead of thinking.",
+            "Requests per minute of each active user, instead of think time.",
             says="{:g} requests per active user and minute",
         ),
     ] = None
@@ -72,7 +79,7 @@ class Askers(Request):
         float | None,
         groups.a_share(
             "active_fraction",
-            "Share of the people who are at it.",
+            "Fraction of the users who are active.",
             says="{} of them active",
         ),
     ] = None
@@ -153,10 +160,8 @@ class WantedPlans(Request):
         groups.a_share(
             "load",
             "Share of its capacity a replica is given, for requests that arrive evenly: 1.",
+            old_name="utilization",
         ),
-    ] = None
-    utilization: Annotated[
-        float | None, groups.a_share("utilization", f"Now {option('load')}.", is_hidden=True)
     ] = None
     top: Annotated[int, flag("N", "Plans to show.", premise="")] = 5
 

@@ -35,11 +35,6 @@ class Planned:
 
 def run(request: FindPlans) -> Answer:
     """Return the deployments that serve a demand; the answer is no where none does."""
-    if request.utilization is not None:
-        renamed = replace(request, load=request.utilization, utilization=None)
-        note = f"plan {option('utilization')} is now {option('load')}, and goes in 0.3"
-        answer = run(renamed)
-        return replace(answer, reading=[note, *answer.reading])
     readers.number(request.top, option("top"), LIMITS["sequences"], 5)
     notes: list[str] = []
     service = service_of(request)
@@ -101,7 +96,7 @@ def _refuse_together(request: FindPlans, is_mix: bool) -> None:
                 f"{option(name)} is of requests of one class, and {option('traffic')} has several: "
                 f"leave one out, or give {option('prompt')} and {option('output')}"
             )
-    has_rate = request.rate is not None or request.people is not None or request.traffic
+    has_rate = request.rate is not None or request.users is not None or request.traffic
     if request.sensitivity and is_of_fleet(request) and not has_rate:
         raise InputError(
             f"{option('sensitivity')} compares chips that are rented for a rate: give "
@@ -120,7 +115,7 @@ def _refuse_without_rate(request: FindPlans, rate: float | None) -> None:
     if rate is None and request.traffic is not None and not has_means:
         raise InputError(
             f"{request.traffic}: says no rate; write aggregate_rate: 20, or give "
-            f"{option('rate', '20/s')} or {option('people', '500')}"
+            f"{option('rate', '20/s')} or {option('users', '500')}"
         )
 
 

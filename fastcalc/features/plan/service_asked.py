@@ -25,7 +25,7 @@ DEFAULT_PERCENTILE = 99.0
 
 def is_of_fleet(request: FindPlans) -> bool:
     """Return whether chips are owned, or some means are to sustain what they can."""
-    has_rate = request.rate is not None or request.people is not None
+    has_rate = request.rate is not None or request.users is not None
     has_means = request.budget is not None or request.power is not None
     return request.own is not None or (has_means and not has_rate)
 
@@ -65,7 +65,7 @@ def service_of(request: FindPlans) -> Service:
 
 def _share_in_time(request: FindPlans) -> float | None:
     """Return the share of requests that are to have their first token in time. [1]"""
-    askers = (request.rate, request.people, request.traffic)
+    askers = (request.rate, request.users, request.traffic)
     arrives = any(asked is not None for asked in askers) or is_of_fleet(request)
     if request.percentile is None:
         return DEFAULT_PERCENTILE / 100.0 if arrives and request.load is None else None
@@ -106,16 +106,16 @@ def phrase(request: FindPlans, service: Service) -> str:
     }
     if service.share and request.ttft:
         phrases["ttft"] = f"p{service.share * 100:g} {phrases['ttft']}"
-    if request.people is not None:
+    if request.users is not None:
         loop = f"{number(service.rate or 0.0)} requests/s"
         if service.rate and request.think is not None:
-            users = request.people * (request.active_fraction or 1.0)
+            users = request.users * (request.active_fraction or 1.0)
             users *= request.peak_multiplier or 1.0
             think = readers.quantity(
                 request.think, option("think"), "time", LIMITS["duration"], "30s"
             )
             loop += f", {number(users / service.rate - think)} s each"
-        phrases["people"] = f"{phrases['people']} ({loop})"
+        phrases["users"] = f"{phrases['users']} ({loop})"
     if request.traffic is not None:
         phrases["traffic"] = ", ".join(_limits_of_file(request, service))
     return ", ".join([*words, *filter(None, phrases.values())])

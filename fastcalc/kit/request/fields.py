@@ -6,9 +6,11 @@ from inspect import get_annotations
 from typing import Any, ClassVar, Self, dataclass_transform
 
 from fastcalc.catalogue.once import once
+from fastcalc.errors import InputError
 from fastcalc.kit.request import offered
 from fastcalc.kit.request.readers import as_text
 from fastcalc.mentions import flag as named_flag
+from fastcalc.mentions import option
 
 Says = str | Callable[[Any], str] | None
 
@@ -27,7 +29,9 @@ class FieldSetting:
     says : how a value reads in a heading, as a template or a function of it; None if it is no news
         there
     premise : the one that records keep it under; that of its group unless given, and "" for a field
-        on which no number rests
+        that affects no number
+    record_key : its key in records, where that is not the field's name
+    old_name : an earlier name of the field, which is accepted with a note for one release
     """
 
     metavar: str | None
@@ -41,6 +45,8 @@ class FieldSetting:
     completion: Callable[[str], list[str]] | None = field(default=None)
     says: Says = None
     premise: str | None = None
+    record_key: str = ""
+    old_name: str = ""
 
     def __post_init__(self) -> None:
         """Complete the words that the metavar lists, where nothing else is offered."""
@@ -114,6 +120,28 @@ def premises(request: type[Request]) -> dict[str, str]:
         for name, setting in settings.items()
     }
     return {name: premise for name, premise in premise_of.items() if premise}
+
+
+@once
+def old_names(request: type[Request]) -> dict[str, str]:
+    """Field of each earlier name that a request still accepts."""
+    settings = {name: shown.__metadata__[0] for name, (shown, _) in declared(request).items()}
+    return {setting.old_name: name for name, setting in settings.items() if setting.old_name}
+
+
+def renamed(request: type[Request], given: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """Values by the present names of their fields, and a note for each earlier name."""
+    values, notes = dict(given), list[str]()
+    for old, new in old_names(request).items():
+        value = values.pop(old, None)
+        if value is None:
+            continue
+        if values.get(new, getattr(request, new, None)) != getattr(request, new, None):
+            raise InputError(f"{option(old)} is an earlier name of {option(new)}; give one of them")
+        values[new] = value
+        command = request.command()
+        notes.append(f"{command} {option(old)} is now {option(new)}; the old name ends with 0.3")
+    return values, notes
 
 
 @dataclass(frozen=True)
@@ -193,7 +221,8 @@ def by_premise(stated: Iterable[Setting]) -> dict[str, dict[str, Any]]:
     """Settings as records keep them."""
     values: dict[str, dict[str, Any]] = {}
     for setting in stated:
-        values.setdefault(setting.premise, {})[setting.name] = setting.data
+        key = setting.shown.record_key or setting.name
+        values.setdefault(setting.premise, {})[key] = setting.data
     return values
 
 

@@ -460,7 +460,7 @@ def test_a_fleet_is_divided_where_several_deployments_carry_more():
         ({"budget": "1e400"}, "is not a number of dollars a month"),
         ({"power": "100"}, "is not a power with its unit"),
         ({"power": "nan kW"}, "is not a power with its unit"),
-        ({"own": "h100=1", "people": 500}, "people needs one of think"),
+        ({"own": "h100=1", "users": 500}, "users needs one of think"),
         ({"own": "h100=1", "price": {"l4": 0}}, "a price of 0 is one of chips that are owned"),
     ],
 )

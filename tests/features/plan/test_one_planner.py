@@ -29,7 +29,7 @@ ASKED = [
         None,
         ("--max-chips", "3", "--percentile", "99"),
     ),
-    ("llama-3.1-8b", "l40s", 1000, 500, "1s", "30ms", None, ("--people", "300", "--think", "20s")),
+    ("llama-3.1-8b", "l40s", 1000, 500, "1s", "30ms", None, ("--users", "300", "--think", "20s")),
     ("llama-3.1-8b", "l40s", 1000, 500, "1ms", "30ms", 5.0, ()),
 ]
 

@@ -24,7 +24,7 @@ def test_a_rate_by_how_often_they_ask(capsys, monkeypatch):
     words = ("--active-fraction", "0.2", "--peak-multiplier", "3")
     often = ("--requests-per-active-user-per-min", "2")
     fixtures = {"capsys": capsys, "monkeypatch": monkeypatch}
-    plan, rate = record("--people", "600", *words, *often, **fixtures)
+    plan, rate = record("--users", "600", *words, *often, **fixtures)
     assert rate == 12
     by_rate, _ = record("--rate", "12/s", **fixtures)
     assert plan == by_rate
@@ -33,10 +33,10 @@ def test_a_rate_by_how_often_they_ask(capsys, monkeypatch):
 @every(
     "words",
     [
-        ["--people", "500", "--think", "30s"],
-        ["--people", "500", "--think", "5s"],
-        ["--people", "200", "--think", "1s", "--tpot", "15ms"],
-        ["--people", "900", "--active-fraction", "0.5", "--think", "20s", "--ttft", "1s"],
+        ["--users", "500", "--think", "30s"],
+        ["--users", "500", "--think", "5s"],
+        ["--users", "200", "--think", "1s", "--tpot", "15ms"],
+        ["--users", "900", "--active-fraction", "0.5", "--think", "20s", "--ttft", "1s"],
     ],
 )
 def test_rate_and_response_time_are_one_fixed_point(words, capsys, monkeypatch):
@@ -46,7 +46,7 @@ def test_rate_and_response_time_are_one_fixed_point(words, capsys, monkeypatch):
     rate = document["assumptions"]["requests_per_s"]
     seconds = document["percentiles"]["request_ms"]["mean"] / 1e3
     options = dict(zip(words[::2], words[1::2], strict=True))
-    users = float(options["--people"]) * float(options.get("--active-fraction", 1.0))
+    users = float(options["--users"]) * float(options.get("--active-fraction", 1.0))
     think = float(options["--think"].removesuffix("s"))
     assert rate * (think + seconds) == pytest.approx(users, rel=0.01)
     printed = " ".join(run(*PLAN, *words, capsys=capsys, monkeypatch=monkeypatch).out.split())
@@ -59,7 +59,7 @@ def test_owned_chips_serve_users_who_think():
     """The fleet has as many requests as 400 make whose answers take as long as on it."""
     limits = {"tpot": "25ms", "ttft": "1s", "prompt": 4000, "output": 500}
     table = fc.plan(
-        "llama-3.1-70b", own="h100-sxm=16", on="h100-sxm", people=400, think="30s", **limits
+        "llama-3.1-70b", own="h100-sxm=16", on="h100-sxm", users=400, think="30s", **limits
     )
     rate, seconds = map(
         float,
@@ -75,12 +75,12 @@ def test_owned_chips_serve_users_who_think():
 @every(
     "words,sentence",
     [
-        (["--think", "3s"], "--think is of --people 500; give that too"),
-        (["--people", "5"], "--people needs one of --think 30s"),
-        (["--people", "5", "--rate", "1/s", "--think", "3s"], "both say how many requests arrive"),
-        (["--people", "5", "--think", "3"], "--think '3' is not a time with its unit"),
-        (["--people", "0", "--think", "3s"], "--people 0 is not a whole number"),
-        (["--people", "5", "--think", "3s", "--peak-multiplier", "0.5"], "--peak-multiplier 0.5"),
+        (["--think", "3s"], "--think needs --users 500; give that too"),
+        (["--users", "5"], "--users needs one of --think 30s"),
+        (["--users", "5", "--rate", "1/s", "--think", "3s"], "both say how many requests arrive"),
+        (["--users", "5", "--think", "3"], "--think '3' is not a time with its unit"),
+        (["--users", "0", "--think", "3s"], "--users 0 is not a whole number"),
+        (["--users", "5", "--think", "3s", "--peak-multiplier", "0.5"], "--peak-multiplier 0.5"),
     ],
 )
 def test_what_people_cannot_be_is_said(words, sentence, capsys, monkeypatch):

@@ -73,11 +73,11 @@ SLOW_COMMANDS = ("sensitivity", "fastmode", "diagnose")
 
 ON_A_HOST = {"models": "llama-3.1-70b", "model": "llama-3.1-70b", "on": "rtx-4090", "batch": "1"}
 ON_A_HOST |= {"host": "ddr5-2ch", "weights": "int4", "prompt": 1000, "rate": None}
-PEOPLE = {"rate": None, "people": 200, "think": "20s"}
+PEOPLE = {"rate": None, "users": 200, "think": "20s"}
 
 BESIDES = {
     **dict.fromkeys(("host", "host_use", "place", "place_for"), ON_A_HOST | {"max_chips": None}),
-    **dict.fromkeys(("people", "think", "active_fraction", "peak_multiplier"), PEOPLE),
+    **dict.fromkeys(("users", "think", "active_fraction", "peak_multiplier"), PEOPLE),
     **{field: {"price_basis": "tco"} for field in ("years", "electricity")},
     **{field: {"accuracy": 0.8, "steps": 3, "best_of": 3} for field in ("retries", "judge")},
     **{field: {"accuracy": 0.8, "best_of": 2} for field in ("best_of", "serial")},
@@ -87,7 +87,7 @@ BESIDES = {
     "like": {"models": "qwen3-8b", "model": "qwen3-8b"},
     "prefix_tier": {"prefix_hit": 0.5, "host": "ddr5-2ch"},
     "ep": {"models": "gpt-oss-20b", "model": "gpt-oss-20b", "tp": 2},
-    "users": {"batch": None},
+    "users": PEOPLE | {"batch": None},
     "from_speed": {"batch": None},
     "requests_per_active_user_per_min": PEOPLE
     | {"think": None, "requests_per_active_user_per_min": 3},
@@ -152,7 +152,6 @@ CHANGES = {
     "tpot": "9ms",
     "min_speed": 120,
     "rate": "20/s",
-    "people": 100,
     "think": "5s",
     "requests_per_active_user_per_min": 6,
     "active_fraction": 0.5,
