@@ -10,6 +10,7 @@ prompts wait for each other, and in what a request sees of the others while it l
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
+from math import ceil, inf
 
 import numpy as np
 
@@ -22,6 +23,7 @@ from fastcalc.core.traffic.request_class import RequestClass
 from fastcalc.core.traffic.request_times import RequestTimes
 from fastcalc.core.traffic.traffic import Speculation
 from fastcalc.core.traffic.waits import Waits, mixture_share
+from fastcalc.formulas.in_flight import closed_loop_arrivals, found_by_arrivals
 from fastcalc.formulas.load import slot_wait_regularity, variance_in_window
 from fastcalc.formulas.types import Array, ArrayLike, Floats
 
@@ -50,6 +52,7 @@ _OF_ANY_RATE = ("_rates", "_tokens")
 """What of a load does not depend on its rate."""
 
 _QUEUED = 400  # requests beyond the slots whose chances are counted
+_ALONE = 1e-6  # of the requests, of a single user's that meet no other's
 _MOST_FED_BACK = 0.95  # of the time that prompts take of others'
 
 
@@ -94,11 +97,14 @@ class RandomLoad:
     passes : its passes at 1, 2, ... requests in flight, up to its slots, of a random mix
     rate : requests that arrive a second [1/s]
     slowness : times of passes over those expected [1]
+    cycle : mean time from one request of a user to the next, of users who wait for an answer before
+        they ask again; infinity where requests depend on no answer [s]
     """
 
     passes: Schedule
     rate: float
     slowness: float = 1.0
+    cycle: float = inf
 
     @classmethod
     def of(
@@ -174,10 +180,14 @@ class RandomLoad:
     @cached_property
     def _found(self) -> Floats:
         """Chances that an arrival finds none, one, two, ... others, queued ones at the end. [1]"""
-        served = np.concatenate([self._rates, np.full(_QUEUED, self._rates[-1])])
-        logarithms = np.concatenate([[0.0], np.cumsum(np.log(self._arrivals / served))])
-        weights = np.exp(logarithms - logarithms.max())
-        return np.asarray(weights / weights.sum())
+        users, arrivals = self.rate * self.cycle, None
+        queued = _QUEUED if users == inf else max(ceil(users) - len(self._rates), 1)
+        served = np.concatenate([self._rates, np.full(queued, self._rates[-1])])
+        if users < inf:
+            arrivals = closed_loop_arrivals(users=users, rate=self._arrivals, served=served)
+        if arrivals is None:  # or users too few to make so many requests
+            arrivals = np.full(len(served) + 1, self._arrivals)
+        return found_by_arrivals(arrivals=arrivals, served=served)
 
     @cached_property
     def _slots_taken(self) -> Floats:
@@ -264,16 +274,19 @@ class RandomLoad:
         regularity = slot_wait_regularity(
             slots=len(self._rates), utilization=min(self.utilization, 0.999), variation=variation
         )
-        free = max(float(self._rates[-1]) - self._arrivals, 1e-12)
-        return self.queued, float(regularity) / free
+        queued = self._found[len(self._rates) :]
+        ahead = float(queued @ np.arange(1.0, len(queued) + 1.0)) / max(self.queued, 1e-300)
+        return self.queued, float(regularity) * ahead / float(self._rates[-1])
 
     @cached_property
     def prefill_queue(self) -> PrefillQueue:
         """The queue of prompt tokens of one attention replica, or one stage's micro-batch."""
         kinds = self.mix.kinds
         passes = Schedule(self.passes.placement, self.mix, np.array([self.in_flight]))
+        # The user who asks has no other request in flight.
+        others = max(1.0 - 1.0 / max(self.rate * self.cycle, 1.0), _ALONE)
         return PrefillQueue(
-            rate=self._lane_rate,
+            rate=self._lane_rate * others,
             share=kinds.share,
             tokens=kinds.computed,
             chunk=float(self.passes.machine.software.prompt_chunk),
@@ -289,11 +302,13 @@ class RandomLoad:
         A pass with prompts takes what one of the mean context does; a prompt's own context and
         overhead come on top.
         """
-        queue, times = self.prefill_queue, list[tuple[Floats, Floats]]()
+        queue, computed = self.prefill_queue, self.mix.kinds.computed
+        taken_in = {tokens: queue.until_taken_in(tokens) for tokens in set(computed.tolist())}
         own = self._prompt_seconds + self._overhead
-        for tokens, seconds in zip(self.mix.kinds.computed, own, strict=True):
-            until, chances = queue.until_taken_in(float(tokens))
-            times.append((until + (seconds - queue.alone(float(tokens))), chances))
+        times = list[tuple[Floats, Floats]]()
+        for tokens, seconds in zip(computed.tolist(), own, strict=True):
+            until, chances = taken_in[tokens]
+            times.append((until + (seconds - queue.alone(tokens)), chances))
         return times
 
     def percentiles(self, place: int | None = None) -> Percentiles:

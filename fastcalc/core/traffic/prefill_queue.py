@@ -13,14 +13,13 @@ from functools import cached_property
 
 import numpy as np
 
+from fastcalc.core.traffic.waits import binned
 from fastcalc.formulas.types import Floats, floats
 
 _FEWEST, _MOST = 8, 48  # parts that the tokens of a full pass are counted in
 _STATES = 256  # parts that may wait, about
 _PROMPTS, _CHUNKS = 10.0, 8.0  # longest prompts and full passes that may wait
 _POSITIONS = 5  # of an arrival in the pass under way
-_POINTS = 2048  # of a time axis
-_NOTHING = 1e-6  # of the requests, whose times are beyond that axis
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,7 +148,7 @@ class PrefillQueue:
             ((before + self._seconds(last)).ravel(), (weights * ahead[..., within:]).ravel())
         )
         times, chance = (np.concatenate(each) for each in zip(*found, strict=True))
-        return floats(times), floats(chance / chance.sum())
+        return binned(times, chance / chance.sum())
 
     def alone(self, tokens: float) -> float:
         """Time of the passes of a prompt that nothing is ahead of. [s]"""

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from math import inf
 
 from fastcalc.catalogue.limits import LIMITS
 from fastcalc.errors import InputError
@@ -52,10 +53,15 @@ class People:
                     peak=self.peak,
                 )
             )
-        people = self.count * self.active
-        return float(
-            requests_of_thinkers(people=people, think=self.think, request=request, peak=self.peak)
-        )
+        return float(requests_of_thinkers(people=self.waiting, think=self.think, request=request))
+
+    @property
+    def waiting(self) -> float:
+        """Users at the busiest time who wait for an answer before they ask again. [1]
+
+        Infinity where their requests depend on no answer.
+        """
+        return inf if self.think is None else self.count * self.active * self.peak
 
 
 def people_of(request: Askers) -> People | None:

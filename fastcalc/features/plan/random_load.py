@@ -44,7 +44,7 @@ def random_load(plan: Plan, service: Service) -> RandomLoad | None:
         slots=int(plan.batch),
         rate=rate / plan.replicas,
     )
-    return replace(load, slowness=plan.slowness)
+    return replace(load, slowness=plan.slowness, cycle=service.users / rate)
 
 
 def classes_of(service: Service) -> tuple[RequestClass, ...]:

@@ -95,9 +95,9 @@ def gaps_of(scored: Sequence[Scored]) -> Gaps:
             priority = group.cost if service.rate is None else -group.carried
         best = group.best_of_rows(priority)
         is_apart, rows = np.full(len(best), bool(group.pools)), group.layout[best]
-        batch, above = group.batch[best], group.batch[group.next(best)]
+        batch = group.batch[best]
+        below, above = group.tried_around(best)
         if is_idle:
-            below = group.batch[group.next(best, -1)]
             share = np.minimum(below, batch**2 / above) / batch
             cost = _lowest_costs_at_random(group, best, share)
             gaps_found += [
@@ -109,10 +109,9 @@ def gaps_of(scored: Sequence[Scored]) -> Gaps:
         # Below the batch of the best, fewer sequences may do for the same.
         if service.rate is not None:
             at = group.first_of_pools(group.cheapest)
-            sides = group.batch[group.next(at, -1)], group.batch[at]
-            gaps_found.append(
-                (group.cost[at], group.layout[at], *sides, np.full(len(at), bool(group.pools)))
-            )
+            below, _ = group.tried_around(at)
+            is_apart = np.full(len(at), bool(group.pools))
+            gaps_found.append((group.cost[at], group.layout[at], below, group.batch[at], is_apart))
     pools = [pool for group in scored for pool in group.every_pool]
     gaps = Gaps(grid, pools, *(np.concatenate(parts) for parts in zip(*gaps_found, strict=True)))
     return gaps._of(np.nonzero(gaps.high - gaps.low > 1.0)[0])

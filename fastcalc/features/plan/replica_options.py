@@ -192,7 +192,7 @@ def _gaps(group: Scored, service: Service, options: _Best) -> Iterator[_Gap]:
     chosen = group.best_of_rows(-group.carried)
     packing = group.packing.at(chosen)
     nodes = _nodes(packing)
-    below, batches, above = (group.batch[group.next(chosen, step)] for step in (-1, 0, 1))
+    batches, (below, above) = group.batch[chosen], group.tried_around(chosen)
     numbers = (group.layout[chosen], group.carried[chosen], nodes, below, batches, above)
     for row, carried, nodes_of_way, low, batch, high in zip(*numbers, strict=True):
         layout = grid.layouts[row]

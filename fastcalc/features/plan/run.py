@@ -71,6 +71,8 @@ def _planned_for(
     deployments = Deployments(request, service, notes, traffic)
     owned = [deployments.owned(chip, count, prices.get(chip)) for chip, count in counts.items()]
     of_mix = service.of_classes(traffic.classes, None)
+    if people is not None:
+        of_mix = replace(of_mix, users=people.waiting)
 
     def fleet_at(rate: float | None) -> Fleet:
         at_rate = replace(of_mix, rate=rate)

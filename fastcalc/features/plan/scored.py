@@ -151,6 +151,18 @@ class Scored:
         near = np.clip(places + step, 0, len(self.row) - 1)
         return np.where(self.row[near] == self.row[places], near, places)
 
+    def tried_around(self, places: Ints) -> tuple[Floats, Floats]:
+        """Batches below and above those of deployments that were tried last, or their own. [1]
+
+        Whether these fit or not: with a host larger batches may fit where smaller ones do not.
+        """
+        tried = np.broadcast_to(self.grid.batches, self.grid.shape[1:])[self.layout[places]]
+        own = self.batch[places, np.newaxis]
+        below = np.max(np.where(tried < own, tried, -inf), axis=-1)
+        above = np.min(np.where(tried > own, tried, inf), axis=-1)
+        own = own[:, 0]
+        return np.where(below > 0.0, below, own), np.where(above < inf, above, own)
+
     @cached_property
     def misses(self) -> dict[str, Floats]:
         """Each value over its limit: at most 1 where it is met."""

@@ -23,6 +23,8 @@ class Service:
     prompt, output : tokens in and out of a request [1]
     ttft, tpot : most time to the first token and between two tokens; infinity for any [s]
     rate : requests that arrive a second; None for one deployment whatever its rate [1/s]
+    users : who make these and wait for an answer before they ask again; infinity where requests
+        depend on no answer [1]
     max_chips, utilization : chips there are, and the share of its capacity a replica is to do [1]
     budget, power : most dollars a month [USD], most power of systems with host and cooling [W]
     deviations : standard deviations by which speeds are below those expected when the limits are
@@ -62,6 +64,7 @@ class Service:
     is_fleet: bool = False
     tariff: Tariff = NO_TARIFF
     deviations: float = 0.0
+    users: float = inf
 
     def of_classes(self, classes: tuple[RequestClass, ...], rate: float | None) -> "Service":
         """Return the same for requests of some classes, so many a second.
