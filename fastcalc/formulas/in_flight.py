@@ -8,6 +8,8 @@ from fastcalc.formulas.types import Floats
 _OFTEN = 1e9
 """Requests of a user who waits for no answer, over those that one makes, at most. [1]"""
 
+_MORE = 1.0 + 1e-6  # of a rate, by which another is more than it
+
 
 def found_by_arrivals(*, arrivals: Floats, served: Floats) -> Floats:
     r"""Chances that an arrival finds none, one, two, ... requests in flight. [1]
@@ -54,7 +56,7 @@ def closed_loop_arrivals(*, users: float, rate: float, served: Floats) -> Floats
         return float(weights @ idle * each / weights.sum())
 
     least = rate / users
-    if made(least * _OFTEN) <= rate:
+    if made(least * _OFTEN) <= rate * _MORE:
         return None
     each, _ = bisect(
         lambda each: made(float(each)) < rate, least, least * _OFTEN, middle=geometric_mean
