@@ -231,6 +231,7 @@ class Estimate:
                 fitted_share=self.of_passes(_fitted_share),
                 is_offloaded=is_offloaded,
                 is_young=is_young,
+                streams=self.batch * self.traffic.speculation.verified,
             )
             for is_offloaded in (False, True)
         )

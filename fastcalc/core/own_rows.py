@@ -228,12 +228,13 @@ def interpolated(
 
 
 def after_one_row(off: float) -> float:
-    """Half-width of a token's range where one row measured it, over that without. [1]
+    """Half-width of a token's range where one row measured it, over that without, at most 1. [1]
 
     off : by how much it lasted longer than expected, in the logarithm [1]
     """
     row = OwnRow(batch=1, context=1, prompt=1, decode_share=1.0, slower=float(np.exp(off)))
-    return float(LEFT + (1.0 - LEFT) * _of([row]).unexplained(Places.of(1.0, 1.0, 1.0, 1.0)))
+    unexplained = float(_of([row]).unexplained(Places.of(1.0, 1.0, 1.0, 1.0)))
+    return min(LEFT + (1.0 - LEFT) * unexplained, 1.0)
 
 
 def _row_by(deployment: OwnDeployment, row: OwnRow) -> tuple[float, float]:

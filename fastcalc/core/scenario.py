@@ -504,7 +504,7 @@ def warnings_of(outcome: Location) -> Iterator[str]:
         )
     yield from default_notes(hardware, host, outcome.placement, scenario.pricing)
     yield from undetermined_notes(outcome.placement.machine)
-    if outcome.usd_per_hour is not None and max(scenario.batches) > 1:
+    if max(scenario.batches) > 1:
         yield from batching_notes(outcome.placement.machine)
     yield from (f"{entry.id} is hypothetical" for entry in (hardware, model) if entry.hypothetical)
     yield from model_notes(outcome.placement)

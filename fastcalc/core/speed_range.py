@@ -100,18 +100,27 @@ def speed_range(
     fitted_share: ArrayLike,
     is_offloaded: bool,
     is_young: ArrayLike,
+    streams: ArrayLike = 1.0,
 ) -> tuple[Floats, Floats] | None:
     """By which factors 80 % of speeds lie below and above at most; None for the bound.
+
+    Nobody has published how a machine whose layers have regions decodes several sequences. At one
+    end of its range they are pipelined, one in each region; at the other they take turns.
 
     phase : what the speed is of
     fitted_share : share of the time that is fitted, an element for each [1]
     is_offloaded : whether any of the model is on a host
     is_young : whether the model is new, an element for each or one for all
+    streams : tokens that are decoded together [1]
     """
     engine = placement.machine.engine
     stated, widths = engine.stated_range("offload" if is_offloaded else phase), engine.range_widths
     if widths is None or (stated and not is_offloaded):
-        return (floats(stated.below), floats(stated.above)) if stated else None
+        if stated is None:
+            return None
+        is_spatial = placement.machine.is_spatial and phase == "decode"
+        turns = np.minimum(streams, placement.work.depth) if is_spatial else 1.0
+        return floats(stated.below * turns), floats(stated.above)
     below, above = reach(
         widths,
         phase,

@@ -11,11 +11,14 @@ def is_assumed(engine: Engine) -> bool:
     return bool(engine.ranges) and not engine.fitted_architectures
 
 
-def undetermined(machine: Machine) -> str | None:
-    """Return what no publication determines of a machine: its ``engine``, its ``prefill``."""
-    if is_assumed(machine.engine):
+def undetermined(machine: Machine, *, is_alone: bool = True) -> str | None:
+    """What no publication determines of a machine: its ``engine``, or its ``prefill`` alone.
+
+    is_alone : whether it serves one user; nobody has published how regions of layers serve several
+    """
+    if is_assumed(machine.engine) or (_is_known_for_one_user(machine) and not is_alone):
         return "engine"
-    return "prefill" if _takes_prompts_unseen(machine) else None
+    return "prefill" if _is_known_for_one_user(machine) else None
 
 
 def undetermined_notes(machine: Machine) -> Iterator[str]:
@@ -26,22 +29,24 @@ def undetermined_notes(machine: Machine) -> Iterator[str]:
             f"speeds of {chip} are undetermined (?): no measurement supports {engine.id}, so use "
             "the range, not the expected value"
         )
-    elif _takes_prompts_unseen(machine):
-        yield (
-            f"prefill of {chip} is undetermined (?): TTFT and input prices assume a fraction of "
-            "its peak"
+    elif _is_known_for_one_user(machine):
+        stated = engine.stated_range("prefill")
+        yield f"prefill of {chip} is undetermined (?): " + (
+            f"TTFT may be {stated.above:g} times shorter to {stated.below:g} times longer"
+            if stated
+            else "TTFT and input prices assume a fraction of its peak"
         )
 
 
 def batching_notes(machine: Machine) -> Iterator[str]:
-    """Yield what prices of more than one user depend on where nobody has measured that."""
-    if machine.is_spatial and not machine.engine.is_bound:
+    """Yield what speeds of several users depend on where nobody has measured that."""
+    if _is_known_for_one_user(machine):
         yield (
-            f"No public benchmark shows {machine.hardware.id} serving several users; prices "
-            "above batch 1 assume that it scales"
+            f"No public benchmark shows {machine.hardware.id} serving several users; low ends "
+            "assume that they take turns"
         )
 
 
-def _takes_prompts_unseen(machine: Machine) -> bool:
-    """Whether nobody states how fast regions of layers take prompts."""
+def _is_known_for_one_user(machine: Machine) -> bool:
+    """Whether nothing but one user's decode is public of it: layers that have regions."""
     return machine.is_spatial and not machine.engine.is_bound

@@ -71,6 +71,29 @@ def pipelined_step(
     return np.maximum(floats(pass_time) + hops, in_flight * (slowest + spent))
 
 
+REFERENCE_WIDTH = 4096.0
+"""Hidden width of the models that the floor of a region's layer is stated for: Llama 3.1 8B."""
+
+
+def region_floor(*, floor: ArrayLike, width: ArrayLike, exponent: ArrayLike) -> Array:
+    r"""Latency floor of a layer in a region of its own, for a model's width. [s]
+
+    .. math:: t_0 = t_{4096} \left(\frac{h}{4096}\right)^p
+
+    floor : that of a model 4,096 wide, :math:`t_{4096}` [s]
+    width : elements of a hidden state, :math:`h` [1]
+    exponent : :math:`p`, between 0.5 and 1 where links set the floor [1]
+
+    A hidden state is broadcast over the region's rows and summed over its columns. Hops along an
+    edge grow as the root of the region's cores, elements on a link as the width. Source: the two
+    widths of "Introducing Cerebras Inference," cerebras.ai, 2024 (engines/cerebras.yaml).
+
+    >>> round(float(region_floor(floor=17e-6, width=8192, exponent=0.69)) * 1e6, 1)
+    27.4
+    """
+    return floats(floor) * (floats(width) / REFERENCE_WIDTH) ** floats(exponent)
+
+
 def spatial_step(*, layers: ArrayLike, layer_time: ArrayLike, streams: ArrayLike) -> Array:
     r"""Time between two tokens of one stream where each layer has its own region. [s]
 

@@ -372,7 +372,13 @@ LATER: tuple[Column[EvaluatedPoints], ...] = (
         "undetermined",
         "list",
         "keys of numbers that no publication determines: read them as assumptions",
-        lambda points: CodedColumn(np.int64(0), (undetermined_keys(points.placement.machine),)),
+        lambda points: CodedColumn(
+            (points.estimate.batch > 1.0).astype(np.int64),
+            tuple(
+                undetermined_keys(points.placement.machine, is_alone=is_alone)
+                for is_alone in (True, False)
+            ),
+        ),
     ),
     Column(
         "fit_verdict",
@@ -437,9 +443,12 @@ WORDS = frozenset(column.key for column in COLUMNS if column.unit in ("text", "l
 WHOLE = frozenset(column.key for column in COLUMNS if column.unit == "count")
 
 
-def undetermined_keys(machine: Machine) -> list[str]:
-    """Keys of numbers that no publication determines."""
-    unknown = undetermined(machine)
+def undetermined_keys(machine: Machine, *, is_alone: bool = True) -> list[str]:
+    """Keys of numbers that no publication determines.
+
+    is_alone : whether the machine serves one user
+    """
+    unknown = undetermined(machine, is_alone=is_alone)
     return _resting_on(unknown) if unknown else []
 
 

@@ -274,6 +274,11 @@ PUBLISHED = [
     ("batch_ratio", {"cost_ratio": 2, "speed_ratio": 1.5}, 3, 0),
     # DeepSeek-R1 on 8 B200 with 3 drafts (TensorRT-LLM): 253 over 111 tokens/s.
     ("drafted_speedup", {"tokens": 2.82, "drafts": 3, "draft_cost": 0.079}, 253 / 111, 0.01),
+    # Cerebras at 4,096 wide, 17 us; at 8,192 1.6 times as long, at a quarter of the width 2.6 less.
+    ("region_floor", {"floor": 17e-6, "width": 4096, "exponent": 0.69}, 17e-6, 1e-12),
+    ("region_floor", {"floor": 17e-6, "width": 8192, "exponent": 0.69}, 27.5e-6, 0.1e-6),
+    ("region_floor", {"floor": 17e-6, "width": 1024, "exponent": 0.5}, 8.5e-6, 1e-12),
+    ("region_floor", {"floor": 17e-6, "width": 16384, "exponent": 0.0}, 17e-6, 1e-12),
     ("ring_hops", {"chips": 1}, 0, 0),
     ("ring_hops", {"chips": 4}, 4, 0),
     # Llama-3.1-8B over 32 layers of 15 us on one wafer: 2,083; 36 layers and two wafers: 1,818.

@@ -128,6 +128,12 @@ class DeclaredParameters(Generic[Value]):
     latent_layer_extra: Value = cost(
         Number, "Further layer floors of latent attention in decode.", plausible=(0.05, 4)
     )
+    floor_width_exponent: Value = choice(
+        Part,
+        "Power of a model's width over 4,096 that the floor of a layer in a region of its own has.",
+        neutral=0.0,
+        plausible=(0.1, 1.0),
+    )
     sequence_overhead: Value = cost(
         Time, "Host and sampler, for each sequence of a step.", plausible=PER_SEQUENCE
     )

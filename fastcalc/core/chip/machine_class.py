@@ -8,7 +8,8 @@ YOUNG = "young"
 NEURON = "neuron"
 """The engine of Trainium and Inferentia, whose maker compiles whole passes."""
 
-_NEURON_CORES = "neuroncore-"  # how their architectures begin
+_OF_MAKERS = {"neuroncore-": (NEURON, True), "dimc": ("d-matrix", False)}
+"""Engines of one maker's chips, by how their architectures begin, and whether each is borrowed."""
 
 NARROWLY_FITTED = (YOUNG, NEURON, "tpu")
 """Engines that predict little of other chips and servers: kernels in their first months, and
@@ -42,8 +43,9 @@ def class_of(hardware: Hardware) -> str:
 
 def engine_of_class(hardware: Hardware) -> tuple[str, bool]:
     """Engine for a chip's class or cores, and whether it predicts little of it."""
-    if (hardware.architecture or "").startswith(_NEURON_CORES):
-        return NEURON, True
+    for beginning, engine in _OF_MAKERS.items():
+        if (hardware.architecture or "").startswith(beginning):
+            return engine
     kind = class_of(hardware)
     if kind in ENGINES:
         return ENGINES[kind], ENGINES[kind] in NARROWLY_FITTED

@@ -19,6 +19,7 @@ from fastcalc.core.model.workload import Workload
 from fastcalc.core.placement.legal import common_heads, link_domain
 from fastcalc.core.traffic.traffic import Traffic
 from fastcalc.formulas.counting import linear_flops
+from fastcalc.formulas.pipeline import region_floor
 from fastcalc.formulas.types import ArrayLike, Floats
 
 _ROUNDING = 1e-9
@@ -30,6 +31,7 @@ class ModelDemand(NamedTuple):
     """What a token of a model takes of any chip: numbers, or arrays of equal length.
 
     depth, heads : layers, and what ranks of a tensor-parallel group divide, infinity for any [1]
+    width : elements of a hidden state [1]
     dense, head : parameters of layers that each pass reads and multiplies, and of the head [1]
     layer_weights, head_weights : bytes of the former, and of the head and all norms [byte]
     cache, reserved, element : read for each sequence, kept for it, and of one element [byte]
@@ -38,6 +40,7 @@ class ModelDemand(NamedTuple):
 
     depth: ArrayLike
     heads: ArrayLike
+    width: ArrayLike
     dense: ArrayLike
     head: ArrayLike
     layer_weights: ArrayLike
@@ -54,6 +57,7 @@ class ChipSupply(NamedTuple):
 
     staged : 1 where layers run one after another at an engine's rates, else 0
     floor, crossing : of a layer, and what a tensor-parallel group adds to it [s]
+    floor_exponent : power of the width that the floor has where layers have regions [1]
     ranks : cores that each run as a device of their own, or 1 for the chip itself [1]
     overhead, domain : of each sequence on the host [s], and ranks of such a group at most [1]
     bandwidth, peak, memory : of one rank, the memory that an engine fills. [byte/s, FLOP/s, byte]
@@ -62,6 +66,7 @@ class ChipSupply(NamedTuple):
 
     staged: ArrayLike
     floor: ArrayLike
+    floor_exponent: ArrayLike
     crossing: ArrayLike
     ranks: ArrayLike
     overhead: ArrayLike
@@ -82,6 +87,7 @@ def model_demand(work: Workload, traffic: Traffic) -> ModelDemand:
     return ModelDemand(
         depth=work.depth,
         heads=common_heads(work) or inf,
+        width=work.sent_width,
         dense=dense,
         head=head,
         layer_weights=work.bytes.dense,
@@ -111,6 +117,7 @@ def chip_supply(chip: Hardware, engine: Engine, memory: MemoryChoice) -> ChipSup
     return ChipSupply(
         staged=float(is_staged),
         floor=float(software.decode_layer_floor),
+        floor_exponent=float(software.floor_width_exponent) * (chip.execution == "spatial"),
         crossing=2.0 * latency * is_staged,
         overhead=float(software.sequence_overhead) * is_staged,
         ranks=ranks,
@@ -180,7 +187,8 @@ def least_chip_seconds(
     is_staged, drafted_layers = supply.staged > 0.0, supply.staged * drafts / model.depth
     rows = np.where(is_staged, 1.0 + drafts, tokens)
     waits = model.depth * (1.0 + drafted_layers)
-    fixed = waits * (supply.floor + supply.crossing * (smallest > 1.0))
+    floor = region_floor(floor=supply.floor, width=model.width, exponent=supply.floor_exponent)
+    fixed = waits * (floor + supply.crossing * (smallest > 1.0))
     seconds, longest = np.zeros(largest.shape), np.zeros(largest.shape)
     for shared, of_each, rate in (
         _reading(model, supply, drafted_layers),

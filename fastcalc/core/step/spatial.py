@@ -13,7 +13,7 @@ from fastcalc.core.step.chip_work import touched_experts
 from fastcalc.core.step.component import Component, Step
 from fastcalc.core.step.host_use import LEAST, tier_rates
 from fastcalc.core.step.pass_work import ACTIVATION_BYTES, PassWork
-from fastcalc.formulas.pipeline import ring_hops, spatial_step
+from fastcalc.formulas.pipeline import region_floor, ring_hops, spatial_step
 from fastcalc.formulas.roofline import time_of
 from fastcalc.formulas.types import Array, ArrayLike, floats, where
 
@@ -61,12 +61,17 @@ def _sweeps(work: PassWork, inside: ArrayLike, chip: Chip, software: EngineParam
     bandwidth, dense_rate = rates.bandwidth, rates.decode.dense
     memory = time_of(work=inside, rate=chips * bandwidth)
     compute = _multiplying_seconds(work, rates) / chips
-    layer = np.maximum(np.maximum(memory, compute), software.decode_layer_floor)
+    floor = region_floor(
+        floor=software.decode_layer_floor,
+        width=work.hidden,
+        exponent=software.floor_width_exponent,
+    )
+    layer = np.maximum(np.maximum(memory, compute), floor)
     seconds = spatial_step(
         layers=work.depth, layer_time=layer, streams=floats(work.sequences) * work.verified
     )
     turns = seconds / layer
-    is_floor, is_memory = layer <= software.decode_layer_floor, layer <= memory
+    is_floor, is_memory = layer <= floor, layer <= memory
     in_memory, in_compute = ~is_floor & is_memory, ~is_floor & ~is_memory
     return Component(
         "layer sweeps",
@@ -75,7 +80,7 @@ def _sweeps(work: PassWork, inside: ArrayLike, chip: Chip, software: EngineParam
         flops=where(in_compute, turns * compute * dense_rate * chips, 0.0),
         flop_rate=dense_rate * chips,
         count=where(is_floor, turns, 0.0),
-        seconds_each=software.decode_layer_floor,
+        seconds_each=floor,
     )
 
 

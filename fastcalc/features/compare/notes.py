@@ -61,7 +61,8 @@ def _published(outcomes: Sequence[Outcome]) -> Iterator[str]:
     for (model, chip), outcome in smallest.items():
         from fastcalc.evidence.public_speeds import public_speeds
 
-        speeds = public_speeds(chip, model)
+        shape = outcome.scenario.model
+        speeds = public_speeds(chip, {shape.id, *shape.aliases})
         if texts := ", ".join(dict.fromkeys(_public(speed, outcome) for speed in speeds)):
             yield f"{model} on {chip}, measured in public for one user: {texts} tokens/s"
 
@@ -76,6 +77,8 @@ def _public(speed: "PublicSpeed", outcome: Outcome) -> str:
     is_plain = not outcome.scenario.traffic.speculation.drafted
     is_alone = is_plain and outcome.scenario.batches[0] == 1
     if is_alone and estimate.high is not None and speed.tokens_per_s > estimate.high[0]:
+        if speed.chips is None and not outcome.placement.machine.is_spatial:
+            return f"{text}, above the range: number of chips and draft tokens not stated)"
         ratio = number(speed.tokens_per_s / float(estimate.speed[0]), 2)
         return f"{text}, above the range: {ratio} tokens per step would explain it)"
     return f"{text}, draft tokens not stated)"

@@ -257,6 +257,7 @@ PARAMETERS = [
     ("prefill_layer_floor", ("4 us", "2 ms"), ("3.9 us", "2.1 ms")),
     ("expert_layer_extra", ("0.05", "8"), ("0.04", "8.1")),
     ("latent_layer_extra", ("0.05", "4"), ("0.04", "4.1")),
+    ("floor_width_exponent", ("0.1", "1"), ("0.09", "1.1")),
     ("sequence_overhead", ("0.5 us", "5 ms"), ("0.49 us", "5.1 ms")),
     ("stage_overhead", ("0.5 us", "5 ms"), ("0.49 us", "5.1 ms")),
     ("request_overhead", ("0.1 ms", "2 s"), ("0.09 ms", "2.1 s")),

@@ -224,7 +224,7 @@ def test_break_evens_in_words(judged):
     assert "layer time 11 us to 28 us and chips 9 to 126 change it together" in break_even(
         judged["56"]
     )
-    assert "end: refuted at low, supported as given" in break_even(judged["17"])
+    assert "end: refuted at low, supported in part as given" in break_even(judged["17"])
     assert break_even(judged["22"]) == (
         "models weights: supported at dense-20b int8, refuted at dense-20b native, "
         "spark-120b native"

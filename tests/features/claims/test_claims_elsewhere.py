@@ -73,15 +73,15 @@ def test_what_the_machine_gains(judged, moved, context, batch, chips):
 
 
 def test_what_another_chip_gains_a_dense_model(judged):
-    """Claim 44: at long context a wafer gains over fifteen times, and at a chat's length less."""
+    """Claim 44: at long context a wafer gains over twelve times, and at a chat's length less."""
     shapes = [("glm-4.7", "int8", 24), ("dense-20b", "int8", 8), ("spark-120b", None, 8)]
     shapes.append(("llama-3.1-70b", None, 16))
     gains = [gain(model, form, LONG, 32, chips) for model, form, chips in shapes]
     assert judged["44"].check.values == pytest.approx(gains, rel=CUT)
-    assert min(gains) > 15
+    assert min(gains) > 12
     short = [gain(model, form, CHAT, 32, 8) for model, form, _ in shapes]
     assert judged["44"].check.elsewhere({"context": 1500.0}) == pytest.approx(short, rel=CUT)
-    assert min(short) < 15 < max(short)
+    assert all(less < more for less, more in zip(short, gains, strict=True))
     assert judged["44"].verdict == "conditional"
 
 

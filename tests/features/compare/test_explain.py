@@ -197,10 +197,11 @@ def test_the_bound_shows_three_terms_and_the_largest_counts(fastcalc):
 
 
 def test_a_wafer_shows_its_sweeps(fastcalc):
-    """Eighty layers at 17 us are 1.36 ms whatever the width of the memory."""
+    """Eighty layers 8,192 wide at 17 us x 2^0.69 are 2.19 ms whatever the width of the memory."""
     text = fastcalc("compare", "llama-3.1-70b", "--on", "wse-3", "--batch", "1", "--explain").out
     assert "layer = max(" in text
-    assert "time = max(80, 1) x 17 us = 1.36 ms" in text
+    assert "floor = 17 us x (8192 / 4096)^0.69 = 27.43 us" in text
+    assert "time = max(80, 1) x 27.43 us = 2.194 ms" in text
 
 
 def test_it_is_no_flat_record(fastcalc):

@@ -337,7 +337,7 @@ def test_several_chips_are_refused():
 
 
 def test_nothing_that_reaches_a_target_is_the_answer_no(chip, fastcalc):
-    ran = fastcalc("sensitivity", "llama-3.1-8b", "--on", str(chip), "--target", "90000")
+    ran = fastcalc("sensitivity", "llama-3.1-8b", "--on", str(chip), "--target", "900000000")
     assert ran.code == 1
     ran = fastcalc("sensitivity", "kimi-k2", "--on", "rtx-4090", "--chips", "1")
     assert ran.code == 1

@@ -13,6 +13,7 @@ from fastcalc.features.compare.explain.terms import (
     number,
     total,
 )
+from fastcalc.formulas.pipeline import REFERENCE_WIDTH
 
 
 @component("layer sweeps", "a token passes the layers one after another, each in its region")
@@ -41,11 +42,14 @@ def _sweeps(context: PassContext, part: Component) -> list[Equation]:
     spent.append(flops.answer / context.reached("kv"))
     memory = named("memory", "s", moved.answer / (context.everywhere * context.bandwidth))
     compute = named("compute", "s", total(spent) / context.everywhere)
-    slowest = largest(memory.answer, compute.answer, numbers.setting("decode_layer_floor"))
+    exponent, floor = numbers.setting("floor_width_exponent"), numbers.setting("decode_layer_floor")
+    widened = floor * (context.hidden / number(REFERENCE_WIDTH)) ** exponent
+    floors = [named("floor", "s", widened)] if exponent.value else []
+    slowest = largest(memory.answer, compute.answer, floors[0].answer if floors else floor)
     layer = named("layer", "s", slowest)
     turns = largest(numbers.counted(pass_work.depth, "layers one after another"), context.decoded)
     time = equation("time", part.seconds, "s", turns * layer.answer)
-    return [cache, moved, memory, flops, compute, layer, time]
+    return [cache, moved, memory, flops, compute, *floors, layer, time]
 
 
 @component("hops", "activations sent between wafers")
