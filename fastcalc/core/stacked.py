@@ -95,10 +95,10 @@ def _joined(records: Sequence[Any], counts: Sequence[int], axes: int) -> Any:
         members = zip(*(attrgetter(*names)(record) for record in records), strict=True)
         columns = (_joined(column, counts, axes) for column in members)
         return replace(first, **dict(zip(names, columns, strict=True)))
-    if any(isinstance(number, np.ndarray) for number in records):
+    if np.ndarray in set(map(type, records)):
         rows = [_rows_of(number, count) for number, count in zip(records, counts, strict=True)]
         return np.concatenate(rows).reshape(-1, *(1,) * axes)
-    if all(number == first for number in records):
+    if records.count(first) == len(records):
         return first
     return np.repeat(np.asarray(records, float), counts).reshape(-1, *(1,) * axes)
 
@@ -213,6 +213,20 @@ class _JoinedAttention(AttentionWork):
         ]
 
 
+class _JoinedSchedule(Schedule):
+    """Passes of many deployments.
+
+    join_bound_terms : what their bounds have of their layouts
+    """
+
+    join_bound_terms: Callable[[], BoundTerms]
+
+    @cached_property
+    def bound_terms(self) -> BoundTerms:
+        """What their bounds have of their layouts, counted where a bound is asked for."""
+        return self.join_bound_terms()
+
+
 class _Stack:
     """Passes of several deployments, joined when the first number of them is asked for."""
 
@@ -249,8 +263,8 @@ class _Stack:
         )
         placement = Placements(machine, first.work, self._layouts(), reserved_tokens=0.0)
         attention = _JoinedAttention([passes.attention for passes in members], self.counts)
-        passes = Schedule(placement, self._traffic(), self._batches(), attention)
-        passes.split, passes.own, passes.bound_terms = None, [], self._bound_terms()
+        passes = _JoinedSchedule(placement, self._traffic(), self._batches(), attention)
+        passes.split, passes.own, passes.join_bound_terms = None, [], self._bound_terms
         return passes
 
     def _joined(self, records: Sequence[Numbers]) -> Numbers:

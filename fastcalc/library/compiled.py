@@ -9,7 +9,7 @@ from fastcalc.catalogue.limits import LIMITS
 from fastcalc.core.estimate import Estimate
 from fastcalc.core.scenario import Outcome
 from fastcalc.core.step.component import LIMITERS
-from fastcalc.core.step.pass_work import AttentionWork
+from fastcalc.core.step.pass_work import attention_of
 from fastcalc.core.step.schedule import Schedule
 from fastcalc.formulas.recorded import Plain, Recorded, UnrecordableError, function_of
 
@@ -87,7 +87,7 @@ def record(outcome: Outcome, usd_per_hour: float | None, *, has_lengths: bool) -
         traffic = replace(traffic, **stated)
         placed = replace(placed, reserved_tokens=traffic.reserved_each)
     streams: Any = batch
-    estimate = Estimate(Schedule(placed, traffic, streams, AttentionWork(placed, traffic)))
+    estimate = Estimate(Schedule(placed, traffic, streams, attention_of(placed, traffic)))
     return function_of(numbers_of(estimate, usd_per_hour), _ARGUMENTS)
 
 

@@ -10,7 +10,7 @@ from fastcalc.catalogue.limits import LIMITS
 from fastcalc.core.estimate import Estimate
 from fastcalc.core.placement.placement import Placement
 from fastcalc.core.scenario import Outcome, solve
-from fastcalc.core.step.pass_work import AttentionWork
+from fastcalc.core.step.pass_work import AttentionWork, attention_of
 from fastcalc.core.step.schedule import Schedule
 from fastcalc.core.traffic.traffic import Traffic
 from fastcalc.errors import InputError
@@ -115,7 +115,7 @@ class PlacedModel:
             mean = prompt_tokens + output_tokens / 2 if context is None else context
             traffic = replace(traffic, prompt=prompt_tokens, output=output_tokens, context=mean)
             placed = replace(placed, reserved_tokens=float(traffic.reserved_each))
-        return placed, traffic, AttentionWork(placed, traffic)
+        return placed, traffic, attention_of(placed, traffic)
 
 
 def deployment(model: Any, *, on: Any, **flags: Any) -> PlacedModel:

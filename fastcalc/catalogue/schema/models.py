@@ -13,6 +13,7 @@ from fastcalc.catalogue.formats import (
     format_mix,
     number_format,
 )
+from fastcalc.catalogue.once import once
 from fastcalc.catalogue.schema.quantities import (
     Confidence,
     Count,
@@ -363,9 +364,7 @@ class Model(Entry):
     @property
     def own_formats(self) -> WeightFormats:
         """The number format of each group of matrices as published."""
-        groups = {"experts": self.expert_format, **self.group_formats}
-        stored = {name: format_mix(text) for name, text in groups.items() if text}
-        return WeightFormats(number_format(self.weight_format)).with_groups(stored.items())
+        return _own_formats(self)
 
     @property
     def format_name(self) -> str:
@@ -426,3 +425,10 @@ class Model(Entry):
         if FORMATS[self.kv_format].cache_bits is None:
             raise ValueError(f"kv_format '{self.kv_format}' is not one that a KV cache has")
         return self
+
+
+@once
+def _own_formats(model: Model) -> WeightFormats:
+    groups = {"experts": model.expert_format, **model.group_formats}
+    stored = {name: format_mix(text) for name, text in groups.items() if text}
+    return WeightFormats(number_format(model.weight_format)).with_groups(stored.items())

@@ -63,7 +63,7 @@ class Entry(BaseModel):
     @property
     def given(self) -> dict[str, Any]:
         """The values that are given, by key."""
-        return {name: value for name, value in self if value is not None}
+        return {name: value for name, value in vars(self).items() if value is not None}
 
     @property
     def what_if(self) -> Mapping[str, str]:
@@ -77,7 +77,7 @@ class Entry(BaseModel):
 
     def changed(self, **keys: Any) -> Self:
         """Same, but for some keys, whose values are read as a file's are."""
-        stated = {name: value for name, value in self if name in self.model_fields_set}
+        stated = {name: vars(self)[name] for name in self.model_fields_set}
         try:
             changed = type(self).model_validate(stated | keys)
         except ValidationError as error:

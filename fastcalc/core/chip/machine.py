@@ -169,11 +169,8 @@ class Machine:
         return np.minimum(self.software.max_sequences, small)
 
     def chips_of(self, ranks: ArrayLike) -> ArrayLike:
-        """Return how many chips a given number of ranks take. [1]
-
-        ranks : ranks that fill one chip after another [1]
-        """
-        return ranks if self.ranks == 1 else np.ceil(np.asarray(ranks) / self.ranks)
+        """Chips that a number of ranks fill, one after another. [1]"""
+        return chips_filled(ranks, self.ranks)
 
     @property
     def tier(self) -> Tier:
@@ -208,6 +205,14 @@ class Machine:
     def is_spatial(self) -> bool:
         """True where every layer has a region of its own."""
         return self.hardware.execution == "spatial"
+
+
+def chips_filled(ranks: ArrayLike, of_chip: int) -> ArrayLike:
+    """Chips that some ranks fill. [1]
+
+    of_chip : ranks of a chip [1]
+    """
+    return ranks if of_chip == 1 else np.ceil(np.asarray(ranks) / of_chip)
 
 
 @once

@@ -1,12 +1,13 @@
 """What an engine keeps of a chip's memory for a workload, whatever weights and caches take."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from math import isfinite
 from typing import NamedTuple
 
 import numpy as np
 
+from fastcalc.catalogue.once import once
 from fastcalc.catalogue.schema import DenseFFN, Engine, Model
 from fastcalc.catalogue.schema.engine_parameters import DeclaredParameters
 from fastcalc.core.chip.tier import Tier
@@ -127,27 +128,35 @@ def reserve_of(
                 float(stream_memory(copies=buffers, tokens=tokens, width=divided)),
                 float(stream_memory(copies=buffers, tokens=tokens, width=undivided)),
             )
-            for divided, undivided in dict.fromkeys(_widths(model) if buffers else ())
+            for divided, undivided in (_widths(model) if buffers else ())
         ),
         alone=float(software.runtime_memory + software.chunk_memory * tokens),
         joined=float(software.joined_memory),
         encoder=float(software.encoder_memory) if has_encoder else 0.0,
-        graphs=float(software.graph_memory * captured_graphs(sequences=sequences)),
+        graphs=float(software.graph_memory * _graphs(sequences)),
         below=stated.below if stated else 1.0,
         above=stated.above if stated else 1.0,
     )
 
 
-def _widths(model: Model) -> Iterator[tuple[float, float]]:
-    """Yield the columns that a token has in each feed-forward network: divided by ranks, and whole.
+@cache
+def _graphs(sequences: float) -> float:
+    return float(captured_graphs(sequences=sequences))
+
+
+@once
+def _widths(model: Model) -> tuple[tuple[float, float], ...]:
+    """Columns that a token has in feed-forward networks, each once: divided by ranks, and whole.
 
     Of experts the inputs and outputs share a buffer, once for each that a token picks.
     """
-    hidden = float(model.hidden_size or 0)
+    hidden, widths = float(model.hidden_size or 0), dict[tuple[float, float], None]()
     for ffn in (block.ffn for block in model.blocks):
         if isinstance(ffn, DenseFFN):
-            yield float(ffn.matrices * ffn.width), hidden
+            widths[float(ffn.matrices * ffn.width), hidden] = None
         elif ffn is not None:
             inside = (ffn.matrices - 1) * ffn.width
             shared = max(inside, ffn.latent_size or hidden)
-            yield float(ffn.active_experts * ffn.width), ffn.active_experts * shared + hidden
+            undivided = ffn.active_experts * shared + hidden
+            widths[float(ffn.active_experts * ffn.width), undivided] = None
+    return tuple(widths)

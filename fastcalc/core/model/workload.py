@@ -443,6 +443,7 @@ def checkpoint_bytes(model: Model) -> float:
     )
 
 
+@once
 def outside_core(model: Model) -> dict[str, float]:
     """Parameters of a checkpoint outside the text core, by the group that their format is of. [1]
 

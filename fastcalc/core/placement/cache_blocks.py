@@ -100,7 +100,6 @@ class BlockPool:
         return resident_blocks if step > 1.0 else np.minimum(resident_blocks, every)
 
 
-@lru_cache(maxsize=512)
 def block_pool(machine: Machine, work: Workload, tp: int, pp: int) -> BlockPool | None:
     """The pool of one rank; None where the engine shares no pages, or in a form not known here.
 
@@ -109,13 +108,26 @@ def block_pool(machine: Machine, work: Workload, tp: int, pp: int) -> BlockPool 
     block = float(np.max(machine.software.block_size))
     if block == inf or machine.place or machine.is_spatial:
         return None
+    drafted = machine.memory.drafted if work.model.mtp else 0.0
+    state_blocks = float(np.max(machine.software.state_blocks)) + drafted
+    return _pool(work, (tp, pp), block, drafted, state_blocks)
+
+
+@lru_cache(maxsize=512)
+def _pool(
+    work: Workload, ranks: tuple[int, int], block: float, drafted: float, state_blocks: float
+) -> BlockPool | None:
+    """The pool of one rank of `ranks`, tensor-parallel ranks and stages.
+
+    block, drafted, state_blocks : tokens of a block, tokens that are drafted, and blocks of a state
+        [1]
+    """
     if any(isinstance(part.attention, CompressedAttention) for part in work.model.blocks):
         return None
-    drafted = machine.memory.drafted if work.model.mtp else 0.0
+    tp, pp = ranks
     layers = _layer_caches(work, tp, drafted)
     if not layers:
         return None
-    state_blocks = float(np.max(machine.software.state_blocks)) + drafted
     if all(not layer.state and layer.window == inf for layer in layers) or len(layers) == 1:
         return _uniform(layers, block, pp, state_blocks)
     return _grouped(layers, block, pp, state_blocks, is_latent=work.latent_layers > 0)

@@ -11,7 +11,7 @@ from fastcalc.core.chip.machine import Machine
 from fastcalc.core.model.kinds import KINDS
 from fastcalc.core.model.workload import Workload
 from fastcalc.core.placement.layout import AnyLayout, Layout
-from fastcalc.core.placement.legal import slots
+from fastcalc.core.placement.legal import AnyMachine, Topology, slots, topology_of
 from fastcalc.formulas.pipeline import heaviest_stage
 from fastcalc.formulas.reserve import padded_share
 from fastcalc.formulas.types import Array, ArrayLike, floats
@@ -21,65 +21,76 @@ WEIGHT_KINDS = tuple(kind for kind in KINDS if kind != "kv")
 _FEW = 256  # layouts of which what was counted is kept
 
 Counted = TypeVar("Counted")
-OfLayout: TypeAlias = Callable[[Machine, Workload, AnyLayout], Counted]
+Chip = TypeVar("Chip", Machine, Topology)
+OfLayout: TypeAlias = Callable[[Chip, Workload, AnyLayout], Counted]
 
 
-def once_a_layout(count: OfLayout[Counted]) -> OfLayout[Counted]:
+def once_a_layout(count: OfLayout[Chip, Counted]) -> OfLayout[Chip, Counted]:
     """Return what counts once for each layout of a workload on a machine, or a few of them.
 
     Many at once are counted anew: they are large, and most are asked about once.
     """
     cached = lru_cache(maxsize=1024)(count)
 
-    def counted(machine: Machine, work: Workload, layout: AnyLayout) -> Counted:
+    def counted(machine: Chip, work: Workload, layout: AnyLayout) -> Counted:
         is_small = isinstance(layout, Layout) or layout.tp.size <= _FEW
         return (cached if is_small else count)(machine, work, layout)
 
     return counted
 
 
-def chips_per_layer(machine: Machine, work: Workload, layout: AnyLayout) -> ArrayLike:
+def chips_per_layer(machine: AnyMachine, work: Workload, layout: AnyLayout) -> ArrayLike:
     """Chips that share a layer where layers are placed whole. [1]"""
     return np.maximum(layout.pp // slots(machine, work), 1) if machine.is_spatial else 1
 
 
-def _layers_per_stage(machine: Machine, work: Workload, layout: AnyLayout) -> Array:
+def _layers_per_stage(machine: AnyMachine, work: Workload, layout: AnyLayout) -> Array:
     cut = chips_per_layer(machine, work, layout)
     return np.where(cut > 1, 1.0 / cut, np.ceil(slots(machine, work) / layout.pp))
 
 
 @once_a_layout
-def stage_share(machine: Machine, work: Workload, layout: AnyLayout) -> Array:
+def stage_share(topology: Topology, work: Workload, layout: AnyLayout) -> Array:
     """Share of all layers in the fullest stage. [1]"""
-    if machine.is_spatial:
-        return np.minimum(_layers_per_stage(machine, work, layout) / work.layers, 1.0)
+    if topology.is_spatial:
+        return np.minimum(_layers_per_stage(topology, work, layout) / work.layers, 1.0)
     return floats(np.ceil(work.layers / layout.pp) / work.layers)
 
 
 def _fullest(
-    machine: Machine, work: Workload, layout: AnyLayout, amount: Callable[[Workload], ArrayLike]
+    topology: Topology, work: Workload, layout: AnyLayout, amount: Callable[[Workload], ArrayLike]
 ) -> Array:
     """Most of something that the layers of one stage have.
 
     amount : what some layers have of it
     """
     if len(work.layer_kinds) < 2:
-        return floats(amount(work) * stage_share(machine, work, layout))
-    ends = slots(machine, work) - work.layers  # which may be on any chip
+        return floats(amount(work) * stage_share(topology, work, layout))
+    ends = slots(topology, work) - work.layers  # which may be on any chip
     return heaviest_stage(
         amounts=[amount(layer) for _, layer in work.layer_kinds],
         counts=[count + ends for count, _ in work.layer_kinds],
         stages=layout.pp,
-        layers=_layers_per_stage(machine, work, layout),
+        layers=_layers_per_stage(topology, work, layout),
     )
 
 
 def cache_on_chip(machine: Machine, work: Workload, layout: AnyLayout, tokens: ArrayLike) -> Array:
     """Return what one sequence of a replica keeps on the fullest chip. [byte]"""
-    on_rank = _fullest(
-        machine, work, layout, lambda layers: layers.cache_bytes(tokens, ranks=layout.tp)
+    is_small = isinstance(layout, Layout) and isinstance(tokens, float)
+    count = _cache_on_rank_once if is_small else _cache_on_rank
+    return count(topology_of(machine), work, layout, tokens) * machine.ranks
+
+
+def _cache_on_rank(
+    topology: Topology, work: Workload, layout: AnyLayout, tokens: ArrayLike
+) -> Array:
+    return _fullest(
+        topology, work, layout, lambda layers: layers.cache_bytes(tokens, ranks=layout.tp)
     )
-    return on_rank * machine.ranks
+
+
+_cache_on_rank_once = lru_cache(maxsize=1024)(_cache_on_rank)
 
 
 def expert_padding(machine: Machine, work: Workload, layout: AnyLayout) -> ArrayLike:
@@ -113,11 +124,7 @@ def stored_weights(machine: Machine, work: Workload, layout: AnyLayout) -> dict[
     experts = work.experts or 1.0
     share = np.ceil(experts / layout.ep) / experts * layout.ep / layout.expert_shards
     share = share * expert_padding(machine, work, layout)
-    in_layers = partial(_fullest, machine, work, layout)
-    dense = in_layers(lambda layers: layers.bytes.dense)
-    norm_width = work.weights.small.format.bytes
-    small = in_layers(lambda layers: layers.norm_parameters * norm_width) + work.last_norm.bytes
-    routed = in_layers(lambda layers: layers.bytes.experts)
+    dense, small, routed = _in_layers(topology_of(machine), work, layout)
     # The first of several stages has the embedding and the last the head: the heavier one counts.
     is_whole = np.asarray(layout.pp == 1)
     has_head = is_whole | (head >= embedding)
@@ -129,6 +136,20 @@ def stored_weights(machine: Machine, work: Workload, layout: AnyLayout) -> dict[
         "experts": floats(routed * share * ranks),
         "embedding": floats((has_embedding * embedding + machine.unread_bytes) / layout.tp * ranks),
     }
+
+
+@once_a_layout
+def _in_layers(
+    topology: Topology, work: Workload, layout: AnyLayout
+) -> tuple[ArrayLike, ArrayLike, ArrayLike]:
+    """Dense weights, norms and routed experts of the stage that has most of each. [byte]"""
+    in_layers = partial(_fullest, topology, work, layout)
+    norm_width = work.weights.small.format.bytes
+    return (
+        in_layers(lambda layers: layers.bytes.dense),
+        in_layers(lambda layers: layers.norm_parameters * norm_width) + work.last_norm.bytes,
+        in_layers(lambda layers: layers.bytes.experts),
+    )
 
 
 @once_a_layout

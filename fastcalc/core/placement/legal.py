@@ -14,13 +14,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from math import ceil, floor, gcd
+from typing import NamedTuple, TypeAlias
 
 from fastcalc.catalogue.chip_defaults import completed
 from fastcalc.catalogue.once import once
 from fastcalc.catalogue.schema import Hardware, LinearAttention
-from fastcalc.core.chip.machine import Machine
+from fastcalc.core.chip.machine import Machine, chips_filled
 from fastcalc.core.model.workload import Workload
 from fastcalc.core.placement.layout import HOST_CHIPS, Layout, LayoutError
+from fastcalc.formulas.types import ArrayLike
 from fastcalc.mentions import option
 
 EXPERT_TENSOR_CHIPS = 8
@@ -52,6 +54,49 @@ def mesh_chips(hardware: Hardware) -> int | None:
     return largest and min(link_domain(hardware), largest)
 
 
+class Topology(NamedTuple):
+    """What of a machine decides which of its ranks exchange messages, over which links.
+
+    Equal for machines that differ in rates or sizes alone, which so share what is counted of it.
+
+    ranks : ranks of a chip [1]
+    is_spatial : whether every layer has a region of its own
+    domain : chips that the fast link joins [1]
+    mesh : chips with a link between every two of them, or None [1]
+    is_over_host : whether the fast link is PCIe, which all chips of a host share
+    has_scale_out : whether a network joins domains
+    """
+
+    ranks: int
+    is_spatial: bool
+    domain: int
+    mesh: int | None
+    is_over_host: bool
+    has_scale_out: bool
+
+    def chips_of(self, ranks: ArrayLike) -> ArrayLike:
+        """Chips that a number of ranks fill, one after another. [1]"""
+        return chips_filled(ranks, self.ranks)
+
+
+AnyMachine: TypeAlias = Machine | Topology
+
+
+@once
+def topology_of(machine: Machine) -> Topology:
+    """Topology of a machine."""
+    hardware = machine.hardware
+    up, out = hardware.links.scale_up, hardware.links.scale_out
+    return Topology(
+        ranks=machine.ranks,
+        is_spatial=machine.is_spatial,
+        domain=link_domain(hardware),
+        mesh=mesh_chips(hardware),
+        is_over_host=up is not None and up.kind == "pcie",
+        has_scale_out=out is not None,
+    )
+
+
 def domain_notes(hardware: Hardware) -> list[str]:
     """Return what a reader must know where the domain of links between pairs is a what-if."""
     up, typed = hardware.links.scale_up, "links.scale_up.domain="
@@ -78,7 +123,7 @@ def common_heads(work: Workload) -> int:
 
 
 @lru_cache(maxsize=512)
-def slots(machine: Machine, work: Workload) -> float:
+def slots(machine: AnyMachine, work: Workload) -> float:
     """Layers to place; where they have regions, embedding and head take some, too."""
     if not machine.is_spatial:
         return work.layers

@@ -10,12 +10,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fastcalc.core.chip.machine import Machine
+from fastcalc.catalogue.once import once
 from fastcalc.core.model.kinds import Kinds
 from fastcalc.core.model.workload import Workload
 from fastcalc.core.placement.fullest_chip import once_a_layout, stage_share
-from fastcalc.core.placement.layout import HOST_CHIPS, AnyLayout
-from fastcalc.core.placement.legal import link_domain, mesh_chips
+from fastcalc.core.placement.layout import HOST_CHIPS, AnyLayout, Layout
+from fastcalc.core.placement.legal import Topology, topology_of
 from fastcalc.core.placement.placement import AnyPlacement
 from fastcalc.core.placement.split import Split
 from fastcalc.core.step.component import is_nothing
@@ -45,10 +45,12 @@ class AttentionWork:
     cache_on_rank: Array
     decode_flops: ArrayLike
 
-    def __init__(self, placement: AnyPlacement, traffic: Traffic) -> None:
-        self.placement, self.work, self.traffic = placement, placement.work, traffic
-        self.tp, self.ranks = placement.layout.tp, placement.machine.ranks
-        self.expert_shards: ArrayLike = placement.layout.expert_shards
+    def __init__(
+        self, topology: Topology, work: Workload, layout: AnyLayout, traffic: Traffic
+    ) -> None:
+        self.topology, self.work, self.layout, self.traffic = topology, work, layout, traffic
+        self.tp, self.ranks = layout.tp, topology.ranks
+        self.expert_shards: ArrayLike = layout.expert_shards
         tp = self.tp
         attended = traffic.mean_while_decoding(self.work.attended)
         self.cache = on_rank = self.work.cache_of(attended)
@@ -62,14 +64,14 @@ class AttentionWork:
     def layer_kinds(self) -> "list[tuple[float, AttentionWork]]":
         """How many layers of each kind there are, and what is looked back on in one of them."""
         return [
-            (count, AttentionWork(replace(self.placement, work=layer), self.traffic))
+            (count, _attention(self.topology, layer, self.layout, self.traffic))
             for count, layer in self.work.layer_kinds
         ]
 
     @cached_property
     def idle_pass(self) -> "PassWork":
         """A pass of no sequences: weights, FLOPs per token and ranks of the layout."""
-        return _of_layout(self.placement.machine, self.work, self.placement.layout)
+        return _of_layout(self.topology, self.work, self.layout)
 
     @cached_property
     def prompt_flops(self) -> ArrayLike:
@@ -79,6 +81,27 @@ class AttentionWork:
             return self.work.attention_flops(context, spread=spread, prompt=True)
 
         return self.traffic.mean_over_prompts(flops)
+
+
+def attention_of(placement: AnyPlacement, traffic: Traffic) -> AttentionWork:
+    """What tokens of some traffic look back on, counted once for one layout and one length."""
+    return _attention(topology_of(placement.machine), placement.work, placement.layout, traffic)
+
+
+def _attention(
+    topology: Topology, work: Workload, layout: AnyLayout, traffic: Traffic
+) -> AttentionWork:
+    if isinstance(layout, Layout) and isinstance(traffic.context, float):
+        ranks = layout.tp, layout.pp, layout.ep, layout.dp, layout.per_chip
+        return _attention_once(topology, work, ranks, traffic)
+    return AttentionWork(topology, work, layout, traffic)
+
+
+@once
+def _attention_once(
+    topology: Topology, work: Workload, ranks: tuple[int, ...], traffic: Traffic
+) -> AttentionWork:
+    return AttentionWork(topology, work, Layout(*ranks), traffic)
 
 
 @dataclass(frozen=True, eq=False)
@@ -264,10 +287,10 @@ def _whole(rows: PassInput, in_flight: ArrayLike, split: Split | None) -> PassWo
 
 
 @once_a_layout
-def _of_layout(machine: Machine, work: Workload, layout: AnyLayout) -> PassWork:
+def _of_layout(topology: Topology, work: Workload, layout: AnyLayout) -> PassWork:
     """Return what of a pass depends on the layout alone: that of no sequences."""
     # In chips: less than 1 where a chip has several groups, or copies of the experts.
-    group, holders = layout.tp / machine.ranks, layout.expert_shards / machine.ranks
+    group, holders = layout.tp / topology.ranks, layout.expert_shards / topology.ranks
 
     def on_chip(dense: float, head: float, experts: float) -> Kinds[ArrayLike]:
         return Kinds(dense / group, head / group, experts / holders, kv=0.0)
@@ -290,54 +313,52 @@ def _of_layout(machine: Machine, work: Workload, layout: AnyLayout) -> PassWork:
             width=work.expert_width * layout.ep / layout.expert_shards,
             unevenness=rank_unevenness(ranks=layout.ep, experts=work.experts or 1.0),
         ),
-        tp=_tensor_parallel(machine, layout),
-        exchange=_exchange(machine, work, layout),
-        pipeline=_pipeline(machine, work, layout),
+        tp=_tensor_parallel(topology, layout),
+        exchange=_exchange(topology, work, layout),
+        pipeline=_pipeline(topology, work, layout),
     )
 
 
-def _tensor_parallel(machine: Machine, layout: AnyLayout) -> TensorParallel:
-    chips = machine.chips_of(layout.tp)
+def _tensor_parallel(topology: Topology, layout: AnyLayout) -> TensorParallel:
+    chips = topology.chips_of(layout.tp)
     return TensorParallel(
         ranks=layout.tp,
         chips=chips,
-        link_share=_link_share(machine, chips),
-        is_inside=1.0 * (chips <= link_domain(machine.hardware)),
+        link_share=_link_share(topology, chips),
+        is_inside=1.0 * (chips <= topology.domain),
     )
 
 
-def _exchange(machine: Machine, work: Workload, layout: AnyLayout) -> Exchange:
-    shards, ranks, domain = layout.expert_shards, machine.ranks, link_domain(machine.hardware)
-    chips = machine.chips_of(shards)
+def _exchange(topology: Topology, work: Workload, layout: AnyLayout) -> Exchange:
+    shards, ranks, domain = layout.expert_shards, topology.ranks, topology.domain
+    chips = topology.chips_of(shards)
     return Exchange(
         happens=1.0 * (layout.dp > 1) * (layout.ep > 1) * (work.experts > 0),
         ranks=shards,
         destinations=other_ranks(ranks=shards, experts=work.experts, active=work.active_experts),
         crossing=ranks * np.maximum(shards - ranks, 0.0) / np.maximum(shards - 1.0, 1.0),
-        link_share=_link_share(machine, chips),
+        link_share=_link_share(topology, chips),
         is_inside=1.0 * (chips <= domain),
         is_one_host=1.0 * (domain <= HOST_CHIPS),
     )
 
 
-def _pipeline(machine: Machine, work: Workload, layout: AnyLayout) -> Pipeline:
-    hardware = machine.hardware
-    is_inside = (layout.chips <= link_domain(hardware)) | (hardware.links.scale_out is None)
+def _pipeline(topology: Topology, work: Workload, layout: AnyLayout) -> Pipeline:
+    is_inside = (layout.chips <= topology.domain) | (not topology.has_scale_out)
     return Pipeline(
         stages=layout.pp,
-        fullest=stage_share(machine, work, layout),
+        fullest=stage_share(topology, work, layout),
         last=np.floor(work.layers / layout.pp) / work.layers,
         is_inside=1.0 * is_inside,
     )
 
 
-def _link_share(machine: Machine, chips: ArrayLike) -> Array:
+def _link_share(topology: Topology, chips: ArrayLike) -> Array:
     """Return what a chip of a group gets of its link, to the same bits for one layout or many."""
-    up, mesh = machine.hardware.links.scale_up, mesh_chips(machine.hardware)
     share = shared_link(
         ranks=np.atleast_1d(chips),
-        domain=mesh or link_domain(machine.hardware),
-        is_mesh=mesh is not None,
-        is_host=up is not None and up.kind == "pcie",
+        domain=topology.mesh or topology.domain,
+        is_mesh=topology.mesh is not None,
+        is_host=topology.is_over_host,
     )
     return share.reshape(np.shape(chips))[()]

@@ -25,6 +25,7 @@ from fastcalc.core.step.pass_work import (
     AttentionWork,
     PassInput,
     PassWork,
+    attention_of,
     count_layer_passes,
     count_pass,
 )
@@ -69,7 +70,7 @@ class Schedule:
         attention: AttentionWork | None = None,
         place_for: PlaceFor | None = None,
     ) -> None:
-        self.attention = attention or AttentionWork(placement, traffic)
+        self.attention = attention or attention_of(placement, traffic)
         self.placement, self.traffic, self.batch = placement, traffic, batch
         layout, self.machine = placement.layout, placement.machine
         self.place_for = place_for or self.machine.memory.place_for

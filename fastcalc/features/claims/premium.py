@@ -23,7 +23,7 @@ from fastcalc.core.placement.layout import Layout
 from fastcalc.core.placement.legal import EXPERT_TENSOR_CHIPS
 from fastcalc.core.placement.placement import Placement
 from fastcalc.core.smaller_batch import Batches, cost_multiples
-from fastcalc.core.step.pass_work import AttentionWork, PassInput, PassWork, count_pass
+from fastcalc.core.step.pass_work import PassInput, PassWork, attention_of, count_pass
 from fastcalc.core.step.textbook import TextbookStep, sending_seconds, textbook_step
 from fastcalc.core.traffic.traffic import Traffic
 from fastcalc.errors import InputError
@@ -86,7 +86,7 @@ class Case:
         """Function that counts the work of a decode step at a batch, on a layout."""
         traffic = Traffic(prompt=self.context, output=0.0, context=self.context)
         placement = Placement(self.machine, self.work, layout, self.context)
-        attention = AttentionWork(placement, traffic)
+        attention = attention_of(placement, traffic)
 
         def count(batch: Floats) -> PassWork:
             rows = PassInput(attention, batch / layout.dp, batch)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from math import exp, inf, log, nan
 
 import numpy as np
@@ -180,25 +180,16 @@ def _enough_at(
     is_searched = np.minimum(low, high) < wanted
     return {
         place: partial(
-            _enough,
-            figures,
-            lever,
-            place,
-            ends_of(lever) if is_raised[place] else ends_of(lever)[::-1],
-            float(wanted[place]),
+            nearest,
+            cache(partial(_surplus, figures, lever, place, float(wanted[place]))),
+            *(ends_of(lever)[::-1] if is_raised[place] else ends_of(lever)),
+            is_whole=lever.number.limit.is_whole,
         )
         for place in np.flatnonzero(is_searched).tolist()
     }
 
 
-def _enough(
-    figures: MovedFigures, lever: Lever, place: int, limits: tuple[float, float], speed: float
-) -> float:
-    """Value nearest to the first limit that reaches a speed at a batch."""
-
-    def surplus(value: float) -> float:
-        at_value = figures.at("speed", {lever: value})[place]
-        return float(1.0 - speed / at_value) if at_value > 0.0 else -inf
-
-    is_whole = lever.number.limit.is_whole
-    return nearest(surplus, limits[1], limits[0], is_whole=is_whole)
+def _surplus(figures: MovedFigures, lever: Lever, place: int, speed: float, value: float) -> float:
+    """Share of a token's time left over at a batch, against a speed. [1]"""
+    at_value = figures.at("speed", {lever: value})[place]
+    return float(1.0 - speed / at_value) if at_value > 0.0 else -inf
