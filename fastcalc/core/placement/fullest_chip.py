@@ -77,9 +77,10 @@ def _fullest(
 
 def cache_on_chip(machine: Machine, work: Workload, layout: AnyLayout, tokens: ArrayLike) -> Array:
     """Return what one sequence of a replica keeps on the fullest chip. [byte]"""
-    is_small = isinstance(layout, Layout) and isinstance(tokens, float)
-    count = _cache_on_rank_once if is_small else _cache_on_rank
-    return count(topology_of(machine), work, layout, tokens) * machine.ranks
+    topology = topology_of(machine)
+    if isinstance(layout, Layout) and isinstance(tokens, float):
+        return _cache_on_rank_once(topology, work, layout, tokens) * machine.ranks
+    return _cache_on_rank(topology, work, layout, tokens) * machine.ranks
 
 
 def _cache_on_rank(

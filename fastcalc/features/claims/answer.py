@@ -9,7 +9,7 @@ import numpy as np
 
 from fastcalc.catalogue.schema.claims import Claims, Input
 from fastcalc.features.claims.break_evens import break_even, crossings, digits, spaced
-from fastcalc.features.claims.judge import DEPENDS, MEANING, Judged, Tested
+from fastcalc.features.claims.judge import DEPENDS, MEANING, Judged, Tested, find_break_evens
 from fastcalc.features.claims.reasons import reason, verdict_sentence
 from fastcalc.features.claims.request import JudgeClaims
 from fastcalc.grid.column import TableColumn, key_figure
@@ -106,6 +106,7 @@ class ClaimsAnswer(Answer):
         ``value`` and ``expected`` are numbers, or lists if a test has several; None in such a
         list is a case without a value.
         """
+        find_break_evens(self.judged)
         return [self._record(judged) for judged in self.judged]
 
     def _record(self, judged: Judged) -> Record:
@@ -205,6 +206,7 @@ class ExplainedClaim(ClaimsAnswer):
     def text(self, screen: Screen) -> str:
         """The claim with its verdict and reason, then numbers, inputs, break-even and sources."""
         (judged,) = self.judged
+        find_break_evens([judged])
         width = min(screen.width, _WIDEST)
         claim = judged.claim
         lines = textwrap.wrap(f"{claim.id} ({judged.verdict}): {claim.claim}", width)

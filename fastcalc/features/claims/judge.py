@@ -14,7 +14,7 @@ from fastcalc.catalogue.store import AnyEntry, Catalogue
 from fastcalc.errors import InputError, placed
 from fastcalc.features.claims.catalogue_numbers import number_of
 from fastcalc.features.claims.finding import DoesNotFitError, Finding
-from fastcalc.features.claims.premises import Explored, Moved, Outcome, explore
+from fastcalc.features.claims.premises import Explored, Moved, Outcome, explore, outcome_over
 from fastcalc.features.claims.registry import COUNTS, TESTS
 from fastcalc.features.claims.tests_on_machines import SOLVED
 from fastcalc.formulas.types import ArrayLike, Bools, Floats
@@ -41,28 +41,52 @@ DEPENDS: dict[Depends, str] = {
 class Tested:
     """A test of a claim with its numbers. [SI]
 
-    finding : numbers at the stated inputs
     input_texts : inputs as the formula shows them
     origins : file and source of each input that the catalogue provides
-    explored : outcome over the plausible ranges of the inputs
-    ends : smallest and largest number over those ranges
+    trial : the check at any inputs
+    outcome_over_ranges : outcome over the plausible ranges of the inputs
     files : catalogue entries that the test read
-    elsewhere : numbers at other inputs, in the unit of the expected value
+    where : position of a field of the check, for error messages
     """
 
     check: Check
-    finding: Finding
     input_texts: dict[str, str]
     origins: dict[str, tuple[str, ...]]
-    explored: Explored
-    ends: tuple[float, float]
+    trial: "_Trial"
+    outcome_over_ranges: Outcome
     files: tuple[str, ...]
-    elsewhere: Callable[[Moved], Floats]
+    where: Callable[..., str]
+
+    @property
+    def explored(self) -> Explored:
+        """Where the outcome changes over the plausible ranges of the inputs."""
+        return self._explored[0]
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """Smallest and largest number over those ranges, in the unit of the expected value."""
+        return self._explored[1]
 
     @cached_property
+    def _explored(self) -> tuple[Explored, tuple[float, float]]:
+        with placed(self.where):
+            explored = explore(self.trial.answer, self.check.premises, COUNTS, SOLVED.each)
+        return explored, self.trial.ends
+
+    def elsewhere(self, moved: Moved) -> Floats:
+        """Numbers at other inputs, in the unit of the expected value."""
+        return self.trial.values(moved)
+
+    @property
     def values(self) -> Floats:
         """Numbers at the stated inputs, in the unit of the expected value; at least one."""
-        return in_unit(self.finding, self.check)
+        return self.trial.stated
+
+    @cached_property
+    def finding(self) -> Finding:
+        """Numbers at the stated inputs, with tables and further numbers."""
+        with placed(self.where):
+            return self.trial.finding({}, is_full=True)
 
     @property
     def expected(self) -> tuple[float, ...]:
@@ -80,7 +104,7 @@ class Tested:
 
         A claim that something may be so needs only some.
         """
-        outcome = self.explored.outcome
+        outcome = self.outcome_over_ranges
         return "holds" if self.check.may and outcome == "varies" else outcome
 
     @cached_property
@@ -213,6 +237,17 @@ def judge(
     return judged
 
 
+def find_break_evens(judged: Iterable[Judged]) -> None:
+    """Explore all tests of claims in step, so that what they evaluate is evaluated together."""
+    every = [tested for one in judged for tested in one.tested]
+    SOLVED.in_step([partial(_in_full, tested) for tested in every])
+    SOLVED.known.clear()
+
+
+def _in_full(tested: Tested) -> tuple[Finding, Explored]:
+    return tested.finding, tested.explored
+
+
 def _judged(
     catalogue: Catalogue,
     claim: Claim,
@@ -269,17 +304,15 @@ def _tested(trial: "_Trial", place: Callable[..., str]) -> Tested:
     """A check at the stated inputs and over their plausible ranges."""
     check, inputs = trial.check, trial.inputs
     with placed(place):
-        finding = trial.full_finding
-        explored = explore(trial.answer, check.premises, COUNTS, SOLVED.each)
+        outcome = outcome_over(trial.answer, check.premises, COUNTS, SOLVED.each)
     return Tested(
         check,
-        finding,
         {name: resolved.text for name, resolved in inputs.items()},
         {name: resolved.origins for name, resolved in inputs.items() if resolved.origins},
-        explored,
-        trial.ends,
+        trial,
+        outcome,
         tuple(sorted(trial.catalogue.entries)),
-        trial.values,
+        place,
     )
 
 
@@ -309,10 +342,10 @@ class _Trial:
     computed: dict[tuple[tuple[str, Any], ...], Floats] = field(default_factory=dict)
     answered: dict[tuple[tuple[str, Any], ...], Outcome] = field(default_factory=dict)
 
-    @cached_property
-    def full_finding(self) -> Finding:
-        """Numbers and tables of the test at the stated inputs."""
-        return self.finding({}, is_full=True)
+    @property
+    def stated(self) -> Floats:
+        """Numbers of the test at the stated inputs, in the unit of the expected value. [unit]"""
+        return self._computed({})
 
     def finding(self, moved: Moved, *, is_full: bool = False) -> Finding:
         """Numbers of the test with some inputs moved."""
@@ -341,10 +374,7 @@ class _Trial:
         return self.answered[key]
 
     def _answer(self, moved: Moved) -> Outcome:
-        key = tuple((name, setting) for name, setting in moved.items() if name != EXPECTED)
-        if key not in self.computed:
-            self.computed[key] = self.values(dict(key))
-        values = self.computed[key]
+        values = self._computed(moved)
         expected: Floats = np.atleast_1d(moved.get(EXPECTED, self.check.expected.values))
         count = expected.size // (2 if self.check.comparison == "between" else 1)
         if count not in (1, values.size):
@@ -355,6 +385,12 @@ class _Trial:
         met = meets(values, self.check, expected / self.check.expected.factor)
         met = np.broadcast_to(met, values.shape)
         return "holds" if bool(np.all(met)) else "varies" if bool(np.any(met)) else "fails"
+
+    def _computed(self, moved: Moved) -> Floats:
+        key = tuple((name, setting) for name, setting in moved.items() if name != EXPECTED)
+        if key not in self.computed:
+            self.computed[key] = self.values(dict(key))
+        return self.computed[key]
 
     @property
     def ends(self) -> tuple[float, float]:

@@ -48,13 +48,11 @@ class Flip:
 
 @dataclass(frozen=True)
 class Explored:
-    """Outcome of a check over the plausible ranges of its inputs.
+    """Where the outcome of a check changes over the plausible ranges of its inputs.
 
-    outcome : over everything that was tried
     jointly : inputs that change the outcome only together, at the ends of their ranges
     """
 
-    outcome: Outcome
     flips: tuple[Flip, ...] = ()
     alternatives: tuple[tuple[str, str, Outcome], ...] = ()
     jointly: Moved | None = None
@@ -67,21 +65,48 @@ class Each(Protocol):
         """Results of the parts, in order."""
 
 
+def outcome_over(
+    answer: Callable[[Moved], Outcome],
+    premises: Mapping[str, Input],
+    counts: Container[str] = (),
+    each: Each = one_by_one,
+) -> Outcome:
+    """Outcome of a check over the ranges of its inputs; ``counts`` take whole numbers only.
+
+    Values between the ends of a range are looked at where the outcome is the same at all ends.
+    """
+    outcomes = set(each([partial(answer, moved) for moved in _corners(premises)]))
+    if len(outcomes) == 1:
+        looks = [
+            {name: value}
+            for name, premise in premises.items()
+            if premise.ends
+            for value in _looks(*premise.ends, is_count=name in counts)
+        ]
+        outcomes.update(each([partial(answer, moved) for moved in looks]))
+    return outcomes.pop() if len(outcomes) == 1 else "varies"
+
+
+def _corners(premises: Mapping[str, Input]) -> list[Moved]:
+    """Every combination of inputs as stated and at the ends of their ranges, as stated first."""
+    choices = [
+        [{}, *({name: value} for value in premise.ends or premise.others)]
+        for name, premise in premises.items()
+    ]
+    return [
+        {name: value for choice in corner for name, value in choice.items()}
+        for corner in product(*choices)
+    ]
+
+
 def explore(
     answer: Callable[[Moved], Outcome],
     premises: Mapping[str, Input],
     counts: Container[str] = (),
     each: Each = one_by_one,
 ) -> Explored:
-    """Outcome of a check over the ranges of its inputs; ``counts`` take whole numbers only."""
-    choices = [
-        [{}, *({name: value} for value in premise.ends or premise.others)]
-        for name, premise in premises.items()
-    ]
-    everywhere = [
-        {name: value for choice in corner for name, value in choice.items()}
-        for corner in product(*choices)
-    ]
+    """Where the outcome changes over the ranges of inputs; ``counts`` take whole numbers only."""
+    everywhere = _corners(premises)
     answered = each([partial(answer, moved) for moved in everywhere])
     stands = answered[0]  # the first corner moves nothing
     corners: dict[Outcome, Moved] = {}
@@ -110,7 +135,6 @@ def explore(
         for alternative_input, answered_there in zip(alternative_inputs, of_others, strict=True)
     )
     outcomes = {*corners, *(flip.below for flip in flips), *(flip.above for flip in flips)}
-    outcome: Outcome = stands if len(outcomes) == 1 else "varies"
     is_plain = (
         bool(flips)
         or any(answered_there != stands for *_, answered_there in alternatives)
@@ -119,7 +143,7 @@ def explore(
     jointly = next(
         (moved for outcome_there, moved in corners.items() if outcome_there != stands), None
     )
-    return Explored(outcome, tuple(flips), alternatives, None if is_plain else jointly)
+    return Explored(tuple(flips), alternatives, None if is_plain else jointly)
 
 
 def _flips(
