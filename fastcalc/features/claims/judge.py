@@ -13,10 +13,10 @@ from fastcalc.catalogue.schema.claims import EXPECTED, Check, Claim, Input
 from fastcalc.catalogue.store import AnyEntry, Catalogue
 from fastcalc.errors import InputError, placed
 from fastcalc.features.claims.catalogue_numbers import number_of
+from fastcalc.features.claims.evaluations import SOLVED
 from fastcalc.features.claims.finding import DoesNotFitError, Finding
 from fastcalc.features.claims.premises import Explored, Moved, Outcome, explore, outcome_over
 from fastcalc.features.claims.registry import COUNTS, TESTS
-from fastcalc.features.claims.tests_on_machines import SOLVED
 from fastcalc.formulas.types import ArrayLike, Bools, Floats
 
 Verdict = Literal["supported", "conditional", "misleading", "refuted", "undetermined", "external"]

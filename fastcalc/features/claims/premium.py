@@ -4,10 +4,10 @@ The engines of the catalogue have fitted floors. Here the floor is an assumption
 published that of a closed model's servers, so the same step is computed with several.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
-from typing import NamedTuple
+from functools import cached_property, lru_cache, partial
+from typing import NamedTuple, TypeAlias, cast
 
 import numpy as np
 
@@ -27,8 +27,10 @@ from fastcalc.core.step.pass_work import PassInput, PassWork, attention_of, coun
 from fastcalc.core.step.textbook import TextbookStep, sending_seconds, textbook_step
 from fastcalc.core.traffic.traffic import Traffic
 from fastcalc.errors import InputError
+from fastcalc.features.claims.evaluations import SOLVED, Question
 from fastcalc.features.claims.finding import Finding, FindingRows, finding
 from fastcalc.formulas.memory import largest_batch
+from fastcalc.formulas.sequences import grouped
 from fastcalc.formulas.solving import first_changed, largest_reaching
 from fastcalc.formulas.types import Array, ArrayLike, Bools, Floats
 
@@ -38,6 +40,10 @@ PRICE = 6.0
 _ANY = Engine.model_validate({"id": "any", "name": "Any software", "fitted_on": "nothing"})
 
 _FLOORS = 128  # tried at once, twice: the floor of a price is found to 1/16384 of its range
+
+
+Multiples: TypeAlias = tuple[Batches, Batches, Floats]
+"""Largest batches at a slow and a fast speed, and the cost per token at the fast over the slow."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,21 +116,74 @@ class Case:
         step = textbook_step(self._decode_together(batch), self._together, software)
         return step._replace(sending=batch * self._sending_each)
 
-    def batches(
-        self, software: EngineParameters, slow: float, fast: float
-    ) -> tuple[Batches, Batches, Floats]:
+    def batches(self, software: EngineParameters, slow: ArrayLike, fast: ArrayLike) -> Multiples:
         """Largest batches at two speeds, and cost per token at the fast over the slow one. [1]
 
-        0 and infinity where a speed is out of reach; arrays over the software compared.
+        0 and infinity where a speed is out of reach; arrays over the software compared, each
+        maybe with speeds of its own.
         """
 
         def speed_at(batch: Floats) -> Floats:
             return 1.0 / self.step(batch, software).seconds
 
         end = int(min(self.largest(software), LIMITS["sequences"].maximum)) + 1
-        goals = np.array([slow, fast])[:, np.newaxis] + 0.0 * software.decode_layer_floor
+        no_speed = 0.0 * np.asarray(software.decode_layer_floor)
+        goals = np.stack([slow + no_speed, fast + no_speed])
         slow_batches, fast_batches = largest_reaching(speed_at, goals, 0, end)
         return slow_batches, fast_batches, cost_multiples(speed_at, slow_batches, fast_batches)
+
+
+@dataclass(frozen=True)
+class _CostQuestion:
+    """What a token costs at a fast over a slow speed, with each software of some.
+
+    software : layer floor, fraction of bandwidth and fraction of compute of each
+    usable : fraction of memory [1]
+    """
+
+    case: Case
+    software: tuple[tuple[float, float, float], ...]
+    usable: float
+    slow: float
+    fast: float
+
+    def answer_all(self, questions: Sequence[Question]) -> "Sequence[Multiples | ArithmeticError]":
+        """Batches and multiples of each, or why it has none; those of one case are one array."""
+        asked = [one for one in questions if isinstance(one, _CostQuestion)]
+        answers: dict[_CostQuestion, Multiples | ArithmeticError] = {}
+        for group in grouped(asked, lambda one: (one.case, one.usable)).values():
+            try:
+                answers.update(zip(group, _multiples_of(group), strict=True))
+            except ArithmeticError as error:  # a chip or model of absurd size
+                answers.update(dict.fromkeys(group, error))
+        return [answers[one] for one in asked]
+
+
+def _multiples_of(questions: Sequence[_CostQuestion]) -> Iterator[Multiples]:
+    """Answers to questions on one case and one fraction of memory."""
+    first, counts = questions[0], [len(one.software) for one in questions]
+    floors, bandwidths, computes = np.array([row for one in questions for row in one.software]).T
+    engine = engine_of(Software(floors, bandwidths, computes, first.usable))
+    slow, fast = (
+        np.repeat([float(speed) for speed in speeds], counts)
+        for speeds in zip(*((one.slow, one.fast) for one in questions), strict=True)
+    )
+    with np.errstate(all="ignore"):
+        every = first.case.batches(engine, slow, fast)
+    ends = np.cumsum(counts)[:-1]
+    split = (np.split(numbers, ends) for numbers in every)
+    yield from zip(*split, strict=True)
+
+
+def _costs(case: Case, engine: EngineParameters, slow: float, fast: float) -> Multiples:
+    """Batches and multiples of a case, answered together with what others ask of it."""
+    varied = (engine.decode_layer_floor, engine.bandwidth_fraction, engine.compute_fraction)
+    columns = (np.ravel(numbers).tolist() for numbers in varied)
+    rows = tuple(zip(*columns, strict=True))
+    answer = SOLVED.ask(_CostQuestion(case, rows, float(engine.memory_fraction), slow, fast))
+    if isinstance(answer, ArithmeticError):
+        raise answer
+    return cast(Multiples, answer)
 
 
 class Served(NamedTuple):
@@ -193,8 +252,8 @@ def cost_multiples_of(
 ) -> Array:
     """Cost per token at the fast over the slow speed, for every case and floor. [1]"""
     engine = engine_of(software)
-    multiples = [case.batches(engine, slow, fast)[2] for case in cases(catalogue, served)]
-    return np.concatenate(multiples)
+    asked = [partial(_costs, case, engine, slow, fast) for case in cases(catalogue, served)]
+    return np.concatenate([multiples for _, _, multiples in SOLVED.each(asked)])
 
 
 def cost_table(
@@ -254,7 +313,7 @@ def saving_by_flops(
 ) -> Finding:
     """Fraction of the time saved by a smaller batch that fewer FLOPs account for. [1]"""
     case, engine = cases(catalogue, served)[0], _one_of(engine_of(software), 0)
-    batch = np.array(case.batches(engine, slow, fast)[:2], float)[:, 0]
+    batch = np.array(_costs(case, engine, slow, fast)[:2], float)[:, 0]
     if not batch.all():
         raise InputError(f"{case.name} does not reach both speeds")
     step = case.step(batch, engine)

@@ -15,11 +15,11 @@ from fastcalc.core.chip.machine_class import engine_of_class
 from fastcalc.core.chosen_layouts import fewest_chips
 from fastcalc.core.pricing import PriceBasis, Pricing
 from fastcalc.core.ratios import Ranged, independent_ratio
-from fastcalc.core.rounds import Answered
 from fastcalc.core.scenario import Outcome, Scenario, Sharding, site_of, solve_each
 from fastcalc.core.step.component import Step
 from fastcalc.core.traffic.traffic import Traffic
 from fastcalc.errors import InputError
+from fastcalc.features.claims.evaluations import SOLVED, Question
 from fastcalc.features.claims.finding import DoesNotFitError, Finding, finding
 from fastcalc.formulas.roofline import critical_batch
 from fastcalc.formulas.types import Array, ArrayLike, Floats, floats
@@ -58,6 +58,7 @@ def outcome(catalogue: Catalogue, place: Place, batches: Floats) -> Outcome:
     evaluated = SOLVED.ask(_question(_scenario(catalogue, place, batches)))
     if isinstance(evaluated, InputError):
         raise evaluated
+    assert isinstance(evaluated, Outcome)
     if not bool(np.all(evaluated.estimate.fits)):
         raise DoesNotFitError(f"{place.model} at batch {max(batches):,.0f} does not fit {place.on}")
     return evaluated
@@ -75,16 +76,12 @@ class _Question:
 
     scenario: Scenario
 
+    def answer_all(self, questions: Sequence[Question]) -> Sequence[Outcome | InputError]:
+        """Outcome of each, or why it has none."""
+        return solve_each(one.scenario for one in questions if isinstance(one, _Question))
+
 
 _question = once(_Question)
-
-
-def _solved(questions: Sequence[_Question]) -> list[Outcome | InputError]:
-    return solve_each(question.scenario for question in questions)
-
-
-SOLVED: Answered[_Question, Outcome | InputError] = Answered(_solved)
-"""Evaluations that claims ask for, each once; those of a round are one stack."""
 
 
 @once

@@ -1,0 +1,27 @@
+"""Evaluations that tests of claims ask for, those of a round answered together."""
+
+from collections.abc import Hashable, Sequence
+from typing import Protocol
+
+from fastcalc.core.rounds import Answered
+
+
+class Question(Hashable, Protocol):
+    """What a test asks; equal questions have one answer."""
+
+    def answer_all(self, questions: Sequence["Question"]) -> Sequence[object]:
+        """Answers to questions of its type, in their order."""
+
+
+def _answers(questions: Sequence[Question]) -> list[object]:
+    answers: dict[Question, object] = {}
+    by_type: dict[type, list[Question]] = {}
+    for question in questions:
+        by_type.setdefault(type(question), []).append(question)
+    for alike in by_type.values():
+        answers.update(zip(alike, alike[0].answer_all(alike), strict=True))
+    return [answers[question] for question in questions]
+
+
+SOLVED: Answered[Question, object] = Answered(_answers)
+"""Each evaluation once, those of a round in few stacks."""
