@@ -19,6 +19,7 @@ _FUNCTIONS = (
         "caches",
         "fastmode",
         "frontier",
+        "measure",
         "validate",
         "diagnose",
         "claims",

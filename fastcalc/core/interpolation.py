@@ -16,12 +16,14 @@ class Interpolation(NamedTuple):
     weights : of each measurement
     decrease : the matrix D [1]
     variance, noise : of what is predicted at first, shared with other points and of its own [1]
+    chances : of each spread, given the measurements [1]
     """
 
     weights: Array
     decrease: Array
     variance: float
     noise: float
+    chances: Array
 
 
 def interpolation(
@@ -61,4 +63,39 @@ def interpolation(
         floats(axes @ (shrinkage - among) @ axes.T),
         float(chances @ variances),
         float(chances @ noises),
+        chances,
     )
+
+
+def expected_variance(
+    *,
+    covariance: ArrayLike,
+    across: ArrayLike,
+    variance: ArrayLike,
+    variances: Array,
+    noises: Array,
+    chances: Array,
+) -> Array:
+    r"""Return the variance that measurements are expected to leave, before they are made.
+
+    .. math:: \sum_s p_s \left(v_s k_0 + n_s - v_s^2 k^T (v_s K + n_s I)^{-1} k\right)
+
+    It needs no values: at a known spread, what is left depends on places alone.
+
+    covariance : among measurements, :math:`K` [1]
+    across : of what is predicted with each measurement, along the last axis, :math:`k` [1]
+    variance : of what is predicted, :math:`k_0` [1]
+    variances, noises, chances : of each spread, :math:`v, n, p` [1]
+
+    Source: Rasmussen and Williams 2006, eq. 2.24, averaged over hyperparameters.
+
+    >>> float(expected_variance(covariance=[[1.0]], across=[1.0], variance=1.0,
+    ...     variances=np.array([0.03]), noises=np.array([0.01]), chances=np.array([1.0])))
+    0.0175
+    """
+    scales, axes = np.linalg.eigh(floats(covariance))
+    along = (floats(across) @ axes) ** 2
+    spreads = variances[:, np.newaxis] * np.maximum(scales, 0.0) + noises[:, np.newaxis]
+    removed = along @ (chances @ (variances[:, np.newaxis] ** 2 / spreads))
+    first = float(chances @ variances) * floats(variance) + float(chances @ noises)
+    return floats(np.maximum(first - removed, 0.0))

@@ -6,7 +6,7 @@ mean, weighted by the time of each. How far deployments are off, and how far row
 unknown, too: rows that contradict each other move less and narrow no range.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -15,7 +15,7 @@ import numpy as np
 from fastcalc.catalogue.once import once
 from fastcalc.catalogue.schema import Engine
 from fastcalc.catalogue.schema.own_rows import OwnDeployment, OwnRow
-from fastcalc.core.interpolation import Interpolation, interpolation
+from fastcalc.core.interpolation import Interpolation, expected_variance, interpolation
 from fastcalc.core.model.workload import Workload
 from fastcalc.core.placement.layout import AnyLayout
 from fastcalc.core.placement.placement import AnyPlacement
@@ -70,6 +70,14 @@ class Places:
             floats(np.log(np.maximum(number, 1.0))) for number in (batch, context, prompt)
         )
         return cls(batch, context, prompt, floats(decode_share))
+
+    def followed_by(self, others: "Places") -> "Places":
+        """Places along one axis, and others after them."""
+        return Places(*(np.concatenate(pair) for pair in zip(self, others, strict=True)))
+
+    def __iter__(self) -> Iterator[Array]:
+        """Yield batches, contexts, prompts and shares of decoding."""
+        return iter((self.batch, self.context, self.prompt, self.decode_share))
 
     def across(self, rows: "Places") -> Array:
         """Covariance with rows, which are along the last axis. [1]"""
@@ -235,6 +243,29 @@ def after_one_row(off: float) -> float:
     row = OwnRow(batch=1, context=1, prompt=1, decode_share=1.0, slower=float(np.exp(off)))
     unexplained = float(_of([row]).unexplained(Places.of(1.0, 1.0, 1.0, 1.0)))
     return min(LEFT + (1.0 - LEFT) * unexplained, 1.0)
+
+
+def expected_width(new: Places, targets: Places, measured: Sequence[OwnRow] = ()) -> Floats:
+    """Half-width of ranges expected once new rows are measured, over that without any row. [1]
+
+    new : where passes are to be measured
+    targets : where they are predicted
+    measured : rows of the deployment that there are already
+    """
+    chances = _PRIOR
+    if measured:
+        rows = _of(measured)
+        new, chances = rows.places.followed_by(new), rows.says.chances
+    left = expected_variance(
+        covariance=new.across(new),
+        across=targets.across(new),
+        variance=targets.variance,
+        variances=_VARIANCES,
+        noises=_NOISES,
+        chances=chances,
+    )
+    before = float(_PRIOR @ _VARIANCES) * targets.variance + float(_PRIOR @ _NOISES)
+    return floats(LEFT + (1.0 - LEFT) * left / before)
 
 
 def _row_by(deployment: OwnDeployment, row: OwnRow) -> tuple[float, float]:

@@ -27,6 +27,7 @@ GROUPS = {
         "report": ("compare.request.WriteReport", "compare.report.run"),
     },
     "Measure": {
+        "measure": ("benchmark.request.Measure", "benchmark.run.run"),
         "validate": ("measure.request.Validate", "measure.validate.run"),
         "calibrate": ("measure.request.Calibrate", "measure.calibrate.run"),
         "diagnose": ("measure.request.Diagnose", "measure.diagnose.run"),

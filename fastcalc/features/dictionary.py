@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any
 
+from fastcalc.features.benchmark import answer as benchmark
 from fastcalc.features.caches import records as caches
 from fastcalc.features.decide import rows as decision_rows
 from fastcalc.features.fastmode import curve
@@ -27,6 +28,7 @@ COMMANDS: dict[str, tuple[Column[Any], ...]] = {
     "sensitivity": moved_numbers.COLUMNS,
     "decide": decision_rows.COLUMNS,
     "infer": infer.COLUMNS,
+    "measure": benchmark.COLUMNS,
     "diagnose": term_rows.COLUMNS,
 }
 

@@ -504,7 +504,7 @@ OF_OTHERS = re.compile(r"vllm bench serve[^'\"]*--save-result")
 
 WRITES_COMMANDS = (
     *("cli", "mentions.py", "kit/request/groups.py", "kit/answer/commands.py"),
-    "features/plan/servers",
+    *("features/plan/servers", "features/benchmark/tools.py"),
     "importers/start_log.py",
 )
 """Where flags may stand: the command line, names and examples of requests, commands to copy, those

@@ -46,6 +46,7 @@ ASKED = {
 WITHOUT_RECORDS = {
     **dict.fromkeys(("plot", "report"), "draw what compare, fit and others answer"),
     **dict.fromkeys(("show", "new", "import", "schema"), "write an entry or a file to fill in"),
+    "measure": "advises runs; its speeds and ranges are those of compare",
     "calibrate": "writes an engine",
     "claims": "has the assumptions of each claim in its record",
     "check": "says what is wrong in a file",

@@ -1,0 +1,366 @@
+"""The answer of `measure`: runs to make or made, and the range at the user's batches with them."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from fastcalc.features import request_of
+from fastcalc.features.benchmark.advice import Advice, widths_after
+from fastcalc.features.benchmark.deployment import MeasuredDeployment
+from fastcalc.features.benchmark.measured_run import MeasuredRun
+from fastcalc.features.benchmark.request import Measure
+from fastcalc.features.benchmark.runs import BenchmarkRun
+from fastcalc.features.benchmark.tools import SERVER, TOOLS, ServedModel, command_of, served_model
+from fastcalc.grid.column import Column, TableColumn, key_figure, values
+from fastcalc.grid.columns import pick
+from fastcalc.kit.answer import record_tables
+from fastcalc.kit.answer.answer import Answer
+from fastcalc.kit.answer.console import Listing, Note, Part, Screen
+from fastcalc.kit.answer.next_commands import follow_up, typed_as
+from fastcalc.kit.answer.numbers_as_text import (
+    WORDS,
+    capital,
+    counted,
+    number,
+    seconds,
+    whole_percent,
+)
+from fastcalc.kit.answer.outcome_lines import heading
+from fastcalc.kit.answer.placed_batch import PlacedBatch
+from fastcalc.kit.answer.point_records import Record, assumptions, plain, plainly
+from fastcalc.kit.answer.record_tables import numbers
+from fastcalc.kit.request.fields import phrases
+from fastcalc.kit.request.readers import as_text
+from fastcalc.mentions import flag, option
+from fastcalc.written import listed, many
+
+
+@dataclass(frozen=True)
+class RunRow(PlacedBatch):
+    """A run of a deployment.
+
+    run : it
+    width : of ranges after it and those before it, over those of today [1]
+    command : that makes it
+    measured : what it measured, None where it is advised
+    """
+
+    run: BenchmarkRun
+    width: float | None
+    command: str
+    measured: MeasuredRun | None
+
+
+COLUMNS: tuple[TableColumn, ...] = (
+    *pick("hardware model engine chips tp pp ep dp weight_format kv_format"),
+    Column(
+        "concurrency",
+        "count",
+        "requests in flight of a benchmark run",
+        "run.concurrency",
+        heading=("", "concurrency"),
+        is_key_figure=True,
+    ),
+    Column(
+        "prompt_tokens", "count", "prompt tokens per request", "run.prompt", heading=("", "prompt")
+    ),
+    Column(
+        "output_tokens",
+        "count",
+        "output tokens per request; 0: prefill alone",
+        "run.output",
+        heading=("", "output"),
+    ),
+    Column("requests", "count", "requests of the run", "run.requests", heading=("", "requests")),
+    Column(
+        "run_seconds",
+        "s",
+        "expected duration of the run",
+        "run.seconds",
+        heading=("", "takes"),
+        format=lambda record: seconds(record["run_seconds"]),
+    ),
+    Column(
+        "range_width",
+        "ratio",
+        "width of the 80 % ranges expected after this run and those before it, as a fraction of "
+        "today's; null once measured",
+        "width",
+        heading=("range after it,", "of today's"),
+        format=lambda record: whole_percent(record["range_width"]),
+    ),
+    Column("command", "text", "command that makes the run", "command"),
+    Column(
+        "measured_ttft_ms",
+        "ms",
+        "median measured TTFT; null before the run",
+        lambda row: row.measured and row.measured.ttft * 1e3,
+        heading=("TTFT", "ms"),
+    ),
+    Column(
+        "measured_tpot_ms",
+        "ms",
+        "median measured TPOT; null before the run",
+        lambda row: row.measured and row.measured.tpot and row.measured.tpot * 1e3,
+        heading=("TPOT", "ms"),
+    ),
+    Column(
+        "measured_tokens_per_s_total",
+        "tok/s",
+        "measured throughput of output tokens; null before the run",
+        lambda row: row.measured and row.measured.throughput,
+        heading=("tok/s", "total"),
+    ),
+)
+_RUN = "concurrency prompt_tokens output_tokens requests"
+SHOWN = pick(f"hardware chips {_RUN} run_seconds range_width command", COLUMNS)
+_ADVISED = pick(f"{_RUN} run_seconds range_width", COLUMNS)
+_MADE = pick(f"{_RUN} measured_ttft_ms measured_tpot_ms measured_tokens_per_s_total", COLUMNS)
+
+
+@dataclass(frozen=True)
+class BatchRow:
+    """The user's speed at a batch: by the engine alone, with rows, and after the advised runs."""
+
+    batch: int
+    before: tuple[float, float, float]
+    now: tuple[float, float, float]
+    after: tuple[float, float]
+
+
+def _range(ends: tuple[float, float]) -> str:
+    return f"{number(ends[0])}..{number(ends[1])}"
+
+
+_BATCH = numbers("|batch", lambda row: f"{row.batch:,}")
+_BEFORE = (
+    numbers("engine alone:|tok/s per user", lambda row: number(row.before[0])),
+    numbers("80 %|range", lambda row: _range(row.before[1:])),
+)
+_NOW = (
+    key_figure(numbers("with your runs:|tok/s per user", lambda row: number(row.now[0]))),
+    numbers("80 % |range", lambda row: _range(row.now[1:])),
+)
+_AFTER = numbers("range expected|after the runs", lambda row: _range(row.after))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class MeasureAnswer(Answer):
+    """Runs that narrow the ranges of a deployment most, or what they measured.
+
+    deployment : with the rows that there are
+    tool : load generator whose commands are printed
+    measured : what each run measured; nothing where they are advised
+    """
+
+    request: Measure
+    deployment: MeasuredDeployment
+    advice: Advice
+    tool: str
+    measured: Sequence[MeasuredRun] = ()
+
+    @cached_property
+    def _served(self) -> ServedModel:
+        typed = as_text((self.request.models or [""])[0])
+        return served_model(self.deployment.now, typed, self.request.url or SERVER)
+
+    @property
+    def _results(self) -> str:
+        """File that commands add to: that of earlier runs where the tool writes such a file."""
+        earlier, usual = self.request.like, TOOLS[self.tool].results
+        return str(earlier) if earlier and earlier.suffix == Path(usual).suffix else usual
+
+    @cached_property
+    def rows(self) -> list[RunRow]:
+        """A row for each run."""
+        first = self.advice.widths[0]
+        measured: Sequence[MeasuredRun | None] = self.measured or [None] * len(self.advice.runs)
+        return [
+            RunRow(
+                location=self.deployment.now,
+                run=run,
+                width=None if result else after / first,
+                command=command_of(self.tool, self._served, run, self._results),
+                measured=result,
+            )
+            for run, (_, after), result in zip(
+                self.advice.runs, pairwise(self.advice.widths), measured, strict=True
+            )
+        ]
+
+    @cached_property
+    def batches(self) -> list[BatchRow]:
+        """The user's speed at each batch that fits."""
+        deployment, runs = self.deployment, () if self.measured else self.advice.runs
+        widths = widths_after(runs, deployment.decode_targets, deployment.rows)
+        ends = zip(*deployment.ends_after(widths), strict=True)
+        estimates = [deployment.before.estimate, deployment.now.estimate]
+        speeds = [
+            [*zip(*(each.tolist() for each in (e.speed, e.low, e.high)), strict=True)]
+            for e in estimates
+            if e.low is not None and e.high is not None
+        ]
+        batches = deployment.now.estimate.batch.astype(int).tolist()
+        return [
+            BatchRow(batches[place], speeds[0][place], speeds[1][place], (float(low), float(high)))
+            for place, (low, high) in zip(deployment.fitting, ends, strict=True)
+        ]
+
+    def body(self, screen: Screen) -> Iterator[Part]:
+        """What the runs are expected to do, or did, and the ranges before and after."""
+        records = self.records()
+        yield self._sentence()
+        yield ""
+        yield heading([self.deployment.now], phrases(self.settings))
+        yield record_tables.table(_MADE if self.measured else _ADVISED, records, screen.width)
+        yield ""
+        columns = [_BATCH, *_BEFORE]
+        columns += _NOW if self.deployment.rows else ()
+        columns += () if self.measured else [_AFTER]
+        yield record_tables.table(columns, self.batches, screen.width)
+        yield ""
+        if not self.measured:
+            for row in self.rows:
+                yield Listing(_continued(row.command, screen.width - 8))
+                yield ""
+
+    def _sentence(self) -> str:
+        outcome, runs = self.deployment.now, self.advice.runs
+        chips = counted(outcome.placement.layout.chips, outcome.scenario.hardware.id)
+        what = f"{outcome.scenario.model.asked_name} on {chips}"
+        if self.measured:
+            widths = [row.now[2] / row.now[1] for row in self.batches]
+            before = [row.before[2] / row.before[1] for row in self.batches]
+            return (
+                f"{capital(_count(len(runs)))} of {what}, kept in {self.request.results_file}: the "
+                f"80 % range of its speed now spans a factor of {number(max(widths), 2)} at most, "
+                f"{number(max(before), 2)} before."
+            )
+        first, *_, last = self.advice.widths
+        takes = seconds(sum(run.seconds for run in runs))
+        return (
+            f"{capital(_count(len(runs)))}, {takes}, would narrow the 80 % ranges of {what} to "
+            f"{whole_percent(last / first)} of today's: {_loads(runs)}."
+        )
+
+    def key(self) -> str:
+        """What the ranges are."""
+        after = (
+            ""
+            if self.measured
+            else ("; expected after the runs: about today's speed, which they will move, too")
+        )
+        return f"key: 80 % range: four of five measurements should fall inside{after}"
+
+    def notes(self) -> Iterator[Note]:
+        """How to go on with another tool, what the runs are chosen by, and what is not covered."""
+        if not self.measured:
+            others = "|".join(name for name in TOOLS if name != self.tool)
+            yield Note(f"{option('tool', others)} prints the commands of another benchmark")
+            yield Note(f"{option('url', SERVER)} makes the runs itself, against this server")
+        if self.deployment.rows:
+            yield Note(
+                f"{many(len(self.deployment.rows), 'row')} of this deployment taken as known"
+            )
+        if len(self.advice.runs) < self.request.runs:
+            yield Note(
+                f"{self.request.runs} runs would tell no more than {_count(len(self.advice.runs))}"
+            )
+        if self.tool == "llama-bench":
+            yield Note("llama-bench measures one sequence at a time, so large batches gain less")
+        yield Note(
+            "runs are chosen by the expected mean width of the ranges of decode, TTFT, TPOT and "
+            "throughput at your batches; of runs that narrow them alike, by time",
+            weight=0,
+        )
+        yield from (Note(text, weight=0) for text in self.deployment.now.warnings)
+
+    def next_command(self) -> str:
+        """The comparison with what was measured, or this command again with the results."""
+        request, outcome = self.request, self.deployment.now
+        chip = typed_as(request, request.on, outcome.scenario.hardware.id)
+        begun = ((request.models or [""])[0], flag("on"), chip)
+        if self.measured or request.like:
+            results = request.results_file if self.measured else request.like
+            compare = request_of("compare")
+            return follow_up(request, compare, *begun, ending=[flag("like"), str(results)])
+        ending = [*self._ranks(), flag("like"), self._results]
+        return follow_up(request, Measure, *begun, ending=ending)
+
+    def _ranks(self) -> list[str]:
+        """Flags of the layout, where neither the request nor a result states it."""
+        layout = self.deployment.now.placement.layout
+        if self.deployment.now.scenario.sharding.names_ranks or self.tool == "vllm":
+            return []
+        ranks = {"tp": layout.tp, "pp": layout.pp, "dp": layout.dp}
+        stated = {name: count for name, count in ranks.items() if count > 1 or name == "tp"}
+        return [word for name, count in stated.items() for word in (flag(name), f"{count}")]
+
+    def records(self) -> list[Record]:
+        """A record for each run."""
+        return [plainly(values(COLUMNS, row)) for row in self.rows]
+
+    def table(self) -> tuple[Sequence[TableColumn], list[Record]]:
+        """The runs, with their commands."""
+        return SHOWN, self.records()
+
+    def premises(self) -> Record:
+        """Traffic, prices and engines."""
+        return assumptions([self.deployment.now])
+
+    def details(self) -> Record:
+        """The ranges at the user's batches, and the commands of every load generator."""
+        return {
+            "batches": [
+                _batch_record(row, is_measured=bool(self.measured)) for row in self.batches
+            ],
+            "commands": {
+                tool: [command_of(tool, self._served, run) for run in self.advice.runs]
+                for tool in TOOLS
+                if (tool == "llama-bench") == (self.tool == "llama-bench")
+            },
+            "results": {tool: entry.results for tool, entry in TOOLS.items()},
+        }
+
+
+def _batch_record(row: BatchRow, *, is_measured: bool) -> Record:
+    named: dict[str, Any] = {"batch": row.batch}
+    for name, numbers_of in (("before", row.before), ("now", row.now)):
+        keys = ("", "_low", "_high")
+        named |= {
+            f"tokens_per_s_per_user_{name}{end}": plain(value)
+            for end, value in zip(keys, numbers_of, strict=True)
+        }
+    after = (None, None) if is_measured else row.after
+    named |= {"expected_low_after": plain(after[0]), "expected_high_after": plain(after[1])}
+    return named
+
+
+def _count(count: int) -> str:
+    return f"{WORDS[count]} {'run' if count == 1 else 'runs'}"
+
+
+def _loads(runs: Sequence[BenchmarkRun]) -> str:
+    """What some runs put on a server, in words."""
+    counts = [f"{run.concurrency}" for run in runs if run.output]
+    prompts = [f"a prompt of {run.prompt:,} tokens" for run in runs if not run.output]
+    served = [f"concurrency {listed([*dict.fromkeys(counts)])}"] if counts else []
+    return listed([*served, *prompts])
+
+
+def _continued(command: str, width: int) -> list[str]:
+    r"""A command over lines of a width, each but the last continued.
+
+    >>> _continued("serve a/b --tp 2", 12)
+    ['serve a/b \\', '--tp 2']
+    """
+    lines: list[str] = []
+    for word in command.split(" "):
+        if lines and len(lines[-1]) + len(word) + 3 <= width:
+            lines[-1] += f" {word}"
+        else:
+            lines.append(word)
+    return [*(f"{line} \\" for line in lines[:-1]), lines[-1]]

@@ -1,0 +1,117 @@
+"""The deployment that a user measures: one model on one kind of chips in one layout."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from fastcalc.catalogue.schema.own_rows import OwnRow
+from fastcalc.core import timeline
+from fastcalc.core.own_rows import Places, is_of, measured_on
+from fastcalc.core.scenario import Outcome, Scenario, Sharding, solve, solve_all
+from fastcalc.errors import InputError
+from fastcalc.features.benchmark.request import Measure
+from fastcalc.features.benchmark.runs import RATES, places_of
+from fastcalc.formulas.types import Floats
+from fastcalc.kit.request.loading import scenarios
+from fastcalc.mentions import option
+
+
+@dataclass(frozen=True, eq=False)
+class MeasuredDeployment:
+    """A deployment at the user's batches, with rows of its own and without them.
+
+    now : predicted with the rows that there are
+    before : predicted by the engine alone
+    rows : of this deployment
+    """
+
+    now: Outcome
+    before: Outcome
+    rows: tuple[OwnRow, ...]
+
+    @property
+    def fitting(self) -> list[int]:
+        """Positions of the batches that fit."""
+        return np.flatnonzero(self.now.estimate.fits).tolist()
+
+    @property
+    def targets(self) -> Places:
+        """Where the user stands: decode, TTFT, TPOT and throughput of each batch that fits."""
+        return places_of(self.now.estimate, (timeline.token, *RATES), self.fitting)
+
+    @property
+    def decode_targets(self) -> Places:
+        """The same of decode alone, whose range tables show."""
+        return places_of(self.now.estimate, (timeline.token,), self.fitting)
+
+    def ends_after(self, widths: Floats) -> tuple[Floats, Floats]:
+        """Ends of the speed's range at the batches that fit, about the speed of now. [1/s]
+
+        widths : half-widths over those without rows [1]
+        """
+        before, now = self.before.estimate, self.now.estimate
+        assert before.low is not None
+        assert before.high is not None
+        places = self.fitting
+        speed = now.speed[places]
+        below = (before.speed / before.low)[places] ** widths
+        above = (before.high / before.speed)[places] ** widths
+        return speed / below, np.minimum(speed * above, now.bound[places])
+
+
+def measured_deployment(request: Measure, notes: list[str]) -> MeasuredDeployment:
+    """The deployment of a request; refuse several, and an engine without ranges.
+
+    Where the batches would take different layouts, it has that of the largest.
+
+    notes : takes what to know of how it came about
+    """
+    if not request.on:
+        raise InputError(f"name the chip of your server, for example {option('on', 'h100-sxm')}")
+    asked = scenarios(request, notes)
+    chips = {scenario.hardware.id for scenario in asked}
+    models = {scenario.model.id for scenario in asked}
+    if len(chips) > 1 or len(models) > 1:
+        raise InputError("a benchmark measures one server: name one model and one chip")
+    now = _in_one_layout(asked, notes)
+    if now.estimate.low is None:
+        raise InputError(
+            f"{now.scenario.engine.id} has no range to narrow: it is the bound; leave "
+            f"{option('engine')} out, or name the engine that serves"
+        )
+    engine = now.scenario.engine
+    rows = tuple(
+        row
+        for deployment in measured_on(engine, now.scenario.hardware.id, now.scenario.work)
+        if is_of(deployment, now.placement.layout).all()
+        for row in deployment.rows
+    )
+    plain = engine.model_copy(update={"own_deployments": []})
+    before = solve(replace(_placed(now), engine=plain)) if rows else now
+    return MeasuredDeployment(now, before, rows)
+
+
+def _in_one_layout(asked: list[Scenario], notes: list[str]) -> Outcome:
+    outcomes = solve_all(asked)
+    if len(outcomes) == 1:
+        return outcomes[0]
+    largest = max(
+        (outcome for outcome in outcomes if outcome.fits),
+        key=lambda outcome: max(outcome.scenario.batches),
+        default=outcomes[0],
+    )
+    batches = tuple(sorted({batch for scenario in asked for batch in scenario.batches}))
+    notes.append(
+        f"all batches on {largest.placement.layout.chips} chips ({largest.placement.layout}), as "
+        f"the largest needs; give {option('tp')} or {option('chips')} of your server if it differs"
+    )
+    return solve(replace(_placed(largest), batches=batches))
+
+
+def _placed(outcome: Outcome) -> Scenario:
+    """The scenario of an outcome with its layout as if it had been asked for."""
+    layout = outcome.placement.layout
+    if outcome.placement.machine.is_spatial:
+        return replace(outcome.scenario, sharding=Sharding(pp=layout.chips))
+    sharding = Sharding(None, layout.tp, layout.pp, layout.ep, layout.dp)
+    return replace(outcome.scenario, sharding=sharding)

@@ -1,0 +1,248 @@
+"""A client of an OpenAI-compatible server that times the tokens of its answers.
+
+``/v1/models`` and ``/v1/completions`` with ``stream`` and ``stream_options.include_usage`` are
+those of https://platform.openai.com/docs/api-reference/completions (read on 2026-11-28);
+``ignore_eos`` is what vLLM, SGLang, TensorRT-LLM and llama.cpp add to them.
+"""
+
+import json
+import os
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass
+from time import perf_counter
+from typing import TYPE_CHECKING, cast
+
+from fastcalc.errors import InputError
+from fastcalc.mentions import option
+from fastcalc.written import shown
+
+if TYPE_CHECKING:
+    import httpx
+
+KEY = "FASTCALC_API_KEY"
+"""Variable of the environment with the key of a server that asks for one."""
+
+_TO_CONNECT, _BETWEEN_CHUNKS = 10.0, 120.0
+"""Times after which a server is taken as gone. [s]"""
+
+_SAID = 200  # characters of a server's own words that a sentence repeats
+
+Fields = Mapping[str, object]
+
+
+@dataclass(frozen=True)
+class Reply:
+    """One answered request.
+
+    first, last : from sending it to the first and the last chunk with text [s]
+    prompt : of the request as the server counts it; None where it does not [token]
+    output : of the answer [token]
+    chunks : in which the answer came [1]
+    """
+
+    first: float
+    last: float
+    prompt: int | None
+    output: int
+    chunks: int
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """A server, and the model that is asked of it.
+
+    url : without a path
+    """
+
+    client: "httpx.AsyncClient"
+    url: str
+    model: str = ""
+
+    async def models(self) -> list[str]:
+        """Names of the models that it serves."""
+        response = await self._sent("GET", "/v1/models")
+        listed = _mapping(response, self.url).get("data")
+        entries = listed if isinstance(listed, list) else []
+        names = [entry.get("id") for entry in entries if isinstance(entry, dict)]
+        found = [name for name in names if isinstance(name, str) and name]
+        if not found:
+            raise InputError(f"{self.url}/v1/models names no model: is it OpenAI-compatible?")
+        return found
+
+    async def prompt_tokens(self, text: str) -> int:
+        """Tokens of a text as the server counts them, by a request for a single token."""
+        body = {"model": self.model, "prompt": text, "max_tokens": 1}
+        response = await self._sent("POST", "/v1/completions", body)
+        count = _usage(_mapping(response, self.url)).get("prompt_tokens")
+        if not isinstance(count, int) or count < 1:
+            raise InputError(
+                f"{self.url} does not say how many tokens a prompt has (usage.prompt_tokens), so "
+                "the load of a run is not known"
+            )
+        return count
+
+    async def reply(self, text: str, output: int) -> Reply:
+        """Time a streamed answer of some length."""
+        body = {
+            "model": self.model,
+            "prompt": text,
+            "max_tokens": output,
+            "temperature": 0.0,
+            "ignore_eos": True,
+            "stream": True,
+            "stream_options": {"include_usage": True},
+        }
+        start, first, last, chunks, usage = perf_counter(), 0.0, 0.0, 0, dict[str, object]()
+        async for event in self._events(body):
+            usage.update(_usage(event))
+            if _has_text(event):
+                last = perf_counter() - start
+                first, chunks = first or last, chunks + 1
+        counts = (usage.get("prompt_tokens"), usage.get("completion_tokens"))
+        prompt, generated = (count if isinstance(count, int) else None for count in counts)
+        tokens = chunks if generated is None else generated
+        if not chunks:
+            raise InputError(f"{self.url} answered without a token")
+        if chunks == 1 and tokens > 1:
+            raise InputError(
+                f"{self.url} sent an answer of {tokens} tokens in one piece: without streaming "
+                "neither TTFT nor TPOT can be measured"
+            )
+        return Reply(first, last, prompt, tokens, chunks)
+
+    async def _events(self, body: Fields) -> AsyncIterator[Fields]:
+        """Yield the events of a streamed answer."""
+        import httpx
+
+        try:
+            request = self.client.stream("POST", f"{self.url}/v1/completions", json=body)
+            async with request as response:
+                if response.status_code != 200:
+                    await response.aread()
+                    raise InputError(self._refusal(response))
+                if "event-stream" not in response.headers.get("content-type", ""):
+                    raise InputError(
+                        f"{self.url} does not stream its answers, and without streaming neither "
+                        "TTFT nor TPOT can be measured"
+                    )
+                async for line in response.aiter_lines():
+                    data = line.removeprefix("data:").strip()
+                    if data == "[DONE]":
+                        return
+                    if line.startswith("data:"):
+                        yield self._event(data)
+                raise InputError(f"{self.url} broke off in the middle of an answer")
+        except httpx.HTTPError as error:
+            raise InputError(self._why(error)) from error
+
+    def _event(self, data: str) -> Fields:
+        try:
+            event = json.loads(data)
+        except ValueError:
+            event = None
+        if not isinstance(event, dict):
+            raise InputError(f"{self.url} streamed what is no JSON: {shown(data, 60)}")
+        if "error" in event:
+            raise InputError(f"{self.url} broke off: {shown(_words(event), _SAID)}")
+        return event
+
+    async def _sent(self, method: str, path: str, body: Fields | None = None) -> "httpx.Response":
+        import httpx
+
+        try:
+            response = await self.client.request(method, f"{self.url}{path}", json=body)
+        except httpx.HTTPError as error:
+            raise InputError(self._why(error)) from error
+        if response.status_code != 200:
+            raise InputError(self._refusal(response))
+        return response
+
+    def _refusal(self, response: "httpx.Response") -> str:
+        """Why a request was refused, in a sentence."""
+        status, path = response.status_code, response.url.path
+        if status in (401, 403):
+            return f"{self.url} asks for a key (HTTP {status}): set {KEY}"
+        try:
+            said = shown(_words(response.json()), _SAID)
+        except ValueError:
+            said = shown(response.text, _SAID)
+        if status == 404 and self.model:
+            return f"{self.url} does not serve '{shown(self.model)}' (HTTP 404): {said}"
+        if status == 404:
+            return f"{self.url} has no {path} (HTTP 404): is it an OpenAI-compatible server?"
+        return f"{self.url} refused a request (HTTP {status}): {said}"
+
+    def _why(self, error: "httpx.HTTPError") -> str:
+        """Why there is no answer, in a sentence."""
+        import httpx
+
+        if isinstance(error, httpx.ConnectTimeout):
+            return f"{self.url} does not answer within {_TO_CONNECT:g} s: check {option('url')}"
+        if isinstance(error, httpx.ConnectError):
+            return f"{self.url} cannot be reached ({shown(str(error))}): does the server run there?"
+        if isinstance(error, httpx.TimeoutException):
+            return f"{self.url} sent nothing for {_BETWEEN_CHUNKS:g} s"
+        return f"{self.url} broke off: {shown(str(error) or type(error).__name__)}"
+
+
+def connected(url: str, most: int) -> Endpoint:
+    """A server that is not asked anything yet.
+
+    most : requests in flight [1]
+
+    Raises InputError if the address is none of http, or httpx is not installed.
+    """
+    try:
+        import httpx
+    except ModuleNotFoundError as error:
+        raise InputError(
+            "httpx, which talks to the server, is not installed: python -m pip install httpx"
+        ) from error
+    address = url.rstrip("/").removesuffix("/v1")
+    try:
+        parsed = httpx.URL(address)
+    except (httpx.InvalidURL, TypeError) as error:
+        raise InputError(f"{option('url')} {shown(url)} is no address: {error}") from error
+    if parsed.scheme not in ("http", "https") or not parsed.host:
+        raise InputError(
+            f"{option('url')} {shown(url)} is no address of a server; write http://localhost:8000"
+        )
+    key = os.environ.get(KEY)
+    client = httpx.AsyncClient(
+        headers={"Authorization": f"Bearer {key}"} if key else {},
+        timeout=httpx.Timeout(_BETWEEN_CHUNKS, connect=_TO_CONNECT, pool=None),
+        limits=httpx.Limits(max_connections=most, max_keepalive_connections=most),
+        trust_env=False,  # no proxy comes between a server and its times
+    )
+    return Endpoint(client, address)
+
+
+def _mapping(response: "httpx.Response", url: str) -> Fields:
+    try:
+        data = response.json()
+    except ValueError:
+        data = None
+    if not isinstance(data, dict):
+        raise InputError(f"{url}{response.url.path} sent what is no JSON object")
+    return data
+
+
+def _usage(event: Fields) -> dict[str, object]:
+    usage = event.get("usage")
+    return usage if isinstance(usage, dict) else {}
+
+
+def _has_text(event: Fields) -> bool:
+    """Whether an event has a token, whose text may be empty; the last one has none."""
+    choices = event.get("choices")
+    if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
+        return False
+    choice = cast(dict[str, object], choices[0])
+    return bool(choice.get("text")) or choice.get("finish_reason") is None
+
+
+def _words(data: object) -> str:
+    """What a server says of an error, wherever it puts that."""
+    while isinstance(data, dict):
+        data = next((data[key] for key in ("error", "message", "detail") if key in data), str(data))
+    return str(data)

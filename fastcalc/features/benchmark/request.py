@@ -1,0 +1,61 @@
+"""The request of `measure`."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from fastcalc.features.benchmark.limits import FEWEST_RUNS, LONGEST, MOST_RUNS
+from fastcalc.kit.request import groups
+from fastcalc.kit.request.evaluation import Evaluated
+from fastcalc.kit.request.fields import flag
+from fastcalc.mentions import option
+
+if TYPE_CHECKING:
+    from fastcalc.kit.request.given_types import ChipsGiven, CountsGiven
+
+
+class Measure(Evaluated, groups.Written):
+    """Say which two or three benchmark runs narrow the predictions of your server, or run them.
+
+    For your batches and lengths: the runs, how long they take, the range that is expected after
+    them, and the commands of vLLM, SGLang, GuideLLM, AIPerf or llama-bench. Given the address of an
+    OpenAI-compatible server it makes them itself, and keeps numbers only. Exits with 1 if nothing
+    fits.
+    """
+
+    examples = (
+        "fastcalc measure qwen3-8b --on h100-sxm --batch 8,64 --prompt 2k",
+        "fastcalc measure qwen3-8b --on h100-sxm --like my-results.json",
+    )
+
+    on: "ChipsGiven" = ""
+    batch: "CountsGiven" = "1,8,32,128"
+    runs: Annotated[
+        int, flag("N", f"Number of runs to advise: {FEWEST_RUNS} to {MOST_RUNS}.", premise="")
+    ] = 2
+    tool: Annotated[
+        str | None,
+        flag(
+            "vllm|sglang|guidellm|aiperf|llama-bench",
+            "Benchmark whose commands are printed; default: that of the engine.",
+        ),
+    ] = None
+    url: Annotated[
+        str | None,
+        flag("URL", "OpenAI-compatible server to run them against: http://localhost:8000."),
+    ] = None
+    minutes: Annotated[
+        float, flag("N", f"Longest that runs with {option('url')} may take, up to {LONGEST:g}.")
+    ] = 15.0
+    results: Annotated[
+        Path | None,
+        flag(
+            "FILE",
+            f"CSV that {option('url')} adds runs to, and {option('like')} reads; default: "
+            "measured.csv.",
+        ),
+    ] = None
+
+    @property
+    def results_file(self) -> Path:
+        """File of measured points that runs are added to."""
+        return self.results or Path("measured.csv")

@@ -1,0 +1,120 @@
+"""Benchmark runs that a server can be measured with: their load, their time, what they tell."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from fastcalc.core import timeline
+from fastcalc.core.estimate import Estimate, evaluate
+from fastcalc.core.own_rows import Places
+from fastcalc.core.scenario import Outcome
+from fastcalc.core.step.schedule import Schedule
+from fastcalc.core.timeline import Timeline
+from fastcalc.core.traffic.traffic import Traffic
+from fastcalc.features.benchmark.limits import FEWEST_REQUESTS, REPETITIONS, WAVES
+from fastcalc.formulas.types import floats
+
+SHORT = 256
+"""Output tokens of runs that are shorter than the user's requests. [1]"""
+
+_LARGER = 2
+"""Times the largest batch that is asked about, up to which a run may go. [1]"""
+
+RATES = (timeline.token_in_traffic, timeline.first_token, timeline.served_run)
+"""What a load generator reports of a run: TPOT, TTFT and throughput."""
+
+
+@dataclass(frozen=True, eq=False)
+class BenchmarkRun:
+    """A run of a load generator with a fixed number of requests in flight.
+
+    concurrency : requests in flight [1]
+    prompt, output : lengths of each request; without output it is a prefill alone [token]
+    requests : of the whole run [1]
+    seconds : that it is expected to take [s]
+    places : of the passes that it measures, one for each metric that it reports
+    """
+
+    concurrency: int
+    prompt: int
+    output: int
+    requests: int
+    seconds: float
+    places: Places
+
+
+def served_runs(outcome: Outcome) -> list[BenchmarkRun]:
+    """Runs at the user's lengths, and shorter ones where answers are long, that memory holds."""
+    traffic = _uncached(outcome.scenario.traffic)
+    lengths = [traffic]
+    if float(traffic.output) > 2 * SHORT:
+        context = float(traffic.prompt) + SHORT / 2
+        lengths.append(replace(traffic, output=float(SHORT), context=context))
+    counts = _concurrencies(outcome)
+    return [run for each in lengths for run in _runs_of(outcome, each, counts)]
+
+
+def _runs_of(outcome: Outcome, traffic: Traffic, counts: Sequence[int]) -> Iterator[BenchmarkRun]:
+    """Yield a run at each concurrency."""
+    estimate = evaluate(outcome.placement, batch=np.array(counts, dtype=float), traffic=traffic)
+    for index, (count, wave) in enumerate(zip(counts, estimate.run.tolist(), strict=True)):
+        requests = max(WAVES * count, FEWEST_REQUESTS)
+        yield BenchmarkRun(
+            concurrency=count,
+            prompt=round(float(traffic.prompt)),
+            output=round(float(traffic.output)),
+            requests=requests,
+            seconds=wave * requests / count,
+            places=places_of(estimate, RATES, [index]),
+        )
+
+
+def _concurrencies(outcome: Outcome) -> list[int]:
+    """Powers of two and the user's batches that fit, up to twice the largest of these. [1]"""
+    asked = outcome.estimate.batch[outcome.estimate.fits].astype(int).tolist()
+    most = min(_LARGER * max(asked), int(outcome.placement.edge_max_batch))
+    powers = (2**power for power in range(most.bit_length()))
+    return sorted({*asked, *(count for count in powers if count <= most)})
+
+
+def lone_runs(outcome: Outcome) -> list[BenchmarkRun]:
+    """Tests of llama-bench: tokens after an empty and a full context, a prompt and a short one."""
+    traffic = _uncached(outcome.scenario.traffic)
+    prompt, output = round(float(traffic.prompt)), min(round(float(traffic.output)), SHORT)
+    tests = [(0, output), (prompt, output), (prompt, 0), (max(prompt // 4, 1), 0)]
+    return [_lone_run(outcome, *test) for test in dict.fromkeys(tests)]
+
+
+def _lone_run(outcome: Outcome, prompt: int, output: int) -> BenchmarkRun:
+    """A test of one sequence, which llama-bench warms up with and repeats."""
+    length, context = max(float(prompt), 1.0), prompt + output / 2.0
+    asked = replace(outcome.scenario.traffic, prompt=length, context=max(context, 1.0))
+    estimate = evaluate(outcome.placement, batch=np.ones(1), traffic=replace(asked, prefix_hit=0.0))
+    rate = timeline.token if output else timeline.prefill
+    seconds = rate(estimate.passes).seconds.item() * max(output, 1)
+    return BenchmarkRun(
+        concurrency=1,
+        prompt=prompt,
+        output=output,
+        requests=REPETITIONS,
+        seconds=seconds * (REPETITIONS + 1),
+        places=places_of(estimate, [rate], [0]),
+    )
+
+
+def _uncached(traffic: Traffic) -> Traffic:
+    """The traffic of random prompts, of which no prefix is cached."""
+    return replace(traffic, prefix_hit=0.0)
+
+
+def places_of(
+    estimate: Estimate, rates: Sequence[Callable[[Schedule], Timeline]], batches: Sequence[int]
+) -> Places:
+    """Where the passes of some rates are, at some batches of an estimate."""
+    passes, shape = estimate.passes, (len(rates), len(estimate.batch))
+    shares = [np.broadcast_to(rate(passes).decode_share, shape[1:]) for rate in rates]
+    traffic = passes.traffic
+    columns = (passes.batch, traffic.context, traffic.computed_prompt, np.array(shares))
+    numbers = (np.broadcast_to(floats(column), shape)[:, batches].ravel() for column in columns)
+    return Places.of(*numbers)

@@ -1,0 +1,222 @@
+"""Benchmark runs against a server: requests in a closed loop, and the measured points they are."""
+
+import asyncio
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from statistics import fmean
+from time import perf_counter
+
+from fastcalc.catalogue.store import Catalogue
+from fastcalc.core.scenario import Outcome
+from fastcalc.errors import InputError
+from fastcalc.evidence.point import COLUMNS, Point
+from fastcalc.features.benchmark.endpoint import Endpoint, Reply, connected
+from fastcalc.features.benchmark.measured_run import MeasuredRun
+from fastcalc.features.benchmark.request import Measure
+from fastcalc.features.benchmark.runs import BenchmarkRun
+from fastcalc.features.benchmark.tools import ServedModel
+from fastcalc.importers.any_file import read
+from fastcalc.importers.naming import NameLookup, Options, model_id
+from fastcalc.importers.served_run import Arrivals, ServedRun, Times, points_of, times_of
+from fastcalc.kit.answer import output, progress
+from fastcalc.kit.answer.envelope import today
+from fastcalc.kit.request.loading import catalogue
+from fastcalc.mentions import option
+from fastcalc.written import csv_line, listed, many, shown
+
+_SAMPLE = 256
+"""Words whose tokens are counted before a run, at most."""
+
+
+@dataclass(frozen=True)
+class Server:
+    """A server as the user describes it.
+
+    served : what a load generator is told of it
+    model, engine : ids in the catalogue
+    """
+
+    served: ServedModel
+    model: str
+    engine: str
+    entries: Catalogue
+
+    def name_among(self, names: Sequence[str]) -> str:
+        """What it calls the model, among the names that it serves; refuse another model."""
+        known = {name: model_id(name, self.entries) for name in names}
+        asked = [name for name in names if name == self.served.name or known[name] == self.model]
+        if asked:
+            return asked[0]
+        url = self.served.url
+        if len(names) > 1:
+            raise InputError(
+                f"{url} serves {listed([*map(shown, names)])}, none of it {self.model}"
+            )
+        if known[names[0]] is not None:
+            raise InputError(
+                f"{url} serves {known[names[0]]} ('{shown(names[0])}'), not {self.model}"
+            )
+        return names[0]
+
+
+def make_runs(
+    request: Measure, outcome: Outcome, runs: Sequence[BenchmarkRun], served: ServedModel
+) -> list[MeasuredRun]:
+    """Make runs against a server, and add each to the file of results as soon as it ends.
+
+    Raises InputError with why a run did not end, and how many were kept.
+    """
+    entries, scenario = catalogue(request), outcome.scenario
+    server = Server(served, scenario.model.id, scenario.engine.id, entries)
+    _rows_before(request.results_file, entries)
+    made: list[MeasuredRun] = []
+
+    def keep(run: ServedRun) -> None:
+        _add(request.results_file, _points(run, server), entries)
+        made.append(_medians(run))
+
+    try:
+        asyncio.run(_measured(request, server, runs, keep))
+    except InputError as error:
+        raise InputError(f"{error.sentence}{_so_far(made, runs, request.results_file)}") from error
+    except KeyboardInterrupt:
+        output.notify(f"\nfastcalc: interrupted{_so_far(made, runs, request.results_file)}\n")
+        raise
+    return made
+
+
+def _so_far(made: Sequence[MeasuredRun], runs: Sequence[BenchmarkRun], file: Path) -> str:
+    kept = f"; {len(made)} of {many(len(runs), 'run')} kept in {file}"
+    return kept if made else "; nothing was measured"
+
+
+async def _measured(
+    request: Measure,
+    server: Server,
+    runs: Sequence[BenchmarkRun],
+    keep: Callable[[ServedRun], None],
+) -> None:
+    """Make the runs one after another within the minutes there are."""
+    end = perf_counter() + 60.0 * request.minutes
+    endpoint = connected(server.served.url, max(run.concurrency for run in runs))
+    async with endpoint.client:
+        endpoint = replace(endpoint, model=server.name_among(await endpoint.models()))
+        for number, run in enumerate(runs, 1):
+            words = f"run {number} of {len(runs)} (concurrency {run.concurrency})"
+            try:
+                async with asyncio.timeout(max(end - perf_counter(), 0.0)):
+                    keep(await _run(endpoint, run, words))
+            except TimeoutError:
+                raise InputError(
+                    f"{words} did not end within {option('minutes', f'{request.minutes:g}')}: give "
+                    f"more, a smaller {option('batch')} or a shorter {option('output')}"
+                ) from None
+
+
+async def _run(endpoint: Endpoint, run: BenchmarkRun, words: str) -> ServedRun:
+    """Send the requests of a run, each as soon as another has ended, and time their answers."""
+    chance = random.Random()  # noqa: S311  (prompts that no cache of prefixes knows)
+    count = min(run.prompt, _SAMPLE)
+    per_word = await endpoint.prompt_tokens(_prompt(chance, count)) / count
+    length = max(round(run.prompt / per_word), 1)
+    await endpoint.reply(_prompt(chance, length), min(run.output, 2))  # warms up, and must stream
+    waiting = iter([_prompt(chance, length) for _ in range(run.requests)])
+    replies: list[Reply] = []
+
+    async def user() -> None:
+        for prompt in waiting:
+            replies.append(await endpoint.reply(prompt, run.output))
+            progress.say(f"{words}: {len(replies)} of {run.requests} requests")
+
+    start = perf_counter()
+    users = [asyncio.ensure_future(user()) for _ in range(run.concurrency)]
+    try:
+        await asyncio.gather(*users)
+    finally:
+        for task in users:
+            task.cancel()
+        await asyncio.gather(*users, return_exceptions=True)
+    seconds = perf_counter() - start
+    return _served_run(endpoint, run, replies, seconds, per_word * length)
+
+
+def _prompt(chance: random.Random, words: int) -> str:
+    """Random numbers as a prompt: tokenizers take each into the same few tokens."""
+    return " ".join(f"{chance.randrange(1000, 10_000)}" for _ in range(words))
+
+
+def _served_run(
+    endpoint: Endpoint,
+    run: BenchmarkRun,
+    replies: Sequence[Reply],
+    seconds: float,
+    prompt_tokens: float,
+) -> ServedRun:
+    """A run as importers of benchmark results see one.
+
+    prompt_tokens : of each prompt, where the server does not count them [1]
+    """
+    tokens = sum(reply.output for reply in replies)
+    later = [reply for reply in replies if reply.output > 1]
+    prompts = [prompt_tokens if reply.prompt is None else reply.prompt for reply in replies]
+    gaps = [
+        (reply.last - reply.first) / (reply.chunks - 1) for reply in replies if reply.chunks > 1
+    ]
+    return ServedRun(
+        program="fastcalc measure",
+        completed=len(replies),
+        seconds=seconds,
+        prompt=sum(prompts) / len(replies),
+        output=tokens / len(replies),
+        arrivals=Arrivals(limit=run.concurrency),
+        ttft=times_of([reply.first for reply in replies]),
+        tpot=times_of([(reply.last - reply.first) / (reply.output - 1) for reply in later]),
+        request=times_of([reply.last for reply in replies]),
+        between_chunks=Times(mean=fmean(gaps)) if gaps else Times(),
+        rate=tokens / seconds,
+        date=today().isoformat(),
+        names=(endpoint.model,),
+    )
+
+
+def _medians(run: ServedRun) -> MeasuredRun:
+    assert run.ttft.median is not None
+    assert run.rate is not None
+    return MeasuredRun(run.ttft.median, run.tpot.median, run.rate)
+
+
+def _points(run: ServedRun, server: Server) -> list[Point]:
+    """The measured points of a run; refuse one that measured nothing."""
+    options = Options({}, NameLookup(server.entries))
+    stated = {**server.served.stated, "engine": server.engine}
+    points = points_of(replace(run, stated=stated), 1, options)
+    measured = [replace(point, measured_by="self") for point in points if isinstance(point, Point)]
+    if not measured:
+        raise InputError(f"the run measured nothing: {'; '.join(map(str, points))}")
+    return measured
+
+
+def _rows_before(file: Path, entries: Catalogue) -> str:
+    """Text of a file of measured points that there is; refuse another."""
+    if not file.exists():
+        return csv_line(COLUMNS)
+    read(file, catalogue=entries).demand()
+    text = file.read_text(encoding="utf-8-sig")
+    if text.splitlines()[:1] != csv_line(COLUMNS).splitlines():
+        raise InputError(
+            f"{file} is no CSV of measured points in the columns of this version; name another "
+            f"file with {option('results')}"
+        )
+    return text if text.endswith("\n") else f"{text}\n"
+
+
+def _add(file: Path, points: Sequence[Point], entries: Catalogue) -> None:
+    """Add points to a file, numbered after those that it has."""
+    text = _rows_before(file, entries)
+    count = text.count("\n")
+    for number, point in enumerate(points, count):
+        named = replace(point, id=f"{file.stem}-{number:03d}")
+        text += csv_line([getattr(named, column) for column in COLUMNS])
+    output.write_data(text.encode(), file, rewrite=True)
