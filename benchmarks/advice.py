@@ -11,6 +11,9 @@ each row in turn
 everywhere
     The user stands at all rows of the deployment, and the two serve all of them.
 
+Deployments with three batches or more are counted alone, too: of others, the extremes of the
+batch are no choice that differs in it.
+
 The advice sees places, never measured values. Ranges after it are those that `--like` gives with
 the measured values. A deployment counts as narrowed as much if its mean width is no larger.
 """
@@ -124,25 +127,25 @@ def by_phase() -> Iterator[tuple[str, list[Measured]]]:
 
 
 def line(name: str, pairs: Sequence[tuple[Pair, Pair]]) -> str:
-    """Return the figures of one question: shares, widths, errors and cover of both choices."""
+    """Return the figures of one question: counts, widths, errors and cover of both choices."""
     widths = np.array([[pair.width for pair in both] for both in pairs])
     expected = np.array([[pair.expected for pair in both] for both in pairs])
-    as_much = np.mean(widths[:, 0] <= widths[:, 1] + SAME)
-    more = np.mean(widths[:, 0] < widths[:, 1] - SAME)
+    as_much = int(np.sum(widths[:, 0] <= widths[:, 1] + SAME))
+    more = int(np.sum(widths[:, 0] < widths[:, 1] - SAME))
     mean, foretold = np.exp(widths.mean(axis=0)), np.exp(expected.mean(axis=0))
     errors = np.exp(np.median([[pair.error for pair in both] for both in pairs], axis=0))
     inside = np.mean([[pair.inside for pair in both] for both in pairs], axis=0)
     return (
-        f"{name:18} {len(pairs):6} {as_much:8.0%} {more:6.0%} "
+        f"{name:18} {len(pairs):6} {as_much:5} {as_much / len(pairs):6.1%} {more:5} "
         f"{mean[0]:9.3f} {mean[1]:9.3f} {foretold[0]:9.3f} {foretold[1]:9.3f} "
         f"{errors[0]:8.3f} {errors[1]:8.3f} {inside[0]:7.0%} {inside[1]:7.0%}"
     )
 
 
 HEAD = (
-    "                           as much          width           foretold           error"
-    "           in range\n"
-    "the user stands    depl.  or more   more   advised  extremes   advised  extremes"
+    "                          as much or more  more         width           foretold"
+    "           error           in range\n"
+    "the user stands    depl.  depl.  share  depl.   advised  extremes   advised  extremes"
     "  advised extremes advised extremes"
 )
 
@@ -152,6 +155,8 @@ def main() -> None:
     groups = [rows for _, rows in by_phase()]
     print(HEAD)
     print(line("each row in turn", [in_turn(rows) for rows in groups]))
+    bare = [rows for rows in groups if len({row.row.batch for row in rows}) > 2]
+    print(line("  three batches", [in_turn(rows) for rows in bare]))
     print(line("everywhere", [everywhere(rows) for rows in groups]))
 
 
