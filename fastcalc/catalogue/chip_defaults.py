@@ -18,11 +18,11 @@ from fastcalc.catalogue.schema.quantities import Quantity, QuantityReader, Sourc
 
 
 class Medians(NamedTuple):
-    """The numbers that stand in where files leave one out.
+    """Default values of one property of a chip, for files that do not state it.
 
-    name : what it is of a chip, in words
+    name : the property, in words
     dimension : as `QuantityReader` has it
-    by_kind : by kind of chip, of memories by where they are; ``all`` is of chips of any kind
+    by_kind : by type of chip, for memories by where they are; ``all`` applies to chips of any type
     """
 
     name: str
@@ -119,8 +119,8 @@ def defaults_of(hardware: Hardware) -> tuple[Default, ...]:
 def completed(hardware: Hardware) -> Hardware:
     """A chip with a default for each number that its file leaves out.
 
-    What engines reach for each core is of cores like a GPU's. Of kinds of chip that have others,
-    and whose files state none, it limits nothing, whether a file counts its cores or not.
+    Fitted speeds per core describe GPU cores. For chip types with other cores whose files state no
+    such speed, cores set no limit, whether the file counts them or not.
     """
     if hardware.cores is not None and hardware.kind not in MEDIANS["cores"].by_kind:
         hardware = hardware.model_copy(update={"cores": None})

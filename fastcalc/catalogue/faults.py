@@ -12,11 +12,11 @@ MOST = 100  # listed of a file; whoever has more fixes those first
 
 @dataclass(frozen=True)
 class Fault:
-    """One thing that is wrong or doubtful in a file: the rule's id, the place and a sentence.
+    """One error or doubtful value in a file: the rule's id, line and column, and a sentence.
 
-    Lines and columns count from 1, and are 0 where it is of the file as a whole. An ``excuse`` is
-    why the file says that the value is right all the same. A ``replacement`` is the text there and
-    the one that it should be, where that is known.
+    Lines and columns count from 1, and are 0 for the file as a whole. An ``excuse`` is the file's
+    own reason why the value is right. A ``replacement`` is the present text and the correct one,
+    where that is known.
     """
 
     rule: str

@@ -177,7 +177,7 @@ class WeightFormats:
         return JOINED.join([self.base.id, *(f"{name}={stored.id}" for name, stored in self.groups)])
 
     def with_groups(self, groups: Iterable[tuple[str, NumberFormat]]) -> "WeightFormats":
-        """The same with some groups in other formats; groups alike with the base are dropped."""
+        """The same with some groups in other formats; groups in the base format are dropped."""
         chosen = dict(self.groups) | dict(groups)
         plain = WeightFormats(self.base)
         ordered_groups = [(name, chosen[name]) for name in GROUPS if name in chosen]

@@ -48,7 +48,7 @@ LIMITS = {
     "sequences": Limit(1, 1_000_000, is_whole=True),
     "tokens": Limit(1, 1e9, is_whole=True),
     "length": Limit(_SMALL, 1e9, zero=True),  # a mean of tokens
-    "tokens a pass": Limit(1, 100),
+    "tokens per step": Limit(1, 100),
     "drafts": Limit(1, 1000, is_whole=True),
     "tries": Limit(1, 1000, is_whole=True),
     "share": Limit(_SMALL, 1),

@@ -37,7 +37,7 @@ class StandIn:
             else ""
         )
         return (
-            f"{self.id}: {self.name} is not published, and not known are {self.unknown}; its "
+            f"{self.id}: {self.name} is not published ({self.unknown} are undisclosed); its "
             f"stand-ins are {' and '.join(self.shapes)}: {instead}{decide}"
         )
 

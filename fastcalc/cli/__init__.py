@@ -114,7 +114,7 @@ def _refuse(*sentences: str) -> int:
 
 
 def _why(error: OSError) -> str:
-    """Say what cannot be used: the file that an error is of, or else standard output."""
+    """Say what cannot be used: the file that an error names, or else standard output."""
     if error.filename is None:
         return f"standard output cannot be written: {output.reason(error)}"
     return f"{os.fsdecode(error.filename)[:200]}: {output.reason(error)}"

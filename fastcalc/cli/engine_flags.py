@@ -1,4 +1,4 @@
-"""Flags of engines as people paste them: in fastcalc's words, or whole server commands."""
+"""Engine flags and whole server commands, translated to fastcalc's own flags."""
 
 import re
 import shlex
@@ -141,7 +141,7 @@ def _served(words: list[str]) -> tuple[list[str], list[str]]:
     served_words = [*other_words[:1], *([model] if model else []), *other_words[1:], *flags]
     if "--engine" not in served_words:
         served_words += ["--engine", engine]
-    skipped = f"--server: {listed(unknown)} left out" if unknown else ""
+    skipped = f"--server: ignored {listed(unknown)}" if unknown else ""
     return served_words, [skipped] if skipped else []
 
 

@@ -41,8 +41,8 @@ def default_notes(
 def default_note(entry: Hardware, default: Default) -> str:
     """Say what stands in for a number that a file leaves out, and how to state it."""
     return (
-        f"{MEDIANS[default.row].name} of {entry.id} left out: {default.quantity.text} taken, "
-        f"{default.basis}; give it with "
+        f"{MEDIANS[default.row].name} of {entry.id} is not stated: assumed "
+        f"{default.quantity.text}, {default.basis}; set it with "
         f"{option('set', f'{entry.id}:{default.path}=VALUE')}"
     )
 

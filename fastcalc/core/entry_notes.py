@@ -49,9 +49,9 @@ def model_notes(placement: Placement) -> Iterator[str]:
     work = placement.work
     model = work.model
     if model.confidence in ("low", "memory"):
-        yield f"the shape of {model.id} is of confidence '{model.confidence}'"
+        yield f"the shape of {model.id} has confidence '{model.confidence}'"
     if model.is_minimal:
-        yield f"{model.id} publishes no heads: FLOPs of attention are left out"
+        yield f"{model.id} publishes no attention heads: attention FLOPs are not counted"
         if model.vocabulary is None and placement.kept.sampling:
             yield (
                 f"{model.id} publishes no vocabulary: {work.vocabulary:,} taken for the memory "
@@ -101,9 +101,9 @@ def own_notes(machine: Machine, work: Workload, layout: AnyLayout) -> Iterator[s
         return
     files = ", ".join(dict.fromkeys(part.file for part in deployments))
     if elsewhere:
-        yield f"{chip}: {files} is of {elsewhere}; other layouts are unchanged"
+        yield f"{chip}: {files} has measurements for {elsewhere}; other layouts are unchanged"
     else:
-        yield f"{chip}: no row of {files} is of it in these formats, so it is unchanged"
+        yield f"{chip}: {files} has no measurement of it in these formats, so it is unchanged"
 
 
 def limit_notes(placement: Placement, batch: int) -> Iterator[str]:

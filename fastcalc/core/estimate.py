@@ -100,7 +100,7 @@ class Estimate:
     def slowed(self, deviations: float) -> "Estimate":
         """The estimate at a speed some standard deviations below the expected one, if it has any.
 
-        deviations : of the lower half of the range; negative ones are of the upper half [1]
+        deviations : in units of the range's lower half, if negative of its upper half [1]
         """
         if not deviations or self.low is None or self.high is None:
             return self

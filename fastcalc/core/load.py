@@ -116,7 +116,7 @@ class RandomLoad:
         slots: int,
         rate: float,
     ) -> "RandomLoad":
-        """Load of a placement by some classes; their shares are of all requests."""
+        """Load of a placement by some request classes, each with its fraction of all requests."""
         mix = replace(Mix.of(classes, speculation), is_random=True)
         return cls(Schedule(placement, mix, np.arange(1.0, slots + 1.0)), rate)
 
@@ -191,7 +191,7 @@ class RandomLoad:
 
     @cached_property
     def _slots_taken(self) -> Floats:
-        """Chances of as many slots taken as there are passes, with the arrival's own. [1]"""
+        """Probability of each number of occupied slots, including the arriving request's. [1]"""
         slots = len(self._rates)
         chances = self._found[:slots].copy()
         chances[-1] += self._found[slots:].sum()

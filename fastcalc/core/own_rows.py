@@ -184,7 +184,8 @@ class OwnEffect:
     def unexplained(self, decode_share: ArrayLike) -> Floats:
         """Variance of a prediction over that without rows. [1]
 
-        Half of that of passes with drafts is of these, which only rows with drafts take away.
+        Half the variance of steps with draft tokens comes from speculation, and only measurements
+        with speculation reduce it.
 
         decode_share : share of the time in which passes decode [1]
         """

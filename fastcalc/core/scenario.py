@@ -256,10 +256,7 @@ class Outcome(Location):
 
     @property
     def row_warnings(self) -> tuple[list[str], ...]:
-        """What a reader must know of a row, of one that serves less than a queue would, and again.
-
-        The latter two are of rows with a tight fit.
-        """
+        """Notes on a row, on one that serves less than a queue would, and both for a tight fit."""
         over = overflow_notes(self.placement, overflows(self.estimate))
         edge = [edge_note(self.scenario.engine.id)] if self.estimate.is_at_edge.any() else []
         of_layout = layout_notes(self.site, self.placement.layout, self.scenario.sharding)
@@ -317,9 +314,9 @@ def locate_all(scenarios: Iterable[Scenario]) -> list[Location | InputError]:
 
 
 def _site_and_layout(scenario: Scenario) -> tuple[Site, Layout | LayoutQuestion] | InputError:
-    """Layouts that a scenario may have, and the one that it names or the question which it takes.
+    """Layouts that a scenario may have, and the one it names or the search for the best.
 
-    The question is of its smallest batch.
+    The search is for its smallest batch.
     """
     sharding, traffic = scenario.sharding, scenario.traffic
     try:

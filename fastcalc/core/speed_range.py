@@ -59,8 +59,8 @@ def weaknesses(engine: Engine, hardware: Hardware, model: Model) -> Iterator[str
         return
     if not is_fitted_kind(engine, hardware):
         yield (
-            f"{widths.unseen:.2g} times as wide, for no measurement of {engine.id} foretells "
-            f"chips of class {class_of(hardware)}"
+            f"{widths.unseen:.2g} times as wide, for {engine.id} has no measurement on chips of "
+            f"class {class_of(hardware)}"
         )
     if is_new(model, engine.date):
         yield (
@@ -107,7 +107,7 @@ def speed_range(
     Nobody has published how a machine whose layers have regions decodes several sequences. At one
     end of its range they are pipelined, one in each region; at the other they take turns.
 
-    phase : what the speed is of
+    phase : phase whose speed it is
     fitted_share : share of the time that is fitted, an element for each [1]
     is_offloaded : whether any of the model is on a host
     is_young : whether the model is new, an element for each or one for all

@@ -311,7 +311,7 @@ class _Stack:
 
 @dataclass(frozen=True, eq=False)
 class _Rows:
-    """Rows of a stack that are of one deployment.
+    """Rows of a stack that belong to one deployment.
 
     rows, columns : which they are, and how many batches they have [1]
     shape : of the numbers of the deployment

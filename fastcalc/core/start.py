@@ -69,7 +69,7 @@ class StartLocation(Location):
 
     @property
     def fits(self) -> bool:
-        """True where the smallest batch fits and the engine starts, for certain or tightly."""
+        """True where the smallest batch fits and the engine starts, even if only tightly."""
         return super().fits and not self._stops_at(1.0 / self.placement.machine.reserve.below)
 
     @property
@@ -117,7 +117,7 @@ class StartLocation(Location):
 
     @cached_property
     def remedies(self) -> list[StartRemedy]:
-        """What would start it for certain, each alone: the least change of one setting."""
+        """Changes that would each make it start: the least change of one setting."""
         return [] if self.verdict == "fits" else list(_remedies(self))
 
 
@@ -203,7 +203,7 @@ def limited(scenario: Scenario, setting: str, value: float) -> Scenario:
 
 
 def _starts(scenario: Scenario) -> bool:
-    """Whether a scenario fits for certain on the chips that it names."""
+    """Whether a scenario fits, not only tightly, on the chips that it names."""
     try:
         return start_location(locate(scenario)).verdict == "fits"
     except LayoutError:

@@ -73,7 +73,7 @@ def first_token(passes: Schedule, runs: ArrayLike = 0.0) -> Timeline:
     cached in another memory.
 
     passes : with the batch that it joins
-    runs : runs of those before it, where memory has no place for it yet [1]
+    runs : earlier runs that it waits for, where memory cannot hold it yet [1]
     """
     wait = where((passes.batch > 1.0) & (not passes.is_bound), 0.5, 0.0)
     own_passes = ((DECODE, wait), (FIRST, passes.chunks))

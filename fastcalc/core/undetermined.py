@@ -48,5 +48,5 @@ def batching_notes(machine: Machine) -> Iterator[str]:
 
 
 def _is_known_for_one_user(machine: Machine) -> bool:
-    """Whether nothing but one user's decode is public of it: layers that have regions."""
+    """Whether only one user's decode speed is published: layers that have regions."""
     return machine.is_spatial and not machine.engine.is_bound

@@ -42,7 +42,7 @@ class Calibration:
 
 
 def calibrate(evidence: Evidence, catalogue: Catalogue) -> Calibration:
-    """Fit all engines of a catalogue on evidence, and learn their ranges from publishers left out.
+    """Fit all engines of a catalogue on evidence, and their ranges on held-out publishers.
 
     Raises InputError if scipy is not installed, or an engine file is at fault.
     """

@@ -11,7 +11,7 @@ from fastcalc.evidence.point import COLUMNS, COUNTS, METRICS, NUMBERS, Point, no
 from fastcalc.written import A_NAME, control_in, did_you_mean, shown
 
 _MOST_DIGITS = 12
-_KINDS = {"value": "measured", "tokens_per_pass": "tokens a pass", "concurrency": "sequences"}
+_KINDS = {"value": "measured", "tokens_per_pass": "tokens per step", "concurrency": "sequences"}
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 _THOUSANDS = re.compile(r"[+-]?\d{1,3}(?:[,' ]\d{3})+(?:\.\d+)?", re.ASCII)
 _MARKS = {";": "semicolons", "\t": "tabs"}
@@ -45,8 +45,8 @@ def read_cell(name: str, text: str) -> float:
         raise ValueError(f"value is {shown(text)}; what was measured is above 0")
     if name == "tokens_per_pass" and value < 1:
         raise ValueError(
-            f"tokens_per_pass is {shown(text)}; a pass makes at least 1 token, and the cell stays "
-            "empty where it is not known"
+            f"tokens_per_pass is {shown(text)}; a step makes at least 1 token; leave the cell "
+            "empty if it was not published"
         )
     if value < 0:
         raise ValueError(f"{name} is {shown(text)}; a length is 0 or more tokens")
@@ -158,6 +158,6 @@ def header_faults(names: Sequence[str]) -> Iterator[tuple[int, str]]:
             0,
             (
                 f"{len(missing)} {several} missing: {', '.join(missing)}; "
-                "add them, and leave empty what is not stated"
+                "add them; leave cells empty that have no value"
             ),
         )

@@ -38,8 +38,8 @@ _REPORTED = {
 _BEST = {
     "decode": "the layout that decodes fastest",
     "decode_batch1": "the layout that decodes fastest",
-    "prefill": "the layout that takes in prompts fastest",
-    "burst": "the layout that takes in prompts fastest",
+    "prefill": "the layout with the fastest prefill",
+    "burst": "the layout with the fastest prefill",
 }
 
 _MOST_SERVED = "the layout that serves most"
@@ -92,7 +92,7 @@ def rule_of(point: Point) -> str:
     if kind not in KINDS:
         raise UnpredictableError(f"kind={kind} is not one that fastcalc can predict")
     if kind in ("decode", "prefill", "burst", "e2e_concurrency") and point.concurrency is None:
-        raise UnpredictableError(f"kind={kind} without concurrency: the batch is not known")
+        raise UnpredictableError(f"kind={kind} without concurrency: the batch is unknown")
     if kind.startswith("e2e") and not (point.prompt and point.output):
         raise UnpredictableError(f"kind={kind} without the lengths of prompt and output")
     if point.is_speculation_inferred and not (point.tokens_per_pass or point.metric == "ttft_s"):
@@ -110,7 +110,7 @@ def rule_of(point: Point) -> str:
         raise UnpredictableError(f"{ttft} is that of a queue of unknown length")
     if point.is_static and not point.is_time:
         if not (point.concurrency or point.in_flight or point.requests):
-            raise UnpredictableError("a static batch without concurrency: its size is not known")
+            raise UnpredictableError("a static batch without concurrency: its size is unknown")
         return "static"
     if point.metric == "ttft_s":
         return "ttft"

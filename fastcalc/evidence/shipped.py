@@ -32,7 +32,7 @@ def role_of(publisher: str) -> Role:
 
 
 def fold_of(publisher: str) -> int:
-    """Which group of publishers it is left out of a fit with, 0 to `FOLDS` - 1."""
+    """Cross-validation fold in which a publisher is held out, 0 to `FOLDS` - 1."""
     return number_of(publisher) // 5 % FOLDS
 
 

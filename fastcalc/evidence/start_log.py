@@ -107,7 +107,7 @@ class StartLog:
 
     @property
     def _release(self) -> list[int]:
-        """Major and minor version, empty where it is not known."""
+        """Major and minor version, empty where it is unknown."""
         # A checkout without tags calls itself 0.1.dev, whatever it is.
         if self.version.startswith("0.1.dev"):
             return []

@@ -21,7 +21,7 @@ class PointTable:
     """One pass over the lines of a CSV.
 
     ranks_of : gives the ranks of a chip by its name, None where its file is unknown [1]
-    uncounted : faults after so many that nobody reads them [1]
+    uncounted : faults beyond the limit of those that are listed [1]
     """
 
     file: str

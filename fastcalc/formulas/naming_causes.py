@@ -84,7 +84,7 @@ def posterior(*, log_evidence: Floats, prior: Floats) -> Array:
 
 
 def disagreement(*, predictions: Floats, weights: Floats) -> Array:
-    r"""Return how far predictions by some causes lie apart, each weighted by its probability. [1]
+    r"""Spread of the predictions by several causes, weighted by their probabilities. [1]
 
     .. math:: s = \sqrt{\sum_h P_h (v_h - \bar v)^2}
 

@@ -48,7 +48,7 @@ def stream_memory(*, copies: ArrayLike, tokens: ArrayLike, width: ArrayLike) -> 
 
 
 def activation_peak(*, sampling: ArrayLike, layer: ArrayLike) -> Array:
-    r"""Most that a step takes in addition to weights and caches. [byte]
+    r"""Peak memory of a step in addition to weights and caches. [byte]
 
     .. math:: A = \max(S, F)
 

@@ -124,7 +124,7 @@ def _earlier_above(rank: Ints, weights: Ints) -> Ints:
 
 
 def characteristic_time(*, rates: Floats, sizes: Floats, passing: float, capacity: float) -> Array:
-    r"""Requests after which what is not used again leaves a cache. [1]
+    r"""Requests after which an unused entry is evicted from a cache. [1]
 
     .. math:: \sum_i s_i \left(1 - e^{-\lambda_i T}\right) + u T = C
 

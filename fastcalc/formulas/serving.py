@@ -33,7 +33,7 @@ def disaggregated_nodes(
     output_rate: ArrayLike,
     decode_rate: ArrayLike,
 ) -> Array:
-    r"""Nodes that serve some traffic with prefill and decode apart. [1]
+    r"""Nodes for some traffic with disaggregated prefill. [1]
 
     .. math:: N = \frac{\lambda_i}{R_p} + \frac{\lambda_o}{R_d}
 

@@ -6,7 +6,7 @@ from operator import attrgetter
 from typing import Any, Generic, TypeVar
 
 Source = TypeVar("Source")
-"""What a record is of."""
+"""Object that a record describes."""
 
 
 def _nothing(_: object) -> None:
@@ -19,7 +19,7 @@ class Column(Generic[Source]):
 
     key, unit, meaning : name in a record; unit, or ``count``, ``text``, ``list`` or ``yes or no``;
         what it is
-    value : takes it from what a record is of, or names the attribute that it is there
+    value : function of the described object, or the name of its attribute
     heading : in a table, in two lines
     drop_priority : how readily it makes room in a narrow table; the largest leaves first, 0 never
     format : how a table writes it, where its unit does not say: the name of a format, or what

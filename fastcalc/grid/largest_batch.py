@@ -85,8 +85,8 @@ def cheapest(space: Space, layouts: Iterable[Layout], speed: float, below: float
     """Point of some layouts whose output tokens cost least at a speed [1/s], if any.
 
     Each layout is taken at its largest batch that reaches the speed, or a smaller one that is
-    cheaper still. Without a price, the point with the fewest chip-seconds a token is taken. From
-    ``below`` dollars per million output tokens on a point is of no interest.
+    cheaper still. Without a price, the point with the fewest chip-seconds per token counts. Points
+    at ``below`` dollars per million output tokens or more are not searched.
     """
     traffic, pricing = space.scenario.traffic, space.scenario.pricing
     hour = (pricing.per_chip_hour(space.scenario.hardware) or 1.0) / pricing.utilization
@@ -136,8 +136,8 @@ def _closest(
     """Most tokens per second at a speed, and their batch or 0, as closely as matters.
 
     The largest batch that reaches it, but for pipelines that a batch or two more leave uneven, of
-    those with equal users on each replica, or one at most. From ``below`` seconds a token on a
-    batch is of no interest.
+    those with equal users on each replica, or one at most. Batches at ``below`` seconds per token
+    or more are not searched.
     """
     replicas = placement.layout.dp
     goal = speed * (1.0 - ROUNDING)

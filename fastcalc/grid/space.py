@@ -46,7 +46,7 @@ class Space:
     def up_to(self, max_chips: int) -> list[Layout]:
         """Layouts from the fewest chips that hold a sequence up to a given number of chips.
 
-        Chips that pipeline whole layers are taken in any number up to 64, then in steps of 1/32.
+        Chips that pipeline whole layers are tried in any number up to 64, then in steps of 1/32.
         """
         fewest = self.fewest_chips
         if fewest is None or fewest > max_chips:

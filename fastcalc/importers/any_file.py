@@ -41,7 +41,7 @@ def read(
     """Read a CSV of points, or results of another program: JSON, by what it holds or by its name.
 
     Of a folder all such files are read. What results leave unsaid is in ``options``; one that
-    contradicts a file is refused, or left out if options only fill gaps, as in a folder. Raises
+    contradicts a file is refused, or ignored if options only fill gaps, as in a folder. Raises
     InputError if a file cannot be read at all, or an option is set for a CSV, whose rows name
     everything.
     """

@@ -1,4 +1,4 @@
-"""Runs of ``evalscope perf``: ``benchmark_summary.json``, with what lies alongside.
+"""Runs of ``evalscope perf``: ``benchmark_summary.json`` and the files next to it.
 
 The keys are those of ``evalscope/perf/utils/perf_constants.py`` in github.com/modelscope/evalscope
 (read at fde259d, 2026) and of the releases of 2025; a key names its unit. The model is in
@@ -86,7 +86,7 @@ def _seconds(record: Record, name: str) -> float | None:
 
 
 def _times(record: Record, name: str, percentiles: list[Record], column: str) -> Times:
-    """A mean, and the median and upper percentiles of the table alongside."""
+    """A mean, and the median and upper percentiles of the table next to it."""
     stated: dict[int, float] = {}
     for row in percentiles:
         for unit, seconds in _UNITS.items():

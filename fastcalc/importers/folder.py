@@ -21,9 +21,9 @@ MOST_FILES = 10_000
 def points_in_folder(folder: Path, *, catalogue: Catalogue, options: Mapping[str, str]) -> Points:
     """Return the points of all files below a folder: results of other programs, CSVs of points.
 
-    What they leave unsaid is in ``options``, which CSVs of points do not take. Files that hold
-    neither are left aside, those of other kinds than `SUFFIXES` and hidden ones unread. Raises
-    InputError if a file cannot be read, or there are none or too many.
+    ``options`` fill what they leave open, except in CSVs of points. Files that hold neither are
+    skipped; files without one of `SUFFIXES` and hidden ones are not read. Raises InputError if a
+    file cannot be read, or there are none or too many.
     """
     files = sorted(_files(folder))
     if not files:

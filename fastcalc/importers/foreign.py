@@ -89,7 +89,7 @@ class Results:
     def take(self, content: Text, *, is_alone: bool = True) -> None:
         """Add the results of a file.
 
-        is_alone : whether it was named; of a folder, files that are no results are left aside
+        is_alone : whether it was named; in a folder, files that are no results are skipped
         """
         mappings, faults = ([], [content.fault]) if content.fault else records(content)
         is_known = any(

@@ -2,7 +2,7 @@
 
 The keys are those of ``genai_bench/metrics/metrics.py`` in github.com/sgl-project/genai-bench
 (read at 7fd04d8). The unit of times is `_time_unit`, seconds in files without it. Model, engine and
-GPUs are in ``experiment_metadata.json`` alongside.
+GPUs are in ``experiment_metadata.json`` next to it.
 """
 
 from collections.abc import Iterator

@@ -40,7 +40,7 @@ _TYPES = {
     18: "iq3_xxs", 19: "gguf-iq1_s", 20: "gguf-iq4_nl", 21: "gguf-iq3_s", 22: "gguf-iq2_s",
     23: "iq4_xs", 29: "gguf-iq1_m", 30: "bf16", 34: "tq1_0", 35: "tq2_0", 39: "mxfp4", 40: "nvfp4",
 }  # fmt: skip
-"""Formats of tensors by the numbers that ggml gives them; others are of whole files."""
+"""Formats of tensors by ggml's type numbers; its other types describe whole files."""
 
 _GROUPS = (
     ("shared_experts", r"ffn_(gate|up|down)_shexp|ffn_latent"),
@@ -188,8 +188,8 @@ def _summed(
             continue
         if kind not in _TYPES:
             raise InputError(
-                f"{path}: tensor '{shown(name, 60)}' is of type {kind}, which is not known "
-                f"here; give the model's config.json with {option('weights')} FORMAT"
+                f"{path}: tensor '{shown(name, 60)}' has the unsupported type {kind}; give the "
+                f"model's config.json with {option('weights')} FORMAT"
             )
         amounts[group][number_format(_TYPES[kind])] += parameters
     return GgufHeader(

@@ -1,7 +1,7 @@
 """Stages of inference-perf: ``stage_N_lifecycle_metrics.json``, and the ``config.yaml`` of the run.
 
 The keys are those of ``summarize_requests`` in ``inference_perf/reportgen/base.py`` (read at
-7de5ef2). The model and the lengths asked for are in the configuration, which lies alongside the
+7de5ef2). The model and the requested lengths are in the configuration, which lies next to the
 stages or a folder above them.
 """
 
@@ -83,7 +83,7 @@ def runs(record: Record) -> Iterator[ServedRun | str]:
 
 
 def _configuration(folder: Path) -> Configuration:
-    """Return what the configuration alongside a stage, or a folder above it, says."""
+    """The configuration next to a stage, or a folder above it."""
     for path in (folder / "config.yaml", folder.parent / "config.yaml"):
         try:
             document = reader.read(path) if path.is_file() else None

@@ -75,7 +75,7 @@ def _no_point(record: Record, *, prompt: int, output: int, depth: int, speed: fl
     if prompt < 0 or output < 0 or depth < 0 or prompt == output == 0:
         return "n_prompt and n_gen are both 0: nothing was measured"
     if prompt and output:
-        return "a pg test adds prompt and generated tokens into one speed; measure pp and tg apart"
+        return "a pg test adds prompt and generated tokens into one speed; run pp and tg separately"
     if prompt and depth:
         return f"a prompt after {depth} tokens of depth, which no metric of points covers"
     if record.data.get("embeddings") is True:

@@ -43,7 +43,7 @@ def _run(benchmark: Record, *, is_cached: bool) -> ServedRun | str:
     if context and benchmark.data.get("is_context_prefill_phase") is True:
         prompt, remarks = 0.0, ("the context is loaded",)
     elif context and is_cached:
-        first, remarks = Times(), ("the context was in the prefix cache, so TTFT is left out",)
+        first, remarks = Times(), ("the context was in the prefix cache, so TTFT is skipped",)
     speeds = _speeds(benchmark)
     return ServedRun(
         program="llama-benchy",

@@ -313,7 +313,7 @@ def _load(run: ServedRun) -> Load | str:
 
 
 def _unlike(run: ServedRun, stored: str, model: str, catalogue: Catalogue) -> str | None:
-    """What to ask for where the weights that a run had are of other bits than those taken."""
+    """What to ask for where the weights of a run have another width than those assumed."""
     if run.weight_bits is None or not catalogue.knows(model, "models"):
         return None
     published = catalogue.model(model)
@@ -322,7 +322,7 @@ def _unlike(run: ServedRun, stored: str, model: str, catalogue: Catalogue) -> st
     if number_format is None or abs(number_format.bits - run.weight_bits) <= _BITS_BESIDE:
         return None
     return (
-        f"the file says weights of {run.weight_bits} bits, and {published.id} is taken in {name}: "
+        f"the file says weights of {run.weight_bits} bits, but {published.id} is read as {name}: "
         f"give {option('weights')}"
     )
 

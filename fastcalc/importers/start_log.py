@@ -4,7 +4,7 @@ vLLM: ``vllm/v1/worker/gpu_worker.py``, ``vllm/v1/core/kv_cache_utils.py``, ``vl
 ``vllm/config`` of versions 0.6 to 0.33; SGLang: ``python/sglang/srt/server_args.py``,
 ``model_executor`` and ``mem_cache/kv_cache_configurator.py`` up to 0.5.23; llama.cpp:
 ``src/llama-kv-cache.cpp`` and ``src/llama-model.cpp``; TensorRT-LLM: its cache manager. Times,
-names of processes and places in the source before a message are of no account.
+process names and source locations before a message are ignored.
 """
 
 import re
@@ -283,7 +283,7 @@ class _StartReader:
             start.limits["gpu_memory_utilization"] = share
 
     def _read_buffer(self, start: StartLog, line: str) -> None:
-        """Add a buffer of llama.cpp, those of the host apart."""
+        """Add a buffer of llama.cpp, host buffers separately."""
         match = _BUFFER.search(line) if start.program == LLAMA_CPP else None
         if match is None or match[1].startswith("CPU"):
             return

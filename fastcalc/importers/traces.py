@@ -1,7 +1,7 @@
 """Recorded requests of a trace, CSV or JSON lines, gzip or not: tokens and arrival times of each.
 
-`trace_fields` names the fields and units of each format. A row that cannot be read is left out and
-counted; a file with as many such rows as requests is refused.
+`trace_fields` names the fields and units of each format. Rows that cannot be read are skipped and
+counted; a file in which they are at least half is refused.
 """
 
 import json
@@ -61,7 +61,7 @@ class Trace:
     arrival : of each, from the first; empty where the file does not say [s]
     blocks : hashes of prompt blocks, request after request, where the file has them
     ends : number of these up to the end of each request; empty where there are none [1]
-    reading : request count, time span, rate and unit of the file, and what was left out
+    reading : request count, time span, rate and unit of the file, and what was skipped
     """
 
     prompt: Floats
@@ -73,14 +73,14 @@ class Trace:
 
     @property
     def rate(self) -> float | None:
-        """Requests that arrive a second, on average; None where nothing says. [1/s]"""
+        """Mean request rate; None where the file does not tell. [1/s]"""
         if len(self.arrival) < 2 or self.arrival[-1] <= self.arrival[0]:
             return None
         return float((len(self.arrival) - 1) / (self.arrival[-1] - self.arrival[0]))
 
     @property
     def block(self) -> int | None:
-        """Tokens of a block: of those in use, what makes as many of each prompt as it has. [1]"""
+        """Tokens per block: the common size that gives each prompt its number of blocks. [1]"""
         sizes = np.diff(self.ends, prepend=0)
         prompt = self.prompt[: len(sizes)]
         fitting = (
@@ -179,10 +179,9 @@ class _Requests:
             unit_read = f"{self.arrival} in {words} ({self.fields.format})"
             yield ReadingNote(f"{name}: {arrivals}; {unit_read}")
         if self.failed:
-            failed = f"{self.failed:,} requests failed ({self.fields.output} 0)"
-            yield f"{name}: {failed} and are left out"
+            yield f"{name}: skipped {self.failed:,} failed requests ({self.fields.output} 0)"
         if self.odd_rows:
-            yield f"{self.first_odd}; {self.odd_rows:,} such rows are left out"
+            yield f"{self.first_odd}; skipped {self.odd_rows:,} such rows"
 
 
 def _json_requests(file: str, stream: BufferedReader) -> _Requests:
@@ -264,7 +263,7 @@ class _Arrivals:
         self.is_timed: bool | None = None
 
     def of(self, record: dict[str, Json], field: str, place: "_Place") -> float | None:
-        """When a request arrives, in the unit of the file; None where nothing says."""
+        """Arrival time of a request, in the unit of the file; None where none is given."""
         stamp, delay, session = record.get(field), record.get("delay"), record.get("session_id")
         session = session if isinstance(session, (str, int)) else None
         if self.is_timed is None:
@@ -365,7 +364,7 @@ class _Clock:
         self.is_numeric = False
 
     def read(self, cell: str) -> float:
-        """The time of a cell; ValueError where it has none or is of another kind than before."""
+        """The time in a cell; ValueError where it has none or another notation than before."""
         number = parse_number(cell)
         if number is not None and self.first is None and abs(number) < _LATEST:
             self.is_numeric = True

@@ -96,7 +96,7 @@ class CompiledDeployment:
     """A deployment at any batch and lengths: 50,000 full records a second and more.
 
     ``compiled(8, prompt=1000, output=300).ttft`` is what ``deployment.at(...)`` computes, as a
-    float, to 1e-12. Lengths that are left out are as the deployment was made.
+    float, to 1e-12. Lengths that are not given are those of the deployment.
 
     refusal : why it is computed by ``at`` instead, at its speed; None where it is compiled
     """

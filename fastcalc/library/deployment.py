@@ -133,7 +133,7 @@ def deployment(model: Any, *, on: Any, **flags: Any) -> PlacedModel:
         raise TypeError(f"deployment() takes the arguments of compare(): {error}") from error
     requested = scenarios(compare_flags, [])
     if len(requested) != 1 or len(requested[0].batches) != 1:
-        raise InputError("a deployment is of one model on one kind of chip, for one batch")
+        raise InputError("a deployment has one model, one chip type and one batch")
     outcome = solve(requested[0])
     if not outcome.fits:
         raise InputError(f"no layout of {requested[0].hardware.id} holds {requested[0].model.id}")

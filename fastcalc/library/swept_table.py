@@ -57,7 +57,7 @@ class _Swept(Answer):
     def warnings(self) -> list[str]:
         """How many combinations were omitted, and why."""
         left_out = self.rests_on["left_out"].items()
-        return [f"{many(count, 'combination')} left out: {why}" for why, count in left_out]
+        return [f"skipped {many(count, 'combination')}: {why}" for why, count in left_out]
 
 
 class SweptTable(Table):

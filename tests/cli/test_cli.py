@@ -246,7 +246,7 @@ def test_lists_and_comparisons_flag_what_is_not_a_read_fact(fastcalc):
     assert "hypothetical: dense-20b, dense-40b, frontier-1t, frontier-5t, spark-120b" in listed
     assert "confidence memory: command-r-plus" in listed
     compared = fastcalc("compare", "command-r-plus", "--on", "h200-sxm", "--batch", "1").out
-    assert "the shape of command-r-plus is of confidence 'memory'" in words(compared)
+    assert "the shape of command-r-plus has confidence 'memory'" in words(compared)
     rows = json.loads(fastcalc("list", "models", "--format", "json").out)["records"]
     assert {row["id"] for row in rows if row["hypothetical"]} == {
         "dense-20b",
@@ -653,7 +653,7 @@ def test_flags_shared_with_another_command_are_carried_over():
 
 
 def test_flags_refuse_a_format_that_the_command_does_not_write():
-    with pytest.raises(InputError, match="'csv' is not known: one of table, json"):
+    with pytest.raises(InputError, match="'csv' is unknown: one of table, json"):
         ShowEntry(name="h100-sxm", format="csv")
 
 

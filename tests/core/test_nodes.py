@@ -131,13 +131,13 @@ def test_years_and_electricity_are_those_of_every_command(fastcalc):
 @pytest.mark.parametrize(
     ("wrong", "sentence"),
     [
-        ({"offer": "sometimes"}, "offer 'sometimes' is not known"),
+        ({"offer": "sometimes"}, "offer 'sometimes' is unknown"),
         ({"offer": "spot", "price_basis": "tco"}, "remove one"),
         ({"years": 5}, "years applies to owned chips"),
         ({"electricity": 0.1}, "electricity applies to owned chips"),
         ({"years": 0, "price_basis": "tco"}, "years 0 is not a number from 0.1"),
         ({"electricity": -1, "price_basis": "tco"}, "electricity -1 is not a number"),
-        ({"by": "rack"}, "by 'rack' is not known"),
+        ({"by": "rack"}, "by 'rack' is unknown"),
     ],
 )
 def test_wrong_terms_are_refused(wrong, sentence):

@@ -1319,7 +1319,7 @@ def shown_notes(*args: str, capsys: pytest.CaptureFixture[str], monkeypatch) -> 
 def test_the_first_screen_says_what_lives_on_a_host_and_what_becomes_of_it(capsys, monkeypatch):
     """GDDR6X holds a third of 65 GB; its PCIe 4 is 32 GB/s one way; cores are stated or not."""
     notes = partial(shown_notes, "--batch", "1,8", capsys=capsys, monkeypatch=monkeypatch)
-    dropped = "cores are left out"
+    dropped = "no compute rate"
     capped = "the link to the host is limited to the 32 GB/s of rtx-4090's own"
     said = notes("--host", "dram=96GiB@80GB/s,link=250GB/s", "--engine", "vllm")
     (lying,) = (line for line in said if "DRAM holds" in line)

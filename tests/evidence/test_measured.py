@@ -188,7 +188,7 @@ def test_a_static_batch_of_unknown_size_is_not_predicted():
     )
     found = validate([unknown], Catalogue())
     assert len(found.predictions) == 0
-    assert found.skipped[0].reason == "a static batch without concurrency: its size is not known"
+    assert found.skipped[0].reason == "a static batch without concurrency: its size is unknown"
 
 
 def test_a_saturated_machine_holds_what_memory_holds():
@@ -215,7 +215,7 @@ def test_a_run_that_ends_with_fewer_clients_counts_those():
     [
         ({"notes": "kind=guess"}, "kind=guess is not one"),
         ({"notes": "", "concurrency": None}, "no concurrency"),
-        ({"concurrency": None}, "the batch is not known"),
+        ({"concurrency": None}, "the batch is unknown"),
         ({"metric": "ttft_s"}, "does not report ttft_s"),
         ({"notes": "kind=prefill", "metric": "tpot_s"}, "does not report tpot_s"),
         ({"notes": "kind=prefill", "metric": "ttft_s", "prompt": None}, "length of its prompt"),

@@ -226,7 +226,7 @@ def test_another_chip_of_the_table_is_unchanged_and_says_so(tmp_path, fastcalc):
     (alone,) = records(fastcalc, *words, "--on", "b200")
     _, compared = records(fastcalc, *words, "--on", "h100-sxm,b200", "--like", runs(tmp_path))
     assert compared["tpot_ms"] == alone["tpot_ms"]
-    assert "no row of runs.csv is of it" in " ".join(compared["warnings"])
+    assert "runs.csv has no measurement of it" in " ".join(compared["warnings"])
 
 
 @pytest.mark.parametrize(
@@ -344,7 +344,9 @@ def test_layouts_of_one_table_are_named_in_their_notes(tmp_path, fastcalc):
     words = ("sweep", "llama-3.1-70b", "--on", "h100-sxm", "--tp", "4,8", "--batch", "8")
     four, eight = records(fastcalc, *words, "--like", runs(tmp_path))
     assert "h100-sxm, 4 chips, tp 4: times and range are moved by 1 row" in str(four["warnings"])
-    assert "runs.csv is of 4 chips, tp 4; other layouts are unchanged" in str(eight["warnings"])
+    assert "runs.csv has measurements for 4 chips, tp 4; other layouts are unchanged" in str(
+        eight["warnings"]
+    )
     both = runs(tmp_path, {}, {"chips": "8", "tp": "8"})
     (four,) = records(fastcalc, *ASKED, "--tp", "4", "--batch", "8", "--like", both)
     assert "its rows of 8 chips, tp 8 say nothing of it" in str(four["warnings"])

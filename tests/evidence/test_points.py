@@ -149,7 +149,7 @@ COLUMN = {
         ({"concurrency": "0"}, "concurrency is '0'; it is 1 or more"),
         ({"concurrency": "9" * 5000}, f"concurrency is '{'9' * 57}...'"),
         ({"ep": "-2"}, "ep is '-2'; it is 1 or more"),
-        ({"tokens_per_pass": "0.5"}, "tokens_per_pass is 0.5; a pass makes at least 1 token"),
+        ({"tokens_per_pass": "0.5"}, "tokens_per_pass is 0.5; a step makes at least 1 token"),
         ({"metric": "tokens_per_s"}, "no metric is called 'tokens_per_s'; did you mean 'tokens_per_s_"),
         ({"metric": "TPOT_S"}, "did you mean 'tpot_s'?"),
         ({"metric": "watts"}, "no metric is called 'watts'; it is one of tokens_per_s_per_user"),

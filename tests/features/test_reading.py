@@ -7,7 +7,7 @@ import pytest
 from fastcalc.features import COMMANDS
 from tests.helpers import every, run
 
-WARNING = "model_type 'brand_new' is not known here"
+WARNING = "model_type 'brand_new' is unsupported"
 
 UNKNOWN = {
     "model_type": "brand_new", "architectures": ["BrandNewForCausalLM"], "hidden_size": 1024,
@@ -92,5 +92,5 @@ def test_a_page_to_send_begins_with_the_warning(files, capsys, monkeypatch):
         assert run(*words, capsys=capsys, monkeypatch=monkeypatch).code == 0
         with open(files["OUT"], encoding="utf-8") as page:
             text = page.read()
-        assert text.count("is not known here") == 1
-        assert text.index("is not known here") < text.index("<table")
+        assert text.count("is unsupported") == 1
+        assert text.index("is unsupported") < text.index("<table")

@@ -135,7 +135,7 @@ def test_tensors_that_the_reading_misses_are_warned_of(write):
         (b"GGUF" + struct.pack("<IQQQ", 3, 1, 1, 2**62), "bytes of text, more than"),
         (b"GGUF" + struct.pack("<IQQ", 3, 0, 1) + text("a") + struct.pack("<I", 99), "unknown type 99"),
         (header(PAIRS | {"general.architecture": "rwkv7"}, TENSORS), "architecture 'rwkv7'"),
-        (header(PAIRS, [*TENSORS, ("blk.0.attn_q.weight", [8, 8], 77)]), "is of type 77"),
+        (header(PAIRS, [*TENSORS, ("blk.0.attn_q.weight", [8, 8], 77)]), "has the unsupported type 77"),
         (header(PAIRS | {"llama.feed_forward_length": [1, 2, 3, 4]}, TENSORS), "layers differ in"),
     ],
 )  # fmt: skip

@@ -185,11 +185,11 @@ def test_aliases_lead_to_families():
 
 def test_an_abridged_file_says_what_was_assumed():
     remarks = import_model(CONFIGS / "gemma-3-4b-it.json").remarks
-    assert remarks[0].startswith("Left out of the file, so the default was assumed: ")
+    assert remarks[0].startswith("Not in the file, so defaults were assumed: ")
     for assumed in ("num_attention_heads 8", "num_key_value_heads 4", "head_dim 256",
                     "vocab_size 262208", "sliding_window_pattern 6", "tie_word_embeddings true"):  # fmt: skip
         assert assumed in remarks[0]
-    assert "the vision or audio tower is left out" in remarks[-1]
+    assert "not the vision or audio tower" in remarks[-1]
 
 
 def test_defaults_are_the_familys_own():
@@ -283,7 +283,7 @@ def test_quantizations(config, dense, routed):
 
 def test_an_unknown_quantization_is_said():
     _, remarks = read(fixture("llama-3.1-8b") | {"quantization_config": {"quant_method": "aqlm"}})
-    assert any("'aqlm' is not known here: the weights are counted as bf16" in it for it in remarks)
+    assert any("'aqlm' is unknown: the weights are counted as bf16" in it for it in remarks)
 
 
 @pytest.mark.parametrize(
@@ -330,7 +330,7 @@ def test_an_unknown_family_is_read_plainly_and_said(name, reading):
     known, _ = read(fixture(name))
     model, remarks = read(fixture(name) | {"model_type": "brand_new"})
     assert workload(model).total_parameters == workload(known).total_parameters
-    assert f"Warning: model_type 'brand_new' is not known here; it was read as {reading}" in words(
+    assert f"Warning: model_type 'brand_new' is unsupported; it was read as {reading}" in words(
         " ".join(remarks)
     )
 
@@ -494,8 +494,8 @@ def test_import_writes_yaml_and_remarks(folder, capsys, monkeypatch):
     assert ran.code == 0
     assert ran.out.startswith("id: tiny-8b\n")
     assert f"{folder}/config.json, model_type llama" in ran.out
-    assert "fastcalc: note: Left out of the file" in ran.err
-    assert '  - "Left out of the file' in ran.out
+    assert "fastcalc: note: Not in the file" in ran.err
+    assert '  - "Not in the file' in ran.out
 
 
 def test_import_to_a_file_whole_or_not_at_all(folder, tmp_path, capsys, monkeypatch):
@@ -527,7 +527,7 @@ def test_straight_into_the_commands(folder, form, command, capsys, monkeypatch):
     data = json.loads(ran.out)
     if command != "show":
         assert {record["model"] for record in data["records"]} == {"tiny-8b"}
-        assert "fastcalc: note: tiny-8b: Left out of the file" in ran.err
+        assert "fastcalc: note: tiny-8b: Not in the file" in ran.err
 
 
 def test_the_next_command_names_the_file(folder, capsys, monkeypatch):

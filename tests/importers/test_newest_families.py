@@ -166,7 +166,7 @@ def test_states_of_mixers():
 
 @every("kind", ["jetmoe", "doge", "hrm_text", "recurrent_gemma", "gemma4_assistant"])
 def test_what_a_plain_reading_would_miscount_is_refused(kind):
-    with pytest.raises(InputError, match="is not known here, and it has"):
+    with pytest.raises(InputError, match="is unsupported, and it has"):
         read({**WIDE, "vocab_size": 32000, "model_type": kind})
 
 

@@ -200,7 +200,7 @@ def test_a_run_that_is_no_point_says_why(catalogue, record, changes, reason):
 def test_weights_of_other_bits_than_those_published_are_asked_for(catalogue):
     fp4 = INFERENCEX | {"precision": "fp4", "model": "deepseek-ai/DeepSeek-R1-0528"}
     sentence = points_in(catalogue, fp4, options={}).sentences()[0]
-    assert "weights of 4 bits, and deepseek-r1 is taken in fp8: give" in sentence
+    assert "weights of 4 bits, but deepseek-r1 is read as fp8: give" in sentence
     assert points_in(catalogue, fp4, options={"weights": "nvfp4"}).demand()[0].weights == "nvfp4"
     named = fp4 | {"model": "nvidia/DeepSeek-R1-0528-FP4-V2"}
     assert points_in(catalogue, named, options={}).demand()[0].weights == "nvfp4"

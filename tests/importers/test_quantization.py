@@ -163,7 +163,7 @@ def test_the_head_of_compressed_tensors_is_linear_unless_ignored():
 def test_an_unknown_quantization_is_said(method, algorithm):
     fields, found = stored({"quant_method": method, "quant_algo": algorithm})
     assert found.weights == "bf16"
-    assert any("is not known here: the weights are counted as bf16" in it for it in fields.remarks)
+    assert any("is unknown: the weights are counted as bf16" in it for it in fields.remarks)
 
 
 @every("pattern", ["(a+)+$", "(.*)*self_attn", ".*a.*b.*c.*d.*e.*f", "a" * 301, "[", "(?P<a"])
@@ -181,7 +181,7 @@ def test_an_intricate_expression_is_said_and_not_tried(pattern):
         ({"torch_dtype": "FLOAT32"}, "fp32", None),
         ({"dtype": "half"}, "fp16", None),
         ({"torch_dtype": "float", "dtype": "half"}, "fp32", None),
-        ({"torch_dtype": "odd"}, "bf16", "torch_dtype 'odd' is not known here; bf16 is assumed."),
+        ({"torch_dtype": "odd"}, "bf16", "torch_dtype 'odd' is unknown; bf16 is assumed."),
     ],
 )
 def test_sixteen_bits_without_a_quantization(data, weights, note):

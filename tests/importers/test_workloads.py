@@ -523,15 +523,15 @@ def test_odd_rows_and_failed_requests_are_left_out_and_counted(tmp_path):
     assert (len(read.prompt), read.rate) == (3, pytest.approx(0.1))
     first, failed, odd = read.reading
     assert first == "a.csv: 3 requests in 20 s, 0.1 per second; Timestamp in seconds (BurstGPT)"
-    assert failed == "a.csv: 1 requests failed (Response tokens 0) and are left out"
+    assert failed == "a.csv: skipped 1 failed requests (Response tokens 0)"
     assert odd.startswith(f"{tmp_path / 'a.csv'}:3:1: '5,m,many,8,0,x' is not a time and two whole")
-    assert odd.endswith("; 1 such rows are left out")
+    assert odd.endswith("; skipped 1 such rows")
     lines = ['{"timestamp": 0, "input_length": 5, "output_length": 1}', "{", ""] * 2
     lines += ['{"timestamp": 1000, "input_length": 5, "output_length": 1}']
     read = read_trace(trace(tmp_path, "\n".join(lines)))
     assert len(read.prompt) == 3
     assert read.reading[1].endswith(
-        "not a line of JSON; write one request a line; 2 such rows are left out"
+        "not a line of JSON; write one request a line; skipped 2 such rows"
     )
 
 

@@ -220,7 +220,7 @@ class Claim(Entry):
         if bool(self.articles) == self.ours:
             raise ValueError("write 'place' or 'articles' of who says it, or else 'ours: true'")
         if not set(self.place) | set(self.hedge) <= set(self.articles):
-            raise ValueError("a place or hedge is of one of the claim's articles")
+            raise ValueError("place and hedge may name only articles that the claim lists")
         return self
 
     @model_validator(mode="after")

@@ -119,7 +119,7 @@ class DeclaredParameters(Generic[Value]):
     )
     launches_ahead: Value = rate(
         Part,
-        "1 where a pass that decodes takes in prompts at the floor of decode, else 0.",
+        "1 where prefill in a mixed step has the latency floor of decode, else 0.",
         neutral=0.0,
     )
     expert_layer_extra: Value = cost(
@@ -145,7 +145,7 @@ class DeclaredParameters(Generic[Value]):
     )
     expert_correlation: Value = cost(
         Fraction,
-        "1 where tokens pick experts independently, less where alike.",
+        "1 where tokens pick experts independently, less where choices are correlated.",
         neutral=1.0,
         plausible=(0.4, 1.0),
     )
@@ -229,7 +229,7 @@ class DeclaredParameters(Generic[Value]):
     chunk_memory: Value = cost(
         Kept, "Memory kept free for each prompt token of a step.", plausible=(1e4, 1e7)
     )
-    graph_memory: Value = cost(Kept, "Memory set aside for each CUDA graph.", plausible=(1e5, 1e9))
+    graph_memory: Value = cost(Kept, "Memory reserved for each CUDA graph.", plausible=(1e5, 1e9))
     loads_encoders: Value = cost(
         Part, "1 where a start loads what encodes images and sound, 0 for the text core alone."
     )

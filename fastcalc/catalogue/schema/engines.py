@@ -20,7 +20,7 @@ from fastcalc.catalogue.schema.quantities import (
 HalfWidth = Annotated[float, Field(gt=0.0, le=3.0)]
 
 Phase = Literal["decode", "prefill", "served"]
-"""What a range is of: decoding, prompts and first tokens, or traffic with both."""
+"""Phase whose speed a range describes: decode, prefill (and TTFT), or mixed serving."""
 
 
 Times = Annotated[float, Field(ge=0.1, le=10.0)]

@@ -80,7 +80,7 @@ class Attention(Entry):
     @model_validator(mode="after")
     def _heads_divide(self) -> "Attention":
         if self.kind == "mha" and self.cached_heads != self.heads:
-            raise ValueError("mha has as many kv_heads as heads; write kind: gqa")
+            raise ValueError("mha has one kv_head per head; write kind: gqa")
         if self.heads % self.cached_heads:
             raise ValueError(f"kv_heads {self.cached_heads} does not divide heads {self.heads}")
         if self.chunked and self.window is None:
@@ -105,7 +105,8 @@ class LatentAttention(Entry):
 class CompressedAttention(Entry):
     """DeepSeek V4's attention: one vector is key and value of all heads.
 
-    It reads the last ``window`` tokens and, with ``compression``, entries for so many tokens each.
+    It reads the last ``window`` tokens and, with ``compression``, one entry for every
+    ``compression`` earlier tokens.
     """
 
     kind: Literal["compressed"]
@@ -145,9 +146,9 @@ class LinearAttention(Entry):
     @model_validator(mode="after")
     def _gate_of_kda(self) -> "LinearAttention":
         if (self.step_rank is None) == (self.kind == "mamba"):
-            raise ValueError("step_rank is of kind: mamba, which needs it")
+            raise ValueError("step_rank belongs to kind: mamba, which needs it")
         if self.full_rank_gate and self.kind != "kda":
-            raise ValueError(f"full_rank_gate is of kda; {self.kind} has one kind of gate")
+            raise ValueError(f"full_rank_gate belongs to kda; {self.kind} has no such choice")
         return self
 
 
@@ -163,8 +164,8 @@ class DenseFFN(Entry):
 class MixtureOfExperts(Entry):
     """Experts of which a router picks a few for every token, and shared ones for all.
 
-    ``shared_width`` is of everything that each token passes whole. With ``latent_size``, routed
-    experts work on a projection of the hidden state to that width. The router also picks
+    ``shared_width`` is the width of everything that every token passes. With ``latent_size``,
+    routed experts work on a projection of the hidden state to that width. The router also picks
     ``zero_experts``, which return their input; ``active_experts`` are without them.
     """
 
@@ -291,8 +292,8 @@ class Model(Entry):
     ``group_formats`` are those of groups of matrices that are not in ``weight_format``, each a
     format or a mix: ``{attention: bf16, head: 60%fp8/40%bf16}``; ``expert_format`` is short for
     that of ``experts``. ``other_parameters`` are small vectors and tables without a key of their
-    own; ``lookup_parameters`` are tables besides the embedding of which a token reads a few rows
-    (embeddings of layers, of n-grams).
+    own; ``lookup_parameters`` are further tables of which a token reads a few rows, as it does of
+    the embedding (embeddings of layers, of n-grams).
     ``also_published`` names, by the format of its weights, what else its maker releases, as a
     source prints it. ``repositories`` says where weights in its own formats are to be had, by its
     names.

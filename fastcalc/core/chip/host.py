@@ -24,8 +24,8 @@ _SLOTS = 8
 _DIMENSIONS = {"link": "bandwidth", "compute": "compute rate"}
 _NO_CORES = "1 MFLOP/s"
 _STREAMS = (
-    "the host's cores are left out, so what lives there streams over the link; add "
-    f"compute=FLOP/s to {option('host')} to let them multiply"
+    "the host has no compute rate, so weights offloaded to it stream over the link; add "
+    f"compute=FLOP/s to {option('host')} to let its cores multiply"
 )
 
 
@@ -39,9 +39,9 @@ _TAKEN = (
 
 
 def with_usual_cores(memory: MemoryChoice) -> MemoryChoice:
-    """Memory whose host, where its cores are left out, has usual ones.
+    """Memory choice whose host has typical cores, where none are stated.
 
-    For engines that multiply what lives on a host where it is, whatever its cores.
+    For engines that always compute offloaded layers on the host.
     """
     host = memory.host
     if host is None or memory.note != _STREAMS:
@@ -71,9 +71,7 @@ def memory_choice(
     if use is not None and use not in get_args(HostUse):
         raise InputError(f"{option('host_use')} {shown(use)}: write stream or compute")
     if use is not None and host is None:
-        raise InputError(
-            f"{option('host_use')} {use} is of a host's memory; name one with {option('host')}"
-        )
+        raise InputError(f"{option('host_use')} {use} needs a host; name one with {option('host')}")
     hardware = None
     if host is not None:
         if isinstance(host, Mapping) or (isinstance(host, str) and "=" in host):

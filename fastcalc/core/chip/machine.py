@@ -275,7 +275,7 @@ def largest_memory(hardware: Hardware) -> Tier:
 
 
 def read_first(tiers: Sequence[Tier]) -> Tier:
-    """Memory that `Chip.bandwidth` is of: that on the chip, or the first.
+    """Memory whose bandwidth `Chip.bandwidth` is: that on the chip, or the first.
 
     tiers : in the order in which they are filled
     """

@@ -34,7 +34,7 @@ class KeptMemory:
 
     sampling, layer, encoder : while it samples, while a layer computes and while an image or a clip
         is encoded, each over when the next begins
-    runtime, joined : of runtime and libraries, and what several chips need besides
+    runtime, joined : of runtime and libraries, and what several chips need in addition
     graphs : CUDA graphs of all sizes of a step
     """
 
@@ -56,10 +56,10 @@ class KeptMemory:
 class Reserve:
     """Memory of a chip that is neither weights nor caches.
 
-    sampling : while it samples: copies of logits, and the hidden states they are of [byte]
+    sampling : while it samples: copies of logits and their hidden states [byte]
     layers : while a layer computes, for each kind of feed-forward network: what tensor-parallel
         ranks divide, and what not [byte]
-    alone, joined : of runtime and libraries, and what several chips need besides [byte]
+    alone, joined : of runtime and libraries, and what several chips need in addition [byte]
     encoder, graphs : while the largest image or clip is encoded, and of CUDA graphs [byte]
     below, above : how many times smaller and larger it may be [1]
     """
@@ -108,9 +108,9 @@ def reserve_of(
     *,
     has_encoder: bool,
 ) -> Reserve:
-    """Return what an engine reserves for a model.
+    """Memory that an engine reserves for a model, term by term.
 
-    tier : the memory of the chip that it is of
+    tier : the memory of the chip in which it is reserved
     has_encoder : whether it loads what encodes images or sound
     """
     model, hidden, vocabulary = work.model, work.sent_width, work.vocabulary

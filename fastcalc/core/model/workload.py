@@ -1,7 +1,7 @@
 """What a model holds and what a token costs: counted once, from the shape alone.
 
 A `Workload` is a model in one weight format and one cache format, reduced to the sums
-that placement and the step function need. Everything is of the text core: no
+that placement and the step function need. It covers the text core alone: no
 multi-token-prediction layers and no vision tower.
 """
 
@@ -95,7 +95,7 @@ class Workload:
 
     @property
     def vocabulary(self) -> int:
-        """Tokens that logits are of: a default where nobody publishes them. [1]"""
+        """Vocabulary size: the number of logits, a default where none is published. [1]"""
         return self.model.vocabulary or VOCABULARY
 
     @cached_property
@@ -445,7 +445,7 @@ def checkpoint_bytes(model: Model) -> float:
 
 @once
 def outside_core(model: Model) -> dict[str, float]:
-    """Parameters of a checkpoint outside the text core, by the group that their format is of. [1]
+    """Parameters of a checkpoint outside the text core, by group of weight formats. [1]
 
     A multi-token-prediction layer is one more layer, a projection of two hidden states to one
     and three norms; some checkpoints store copies of embedding and head in it.

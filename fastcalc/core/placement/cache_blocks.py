@@ -101,7 +101,7 @@ class BlockPool:
 
 
 def block_pool(machine: Machine, work: Workload, tp: int, pp: int) -> BlockPool | None:
-    """The pool of one rank; None where the engine shares no pages, or in a form not known here.
+    """The block pool of one rank; None where the engine shares no pages, or its form is unknown.
 
     tp, pp : ranks that divide a layer, and stages that divide layers [1]
     """
@@ -174,7 +174,7 @@ def _uniform(
 def _grouped(
     layers: dict[LayerCache, int], block: float, pp: int, state_blocks: float, *, is_latent: bool
 ) -> BlockPool | None:
-    """Tables of as many layers each, with pages of one size."""
+    """Block tables with the same number of layers each and pages of one size."""
     tokens = [layer.token for layer in layers if layer.token]
     state = max(layer.state for layer in layers)
     if not tokens:

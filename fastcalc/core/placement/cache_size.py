@@ -46,7 +46,7 @@ def cache_size(placement: Placement, available: float | None = None) -> CacheSiz
 
     None where what lives where is the user's own choice, or a sequence keeps no cache.
 
-    available : memory of a chip for caches; as expected where left out [byte]
+    available : memory of a chip for caches; by default the expected value [byte]
     """
     machine, layout = placement.machine, placement.layout
     length = longest_sequence(placement)

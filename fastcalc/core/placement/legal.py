@@ -46,8 +46,8 @@ def link_domain(hardware: Hardware) -> int:
 def mesh_chips(hardware: Hardware) -> int | None:
     """Chips with a link between every two of them; None where links meet in a switch or a host. [1]
 
-    A domain beyond `LARGEST_MESH` is taken to keep these links inside each group of so many, and to
-    join the groups through a switch.
+    A domain beyond `LARGEST_MESH` is assumed to have these links inside groups of that size, and a
+    switch between the groups.
     """
     up = hardware.links.scale_up
     largest = LARGEST_MESH.get(up.kind) if up and up.kind else None
@@ -282,7 +282,7 @@ class LegalLayouts:
             heads = common_heads(self.work)
             notes.append(
                 f"tp {layout.tp} pads the {heads} attention heads of {model} to "
-                f"{heads + padding}; what that costs is left out"
+                f"{heads + padding}; the cost of padding is not counted"
             )
         return notes
 

@@ -15,9 +15,9 @@ from fastcalc.formulas.types import Array, ArrayLike, Bools, Ints, floats
 
 
 def extra_beyond_rounding(near: ArrayLike, far: ArrayLike) -> Array:
-    """Return what being farther takes longer, below zero where more than rounding is saved. [s]
+    """Extra time in the farther memory, negative where it saves more than rounding. [s]
 
-    near, far : what it takes in either memory [s]
+    near, far : time in either memory [s]
     """
     extra = floats(far - near)
     if np.all(extra >= 0.0):

@@ -100,7 +100,11 @@ class OnHost:
         return Kinds(*map(np.subtract, self.seconds, parts.besides(chip)))
 
     def component(self, shares: Sequence[Array], turns: Array) -> Component:
-        """Return what they do of a share of each kind [1], and in so many turns [1]."""
+        """Work of the host's cores.
+
+        shares : fraction of each type of bytes that they read [1]
+        turns : switches between chip and host per step [1]
+        """
         part = _lasting(
             HOST,
             summed(shares, self.seconds),

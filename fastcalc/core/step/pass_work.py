@@ -210,7 +210,7 @@ class PassWork:
     in_flight : sequences of a replica that could be in different stages [1]
     split : where bytes live; None where all are in the one memory of the chip
     layer_passes : the same pass through one layer of each kind, wherever its bytes live; None where
-        that says no more, as layers are alike or in one stage
+        all layers are equal or in one stage
     """
 
     bytes: Kinds[ArrayLike]

@@ -149,7 +149,7 @@ class Schedule:
         )
 
     def prefill_seconds(self, tokens: Floats) -> Floats:
-        """Time of a pass with some prompt tokens of one lane alongside the others' sequences. [s]
+        """Time of a mixed step: prompt tokens of one lane with the decode of the others. [s]
 
         tokens : of one batch alone, an axis of its own [1]
         """
@@ -279,7 +279,7 @@ class Schedule:
     def narrowed(self, decode_share: ArrayLike) -> ArrayLike:
         """Half-width of a range by the rows over that without them. [1]
 
-        decode_share : share of the time that the range is of in which passes decode [1]
+        decode_share : fraction of the time that the range describes in which passes decode [1]
         """
         return prod(effect.narrowed(decode_share) for effect in self.own)
 

@@ -107,13 +107,13 @@ class KnownParts(NamedTuple):
         return self._replace(layers=tuple(layers), offload=offload)
 
     def besides(self, chip: Chip) -> ArrayLike:
-        """Return what the pass takes apart from the kinds of bytes that it reads. [s]"""
+        """Time of a step in addition to reading bytes. [s]"""
         parts = self.parts
         components = (unpacking(chip, parts.widened), *parts.prompts, *self.overheads)
         return total_of(part.seconds for part in components)
 
     def layers_and_head(self, chip: Chip, split: Split | None) -> tuple[Array, Array]:
-        """Return what the pass takes in its layers, and in head and norms. [s]"""
+        """Time of a step in its layers, and in head and norms. [s]"""
         fixed = self.besides(chip)
         if split is None or self.offload is None:
             dense, head, experts, cache = (kind.seconds for kind in self.parts.kinds)
@@ -186,7 +186,7 @@ def _host_work(work: PassWork, software: EngineParameters) -> ArrayLike:
 def slowest_stage(
     work: PassWork, chip: Chip, software: EngineParameters, known_parts: KnownParts
 ) -> Array:
-    """Return what one micro-batch takes in the slowest stage, without hops. [s]
+    """Time of one micro-batch in the slowest stage, without hops. [s]
 
     The layers of each kind are spread evenly; the last stage has the head and, where layers do not
     divide, the fewest.

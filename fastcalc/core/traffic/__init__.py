@@ -1,1 +1,1 @@
-"""What comes to a deployment: requests and their classes, waits, and prompts that begin alike."""
+"""Traffic of a deployment: request classes, queueing, and prompts with shared prefixes."""

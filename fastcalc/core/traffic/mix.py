@@ -24,9 +24,9 @@ class Mix(Traffic):
 
     The context is the mean over tokens.
 
-    classes : what there is; their shares are taken relative to each other
-    arriving : position of the class whose prompts are taken in, while all are decoded; None where
-        they are those of all [1]
+    classes : request classes; their fractions are normalized
+    arriving : index of the class in prefill while all are decoded; None for prompts of all
+        classes [1]
     is_random : whether short prompts come at random, so that some share a pass
     """
 

@@ -1,10 +1,10 @@
-"""Prompt tokens that wait for passes, as a Markov chain, and the time until a prompt is taken in.
+"""Queue of prompt tokens under chunked prefill, as a Markov chain, and the delay to its end.
 
-Passes take in what waits, up to the engine's budget, first come, first served, and last the longer
-the more they take in, so that more comes meanwhile. What waits at the start of a pass depends on
-what waited at that of the one before alone: the chain embedded at the starts of passes of a queue
-served in batches of limited size (M. F. Neuts, "A general class of bulk queues with Poisson input,"
-Annals of Mathematical Statistics 38, 1967).
+Each step computes waiting prompt tokens, first come, first served, up to the engine's token budget.
+A step with more prompt tokens lasts longer, so more requests arrive meanwhile. The queue at the
+start of a step depends only on that at the start of the one before: an embedded Markov chain of a
+bulk-service queue (M. F. Neuts, "A general class of bulk queues with Poisson input," Annals of
+Mathematical Statistics 38, 1967).
 """
 
 from collections.abc import Callable
@@ -16,8 +16,8 @@ import numpy as np
 from fastcalc.core.traffic.waits import binned
 from fastcalc.formulas.types import Floats, floats
 
-_FEWEST, _MOST = 8, 48  # parts that the tokens of a full pass are counted in
-_STATES = 256  # parts that may wait, about
+_FEWEST, _MOST = 8, 48  # quanta that the tokens of a full step are counted in
+_STATES = 256  # quanta that may wait, about
 _PROMPTS, _CHUNKS = 10.0, 8.0  # longest prompts and full passes that may wait
 _POSITIONS = 5  # of an arrival in the pass under way
 
@@ -91,7 +91,7 @@ class PrefillQueue:
 
     @cached_property
     def _waiting(self) -> Floats:
-        """Share of the time in passes at whose start so many parts wait. [1]"""
+        """Fraction of the time in steps that start with each queue length. [1]"""
         parts, states = self._parts, self._states
         arrived = self._arrived(self._types)
         arrived[:, -1] += np.maximum(1.0 - arrived.sum(axis=1), 0.0)
@@ -124,7 +124,7 @@ class PrefillQueue:
         return chances, left, ahead
 
     def until_taken_in(self, tokens: float) -> tuple[Floats, Floats]:
-        """Times from arrival until a prompt is taken in, and their chances. [s], [1]"""
+        """Times from arrival until a prompt is computed, and their probabilities. [s], [1]"""
         chances, left, ahead = self._under_way
         weights = (chances / _POSITIONS)[:, np.newaxis, np.newaxis]
         most = int(np.floor((self.chunk - tokens) / self._part + 1e-9))

@@ -24,7 +24,7 @@ class Lengths:
 
     @classmethod
     def fixed(cls, prompt: float, output: float) -> "Lengths":
-        """Return the lengths of requests that are all alike."""
+        """Lengths of requests that all have the same prompt and output."""
         return cls(np.ones(1), np.array([prompt]), np.array([output]))
 
     @classmethod

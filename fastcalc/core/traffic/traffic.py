@@ -13,7 +13,7 @@ from fastcalc.formulas.types import Array, ArrayLike, Ints, floats
 LIKELY_ACCEPTANCE = 0.86
 """Acceptance by which a draft length that is not stated is taken.
 
-DeepSeek-R1 on eight B200 keeps 1.92, 2.58 and 2.82 tokens a pass with one, two and three drafted,
+DeepSeek-R1 on eight B200 keeps 1.92, 2.58 and 2.82 tokens per step with one, two and three drafted,
 which are acceptances of 0.92, 0.85 and 0.77 (TensorRT-LLM, evidence/measured.csv). This is near
 their middle, and finds the last two drafts.
 """
@@ -32,7 +32,7 @@ class Speculation:
 
     @classmethod
     def keeping(cls, tokens: float) -> "Speculation":
-        """Return speculation that keeps so many tokens a pass, from the likeliest draft.
+        """Speculation with a given number of tokens per step, from the likeliest draft length.
 
         The draft is the shortest that keeps them with `LIKELY_ACCEPTANCE`, and at most twice
         as long as what is kept.

@@ -40,7 +40,7 @@ class _TierOfDeployment(PlacedBatch):
 
     @property
     def break_even(self) -> float | None:
-        """Price of the tier below which it pays. [USD/GB a month]"""
+        """Price of the tier below which it pays. [USD/GB per month]"""
         return break_even(self.tier, self.own, self.location.usd_per_hour)
 
 

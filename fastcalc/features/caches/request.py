@@ -39,9 +39,8 @@ class SizeCaches(
 ):
     """Say what prefix caches of each size find of a trace, and what a tier may cost.
 
-    The chips' own memory, a host's, and more of it: what share of the prompts is found, how many
-    requests that carries, at what price, and below which price of memory it pays. Exits with 1 if
-    no chip holds the batch.
+    For the chips' own memory, a host's, and larger tiers: hit rate, throughput, price, and the
+    price of memory below which the tier pays. Exits with 1 if no chip holds the batch.
     """
 
     examples = (

@@ -66,9 +66,9 @@ def _traffic(request: SizeCaches) -> AskedTraffic:
         raise InputError(f"{request.traffic}: its classes have several models; keep one model")
     if traffic.reuse is None:
         raise InputError(
-            f"{request.traffic}: does not say which prompts begin alike; lines of a trace have a "
-            "number for each block of 512 prompt tokens (or 16 to 1,024), the same for the same "
-            'beginning: "hash_ids": [1, 2, 3]; classes have prefix_length: 2000 and prefixes: 500'
+            f"{request.traffic}: does not say which prompts share a prefix. Lines of a trace give "
+            "a hash for each block of 512 prompt tokens (or 16 to 1,024), equal for equal "
+            'prefixes: "hash_ids": [1, 2, 3]; classes give prefix_length: 2000 and prefixes: 500'
         )
     return traffic
 

@@ -147,7 +147,7 @@ def check_document(document: Document, kind: Kind | None, setting: RuleContext) 
     if not document.is_whole:
         return
     if kind is None:
-        message = "no key here is of a chip, a model or an engine; 'fastcalc new' prints one"
+        message = "no key here belongs to a chip, a model or an engine; 'fastcalc new' prints one"
         yield Fault("ST021", document.file, 1, 1, message)
         return
     try:

@@ -19,8 +19,8 @@ _CLOCKS = {"ghz": 1e9, "mhz": 1e6}
 def prints(number: WrittenNumber) -> list[float]:
     """Return what the printed characters give for a number. [SI]
 
-    Numbers without a unit of its dimension are taken in the value's own unit, or in SI where they
-    are as large as that: tables put units in their heads.
+    Numbers without a unit are read in the value's own unit, or in SI units if that is their order
+    of magnitude: tables put units in their headers.
     """
     text = number.said("printed")
     if not text:

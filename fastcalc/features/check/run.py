@@ -108,7 +108,7 @@ def policy_of(request: CheckFiles, folder: Path) -> Policy:
 def _explained(name: str, format: str) -> str:  # noqa: A002
     if format not in ("text", "json"):
         raise InputError(
-            f"{option('explain')} is of no line of a file: {option('format')} is text or json"
+            f"{option('explain')} describes a rule, not a line: {option('format')} is text or json"
         )
     if name != "all" and name.upper() not in RULES:
         hint = f"'fastcalc check {flag('explain')} all' lists them"

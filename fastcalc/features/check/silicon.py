@@ -95,7 +95,7 @@ def core_of(sheet: Sheet) -> Core | None:
 
 
 def is_geforce(sheet: Sheet) -> bool:
-    """Whether a card is of the line that multiplies into 32-bit sums at half rate."""
+    """Whether a card is a GeForce, whose 32-bit accumulation runs at half rate."""
     return bool(re.search(r"geforce|rtx ?[2345]0[5-9]0", sheet.word("name")))
 
 

@@ -35,7 +35,7 @@ def number_of(catalogue: Catalogue, name: str, field: str) -> CatalogueNumber:
     """
     category, _, id_ = name.partition("/")
     if category not in _GETTERS:
-        raise InputError(f"'{shown(name)}': entries are of hardware, models or engines")
+        raise InputError(f"'{shown(name)}': entries belong to hardware, models or engines")
     entry = getattr(catalogue, _GETTERS[category])(id_)
     if isinstance(entry, Model):
         if field not in MODEL_FIELDS:

@@ -44,7 +44,7 @@ _FIRST_COLUMNS = pick(
     "tokens_per_s_total ttft_ms usd_per_mtok_output limiter",
     (
         TableColumn("label", heading=("", "chips")),
-        TableColumn("lives", heading=("", "lives in"), drop_priority=7),
+        TableColumn("lives", heading=("", "memory"), drop_priority=7),
         TableColumn("batch", "count", heading=("", "batch"), format="text"),  # may be several
     ),
     keep="tokens_per_s_per_user_low tokens_per_s_per_user_bound",

@@ -68,7 +68,7 @@ def _published(outcomes: Sequence[Outcome]) -> Iterator[str]:
 
 
 def _public(speed: "PublicSpeed", outcome: Outcome) -> str:
-    """A public speed and its date; of one above the range how many tokens a step explain it."""
+    """A public speed and its date; above the range, the tokens per step that would explain it."""
     text, estimate = f"{number(speed.tokens_per_s)} ({speed.date[:7]}", outcome.estimate
     if speed.tokens_per_pass == 1.0:
         return f"{text})"
@@ -85,7 +85,7 @@ def _public(speed: "PublicSpeed", outcome: Outcome) -> str:
 
 
 def _rates(outcomes: Sequence[Outcome]) -> Iterator[str]:
-    """Say what speeds, prices and joules are of."""
+    """Say what speeds, prices and joules cover."""
     yield (
         "speeds and output prices cover decode alone, input prices the time that prefill adds; "
         "served tokens and joules include prefill; joules include the chip's share of host and "

@@ -125,8 +125,8 @@ class Prospect:
     """What an option takes to one success, on average.
 
     seconds : from the start to one success, a user's checks and repairs included [s]
-    user_seconds : what one costs the user: the time between two successes with sessions side by
-        side, or what is not spent on something else while waiting, if that is less [s]
+    user_seconds : user's time per success: the time between two successes of concurrent sessions,
+        or less if the user works on something else while waiting [s]
     busy_sessions : sessions from which on more speed gains the user nothing; infinity without
         checks [1]
     usd : price of cost of tokens and plan per success; infinity where none succeeds [USD]

@@ -51,7 +51,7 @@ class DecideAnswer(Answer):
     """Which option wins, and what flips that.
 
     winners : of a map; None where none is asked for
-    uncounted : what is not given and so not counted
+    uncounted : inputs that were not given, whose effects are not counted
     remarks : where the numbers of options come from
     warned : what to know of models on chips
     """

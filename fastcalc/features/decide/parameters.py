@@ -15,7 +15,7 @@ class Variable:
     field : of `Terms`; ``share`` of an option that routes steps
     limit : what it may be
     noun, unit : what it is called, and what stands after its value
-    scale : what its unit is of the field's
+    scale : its unit in units of the field
     zero : whether it may be 0
     """
 
@@ -48,14 +48,14 @@ class Variable:
 
 
 _SECONDS, _DOLLARS, _SHARE = LIMITS["duration"], LIMITS["dollars"], LIMITS["share"]
-_MTOK = "$ a million tokens"
+_MTOK = "$ per million tokens"
 OF_OPTIONS = {
     "speed": Variable("speed", LIMITS["speed"], "speed", "tokens/s"),
     "accuracy": Variable("accuracy", _SHARE, "accuracy", zero=True),
     "price": Variable("price", _DOLLARS, "price", f"{_MTOK} out", zero=True),
     "input-price": Variable("input_price", _DOLLARS, "price", f"{_MTOK} in", zero=True),
     "cached-price": Variable("cached_price", _DOLLARS, "price", f"{_MTOK} cached", zero=True),
-    "plan": Variable("plan", _DOLLARS, "plan", "$ a month", zero=True),
+    "plan": Variable("plan", _DOLLARS, "plan", "$/month", zero=True),
     "quota": Variable("quota", LIMITS["amount"], "quota", "tokens", zero=True),
     "quota-hours": Variable("quota_hours", LIMITS["duration"], "quota's period", "h"),
     "ttft-ms": Variable("lead", _SECONDS, "time to first token", "ms", 1e-3, zero=True),
@@ -76,7 +76,7 @@ OF_TASKS = {
     "come-back": Variable("come_back", _SECONDS, "coming back", "s", zero=True),
     "hour": Variable("hour", _DOLLARS, "user's hour", "$", zero=True),
     "hours": Variable("hours", _DOLLARS, "hours", "a month"),
-    "budget": Variable("budget", _DOLLARS, "budget", "$ a month"),
+    "budget": Variable("budget", _DOLLARS, "budget", "$/month"),
 }
 PARAMETERS = OF_OPTIONS | OF_TASKS | {"share": Variable("share", _SHARE, "share", zero=True)}
 """By the names that users write."""

@@ -53,7 +53,7 @@ class Row:
 
     @property
     def is_uncertain(self) -> bool:
-        """Whether its price, or that of one that it routes to, is of an uncertain chip-hour."""
+        """Whether its price, or that of an option it routes to, uses an uncertain chip price."""
         names = {self.option.name, *(self.option.routes or ())}
         options = (option for option in self.decision.options if option.name in names)
         return any(scenario.quote.is_uncertain for scenario in scenarios_of(options))

@@ -197,7 +197,7 @@ class ChipAnswer(EntryAnswer):
         notes = []
         if defaults:
             yield ""
-            yield _table(("left out", "taken", "which is the"), defaults)
+            yield _table(("not stated", "assumed", "which is the"), defaults)
             line = command(f"fastcalc sensitivity MODEL {flag('on')} CHIP")
             notes += [
                 f"'{line}' says rows marked * show what each costs; those without a row cost "

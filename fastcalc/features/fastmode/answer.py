@@ -66,7 +66,7 @@ class FastmodeAnswer(Answer):
 
     @cached_property
     def _first(self) -> list[Option]:
-        """Those of a first screen: the cheapest of each trick, what keeps the answers first."""
+        """Options of a first screen: the cheapest of each technique, unchanged answers first."""
         solution, cheapest = self.solution, dict[str, Option]()
         for way in self._shown:
             if way.outcome is not None:

@@ -142,7 +142,7 @@ class CurveAnswer(Answer):
         return [Title(scenario.hardware.id, heading), shown, "", *drawn, "", under]
 
     def notes(self) -> Iterator[Note]:
-        """Where the cost multiple lies for each engine and format, and what all is of."""
+        """Where the cost multiple is reached for each engine and format, and the assumptions."""
         study, cost = self.study, self.request.cost
         machine = study.engines[0].space.site.machine
         yield from (Note(where(curve, cost)) for curve in study.engines)
@@ -203,7 +203,7 @@ def _starts(study: Study, curve: Curve) -> Iterator[CurveStart]:
 
 
 def name(curve: Curve) -> str:
-    """Return what a curve is of."""
+    """Label of a curve: its deployment."""
     scenario = curve.space.scenario
     return (
         f"{scenario.engine.id} in {scenario.work.weight_format}, KV cache {scenario.work.kv_format}"

@@ -68,7 +68,7 @@ COLUMNS: tuple[TableColumn, ...] = (
         "text",
         "evidence for the factor: fitted, published or assumed",
         "evidence",
-        heading=("", "rests on"),
+        heading=("", "evidence"),
     ),
     Column(
         "source",

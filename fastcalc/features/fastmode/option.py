@@ -10,10 +10,10 @@ from fastcalc.grid.largest_batch import Reach
 class Option:
     """One technique and what it comes to.
 
-    trick, change : a key of `TRICKS`, and what is done, in words
+    trick, change : technique, a key of `TRICKS`, and the change in words
     outcome, why_not : the cheapest point that reaches the speed, or why none does
     fastest : the highest speed expected where none does; 0 where nothing could be placed [1/s]
-    tricks, is_ruled_out : how many it takes [1], and whether the request itself leaves it no way
+    tricks, is_ruled_out : number of techniques [1], and whether the request rules them out
     """
 
     trick: str
@@ -94,7 +94,7 @@ MOST_SHOWN = {
 
 
 def shown(options: list[Option], cheapest: Option | None) -> list[Option]:
-    """Options that a table shows: few of each trick, and the cheapest of all.
+    """Options that a table shows: few of each technique, and the cheapest of all.
 
     Of a technique that never reaches the speed it is the one that comes nearest.
     """

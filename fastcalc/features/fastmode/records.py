@@ -197,8 +197,7 @@ COLUMNS: tuple[TableColumn, ...] = (
     Column(
         "changes_answers",
         "yes or no",
-        "whether another model (unless named) or fewer bits per weight than today's change the "
-        "answers",
+        "whether answers change, through another model (unless named) or further quantization",
         "changes_answers",
     ),
     *(

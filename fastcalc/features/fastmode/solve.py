@@ -83,10 +83,10 @@ class SpeedupOptions:
 def fastmode(
     today: Scenario, speed: float, catalogue: Catalogue, smaller: Sequence[str] | None = None
 ) -> SpeedupOptions:
-    """Return what every technique comes to that could serve each user at a speed. [1/s]
+    """Result of every technique that could serve each user at a given speed. [1/s]
 
-    Today's scenario is of one batch, and keeps its chips, cut as serves the batch fastest where
-    ranks are open. Other models are those of the same family, or those that are named.
+    Today's scenario has one batch and keeps its chips, in the layout that serves the batch fastest
+    unless ranks are given. Other models are those of the same family, or those that are named.
     """
     outcome = solve(today)
     if not outcome.fits:

@@ -36,7 +36,7 @@ from fastcalc.kit.request.loading import DEFAULT_MODELS
 from fastcalc.mentions import flag, option
 from fastcalc.written import listed
 
-_VERDICT = {"fits": "yes", "edge": "at the edge"}
+_VERDICT = {"fits": "yes", "edge": "tight"}
 
 
 def _fits(record: Record) -> str:
@@ -54,7 +54,7 @@ _SHOWN = pick(
 
 _FIRST = (
     key_figure(words("|chips", itemgetter(0))),
-    words("|lives in", itemgetter(1)),
+    words("|memory", itemgetter(1)),
     numbers("|batch", itemgetter(2)),
     numbers("largest|batch", itemgetter(3)),
     numbers("memory|used", itemgetter(4)),
@@ -65,8 +65,8 @@ _KEY = (
     "key: largest batch: the most that these chips hold in any usual layout, prompt and output "
     f"reserved, within the engine's limit; {KEY}"
 )
-_KEY_OF_NEEDS = "; needs N: it takes N chips in a usual layout"
-_KEY_OF_EDGE = "; a..b: a for certain, b if the engine keeps as little as it may"
+_KEY_OF_NEEDS = "; needs N: N chips in a common layout"
+_KEY_OF_EDGE = "; a..b: a if the engine reserves its maximum, b if its minimum"
 
 _IN_HEADING = "kv speculate engine"
 """Fields that the heading shows whether they are set or not, or that move nothing here."""
@@ -109,13 +109,13 @@ class FitAnswer(Answer):
             yield record_tables.table(_SHOWN, records, screen.width)
 
     def key(self) -> str:
-        """What the largest batch is, and what bars are of."""
+        """Key of the largest batch and of the bars."""
         needs = _KEY_OF_NEEDS * any(not location.fits for location in self.locations)
         edge = _KEY_OF_EDGE * any(location.verdict == "edge" for location in self.locations)
         return _KEY + needs + edge
 
     def notes(self) -> Iterator[Note]:
-        """Why so many chips, and what the engine keeps of their memory."""
+        """Why this number of chips, and how much of their memory the engine reserves."""
         labelled_locations = [
             (f"{' '.join(_what(location))} on " * (len(self._groups) > 1), location)
             for location in self.locations
@@ -157,7 +157,7 @@ class FitAnswer(Answer):
 
 
 def why_or_stop(location: StartLocation) -> str:
-    """Why a model takes so many chips, or what stops its server and what would start it."""
+    """Why a model needs that number of chips, or what stops its server and what would start it."""
     if location.verdict == "fits":
         return why(location)
     line, remedies = location.stop_line, location.remedies
@@ -169,7 +169,7 @@ def why_or_stop(location: StartLocation) -> str:
     if not remedies:
         return says
     flags = listed([remedy.flag for remedy in remedies], "or")
-    return f"{says}; it starts for certain with {flags}"
+    return f"{says}; it starts with {flags}"
 
 
 def follow_up_of(request: FitMemory, fitting: Sequence[Location]) -> str:
@@ -240,7 +240,7 @@ def _heading(members: Sequence[Location], phrases: Sequence[str]) -> str:
         f"{work.model.heading}: {parameters(work.total_parameters)} parameters; weights "
         f"{work.weight_format} {size(work.weight_bytes)}; KV cache {work.kv_format} "
         f"{size(float(work.cache_bytes(traffic.reserved)))} for the "
-        f"{traffic.reserved:,.0f} tokens reserved a sequence"
+        f"{traffic.reserved:,.0f} tokens reserved per sequence"
     )
     plural = "s" * (len(engine_names) > 1)
     return "; ".join([memory_sentence, f"engine{plural} {listed(engine_names)}", *phrases])
@@ -262,8 +262,8 @@ def _verdict(members: Sequence[Location]) -> str:
     if edge:
         engines = listed([*dict.fromkeys(location.scenario.engine.id for location in edge)])
         clauses.append(
-            f"is at the edge of memory on {_chips_of(edge)}, where it starts only if {engines} "
-            f"keeps less than it may{_certain(edge)}"
+            f"is a tight fit on {_chips_of(edge)}: it starts only if {engines} reserves less "
+            f"memory than its maximum{_certain(edge)}"
         )
     if unfit:
         without = listed([location.scenario.hardware.id for location in unfit], "or")
@@ -300,13 +300,13 @@ def _count(chips: int) -> str:
 
 
 def _certain(edge: Sequence[Location]) -> str:
-    """Return which chips hold for certain what these hold at the edge, as part of a sentence."""
+    """Chips on which a model fits that is a tight fit here, as a clause."""
     counts = [
         counted(location.min_chips[0], location.scenario.hardware.id)
         for location in edge
         if location.min_chips[0] not in (None, location.placement.layout.chips)
     ]
-    return f"; {listed(counts)} hold it for certain" if counts else ""
+    return f"; it fits on {listed(counts)}" if counts else ""
 
 
 def _chips_of(locations: Sequence[Location]) -> str:

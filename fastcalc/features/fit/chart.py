@@ -1,4 +1,4 @@
-"""A chart of how long a context each of so many users may have."""
+"""Chart of the longest context against the number of users."""
 
 from collections.abc import Sequence
 from dataclasses import replace

@@ -13,7 +13,7 @@ from fastcalc.kit.answer.point_records import Record, plainly
 
 
 def _certain(record: Record) -> str:
-    """What is held for certain, if anything is."""
+    """What fits even if the engine reserves its maximum, if anything does."""
     return f"{record['solution']:,}" if record["solution"] else "-"
 
 
@@ -28,16 +28,17 @@ _SOLVED: tuple[Column[Solution], ...] = (
     Column(
         "solution",
         "count",
-        "the most users, or tokens of a sequence, prompt and output, that fit for certain",
+        "most users, or tokens per sequence (prompt and output), that fit at the engine's maximum "
+        "reserve",
         "certain",
-        heading=("for", "certain"),
+        heading=("", "fits"),
         format=_certain,
         is_key_figure=True,
     ),
     Column(
         "solution_at_edge",
         "count",
-        "the same if the engine keeps as little as it may",
+        "the same at the engine's minimum reserve",
         "edge",
         heading=("", "tight"),
         format=_tight,
@@ -125,7 +126,7 @@ _STARTED: tuple[Column[StartLocation], ...] = (
     Column(
         "start_remedies",
         "list",
-        "what would start it for certain, each alone: a setting and its value",
+        "changes that would each make it start: a setting and its value",
         lambda location: [f"{each.setting} {each.value}" for each in location.remedies],
     ),
 )

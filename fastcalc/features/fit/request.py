@@ -41,10 +41,10 @@ class FitMemory(
 ):
     """Say where models fit, the largest batch, and the longest context.
 
-    Which memory, how many chips and why, and the largest batch there; or, the other way, how long
-    a context so many users may have, and how many users a context leaves room for. A server's
-    own command is taken as it is: --server 'vllm serve MODEL --tensor-parallel-size 2'. Exits with
-    1 if no model fits on any of the chips.
+    Memory tier, number of chips and why, and the largest batch; or the reverse, the longest
+    context for a number of users and the most users for a context. A server's own command is
+    accepted: --server 'vllm serve MODEL --tensor-parallel-size 2'. Exits with 1 if no model fits
+    on any of the chips.
     """
 
     examples = (

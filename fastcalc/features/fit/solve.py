@@ -1,4 +1,4 @@
-"""Fit, the other way: the most users of a context, or the longest context of so many users."""
+"""Fit in reverse: the most users for a context, or the longest context for a number of users."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -26,7 +26,7 @@ Limiter = Literal["memory", "model", "engine"]
 class Capacity:
     """What some chips hold, in the best of their usual layouts where a scenario leaves that open.
 
-    scenario : model, chip, engine and output of each request; its prompt and batch are left aside
+    scenario : model, chip, engine and output of each request; its prompt and batch are ignored
     site : the same, for any tokens reserved
     layouts : those that may be taken
     """
@@ -80,9 +80,7 @@ class Capacity:
         return float(np.max(floats(self.site.machine.max_sequences) * self._stack.dp))
 
     def context(self, users: Array, reserves: float) -> Floats:
-        """Return the longest sequences that so many users may have, 0 where none. [1]
-
-        The more tokens a sequence has the fewer fit.
+        """Longest sequence, in tokens, that fits for each number of users; 0 where none. [1]
 
         users : of the whole deployment [1]
         reserves : the engine's reserve by what is expected of it [1]
@@ -91,7 +89,7 @@ class Capacity:
         return floats(largest_reaching(users_at, floats(users), 0, int(self.longest) + 1))
 
     def solved(self, unknown: Unknown) -> tuple[int, int]:
-        """Return what is held for certain, and if the engine keeps as little as it may. [1]
+        """Largest value that fits at the engine's maximum reserve, and at its minimum. [1]
 
         unknown : solved for, at the scenario's smallest batch or at its prompt and output
         """
@@ -111,10 +109,9 @@ class Solution:
     """What chips hold.
 
     unknown : what was solved for
-    certain, edge : users, or tokens of a sequence: for certain, and if the engine keeps as little
-        as it may [1]
-    limited_by : what holds no more
-    location : placed at what is held for certain, or as asked where nothing is
+    certain, edge : users, or tokens of a sequence, at the engine's maximum and minimum reserve [1]
+    limited_by : the limit that is reached
+    location : placement at ``certain``, or as requested where nothing fits
     """
 
     unknown: Unknown

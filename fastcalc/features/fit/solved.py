@@ -60,8 +60,8 @@ _KEYS = {
     "users": "concurrent sequences of all replicas together, prompt and output reserved",
 }
 _KEY = (
-    "; for certain: even if the engine reserves its maximum; tight: only if it reserves its "
-    "minimum; limited by: memory, the context of the model, or a limit of the engine"
+    "; fits: even if the engine reserves its maximum; tight: only if it reserves its minimum; "
+    "limited by: memory, the context of the model, or a limit of the engine"
 )
 _KEY_OF_LAYOUT = "; layout: the usual one of these chips that holds most"
 

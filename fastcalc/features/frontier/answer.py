@@ -84,7 +84,7 @@ class FrontierAnswer(Answer):
 
     @cached_property
     def _outcomes(self) -> list[Outcome]:
-        """Outcomes that the points are of, each once."""
+        """Outcomes of the points, each once."""
         return list({id(point.outcome): point.outcome for point in self.points}.values())
 
     @cached_property

@@ -263,7 +263,7 @@ class InferAnswer(Answer):
             sentence += f"; so could {listed(joint, 'or')}" * bool(joint)
         else:
             sentence = f"{listed(joint, 'or')} could explain the fast tier, but nothing alone"
-        unclear = " Speeds and prices cannot tell them apart." * (len(alone + joint) > 1)
+        unclear = " Speeds and prices cannot tell which." * (len(alone + joint) > 1)
         return f"{sentence[0].upper()}{sentence[1:]}.{unclear}"
 
     def key(self) -> str:

@@ -38,7 +38,7 @@ def accuracy(parts: Mapping[str, Sequence[Prediction]]) -> Chart:
 
 
 def _panel(name: str, by_part: Mapping[str, Sequence[Prediction]], order: Sequence[str]) -> Panel:
-    """Return the plot of a class, whose axes are alike and hold its points and no more."""
+    """Plot of one class of points, with equal axes that span those points."""
     every = [prediction for predictions in by_part.values() for prediction in predictions]
     unit = "s" if every[0].point.is_time else "tokens/s"
     series = [

@@ -63,7 +63,7 @@ def _fit_shipped(request: Calibrate) -> None:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class RowsAnswer(Answer):
-    """Rows of a file alongside what an engine and the other rows predict, for a chart alone."""
+    """Measurements of a file against predictions by the engine and the other rows, for a chart."""
 
     rows: OwnRows
     base: Engine

@@ -26,11 +26,11 @@ _VALUES = (
 
 
 def shipped_parts(calibration: Calibration, left_out: Validation, width: int) -> list[Part]:
-    """Return the fitted values alongside those in the files, and what is left of unseen sources."""
+    """Fitted values next to those in the files, and the error on held-out sources."""
     values = zip(calibration.family.nodes, map(float, calibration.values), strict=True)
     table = record_tables.table(_VALUES, values, width)
     scores = validation.scores(left_out, width)
-    heading = "Sources left out in turn"
+    heading = "Held-out sources (cross-validation)"
     return ["Fitted values, SI units", "", table, "", heading, "", *scores]
 
 
@@ -73,9 +73,7 @@ def own_parts(
     deployments = rows.engine.own_deployments
     engine = f"{rows.engine.id} as fitted" if fit and fit.nodes else rows.engine.id
     page = [*own_rows.parts(deployments, engine, width), ""]
-    lines = [
-        f"{many(count, 'row')} left aside: {reason}" for reason, count in rows.left_aside.items()
-    ]
+    lines = [f"skipped {many(count, 'row')}: {reason}" for reason, count in rows.left_aside.items()]
     lines += _fitted_lines(fit, name) if fit else [_UNFITTED]
     return [*page, Notes(lines, next_command)]
 
@@ -85,9 +83,9 @@ _UNFITTED = f"values of the engine stay: {FEWEST_RUNS} rows or more would be fit
 
 def _fitted_lines(fit: OwnFit, name: str) -> list[str]:
     """Return what a fit of an engine's values found, in sentences."""
-    tested = "one source: nothing is left to test the fit on, so trust the fitted figure less"
+    tested = "one source: the fit cannot be tested on another, so trust the fitted figure less"
     if fit.left_out is not None:
-        tested = f"sources left out in turn: {_scored(fit.left_out)}"
+        tested = f"held-out sources: {_scored(fit.left_out)}"
     lines = [
         f"{fit.base.id} on {name}: {_scored(fit.before)}; fitted: {_scored(fit.after)}",
         tested,

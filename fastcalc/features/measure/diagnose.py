@@ -99,16 +99,16 @@ def _start_of_points(
     logged = [point for point in points if model in (None, catalogue.model(point.model).id)]
     if not logged:
         raise InputError(
-            f"its points are of {points[0].model}, and {request.log} is of {model}: give the log "
-            "of the server that was measured"
+            f"the measurements are for {points[0].model}, but {request.log} is for {model}: give "
+            "the log of the server that was measured"
         )
     point = replace(logged[0], engine=logged[0].engine or log.engine)
     deployment = Deployments(catalogue).of(point)
     stated, tp = deployment.stated, log.number("tp") or 1.0
     if stated.tp and stated.tp != tp:
         raise InputError(
-            f"its points are of tp {stated.tp}, and {request.log} is of tp {tp:.0f}: give the log "
-            "of the server that was measured"
+            f"the measurements are for tp {stated.tp}, but {request.log} is for tp {tp:.0f}: give "
+            "the log of the server that was measured"
         )
     scenario = Scenario(
         hardware=deployment.hardware,
@@ -142,7 +142,7 @@ def _of_log(request: Diagnose, catalogue: Catalogue, log: StartLog) -> Diagnosis
 
 
 def _scenario_of_log(request: Diagnose, catalogue: Catalogue, log: StartLog) -> Scenario:
-    """Return the deployment that a log is of; refuse one that does not say what it is of."""
+    """Deployment described by a log; InputError for a log that does not state it."""
     called = log.settings.get("model", "")
     model = str(request.model) if request.model else model_id(called, catalogue)
     stored = request.weights or checkpoint_format(called)

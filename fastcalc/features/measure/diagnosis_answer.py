@@ -110,7 +110,7 @@ class DiagnosisAnswer(Answer):
         return on_one_screen(partial(self._laid_out, screen), screen)
 
     def _laid_out(self, screen: Screen, count: int) -> list[Part]:
-        """The page with so many settings and one."""
+        """The page with one setting more than ``count``."""
         diagnosis, advice = self.diagnosis, self.advice
         shown = advice if screen.notes or screen.wide else advice[: count + 1]
         page: list[Part] = [*self._given(), "", self.sentence, ""]
@@ -158,7 +158,7 @@ class DiagnosisAnswer(Answer):
         return follow_up(request, request_of("fit"), *begun, *settings)
 
     def warnings(self) -> Sequence[str]:
-        """What was left aside."""
+        """Skipped points and lines."""
         return self.left_aside
 
     def records(self) -> list[Record]:
@@ -310,7 +310,7 @@ def _line(before: float, after: float) -> str:
 
 
 def _by_default(point: Point, times: float) -> float:
-    """Return what the engine alone predicts of a point that takes so many times longer."""
+    """Prediction of the engine's defaults for a point that takes longer by a factor."""
     return point.value / times if point.is_time else point.value * times
 
 

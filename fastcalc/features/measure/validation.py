@@ -38,7 +38,7 @@ FAR_OFF = 1.7
 """Factor of the 90 % mark beyond which a class is called weak."""
 
 MOST_BEATEN = 20
-"""Points above their bound that a table names alongside those; the scores count all."""
+"""Points above their bound that a table lists in addition; the scores count all."""
 
 SCORES = (
     words("", lambda group: group.name.removeprefix("part:")),
@@ -122,7 +122,7 @@ class ValidationAnswer(Answer):
             f"{total.bound_beaten} above the bound."
         )
         if weak := _weak(self.validation, FEW_SOURCES if aside else 0):
-            yield Remark(f"Weak: {weak}.")
+            yield Remark(f"Little evidence: {weak}.")
         yield ""
         if not screen.wide:
             yield record_tables.table(*self.table(), screen.width)
@@ -223,7 +223,7 @@ class ValidationAnswer(Answer):
         fitted, aside = self.aside.fitted.predictions, self.aside.held_out.predictions
         return accuracy(
             {
-                "publisher left out of the fit": [row for row in fitted if row.part != SRAM],
+                "publisher not in the fit": [row for row in fitted if row.part != SRAM],
                 "publisher held out": [row for row in aside if not row.point.is_offloaded],
                 "with a host": [row for row in aside if row.point.is_offloaded],
                 "engine set from these few": [row for row in fitted if row.part == SRAM],
@@ -232,7 +232,7 @@ class ValidationAnswer(Answer):
 
 
 _LEADING = 3
-"""Notes that stand on a first screen besides the hint."""
+"""Notes on a first screen, not counting the hint."""
 
 _CHANGES_SHOWN = 3
 """Chips that have become better or worse, named on a first screen."""
@@ -287,8 +287,8 @@ def _notes(validation: Validation, aside: Shipped | None) -> list[str]:
         f"{total.sources} sources, median {total.median_factor:.2f}, 90 % within "
         f"{total.p90_factor:.2f}, {whole_percent(total.coverage)} in their ranges; "
         f"{option('wide')} has their classes and the worst points",
-        "SRAM machines: their engines are set from these few speeds, not fitted, so none is left "
-        "out there and the factor flatters",
+        "SRAM machines: their engines are set from these few speeds, with none held out, so the "
+        "error is optimistic",
         f"{len(aside.suspect.predictions)} points are not believed and not counted; their reasons "
         "are in evidence/sources.yaml",
         *_left_out(skipped),
@@ -309,7 +309,7 @@ def _assumed(predictions: Iterable[Prediction]) -> Iterator[str]:
 
 
 def _speculated(predictions: Iterable[Prediction]) -> Iterator[str]:
-    """Yield which points are of speculated runs whose acceptance only their chunks show."""
+    """Points with speculative decoding whose acceptance was inferred from their chunks."""
     points = [prediction.point for prediction in predictions]
     points = [point for point in points if point.is_speculation_inferred]
     tokens = [point.tokens_per_pass for point in points if point.tokens_per_pass]

@@ -94,7 +94,7 @@ class SensitivityAnswer(Answer):
         idle = list(dict.fromkeys(row.path for row in self.rows if row.path not in moving))
         cannot = f"cannot {_IMPROVE[self.goals[0].target.figure]}" if self.goals else ""
         if idle:
-            reason = f"left out, as they {cannot}" if cannot else "have no effect here"
+            reason = f"not shown, as they {cannot}" if cannot else "have no effect here"
             yield Note(f"{reason}: {', '.join(idle)}", weight=0)
         yield Note(prices(self.outcomes), weight=0)
         yield from map(Note, each_warning(self.outcomes))

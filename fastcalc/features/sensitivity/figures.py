@@ -93,7 +93,7 @@ class MovedFigures:
         return np.full(len(self.scenario.batches), np.nan) if figures is None else figures[figure]
 
     def _figures(self, moves: Moves, figures: tuple[str, ...]) -> dict[str, Floats] | None:
-        """Figures with numbers moved; None, at once, where the scenario has no place."""
+        """Figures at changed numbers; None, at once, where the scenario does not fit."""
         if moves not in self._located:
             self._located[moves] = self._placed(moves)
         return None if self._located[moves] is None else self.answered.ask((moves, figures))

@@ -10,7 +10,7 @@ from fastcalc.core.chip.host import WRITTEN
 from fastcalc.core.scenario import Outcome, Scenario, Sharding
 
 _UNMOVED = ("ranks",)
-"""Numbers that are of the layout, which stays."""
+"""Numbers that belong to the layout, which stays."""
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,7 @@ class CSVSink:
         self.stream.writelines(",".join(row) + "\n" for row in rows(columns, shape, csv_cell))
 
     def close(self, extra: Record) -> None:
-        """Write nothing: a table has no place for it."""
+        """Write nothing: a table cannot hold it."""
 
 
 class JSONSink:

@@ -22,7 +22,7 @@ def deepseek_v4(fields: Fields) -> list[Layer]:
         kinds = fields.words("layer_types", count) or []
         unknown = sorted(set(kinds) - set(_RATES))
         if unknown:
-            raise fields.refuse(f"layer_types holds '{unknown[0][:40]}', which is not known here")
+            raise fields.refuse(f"layer_types holds the unsupported type '{unknown[0][:40]}'")
         rates = [_RATES[kind] for kind in kinds]
     plain: Part = {
         "kind": "compressed",

@@ -19,7 +19,7 @@ T = TypeVar("T")
 class Fields:
     """One configuration, read field by field, with remarks on how it was read.
 
-    ``null`` counts as left out, and of several names the first that is there. Its data stand in
+    ``null`` counts as absent; of several names the first that is present counts. Its data stand in
     the mappings ``roots`` of the file, the first before the others.
     """
 
@@ -69,7 +69,7 @@ class Fields:
         return default
 
     def maybe(self, *names: str, minimum: int = 1, maximum: int = MOST) -> int | None:
-        """Return a whole number, or None where the field is left out."""
+        """A whole number, or None where the field is absent."""
         for name in names:
             value = self.data.get(name)
             if value is not None:
@@ -94,15 +94,15 @@ class Fields:
         return default
 
     def word(self, name: str) -> str | None:
-        """Return a text, or None where the field is left out."""
+        """A text, or None where the field is absent."""
         return self._typed(name, str, "text")
 
     def mapping(self, name: str) -> dict[str, Json] | None:
-        """Return a nested mapping, or None where the field is left out."""
+        """A nested mapping, or None where the field is absent."""
         return self._typed(name, dict, "a mapping")
 
     def nested(self, name: str) -> "Fields":
-        """Return the fields of a nested mapping, none where it is left out; remarks are shared."""
+        """Fields of a nested mapping, none where it is absent; remarks are shared."""
         return replace(self, data=self.mapping(name) or {}, defaults={}, roots=self._below(name))
 
     def inside(self, data: dict[str, Json], *steps: str | int) -> "Fields":
@@ -157,12 +157,12 @@ class Fields:
         return None if listed is None else [bool(value) for value in listed]
 
     def indices(self, name: str) -> set[int]:
-        """Return a list of layer numbers as a set, empty where the field is left out."""
+        """A list of layer numbers as a set, empty where the field is absent."""
         listed = self._typed(name, list, "a list of layer numbers") or []
         return {self._whole(name, index, 0, MOST) for index in listed}
 
     def assume(self, name: str, value: object) -> None:
-        """Note that a field was left out and what is taken for it."""
+        """Note that a field is absent, and the value assumed for it."""
         self.assumed.setdefault(name, str(value))
 
     def notes(self) -> list[str]:
@@ -170,7 +170,7 @@ class Fields:
         if not self.assumed:
             return list(self.remarks)
         values = ", ".join(f"{name} {value}" for name, value in self.assumed.items())
-        return [f"Left out of the file, so the default was assumed: {values}.", *self.remarks]
+        return [f"Not in the file, so defaults were assumed: {values}.", *self.remarks]
 
     def _whole(self, name: str, value: object, minimum: int, maximum: int) -> int:
         if isinstance(value, str):

@@ -56,7 +56,7 @@ def glm4(fields: Fields) -> list[Layer]:
 
 
 def seed_oss(fields: Fields) -> list[Layer]:
-    """Seed-OSS: biases of the inputs and of the output apart."""
+    """Seed-OSS: separate biases for the inputs and the output."""
     bias, after = fields.flag("attention_bias", True), fields.flag("attention_out_bias", False)
     attention = parts.grouped(fields, qkv_bias=bias, output_bias=after)
     return uniform(fields, attention, parts.dense(fields))

@@ -53,7 +53,7 @@ _EXPERTS_AS_WIDE = ("mixtral", "granitemoe", "gpt_oss", "minimax_m2")
 
 
 def configuration(path: Path, header: GgufHeader) -> dict[str, Json]:
-    """The configuration that a header amounts to, or InputError for an architecture not known."""
+    """Configuration equivalent to a header; InputError for an unsupported architecture."""
     pairs = header.pairs
     architecture = pairs.get("general.architecture")
     kind = _TYPES.get(str(architecture))

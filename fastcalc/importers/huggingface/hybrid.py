@@ -118,7 +118,7 @@ def _single(fields: Fields, kind: str) -> Layer:
             router_bias=True,
         )
         return {"ffn": experts}
-    raise fields.refuse(f"a layer is of the kind '{kind[:40]}', which is not known here")
+    raise fields.refuse(f"a layer has the unsupported type '{kind[:40]}'")
 
 
 def nemotron_nas(fields: Fields) -> list[Layer]:

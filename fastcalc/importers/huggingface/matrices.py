@@ -63,7 +63,7 @@ def matrices_of(
 ) -> Iterator[Matrix]:
     """Matrices of layers that follow each other, and of prediction layers like the last one.
 
-    is_mentioned : whether quantization settings use a word, so that other names can be left out
+    is_mentioned : whether quantization settings use a word, so that other names can be skipped
     predicting : layers for multi-token prediction [1]
     """
     matrices_by_block: dict[Block, list[Matrix]] = {}

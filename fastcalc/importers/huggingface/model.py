@@ -174,7 +174,7 @@ def mapping(file: JsonFile, stored: Formats | None = None) -> tuple[dict[str, Js
         if family.mtp is not None:
             entry["mtp"] = {"layers": predicting, **family.mtp}
     if any(file.data.get(tower) for tower in _TOWERS):
-        fields.remark("Only the text model is counted; the vision or audio tower is left out.")
+        fields.remark("Only the text model is counted, not the vision or audio tower.")
     notes = fields.notes()
     if notes:
         entry["notes"] = [*notes]

@@ -135,7 +135,7 @@ def window(fields: Fields) -> int | None:
 
 
 def flagged(fields: Fields, name: str) -> bool:
-    """Return a flag that is false where it is left out, as nearly every file does."""
+    """A flag that is false where it is absent, as it is in nearly every file."""
     return fields.flag(name, False, noted=False)
 
 

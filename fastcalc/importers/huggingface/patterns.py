@@ -1,4 +1,4 @@
-"""Which layer is of which kind: the many ways in which configurations say it."""
+"""Type of each layer, in the many notations of configurations."""
 
 from fastcalc.importers.huggingface import parts
 from fastcalc.importers.huggingface.config import Fields
@@ -14,9 +14,9 @@ _SPARSE = {"sparse", "moe"}
 
 
 def windowed(fields: Fields, layers: int, *, every: int | None = None) -> list[bool]:
-    """Return for each layer whether it looks back over a window alone.
+    """Whether each layer has sliding-window attention.
 
-    Where nothing says so, one full layer closes each group of ``every``.
+    By default the last layer of each group of ``every`` has full attention.
     """
     kinds = fields.words("layer_types", layers)
     if kinds is not None:

@@ -130,7 +130,7 @@ def _plain(fields: Fields) -> str:
         fields.assume("torch_dtype", "bfloat16")
     dtype = _DTYPES.get(("bfloat16" if word is None else word).lower().removeprefix("torch."))
     if dtype is None:
-        fields.remark(f"torch_dtype '{shown(word)}' is not known here; bf16 is assumed.")
+        fields.remark(f"torch_dtype '{shown(word)}' is unknown; bf16 is assumed.")
     return dtype or "bf16"
 
 
@@ -251,8 +251,8 @@ def _scheme(config: Fields, fields: Fields, plain: str, *, has_experts: bool) ->
     stored = _ALGORITHMS.get(algorithm) or _from_method(config, method)
     if stored is None:
         fields.remark(
-            f"The quantization '{shown(method or algorithm or 'without a name')}' is not known "
-            f"here: the weights are counted as {plain}; {option('weights')} says otherwise."
+            f"The quantization '{shown(method or algorithm or 'without a name')}' is unknown: the "
+            f"weights are counted as {plain}; {option('weights')} sets another format."
         )
         return Scheme([], None)
     rules += _exceptions(config, method)
@@ -318,7 +318,7 @@ def _of_group(weights: Fields, rule: dict[str, Json], config: Fields) -> str | N
 
 
 def _from_bits(config: Fields, zeros: str = "-zp") -> str | None:
-    """Integers of so many bits, of which a group shares a scale and, with ``zeros``, a zero."""
+    """Integer format by bits and group size; groups share a scale and, with ``zeros``, a zero."""
     bits = config.maybe("bits", "w_bit", "num_bits", "nbits", "weight_bits")
     group = config.data.get("group_size", config.data.get("q_group_size", 128))
     is_whole = isinstance(group, int) and not isinstance(group, bool) and 8 <= group <= 4096

@@ -137,7 +137,7 @@ def lfm(fields: Fields) -> list[Layer]:
         kinds = ["full_attention" if n in indices else "conv" for n in range(count)]
     mixers = {"full_attention": full, "sliding_attention": short, "conv": convolution}
     if unknown := sorted(set(kinds) - set(mixers)):
-        raise fields.refuse(f"layer_types holds '{unknown[0][:40]}', which is not known here")
+        raise fields.refuse(f"layer_types holds the unsupported type '{unknown[0][:40]}'")
     networks = [_lfm_network(fields)] * count
     if fields.has("num_experts"):
         experts = parts.experts(fields, router_bias=fields.flag("use_expert_bias", True))
@@ -194,7 +194,7 @@ def lara(fields: Fields) -> list[Layer]:
         ),
     }
     if unknown := sorted(set(kinds) - set(mixers)):
-        raise fields.refuse(f"layer_types holds '{unknown[0][:40]}', which is not known here")
+        raise fields.refuse(f"layer_types holds the unsupported type '{unknown[0][:40]}'")
     return mixed([mixers[kind] for kind in kinds], qwen_networks(fields))
 
 

@@ -1,4 +1,4 @@
-"""Families with weights besides attention and network: Gemma 3n and 4, LongCat, Inkling."""
+"""Families with weights beyond attention and feed-forward: Gemma 3n and 4, LongCat, Inkling."""
 
 from fastcalc.importers.huggingface import parts, patterns
 from fastcalc.importers.huggingface.config import Fields
@@ -79,9 +79,9 @@ def gemma3n_extras(fields: Fields) -> dict[str, int]:
 
 
 def longcat(fields: Fields) -> list[Layer]:
-    """LongCat Flash: two attentions and networks a layer, alongside experts, some of them idle."""
+    """LongCat Flash: two attention and feed-forward pairs per layer, parallel to experts."""
     fields.remark(
-        "A layer is three blocks: attention and a network, twice, and the experts alongside."
+        "A layer is three blocks: attention and a network, twice, and the experts in parallel."
     )
     attention, dense = parts.latent(fields), parts.dense(fields, "ffn_hidden_size")
     width = ("expert_ffn_hidden_size", "moe_intermediate_size")

@@ -62,11 +62,11 @@ def family(fields: Fields, kind: str | None) -> ModelFamily:
     if kind in REFUSED:
         beyond.insert(0, f"it has {REFUSED[kind]}")
     if beyond:
-        why = f"{kind_text} is not known here, and {beyond[0]}"
+        why = f"{kind_text} is unsupported, and {beyond[0]}"
         raise fields.refuse(f"{why}; write a model YAML instead")
     reading = "a mixture of experts" if fields.has(*parts.EXPERTS) else "a dense model"
     fields.remark(
-        f"Warning: {kind_text} is not known here; it was read as {reading} with plain attention "
-        "from the usual fields. Compare the parameters with the checkpoint's."
+        f"Warning: {kind_text} is unsupported; it was read as {reading} with plain attention from "
+        "the usual fields. Compare the parameters with the checkpoint's."
     )
     return ModelFamily(usual)

@@ -51,7 +51,7 @@ def follow_up(
 def repeated(
     request: Request, kind: type[Request], apart: Sequence[str], *, has_memories: bool = False
 ) -> list[str]:
-    """Words on what a request sets that a command of another kind may be asked, too.
+    """Flags of another command that repeat what a request sets.
 
     apart : names of fields that the command has from elsewhere
     has_memories : whether the chip has several memories of its own

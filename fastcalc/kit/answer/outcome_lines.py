@@ -1,4 +1,4 @@
-"""Lines about outcomes that several answers print: what is compared, and what has no place."""
+"""Lines about outcomes that several answers print: what is compared, and what does not fit."""
 
 from collections.abc import Iterable, Sequence
 

@@ -35,8 +35,8 @@ _METRICS = {
     "tpot_s": "TPOT",
     "ttft_s": "TTFT",
     "tokens_per_s_total": "tok/s",
-    "tokens_per_s_per_chip": "tok/s a chip",
-    "tokens_per_s_per_user": "tok/s a user",
+    "tokens_per_s_per_chip": "tok/s per chip",
+    "tokens_per_s_per_user": "tok/s per user",
     "prefill_tokens_per_s": "prompt tok/s",
 }
 

@@ -97,7 +97,7 @@ def prices_of(pricing: Pricing, chips: Iterable[Hardware], *, in_short: bool) ->
 
 
 def basis_of(pricing: Pricing) -> str:
-    """Say what prices are of, in a phrase."""
+    """Basis of prices, in a phrase: terms or ownership."""
     if pricing.basis == "cloud":
         return pricing.offer or "on-demand unless noted"
     return (

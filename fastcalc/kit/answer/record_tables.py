@@ -132,7 +132,7 @@ def value_of(column: TableColumn, record: Any) -> Any:
     Where each layer has a region of its own, memory and compute of all regions at once bound
     nothing that a single token can reach.
 
-    record : or what it is of
+    record : a record, or the object that it describes
     """
     if not isinstance(record, Mapping):
         return column.of(record)
@@ -161,8 +161,8 @@ def tables(
     """A table of each group of rows, in the columns that fit.
 
     The highest priority leaves first, from `OPTIONAL` on before the gap between columns narrows;
-    where none may leave, the console finds room. Columns that may wrap claim as many characters
-    as `wrapped` says.
+    where none may leave, the console finds room. Columns that may wrap claim the width that
+    `wrapped` gives.
     """
     claims, rows = wrapped or {}, [cells for group in groups for cells in group]
     widths = {

@@ -38,7 +38,7 @@ def to_xlsx(records: list[Record], keys: Iterable[str], premises: Record) -> byt
         ]
         head = envelope(SCHEMA)
         grounds = [[key, None, head[key]] for key in ("version", "generated")]
-        grounds += [[], ["rests on"]]
+        grounds += [[], ["assumptions"]]
         for key, unit, value in leaves(premises, ()):
             grounds.append([key, unit, to_json(value) if isinstance(value, list) else value])
         _fill(about, [["key", "unit", "meaning"], *columns, [], *grounds], styles)

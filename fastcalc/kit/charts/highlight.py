@@ -21,7 +21,7 @@ def highlighted(chart: Chart, patterns: Sequence[str] = ()) -> Chart:
     patterns : of a line's name or a word of it; without any, a few of many are chosen: those that
         the finding names, then the first
 
-    Raises InputError if a pattern is of no line.
+    Raises InputError if a pattern matches no line.
     """
     lines = [line for panel in chart.panels for line in panel.series if line.style == "line"]
     words: dict[int, set[str]] = {}

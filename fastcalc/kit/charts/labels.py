@@ -37,7 +37,7 @@ class Label:
 
 
 def spread(heights: Sequence[float], line: float, low: float, high: float) -> list[float]:
-    """Heights a line apart at least, within limits, as near as can be to those wanted.
+    """Heights at least one line height from each other, within limits, close to those wanted.
 
     What lies too close is moved as a block to where its members wanted to be in the mean, which
     is least squares under an order: pool-adjacent-violators.

@@ -27,7 +27,7 @@ def grounds_of(outcomes: Sequence[Outcome]) -> str:
 
 
 def notes_of(outcomes: Sequence[Outcome], *, of_prompts: bool = False) -> list[str]:
-    """On how many chips, what is not drawn, and why numbers are undetermined."""
+    """Number of chips, omitted series, and why numbers are undetermined."""
     why = dict.fromkeys(unsure(outcomes, of_prompts=of_prompts))
     return [chips_of(outcomes), *left_out(outcomes), *why]
 

@@ -30,7 +30,7 @@ _NAMED = 4
 class Like:
     """The rows of a file under each engine that is asked about, by its id.
 
-    refusals : why none is of an engine
+    refusals : why an engine has no rows
     """
 
     file: Path

@@ -156,7 +156,7 @@ def reading_of(entries: Catalogue, name: "ModelGiven | None") -> list[str]:
 def _formats_of_names(
     entries: Catalogue, names: Sequence["ModelGiven"] | None, models: Sequence[Model]
 ) -> dict[str, str]:
-    """Formats of weights that repositories have in their names, by the model that they are of."""
+    """Weight formats in the names of repositories, by model."""
     stored = {}
     for name in names or ():
         model, text = _repository_model(entries, name, []), str(name)
@@ -166,7 +166,7 @@ def _formats_of_names(
 
 
 def _repository_model(entries: Catalogue, name: "ModelGiven", notes: list[str]) -> Model | None:
-    """The entry that a Hugging Face repository is of, by its name; None of anything else.
+    """Entry of a Hugging Face repository, by its name; None for anything else.
 
     A fine-tune has the shape of the model whose name ends its own.
     """
@@ -307,7 +307,7 @@ def engines_of(
 
 
 def basis_of(request: PriceBasisOnly) -> Pricing:
-    """Return what prices are of: a cloud and its terms, or ownership over years."""
+    """Basis of prices: a cloud and its terms, or ownership over years."""
     basis = readers.choice(request.price_basis, option("price_basis"), get_args(PriceBasis))
     if request.offer is not None:
         readers.choice(request.offer, option("offer"), get_args(Terms))

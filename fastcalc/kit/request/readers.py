@@ -74,7 +74,7 @@ def is_whole(value: float) -> bool:
 
 
 def number_of(flag: str, kind: type) -> Callable[[Any], Any]:
-    """Return what reads the number of a flag, whole if it is of kind int, as users write it."""
+    """Reader of a flag's number as users write it, whole for ``int``."""
 
     def read(text: Any) -> Any:
         if not isinstance(text, str):
@@ -280,7 +280,7 @@ def choice(text: str, flag: str, words: tuple[str, ...]) -> str:
     if text in words:
         return text
     hint = did_you_mean(text.lower(), words, f"one of {', '.join(words)}")
-    raise InputError(f"{flag} '{shown(text)}' is not known: {hint}")
+    raise InputError(f"{flag} '{shown(text)}' is unknown: {hint}")
 
 
 def rate(typed: str | float | None) -> float | None:

@@ -24,7 +24,7 @@ _KEYS = (*_OF_CHECK, "plugins")
 
 @dataclass(frozen=True)
 class Settings:
-    """Settings of a repository, by the fields that they stand in for, and the folder they are of.
+    """Settings of a repository, by field, and its folder.
 
     The paths of a baseline are relative to that folder, whichever folder a command runs in.
     """

@@ -65,7 +65,7 @@ def speculations(typed: "DraftsGiven | None") -> tuple[Speculation, ...]:
 
 
 def _kept(value: float) -> float:
-    limit = LIMITS["tokens a pass"]
+    limit = LIMITS["tokens per step"]
     if value not in limit:
         hint = f"; for acceptance {value:g} write for example {value:g}x3" if 0 < value < 1 else ""
         raise InputError(

@@ -338,7 +338,7 @@ LLAMA = (ROOT / "models" / "llama-3.1-8b.yaml").read_text()
         (
             "{kind: gqa, heads: 32, kv_heads: 8, head_dim: 128}",
             "{kind: mamba2, key_heads: 8, value_heads: 8, key_dim: 64, value_dim: 64, full_rank_gate: true}",
-            "full_rank_gate is of kda; mamba2 has one kind of gate",
+            "full_rank_gate belongs to kda; mamba2 has no such choice",
         ),
         ("head_dim: 128}", "head_dim: 128, indexr: {heads: 1}}", "did you mean 'indexer'"),
     ],

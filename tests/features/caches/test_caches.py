@@ -215,8 +215,8 @@ def test_what_says_nothing_of_caches_is_refused(folder, capsys, monkeypatch):
         "   prefix_length: 900}\n"
     )
     for flags, sentence in (
-        (("--traffic", "none.jsonl"), "none.jsonl: does not say which prompts begin alike"),
-        (("--traffic", "odd.jsonl"), "odd.jsonl: does not say which prompts begin alike"),
+        (("--traffic", "none.jsonl"), "none.jsonl: does not say which prompts share a prefix"),
+        (("--traffic", "odd.jsonl"), "odd.jsonl: does not say which prompts share a prefix"),
         (("--traffic", "long.yaml"), "prefix_length 900 of 'a' is longer than its shortest"),
         (("--traffic", "text.jsonl"), "text.jsonl:1:61: hash_ids is not a list of whole numbers"),
         (("--batch", "1,2"), "--batch names 2"),

@@ -45,7 +45,7 @@ def test_ranges_end_where_their_kind_does():
     for kind in ("share", "fraction", "part"):
         assert LIMITS[kind].maximum == 1
     for kind, limit in LIMITS.items():
-        if limit.is_whole or kind in ("factor", "tokens a pass"):
+        if limit.is_whole or kind in ("factor", "tokens per step"):
             assert limit.minimum == 1
 
 

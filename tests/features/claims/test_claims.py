@@ -861,7 +861,7 @@ def test_inputs_as_people_write_them(written, values, unit):
         ('"57", "58"', '"57", "580"', "no claim is called '580'; did you mean '58'?"),
         ("Two fast modes: 1}}", "Two fast modes: 0}}", "greater than"),
         ("Two fast modes: 1}}", "Two fast modes: first}}", "whole number"),
-        ("hedge: {goedecke: ", "hedge: {deepseek: ", "of one of the claim's articles"),
+        ("hedge: {goedecke: ", "hedge: {deepseek: ", "articles that the claim lists"),
         ("ours: true", "ours: false", "write 'place' or 'articles'"),
         ("range: [1, 64]", "range: [64, 1]", "its lower and its upper end"),
         ("range: [1, 64]", "range: [many, more]", "numbers for a number, names for a name"),
@@ -928,7 +928,11 @@ def test_numbers_that_are_not_as_many_as_expected_are_a_sentence(tmp_path):
         ),
         ("field: area", "field: aria", "has no number 'aria'"),
         ("field: parameters", "field: params", "not a number of a model"),
-        ("entry: hardware/wse-3, field: area", "entry: chips/wse-3, field: area", "entries are of"),
+        (
+            "entry: hardware/wse-3, field: area",
+            "entry: chips/wse-3, field: area",
+            "entries belong to",
+        ),
         ("models: [llama-3.1-8b, dense-20b", "models: [llama-3.1-8c, dense-20b", "did you mean"),
     ],
 )
@@ -1089,7 +1093,7 @@ def test_every_claim_explains_itself(fastcalc, judged):
         (("--only", "47"), "--explain 47 prints that claim"),
         (("--only", "refuted,supported,claude,zzz"), "not a verdict, article or topic"),
         (("--only", ","), "--only names nothing"),
-        (("--format", "yaml"), "--format 'yaml' is not known"),
+        (("--format", "yaml"), "--format 'yaml' is unknown"),
         (("no-such-file.yaml",), "cannot be read"),
     ],
 )

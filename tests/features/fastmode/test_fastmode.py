@@ -235,7 +235,7 @@ def test_no_start_is_one_sentence_and_a_no(fastcalc):
         (("--on", "all"), "fastmode starts from one"),
         (("--batch", "100000", "--chips", "1"), "does not fit 1 h100-sxm chip, which fits at most"),
         (("--price", "nothing=3"), "no hardware is called 'nothing'"),
-        (("--format", "xml"), "--format 'xml' is not known"),
+        (("--format", "xml"), "--format 'xml' is unknown"),
         (("--weights", "fp9"), "is not a weight format"),
     ],
 )

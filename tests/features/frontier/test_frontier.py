@@ -118,7 +118,7 @@ def test_nothing_is_a_no(fastcalc):
         (("--kv", "bf16,fp9"), "is not a KV cache format"),
         (("--weights", ","), "--weights names nothing"),
         (("--price", "gb200=3"), "'gb200', which is not compared here"),
-        (("--format", "chart"), "--format 'chart' is not known"),
+        (("--format", "chart"), "--format 'chart' is unknown"),
     ],
 )
 def test_a_wrong_request_gets_one_sentence(fastcalc, args, sentence):

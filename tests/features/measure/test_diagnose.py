@@ -159,9 +159,9 @@ def test_points_elsewhere_and_beyond_the_bound_are_set_aside_in_sentences():
     diagnosis = diagnose([*points, foreign, impossible], ENTRIES)
     assert len(diagnosis.predictions) == 6
     first, second = diagnosis.set_aside
-    assert "1 point of qwen3-8b on h100-sxm under vllm left aside" in first
-    assert "fast-1 left aside: 1e-06 is beyond what any software reaches" in second
-    with pytest.raises(InputError, match="fast-1 left aside"):
+    assert "skipped 1 point of qwen3-8b on h100-sxm under vllm" in first
+    assert "skipped fast-1: 1e-06 exceeds the hardware bound" in second
+    with pytest.raises(InputError, match="skipped fast-1"):
         diagnose([impossible], ENTRIES)
 
 

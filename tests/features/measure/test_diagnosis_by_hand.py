@@ -517,7 +517,7 @@ def test_graphs_take_the_share_that_the_log_says():
         share = 0.9 if settings else float(found.placement.machine.software.memory_fraction)
         graphs = (share - 0.8) * capacity
         (cause,) = found._of_memory()
-        assert cause.sentence == f"{graphs / GIB:.1f} GiB are set aside for CUDA graphs"
+        assert cause.sentence == f"{graphs / GIB:.1f} GiB are reserved for CUDA graphs"
         assert cause.times == pytest.approx(1.0 + graphs / (80.0 * GIB))
     # What they take is not in use by something else as well.
     (_, other) = start(available=60.0 * GIB, equivalent=0.8)._of_memory()

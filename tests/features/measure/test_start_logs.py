@@ -280,10 +280,10 @@ def test_a_result_file_needs_no_more_than_its_log_and_the_chip(tmp_path):
         (b"\x7fELF\0\0", "is no text"),
         (b"Accepted password for root\n", "holds no line that vLLM, SGLang, llama.cpp"),
         (b"INFO non-default args: {'model': 'x/nothing-7b'}\n", "give --model"),
-        (b"INFO non-default args: {'model': 'Qwen/Qwen3-8B'}\n", "is of qwen3-8b"),
+        (b"INFO non-default args: {'model': 'Qwen/Qwen3-8B'}\n", "is for qwen3-8b"),
         (
             b"non-default args: {'model': 'llama-3.1-8b', 'tensor_parallel_size': 2}\n",
-            "is of tp 2",
+            "is for tp 2",
         ),
     ],
 )

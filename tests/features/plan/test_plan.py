@@ -647,7 +647,7 @@ def test_a_chip_without_a_price_says_how_to_give_one(capsys, monkeypatch):
         (("--rate", "many"), "--rate 'many' is not a rate"),
         (("--rate", "0/s"), "--rate '0/s' is not a rate"),
         (("--min-speed", "-1"), "--min-speed -1 is not a number from 1e-12"),
-        (("--objective", "euro"), "--objective 'euro' is not known"),
+        (("--objective", "euro"), "--objective 'euro' is unknown"),
         (("--prompt", "10000000"), "exceeds the"),
         (("--top", "0"), "--top 0"),
         (("--speculate", "9/2"), "--speculate 9/2"),

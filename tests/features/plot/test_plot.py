@@ -319,11 +319,11 @@ def test_the_parts_of_one_picture_are_drawn_at_once():
 @pytest.mark.parametrize(
     ("args", "sentence"),
     [
-        (("rooflin", "llama-3.1-8b"), "KIND 'rooflin' is not known: did you mean 'roofline'?"),
+        (("rooflin", "llama-3.1-8b"), "KIND 'rooflin' is unknown: did you mean 'roofline'?"),
         (("frontier", "llama-3.1-8b", "glm-4.7"), "plot frontier draws one model, not 2; name one"),
         (("validate", "a.csv", "b.csv"), "plot validate draws one file of measurements, not 2"),
         (("speed", "--width", "1"), "--width 1 is not 2 to 40 inches"),
-        (("speed", "--style", "prnt"), "--style 'prnt' is not known: did you mean 'print'?"),
+        (("speed", "--style", "prnt"), "--style 'prnt' is unknown: did you mean 'print'?"),
         (
             ("speed", *ASKED, "--highlight", "b200"),
             "--highlight 'b200' matches nothing drawn: h100-sxm, wse-3",
@@ -508,7 +508,7 @@ def test_a_table_is_drawn(tmp_path, monkeypatch):
     for ground in (f"h100-sxm {price.si:.2f} (Nebius, {price.date})", f"vLLM ({engine.date})"):
         assert ground in words
     assert words.endswith(f"fastcalc {fc.__version__}, 2026-11-22")
-    with pytest.raises(fc.InputError, match="'stp' is not known: did you mean 'step'"):
+    with pytest.raises(fc.InputError, match="'stp' is unknown: did you mean 'step'"):
         table.plot("stp")
 
 

@@ -72,7 +72,7 @@ def transistors_per_area(sheet: Sheet, _: RuleContext) -> Findings:
 def watts_per_area(sheet: Sheet, _: RuleContext) -> Findings:
     """Watts against area.
 
-    Silicon sheds up to 1.6 W a mm2; beyond that the watts are of more chips than the area.
+    Silicon dissipates up to 1.6 W per mm2; above that, power and area describe different things.
     Seen: A module's 1,400 W over one die's area.
     Instead: Write watts and area of the same thing.
     """
@@ -145,7 +145,7 @@ def year_is_plausible(sheet: Sheet, setting: RuleContext) -> Findings:
 
     Years decide what memory, adapters and densities are plausible.
     Seen: 'released: 2202'.
-    Instead: Write the year of the first sale; mark what is not on sale 'hypothetical: true'.
+    Instead: Write the year of the first sale; mark a chip that is not on sale 'hypothetical: true'.
     """
     year = sheet.year
     latest = setting.today.year + (15 if sheet.at("hypothetical") is True else 2)

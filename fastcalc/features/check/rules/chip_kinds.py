@@ -39,8 +39,8 @@ def execution_is_of_its_kind(sheet: Sheet, _: RuleContext) -> Findings:
 def memory_is_where_its_kind_has_it(sheet: Sheet, _: RuleContext) -> Findings:
     """A memory that is not where such a chip has it.
 
-    On-chip memory is marked 'where: chip' and a host's memory has a link to the chip; what is not
-    marked is read as memory of the package.
+    On-chip memory is marked 'where: chip', and a host's memory has a link to the chip. Memory
+    without a mark is read as memory of the package.
     Seen: A wafer's SRAM without 'where: chip', so that nothing knew it as on-chip memory.
     Instead: SRAM has 'where: chip', other memory of a chip has none; memory of a host has 'where:
         host' or 'disk', 'link' and 'shared_by'.
@@ -60,10 +60,13 @@ def memory_is_where_its_kind_has_it(sheet: Sheet, _: RuleContext) -> Findings:
             continue
         usual = "chip" if sheet.word(*path, "name") == _SRAM else ""
         if where != usual:
-            named = f"'where: {where}' is of {'SRAM' if where == 'chip' else 'a host'}"
+            named = f"'where: {where}' is for {'SRAM' if where == 'chip' else 'host memory'}"
             yield (*path, "where"), "SRAM needs 'where: chip'" if usual else named
         if "link" in memory:
-            yield (*path, "link"), "a chip reads its own memory directly; a link is of a host's"
+            yield (
+                (*path, "link"),
+                "a chip reads its own memory directly; only host memory has a link",
+            )
 
 
 @rule("HW077", strict=True)

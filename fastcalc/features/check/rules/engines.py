@@ -80,7 +80,7 @@ def parameters_are_plausible(sheet: Sheet, _: RuleContext) -> Findings:
     A layer costs micro- to milliseconds, and kernels reach a tenth of the peak or more: else it is
     a slip of the unit or of a digit.
     Seen: 'decode_layer_floor: 41 ms' for 41 us.
-    Instead: Check the unit; shares are of 1.
+    Instead: Check the unit; write fractions from 0 to 1.
     """
     for number in sheet.numbers.values():
         plausible = PARAMETERS[str(number.path[-1])].plausible
@@ -211,7 +211,7 @@ def names_exist(sheet: Sheet, setting: RuleContext) -> Findings:
         for place, kind in enumerate(kinds if path[-1] == "kinds" else ()):
             if kind not in _KINDS:
                 kinds_known = ", ".join(_KINDS)
-                yield (*path, place), f"no chip is of kind '{shown(kind)}'; there are {kinds_known}"
+                yield (*path, place), f"no chip has kind '{shown(kind)}'; known are {kinds_known}"
 
 
 @rule("EN008")
@@ -233,4 +233,4 @@ def architectures_exist(sheet: Sheet, setting: RuleContext) -> Findings:
     for path, name in places:
         written = (f"architecture: {name}\n", f"kind: {name}\n")
         if sheet.states(path) and not catalogue.mentioning("hardware", written):
-            yield path, f"no chip of the catalogue is of '{shown(name)}'"
+            yield path, f"no chip of the catalogue has architecture or kind '{shown(name)}'"

@@ -31,7 +31,7 @@ def whole_channels_of_host(sheet: Sheet, _: RuleContext) -> Findings:
         bandwidth = tier.bandwidth.si / 1e6 / _CHANNEL_BYTES
         if not any(near(bandwidth / count, rate, 0.01) for count in channels for rate in rates):
             counts = ", ".join(map(str, channels))
-            message = f"{tier.bandwidth.text} is of no memory sold by then in {counts} channels"
+            message = f"no memory sold by then gives {tier.bandwidth.text} in {counts} channels"
             yield tier.bandwidth, f"{message}: channels x MT/s x 8 bytes?"
 
 

@@ -192,7 +192,7 @@ def memory_existed(sheet: Sheet, _: RuleContext) -> Findings:
     for tier in tiers(sheet) if year else ():
         if tier.part and year and year < tier.part.since:
             message = f"{tier.type.upper()} was not sold before {tier.part.since}; "
-            yield ("memory", tier.index, "name"), f"{message}this is of {year}"
+            yield ("memory", tier.index, "name"), f"{message}this chip was released in {year}"
 
 
 @rule("HW029")

@@ -157,7 +157,7 @@ def prices_are_fresh(sheet: Sheet, setting: RuleContext) -> Findings:
     for number in sheet.numbers.values():
         dated = day(number.said("date") or "") if number.dimension == "hourly price" else None
         if dated and (setting.today - dated).days > 366:
-            yield number, f"{number.text} is of {number.said('date')}, more than a year ago"
+            yield number, f"{number.text} dates from {number.said('date')}, more than a year ago"
 
 
 @rule("PV009")

@@ -32,7 +32,7 @@ def released_after_transformers(sheet: Sheet, setting: RuleContext) -> Findings:
 
     Dates choose which old measurements an engine is held against, and they sort every list.
     Seen: 'released: 2042-07' for 2024-07.
-    Instead: Write the month of the release; mark what is not out 'hypothetical: true'.
+    Instead: Write the month of the release; mark an unreleased model 'hypothetical: true'.
     """
     released = day(str(sheet.at("released") or ""))
     if released is None:
@@ -51,7 +51,7 @@ def names_say_the_size(sheet: Sheet, _: RuleContext) -> Findings:
 
     People type the name and believe the size in it.
     Seen: An alias of the 8B left in a copy that became the 70B.
-    Instead: Correct the name or take it out; a size in billions is of all or of active parameters.
+    Instead: Correct the name or take it out; a size in billions counts all or active parameters.
     """
     if not isinstance(sheet.entry, Model):
         return

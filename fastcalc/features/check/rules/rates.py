@@ -197,7 +197,7 @@ def ridge_point(sheet: Sheet, _: RuleContext) -> Findings:
     The ridge point, peak over bandwidth, sorts chips: a slip of a prefix or of bits for bytes
     throws a chip out of its family.
     Seen: A wafer with 21 TB/s instead of 21 PB/s.
-    Instead: Check prefixes (T and P), bits and bytes, and whether both are of one chip.
+    Instead: Check prefixes (T and P), bits and bytes, and whether both numbers describe one chip.
     """
     tier, rate = main_tier(sheet), sixteen_bit(sheet)
     if not tier or not rate or not tier.bandwidth or not tier.bandwidth.si:
@@ -267,7 +267,7 @@ def architecture_is_known(sheet: Sheet, _: RuleContext) -> Findings:
     """
     name = sheet.word("architecture")
     if name and sheet.si("cores") and core_of(sheet) is None:
-        message = f"FLOP a cycle of '{name}' are not known here, so its clock goes unchecked"
+        message = f"FLOP per cycle of '{name}' are unknown, so its clock goes unchecked"
         yield ("architecture",), message
 
 

@@ -20,9 +20,9 @@ from fastcalc.formulas.reserve import LOGIT_BYTES, captured_graphs
 
 
 def memory_equations(placement: Placement) -> tuple[Equation, ...]:
-    """Return what is filled of a chip's memory, what is kept of it term by term, and what is left.
+    """Use of a chip's memory: contents, engine reserve term by term, and free space.
 
-    placement : a workload on a layout; the numbers are of its fullest chip
+    placement : a workload on a layout; the numbers describe its fullest chip
     """
     machine, numbers = placement.machine, Numbers(placement)
     filled = named(

@@ -63,7 +63,7 @@ class Diagnosis:
 
     predictions : of the points, before anything is named
     before : measured time over predicted, of the engine without the settings of a start [1]
-    set_aside : sentences about points that are left out
+    set_aside : sentences about skipped points
     deployments : where further points are looked up
     has_room : whether a log says that there is as much room for requests as predicted
     """
@@ -240,8 +240,8 @@ def _of_one_deployment(batches: Sequence[Batch]) -> tuple[list[Batch], list[str]
     counts = {name: sum(len(batch.points) for batch in group) for name, group in groups.items()}
     largest = max(counts, key=lambda name: counts[name])
     return groups[largest], [
-        f"{many(count, 'point')} of {name} left aside: a diagnosis is of one "
-        f"deployment, here {largest}"
+        f"skipped {many(count, 'point')} of {name}: a diagnosis covers one deployment, here "
+        f"{largest}"
         for name, count in counts.items()
         if name != largest
     ]
@@ -251,8 +251,8 @@ def _below_bound(batches: Sequence[Batch]) -> tuple[list[Point], list[str]]:
     """Return the points that software may reach, and a sentence about each of the others."""
     predictions = predictions_of(rows_of(batches))
     return [prediction.point for prediction in predictions if not prediction.beats_bound], [
-        f"{prediction.point.id} left aside: {prediction.point.value:g} is beyond what any software "
-        f"reaches on these chips ({prediction.bound:.4g}); check its unit, chips and format"
+        f"skipped {prediction.point.id}: {prediction.point.value:g} exceeds the hardware bound of "
+        f"these chips ({prediction.bound:.4g}); check its unit, chips and format"
         for prediction in predictions
         if prediction.beats_bound
     ]

@@ -64,9 +64,9 @@ def next_point(
 
 
 def _is_the_same(first: Point, second: Point) -> bool:
-    """Return whether two points are of one measurement, within a tenth of each number.
+    """Whether two points describe one measurement: every number agrees within a tenth.
 
-    A run of a benchmark has all rates and times of tokens at once.
+    One benchmark run reports all rates and token times at once.
     """
     of_prompts = [point.metric in ("ttft_s", "prefill_tokens_per_s") for point in (first, second)]
     numbers = [

@@ -1,4 +1,4 @@
-"""How much longer measured points would take, if one part of a step were so many times slower."""
+"""Effect on measured points if one part of a step were slower by a given factor."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -81,7 +81,7 @@ def slowdowns_of(batches: Sequence[Batch], *, has_room: bool = False) -> Slowdow
 
 
 def _slower(rows: StackedPoints, part: Part, times: float) -> Floats:
-    """Return the time of each point with a part so many times slower. [s]"""
+    """Time of each point with one part slower by a factor. [s]"""
     software = (part.slower(pile.software, times) for pile in rows.piles)
     piles = [
         replace(pile, software=slower) for pile, slower in zip(rows.piles, software, strict=True)
@@ -90,7 +90,7 @@ def _slower(rows: StackedPoints, part: Part, times: float) -> Floats:
 
 
 def _less_room(batches: Sequence[Batch], times: float) -> Floats:
-    """Return the time of each point with room for so many times fewer requests. [s]"""
+    """Time of each point with room for fewer requests, by a factor. [s]"""
     capped = [_capped(batch, times) if batch.rule in _WAITING else batch for batch in batches]
     return _seconds_per_token(rows_of(capped))
 

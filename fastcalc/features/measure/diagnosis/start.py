@@ -176,7 +176,7 @@ class Start:
             for_graphs = (share - log.equivalent) * self.placement.machine.tier.capacity
             explained += for_graphs
             times = 1.0 + for_graphs / cache_bytes
-            sentence = f"{for_graphs / GIB:.1f} GiB are set aside for CUDA graphs"
+            sentence = f"{for_graphs / GIB:.1f} GiB are reserved for CUDA graphs"
             yield Cause(RUNNING, sentence, _GRAPHS, times)
         missing = self.room[1] - cache_bytes - explained
         if cache_bytes * DIFFERS < self.room[0] and missing > 0.0:
@@ -220,7 +220,7 @@ class Start:
         return float(now / before)
 
 
-_GRAPHS = "memory set aside for CUDA graphs (VLLM_MEMORY_PROFILER_ESTIMATE_CUDAGRAPHS=0)"
+_GRAPHS = "memory reserved for CUDA graphs (VLLM_MEMORY_PROFILER_ESTIMATE_CUDAGRAPHS=0)"
 
 
 def _default(placement: Placement, setting: str, program: str) -> float:
@@ -234,7 +234,7 @@ def _default(placement: Placement, setting: str, program: str) -> float:
 
 
 def _is_even(placement: Placement, length: float) -> bool:
-    """Return whether each token of a sequence leaves as many bytes: no window, no state."""
+    """Whether every token of a sequence adds the same cache bytes: no window, no state."""
     first, mean = (float(placement.cache_on_chip(tokens)) / tokens for tokens in (BLOCK, length))
     return first < _SAME_FORMAT * mean
 

@@ -9,7 +9,7 @@ from fastcalc.core.chip.machine import EngineParameters
 from fastcalc.formulas.types import ArrayLike, floats
 
 _SLIGHT = 1.5
-"""What a fault makes slower at least by so many times; an engine with all of it already has it."""
+"""Smallest slowdown that counts as a fault; an engine with all of it already has the fault. [1]"""
 
 Powers = tuple[tuple[str, float], ...]
 """Parameters of engines, and the power of the slowdown that each follows."""
@@ -20,10 +20,10 @@ class Part:
     """What of a term may be slower by itself.
 
     name : in words, after those of the term
-    rates, costs : what is divided and multiplied where it is so many times slower; none at all is
-        the room for requests
-    towards : costs of an engine that has the fault; the one that it moves most is so many times
-        slower, and the others are as far on their way [SI]
+    rates, costs : parameters divided and multiplied by powers of the slowdown; none at all stands
+        for the room for requests
+    towards : costs of an engine that has the fault; the one that changes most is multiplied by the
+        slowdown, the others move by the same fraction [SI]
     most : how many times slower anything known makes it [1]
     """
 
@@ -34,7 +34,7 @@ class Part:
     most: float = 150.0
 
     def slower(self, software: EngineParameters, times: float) -> EngineParameters:
-        """Return an engine of which this is so many times slower. [1]"""
+        """Parameters of an engine with this part slower by a factor. [1]"""
         rates = {name: software.value(name) / times**power for name, power in self.rates}
         costs = {name: software.value(name) * times**power for name, power in self.costs}
         return replace(software, **rates, **costs, **self._on_the_way(software, times))
@@ -178,7 +178,7 @@ RUNNING = SlowdownTerm(
     parts=(ROOM,),
     settings=(
         "less memory for caches (gpu_memory_utilization)",
-        "memory set aside for CUDA graphs (VLLM_MEMORY_PROFILER_ESTIMATE_CUDAGRAPHS)",
+        "memory reserved for CUDA graphs (VLLM_MEMORY_PROFILER_ESTIMATE_CUDAGRAPHS)",
         "a limit on sequences (max_num_seqs)",
     ),
 )
