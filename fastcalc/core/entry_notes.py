@@ -51,7 +51,7 @@ def model_notes(placement: Placement) -> Iterator[str]:
     if model.confidence in ("low", "memory"):
         yield f"the shape of {model.id} has confidence '{model.confidence}'"
     if model.is_minimal:
-        yield f"{model.id} publishes no attention heads: attention FLOPs are not counted"
+        yield f"{model.id} publishes no heads: attention FLOPs are not counted"
         if model.vocabulary is None and placement.kept.sampling:
             yield (
                 f"{model.id} publishes no vocabulary: {work.vocabulary:,} taken for the memory "
