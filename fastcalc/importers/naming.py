@@ -75,7 +75,8 @@ def chip_id(text: str, catalogue: Catalogue) -> str | None:
     """Return the id of the one chip that a driver's name can mean, else None.
 
     The name holds all words of the chip's id, name or one alias, and no others. Chips that differ
-    by cores, memory or dies alone are not distinguished by a driver: such names mean none.
+    by cores, memory or dies alone are not distinguished by a driver: such names mean none. Cards
+    that a workshop gave more memory are meant only where the name says how much.
 
     >>> chip_id("NVIDIA H100 80GB HBM3", Catalogue())
     'h100-sxm'
@@ -102,6 +103,7 @@ def chip_id(text: str, catalogue: Catalogue) -> str | None:
         name
         for name, labels in chips.items()
         if name not in matches
+        and not any("modified" in label for label in labels)
         and any(
             label > words and all(_VARIANT.fullmatch(word) for word in label - words)
             for label in labels

@@ -51,6 +51,13 @@ def test_states_of_each_sequence_take_a_block():
     assert float(made.reserved(1)) == 1 + 3  # three groups of sixteen layers with states
 
 
+def test_layers_that_share_a_cache_take_no_page():
+    """Gemma 4 E4B: 20 windowed layers and 4 full ones of 42, the latter with heads twice as wide."""
+    made = pool("gemma-4-e4b")
+    assert {group.layer.token for group in made.groups} == {2 * 2 * 256 * 2.0, 2 * 2 * 512 * 2.0}
+    assert sum(group.tables for group in made.groups) == 6  # in pages of four layers: 5 + 1
+
+
 def test_layers_with_windows_share_pages():
     """gpt-oss-20b: twelve full layers and twelve of 128 tokens; Gemma 3: ten and five times ten."""
     made = pool("gpt-oss-20b")

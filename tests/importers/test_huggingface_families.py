@@ -109,6 +109,7 @@ gemma3n_text | tied | head_dim 256
 gemma4_unified_text | tied | head_dim 256
 longcat_flash | untied |
 inkling_text | untied |
+qwen4_exp_text | untied | head_dim 256, linear_key_head_dim 128, linear_value_head_dim 128, linear_num_key_heads 16, linear_num_value_heads 32
 arcee | untied |
 cwm | untied |
 diffllama | untied |
@@ -128,7 +129,7 @@ sarvam_moe | untied |
 solar_open | untied |
 laguna | untied |
 axk1 | untied |
-cohere2_moe | tied |
+cohere2_moe | tied | sliding_window 4096
 minicpm3 | tied |
 vaultgemma | tied |
 youtu | tied |
@@ -169,7 +170,7 @@ LAYER_NORM = {
 }  # with a bias, others are RMS
 OWN_TABLES = {"own_embedding": True, "own_head": True}
 PREDICTING = {
-    **dict.fromkeys(("mimo", "glm_moe_dsa", "hy_v3", "qwen3_next", "qwen3_5_text", "glm5_next_text")),
+    **dict.fromkeys(("mimo", "glm_moe_dsa", "hy_v3", "qwen3_next", "qwen3_5_text", "glm5_next_text", "qwen4_exp_text")),
     **dict.fromkeys(("deepseek_v3", "deepseek_v32", "kimi_k2", "glm4_moe_lite", "glm4_moe"), OWN_TABLES),
 }  # fmt: skip
 

@@ -153,7 +153,8 @@ def _caches_of(block: Block, layer: Workload, tp: int, drafted: float) -> Iterat
     for group in layer.caches:
         width = layer.element_bytes(group)
         token = group.elements * width / min(tp, group.shards)
-        yield LayerCache(token, group.window, is_chunked=is_chunked)
+        if token:  # a layer that attends to the cache of another keeps none
+            yield LayerCache(token, group.window, is_chunked=is_chunked)
     if isinstance(attention, LinearAttention):
         rows = layer.convolution_elements / max(attention.conv_kernel - 1, 1)
         state = layer.state_bytes + drafted * rows * CONVOLUTION_BYTES

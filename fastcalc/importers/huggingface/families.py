@@ -170,6 +170,11 @@ FAMILIES: dict[str, ModelFamily] = {
     "gemma4_unified_text": ModelFamily(mixture.gemma4, tied=True, defaults={"head_dim": 256}),
     "longcat_flash": ModelFamily(tables.longcat, needs=("num_attention_heads",)),
     "inkling_text": ModelFamily(tables.inkling),
+    "qwen4_exp_text": ModelFamily(
+        tables.qwen4, defaults=_DELTA, mtp={}, extras=tables.qwen4_extras
+    ),
+    "laguna": ModelFamily(mixture.laguna),
+    "cohere2_moe": ModelFamily(mixture.cohere_moe, tied=True, defaults=_MISTRAL),
     # By the usual fields, which benchmarks/class_defaults.py compares with transformers.
     **dict.fromkeys(
         (
@@ -183,27 +188,26 @@ FAMILIES: dict[str, ModelFamily] = {
             "helium",
             "hyperclovax",
             "iquestcoder",
-            "kolibri1",
-            "mellum",
             "olmo",
             "sarvam_mla",
             "sarvam_moe",
             "solar_open",
-            "laguna",
             "axk1",
         ),
         ModelFamily(usual),
     ),
     **dict.fromkeys(
-        ("cohere2_moe", "granite_swa", "minicpm3", "vaultgemma", "youtu"),
+        ("granite_swa", "minicpm3", "vaultgemma", "youtu"),
         ModelFamily(usual, tied=True),
     ),
     **dict.fromkeys(
         ("gpt_neox", "jais2", "persimmon", "phi", "stablelm"), ModelFamily(usual, norm_bias=True)
     ),
     "nanochat": ModelFamily(usual),
+    "kolibri1": ModelFamily(partial(usual, norms=4, qk_norm=True, router_bias=True)),
     **dict.fromkeys(
-        ("apertus", "apertus1p5_text", "exaone_moe"), ModelFamily(partial(usual, qk_norm=True))
+        ("apertus", "apertus1p5_text", "exaone_moe", "mellum"),
+        ModelFamily(partial(usual, qk_norm=True)),
     ),
     "flex_olmo": ModelFamily(partial(usual, qk_norm="full")),
     "beam": ModelFamily(partial(usual, norms=4, qk_norm=True, output_gate=True)),
@@ -231,6 +235,8 @@ ALIASES = {
     "qwen2_5_vl_text": "qwen2",
     "qwen2_vl": "qwen2",
     "qwen2_vl_text": "qwen2",
+    "inkling_mm_model": "inkling_text",
+    "qwen4_exp": "qwen4_exp_text",
     "qwen3_5": "qwen3_5_text",
     "qwen3_5_moe": "qwen3_5_text",
     "qwen3_5_moe_text": "qwen3_5_text",

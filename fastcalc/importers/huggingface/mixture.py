@@ -249,6 +249,42 @@ def layer_scales(fields: Fields) -> dict[str, int]:
     return {**found, "other_parameters": fields.layers() + found.get("other_parameters", 0)}
 
 
+def laguna(fields: Fields) -> list[Layer]:
+    """Poolside Laguna: heads counted layer by layer, a gate for each head, windows."""
+    count, window = fields.layers(), parts.window(fields)
+    every = fields.numbers("num_attention_heads_per_layer", count)
+    heads = every or [fields.count("num_attention_heads")] * count
+    gate = "per-head" if fields.data.get("gating", "per-head") else False
+    switched = patterns.windowed(fields, count)
+    attentions = [
+        parts.grouped(
+            fields, window=window if short else None, heads=n, qk_norm=True, output_gate=gate
+        )
+        for n, short in zip(heads, switched, strict=True)
+    ]
+    shared = fields.maybe("shared_expert_intermediate_size", minimum=0) or 0
+    experts = parts.experts(fields, shared=shared, router_bias=True)
+    return mixed(attentions, patterns.networks(fields, experts))
+
+
+def cohere_moe(fields: Fields) -> list[Layer]:
+    """Cohere's North: one norm before attention and experts alike, a wider dense layer first."""
+    count, window = fields.layers(), parts.window(fields)
+    is_normed = parts.flagged(fields, "use_qk_norm")
+    full, short = (parts.grouped(fields, window=size, qk_norm=is_normed) for size in (None, window))
+    experts = parts.experts(fields, width=_INTERMEDIATE, shared=_north_shared(fields))
+    dense = parts.dense(fields, "prefix_dense_intermediate_size", "intermediate_size")
+    networks = choose(patterns.routed(fields, count), experts, dense)
+    is_parallel = fields.flag("use_parallel_block", True, noted=False)
+    attentions = choose(patterns.windowed(fields, count, every=4), short, full)
+    return mixed(attentions, networks, norms=1 if is_parallel else 2)
+
+
+def _north_shared(fields: Fields) -> int:
+    number = fields.maybe("num_shared_experts", minimum=0) or 0
+    return number * fields.count("intermediate_size")
+
+
 def afmoe(fields: Fields) -> list[Layer]:
     """Arcee Trinity: gated attention with windows, four norms, a few dense layers, then experts."""
     count = fields.layers()

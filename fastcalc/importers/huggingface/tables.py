@@ -1,7 +1,10 @@
-"""Families with weights beyond attention and feed-forward: Gemma 3n and 4, LongCat, Inkling."""
+"""Families with weights beyond attention and feed-forward: Gemma 3n, 4, LongCat, Inkling, Qwen 4."""
+
+from typing import NamedTuple
 
 from fastcalc.importers.huggingface import parts, patterns
 from fastcalc.importers.huggingface.config import Fields
+from fastcalc.importers.huggingface.dense import qwen_networks
 from fastcalc.importers.huggingface.parts import Layer, Part, choose, mixed
 from fastcalc.written import Json
 
@@ -61,7 +64,8 @@ def _more(layer: Layer, matrices: int, vectors: int) -> Layer:
     sums: dict[str, Json] = {}
     for key, amount in (("other_matrices", matrices), ("other_parameters", vectors)):
         before = layer.get(key, 0)
-        sums[key] = amount + (before if isinstance(before, int) else 0)
+        if amount:
+            sums[key] = amount + (before if isinstance(before, int) else 0)
     return {**layer, **sums}
 
 
@@ -105,7 +109,9 @@ def inkling(fields: Fields) -> list[Layer]:
     window, relative = fields.count("sliding_window_size"), fields.count("d_rel", default=16)
     kinds = fields.words("layer_types", count)
     if kinds is None:
-        raise fields.refuse("layer_types is missing")
+        fields.require(("layer_types", "local_layer_ids"))
+        local = fields.indices("local_layer_ids")
+        kinds = ["sliding" if layer in local else "full" for layer in range(count)]
     full = parts.grouped(fields, qk_norm=True)
     short = parts.grouped(
         fields,
@@ -115,11 +121,22 @@ def inkling(fields: Fields) -> list[Layer]:
         head_dim=fields.maybe("swa_head_dim"),
         qk_norm=True,
     )
-    experts = parts.experts(fields, shared=parts.shared_width(fields), router_bias=False)
-    networks = patterns.networks(fields, experts)
-    kernel = fields.count("conv_kernel_size", default=4)
-    layers = mixed(choose(["sliding" in kind for kind in kinds], short, full), networks)
+    kernel = fields.count("conv_kernel_size", "sconv_kernel_size", default=4)
+    switched = ["sliding" in kind for kind in kinds]
+    layers = mixed(choose(switched, short, full), _inkling_networks(fields, count))
     return [_with_positions(layer, hidden, relative, kernel) for layer in layers]
+
+
+def _inkling_networks(fields: Fields, count: int) -> list[Part]:
+    """Networks; with ``dense_intermediate_size``, ``intermediate_size`` is that of experts."""
+    width = ("moe_intermediate_size", "intermediate_size")
+    shared = (fields.maybe("n_shared_experts", minimum=0) or 0) * fields.count(*width)
+    experts = parts.experts(fields, width=width, shared=shared, router_bias=False)
+    if not fields.has("dense_mlp_idx"):
+        return patterns.networks(fields, experts)
+    first = fields.count("dense_mlp_idx", minimum=0)
+    dense = parts.dense(fields, "dense_intermediate_size", "intermediate_size")
+    return choose([layer >= first for layer in range(count)], experts, dense)
 
 
 def _with_positions(layer: Layer, hidden: int, relative: int, kernel: int) -> Layer:
@@ -130,3 +147,51 @@ def _with_positions(layer: Layer, hidden: int, relative: int, kernel: int) -> La
     assert isinstance(heads, int) and isinstance(size, int) and isinstance(cached, int)
     convolved = 2 * kernel * (cached * size + hidden)
     return _more(layer, hidden * heads * relative, convolved)
+
+
+def qwen4(fields: Fields) -> list[Layer]:
+    """Qwen 4 (3.8 Flash Next): delta nets, indexed attention, gated residual streams, n-grams."""
+    count, hidden = fields.layers(), fields.count("hidden_size")
+    indexer: Part = {
+        "heads": fields.count("indexer_n_heads"),
+        "head_dim": fields.count("indexer_head_dim"),
+        "top_k": fields.count("indexer_budget"),
+        "pool": fields.count("indexer_compress_ratio"),
+        "head_weights": False,
+    }
+    full = parts.grouped(fields, qk_norm=True, output_gate=True, indexer=indexer)
+    attentions = choose(patterns.linear(fields, count), parts.delta(fields), full)
+    streams, rank = fields.count("hc_count", default=4), fields.count("hc_lowrank", default=320)
+    wide = streams * hidden
+    layers = mixed(attentions, qwen_networks(fields), norms=2 * streams)
+    layers = [_more(layer, 2 * wide * (2 * rank + streams), 0) for layer in layers]
+    table, kernel = _ngrams(fields), fields.count("ple_conv_kernel_size", default=4)
+    for number in fields.indices("ple_layer_ids"):
+        bringing_in = table.width * (wide + hidden)
+        layers[number - 1] = _more(layers[number - 1], bringing_in, wide * (3 + kernel))
+    return layers
+
+
+class _NGrams(NamedTuple):
+    """The table of hashed n-grams that a layer looks rows up in."""
+
+    width: int
+    rows: int
+
+
+def _ngrams(fields: Fields) -> _NGrams:
+    heads = (fields.count("ngram_size", default=3) - 1) * fields.count("heads_per_ngram", default=8)
+    width = fields.count("ple_embed_dim", "hidden_size")
+    return _NGrams(width, heads * fields.count("ngram_vocab_size_base", default=20_000_000))
+
+
+def qwen4_extras(fields: Fields) -> dict[str, int]:
+    """Tables of n-grams, of a prime number of rows each, and the mixer of the streams. [1]"""
+    hidden, streams = fields.count("hidden_size"), fields.count("hc_count", default=4)
+    rank, tables = fields.count("hc_lowrank", default=320), len(fields.indices("ple_layer_ids"))
+    heads = (fields.count("ngram_size", default=3) - 1) * fields.count("heads_per_ngram", default=8)
+    table = _ngrams(fields)
+    fields.remark("other_parameters merges the residual streams; lookup_parameters is of n-grams.")
+    mixer = 2 * streams * hidden * rank + (streams - 1) * hidden
+    lookups = {"lookup_parameters": tables * table.rows * table.width // heads} if tables else {}
+    return {**lookups, "other_parameters": mixer}

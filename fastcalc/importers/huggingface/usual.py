@@ -15,11 +15,13 @@ def usual(
     *,
     qk_norm: bool | str = False,
     output_gate: bool = False,
+    router_bias: bool = False,
 ) -> list[Layer]:
     """Layers by the usual fields: latents if there are, else heads; experts if there are.
 
     norms : of a layer, if not one a component [1]
     qk_norm, output_gate : of grouped attention, where the family always has them
+    router_bias : where the family's experts are picked with one
     """
     count = fields.layers()
     bias = parts.flagged(fields, "attention_bias")
@@ -53,7 +55,7 @@ def usual(
     shared = fields.maybe("shared_expert_intermediate_size", minimum=0) or 0
     if not shared and fields.has(*parts.EXPERT_WIDTH):
         shared = parts.shared_width(fields)
-    experts = parts.experts(fields, width=width, shared=shared)
+    experts = parts.experts(fields, width=width, shared=shared, router_bias=router_bias)
     if matrices == 2:
         experts["matrices"] = 2
     return mixed(attentions, patterns.networks(fields, experts), norms)
