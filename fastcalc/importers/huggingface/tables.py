@@ -1,4 +1,4 @@
-"""Families with weights beyond attention and feed-forward: Gemma 3n, 4, LongCat, Inkling, Qwen 4."""
+"""Weights beyond attention and feed-forward: Gemma 3n and 4, LongCat, Inkling, Qwen 4."""
 
 from typing import NamedTuple
 
