@@ -27,7 +27,8 @@ from fastcalc.grid.columns import COLUMNS, Columns
 from fastcalc.grid.evaluated_points import CodedColumn, EvaluatedPoints, places
 from fastcalc.grid.request_lists import OpenRequests, Requests
 
-BLOCK = 65_536  # points: half a megabyte an array, which the caches of a core can hold
+BLOCK = 16_384  # points: an eighth of a megabyte an array, many of which the caches can hold
+_TRIED = 4  # blocks of points on all layouts that are tried, where they are left open
 _OPEN = 16  # layouts that chips usually have
 
 
@@ -71,7 +72,7 @@ class Grid:
         kinds, layouts, batches = self.shape
         if not self.layouts:  # every layout of as many chips is evaluated
             count = _OPEN if self.chips is None else len(open_layouts(self.site, self.chips))
-            size = max(size // count, 1)
+            size = max(_TRIED * size // count, 1)
         width = min(batches, size)
         high = max(min(layouts, size // width), 1)
         deep = max(min(kinds, size // (width * high)), 1)

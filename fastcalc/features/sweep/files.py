@@ -6,8 +6,10 @@ from typing import Any, BinaryIO, Protocol, TextIO
 import numpy as np
 
 from fastcalc.errors import InputError
+from fastcalc.formulas.types import Bools
 from fastcalc.grid.columns import NEEDS_FIT, WHOLE, WORDS, Columns
 from fastcalc.grid.evaluated_points import CodedColumn
+from fastcalc.kit.answer.arrow_arrays import number_array, word_array
 from fastcalc.kit.answer.point_records import Record
 from fastcalc.written import csv_cell, csv_line, to_json, visible
 
@@ -70,7 +72,7 @@ class JSONSink:
 
 
 class ParquetSink:
-    """A row group for each block; words as dictionaries, what has no value as null."""
+    """A row group for each block; words alone as dictionaries, what has no value as null."""
 
     def __init__(self, stream: BinaryIO) -> None:
         try:
@@ -86,11 +88,17 @@ class ParquetSink:
     def write(self, columns: Columns, shape: tuple[int, ...]) -> None:
         """Write a block as one row group."""
         does_not_fit = ~np.broadcast_to(columns["fits"], shape).ravel()
-        table = self.arrow.table(
-            {key: self._array(key, column, shape, does_not_fit) for key, column in columns.items()}
-        )
+        arrays = [self._array(key, column, shape, does_not_fit) for key, column in columns.items()]
+        table = self.arrow.Table.from_arrays(arrays, names=list(columns))
         if self.writer is None:
-            self.writer = self.parquet.ParquetWriter(self.stream, table.schema, compression="zstd")
+            is_word = self.arrow.types.is_dictionary
+            self.writer = self.parquet.ParquetWriter(
+                self.stream,
+                table.schema,
+                compression="zstd",
+                # Numbers of a sweep seldom repeat: dictionaries of them take time and room.
+                use_dictionary=[field.name for field in table.schema if is_word(field.type)],
+            )
         self.writer.write_table(table)
 
     def close(self, extra: Record) -> None:
@@ -99,8 +107,8 @@ class ParquetSink:
             self.writer.add_key_value_metadata({"fastcalc": to_json(extra)})
             self.writer.close()
 
-    def _array(self, key: str, column: Any, shape: tuple[int, ...], does_not_fit: Any) -> Any:
-        arrow, missing = self.arrow, does_not_fit if key in NEEDS_FIT else None
+    def _array(self, key: str, column: Any, shape: tuple[int, ...], does_not_fit: Bools) -> Any:
+        arrow, missing = self.arrow, does_not_fit & (key in NEEDS_FIT)
         if isinstance(column, str) or (column is None and key in WORDS):
             column = CodedColumn(np.int32(0), (column,))
         if column is None:
@@ -108,22 +116,19 @@ class ParquetSink:
         if isinstance(column, CodedColumn):
             codes = np.broadcast_to(column.codes, shape).ravel().astype(np.int32)
             words = ["; ".join(word) if isinstance(word, list) else word for word in column.words]
-            nothing = np.array([word is None for word in words])[codes]
-            missing = nothing if missing is None else missing | nothing
-            words = [word or "" for word in words]
+            missing = missing | np.array([word is None for word in words])[codes]
             return arrow.DictionaryArray.from_arrays(
-                arrow.array(codes, mask=missing), arrow.array(words, arrow.string())
+                number_array(arrow, arrow.int32(), codes, missing),
+                word_array(arrow, [word or "" for word in words]),
             )
         values = np.broadcast_to(column, shape).ravel()
         if values.dtype == bool:
-            return arrow.array(values)
+            return number_array(arrow, arrow.bool_(), values, missing)
         nothing = ~np.isfinite(values)
-        missing = nothing if missing is None else missing | nothing
         if key in WHOLE:
-            values = np.where(nothing, 0, values).astype(np.int64)
-        else:
-            values = values.astype(float)
-        return arrow.array(values, mask=missing)
+            whole = np.where(nothing, 0, values)
+            return number_array(arrow, arrow.int64(), whole, missing | nothing)
+        return number_array(arrow, arrow.float64(), values, missing | nothing)
 
 
 def rows(columns: Columns, shape: tuple[int, ...], write: Write) -> Iterator[tuple[str, ...]]:

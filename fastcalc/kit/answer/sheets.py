@@ -5,8 +5,11 @@ from datetime import datetime
 from io import BytesIO
 from typing import Any
 
+import numpy as np
+
 from fastcalc.errors import InputError
 from fastcalc.features.dictionary import meanings, type_of
+from fastcalc.kit.answer.arrow_arrays import list_array, number_array, word_array
 from fastcalc.kit.answer.envelope import envelope
 from fastcalc.kit.answer.numbers_as_text import number
 from fastcalc.kit.answer.point_records import SCHEMA, Record
@@ -109,10 +112,15 @@ def to_parquet(records: list[Record], keys: Iterable[str], premises: Record) -> 
         values = [record[key] for record in records]
         type_ = type_of(key, values)
         if type_ is str:
-            values = [None if cell is None else _data(cell) for cell in values]
+            words = [None if cell is None else _data(cell) for cell in values]
+            columns.append(word_array(pyarrow, words))
         elif type_ is list:
-            values = [cell and [_data(part) for part in cell] for cell in values]
-        columns.append(pyarrow.array(values, types[type_]))
+            lists = [cell and [_data(part) for part in cell] for cell in values]
+            columns.append(list_array(pyarrow, lists))
+        else:
+            missing = np.array([cell is None for cell in values], dtype=bool)
+            numbers = np.array([0 if cell is None else cell for cell in values])
+            columns.append(number_array(pyarrow, types[type_], numbers, missing))
         fields.append((key, types[type_]))
     schema = pyarrow.schema(fields, {"fastcalc": to_json(premises)})
     file = BytesIO()

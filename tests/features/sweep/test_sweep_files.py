@@ -185,6 +185,12 @@ def test_parquet_holds_the_same(capsys, monkeypatch, tmp_path):
     assert ran.code == 0, ran.err
     ran = run("sweep", *asked, "--format", "json", capsys=capsys, monkeypatch=monkeypatch)
     told = json.loads(ran.out)["records"]
+    group = parquet.ParquetFile(path).metadata.row_group(0)
+    columns = [group.column(place) for place in range(group.num_columns)]
+    words = {column.path_in_schema for column in columns if column.has_dictionary_page}
+    is_word = {key: isinstance(value, (str, list)) for key, value in told[0].items()}
+    assert words <= {key for key, value in told[0].items() if not isinstance(value, (int, float))}
+    assert words >= {key for key, stated in is_word.items() if stated}
     table = parquet.read_table(path)
     assert table.column_names == list(told[0])
     for row, record in zip(table.to_pylist(), told, strict=True):
