@@ -12,7 +12,7 @@ from fastcalc.features.plan.decision import FEWER_BITS, Decision, Kind, Plan, ki
 from fastcalc.features.plan.pools import PrefillPool, transfer_seconds
 from fastcalc.features.plan.random_load import HeldLimits, held_limits
 from fastcalc.features.plan.refine import Gaps, gaps_of, with_largest
-from fastcalc.features.plan.score import has_cost, prepare, score
+from fastcalc.features.plan.score import has_cost, prepare, resized, score
 from fastcalc.features.plan.scored import Scored, misses_of
 from fastcalc.features.plan.service import NEAR, Service
 from fastcalc.features.plan.unlike import can_prefill_for, unlike_pools
@@ -275,9 +275,7 @@ def _sized_to_limits(scored: Scored, place: int, checks: _Checks) -> Plan | None
         return None
     if rate != limits.load.rate:  # as busy as percentiles allow, whatever the search adds up
         capped = replace(service, utilization=plan.busy * rate / limits.load.rate, share=None)
-        alone = scored.grid.part(layouts=(plan.layout,), batches=np.array([plan.batch]))
-        (resized,) = score(alone, capped, [None])
-        plan = _plan(resized, 0)
+        plan = _plan(resized(scored, place, capped), 0)
         limits = limits.at((service.rate or plan.requests) / plan.replicas)
     plan = with_percentiles(plan, service, limits)
     if max(plan.misses.values()) <= 1.0:

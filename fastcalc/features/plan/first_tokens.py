@@ -1,7 +1,7 @@
 """When each class of requests that share replicas has its first token, and which limit binds."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -24,6 +24,10 @@ class ClassFirstTokens:
     seconds: Floats
     limits: Floats
     shares: Floats
+
+    def only(self, place: int) -> "ClassFirstTokens":
+        """Those of one deployment alone."""
+        return replace(self, seconds=self.seconds[:, place : place + 1])
 
     def latest(self, service: Service, mean: Floats) -> Floats:
         """Return a time as far from the limit of the service as the nearest class is from its own.

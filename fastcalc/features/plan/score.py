@@ -82,6 +82,11 @@ def score(
     return deployments
 
 
+def resized(scored: Scored, place: int, service: Service) -> Scored:
+    """One deployment with colocated prefill by itself, sized for another service at its speed."""
+    return _sized(scored.grid, service, scored.replica.only(place), scored.mixed.only(place))
+
+
 def _sized(
     grid: Grid,
     service: Service,
@@ -119,6 +124,7 @@ def _sized(
         service,
         replica,
         prefill_pools,
+        mixed,
         values={name: flat(column) for name, column in values.items()},
         seconds=flat(seconds),
         carried=flat(carried),

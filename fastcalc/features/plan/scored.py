@@ -1,13 +1,14 @@
 """Deployments of a grid held against a service: what each does, and which of them are best."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from math import inf
 from typing import Any, TypeVar
 
 import numpy as np
 
+from fastcalc.features.plan.first_tokens import ClassFirstTokens
 from fastcalc.features.plan.packing import Packing, ReplicaCounts
 from fastcalc.features.plan.pools import PrefillPool
 from fastcalc.features.plan.service import Service
@@ -71,6 +72,11 @@ class Replica:
             dp=those(points.layout.dp),
         )
 
+    def only(self, place: int) -> "Replica":
+        """One of them alone."""
+        columns = {part.name: getattr(self, part.name)[place : place + 1] for part in fields(self)}
+        return Replica(**columns)
+
 
 @dataclass(frozen=True, eq=False)
 class Scored:
@@ -78,6 +84,7 @@ class Scored:
 
     service : what they are held against
     replica, pools : of which each deployment is one of the first, and of the second if there are
+    mixed : when each class has its first token on each replica
     values : what is limited, by name: seconds to the first token, seconds between tokens, chips,
         and dollars a month and watts where those are
     seconds : time of a replica that a request takes [s]
@@ -93,6 +100,7 @@ class Scored:
     service: Service
     replica: Replica
     pools: Sequence[PrefillPool]
+    mixed: ClassFirstTokens
     values: dict[str, Floats]
     seconds: Floats
     carried: Floats
