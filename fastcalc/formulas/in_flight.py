@@ -16,9 +16,8 @@ def found_by_arrivals(*, arrivals: Floats, served: Floats) -> Floats:
 
     .. math:: p_k \propto \prod_{j=1}^{k} \lambda_{j-1} / \mu_j, \quad a_k \propto \lambda_k p_k
 
-    arrivals : rate of arrivals at none, one, ... in flight, :math:`\lambda_0, \lambda_1, \ldots`,
-        one more of them than of departures [1/s]
-    served : rate of departures at one, two, ... in flight, :math:`\mu_1, \mu_2, \ldots` [1/s]
+    arrivals : at none, one, ... in flight, one more than departures, :math:`\lambda_0, \ldots` [1/s]
+    served : departures at one, two, ... in flight, :math:`\mu_1, \mu_2, \ldots` [1/s]
 
     Source: M. Harchol-Balter, "Performance modeling," 2013, sec. 13.4.
 
@@ -40,7 +39,7 @@ def closed_loop_arrivals(*, users: float, rate: float, served: Floats) -> Floats
     rate : requests that all make, :math:`\lambda` [1/s]
     served : rate of departures at one, two, ... in flight, as many as there are users [1/s]
 
-    None where users who think for no time make fewer requests than that. The rate :math:`\theta` of
+    None where users who think for no time make fewer than that. The rate :math:`\theta` of
     a user who waits for no answer is the one at which all make the rate. Source: Harchol-Balter,
     "Performance modeling," 2013, ch. 13 (a finite number of sources).
 

@@ -452,4 +452,5 @@ def test_every_formula_has_a_row():
     by_doctest |= {"undominated"}  # against trying all, in test_search.py
     by_doctest |= {"heaviest_stage"}  # by hand, and by brute force, in test_stages.py
     by_doctest |= {"expected_regret", "regret_after"}  # by chance and limits: test_confidence.py
+    by_doctest |= {"found_by_arrivals", "closed_loop_arrivals"}  # by hand, in test_in_flight.py
     assert set(BY_NAME) == tested | by_doctest

@@ -614,7 +614,7 @@ def test_the_title_and_the_next_command_say_what_was_typed(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "140")
     ran = run(*asked, "--speculate", "0.8x3", capsys=capsys, monkeypatch=monkeypatch)
     lines = ran.out.splitlines()
-    assert lines[0].endswith("1,000 tokens, speculative decoding 0.8x3, 300 requests/min")
+    assert "1,000 tokens, speculative decoding 0.8x3, 300 requests/min" in lines[0]
     assert " --speculate 0.8x3 " in lines[-1]
 
 
