@@ -16,7 +16,7 @@ def found_by_arrivals(*, arrivals: Floats, served: Floats) -> Floats:
 
     .. math:: p_k \propto \prod_{j=1}^{k} \lambda_{j-1} / \mu_j, \quad a_k \propto \lambda_k p_k
 
-    arrivals : at none, one, ... in flight, one more than departures, :math:`\lambda_0, \ldots` [1/s]
+    arrivals : at none, one, ... in flight, one more than served, :math:`\lambda_0, \ldots` [1/s]
     served : departures at one, two, ... in flight, :math:`\mu_1, \mu_2, \ldots` [1/s]
 
     Source: M. Harchol-Balter, "Performance modeling," 2013, sec. 13.4.

@@ -61,7 +61,11 @@ NUMBERS = ("N", "X", "S", "MS", "H", "P", "USD", "SHARE", "TOKENS", "TOK/S", "US
 def number_flags():
     """Return the flags of every command that take one number, with what reads their text."""
     return [
-        (f"{command} {field}", setting, get_args(_annotation(field, annotation, ""))[1].parser)
+        (
+            f"{command} {field}",
+            setting,
+            get_args(_annotation(field, kind, setting, ""))[1].parser,
+        )
         for command in COMMANDS
         for field, (annotation, _) in declared(request_of(command)).items()
         for kind, setting in [get_args(annotation)]
