@@ -59,7 +59,7 @@ def model_notes(placement: Placement) -> Iterator[str]:
             )
         if model.hidden_size is None and placement.layout.chips > 1:
             yield (
-                f"{model.id} publishes no hidden size: {work.sent_width:,.0f} taken for what "
+                f"{model.id} publishes no hidden size: {work.sent_width:,.0f} assumed for what "
                 "chips send each other, as wide as the median of models is for its parameters a "
                 "layer"
             )
@@ -114,4 +114,4 @@ def limit_notes(placement: Placement, batch: int) -> Iterator[str]:
     limit = float(placement.machine.max_sequences)
     if batch / placement.layout.dp > limit:
         name = placement.machine.engine.id
-        yield f"a batch beyond {limit:,.0f} sequences a replica exceeds {name}'s limit"
+        yield f"a batch beyond {limit:,.0f} sequences per replica exceeds {name}'s limit"

@@ -71,7 +71,7 @@ FIRST: tuple[Column[EvaluatedPoints], ...] = (
         "tokens",
         "tokens accepted per decode step",
         "traffic.speculation.tokens_per_pass",
-        heading=("tokens", "a pass"),
+        heading=("tokens", "per step"),
         drop_priority=4,
     ),
     Column(

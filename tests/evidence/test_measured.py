@@ -591,8 +591,8 @@ def test_a_first_screen_says_how_far_off_and_what_is_furthest(tmp_path, fastcalc
     (one,) = json.loads(fastcalc("validate", str(file), "--format", "json").out)["points"]
     out = words(fastcalc("validate", str(file)).out)
     factor = f"{one['factor']:.2f}"
-    assert f"1 point of 1 source of mine.csv: off by a factor of {factor} in the median" in out
-    assert f"furthest off: own-001, {one['model']} on {one['hardware']}" in out
+    assert f"1 point of 1 source in mine.csv: median error {factor}x" in out
+    assert f"largest error: own-001, {one['model']} on {one['hardware']}" in out
     assert "next: fastcalc plot validate" in out
 
 
@@ -604,8 +604,8 @@ def test_classes_of_few_sources_and_those_far_off_are_weak():
 
     groups = [group("a", 3, 9.0), group("b", 4, 1.71), group("c", 4, 1.7), group("d", 1, 1.0)]
     assert _weak(Validation((), (), groups), 4) == (
-        'few sources stand behind "a" (3 sources) and "d" (1 source), so their figures may be '
-        'luck; a tenth of the points are off by more than 1.7 in "b" (4 sources)'
+        'Little evidence, so figures may be luck: "a" (3 sources) and "d" (1 source). '
+        'A tenth of the points have errors above 1.7x in "b" (4 sources).'
     )
 
 

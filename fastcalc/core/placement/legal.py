@@ -277,7 +277,7 @@ class LegalLayouts:
             ]
         if ranks == 1:
             return []
-        notes = [f"{chip} runs {ranks} ranks a chip: tp, pp, dp and ep count ranks, not chips"]
+        notes = [f"{chip} runs {ranks} ranks per chip: tp, pp, dp and ep count ranks, not chips"]
         if padding := self.padded_heads(layout.tp):
             heads = common_heads(self.work)
             notes.append(

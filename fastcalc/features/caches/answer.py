@@ -31,7 +31,7 @@ _ROWS = pick(
 )
 SHOWN = [*pick("hardware chips"), *_ROWS]
 _KEY = (
-    "key: hit rate: fraction of prompt tokens found in an LRU prefix cache; break-even: price "
+    "key: hit rate: fraction of prompt tokens found in an LRU prefix cache; pays below: price "
     "per GB and month below which the tier saves more in chips than it costs"
 )
 

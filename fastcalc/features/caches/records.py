@@ -83,7 +83,7 @@ COLUMNS: tuple[TableColumn, ...] = (
         "ratio",
         "hit rate: fraction of prompt tokens found in it or in the chips' own memory",
         "tier.hit",
-        heading=("", "found"),
+        heading=("", "hit rate"),
         format="percent",
         is_key_figure=True,
     ),
@@ -139,7 +139,7 @@ COLUMNS: tuple[TableColumn, ...] = (
         "USD/request",
         "price of the chips per request, without the tier",
         "usd",
-        heading=("$ a 1,000", "requests"),
+        heading=("$ per 1,000", "requests"),
         format=_per_thousand,
     ),
     Column(

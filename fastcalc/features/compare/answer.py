@@ -18,7 +18,7 @@ from fastcalc.grid.column import TableColumn
 from fastcalc.grid.columns import pick
 from fastcalc.kit.answer import point_records, record_tables
 from fastcalc.kit.answer.answer import Answer
-from fastcalc.kit.answer.console import Note, Notes, Part, Screen, TextTable, Title
+from fastcalc.kit.answer.console import Note, Notes, Part, Remark, Screen, TextTable, Title
 from fastcalc.kit.answer.next_commands import follow_up, report_on, rows_kept
 from fastcalc.kit.answer.numbers_as_text import dollars
 from fastcalc.kit.answer.outcome_lines import (
@@ -250,7 +250,8 @@ class CompareAnswer(Answer):
 
 
 def _opening(stated: Headline) -> list[Part]:
-    return [sentences(stated), *price_line(stated.priced), ""]
+    first, *more = sentences(stated)
+    return [first, *map(Remark, more), *price_line(stated.priced), ""]
 
 
 def _meanings(rows: Iterable[Iterable[record_tables.Row]]) -> list[str]:

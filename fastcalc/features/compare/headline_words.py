@@ -22,9 +22,9 @@ _MOST_TIMES = 8
 _LEVEL = {"speed": "Level in speed", "cost": "Level in price"}
 
 
-def sentences(stated: Headline) -> str:
-    """Put the headline of a comparison of one model into sentences."""
-    return " ".join(filter(None, (speed(stated), cost(stated), left_out(stated))))
+def sentences(stated: Headline) -> list[str]:
+    """Headline of a comparison of one model: speed, price, and batches without a row."""
+    return [*filter(None, (speed(stated), cost(stated), left_out(stated)))]
 
 
 def speed(stated: Headline) -> str:

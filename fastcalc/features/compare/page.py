@@ -87,7 +87,7 @@ def document(answer: CompareAnswer, command: str) -> str:
 
 def _verdict(answer: CompareAnswer) -> Iterator[str]:
     for stated, _ in answer.by_model:
-        yield " ".join([sentences(stated), *price_line(stated.priced)])
+        yield " ".join([*sentences(stated), *price_line(stated.priced)])
         if stated.fastest is None:
             continue
         row = stated.fastest.leaders[0]

@@ -61,21 +61,21 @@ OF_OPTIONS = {
     "ttft-ms": Variable("lead", _SECONDS, "time to first token", "ms", 1e-3, zero=True),
 }
 OF_TASKS = {
-    "steps": Variable("steps", LIMITS["sequences"], "steps", "a run"),
-    "tokens": Variable("tokens", LIMITS["tokens"], "tokens", "a step"),
+    "steps": Variable("steps", LIMITS["sequences"], "steps", "per run"),
+    "tokens": Variable("tokens", LIMITS["tokens"], "tokens", "per step"),
     "prompt": Variable("prompt", LIMITS["tokens"], "prompt", "tokens", zero=True),
     "cached": Variable("cached", _SHARE, "cached share", zero=True),
     "tools": Variable("tools", _SECONDS, "tools", "s a step", zero=True),
     "round-trip-ms": Variable("round_trip", _SECONDS, "round trip", "ms", 1e-3, zero=True),
-    "retries": Variable("retries", LIMITS["tries"], "retries", "a step", zero=True),
-    "best-of": Variable("samples", LIMITS["tries"], "answers", "a step"),
+    "retries": Variable("retries", LIMITS["tries"], "retries", "per step", zero=True),
+    "best-of": Variable("samples", LIMITS["tries"], "answers", "per step"),
     "check": Variable("check", _SECONDS, "check", "s a run", zero=True),
     "repair": Variable("repair", _SECONDS, "repair", "s a failed run", zero=True),
     "sessions": Variable("sessions", LIMITS["tries"], "sessions", "concurrent sessions"),
     "look-away": Variable("look_away", _SECONDS, "looking away", "s of a run", zero=True),
     "come-back": Variable("come_back", _SECONDS, "coming back", "s", zero=True),
     "hour": Variable("hour", _DOLLARS, "user's hour", "$", zero=True),
-    "hours": Variable("hours", _DOLLARS, "hours", "a month"),
+    "hours": Variable("hours", _DOLLARS, "hours", "per month"),
     "budget": Variable("budget", _DOLLARS, "budget", "$/month"),
 }
 PARAMETERS = OF_OPTIONS | OF_TASKS | {"share": Variable("share", _SHARE, "share", zero=True)}

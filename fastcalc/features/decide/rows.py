@@ -185,7 +185,7 @@ COLUMNS: tuple[Column[Row], ...] = (
         "share",
         "accuracy per step: chance that an answer is right",
         "accuracy",
-        ("accuracy", "a step"),
+        ("accuracy", "per step"),
         2,
     ),
     _of("tokens_per_s", "tokens/s", "speed of one stream", "speed", ("", "tok/s")),
@@ -268,7 +268,7 @@ COLUMNS: tuple[Column[Row], ...] = (
         "number",
         "successes per month within its hours and budget",
         "prospect.month",
-        ("successes", "a month"),
+        ("successes", "per month"),
     ),
     _of(
         "usd_a_month",

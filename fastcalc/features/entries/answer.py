@@ -318,13 +318,13 @@ def _counts(work: Workload) -> TextTable:
         ("multiplied", f"{work.multiplied_parameters:,.0f}", "without the input embedding"),
         ("weights", size(work.weight_bytes), work.weight_format),
         ("KV cache per token", f"{work.cache_bytes_per_token:,.0f} B", work.kv_format),
-        ("FLOPs a token", prefixed(work.flops_per_token, "FLOP"), "matrix products"),
+        ("FLOPs per token", prefixed(work.flops_per_token, "FLOP"), "matrix products"),
     ]
     if not model.is_minimal:
         attention = prefixed(float(work.attention_flops(1.0)), "FLOP")
         rows.append(("FLOPs per context token", attention, "attention scores and sums"))
     if work.state_bytes:
-        rows.append(("state a sequence", size(work.state_bytes), "at any length"))
+        rows.append(("state per sequence", size(work.state_bytes), "at any length"))
     if model.max_context:
         rows.append(("largest context", f"{model.max_context:,}", "tokens"))
     extra_parameters = checkpoint_parameters(model) - work.total_parameters

@@ -95,6 +95,7 @@ class FastmodeAnswer(Answer):
             yield outcome_lines.heading_in_full(solution.today, stated)
             yield ""
         yield sentences.headline(solution)
+        yield from map(Remark, filter(None, [sentences.on_other_hardware(solution)]))
         yield from price_line(self._named())
         if not screen.wide:
             yield from map(Remark, filter(None, [sentences.first_way(solution)]))

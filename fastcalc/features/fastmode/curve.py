@@ -225,7 +225,7 @@ def columns(study: Study, cost: float) -> list[TableColumn]:
     first = study.engines[0]
     shown = [
         numbers("users at|the start", partial(_start_cell, first)),
-        numbers("tok/s|a user", partial(_speed_cell, first), drop_priority=9),
+        numbers("tok/s|per user", partial(_speed_cell, first), drop_priority=9),
     ]
     shown_engines: set[str] = set()
     for curve in study.engines:

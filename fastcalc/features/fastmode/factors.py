@@ -54,7 +54,7 @@ COLUMNS: tuple[TableColumn, ...] = (
         "tokens/s",
         "expected speed per user after the change",
         lambda factor: float(factor.after.estimate.speed[0]),
-        ("tok/s", "a user"),
+        ("tok/s", "per user"),
     ),
     Column(
         "usd_per_mtok_output",

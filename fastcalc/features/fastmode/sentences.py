@@ -24,7 +24,7 @@ _ANSWERS_REST_ON = ("model", "weight_format", "kv_format")
 
 
 def headline(solution: SpeedupOptions) -> str:
-    """Today's and the target speed, and the cheapest option on today's chips and on others."""
+    """Today's and the target speed, and the cheapest option on today's chips."""
     today, batch = solution.today, solution.today.scenario.batches[0]
     speed, chips = float(today.estimate.speed[0]), today.placement.layout.chips
     users = "one user" if batch == 1 else f"each of {batch:,} users"
@@ -39,27 +39,23 @@ def headline(solution: SpeedupOptions) -> str:
         return f"{begun}: only with quantization or another model, which change the answers."
     if solution.cheapest is None:
         return f"{begun}: {no_option_reaches(solution)}."
-    on_same_chips, on_another_machine, chip = (
-        solution.on_same_chips,
-        solution.on_another_machine,
-        today.scenario.hardware.id,
-    )
-    sentence = (
-        f"{begun}: on {chip} {_way(solution, on_same_chips)}"
-        if on_same_chips
-        else f"{begun}: not possible on {chip}"
-    )
-    return (
-        f"{sentence}; on other hardware {_way(solution, on_another_machine)}."
-        if on_another_machine
-        else f"{sentence}."
-    )
+    chip = today.scenario.hardware.id
+    if solution.on_same_chips is None:
+        return f"{begun}: not possible on {chip}."
+    return f"{begun}: on {chip} {_way(solution, solution.on_same_chips)}."
 
 
-def _way(solution: SpeedupOptions, way: Option) -> str:
+def on_other_hardware(solution: SpeedupOptions) -> str:
+    """The cheapest option on other chips; empty where there is none."""
+    if solution.cheapest is None or solution.on_another_machine is None:
+        return ""
+    return f"On other hardware: {_way(solution, solution.on_another_machine)}."
+
+
+def _way(solution: SpeedupOptions, best: Option) -> str:
     """A technique, what it changes, its batch if it differs from today's, and its cost."""
-    _, record = rows(solution, [way])
-    how = f" ({way.change})" if way.change else ""
+    _, record = rows(solution, [best])
+    how = f" ({best.change})" if best.change else ""
     if (batch := record["batch"]) != solution.today.scenario.batches[0]:
         how += " for one user" if batch == 1 else f" for {batch:,} users"
     cost = record["cost_multiple"]
@@ -100,7 +96,7 @@ def first_way(solution: SpeedupOptions) -> str:
     return (
         f"{subject} is {product(factors_of(solution, way))}. "
         f"{'The answers do not change. ' * (today == changed)}"
-        f"A step takes {pass_then} for {all_then}; today {pass_today} for {all_today}."
+        f"A step takes {pass_then} for {all_then}. Today it takes {pass_today} for {all_today}."
     )
 
 

@@ -116,13 +116,12 @@ class ValidationAnswer(Answer):
         total = next(group for group in self.validation.groups if group.name == "all")
         points, sources = many(total.count, "point"), many(total.sources, "source")
         yield (
-            f"{points} of {sources} {self._scope()}: off by a factor of "
-            f"{total.median_factor:.2f} in the median, 90 % within {total.p90_factor:.2f}, "
-            f"{whole_percent(total.coverage)} inside their 80 % range, "
-            f"{total.bound_beaten} above the bound."
+            f"{points} of {sources}{self._scope()}: median error {total.median_factor:.2f}x, 90 % "
+            f"within {total.p90_factor:.2f}x, {whole_percent(total.coverage)} inside their 80 % "
+            f"range, {total.bound_beaten} above the bound."
         )
         if weak := _weak(self.validation, FEW_SOURCES if aside else 0):
-            yield Remark(f"Little evidence: {weak}.")
+            yield Remark(weak)
         yield ""
         if not screen.wide:
             yield record_tables.table(*self.table(), screen.width)
@@ -135,11 +134,11 @@ class ValidationAnswer(Answer):
     def _scope(self) -> str:
         """Say which points these are."""
         if self.request.path is not None:
-            return f"of {self.request.path.name}"
+            return f" in {self.request.path.name}"
         groups = self.validation.groups
         excepted = sum(group.count for group in groups if group.name == f"part:{SRAM}")
-        scope = "that their fits have not seen"
-        return f"{scope}, {excepted} of {SRAM} excepted" if excepted else scope
+        scope = ", each predicted by a fit without its source"
+        return f"{scope} (except {excepted} of {SRAM})" if excepted else scope
 
     def key(self) -> str:
         """What a factor and a bias are."""
@@ -240,7 +239,7 @@ _SAME = 0.005
 
 
 def _changes(changes: Sequence[ChipChange] | None, *, is_whole: bool) -> list[str]:
-    """Say which chips are further off than before, and which nearer."""
+    """Chips whose error grew or shrank since the baseline."""
     if changes is None:
         return []
     worse = [changed(change) for change in changes if change.worse > _SAME]
@@ -249,7 +248,7 @@ def _changes(changes: Sequence[ChipChange] | None, *, is_whole: bool) -> list[st
     sentences = [*worse[:limit], *better[:limit]]
     unnamed = len(worse) + len(better) - len(sentences)
     sentences += [f"{many(unnamed, 'other chip')} with {option('wide')}"] if unnamed else []
-    return [f"since the baseline: {'; '.join(sentences) or 'no chip is further off, none nearer'}"]
+    return [f"since the baseline: {'; '.join(sentences) or 'no chip is worse or better'}"]
 
 
 def changed(change: ChipChange) -> str:
@@ -263,11 +262,11 @@ def changed(change: ChipChange) -> str:
 
 
 def _furthest(validation: Validation) -> str:
-    """Say which prediction is furthest off, and by how much."""
+    """The prediction with the largest error, with its factor."""
     prediction = max(validation.predictions, key=_factor)
     point = prediction.point
     return (
-        f"furthest off: {point.id}, {point.model} on {point.hardware}, {point.metric} "
+        f"largest error: {point.id}, {point.model} on {point.hardware}, {point.metric} "
         f"{number(point.value)} measured, {number(prediction.expected)} expected, a factor of "
         f"{prediction.factor:.2f}"
     )
@@ -323,21 +322,21 @@ def _speculated(predictions: Iterable[Prediction]) -> Iterator[str]:
 
 
 def _weak(validation: Validation, fewest_sources: int) -> str:
-    """Say which classes have fewer sources than they need, and which are far off."""
+    """Classes with fewer sources than they need, and those with large errors, in sentences."""
     classes = [group for group in validation.groups if group.name.startswith("part:")]
     poorly_sourced = [group for group in classes if group.sources < fewest_sources]
     far = [group for group in classes if group not in poorly_sourced and group.p90_factor > FAR_OFF]
     sentences = []
-    for groups, complaint, caveat in (
-        (poorly_sourced, "few sources stand behind", ", so their figures may be luck"),
-        (far, f"a tenth of the points are off by more than {FAR_OFF:g} in", ""),
+    for groups, complaint in (
+        (poorly_sourced, "Little evidence, so figures may be luck:"),
+        (far, f"A tenth of the points have errors above {FAR_OFF:g}x in"),
     ):
         class_names = [
             f'"{group.name.removeprefix("part:")}" ({many(group.sources, "source")})'
             for group in groups
         ]
-        sentences += [f"{complaint} {listed(class_names)}{caveat}"] if class_names else []
-    return "; ".join(sentences)
+        sentences += [f"{complaint} {listed(class_names)}."] if class_names else []
+    return " ".join(sentences)
 
 
 def shown(groups: Sequence[Group]) -> list[Group]:

@@ -34,8 +34,8 @@ _TARGETS = pick("path value target_value target_factor best", [*COLUMNS, BEST])
 
 _KEY = (
     "key: effect of raising each number by 10 % (or to the next whole one); at most: tok/s "
-    "per user at the best valid value, over today's; saturates at: beyond it less than 1 % of "
-    "that gain is left; parameters.*: engine"
+    "per user at the best valid value, over today's; nothing beyond: value above which less than "
+    "1 % of that gain is left; parameters.*: engine"
 )
 _TARGET_KEY = (
     "key: value that each number alone would need; -: no valid value reaches the "
@@ -96,6 +96,8 @@ class SensitivityAnswer(Answer):
         if idle:
             reason = f"not shown, as they {cannot}" if cannot else "have no effect here"
             yield Note(f"{reason}: {', '.join(idle)}", weight=0)
+        if not self.goals and (saturated := self.batches[0].buys_nothing()):
+            yield Note("; ".join(saturated))
         yield Note(prices(self.outcomes), weight=0)
         yield from map(Note, each_warning(self.outcomes))
         if idle and cannot:

@@ -45,7 +45,7 @@ class MovedBatch:
     def headline(self) -> str:
         """Say what buys most and what buys nothing more, or what reaches the target."""
         if self.goal is None:
-            return self.opening([*self.buys(), *self.buys_nothing()])
+            return self.opening(self.buys()[:1])
         return f"{self._today()} {self._reaching(self.goal)}"
 
     def _today(self) -> str:

@@ -182,7 +182,7 @@ class Fields:
         return value
 
     def _list(self, name: str, layers: int, *, is_complete: bool = False) -> list[Json] | None:
-        value = self._typed(name, list, "a list, one entry a layer")
+        value = self._typed(name, list, "a list, one entry per layer")
         if value is not None and len(value) < layers:
             raise self.refuse(f"{name} has {len(value)} entries for {layers} layers")
         return value if is_complete or value is None else value[:layers]

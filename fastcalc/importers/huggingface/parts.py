@@ -157,7 +157,7 @@ def experts(
     fields.require(EXPERTS, PICKED, width)
     count, active, size = fields.count(*EXPERTS), fields.count(*PICKED), fields.count(*width)
     if active > count:
-        picked = f"{next(filter(fields.has, PICKED))}: {active} experts a token"
+        picked = f"{next(filter(fields.has, PICKED))}: {active} experts per token"
         raise fields.refuse(f"{picked} exceed the {count} there are")
     part: Part = {"kind": "moe", "experts": count, "active_experts": active, "width": size}
     return part | given({"shared_width": shared, **keys})

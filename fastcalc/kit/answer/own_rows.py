@@ -121,7 +121,7 @@ _ROWS = (
 _BELIEFS = (
     words("", lambda belief: belief.kind),
     numbers("rows", lambda belief: str(len(belief.scores))),
-    numbers("off by", lambda belief: belief.error_before),
+    numbers("error", lambda belief: belief.error_before),
     key_figure(numbers("now", lambda belief: belief.error_now)),
     numbers("times the speed", lambda belief: belief.speed),
     numbers("times the range", lambda belief: belief.range),
@@ -231,7 +231,7 @@ def _notes(scores: Sequence[RowScore]) -> list[str]:
     before, now = _errors(scores)
     if now > _AS_MUCH * before:
         return [
-            f"off by {before:.2f} in the median, each by the others by {now:.2f}, no nearer, so "
-            "more rows are needed before what is between them is trusted"
+            f"median error {before:.2f}x, and {now:.2f}x with each row predicted from the others: "
+            "no better, so more rows are needed before interpolation is trusted"
         ]
     return []

@@ -167,7 +167,7 @@ def test_a_headline_compares_like_with_like(seed):
     """Nothing but rows of the table, ratios at one batch, and no winner of what is level."""
     outcomes, records = compared(random.Random(seed))
     stated, rows = headline(outcomes), [row for row in records if row["fits"]]
-    text = sentences(headline(outcomes))
+    text = " ".join(sentences(headline(outcomes)))
     if not rows:
         assert text.startswith("None of these chips fits")
         return
@@ -649,7 +649,8 @@ def check_ways(text, rows):
     same = [row for row in kept if row["hardware"] == today["hardware"]]
     other = [row for row in kept if row["hardware"] != today["hardware"]]
     leads = []
-    ways = FAST.match(text)["ways"].split("; ")
+    ways = [FAST.match(text)["ways"], *re.findall(r"\. O(n other hardware: .+?)\. ", text)]
+    ways = [way.replace("n other hardware:", "on other hardware") for way in ways]
     for way, alike in zip(ways, [same, *[other] * bool(other)], strict=True):
         if not alike:
             assert way == f"not possible on {today['hardware']}"

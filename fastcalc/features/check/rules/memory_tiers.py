@@ -173,9 +173,8 @@ def sram_per_core(sheet: Sheet, _: RuleContext) -> Findings:
         if core and core.port and cores and tier.bandwidth:
             clock = tier.bandwidth.si / (cores * core.port) / GB
             if not core.slowest <= clock <= core.fastest:
-                has = (
-                    f"{tier.bandwidth.text} over {cores:,.0f} cores of {core.port:g} bytes a cycle"
-                )
+                ports = f"{cores:,.0f} cores of {core.port:g} bytes per cycle"
+                has = f"{tier.bandwidth.text} over {ports}"
                 runs = f"this architecture runs at {core.slowest} to {core.fastest}"
                 yield tier.bandwidth, f"{has} is a clock of {ratio(clock)} GHz; {runs}"
 

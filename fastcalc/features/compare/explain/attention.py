@@ -17,7 +17,7 @@ def _attention(context: PassContext, part: Component) -> list[Equation]:
     read = cache_moved(context.numbers, context.traffic, ranks) * context.on_chip
     cache = equation("cache", pass_work.bytes.kv, "B", read)
     looked = looked_back(context.numbers, context.traffic, ranks) * context.on_chip
-    flops = equation("FLOPs a token", pass_work.flops.kv, "FLOP", looked)
+    flops = equation("FLOPs per token", pass_work.flops.kv, "FLOP", looked)
     return [
         cache,
         equation("bytes", part.bytes, "B", context.sequences * cache.answer * context.near("kv")),
@@ -34,7 +34,7 @@ def _prompt_attention(context: PassContext, part: Component) -> list[Equation]:
         looked_back(context.numbers, context.traffic, scalar(pass_work.tp.ranks), is_prompt=True)
         * context.on_chip
     )
-    flops = equation("FLOPs a token", pass_work.prompt_flops.kv, "FLOP", looked)
+    flops = equation("FLOPs per token", pass_work.prompt_flops.kv, "FLOP", looked)
     return [
         flops,
         equation(

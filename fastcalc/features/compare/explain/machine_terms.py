@@ -28,7 +28,7 @@ def _sweeps(context: PassContext, part: Component) -> list[Equation]:
     )
     moved = named("read in a sweep", "B", stored)
     looked = looked_back(numbers, context.traffic, 1.0)
-    flops = equation("FLOPs a token", pass_work.flops.kv, "FLOP", looked)
+    flops = equation("FLOPs per token", pass_work.flops.kv, "FLOP", looked)
     # All experts of each region.
     products = (
         (numbers.parameters("dense"), context.reached("dense")),
