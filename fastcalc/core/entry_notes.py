@@ -4,16 +4,11 @@ from collections.abc import Iterator
 
 from fastcalc.catalogue.schema import Engine, Hardware
 from fastcalc.core.chip.formats_run import widened_by
-from fastcalc.core.chip.machine import Machine
 from fastcalc.core.chip.machine_class import class_of, engine_of_class
-from fastcalc.core.model.workload import Workload
-from fastcalc.core.own_rows import is_of, measured_on
-from fastcalc.core.placement.layout import AnyLayout
 from fastcalc.core.placement.placement import Placement
 from fastcalc.core.pricing import Pricing
 from fastcalc.core.speed_range import is_fitted_kind
 from fastcalc.core.undetermined import is_assumed
-from fastcalc.written import listed
 
 _OF_A_CHIP = ("memory", "peak", "vector", "cores", "ranks", "fabric", "links", "power", "price")
 """Keys of a chip's file that answers depend on."""
@@ -80,30 +75,6 @@ def unpacking_notes(placement: Placement) -> Iterator[str]:
     )
     for name in dict.fromkeys(names):
         yield f"{machine.hardware.id}: {name} to 16 bits before it multiplies"
-
-
-def own_notes(machine: Machine, work: Workload, layout: AnyLayout) -> Iterator[str]:
-    """Yield whether a layout is predicted like rows of its owner, where its engine has any."""
-    deployments = machine.engine.own_deployments
-    if machine.engine.is_bound or not deployments:
-        return
-    chip = machine.hardware.id
-    measured = measured_on(machine.engine, chip, work)
-    alike = [part for part in measured if is_of(part, layout)]
-    elsewhere = listed([*dict.fromkeys(part.layout for part in measured if part not in alike)])
-    if alike:
-        rows = sum(len(part.rows) for part in alike)
-        noun = "rows" if rows > 1 else "row"
-        yield (
-            f"{chip}, {alike[0].layout}: times and range are moved by {rows} {noun} of "
-            f"{alike[0].file}" + f"; its rows of {elsewhere} say nothing of it" * bool(elsewhere)
-        )
-        return
-    files = ", ".join(dict.fromkeys(part.file for part in deployments))
-    if elsewhere:
-        yield f"{chip}: {files} has measurements for {elsewhere}; other layouts are unchanged"
-    else:
-        yield f"{chip}: {files} has no measurement of it in these formats, so it is unchanged"
 
 
 def limit_notes(placement: Placement, batch: int) -> Iterator[str]:

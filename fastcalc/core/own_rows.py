@@ -236,6 +236,15 @@ def interpolated(
     return [_row_by(deployment, row) for row in rows], by_others or [(1.0, 1.0)]
 
 
+def believed_at_rows(deployment: OwnDeployment) -> tuple[Floats, Floats]:
+    """How many times as slow rows are by all rows, and half-widths over those without any. [1]"""
+    columns = ("batch", "context", "prompt", "drafted", "decode_share")
+    numbers = {name: np.array([getattr(row, name) for row in deployment.rows]) for name in columns}
+    share = numbers.pop("decode_share")
+    effect = effect_of(deployment, **numbers)
+    return effect.decode**share * effect.prompts ** (1.0 - share), effect.narrowed(share)
+
+
 def after_one_row(off: float) -> float:
     """Half-width of a token's range where one row measured it, over that without, at most 1. [1]
 

@@ -28,12 +28,12 @@ from fastcalc.core.entry_notes import (
     inherited_notes,
     limit_notes,
     model_notes,
-    own_notes,
     unpacking_notes,
 )
 from fastcalc.core.estimate import Estimate
 from fastcalc.core.model.workload import Workload, published_base, workload
 from fastcalc.core.overflow import overflow_notes, overflows
+from fastcalc.core.own_row_notes import own_notes
 from fastcalc.core.placement.layout import Layout, LayoutError
 from fastcalc.core.placement.legal import domain_notes
 from fastcalc.core.placement.placement import Placement, Site

@@ -1,5 +1,6 @@
 """A user's rows as an engine file keeps them: by deployment, each over what the engine expects."""
 
+import re
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -76,7 +77,7 @@ def own_rows(
         left_aside[reason] += 1
     if not batches:
         raise InputError(_nothing(file, points, left_aside))
-    members, too_fast = _members(batches)
+    members, dates, too_fast = _members(batches)
     if too_fast:
         left_aside[_TOO_FAST] += too_fast
     if not members:
@@ -86,6 +87,7 @@ def own_rows(
             {
                 **dict(zip(_KEYS, key, strict=True)),
                 "file": without_controls(file.name),
+                "date": dates[key],
                 "rows": rows,
             }
         )
@@ -113,13 +115,21 @@ def _nothing(file: Path, points: Sequence[Point], left_aside: dict[str, int]) ->
 
 
 _TOO_FAST = (
-    "faster than these chips can be at their printed rates: are the chip and the units right?"
+    "faster than these chips can be at their printed rates: are the chip and the units right, are "
+    "weights in fewer bits, or were tokens speculated?"
 )
 
 
-def _members(batches: Sequence[Batch]) -> tuple[dict[tuple[object, ...], list[OwnRow]], int]:
-    """Rows by chip, model, formats and stated layout, and how many are above the bound."""
-    rows, too_fast = defaultdict[tuple[object, ...], list[OwnRow]](list), 0
+_Key = tuple[object, ...]
+"""Chip, model, formats and stated layout of a deployment."""
+
+_DATE = re.compile(r"\d{4}-\d\d(?:-\d\d)?", re.ASCII)
+
+
+def _members(batches: Sequence[Batch]) -> tuple[dict[_Key, list[OwnRow]], dict[_Key, str], int]:
+    """Rows of each deployment, the date of the latest, and how many are above the bound."""
+    rows, too_fast = defaultdict[_Key, list[OwnRow]](list), 0
+    dates = defaultdict[_Key, str](str)
     for batch in batches:
         placed, work = batch.deployment, batch.deployment.work
         stated = placed.stated
@@ -130,10 +140,12 @@ def _members(batches: Sequence[Batch]) -> tuple[dict[tuple[object, ...], list[Ow
         too_fast += int(np.sum(~is_possible))
         expected = np.maximum(stacked.seconds(), stacked.bound)
         possible = compress(rows_over(batch, stacked, expected), is_possible)
-        rows[*names, batch.placement.layout.chips, *ranks] += possible
-    return {
-        key: _thinned(of_deployment) for key, of_deployment in rows.items() if of_deployment
-    }, too_fast
+        key = (*names, batch.placement.layout.chips, *ranks)
+        rows[key] += possible
+        stated_dates = (point.date for point in batch.points if _DATE.fullmatch(point.date))
+        dates[key] = max([dates[key], *stated_dates])
+    kept = {key: _thinned(of_deployment) for key, of_deployment in rows.items() if of_deployment}
+    return kept, dates, too_fast
 
 
 def rows_over(batch: Batch, stacked: StackedPoints, expected: Floats) -> list[OwnRow]:

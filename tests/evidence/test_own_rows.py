@@ -12,6 +12,7 @@ import pytest
 
 import fastcalc as fc
 from fastcalc.catalogue.schema.own_rows import OwnDeployment
+from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.estimate import evaluate
 from fastcalc.core.own_rows import DEPLOYMENTS, EVERYWHERE, LEFT, LENGTH, ROWS, interpolated
 from fastcalc.core.timeline import prefill, served_run
@@ -421,3 +422,50 @@ def test_rows_above_the_bound_move_nothing(tmp_path):
     path.write_text(f"{head}\n{row.format(id='a-1', seconds=0.0001)}\n{right}\n")
     both = fc.compare("qwen3-8b", on="h100-sxm", like=path)[0]
     assert both["tpot_ms"] == alone["tpot_ms"]
+
+
+# What contradicts the prediction.
+
+
+def warnings_of(tmp_path, fastcalc, *words, **changes):
+    (record,) = records(fastcalc, *ASKED, "--batch", "8", *words, "--like", runs(tmp_path, changes))
+    return " ".join(record["warnings"])
+
+
+def test_rows_say_how_many_they_are_of_when_and_what_they_changed(tmp_path, fastcalc):
+    (alone,) = records(fastcalc, *ASKED, "--batch", "8", "--tp", "4")
+    (like,) = records(
+        fastcalc, *ASKED, "--batch", "8", "--like", runs(tmp_path, {"date": "2026-09"})
+    )
+    moved = like["tokens_per_s_per_user"] / alone["tokens_per_s_per_user"]
+    said = " ".join(like["warnings"])
+    assert f"measured up to 2026-09 (at the rows, {moved:.2f} times the speed" in said
+    assert "measured up to" not in warnings_of(tmp_path, fastcalc)
+
+
+def test_old_rows_are_to_be_measured_again(tmp_path, fastcalc):
+    date = Catalogue().engine("vllm").date[:7]
+    year, month = int(date[:4]), date[5:]
+    assert "24 months older" in warnings_of(tmp_path, fastcalc, date=f"{year - 2}-{month}-01")
+    assert "older" not in warnings_of(tmp_path, fastcalc, date=date)
+
+
+def test_speculated_rows_and_plain_predictions_do_not_agree(tmp_path, fastcalc):
+    drafted = {"tokens_per_pass": "2.5"}
+    assert "1 of 1 rows of runs.csv were speculated" in warnings_of(tmp_path, fastcalc, **drafted)
+    with_drafts = ("--speculate", "2.5")
+    assert "no row of runs.csv was speculated" in warnings_of(tmp_path, fastcalc, *with_drafts)
+    agreed = warnings_of(tmp_path, fastcalc, *with_drafts, **drafted)
+    assert "speculated" not in agreed
+
+
+def test_rows_far_from_what_is_expected_are_questioned(tmp_path, fastcalc):
+    (alone,) = records(fastcalc, *ASKED, "--batch", "8", "--tp", "4")
+    seconds = alone["tpot_ms"] / 1e3
+    fast = warnings_of(tmp_path, fastcalc, value=f"{seconds / 1.6}")
+    assert "at least 1.6 times as fast" in fast
+    assert "are its weights in fewer bits" in fast
+    slow = warnings_of(tmp_path, fastcalc, value=f"{seconds * 2}")
+    assert "fastcalc diagnose runs.csv" in slow
+    usual = warnings_of(tmp_path, fastcalc, value=f"{seconds * 1.2}")
+    assert "half the rows" not in usual

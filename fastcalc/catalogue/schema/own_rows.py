@@ -31,7 +31,10 @@ class OwnRow(Entry):
 
 
 class OwnDeployment(Entry):
-    """A model on chips as its owner measured it; ranks are None where nobody stated them."""
+    """A model on chips as its owner measured it; ranks are None where nobody stated them.
+
+    date : of the latest measurement, as YYYY-MM or YYYY-MM-DD; empty where none is stated
+    """
 
     hardware: Identifier
     model: Identifier
@@ -43,6 +46,7 @@ class OwnDeployment(Entry):
     ep: _Ranks = None
     dp: _Ranks = None
     file: Name
+    date: Name = ""
     rows: Annotated[list[OwnRow], Field(min_length=1, max_length=1000)]
 
     @property

@@ -27,6 +27,7 @@ from fastcalc.importers.setup import no_model, unclear_format
 from fastcalc.importers.start_log import read_start
 from fastcalc.kit.request import loading
 from fastcalc.mentions import option
+from fastcalc.written import listed, many
 
 
 def run(request: Diagnose) -> DiagnosisAnswer | StoppedAnswer:
@@ -59,13 +60,14 @@ def _of_points(
     measured = points_of(catalogue, path, file_options)
     engine = catalogue.engine(file_options["engine"]) if file_options.get("engine") else None
     points: Sequence[Point] = measured.points
-    start = None
+    start, reading = None, loading.reading_of(catalogue, request.model)
     try:
         if not points and measured.skipped:
             reasons = dict.fromkeys(skip.reason for skip in measured.skipped)
             raise UndiagnosedError("; ".join(list(reasons)[:3]), measured.skipped[0].line)
         if log and points:
             start = _start_of_points(log, points, catalogue, request)
+            reading += contradictions(start, points)
             kv = start.scenario.kv or ""
             points = [
                 replace(point, kv=point.kv or kv, engine=point.engine or log.engine)
@@ -83,7 +85,7 @@ def _of_points(
     skipped = [f"{skip.id}: {skip.reason}" for skip in measured.skipped]
     return DiagnosisAnswer(
         request=request,
-        reading=loading.reading_of(catalogue, request.model),
+        reading=reading,
         diagnosis=result,
         start=start,
         left_aside=[*skipped, *result.set_aside],
@@ -120,6 +122,35 @@ def _start_of_points(
         kv=point.kv or None,
     )
     return _started(log, scenario)
+
+
+def contradictions(start: Start, points: Sequence[Point]) -> list[str]:
+    """What points state otherwise than the log of the server that they are to be of, in sentences.
+
+    The points are taken as they are.
+    """
+    log, drafted = start.log, int(start.log.number("drafted") or 0)
+    logged = {
+        "weights": checkpoint_format(log.settings.get("model", "")) or _quantized(log),
+        "kv": cache_format(log, start.scenario),
+    }
+    sentences = []
+    for name, noun in (("weights", "weights"), ("kv", "a cache")):
+        stated = {getattr(point, name) for point in points} - {"", logged[name]}
+        if logged[name] and stated:
+            sentences.append(
+                f"points state {noun} in {listed(sorted(stated))}, and the log has {logged[name]}: "
+                f"give {option(name, logged[name])} if the log is right"
+            )
+    is_speculated = any((point.tokens_per_pass or 1.0) > 1.0 for point in points)
+    if drafted and not (is_speculated or any(p.is_speculation_inferred for p in points)):
+        sentences.append(
+            f"the server drafts {many(drafted, 'token')} by its log, and no point states how many "
+            "a pass keeps: they are taken as plain decoding"
+        )
+    if is_speculated and not drafted:
+        sentences.append("points were speculated, and by its log the server drafts no tokens")
+    return sentences
 
 
 def _of_stop(request: Diagnose, catalogue: Catalogue, log: StartLog) -> StoppedAnswer:

@@ -434,3 +434,24 @@ def test_a_start_on_two_cards_is_as_expected_and_next_repeats_its_flags(tmp_path
     assert answer.start.room[1] / GIB == pytest.approx(4.99, rel=0.1)
     for words in ("--engine vllm", "--weights fp8", "--tp 2", "--kv fp8", "--max-num-seqs 2"):
         assert words in answer.next_command()
+
+
+@every(
+    "changes,settings,sentence",
+    [
+        ({"kv": "fp8"}, {"kv_cache_dtype": "bfloat16"}, "points state a cache in fp8"),
+        ({"weights": "bf16"}, {"quantization": "fp8"}, "points state weights in bf16"),
+        ({"tokens_per_pass": 2.5}, {}, "points were speculated"),
+        (
+            {"tokens_per_pass": 1.0},
+            {"speculative_config": {"method": "ngram", "num_speculative_tokens": 3}},
+            "drafts 3 tokens by its log",
+        ),
+        ({}, {}, None),
+    ],
+)
+def test_points_that_contradict_the_log_are_said_to(tmp_path, changes, settings, sentence):
+    points = [replace(point, **changes) for point in measured(SMALL)]
+    answer = fastcalc.diagnose(file_of(points, tmp_path), log=logged(tmp_path, **LLAMA, **settings))
+    notes = " ".join(answer.notes)
+    assert sentence in notes if sentence else "state" not in notes

@@ -1,0 +1,107 @@
+"""What a reader must know of predictions that follow rows of the user's own server.
+
+That is how many, how old, what they changed, and what of them contradicts the prediction.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from fastcalc.catalogue.schema.own_rows import OwnDeployment
+from fastcalc.core.chip.machine import Machine
+from fastcalc.core.model.workload import Workload
+from fastcalc.core.own_rows import believed_at_rows, is_of, measured_on
+from fastcalc.core.placement.layout import AnyLayout
+from fastcalc.mentions import command, option
+from fastcalc.quoting import shell_word
+from fastcalc.written import listed
+
+
+def own_notes(machine: Machine, work: Workload, layout: AnyLayout) -> Iterator[str]:
+    """Yield whether a layout is predicted like rows of its owner, where its engine has any."""
+    deployments = machine.engine.own_deployments
+    if machine.engine.is_bound or not deployments:
+        return
+    chip = machine.hardware.id
+    measured = measured_on(machine.engine, chip, work)
+    alike = [part for part in measured if is_of(part, layout)]
+    elsewhere = listed([*dict.fromkeys(part.layout for part in measured if part not in alike)])
+    if alike:
+        yield _moved(chip, alike, elsewhere)
+        yield from _contradictions(machine, alike)
+        return
+    files = ", ".join(dict.fromkeys(part.file for part in deployments))
+    if elsewhere:
+        yield f"{chip}: {files} has measurements for {elsewhere}; other layouts are unchanged"
+    else:
+        yield f"{chip}: {files} has no measurement of it in these formats, so it is unchanged"
+
+
+def _moved(chip: str, measured: Sequence[OwnDeployment], elsewhere: str) -> str:
+    """How many rows move a prediction, of when, and by how much.
+
+    elsewhere : layouts of other rows, in words
+    """
+    rows = sum(len(part.rows) for part in measured)
+    noun = "rows" if rows > 1 else "row"
+    date = max(part.date for part in measured)
+    slower, widths = map(np.concatenate, zip(*map(believed_at_rows, measured), strict=True))
+    speeds = dict.fromkeys(f"{1.0 / end:.2f}" for end in (slower.max(), slower.min()))
+    return (
+        f"{chip}, {measured[0].layout}: times and range are moved by {rows} {noun} of "
+        f"{measured[0].file}{f', measured up to {date}' * bool(date)} (at the rows, "
+        f"{' to '.join(speeds)} times the speed and "
+        f"{np.exp(np.mean(np.log(widths))):.2f} times the range)"
+        + f"; its rows of {elsewhere} say nothing of it"
+        * bool(elsewhere)
+    )
+
+
+_MONTHS_OLD = 6
+"""Months before the values of an engine from which rows are old: later releases are faster."""
+
+_UNLIKELY = 1.5
+"""Times as fast as expected from which rows are questioned: as fast as half the bits would be."""
+
+
+def _contradictions(machine: Machine, measured: Sequence[OwnDeployment]) -> Iterator[str]:
+    """Yield what of rows does not agree with what is predicted: their age, drafts and speed."""
+    file, engine = measured[0].file, machine.engine
+    rows = [row for part in measured for row in part.rows]
+    date = max(part.date for part in measured)
+    months = _months(engine.date or "", date)
+    if months is not None and months >= _MONTHS_OLD:
+        yield (
+            f"{file} is {months} months older than the values of {engine.id} ({engine.date}): "
+            "measure again after an update of the server"
+        )
+    drafted, is_drafting = sum(row.drafted > 0 for row in rows), machine.memory.drafted > 0
+    if drafted and not is_drafting:
+        yield (
+            f"{drafted} of {len(rows)} rows of {file} were speculated, and this prediction is not: "
+            f"add {option('speculate', 'TOKENS')}"
+        )
+    elif is_drafting and not drafted:
+        yield f"no row of {file} was speculated: what drafts save is predicted, not measured"
+    slower = float(np.median([row.slower for row in rows]))
+    off, of_half = max(slower, 1.0 / slower), f"half the rows of {file} are at least"
+    if off > _UNLIKELY and slower < 1.0:
+        yield (
+            f"{of_half} {off:.1f} times as fast as predicted without them: are its weights in "
+            "fewer bits, or were tokens speculated?"
+        )
+    elif off > _UNLIKELY:
+        yield (
+            f"{of_half} {off:.1f} times as slow as predicted without them: "
+            f"{command(f'fastcalc diagnose {shell_word(file)}')} looks for a cause"
+        )
+
+
+def _months(later: str, earlier: str) -> int | None:
+    """Months between two dates, as YYYY-MM or longer; None where one is not stated."""
+    matches = [re.match(r"(\d{4})-(\d\d)", text) for text in (later, earlier)]
+    if None in matches:
+        return None
+    (year, month), (before, month_before) = (map(int, found.groups()) for found in matches if found)
+    return 12 * (year - before) + month - month_before
