@@ -184,6 +184,10 @@ class CompareAnswer(Answer):
         compared = chips_by_id(outcomes).keys()
         if request.like and (next_command := rows_kept(request, request.like, min(compared))):
             return next_command
+        if self._is_of_one_server:
+            (chip,) = names_typed(catalogue(request), request.on).values()
+            model = (request.models or DEFAULT_MODELS)[0]
+            return follow_up(request, request_of("measure"), model, flag("on"), chip)
         has_groups = not compared <= names_typed(catalogue(request), request.on).keys()
         priced = [outcome for outcome in outcomes if outcome.usd is not None]
         is_whole = has_groups or len(priced) == len(outcomes)
@@ -194,6 +198,19 @@ class CompareAnswer(Answer):
             return report_on(request, request_of("report"), on)
         model = (request.models or DEFAULT_MODELS)[0]
         return follow_up(request, request_of("frontier"), model, flag("on"), on)
+
+    @property
+    def _is_of_one_server(self) -> bool:
+        """Whether one deployment is named that fits and has a range, but no rows of its own."""
+        names = names_typed(catalogue(self.request), self.request.on)
+        outcome = self.outcomes[0]
+        return (
+            len(self.outcomes) == len(names) == 1
+            and outcome.scenario.sharding.names_ranks
+            and outcome.fits
+            and outcome.estimate.low is not None
+            and not outcome.estimate.passes.own
+        )
 
     def records(self) -> list[Record]:
         """A record for each batch of each outcome."""

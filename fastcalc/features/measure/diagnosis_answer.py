@@ -143,7 +143,7 @@ class DiagnosisAnswer(Answer):
             yield Remark(f"{self.request.log.name}: {logged(self.start)}")
 
     def next_command(self) -> str:
-        """To compare the chips of the points, with their file; of a log, what else fits there."""
+        """To compare the chips of the points, with their file; of a log, which runs to measure."""
         request = self.request
         if self.diagnosis:
             point = self.diagnosis.predictions[0].point
@@ -155,7 +155,7 @@ class DiagnosisAnswer(Answer):
         stated = stated_settings(log, scenario)
         settings = [word for name, value in stated.items() for word in typed_setting(name, value)]
         begun = [request.model or scenario.model.id, flag("on"), scenario.hardware.id]
-        return follow_up(request, request_of("fit"), *begun, *settings)
+        return follow_up(request, request_of("measure"), *begun, *settings)
 
     def warnings(self) -> Sequence[str]:
         """Skipped points and lines."""
