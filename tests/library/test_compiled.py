@@ -158,3 +158,17 @@ def test_the_optimizer_of_the_page_finds_a_minimum():
     exec(_examples()["usd_per_mtok"], names)
     best, cost = names["best"], names["usd_per_mtok"]
     assert best.fun <= min(cost(2.0), cost(8.0))
+
+
+def test_the_notebook_of_the_page_has_the_numbers_of_compare():
+    pytest.importorskip("pandas")
+    names = {}
+    exec(_examples()["rows"], names)
+    compared = fc.compare("qwen3-8b", on="h100-sxm", batch=[1, 8], prompt=4000, output=300, chips=1)
+    frame = names["table"](4000, 300)
+    for record in compared:
+        row = frame.loc[record["batch"]]
+        assert row["tok/s"] == pytest.approx(record["tokens_per_s_per_user"])
+        assert row["TTFT ms"] == pytest.approx(record["ttft_ms"])
+        assert row["$/Mtok"] == pytest.approx(record["usd_per_mtok_output"])
+    assert 100_000 not in [row["batch"] for row in names["rows"](batches=(1, 100_000))]
