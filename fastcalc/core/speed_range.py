@@ -74,16 +74,19 @@ def reach(
     phase: Phase,
     *,
     has_experts: bool,
+    machine: str,
     is_unseen: bool,
     is_young: ArrayLike,
     fitted_share: ArrayLike,
 ) -> tuple[Floats, Floats]:
     """By which factors learned ranges reach below and above an expected speed.
 
+    machine : class of the chip
     is_unseen : whether the engine was fitted on no such kind of chip
     is_young, fitted_share : as of `speed_range`
     """
-    width = widths.of(phase, has_experts=has_experts) * np.where(is_young, widths.new, 1.0)
+    learned = widths.of(phase, has_experts=has_experts, machine=machine)
+    width = learned * np.where(is_young, widths.new, 1.0)
     width = width * (widths.unseen if is_unseen else 1.0)
     # Wider ones would let a faster part lower an end.
     below, above = (np.minimum(width * times, 1.0) for times in (widths.below, widths.above))
@@ -125,6 +128,7 @@ def speed_range(
         widths,
         phase,
         has_experts=placement.work.experts > 0,
+        machine=class_of(placement.machine.hardware),
         is_unseen=not is_fitted_kind(engine, placement.machine.hardware, phase),
         is_young=is_young,
         fitted_share=fitted_share,

@@ -61,7 +61,7 @@ def rewritten(text: str, engine: Engine, calibration: Calibration) -> str:
 def _learned(engine: Engine, calibration: Calibration) -> dict[str, str]:
     """Return what an engine was fitted on and its ranges, as its file has them."""
     widths, kinds = calibration.widths, calibration.kinds[engine.id]
-    numbers = {name: f"{number:g}" for name, number in widths if name != "basis"}
+    numbers = {name: f"{number:g}" for name, number in widths if isinstance(number, float)}
     return {
         "fitted_architectures": _listed(calibration.architectures.get(engine.id, ())),
         "fitted_kinds": _mapped({phase: _listed(names) for phase, names in kinds.items()}),

@@ -11,6 +11,7 @@ from fastcalc.core.placement.placement import Placement
 from fastcalc.core.step.schedule import Schedule
 from fastcalc.core.timeline import Timeline
 from fastcalc.core.traffic.traffic import Speculation, Traffic
+from fastcalc.formulas.serving import run_over_steady
 from fastcalc.formulas.types import Array, ArrayLike, Floats, Ints, floats
 
 LATENCY_LIMITED_SHARE = 0.93
@@ -24,6 +25,7 @@ class Columns:
 
     concurrency : sequences or requests at a time of the whole group; infinity for unlimited [1]
     accepted, drafted : tokens that a pass yields, and that are drafted before it [1]
+    requests : of the whole run; infinity where nobody says [1]
     """
 
     concurrency: Floats
@@ -32,6 +34,7 @@ class Columns:
     context: Floats
     accepted: Floats
     drafted: Floats
+    requests: Floats
 
     def at(self, places: Ints) -> "Columns":
         """Return what the points at some positions state."""
@@ -103,17 +106,20 @@ def static_batch(placement: Placement, columns: Columns) -> Recipe:
 
 
 def closed_loop(placement: Placement, columns: Columns) -> Recipe:
-    """Requests replaced as they end; those that memory does not hold wait."""
+    """Requests replaced as they end, until the last ones; those that memory does not hold wait."""
     batch = np.minimum(columns.concurrency, room(placement, columns))
     passes, tokens = _passes(placement, columns, batch), batch * columns.output
     run = timeline.served_run(passes)
-    return Recipe(run, tokens, columns.concurrency, _bound_run(passes))
+    longer = run_over_steady(concurrency=batch, requests=columns.requests)
+    counts = tuple((name, count * longer) for name, count in run.counts)
+    return Recipe(replace(run, counts=counts), tokens, columns.concurrency, _bound_run(passes))
 
 
 def saturated(placement: Placement, columns: Columns) -> Recipe:
     """As many requests as memory and engine hold; the bound reserves nothing unused."""
     batch = np.minimum(columns.concurrency, room(placement, columns))
-    recipe = closed_loop(placement, replace(columns, concurrency=batch))
+    endless = replace(columns, concurrency=batch, requests=np.full(batch.shape, np.inf))
+    recipe = closed_loop(placement, endless)
     work, chips = placement.work, placement.layout.chips
     capacity = sum(chips * tier.capacity * tier.share(chips) for tier in placement.machine.tiers)
     cache = np.maximum(work.cache_bytes(columns.context), 1e-9)

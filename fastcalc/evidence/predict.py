@@ -240,7 +240,8 @@ def columns_of(points: Iterable[Point]) -> Columns:
         concurrency = concurrency or (1 if point.kind == "decode_batch1" else point.requests)
         drafts = speculation_of(point)
         lengths = (*_lengths(point), point.mean_context or context)
-        rows.append((concurrency or np.inf, *lengths, drafts.tokens_per_pass, drafts.drafted))
+        speculation = (drafts.tokens_per_pass, drafts.drafted)
+        rows.append((concurrency or np.inf, *lengths, *speculation, point.requests or np.inf))
     return Columns(*np.array(rows, dtype=float).T)
 
 

@@ -5,7 +5,7 @@ from math import log
 
 import numpy as np
 
-from fastcalc.catalogue.schema.engines import Phase, RangeWidths
+from fastcalc.catalogue.schema.engines import Phase, RangeWidths, width_name
 from fastcalc.core.speed_range import reach
 from fastcalc.evidence.score import SRAM, Prediction
 from fastcalc.formulas.ranges import half_width
@@ -34,6 +34,7 @@ def ranged(prediction: Prediction, widths: RangeWidths, *, unseen: bool) -> Pred
         widths,
         prediction.phase,
         has_experts=prediction.has_experts,
+        machine=prediction.machine,
         is_unseen=unseen,
         is_young=prediction.is_young,
         fitted_share=prediction.fitted_share,
@@ -82,6 +83,7 @@ def learned(
         prefill=widths["prefill"],
         served=widths["served"],
         served_experts=widths["served_experts"],
+        decode_datacenter=widths["decode_datacenter"],
         below=below,
         above=above,
         unseen=round(unseen_times, _DECIMALS),
@@ -91,13 +93,13 @@ def learned(
     )
 
 
-_NAMES = ("decode", "prefill", "served", "served_experts")
+_NAMES = ("decode", "decode_datacenter", "prefill", "served", "served_experts")
 
 
 def _name(prediction: Prediction) -> str:
     """Which width of `RangeWidths` a prediction has."""
-    is_served_experts = prediction.phase == "served" and prediction.has_experts
-    return "served_experts" if is_served_experts else prediction.phase
+    phase, machine = prediction.phase, prediction.machine
+    return width_name(phase, has_experts=prediction.has_experts, machine=machine)
 
 
 def _times_as_wide(multiples: Floats, sources: Array, chosen: Bools) -> float:

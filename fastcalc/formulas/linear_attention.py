@@ -129,3 +129,58 @@ def short_convolution_matrices(*, hidden: ArrayLike, width: ArrayLike) -> Array:
     16777216.0
     """
     return 4.0 * floats(hidden) * width
+
+
+def delta_rule_traffic(
+    *, key_width: ArrayLike, value_width: ArrayLike, heads: ArrayLike, key_dim: ArrayLike
+) -> Array:
+    r"""Bytes that kernels of the chunked delta rule move between them for a prompt token. [byte]
+
+    .. math:: B = 34 k + 26 v + 4 w + 12 C b + \frac{4 w v}{C b}
+
+    key_width : key heads times key dimension, :math:`k` [1]
+    value_width : value heads times value dimension, :math:`v` [1]
+    heads : value heads, :math:`b` [1]
+    key_dim : key dimension; times the value heads it is :math:`w` [1]
+
+    Chunks have :math:`C = 64` tokens. At 16 bits, each tensor written once and read once: the
+    convolution of queries, keys and values, their rearrangement and norms (24 k + 8 v), products of
+    keys in a chunk at 32 bits, their inverse and what it gives (4 k + 4 v + 2 w + 12 C b), the
+    state of each chunk and new values (2 k + 4 v + 2 w), outputs (4 k + 4 v) and the gated norm
+    (6 v). Source: kernels of flash-linear-attention that vLLM and SGLang run (chunk_delta_h,
+    chunk_o, chunk_scaled_dot_kkt, solve_tril, wy_fast); S. Yang et al., arXiv:2412.06464, sec. 3.3.
+
+    Qwen3.5 27B, 16 key heads and 48 value heads 128 wide:
+
+    >>> float(delta_rule_traffic(key_width=2048, value_width=6144, heads=48, key_dim=128)) / 1e3
+    339.968
+    """
+    keys, values, count = floats(key_width), floats(value_width), floats(heads)
+    wide = count * key_dim
+    chunked = 12.0 * CHUNK * count + 4.0 * wide * values / (CHUNK * count)
+    return 34.0 * keys + 26.0 * values + 4.0 * wide + chunked
+
+
+CHUNK = 64.0
+"""Tokens of a chunk of the delta rule in flash-linear-attention."""
+
+
+def state_space_traffic(*, groups: ArrayLike, state_size: ArrayLike, inner: ArrayLike) -> Array:
+    r"""Bytes that kernels of Mamba-2 move between them for a prompt token. [byte]
+
+    .. math:: B = 16 (g n + w) + 8 C g + \frac{16 w n}{C}
+
+    groups : groups, :math:`g` [1]
+    state_size : of a group, :math:`n` [1]
+    inner : heads times head dimension, :math:`w` [1]
+
+    Chunks have :math:`C = 256` tokens; states and products in a chunk have 32 bits. Source: T. Dao
+    and A. Gu, arXiv:2405.21060, sec. 6; kernels of mamba_ssm that vLLM runs (chunk_state,
+    state_passing, bmm_chunk, chunk_scan).
+
+    >>> float(state_space_traffic(groups=8, state_size=128, inner=4096))
+    131072.0
+    """
+    wide, chunk = floats(inner), 256.0
+    within = 8.0 * chunk * floats(groups) + 16.0 * wide * state_size / chunk
+    return 16.0 * (floats(groups) * state_size + wide) + within

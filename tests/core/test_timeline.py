@@ -429,7 +429,7 @@ def test_a_saturated_engine_serves_what_it_holds():
 
 def test_the_bound_of_a_saturated_machine_fills_its_memory():
     """A request is 2,000 tokens of 0.01 ms, however many share the weights: 1,000 in 20 ms."""
-    columns = Columns(*np.array([[5000.0], [1000.0], [1000.0], [1500.0], [1.0], [0.0]]))
+    columns = Columns(*np.array([[5000.0], [1000.0], [1000.0], [1500.0], [1.0], [0.0], [np.inf]]))
     made = saturated(made_up.placed(made_up.minimal(), on=made_up.clocked(), under=FEW), columns)
     assert made.batch.tolist() == [50.0]
     assert made.tokens / made.bound == pytest.approx(1000 / 0.020, rel=NEARLY)

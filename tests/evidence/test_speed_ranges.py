@@ -18,11 +18,11 @@ from fastcalc.evidence.validate import validate
 from tests.evidence.test_measured import point
 from tests.helpers import outcome
 
-KINDS = {"vllm": {phase: ["datacenter"] for phase in ("decode", "prefill", "served")}}
+KINDS = {"vllm": {phase: ["consumer"] for phase in ("decode", "prefill", "served")}}
 
 
 def missed(
-    by, source="aa", *, bound=99.0, phase="decode", machine="datacenter", fitted=0.0, experts=False
+    by, source="aa", *, bound=99.0, phase="decode", machine="consumer", fitted=0.0, experts=False
 ):
     """A speed of 100 tokens/s, expected so much too fast in the logarithm."""
     measured = point(id=f"{source}-001", metric="tokens_per_s_per_user", value=100.0)
@@ -211,10 +211,35 @@ def test_models_with_routed_experts_have_a_width_of_their_own_in_traffic():
         assert found.low == pytest.approx(100 / math.exp(1.5 * width))
 
 
+@pytest.mark.parametrize(
+    ("machine", "experts", "width"),
+    [("datacenter", False, 0.1), ("datacenter", True, 0.2), ("consumer", False, 0.2)],
+)
+def test_dense_models_decoded_on_datacenter_gpus_have_a_width_of_their_own(machine, experts, width):
+    narrower = WIDTHS.model_copy(update={"decode_datacenter": 0.1})
+    found = ranged(missed(0.0, machine=machine, experts=experts), narrower, unseen=False)
+    assert found.low == pytest.approx(100 / math.exp(1.5 * width))
+
+
+def test_it_is_learned_from_their_points():
+    kinds = {"vllm": {phase: ["consumer", "datacenter"] for phase in KINDS["vllm"]}}
+    local = one_each("decode", [0.3] * 5)
+    servers = one_each("decode", [0.1] * 5, machine="datacenter")
+    points = [*local, *servers, *OTHERS]
+    widths = learned(points, {one.point.id for one in points}, kinds)
+    assert (widths.decode, widths.decode_datacenter) == (0.3, 0.1)
+
+
 def test_no_range_is_so_wide_that_a_faster_part_would_lower_its_end():
     """0.4 x 1.5 x 2 x 3 is more than 1, beyond which the widening outweighs the time saved."""
     below, _ = reach(
-        WIDTHS, "prefill", has_experts=False, is_unseen=True, is_young=True, fitted_share=0.5
+        WIDTHS,
+        "prefill",
+        has_experts=False,
+        machine="consumer",
+        is_unseen=True,
+        is_young=True,
+        fitted_share=0.5,
     )
     assert float(below) == pytest.approx(math.exp(1.5))
 

@@ -341,6 +341,25 @@ PUBLISHED = [
         1e-12,
     ),
     # A Poisson number of mean ln 2 is none one time in two; a third is filled anyway.
+    # One wave of requests: a quarter of a service is lost; of ten a fortieth.
+    ("run_over_steady", {"concurrency": 8, "requests": 8}, 1.25, 1e-12),
+    ("run_over_steady", {"concurrency": 8, "requests": 80}, 1.025, 1e-12),
+    ("run_over_steady", {"concurrency": 8, "requests": 4}, 1.25, 1e-12),
+    ("run_over_steady", {"concurrency": 8, "requests": math.inf}, 1.0, 0.0),
+    # 2,048 keys, 6,144 values and 48 heads: 69.6 + 159.7 + 24.6 + 36.9 + 49.2 kB.
+    (
+        "delta_rule_traffic",
+        {"key_width": 2048, "value_width": 6144, "heads": 48, "key_dim": 128},
+        34 * 2048 + 26 * 6144 + 4 * 6144 + 12 * 64 * 48 + 6144 * 128 / 16,
+        1e-12,
+    ),
+    # 81.9 kB of groups and channels, 16.4 of products in a chunk and 32.8 of states.
+    (
+        "state_space_traffic",
+        {"groups": 8, "state_size": 128, "inner": 4096},
+        16 * (1024 + 4096) + 8 * 256 * 8 + 16 * 4096 * 128 / 256,
+        1e-12,
+    ),
     ("passes_with_prompts", {"long": 1 / 3, "short": math.log(2)}, 2 / 3, 1e-12),
     # M/D/1 at half the load: half of a service; M/M/1: a whole one.
     # Of times that vary as exponential ones it is that of M/M/c; of one slot half of it.

@@ -26,10 +26,23 @@ Phase = Literal["decode", "prefill", "served"]
 Times = Annotated[float, Field(ge=0.1, le=10.0)]
 
 
+def width_name(phase: Phase, *, has_experts: bool, machine: str) -> str:
+    """Which of `RangeWidths` a speed has.
+
+    machine : class of the chip
+    """
+    if phase == "served" and has_experts:
+        return "served_experts"
+    is_datacenter = phase == "decode" and machine == "datacenter" and not has_experts
+    return "decode_datacenter" if is_datacenter else phase
+
+
 class RangeWidths(Entry):
     """80 % ranges as learned: how far speeds scatter, in the logarithm, where no time is fitted.
 
     decode, prefill, served, served_experts : half of a range that reaches as far to both sides
+    decode_datacenter : the same of dense models that datacenter GPUs decode, which run few programs
+        at fixed clocks; None for that of all decode
     below, above : how many times as far it reaches to each
     unseen : how many times as wide where nobody measured the engine on that kind of chip
     new : how many times as wide of a model that came out in the last months
@@ -39,17 +52,21 @@ class RangeWidths(Entry):
     prefill: HalfWidth
     served: HalfWidth
     served_experts: HalfWidth
+    decode_datacenter: HalfWidth | None = None
     below: Times
     above: Times
     unseen: Annotated[float, Field(ge=1.0, le=10.0)]
     new: Annotated[float, Field(ge=1.0, le=10.0)] = 1.0
     basis: str
 
-    def of(self, phase: Phase, *, has_experts: bool) -> float:
-        """Half-width of a phase, of models with routed experts or dense ones. [1]"""
-        if phase == "served" and has_experts:
-            return self.served_experts
-        return {"decode": self.decode, "prefill": self.prefill, "served": self.served}[phase]
+    def of(self, phase: Phase, *, has_experts: bool, machine: str) -> float:
+        """Half-width of a phase, of models with routed experts or dense ones. [1]
+
+        machine : class of the chip
+        """
+        widths = dict(self)
+        width = widths[width_name(phase, has_experts=has_experts, machine=machine)]
+        return self.decode if width is None else float(width)
 
 
 class SpeedRange(Entry):

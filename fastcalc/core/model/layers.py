@@ -61,6 +61,7 @@ class LayerCount:
     small, expert_biases : parameters of norms, biases and routers, and biases of routed experts [1]
     state : elements that a sequence keeps, whatever its length [1]
     convolution : those of them that a convolution looks back on, kept at 16 bits [1]
+    prompt_traffic : what kernels of a state layer move between them for a prompt token [byte]
     caches : what a token leaves, each group of one layer
     """
 
@@ -72,6 +73,7 @@ class LayerCount:
     expert_biases: float = 0.0
     state: float = 0.0
     convolution: float = 0.0
+    prompt_traffic: float = 0.0
     caches: tuple[CacheGroup, ...] = ()
 
     def __add__(self, other: "LayerCount") -> "LayerCount":
@@ -282,6 +284,9 @@ def _linear(attention: LinearAttention, hidden: float) -> LayerCount:
     convolved = 2 * keys + values
     looked_back_on = float((kernel - 1) * convolved)
     state = float(values * attention.key_dim) + looked_back_on
+    traffic = linear_attention.delta_rule_traffic(
+        key_width=keys, value_width=values, heads=heads, key_dim=attention.key_dim
+    )
     if attention.kind == "gated-deltanet":
         matrices = linear_attention.gated_deltanet_matrices(
             hidden=hidden, key_width=keys, value_width=values, value_heads=heads
@@ -302,9 +307,18 @@ def _linear(attention: LinearAttention, hidden: float) -> LayerCount:
             hidden=hidden, inner=values, state_width=keys, heads=heads
         )
         small = (kernel + 1) * convolved + 3 * heads + values
+        traffic = linear_attention.state_space_traffic(
+            groups=attention.key_heads, state_size=attention.key_dim, inner=values
+        )
     else:
         return _other_linear(attention, hidden, float(values))
-    return LayerCount(float(matrices), small=float(small), state=state, convolution=looked_back_on)
+    return LayerCount(
+        float(matrices),
+        small=float(small),
+        state=state,
+        convolution=looked_back_on,
+        prompt_traffic=float(traffic),
+    )
 
 
 def _other_linear(attention: LinearAttention, hidden: float, width: float) -> LayerCount:

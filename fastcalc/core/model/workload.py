@@ -62,6 +62,7 @@ class Workload:
     caches : caches that grow with the context
     state_elements : elements of recurrent state that a sequence keeps, whatever its length [1]
     convolution_elements : those of them that convolutions look back on [1]
+    prompt_traffic : what kernels of recurrent layers move between them for a prompt token [byte]
     largest_layer_bytes : weights of the heaviest layer [byte]
     layer_kinds : how many layers of each kind there are, and one of them; empty where nobody
         publishes it
@@ -82,6 +83,7 @@ class Workload:
     caches: tuple[CacheGroup, ...]
     state_elements: float
     convolution_elements: float
+    prompt_traffic: float
     largest_layer_bytes: float
     layer_kinds: tuple[tuple[float, "Workload"], ...] = ()
 
@@ -338,6 +340,7 @@ def _minimal(model: Model, matrices: NumberFormat, kv_format: str) -> Workload:
         caches=(CacheGroup(float(model.layers), elements / model.layers, inf, inf, 0.0, 0.0),),
         state_elements=0.0,
         convolution_elements=0.0,
+        prompt_traffic=0.0,
         largest_layer_bytes=total * matrices.bytes / model.layers,
     )
 
@@ -410,6 +413,7 @@ def _layers(
         ),
         state_elements=total.state,
         convolution_elements=total.convolution,
+        prompt_traffic=total.prompt_traffic,
         largest_layer_bytes=max(_layer_bytes(layer, formats) for _, layer in runs),
     )
 

@@ -178,5 +178,13 @@ def _prompts(work: PassWork, rates: Reached, uneven: ArrayLike) -> Kinds[Compone
             flop_rate=rates.prompt.experts,
         )
     flops = work.prompt * work.prompt_flops.kv
-    kv = Component(kv.name, flops=flops, flop_rate=rates.prompt.kv, basis=PRINTED)
+    kv = Component(
+        kv.name,
+        bytes=work.prompt * work.prompt_bytes,
+        bandwidth=rates.bandwidth,
+        flops=flops,
+        flop_rate=rates.prompt.kv,
+        norm=GROUPED_PRODUCTS,  # they are of different layers
+        basis=PRINTED,
+    )
     return _NO_PROMPTS._replace(experts=experts, kv=kv)

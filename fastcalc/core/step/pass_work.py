@@ -198,6 +198,7 @@ class PassWork:
         [byte]
     flops, prompt_flops : of one decoded token and of one prompt token on a chip, which passes norms
         and routers of the head alone [FLOP]
+    prompt_bytes : what kernels of recurrent layers move on a chip for a prompt token [byte]
     weights : weights on a chip that take a width below 16 bits, as numbers [1]
     depth, latent_layers : layers one after another, and those with latent attention [1]
     hidden : width of a token between layers, a default where it is not published [1]
@@ -216,6 +217,7 @@ class PassWork:
     bytes: Kinds[ArrayLike]
     flops: Kinds[ArrayLike]
     prompt_flops: Kinds[ArrayLike]
+    prompt_bytes: ArrayLike
     weights: Kinds[ArrayLike]
     depth: ArrayLike
     latent_layers: ArrayLike
@@ -302,6 +304,7 @@ def _of_layout(topology: Topology, work: Workload, layout: AnyLayout) -> PassWor
         bytes=on_chip(*work.bytes[:3]),
         flops=on_chip(layers, FLOPS_PER_PARAMETER * (small + head), picked),
         prompt_flops=on_chip(layers, FLOPS_PER_PARAMETER * work.norm_parameters, picked),
+        prompt_bytes=work.prompt_traffic / group,
         weights=on_chip(dense, head, experts),
         depth=work.depth,
         latent_layers=work.latent_layers,

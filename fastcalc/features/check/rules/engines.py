@@ -109,6 +109,7 @@ _WIDTHS = {
     "prefill": (0.15, 1.0),
     "served": (0.1, 1.0),
     "served_experts": (0.08, 0.6),
+    "decode_datacenter": (0.08, 0.6),
     "below": (0.5, 2.5),
     "above": (0.3, 1.5),
     "unseen": _TIMES,
