@@ -202,12 +202,13 @@ def test_a_saturated_machine_holds_what_memory_holds():
 
 
 def test_a_run_that_ends_with_fewer_clients_counts_those():
+    """Of ten waves of requests it loses a quarter of one while the last ones end."""
     notes = "kind=e2e_concurrency; requests 80; mean requests in flight 8"
     ending = predicted(point(metric="tokens_per_s_total", notes=notes))
     eight = predicted(
         point(metric="tokens_per_s_total", concurrency=8, notes="kind=e2e_concurrency")
     )
-    assert ending.expected == pytest.approx(eight.expected, rel=1e-12)
+    assert ending.expected * (1 + 0.25 * 8 / 80) == pytest.approx(eight.expected, rel=1e-12)
 
 
 @pytest.mark.parametrize(

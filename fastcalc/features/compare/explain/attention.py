@@ -35,16 +35,18 @@ def _prompt_attention(context: PassContext, part: Component) -> list[Equation]:
         * context.on_chip
     )
     flops = equation("FLOPs per token", pass_work.prompt_flops.kv, "FLOP", looked)
-    return [
+    prompt = number(pass_work.prompt) * context.here("kv")
+    written = [
         flops,
-        equation(
-            "FLOPs",
-            part.flops,
-            "FLOP",
-            number(pass_work.prompt) * flops.answer * context.here("kv"),
-        ),
+        equation("FLOPs", part.flops, "FLOP", prompt * flops.answer),
         context.rate(part, "kv"),
     ]
+    if not scalar(part.bytes):
+        return written
+    moved = context.numbers.counted(
+        pass_work.prompt_bytes, "what kernels of recurrent layers move for a prompt token", "B"
+    )
+    return [equation("bytes", part.bytes, "B", prompt * moved), *written]
 
 
 def cache_read(numbers: Numbers, traffic: Traffic, ranks: float) -> Term:
