@@ -262,7 +262,7 @@ def section() -> str:
             "## Search",
             f"Open grids of {grid().size / 1e6:g} million layouts, batches and lengths on H100 "
             "SXM, every number of the record, block by block on one thread; medians of "
-            f"{RUNS} spans of {SPAN:g} s, in turn.",
+            f"{RUNS} spans of {SPAN:g} s of CPU time, in turn.",
             grids(),
             "`fastcalc plan` over the whole catalogue, 4,000 tokens in and 1,000 out, TTFT up to 1 "
             f"s, TPOT up to 25 ms, 20 requests/s, as JSON; medians of {RUNS} runs, in turn. From "

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 
 from benchmarks.peers.answer import OUTPUT, PROMPT, SPAN, rate
 from benchmarks.table import figure, markdown, ratio
@@ -13,6 +14,8 @@ from fastcalc.evidence.predict import gather
 from fastcalc.evidence.shipped import shipped
 from fastcalc.evidence.stacked import rows_of
 from fastcalc.grid.blocks import keep_freed_memory
+from fastcalc.library.compiled import numbers_of
+from fastcalc.library.deployment import deployment
 
 RUNS = 7
 """Spans of each calculator, ours or another's; the median counts."""
@@ -28,6 +31,7 @@ CASES = (("llama-3.1-8b", "h100-sxm"), ("deepseek-r1", "h200-sxm"), ("llama-3.1-
 
 FIRST = "full record, llama-3.1-8b on h100-sxm"
 SINGLE = f"{FIRST}, a call for each point"
+COMPILED = f"{FIRST}, a call of the compiled deployment for each point"
 
 
 def scenario(model: str, chip: str, batches: tuple[int, ...]) -> Scenario:
@@ -45,9 +49,9 @@ def traffic_of(prompt: int) -> Traffic:
 
 
 def record(asked: Scenario) -> object:
-    """Evaluate a scenario, with all that is computed only where it is looked at."""
+    """Every number of a scenario's record: the library computes what is looked at."""
     found = solve(asked)
-    return found.usd, found.estimate.step.limiter, found.estimate.bound_pass.limiter
+    return numbers_of(found.estimate, found.usd_per_hour)
 
 
 def full_records(model: str, chip: str) -> float:
@@ -60,6 +64,12 @@ def single_records(model: str, chip: str) -> float:
     """Return the same with a call for each point, the prompt different each time. [1/s]"""
     asked = scenario(model, chip, (64,))
     return rate(lambda prompt: record(replace(asked, traffic=traffic_of(prompt))))
+
+
+def compiled_records(model: str, chip: str) -> float:
+    """Return the same with a call of a compiled deployment for each point. [1/s]"""
+    compiled = deployment(model, on=chip, batch=64, prompt=PROMPT, output=OUTPUT).compiled()
+    return rate(lambda prompt: compiled(64, prompt=prompt, output=OUTPUT))
 
 
 def mixed_points() -> Callable[[], float]:
@@ -75,10 +85,11 @@ def measures() -> dict[str, Callable[[], float]]:
     """Return what measures points per second over one span, by what is evaluated. [1/s]"""
     keep_freed_memory()  # else a third of the time or more, as it happens, goes into paging
     found: dict[str, Callable[[], float]] = {
-        f"full record, {model} on {chip}": lambda model=model, chip=chip: full_records(model, chip)
+        f"full record, {model} on {chip}": partial(full_records, model, chip)
         for model, chip in CASES
     }
-    found[SINGLE] = lambda: single_records(*CASES[0])
+    found[SINGLE] = partial(single_records, *CASES[0])
+    found[COMPILED] = partial(compiled_records, *CASES[0])
     return {**found, "expected time, measured points of many kinds": mixed_points()}
 
 
@@ -94,11 +105,11 @@ def section(rates: Mapping[str, float]) -> str:
     return "\n\n".join(
         [
             "## Points per second",
-            f"Medians of {RUNS} spans of {SPAN:g} s in one process, all in turn: full records "
-            f"(speed, range, bound, latencies, limiter, energy, dollars) of one scenario, "
-            f"{BATCHES:,} batches in a call but where it says otherwise; and expected times of "
-            "measured points, each on its own model, chip and layout. Freed memory is kept, as "
-            "`sweep` and `plan` keep it.",
+            f"Medians of {RUNS} spans of {SPAN:g} s of CPU time, in turn: full records "
+            "(speed, range, bound, latencies, throughput, limiters, energy, dollars) of one "
+            f"scenario, {BATCHES:,} batches in a call but where it says otherwise; and expected "
+            "times of measured points, each on its own model, chip and layout. Freed memory is "
+            "kept, as `sweep` and `plan` keep it.",
             markdown(("", "x the first", "points per second"), rows),
         ]
     )

@@ -104,13 +104,13 @@ def speeds(found: Sequence[Compared], start: Mapping[str, float], rate: Mapping[
     ours, best = start[startup.HELP], rate[speed.FIRST]
     rows = [
         ["fastcalc", "1", "1", f"{ours * 1e3:.0f}", figure(best)],
-        [
-            "fastcalc, a call for each point",
-            "",
-            ratio(best, rate[speed.SINGLE]),
-            "",
-            figure(rate[speed.SINGLE]),
-        ],
+        *(
+            [f"fastcalc, {how}", "", ratio(best, rate[name]), "", figure(rate[name])]
+            for how, name in (
+                ("a call for each point", speed.SINGLE),
+                ("a compiled deployment, a call for each point", speed.COMPILED),
+            )
+        ),
         *_speed_rows(found, start, rate),
     ]
     heads = (
@@ -177,11 +177,13 @@ def section(
             "Each from the package index in an environment of its own, and all in turn with the "
             f"tables above. Start-up is the median of {startup.RUNS} runs of the shortest command "
             "(llm-analysis and genz-llm have none, so their import), ours `fastcalc --help`. "
-            f"Points per second are full estimates, medians of {speed.RUNS} spans of {SPAN:g} s. "
+            f"Points per second of CPU time are full estimates, medians of {speed.RUNS} spans of "
+            f"{SPAN:g} s. "
             "Of others: a call for each point in a loop, with a different prompt each time, by the "
             "fastest interface that each documents (the Rust core of ridgepoint, one session of "
             "aiconfigurator kept open); of fastcalc the first line of *Points per second*, "
-            f"{speed.BATCHES:,} points in a call, and then a call for each point, too.",
+            f"{speed.BATCHES:,} points in a call, and then a call for each point: of the library, "
+            "and of a function that `deployment(...).compiled()` makes.",
             speeds(found, start, rate),
             "## Where they disagree",
             "Their number over ours: above 1 they are slower.",

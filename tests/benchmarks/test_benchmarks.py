@@ -5,6 +5,7 @@ import re
 from collections import Counter
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from benchmarks import evaluator, speed, startup
@@ -20,6 +21,7 @@ from fastcalc.cli.lazy_commands import _unless_default
 from fastcalc.evidence.deployments import Deployments
 from fastcalc.evidence.predict import gather
 from fastcalc.evidence.shipped import shipped
+from fastcalc.library.compiled import CompiledPoint
 from tests.helpers import ROOT
 
 
@@ -82,7 +84,7 @@ def test_commands_are_timed_with_what_is_added_to_their_environment(monkeypatch)
 def test_a_rate_is_of_all_points_and_no_prompt_comes_twice(monkeypatch):
     """Eleven calls of a hundred points each until a second is over; before them one to warm up."""
     clock = iter(n / 10 for n in range(100))
-    monkeypatch.setattr(answer.time, "perf_counter", lambda: next(clock))
+    monkeypatch.setattr(answer.time, "process_time", lambda: next(clock))
     prompts = []
     assert answer.rate(prompts.append, points=100) == pytest.approx(1000 * 11 / 12)
     assert len(prompts) == len({*prompts}) == 12
@@ -206,14 +208,22 @@ def test_a_peer_that_is_absent_has_its_reason_in_the_table():
     present = Compared(PEERS[0], cases={"step-1": 0.008})
     absent = Compared(PEERS[1], absent="not installable: no such package")
     start = {startup.HELP: 0.1, "ridgepoint": 0.2}
-    rate = {speed.FIRST: 1e6, speed.SINGLE: 500.0, "ridgepoint": 50_000.0}
+    rate = {speed.FIRST: 1e6, speed.SINGLE: 500.0, speed.COMPILED: 1e5, "ridgepoint": 50_000.0}
     lines = speeds([present, absent], start, rate).splitlines()
     assert lines[2:] == [
         "| fastcalc | 1 | 1 | 100 | 1,000,000 |",
         "| fastcalc, a call for each point |  | 2,000 |  | 500 |",
+        "| fastcalc, a compiled deployment, a call for each point |  | 10 |  | 100,000 |",
         "| ridgepoint 0.1.2 | 2 | 20 | 200 | 50,000 |",
         "| berth-placement 0.8.0 | not installable: no such package |  |  |  |",
     ]
+
+
+def test_a_record_that_is_timed_has_every_number():
+    numbers = speed.record(speed.scenario("llama-3.1-8b", "h100-sxm", (1, 64)))
+    point = CompiledPoint._make(np.broadcast_to(number, 2)[1] for number in numbers)
+    assert all(np.isfinite(number) and number >= 0.0 for number in point)
+    assert point.low < point.speed < point.high
 
 
 def test_a_case_that_a_peer_lacks_is_said():

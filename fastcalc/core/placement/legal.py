@@ -63,7 +63,7 @@ class Topology(NamedTuple):
     is_spatial : whether every layer has a region of its own
     domain : chips that the fast link joins [1]
     mesh : chips with a link between every two of them, or None [1]
-    is_over_host : whether the fast link is PCIe, which all chips of a host share
+    link : kind of the fast link, empty where its file names none; None without one
     has_scale_out : whether a network joins domains
     """
 
@@ -71,8 +71,13 @@ class Topology(NamedTuple):
     is_spatial: bool
     domain: int
     mesh: int | None
-    is_over_host: bool
+    link: str | None
     has_scale_out: bool
+
+    @property
+    def is_over_host(self) -> bool:
+        """Whether the fast link is PCIe, which all chips of a host share."""
+        return self.link == "pcie"
 
     def chips_of(self, ranks: ArrayLike) -> ArrayLike:
         """Chips that a number of ranks fill, one after another. [1]"""
@@ -92,7 +97,7 @@ def topology_of(machine: Machine) -> Topology:
         is_spatial=machine.is_spatial,
         domain=link_domain(hardware),
         mesh=mesh_chips(hardware),
-        is_over_host=up is not None and up.kind == "pcie",
+        link=None if up is None else up.kind or "",
         has_scale_out=out is not None,
     )
 

@@ -24,11 +24,11 @@ from dataclasses import replace
 from functools import lru_cache
 
 from fastcalc.catalogue.once import once
-from fastcalc.catalogue.schema import Hardware, Model
+from fastcalc.catalogue.schema import Model
 from fastcalc.core.chip.machine import Machine
 from fastcalc.core.model.workload import Workload
 from fastcalc.core.placement.layout import HOST_CHIPS, Layout
-from fastcalc.core.placement.legal import LegalLayouts
+from fastcalc.core.placement.legal import LegalLayouts, Topology, topology_of
 
 HOST_SIZES = (1, 2, 3, 4, 6, HOST_CHIPS)
 """Chips of the hosts that are sold."""
@@ -41,7 +41,7 @@ def run_by_people(legal: LegalLayouts, *chips: int) -> tuple[Layout, ...]:
     """Usual layouts of some numbers of chips, one copy of all weights each."""
     if legal.machine.is_spatial:
         return tuple(layout for count in chips for layout in legal.exactly(count))
-    by_chips = _layouts_by_chips(legal.machine.hardware, legal.work.model)
+    by_chips = _layouts_by_chips(topology_of(legal.machine), legal.work.model)
     if chips not in by_chips:
         by_chips[chips] = tuple(layout for count in chips for layout in _run_of(legal, count))
     return by_chips[chips]
@@ -73,8 +73,8 @@ _LayoutsByChips = dict[tuple[int, ...], tuple[Layout, ...]]
 
 
 @once
-def _layouts_by_chips(hardware: Hardware, model: Model) -> _LayoutsByChips:  # noqa: ARG001  (the key)
-    """Return what keeps the layouts of some numbers of chips: formats and engines change none."""
+def _layouts_by_chips(topology: Topology, model: Model) -> _LayoutsByChips:  # noqa: ARG001  (the key)
+    """Layouts of some numbers of chips so far: formats, engines and rates change none."""
     return {}
 
 
