@@ -1,8 +1,8 @@
 """The pool of cache blocks of an engine whose layers of all kinds share pages, as vLLM has them."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from math import ceil, inf, isfinite
 from typing import NamedTuple
 
@@ -105,23 +105,38 @@ def block_pool(machine: Machine, work: Workload, tp: int, pp: int) -> BlockPool 
 
     tp, pp : ranks that divide a layer, and stages that divide layers [1]
     """
+    paging = _paging(machine, work)
+    return None if paging is None else _pool(work, (tp, pp), paging)
+
+
+class _Paging(NamedTuple):
+    """What of an engine's settings the pool of a workload depends on.
+
+    block, drafted, state_blocks : tokens of a block, tokens that are drafted, and blocks of a state
+        [1]
+    ranks : ranks of a chip [1]
+    """
+
+    block: float
+    drafted: float
+    state_blocks: float
+    ranks: int
+
+
+def _paging(machine: Machine, work: Workload) -> _Paging | None:
+    """Settings of an engine that shares pages; None where it shares none."""
     block = float(np.max(machine.software.block_size))
     if block == inf or machine.place or machine.is_spatial:
         return None
     drafted = machine.memory.drafted if work.model.mtp else 0.0
     state_blocks = float(np.max(machine.software.state_blocks)) + drafted
-    return _pool(work, (tp, pp), block, drafted, state_blocks)
+    return _Paging(block, drafted, state_blocks, machine.ranks)
 
 
 @lru_cache(maxsize=512)
-def _pool(
-    work: Workload, ranks: tuple[int, int], block: float, drafted: float, state_blocks: float
-) -> BlockPool | None:
-    """The pool of one rank of `ranks`, tensor-parallel ranks and stages.
-
-    block, drafted, state_blocks : tokens of a block, tokens that are drafted, and blocks of a state
-        [1]
-    """
+def _pool(work: Workload, ranks: tuple[int, int], paging: _Paging) -> BlockPool | None:
+    """The pool of one rank of `ranks`, tensor-parallel ranks and stages."""
+    block, drafted, state_blocks, _ = paging
     if any(isinstance(part.attention, CompressedAttention) for part in work.model.blocks):
         return None
     tp, pp = ranks
@@ -206,23 +221,39 @@ def reserved_on_chip(
 
     Layers of one kind take what their tokens do, but for the last block.
     """
-    if len(work.layer_kinds) < 2 or np.max(machine.software.block_size) == inf:
+    paging = _paging(machine, work)
+    if len(work.layer_kinds) < 2 or paging is None:
         return None
+    count: Callable[[tuple[int, int]], Array | None]
+    if isinstance(tokens, float):
+        count = partial(_pages_once, work, paging, tokens)
+    else:
+        count = partial(_pages, work, paging, tokens)
     if isinstance(layout, Layout):
-        return _pages(machine, work, layout.tp, layout.pp, tokens)
+        return count((layout.tp, layout.pp))
     every_tp, every_pp = np.broadcast_arrays(layout.tp, layout.pp)
-    result: Array | None = None
-    for tp, pp in sorted({*zip(every_tp.ravel().tolist(), every_pp.ravel().tolist(), strict=True)}):
-        pages = _pages(machine, work, tp, pp, tokens)
-        if pages is None:
+    ranks = list(zip(every_tp.ravel().tolist(), every_pp.ravel().tolist(), strict=True))
+    pages: dict[tuple[int, int], Array] = {}
+    for each in dict.fromkeys(ranks):
+        of_ranks = count(each)
+        if of_ranks is None:
             return None
-        is_of = (every_tp == tp) & (every_pp == pp)
-        result = np.where(is_of, pages, 0.0 if result is None else result)
+        pages[each] = of_ranks
+    if isinstance(tokens, float):
+        return floats(np.array([pages[each] for each in ranks]).reshape(every_tp.shape))
+    result: Array = floats(0.0)
+    for (tp, pp), of_ranks in pages.items():
+        result = np.where((every_tp == tp) & (every_pp == pp), of_ranks, result)
     return result
 
 
-def _pages(machine: Machine, work: Workload, tp: int, pp: int, tokens: ArrayLike) -> Array | None:
-    pool = block_pool(machine, work, tp, pp)
+def _pages(
+    work: Workload, paging: _Paging, tokens: ArrayLike, ranks: tuple[int, int]
+) -> Array | None:
+    pool = _pool(work, ranks, paging)
     if pool is None or len(pool.groups) < 2:
         return None
-    return pool.reserved(tokens) * (pool.block_bytes * machine.ranks)
+    return pool.reserved(tokens) * (pool.block_bytes * paging.ranks)
+
+
+_pages_once = lru_cache(maxsize=4096)(_pages)
