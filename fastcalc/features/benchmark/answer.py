@@ -92,7 +92,7 @@ COLUMNS: tuple[TableColumn, ...] = (
         heading=("range after it,", "of today's"),
         format=lambda record: whole_percent(record["range_width"]),
     ),
-    Column("command", "text", "command that makes the run", "command"),
+    Column("command", "text", "command that makes the run", "command", heading=("", "command")),
     Column(
         "measured_ttft_ms",
         "ms",
@@ -293,7 +293,8 @@ class MeasureAnswer(Answer):
     def _ranks(self) -> list[str]:
         """Flags of the layout, where neither the request nor a result states it."""
         layout = self.deployment.now.placement.layout
-        if self.deployment.now.scenario.sharding.names_ranks or self.tool == "vllm":
+        request = self.request
+        if request.chips or request.tp or request.pp or request.dp or self.tool == "vllm":
             return []
         ranks = {"tp": layout.tp, "pp": layout.pp, "dp": layout.dp}
         stated = {name: count for name, count in ranks.items() if count > 1 or name == "tp"}

@@ -179,7 +179,10 @@ class Endpoint:
         if isinstance(error, httpx.ConnectTimeout):
             return f"{self.url} does not answer within {_TO_CONNECT:g} s: check {option('url')}"
         if isinstance(error, httpx.ConnectError):
-            return f"{self.url} cannot be reached ({shown(str(error))}): does the server run there?"
+            return (
+                f"{self.url} cannot be reached ({shown(str(error))}): start the server, or check "
+                f"{option('url')}"
+            )
         if isinstance(error, httpx.TimeoutException):
             return f"{self.url} sent nothing for {_BETWEEN_CHUNKS:g} s"
         return f"{self.url} broke off: {shown(str(error) or type(error).__name__)}"

@@ -23,6 +23,11 @@ def run(request: Measure) -> Answer:
     _check(request)
     notes: list[str] = []
     deployment = measured_deployment(request, notes)
+    tool = _tool(request, deployment)
+    is_lone = tool == "llama-bench" and request.url is None
+    if is_lone and request.batch == Measure.batch:
+        notes.clear()
+        deployment = measured_deployment(replace(request, batch="1"), notes)
     outcome = deployment.now
     if not deployment.fitting:
         reason = f"{outcome.scenario.hardware.id}: {why(outcome)}, so there is nothing to measure"
@@ -30,9 +35,6 @@ def run(request: Measure) -> Answer:
         return NoAnswer(
             request=request, reading=notes, reasons=[reason], asked_keys=keys, columns=SHOWN
         )
-    engine = outcome.scenario.engine
-    tool = request.tool or tool_of(engine.id, engine.extends)
-    is_lone = tool == "llama-bench" and request.url is None
     candidates = (lone_runs if is_lone else served_runs)(outcome)
     advice = advise(candidates, deployment.targets, request.runs, deployment.rows)
     if request.url is None:
@@ -40,6 +42,12 @@ def run(request: Measure) -> Answer:
             request=request, reading=notes, deployment=deployment, advice=advice, tool=tool
         )
     return _made(request, request.url, deployment, advice, notes)
+
+
+def _tool(request: Measure, deployment: MeasuredDeployment) -> str:
+    """Load generator that is asked for, or that of the engine."""
+    engine = deployment.now.scenario.engine
+    return request.tool or tool_of(engine.id, engine.extends)
 
 
 def _made(

@@ -2,7 +2,7 @@
 
 import asyncio
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean
@@ -20,9 +20,12 @@ from fastcalc.features.benchmark.tools import ServedModel
 from fastcalc.importers.any_file import read
 from fastcalc.importers.naming import NameLookup, Options, model_id
 from fastcalc.importers.served_run import Arrivals, ServedRun, Times, points_of, times_of
+from fastcalc.importers.setup import Unsaid
 from fastcalc.kit.answer import output, progress
 from fastcalc.kit.answer.envelope import today
+from fastcalc.kit.answer.next_commands import typed_as
 from fastcalc.kit.request.loading import catalogue
+from fastcalc.kit.request.readers import as_text
 from fastcalc.mentions import option
 from fastcalc.written import csv_line, listed, many, shown
 
@@ -35,12 +38,14 @@ class Server:
     """A server as the user describes it.
 
     served : what a load generator is told of it
-    model, engine : ids in the catalogue
+    model, engine : ids of the entries
+    typed : chip and model as the user typed them, which may be files
     """
 
     served: ServedModel
     model: str
     engine: str
+    typed: Mapping[str, str]
     entries: Catalogue
 
     def name_among(self, names: Sequence[str]) -> str:
@@ -69,7 +74,11 @@ def make_runs(
     Raises InputError with why a run did not end, and how many were kept.
     """
     entries, scenario = catalogue(request), outcome.scenario
-    server = Server(served, scenario.model.id, scenario.engine.id, entries)
+    typed = {
+        "hardware": typed_as(request, request.on, scenario.hardware.id),
+        "model": as_text((request.models or [""])[0]),
+    }
+    server = Server(served, scenario.model.id, scenario.engine.id, typed, entries)
     _rows_before(request.results_file, entries)
     made: list[MeasuredRun] = []
 
@@ -189,9 +198,13 @@ def _medians(run: ServedRun) -> MeasuredRun:
 
 def _points(run: ServedRun, server: Server) -> list[Point]:
     """The measured points of a run; refuse one that measured nothing."""
-    options = Options({}, NameLookup(server.entries))
+    options = Options(server.typed, NameLookup(server.entries))
     stated = {**server.served.stated, "engine": server.engine}
-    points = points_of(replace(run, stated=stated), 1, options)
+    stated = {name: text for name, text in stated.items() if name not in server.typed}
+    try:
+        points = points_of(replace(run, stated=stated), 1, options)
+    except Unsaid as unsaid:
+        raise InputError(f"the run is no measured point: {unsaid}") from unsaid
     measured = [replace(point, measured_by="self") for point in points if isinstance(point, Point)]
     if not measured:
         raise InputError(f"the run measured nothing: {'; '.join(map(str, points))}")
@@ -200,6 +213,8 @@ def _points(run: ServedRun, server: Server) -> list[Point]:
 
 def _rows_before(file: Path, entries: Catalogue) -> str:
     """Text of a file of measured points that there is; refuse another."""
+    if not file.parent.is_dir():
+        raise InputError(f"{option('results')} {file}: there is no folder {file.parent}")
     if not file.exists():
         return csv_line(COLUMNS)
     read(file, catalogue=entries).demand()

@@ -84,7 +84,15 @@ def _aiperf(served: ServedModel, run: BenchmarkRun, results: str) -> list[str]:
 
 def _llama_bench(served: ServedModel, run: BenchmarkRun, results: str) -> list[str]:
     prompt, depth = (0, run.prompt) if run.output else (run.prompt, 0)
-    words = ["llama-bench", "-m", f"{served.name}.gguf", "-p", f"{prompt}", "-n", f"{run.output}"]
+    words = [
+        "llama-bench",
+        "-m",
+        f"{served.stated['model']}.gguf",
+        "-p",
+        f"{prompt}",
+        "-n",
+        f"{run.output}",
+    ]
     words += ["-d", f"{depth}"] * bool(depth)
     return [*words, "-r", f"{REPETITIONS}", "-o", "jsonl", ShellText(">>"), results]
 

@@ -10,6 +10,7 @@ import pytest
 import fastcalc as fc
 from fastcalc.errors import InputError
 from tests.features.benchmark.stand_in import StandIn
+from tests.helpers import ROOT
 
 pytest.importorskip("httpx")
 
@@ -114,6 +115,21 @@ def test_the_model_is_found_among_several_and_another_is_refused(tmp_path):
         measured(server, tmp_path)
     with StandIn(model="my-fine-tune") as server:
         assert measured(server, tmp_path, runs=1)[0].found
+
+
+def test_a_chip_of_the_users_own_is_measured_under_its_file(tmp_path, monkeypatch):
+    monkeypatch.chdir(ROOT / "docs" / "examples")
+    with StandIn(tpot=0.009) as server:
+        table, file = measured(server, tmp_path, on="my-chip.yaml", runs=1)
+    assert ",my-chip.yaml,1,qwen3-8b," in file.read_text()
+    (row,) = table.details["batches"]
+    assert row["tokens_per_s_per_user_now"] != row["tokens_per_s_per_user_before"]
+
+
+def test_a_folder_that_is_missing_is_noticed_before_any_run(tmp_path):
+    with StandIn() as server, pytest.raises(InputError, match="there is no folder"):
+        measured(server, tmp_path, results=tmp_path / "no" / "measured.csv")
+    assert not server.seen
 
 
 def test_a_file_of_something_else_is_not_written_to(tmp_path):

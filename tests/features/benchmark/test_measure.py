@@ -120,3 +120,26 @@ def test_records_are_runs_and_json_has_all_commands(capsys, monkeypatch):
     assert set(answer["commands"]) == {"vllm", "sglang", "guidellm", "aiperf"}
     widths = [record["range_width"] for record in answer["records"]]
     assert 0.0 < widths[1] < widths[0] < 1.0
+
+
+@pytest.mark.parametrize(
+    ("words", "ending"),
+    [
+        (("--tool", "sglang"), "--tp 1 --like my-results.jsonl"),
+        (("--tool", "sglang", "--tp", "2"), "--tp 2 --like my-results.jsonl"),
+        (("--tool", "aiperf"), "--tp 1 --like my-results"),
+    ],
+)
+def test_the_layout_that_results_do_not_state_is_in_the_next_command(
+    words, ending, capsys, monkeypatch
+):
+    out = ran(*ASKED, *words, capsys=capsys, monkeypatch=monkeypatch).out
+    assert out.rstrip().endswith(ending)
+
+
+def test_llama_bench_is_of_one_sequence(capsys, monkeypatch):
+    """One RTX 4090, where 128 sequences would need three."""
+    words = ("measure", "llama-3.1-8b", "--on", "rtx-4090", "--weights", "q4_k_m", "--prompt", "2k")
+    out = ran(*words, capsys=capsys, monkeypatch=monkeypatch).out
+    assert "on one rtx-4090" in out
+    assert "llama-bench -m llama-3.1-8b.gguf" in out
