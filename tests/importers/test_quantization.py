@@ -236,6 +236,25 @@ def test_gemma_4_31b_nvfp4_is_31_gigabytes():
     assert model.own_formats.text == "nvfp4+attention=bf16"
 
 
+GEMMA_4_26B = GEMMA_4_31B | {
+    "enable_moe_block": True, "hidden_size": 2816, "intermediate_size": 2112,
+    "moe_intermediate_size": 704, "num_attention_heads": 16, "num_experts": 128,
+    "num_global_key_value_heads": 2, "num_hidden_layers": 30, "num_key_value_heads": 8,
+    "top_k_experts": 8,
+}  # fmt: skip
+"""google/gemma-4-26b-a4b-it: experts stand beside the network that every token passes."""
+
+
+def test_experts_beside_a_network_are_no_part_of_it():
+    """Its NVFP4 release leaves out ``mlp``, router and attention: experts of 22.8 B at 4.5 bits."""
+    left_out = [f"layers.{n}.{part}*" for n in range(30) for part in ("mlp", "router", "self_attn")]
+    quantization = {"quant_method": "modelopt", "quant_algo": "NVFP4", "ignore": left_out}
+    quantized = imported(GEMMA_4_26B | {"quantization_config": quantization})
+    experts = 30 * 128 * 3 * 2816 * 704
+    saved = workload(imported(GEMMA_4_26B)).weight_bytes - workload(quantized).weight_bytes
+    assert saved == pytest.approx(experts * (2 - 4.5 / 8), rel=1e-3)
+
+
 def test_formats_stand_in_the_file_that_import_writes(tmp_path):
     from fastcalc.catalogue.store import Catalogue
     from fastcalc.importers.huggingface import yaml_text

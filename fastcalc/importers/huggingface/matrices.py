@@ -59,22 +59,38 @@ class Matrix:
 
 
 def matrices_of(
-    blocks: Sequence[Block], hidden: int, is_mentioned: Callable[[str], bool], predicting: int = 0
+    blocks: Sequence[Block],
+    hidden: int,
+    is_mentioned: Callable[[str], bool],
+    predicting: int = 0,
+    *,
+    are_experts_beside: bool = False,
 ) -> Iterator[Matrix]:
     """Matrices of layers that follow each other, and of prediction layers like the last one.
 
     is_mentioned : whether quantization settings use a word, so that other names can be skipped
     predicting : layers for multi-token prediction [1]
+    are_experts_beside : whether experts stand beside ``mlp``, which is then the shared network
     """
     matrices_by_block: dict[Block, list[Matrix]] = {}
     for number, block in enumerate(blocks):
         if block not in matrices_by_block:
-            matrices_by_block[block] = list(_of_layer(block, float(hidden), is_mentioned))
+            made = list(_of_layer(block, float(hidden), is_mentioned))
+            matrices_by_block[block] = [*map(_beside, made)] if are_experts_beside else made
         yield from (replace(matrix, layer=number) for matrix in matrices_by_block[block])
     for number in range(len(blocks), len(blocks) + predicting):
         yield from (
             replace(matrix, layer=number, group="mtp") for matrix in matrices_by_block[blocks[-1]]
         )
+
+
+def _beside(matrix: Matrix) -> Matrix:
+    if matrix.group == "experts":
+        return replace(matrix, names=tuple(name.partition(".")[2] for name in matrix.names))
+    if matrix.group == "shared_experts":
+        names = {f"mlp.{name.rpartition('.')[2]}" for name in matrix.names}
+        return replace(matrix, names=tuple(sorted(names)))
+    return matrix
 
 
 def _of_layer(block: Block, hidden: float, is_mentioned: Callable[[str], bool]) -> Iterator[Matrix]:

@@ -21,6 +21,7 @@ from fastcalc.importers.huggingface.from_gguf import configuration
 from fastcalc.importers.huggingface.json_file import CONFIG, JsonFile, config_path, read_json
 from fastcalc.importers.huggingface.parts import Layer
 from fastcalc.importers.huggingface.quantization import Formats, as_formats, formats, quoted
+from fastcalc.importers.huggingface.towers import vision_parameters
 from fastcalc.mentions import option
 from fastcalc.written import Json, without_controls
 
@@ -174,7 +175,12 @@ def mapping(file: JsonFile, stored: Formats | None = None) -> tuple[dict[str, Js
         if family.mtp is not None:
             entry["mtp"] = {"layers": predicting, **family.mtp}
     if any(file.data.get(tower) for tower in _TOWERS):
-        fields.remark("Only the text model is counted, not the vision or audio tower.")
+        seen = vision_parameters(file.data.get("vision_config"), fields.count("hidden_size"))
+        if seen:
+            entry["vision_parameters"] = seen
+            fields.remark("vision_parameters is counted from vision_config, apart from the text.")
+        else:
+            fields.remark("Only the text model is counted, not the vision or audio tower.")
     notes = fields.notes()
     if notes:
         entry["notes"] = [*notes]

@@ -158,7 +158,10 @@ def _counted(
     text = str(fields.data["quantization_config"])
     stored: dict[str, dict[NumberFormat, float]] = defaultdict(lambda: defaultdict(float))
     hidden = fields.count("hidden_size")
-    for matrix in matrices_of(blocks, hidden, text.__contains__, predicting):
+    is_beside = str(fields.data.get("model_type")).startswith("gemma4")
+    for matrix in matrices_of(
+        blocks, hidden, text.__contains__, predicting, are_experts_beside=is_beside
+    ):
         for weight_format, amount in scheme.amounts(matrix, plain):
             stored[matrix.group][weight_format] += amount
     formats_of = {group: mixed_format(amounts.items()) for group, amounts in stored.items()}
