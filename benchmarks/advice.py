@@ -38,7 +38,7 @@ _NAMES = {"hardware": "h", "model": "m", "weights": "w", "kv": "k", "chips": 1, 
 class Pair:
     """What two rows leave of a deployment's ranges: means of logarithms over the targets.
 
-    width, expected : half-widths over those without rows, as they turn out and as foretold
+    width, expected : half-widths over those without rows, as they turn out and as expected
     error : how far off targets then are, and whether they lie in the narrowed range
     """
 
@@ -132,18 +132,18 @@ def line(name: str, pairs: Sequence[tuple[Pair, Pair]]) -> str:
     expected = np.array([[pair.expected for pair in both] for both in pairs])
     as_much = int(np.sum(widths[:, 0] <= widths[:, 1] + SAME))
     more = int(np.sum(widths[:, 0] < widths[:, 1] - SAME))
-    mean, foretold = np.exp(widths.mean(axis=0)), np.exp(expected.mean(axis=0))
+    mean, forecast = np.exp(widths.mean(axis=0)), np.exp(expected.mean(axis=0))
     errors = np.exp(np.median([[pair.error for pair in both] for both in pairs], axis=0))
     inside = np.mean([[pair.inside for pair in both] for both in pairs], axis=0)
     return (
         f"{name:18} {len(pairs):6} {as_much:5} {as_much / len(pairs):6.1%} {more:5} "
-        f"{mean[0]:9.3f} {mean[1]:9.3f} {foretold[0]:9.3f} {foretold[1]:9.3f} "
+        f"{mean[0]:9.3f} {mean[1]:9.3f} {forecast[0]:9.3f} {forecast[1]:9.3f} "
         f"{errors[0]:8.3f} {errors[1]:8.3f} {inside[0]:7.0%} {inside[1]:7.0%}"
     )
 
 
 HEAD = (
-    "                          as much or more  more         width           foretold"
+    "                          as much or more  more         width           expected"
     "           error           in range\n"
     "the user stands    depl.  depl.  share  depl.   advised  extremes   advised  extremes"
     "  advised extremes advised extremes"

@@ -88,8 +88,8 @@ def _contradictions(machine: Machine, measured: Sequence[OwnDeployment]) -> Iter
     off, of_half = max(slower, 1.0 / slower), f"half the rows of {file} are at least"
     if off > _UNLIKELY and slower < 1.0:
         yield (
-            f"{of_half} {off:.1f} times as fast as predicted without them: are its weights in "
-            "fewer bits, or were tokens speculated?"
+            f"{of_half} {off:.1f} times as fast as predicted without them: are its weights "
+            "quantized further, or were tokens speculated?"
         )
     elif off > _UNLIKELY:
         yield (

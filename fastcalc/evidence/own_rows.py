@@ -116,7 +116,7 @@ def _nothing(file: Path, points: Sequence[Point], left_aside: dict[str, int]) ->
 
 _TOO_FAST = (
     "faster than these chips can be at their printed rates: are the chip and the units right, are "
-    "weights in fewer bits, or were tokens speculated?"
+    "weights quantized further, or were tokens speculated?"
 )
 
 

@@ -464,7 +464,7 @@ def test_rows_far_from_what_is_expected_are_questioned(tmp_path, fastcalc):
     seconds = alone["tpot_ms"] / 1e3
     fast = warnings_of(tmp_path, fastcalc, value=f"{seconds / 1.6}")
     assert "at least 1.6 times as fast" in fast
-    assert "are its weights in fewer bits" in fast
+    assert "are its weights quantized further" in fast
     slow = warnings_of(tmp_path, fastcalc, value=f"{seconds * 2}")
     assert "fastcalc diagnose runs.csv" in slow
     usual = warnings_of(tmp_path, fastcalc, value=f"{seconds * 1.2}")

@@ -262,9 +262,7 @@ class MeasureAnswer(Answer):
             yield Note(f"{option('tool', others)} prints the commands of another benchmark")
             yield Note(f"{option('url', SERVER)} makes the runs itself, against this server")
         if self.deployment.rows:
-            yield Note(
-                f"{many(len(self.deployment.rows), 'row')} of this deployment taken as known"
-            )
+            yield Note(f"{many(len(self.deployment.rows), 'row')} of this deployment used already")
         if len(self.advice.runs) < self.request.runs:
             yield Note(
                 f"{self.request.runs} runs would tell no more than {_count(len(self.advice.runs))}"
@@ -273,7 +271,7 @@ class MeasureAnswer(Answer):
             yield Note("llama-bench measures one sequence at a time, so large batches gain less")
         yield Note(
             "runs are chosen by the expected mean width of the ranges of decode, TTFT, TPOT and "
-            "throughput at your batches; of runs that narrow them alike, by time",
+            "throughput at your batches; if several narrow them equally, by duration",
             weight=0,
         )
         yield from (Note(text, weight=0) for text in self.deployment.now.warnings)

@@ -77,7 +77,7 @@ class Endpoint:
         if not isinstance(count, int) or count < 1:
             raise InputError(
                 f"{self.url} does not say how many tokens a prompt has (usage.prompt_tokens), so "
-                "the load of a run is not known"
+                "the load of a run is undetermined"
             )
         return count
 

@@ -19,7 +19,7 @@ from fastcalc.mentions import option
 
 
 def run(request: Measure) -> Answer:
-    """Return the runs to make, or those that were made; the answer is no if nothing fits."""
+    """Benchmark runs to make, or their results; the answer is no if nothing fits."""
     _check(request)
     notes: list[str] = []
     deployment = measured_deployment(request, notes)
@@ -72,7 +72,7 @@ def _made(
 
 
 def _check(request: Measure) -> None:
-    """Refuse numbers of runs and minutes that are none, tools unknown, and two models."""
+    """Refuse a request without a model, and values out of range."""
     if request.models is None:
         raise InputError(f"name the model that your server serves: {option('models')}")
     if not FEWEST_RUNS <= request.runs <= MOST_RUNS:
