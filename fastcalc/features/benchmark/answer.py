@@ -10,6 +10,7 @@ from typing import Any
 from fastcalc.features import request_of
 from fastcalc.features.benchmark.advice import Advice, widths_after
 from fastcalc.features.benchmark.deployment import MeasuredDeployment
+from fastcalc.features.benchmark.limits import MOST_BUSY
 from fastcalc.features.benchmark.measured_run import MeasuredRun
 from fastcalc.features.benchmark.request import Measure
 from fastcalc.features.benchmark.runs import BenchmarkRun
@@ -261,6 +262,13 @@ class MeasureAnswer(Answer):
             others = "|".join(name for name in TOOLS if name != self.tool)
             yield Note(f"{option('tool', others)} prints the commands of another benchmark")
             yield Note(f"{option('url', SERVER)} makes the runs itself, against this server")
+        busy = max((run.client_busy for run in self.measured), default=0.0)
+        if busy > MOST_BUSY:
+            yield Note(
+                f"this client computed for {whole_percent(busy)} of a run: the server may be "
+                f"faster than measured; make that run with a command of {option('tool', 'vllm')}",
+                weight=2,
+            )
         if self.deployment.rows:
             yield Note(f"{many(len(self.deployment.rows), 'row')} of this deployment used already")
         if len(self.advice.runs) < self.request.runs:

@@ -11,5 +11,8 @@ WAVES = 4
 FEWEST_REQUESTS = 8
 """Of a run, so that one slow request does not decide it."""
 
+MOST_BUSY = 0.7
+"""Share of a run in which the client may compute; beyond it, tokens wait for the client."""
+
 REPETITIONS = 3
 """Of each test of llama-bench, after one that warms up."""

@@ -9,8 +9,10 @@ class MeasuredRun:
 
     ttft, tpot : TPOT is None where answers have a single token [s]
     throughput : of output tokens [1/s]
+    client_busy : share of the run in which the client itself computed [1]
     """
 
     ttft: float
     tpot: float | None
     throughput: float
+    client_busy: float

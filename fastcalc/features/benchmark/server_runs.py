@@ -6,13 +6,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean
-from time import perf_counter
+from time import perf_counter, process_time
 
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.scenario import Outcome
 from fastcalc.errors import InputError
 from fastcalc.evidence.point import COLUMNS, Point
 from fastcalc.features.benchmark.endpoint import Endpoint, Reply, connected
+from fastcalc.features.benchmark.limits import MOST_BUSY
 from fastcalc.features.benchmark.measured_run import MeasuredRun
 from fastcalc.features.benchmark.request import Measure
 from fastcalc.features.benchmark.runs import BenchmarkRun
@@ -82,9 +83,11 @@ def make_runs(
     _rows_before(request.results_file, entries)
     made: list[MeasuredRun] = []
 
-    def keep(run: ServedRun) -> None:
-        _add(request.results_file, _points(run, server), entries)
-        made.append(_medians(run))
+    def keep(run: ServedRun, client_busy: float) -> None:
+        busy = (f"client busy {client_busy:.0%} of the run",) * (client_busy > MOST_BUSY)
+        points = _points(replace(run, remarks=busy), server)
+        _add(request.results_file, points, entries)
+        made.append(_medians(run, client_busy))
 
     try:
         asyncio.run(_measured(request, server, runs, keep))
@@ -105,7 +108,7 @@ async def _measured(
     request: Measure,
     server: Server,
     runs: Sequence[BenchmarkRun],
-    keep: Callable[[ServedRun], None],
+    keep: Callable[[ServedRun, float], None],
 ) -> None:
     """Make the runs one after another within the minutes there are."""
     end = perf_counter() + 60.0 * request.minutes
@@ -116,7 +119,7 @@ async def _measured(
             words = f"run {number} of {len(runs)} (concurrency {run.concurrency})"
             try:
                 async with asyncio.timeout(max(end - perf_counter(), 0.0)):
-                    keep(await _run(endpoint, run, words))
+                    keep(*await _run(endpoint, run, words))
             except TimeoutError:
                 raise InputError(
                     f"{words} did not end within {option('minutes', f'{request.minutes:g}')}: give "
@@ -124,8 +127,11 @@ async def _measured(
                 ) from None
 
 
-async def _run(endpoint: Endpoint, run: BenchmarkRun, words: str) -> ServedRun:
-    """Send the requests of a run, each as soon as another has ended, and time their answers."""
+async def _run(endpoint: Endpoint, run: BenchmarkRun, words: str) -> tuple[ServedRun, float]:
+    """Send the requests of a run, each as soon as another has ended, and time their answers.
+
+    With the share of that time in which the client computed. [1]
+    """
     chance = random.Random()  # noqa: S311  (prompts that no cache of prefixes knows)
     count = min(run.prompt, _SAMPLE)
     per_word = await endpoint.prompt_tokens(_prompt(chance, count)) / count
@@ -139,7 +145,7 @@ async def _run(endpoint: Endpoint, run: BenchmarkRun, words: str) -> ServedRun:
             replies.append(await endpoint.reply(prompt, run.output))
             progress.say(f"{words}: {len(replies)} of {run.requests} requests")
 
-    start = perf_counter()
+    start, computed = perf_counter(), process_time()
     users = [asyncio.ensure_future(user()) for _ in range(run.concurrency)]
     try:
         await asyncio.gather(*users)
@@ -148,7 +154,8 @@ async def _run(endpoint: Endpoint, run: BenchmarkRun, words: str) -> ServedRun:
             task.cancel()
         await asyncio.gather(*users, return_exceptions=True)
     seconds = perf_counter() - start
-    return _served_run(endpoint, run, replies, seconds, per_word * length)
+    served = _served_run(endpoint, run, replies, seconds, per_word * length)
+    return served, (process_time() - computed) / seconds
 
 
 def _prompt(chance: random.Random, words: int) -> str:
@@ -190,10 +197,10 @@ def _served_run(
     )
 
 
-def _medians(run: ServedRun) -> MeasuredRun:
+def _medians(run: ServedRun, client_busy: float) -> MeasuredRun:
     assert run.ttft.median is not None
     assert run.rate is not None
-    return MeasuredRun(run.ttft.median, run.tpot.median, run.rate)
+    return MeasuredRun(run.ttft.median, run.tpot.median, run.rate, client_busy)
 
 
 def _points(run: ServedRun, server: Server) -> list[Point]:

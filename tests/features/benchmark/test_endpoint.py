@@ -92,6 +92,16 @@ def test_a_server_that_hangs_ends_with_the_minutes(tmp_path):
         measured(server, tmp_path, minutes=0.01)
 
 
+def test_a_client_that_is_too_slow_says_so(tmp_path, monkeypatch):
+    """Here any client is: the limit is none of its time."""
+    monkeypatch.setattr("fastcalc.features.benchmark.answer.MOST_BUSY", 0.0)
+    monkeypatch.setattr("fastcalc.features.benchmark.server_runs.MOST_BUSY", 0.0)
+    with StandIn() as server:
+        table, file = measured(server, tmp_path, runs=1)
+    assert any("the server may be faster than measured" in note for note in table.notes)
+    assert "client busy" in file.read_text()
+
+
 def test_a_key_is_sent_where_there_is_one(tmp_path, monkeypatch):
     monkeypatch.setenv("FASTCALC_API_KEY", "sesame")
     with StandIn(fault="key") as server:
