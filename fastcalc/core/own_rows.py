@@ -21,6 +21,7 @@ from fastcalc.core.placement.layout import AnyLayout
 from fastcalc.core.placement.placement import AnyPlacement
 from fastcalc.core.traffic.traffic import Traffic
 from fastcalc.formulas.kriging import correlation
+from fastcalc.formulas.recorded import Recorded
 from fastcalc.formulas.types import Array, ArrayLike, Bools, Floats, floats
 
 EVERYWHERE = 0.3
@@ -81,11 +82,21 @@ class Places:
 
     def across(self, rows: "Places") -> Array:
         """Covariance with rows, which are along the last axis. [1]"""
+        columns = (floats(number)[..., np.newaxis] for number in self)
+        return Places(*columns).covariance(rows)
+
+    def covariance(self, rows: "Places") -> Array:
+        """Covariance with rows, each place with its own. [1]"""
         decode = self._alike(rows, self.context, rows.context)
         prompt = self._alike(rows, self.prompt, rows.prompt)
-        share = floats(self.decode_share)[..., np.newaxis]
-        both_prompt = (1.0 - share) * (1.0 - rows.decode_share)
-        return share * rows.decode_share * decode + PROMPTS * both_prompt * prompt
+        both_prompt = (1.0 - self.decode_share) * (1.0 - rows.decode_share)
+        return self.decode_share * rows.decode_share * decode + PROMPTS * both_prompt * prompt
+
+    def with_each(self, rows: "Places") -> list[Array] | None:
+        """Covariance with each row while a formula is recorded (it has no axes); else None. [1]"""
+        if not any(isinstance(number, Recorded) for number in self):
+            return None
+        return [self.covariance(Places(*row)) for row in zip(*rows, strict=True)]
 
     def _alike(self, rows: "Places", own_length: ArrayLike, row_length: ArrayLike) -> Array:
         """Covariance of one kind of pass, by its batch and one length. [1]
@@ -93,9 +104,7 @@ class Places:
         own_length, row_length : that length, and that of the rows, as logarithms [1]
         """
         pairs = ((self.batch, rows.batch), (own_length, row_length))
-        squares = (
-            (floats(own_value)[..., np.newaxis] - row_value) ** 2 for own_value, row_value in pairs
-        )
+        squares = ((own_value - row_value) ** 2 for own_value, row_value in pairs)
         return correlation(distance=np.sqrt(sum(squares)) / LENGTH, constant=EVERYWHERE)
 
     @property
@@ -118,12 +127,23 @@ class _Rows:
 
     def slower(self, places: Places) -> Array:
         """Logarithm of how many times as long passes take. [1]"""
+        each = places.with_each(self.places)
+        if each is not None:
+            terms = zip(self.says.weights.tolist(), each, strict=True)
+            return floats(sum(weight * part for weight, part in terms))
         return places.across(self.places) @ self.says.weights
 
     def unexplained(self, places: Places) -> Array:
         """Variance of predictions over that without rows. [1]"""
-        across, says, all_alike = places.across(self.places), self.says, places.variance
-        decrease = np.einsum("...i,ij,...j->...", across, says.decrease, across)
+        says, all_alike = self.says, places.variance
+        each = places.with_each(self.places)
+        if each is None:
+            across = places.across(self.places)
+            decrease = np.einsum("...i,ij,...j->...", across, says.decrease, across)
+        else:
+            halves = np.triu(2.0 * says.decrease) - np.diag(np.diag(says.decrease))
+            pairs = zip(*(axis.tolist() for axis in np.nonzero(halves)), strict=True)
+            decrease = sum(float(halves[i, j]) * (each[i] * each[j]) for i, j in pairs)
         before = float(_PRIOR @ _VARIANCES) * all_alike + float(_PRIOR @ _NOISES)
         after = says.variance * all_alike + says.noise - decrease
         return floats(np.maximum(after, 0.0) / before)

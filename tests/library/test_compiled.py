@@ -172,3 +172,15 @@ def test_the_notebook_of_the_page_has_the_numbers_of_compare():
         assert row["TTFT ms"] == pytest.approx(record["ttft_ms"])
         assert row["$/Mtok"] == pytest.approx(record["usd_per_mtok_output"])
     assert 100_000 not in [row["batch"] for row in names["rows"](batches=(1, 100_000))]
+
+
+@pytest.mark.parametrize("file", ["my-results.json", "my-runs.csv"])
+def test_a_deployment_with_own_rows_compiles(file):
+    """Rows move speed and range at every batch and length, the same as by arrays."""
+    rows = ROOT / "docs" / "examples" / file
+    fast = fc.deployment("qwen3-8b", on="h100-sxm", like=rows).compiled()
+    assert fast.refusal is None
+    plain = fc.deployment("qwen3-8b", on="h100-sxm").compiled()
+    for point in ((1, 100, 10), (8, 4000, 500), (300, 20_000, 2000)):
+        assert difference(fast(*point), fast.by_arrays(*point)) <= 1e-12
+        assert fast(*point).low != plain(*point).low
