@@ -105,8 +105,8 @@ def written(value: Any, wording: Callable[[str], str]) -> Any:
     if isinstance(value, str):
         return wording(value)
     if isinstance(value, dict):
-        return {key: written(part, wording) for key, part in value.items()}
-    return [written(part, wording) for part in value] if isinstance(value, list) else value
+        return {key: written(item, wording) for key, item in value.items()}
+    return [written(item, wording) for item in value] if isinstance(value, list) else value
 
 
 def _written(
@@ -142,11 +142,11 @@ def _call(line: str) -> str:
         _, name, *words = shell_words(line)
     except ValueError:  # of text that a page has escaped
         return line
-    first = next((place for place, word in enumerate(words) if word[:1] == "-"), len(words))
+    first = next((index for index, word in enumerate(words) if word[:1] == "-"), len(words))
     names, settings, ending = words[:first], _settings(words[first:]), ""
     if name == "plot":
-        kind = names.pop(0)
-        name, ending = {"tornado": "sensitivity"}.get(kind, kind), ".plot()"
+        chart = names.pop(0)
+        name, ending = {"tornado": "sensitivity"}.get(chart, chart), ".plot()"
     functions: tuple[str, ...] = import_module("fastcalc")._FUNCTIONS
     name = "compare" if name == "report" else name
     if name not in functions:

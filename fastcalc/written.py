@@ -116,14 +116,14 @@ def listed(names: Sequence[str], last: str = "and") -> str:
     return f" {last} ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
 
 
-def first_few(texts: Sequence[str], most: int, rest: str = "more") -> list[str]:
+def first_few(texts: Sequence[str], maximum: int, rest: str = "more") -> list[str]:
     """First of some texts, then how many more there are.
 
     >>> first_few(["a", "b", "c"], 2), first_few(["a", "b", "c"], 1, "other chips")
     (['a', 'b', '1 more'], ['a', '2 other chips'])
     """
-    hidden = len(texts) - most
-    return [*texts[:most], *[f"{hidden:,} {rest}"] * (hidden > 0)]
+    hidden = len(texts) - maximum
+    return [*texts[:maximum], *[f"{hidden:,} {rest}"] * (hidden > 0)]
 
 
 def instead_of(near: Sequence[str], otherwise: str) -> str:
@@ -155,9 +155,9 @@ def csv_cell(value: Any) -> str:
         return "true" if value else "false"
     if isinstance(value, (int, float)):
         return str(_finite(value))
-    parts = value if isinstance(value, list) else [value]
-    text = visible("; ".join(map(str, parts)))
-    if _FORMULA.match(text) and not all(_NUMBERS.fullmatch(str(part)) for part in parts):
+    items = value if isinstance(value, list) else [value]
+    text = visible("; ".join(map(str, items)))
+    if _FORMULA.match(text) and not all(_NUMBERS.fullmatch(str(item)) for item in items):
         text = f"'{text}"
     return text if _TO_QUOTE.isdisjoint(text) else '"' + text.replace('"', '""') + '"'
 

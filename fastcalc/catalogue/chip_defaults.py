@@ -129,8 +129,8 @@ def completed(hardware: Hardware) -> Hardware:
         return hardware
 
     def filled(start: str, *names: str) -> dict[str, object]:
-        added = ((name, defaults.get(start + name)) for name in names)
-        return {name: default.quantity for name, default in added if default}
+        extra = ((name, defaults.get(start + name)) for name in names)
+        return {name: default.quantity for name, default in extra if default}
 
     links = {
         name: link and link.model_copy(update=filled(f"links.{name}.", *_OF_LINKS))
@@ -142,34 +142,34 @@ def completed(hardware: Hardware) -> Hardware:
     ]
     power = hardware.power
     sources = {path: Source(title=default.basis) for path, default in defaults.items()}
-    parts = {
+    pieces = {
         **filled("", "cores", "vector"),
         "links": hardware.links.model_copy(update=links),
         "memory": memory,
         "power": power and power.model_copy(update=filled("power.", "all_in")),
         "sources": {**hardware.sources, **sources},
     }
-    return hardware.model_copy(update=parts)
+    return hardware.model_copy(update=pieces)
 
 
 def _defaults_of(hardware: Hardware) -> Iterator[Default]:
-    kind = hardware.kind
+    chip_type = hardware.kind
     if hardware.cores is None:
-        yield from _default("cores", "cores", kind)
+        yield from _default("cores", "cores", chip_type)
     # Cores of a host widen weights at the rates of its peaks, and those of regions do not.
-    if hardware.vector is None and kind != "host" and hardware.execution == "sequential":
-        yield from _default("vector", "vector", kind)
+    if hardware.vector is None and chip_type != "host" and hardware.execution == "sequential":
+        yield from _default("vector", "vector", chip_type)
     for name, link in hardware.links:
         for field in _OF_LINKS if link else ():
             if field not in link.given:
-                yield from _default(path := f"links.{name}.{field}", path, kind)
+                yield from _default(path := f"links.{name}.{field}", path, chip_type)
     up = hardware.links.scale_up
     is_crossed = hardware.execution == "spatial" and hardware.links.scale_out is None
-    if is_crossed and up and up.latency is None and kind not in ("lpu", "tpu"):
-        yield from _default("links.scale_up.latency", "links.scale_out.latency", kind)
+    if is_crossed and up and up.latency is None and chip_type not in ("lpu", "tpu"):
+        yield from _default("links.scale_up.latency", "links.scale_out.latency", chip_type)
     power = hardware.power
-    if power and power.all_in is None and kind not in _WHOLE_BOXES:
-        yield from _default(path := "power.all_in", path, kind, power.chip)
+    if power and power.all_in is None and chip_type not in _WHOLE_BOXES:
+        yield from _default(path := "power.all_in", path, chip_type, power.chip)
     for tier in hardware.memory:
         for field in _OF_MEMORIES if tier.where in ("host", "disk") else ():
             if field not in tier.given:
@@ -177,10 +177,10 @@ def _defaults_of(hardware: Hardware) -> Iterator[Default]:
 
 
 def _default(
-    path: str, row: str, kind: str | None, times: Quantity | None = None
+    path: str, row: str, chip_type: str | None, times: Quantity | None = None
 ) -> Iterator[Default]:
     by_kind = MEDIANS[row].by_kind if row in MEDIANS else {}
-    for group in (kind, "all"):
+    for group in (chip_type, "all"):
         if group in by_kind:
             yield Default(path, row, str(group), times)
             return

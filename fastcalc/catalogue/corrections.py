@@ -79,23 +79,23 @@ def class_at(schema: type[BaseModel], data: Json, path: Path_) -> type[BaseModel
         fields = [cls.model_fields[step] for cls in classes if step in cls.model_fields]
         if fields and isinstance(step, str):
             classes = [cls for field in fields for cls in classes_in(field.annotation)]
-        kind = data.get("kind") if isinstance(data, dict) else None
-        if len(classes) > 1 and kind is not None:
-            classes = [cls for cls in classes if _is_of_kind(cls, kind)]
+        tag = data.get("kind") if isinstance(data, dict) else None
+        if len(classes) > 1 and tag is not None:
+            classes = [cls for cls in classes if _is_of_kind(cls, tag)]
     return classes[0] if len(classes) == 1 else None
 
 
-def _is_of_kind(schema: type[BaseModel], kind: object) -> bool:
+def _is_of_kind(schema: type[BaseModel], tag: object) -> bool:
     field = schema.model_fields.get("kind")
-    kinds = get_args(field.annotation) if field else ()
-    return not kinds or kind in kinds
+    tags = get_args(field.annotation) if field else ()
+    return not tags or tag in tags
 
 
 def classes_in(annotation: Any) -> list[type[BaseModel]]:
     """List the classes of a schema that an annotation names."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return [annotation]
-    return [cls for part in getattr(annotation, "__args__", ()) for cls in classes_in(part)]
+    return [cls for item in getattr(annotation, "__args__", ()) for cls in classes_in(item)]
 
 
 def keys_of(schema: type[BaseModel]) -> list[str]:
@@ -125,7 +125,7 @@ def fitting_renames(
         return single
     except ValidationError as error:
         wrong = {_path_in(renamed, detail["loc"]) for detail in error.errors(include_url=False)}
-    at_fault = {place[:length] for place in wrong for length in range(1, len(place) + 1)}
+    at_fault = {location[:length] for location in wrong for length in range(1, len(location) + 1)}
     renamed_paths = {  # the mappings around a key may be renamed, too
         path: tuple(single.get(path[: at + 1], step) for at, step in enumerate(path))
         for path in single

@@ -95,9 +95,9 @@ def changed(document: Document, what_if: Change) -> tuple[Document, str] | None:
     old = document.at(*path)
     before = old.get("value") if isinstance(old, dict) else old
     says = "has none" if before is None else f"says {before}"
-    place = ".".join(what_if.path)
+    location = ".".join(what_if.path)
     id_ = document.at("id")
-    sentence = f"what if: {place} of {id_} is {what_if.value}, where its file {says}"
+    sentence = f"what if: {location} of {id_} is {what_if.value}, where its file {says}"
     groups = document.mapping("architectures") if path[0] == "parameters" else {}
     overriding = [
         name
@@ -161,7 +161,7 @@ def extended(document: Document, base: Document) -> Document:
     """
     moved: dict[Path_, Path_] = {}
     parents, own = base.mapping(), document.mapping()
-    inherited = {key: part for key, part in parents.items() if key not in _NEVER_INHERITED}
+    inherited = {key: item for key, item in parents.items() if key not in _NEVER_INHERITED}
     if "name" in parents and "id" in own:
         inherited["name"] = f"{parents['name']} ({own['id']})"
     if isinstance(groups := inherited.get("architectures"), dict):
@@ -195,26 +195,26 @@ def _over(base: Json, stated: Json, path: Path_, moved: dict[Path_, Path_]) -> J
         if is_other_kind or is_source or "value" in base or "value" in stated:
             return stated
         joined = {
-            key: _over(base.get(key), part, (*path, key), moved) for key, part in stated.items()
+            key: _over(base.get(key), item, (*path, key), moved) for key, item in stated.items()
         }
         return {**base, **joined}
     if not isinstance(base, list):
         return stated
-    parts: Iterable[tuple[str | int, Json]] = ()
+    pieces: Iterable[tuple[str | int, Json]] = ()
     if _is_named(base) and _is_named(stated):
-        parts = enumerate(stated)
-    elif isinstance(stated, dict) and all(isinstance(part, dict) for part in stated.values()):
-        parts = stated.items()
+        pieces = enumerate(stated)
+    elif isinstance(stated, dict) and all(isinstance(item, dict) for item in stated.values()):
+        pieces = stated.items()
         if not _is_named(base) and any(_position(base, key.lower()) == len(base) for key in stated):
             return stated  # what has no name has a position that exists
     joined_list = list(base)
-    for step, part in parts:
-        name = str(inside(part, "name")) if isinstance(step, int) else step
+    for step, item in pieces:
+        name = str(inside(item, "name")) if isinstance(step, int) else step
         at = _position(joined_list, name.lower())
         moved[*path, step] = (*path, at)
         parent: Json = joined_list[at] if at < len(joined_list) else {"name": name}
-        joined_list[at : at + 1] = [_over(parent, part, (*path, step), moved)]
-    return joined_list if parts else stated
+        joined_list[at : at + 1] = [_over(parent, item, (*path, step), moved)]
+    return joined_list if pieces else stated
 
 
 def _moved(at: Path_, moved: dict[Path_, Path_]) -> Path_:

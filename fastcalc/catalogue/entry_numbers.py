@@ -38,27 +38,27 @@ class EntryNumber:
         return LIMITS[self.kind]
 
 
-def with_value(entry: Any, place: Place, value: float) -> Any:
+def with_value(entry: Any, location: Place, value: float) -> Any:
     """An entry with another value at a place."""
-    if not place:
+    if not location:
         if isinstance(entry, Quantity):
             return entry.model_copy(update={"si": float(value), "text": f"{value:g}"})
         return int(value) if isinstance(entry, int) else value
-    key, *below = place
+    key, *below = location
     if isinstance(entry, (list, dict)):
         copy: Any = entry.copy()
         copy[key] = with_value(copy[key], tuple(below), value)
         return copy
     name = str(key)
-    part = entry.given.get(name, Quantity(si=value, text=f"{value:g}"))
-    return entry.changed(**{name: with_value(part, tuple(below), value)})
+    item = entry.given.get(name, Quantity(si=value, text=f"{value:g}"))
+    return entry.changed(**{name: with_value(item, tuple(below), value)})
 
 
 def entry_numbers(entry: Hardware | Model | Engine) -> list[EntryNumber]:
     """Numbers that an entry states, in the order of its file, but those that are 0."""
     return [
-        EntryNumber(place, path, value.si if isinstance(value, Quantity) else value, kind)
-        for place, path, value, kind in numbers_of(entry)
+        EntryNumber(location, path, value.si if isinstance(value, Quantity) else value, kind)
+        for location, path, value, kind in numbers_of(entry)
         if (value.si if isinstance(value, Quantity) else value) > 0
     ]
 
@@ -69,35 +69,37 @@ def default_numbers(chip: Hardware) -> list[EntryNumber]:
     numbers = []
     for default in defaults_of(chip):
         first, *below = default.path.split(".")
-        place: Place = (first, *below)
+        location: Place = (first, *below)
         if first == "memory":
             name, field = default.path.removeprefix("memory.").rsplit(".", 1)
-            place = ("memory", names.index(name), field)
+            location = ("memory", names.index(name), field)
         kind = MEDIANS[default.row].dimension
         if default.row == "power.all_in":
             kind = "power"
-        numbers.append(EntryNumber(place, default.path, default.quantity.si, kind, is_default=True))
+        numbers.append(
+            EntryNumber(location, default.path, default.quantity.si, kind, is_default=True)
+        )
     return numbers
 
 
 def numbers_of(
-    entry: Any, kind: str = "", place: Place = (), path: str = ""
+    entry: Any, kind: str = "", location: Place = (), path: str = ""
 ) -> Iterator[tuple[Place, str, Quantity | int, str]]:
     """Yield where each number stands, its path as a what-if has it, the number and its kind."""
     start = f"{path}." if path else ""
     if isinstance(entry, Quantity) or (isinstance(entry, int) and kind):
-        yield place, path, entry, kind
+        yield location, path, entry, kind
     elif isinstance(entry, dict):
-        for key, part in entry.items():
-            yield from numbers_of(part, kind, (*place, key), f"{start}{key}")
+        for key, item in entry.items():
+            yield from numbers_of(item, kind, (*location, key), f"{start}{key}")
     elif isinstance(entry, list):
-        for index, part in enumerate(entry):
-            name = f"{start}{part.name}" if isinstance(part, Memory) else f"{path}[{index}]"
-            yield from numbers_of(part, kind, (*place, index), name)
+        for index, item in enumerate(entry):
+            name = f"{start}{item.name}" if isinstance(item, Memory) else f"{path}[{index}]"
+            yield from numbers_of(item, kind, (*location, index), name)
     elif isinstance(entry, Entry):
-        kinds = kinds_of(type(entry))
-        for key, part in entry.given.items():
-            yield from numbers_of(part, kinds[key], (*place, key), f"{start}{key}")
+        types = kinds_of(type(entry))
+        for key, item in entry.given.items():
+            yield from numbers_of(item, types[key], (*location, key), f"{start}{key}")
 
 
 @once
@@ -109,15 +111,15 @@ def kinds_of(schema: type[Entry]) -> dict[str, str]:
     }
 
 
-def _kind(parts: tuple[Any, ...]) -> str:
+def _kind(pieces: tuple[Any, ...]) -> str:
     """Kind of number that an annotation, or what follows it, declares."""
-    for part in parts:
-        if isinstance(part, QuantityReader):
-            return part.kind
-        if getattr(part, "le", None) in _WHOLE:
-            return _WHOLE[part.le]
-    for part in parts:
-        nested = (*get_args(part), *getattr(part, "metadata", ()))
+    for item in pieces:
+        if isinstance(item, QuantityReader):
+            return item.kind
+        if getattr(item, "le", None) in _WHOLE:
+            return _WHOLE[item.le]
+    for item in pieces:
+        nested = (*get_args(item), *getattr(item, "metadata", ()))
         if nested and (kind := _kind(nested)):
             return kind
     return ""

@@ -6,11 +6,11 @@ from pathlib import Path
 
 
 @cache
-def shipped_folder(kind: str) -> Path:
+def shipped_folder(entry_type: str) -> Path:
     """Folder of shipped entries: in an installed package, or at the top of a clone."""
     package = Path(__file__).resolve().parent.parent
     inside = package / "data"
-    return (inside if inside.is_dir() else package.parent) / kind
+    return (inside if inside.is_dir() else package.parent) / entry_type
 
 
 def names(kind: str) -> list[str]:

@@ -291,14 +291,14 @@ def format_mix(text: str) -> NumberFormat:
     if len(pieces) == 1:
         return number_format(pieces[0])
     matches = [_SHARE.fullmatch(piece.strip()) for piece in pieces]
-    shares = [float(match[1]) for match in matches if match]
-    if len(shares) < len(pieces) or not 99.9 <= sum(shares) <= 100.1:
+    fractions = [float(match[1]) for match in matches if match]
+    if len(fractions) < len(pieces) or not 99.9 <= sum(fractions) <= 100.1:
         raise InputError(
             f"'{shown(text)}' is no mix of formats: write a share of each, which make 100 %, "
             "such as 60%nvfp4/40%bf16"
         )
     names = (match[2] for match in matches if match)
-    return mixed_format(zip(map(number_format, names), shares, strict=True))
+    return mixed_format(zip(map(number_format, names), fractions, strict=True))
 
 
 _SHARE = re.compile(r"([0-9]{1,3}(?:\.[0-9]{1,4})?) ?% ?(\S{1,40})")
@@ -313,20 +313,20 @@ def mixed_format(amounts: Iterable[tuple[NumberFormat, float]]) -> NumberFormat:
     """
     totals: dict[NumberFormat, float] = {}
     for stored, amount in amounts:
-        for inner, share in stored.shares if amount else ():
-            totals[inner] = totals.get(inner, 0.0) + amount * share
+        for inner, fraction in stored.shares if amount else ():
+            totals[inner] = totals.get(inner, 0.0) + amount * fraction
     if len(totals) == 1:
         return next(iter(totals))
     total_parameters = sum(totals.values())
     if not total_parameters:
         return FORMATS["bf16"]
     ordered = sorted(totals.items(), key=lambda pair: -pair[1])
-    shares = tuple((stored, amount / total_parameters) for stored, amount in ordered)
+    fractions = tuple((stored, amount / total_parameters) for stored, amount in ordered)
     return NumberFormat(
-        _SHARES.join(f"{100 * share:.4g}%{stored.id}" for stored, share in shares),
-        sum(stored.bits * share for stored, share in shares),
-        whole_file=all(stored.whole_file for stored, _ in shares),
-        mix=shares,
+        _SHARES.join(f"{100 * fraction:.4g}%{stored.id}" for stored, fraction in fractions),
+        sum(stored.bits * fraction for stored, fraction in fractions),
+        whole_file=all(stored.whole_file for stored, _ in fractions),
+        mix=fractions,
     )
 
 

@@ -40,14 +40,14 @@ def files_below(folder: Path, advice: str) -> Iterator[Path]:
     advice : what to do then
     """
     walked = 0
-    for place, below, names in os.walk(folder):
+    for location, below, names in os.walk(folder):
         below[:] = [name for name in below if not name.startswith(".")]  # what is walked next
         walked += len(names) + len(below)
         if walked > MOST_WALKED:
             raise InputError(
                 f"{shown(folder, 200)} holds more than {MOST_WALKED:,} files; {advice}"
             )
-        yield from (Path(place, name) for name in names if not name.startswith("."))
+        yield from (Path(location, name) for name in names if not name.startswith("."))
 
 
 def opened_again(path: Path, limit: int) -> BufferedReader:

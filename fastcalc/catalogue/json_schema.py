@@ -22,9 +22,9 @@ SCHEMAS: dict[str, type[Entry]] = {
 }
 
 
-def json_schema(kind: str) -> dict[str, Json]:
+def json_schema(entry_type: str) -> dict[str, Json]:
     """JSON Schema (draft 7) of a kind of file, a key of `SCHEMAS`."""
-    schema = SCHEMAS[kind].model_json_schema(
+    schema = SCHEMAS[entry_type].model_json_schema(
         ref_template="#/definitions/{model}", mode="validation"
     )
     definitions = schema.pop("$defs", {}).items()
@@ -42,13 +42,13 @@ def json_schema(kind: str) -> dict[str, Json]:
                 document["properties"][key] = {**meaning, "anyOf": [spec, by_name]}
         keys = (["extends"], document["required"])
         document |= {"required": ["id"], "anyOf": [{"required": required} for required in keys]}
-    draft, title = "http://json-schema.org/draft-07/schema#", f"A fastcalc {kind} file"
+    draft, title = "http://json-schema.org/draft-07/schema#", f"A fastcalc {entry_type} file"
     return {"$schema": draft, "title": title, **document}
 
 
-def as_text(kind: str) -> str:
+def as_text(entry_type: str) -> str:
     """JSON Schema of a kind as text."""
-    return to_json(json_schema(kind), indent=2) + "\n"
+    return to_json(json_schema(entry_type), indent=2) + "\n"
 
 
 def _people_write(node: Any, quantities: dict[str, Json]) -> Any:

@@ -29,16 +29,22 @@ def kind_of(document: Document, preferred: Kind | None = None) -> Kind | None:
     Where several tie, the preferred, that of its folder, or that of the shipped entry it extends.
     """
     telling = _keys(document) - _SHARED
-    counts = {kind: len(telling & set(schema.model_fields)) for kind, schema in SCHEMAS.items()}
+    counts = {
+        entry_type: len(telling & set(schema.model_fields))
+        for entry_type, schema in SCHEMAS.items()
+    }
     top_count = max(counts.values())
-    likely = [kind for kind, count in counts.items() if count == top_count]
+    likely = [entry_type for entry_type, count in counts.items() if count == top_count]
     if top_count and (len(likely) == 1 or preferred in likely):
         return preferred if preferred in likely else likely[0]
     folder = _folder(document)
     if not top_count or folder in likely:
-        return next((kind for kind in likely if kind == folder), None)
+        return next((entry_type for entry_type in likely if entry_type == folder), None)
     parent = f"{shown(document.at('extends'))}.yaml"
-    return next((kind for kind in likely if (shipped_folder(kind) / parent).is_file()), likely[0])
+    return next(
+        (entry_type for entry_type in likely if (shipped_folder(entry_type) / parent).is_file()),
+        likely[0],
+    )
 
 
 def share_of_keys(document: Document) -> float:
@@ -49,8 +55,8 @@ def share_of_keys(document: Document) -> float:
     """
     keys = _keys(document)
     if keys:
-        kind = kind_of(document)
-        known = _SHARED if kind is None else SCHEMAS[kind].model_fields.keys()
+        entry_type = kind_of(document)
+        known = _SHARED if entry_type is None else SCHEMAS[entry_type].model_fields.keys()
         return len(keys & known) / len(document.mapping())
     if document.has_no_mapping:
         return 0.0

@@ -26,91 +26,93 @@ class Names:
     user_folders: dict[Kind, tuple[Path, ...]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        for kind, folders in self.user_folders.items():
+        for entry_type, folders in self.user_folders.items():
             for folder in folders:
                 if not os.path.isdir(folder):
-                    content = f"it should hold {kind} as YAML files"
+                    content = f"it should hold {entry_type} as YAML files"
                     raise InputError(f"{folder} is not a folder; {content}")
 
-    def folders(self, kind: Kind) -> list[Path]:
+    def folders(self, entry_type: Kind) -> list[Path]:
         """Folders of a kind in the order they are searched."""
-        return [*self.user_folders.get(kind, ()), shipped_folder(kind)]
+        return [*self.user_folders.get(entry_type, ()), shipped_folder(entry_type)]
 
     def names(self, kind: Kind) -> list[str]:
         """Every id of a kind, sorted, without opening a file."""
         return sorted({path.stem for folder in self.folders(kind) for path in files_in(folder)})
 
-    def mentioning(self, kind: Kind, words: Iterable[str]) -> list[str]:
+    def mentioning(self, entry_type: Kind, words: Iterable[str]) -> list[str]:
         """Ids whose files hold one of some words, sorted, without parsing them."""
         needles = [word.encode() for word in words]
         mentions: dict[str, bool] = {}
-        for folder in self.folders(kind):
+        for folder in self.folders(entry_type):
             for path in files_in(folder):
                 if path.stem not in mentions:
                     text = path.read_bytes()
                     mentions[path.stem] = any(word in text for word in needles)
         return sorted(name for name, is_mentioned in mentions.items() if is_mentioned)
 
-    def knows(self, name: str, kind: Kind) -> bool:
+    def knows(self, name: str, entry_type: Kind) -> bool:
         """Whether a kind has an entry of this id or alias."""
         if is_too_long(name):
             return False
-        return self._named(name, kind) is not None or name.lower() in self._by_alias(kind)
+        return self._named(name, entry_type) is not None or name.lower() in self._by_alias(
+            entry_type
+        )
 
-    def owner(self, name: str, kind: Kind) -> str | None:
+    def owner(self, name: str, entry_type: Kind) -> str | None:
         """Id of the entry that a name finds, or None."""
         path = None
         if not is_too_long(name):
-            path = self._named(name, kind) or self._by_alias(kind).get(name.lower())
+            path = self._named(name, entry_type) or self._by_alias(entry_type).get(name.lower())
         return path.stem if path else None
 
-    def known(self, kind: Kind) -> frozenset[str]:
+    def known(self, entry_type: Kind) -> frozenset[str]:
         """Every id and alias of a kind in lower case."""
-        return frozenset((*map(str.lower, self.names(kind)), *self._by_alias(kind)))
+        return frozenset((*map(str.lower, self.names(entry_type)), *self._by_alias(entry_type)))
 
-    def find(self, name: str, kind: Kind) -> Path:
+    def find(self, name: str, entry_type: Kind) -> Path:
         """File of an id, an alias or a path."""
         if is_too_long(name):
-            limit = f"any name of {SINGULAR[kind]} or file"
+            limit = f"any name of {SINGULAR[entry_type]} or file"
             raise InputError(f"'{shown(name)}' is longer than {limit}")
         if name.endswith((".yaml", ".yml")) or "/" in name or "\\" in name:
             if os.path.exists(name):
                 return Path(name)
-            if kind != "models":
+            if entry_type != "models":
                 raise InputError(f"{name}: there is no such file")
             from fastcalc.importers.huggingface import missing_file  # it may be a name on a hub
 
             last = name.rsplit("/", 1)[-1].lower()
-            in_catalogue = f"; the catalogue has '{last}'" if self.knows(last, kind) else ""
+            in_catalogue = f"; the catalogue has '{last}'" if self.knows(last, entry_type) else ""
             raise InputError(missing_file(name) + in_catalogue)
-        if path := self._named(name, kind):
+        if path := self._named(name, entry_type):
             return path
-        aliases = self._by_alias(kind)
+        aliases = self._by_alias(entry_type)
         if name.lower() in aliases:
             return aliases[name.lower()]
-        if kind == "models" and (unpublished := service(name)):
+        if entry_type == "models" and (unpublished := service(name)):
             raise InputError(unpublished.refusal)
-        near = self.near(name, kind)
-        hint = instead_of(near, f"'fastcalc list {kind}' names all")
-        places: dict[Kind, str] = {
+        near = self.near(name, entry_type)
+        hint = instead_of(near, f"'fastcalc list {entry_type}' names all")
+        positions: dict[Kind, str] = {
             "hardware": option("on"),
             "models": option("models"),
             "engines": option("engine"),
         }
         elsewhere = (
             f"; {name} is among the {sibling_kind}: it goes with {flag}"
-            for sibling_kind, flag in places.items()
-            if sibling_kind != kind and self._named(name, sibling_kind)
+            for sibling_kind, flag in positions.items()
+            if sibling_kind != entry_type and self._named(name, sibling_kind)
         )
-        sentence = f"no {SINGULAR[kind]} is called '{shown(name)}'; {hint}"
+        sentence = f"no {SINGULAR[entry_type]} is called '{shown(name)}'; {hint}"
         raise InputError(sentence + next(elsewhere, ""))
 
-    def near(self, name: str, *kinds: Kind) -> list[str]:
+    def near(self, name: str, *entry_types: Kind) -> list[str]:
         """Up to three entries of some kinds, or services, that a name is likely to mean."""
         entries: dict[str, str] = {}  # of each name that there is
-        for kind in kinds:
-            entries |= {alias: path.stem for alias, path in self._by_alias(kind).items()}
-        sold = services().values() if "models" in kinds else ()
+        for entry_type in entry_types:
+            entries |= {alias: path.stem for alias, path in self._by_alias(entry_type).items()}
+        sold = services().values() if "models" in entry_types else ()
         entries |= {alias: one.id for one in sold for alias in (one.id, *one.aliases)}
         near = nearest(name, sorted(entries), 12)
         by_entry: dict[str, str] = {}  # not three aliases of one
@@ -118,14 +120,14 @@ class Names:
             by_entry.setdefault(entries[alias], alias)
         return [entry if entry in near else alias for entry, alias in by_entry.items()][:3]
 
-    def _named(self, name: str, kind: Kind) -> Path | None:
-        paths = (folder / f"{name}.yaml" for folder in self.folders(kind))
+    def _named(self, name: str, entry_type: Kind) -> Path | None:
+        paths = (folder / f"{name}.yaml" for folder in self.folders(entry_type))
         return next((path for path in paths if name and path.is_file()), None)
 
-    def _by_alias(self, kind: Kind) -> dict[str, Path]:
+    def _by_alias(self, entry_type: Kind) -> dict[str, Path]:
         """Files of all ids and aliases in lower case, the user's own first."""
         paths: dict[str, Path] = {}
-        for folder in reversed(self.folders(kind)):
+        for folder in reversed(self.folders(entry_type)):
             for path in files_in(folder):
                 state = path.stat()
                 paths |= dict.fromkeys(_aliases(path, state.st_mtime_ns, state.st_size), path)
@@ -154,7 +156,7 @@ def _aliases(path: Path, changed: int, size: int) -> Iterable[str]:  # noqa: ARG
     return [path.stem.lower(), *(str(name).lower() for name in names)]
 
 
-def nearest(name: str, names: Iterable[str], most: int = 3) -> list[str]:
+def nearest(name: str, names: Iterable[str], maximum: int = 3) -> list[str]:
     """A few known names that a name begins, goes on from, looks like or is part of."""
     distinct, lowered = list(dict.fromkeys(names)), re.sub(r"[\s_]+", "-", name.strip().lower())
     if lowered in distinct:
@@ -165,13 +167,13 @@ def nearest(name: str, names: Iterable[str], most: int = 3) -> list[str]:
     longer.sort(key=lambda name: (name[len(lowered)] not in "-.", len(name)))  # whole words first
     near = [*sorted(shorter, key=len, reverse=True), *longer]
     near += sorted(inside, key=len)
-    near += get_close_matches(lowered, set(distinct) - set(near), n=most, cutoff=_ALIKE)
+    near += get_close_matches(lowered, set(distinct) - set(near), n=maximum, cutoff=_ALIKE)
     near += [
         candidate
         for candidate in distinct
         if len(lowered) > 2 and lowered in candidate and candidate not in near
     ]
-    return near[:most]
+    return near[:maximum]
 
 
 _ALIKE = 0.7

@@ -28,8 +28,8 @@ def plugin_folders(names: tuple[str, ...]) -> dict[Kind, tuple[Path, ...]]:
         if name not in installed:
             listed = ", ".join(sorted(installed)) or "none is"
             raise InputError(f"no plugin called '{shown(name)}' is installed; installed: {listed}")
-        for kind, folder in _folders_of(installed[name]).items():
-            folders[kind] += (folder,)
+        for entry_type, folder in _folders_of(installed[name]).items():
+            folders[entry_type] += (folder,)
     return folders
 
 
@@ -39,10 +39,12 @@ def _folders_of(plugin: EntryPoint) -> dict[Kind, Path]:
     with suppress(ValueError):  # the value is no name of a package
         spec = find_spec(package)  # the outermost one: Python would run it to find another in it
     roots = (spec.submodule_search_locations if spec else None) or ()
-    paths = ((kind, Path(root, *inner, kind)) for root in roots for kind in SCHEMAS)
-    folders = {kind: path for kind, path in paths if path.is_dir()}
+    paths = (
+        (entry_type, Path(root, *inner, entry_type)) for root in roots for entry_type in SCHEMAS
+    )
+    folders = {entry_type: path for entry_type, path in paths if path.is_dir()}
     if not folders:
-        kinds = ", ".join(SCHEMAS)
-        why = f"its package {shown(plugin.value)} has none of the folders {kinds}"
+        entry_types = ", ".join(SCHEMAS)
+        why = f"its package {shown(plugin.value)} has none of the folders {entry_types}"
         raise InputError(f"plugin '{shown(plugin.name)}': {why}; reinstall it")
     return folders

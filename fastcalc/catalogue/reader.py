@@ -177,9 +177,9 @@ def _parsed(file: str, raw: bytes) -> Document:
         document.add("ST006", (1, 1), f"the file is empty; {hint}")
         document.is_whole = False
     elif document.is_whole and not isinstance(document.data, dict):
-        kind = "a list" if isinstance(document.data, list) else "a single value"
+        shape = "a list" if isinstance(document.data, list) else "a single value"
         hint = "an entry is a mapping that begins with 'id: its-name'"
-        document.add("ST007", document.mark(()), f"the file holds {kind}; {hint}")
+        document.add("ST007", document.mark(()), f"the file holds {shape}; {hint}")
         document.is_whole = False
     return document
 

@@ -88,18 +88,18 @@ def _selected_by(entries: Catalogue, name: ChipName) -> list[Hardware]:
             )
         return chips
     listed = map(entries.hardware, entries.names("hardware"))
-    every = [chip for chip in listed if chip.kind != "host"]
+    rentable = [chip for chip in listed if chip.kind != "host"]
     if word == ALL:
-        return every
+        return rentable
     if word == RENTABLE:
-        return [chip for chip in every if chip.chip_price.rent is not None]
-    vendors = {_word(chip.vendor) for chip in every}
+        return [chip for chip in rentable if chip.chip_price.rent is not None]
+    vendors = {_word(chip.vendor) for chip in rentable}
     if word not in vendors and (near := get_close_matches(word, vendors, n=1, cutoff=0.75)):
         raise InputError(
             f"no hardware or vendor is called '{shown(name)}'; did you mean the vendor {near[0]}?"
         )
     # Where it is no vendor either, the refusal is that of a name.
-    chips = [chip for chip in every if _word(chip.vendor) == word]
+    chips = [chip for chip in rentable if _word(chip.vendor) == word]
     return chips or [entries.hardware(name)]
 
 

@@ -89,36 +89,36 @@ class Catalogue(Names):
 
     def made(self, keys: Mapping[str, Json], schema: type[AnyEntry]) -> AnyEntry:
         """Entry of what a file would hold, given in Python."""
-        kind = next(kind for kind in SCHEMAS if SCHEMAS[kind] is schema)
-        document = Document(f"{SINGULAR[kind]} in Python", deepcopy(dict(keys)), {(): (0, 0)})
-        return self._entry(Path(), document, kind, schema)
+        entry_type = next(entry_type for entry_type in SCHEMAS if SCHEMAS[entry_type] is schema)
+        document = Document(f"{SINGULAR[entry_type]} in Python", deepcopy(dict(keys)), {(): (0, 0)})
+        return self._entry(Path(), document, entry_type, schema)
 
     def of_any_kind(self, path: Path) -> Hardware | Model | Engine:
         """Entry of a YAML file, whose keys give its kind, or raise InputError."""
         document = read(path)
-        kind = kind_of(document) or "models"
-        if kind == "hardware":
-            return self._entry(path, document, kind, Hardware)
-        if kind == "models":
-            return self._entry(path, document, kind, Model)
-        return self._entry(path, document, kind, Engine)
+        entry_type = kind_of(document) or "models"
+        if entry_type == "hardware":
+            return self._entry(path, document, entry_type, Hardware)
+        if entry_type == "models":
+            return self._entry(path, document, entry_type, Model)
+        return self._entry(path, document, entry_type, Engine)
 
-    def lineage(self, document: Document, kind: Kind) -> list[Document]:
+    def lineage(self, document: Document, entry_type: Kind) -> list[Document]:
         """A document, and each that it extends in turn, with all that they take from others.
 
         Raises InputError if there is no such entry, or entries extend each other in a circle, or
         further than `LONGEST_CHAIN`.
         """
-        return joined(self._chain(document, kind))
+        return joined(self._chain(document, entry_type))
 
     def _load(self, name: str, kind: Kind, schema: type[AnyEntry]) -> AnyEntry:
         """Entry of a name, made once."""
         return self._load_file(self.find(name, kind), kind, schema)
 
-    def _load_file(self, path: Path, kind: Kind, schema: type[AnyEntry]) -> AnyEntry:
-        if (path, kind) not in self._entries:
-            self._entries[path, kind] = self._entry(path, read(path), kind, schema)
-        entry: AnyEntry = self._entries[path, kind]
+    def _load_file(self, path: Path, entry_type: Kind, schema: type[AnyEntry]) -> AnyEntry:
+        if (path, entry_type) not in self._entries:
+            self._entries[path, entry_type] = self._entry(path, read(path), entry_type, schema)
+        entry: AnyEntry = self._entries[path, entry_type]
         return entry
 
     def _entry(
@@ -162,10 +162,10 @@ class Catalogue(Names):
             entry = supposed
         return entry.supposing(what_if)
 
-    def _chain(self, document: Document, kind: Kind) -> list[Document]:
+    def _chain(self, document: Document, entry_type: Kind) -> list[Document]:
         """A document and those that it extends in turn, each as its file has it."""
         chain, files = [document], [os.path.realpath(document.file)]
-        while path := self._extended_by(chain[-1], kind):
+        while path := self._extended_by(chain[-1], entry_type):
             with placed(chain[-1].place, "extends"):
                 files.append(os.path.realpath(path))
                 if files[-1] in files[:-1]:
@@ -177,7 +177,7 @@ class Catalogue(Names):
                 chain.append(read(path))
         return chain
 
-    def _extended_by(self, document: Document, kind: Kind) -> Path | None:
+    def _extended_by(self, document: Document, entry_type: Kind) -> Path | None:
         """File of the entry that a document extends, or None.
 
         A file that comes from elsewhere opens none but those with it, the user's own and the
@@ -188,18 +188,18 @@ class Catalogue(Names):
             if "/" in base or "\\" in base:
                 hint = "write the id of an entry, or the name of a .yaml file of this folder"
                 raise InputError(f"'{shown(base)}' is a path, which extends does not take; {hint}")
-            if not base or self.knows(base, kind) or is_too_long(base):
-                return self.find(base, kind) if base else None
+            if not base or self.knows(base, entry_type) or is_too_long(base):
+                return self.find(base, entry_type) if base else None
             alongside = Path(document.file).with_name(f"{base.removesuffix('.yaml')}.yaml")
-            return alongside if alongside.is_file() else self.find(base, kind)
+            return alongside if alongside.is_file() else self.find(base, entry_type)
 
-    def refuse_idle_changes(self, kind: Kind, entries: Iterable[Entry]) -> None:
+    def refuse_idle_changes(self, entry_type: Kind, entries: Iterable[Entry]) -> None:
         """Refuse a change that none of some entries of a kind has a place for."""
         applied = {written for entry in entries for written in entry.what_if}
         for change in self.changes:
-            if change.path[0] in SCHEMAS[kind].model_fields and change.written not in applied:
+            if change.path[0] in SCHEMAS[entry_type].model_fields and change.written not in applied:
                 called = f" and is called {change.entry}" if change.entry else ""
-                reason = f"no {SINGULAR[kind]} asked about has that place{called}"
+                reason = f"no {SINGULAR[entry_type]} asked about has that place{called}"
                 hint = "'fastcalc show NAME' prints what one has"
                 raise InputError(f"{option('set')} {change.written}: {reason}; {hint}")
 

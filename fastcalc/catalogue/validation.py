@@ -80,18 +80,18 @@ def _path_of(document: Document, steps: tuple[int | str, ...]) -> Path_:
 
 def _fault(document: Document, path: Path_, detail: ErrorDetails, schema: type[BaseModel]) -> Fault:
     """An error of the schema with its rule, its place and a sentence."""
-    kind, cause = detail["type"], detail.get("ctx", {}).get("error")
-    rule = _RULES.get(kind, "ST017" if kind in _WANTED else "ST018")
-    is_of_value = kind == "value_error" and (*path, "value") in document.values
-    place = (*path, "value") if is_of_value else path
-    mark = document.mark(place, key=kind == "extra_forbidden")
+    error_type, cause = detail["type"], detail.get("ctx", {}).get("error")
+    rule = _RULES.get(error_type, "ST017" if error_type in _WANTED else "ST018")
+    is_of_value = error_type == "value_error" and (*path, "value") in document.values
+    location = (*path, "value") if is_of_value else path
+    mark = document.mark(location, key=error_type == "extra_forbidden")
     if isinstance(cause, QuantityError):
         rule = cause.rule
-    elif kind == "value_error":
+    elif error_type == "value_error":
         says = (rule_id for words, rule_id in _OF_SENTENCES if re.search(words, str(cause)))
         rule = next(says, "ST018")
     sentence = " ".join(_sentence(document, path, detail, schema).split())
-    value = document.at(*place) if place in document.values else None
+    value = document.at(*location) if location in document.values else None
     meant = value_meant(value, sentence)
     replacement = None if meant is None else (str(value), meant)
     return Fault(rule, document.file, *mark, sentence, replacement=replacement)
@@ -137,29 +137,29 @@ _OF_SENTENCES = (
 
 def _sentence(document: Document, path: Path_, fault: ErrorDetails, schema: type[BaseModel]) -> str:
     name = dotted(path)
-    kind, value = fault["type"], fault.get("input")
-    if kind == "missing":
+    error_type, value = fault["type"], fault.get("input")
+    if error_type == "missing":
         return f"'{name}' is missing"
-    if kind == "extra_forbidden":
+    if error_type == "extra_forbidden":
         key, parent = shown(path[-1]), path[:-1]
         where = f" in {dotted(parent)}" if parent else ""
         return f"unknown key '{key}'{where}" + _hint_of_key(document, path, schema)
-    if kind == "value_error":
+    if error_type == "value_error":
         text = str(fault["ctx"]["error"])
         return f"{name}: {text}" if path else text
-    if kind == "literal_error" or kind.startswith("union_tag"):
+    if error_type == "literal_error" or error_type.startswith("union_tag"):
         expected = fault["ctx"].get("expected") or fault["ctx"].get("expected_tags")
         if expected is None:
             return f"'{name}' needs a 'kind'"
         return f"'{_shown(value, fault)}' is not a {name}; known: {expected}"
-    if kind == "string_pattern_mismatch":
+    if error_type == "string_pattern_mismatch":
         return f"{name}: '{shown(value)}' must be lower case letters, digits, '.', '-' and '_' only"
-    if kind in ("greater_than", "greater_than_equal", "less_than_equal"):
+    if error_type in ("greater_than", "greater_than_equal", "less_than_equal"):
         limits = fault["msg"].lower().removeprefix("input should be ")
         return f"{name}: {shown(value)} is out of range: {limits}"
-    type_name = _WANTED.get(kind)
+    type_name = _WANTED.get(error_type)
     if type_name:
-        is_number = kind == "string_type" and isinstance(value, (int, float))
+        is_number = error_type == "string_type" and isinstance(value, (int, float))
         hint = f': write it in quotes, "{value}"' if is_number else ""
         if type_name.startswith("a mapping") and isinstance(value, (str, int, float)):
             inside = _inside(value, class_at(schema, document.data, path))
@@ -175,13 +175,13 @@ def _inside(value: object, schema: type[BaseModel] | None) -> str | None:
 
     if schema is None or not issubclass(schema, Entry):
         return None
-    for name, kind in kinds_of(schema).items():
-        if kind:
+    for name, error_type in kinds_of(schema).items():
+        if error_type:
             with suppress(QuantityError):
-                QuantityReader(kind).si(value)
+                QuantityReader(error_type).si(value)
                 return f"{name}: {shown(value)}"
-        for part in [] if kind else classes_in(schema.model_fields[name].annotation):
-            if inside := _inside(value, part):
+        for item in [] if error_type else classes_in(schema.model_fields[name].annotation):
+            if inside := _inside(value, item):
                 return f"{name}: {{{inside}}}"
     return None
 

@@ -133,10 +133,10 @@ def _served(words: list[str]) -> tuple[list[str], list[str]]:
             "TensorRT-LLM, such as 'vllm serve MODEL --tensor-parallel-size 2'"
         )
     try:
-        typed = shlex.split(command.replace("\\\n", " "))
+        given = shlex.split(command.replace("\\\n", " "))
     except ValueError as error:
         raise InputError(f"--server: {error} in the command") from None
-    flags, unknown, model = _of_command(typed)
+    flags, unknown, model = _of_command(given)
     other_words = words[:at] + words[at + 2 :]
     served_words = [*other_words[:1], *([model] if model else []), *other_words[1:], *flags]
     if "--engine" not in served_words:
@@ -154,23 +154,23 @@ _WITHOUT_VALUE = {"--enable-expert-parallel", "--enable-dp-attention", "--langua
 _MODELS = {"--model", "--model-path", "-m", "-hf"}
 
 
-def _of_command(typed: Sequence[str]) -> tuple[list[str], list[str], str]:
+def _of_command(given: Sequence[str]) -> tuple[list[str], list[str], str]:
     """Flags of a server command that are taken, those that are not, and the model."""
     flags: list[str] = []
     unknown: list[str] = []
     model, at = "", 0
-    while at < len(typed):
-        name, is_joined, value = typed[at].partition("=")
+    while at < len(given):
+        name, is_joined, value = given[at].partition("=")
         at += 1
         if name in _WITHOUT_VALUE:
             flags.append(name)
             continue
         if not name.startswith("-"):
-            is_model = typed[at - 2] in ("serve", "trtllm-serve") if at > 1 else False
-            model = typed[at - 1] if is_model and not model else model
+            is_model = given[at - 2] in ("serve", "trtllm-serve") if at > 1 else False
+            model = given[at - 1] if is_model and not model else model
             continue
-        if not is_joined and at < len(typed) and not typed[at].startswith("-"):
-            value, at = typed[at], at + 1
+        if not is_joined and at < len(given) and not given[at].startswith("-"):
+            value, at = given[at], at + 1
         if name in _MODELS:
             model = value
         elif name in _TAKEN or name in ("-ngl", "--n-gpu-layers"):

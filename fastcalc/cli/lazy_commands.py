@@ -17,21 +17,21 @@ from fastcalc.kit.request.readers import number_of
 from fastcalc.mentions import as_flags, flag
 
 
-def as_function(name: str, kind: type[Request], *, has_flags: bool) -> Callable[..., Any]:
+def as_function(name: str, request_type: type[Request], *, has_flags: bool) -> Callable[..., Any]:
     """Return what typer makes a command of: it builds the request and has it answered.
 
     Without flags it can be listed, but not run.
     """
 
-    def command(**typed: Any) -> Any:
-        if typed.get("plugins", ()) is None:
+    def command(**given: Any) -> Any:
+        if given.get("plugins", ()) is None:
             from fastcalc.kit.request.repository import settings_of  # help reads no settings
 
             own = settings_of(Path.cwd(), partial(request_of, "check"))
-            typed["plugins"] = own.values.get("plugins")
-        typed, notes = renamed(kind, typed)
-        request: Any = kind(**typed)
-        for value in (typed[field] for field in typed if field != "out"):
+            given["plugins"] = own.values.get("plugins")
+        given, notes = renamed(request_type, given)
+        request: Any = request_type(**given)
+        for value in (given[field] for field in given if field != "out"):
             for typed_value in value if isinstance(value, list) else [value]:
                 remember(typed_value)
         answer = answer_to(name, request, notes)
@@ -42,20 +42,20 @@ def as_function(name: str, kind: type[Request], *, has_flags: bool) -> Callable[
         return respond(request, answer)
 
     described: Any = command
-    parameters = [*_parameters(kind)] if has_flags else []
-    described.__doc__, described.__signature__ = kind.__doc__, Signature(parameters)
+    parameters = [*_parameters(request_type)] if has_flags else []
+    described.__doc__, described.__signature__ = request_type.__doc__, Signature(parameters)
     return command
 
 
-def _parameters(kind: type[Request]) -> Iterator[Parameter]:
+def _parameters(request_type: type[Request]) -> Iterator[Parameter]:
     """Parameters of a command's function: each field, and earlier names that help leaves out."""
-    for field, (annotation, heading) in declared(kind).items():
-        default = getattr(kind, field, Parameter.empty)
+    for field, (annotation, heading) in declared(request_type).items():
+        default = getattr(request_type, field, Parameter.empty)
         value_type, setting = get_args(annotation)
         shown = _annotation(field, value_type, setting, heading)
         yield Parameter(field, Parameter.KEYWORD_ONLY, default=default, annotation=shown)
-    for old, field in old_names(kind).items():
-        value_type, setting = get_args(declared(kind)[field][0])
+    for old, field in old_names(request_type).items():
+        value_type, setting = get_args(declared(request_type)[field][0])
         shown = _annotation(old, value_type, replace(setting, is_hidden=True), "Options")
         yield Parameter(old, Parameter.KEYWORD_ONLY, default=None, annotation=shown)
 
@@ -65,7 +65,14 @@ def _annotation(field: str, type_: Any, setting: FieldSetting, heading: str) -> 
     if isinstance(type_, ForwardRef):  # what Python gives as well; here it is typed
         of_text: Any = list[str] if setting.is_repeated else str
         type_ = of_text | None if "None" in type_.__forward_arg__ else of_text
-    number = next((kind for kind in (int, float) if kind in (type_, *get_args(type_))), None)
+    number = next(
+        (
+            request_type
+            for request_type in (int, float)
+            if request_type in (type_, *get_args(type_))
+        ),
+        None,
+    )
     parser = setting.parser or (number and number_of(flag(field), number))
     shown: dict[str, Any] = {
         "metavar": setting.metavar,
@@ -78,8 +85,8 @@ def _annotation(field: str, type_: Any, setting: FieldSetting, heading: str) -> 
     }
     # Else typer adds a flag that says no.
     names = setting.names or ((flag(field),) if type_ is bool else ())
-    kind = Argument if setting.is_argument else partial(Option, *names)
-    return Annotated[type_, kind(**shown)]
+    request_type = Argument if setting.is_argument else partial(Option, *names)
+    return Annotated[type_, request_type(**shown)]
 
 
 class SectionedCommand(TyperCommand):

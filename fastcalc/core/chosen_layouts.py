@@ -133,8 +133,8 @@ def choose_all(questions: Iterable[LayoutQuestion]) -> list[Chosen | LayoutError
     An error stands where this number of chips have no layout.
     """
     answered = [(question, _choices_or_error(question)) for question in questions]
-    every = [choice for _, of_one in answered if isinstance(of_one, list) for choice in of_one]
-    evaluations = [choice.tried for choice in every if choice.tried is not None]
+    candidates = [choice for _, of_one in answered if isinstance(of_one, list) for choice in of_one]
+    evaluations = [choice.tried for choice in candidates if choice.tried is not None]
     estimates = iter(evaluate_all(evaluations))
     return [
         of_one if isinstance(of_one, LayoutError) else _chosen(question, of_one, estimates)
@@ -156,19 +156,19 @@ def _chosen(
 
     estimates : of the layouts that are tried, in order
     """
-    every = [choice.best(next(estimates) if choice.tried else None) for choice in choices]
-    if len(every) == 1 and choices[0].is_everywhere:
-        return every[0]
-    site, kinds = question.site, np.shape(question.site.reserved_tokens)[:1]
-    shape = (*kinds, *np.atleast_1d(question.batches).shape)
+    candidates = [choice.best(next(estimates) if choice.tried else None) for choice in choices]
+    if len(candidates) == 1 and choices[0].is_everywhere:
+        return candidates[0]
+    site, rows = question.site, np.shape(question.site.reserved_tokens)[:1]
+    shape = (*rows, *np.atleast_1d(question.batches).shape)
     layouts, positions = [site.counted(Layout())], np.zeros(shape, dtype=np.intp)
     alone = floats(site.place_all(layouts, axes=1).max_batch)[..., 0]
     max_batch = np.broadcast_to(alone, shape).copy()
-    for choice, part in zip(choices, every, strict=True):
+    for choice, subset in zip(choices, candidates, strict=True):
         assert choice.is_here is not None
-        positions[choice.is_here] = part.positions.ravel() + len(layouts)
-        max_batch[choice.is_here] = part.max_batch.ravel()
-        layouts += part.layouts
+        positions[choice.is_here] = subset.positions.ravel() + len(layouts)
+        max_batch[choice.is_here] = subset.max_batch.ravel()
+        layouts += subset.layouts
     return Chosen(layouts, positions, max_batch)
 
 
@@ -181,8 +181,8 @@ def _choices(question: LayoutQuestion) -> "Iterator[_Choice]":
     counts = fewest_chips(site, batches)
     for count in _different(counts[np.isfinite(counts)]):
         is_here = counts == count
-        part = _points(site, is_here, count, batches, traffic)
-        yield replace(_choice(*part), is_here=is_here)
+        subset = _points(site, is_here, count, batches, traffic)
+        yield replace(_choice(*subset), is_here=is_here)
 
 
 def layout_of(site: Site, chips: int | None, batch: int, traffic: Traffic) -> Layout:
@@ -196,10 +196,10 @@ def _points(
     """The points of a mask over requests and batches: each with requests of its own, if many."""
     if is_here.ndim == 1:
         return site, count, batches[is_here], traffic
-    kinds, places = np.nonzero(is_here)
-    tokens = floats(site.reserved_tokens)[kinds]
-    part = replace(site, reserved_tokens=tokens)
-    return part, count, batches[places][:, np.newaxis, np.newaxis], traffic.at(kinds)
+    rows, columns = np.nonzero(is_here)
+    tokens = floats(site.reserved_tokens)[rows]
+    subset = replace(site, reserved_tokens=tokens)
+    return subset, count, batches[columns][:, np.newaxis, np.newaxis], traffic.at(rows)
 
 
 @_once_a_site
@@ -238,8 +238,8 @@ class _Choice:
         """Layout of each batch, by the throughput of those that are tried."""
         rate, is_tried = self.rate, self.is_tried
         if estimate is not None:
-            part = rate[..., is_tried, :]
-            rate[..., is_tried, :] = np.where(self.holds[..., is_tried, :], estimate.served, part)
+            subset = rate[..., is_tried, :]
+            rate[..., is_tried, :] = np.where(self.holds[..., is_tried, :], estimate.served, subset)
         return Chosen(self.layouts, rate.argmax(axis=-2), self.limits.max(axis=-2))
 
 
@@ -270,8 +270,8 @@ def fewest_chips(site: Site, batches: ArrayLike) -> Floats:
     batches : sequences of the whole deployment, one axis [1]
     """
     sequences = floats(np.atleast_1d(batches))
-    kinds = np.shape(site.reserved_tokens)[:1]
-    fewest = np.full((*kinds, *sequences.shape), inf)
+    rows = np.shape(site.reserved_tokens)[:1]
+    fewest = np.full((*rows, *sequences.shape), inf)
     counts, largest = _usually_held(site)
     copies = np.where(largest > 0.0, np.ceil(sequences / np.maximum(largest, 1.0)), inf)
     if site.machine.is_spatial:

@@ -67,11 +67,11 @@ def unpacking_notes(placement: Placement) -> Iterator[str]:
     machine = placement.machine
     kernels = widened_by(machine.engine, machine.hardware)
     names = (
-        f"{kernel} of {machine.engine.id} widens {'caches' if kind == 'kv' else 'weights'} of "
+        f"{kernel} of {machine.engine.id} widens {'caches' if group == 'kv' else 'weights'} of "
         f"{stored.id}"
-        for kind, mix in placement.work.formats._asdict().items()
+        for group, mix in placement.work.formats._asdict().items()
         for stored, _ in mix.shares
-        if (kernel := kernels.kernel_of(kind, stored))
+        if (kernel := kernels.kernel_of(group, stored))
     )
     for name in dict.fromkeys(names):
         yield f"{machine.hardware.id}: {name} to 16 bits before it multiplies"

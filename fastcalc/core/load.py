@@ -86,8 +86,8 @@ class _EachPrompt(Mix):
 
     def mean_over_prompts(self, count: Callable[[Floats, Floats], ArrayLike]) -> ArrayLike:
         """Return what is counted at the context of each kind's prompt."""
-        kinds = self.kinds
-        return count((2.0 * kinds.prompt - kinds.computed) / 2.0, kinds.computed / 2.0)
+        classes = self.kinds
+        return count((2.0 * classes.prompt - classes.computed) / 2.0, classes.computed / 2.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,8 +146,8 @@ class RandomLoad:
     @cached_property
     def _holds(self) -> Floats:
         """Time that a request holds its slot, at each number in flight. [s]"""
-        chunk, kinds = self.passes.machine.software.prompt_chunk, self.mix.kinds
-        passes = float(kinds.share @ (np.ceil(kinds.computed / chunk) - 1.0))
+        chunk, classes = self.passes.machine.software.prompt_chunk, self.mix.kinds
+        passes = float(classes.share @ (np.ceil(classes.computed / chunk) - 1.0))
         beginning = self.passes.seconds(FIRST) if passes else 0.0
         return np.asarray(np.ravel(served_run(self.passes).seconds + passes * beginning))
 
@@ -243,17 +243,17 @@ class RandomLoad:
         prompts = float(self.mix.kinds.share @ np.ravel(passes.chunks)) * per_pass
         lumps = np.ravel(self.passes.lumps / self.passes.steps)
         shared = np.interp(self.in_flight, np.ravel(self.passes.batch), lumps) / prompts
-        added = np.maximum(self._prompt_seconds - np.ravel(passes.chunks) * self._step, 0.0)
-        return np.asarray(added * np.where(self._is_short, np.minimum(shared, 1.0), 1.0))
+        extra = np.maximum(self._prompt_seconds - np.ravel(passes.chunks) * self._step, 0.0)
+        return np.asarray(extra * np.where(self._is_short, np.minimum(shared, 1.0), 1.0))
 
     @cached_property
     def prompt_share(self) -> float:
         """Fraction of time spent on prefill, with several short prompts per step where they fit."""
-        kinds, chunk = self.mix.kinds, self.passes.machine.software.prompt_chunk
-        filled = np.minimum(kinds.computed / chunk, 1.0)
+        classes, chunk = self.mix.kinds, self.passes.machine.software.prompt_chunk
+        filled = np.minimum(classes.computed / chunk, 1.0)
         in_chunks = filled * self._prompt_seconds + (1.0 - filled) * self._marginal
         return self._lane_rate * float(
-            kinds.share @ np.where(self._is_short, in_chunks, self._prompt_seconds)
+            classes.share @ np.where(self._is_short, in_chunks, self._prompt_seconds)
         )
 
     @cached_property
@@ -263,14 +263,16 @@ class RandomLoad:
             return np.zeros(len(self._is_short))
         chunk, computed = self.passes.machine.software.prompt_chunk, self.mix.kinds.computed
         longer = np.clip(np.nextafter(chunk / computed, 1.0), 1.0, 2.0)  # no more than a chunk
-        added = np.ravel(self._first(longer).seconds(FIRST)) - self._prompt_seconds
-        return np.asarray(np.maximum(added / np.maximum(longer - 1.0, 1e-9), 0.0) * self._is_short)
+        extra = np.ravel(self._first(longer).seconds(FIRST)) - self._prompt_seconds
+        return np.asarray(np.maximum(extra / np.maximum(longer - 1.0, 1e-9), 0.0) * self._is_short)
 
     @cached_property
     def slot_wait(self) -> tuple[float, float]:
         """Chance that a request waits for a slot, and how long it does then on average. [1], [s]"""
-        kinds = self.mix.kinds
-        variation = float(kinds.share @ kinds.output**2 / (kinds.share @ kinds.output) ** 2) - 1.0
+        classes = self.mix.kinds
+        variation = (
+            float(classes.share @ classes.output**2 / (classes.share @ classes.output) ** 2) - 1.0
+        )
         regularity = slot_wait_regularity(
             slots=len(self._rates), utilization=min(self.utilization, 0.999), variation=variation
         )
@@ -281,14 +283,14 @@ class RandomLoad:
     @cached_property
     def prefill_queue(self) -> PrefillQueue:
         """The queue of prompt tokens of one attention replica, or one stage's micro-batch."""
-        kinds = self.mix.kinds
+        classes = self.mix.kinds
         passes = Schedule(self.passes.placement, self.mix, np.array([self.in_flight]))
         # The user who asks has no other request in flight.
         others = max(1.0 - 1.0 / max(self.rate * self.cycle, 1.0), _ALONE)
         return PrefillQueue(
             rate=self._lane_rate * others,
-            share=kinds.share,
-            tokens=kinds.computed,
+            share=classes.share,
+            tokens=classes.computed,
             chunk=float(self.passes.machine.software.prompt_chunk),
             step=self._step,
             pass_seconds=passes.prefill_seconds,
@@ -311,9 +313,9 @@ class RandomLoad:
             times.append((until + (seconds - queue.alone(tokens)), chances))
         return times
 
-    def percentiles(self, place: int | None = None) -> Percentiles:
+    def percentiles(self, index: int | None = None) -> Percentiles:
         """Times of all requests, or of those of one class by its position."""
-        times = self.times(place)
+        times = self.times(index)
         return Percentiles(
             *(
                 Spread(mean, tuple(quantile(part) for part in SHARES))
@@ -325,42 +327,42 @@ class RandomLoad:
             )
         )
 
-    def times(self, place: int | None = None) -> RequestTimes:
+    def times(self, index: int | None = None) -> RequestTimes:
         """Distributions of the times of all requests, or of those of one class by its position."""
-        kinds, share = self.mix.kinds, self._share_of(place)
+        classes, fraction = self.mix.kinds, self._share_of(index)
         queued, wait = self.slot_wait
         firsts = self._first_tokens
         # Sums, as BLAS starts threads for products of so few numbers.
         means = np.array([(seconds * chances).sum() for seconds, chances in firsts])
         squares = np.array([(seconds**2 * chances).sum() for seconds, chances in firsts])
-        some = [(part, *first) for part, first in zip(share, firsts, strict=True) if part]
+        some = [(part, *first) for part, first in zip(fraction, firsts, strict=True) if part]
         seconds = np.concatenate([times for _, times, _ in some])
         chances = np.concatenate([part * chances for part, _, chances in some])
         return RequestTimes(
-            share=share,
+            share=fraction,
             first=Waits.of(seconds, chances, self.slot_wait),
             first_means=means + queued * wait,
             first_variances=squares - means**2 + queued * (2.0 - queued) * wait**2,
-            further=kinds.output - 1.0,
+            further=classes.output - 1.0,
             expected_tpot=self._tpot,
             tpot_variance=self._tpot_variance,
             slowness=self.slowness,
         )
 
-    def _share_of(self, place: int | None) -> Floats:
+    def _share_of(self, index: int | None) -> Floats:
         """Share of each kind among all requests, or among those of one class. [1]"""
-        kinds = self.mix.kinds
-        share = kinds.share if place is None else kinds.share * (kinds.places == place)
-        return np.asarray(share / share.sum())
+        classes = self.mix.kinds
+        fraction = classes.share if index is None else classes.share * (classes.places == index)
+        return np.asarray(fraction / fraction.sum())
 
-    def share_within_tpot(self, limit: float, place: int | None = None) -> float:
+    def share_within_tpot(self, limit: float, index: int | None = None) -> float:
         """Share of the requests, of all or of one class, whose TPOT is not above a limit. [1]
 
         limit : for none it is infinite, and for one token there is no TPOT to exceed it [s]
         """
-        shares = self._share_of(place) * (self.mix.kinds.output > 1.0)
-        means = np.full(len(shares), self._tpot)
-        return mixture_share(limit / self.slowness, shares, means, self._tpot_variance)
+        fractions = self._share_of(index) * (self.mix.kinds.output > 1.0)
+        means = np.full(len(fractions), self._tpot)
+        return mixture_share(limit / self.slowness, fractions, means, self._tpot_variance)
 
     @cached_property
     def _tokens(self) -> Floats:
@@ -388,9 +390,9 @@ class RandomLoad:
         Others come and go while it lasts, and each prompt of theirs holds it up, and lets more of
         them come: what a delay of a queue is longer by (Harchol-Balter, 2013, ch. 27).
         """
-        kinds = self.mix.kinds
-        window = kinds.output / float(kinds.share @ kinds.output)
-        fed_back = min(self._lane_rate * float(kinds.share @ self._lengthened), _MOST_FED_BACK)
-        prompts = self._lane_rate * tpot * float(kinds.share @ self._lengthened**2)
-        held_up = prompts / np.maximum(kinds.output, 1.0) / (1.0 - fed_back) ** 2
+        classes = self.mix.kinds
+        window = classes.output / float(classes.share @ classes.output)
+        fed_back = min(self._lane_rate * float(classes.share @ self._lengthened), _MOST_FED_BACK)
+        prompts = self._lane_rate * tpot * float(classes.share @ self._lengthened**2)
+        held_up = prompts / np.maximum(classes.output, 1.0) / (1.0 - fed_back) ** 2
         return np.asarray(at_once * variance_in_window(window=window) + held_up)

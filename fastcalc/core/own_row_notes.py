@@ -25,13 +25,15 @@ def own_notes(machine: Machine, work: Workload, layout: AnyLayout) -> Iterator[s
         return
     chip = machine.hardware.id
     measured = measured_on(machine.engine, chip, work)
-    alike = [part for part in measured if is_of(part, layout)]
-    elsewhere = listed([*dict.fromkeys(part.layout for part in measured if part not in alike)])
+    alike = [subset for subset in measured if is_of(subset, layout)]
+    elsewhere = listed(
+        [*dict.fromkeys(subset.layout for subset in measured if subset not in alike)]
+    )
     if alike:
         yield _moved(chip, alike, elsewhere)
         yield from _contradictions(machine, alike)
         return
-    files = ", ".join(dict.fromkeys(part.file for part in deployments))
+    files = ", ".join(dict.fromkeys(subset.file for subset in deployments))
     if elsewhere:
         yield f"{chip}: {files} has measurements for {elsewhere}; other layouts are unchanged"
     else:
@@ -43,9 +45,9 @@ def _moved(chip: str, measured: Sequence[OwnDeployment], elsewhere: str) -> str:
 
     elsewhere : layouts of other rows, in words
     """
-    rows = sum(len(part.rows) for part in measured)
+    rows = sum(len(subset.rows) for subset in measured)
     noun = "rows" if rows > 1 else "row"
-    date = max(part.date for part in measured)
+    date = max(subset.date for subset in measured)
     slower, widths = map(np.concatenate, zip(*map(believed_at_rows, measured), strict=True))
     speeds = dict.fromkeys(f"{1.0 / end:.2f}" for end in (slower.max(), slower.min()))
     return (
@@ -68,8 +70,8 @@ _UNLIKELY = 1.5
 def _contradictions(machine: Machine, measured: Sequence[OwnDeployment]) -> Iterator[str]:
     """Yield what of rows does not agree with what is predicted: their age, drafts and speed."""
     file, engine = measured[0].file, machine.engine
-    rows = [row for part in measured for row in part.rows]
-    date = max(part.date for part in measured)
+    rows = [row for subset in measured for row in subset.rows]
+    date = max(subset.date for subset in measured)
     months = _months(engine.date or "", date)
     if months is not None and months >= _MONTHS_OLD:
         yield (

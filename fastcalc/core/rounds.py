@@ -64,18 +64,18 @@ class Answered(Generic[Question, Answer]):
         while len(results) < len(searches):
             self._waiting = {}
             try:
-                for place, search in enumerate(searches):
-                    if place not in results:
-                        self._run(place, search, results)
+                for index, search in enumerate(searches):
+                    if index not in results:
+                        self._run(index, search, results)
                 asked = list(self._waiting)
             finally:
                 self._waiting = None
             if asked:
                 self.known.update(zip(asked, self.answer_all(asked), strict=True))
-        return [results[place] for place in range(len(searches))]
+        return [results[index] for index in range(len(searches))]
 
-    def _run(self, place: int, search: Callable[[], Found], results: dict[int, Found]) -> None:
+    def _run(self, index: int, search: Callable[[], Found], results: dict[int, Found]) -> None:
         try:
-            results[place] = search()
+            results[index] = search()
         except UnansweredError:
             return

@@ -260,8 +260,8 @@ class Outcome(Location):
         over = overflow_notes(self.placement, overflows(self.estimate))
         edge = [edge_note(self.scenario.engine.id)] if self.estimate.is_at_edge.any() else []
         of_layout = layout_notes(self.site, self.placement.layout, self.scenario.sharding)
-        every = [*warnings_of(self), *of_layout]
-        return every, [*over, *every], [*edge, *every], [*edge, *over, *every]
+        all_notes = [*warnings_of(self), *of_layout]
+        return all_notes, [*over, *all_notes], [*edge, *all_notes], [*edge, *over, *all_notes]
 
 
 def site_of(scenario: Scenario, reserved_tokens: ArrayLike) -> Site:
@@ -476,8 +476,8 @@ def warnings_of(outcome: Location) -> Iterator[str]:
         yield from host.what_if.values()
         yield from [scenario.memory.note] if scenario.memory.note else []
         chip_link = hardware.links.fastest
-        typed = host.memory if host.id == WRITTEN else ()
-        if chip_link and any(memory.link and memory.link.si > chip_link.si for memory in typed):
+        tiers = host.memory if host.id == WRITTEN else ()
+        if chip_link and any(memory.link and memory.link.si > chip_link.si for memory in tiers):
             yield f"the link to the host is limited to the {chip_link.text} of {hardware.id}'s own"
     yield from engine_notes(hardware, engine, is_borrowed=scenario.engine_is_borrowed)
     if outcome.usd_per_hour is None:

@@ -45,8 +45,8 @@ def speeds_by_memory(placement: Placement, traffic: Traffic, batch: Floats) -> F
     if not needs_more.any() or needs_more.all():
         return speeds(placement, traffic, batch)
     user_speeds = np.empty_like(batch)
-    for part in (needs_more, ~needs_more):
-        user_speeds[part] = speeds(placement, traffic, batch[part])
+    for mask in (needs_more, ~needs_more):
+        user_speeds[mask] = speeds(placement, traffic, batch[mask])
     return user_speeds
 
 

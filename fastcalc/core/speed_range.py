@@ -122,8 +122,8 @@ def speed_range(
         if stated is None:
             return None
         is_spatial = placement.machine.is_spatial and phase == "decode"
-        turns = np.minimum(streams, placement.work.depth) if is_spatial else 1.0
-        return floats(stated.below * turns), floats(stated.above)
+        rounds = np.minimum(streams, placement.work.depth) if is_spatial else 1.0
+        return floats(stated.below * rounds), floats(stated.above)
     below, above = reach(
         widths,
         phase,

@@ -48,10 +48,10 @@ def evaluate_all(evaluations: Iterable[Evaluation]) -> list[Estimate]:
         evaluate(placement, batch=batch, traffic=traffic)
         for placement, batch, traffic in evaluations
     ]
-    for places in _stackable([estimate.passes for estimate in estimates]):
-        stack = _Stack([estimates[place].passes for place in places])
-        for place, rows in zip(places, stack.rows(), strict=True):
-            estimates[place] = StackedEstimate(estimates[place].passes, rows=rows)
+    for indices in _stackable([estimate.passes for estimate in estimates]):
+        stack = _Stack([estimates[index].passes for index in indices])
+        for index, rows in zip(indices, stack.rows(), strict=True):
+            estimates[index] = StackedEstimate(estimates[index].passes, rows=rows)
     return estimates
 
 
@@ -112,14 +112,14 @@ def _rows_of(number: ArrayLike, count: int) -> Floats:
 def _stackable(deployments: Sequence[Schedule]) -> Iterator[list[int]]:
     """Positions of deployments that fit one stack, for each stack of several."""
     alike: dict[tuple[object, ...], list[int]] = {}
-    for place, passes in enumerate(deployments):
+    for index, passes in enumerate(deployments):
         if _is_of_numbers(passes) and _has_rows(passes):
-            alike.setdefault(_common(passes), []).append(place)
-    for places in alike.values():
-        points = np.cumsum([_size(deployments[place]) for place in places])
+            alike.setdefault(_common(passes), []).append(index)
+    for indices in alike.values():
+        points = np.cumsum([_size(deployments[index]) for index in indices])
         blocks = ((points - 1) // BLOCK).tolist()
         for block in dict.fromkeys(blocks):
-            members = [place for place, at in zip(places, blocks, strict=True) if at == block]
+            members = [index for index, at in zip(indices, blocks, strict=True) if at == block]
             if len(members) > 1:
                 yield members
 
@@ -171,11 +171,11 @@ def _common(passes: Schedule) -> tuple[object, ...]:
     is_drafted = bool(traffic.speculation.drafted)
     has_stages = bool(np.any(np.asarray(passes.placement.layout.pp) > 1))
     is_layered = not machine.is_spatial and (has_stages or is_drafted)
-    kinds = tuple(count for count, _ in work.layer_kinds) if is_layered else None
+    layer_counts = tuple(count for count, _ in work.layer_kinds) if is_layered else None
     requests: tuple[object, ...] = ()
     if isinstance(traffic, Mix):
         requests = (*map(id, traffic.classes), traffic.arriving, traffic.is_random)
-    return (machine.is_spatial, is_drafted, kinds, requests, _columns(passes).bit_length())
+    return (machine.is_spatial, is_drafted, layer_counts, requests, _columns(passes).bit_length())
 
 
 class _JoinedAttention(AttentionWork):

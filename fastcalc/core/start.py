@@ -168,13 +168,13 @@ def _line_of_sglang(placement: Placement, room: float, capacity: float) -> str |
     """
     if float(placement.weights_per_chip) >= capacity:
         return "torch.OutOfMemoryError: CUDA out of memory."
-    share = float(np.max(placement.machine.software.memory_fraction))
-    if share == 1.0:
+    fraction = float(np.max(placement.machine.software.memory_fraction))
+    if fraction == 1.0:
         return "Not enough memory. Please try to increase --mem-fraction-static."
-    min_fraction = ceil(1000.0 * (share - room / capacity)) / 1000.0
+    min_fraction = ceil(1000.0 * (fraction - room / capacity)) / 1000.0
     return (
         f"Loaded weights leave no GPU memory for the KV cache under --mem-fraction-static="
-        f"{share:g}. Raise --mem-fraction-static above {min_fraction:.3f}"
+        f"{fraction:g}. Raise --mem-fraction-static above {min_fraction:.3f}"
     )
 
 
@@ -265,8 +265,8 @@ def _narrower_cache(location: StartLocation) -> StartRemedy | None:
 
 def _larger_share(location: StartLocation) -> StartRemedy | None:
     scenario = _same_chips(location)
-    share = float(np.max(location.placement.machine.software.memory_fraction))
-    hundredths = range(int(share * 100) + 1, int(_MOST_SHARE * 100) + 1)
+    fraction = float(np.max(location.placement.machine.software.memory_fraction))
+    hundredths = range(int(fraction * 100) + 1, int(_MOST_SHARE * 100) + 1)
     for hundredth in hundredths:
         if _starts(limited(scenario, "gpu_memory_utilization", hundredth / 100)):
             return StartRemedy("gpu_memory_utilization", f"{hundredth / 100:.2f}")

@@ -51,17 +51,17 @@ def calibrate(evidence: Evidence, catalogue: Catalogue) -> Calibration:
     everything = np.ones(len(rows.points), dtype=bool)
     logs = fit.solve(everything)
     fitted = _fitted_sources(rows)
-    kinds = {engine: _kinds_of(engine, fitted, family) for engine in family.engines}
+    fitted_kinds = {engine: _kinds_of(engine, fitted, family) for engine in family.engines}
     folds = np.array([str(fold_of(evidence.publisher(point))) for point in rows.points])
     left_out = _predicted(rows, fit.left_out(everything, folds))
     blind = {point.id for point in rows.points if evidence.is_blind(point)}
-    widths = learned(left_out, blind, kinds)
+    widths = learned(left_out, blind, fitted_kinds)
     return Calibration(
         family=family,
         values=np.exp(logs),
         uncertainty=fit.uncertainty(logs),
         widths=widths,
-        kinds=kinds,
+        kinds=fitted_kinds,
         architectures=_architectures_of(rows, family),
         left_out=[
             prediction
@@ -103,12 +103,12 @@ def _kinds_of(
 ) -> dict[Phase, list[str]]:
     """Kinds of chip that an engine was fitted on; if it was not, all that extend it."""
     is_fitted = any(name == engine for name, _, _ in fitted)
-    kinds = defaultdict[Phase, set[str]](set)
-    for name, phase, kind in fitted:
+    fitted_kinds = defaultdict[Phase, set[str]](set)
+    for name, phase, point_type in fitted:
         parents = (parent.id for parent in family.chain(name))
         if name == engine or (not is_fitted and engine in parents):
-            kinds[phase].add(kind)
-    return {phase: sorted(kinds[phase]) for phase in sorted(kinds)}
+            fitted_kinds[phase].add(point_type)
+    return {phase: sorted(fitted_kinds[phase]) for phase in sorted(fitted_kinds)}
 
 
 def _architectures_of(rows: StackedPoints, family: ParameterFamily) -> dict[str, list[str]]:

@@ -183,8 +183,8 @@ class Deployments:
 
         return self._once((kind, name), looked_up)
 
-    def _all(self, kind: Kind) -> frozenset[str]:
-        return self._once((kind,), lambda: self.catalogue.known(kind))
+    def _all(self, entry_type: Kind) -> frozenset[str]:
+        return self._once((entry_type,), lambda: self.catalogue.known(entry_type))
 
     def _once(self, key: tuple[object, ...], look_up: Callable[[], Answer]) -> Answer:
         """Return what is made once for a key, or raise again why it is not."""

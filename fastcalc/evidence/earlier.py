@@ -36,14 +36,14 @@ def factors_in(path: Path) -> dict[str, float]:
     """Factor of each point, by its id, of what ``validate --format csv`` wrote."""
     factors: dict[str, float] = {}
     with rows_of(path) as rows:
-        each = iter(rows)
-        _, header = next(each, (1, []))
+        iterator = iter(rows)
+        _, header = next(iterator, (1, []))
         names = [name.strip() for name in header]
         if not {"id", "factor"} <= set(names):
             raise InputError(
                 f"{path}:1:1: has no columns id and factor; 'fastcalc validate' writes them as csv"
             )
-        for line, cells in each:
+        for line, cells in iterator:
             row = dict(zip(names, cells, strict=False))
             text = row.get("factor", "")
             factor = parse_number(text)

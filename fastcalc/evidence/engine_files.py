@@ -60,11 +60,11 @@ def rewritten(text: str, engine: Engine, calibration: Calibration) -> str:
 
 def _learned(engine: Engine, calibration: Calibration) -> dict[str, str]:
     """Return what an engine was fitted on and its ranges, as its file has them."""
-    widths, kinds = calibration.widths, calibration.kinds[engine.id]
+    widths, fitted_kinds = calibration.widths, calibration.kinds[engine.id]
     numbers = {name: f"{number:g}" for name, number in widths if isinstance(number, float)}
     return {
         "fitted_architectures": _listed(calibration.architectures.get(engine.id, ())),
-        "fitted_kinds": _mapped({phase: _listed(names) for phase, names in kinds.items()}),
+        "fitted_kinds": _mapped({phase: _listed(names) for phase, names in fitted_kinds.items()}),
         "range_widths": _mapped(numbers | {"basis": yaml_text(widths.basis)}),
     }
 
@@ -120,8 +120,8 @@ def _own_deployments(deployments: Iterable[OwnDeployment]) -> Iterator[str]:
             key: yaml_text(value) if isinstance(value, str) else str(value)
             for key, value in stated.items()
         }
-        for place, (key, text) in enumerate(texts.items()):
-            yield f"{'    ' if place else '  - '}{key}: {text}"
+        for index, (key, text) in enumerate(texts.items()):
+            yield f"{'    ' if index else '  - '}{key}: {text}"
         yield "    rows:"
         for row in deployment.rows:
             stated = row.model_dump(exclude_defaults=True)

@@ -130,8 +130,8 @@ def saturated(placement: Placement, columns: Columns) -> Recipe:
 
 def latency_limited(placement: Placement, columns: Columns) -> Recipe:
     """Same under limits on the 99th percentile."""
-    recipe, share = saturated(placement, columns), LATENCY_LIMITED_SHARE
-    return replace(recipe, tokens=recipe.tokens * share, bound=recipe.bound * share)
+    recipe, fraction = saturated(placement, columns), LATENCY_LIMITED_SHARE
+    return replace(recipe, tokens=recipe.tokens * fraction, bound=recipe.bound * fraction)
 
 
 def first_token(placement: Placement, columns: Columns) -> Recipe:

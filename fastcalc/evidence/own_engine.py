@@ -96,9 +96,9 @@ def fit_own(
     shrunk = free.uncertainty(logs) / np.array([node.spread for node in movable.nodes])
     sure = (shrunk <= CERTAIN) & (np.abs(logs - free.start) > MOVED)
     most_certain = [int(node) for node in np.argsort(shrunk) if sure[node]][:MOST_VALUES]
-    place = {node: index for index, node in enumerate(sorted(most_certain))}
-    positions = {key: place[node] for key, node in movable.positions.items() if node in place}
-    fit = Fit(MovableValues(tuple(movable.nodes[node] for node in place), positions), rows)
+    position = {node: index for index, node in enumerate(sorted(most_certain))}
+    positions = {key: position[node] for key, node in movable.positions.items() if node in position}
+    fit = Fit(MovableValues(tuple(movable.nodes[node] for node in position), positions), rows)
     logs = fit.solve(everything)
 
     def score(residuals: Floats) -> Group:

@@ -18,10 +18,10 @@ class _PackedTexts:
         self.codes, self.places, self.texts = array("i"), dict[str, int](), list[str]()
 
     def append(self, text: str) -> None:
-        place = self.places.setdefault(text, len(self.texts))
-        if place == len(self.texts):
+        index = self.places.setdefault(text, len(self.texts))
+        if index == len(self.texts):
             self.texts.append(text)
-        self.codes.append(place)
+        self.codes.append(index)
 
     def __getitem__(self, index: int) -> str:
         return self.texts[self.codes[index]]
@@ -82,8 +82,8 @@ class PackedPoints(Sequence[Point]):
 
     def __getitem__(self, index: int | slice) -> Point | Sequence[Point]:
         if isinstance(index, slice):
-            return [self[place] for place in range(len(self))[index]]
+            return [self[position] for position in range(len(self))[index]]
         return Point(*[column[index] for column in self._columns])
 
     def __iter__(self) -> Iterator[Point]:
-        return (self[place] for place in range(len(self)))
+        return (self[index] for index in range(len(self)))

@@ -34,16 +34,16 @@ class PackedPredictions(Sequence[Prediction]):
         for name, numbers in self._numbers.items():
             # None is NaN.
             numbers[index] = [getattr(prediction, name) for prediction in predictions]
-        for place, prediction in zip(index, predictions, strict=True):
+        for position, prediction in zip(index, predictions, strict=True):
             words = tuple(getattr(prediction, name) for name in _WORDS)
             code = self._places.setdefault(words, len(self._words))
             if code == len(self._words):
                 self._words.append(dict(zip(_WORDS, words, strict=True)))
-            self._codes[place] = code
+            self._codes[position] = code
 
     def close(self) -> None:
         """End the taking: what has no prediction is omitted."""
-        self._index = array("i", (place for place, code in enumerate(self._codes) if code >= 0))
+        self._index = array("i", (index for index, code in enumerate(self._codes) if code >= 0))
 
     def __len__(self) -> int:
         return len(self._index)
@@ -56,16 +56,16 @@ class PackedPredictions(Sequence[Prediction]):
 
     def __getitem__(self, index: int | slice) -> Prediction | Sequence[Prediction]:
         if isinstance(index, slice):
-            return [self._at(place) for place in self._index[index]]
+            return [self._at(position) for position in self._index[index]]
         return self._at(self._index[index])
 
     def __iter__(self) -> Iterator[Prediction]:
         return map(self._at, self._index)
 
-    def _at(self, place: int) -> Prediction:
-        numbers = {name: column.item(place) for name, column in self._numbers.items()}
+    def _at(self, index: int) -> Prediction:
+        numbers = {name: column.item(index) for name, column in self._numbers.items()}
         # A bound alone has no range.
         fields: dict[str, Any] = {
             name: None if number != number else number for name, number in numbers.items()
         }
-        return Prediction(self._points[place], **self._words[self._codes[place]], **fields)
+        return Prediction(self._points[index], **self._words[self._codes[index]], **fields)

@@ -88,24 +88,27 @@ class Batch:
 
 def rule_of(point: Point) -> str:
     """Rule of `RATES` for a point, or raise UnpredictableError with what it lacks."""
-    kind = _kind(point)
-    if kind not in KINDS:
-        raise UnpredictableError(f"kind={kind} is not one that fastcalc can predict")
-    if kind in ("decode", "prefill", "burst", "e2e_concurrency") and point.concurrency is None:
-        raise UnpredictableError(f"kind={kind} without concurrency: the batch is unknown")
-    if kind.startswith("e2e") and not (point.prompt and point.output):
-        raise UnpredictableError(f"kind={kind} without the lengths of prompt and output")
+    point_type = _kind(point)
+    if point_type not in KINDS:
+        raise UnpredictableError(f"kind={point_type} is not one that fastcalc can predict")
+    if (
+        point_type in ("decode", "prefill", "burst", "e2e_concurrency")
+        and point.concurrency is None
+    ):
+        raise UnpredictableError(f"kind={point_type} without concurrency: the batch is unknown")
+    if point_type.startswith("e2e") and not (point.prompt and point.output):
+        raise UnpredictableError(f"kind={point_type} without the lengths of prompt and output")
     if point.is_speculation_inferred and not (point.tokens_per_pass or point.metric == "ttft_s"):
         raise UnpredictableError("a speculated run whose tokens per pass are not stated")
-    if kind in ("prefill", "burst") and not point.prompt:
-        raise UnpredictableError(f"a {kind} without the length of its prompt")
-    if kind in _REPORTED:
-        if point.metric not in _REPORTED[kind]:
+    if point_type in ("prefill", "burst") and not point.prompt:
+        raise UnpredictableError(f"a {point_type} without the length of its prompt")
+    if point_type in _REPORTED:
+        if point.metric not in _REPORTED[point_type]:
             raise UnpredictableError(f"kind={point.kind} does not report {point.metric}")
-        return kind
+        return point_type
     if point.metric == "prefill_tokens_per_s":
-        raise UnpredictableError(f"kind={kind} reports no prefill rate")
-    if kind != "e2e_concurrency" and point.metric in ("ttft_s", "tokens_per_s_per_user"):
+        raise UnpredictableError(f"kind={point_type} reports no prefill rate")
+    if point_type != "e2e_concurrency" and point.metric in ("ttft_s", "tokens_per_s_per_user"):
         ttft = "the time to the first token under saturated load"
         raise UnpredictableError(f"{ttft} is that of a queue of unknown length")
     if point.is_static and not point.is_time:
@@ -116,7 +119,7 @@ def rule_of(point: Point) -> str:
         return "ttft"
     if point.metric == "tpot_s":
         return "decode" if "inter-token" in point.notes else "tpot"
-    return kind
+    return point_type
 
 
 def _kind(point: Point) -> str:
@@ -157,11 +160,11 @@ def alike(points: Sequence[Point], deployments: Deployments) -> tuple[list[Alike
     skipped: dict[int, str] = {}
     for index, point in enumerate(points):
         try:
-            rule, kind, deployment = rule_of(point), _kind(point), deployments.of(point)
+            rule, point_type, deployment = rule_of(point), _kind(point), deployments.of(point)
         except InputError as reason:
             skipped[index] = str(reason)
             continue
-        key = rule, kind, id(deployment)
+        key = rule, point_type, id(deployment)
         if key not in groups:
             groups[key] = Alike(*key[:2], deployment)
         groups[key].index.append(index)
@@ -184,38 +187,44 @@ def batches_of(
     """Batches of similar points, of limited size; points that do not fit are noted."""
     for group in groups:
         try:
-            places = group.deployment.placements(group.longest)
+            placements = group.deployment.placements(group.longest)
             for start in range(0, len(group.index), max_points):
                 chunk = group.index[start : start + max_points]
-                yield from _by_layout(group, places, points, chunk)
+                yield from _by_layout(group, placements, points, chunk)
         except InputError as reason:
             skipped.update(dict.fromkeys(group.index, str(reason)))
 
 
 def _by_layout(
-    group: Alike, places: Sequence[Placement], points: Sequence[Point], index: Sequence[int]
+    group: Alike, placements: Sequence[Placement], points: Sequence[Point], index: Sequence[int]
 ) -> Iterator[Batch]:
     """Yield points by the layout taken for each: stated, or the best there is."""
-    rule, kind, batch_points = group.rule, group.kind, [points[place] for place in index]
+    rule, point_type, batch_points = (
+        group.rule,
+        group.kind,
+        [points[position] for position in index],
+    )
     columns = columns_of(batch_points)
     chosen, typical = np.zeros(len(batch_points), dtype=int), np.ones(len(batch_points))
-    if len(places) > 1:
+    if len(placements) > 1:
         is_time = np.array([point.is_time for point in batch_points])
-        goals = np.array([_speeds(place, columns, kind, False) for place in places])
-        speeds = np.array([_speeds(place, columns, rule, is_time) for place in places])
+        goals = np.array([_speeds(one, columns, point_type, False) for one in placements])
+        speeds = np.array([_speeds(one, columns, rule, is_time) for one in placements])
         chosen = goals.argmax(axis=0)
         typical = np.median(speeds, axis=0) / np.take_along_axis(speeds, chosen[None], axis=0)[0]
     for choice in np.unique(chosen):
         members = np.flatnonzero(chosen == choice)
-        place = places[choice]
-        assumed = group.deployment.assumed(place.layout, _BEST.get(kind, _MOST_SERVED), len(places))
+        placement = placements[choice]
+        assumed = group.deployment.assumed(
+            placement.layout, _BEST.get(point_type, _MOST_SERVED), len(placements)
+        )
         yield Batch(
             index=[index[at] for at in members.tolist()],
             points=[batch_points[at] for at in members.tolist()],
             deployment=group.deployment,
-            placement=place,
+            placement=placement,
             rule=rule,
-            recipe=RATES[rule](place, columns.at(members)),
+            recipe=RATES[rule](placement, columns.at(members)),
             assumed=assumed,
             typical=typical[members],
         )

@@ -131,7 +131,7 @@ def predictions_of(rows: StackedPoints, seconds: Floats | None = None) -> list[P
     expected = np.maximum(_as_measured(rows) if seconds is None else seconds, rows.bound)
     is_time = np.array([point.is_time for point in rows.points], dtype=bool)
     values = np.where(is_time, expected, rows.tokens / expected).tolist()
-    shares = rows.fitted_share
+    fractions = rows.fitted_share
     bounds = np.where(is_time, rows.bound, rows.tokens / rows.bound).tolist()
     typical = rows.typical.tolist()
     predictions: list[Prediction] = []
@@ -140,14 +140,18 @@ def predictions_of(rows: StackedPoints, seconds: Floats | None = None) -> list[P
         is_offloaded, hardware = batch.points[0].is_offloaded, batch.deployment.hardware
         machine = "offload" if is_offloaded else class_of(hardware)
         about = batch.deployment.engine.id, machine, phase, has_experts
-        share = shares[len(predictions) :][: len(batch.points)]
+        fraction = fractions[len(predictions) :][: len(batch.points)]
         young = np.array([is_new(batch.deployment.model, p.date) for p in batch.points])
         reach = speed_range(
-            batch.placement, phase, fitted_share=share, is_offloaded=is_offloaded, is_young=young
+            batch.placement, phase, fitted_share=fraction, is_offloaded=is_offloaded, is_young=young
         )
         narrowed = batch.recipe.timeline.narrowed
-        edges = np.broadcast_arrays(*(edge**narrowed for edge in reach), share)[:2] if reach else ()
-        for place, (point, assumed) in enumerate(zip(batch.points, batch.assumptions, strict=True)):
+        edges = (
+            np.broadcast_arrays(*(edge**narrowed for edge in reach), fraction)[:2] if reach else ()
+        )
+        for item_index, (point, assumed) in enumerate(
+            zip(batch.points, batch.assumptions, strict=True)
+        ):
             index = len(predictions)
             value, bound, middle = values[index], bounds[index], typical[index]
             prediction = Prediction(
@@ -159,11 +163,13 @@ def predictions_of(rows: StackedPoints, seconds: Floats | None = None) -> list[P
                 bound,
                 assumed,
                 middle,
-                fitted_share=share.item(place),
-                is_young=bool(young[place]),
+                fitted_share=fraction.item(item_index),
+                is_young=bool(young[item_index]),
             )
             predictions.append(
-                prediction.within(*(edge.item(place) for edge in edges)) if edges else prediction
+                prediction.within(*(edge.item(item_index) for edge in edges))
+                if edges
+                else prediction
             )
     return predictions
 
@@ -207,9 +213,9 @@ def groups_of(predictions: Sequence[Prediction]) -> list[Group]:
             source,
         )
     members: dict[str, list[array[int]]] = defaultdict(list)
-    for names, places in alike.values():
+    for names, indices in alike.values():
         for group, name in names.items():
-            members[group if group == "all" else f"{group}:{name}"].append(places)
+            members[group if group == "all" else f"{group}:{name}"].append(indices)
     order = list(_names(predictions[0]))
     return [
         _group(name, scores[np.concatenate(positions)])

@@ -20,9 +20,11 @@ FittedKinds = Mapping[str, Mapping[Phase, Collection[str]]]
 """Kinds of chip that engines were fitted on, by engine and phase."""
 
 
-def is_unseen(prediction: Prediction, kinds: FittedKinds) -> bool:
+def is_unseen(prediction: Prediction, fitted_kinds: FittedKinds) -> bool:
     """Whether a point's engine was fitted on nothing of its phase and kind of chip."""
-    return prediction.machine not in kinds.get(prediction.engine_used, {}).get(prediction.phase, ())
+    return prediction.machine not in fitted_kinds.get(prediction.engine_used, {}).get(
+        prediction.phase, ()
+    )
 
 
 def ranged(prediction: Prediction, widths: RangeWidths, *, unseen: bool) -> Prediction:
@@ -43,7 +45,7 @@ def ranged(prediction: Prediction, widths: RangeWidths, *, unseen: bool) -> Pred
 
 
 def learned(
-    predictions: Sequence[Prediction], blind: Collection[str], kinds: FittedKinds
+    predictions: Sequence[Prediction], blind: Collection[str], fitted_kinds: FittedKinds
 ) -> RangeWidths:
     """Widths of ranges that hold 80 % of points of sources like these.
 
@@ -60,7 +62,9 @@ def learned(
     predictions = [prediction for prediction in predictions if prediction.part != SRAM]
     sources = np.array([prediction.point.source_key for prediction in predictions])
     is_blind = np.array([prediction.point.id in blind for prediction in predictions], dtype=bool)
-    unseen = np.array([is_unseen(prediction, kinds) for prediction in predictions], dtype=bool)
+    unseen = np.array(
+        [is_unseen(prediction, fitted_kinds) for prediction in predictions], dtype=bool
+    )
     young = np.array([prediction.is_young for prediction in predictions], dtype=bool)
     usual = is_blind & ~unseen & ~young
     sides = np.array([_needed(prediction) for prediction in predictions])
@@ -117,10 +121,10 @@ def _needed(prediction: Prediction) -> tuple[float, float]:
     return (too_fast - max(-typical, 0.0)) / times, (-too_fast - max(typical, 0.0)) / times
 
 
-def _quantile(numbers: Floats, sources: Array, share: float) -> float:
+def _quantile(numbers: Floats, sources: Array, fraction: float) -> float:
     """What a share of points lies below, a source weighing as the root of its points."""
     _, inverse, counts = np.unique(sources, return_inverse=True, return_counts=True)
     weights = 1.0 / np.sqrt(counts[inverse])
     order = np.argsort(numbers)
     reached = np.cumsum(weights[order]) - weights[order] / 2.0
-    return float(np.interp(share * weights.sum(), reached, numbers[order]))
+    return float(np.interp(fraction * weights.sum(), reached, numbers[order]))

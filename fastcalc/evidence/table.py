@@ -39,8 +39,8 @@ class PointTable:
     def points(self) -> Iterator[Point]:
         """Yield the points of the rows that are right; note the faults of the others."""
         rows = self._rows
-        each = iter(rows)
-        head, names = next(each, (1, []))
+        iterator = iter(rows)
+        head, names = next(iterator, (1, []))
         names = [name.strip() for name in names]
         if not names:
             if not self.faults:
@@ -52,7 +52,7 @@ class PointTable:
             self._note(rows.fault(head, position, message))
         if wrong:
             return
-        for line, cells in each:
+        for line, cells in iterator:
             if len(cells) != len(names):
                 self._wrong_length(line, cells, names)
                 continue

@@ -59,7 +59,7 @@ def validate(
     groups, reasons = alike(points, Deployments(catalogue, engine))
     predictions = PackedPredictions(points)
     for batches in _pooled(batches_of(groups, points, reasons, _AT_ONCE)):
-        index = [place for batch in batches for place in batch.index]
+        index = [position for batch in batches for position in batch.index]
         predictions.take(index, predictions_of(rows_of(batches)))
         so_far(predictions.predicted)
     predictions.close()

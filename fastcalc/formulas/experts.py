@@ -81,6 +81,6 @@ def other_ranks(*, ranks: ArrayLike, experts: ArrayLike, active: ArrayLike) -> A
     ranks, active = floats(ranks), floats(active)
     missed = floats(1.0)
     for picked in range(int(np.max(active))):
-        share = experts / ranks / np.maximum(floats(experts) - picked, 1.0)
-        missed = missed * (1.0 - np.minimum(share, 1.0) * (picked < active))
+        fraction = experts / ranks / np.maximum(floats(experts) - picked, 1.0)
+        missed = missed * (1.0 - np.minimum(fraction, 1.0) * (picked < active))
     return (ranks - 1.0) * (1.0 - missed)

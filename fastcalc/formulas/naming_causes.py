@@ -98,6 +98,6 @@ def disagreement(*, predictions: Floats, weights: Floats) -> Array:
     >>> disagreement(predictions=np.array([[0.0, 1.0], [0.0, 3.0]]), weights=np.ones(2)).tolist()
     [0.0, 1.0]
     """
-    shares = weights / np.sum(weights)
-    mean = shares @ predictions
-    return floats(np.sqrt(shares @ (predictions - mean) ** 2))
+    fractions = weights / np.sum(weights)
+    mean = fractions @ predictions
+    return floats(np.sqrt(fractions @ (predictions - mean) ** 2))

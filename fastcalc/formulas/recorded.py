@@ -180,8 +180,11 @@ def _lines(operations: Operations, outputs: Sequence[Operand]) -> tuple[list[str
     for name, (operation, operands) in operations.items():
         if not uses[name]:
             continue
-        parts = [texts.get(operand, (_plain(operand), 0)) for operand in operands]
-        text, depth = _text(operation, [part for part, _ in parts]), 1 + max(d for _, d in parts)
+        operand_texts = [texts.get(operand, (_plain(operand), 0)) for operand in operands]
+        text, depth = (
+            _text(operation, [operand_text for operand_text, _ in operand_texts]),
+            1 + max(d for _, d in operand_texts),
+        )
         if uses[name] > 1 or depth > _DEEPEST:
             lines.append(f"{name} = {text}")
             text, depth = name, 0

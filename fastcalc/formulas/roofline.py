@@ -83,9 +83,9 @@ def achieved_bandwidth(
     >>> float(achieved_bandwidth(peak=2e12, fraction=0.5, cores=100, per_core=float("inf")))
     1000000000000.0
     """
-    share = floats(peak) * fraction
+    ratio = floats(peak) * fraction
     cap = floats(cores) * per_core
-    return share * (1.0 + (share / cap) ** 8) ** (-1 / 8)
+    return ratio * (1.0 + (ratio / cap) ** 8) ** (-1 / 8)
 
 
 def achieved_compute(

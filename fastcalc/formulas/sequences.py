@@ -25,8 +25,8 @@ def evenly(items: Sequence[Item], most: int) -> list[Item]:
     >>> evenly("abcde", 3), evenly("ab", 3)
     (['a', 'c', 'e'], ['a', 'b'])
     """
-    places = np.linspace(0, len(items) - 1, min(len(items), most)).round().astype(int)
-    return [items[place] for place in places.tolist()]
+    indices = np.linspace(0, len(items) - 1, min(len(items), most)).round().astype(int)
+    return [items[index] for index in indices.tolist()]
 
 
 def grouped(items: Iterable[Item], key: Callable[[Item], Key]) -> dict[Key, list[Item]]:

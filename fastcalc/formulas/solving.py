@@ -109,8 +109,8 @@ def largest_reaching(
     reached, missed, _ = np.broadcast_arrays(low, high, goals)
     while (gap := missed - reached).max() > 1:
         parts = min(_PARTS, int(gap.max()), max(_TRIED // gap.size, 2))
-        shares = np.arange(1, parts).reshape(-1, *(1,) * gap.ndim)
-        tried = reached + gap * shares // parts
+        fractions = np.arange(1, parts).reshape(-1, *(1,) * gap.ndim)
+        tried = reached + gap * fractions // parts
         is_met = (values_at(np.maximum(tried, 1.0)) >= goals) | (tried == reached)
         reaching = np.logical_and.accumulate(is_met).sum(axis=0)[np.newaxis]
         ends = np.concatenate([reached[np.newaxis], tried, missed[np.newaxis]])

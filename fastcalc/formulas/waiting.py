@@ -61,11 +61,11 @@ def erlang_b(*, servers: ArrayLike, load: ArrayLike) -> Array:
     is_recursive = (count < _MANY) | (offered >= count)
     blocked: Floats = np.ones(count.shape)
     blocked[~is_recursive] = _beyond_all(count[~is_recursive], offered[~is_recursive])
-    counts, load, share = count[is_recursive], offered[is_recursive], blocked[is_recursive]
+    counts, load, fraction = count[is_recursive], offered[is_recursive], blocked[is_recursive]
     for server in range(1, int(np.max(counts, initial=0.0)) + 1):
-        busy = load * share
-        share = np.where(server <= counts, busy / (server + busy), share)
-    blocked[is_recursive] = share
+        busy = load * fraction
+        fraction = np.where(server <= counts, busy / (server + busy), fraction)
+    blocked[is_recursive] = fraction
     return blocked
 
 

@@ -124,10 +124,10 @@ def host_use(passes: Schedule) -> CodedColumn | None:
     """
     if passes.split is None or passes.is_bound:
         return None
-    far = [place for place, tier in enumerate(passes.split.tiers) if not tier.is_near]
+    far = [index for index, tier in enumerate(passes.split.tiers) if not tier.is_near]
     if not far:
         return None
-    streams = np.any([passes.split.used(place) for place in far], axis=0)
+    streams = np.any([passes.split.used(index) for index in far], axis=0)
     host_bytes = [
         component.bytes for component in passes.decode.components if component.name == HOST
     ]

@@ -69,14 +69,14 @@ class Grid:
 
     def blocks(self, size: int = BLOCK) -> Iterator["Grid"]:
         """Yield the grid in parts of at most a given number of points, in order."""
-        kinds, layouts, batches = self.shape
+        row_count, layouts, batches = self.shape
         if not self.layouts:  # every layout of as many chips is evaluated
             count = _OPEN if self.chips is None else len(open_layouts(self.site, self.chips))
             size = max(_TRIED * size // count, 1)
         width = min(batches, size)
         high = max(min(layouts, size // width), 1)
-        deep = max(min(kinds, size // (width * high)), 1)
-        for kind in range(0, kinds, deep):
+        deep = max(min(row_count, size // (width * high)), 1)
+        for kind in range(0, row_count, deep):
             for row in range(0, layouts, high):
                 for batch in range(0, batches, width):
                     yield self.part(
@@ -95,9 +95,13 @@ def solved_all(grids: Iterable[Grid]) -> list[EvaluatedPoints]:
     """Evaluate grids of one deployment each together, to the same bits as one by one."""
     placed = [_placed(grid) for grid in grids]
     estimates = evaluate_all(
-        Evaluation(each.placement, each.grid.batches, each.traffic) for each in placed
+        Evaluation(placed_grid.placement, placed_grid.grid.batches, placed_grid.traffic)
+        for placed_grid in placed
     )
-    return [each.evaluated(estimate) for each, estimate in zip(placed, estimates, strict=True)]
+    return [
+        placed_grid.evaluated(estimate)
+        for placed_grid, estimate in zip(placed, estimates, strict=True)
+    ]
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,22 +171,22 @@ def _warnings(scenario: Scenario, site: Site, estimate: Estimate) -> CodedColumn
     limit, layout = float(site.machine.max_sequences), estimate.placement.layout
     is_beyond = estimate.batch / layout.dp > limit
     beyond = floor(limit) + 1 if limit < inf else 1
-    kinds = []
+    row_count = []
     for batch in (1, 2, beyond):
         one_batch = replace(scenario, batches=(batch,))
         for chips in (1, 2, site.chips_joined + 1):
-            place = site.place(Layout(pp=chips * site.machine.ranks))
-            location = Location(one_batch, site, place, is_default_layout=False)
-            kinds.append(list(warnings_of(location)))
+            placement = site.place(Layout(pp=chips * site.machine.ranks))
+            location = Location(one_batch, site, placement, is_default_layout=False)
+            row_count.append(list(warnings_of(location)))
     size = 1 * (layout.chips > 1) + (layout.chips > site.chips_joined)
     codes, host = size + 3 * (1 * (estimate.batch > 1) + is_beyond), scenario.memory.host
     if host is None or not (is_over := overflows(estimate)).any():
-        return CodedColumn(codes, tuple(kinds))
+        return CodedColumn(codes, tuple(row_count))
     near = np.broadcast_to(batch_without_host(estimate.placement), is_over.shape)
     limits, place_of = np.unique(np.where(is_over, near, 0.0), return_inverse=True)
     notes = [[overflow_note(host.id, limit)] if limit else [] for limit in limits.tolist()]
-    words = [[*note, *kind] for note in notes for kind in kinds]
-    return CodedColumn(codes + len(kinds) * place_of.reshape(is_over.shape), tuple(words))
+    words = [[*note, *row] for note in notes for row in row_count]
+    return CodedColumn(codes + len(row_count) * place_of.reshape(is_over.shape), tuple(words))
 
 
 def _and_of_edges(warnings: CodedColumn, scenario: Scenario, estimate: Estimate) -> CodedColumn:
@@ -203,7 +207,7 @@ def _and_of_layouts(
     positions : the position of each point's layout
     notes : of each layout
     """
-    kinds = list(dict.fromkeys(map(tuple, notes)))
-    kind_of = np.array([kinds.index(tuple(note)) for note in notes])
-    words = tuple([*word, *kind] for kind in kinds for word in warnings.words)
+    row_count = list(dict.fromkeys(map(tuple, notes)))
+    kind_of = np.array([row_count.index(tuple(note)) for note in notes])
+    words = tuple([*word, *row] for row in row_count for word in warnings.words)
     return CodedColumn(warnings.codes + len(warnings.words) * kind_of[positions], words)

@@ -98,10 +98,10 @@ def cheapest(space: Space, layouts: Iterable[Layout], speed: float, below: float
     usd_at_least = least_usd(candidates, batches, user_speeds, speed)
     # Copies of a layout cost the same but for rounding: the fewest chips come first, and stay.
     chips = np.array([layout.chips for layout in candidates])
-    for place in np.lexsort((chips, usd_at_least.astype(np.float32))).tolist():
-        if usd_at_least[place] * hour >= lowest_usd:
+    for index in np.lexsort((chips, usd_at_least.astype(np.float32))).tolist():
+        if usd_at_least[index] * hour >= lowest_usd:
             break
-        layout = candidates[place]
+        layout = candidates[index]
         scale = float(usd_per_million(usd_per_hour=hour * layout.chips, seconds=1.0, tokens=1.0))
         total, batch = _closest(space.site.place(layout), traffic, speed, lowest_usd / scale)
         if batch and scale / total < lowest_usd * (1.0 - ROUNDING):
@@ -144,8 +144,8 @@ def _closest(
     low, high = 0, int(placement.max_batch) // replicas + replicas
     highest = (0.0, 0)
     while True:
-        places = np.unique(np.round(np.geomspace(low + 1, high - 1, _GRID)))
-        batches = _even(places, replicas)
+        candidates = np.unique(np.round(np.geomspace(low + 1, high - 1, _GRID)))
+        batches = _even(candidates, replicas)
         if len(placement.machine.tiers) > 1:  # up to the first that is too slow wherever bytes live
             hopeful = speeds_at_most(placement, traffic, batches) >= goal
             batches = batches[: np.count_nonzero(hopeful) + 1]
@@ -158,19 +158,19 @@ def _closest(
         highest = max(highest, (float(totals[top]), int(batches[top])))
         # The next batch yields more, but is too slow: if that is too little, look no closer.
         beyond = min(count, len(batches) - 1)
-        is_exact = places[beyond] <= places[count - 1] + 1
+        is_exact = candidates[beyond] <= candidates[count - 1] + 1
         if is_exact or max(highest[0], float(totals[beyond])) * below <= 1.0:
             return highest
-        low, high = int(places[count - 1]) - 1, int(places[beyond])
+        low, high = int(candidates[count - 1]) - 1, int(candidates[beyond])
 
 
-def _even(places: Floats, replicas: int) -> Floats:
+def _even(candidates: Floats, replicas: int) -> Floats:
     """Batches by their place in order: of one user or none a replica, then of two, and on.
 
     >>> _even(np.arange(1.0, 7.0), 3).tolist()
     [1.0, 2.0, 3.0, 6.0, 9.0, 12.0]
     """
-    return np.where(places < replicas, places, replicas * (places - replicas + 1.0))
+    return np.where(candidates < replicas, candidates, replicas * (candidates - replicas + 1.0))
 
 
 def tokens_needed_per_pass(outcome: Outcome, drafts: ArrayLike, speed: float) -> Floats:

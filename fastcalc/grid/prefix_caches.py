@@ -116,12 +116,12 @@ class CachedDeployment:
         ]
         name = behind[0][0] if behind else BEHIND
         behind += [(name, size) for size in sizes]
-        every = [self._tier(None, 0.0, 0.0, 0.0)]
-        every += [self._tier(self.location.memories, self.own_size, self._own_hit, 0.0)]
+        tiers_tried = [self._tier(None, 0.0, 0.0, 0.0)]
+        tiers_tried += [self._tier(self.location.memories, self.own_size, self._own_hit, 0.0)]
         for name, size in sorted(behind, key=lambda pair: pair[1]):
             hit = max(float(self.reuse.hit(size / self.bytes_per_token)), self._own_hit)
-            every.append(self._tier(name, size, hit, hit - self._own_hit))
-        return every
+            tiers_tried.append(self._tier(name, size, hit, hit - self._own_hit))
+        return tiers_tried
 
     def sizes(self) -> list[float]:
         """Sizes to try, from the chips' own to that which finds all that comes again."""
@@ -140,14 +140,14 @@ class CachedDeployment:
         tokens, requests = size / self.bytes_per_token, min(_carried(estimate), of_link)
         return CachedTier(name, size, tokens, hit, loaded, estimate, loading, requests)
 
-    def _loading(self, name: str | None, share: float) -> float:
+    def _loading(self, name: str | None, fraction: float) -> float:
         """Time to load a share of a mean prompt from a memory of the host. [s]"""
         host, placement = self.scenario.memory.host, self.location.placement
         if host is None:
             return nan
         behind = replace(self.scenario, memory=MemoryChoice(host, "stream", prefix_tier=name))
         site = site_of(behind, placement.reserved_tokens)
-        traffic = _traffic(self.scenario, self.lengths, share)
+        traffic = _traffic(self.scenario, self.lengths, fraction)
         return float(Schedule(site.place(placement.layout), traffic, np.ones(1)).loading)
 
 

@@ -52,7 +52,7 @@ class Space:
         if fewest is None or fewest > max_chips:
             return []
         steps = _WHOLE if self.site.machine.is_spatial else MOST_STAGES
-        widths = {2**place for place in range(max_chips.bit_length())} | {self.site.chips_joined}
+        widths = {2**index for index in range(max_chips.bit_length())} | {self.site.chips_joined}
         counts = {width * stages for width in widths for stages in range(1, steps + 1)}
         return self.layouts(
             *sorted(count for count in counts | {fewest} if fewest <= count <= max_chips)
@@ -67,7 +67,7 @@ class Space:
         if not layouts:
             return []
         holds = np.broadcast_to(self.site.place_all(layouts).max_batch >= 1, (len(layouts),))
-        return [layouts[place] for place in np.flatnonzero(holds).tolist()]
+        return [layouts[index] for index in np.flatnonzero(holds).tolist()]
 
     def at(self, layout: Layout, *batches: int) -> Outcome:
         """Scenario solved on a layout for some batches."""
@@ -85,5 +85,5 @@ def chip_counts(fewest: int, largest: int) -> list[int]:
     >>> chip_counts(3, 20)
     [3, 4, 8, 16, 20]
     """
-    powers = {2**place for place in range(largest.bit_length())}
+    powers = {2**index for index in range(largest.bit_length())}
     return sorted({fewest, largest} | {count for count in powers if fewest < count < largest})

@@ -94,10 +94,13 @@ def _times(record: Record, name: str, percentiles: list[Record], column: str) ->
                 value = row.number(f"{column} {unit}")
             except NoNumberError:
                 continue  # another file's cell
-            if value is not None and (share := _share(row)):
-                stated[share] = value * seconds
+            if value is not None and (percentile := _share(row)):
+                stated[percentile] = value * seconds
     times = Times(mean=_seconds(record, name), median=stated.get(50))
-    return replace(times, upper={share: stated[share] for share in UPPER if share in stated})
+    return replace(
+        times,
+        upper={percentile: stated[percentile] for percentile in UPPER if percentile in stated},
+    )
 
 
 def _share(row: Record) -> int:

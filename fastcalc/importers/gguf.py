@@ -105,15 +105,15 @@ class _Stream:
     def text(self) -> str:
         return self.take(self.length(_LONGEST, "bytes of text")).decode("utf-8", "replace")
 
-    def value(self, kind: int) -> Json:
-        if kind in _NUMBERS:
-            code = _NUMBERS[kind]
+    def value(self, type_id: int) -> Json:
+        if type_id in _NUMBERS:
+            code = _NUMBERS[type_id]
             number: Json = struct.unpack(f"<{code}", self.take(struct.calcsize(f"<{code}")))[0]
             return number
-        if kind == _TEXT:
+        if type_id == _TEXT:
             return self.text()[:_KEPT]
-        if kind != _ARRAY:
-            raise self.fault(f"a value of the unknown type {kind}")
+        if type_id != _ARRAY:
+            raise self.fault(f"a value of the unknown type {type_id}")
         inner, size = self.number("I"), self.length(_LONGEST, "values")
         if inner in _NUMBERS and size > _KEPT:
             self.take(size * struct.calcsize(f"<{_NUMBERS[inner]}"))
@@ -130,18 +130,18 @@ class _Stream:
 
 def read_header(path: Path) -> GgufHeader:
     """The header of a GGUF file; of a file in parts, of all parts that are there."""
-    parts = [path]
+    pieces = [path]
     if match := _PART.search(path.name):
         stem, count = path.name[: match.start()], int(match[2])
         names = (f"{stem}-{n:05}-of-{match[2]}.gguf" for n in range(1, min(count, 999) + 1))
-        parts = [path.with_name(name) for name in names]
-        missing = [part.name for part in parts if not part.is_file()]
+        pieces = [path.with_name(name) for name in names]
+        missing = [item.name for item in pieces if not item.is_file()]
         if missing:
             raise InputError(f"{path}: the file has {count} parts, and {missing[0]} is not there")
     pairs: dict[str, Json] = {}
     tensors: list[tuple[str, list[int], int]] = []
-    for part in parts:
-        file_pairs, listed = _read(part)
+    for item in pieces:
+        file_pairs, listed = _read(item)
         pairs, tensors = file_pairs | pairs, [*tensors, *listed]
     return _summed(path, pairs, tensors)
 
@@ -168,9 +168,9 @@ def _tensor(stream: _Stream) -> tuple[str, list[int], int]:
     if dimensions > 8:
         raise stream.fault(f"a tensor of {dimensions} dimensions")
     shape = [stream.number("Q") for _ in range(dimensions)]
-    kind = stream.number("I")
+    type_id = stream.number("I")
     stream.number("Q")  # where its data begin
-    return name, shape, kind
+    return name, shape, type_id
 
 
 def _summed(
@@ -178,7 +178,7 @@ def _summed(
 ) -> GgufHeader:
     amounts: dict[str, dict[NumberFormat, float]] = defaultdict(lambda: defaultdict(float))
     vocabulary, total = None, 0.0
-    for name, shape, kind in tensors:
+    for name, shape, type_id in tensors:
         parameters = float(prod(shape))
         total += parameters
         if name == "token_embd.weight" and len(shape) == 2:
@@ -186,12 +186,12 @@ def _summed(
         group = next((group for group, names in _GROUPS if re.search(names, name)), None)
         if group is None or len(shape) < 2:
             continue
-        if kind not in _TYPES:
+        if type_id not in _TYPES:
             raise InputError(
-                f"{path}: tensor '{shown(name, 60)}' has the unsupported type {kind}; give the "
+                f"{path}: tensor '{shown(name, 60)}' has the unsupported type {type_id}; give the "
                 f"model's config.json with {option('weights')} FORMAT"
             )
-        amounts[group][number_format(_TYPES[kind])] += parameters
+        amounts[group][number_format(_TYPES[type_id])] += parameters
     return GgufHeader(
         pairs=pairs,
         stored={group: mixed_format(of.items()) for group, of in amounts.items()},

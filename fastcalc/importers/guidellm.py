@@ -66,14 +66,14 @@ def _times(statistics: Record, unit: float) -> Times:
 
 def _arrivals(benchmark: Record) -> Arrivals | str:
     strategy = benchmark.within("config", "strategy")
-    kind = strategy.text("type_") or strategy.text("kind")
+    type_id = strategy.text("type_") or strategy.text("kind")
     in_flight = benchmark.within("metrics", "request_concurrency", "successful").number("mean")
-    if kind in _CLOSED:
-        key = _CLOSED[kind]
+    if type_id in _CLOSED:
+        key = _CLOSED[type_id]
         return Arrivals(limit=1 if key is None else strategy.count(key))
     rate = strategy.number("rate")
     if rate is None or rate <= 0:
         rate = benchmark.within("metrics", "requests_per_second", "successful").number("mean")
     if rate is None or rate <= 0:
-        return f"the report does not say how requests came: strategy {kind or 'missing'}"
+        return f"the report does not say how requests came: strategy {type_id or 'missing'}"
     return Arrivals(rate, in_flight=in_flight)

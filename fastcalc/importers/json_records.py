@@ -51,9 +51,9 @@ class Record:
     def mappings(self, key: str) -> Iterator["Record"]:
         """Yield the mappings of the list of a key; nothing where there is none."""
         values = self.data.get(key)
-        for place, value in enumerate(values if isinstance(values, list) else []):
+        for index, value in enumerate(values if isinstance(values, list) else []):
             data = value if isinstance(value, dict) else {}
-            yield replace(self, data=data, steps=(*self.steps, key, place))
+            yield replace(self, data=data, steps=(*self.steps, key, index))
 
     def text(self, key: str) -> str:
         """Return the text of a key; empty where there is none."""
@@ -102,8 +102,8 @@ def _are_numbers(values: Sequence[Any]) -> bool:
 def _kind(value: object) -> str:
     if isinstance(value, str):
         return f"the text '{shown(value, 30)}'"
-    kinds = {bool: str(value).lower(), list: "a list", dict: "a mapping"}
-    return kinds[type(value)]
+    categories = {bool: str(value).lower(), list: "a list", dict: "a mapping"}
+    return categories[type(value)]
 
 
 class NoNumberError(ValueError):

@@ -38,15 +38,15 @@ def measurements(record: Record, options: Options) -> list[Point | str]:
     if reason:
         return [reason]
     if output:
-        metric, kind = "tokens_per_s_per_user", "decode_batch1"
+        metric, point_type = "tokens_per_s_per_user", "decode_batch1"
         words = f"mean context {depth + output / 2:g}"
     else:
-        metric, kind = "prefill_tokens_per_s", "prefill"
+        metric, point_type = "prefill_tokens_per_s", "prefill"
         words = f"n_ubatch {record.count('n_ubatch') or 'not stated'}"
     spread = record.number("stddev_ts")
     build = shown(record.text("build_commit"))
     notes = [
-        f"kind={kind}",
+        f"kind={point_type}",
         words,
         "" if spread is None else f"+- {spread:.4g}",
         f"build {build}" if build else "",
@@ -105,11 +105,11 @@ def _on_the_host(record: Record, model: str, catalogue: Catalogue) -> str | None
 
 def _setup(record: Record, user_options: Options) -> dict[str, Any]:
     names, (gpus, unclear) = user_options.names, _gpus(record)
-    called, kind = record.text("model_filename"), record.text("model_type")
+    called, point_type = record.text("model_filename"), record.text("model_type")
     from_record = {
         "hardware": names.chip(gpus[0]) if len(set(gpus)) == 1 else None,
         "model": names.model(called),
-        "weights": gguf_format(kind) if kind else None,
+        "weights": gguf_format(point_type) if point_type else None,
         "kv": gguf_format(record.text("type_k")),
     }
     options = user_options.left_by(from_record)
@@ -159,13 +159,13 @@ def _gpus(record: Record) -> tuple[list[str], str | None]:
     if record.text("split_mode") == "none" and gpus:
         main = record.count("main_gpu") or 0
         return ([gpus[main]] if 0 <= main < len(gpus) else gpus[:1]), None
-    parts = [part for part in record.text("tensor_split").split("/") if part.strip("0. ")]
+    pieces = [item for item in record.text("tensor_split").split("/") if item.strip("0. ")]
     devices = record.text("devices")
     if devices and devices not in ("auto", "none"):
         count = devices.count("/") + 1
         return (gpus[:count] if len(set(gpus)) == 1 else gpus), None
-    if parts and len(set(gpus)) == 1 and len(parts) <= len(gpus):
-        return gpus[: len(parts)], None
+    if pieces and len(set(gpus)) == 1 and len(pieces) <= len(gpus):
+        return gpus[: len(pieces)], None
     backends = {name.strip() for name in record.text("backends").split(",")} - _NO_GPU
     if len(backends) > 1 and len(gpus) > 1:
         return gpus, f"several backends may list one GPU twice: give {option('chips')}"

@@ -58,9 +58,13 @@ class Options:
         return left
 
     def _id(self, name: str, text: str) -> str | None:
-        kinds: dict[str, Kind] = {"hardware": "hardware", "model": "models", "engine": "engines"}
-        if name in kinds:
-            return self.names.catalogue.owner(text, kinds[name])
+        categories: dict[str, Kind] = {
+            "hardware": "hardware",
+            "model": "models",
+            "engine": "engines",
+        }
+        if name in categories:
+            return self.names.catalogue.owner(text, categories[name])
         return text.lower()
 
 

@@ -49,7 +49,7 @@ def times_of(seconds: Sequence[float]) -> Times:
     if not seconds:
         return Times()
     ordered = sorted(seconds)
-    upper = {share: ordered[-(-share * len(ordered) // 100) - 1] for share in UPPER}
+    upper = {percentile: ordered[-(-percentile * len(ordered) // 100) - 1] for percentile in UPPER}
     return Times(mean(ordered), median(ordered), upper)
 
 
@@ -72,8 +72,10 @@ def times_in(
     def seconds(value: float | None) -> float | None:
         return None if value is None else value * unit
 
-    upper = {share: seconds(percentiles.number(f"{prefix}p{share}")) for share in UPPER}
-    stated = {share: time for share, time in upper.items() if time is not None}
+    upper = {
+        percentile: seconds(percentiles.number(f"{prefix}p{percentile}")) for percentile in UPPER
+    }
+    stated = {percentile: time for percentile, time in upper.items() if time is not None}
     return Times(seconds(mean), seconds(percentiles.number(f"{prefix}{median}")), stated)
 
 
@@ -251,7 +253,8 @@ def _measured(run: ServedRun, load: Load) -> Iterator[_Measured | str]:
 
 def _upper_words(times: Times) -> str:
     return ", ".join(
-        f"p{share} {seconds * 1e3:.4g} ms" for share, seconds in sorted(times.upper.items())
+        f"p{percentile} {seconds * 1e3:.4g} ms"
+        for percentile, seconds in sorted(times.upper.items())
     )
 
 

@@ -253,9 +253,9 @@ class _StartReader:
             if words in line and (match := pattern.search(line)):
                 value = convert(match[1])
                 if value is None:
-                    place = f"{self.file}:{number}:{match.start(1) + 1}"
+                    location = f"{self.file}:{number}:{match.start(1) + 1}"
                     why = f"'{shown(match[1], 40)}' is not a number that a server has here"
-                    raise InputError(f"{place}: {why}; give the log as the server printed it")
+                    raise InputError(f"{location}: {why}; give the log as the server printed it")
                 if field == "blocks":
                     field, value = "tokens", float(value) * (start.number("block_size") or _BLOCK)
                 setattr(start, field, int(value) if field == "tokens" else value)
@@ -279,8 +279,8 @@ class _StartReader:
                     start.limits[setting] = value
         free = re.search(r"\(([\d.]+)/([\d.]+) GiB\) on startup is less than desired", line)
         if free and float(free[2]):
-            share = int(100.0 * float(free[1]) / float(free[2])) / 100.0
-            start.limits["gpu_memory_utilization"] = share
+            fraction = int(100.0 * float(free[1]) / float(free[2])) / 100.0
+            start.limits["gpu_memory_utilization"] = fraction
 
     def _read_buffer(self, start: StartLog, line: str) -> None:
         """Add a buffer of llama.cpp, host buffers separately."""

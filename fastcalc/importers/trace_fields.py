@@ -119,7 +119,7 @@ def ask_for_unit(field: str, rate: float) -> str:
 
     rate : arrivals if they are in seconds [1/s]
     """
-    in_seconds, in_milliseconds = (float(f"{each:.3g}") for each in (rate, rate * 1e3))
+    in_seconds, in_milliseconds = (float(f"{value:.3g}") for value in (rate, rate * 1e3))
     return (
         f"the unit of {field} is not clear: {in_seconds:,g} requests/s if it is seconds, "
         f"{in_milliseconds:,g} if it is milliseconds; rename it {field}_s or {field}_ms"

@@ -188,45 +188,45 @@ def _json_requests(file: str, stream: BufferedReader) -> _Requests:
     requests, arrivals = _Requests(file), _Arrivals()
     names: Mapping[str, object] = {}
     for number, line in enumerate(iter(lambda: stream.readline(_MOST_LINE), b""), 1):
-        place = (file, number, line)
+        location = (file, number, line)
         try:
-            record = _record(place)
+            record = _record(location)
             if record is None:
                 continue
             if not names and (fields := fields_of(record)):
                 names, requests.fields = record, fields
                 requests.arrival, requests.unit = arrival_field(fields, record)
-            _add(requests, arrivals, record, place)
+            _add(requests, arrivals, record, location)
         except InputError as error:
             requests.refuse_row(error)
     return requests
 
 
 def _add(
-    requests: _Requests, arrivals: "_Arrivals", record: dict[str, Json], place: "_Place"
+    requests: _Requests, arrivals: "_Arrivals", record: dict[str, Json], location: "_Place"
 ) -> None:
-    prompt = _tokens(record, requests.fields.prompt, place)
-    output = _tokens(record, requests.fields.output, place)
-    stamp = arrivals.of(record, requests.arrival, place)
+    prompt = _tokens(record, requests.fields.prompt, location)
+    output = _tokens(record, requests.fields.output, location)
+    stamp = arrivals.of(record, requests.arrival, location)
     begun = len(requests.blocks)
     if hashes := record.get("hash_ids"):
         try:
             requests.blocks.extend(array("q", cast("list[int]", hashes)))
         except (TypeError, OverflowError) as error:
-            raise _refusal(place, "hash_ids", "a list of whole numbers of 64 bits") from error
+            raise _refusal(location, "hash_ids", "a list of whole numbers of 64 bits") from error
     if requests.add(prompt, output, stamp):
         requests.ends.append(len(requests.blocks))
     else:
         del requests.blocks[begun:]
 
 
-def _record(place: "_Place") -> dict[str, Json] | None:
+def _record(location: "_Place") -> dict[str, Json] | None:
     """The mapping of a line, None for one without text."""
-    file, number, line = place
+    file, number, line = location
     try:
         record = from_json(line, allow_inf_nan=True)
     except ValueError:
-        record = _with_place_of_fault(place)
+        record = _with_place_of_fault(location)
         if record is None:
             return None
     if not isinstance(record, dict):
@@ -234,9 +234,9 @@ def _record(place: "_Place") -> dict[str, Json] | None:
     return record
 
 
-def _with_place_of_fault(place: "_Place") -> object:
+def _with_place_of_fault(location: "_Place") -> object:
     """Return a line that begins with a byte order mark, None for one without text."""
-    file, number, line = place
+    file, number, line = location
     try:
         text = decoded(file, line.removeprefix(b"\xef\xbb\xbf"), number)
     except NoTextError as error:
@@ -285,27 +285,29 @@ _Place = tuple[str, int, bytes]
 """File, line number and line of a request."""
 
 
-def _refusal(place: _Place, key: str, kind: str) -> InputError:
-    file, number, line = place
+def _refusal(location: _Place, key: str, expected: str) -> InputError:
+    file, number, line = location
     column = line.decode(errors="replace").find(f'"{key}"') + 1 or 1
-    return InputError(f"{file}:{number}:{column}: {key} is not {kind}")
+    return InputError(f"{file}:{number}:{column}: {key} is not {expected}")
 
 
-def _tokens(record: dict[str, Json], key: str, place: _Place) -> float:
+def _tokens(record: dict[str, Json], key: str, location: _Place) -> float:
     value = record.get(key)
     if key not in record:
         keys = ", ".join(shown(name, 20) for name in list(record)[:4]) or "none"
-        raise InputError(f"{place[0]}:{place[1]}:1: {key} is missing; its keys begin with {keys}")
+        raise InputError(
+            f"{location[0]}:{location[1]}:1: {key} is missing; its keys begin with {keys}"
+        )
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise _refusal(place, key, "a whole number of tokens")
+        raise _refusal(location, key, "a whole number of tokens")
     if value != value or not 0 <= value <= _MOST_TOKENS or value != int(value):
-        raise _refusal(place, key, f"a whole number of tokens up to {_MOST_TOKENS:,.0f}")
+        raise _refusal(location, key, f"a whole number of tokens up to {_MOST_TOKENS:,.0f}")
     return float(value)
 
 
-def _time(value: object, key: str, place: _Place) -> float:
+def _time(value: object, key: str, location: _Place) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not abs(value) < _LATEST:
-        raise _refusal(place, key, "a number")
+        raise _refusal(location, key, "a number")
     return float(value)
 
 

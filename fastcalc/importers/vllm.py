@@ -75,7 +75,9 @@ def times(record: Record, name: str) -> Times:
         milliseconds = record.number(f"{statistic}_{name}_ms")
         return record.number(f"{statistic}_{name}") if milliseconds is None else milliseconds / 1e3
 
-    upper = {share: at for share in UPPER if (at := seconds(f"p{share}")) is not None}
+    upper = {
+        percentile: at for percentile in UPPER if (at := seconds(f"p{percentile}")) is not None
+    }
     middle = seconds("median")
     return Times(seconds("mean"), seconds("p50") if middle is None else middle, upper)
 

@@ -45,9 +45,11 @@ class AskedTraffic:
     reuse: Reuse | SharedPrefixes | None = None
     reading: tuple[str, ...] = ()
 
-    def with_found(self, share: float) -> "AskedTraffic":
+    def with_found(self, fraction: float) -> "AskedTraffic":
         """Return the same with a share of each prompt found in the prefix cache."""
-        classes = tuple(replace(kind, prefix_hit=share) for kind in self.classes)
+        classes = tuple(
+            replace(request_class, prefix_hit=fraction) for request_class in self.classes
+        )
         return replace(self, classes=classes)
 
 
@@ -66,11 +68,13 @@ def read_workload(path: Path, *, ttft: float = inf, tpot: float = inf) -> AskedT
     document, workload = _document(path)
     limits, reading = {"ttft": ttft, "tpot": tpot}, list[str]()
     classes = [
-        _class_of(document, place, client, path.parent, limits, reading)
-        for place, client in enumerate(workload.clients)
+        _class_of(document, index, client, path.parent, limits, reading)
+        for index, client in enumerate(workload.clients)
     ]
     total = sum(client.rate_fraction for client in workload.clients)
-    classes = [replace(kind, share=kind.share / total) for kind in classes]
+    classes = [
+        replace(request_class, share=request_class.share / total) for request_class in classes
+    ]
     models = {client.id: client.model for client in workload.clients if client.model}
     prefixes = _shared(document, workload, classes)
     return AskedTraffic(
@@ -83,19 +87,19 @@ def _shared(
 ) -> SharedPrefixes | None:
     """Return the beginnings that requests share; None where no class has any."""
     rates, sizes = [], []
-    for place, (client, kind) in enumerate(zip(workload.clients, classes, strict=True)):
+    for index, (client, request_class) in enumerate(zip(workload.clients, classes, strict=True)):
         if client.prefix_length is None:
             continue
-        if client.prefix_length > kind.lengths.prompt.min():
+        if client.prefix_length > request_class.lengths.prompt.min():
             raise InputError(
-                f"{document.place('clients', place)}: prefix_length {client.prefix_length} of "
+                f"{document.place('clients', index)}: prefix_length {client.prefix_length} of "
                 f"'{client.id}' is longer than its shortest prompt, "
-                f"{kind.lengths.prompt.min():,.0f} tokens"
+                f"{request_class.lengths.prompt.min():,.0f} tokens"
             )
         weights = np.arange(1, client.prefixes + 1) ** -client.popularity
-        rates.append(kind.share * weights / weights.sum())
+        rates.append(request_class.share * weights / weights.sum())
         sizes.append(np.full(client.prefixes, float(client.prefix_length)))
-    prompt = sum(kind.share * kind.prompt for kind in classes)
+    prompt = sum(request_class.share * request_class.prompt for request_class in classes)
     return SharedPrefixes(np.concatenate(rates), np.concatenate(sizes), prompt) if rates else None
 
 
@@ -115,7 +119,7 @@ def _document(path: Path) -> tuple[Document, TrafficFile]:
 
 def _class_of(
     document: Document,
-    place: int,
+    index: int,
     client: Client,
     folder: Path,
     limits: dict[str, float],
@@ -127,7 +131,7 @@ def _class_of(
     )
     if client.needs_limit and min(ttft, tpot) == inf:
         raise InputError(
-            f"{document.place('clients', place)}: '{client.id}' has no limit; give it ttft: 1s or "
+            f"{document.place('clients', index)}: '{client.id}' has no limit; give it ttft: 1s or "
             f"tpot: 50ms, or slo_class: batch if nobody waits, or all {option('ttft')} or "
             f"{option('tpot')}"
         )
@@ -157,24 +161,26 @@ def _typical(distribution: Distribution) -> tuple[Floats, Floats]:
     if distribution.type == "constant" or params.get("std_dev") == 0.0:
         return np.ones(1), np.array([params.get("value", params.get("mean", 0.0))])
     if distribution.type == "empirical":
-        shares = np.array(list(params.values()))
-        return shares / shares.sum(), np.array([float(length) for length in params])
+        fractions = np.array(list(params.values()))
+        return fractions / fractions.sum(), np.array([float(length) for length in params])
     return typical_lengths(_quantile(distribution.type, params))
 
 
-def _quantile(kind: str, params: dict[str, float]) -> Callable[[Floats], Floats]:
+def _quantile(distribution: str, params: dict[str, float]) -> Callable[[Floats], Floats]:
     """Return the length that a share of requests does not exceed, within what is stated."""
     mean, deviation = params["mean"], params.get("std_dev", 0.0)
     low, high = params.get("min", 1.0), params.get("max", LIMITS["tokens"].maximum)
 
-    def length(share: Floats) -> Floats:
-        if kind == "exponential":
-            lengths = -mean * np.log1p(-share)
-        elif kind == "gaussian":
-            lengths = mean + deviation * normal_quantile(share=share)
+    def length(probability: Floats) -> Floats:
+        if distribution == "exponential":
+            lengths = -mean * np.log1p(-probability)
+        elif distribution == "gaussian":
+            lengths = mean + deviation * normal_quantile(share=probability)
         else:
             sigma = lognormal_sigma(mean=mean, deviation=deviation)
-            lengths = np.exp(np.log(mean) - sigma**2 / 2.0 + sigma * normal_quantile(share=share))
+            lengths = np.exp(
+                np.log(mean) - sigma**2 / 2.0 + sigma * normal_quantile(share=probability)
+            )
         return np.clip(lengths, max(low, 1.0), high)
 
     return length
@@ -189,11 +195,11 @@ def lengths_of(trace: Trace) -> Lengths:
     groups = [
         members[np.argsort(trace.output[members], kind="stable")] for members in _parts(order)
     ]
-    kinds = [kind for group in groups for kind in _parts(group)]
-    shares = np.array([len(kind) for kind in kinds]) / len(order)
-    output = np.array([trace.output[kind].mean() for kind in kinds])
-    prompt = np.array([trace.prompt[kind].mean() for kind in kinds])
-    return Lengths(shares, prompt, output)
+    request_classes = [request_class for group in groups for request_class in _parts(group)]
+    fractions = np.array([len(request_class) for request_class in request_classes]) / len(order)
+    output = np.array([trace.output[request_class].mean() for request_class in request_classes])
+    prompt = np.array([trace.prompt[request_class].mean() for request_class in request_classes])
+    return Lengths(fractions, prompt, output)
 
 
 def _parts(order: Ints) -> list[Ints]:

@@ -78,8 +78,8 @@ class Table(Sequence[Record]):
         """What to know of the answer, and why it is no where it is."""
         answer = self._answer
         sentences = [*answer.reasons, *answer.reading, *answer.warnings()]
-        parts = answer.page(replace(screen(self._flags), notes=True))
-        sentences += [line for part in parts if isinstance(part, Notes) for line in part.lines]
+        blocks = answer.page(replace(screen(self._flags), notes=True))
+        sentences += [line for block in blocks if isinstance(block, Notes) for line in block.lines]
         wordings = dict.fromkeys(map(as_arguments, sentences))
         return [note for note in wordings if not note.startswith("key: ")]
 
@@ -222,8 +222,8 @@ class Table(Sequence[Record]):
         page = screen(self._flags)
         if text := self._answer.text(page):
             return as_arguments(text)
-        parts = self._answer.page(page)
-        return console.render(parts, page.width, as_arguments) if parts else "\n".join(self.notes)
+        blocks = self._answer.page(page)
+        return console.render(blocks, page.width, as_arguments) if blocks else "\n".join(self.notes)
 
     __repr__ = __str__
 
@@ -247,15 +247,15 @@ class Table(Sequence[Record]):
 
     def _headline_and_key(self) -> tuple[str, list[str]]:
         """Return what stands above the table of a page, and what its signs mean."""
-        parts = self._answer.page(screen(self._flags))
-        if not parts:
+        blocks = self._answer.page(screen(self._flags))
+        if not blocks:
             return (self.notes or [""])[0], []
         titles = [
-            f"{part.name}: {part.sentence}" if isinstance(part, console.Title) else part
-            for part in parts
-            if isinstance(part, (console.Title, str))
+            f"{block.name}: {block.sentence}" if isinstance(block, console.Title) else block
+            for block in blocks
+            if isinstance(block, (console.Title, str))
         ]
-        lines = [line for part in parts if isinstance(part, Notes) for line in part.lines]
+        lines = [line for block in blocks if isinstance(block, Notes) for line in block.lines]
         key = [as_arguments(line) for line in lines if line.startswith("key: ")]
         return as_arguments(next(filter(None, titles), "")), key
 

@@ -66,9 +66,11 @@ def parameters(flags: type[Request]) -> tuple[dict[str, Parameter], dict[str, Pa
         default = getattr(flags, name, Parameter.empty)
         if is_argument:
             several = annotation.__metadata__[0].is_repeated
-            kind = Parameter.VAR_POSITIONAL if several else Parameter.POSITIONAL_OR_KEYWORD
+            parameter_kind = (
+                Parameter.VAR_POSITIONAL if several else Parameter.POSITIONAL_OR_KEYWORD
+            )
             shown = Parameter.empty if several else default
-            positional[name] = Parameter(name, kind, default=shown)
+            positional[name] = Parameter(name, parameter_kind, default=shown)
         elif name not in OF_THE_TERMINAL or (name == "out" and "format" not in declared(flags)):
             keyword_only[name] = Parameter(name, Parameter.KEYWORD_ONLY, default=default)
     return positional, keyword_only
@@ -89,7 +91,7 @@ def _bound(
         raise TypeError(f"{command}() takes {len(positional)} names, not {len(names)}")
     by_name: dict[str, Any] = dict(zip(single, names, strict=False))
     for name in several:
-        by_name[name] = [each for each in names[len(single) :] if each is not None] or None
+        by_name[name] = [item for item in names[len(single) :] if item is not None] or None
     for name in arguments:
         if name not in keyword_only and name not in positional:
             raise TypeError(
@@ -108,8 +110,8 @@ def _bound(
     ]
     if missing:
         raise TypeError(f"{command}() needs {listed(missing)}")
-    kind = request_of(command)
-    return {name: from_python(kind, name, argument) for name, argument in stated.items()}
+    parameter_kind = request_of(command)
+    return {name: from_python(parameter_kind, name, argument) for name, argument in stated.items()}
 
 
 def _swept(flags: Any) -> SweptTable:

@@ -217,7 +217,7 @@ def test_a_model_without_a_hidden_size_sends_what_others_of_its_size_do():
     assert found.estimate.tpot[0] == pytest.approx(known.estimate.tpot[0])
     (hops,) = [part for part in found.estimate.step.components if part.name == "stage hops"]
     assert float(np.squeeze(hops.sent)) == pytest.approx(274 * 2)
-    assert any("no hidden size: 274 taken" in note for note in found.warnings)
+    assert any("no hidden size: 274 assumed" in note for note in found.warnings)
     assert not any("no hidden size" in note for note in known.warnings)
 
 

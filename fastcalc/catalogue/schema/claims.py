@@ -101,30 +101,30 @@ def _range(raw: Json) -> Fields:
 
 def _read(raw: Json) -> Fields:
     listed = raw if isinstance(raw, list) else [raw]
-    parts = [
-        part
-        for part in listed
-        if isinstance(part, (int, float, str)) and not isinstance(part, bool)
+    pieces = [
+        item
+        for item in listed
+        if isinstance(item, (int, float, str)) and not isinstance(item, bool)
     ]
-    if not parts or len(parts) < len(listed):
+    if not pieces or len(pieces) < len(listed):
         raise ValueError(f"write {_FORMS}")
     values: list[float] = []
-    kinds: set[tuple[str, float, bool]] = set()  # unit, its SI value, and whether it is a name
-    for part in parts:
-        if isinstance(part, (int, float)) or not part[:1].isdigit():
-            kinds.add(("", 1.0, isinstance(part, str)))
-            values += [] if isinstance(part, str) else [_bounded(part)]
+    signatures: set[tuple[str, float, bool]] = set()  # unit, its SI value, and whether it is a name
+    for item in pieces:
+        if isinstance(item, (int, float)) or not item[:1].isdigit():
+            signatures.add(("", 1.0, isinstance(item, str)))
+            values += [] if isinstance(item, str) else [_bounded(item)]
             continue
         try:
-            unit, dimension = dimension_of(part)
-            values.append(_bounded(parse_quantity(part, dimension)))
-            kinds.add((unit, parse_quantity(f"1 {unit}", dimension), False))
+            unit, dimension = dimension_of(item)
+            values.append(_bounded(parse_quantity(item, dimension)))
+            signatures.add((unit, parse_quantity(f"1 {unit}", dimension), False))
         except InputError as error:
             raise ValueError(str(error)) from error
-    if len(kinds) > 1:
+    if len(signatures) > 1:
         raise ValueError("a list holds numbers, names, or quantities of one unit")
-    [(unit, factor, is_name)] = kinds
-    texts = tuple(str(part) for part in parts)
+    [(unit, factor, is_name)] = signatures
+    texts = tuple(str(item) for item in pieces)
     fields = {"texts": texts, "is_list": isinstance(raw, list), "unit": unit, "factor": factor}
     return {**fields, "names" if is_name else "values": texts if is_name else tuple(values)}
 
@@ -211,8 +211,8 @@ class Claim(Entry):
     @model_validator(mode="before")
     @classmethod
     def _where_it_stands(cls, raw: Json) -> Json:
-        if isinstance(raw, dict) and isinstance(place := raw.get("place"), dict):
-            return {"articles": [*place], **raw}
+        if isinstance(raw, dict) and isinstance(location := raw.get("place"), dict):
+            return {"articles": [*location], **raw}
         return raw
 
     @model_validator(mode="after")

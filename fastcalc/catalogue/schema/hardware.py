@@ -65,7 +65,7 @@ class Links(Entry):
     def fastest(self) -> Quantity | None:
         """The faster of both; a chip is taken to have no faster way to its host either."""
         bandwidths = (link.bandwidth for link in (self.scale_up, self.scale_out) if link)
-        return max(bandwidths, key=lambda way: way.si, default=None)
+        return max(bandwidths, key=lambda choice: choice.si, default=None)
 
 
 class Fabric(Entry):
@@ -102,7 +102,7 @@ class Offer(Entry):
     @property
     def name(self) -> str:
         """Who asks it, where and on which terms."""
-        return ", ".join(part for part in (self.provider, self.region, self.kind) if part)
+        return ", ".join(item for item in (self.provider, self.region, self.kind) if item)
 
     @property
     def kind(self) -> str:
@@ -153,8 +153,8 @@ class Price(Entry):
             return price and price.model_copy(update={"si": price.si / chips})
 
         offers = [offer.model_copy(update={"price": share(offer.price)}) for offer in self.offers]
-        parts = {"cloud": share(self.cloud), "offers": offers, "purchase": share(self.purchase)}
-        return self.model_copy(update=parts)
+        pieces = {"cloud": share(self.cloud), "offers": offers, "purchase": share(self.purchase)}
+        return self.model_copy(update=pieces)
 
 
 class Node(Entry):

@@ -407,12 +407,12 @@ class Model(Entry):
 
     @model_validator(mode="after")
     def _counts_agree(self) -> "Model":
-        kinds = {
+        layer_types = {
             (block.ffn.experts, block.ffn.active_experts)
             for block in self.blocks
             if isinstance(block.ffn, MixtureOfExperts)
         }
-        if len(kinds) > 1:
+        if len(layer_types) > 1:
             raise ValueError("all blocks with experts need the same experts and active_experts")
         total, active = self.total_parameters, self.active_parameters
         if total is not None and active is not None and active.si > total.si:

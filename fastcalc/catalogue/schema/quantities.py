@@ -82,7 +82,9 @@ class Entry(BaseModel):
             changed = type(self).model_validate(stated | keys)
         except ValidationError as error:
             faults = ((".".join(map(str, fault["loc"])), fault["msg"]) for fault in error.errors())
-            raise InputError("; ".join(f"{place}: {fault}" for place, fault in faults)) from error
+            raise InputError(
+                "; ".join(f"{location}: {fault}" for location, fault in faults)
+            ) from error
         changed._what_if = self._what_if
         changed._inherited = {key: base for key, base in self._inherited.items() if key not in keys}
         return changed

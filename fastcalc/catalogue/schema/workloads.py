@@ -41,15 +41,15 @@ class Distribution(Entry):
     def _are_those_of_the_type(
         cls, params: dict[str, float], info: ValidationInfo
     ) -> dict[str, float]:
-        kind = str(info.data.get("type"))
-        if kind == "empirical":
+        client_type = str(info.data.get("type"))
+        if client_type == "empirical":
             return _empirical(params)
-        needed, optional = _PARAMS.get(kind, (set(), set(params)))
+        needed, optional = _PARAMS.get(client_type, (set(), set(params)))
         if missing := sorted(needed - set(params)):
-            raise ValueError(f"{kind} lengths need {' and '.join(missing)}, in tokens")
+            raise ValueError(f"{client_type} lengths need {' and '.join(missing)}, in tokens")
         if unknown := sorted(set(params) - needed - optional):
             raise ValueError(
-                f"{kind} lengths have no {unknown[0]}; they take "
+                f"{client_type} lengths have no {unknown[0]}; they take "
                 f"{', '.join(sorted(needed | optional))}"
             )
         below = [name for name in ("value", "mean") if name in params and params[name] < 1.0]

@@ -25,9 +25,9 @@ class Widened(NamedTuple):
     weights: dict[str, str]
     caches: dict[str, str]
 
-    def kernel_of(self, kind: str, stored: NumberFormat) -> str | None:
+    def kernel_of(self, group: str, stored: NumberFormat) -> str | None:
         """Kernel that widens a kind of bytes, stored in a format; None for none."""
-        return (self.caches if kind == "kv" else self.weights).get(stored.id)
+        return (self.caches if group == "kv" else self.weights).get(stored.id)
 
 
 @once

@@ -98,20 +98,20 @@ def memory_choice(
     )
 
 
-def _pairs(typed: str | Mapping[str, object]) -> list[tuple[str, str]]:
+def _pairs(given: str | Mapping[str, object]) -> list[tuple[str, str]]:
     """Keys and values of ``KEY=VALUE`` between commas, or of a mapping."""
-    if isinstance(typed, Mapping):
-        return [(key, str(setting)) for key, setting in typed.items()]
-    parts = (part.partition("=")[::2] for part in typed.split(","))
-    return [(key.strip(), setting.strip()) for key, setting in parts]
+    if isinstance(given, Mapping):
+        return [(key, str(setting)) for key, setting in given.items()]
+    items = (item.partition("=")[::2] for item in given.split(","))
+    return [(key.strip(), setting.strip()) for key, setting in items]
 
 
-def _host_of(typed: str | Mapping[str, object]) -> Hardware:
+def _host_of(given: str | Mapping[str, object]) -> Hardware:
     """A host from its numbers."""
-    parts = _pairs(typed)
-    settings, text = dict(parts), ",".join(map("=".join, parts))
+    items = _pairs(given)
+    settings, text = dict(items), ",".join(map("=".join, items))
     unknown = settings.keys() - {"dram", "chips", *_DIMENSIONS}
-    if unknown or len(settings) < len(parts) or not {"dram", "link"} <= settings.keys():
+    if unknown or len(settings) < len(items) or not {"dram", "link"} <= settings.keys():
         raise InputError(
             f"{option('host')} {shown(text)}: write dram=SIZE@BANDWIDTH and, after commas, "
             "link=BANDWIDTH of one chip, one way; compute=FLOP/s of its cores; chips=N sharing it"
@@ -148,16 +148,16 @@ def _host_of(typed: str | Mapping[str, object]) -> Hardware:
     )
 
 
-def _places_of(typed: str | Mapping[str, str] | None) -> tuple[tuple[str, str], ...]:
-    places: dict[str, str] = {}
+def _places_of(given: str | Mapping[str, str] | None) -> tuple[tuple[str, str], ...]:
+    placements: dict[str, str] = {}
     listed_kinds: list[str] = []
-    for kind, memory in _pairs(typed) if typed else ():
-        if kind not in (*KINDS, "weights") or not memory or kind in listed_kinds:
+    for group, memory in _pairs(given) if given else ():
+        if group not in (*KINDS, "weights") or not memory or group in listed_kinds:
             raise InputError(
-                f"{option('place')} {shown(typed)}: write KIND=MEMORY, separated by commas; kinds "
+                f"{option('place')} {shown(given)}: write KIND=MEMORY, separated by commas; kinds "
                 f"are weights, {', '.join(KINDS)}; memories as 'fastcalc show' names them, or host"
             )
-        kinds = [name for name in KINDS if name != "kv"] if kind == "weights" else [kind]
-        places |= dict.fromkeys(kinds, memory)
-        listed_kinds.append(kind)
-    return tuple(places.items())
+        groups = [name for name in KINDS if name != "kv"] if group == "weights" else [group]
+        placements |= dict.fromkeys(groups, memory)
+        listed_kinds.append(group)
+    return tuple(placements.items())

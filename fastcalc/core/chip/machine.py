@@ -185,9 +185,10 @@ class Machine:
         chips : chips of the deployment, which share some memories [1]
         reserved : what the engine keeps for itself of the chip's own memory [byte]
         """
-        share = self.software.memory_fraction
+        fraction = self.software.memory_fraction
         rooms: list[ArrayLike] = [
-            tier.capacity * self.reported(tier) * share * tier.share(chips) for tier in self.tiers
+            tier.capacity * self.reported(tier) * fraction * tier.share(chips)
+            for tier in self.tiers
         ]
         near = [at for at, tier in enumerate(self.tiers) if tier.is_near]
         for at in reversed(near if self.reserve != NOTHING else []):
@@ -238,7 +239,7 @@ def machine(hardware: Hardware, engine: Engine, work: Workload, memory: MemoryCh
         tiers=tiers,
         fastest=in_order(own_tiers(hardware))[0],
         memory=memory,
-        place={kind: tier_position(hardware, tiers, name) for kind, name in memory.place},
+        place={group: tier_position(hardware, tiers, name) for group, name in memory.place},
         prefix=None
         if prefix is None
         else tier_position(hardware, tiers, prefix, option("prefix_tier")),
@@ -296,23 +297,23 @@ def tiers_of(
         return chip_tiers
     host, tiers = memory.host, list(chip_tiers)
     if host is not None:
-        way = link_to_host(hardware, host)
+        link = link_to_host(hardware, host)
         rates = Kinds(*(working_rate(host, stored).peak for stored in formats))
         for shared in own_tiers(host):
-            tier = replace(shared, link=min(shared.link, way.si if way else inf))
+            tier = replace(shared, link=min(shared.link, link.si if link else inf))
             has_cores = tier.where == "host" and hardware.execution == "sequential"
             computes = has_cores and memory.use != "stream"
             streams = memory.use != "compute"
             own_cores = replace(tier, flop_rates=rates, streams=streams)
             tiers.append(own_cores if computes else tier)
     tiers.sort(key=Tier.order)
-    if {kind for kind, _ in memory.place} == set(KINDS):
+    if {group for group, _ in memory.place} == set(KINDS):
         used_places = {tier_position(hardware, tiers, name) for _, name in memory.place}
         if memory.prefix_tier is not None:
             used_places.add(
                 tier_position(hardware, tiers, memory.prefix_tier, option("prefix_tier"))
             )
-        tiers = [tier for place, tier in enumerate(tiers) if place in used_places]
+        tiers = [tier for index, tier in enumerate(tiers) if index in used_places]
     return tuple(tiers)
 
 
@@ -331,9 +332,9 @@ def tier_position(
     name : case is ignored
     flag : where the name was given
     """
-    for place, tier in enumerate(tiers):
+    for index, tier in enumerate(tiers):
         if name.lower() in (tier.name.lower(), tier.where):
-            return place
+            return index
     names = ", ".join(tier.name for tier in tiers)
     hint = f"; {option('host')} adds that of a host" if all(tier.is_near for tier in tiers) else ""
     raise InputError(f"{flag}: {hardware.id} has no memory '{shown(name)}'; it has {names}{hint}")
@@ -349,18 +350,21 @@ def _chip(
         for stored, names in zip(formats, (*[weights] * 3, caches), strict=True)
     )
     up, out = hardware.links.scale_up, hardware.links.scale_out
-    ways = [way for way in (out, up) if way]
-    hops = [way.latency.si if way.latency else 0.0 for way in ways] or [0.0]
+    links_both = [link for link in (out, up) if link]
+    hops = [link.latency.si if link.latency else 0.0 for link in links_both] or [0.0]
     return Chip(
         bandwidth=bandwidth,
         cores=hardware.cores.si if hardware.cores else inf,
         products=Kinds(*products),
         blocks=float(
-            sum(share * (one.whole_file and one.bits < 16) for one, share in formats.dense.shares)
+            sum(
+                fraction * (one.whole_file and one.bits < 16)
+                for one, fraction in formats.dense.shares
+            )
         ),
         vector=hardware.vector.si if hardware.vector else inf,
-        link=ways[-1].bandwidth.si if ways else inf,
-        link_out=ways[0].bandwidth.si if ways else inf,
+        link=links_both[-1].bandwidth.si if links_both else inf,
+        link_out=links_both[0].bandwidth.si if links_both else inf,
         hop=hops[0],
         hop_inside=hops[-1],
     )

@@ -46,7 +46,7 @@ def engine_of_class(hardware: Hardware) -> tuple[str, bool]:
     for beginning, engine in _OF_MAKERS.items():
         if (hardware.architecture or "").startswith(beginning):
             return engine
-    kind = class_of(hardware)
-    if kind in ENGINES:
-        return ENGINES[kind], ENGINES[kind] in NARROWLY_FITTED
+    chip_class = class_of(hardware)
+    if chip_class in ENGINES:
+        return ENGINES[chip_class], ENGINES[chip_class] in NARROWLY_FITTED
     return ENGINES["wafer" if hardware.execution == "spatial" else "datacenter"], True

@@ -44,14 +44,14 @@ def working_rate(
     if not stored.mix:
         return _rate_of_one(hardware, stored, short_sums=short_sums, unpacked=unpacked)
     rates = [
-        (_rate_of_one(hardware, inner, short_sums=short_sums, unpacked=unpacked), share)
-        for inner, share in stored.mix
+        (_rate_of_one(hardware, inner, short_sums=short_sums, unpacked=unpacked), fraction)
+        for inner, fraction in stored.mix
     ]
     # Each matrix takes its own time, so times add up, not rates.
     return WorkingRate(
-        peak=1.0 / sum(share / rate.peak for rate, share in rates),
-        bits=sum(share * rate.bits for rate, share in rates),
-        is_unpacked=sum(share * rate.is_unpacked for rate, share in rates),
+        peak=1.0 / sum(fraction / rate.peak for rate, fraction in rates),
+        bits=sum(fraction * rate.bits for rate, fraction in rates),
+        is_unpacked=sum(fraction * rate.is_unpacked for rate, fraction in rates),
     )
 
 
@@ -76,10 +76,10 @@ def fastest_rate(hardware: Hardware, stored: NumberFormat) -> float:
     Any format at least as wide as the stored one loses nothing, so the bound takes the
     fastest of them: lower precision can only raise it.
     """
-    peaks = [(_fastest_of_one(hardware, inner), share) for inner, share in stored.shares]
+    peaks = [(_fastest_of_one(hardware, inner), fraction) for inner, fraction in stored.shares]
     if len(peaks) == 1:
         return peaks[0][0]
-    return 1.0 / sum(share / peak for peak, share in peaks)
+    return 1.0 / sum(fraction / peak for peak, fraction in peaks)
 
 
 def _fastest_of_one(hardware: Hardware, stored: NumberFormat) -> float:

@@ -169,8 +169,8 @@ def _grouped(attention: Attention, hidden: float) -> LayerCount:
     if attention.shared_cache:
         dense -= hidden * kv_heads * (key + value)
         small -= key * (attention.qk_norm is True)
-    part = LayerCount(dense, small=float(small), caches=(cache,))
-    return _indexed(part, attention.indexer, hidden=hidden, query=hidden)
+    counted = LayerCount(dense, small=float(small), caches=(cache,))
+    return _indexed(counted, attention.indexer, hidden=hidden, query=hidden)
 
 
 def _latent(attention: LatentAttention, hidden: float) -> LayerCount:
@@ -189,8 +189,8 @@ def _latent(attention: LatentAttention, hidden: float) -> LayerCount:
     expanded = counting.attention_flops(heads=heads, key_dim=nope + rope, value_dim=value)
     cache = CacheGroup(1.0, float(latent + rope), inf, 1.0, float(absorbed), float(expanded))
     dense = float(matrices) + hidden * heads * value * attention.output_gate
-    part = LayerCount(dense, small=float(q_rank + latent), caches=(cache,))
-    return _indexed(part, attention.indexer, hidden=hidden, query=q_rank or hidden)
+    counted = LayerCount(dense, small=float(q_rank + latent), caches=(cache,))
+    return _indexed(counted, attention.indexer, hidden=hidden, query=q_rank or hidden)
 
 
 def _indexed(
@@ -203,14 +203,19 @@ def _indexed(
     attention = replace(attention, caches=picked)
     if indexer.shared:
         return attention
-    places, copies = (indexer.pool, 2) if indexer.pool > 1 else (0, 1)
+    entries, copies = (indexer.pool, 2) if indexer.pool > 1 else (0, 1)
     return attention + _indexer(
-        indexer, hidden=hidden, query=query, every=indexer.pool, copies=copies, vectors=2 + places
+        indexer,
+        hidden=hidden,
+        query=query,
+        interval=indexer.pool,
+        copies=copies,
+        vectors=2 + entries,
     )
 
 
 def _indexer(
-    indexer: Indexer, *, hidden: float, query: float, every: int, copies: int, vectors: int
+    indexer: Indexer, *, hidden: float, query: float, interval: int, copies: int, vectors: int
 ) -> LayerCount:
     """Count an indexer: one key for ``every`` tokens, all of which a new token scans."""
     matrices = sparse.indexer_matrices(
@@ -224,11 +229,11 @@ def _indexer(
     scan = counting.attention_flops(heads=indexer.heads, key_dim=indexer.head_dim, value_dim=0)
     keys = CacheGroup(
         layers=1.0,
-        elements=indexer.head_dim / every,
+        elements=indexer.head_dim / interval,
         window=inf,
         shards=1.0,
-        decode_flops=float(scan) / every,
-        prefill_flops=float(scan) / every,
+        decode_flops=float(scan) / interval,
+        prefill_flops=float(scan) / interval,
         element_bytes=1.0 + _INDEX_SCALE_BYTES / indexer.head_dim,
     )
     return LayerCount(float(matrices), small=float(vectors * indexer.head_dim), caches=(keys,))
@@ -246,32 +251,32 @@ def _compressed(attention: CompressedAttention, hidden: float) -> LayerCount:
     )
     flops = float(counting.attention_flops(heads=heads, key_dim=size, value_dim=size))
     recent = CacheGroup(1.0, float(size), float(attention.window), 1.0, flops, flops)
-    part = LayerCount(float(matrices), small=float(q_rank + size + heads), caches=(recent,))
-    return part + _entries(attention, attention.compression, hidden, flops)
+    counted = LayerCount(float(matrices), small=float(q_rank + size + heads), caches=(recent,))
+    return counted + _entries(attention, attention.compression, hidden, flops)
 
 
 def _entries(
-    attention: CompressedAttention, every: int | None, hidden: float, flops: float
+    attention: CompressedAttention, interval: int | None, hidden: float, flops: float
 ) -> LayerCount:
     """Count what folds ``every`` a given number of tokens into one entry, and what picks entries.
 
     Where an indexer picks, neighbouring entries overlap, and its keys are folded likewise.
     """
-    if every is None:
+    if interval is None:
         return LayerCount()
     size, indexer = attention.head_dim, attention.indexer
     overlap = 1 if indexer is None else 2
     matrices = sparse.compressor_matrices(hidden=hidden, head_dim=size, overlap=overlap)
-    folded = CacheGroup(1.0, size / every, inf, 1.0, flops / every, flops / every)
-    vectors = every * overlap + 1
+    folded = CacheGroup(1.0, size / interval, inf, 1.0, flops / interval, flops / interval)
+    vectors = interval * overlap + 1
     if indexer is None:
         return LayerCount(float(matrices), small=float(vectors * size), caches=(folded,))
-    folded = replace(folded, picked=float(indexer.top_k * every))
+    folded = replace(folded, picked=float(indexer.top_k * interval))
     return LayerCount(float(matrices), small=float(vectors * size), caches=(folded,)) + _indexer(
         indexer,
         hidden=hidden,
         query=attention.q_rank,
-        every=every,
+        interval=interval,
         copies=2 * overlap,
         vectors=vectors,
     )

@@ -117,7 +117,7 @@ class Workload:
     @cached_property
     def bytes(self) -> Kinds[float]:
         """Weights that passes read, by kind; there are no caches among them. [byte]"""
-        dense, small, head, _, experts, biases = (part.bytes for part in self.weights)
+        dense, small, head, _, experts, biases = (group.bytes for group in self.weights)
         return Kinds(dense, small + head, experts + biases, kv=0.0)
 
     @property
@@ -129,7 +129,7 @@ class Workload:
     @property
     def total_parameters(self) -> float:
         """Parameters of the text core. [1]"""
-        return sum(part.parameters for part in self.weights)
+        return sum(group.parameters for group in self.weights)
 
     @property
     def active_share(self) -> float:
@@ -150,7 +150,7 @@ class Workload:
     @property
     def weight_bytes(self) -> float:
         """Bytes of all weights. [byte]"""
-        return sum(part.bytes for part in self.weights)
+        return sum(group.bytes for group in self.weights)
 
     @property
     def flops_per_token(self) -> float:
@@ -309,11 +309,11 @@ def _minimal(model: Model, matrices: NumberFormat, kv_format: str) -> Workload:
     assert model.total_parameters and model.layers and model.kv_bytes_per_token
     total = model.total_parameters.si
     active = model.active_parameters.si if model.active_parameters else total
-    share = active / total
+    fraction = active / total
     if model.experts and model.active_experts:
-        share = model.active_experts / model.experts
+        fraction = model.active_experts / model.experts
     # P = D + R and A = D + R k/E; without k and E, nothing is known to be shared: D = 0.
-    routed = (total - active) / (1.0 - share) if share < 1.0 else 0.0
+    routed = (total - active) / (1.0 - fraction) if fraction < 1.0 else 0.0
     routed = min(routed, total)
     elements = model.kv_bytes_per_token.si / FORMATS[model.kv_format].cache_bytes
     none = Weights(0.0, matrices)

@@ -50,20 +50,20 @@ def best_split(
     Split
         Of arrays that broadcast with the batch.
     """
-    place, sizes = placement.machine.place, split.sizes
+    assignment, sizes = placement.machine.place, split.sizes
     room = []
     for at, usable in enumerate(placement.usable):
-        placed_bytes = floats(sum(sizes[kind] * split.shares[kind][at] for kind in place))
+        placed_bytes = floats(sum(sizes[group] * split.shares[group][at] for group in assignment))
         room.append(np.maximum(usable - placed_bytes, 0.0))
-    free = [kind for kind in READ if kind not in place and np.any(sizes[kind])]
+    free = [group for group in READ if group not in assignment and np.any(sizes[group])]
     fastest, gaining = floats(np.inf), _gaining(len(room), passes)
-    has_turns = any(costs.turning_memory is not None for ways in passes for costs in ways)
+    has_turns = any(costs.turning_memory is not None for options in passes for costs in options)
     for memories in _turns(len(room), gaining) if free else ():
         is_in_order = list(memories) == sorted(memories)
         may_be_empty = not is_in_order or not gaining.isdisjoint(combinations(memories, 2))
         for fills in _fills(split, free, memories, room, (has_turns, may_be_empty)):
             split, fastest = _best(split, fastest, fills, seconds(fills))
-    return split if "embedding" in place else _with_table(split, room)
+    return split if "embedding" in assignment else _with_table(split, room)
 
 
 def _gaining(count: int, passes: Sequence[Sequence[Costs]]) -> set[tuple[int, int]]:
@@ -77,8 +77,8 @@ def _gaining(count: int, passes: Sequence[Sequence[Costs]]) -> set[tuple[int, in
     return {
         (near, far)
         for near, far in pairs
-        for ways in passes
-        for costs in ways
+        for options in passes
+        for costs in options
         for near_seconds, far_seconds in zip(
             costs.by_memory[near], costs.by_memory[far], strict=True
         )
@@ -111,32 +111,34 @@ def _best(before: Split, seconds_before: Array, fills: Split, spent: Array) -> t
         return before, np.minimum(lowest, seconds_before)
     first = np.argmax(spent <= lowest * (1.0 + _TIE), axis=0)[np.newaxis]
 
-    def chosen(share: Array, old: Array) -> Array:
-        if share is old:
+    def chosen(fraction: Array, old: Array) -> Array:
+        if fraction is old:
             return old
-        new = np.take_along_axis(np.broadcast_to(share, spent.shape), first, 0)[0]
+        new = np.take_along_axis(np.broadcast_to(fraction, spent.shape), first, 0)[0]
         return floats(np.where(is_better, new, old))
 
-    shares = {kind: [*map(chosen, fills.shares[kind], old)] for kind, old in before.shares.items()}
-    return replace(before, shares=shares), np.minimum(lowest, seconds_before)
+    fractions = {
+        group: [*map(chosen, fills.shares[group], old)] for group, old in before.shares.items()
+    }
+    return replace(before, shares=fractions), np.minimum(lowest, seconds_before)
 
 
 def _fills(
     split: Split,
-    kinds: Sequence[str],
+    groups: Sequence[str],
     memories: Sequence[int],
     room: Sequence[Array],
     order_options: tuple[bool, bool],
 ) -> Iterator[Split]:
     """Yield what is in some memories shared out anew among them, along a first dimension.
 
-    kinds : those that may move
+    groups : those that may move
     memories : positions of the memories, in the order in which they are filled
     room : in each memory [byte]; what does not fit goes into the last that is filled
     order_options : whether kinds go side by side, too, and whether room may be left ahead of others
     """
-    parts = {kind: sum(split.shares[kind][at] for at in memories) for kind in kinds}
-    kind_bytes = {kind: split.sizes[kind] * part for kind, part in parts.items()}
+    totals = {group: sum(split.shares[group][at] for at in memories) for group in groups}
+    kind_bytes = {group: split.sizes[group] * total for group, total in totals.items()}
     all_bytes = floats(sum(kind_bytes.values()))
     # No sums of large and small numbers.
     usable = [np.minimum(room[at], all_bytes) for at in memories]
@@ -145,17 +147,17 @@ def _fills(
     orders = _orders(tuple(kind_bytes), *order_options)
     step = max(_AT_ONCE // stacked[0].size, 1)
     for at in range(0, len(orders), step):
-        places = orders[at : at + step, np.newaxis]
-        its = np.swapaxes(places, 1, 2)
-        starts = np.moveaxis(np.tensordot(places < its, stacked, 1), 1, 0)
-        widths = np.moveaxis(np.tensordot(places == its, stacked, 1), 1, 0)
-        shares = dict(split.shares)
-        spread = _spread(starts[: len(kinds)], widths[: len(kinds)], usable)
-        for place, kind in enumerate(kinds):
-            shares[kind] = list(split.shares[kind])
-            for memory, share in zip(memories, spread, strict=True):
-                shares[kind][memory] = parts[kind] * share[place]
-        yield replace(split, shares=shares)
+        assignments = orders[at : at + step, np.newaxis]
+        its = np.swapaxes(assignments, 1, 2)
+        starts = np.moveaxis(np.tensordot(assignments < its, stacked, 1), 1, 0)
+        widths = np.moveaxis(np.tensordot(assignments == its, stacked, 1), 1, 0)
+        fractions = dict(split.shares)
+        spread = _spread(starts[: len(groups)], widths[: len(groups)], usable)
+        for index, group in enumerate(groups):
+            fractions[group] = list(split.shares[group])
+            for memory, fraction in zip(memories, spread, strict=True):
+                fractions[group][memory] = totals[group] * fraction[index]
+        yield replace(split, shares=fractions)
 
 
 def _spread(start: Array, width: Array, usable: Sequence[Array]) -> list[Array]:
@@ -164,34 +166,34 @@ def _spread(start: Array, width: Array, usable: Sequence[Array]) -> list[Array]:
     start, width : bytes before them, and they themselves [byte]
     usable : of each memory [byte]
     """
-    shares, end, before = [], floats(0.0), floats(0.0)
+    fractions, end, before = [], floats(0.0), floats(0.0)
     for room in usable[:-1]:
         end = end + room
         beyond = np.maximum(start + width - end, 0.0) / np.maximum(width, 1.0)
         is_rounding = start + width - end <= _TIE * end
         filled = np.where(is_rounding, 1.0, np.maximum(1.0 - beyond, 0.0))
-        shares.append(filled - before)
+        fractions.append(filled - before)
         before = filled
-    return [*shares, np.broadcast_to(1.0 - before, start.shape)]
+    return [*fractions, np.broadcast_to(1.0 - before, start.shape)]
 
 
 @lru_cache
-def _orders(kinds: tuple[str, ...], has_turns: bool, may_be_empty: bool) -> Ints:
+def _orders(groups: tuple[str, ...], has_turns: bool, may_be_empty: bool) -> Ints:
     """Place of each kind in each order of them; of kinds side by side, the same.
 
-    kinds : the first come first where orders are as good as another, idle room last
+    groups : the first come first where orders are as good as another, idle room last
     has_turns : whether kinds side by side save turns
     may_be_empty : whether idle room may come before others
     """
-    in_layers = [kind for kind in kinds if kind in IN_LAYERS]
+    in_layers = [kind for kind in groups if kind in IN_LAYERS]
     counts = (0, 2, 3) if has_turns else (0,)
-    places = []
+    assignments = []
     for side_by_side in (group for count in counts for group in combinations(in_layers, count)):
-        for order in permutations(kind for kind in kinds if kind not in side_by_side[1:]):
+        for order in permutations(kind for kind in groups if kind not in side_by_side[1:]):
             if may_be_empty or order[-1] == _IDLE:
-                firsts = (side_by_side[0] if kind in side_by_side else kind for kind in kinds)
-                places.append([order.index(first) for first in firsts])
-    return np.array(places)
+                firsts = (side_by_side[0] if kind in side_by_side else kind for kind in groups)
+                assignments.append([order.index(first) for first in firsts])
+    return np.array(assignments)
 
 
 def _with_table(split: Split, room: Sequence[Array]) -> Split:
@@ -199,7 +201,7 @@ def _with_table(split: Split, room: Sequence[Array]) -> Split:
     size = split.sizes["embedding"]
     table_shares, left = [], floats(1.0)
     for at, usable in enumerate(room[:-1]):
-        free = usable - sum(split.sizes[kind] * split.shares[kind][at] for kind in READ)
+        free = usable - sum(split.sizes[group] * split.shares[group][at] for group in READ)
         fits = np.where(free > _TIE * usable, free / np.maximum(size, 1.0), 0.0)
         table_shares.append(np.minimum(fits, left))
         left = left - table_shares[-1]

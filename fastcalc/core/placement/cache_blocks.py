@@ -91,13 +91,13 @@ class BlockPool:
     def _of_table(self, group: BlockGroup, tokens: ArrayLike, step: float) -> ArrayLike:
         if group.layer.state:
             return self.state_blocks
-        every = np.ceil(floats(tokens) / group.tokens)
+        block_count = np.ceil(floats(tokens) / group.tokens)
         if not isfinite(group.layer.window):
-            return every
+            return block_count
         window = group.layer.window + group.layer.is_chunked
         resident_blocks = window_blocks(tokens=tokens, window=window, step=step, block=group.tokens)
         resident_blocks = resident_blocks - group.layer.is_chunked
-        return resident_blocks if step > 1.0 else np.minimum(resident_blocks, every)
+        return resident_blocks if step > 1.0 else np.minimum(resident_blocks, block_count)
 
 
 def block_pool(machine: Machine, work: Workload, tp: int, pp: int) -> BlockPool | None:
@@ -181,10 +181,10 @@ def _uniform(
 ) -> BlockPool:
     """One table for all layers, each with pages of its own size."""
     page = sum((layer.state or layer.token * block) * count for layer, count in layers.items())
-    every = sum(layers.values())
-    share = ceil(every / pp) / every
+    block_count = sum(layers.values())
+    fraction = ceil(block_count / pp) / block_count
     first = next(iter(layers))
-    return BlockPool(page * share, (BlockGroup(first, 1, block),), state_blocks)
+    return BlockPool(page * fraction, (BlockGroup(first, 1, block),), state_blocks)
 
 
 def _grouped(
@@ -234,13 +234,13 @@ def reserved_on_chip(
     every_tp, every_pp = np.broadcast_arrays(layout.tp, layout.pp)
     ranks = list(zip(every_tp.ravel().tolist(), every_pp.ravel().tolist(), strict=True))
     pages: dict[tuple[int, int], Array] = {}
-    for each in dict.fromkeys(ranks):
-        of_ranks = count(each)
+    for item in dict.fromkeys(ranks):
+        of_ranks = count(item)
         if of_ranks is None:
             return None
-        pages[each] = of_ranks
+        pages[item] = of_ranks
     if isinstance(tokens, float):
-        return floats(np.array([pages[each] for each in ranks]).reshape(every_tp.shape))
+        return floats(np.array([pages[item] for item in ranks]).reshape(every_tp.shape))
     result: Array = floats(0.0)
     for (tp, pp), of_ranks in pages.items():
         result = np.where((every_tp == tp) & (every_pp == pp), of_ranks, result)

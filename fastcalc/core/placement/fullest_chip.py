@@ -97,7 +97,7 @@ _cache_on_rank_once = lru_cache(maxsize=1024)(_cache_on_rank)
 def expert_padding(machine: Machine, work: Workload, layout: AnyLayout) -> ArrayLike:
     """Return what kernels keep of packed experts over their bytes, as they pad columns. [1]"""
     formats = work.weights.experts.format.shares
-    packed = sum(share * stored.bytes for stored, share in formats if stored.id == "mxfp4")
+    packed = sum(fraction * stored.bytes for stored, fraction in formats if stored.id == "mxfp4")
     if machine.is_spatial or not packed or work.expert_width == inf:
         return 1.0
     columns = work.expert_width * layout.ep / layout.expert_shards
@@ -120,11 +120,11 @@ def stored_weights(machine: Machine, work: Workload, layout: AnyLayout) -> dict[
     if machine.is_spatial:
         room = _layers_per_stage(machine, work, layout) * work.largest_layer_bytes
         sizes = work.bytes._asdict() | {"embedding": embedding}
-        shares = {kind: sizes[kind] / work.weight_bytes for kind in WEIGHT_KINDS}
-        return {kind: floats(room * share) for kind, share in shares.items()}
+        fractions = {kind: sizes[kind] / work.weight_bytes for kind in WEIGHT_KINDS}
+        return {kind: floats(room * fraction) for kind, fraction in fractions.items()}
     experts = work.experts or 1.0
-    share = np.ceil(experts / layout.ep) / experts * layout.ep / layout.expert_shards
-    share = share * expert_padding(machine, work, layout)
+    fraction = np.ceil(experts / layout.ep) / experts * layout.ep / layout.expert_shards
+    fraction = fraction * expert_padding(machine, work, layout)
     dense, small, routed = _in_layers(topology_of(machine), work, layout)
     # The first of several stages has the embedding and the last the head: the heavier one counts.
     is_whole = np.asarray(layout.pp == 1)
@@ -134,7 +134,7 @@ def stored_weights(machine: Machine, work: Workload, layout: AnyLayout) -> dict[
     return {
         "dense": floats(dense / layout.tp * ranks),
         "head": floats((small + has_head * head) / layout.tp * ranks),
-        "experts": floats(routed * share * ranks),
+        "experts": floats(routed * fraction * ranks),
         "embedding": floats((has_embedding * embedding + machine.unread_bytes) / layout.tp * ranks),
     }
 

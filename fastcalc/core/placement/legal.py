@@ -104,9 +104,9 @@ def topology_of(machine: Machine) -> Topology:
 
 def domain_notes(hardware: Hardware) -> list[str]:
     """Return what a reader must know where the domain of links between pairs is a what-if."""
-    up, typed = hardware.links.scale_up, "links.scale_up.domain="
+    up, field = hardware.links.scale_up, "links.scale_up.domain="
     largest = LARGEST_MESH.get(up.kind) if up and up.kind else None
-    if largest is None or not any(typed in key for key in hardware.what_if):
+    if largest is None or not any(field in key for key in hardware.what_if):
         return []
     return [
         f"{hardware.id} divides its links among its peers: in a larger domain, up to {largest} "
@@ -139,7 +139,7 @@ def slots(machine: AnyMachine, work: Workload) -> float:
 @lru_cache(maxsize=512)
 def _doubled_groups(domain: int, per_chip: int, work: Workload) -> tuple[int, ...]:
     largest = min(domain, EXPERT_TENSOR_CHIPS * per_chip) if work.experts else domain
-    powers = (2**place for place in range(largest.bit_length()))
+    powers = (2**exponent for exponent in range(largest.bit_length()))
     return tuple(ranks for ranks in powers if common_heads(work) % ranks == 0)
 
 

@@ -42,19 +42,19 @@ def _room(
     reserves : the engine's reserve by what is expected of it [1]
     """
     reserved = reserves * kept_memory(machine, layout).total
-    usable, place = machine.usable(layout.chips, reserved), machine.place
-    if not place:
+    usable, tier_of = machine.usable(layout.chips, reserved), machine.place
+    if not tier_of:
         return sum(usable), weights_per_chip(machine, work, layout)
     free: ArrayLike = 0.0
-    for kind, size in stored_weights(machine, work, layout).items():
-        if kind in place:
-            usable[place[kind]] = usable[place[kind]] - size
+    for group, size in stored_weights(machine, work, layout).items():
+        if group in tier_of:
+            usable[tier_of[group]] = usable[tier_of[group]] - size
         else:
             free = free + size
     fits = np.min(np.broadcast_arrays(*usable), axis=0) >= 0.0
-    if "kv" not in place:
+    if "kv" not in tier_of:
         return np.where(fits, sum(usable), 0.0), free
-    cache_room = usable.pop(place["kv"])
+    cache_room = usable.pop(tier_of["kv"])
     return np.where(fits, cache_room, 0.0), np.maximum(free - sum(usable), 0.0)
 
 
@@ -74,11 +74,11 @@ def _sequences_that_fit(
     """
     usable, weights = _room(machine, work, layout, reserves)
     fits = partial(largest_batch, usable=usable, weights=weights)
-    share = machine.software.cache_fraction
-    per_replica = fits(cache_per_sequence=cache / share)
+    fraction = machine.software.cache_fraction
+    per_replica = fits(cache_per_sequence=cache / fraction)
     if machine.memory.longest:
         longest = _reserved(machine, work, layout, machine.memory.longest)
-        per_replica = np.where(fits(cache_per_sequence=longest / share) >= 1.0, per_replica, 0.0)
+        per_replica = np.where(fits(cache_per_sequence=longest / fraction) >= 1.0, per_replica, 0.0)
     return np.minimum(per_replica, 1e12) * layout.dp
 
 
@@ -132,8 +132,8 @@ class _PlacedWorkload(Generic[OneOrMore]):
         return self._taken(self.edge_batch)
 
     def _taken(self, held: Array | int) -> Array | int:
-        most = np.minimum(held, self.engine_batch)
-        return most if np.ndim(most) else int(most)
+        largest = np.minimum(held, self.engine_batch)
+        return largest if np.ndim(largest) else int(largest)
 
     @property
     def engine_batch(self) -> ArrayLike:
@@ -171,11 +171,11 @@ class _PlacedWorkload(Generic[OneOrMore]):
         cache = (
             self.sequences(batch) * self.reserved_per_chip / self.machine.software.cache_fraction
         )
-        share = np.float64(1.0) * (weights + cache) / np.maximum(usable, 1.0)
+        fraction = np.float64(1.0) * (weights + cache) / np.maximum(usable, 1.0)
         if not self.machine.place:
-            return share
+            return fraction
         all_usable = sum(self.usable)
-        return np.maximum(share, (self.weights_per_chip + cache) / all_usable)
+        return np.maximum(fraction, (self.weights_per_chip + cache) / all_usable)
 
     @property
     def usable(self) -> list[ArrayLike]:
@@ -279,10 +279,10 @@ class Site(LegalLayouts):
         cache = float(work.cache_bytes(self.reserved_tokens))
         sizes = work.bytes._replace(experts=self._experts, kv=batch * cache)._asdict()
         sizes["embedding"] = work.weights.embedding.bytes
-        place = self.machine.place
+        tier_of = self.machine.place
         pinned = [
-            (sum(sizes[kind] for kind, at in place.items() if at == tier), [tier])
-            for tier in set(place.values())
+            (sum(sizes[group] for group, at in tier_of.items() if at == tier), [tier])
+            for tier in set(tier_of.values())
         ]
         needs = [(self.bytes_needed(batch), tiers), *pinned]
         most_chips = max(self._chips_for(*need) for need in needs)
@@ -308,8 +308,8 @@ class Site(LegalLayouts):
         """Chips whose memories of some positions hold a given number of bytes. [1]"""
 
         def usable(chips: float) -> float:
-            every = self._usable(chips)
-            return float(sum(np.asarray(every[tier]) for tier in tiers))
+            usable_bytes = self._usable(chips)
+            return float(sum(np.asarray(usable_bytes[tier]) for tier in tiers))
 
         chips = float(chips_for_capacity(needed=needed, usable_per_chip=usable(1.0)))
         if chips < inf and any(self.machine.tiers[tier].shared_by > 1.0 for tier in tiers):

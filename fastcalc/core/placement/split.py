@@ -25,9 +25,11 @@ def extra_beyond_rounding(near: ArrayLike, far: ArrayLike) -> Array:
     return np.where(extra < -1e-9 * near, extra, np.maximum(extra, 0.0))
 
 
-def summed(shares: Iterable[ArrayLike], amounts: Iterable[ArrayLike]) -> Array:
+def summed(fractions: Iterable[ArrayLike], amounts: Iterable[ArrayLike]) -> Array:
     """Sum of shares of some amounts."""
-    return floats(sum(share * amount for share, amount in zip(shares, amounts, strict=True)))
+    return floats(
+        sum(fraction * amount for fraction, amount in zip(fractions, amounts, strict=True))
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +49,7 @@ class Split:
 
     def in_layers(self, tier: int) -> Array:
         """Share of the layers that have anything in a memory, by its position. [1]"""
-        return floats(reduce(np.maximum, (self.shares[kind][tier] for kind in IN_LAYERS)))
+        return floats(reduce(np.maximum, (self.shares[group][tier] for group in IN_LAYERS)))
 
     def turns(self, tier: int, layers: ArrayLike) -> Array:
         """Return how often a pass turns to the cores of a memory: in layers, and for the head. [1]
@@ -59,11 +61,11 @@ class Split:
 
     def read_from(self, tier: int) -> Kinds[Array]:
         """Share of each kind that a pass reads which is in a memory, by its position."""
-        return Kinds(*(self.shares[kind][tier] for kind in READ))
+        return Kinds(*(self.shares[group][tier] for group in READ))
 
-    def used(self, tier: int, kinds: Sequence[str] = KINDS) -> Bools:
+    def used(self, tier: int, groups: Sequence[str] = KINDS) -> Bools:
         """Whether anything of some kinds is placed in a memory, by its position."""
-        is_there = (self.shares[kind][tier] * self.sizes[kind] > 0.0 for kind in kinds)
+        is_there = (self.shares[group][tier] * self.sizes[group] > 0.0 for group in groups)
         return np.asarray(np.any(np.broadcast_arrays(*is_there), axis=0))
 
     @property
@@ -100,11 +102,11 @@ class Costs:
         kinds : those that count
         """
         spent = floats(0.0)
-        for kind, nearest, *longer in zip(
+        for group, nearest, *longer in zip(
             READ, self.by_memory[0], *self.extra_seconds, strict=True
         ):
-            if kind in kinds:
-                spent = spent + nearest + summed(split.shares[kind][1:], longer)
+            if group in kinds:
+                spent = spent + nearest + summed(split.shares[group][1:], longer)
         if self.turning_memory is None:
             return spent
         if "head" in kinds:
@@ -115,7 +117,7 @@ class Costs:
 
 
 def least_extra(
-    ways: Sequence[Costs], sizes: Mapping[str, ArrayLike], rooms: Sequence[ArrayLike]
+    options: Sequence[Costs], sizes: Mapping[str, ArrayLike], rooms: Sequence[ArrayLike]
 ) -> Array:
     """Lower bound of the extra time of a pass for bytes outside its first memory. [s]
 
@@ -124,12 +126,12 @@ def least_extra(
     "Discrete-variable extremum problems," Operations Research 5, 1957 (the fractional knapsack).
     Turns of a host's cores are omitted.
 
-    ways : what the pass takes of each kind in each memory, in each of its ways
+    options : what the pass takes of each kind in each memory, in each of its ways
     sizes : bytes of each kind on the fullest chip [byte]
     rooms : what each memory holds [byte]
     """
-    kind_bytes = [sizes[kind] for kind in READ]
-    return reduce(np.minimum, (_least_extra(costs, kind_bytes, rooms) for costs in ways))
+    kind_bytes = [sizes[group] for group in READ]
+    return reduce(np.minimum, (_least_extra(costs, kind_bytes, rooms) for costs in options))
 
 
 def _least_extra(
@@ -162,22 +164,22 @@ def _lightest(
         np.take_along_axis(column, order, 0) for column in (all_seconds, all_bytes)
     )
     ahead = np.cumsum(all_bytes, axis=0) - all_bytes
-    shares = np.clip((columns[0] - ahead) / np.maximum(all_bytes, 1.0), 0.0, 1.0)
-    return floats(np.sum(np.where(all_seconds < 0.0, 1.0, shares) * all_seconds, axis=0))
+    fractions = np.clip((columns[0] - ahead) / np.maximum(all_bytes, 1.0), 0.0, 1.0)
+    return floats(np.sum(np.where(all_seconds < 0.0, 1.0, fractions) * all_seconds, axis=0))
 
 
-def near_share(machine: Machine, split: Split | None, kind: str) -> ArrayLike:
+def near_share(machine: Machine, split: Split | None, group: str) -> ArrayLike:
     """Share of a kind of bytes that is placed in the chip's fastest memory. [1]
 
     split : what lives where; None where all is in the one memory there is
-    kind : one of `KINDS`
+    group : one of `KINDS`
     """
     if machine.fastest not in machine.tiers:  # where nothing is to live
         return 0.0
     if split is None:
         return 1.0
-    share = split.shares[kind][machine.tiers.index(machine.fastest)]
-    return share.item() if share.size == 1 else share
+    fraction = split.shares[group][machine.tiers.index(machine.fastest)]
+    return fraction.item() if fraction.size == 1 else fraction
 
 
 def memories_used(split: Split | None, tiers: Sequence[Tier]) -> tuple[Ints, tuple[str, ...]]:
@@ -187,9 +189,9 @@ def memories_used(split: Split | None, tiers: Sequence[Tier]) -> tuple[Ints, tup
     """
     if split is None:
         return np.asarray(0), (tiers[0].name,)
-    codes = sum(split.used(place) * 2**place for place in range(len(tiers)))
+    codes = sum(split.used(index) * 2**index for index in range(len(tiers)))
     names = tuple(
-        " + ".join(tier.name for place, tier in enumerate(tiers) if code >> place & 1)
+        " + ".join(tier.name for index, tier in enumerate(tiers) if code >> index & 1)
         for code in range(2 ** len(tiers))
     )
     return np.asarray(codes), names
@@ -201,8 +203,8 @@ def asked_split(placement: AnyPlacement, batch: ArrayLike) -> Split:
     sizes = stored_weights(machine, placement.work, layout) | {
         "kv": placement.sequences(batch) * placement.cache_per_chip
     }
-    shares = {}
-    for kind, size in sizes.items():
-        position = machine.place.get(kind, 0) * (size > 0.0)  # nothing is near
-        shares[kind] = [floats(position == at) for at in range(len(machine.tiers))]
-    return Split(machine.tiers, layout.chips, sizes, shares)
+    fractions = {}
+    for group, size in sizes.items():
+        position = machine.place.get(group, 0) * (size > 0.0)  # nothing is near
+        fractions[group] = [floats(position == at) for at in range(len(machine.tiers))]
+    return Split(machine.tiers, layout.chips, sizes, fractions)

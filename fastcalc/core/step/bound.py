@@ -107,8 +107,8 @@ def bound_terms(machine: Machine, work: Workload, layout: AnyLayout) -> BoundTer
     capacities, bandwidths = _memory(machine, layout)
     tp_chips = machine.chips_of(layout.tp)
     crossed = where(layout.pp > 1, np.maximum(chip.link, chip.link_out), inf)
-    kinds = (weights.dense, weights.experts, weights.small, weights.head)
-    dense, experts, small, head = (part.parameters for part in kinds)
+    groups = (weights.dense, weights.experts, weights.small, weights.head)
+    dense, experts, small, head = (component.parameters for component in groups)
     read: Kinds[ArrayLike] = work.bytes
     return BoundTerms(
         read=read._replace(experts=read.experts * work.active_share),
@@ -116,11 +116,11 @@ def bound_terms(machine: Machine, work: Workload, layout: AnyLayout) -> BoundTer
         bandwidths=bandwidths,
         pinned=tuple(
             (
-                tuple(kind for kind, at in machine.place.items() if at == place),
+                tuple(group for group, at in machine.place.items() if at == index),
                 _bandwidth(tier, count),
             )
-            for place, tier in enumerate(machine.tiers)
-            if place in machine.place.values()
+            for index, tier in enumerate(machine.tiers)
+            if index in machine.place.values()
         ),
         parameters=(dense, experts, small, head),
         active_share=work.active_share,
@@ -178,15 +178,15 @@ def _multiplied(terms: BoundTerms, rows: PassInput, tokens: Array) -> tuple[Arra
         (tokens, small, 1.0, either_rate),  # norms run with either
         (decode, head, 1.0, head_rate),
     )
-    parts = [
-        (count * FLOPS_PER_PARAMETER * parameters * share, rate)
-        for count, parameters, share, rate in products
+    components = [
+        (count * FLOPS_PER_PARAMETER * parameters * fraction, rate)
+        for count, parameters, fraction, rate in products
         if not is_nothing(parameters)
     ]
     prompts = 0.0 if is_nothing(rows.prompt) else rows.prompt * attention.prompt_flops
-    parts.append((decode * attention.decode_flops + prompts, cache_rate))
-    flops: ArrayLike = sum(amount for amount, _ in parts)
-    compute: ArrayLike = sum(time_of(work=amount, rate=rate) for amount, rate in parts)
+    components.append((decode * attention.decode_flops + prompts, cache_rate))
+    flops: ArrayLike = sum(amount for amount, _ in components)
+    compute: ArrayLike = sum(time_of(work=amount, rate=rate) for amount, rate in components)
     return flops, compute / terms.chips
 
 
@@ -216,8 +216,8 @@ def _longest_pinned_read(terms: BoundTerms, read: Kinds[ArrayLike]) -> ArrayLike
     if not terms.pinned:
         return 0.0
     sizes, longest = read._asdict() | {"embedding": 0.0}, floats(0.0)
-    for kinds, rate in terms.pinned:
-        moved = sum(sizes[kind] for kind in kinds)
+    for groups, rate in terms.pinned:
+        moved = sum(sizes[group] for group in groups)
         longest = np.maximum(longest, time_of(work=moved, rate=rate))
     return longest
 

@@ -99,8 +99,8 @@ def chip_work(
     # The fullest rank counts, where experts are spread.
     uneven = 1.0 + work.routing.unevenness * (software.expert_imbalance - 1.0)
     routed = _routed(work, rates, software, touched, uneven)
-    kinds = Kinds(_dense(work, rates), head, routed, attention)
-    return ChipWork(kinds, widened, _prompts(work, rates, uneven), touched)
+    groups = Kinds(_dense(work, rates), head, routed, attention)
+    return ChipWork(groups, widened, _prompts(work, rates, uneven), touched)
 
 
 def _dense(work: PassWork, rates: Reached) -> Component:

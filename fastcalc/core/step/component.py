@@ -65,20 +65,20 @@ class Component:
             self.work_time = overlapped_time(memory=memory, compute=compute, norm=self.norm)
         self.seconds = total_of((self.work_time, self.link_time, self.latency))
 
-    def part(self, share: ArrayLike) -> "Component":
+    def part(self, fraction: ArrayLike) -> "Component":
         """A share of it, where it is bytes and FLOPs alone. [1]"""
-        if is_nothing(self.seconds) or (isinstance(share, float) and share == 1.0):
+        if is_nothing(self.seconds) or (isinstance(fraction, float) and fraction == 1.0):
             return self
-        part = copy(self)
+        component = copy(self)
         for name in ("bytes", "flops", "memory_time", "compute_time", "work_time", "seconds"):
-            setattr(part, name, scaled(getattr(self, name), share))
-        return part
+            setattr(component, name, scaled(getattr(self, name), fraction))
+        return component
 
-    def times(self, share: ArrayLike) -> "Component":
+    def times(self, fraction: ArrayLike) -> "Component":
         """A share of it, whatever it is, as one time. [1]"""
-        if is_nothing(self.seconds) or (isinstance(share, float) and share == 1.0):
+        if is_nothing(self.seconds) or (isinstance(fraction, float) and fraction == 1.0):
             return self
-        return Component(self.name, count=share, seconds_each=self.seconds, basis=self.basis)
+        return Component(self.name, count=fraction, seconds_each=self.seconds, basis=self.basis)
 
     def by_limiter(self) -> tuple[ArrayLike, ArrayLike, ArrayLike, ArrayLike]:
         """Its time split into memory, compute, link and latency. [s]"""
@@ -95,9 +95,9 @@ def is_nothing(amount: ArrayLike) -> bool:
     return isinstance(amount, (float, int)) and not amount
 
 
-def scaled(amount: ArrayLike, share: ArrayLike) -> ArrayLike:
+def scaled(amount: ArrayLike, fraction: ArrayLike) -> ArrayLike:
     """A share of an amount; of the number zero, zero."""
-    return 0.0 if is_nothing(amount) else amount * share
+    return 0.0 if is_nothing(amount) else amount * fraction
 
 
 def _time(work: ArrayLike, rate: ArrayLike) -> ArrayLike:
@@ -127,8 +127,8 @@ def idle(name: str) -> Component:
 def largest_of(terms: Sequence[ArrayLike]) -> Ints:
     """Index of the largest of some times, the first of those that are equal."""
     largest, index = floats(terms[0]), np.asarray(0)
-    for place, term in enumerate(terms[1:], 1):
-        index = np.maximum(index, place * (term > largest))
+    for item_index, term in enumerate(terms[1:], 1):
+        index = np.maximum(index, item_index * (term > largest))
         largest = np.maximum(largest, term)
     return index
 
@@ -156,7 +156,10 @@ class Step:
     @property
     def by_basis(self) -> tuple[ArrayLike, ArrayLike]:
         """Time in layers at rates near those of a data sheet, and time that is fitted. [s]"""
-        times = [[scaled(part.seconds, share) for share in part.basis] for part in self.components]
+        times = [
+            [scaled(component.seconds, fraction) for fraction in component.basis]
+            for component in self.components
+        ]
         printed, fitted = map(total_of, zip(*times, strict=True))
         return printed, fitted
 
@@ -169,5 +172,5 @@ class Step:
     @cached_property
     def limiter(self) -> Ints:
         """Index into `LIMITERS` of what takes most of it."""
-        parts = [component.by_limiter() for component in self.components]
-        return largest_of([total_of(times) for times in zip(*parts, strict=True)])
+        components = [component.by_limiter() for component in self.components]
+        return largest_of([total_of(times) for times in zip(*components, strict=True)])

@@ -26,18 +26,18 @@ HOST, FAR = "host", "slower memory"
 
 
 def tier_rates(
-    tiers: Sequence[Tier], chip: Chip, software: EngineParameters, parts: Sequence[ArrayLike]
+    tiers: Sequence[Tier], chip: Chip, software: EngineParameters, fractions: Sequence[ArrayLike]
 ) -> list[ArrayLike]:
     """Return what long reads reach of each memory, for one chip. [byte/s]
 
     What is streamed from a host comes through the chip's own memory, and is no faster.
 
     tiers : the memories, the chip's own first
-    parts : the part of a shared memory that one chip has while others read, too [1]
+    fractions : of each memory that one chip has while others read, too [1]
     """
     rates: list[ArrayLike] = []
     chip_rates: list[ArrayLike] = []
-    for tier, part in zip(tiers, parts, strict=True):
+    for tier, fraction in zip(tiers, fractions, strict=True):
         if tier.is_near:
             chip_rates.append(
                 achieved_bandwidth(
@@ -49,7 +49,7 @@ def tier_rates(
             )
             rates.append(chip_rates[-1])
         else:
-            memory = tier.bandwidth * software.host_bandwidth_fraction * part
+            memory = tier.bandwidth * software.host_bandwidth_fraction * fraction
             rates.append(
                 reduce(np.minimum, [memory, tier.link * software.host_link_fraction, *chip_rates])
             )
@@ -95,9 +95,9 @@ class OnHost:
         """Time of each kind; its bytes are read while they are multiplied. [s]"""
         return Kinds(*map(np.maximum, self.memory, self.compute))
 
-    def net_seconds(self, chip: Chip, parts: ChipWork) -> Kinds[Array]:
+    def net_seconds(self, chip: Chip, components: ChipWork) -> Kinds[Array]:
         """Their time of each kind, less what the chip then need not multiply. [s]"""
-        return Kinds(*map(np.subtract, self.seconds, parts.besides(chip)))
+        return Kinds(*map(np.subtract, self.seconds, components.besides(chip)))
 
     def component(self, shares: Sequence[Array], turns: Array) -> Component:
         """Work of the host's cores.
@@ -105,7 +105,7 @@ class OnHost:
         shares : fraction of each type of bytes that they read [1]
         turns : switches between chip and host per step [1]
         """
-        part = _lasting(
+        component = _lasting(
             HOST,
             summed(shares, self.seconds),
             (summed(shares, self.bytes), summed(shares, self.memory)),
@@ -113,7 +113,7 @@ class OnHost:
         )
         sent = turns * self.sent
         return replace(
-            part, sent=sent, link=self.link, count=turns, seconds_each=self.turn_overhead
+            component, sent=sent, link=self.link, count=turns, seconds_each=self.turn_overhead
         )
 
 
@@ -159,43 +159,43 @@ def offload_options(
     chips: ArrayLike,
     chip: Chip,
     software: EngineParameters,
-    parts: ChipWork,
+    components: ChipWork,
 ) -> OffloadOptions:
     """Return how a pass may use memories beyond the first.
 
-    parts : what the chip reads and multiplies, all in its first memory
+    components : what the chip reads and multiplies, all in its first memory
     """
     shared = [part_of(tier, chips, work) for tier in tiers]
     first, near = read_first(tiers), software.bandwidth(chip)
     own_place = tiers.index(first) if first.is_near else None
-    kinds: list[Kinds[Component]] = []
+    groups: list[Kinds[Component]] = []
     rates = tier_rates(tiers, chip, software, shared)
     for at, (tier, rate) in enumerate(zip(tiers, rates, strict=True)):
         if at == own_place:
-            kinds.append(parts.kinds)
+            groups.append(components.kinds)
             continue
-        speeds = [kind.bandwidth for kind in parts.kinds]
+        speeds = [group.bandwidth for group in components.kinds]
         if tier.is_near:
             speeds = [speed / (near / rate) for speed in speeds]
         else:  # a link copies whole tensors: kernels alone lose on narrow slices
             speeds = [rate if own_place is None else np.minimum(rate, speed) for speed in speeds]
-        pairs = zip(parts.kinds, speeds, strict=True)
-        kinds.append(Kinds(*(replace(kind, bandwidth=speed) for kind, speed in pairs)))
+        pairs = zip(components.kinds, speeds, strict=True)
+        groups.append(Kinds(*(replace(group, bandwidth=speed) for group, speed in pairs)))
     by_memory: list[Kinds[ArrayLike]]
-    by_memory = [Kinds(*(kind.work_time for kind in tier_kinds)) for tier_kinds in kinds]
+    by_memory = [Kinds(*(group.work_time for group in tier_kinds)) for tier_kinds in groups]
     streamed = Costs(by_memory)
-    host = on_host(work, tiers, chips, software, parts.touched)
+    host = on_host(work, tiers, chips, software, components.touched)
     if host is None:
-        return OffloadOptions(kinds, own_place, [streamed], None)
-    net_seconds = host.net_seconds(chip, parts)
+        return OffloadOptions(groups, own_place, [streamed], None)
+    net_seconds = host.net_seconds(chip, components)
     by_memory = [net_seconds if at == host.place else times for at, times in enumerate(by_memory)]
-    turn = host.sent / host.link + host.turn_overhead
-    computed = Costs(by_memory, host.place, turn, host.layers)
+    switch_s = host.sent / host.link + host.turn_overhead
+    computed = Costs(by_memory, host.place, switch_s, host.layers)
     if not tiers[host.place].streams:
-        return OffloadOptions(kinds, own_place, [computed], host)
+        return OffloadOptions(groups, own_place, [computed], host)
     if _never_pays(computed, streamed.by_memory[host.place]):
-        return OffloadOptions(kinds, own_place, [streamed], None)
-    return OffloadOptions(kinds, own_place, [streamed, computed], host)
+        return OffloadOptions(groups, own_place, [streamed], None)
+    return OffloadOptions(groups, own_place, [streamed, computed], host)
 
 
 def _never_pays(computed: Costs, streamed: Kinds[ArrayLike]) -> bool:
@@ -228,12 +228,12 @@ def on_host(
 
     touched : share of the routed weights that the pass reads [1]
     """
-    place = next((at for at, tier in enumerate(tiers) if tier.flop_rates), None)
-    if place is None:
+    tier_index = next((at for at, tier in enumerate(tiers) if tier.flop_rates), None)
+    if tier_index is None:
         return None
-    tier = tiers[place]
-    part, rows = part_of(tier, chips, work), work.sequences * work.verified
-    bandwidth = tier.bandwidth * software.host_bandwidth_fraction * part
+    tier = tiers[tier_index]
+    tier_fraction, rows = part_of(tier, chips, work), work.sequences * work.verified
+    bandwidth = tier.bandwidth * software.host_bandwidth_fraction * tier_fraction
     dense, head, experts, kv = work.bytes
     read = Kinds(dense, head, experts * touched, work.sequences * kv)
     products = Kinds(
@@ -244,12 +244,15 @@ def on_host(
     )
     assert tier.flop_rates is not None
     return OnHost(
-        place=place,
+        place=tier_index,
         bytes=read,
         flops=products,
         memory=Kinds(*(size / bandwidth for size in read)),
         compute=Kinds(
-            *(flops / (rate * part) for flops, rate in zip(products, tier.flop_rates, strict=True))
+            *(
+                flops / (rate * tier_fraction)
+                for flops, rate in zip(products, tier.flop_rates, strict=True)
+            )
         ),
         sent=2.0 * ACTIVATION_BYTES * work.tokens * work.hidden,
         link=tier.link * software.host_link_fraction,
@@ -261,7 +264,7 @@ def on_host(
 def offloaded_pass(split: Split, options: OffloadOptions) -> OffloadedPass:
     """Return where a pass does what; the host's cores multiply where that takes less."""
     host, own_place = options.host, options.own_place
-    shares = [split.read_from(at) for at in range(len(split.tiers))]
+    fractions = [split.read_from(at) for at in range(len(split.tiers))]
     farther = [at for at in range(len(split.tiers)) if at != own_place]
     multiplied: Kinds[ArrayLike] = Kinds(1.0, 1.0, 1.0, 1.0)
     on_cores, far = idle(HOST), idle(FAR)
@@ -269,36 +272,48 @@ def offloaded_pass(split: Split, options: OffloadOptions) -> OffloadedPass:
         *streamed, computed = (costs.seconds(split) for costs in options.open)
         computes = computed < streamed[0] if streamed else np.asarray(True)
         if computes.any():
-            host_shares = Kinds(*(share * computes for share in shares[host.place]))
-            multiplied = Kinds(*(1.0 - share for share in host_shares))
+            host_shares = Kinds(*(fraction * computes for fraction in fractions[host.place]))
+            multiplied = Kinds(*(1.0 - fraction for fraction in host_shares))
             on_cores = host.component(host_shares, split.turns(host.place, host.layers) * computes)
-            shares[host.place] = Kinds(*(share * ~computes for share in shares[host.place]))
+            fractions[host.place] = Kinds(
+                *(fraction * ~computes for fraction in fractions[host.place])
+            )
         if computes.all():
             farther.remove(host.place)
     if farther:
-        far = _from(farther, shares, options)
-    near = Kinds(*[floats(0.0)] * 4) if own_place is None else shares[own_place]
+        far = _from(farther, fractions, options)
+    near = Kinds(*[floats(0.0)] * 4) if own_place is None else fractions[own_place]
     return OffloadedPass(near, multiplied, far, on_cores)
 
 
 def _from(
-    places: Sequence[int], shares: Sequence[Sequence[Array]], options: OffloadOptions
+    tier_indices: Sequence[int], fractions: Sequence[Sequence[Array]], options: OffloadOptions
 ) -> Component:
     """Return what a pass reads of shares in other memories than the first, by positions."""
 
     def spent(time_of: Callable[[Component], ArrayLike]) -> Array:
-        return floats(sum(summed(shares[at], map(time_of, options.kinds[at])) for at in places))
+        return floats(
+            sum(summed(fractions[at], map(time_of, options.kinds[at])) for at in tier_indices)
+        )
 
-    kinds = options.kinds[places[0]]
-    far_shares = [sum(of_kind) for of_kind in zip(*(shares[at] for at in places), strict=True)]
+    groups = options.kinds[tier_indices[0]]
+    far_shares = [
+        sum(of_kind) for of_kind in zip(*(fractions[at] for at in tier_indices), strict=True)
+    ]
     far = _lasting(
         FAR,
-        spent(lambda kind: kind.work_time),
-        (summed(far_shares, [kind.bytes for kind in kinds]), spent(lambda kind: kind.memory_time)),
-        (summed(far_shares, [kind.flops for kind in kinds]), spent(lambda kind: kind.compute_time)),
+        spent(lambda group: group.work_time),
+        (
+            summed(far_shares, [group.bytes for group in groups]),
+            spent(lambda group: group.memory_time),
+        ),
+        (
+            summed(far_shares, [group.flops for group in groups]),
+            spent(lambda group: group.compute_time),
+        ),
     )
-    printed = spent(lambda kind: scaled(kind.seconds, kind.basis[0]))
-    fitted = spent(lambda kind: scaled(kind.seconds, kind.basis[1]))
+    printed = spent(lambda group: scaled(group.seconds, group.basis[0]))
+    fitted = spent(lambda group: scaled(group.seconds, group.basis[1]))
     total = far.seconds + LEAST
     return replace(far, basis=(printed / total, fitted / total))
 

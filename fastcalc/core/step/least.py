@@ -110,7 +110,7 @@ def chip_supply(chip: Hardware, engine: Engine, memory: MemoryChoice) -> ChipSup
     caches = {*listed.caches, *engine.cache_formats.values()}
     host = memory.host
     memories = (*chip.memory, *(host.memory if host else ()))
-    share = float(software.bandwidth_fraction) if is_staged and len(memories) == 1 else 1.0
+    fraction = float(software.bandwidth_fraction) if is_staged and len(memories) == 1 else 1.0
     cores = max(rate.si for rate in host.peak.values()) if host else 0.0
     own_peak = float(software.compute_fraction) * max(rate.si for rate in chip.peak.values())
     latency = float(software.collective_latency) + float(software.rank_wait)
@@ -122,7 +122,7 @@ def chip_supply(chip: Hardware, engine: Engine, memory: MemoryChoice) -> ChipSup
         overhead=float(software.sequence_overhead) * is_staged,
         ranks=ranks,
         domain=ranks * link_domain(chip) if is_staged else 1.0,
-        bandwidth=share * sum(tier.bandwidth.si for tier in memories) / ranks,
+        bandwidth=fraction * sum(tier.bandwidth.si for tier in memories) / ranks,
         peak=(own_peak + cores) / ranks,
         memory=float(software.memory_fraction) * sum(tier.capacity.si for tier in memories) / ranks,
         weight=min((number_format(name).bytes for name in listed.weights), default=_WIDEST),
@@ -132,12 +132,12 @@ def chip_supply(chip: Hardware, engine: Engine, memory: MemoryChoice) -> ChipSup
 
 def in_fewest_bits(model: ModelDemand, chip: ChipSupply) -> ModelDemand:
     """Return what numbers of a model are at least in the fewest bits that are run on a chip."""
-    share = np.minimum(chip.element / model.element, 1.0)
+    fraction = np.minimum(chip.element / model.element, 1.0)
     return model._replace(
         layer_weights=np.minimum(model.layer_weights, model.dense * chip.weight),
         head_weights=np.minimum(model.head_weights, model.head * chip.weight),
-        cache=model.cache * share,
-        reserved=model.reserved * share,
+        cache=model.cache * fraction,
+        reserved=model.reserved * fraction,
     )
 
 

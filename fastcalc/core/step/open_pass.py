@@ -55,15 +55,15 @@ class OpenPass:
     @property
     def gains(self) -> bool:
         """Whether a host's cores take less for anything than the chip does of its first memory."""
-        machine, parts = self.machine, self.parts
-        if parts is None or not any(tier.flop_rates for tier in machine.tiers):
+        machine, chip_work = self.machine, self.parts
+        if chip_work is None or not any(tier.flop_rates for tier in machine.tiers):
             return False
-        host = on_host(self.work, machine.tiers, self.chips, machine.software, parts.touched)
+        host = on_host(self.work, machine.tiers, self.chips, machine.software, chip_work.touched)
         assert host is not None
-        pairs = zip(parts.kinds, host.net_seconds(machine.chip, parts), strict=True)
+        pairs = zip(chip_work.kinds, host.net_seconds(machine.chip, chip_work), strict=True)
         return any(
-            np.any(extra_beyond_rounding(kind.work_time, host_seconds) < 0.0)
-            for kind, host_seconds in pairs
+            np.any(extra_beyond_rounding(group.work_time, host_seconds) < 0.0)
+            for group, host_seconds in pairs
         )
 
     @cached_property
@@ -108,12 +108,14 @@ class OpenPass:
         machine, chips = self.machine, self.chips
         rooms = machine.usable(chips)  # more room is never slower
         if machine.is_spatial:
-            nowhere = {kind: [floats(0.0)] * len(rooms) for kind in KINDS}
+            nowhere = {group: [floats(0.0)] * len(rooms) for group in KINDS}
             floor = self.step(Split(machine.tiers, chips, sizes, nowhere)).seconds
             costs = spatial_costs(self.work, machine.tiers, chips, machine.chip, machine.software)
             return floor + least_extra([costs], sizes, rooms)
         near = self.step(None)
-        passed = total_of(part.seconds for part in near.components if part.name != STAGE_WAIT)
+        passed = total_of(
+            component.seconds for component in near.components if component.name != STAGE_WAIT
+        )
         seconds = floats(passed + least_extra(self.costs, sizes, rooms))
         return seconds if self.gains else np.maximum(seconds, near.seconds)
 

@@ -297,7 +297,7 @@ def _of_layout(topology: Topology, work: Workload, layout: AnyLayout) -> PassWor
     def on_chip(dense: float, head: float, experts: float) -> Kinds[ArrayLike]:
         return Kinds(dense / group, head / group, experts / holders, kv=0.0)
 
-    dense, small, head, _, experts, _ = (part.parameters for part in work.weights)
+    dense, small, head, _, experts, _ = (component.parameters for component in work.weights)
     layers = FLOPS_PER_PARAMETER * dense
     picked = FLOPS_PER_PARAMETER * work.active_share * experts
     return PassWork(
@@ -358,10 +358,10 @@ def _pipeline(topology: Topology, work: Workload, layout: AnyLayout) -> Pipeline
 
 def _link_share(topology: Topology, chips: ArrayLike) -> Array:
     """Return what a chip of a group gets of its link, to the same bits for one layout or many."""
-    share = shared_link(
+    fraction = shared_link(
         ranks=np.atleast_1d(chips),
         domain=topology.mesh or topology.domain,
         is_mesh=topology.mesh is not None,
         is_host=topology.is_over_host,
     )
-    return share.reshape(np.shape(chips))[()]
+    return fraction.reshape(np.shape(chips))[()]

@@ -174,11 +174,11 @@ class Schedule:
         if machine.prefix is None:
             return 0.0
         tier, traffic = machine.tiers[machine.prefix], self.traffic
-        parts = [memory.share(placement.layout.chips) for memory in machine.tiers]
+        capacities = [memory.share(placement.layout.chips) for memory in machine.tiers]
         if self.is_bound:
-            rate = np.minimum(tier.bandwidth * parts[machine.prefix], tier.link)
+            rate = np.minimum(tier.bandwidth * capacities[machine.prefix], tier.link)
         else:
-            rates = tier_rates(machine.tiers, machine.chip, machine.software, parts)
+            rates = tier_rates(machine.tiers, machine.chip, machine.software, capacities)
             rate = rates[machine.prefix]
         cached = np.maximum(traffic.prompt - traffic.computed_prompt, 0.0)
         return placement.cache_on_chip(cached) * (cached > 0.0) / rate
@@ -271,9 +271,9 @@ class Schedule:
         """What rows of this very deployment say, of each that is among the layouts."""
         return own_effect(self.placement, self.traffic, self.batch)
 
-    def _as_measured(self, kind: Literal["decode", "prompts"]) -> ArrayLike:
+    def _as_measured(self, phase: Literal["decode", "prompts"]) -> ArrayLike:
         """Return how many times as long as expected a pass takes by the rows. [1]"""
-        is_decode = kind == "decode"
+        is_decode = phase == "decode"
         return floats(prod(own.decode if is_decode else own.prompts for own in self.own))
 
     def narrowed(self, decode_share: ArrayLike) -> ArrayLike:
@@ -340,8 +340,8 @@ class Schedule:
         """Expected time of a pass, or what prompts add to it. [s]"""
         if name == PROMPTS:
             decode = self._expected_decode.seconds
-            added = np.maximum(self.mixed.seconds, decode) - decode
-            return added * self._as_measured("prompts")
+            extra = np.maximum(self.mixed.seconds, decode) - decode
+            return extra * self._as_measured("prompts")
         if name == PREFILL:
             ((work, _),) = self.works(name)
             return self.expected(work).seconds * self._as_measured("prompts")
@@ -359,8 +359,8 @@ class Schedule:
         drafted = np.asarray(self.traffic.speculation.drafted)
         if np.any(drafted):  # a layer for each
             plain = self.decode_work(verified=1.0)
-            share = self.drafted_layer(self.split) / self.expected(plain).seconds
-            works.append((plain, drafted * share))
+            fraction = self.drafted_layer(self.split) / self.expected(plain).seconds
+            works.append((plain, drafted * fraction))
         return works
 
     def _open(self, rows: PassInput, same: OpenPass | None = None) -> OpenPass:

@@ -70,16 +70,16 @@ def _sweeps(work: PassWork, inside: ArrayLike, chip: Chip, software: EngineParam
     seconds = spatial_step(
         layers=work.depth, layer_time=layer, streams=floats(work.sequences) * work.verified
     )
-    turns = seconds / layer
+    rounds = seconds / layer
     is_floor, is_memory = layer <= floor, layer <= memory
     in_memory, in_compute = ~is_floor & is_memory, ~is_floor & ~is_memory
     return Component(
         "layer sweeps",
-        bytes=where(in_memory, turns * inside, 0.0),
+        bytes=where(in_memory, rounds * inside, 0.0),
         bandwidth=chips * bandwidth,
-        flops=where(in_compute, turns * compute * dense_rate * chips, 0.0),
+        flops=where(in_compute, rounds * compute * dense_rate * chips, 0.0),
         flop_rate=dense_rate * chips,
-        count=where(is_floor, turns, 0.0),
+        count=where(is_floor, rounds, 0.0),
         seconds_each=floor,
     )
 
@@ -115,12 +115,12 @@ def _bytes_inside_and_outside(
 ) -> tuple[Array, Array]:
     """Bytes that are in regions, and what is read of all others. [byte]"""
     inside, outside = floats(0.0), floats(0.0)
-    for place, tier in enumerate(split.tiers):
-        shares = split.read_from(place)
+    for index, tier in enumerate(split.tiers):
+        fractions = split.read_from(index)
         if tier.where == "chip":
-            inside = inside + summed(shares, work.bytes)
+            inside = inside + summed(fractions, work.bytes)
         else:
-            outside = outside + summed(shares, _bytes_read_outside(work, software))
+            outside = outside + summed(fractions, _bytes_read_outside(work, software))
     return inside, outside
 
 

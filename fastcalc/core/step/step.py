@@ -72,21 +72,21 @@ class KnownParts(NamedTuple):
         sequences = Component("sequences", count=work.sequences, seconds_each=overhead)
 
         def parts_of(
-            layers: PassWork, like: KnownParts | None, share: ArrayLike = 1.0
+            layers: PassWork, like: KnownParts | None, fraction: ArrayLike = 1.0
         ) -> KnownParts:
             overheads = (
                 _floor(layers, software),
-                all_reduce.times(share),
-                ranks.times(share),
+                all_reduce.times(fraction),
+                ranks.times(fraction),
                 _exchange(layers, chip, software),
                 sequences,
             )
             return cls(chip_work(layers, chip, software, like and like.parts), overheads)
 
-        kinds = [layer for _, layer in work.layer_passes or ()]
+        groups = [layer for _, layer in work.layer_passes or ()]
         # Every layer sums as many numbers.
-        shares = (layer.depth / work.depth for layer in kinds)
-        layers = map(parts_of, kinds, same.layers if same else [None] * len(kinds), shares)
+        fractions = (layer.depth / work.depth for layer in groups)
+        layers = map(parts_of, groups, same.layers if same else [None] * len(groups), fractions)
         known_parts = parts_of(work, same)._replace(layers=tuple(layers))
         if work.split is None:
             return known_parts
@@ -102,7 +102,10 @@ class KnownParts(NamedTuple):
     ) -> "KnownParts":
         """Same of the pass where its bytes may be placed in several memories."""
         passes = zip(self.layers, work.layer_passes or (), strict=True)
-        layers = (parts.opened(layer, tiers, chips, chip, software) for parts, (_, layer) in passes)
+        layers = (
+            components.opened(layer, tiers, chips, chip, software)
+            for components, (_, layer) in passes
+        )
         offload = offload_options(work, tiers, chips, chip, software, self.parts)
         return self._replace(layers=tuple(layers), offload=offload)
 
@@ -110,13 +113,13 @@ class KnownParts(NamedTuple):
         """Time of a step in addition to reading bytes. [s]"""
         parts = self.parts
         components = (unpacking(chip, parts.widened), *parts.prompts, *self.overheads)
-        return total_of(part.seconds for part in components)
+        return total_of(component.seconds for component in components)
 
     def layers_and_head(self, chip: Chip, split: Split | None) -> tuple[Array, Array]:
         """Time of a step in its layers, and in head and norms. [s]"""
         fixed = self.besides(chip)
         if split is None or self.offload is None:
-            dense, head, experts, cache = (kind.seconds for kind in self.parts.kinds)
+            dense, head, experts, cache = (group.seconds for group in self.parts.kinds)
             return floats(fixed + dense + experts + cache), floats(head)
         layers = fixed + self.offload.seconds(split, IN_LAYERS)
         return floats(layers), self.offload.seconds(split, ("head",))
@@ -144,14 +147,17 @@ def expected_step(
 
 def _through(split: Split | None, chip: Chip, known_parts: KnownParts) -> Step:
     """A pass through all layers, one stage after another."""
-    parts, overheads, _, offload = known_parts
+    components, overheads, _, offload = known_parts
     elsewhere: tuple[Component, ...] = (idle(FAR), idle(HOST))
     if split is not None and offload is not None:
         offloaded = offloaded_pass(split, offload)
-        parts = parts.left(offloaded.near, offloaded.multiplied)
+        components = components.left(offloaded.near, offloaded.multiplied)
         elsewhere = (offloaded.far, offloaded.host)
-    unpacked, (dense, _, experts, attention) = unpacking(chip, parts.widened), parts.prompts
-    return Step.of(*parts.kinds, unpacked, dense, experts, attention, *overheads, *elsewhere)
+    unpacked, (dense, _, experts, attention) = (
+        unpacking(chip, components.widened),
+        components.prompts,
+    )
+    return Step.of(*components.kinds, unpacked, dense, experts, attention, *overheads, *elsewhere)
 
 
 def layer_seconds(
@@ -195,9 +201,9 @@ def slowest_stage(
     """
     layers, head = known_parts.layers_and_head(chip, work.split)
     per_sequence, pipeline = _host_work(work, software), work.pipeline
-    shares = (pipeline.fullest, pipeline.last)
+    fractions = (pipeline.fullest, pipeline.last)
     if work.layer_passes is None:
-        fullest, last = (part * (layers - per_sequence) for part in shares)
+        fullest, last = (fraction * (layers - per_sequence) for fraction in fractions)
     else:
         near_head = head_in_first_memory(work.split)
         counts, layer_works = zip(*work.layer_passes, strict=True)
@@ -206,7 +212,7 @@ def slowest_stage(
             for layer, layer_parts in zip(layer_works, known_parts.layers, strict=True)
         ]
         heaviest = partial(heaviest_stage, amounts=times, counts=counts, stages=pipeline.stages)
-        fullest, last = (heaviest(layers=part * sum(counts)) for part in shares)
+        fullest, last = (heaviest(layers=fraction * sum(counts)) for fraction in fractions)
     # Kinds priced apart may take longer than together, but no stage longer than all of them.
     return np.minimum(np.maximum(fullest, last + head) + per_sequence, layers + head)
 
@@ -227,7 +233,7 @@ def seconds_by_split(
         hops_and_wait = _stage_hops_and_wait(
             replace(work, split=split), chip, software, known_parts, passed
         )
-        return floats(total_of([passed, *(part.seconds for part in hops_and_wait)]))
+        return floats(total_of([passed, *(component.seconds for component in hops_and_wait)]))
 
     return seconds
 

@@ -44,9 +44,9 @@ def textbook_step(work: PassWork, chip: Chip, software: EngineParameters) -> Tex
     known_parts = KnownParts.of(work, chip, software)
     *weights, cache = known_parts.parts.kinds
     return TextbookStep(
-        weights=total_of(kind.memory_time for kind in weights),
+        weights=total_of(group.memory_time for group in weights),
         caches=cache.memory_time,
-        computing=total_of(kind.compute_time for kind in known_parts.parts.kinds),
+        computing=total_of(group.compute_time for group in known_parts.parts.kinds),
         sending=total_of(overhead.link_time for overhead in known_parts.overheads),
         waiting=total_of(overhead.latency for overhead in known_parts.overheads),
     )

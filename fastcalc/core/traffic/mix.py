@@ -39,14 +39,14 @@ class Mix(Traffic):
         cls, classes: Sequence[RequestClass], speculation: Speculation, arriving: int | None = None
     ) -> "Mix":
         """Return the mix of some classes."""
-        kinds = RequestKinds(classes)
-        taken_in = kinds if arriving is None else RequestKinds([classes[arriving]])
+        request_classes = RequestKinds(classes)
+        taken_in = request_classes if arriving is None else RequestKinds([classes[arriving]])
         prompt = float(taken_in.share @ taken_in.prompt)
         computed = float(taken_in.share @ taken_in.computed)
         return cls(
             prompt=prompt,
-            output=float(kinds.share @ kinds.output),
-            context=float(kinds.held @ kinds.context),
+            output=float(request_classes.share @ request_classes.output),
+            context=float(request_classes.held @ request_classes.context),
             prefix_hit=round(max(1.0 - computed / prompt, 0.0), 12),
             speculation=speculation,
             classes=tuple(classes),
@@ -70,36 +70,37 @@ class Mix(Traffic):
     @property
     def prompt_variation(self) -> float:
         """Mean square of computed prompts over the square of their mean. [1]"""
-        kinds = self.kinds
-        return float(kinds.share @ kinds.computed**2 / (kinds.share @ kinds.computed) ** 2)
+        classes = self.kinds
+        return float(classes.share @ classes.computed**2 / (classes.share @ classes.computed) ** 2)
 
     def mean_while_decoding(self, count: Callable[[Floats, Floats], list[Array]]) -> list[Array]:
         """Return the mean over decoded tokens of what is counted at a context and its spread."""
-        kinds = self.kinds
-        counted = count(kinds.context, np.minimum(kinds.output / 2.0, kinds.context))
-        return [_mean(kinds.held, values) for values in counted]
+        classes = self.kinds
+        counted = count(classes.context, np.minimum(classes.output / 2.0, classes.context))
+        return [_mean(classes.held, values) for values in counted]
 
     def mean_over_prompts(self, count: Callable[[Floats, Floats], ArrayLike]) -> ArrayLike:
         """Return the mean over computed prompt tokens of what is counted at a context."""
-        kinds = self._prompts
-        tokens = kinds.share * kinds.computed
-        counted = count((2.0 * kinds.prompt - kinds.computed) / 2.0, kinds.computed / 2.0)
+        classes = self._prompts
+        tokens = classes.share * classes.computed
+        counted = count((2.0 * classes.prompt - classes.computed) / 2.0, classes.computed / 2.0)
         return _mean(tokens / tokens.sum(), counted)
 
     def prompt_lump(self, *, batch: ArrayLike, steps: ArrayLike, chunk: ArrayLike) -> Array:
         """Return the prompt tokens in a step that has any: all prompts over all such steps. [1]"""
-        kinds = self.kinds
-        computed = float(kinds.share @ kinds.computed)
+        classes = self.kinds
+        computed = float(classes.share @ classes.computed)
         steady = floats(batch) * computed / steps
         if self.is_random:
-            is_short = kinds.computed < np.max(chunk)
-            long = float((kinds.share * kinds.computed)[~is_short].sum() / np.max(chunk))
-            short, per_pass = float(kinds.share[is_short].sum()), floats(batch) / steps
+            is_short = classes.computed < np.max(chunk)
+            long = float((classes.share * classes.computed)[~is_short].sum() / np.max(chunk))
+            short, per_pass = float(classes.share[is_short].sum()), floats(batch) / steps
             return steady / passes_with_prompts(long=long * per_pass, short=short * per_pass)
         lumps = np.maximum(
-            steady[..., np.newaxis], np.minimum(np.asarray(chunk)[..., np.newaxis], kinds.computed)
+            steady[..., np.newaxis],
+            np.minimum(np.asarray(chunk)[..., np.newaxis], classes.computed),
         )
-        return floats(computed / ((kinds.share * kinds.computed) / lumps).sum(axis=-1))
+        return floats(computed / ((classes.share * classes.computed) / lumps).sum(axis=-1))
 
     @property
     def longest(self) -> float:
@@ -109,8 +110,8 @@ class Mix(Traffic):
     @property
     def longest_each(self) -> Array:
         """Tokens of a sequence at its end, on average over those that are decoded. [1]"""
-        kinds = self.kinds
-        return floats(float(kinds.held @ (kinds.prompt + kinds.output)))
+        classes = self.kinds
+        return floats(float(classes.held @ (classes.prompt + classes.output)))
 
 
 class RequestKinds:
@@ -122,19 +123,21 @@ class RequestKinds:
     """
 
     def __init__(self, classes: Sequence[RequestClass]) -> None:
-        share = np.concatenate([kind.share * kind.lengths.share for kind in classes])
-        self.share = share / share.sum()
-        self.prompt = np.concatenate([kind.lengths.prompt for kind in classes])
-        self.computed = np.concatenate([kind.computed for kind in classes])
-        self.output = np.concatenate([kind.lengths.output for kind in classes])
-        sizes = [len(kind.lengths.share) for kind in classes]
+        fraction = np.concatenate(
+            [request_class.share * request_class.lengths.share for request_class in classes]
+        )
+        self.share = fraction / fraction.sum()
+        self.prompt = np.concatenate([request_class.lengths.prompt for request_class in classes])
+        self.computed = np.concatenate([request_class.computed for request_class in classes])
+        self.output = np.concatenate([request_class.lengths.output for request_class in classes])
+        sizes = [len(request_class.lengths.share) for request_class in classes]
         self.places = np.repeat(np.arange(len(classes)), sizes)
         self.context = self.prompt + self.output / 2.0
         tokens = self.share * self.output
         self.held = tokens / tokens.sum()
 
 
-def _mean(shares: Floats, values: ArrayLike) -> Array:
+def _mean(weights: Floats, values: ArrayLike) -> Array:
     if np.ndim(values) == 0:
         return floats(values)
-    return floats(float(shares @ np.asarray(values)))
+    return floats(float(weights @ np.asarray(values)))

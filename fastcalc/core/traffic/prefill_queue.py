@@ -92,17 +92,17 @@ class PrefillQueue:
     @cached_property
     def _waiting(self) -> Floats:
         """Fraction of the time in steps that start with each queue length. [1]"""
-        parts, states = self._parts, self._states
+        quanta, states = self._parts, self._states
         arrived = self._arrived(self._types)
         arrived[:, -1] += np.maximum(1.0 - arrived.sum(axis=1), 0.0)
         moves = np.zeros((states, states))
-        moves[: parts + 1] = arrived
-        for state in range(parts + 1, states):
-            left = state - parts
-            moves[state, left:] = arrived[parts, : states - left]
-            moves[state, -1] += arrived[parts, states - left :].sum()
-        chances = _stationary(moves, parts)
-        times = chances * self._types[np.minimum(np.arange(states), parts)]
+        moves[: quanta + 1] = arrived
+        for state in range(quanta + 1, states):
+            left = state - quanta
+            moves[state, left:] = arrived[quanta, : states - left]
+            moves[state, -1] += arrived[quanta, states - left :].sum()
+        chances = _stationary(moves, quanta)
+        times = chances * self._types[np.minimum(np.arange(states), quanta)]
         return np.asarray(times / times.sum())
 
     @cached_property
@@ -112,13 +112,13 @@ class PrefillQueue:
         Chance of each, what is left of it [s], and chances of the parts ahead (passes, positions,
         parts) [1].
         """
-        parts, waiting = self._parts, self._waiting
-        chances = np.append(waiting[:parts], waiting[parts:].sum())
+        quanta, waiting = self._parts, self._waiting
+        chances = np.append(waiting[:quanta], waiting[quanta:].sum())
         chances[0] = max(chances[0] - (1.0 - self.occupied), 0.0)
         positions = (np.arange(_POSITIONS) + 0.5) / _POSITIONS
         left = self._types[:, np.newaxis] * (1.0 - positions)
         ahead = self._arrived(self._types[:, np.newaxis] * positions)
-        over = np.fft.rfft(waiting[parts:] / max(waiting[parts:].sum(), 1e-300), 2 * self._states)
+        over = np.fft.rfft(waiting[quanta:] / max(waiting[quanta:].sum(), 1e-300), 2 * self._states)
         both = np.fft.irfft(np.fft.rfft(ahead[-1], 2 * self._states) * over, 2 * self._states)
         ahead[-1] = np.maximum(both[:, : self._states], 0.0)
         return chances, left, ahead
@@ -127,8 +127,8 @@ class PrefillQueue:
         """Times from arrival until a prompt is computed, and their probabilities. [s], [1]"""
         chances, left, ahead = self._under_way
         weights = (chances / _POSITIONS)[:, np.newaxis, np.newaxis]
-        most = int(np.floor((self.chunk - tokens) / self._part + 1e-9))
-        within = max(most + 1, 0)
+        limit = int(np.floor((self.chunk - tokens) / self._part + 1e-9))
+        within = max(limit + 1, 0)
         behind = self._arrived(left)
         alone = max(1.0 - float(chances.sum()), 0.0)
         found = [(np.array([self.alone(tokens)]), np.array([alone]))]
@@ -147,7 +147,7 @@ class PrefillQueue:
         found.append(
             ((before + self._seconds(last)).ravel(), (weights * ahead[..., within:]).ravel())
         )
-        times, chance = (np.concatenate(each) for each in zip(*found, strict=True))
+        times, chance = (np.concatenate(arrays) for arrays in zip(*found, strict=True))
         return binned(times, chance / chance.sum())
 
     def alone(self, tokens: float) -> float:

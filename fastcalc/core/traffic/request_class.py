@@ -32,17 +32,19 @@ class Lengths:
         cls, prompts: tuple[Floats, Floats], outputs: tuple[Floats, Floats]
     ) -> "Lengths":
         """Return every prompt with every output, each given as shares and lengths."""
-        share = np.outer(prompts[0], outputs[0])
+        fraction = np.outer(prompts[0], outputs[0])
         prompt, output = np.broadcast_arrays(prompts[1][:, np.newaxis], outputs[1])
-        return cls(share.ravel(), prompt.ravel(), output.ravel())
+        return cls(fraction.ravel(), prompt.ravel(), output.ravel())
 
     @classmethod
     def together(cls, classes: "Sequence[RequestClass]") -> "Lengths":
         """Return the lengths of the requests of all classes."""
-        share = np.concatenate([kind.share * kind.lengths.share for kind in classes])
-        prompt = np.concatenate([kind.lengths.prompt for kind in classes])
-        output = np.concatenate([kind.lengths.output for kind in classes])
-        return cls(share / share.sum(), prompt, output)
+        fraction = np.concatenate(
+            [request_class.share * request_class.lengths.share for request_class in classes]
+        )
+        prompt = np.concatenate([request_class.lengths.prompt for request_class in classes])
+        output = np.concatenate([request_class.lengths.output for request_class in classes])
+        return cls(fraction / fraction.sum(), prompt, output)
 
     def mean(self, values: Floats) -> float:
         """Return the mean over requests of what each kind has."""

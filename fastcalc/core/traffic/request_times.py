@@ -48,13 +48,13 @@ class RequestTimes:
     def _requests(self) -> Floats:
         return self.first_means + self.further * self.expected_tpot
 
-    def ttft(self, part: float) -> float:
+    def ttft(self, probability: float) -> float:
         """Percentile of TTFT: what a part of the requests does not exceed. [s]"""
-        return self.first.quantile(part) * self.slowness
+        return self.first.quantile(probability) * self.slowness
 
-    def tpot(self, part: float) -> float:
+    def tpot(self, probability: float) -> float:
         """Percentile of TPOT; NaN where no request has a second output token. [s]"""
-        return mixture_quantile(part, *self._tpots) * self.slowness
+        return mixture_quantile(probability, *self._tpots) * self.slowness
 
     def request(self, part: float) -> float:
         """Percentile of end-to-end latency. [s]"""
@@ -63,8 +63,8 @@ class RequestTimes:
 
     @property
     def _tpots(self) -> tuple[Floats, Floats, Floats]:
-        shares = self.share * (self.further > 0.0)
-        return shares, np.full(len(shares), self.expected_tpot), self.tpot_variance
+        weights = self.share * (self.further > 0.0)
+        return weights, np.full(len(weights), self.expected_tpot), self.tpot_variance
 
     def share_within_ttft(self, limit: float) -> float:
         """Share of the requests whose TTFT is not above a limit. [1]"""

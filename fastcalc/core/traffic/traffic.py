@@ -60,8 +60,8 @@ class Speculation:
         >>> Speculation(2.5, 3.0).acceptance_as_typed is None
         True
         """
-        share = round(self.acceptance, 6)
-        return share if Speculation.accepting(share, float(self.drafted)) == self else None
+        fraction = round(self.acceptance, 6)
+        return fraction if Speculation.accepting(fraction, float(self.drafted)) == self else None
 
     @property
     def verified(self) -> ArrayLike:
@@ -85,11 +85,11 @@ class Traffic:
     prefix_hit: ArrayLike = 0.0
     speculation: Speculation = Speculation()
 
-    def at(self, kinds: Ints) -> "Traffic":
+    def at(self, classes: Ints) -> "Traffic":
         """Requests of some kinds, where lengths are arrays whose first axis is the kind."""
         lengths = (self.prompt, self.output, self.context)
         prompt, output, context = (
-            length[kinds] if isinstance(length, np.ndarray) and length.ndim else length
+            length[classes] if isinstance(length, np.ndarray) and length.ndim else length
             for length in lengths
         )
         return replace(self, prompt=prompt, output=output, context=context)

@@ -24,7 +24,7 @@ def typical_lengths(quantile: Callable[[Floats], Floats]) -> tuple[Floats, Float
     50.0
     """
     edges = np.array(PART_EDGES)
-    shares = np.diff(edges)
+    weights = np.diff(edges)
     inside = (np.arange(_FINE) + 0.5) / _FINE
-    lengths = quantile(edges[:-1, np.newaxis] + shares[:, np.newaxis] * inside).mean(axis=1)
-    return shares, lengths
+    lengths = quantile(edges[:-1, np.newaxis] + weights[:, np.newaxis] * inside).mean(axis=1)
+    return weights, lengths

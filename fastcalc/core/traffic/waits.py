@@ -121,9 +121,9 @@ def mixture_share(value: ArrayLike, weights: Floats, means: Floats, variances: F
     positive = weights > 0.0
     if not positive.any():
         return 1.0
-    shares = weights[positive] / weights[positive].sum()
+    fractions = weights[positive] / weights[positive].sum()
     below = gamma_share(value=value, mean=means[positive], variance=variances[positive])
-    return float(shares @ below)
+    return float(fractions @ below)
 
 
 def mixture_quantile(part: float, weights: Floats, means: Floats, variances: Floats) -> float:

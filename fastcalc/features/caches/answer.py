@@ -53,8 +53,12 @@ class CachesAnswer(Answer):
     def body(self, screen: Screen) -> Iterator[Part]:
         """What each deployment keeps, in a sentence and a table."""
         return between_blank_lines(
-            [_sentence(place), "", record_tables.table(_ROWS, place.records(), screen.width)]
-            for place in self.deployments
+            [
+                _sentence(deployment),
+                "",
+                record_tables.table(_ROWS, deployment.records(), screen.width),
+            ]
+            for deployment in self.deployments
         )
 
     def key(self) -> str:
@@ -63,9 +67,9 @@ class CachesAnswer(Answer):
 
     def notes(self) -> Iterator[Note]:
         """How fast tiers are loaded, what the trace needs, what it is taken as, and prices."""
-        told = [note for place in self.deployments for note in _notes(place, self.rate)]
-        for place, line in enumerate(dict.fromkeys([*self.refused, *told])):
-            yield Note(line, weight=int(place < _FEW))
+        notes = [note for tiers in self.deployments for note in _notes(tiers, self.rate)]
+        for index, line in enumerate(dict.fromkeys([*self.refused, *notes])):
+            yield Note(line, weight=int(index < _FEW))
 
     def next_command(self) -> str:
         """How fast the first chip is with what its own memory finds."""
@@ -85,7 +89,7 @@ class CachesAnswer(Answer):
 
     def records(self) -> list[Record]:
         """A record for each tier of each deployment."""
-        return [record for place in self.deployments for record in place.records()]
+        return [record for deployment in self.deployments for record in deployment.records()]
 
     def table(self) -> tuple[Sequence[TableColumn], list[Record]]:
         """Every tier, with the chips that it is about."""
@@ -136,11 +140,11 @@ _ASSUMED = (
 )
 
 
-def _notes(place: DeploymentTiers, rate: float | None) -> Iterator[str]:
-    deployment, near = place.deployment, place.tiers[1]
+def _notes(location: DeploymentTiers, rate: float | None) -> Iterator[str]:
+    deployment, near = location.deployment, location.tiers[1]
     scenario = deployment.scenario
     chip, batch = scenario.hardware.id, min(scenario.batches)
-    if any(tier.name == BEHIND for tier in place.tiers):
+    if any(tier.name == BEHIND for tier in location.tiers):
         yield (
             f"{chip}: loading time of a tier is unknown without a host and assumed zero; name "
             f"one with {option('host', 'dram=1TB@300GB/s,link=64GB/s')}"
@@ -148,7 +152,7 @@ def _notes(place: DeploymentTiers, rate: float | None) -> Iterator[str]:
     if rate is not None:
         yield (
             f"the file has {number(rate)} requests/s, {number(rate / near.requests)} times the "
-            f"capacity of {place.chips}; replicas reach this hit rate only with prefix-aware "
+            f"capacity of {location.chips}; replicas reach this hit rate only with prefix-aware "
             "routing or a shared tier"
         )
     yield (

@@ -21,22 +21,22 @@ def hits(answers: Sequence[DeploymentTiers]) -> Chart:
     Its tiers are marked: the chips' own memory, the host's, and the sizes that were tried.
     """
     series: list[Series] = []
-    for place, answer in enumerate(answers[: MOST // 2]):
+    for index, answer in enumerate(answers[: MOST // 2]):
         deployment, tiers = answer.deployment, [tier for tier in answer.tiers if tier.size]
         ends = min(tier.size for tier in tiers) / 4.0, max(tier.size for tier in tiers)
         sizes = np.geomspace(*ends, _SIZES)
         shares_found = [
             float(deployment.reuse.hit(at / deployment.bytes_per_token)) for at in sizes
         ]
-        series.append(Series(answer.chips, sizes / 1e9, 100.0 * np.array(shares_found), place))
-        tier_sizes, shares = np.array([(tier.size, tier.hit) for tier in tiers]).T
+        series.append(Series(answer.chips, sizes / 1e9, 100.0 * np.array(shares_found), index))
+        tier_sizes, fractions = np.array([(tier.size, tier.hit) for tier in tiers]).T
         tips = [
             f"{size(tier.size)} of {tier.name}: {percent(tier.hit)}, "
             f"{number(tier.requests)} requests/s"
             for tier in tiers
         ]
         name = f"tiers of {answer.chips}"
-        series.append(Series(name, tier_sizes / 1e9, 100.0 * shares, place, "points", tips=tips))
+        series.append(Series(name, tier_sizes / 1e9, 100.0 * fractions, index, "points", tips=tips))
     axis, upward = axes(series, "size of the cache [GB]", "prefix-cache hit rate [%]", (10, 0))
     model = answers[0].deployment.scenario.model.heading
     more = [f"drawn: {MOST // 2} chip types; choose them with {option('on')}"]

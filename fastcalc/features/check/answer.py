@@ -32,8 +32,8 @@ def as_text(report: Report, *, colour: bool) -> str:
 def _line(fault: Fault, word: str, *, colour: bool) -> str:
     shown = f"\x1b[{_STYLES[word]}m{word}\x1b[0m" if colour else word
     excuse = f" (excused: {fault.excuse})" if fault.excuse else ""
-    place, message = line(fault.place), line(fault.message + excuse)
-    return f"{place}: {shown} {fault.rule}: {message}"
+    location, message = line(fault.place), line(fault.message + excuse)
+    return f"{location}: {shown} {fault.rule}: {message}"
 
 
 def summary(report: Report) -> str:
@@ -86,9 +86,9 @@ def as_github(report: Report) -> str:
     """Workflow commands that GitHub shows with the lines of a pull request."""
     lines = []
     for fault in report.faults:
-        place = f"file={_property(fault.file)},line={fault.line or 1},col={fault.column or 1}"
+        location = f"file={_property(fault.file)},line={fault.line or 1},col={fault.column or 1}"
         name = _property(f"{fault.rule} {RULES[fault.rule].title}")
-        command = f"{_COMMANDS[fault.severity]} {place},title={name}"
+        command = f"{_COMMANDS[fault.severity]} {location},title={name}"
         lines.append(f"::{command}::{_data(fault.message)}")
     return "\n".join([*lines, summary(report)]) + "\n"
 
@@ -99,7 +99,7 @@ def as_sarif(report: Report) -> str:
     rules = [_sarif_rule(RULES[name]) for name in sorted({fault.rule for fault in reported})]
     results = []
     for fault in reported:
-        place = {
+        location = {
             "artifactLocation": {"uri": Path(fault.file).as_posix()},
             "region": {"startLine": fault.line or 1, "startColumn": fault.column or 1},
         }
@@ -107,7 +107,7 @@ def as_sarif(report: Report) -> str:
             "ruleId": fault.rule,
             "level": fault.severity,
             "message": {"text": visible(fault.message)},
-            "locations": [{"physicalLocation": place}],
+            "locations": [{"physicalLocation": location}],
         }
         if fault.excuse:
             reason = visible(fault.excuse)

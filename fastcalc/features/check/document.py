@@ -115,13 +115,15 @@ def place_holders(document: Document) -> Iterator[Path_]:
 
 def sheet(
     document: Document,
-    kind: Kind,
+    entry_type: Kind,
     entry: Hardware | Model | Engine | None = None,
     parent: Sheet | None = None,
 ) -> Sheet:
     """A document as rules see it."""
-    numbers = {number.name: number for number in _numbers(SCHEMAS[kind], (), document.data, ())}
-    return Sheet(document, kind, numbers, entry, parent)
+    numbers = {
+        number.name: number for number in _numbers(SCHEMAS[entry_type], (), document.data, ())
+    }
+    return Sheet(document, entry_type, numbers, entry, parent)
 
 
 def _numbers(
@@ -156,7 +158,7 @@ def _plain(annotation: Any, metadata: tuple[Any, ...]) -> tuple[Any, tuple[Any, 
         inner, *inner_metadata = get_args(annotation)
         return _plain(inner, (*inner_metadata, *metadata))
     if get_origin(annotation) in (Union, types.UnionType):
-        parts = [part for part in get_args(annotation) if part is not type(None)]
-        if len(parts) == 1:
-            return _plain(parts[0], metadata)
+        items = [item for item in get_args(annotation) if item is not type(None)]
+        if len(items) == 1:
+            return _plain(items[0], metadata)
     return annotation, metadata

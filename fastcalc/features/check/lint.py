@@ -87,22 +87,24 @@ def check(
             why = "neither a file nor a link to one; take it out, or name it to have it read"
             document = Document(str(path), faults=[Fault("ST001", str(path), 0, 0, why)])
             document.is_whole = False
-        kind = kind_of(document)
+        entry_type = kind_of(document)
         if (skip_others or path not in paths) and is_of_another_program(document):
             skipped[document.file] = share_of_keys(document)
             continue
-        for fault in check_document(document, kind, setting):
+        for fault in check_document(document, entry_type, setting):
             (excused if fault.excuse else faults).append(fault)
         aliases = document.at("aliases")
         count = len(aliases) if isinstance(aliases, list) else 0
-        for place in [("id",), *(("aliases", step) for step in range(count))] if kind else ():
-            name = document.at(*place)
+        for location in (
+            [("id",), *(("aliases", step) for step in range(count))] if entry_type else ()
+        ):
+            name = document.at(*location)
             if not isinstance(name, str):
                 continue
-            namesake = names.setdefault((kind, name.lower()), document)
+            namesake = names.setdefault((entry_type, name.lower()), document)
             if namesake is not document:
                 why = f"'{shown(name)}' also names the entry in {namesake.file}; "
-                mark = document.mark(place)
+                mark = document.mark(location)
                 faults.append(Fault("ST020", document.file, *mark, f"{why}keep it in one of them"))
     listed = (fault for fault in faults if policy.is_strict or fault.severity != "note")
     new, baselined = policy.split(in_order(filter(policy.is_reported, listed)))
@@ -115,7 +117,11 @@ def files_of(paths: Sequence[Path]) -> list[Path]:
     """YAML files that paths name, each once, folders searched to their depth."""
     if not paths:
         cwd = Path.cwd()
-        listed = [path for kind in SCHEMAS for path in sorted(shipped_folder(kind).glob("*.yaml"))]
+        listed = [
+            path
+            for entry_type in SCHEMAS
+            for path in sorted(shipped_folder(entry_type).glob("*.yaml"))
+        ]
         return [path.relative_to(cwd) if path.is_relative_to(cwd) else path for path in listed]
     files_by_path: dict[str, Path] = {}
     for path in paths:
@@ -137,7 +143,9 @@ def _inside(path: Path) -> list[Path]:
     return [file for file in files if file.name.lower().endswith((".yaml", ".yml"))]
 
 
-def check_document(document: Document, kind: Kind | None, setting: RuleContext) -> Iterator[Fault]:
+def check_document(
+    document: Document, entry_type: Kind | None, setting: RuleContext
+) -> Iterator[Fault]:
     """Yield what is wrong with one document, excuses attached."""
     if isinstance(document.data, dict) and "model_type" in document.data:
         message = "this is a Hugging Face configuration; 'fastcalc import' turns it into a model"
@@ -146,30 +154,30 @@ def check_document(document: Document, kind: Kind | None, setting: RuleContext) 
     yield from document.faults
     if not document.is_whole:
         return
-    if kind is None:
+    if entry_type is None:
         message = "no key here belongs to a chip, a model or an engine; 'fastcalc new' prints one"
         yield Fault("ST021", document.file, 1, 1, message)
         return
     try:
-        catalogue = setting.catalogue(document.file, kind)
-        document, *bases = catalogue.lineage(document, kind)
+        catalogue = setting.catalogue(document.file, entry_type)
+        document, *bases = catalogue.lineage(document, entry_type)
     except InputError as error:
         sentence = error.sentence.removeprefix(f"{document.place('extends')}: ")
         yield Fault("ST023", document.file, *document.mark(("extends",)), sentence)
         return
     unfilled = list(place_holders(document))
     document.refused |= {path[:-1] if path[-1] == "value" else path for path in unfilled}
-    entry, faults = validate(document, SCHEMAS[kind])
+    entry, faults = validate(document, SCHEMAS[entry_type])
     yield from faults
     is_broken = bool(faults or document.faults)
     parent = None
     for base in reversed(bases):
-        parent = sheet(base, kind, parent=parent)
-    subject = sheet(document, kind, entry, parent)
+        parent = sheet(base, entry_type, parent=parent)
+    subject = sheet(document, entry_type, entry, parent)
     marks = {document.mark(path) for path in unfilled}
     plausible = [
         fault
-        for fault in _implausible(document, kind, subject, setting)
+        for fault in _implausible(document, entry_type, subject, setting)
         # Of a place-holder it is enough to say that it is one.
         if fault.rule == "PV014" or (fault.line, fault.column) not in marks
     ]
@@ -177,12 +185,12 @@ def check_document(document: Document, kind: Kind | None, setting: RuleContext) 
 
 
 def _implausible(
-    document: Document, kind: Kind, subject: Sheet, setting: RuleContext
+    document: Document, entry_type: Kind, subject: Sheet, setting: RuleContext
 ) -> Iterator[Fault]:
     """Yield what the rules find in one document, but for what a parent's own check says."""
     scopes = {"always", "strict"} if setting.strict else {"always"}
     for id_, rule in sorted(RULES.items()):
-        finder = rule.finds if kind in rule.kinds and rule.scope in scopes else None
+        finder = rule.finds if entry_type in rule.kinds and rule.scope in scopes else None
         for where, message in finder(subject, setting) if finder else ():
             if isinstance(where, WrittenNumber):
                 path, sentence = where.path, f"{where.name}: {message}"

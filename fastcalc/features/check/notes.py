@@ -82,9 +82,9 @@ def accepted(sheet: Sheet, number: WrittenNumber) -> list[float]:
     allowed += [figure * count for figure in base for count in counts]
     allowed += alone
     if re.search(r"\b(?:less|minus|without|plus)\b", reading):
-        parts = {part * count for part in from_reading for count in (1.0, *counts)}
+        items = {item * count for item in from_reading for count in (1.0, *counts)}
         allowed += [
-            figure + sign * part for figure in prints(number) for part in parts for sign in (1, -1)
+            figure + sign * item for figure in prints(number) for item in items for sign in (1, -1)
         ]
     # A reading that says 'half' or 'GiB' means that the printed number itself is not the value.
     has_unit = bool(values(number.said("printed") or "", number.dimension))
@@ -104,7 +104,7 @@ def _counts(sheet: Sheet, reading: str) -> set[float]:
     if re.search(r"core|chip|wafer|gpu|die|of \d", text):
         cores = sheet.si("cores")
         several = integers | ({cores} if cores else set())
-        factors |= {part / total for part in several for total in several if part != total}
+        factors |= {item / total for item in several for total in several if item != total}
     return factors
 
 
@@ -116,10 +116,10 @@ def _chains(number: WrittenNumber, reading: str) -> Iterator[float]:
     text = re.sub(r"(?<=\d),(?=\d{3})", "", reading)
     unit, figures = _own_unit(number), list(re.finditer(r"(?<![\w.])[0-9]+(?:\.[0-9]+)?", text))
     product, factors = 1.0, 0
-    for place, match in enumerate(figures):
+    for index, match in enumerate(figures):
         product, factors = product * float(match[0]), factors + 1
-        after = figures[place + 1].start() if place + 1 < len(figures) else len(text)
-        if place + 1 < len(figures) and _TIMES.fullmatch(text[match.end() : after]):
+        after = figures[index + 1].start() if index + 1 < len(figures) else len(text)
+        if index + 1 < len(figures) and _TIMES.fullmatch(text[match.end() : after]):
             continue
         clock = re.match(r"\s*([gm]hz)", text[match.end() :].lower())
         if factors > 1 and clock:

@@ -49,13 +49,13 @@ class Policy:
     def split(self, faults: Iterable[Fault]) -> tuple[list[Fault], list[Fault]]:
         """Faults that are new, and those that the baseline knows."""
         baseline = self.baseline.copy()
-        parts: tuple[list[Fault], list[Fault]] = [], []
+        by_baseline: tuple[list[Fault], list[Fault]] = [], []
         for fault in faults:
             known = signature(fault.rule, Path.cwd() / fault.file, fault.message)
             is_known = baseline[known] > 0 and not RULES[fault.rule].prevents_loading
             baseline[known] -= is_known
-            parts[is_known].append(fault)
-        return parts
+            by_baseline[is_known].append(fault)
+        return by_baseline
 
 
 _MOST_BYTES = 20_000_000

@@ -31,9 +31,9 @@ class RuleContext:
     strict: bool = False
     folders: Mapping[Kind, tuple[Path, ...]] = field(default_factory=dict)
 
-    def catalogue(self, file: str, kind: Kind) -> Catalogue:
+    def catalogue(self, file: str, entry_type: Kind) -> Catalogue:
         """Return what a file of a kind may name."""
-        neighbours = {kind: (Path(file).parent, *self.folders.get(kind, ()))}
+        neighbours = {entry_type: (Path(file).parent, *self.folders.get(entry_type, ()))}
         return Catalogue({**self.folders, **neighbours})
 
 

@@ -133,18 +133,20 @@ class MemoryParts:
         """
         if not self.capacity or not self.bandwidth or self.family not in ("hbm", "gddr"):
             return []
-        part = self.part
-        parts = (
-            [part] if part else [StackOrChannel(**row) for row in tables()[self.family].values()]
+        device = self.part
+        steps = (
+            [device]
+            if device
+            else [StackOrChannel(**row) for row in tables()[self.family].values()]
         )
         gib, rate = self.capacity.si * capacity / GIB, self.bandwidth.si * bandwidth / GB
         low, high = band("visible", "any")
         return [
             count
-            for part in parts
-            for count in range(part.fewest, part.most + 1)
-            if part.slowest <= rate / count <= part.fastest
-            and any(low <= gib / count / size <= high for size in part.gib)
+            for device in steps
+            for count in range(device.fewest, device.most + 1)
+            if device.slowest <= rate / count <= device.fastest
+            and any(low <= gib / count / size <= high for size in device.gib)
         ]
 
 
@@ -179,12 +181,14 @@ def tiers(sheet: Sheet) -> list[MemoryParts]:
             (candidate for candidate, words in _FAMILIES.items() if re.search(words, name)),
             _FAMILIES_BY_PLACE.get(sheet.word("memory", index, "where"), ""),
         )
-        kind = next((generation for generation in generations if generation in name), "")
+        generation_name = next((generation for generation in generations if generation in name), "")
         capacity, bandwidth = (
             sheet.numbers.get(f"memory[{index}].{key}") for key in ("capacity", "bandwidth")
         )
         memories.append(
-            MemoryParts(index, kind or family, family, capacity, bandwidth, host_key(sheet))
+            MemoryParts(
+                index, generation_name or family, family, capacity, bandwidth, host_key(sheet)
+            )
         )
     return memories
 

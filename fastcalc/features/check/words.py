@@ -44,6 +44,6 @@ def ratio(value: float) -> str:
     return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
 
 
-def near(value: float, reference: float, share: float) -> bool:
+def near(value: float, reference: float, tolerance: float) -> bool:
     """Whether a value is within a share of another."""
-    return abs(value - reference) <= share * abs(reference)
+    return abs(value - reference) <= tolerance * abs(reference)

@@ -212,7 +212,7 @@ class ExplainedClaim(ClaimsAnswer):
         lines = textwrap.wrap(f"{claim.id} ({judged.verdict}): {claim.claim}", width)
         labelled = [("verdict", verdict_sentence(judged)), ("reason", reason(judged))]
         labelled += [("unknown", claim.unpublished or "")]
-        labelled += [("said by", place) for place in self.places(judged)]
+        labelled += [("said by", location) for location in self.places(judged)]
         labelled += [("hedge", f"{self.title(key)} {text}") for key, text in claim.hedge.items()]
         labelled += [("said by", "no article; our own inference")] * claim.ours
         lines += ["", *_words(labelled, width)]

@@ -38,10 +38,10 @@ class Finding:
 
 def finding(
     values: ArrayLike,
-    *parts: tuple[str, ArrayLike, *tuple[str, ...]],
+    *details: tuple[str, ArrayLike, *tuple[str, ...]],
     rows: FindingRows | None = None,
     break_even: str = "",
 ) -> Finding:
     """Result of a test; each of ``parts`` is a label, a value and a unit if it has one."""
-    labelled = (FindingPart(label, float(value), *unit) for label, value, *unit in parts)
+    labelled = (FindingPart(label, float(value), *unit) for label, value, *unit in details)
     return Finding(floats(values), tuple(labelled), rows, break_even)

@@ -218,8 +218,8 @@ class Judged:
         """Category of files that could change the numbers; None without numbers."""
         if self.check is None:
             return None
-        kinds = {name.partition("/")[0] for name in self.files}
-        return "engine" if "engines" in kinds else "catalogue" if kinds else "constants"
+        categories = {name.partition("/")[0] for name in self.files}
+        return "engine" if "engines" in categories else "catalogue" if categories else "constants"
 
 
 def judge(
@@ -231,16 +231,16 @@ def judge(
         [partial(_judged, catalogue, claim, document, read, {}) for claim in claims]
     )
     SOLVED.known.clear()
-    for kind in SCHEMAS:
-        entries = [entry for (read_kind, _), entry in read.items() if read_kind == kind]
-        catalogue.refuse_idle_changes(kind, entries)
+    for entry_type in SCHEMAS:
+        entries = [entry for (read_kind, _), entry in read.items() if read_kind == entry_type]
+        catalogue.refuse_idle_changes(entry_type, entries)
     return judged
 
 
 def find_break_evens(judged: Iterable[Judged]) -> None:
     """Explore all tests of claims in step, so that what they evaluate is evaluated together."""
-    every = [tested for one in judged for tested in one.tested]
-    SOLVED.in_step([partial(_in_full, tested) for tested in every])
+    all_tested = [tested for one in judged for tested in one.tested]
+    SOLVED.in_step([partial(_in_full, tested) for tested in all_tested])
     SOLVED.known.clear()
 
 
@@ -290,20 +290,20 @@ def run(
     return _tested(_trial(catalogue, check, place, {} if read is None else read), place)
 
 
-def _trial(catalogue: Catalogue, check: Check, place: Callable[..., str], read: Read) -> "_Trial":
+def _trial(catalogue: Catalogue, check: Check, locate: Callable[..., str], read: Read) -> "_Trial":
     """A check with its inputs resolved."""
     reading = _Reading(catalogue.user_folders, catalogue.changes, catalogue.limits, cache=read)
     inputs = {}
     for name, argument in check.inputs.items():
-        with placed(place, "inputs", name):
+        with placed(locate, "inputs", name):
             inputs[name] = _resolved(reading, argument)
     return _Trial(check, reading, inputs)
 
 
-def _tested(trial: "_Trial", place: Callable[..., str]) -> Tested:
+def _tested(trial: "_Trial", locate: Callable[..., str]) -> Tested:
     """A check at the stated inputs and over their plausible ranges."""
     check, inputs = trial.check, trial.inputs
-    with placed(place):
+    with placed(locate):
         outcome = outcome_over(trial.answer, check.premises, COUNTS, SOLVED.each)
     return Tested(
         check,
@@ -312,7 +312,7 @@ def _tested(trial: "_Trial", place: Callable[..., str]) -> Tested:
         trial,
         outcome,
         tuple(sorted(trial.catalogue.entries)),
-        place,
+        locate,
     )
 
 

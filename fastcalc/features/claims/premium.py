@@ -169,9 +169,9 @@ def _multiples_of(questions: Sequence[_CostQuestion]) -> Iterator[Multiples]:
         for speeds in zip(*((one.slow, one.fast) for one in questions), strict=True)
     )
     with np.errstate(all="ignore"):
-        every = first.case.batches(engine, slow, fast)
+        all_tested = first.case.batches(engine, slow, fast)
     ends = np.cumsum(counts)[:-1]
-    split = (np.split(numbers, ends) for numbers in every)
+    split = (np.split(numbers, ends) for numbers in all_tested)
     yield from zip(*split, strict=True)
 
 
@@ -236,8 +236,8 @@ def engine_of(software: Software) -> EngineParameters:
     floors, bandwidth_shares, compute_shares = np.broadcast_arrays(
         np.atleast_1d(software.floors), *software[1:3]
     )
-    shares = (bandwidth_shares, compute_shares, software.usable)
-    if np.any(floors < 0) or any(np.any(np.asarray(share) <= 0) for share in shares):
+    fractions = (bandwidth_shares, compute_shares, software.usable)
+    if np.any(floors < 0) or any(np.any(np.asarray(fraction) <= 0) for fraction in fractions):
         raise InputError("floors are at least 0, shares above 0")
     return EngineParameters(
         bandwidth_fraction=bandwidth_shares,

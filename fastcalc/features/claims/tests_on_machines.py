@@ -64,10 +64,12 @@ def outcome(catalogue: Catalogue, place: Place, batches: Floats) -> Outcome:
     return evaluated
 
 
-def outcomes_of(catalogue: Catalogue, places: Iterable[Place], batch: float) -> list[Outcome]:
+def outcomes_of(catalogue: Catalogue, deployments: Iterable[Place], batch: float) -> list[Outcome]:
     """The evaluation of several places for a batch, all asked for at once."""
     batches = np.array([batch])
-    return SOLVED.each([partial(outcome, catalogue, place, batches) for place in places])
+    return SOLVED.each(
+        [partial(outcome, catalogue, deployment, batches) for deployment in deployments]
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,15 +93,22 @@ def _fewest_chips(scenario: Scenario) -> int:
     return int(np.nan_to_num(fewest_chips(site, float(scenario.batches[0])), nan=1.0)[0])
 
 
-def _scenario(catalogue: Catalogue, place: Place, batches: Floats) -> Scenario:
+def _scenario(catalogue: Catalogue, deployment: Place, batches: Floats) -> Scenario:
     """What is asked of a place, the very same object each time."""
-    if not all(int(count) in LIMITS["chips"] for count in (*batches, place.chips or 1)):
+    if not all(int(count) in LIMITS["chips"] for count in (*batches, deployment.chips or 1)):
         raise InputError(f"chips and batches must be {LIMITS['chips']}")
-    chip = catalogue.hardware(place.on)
-    context = place.context or place.prompt + OUTPUT / 2
-    request = place.chips, place.weights, place.cache, place.basis, place.prompt, context
+    chip = catalogue.hardware(deployment.on)
+    context = deployment.context or deployment.prompt + OUTPUT / 2
+    request = (
+        deployment.chips,
+        deployment.weights,
+        deployment.cache,
+        deployment.basis,
+        deployment.prompt,
+        context,
+    )
     counts = tuple(int(batch) for batch in batches)
-    model, engine = catalogue.model(place.model), catalogue.engine(engine_of_class(chip)[0])
+    model, engine = catalogue.model(deployment.model), catalogue.engine(engine_of_class(chip)[0])
     return _requested(chip, model, engine, request, counts)
 
 
@@ -139,11 +148,11 @@ def _outcomes(
 ) -> list[Outcome]:
     """Each model on the fewest chips, for one user where none are stated."""
     batch, context = users or (1.0, None)
-    places = (
+    deployments = (
         Place(model, on, weights=_format(form), context=context)
         for model, form in zip(models, weights, strict=True)
     )
-    return outcomes_of(catalogue, places, batch)
+    return outcomes_of(catalogue, deployments, batch)
 
 
 def _format(name: str) -> str | None:
@@ -199,8 +208,8 @@ class Alone(NamedTuple):
 
     def ends(self, catalogue: Catalogue, *, own_chips: bool = False) -> tuple[Outcome, Outcome]:
         """Return what few users get and many, on the same chips or each on chips of their own."""
-        place = Place(self.model, self.on, int(self.chips), context=self.context)
-        small, large = (place.holding(catalogue, batch) for batch in (self.few, self.many))
+        deployment = Place(self.model, self.on, int(self.chips), context=self.context)
+        small, large = (deployment.holding(catalogue, batch) for batch in (self.few, self.many))
         few = partial(outcome, catalogue, small if own_chips else large, np.array([self.few]))
         first, last = SOLVED.each([few, partial(outcome, catalogue, large, np.array([self.many]))])
         return first, last
@@ -222,8 +231,8 @@ def price_alone(*, catalogue: Catalogue, served: Alone) -> Finding:
             raise InputError(f"{served.on} has no cloud price")
         prices.append(float(evaluated.usd[1][0]))
     pairs = zip(("smaller", "larger"), prices, strict=True)
-    parts = ((f"{size} batch", price, "USD/Mtok") for size, price in pairs)
-    return finding(prices[0] / prices[1], *parts)
+    details = ((f"{size} batch", price, "USD/Mtok") for size, price in pairs)
+    return finding(prices[0] / prices[1], *details)
 
 
 def lead_gain(*, catalogue: Catalogue, served: Alone) -> Finding:
@@ -238,11 +247,11 @@ def traffic_slope(
     *, catalogue: Catalogue, model: str, on: str, chips: float, batch: float, prompt: float
 ) -> Finding:
     """Time of a token while prompts of others come between, over decode alone. [1]"""
-    place = Place(model, on, int(chips), prompt=prompt)
-    estimate = outcome(catalogue, place, np.array([batch])).estimate
+    deployment = Place(model, on, int(chips), prompt=prompt)
+    estimate = outcome(catalogue, deployment, np.array([batch])).estimate
     times = ("decode alone", estimate.tpot), ("in traffic", estimate.tpot_in_traffic)
-    parts = ((f"a token, {name}", 1e3 * float(seconds[0]), "ms") for name, seconds in times)
-    return finding(estimate.tpot_in_traffic / estimate.tpot, *parts)
+    details = ((f"a token, {name}", 1e3 * float(seconds[0]), "ms") for name, seconds in times)
+    return finding(estimate.tpot_in_traffic / estimate.tpot, *details)
 
 
 class DeployedModels(NamedTuple):
@@ -261,11 +270,11 @@ class DeployedModels(NamedTuple):
         """Decode step of each."""
         formats = ([_format(name) for name in names] for names in (self.weights, self.caches))
         rows = zip(self.models, *formats, self.machines, self.chips, strict=True)
-        places = (
+        deployments = (
             Place(model, on, int(chips) or None, weights, prompt=prompt, cache=cache)
             for model, weights, cache, on, chips in rows
         )
-        holding = [place.holding(catalogue, batch) for place in places]
+        holding = [deployment.holding(catalogue, batch) for deployment in deployments]
         outcomes = outcomes_of(catalogue, holding, batch)
         return [evaluated.estimate.passes.decode for evaluated in outcomes]
 
@@ -276,17 +285,17 @@ def reading_over_computing(
     """Time that a decode step reads memory over the time that it computes. [1]"""
     times = [
         [
-            float(sum(np.sum(getattr(component, kind)) for component in step.components))
-            for kind in ("memory_time", "compute_time")
+            float(sum(np.sum(getattr(component, resource)) for component in step.components))
+            for resource in ("memory_time", "compute_time")
         ]
         for step in deployed.steps(catalogue, batch, prompt)
     ]
-    parts = (
+    details = (
         (f"{model}, {activity}", 1e3 * seconds, "ms")
         for model, pair in zip(deployed.models, times, strict=True)
         for activity, seconds in zip(("reading", "computing"), pair, strict=True)
     )
-    return finding(np.array([reading / computing for reading, computing in times]), *parts)
+    return finding(np.array([reading / computing for reading, computing in times]), *details)
 
 
 def message_share(*, catalogue: Catalogue, deployed: DeployedModels, batch: float) -> Array:
@@ -326,7 +335,7 @@ class Machines(NamedTuple):
             Place(model, on, int(chips) or None, weights, basis, context=self.context)
             for on, chips in ((self.on, self.chips), (self.against, self.against_chips))
         )
-        over, under = (place.holding(catalogue, self.batch) for place in stated)
+        over, under = (deployment.holding(catalogue, self.batch) for deployment in stated)
         if self.chips == self.against_chips and over.chips and under.chips:
             chips = max(over.chips, under.chips)
             over, under = replace(over, chips=chips), replace(under, chips=chips)
@@ -341,43 +350,47 @@ def speed_gain(
     The ends are those of the ratio's range, both ranges taken as independent.
     """
     rows = list(zip(models, weights, strict=True))
-    places = [machines.places(catalogue, model, _format(form)) for model, form in rows]
-    outcomes = outcomes_of(catalogue, (place for pair in places for place in pair), machines.batch)
-    parts, gains = [], []
+    deployments = [machines.places(catalogue, model, _format(form)) for model, form in rows]
+    outcomes = outcomes_of(
+        catalogue, (deployment for pair in deployments for deployment in pair), machines.batch
+    )
+    details, gains = [], []
     for (model, form), pair, over, under in zip(
-        rows, places, outcomes[::2], outcomes[1::2], strict=True
+        rows, deployments, outcomes[::2], outcomes[1::2], strict=True
     ):
         speeds = [over.estimate.ranged_speed, under.estimate.ranged_speed]
-        parts += [
-            (f"{model}, {form}, on {place.on}", ranged.expected[0], "tokens/s")
-            for place, ranged in zip(pair, speeds, strict=True)
+        details += [
+            (f"{model}, {form}, on {deployment.on}", ranged.expected[0], "tokens/s")
+            for deployment, ranged in zip(pair, speeds, strict=True)
         ]
         gains.append(_at(independent_ratio(over=speeds[0], under=speeds[1]), end))
-    return finding(np.array(gains), *parts)
+    return finding(np.array(gains), *details)
 
 
 def newer_hardware(*, catalogue: Catalogue, model: str, machines: Machines) -> Finding:
     """Ratio of bandwidths, with speeds and prices by either price basis. [1]"""
     chips, batch = (machines.on, machines.against), machines.batch
     fast, slow = (catalogue.hardware(chip).memory[0].bandwidth.si for chip in chips)
-    parts: list[tuple[str, float, str]] = []
+    details: list[tuple[str, float, str]] = []
     bases = ("cloud", "tco")
-    places = [machines.places(catalogue, model, basis=basis) for basis in bases]
-    outcomes = outcomes_of(catalogue, (place for pair in places for place in pair), batch)
+    deployments = [machines.places(catalogue, model, basis=basis) for basis in bases]
+    outcomes = outcomes_of(
+        catalogue, (deployment for pair in deployments for deployment in pair), batch
+    )
     for basis, newer, older in zip(bases, outcomes[::2], outcomes[1::2], strict=True):
-        if not parts:
+        if not details:
             gain = float(newer.estimate.speed[0] / older.estimate.speed[0])
-            parts.append((f"{model}: speed ratio at batch {batch:,.0f}", gain, "x"))
+            details.append((f"{model}: speed ratio at batch {batch:,.0f}", gain, "x"))
         if newer.usd is not None and older.usd is not None:
             cost = float(newer.usd[1][0] / older.usd[1][0])
-            parts.append((f"{model}: price ratio by {basis}", cost, "x"))
-    return finding(fast / slow, *parts)
+            details.append((f"{model}: price ratio by {basis}", cost, "x"))
+    return finding(fast / slow, *details)
 
 
 def price_gain(*, catalogue: Catalogue, model: str, machines: Machines) -> Finding:
     """Price of output on one kind of chip over another, by cloud and ownership. [1]"""
     comparison = newer_hardware(catalogue=catalogue, model=model, machines=machines)
-    ratios = [part.value for part in comparison.parts if "price ratio" in part.label]
+    ratios = [detail.value for detail in comparison.parts if "price ratio" in detail.label]
     rent = catalogue.hardware(machines.on).price.rent
     if rent is None:
         return Finding(np.array(ratios), comparison.parts)
@@ -414,8 +427,8 @@ def ridge(*, catalogue: Catalogue, on: str, other: str, batches: ArrayLike) -> F
         bandwidth, peak = _bandwidth_and_peak(catalogue, name)
         critical.append(critical_batch(peak=peak, bandwidth=bandwidth, bytes_per_weight=2.0))
     pairs = zip((on, other), critical, strict=True)
-    parts = ((f"critical batch of {name}", batch) for name, batch in pairs)
-    return finding(critical[0] / np.asarray(batches), *parts)
+    details = ((f"critical batch of {name}", batch) for name, batch in pairs)
+    return finding(critical[0] / np.asarray(batches), *details)
 
 
 def _bandwidth_and_peak(catalogue: Catalogue, name: str) -> tuple[float, float]:

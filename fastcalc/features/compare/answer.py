@@ -256,7 +256,7 @@ class CompareAnswer(Answer):
             "step": steps_chart.step,
         }
         makers = {**(drawn if self.is_held else {}), "memory": of_memory.memory}
-        return {kind: partial(make, self.outcomes) for kind, make in makers.items()}
+        return {chart_name: partial(make, self.outcomes) for chart_name, make in makers.items()}
 
     def html(self, file: Path | None) -> str:
         """A page with a table to sort, charts, steps explained and sources."""

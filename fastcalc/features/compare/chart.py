@@ -38,10 +38,10 @@ from fastcalc.written import first_few, listed
 def speed(outcomes: Sequence[Outcome]) -> Chart:
     """Speed of each user against batch, with its range and its bound."""
     by_panel: dict[str, list[Series]] = {}
-    for title, place, name, outcome in drawn_of(outcomes):
+    for title, index, name, outcome in drawn_of(outcomes):
         fits, batch = outcome.estimate.fits, outcome.estimate.batch
         tips = [f"{_counted(outcome, name)}, batch {size:,.0f}" for size in batch[fits]]
-        series = ranged(name, place, batch[fits], speeds_of(outcome, fits), tips)
+        series = ranged(name, index, batch[fits], speeds_of(outcome, fits), tips)
         by_panel.setdefault(title, []).extend(series)
     curves = _joined(by_panel)
     chart = of_speeds(title_of(outcomes, "Speed per user"), curves, BATCH, 2, notes_of(outcomes))
@@ -58,14 +58,14 @@ def _joined(by_panel: Mapping[str, Sequence[Series]]) -> dict[str, list[Series]]
 
 
 def _of_one_name(lines: Sequence[Series]) -> Iterator[Series]:
-    for every in grouped(lines, lambda line: (line.name, line.style)).values():
-        tips = [tip for line in every for tip in line.tips]
-        x, y = (np.concatenate([getattr(line, name) for line in every]) for name in ("x", "y"))
+    for labelled in grouped(lines, lambda line: (line.name, line.style)).values():
+        tips = [tip for line in labelled for tip in line.tips]
+        x, y = (np.concatenate([getattr(line, name) for line in labelled]) for name in ("x", "y"))
         ends = [
-            None if end is None else np.concatenate([getattr(line, name) for line in every])
-            for name, end in (("low", every[0].low), ("high", every[0].high))
+            None if end is None else np.concatenate([getattr(line, name) for line in labelled])
+            for name, end in (("low", labelled[0].low), ("high", labelled[0].high))
         ]
-        yield replace(every[0], x=x, y=y, low=ends[0], high=ends[1], tips=tips)
+        yield replace(labelled[0], x=x, y=y, low=ends[0], high=ends[1], tips=tips)
 
 
 def _sentence(outcomes: Sequence[Outcome], place: int) -> str:
@@ -83,7 +83,7 @@ def _sentence(outcomes: Sequence[Outcome], place: int) -> str:
 def price(outcomes: Sequence[Outcome]) -> Chart:
     """Speed of each user against the price of a token, batch by batch."""
     by_panel: dict[str, list[Series]] = {}
-    for title, place, name, outcome in drawn_of(outcomes):
+    for title, index, name, outcome in drawn_of(outcomes):
         if outcome.usd is None:
             continue
         fits, batch = outcome.estimate.fits, outcome.estimate.batch
@@ -92,7 +92,7 @@ def price(outcomes: Sequence[Outcome]) -> Chart:
             f"{_counted(outcome, name)}, batch {size:,.0f}, ${dollars(cost)}/Mtok"
             for size, cost in zip(batch[fits], usd, strict=True)
         ]
-        series = ranged(name, place, usd, speeds_of(outcome, fits), tips)
+        series = ranged(name, index, usd, speeds_of(outcome, fits), tips)
         by_panel.setdefault(title, []).extend(series)
     subject = title_of(outcomes, "Speed and price")
     if not by_panel:
@@ -140,27 +140,27 @@ class _Roof(NamedTuple):
 def _roofs(outcomes: Sequence[Outcome]) -> list[_Roof]:
     """Roof of each chip: other layouts have the same."""
     roofs: dict[str, _Roof] = {}
-    for title, place, name, outcome in drawn_of(outcomes):
+    for title, index, name, outcome in drawn_of(outcomes):
         if name not in roofs:
             work, count = outcome.estimate.bound_pass.work, outcome.placement.layout.chips
             moved, peak = (float(np.max(rate)) / count for rate in (work.bandwidth, work.flop_rate))
-            roofs[name] = _Roof(title, place, name, moved, peak)
+            roofs[name] = _Roof(title, index, name, moved, peak)
     return [*roofs.values()]
 
 
 def roofline(outcomes: Sequence[Outcome]) -> Chart:
     """Rooflines of chips, and the passes under them: FLOP/s against FLOP a byte."""
     by_panel: dict[str, list[Series]] = {}
-    for title, place, name, outcome in drawn_of(outcomes):
-        by_panel.setdefault(title, []).extend(_passes(place, name, outcome))
+    for title, index, name, outcome in drawn_of(outcomes):
+        by_panel.setdefault(title, []).extend(_passes(index, name, outcome))
     by_panel = _joined(by_panel)
     passes = [line for lines in by_panel.values() for line in lines]
     across = axes(passes, "arithmetic intensity, FLOP per byte read", "")[0]
     roofs = _roofs(outcomes)
     for roof in roofs:
         by_panel[roof.panel].append(roof.line(across))
-    every = [line for lines in by_panel.values() for line in lines]
-    upward = axes(every, "", "TFLOP/s per chip")[1]
+    labelled = [line for lines in by_panel.values() for line in lines]
+    upward = axes(labelled, "", "TFLOP/s per chip")[1]
     peaks = f": {', '.join(roof.rates for roof in roofs)}" if len(roofs) <= FEW else ""
     steps = np.concatenate([line.x for line in passes if line.style == "line"])
     return Chart(
@@ -178,7 +178,7 @@ def roofline(outcomes: Sequence[Outcome]) -> Chart:
     )
 
 
-def _passes(place: int, name: str, outcome: Outcome) -> Iterator[Series]:
+def _passes(index: int, name: str, outcome: Outcome) -> Iterator[Series]:
     estimate, chips = outcome.estimate, outcome.placement.layout.chips
     fits, work = estimate.fits, estimate.bound_pass.work
     passes = [(f"{name}", "decode", estimate.step.seconds, work)]
@@ -201,4 +201,4 @@ def _passes(place: int, name: str, outcome: Outcome) -> Iterator[Series]:
             )
         ]
         style: Style = "line" if phase == "decode" else "points"
-        yield Series(label, flops / moved, rate, place, style, tips=tips)
+        yield Series(label, flops / moved, rate, index, style, tips=tips)

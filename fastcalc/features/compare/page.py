@@ -112,19 +112,19 @@ def _table(records: Sequence[Record]) -> str:
     has_models = len({record["model"] for record in records}) > 1
     shown = [*pick("model"), *_FIRST] if has_models else _FIRST
     columns = [*shown, *(column for column in COLUMNS if column not in shown)]
-    for place, column in enumerate(columns):
+    for index, column in enumerate(columns):
         away = "" if column in shown else " hidden"
         unit = "" if column.unit in ("text", "count", "yes or no", "list") else f", {column.unit}"
-        kind = _class_of(column)
+        css_class = _class_of(column)
         below = under(record_tables.heading(_RANGE)) if column.is_key_figure else ""
         about = escape(f"{column.meaning}{unit}", quote=True)
         head.append(
-            f'<th scope="col"{away}{kind}{below}><button title="{about}">'
+            f'<th scope="col"{away}{css_class}{below}><button title="{about}">'
             f"{escape(_name(column))}</button></th>"
         )
         tick = "" if away else " checked"
         chosen.append(
-            f'<label><input type="checkbox" value="{place}"{tick}>{escape(_name(column))}</label>'
+            f'<label><input type="checkbox" value="{index}"{tick}>{escape(_name(column))}</label>'
         )
     rows = ("".join(_cells(record, columns, len(shown))) for record in records)
     body = "".join(f"<tr>{cells}</tr>" for cells in rows)
@@ -138,15 +138,15 @@ def _table(records: Sequence[Record]) -> str:
 
 def _class_of(column: TableColumn) -> str:
     """Attribute that aligns a column and sets it off."""
-    kinds = ["n"] * (column.unit not in ("text", "list", "yes or no"))
-    kinds += [_KINDS[column.key]] if column.key in _KINDS else []
-    return f' class="{" ".join(kinds)}"' if kinds else ""
+    css_classes = ["n"] * (column.unit not in ("text", "list", "yes or no"))
+    css_classes += [_KINDS[column.key]] if column.key in _KINDS else []
+    return f' class="{" ".join(css_classes)}"' if css_classes else ""
 
 
 def _cells(record: Record, columns: Sequence[TableColumn], shown: int) -> Iterator[str]:
     """Yield the cells of a row, each with its value in full; those beyond some are not shown."""
-    for place, column in enumerate(columns):
-        value, away = record[column.key], "" if place < shown else " hidden"
+    for index, column in enumerate(columns):
+        value, away = record[column.key], "" if index < shown else " hidden"
         words = value if isinstance(value, list) else [value]
         full = "; ".join("" if word is None else str(word) for word in words)
         text = full

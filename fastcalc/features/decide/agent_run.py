@@ -182,10 +182,10 @@ def run_of(terms: Terms) -> Run:
     return Run(*fields)
 
 
-def routed(to: Run, remaining: Run, share: ArrayLike) -> Run:
+def routed(to: Run, remaining: Run, fraction: ArrayLike) -> Run:
     """Run in which one option does a share of all steps, and another all others."""
-    part = floats(share)
-    success = to.success**part * remaining.success ** (1.0 - part)
+    piece = floats(fraction)
+    success = to.success**piece * remaining.success ** (1.0 - piece)
     pairs = (
         *((to.calls, remaining.calls), (to.model_seconds, remaining.model_seconds)),
         *(
@@ -194,7 +194,7 @@ def routed(to: Run, remaining: Run, share: ArrayLike) -> Run:
             (to.tokens, remaining.tokens),
         ),
     )
-    return Run(success, *(part * first + (1.0 - part) * second for first, second in pairs))
+    return Run(success, *(piece * first + (1.0 - piece) * second for first, second in pairs))
 
 
 def prospect(run: Run, terms: Terms) -> Prospect:

@@ -129,7 +129,7 @@ class DecideAnswer(Answer):
         else:
             flips = flips[:_MOST_FLIPS]
         lines = [
-            *record_tables.key_of_mark(*(part for part in body if isinstance(part, TextTable))),
+            *record_tables.key_of_mark(*(piece for piece in body if isinstance(piece, TextTable))),
             _flip_words(flips) if flips else "no single number changes the result",
             *(note.text for note in notes[:most_notes]),
             *[f"{hint} with {option('notes')}"] * bool(hint),

@@ -191,15 +191,15 @@ class Choice:
         """
         expected = self.value(option, changes, objective)
         slow, fast = dict(changes or {}), dict(changes or {})
-        for part in self.options:
-            if part.speed_ends is None or part.name not in (option.name, *(option.routes or ())):
+        for piece in self.options:
+            if piece.speed_ends is None or piece.name not in (option.name, *(option.routes or ())):
                 continue
-            terms = self.terms(part, changes)
-            scale = floats(terms.speed) / part.numbers["speed"]
-            speed = Ranged(floats(terms.speed), *(scale * end for end in part.speed_ends))
+            terms = self.terms(piece, changes)
+            scale = floats(terms.speed) / piece.numbers["speed"]
+            speed = Ranged(floats(terms.speed), *(scale * end for end in piece.speed_ends))
             price = cost_range(terms.price, speed)
-            slow |= {f"{part.name}.speed": speed.low, f"{part.name}.price": price.high}
-            fast |= {f"{part.name}.speed": speed.high, f"{part.name}.price": price.low}
+            slow |= {f"{piece.name}.speed": speed.low, f"{piece.name}.price": price.high}
+            fast |= {f"{piece.name}.speed": speed.high, f"{piece.name}.price": price.low}
         if len(slow) == len(changes or {}):
             return Ranged(expected, expected, expected)
         return Ranged(expected, *(self.value(option, at, objective) for at in (fast, slow)))
@@ -263,11 +263,13 @@ class Choice:
             grid = np.unique(np.append(usual, at_most))
             winners, start = self._along(name, grid), int(np.searchsorted(grid, at_most))
             for step in (1, -1):
-                places = range(start, len(grid) if step > 0 else -1, step)
-                turn = next((place for place in places if winners[place] != winners[start]), None)
-                if turn is None:
+                positions = range(start, len(grid) if step > 0 else -1, step)
+                flip = next(
+                    (index for index in positions if winners[index] != winners[start]), None
+                )
+                if flip is None:
                     continue
-                same, changed = self._between(name, grid[turn - step], grid[turn])
+                same, changed = self._between(name, grid[flip - step], grid[flip])
                 winner = int(self.winners({name: changed}))
                 if winner >= 0:
                     # Right above 0 any value is enough, but for a count, which has a next one.

@@ -11,15 +11,15 @@ from fastcalc.kit.answer.point_records import Record, plainly
 _VALUES = {"total": "usd", "cost": "usd", "time": "s", "window": "minus_tokens"}
 
 
-def letter(place: int) -> str:
+def letter(index: int) -> str:
     """Letter of an option by its place; -1 is a dot: none ever succeeds."""
-    return "." if place < 0 else ascii_uppercase[place % len(ascii_uppercase)]
+    return "." if index < 0 else ascii_uppercase[index % len(ascii_uppercase)]
 
 
 def table(drawn: WinnerMap) -> TextTable:
     """Map: rows along the second axis, the largest value first."""
     rows = [
-        (number(value), "".join(letter(int(place)) for place in row))
+        (number(value), "".join(letter(int(index)) for index in row))
         for value, row in zip(drawn.up.values[::-1], drawn.winners[::-1], strict=True)
     ]
     first, last = number(drawn.across.values[0]), number(drawn.across.values[-1])
@@ -54,11 +54,11 @@ def records(decision: Choice, drawn: WinnerMap) -> list[Record]:
     point_records = []
     for row, up in enumerate(drawn.up.values):
         for column, across in enumerate(drawn.across.values):
-            place = int(drawn.winners[row, column])
+            index = int(drawn.winners[row, column])
             record: Record = {
                 drawn.across.name: float(across),
                 drawn.up.name: float(up),
-                "winner": names[place] if place >= 0 else None,
+                "winner": names[index] if index >= 0 else None,
             }
             option_values = zip(names, drawn.values[:, row, column], strict=True)
             record |= {f"{unit}:{name}": float(value) for name, value in option_values}

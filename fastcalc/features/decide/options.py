@@ -57,23 +57,25 @@ def parsed(request: Decide, catalogue: Catalogue) -> tuple[list[Contender], list
             raise InputError(f"'{shown(text)}' has no name; write for example {_EXAMPLE}")
         keys = _keys(name, settings) if settings else {}
         if any(key in keys for key in ("speed", *_MIXED)):
-            added = [_plain(name, keys)]
+            new_options = [_plain(name, keys)]
         else:
-            added, remarks, warned = _named(request, catalogue, name, keys)
+            new_options, remarks, warned = _named(request, catalogue, name, keys)
             notes += remarks
             warnings += warned
-        contenders += added
+        contenders += new_options
     _check_names(contenders)
     return contenders, notes, warnings
 
 
 def _keys(name: str, text: str) -> dict[str, str]:
     keys: dict[str, str] = {}
-    for part in readers.names(text, name):
-        key, equals, value = part.partition("=")
+    for piece in readers.names(text, name):
+        key, equals, value = piece.partition("=")
         key, value = key.strip(), value.strip()
         if not equals or not value:
-            raise InputError(f"{shown(name)}: '{shown(part)}' is not KEY=VALUE, such as speed=1000")
+            raise InputError(
+                f"{shown(name)}: '{shown(piece)}' is not KEY=VALUE, such as speed=1000"
+            )
         key = readers.choice(key, shown(name), _KEYS)
         if key in keys:
             raise InputError(f"{shown(name)} gives {key} twice; remove one")
@@ -210,9 +212,9 @@ def _evaluated(
             f"{outcome.scenario.model.id} does not fit {outcome.scenario.hardware.id} in "
             "this layout"
         )
-        for place, batch in enumerate(outcome.scenario.batches):
-            if outcome.estimate.fits[place]:
-                contenders.append(_point(outcome, place, numbers, counts_prompt=counts_prompt))
+        for index, batch in enumerate(outcome.scenario.batches):
+            if outcome.estimate.fits[index]:
+                contenders.append(_point(outcome, index, numbers, counts_prompt=counts_prompt))
             else:
                 missing.append(f"batch {batch:,} of {where}: skipped")
     if not contenders:
@@ -226,32 +228,35 @@ def _evaluated(
 
 def _told_apart(name: str, contenders: list[Contender]) -> list[Contender]:
     """Contenders with names that say in what they differ."""
-    parts = ("model", "hardware", "batch")
+    pieces = ("model", "hardware", "batch")
     varying = [
-        part for part in parts if len({getattr(contender, part) for contender in contenders}) > 1
+        piece
+        for piece in pieces
+        if len({getattr(contender, piece) for contender in contenders}) > 1
     ]
     first = str(contenders[0].model) if os.path.exists(name) else name
     return [
         replace(
-            contender, name="/".join([first, *(str(getattr(contender, part)) for part in varying)])
+            contender,
+            name="/".join([first, *(str(getattr(contender, piece)) for piece in varying)]),
         )
         for contender in contenders
     ]
 
 
 def _point(
-    outcome: Outcome, place: int, numbers: dict[str, Any], *, counts_prompt: bool
+    outcome: Outcome, index: int, numbers: dict[str, Any], *, counts_prompt: bool
 ) -> Contender:
     estimate, scenario, usd = outcome.estimate, outcome.scenario, outcome.usd
-    batch, low, high = scenario.batches[place], estimate.low, estimate.high
+    batch, low, high = scenario.batches[index], estimate.low, estimate.high
     computed = {
-        "speed": float(estimate.speed[place]),
-        "price": float(usd[1][place]) if usd else math.nan,
+        "speed": float(estimate.speed[index]),
+        "price": float(usd[1][index]) if usd else math.nan,
     }
     if counts_prompt:
-        computed["lead"] = float(estimate.ttft[place])
-        computed["input_price"] = float(usd[0][place]) if usd else math.nan
-    ends = None if low is None or high is None else (float(low[place]), float(high[place]))
+        computed["lead"] = float(estimate.ttft[index])
+        computed["input_price"] = float(usd[0][index]) if usd else math.nan
+    ends = None if low is None or high is None else (float(low[index]), float(high[index]))
     where = (scenario.model.id, scenario.hardware.id, batch)
     return Contender("", computed | numbers, None, *where, ends, scenario)
 
@@ -263,9 +268,9 @@ def _check_names(contenders: list[Contender]) -> None:
             raise InputError(f"two options are called {shown(name)}; give each a name of its own")
     plain = [contender.name for contender in contenders if contender.routes is None]
     for contender in contenders:
-        for part in contender.routes or ():
-            if part not in plain:
+        for piece in contender.routes or ():
+            if piece not in plain:
                 raise InputError(
-                    f"{shown(contender.name)} routes to '{shown(part)}', which is not an option; "
+                    f"{shown(contender.name)} routes to '{shown(piece)}', which is not an option; "
                     f"options: {', '.join(map(shown, plain)) or 'none'}"
                 )

@@ -99,10 +99,10 @@ class Row:
         tool, run = float(self.prospect.run.tool_seconds), float(self.prospect.run.seconds)
         if not tool:
             return None
-        share = (run - tool) / run
+        fraction = (run - tool) / run
         return (
-            f"{self.option.name}: tools take {whole_percent(1 - share)} of a run: doubling "
-            f"the token speed makes it {number(float(amdahl(share=share, speedup=2.0)))} "
+            f"{self.option.name}: tools take {whole_percent(1 - fraction)} of a run: doubling "
+            f"the token speed makes it {number(float(amdahl(share=fraction, speedup=2.0)))} "
             f"times as fast, and no speed more than {number(run / tool)} times"
         )
 

@@ -133,21 +133,21 @@ def _levelled(listed: list[Contender], *, counts_input: bool) -> tuple[list[Cont
     return listed, notes
 
 
-def _axes(typed: "PlacesGiven", decision: Choice) -> tuple[Axis, Axis]:
-    text = readers.as_text(typed)
-    if isinstance(typed, str):
-        listed = (part.partition("=") for part in readers.names(typed, option("map")))
-        parts = [(name, ends) for name, _, ends in listed]
+def _axes(given: "PlacesGiven", decision: Choice) -> tuple[Axis, Axis]:
+    text = readers.as_text(given)
+    if isinstance(given, str):
+        listed = (piece.partition("=") for piece in readers.names(given, option("map")))
+        pieces = [(name, ends) for name, _, ends in listed]
     else:
-        parts = list(typed.items())
-    if len(parts) != 2:
+        pieces = list(given.items())
+    if len(pieces) != 2:
         raise InputError(
             f"{option('map')} '{shown(text)}' is not two axes; write for example "
             "tools=0..30,accuracy=0.6..1"
         )
     across, up = (
         _axis(name, ends, decision, points)
-        for (name, ends), points in zip(parts, (ACROSS, UP), strict=True)
+        for (name, ends), points in zip(pieces, (ACROSS, UP), strict=True)
     )
     if across.name == up.name:
         raise InputError(f"{option('map')} has {shown(across.name)} on both axes; name two")

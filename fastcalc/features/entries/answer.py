@@ -299,14 +299,14 @@ def _table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> TextTable:
 def _blocks(model: Model) -> TextTable:
     """What is in one layer of each block."""
     rows = []
-    for place, block in enumerate(model.blocks):
+    for index, block in enumerate(model.blocks):
         layers = {"attention": block.attention, "ffn": block.ffn}
-        layers_present = {name: part for name, part in layers.items() if part is not None}
-        for name, part in layers_present.items():
-            fields = part.model_dump(exclude_defaults=True, exclude_none=True)
+        layers_present = {name: item for name, item in layers.items() if item is not None}
+        for name, item in layers_present.items():
+            fields = item.model_dump(exclude_defaults=True, exclude_none=True)
             text = f"{fields.pop('kind')}: {_named(fields)}"
             count = str(block.count) if name == next(iter(layers_present)) else ""
-            rows.append((count, f"blocks[{place}].{name}", text))
+            rows.append((count, f"blocks[{index}].{name}", text))
     return TextTable([("layers",), ("path",), ("contents of each",)], rows, left=(1, 2))
 
 
@@ -329,8 +329,10 @@ def _counts(work: Workload) -> TextTable:
         rows.append(("largest context", f"{model.max_context:,}", "tokens"))
     extra_parameters = checkpoint_parameters(model) - work.total_parameters
     if extra_parameters:
-        kinds = (("MTP layers", model.mtp), ("vision tower", model.vision_parameters))
-        kinds_present = listed([kind for kind, count_of_kind in kinds if count_of_kind])
+        entry_types = (("MTP layers", model.mtp), ("vision tower", model.vision_parameters))
+        kinds_present = listed(
+            [entry_type for entry_type, count_of_kind in entry_types if count_of_kind]
+        )
         rows.append(
             (
                 "in addition to the core",

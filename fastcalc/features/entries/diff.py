@@ -105,9 +105,9 @@ def _fields(entry: CatalogueEntry) -> dict[str, Any]:
     offers = offers_of(entry) if isinstance(entry, Hardware) else {}
     for path, quantity in quantities(entry).items():
         # Memory is known by its rank, not by its make, to meet its peer.
-        parts = path.split(".")
-        parts = ["memory", parts[-1]] if parts[0] == "memory" else parts
-        fields[offers.get(path, " ".join(parts).replace("_", " "))] = quantity
+        items = path.split(".")
+        items = ["memory", items[-1]] if items[0] == "memory" else items
+        fields[offers.get(path, " ".join(items).replace("_", " "))] = quantity
     return fields
 
 

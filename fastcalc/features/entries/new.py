@@ -34,9 +34,9 @@ def run_new(request: NewEntry) -> None:
     file = request.out
     if file is not None and os.path.exists(file) and not output.is_stream(file):
         raise InputError(f"{option('out')} {file} exists already; 'new' does not overwrite files")
-    kind = _kind(request.kind)
-    speeds = _speeds() if kind == "hardware" else []
-    output.write(skeleton(kind, request.name, date.today(), speeds), file)
+    entry_type = _kind(request.kind)
+    speeds = _speeds() if entry_type == "hardware" else []
+    output.write(skeleton(entry_type, request.name, date.today(), speeds), file)
 
 
 def _speeds() -> list[str]:
@@ -46,10 +46,10 @@ def _speeds() -> list[str]:
     entries = Catalogue()
     named: dict[str, Json] = {"id": "made-up", "name": "", "vendor": "", "scope": ""}
     memory: Json = {"name": "SRAM", "capacity": _CHIP[0], "bandwidth": _CHIP[1]}
-    for kind in _KINDS_OF_CHIPS:
+    for entry_type in _KINDS_OF_CHIPS:
         keys: dict[str, Json] = {
             **named,
-            "kind": kind,
+            "kind": entry_type,
             "memory": [memory],
             "peak": {"bf16": _CHIP[2]},
         }
@@ -59,7 +59,7 @@ def _speeds() -> list[str]:
         scenario = Scenario(chip, entries.model("llama-3.1-8b"), engine, (1,), traffic)
         speed = float(solve(scenario).estimate.speed[0])
         unsure = ", fitted on other chip types" * is_borrowed
-        row = f"  {kind:<6} {chip.execution:<11} {number(speed):>6}"
+        row = f"  {entry_type:<6} {chip.execution:<11} {number(speed):>6}"
         lines.append(f"{row}  (engine {engine.id}{unsure})")
     return lines
 
@@ -68,5 +68,7 @@ _CHIP = ("60 GB", "20 PB/s", "10 PFLOP/s")
 _KINDS_OF_CHIPS = ("gpu", "tpu", "npu", "rdu", "lpu", "wafer", "apple", "soc", "cpu")
 
 
-def _kind(kind: str, kinds: tuple[str, ...] = _KINDS) -> str:
-    return readers.choice({"models": "model", "engines": "engine"}.get(kind, kind), "kind", kinds)
+def _kind(entry_type: str, entry_types: tuple[str, ...] = _KINDS) -> str:
+    return readers.choice(
+        {"models": "model", "engines": "engine"}.get(entry_type, entry_type), "kind", entry_types
+    )

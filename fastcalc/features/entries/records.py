@@ -167,7 +167,7 @@ def engine_record(engine: Engine) -> Record:
 
 def default_kinds(engine: Engine) -> list[str]:
     """Kinds of chips that run on an engine where none is named."""
-    return [kind for kind, name in ENGINES.items() if name == engine.id]
+    return [chip_type for chip_type, name in ENGINES.items() if name == engine.id]
 
 
 def cautions(entries: Iterable[CatalogueEntry]) -> list[str]:

@@ -31,12 +31,12 @@ if TYPE_CHECKING:
 
 def run_list(request: ListEntries) -> ListAnswer:
     """Entries of a kind; the answer is no if a file is omitted because it is broken."""
-    kind = cast(Kind, readers.choice(request.entries, "list", tuple(SCHEMAS)))
+    entry_type = cast(Kind, readers.choice(request.entries, "list", tuple(SCHEMAS)))
     catalogue = loading.catalogue(request)
-    load = _loaders(catalogue)[kind]
+    load = _loaders(catalogue)[entry_type]
     loaded: list[CatalogueEntry] = []
     broken = []
-    for name in catalogue.names(kind):
+    for name in catalogue.names(entry_type):
         try:
             loaded.append(load(name))
         except InputError as error:
@@ -48,7 +48,7 @@ def run_list(request: ListEntries) -> ListAnswer:
     return ListAnswer(
         request=request,
         reasons=[f"skipped: {reason}" for reason in broken],
-        kind=kind,
+        kind=entry_type,
         entries=_filtered(request, loaded),
     )
 
@@ -84,8 +84,8 @@ def run_show(request: ShowEntry) -> EntryAnswer:
     """One entry, number by number."""
     catalogue = loading.catalogue(request)
     entry = find(catalogue, request.name)
-    for kind in SCHEMAS:
-        catalogue.refuse_idle_changes(kind, [entry])
+    for entry_type in SCHEMAS:
+        catalogue.refuse_idle_changes(entry_type, [entry])
     if isinstance(entry, Model):
         reading = _warnings(catalogue, request.name)
         return ModelAnswer(request=request, entry=entry, reading=reading)
@@ -103,13 +103,13 @@ def run_diff(request: DiffEntries) -> DiffAnswer:
     catalogue = loading.catalogue(request)
     left, right = find(catalogue, request.left), find(catalogue, request.right)
     if type(left) is not type(right):
-        kinds = [type(entry).__name__.lower() for entry in (left, right)]
+        entry_types = [type(entry).__name__.lower() for entry in (left, right)]
         raise InputError(
-            f"{as_text(request.left)} is in {kinds[0]} and {as_text(request.right)} in "
-            f"{kinds[1]}; compare two of the same category"
+            f"{as_text(request.left)} is in {entry_types[0]} and {as_text(request.right)} in "
+            f"{entry_types[1]}; compare two of the same category"
         )
-    for kind in SCHEMAS:
-        catalogue.refuse_idle_changes(kind, [left, right])
+    for entry_type in SCHEMAS:
+        catalogue.refuse_idle_changes(entry_type, [left, right])
     warnings = [*_warnings(catalogue, request.left), *_warnings(catalogue, request.right)]
     return DiffAnswer(request=request, left=left, right=right, reading=warnings)
 
@@ -121,11 +121,11 @@ def _warnings(catalogue: Catalogue, name: "EntryGiven") -> list[str]:
     return [text for text in loading.reading_of(catalogue, name) if isinstance(text, ReadingNote)]
 
 
-def find(catalogue: Catalogue, typed: "EntryGiven") -> CatalogueEntry:
+def find(catalogue: Catalogue, given: "EntryGiven") -> CatalogueEntry:
     """Entry of a name, whatever its kind; a file's keys give its kind."""
-    if isinstance(typed, CatalogueEntry):
-        return typed
-    name = str(typed)
+    if isinstance(given, CatalogueEntry):
+        return given
+    name = str(given)
     if name.endswith((".yaml", ".yml")):
         if not os.path.exists(name):
             raise InputError(f"{name}: there is no such file")
@@ -133,8 +133,8 @@ def find(catalogue: Catalogue, typed: "EntryGiven") -> CatalogueEntry:
     if catalogue.is_configuration(name) or "/" in name:
         return catalogue.model(name)
     loaders = _loaders(catalogue)
-    for kind, load in loaders.items():
-        if catalogue.knows(name, kind):
+    for entry_type, load in loaders.items():
+        if catalogue.knows(name, entry_type):
             entry = load(name)
             return entry.asked_as([name]) if isinstance(entry, Model) else entry
     if unpublished := service(name):

@@ -68,16 +68,16 @@ class FastmodeAnswer(Answer):
     def _first(self) -> list[Option]:
         """Options of a first screen: the cheapest of each technique, unchanged answers first."""
         solution, cheapest = self.solution, dict[str, Option]()
-        for way in self._shown:
-            if way.outcome is not None:
-                cheapest.setdefault(way.trick, way)
+        for choice in self._shown:
+            if choice.outcome is not None:
+                cheapest.setdefault(choice.trick, choice)
         first = [*solution.leading, *cheapest.values()]
-        ways = [way for way in self._shown if way in first]
-        return sorted(ways, key=lambda way: way not in solution.same_answers)
+        choices = [choice for choice in self._shown if choice in first]
+        return sorted(choices, key=lambda choice: choice not in solution.same_answers)
 
     def _outcomes(self, options: Sequence[Option]) -> list[Outcome]:
         """Today's point and those of some options."""
-        return [self.solution.today, *(way.outcome for way in options if way.outcome)]
+        return [self.solution.today, *(choice.outcome for choice in options if choice.outcome)]
 
     def _named(self) -> list[Scenario]:
         """Return what the headline names."""
@@ -130,19 +130,19 @@ class FastmodeAnswer(Answer):
         of_first = set(each_warning(self._outcomes(self._first)))
         for line in each_warning(outcomes):
             yield Note(line, weight=2 * (line in of_first))
-        left = Counter(way.trick for way in solution.options)
-        left -= Counter(way.trick for way in self._shown)
+        left = Counter(choice.trick for choice in solution.options)
+        left -= Counter(choice.trick for choice in self._shown)
         if left:
             listed = ", ".join(f"{count} of {TRICKS[trick]}" for trick, count in left.items())
             yield Note(f"not shown: {listed}; {option('everything')} shows them", weight=0)
 
     def _hints(self) -> Iterator[Note]:
         """What a first screen leaves out: techniques that do not reach the speed, and prices."""
-        reaching = {way.trick for way in self._shown if way.outcome}
+        reaching = {choice.trick for choice in self._shown if choice.outcome}
         missed = dict.fromkeys(
-            TRICKS[way.trick]
-            for way in self._shown
-            if way.trick not in reaching and not way.is_ruled_out
+            TRICKS[choice.trick]
+            for choice in self._shown
+            if choice.trick not in reaching and not choice.is_ruled_out
         )
         if missed:
             text = f"cannot: {', '.join(missed)}; {option('wide')} says why"
@@ -155,9 +155,9 @@ class FastmodeAnswer(Answer):
         today, comparison = self.solution.today.scenario, self.comparison
         own = next_commands.typed_as(comparison, comparison.on, today.hardware.id)
         chips = [
-            way.outcome.scenario.hardware.id
-            for way in self._shown
-            if way.outcome and way.usd and way.outcome.scenario.model is today.model
+            choice.outcome.scenario.hardware.id
+            for choice in self._shown
+            if choice.outcome and choice.usd and choice.outcome.scenario.model is today.model
         ]
         on = ",".join(list(dict.fromkeys([own, *chips]))[:3])
         comparison = replace(comparison, batch=str(today.batches[0]))
@@ -166,11 +166,13 @@ class FastmodeAnswer(Answer):
     def records(self) -> Iterator[Record]:
         """Today's point and every option, with the commands that print them again."""
         today = self.solution.today
-        outcomes = [today, *(way.outcome for way in self.solution.options)]
+        outcomes = [today, *(choice.outcome for choice in self.solution.options)]
         records = rows(self.solution, self.solution.options)
         for outcome, record in zip(outcomes, records, strict=True):
-            again = next_commands.command(self.comparison, outcome, today) if outcome else None
-            yield {**record, "compare": again}
+            repeat_command = (
+                next_commands.command(self.comparison, outcome, today) if outcome else None
+            )
+            yield {**record, "compare": repeat_command}
 
     def table(self) -> tuple[Sequence[TableColumn], Sequence[Record]]:
         """The options of a table of all columns."""
@@ -197,9 +199,9 @@ class FastmodeAnswer(Answer):
                 {
                     "drafts": int(count),
                     "tokens_per_pass_needed": plain(float(tokens)),
-                    "acceptance_needed": plain(float(share)),
+                    "acceptance_needed": plain(float(acceptance)),
                 }
-                for count, tokens, share in drafts
+                for count, tokens, acceptance in drafts
             ],
             "smaller_shapes_at_todays_batch": {
                 name: shape and plainly(asdict(shape)) for name, shape in shapes.items()

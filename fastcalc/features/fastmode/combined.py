@@ -132,16 +132,16 @@ class _Way(NamedTuple):
 def _ways(base: Base) -> list[_Way]:
     """Today's chips and other ones, with each model."""
     today, hardware = base.scenario, (*base.rivals, *base.sram_machines)
-    places: list[tuple[tuple[str, ...], Scenario]] = []
+    positions: list[tuple[tuple[str, ...], Scenario]] = []
     for changes, scenario in [((), today), *(((chip.id,), base.on(chip)) for chip in hardware)]:
-        places.append((changes, scenario))
+        positions.append((changes, scenario))
         for model in base.smaller:
-            places.append(((*changes, model.id), with_model(scenario, model)))
+            positions.append(((*changes, model.id), with_model(scenario, model)))
     on_chips = [
         ModelOnChip(
             (*changes, *narrowing), scenario, base.deployments, in_fewest_bits=bool(narrowing)
         )
-        for changes, scenario in places
+        for changes, scenario in positions
         for narrowing in ((), ("fewest bits",))
     ]
     models = ModelDemand(*np.array([pair.model for pair in on_chips], dtype=float).T)
@@ -152,15 +152,15 @@ def _ways(base: Base) -> list[_Way]:
         *(np.where(is_narrow, narrow_size, today_size) for today_size, narrow_size in narrow)
     )
     hours = np.array([pair.usd_per_hour for pair in on_chips])
-    ways = []
+    choices = []
     for drafts, tokens in _KEPT.items():
         seconds, fastest = least_chip_seconds(
             models, chips, drafts=drafts, tokens=tokens, speed=base.speed
         )
         usd = usd_per_million(usd_per_hour=hours, seconds=seconds, tokens=1.0)
         bounds = zip(usd.tolist(), fastest.tolist(), on_chips, strict=True)
-        ways += [_Way(*bound, drafts) for bound in bounds]
-    return ways
+        choices += [_Way(*bound, drafts) for bound in bounds]
+    return choices
 
 
 def combinations(base: Base) -> list[Option]:
@@ -168,17 +168,17 @@ def combinations(base: Base) -> list[Option]:
 
     And the cheapest of all that keep today's model, and of those that keep its formats, too.
     """
-    ways: dict[tuple[int, bool], list[_Way]] = defaultdict(list)
+    choices: dict[tuple[int, bool], list[_Way]] = defaultdict(list)
     same_model, same_formats = list[_Way](), list[_Way]()
-    for way in sorted(_ways(base), key=lambda way: way.usd):
-        is_priced = way.on_chip.is_priced
-        ways[way.tricks, is_priced].append(way)
-        if is_priced and way.tricks in COUNTS:
-            same_model += [way] * (way.on_chip.scenario.model is base.scenario.model)
-            same_formats += [way] * way.keeps_answers(base)
+    for choice in sorted(_ways(base), key=lambda choice: choice.usd):
+        is_priced = choice.on_chip.is_priced
+        choices[choice.tricks, is_priced].append(choice)
+        if is_priced and choice.tricks in COUNTS:
+            same_model += [choice] * (choice.on_chip.scenario.model is base.scenario.model)
+            same_formats += [choice] * choice.keeps_answers(base)
     options, why_not = [], "no combination of this size reaches it"
     for count, name in COUNTS.items():
-        option = _cheapest(base, ways[count, True]) or _cheapest(base, ways[count, False])
+        option = _cheapest(base, choices[count, True]) or _cheapest(base, choices[count, False])
         is_out = base.keeps_model and count == max(COUNTS)
         none = Option(name, "", why_not=why_not, tricks=count, is_ruled_out=is_out)
         options.append(option or none)
@@ -190,51 +190,51 @@ def combinations(base: Base) -> list[Option]:
     return sorted(options, key=lambda option: option.tricks)
 
 
-def _cheapest(base: Base, ways: list[_Way]) -> Option | None:
+def _cheapest(base: Base, choices: list[_Way]) -> Option | None:
     """Cheapest of some ways, which are in order of the least that they may cost."""
     lowest, option, hopes = inf, None, list[tuple[float, int]]()
-    for place, bound in enumerate(chain((way.usd for way in ways), [inf])):
+    for index, bound in enumerate(chain((choice.usd for choice in choices), [inf])):
         # Ways whose octaves promise less than any that follow are searched first.
         while hopes and hopes[0][0] <= min(bound, lowest):
-            way = ways[heappop(hopes)[1]]
-            searched = _search(base, way, lowest)
+            choice = choices[heappop(hopes)[1]]
+            searched = _search(base, choice, lowest)
             lowest, option = searched if searched else (lowest, option)
-        if bound >= lowest or place == len(ways):
+        if bound >= lowest or index == len(choices):
             return option
-        hope = float(ways[place].hopes(base.speed).min())
+        hope = float(choices[index].hopes(base.speed).min())
         if hope < lowest:
-            heappush(hopes, (hope, place))
+            heappush(hopes, (hope, index))
     return option
 
 
-def _search(base: Base, way: _Way, below: float) -> tuple[float, Option] | None:
+def _search(base: Base, choice: _Way, below: float) -> tuple[float, Option] | None:
     """Return what a way costs and comes to, if less than what is known."""
-    on_layouts = way.on_chip.on_layouts
+    on_layouts = choice.on_chip.on_layouts
     if on_layouts is None:
         return None
-    hopeful = [on_layouts.layouts[row] for row in np.flatnonzero(way.hopes(base.speed) < below)]
-    change, scenario = way.on_chip.with_drafts(way.drafts)
+    hopeful = [on_layouts.layouts[row] for row in np.flatnonzero(choice.hopes(base.speed) < below)]
+    change, scenario = choice.on_chip.with_drafts(choice.drafts)
     outcome = cheapest(Space(scenario), hopeful, base.speed, below).outcome
     if outcome is None:
         return None
-    hour = way.on_chip.usd_per_hour * outcome.placement.layout.chips
+    hour = choice.on_chip.usd_per_hour * outcome.placement.layout.chips
     tokens = outcome.estimate.total[0]
     usd = float(usd_per_million(usd_per_hour=hour, seconds=1.0, tokens=tokens))
-    return usd, Option(COUNTS[way.tricks], change, outcome, tricks=way.tricks)
+    return usd, Option(COUNTS[choice.tricks], change, outcome, tricks=choice.tricks)
 
 
 def nearest(base: Base) -> tuple[float, str]:
     """Highest speed of one user over all combinations, and which it is. [1/s]"""
     highest, how = 0.0, ""
-    for way in sorted(_ways(base), key=lambda way: -way.fastest):
-        if way.fastest <= highest:
+    for choice in sorted(_ways(base), key=lambda choice: -choice.fastest):
+        if choice.fastest <= highest:
             break
-        on_layouts = way.on_chip.on_layouts
+        on_layouts = choice.on_chip.on_layouts
         if (
             on_layouts is not None
-            and _KEPT[way.drafts] * float(on_layouts.user_speeds[:, 0].max()) > highest
+            and _KEPT[choice.drafts] * float(on_layouts.user_speeds[:, 0].max()) > highest
         ):
-            words, scenario = way.on_chip.with_drafts(way.drafts)
+            words, scenario = choice.on_chip.with_drafts(choice.drafts)
             space = Space(scenario)
             holding = space.holding(on_layouts.layouts)
             if holding:

@@ -186,19 +186,19 @@ class CurveAnswer(Answer):
 
 def _starts(study: Study, curve: Curve) -> Iterator[CurveStart]:
     multiples = curve.multiple
-    for place, batch in enumerate(curve.starts.tolist()):
-        speed, smaller_batch = float(curve.speed[place]), int(curve.batch[place])
+    for index, batch in enumerate(curve.starts.tolist()):
+        speed, smaller_batch = float(curve.speed[index]), int(curve.batch[index])
         yield CurveStart(
             study=study,
             scenario=curve.space.scenario,
             floor_ms=1e3 * curve.floor,
             batch=batch,
             speed=speed,
-            before=(str(curve.before[place]) or "one chip") if speed > 0.0 else None,
+            before=(str(curve.before[index]) or "one chip") if speed > 0.0 else None,
             smaller_batch=smaller_batch or None,
-            faster=float(curve.faster[place]),
-            after=(str(curve.after[place]) or "one chip") if smaller_batch else None,
-            cost_multiple=float(multiples[place]),
+            faster=float(curve.faster[index]),
+            after=(str(curve.after[index]) or "one chip") if smaller_batch else None,
+            cost_multiple=float(multiples[index]),
         )
 
 
@@ -215,9 +215,9 @@ def rows(study: Study) -> list[int]:
     starts = study.engines[0].starts
     reached = np.flatnonzero(np.any([curve.batch > 0 for curve in study.engines], axis=0))
     first = int(reached[0]) if len(reached) else len(starts) - 1
-    places = [at for at, batch in enumerate(starts.tolist()) if not batch & (batch - 1)]
-    before = [at for at in places if at < first][-1:]
-    return sorted({*before, *(at for at in places if at >= first), len(starts) - 1})
+    positions = [at for at, batch in enumerate(starts.tolist()) if not batch & (batch - 1)]
+    before = [at for at in positions if at < first][-1:]
+    return sorted({*before, *(at for at in positions if at >= first), len(starts) - 1})
 
 
 def columns(study: Study, cost: float) -> list[TableColumn]:
@@ -236,7 +236,7 @@ def columns(study: Study, cost: float) -> list[TableColumn]:
     floor_cell = partial(_floor_cell, floors_needed(study, cost))
     shown.append(key_figure(numbers(f"floor for|{cost:g}x, ms", floor_cell)))
     # Keys are headings elsewhere; here two columns may have the same.
-    return [replace(column, key=f"{place}") for place, column in enumerate(shown)]
+    return [replace(column, key=f"{index}") for index, column in enumerate(shown)]
 
 
 def _start_cell(curve: Curve, at: int) -> str:
@@ -288,8 +288,8 @@ def floors_chart(study: Study, cost: float, width: int, *, is_ascii: bool) -> li
         return [f"no start reaches {study.speedup:g}x at any floor tried"]
     engines = {curve.space.scenario.engine.id: 1e3 * curve.floor for curve in study.engines}
     drawn = [
-        Series(key, np.array(points)[:, 0], np.array(points)[:, 1], place, "points")
-        for place, (key, points) in enumerate(series.items())
+        Series(key, np.array(points)[:, 0], np.array(points)[:, 1], index, "points")
+        for index, (key, points) in enumerate(series.items())
         if points
     ]
     across = "latency floor per step, ms, on a textbook step; blank: never"

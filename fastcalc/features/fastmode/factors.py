@@ -80,9 +80,9 @@ COLUMNS: tuple[TableColumn, ...] = (
 _TABLE = [column for column in COLUMNS if column.key != "source"]
 
 
-def factors_of(solution: SpeedupOptions, way: Option | None) -> list[Factor]:
+def factors_of(solution: SpeedupOptions, choice: Option | None) -> list[Factor]:
     """Return what the speed-up of an option is the product of; none where it does not reach."""
-    return waterfall(solution.today, way.outcome) if way and way.outcome else []
+    return waterfall(solution.today, choice.outcome) if choice and choice.outcome else []
 
 
 def factor_records(factors: Sequence[Factor]) -> list[Record]:

@@ -140,10 +140,10 @@ def _scenario(comparison: Evaluated, notes: list[str]) -> tuple[Scenario, Catalo
     chips = selected(catalogue, readers.names(comparison.on, option("on")))
     if len(chips) > 1:
         raise InputError(f"{option('on')} names {len(chips)} chips; fastmode starts from one")
-    typed = readers.as_text(batch)
-    if "," in typed or ".." in typed:
+    text = readers.as_text(batch)
+    if "," in text or ".." in text:
         raise InputError(
-            f"{option('batch')} {shown(typed)} names several batches; fastmode starts from one"
+            f"{option('batch')} {shown(text)} names several batches; fastmode starts from one"
         )
     scenario = loading.scenarios(replace(comparison, price=None), notes)[0]
     pricing = replace(scenario.pricing, user_prices=loading.prices(comparison, catalogue))

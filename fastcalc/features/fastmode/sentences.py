@@ -61,10 +61,10 @@ def _way(solution: SpeedupOptions, best: Option) -> str:
     cost = record["cost_multiple"]
     if cost is None:
         return f"{trick_cell(record)}{how}, which has no price"
-    phrase = f"{trick_cell(record)}{how} at {dollars(cost)} times the cost"
+    text = f"{trick_cell(record)}{how} at {dollars(cost)} times the cost"
     low, high = record["cost_multiple_low"], record["cost_multiple_high"]
-    phrase += "" if low is None else f" ({interval(Ranged(*map(floats, (cost, low, high))))})"
-    return phrase
+    text += "" if low is None else f" ({interval(Ranged(*map(floats, (cost, low, high))))})"
+    return text
 
 
 def no_option_reaches(solution: SpeedupOptions) -> str:
@@ -76,13 +76,13 @@ def no_option_reaches(solution: SpeedupOptions) -> str:
 
 def first_way(solution: SpeedupOptions) -> str:
     """Factors of the headline's first option, with its step time and throughput; or nothing."""
-    way = solution.leading[0] if solution.leading else None
-    if way is None or way.outcome is None:
+    choice = solution.leading[0] if solution.leading else None
+    if choice is None or choice.outcome is None:
         return ""
     subject = "The first" if len(solution.leading) > 1 else "That"
     texts: list[str] = []
-    records = rows(solution, [way])
-    for outcome, record in zip((solution.today, way.outcome), records, strict=True):
+    records = rows(solution, [choice])
+    for outcome, record in zip((solution.today, choice.outcome), records, strict=True):
         tokens = float(np.squeeze(outcome.scenario.traffic.speculation.tokens_per_pass))
         words = "one token" if tokens == 1.0 else f"{number(tokens)} tokens"
         chips = f"{record['chips']:,} {record['hardware']}"
@@ -94,7 +94,7 @@ def first_way(solution: SpeedupOptions) -> str:
     pass_today, all_today, pass_then, all_then = texts
     today, changed = ([record[key] for key in _ANSWERS_REST_ON] for record in records)
     return (
-        f"{subject} is {product(factors_of(solution, way))}. "
+        f"{subject} is {product(factors_of(solution, choice))}. "
         f"{'The answers do not change. ' * (today == changed)}"
         f"A step takes {pass_then} for {all_then}. Today it takes {pass_today} for {all_today}."
     )
@@ -102,12 +102,12 @@ def first_way(solution: SpeedupOptions) -> str:
 
 def too_fast(solution: SpeedupOptions) -> str:
     """Say why today's users are faster than was asked, if so: no more of them fit in memory."""
-    wanted_speed, place = solution.asked_start, solution.today.placement
+    wanted_speed, placement = solution.asked_start, solution.today.placement
     batch = solution.today.scenario.batches[0]
     speed = number(float(solution.today.estimate.speed[0]))
-    if wanted_speed is None or batch < place.max_batch or speed == number(wanted_speed):
+    if wanted_speed is None or batch < placement.max_batch or speed == number(wanted_speed):
         return ""
-    chips = counted(place.layout.chips, solution.today.scenario.hardware.id)
+    chips = counted(placement.layout.chips, solution.today.scenario.hardware.id)
     return (
         f"today's users get {speed} tokens/s instead of {number(wanted_speed)}, because "
         f"{chips} hold at most batch {batch:,}; start from more chips with {option('chips')}"
@@ -128,7 +128,7 @@ def tried(solution: SpeedupOptions) -> str:
 def law_of_batches(solution: SpeedupOptions) -> str:
     """Identity of batches, in the numbers of the smaller batch where it reaches."""
     law = "on the same hardware, cost multiple x speed-up = batch ratio"
-    smaller = next(way for way in solution.options if way.trick == "smaller-batch")
+    smaller = next(choice for choice in solution.options if choice.trick == "smaller-batch")
     if smaller.outcome is None:
         return f"{law}; here no batch is fast enough at any cost"
     today, row = rows(solution, [smaller])
@@ -153,8 +153,8 @@ def low_end(solution: SpeedupOptions, options: Sequence[Option]) -> str:
         return no_option_reaches(solution)
     _, *records = rows(solution, options)
     sure = [
-        trick_cell(record) + f" ({way.change})" * (way.trick in MOST_SHOWN)
-        for way, record in zip(options, records, strict=True)
+        trick_cell(record) + f" ({choice.change})" * (choice.trick in MOST_SHOWN)
+        for choice, record in zip(options, records, strict=True)
         if record["low_end_reaches"]
     ]
     return (
@@ -171,17 +171,17 @@ def drafts_needed(solution: SpeedupOptions) -> str:
             f"speculation at batch {batch:,}: no acceptance rate below 1 reaches it with 1 to "
             f"{len(drafts)} draft tokens, because verification takes too long"
         )
-    parts = []
-    for count, tokens, share in zip(drafts, solution.tokens, solution.acceptance, strict=True):
-        needed = f"{number(tokens)} (acceptance {share:.2f})"
+    items = []
+    for count, tokens, acceptance in zip(drafts, solution.tokens, solution.acceptance, strict=True):
+        needed = f"{number(tokens)} (acceptance {acceptance:.2f})"
         if isnan(tokens):
             needed = "the hardware bound is below it"
-        elif isnan(share):
+        elif isnan(acceptance):
             needed = f"{number(tokens)}, more than possible"
-        parts.append(f"{count:.0f}: {needed}")
+        items.append(f"{count:.0f}: {needed}")
     return (
         f"speculation at batch {batch:,}, tokens per step needed, by number of draft tokens: "
-        + ", ".join(parts)
+        + ", ".join(items)
     )
 
 

@@ -68,13 +68,13 @@ class Curve:
 
     def _turn(self, missed: int, paid: int, cost: float) -> int:
         """First start on the way from one that costs more to one that does not."""
-        way = 1 if paid > missed else -1
+        direction = 1 if paid > missed else -1
 
         def is_paid(starts: Floats) -> Bools:
-            rising = starts[::way].astype(np.int64)
+            rising = starts[::direction].astype(np.int64)
             between = curve(self.space.scenario, self.chips, rising, self.speedup)
             assert between is not None, "the chips fit all batches in between"
-            return np.asarray((between.multiple <= cost)[::way])
+            return np.asarray((between.multiple <= cost)[::direction])
 
         ends = first_changed(is_paid, missed, paid, points=_TRIED)
         assert ends is not None, "the second end costs no more"

@@ -66,32 +66,32 @@ def _largest(base: Base, shapes: list[Model]) -> SmallerShape | None:
     return SmallerShape(work.active_parameters, work.total_parameters, work.layers)
 
 
-def _with_fewer_layers(model: Model, share: float) -> Model:
+def _with_fewer_layers(model: Model, fraction: float) -> Model:
     """A model with a share of its layers, of what is known of them."""
     update: dict[str, Any] = {"hypothetical": True}
     if model.is_minimal:  # only totals are known
         for key in ("total_parameters", "active_parameters", "kv_bytes_per_token"):
             quantity = getattr(model, key)
             if quantity is not None:
-                update[key] = quantity.model_copy(update={"si": quantity.si * share})
-        update["layers"] = max(round((model.layers or 1) * share), 1)
+                update[key] = quantity.model_copy(update={"si": quantity.si * fraction})
+        update["layers"] = max(round((model.layers or 1) * fraction), 1)
     else:
         update["blocks"] = [
-            block.model_copy(update={"count": max(round(block.count * share), 1)})
+            block.model_copy(update={"count": max(round(block.count * fraction), 1)})
             for block in model.blocks
         ]
     return model.model_copy(update=update)
 
 
-def _with_thinner_ffn(model: Model, share: float) -> Model:
+def _with_thinner_ffn(model: Model, fraction: float) -> Model:
     """A model whose feed-forward networks have a share of their width."""
     blocks = []
     for block in model.blocks:
         ffn = block.ffn
         if isinstance(ffn, (DenseFFN, MixtureOfExperts)):
-            update = {"width": max(round(ffn.width * share), 1)}
+            update = {"width": max(round(ffn.width * fraction), 1)}
             if isinstance(ffn, MixtureOfExperts):
-                update["shared_width"] = round(ffn.shared_width * share)
+                update["shared_width"] = round(ffn.shared_width * fraction)
             ffn = ffn.model_copy(update=update)
         blocks.append(block.model_copy(update={"ffn": ffn}))
     return model.model_copy(update={"blocks": blocks, "hypothetical": True})

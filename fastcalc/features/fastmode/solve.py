@@ -68,7 +68,7 @@ class SpeedupOptions:
     @property
     def leading(self) -> list[Option]:
         """Both of them, as far as there are."""
-        return [way for way in (self.on_same_chips, self.on_another_machine) if way]
+        return [choice for choice in (self.on_same_chips, self.on_another_machine) if choice]
 
     def _is_on_todays(self, option: Option) -> bool:
         today = self.today.scenario.hardware.id

@@ -90,7 +90,7 @@ class Base:
         """Chips with a price or memory on the chip, by id; a file that is no chip is omitted."""
         pricing = self.scenario.pricing
         words = {"cloud": ("cloud:", "offers:"), "tco": ("purchase:",)}
-        marks = [*words[pricing.basis], *(f"kind: {kind}" for kind in SRAM_KINDS)]
+        marks = [*words[pricing.basis], *(f"kind: {chip_type}" for chip_type in SRAM_KINDS)]
         names = {*self.catalogue.mentioning("hardware", marks), *pricing.user_prices}
         return list(readable(self.catalogue.hardware, sorted(names)))
 

@@ -35,10 +35,10 @@ class Factor:
         """False for the layout or the batch that is there already."""
         if self.trick not in ("layout", "batch"):
             return True
-        places = [
+        positions = [
             (point.placement.layout, point.scenario.batches) for point in (self.before, self.after)
         ]
-        return places[0] != places[1]
+        return positions[0] != positions[1]
 
     @property
     def speedup(self) -> float:
@@ -73,7 +73,7 @@ def waterfall(today: Outcome, end: Outcome) -> list[Factor]:
         after = end if step.trick == "batch" else _point(step.scenario, today, end)
         if after is not None:
             weakest = max(joined, key=lambda change: EVIDENCE.index(change.evidence))
-            words = zip(*((part.trick, part.change) for part in joined), strict=True)
+            words = zip(*((item.trick, item.change) for item in joined), strict=True)
             trick, change = map(" + ".join, words)
             factors.append(Factor(trick, change, before, after, weakest.evidence, weakest.source))
             before, joined = after, []

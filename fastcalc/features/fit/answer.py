@@ -203,7 +203,7 @@ def _table(locations: Sequence[Location], records: Sequence[Record], width: int)
         cells = [f"{record['chips']:,} x {chip}", lives, batch, largest, percent_used]
         for name, capacity, contents in filled(location):
             rows.append([*cells, f"{name} {size(capacity)}"])
-            bars.append([(LETTERS[kind], share) for kind, share in contents])
+            bars.append([(LETTERS[group], fraction) for group, fraction in contents])
             cells = [""] * len(cells)
     # The bars get the room that all else leaves.
     heads = [column.heading for column in _FIRST]
@@ -281,13 +281,13 @@ def _assumed(members: Sequence[Location]) -> Iterator[str]:
     """Say of which chips the number turns on a usable share of memory that is assumed."""
     batch = min(location.scenario.batches[0] for location in members)
     for location in members:
-        turns = share_assumed(location) if location.scenario.batches[0] == batch else None
-        if turns is not None:
-            chip, percent = location.scenario.hardware.id, 100 * turns.share
+        flips = share_assumed(location) if location.scenario.batches[0] == batch else None
+        if flips is not None:
+            chip, percent = location.scenario.hardware.id, 100 * flips.share
             counts = [
-                f"at {whole_percent(turn.share)} or {side} it fits on {_count(turn.chips)}"
-                for turn, side in ((turns.fewer, "more"), (turns.more, "less"))
-                if turn is not None
+                f"at {whole_percent(flip.share)} or {side} it fits on {_count(flip.chips)}"
+                for flip, side in ((flips.fewer, "more"), (flips.more, "less"))
+                if flip is not None
             ]
             yield (
                 f"That {percent:.0f} % of the memory of {chip} is usable is an assumption: "

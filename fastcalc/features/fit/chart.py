@@ -26,14 +26,14 @@ def context(scenarios: Sequence[Scenario]) -> Chart:
         work = scenario.work
         key = (scenario.hardware.id, scenario.model.id, work.weight_format, work.kv_format)
         lines.setdefault(key, []).append(scenario)
-    varied = [len(set(parts)) > 1 for parts in zip(*lines, strict=True)]
+    varied = [len(set(items)) > 1 for items in zip(*lines, strict=True)]
     series: list[Series] = []
     unfit: list[str] = []
-    for (chip, *names), parts in lines.items():
+    for (chip, *names), items in lines.items():
         described = " ".join(
             name for name, is_varied in zip(names, varied[1:], strict=True) if is_varied
         )
-        line = _line(parts, described, len(series))
+        line = _line(items, described, len(series))
         if line is None:
             unfit.append(f"{' '.join(filter(None, [chip, described]))} holds none of them")
         elif len(series) < MOST:
@@ -68,7 +68,7 @@ def _finding(series: Sequence[Series]) -> str:
     return f"{longest.name} hold{'s' * longest.name.startswith('1 x')} most: {of_few}, {of_many}."
 
 
-def _line(scenarios: Sequence[Scenario], described: str, place: int) -> Series | None:
+def _line(scenarios: Sequence[Scenario], described: str, index: int) -> Series | None:
     """Return the longest contexts of the users that some scenarios name; None if none is held."""
     batches = sorted({batch for scenario in scenarios for batch in scenario.batches})
     users = np.array(batches if len(batches) > 1 else 2.0 ** np.arange(OCTAVES + 1), dtype=float)
@@ -84,4 +84,4 @@ def _line(scenarios: Sequence[Scenario], described: str, place: int) -> Series |
         f"{counted(int(count), 'user')}, {length:,.0f} tokens each, {name}"
         for count, length in zip(users[is_held], tokens[is_held], strict=True)
     ]
-    return Series(name, users[is_held], tokens[is_held], place, tips=tips)
+    return Series(name, users[is_held], tokens[is_held], index, tips=tips)

@@ -64,10 +64,10 @@ def _with_batch(request: FitMemory) -> FitMemory:
 
 def _scenarios(request: FitMemory, notes: list[str]) -> list[Scenario]:
     """Return the scenarios of each model in each pair of formats on each chip."""
-    every = [
+    all_scenarios = [
         scenario
         for weight, cache in formats_asked(request)
         for scenario in scenarios(Evaluated.sharing(request, weights=weight, kv=cache), notes)
     ]
-    models = list(dict.fromkeys(scenario.model.id for scenario in every))
-    return sorted(every, key=lambda scenario: models.index(scenario.model.id))
+    models = list(dict.fromkeys(scenario.model.id for scenario in all_scenarios))
+    return sorted(all_scenarios, key=lambda scenario: models.index(scenario.model.id))

@@ -171,8 +171,8 @@ def columns(records: Sequence[Record], *, wide: bool = False) -> list[TableColum
     """Columns of a table of rows; formats where there are several, or lower precision."""
     several = len(set(map(_formats, records))) > 1
     several = several or any(record["is_narrowed"] for record in records)
-    every = [replace(column, drop_priority=0) for column in _EVERY] if wide else _COLUMNS
-    return [column for column in every if several or column.key != "formats"]
+    all_columns = [replace(column, drop_priority=0) for column in _EVERY] if wide else _COLUMNS
+    return [column for column in all_columns if several or column.key != "formats"]
 
 
 def verdict(points: Sequence[FrontierPoint]) -> str:

@@ -37,7 +37,7 @@ def frontiers(scenarios: Sequence[Scenario], max_chips: int, finding: str) -> Ch
     by_chip = {name: points for name, points in by_chip.items() if points}
     drawn = _leading(by_chip)
     series: list[Series] = []
-    for place, name in enumerate(drawn):
+    for index, name in enumerate(drawn):
         points = by_chip[name]
         tips = [
             f"{point.outcome.placement.layout.chips:,} x {name}, batch {point.batch:,}, "
@@ -48,7 +48,7 @@ def frontiers(scenarios: Sequence[Scenario], max_chips: int, finding: str) -> Ch
         middle, bound, *ends = (None if None in row else np.array(row) for row in rows)
         bounds = bound if bound is None else np.maximum.accumulate(bound)  # for less, too
         usd = np.array([point.usd for point in points])
-        series += ranged(marked_name(points[0].outcome), place, usd, (middle, bounds, *ends), tips)
+        series += ranged(marked_name(points[0].outcome), index, usd, (middle, bounds, *ends), tips)
     scenario = scenarios[0]
     title = (
         f"Speed and price: {scenario.model.heading}, prompt {scenario.traffic.prompt:,.0f}, output "
@@ -71,9 +71,9 @@ def _leading(by_chip: Mapping[str, Sequence[FrontierPoint]]) -> list[str]:
     if len(by_chip) <= MOST:
         return list(by_chip)
     owners = [name for name, points in by_chip.items() for _ in points]
-    every = [point for points in by_chip.values() for point in points]
-    speed, usd = np.array([(point.speed, point.usd) for point in every]).T
+    all_points = [point for points in by_chip.values() for point in points]
+    speed, usd = np.array([(point.speed, point.usd) for point in all_points]).T
     unbeaten = undominated(gain=speed, cost=usd)
-    counts = Counter(owners[place] for place in np.flatnonzero(unbeaten))
+    counts = Counter(owners[position] for position in np.flatnonzero(unbeaten))
     leading = {name for name, _ in counts.most_common(MOST)}
     return [name for name in by_chip if name in leading]

@@ -66,7 +66,9 @@ def frontier(scenarios: Sequence[Scenario], *, max_chips: int) -> list[FrontierP
     ]
     figures = [(candidate.speed, candidate.usd) for candidate in candidates]
     speed, usd = np.array(figures).reshape(-1, 2).T
-    survivors = [candidates[place] for place in np.flatnonzero(undominated(gain=speed, cost=usd))]
+    survivors = [
+        candidates[position] for position in np.flatnonzero(undominated(gain=speed, cost=usd))
+    ]
     points: list[FrontierPoint] = []
     for _, group in groupby(
         survivors, key=lambda candidate: (id(candidate.space), candidate.layout)
@@ -88,14 +90,14 @@ def _batches(space: Space, max_chips: int) -> Iterator[_Tried]:
     price = scenario.pricing.per_chip_hour(scenario.hardware)
     layouts = [] if price is None else space.layouts(*range(1, max_chips + 1))
     for start in range(0, len(layouts), _AT_ONCE):
-        part = layouts[start : start + _AT_ONCE]
-        batch, speed = by_octaves(space, part)
-        chips = np.array([[layout.chips] for layout in part])
+        item = layouts[start : start + _AT_ONCE]
+        batch, speed = by_octaves(space, item)
+        chips = np.array([[layout.chips] for layout in item])
         hour = (price or 0.0) * chips / scenario.pricing.utilization
         usd = usd_per_million(usd_per_hour=hour, seconds=1.0 / speed, tokens=batch)
         for row, column in np.argwhere(undominated(gain=speed, cost=usd)):
             at = row, column
-            yield _Tried(space, part[row], batch[at], speed[at], usd[at])
+            yield _Tried(space, item[row], batch[at], speed[at], usd[at])
 
 
 def edge(before: Sequence[FrontierPoint], after: Sequence[FrontierPoint]) -> float:

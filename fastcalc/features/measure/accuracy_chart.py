@@ -10,68 +10,68 @@ from fastcalc.kit.charts.drawing import GREY, Chart, ChartAxis, Panel, Series
 from fastcalc.written import listed, many
 
 
-def accuracy(parts: Mapping[str, Sequence[Prediction]]) -> Chart:
+def accuracy(components: Mapping[str, Sequence[Prediction]]) -> Chart:
     """Return predicted against measured rates and times, each class of machine on axes of its own.
 
-    parts : predictions by how they come to be, such as by fits that left their source out; without
-        a name where there is one kind alone
+    components : predictions by how they come to be, such as by fits that left their source out;
+        without a name where there is one class alone
     """
     classes: dict[tuple[str, bool], dict[str, list[Prediction]]] = {}
-    for part, predictions in parts.items():
+    for component, predictions in components.items():
         for prediction in predictions:
             key = prediction.part, prediction.point.is_time
-            classes.setdefault(key, {}).setdefault(part, []).append(prediction)
+            classes.setdefault(key, {}).setdefault(component, []).append(prediction)
     sizes = {key: sum(map(len, by_part.values())) for key, by_part in classes.items()}
     order = sorted(classes, key=lambda key: (key[1], -sizes[key]))
-    engines = {prediction.engine_used for every in parts.values() for prediction in every}
+    engines = {prediction.engine_used for drawn in components.values() for prediction in drawn}
     return Chart(
         "Predicted against measured",
-        [_panel(name, classes[name, is_time], list(parts)) for name, is_time in order],
+        [_panel(name, classes[name, is_time], list(components)) for name, is_time in order],
         notes=[
             "rates in tokens/s, times in s; band: the 80 % range in the median, about where both "
             "are the same; above it a rate is predicted too fast, a time too slow"
         ],
         is_one=True,
-        finding=" ".join(_score(name, every) for name, every in parts.items() if every),
+        finding=" ".join(_score(name, drawn) for name, drawn in components.items() if drawn),
         grounds=f"Engines: {listed(sorted(engines))}.",
     )
 
 
 def _panel(name: str, by_part: Mapping[str, Sequence[Prediction]], order: Sequence[str]) -> Panel:
     """Plot of one class of points, with equal axes that span those points."""
-    every = [prediction for predictions in by_part.values() for prediction in predictions]
-    unit = "s" if every[0].point.is_time else "tokens/s"
+    drawn = [prediction for predictions in by_part.values() for prediction in predictions]
+    unit = "s" if drawn[0].point.is_time else "tokens/s"
     series = [
         Series(
-            part or name,
+            component or name,
             np.array([prediction.point.value for prediction in predictions]),
             np.array([prediction.expected for prediction in predictions]),
-            order.index(part),
+            order.index(component),
             "points",
             tips=[_tip(prediction) for prediction in predictions],
         )
-        for part, predictions in by_part.items()
+        for component, predictions in by_part.items()
     ]
     values = [edge for points in series for edge in (points.x, points.y)]
     middle = np.exp(np.mean(np.log(np.concatenate(values))))
     values.append(middle * np.array([0.7, 1.4]))  # an octave at least
     across, upward = (
-        ChartAxis.over(f"{kind}, {unit}", values) for kind in ("measured", "predicted")
+        ChartAxis.over(f"{axis_title}, {unit}", values) for axis_title in ("measured", "predicted")
     )
     ends = np.array([across.low, across.high])
-    shares = np.array(
+    fractions = np.array(
         [
             (prediction.low / prediction.expected, prediction.high / prediction.expected)
-            for prediction in every
+            for prediction in drawn
             if prediction.low is not None and prediction.high is not None
         ]
     )
-    title = f"{name}\n{many(len(every), 'time' if unit == 's' else 'rate')}"
+    title = f"{name}\n{many(len(drawn), 'time' if unit == 's' else 'rate')}"
     low = high = None
-    if shares.size:
-        below, above = np.median(shares, axis=0)
+    if fractions.size:
+        below, above = np.median(fractions, axis=0)
         low, high = ends / above, ends / below
-        title += f", {_coverage(every):.0f} % inside"
+        title += f", {_coverage(drawn):.0f} % inside"
     line = Series("", ends, ends, GREY, "bound", low, high)
     return Panel(title, across, upward, [line, *series])
 

@@ -55,8 +55,8 @@ def _fit_shipped(request: Calibrate) -> None:
         )
     fitted = calibrate(shipped(), loading.catalogue(request))
     validation = Validation(fitted.left_out, (), groups_of(fitted.left_out))
-    parts = partial(report.shipped_parts, fitted, validation)
-    page(replace(request, out=None), lambda screen: parts(screen.width))
+    components = partial(report.shipped_parts, fitted, validation)
+    page(replace(request, out=None), lambda screen: components(screen.width))
     if folder is not None:
         _write(fitted, folder)
 
@@ -111,11 +111,11 @@ def _fit_own(request: Calibrate, path: Path) -> None:
     words = model, flag("on"), chip, flag("engine"), request.out
     ending = flag("out"), "report.html"
     line = follow_up(request, request_of("report"), *words, ending=ending) if is_kept else None
-    parts = partial(report.own_parts, rows, fit, path.name, line)
+    components = partial(report.own_parts, rows, fit, path.name, line)
     if is_kept:
-        page(replace(request, out=None), lambda screen: parts(screen.width))
+        page(replace(request, out=None), lambda screen: components(screen.width))
     else:
-        output.notify(render(parts(output_width()), output_width()))
+        output.notify(render(components(output_width()), output_width()))
 
 
 def _engine_name(request: Calibrate, catalogue: Catalogue) -> str:
@@ -135,8 +135,8 @@ def _engine_name(request: Calibrate, catalogue: Catalogue) -> str:
 
 
 def _write(calibration: Calibration, folder: Path) -> None:
-    for kind in ("engines", "evidence", "docs"):
-        (folder / kind).mkdir(exist_ok=True)
+    for name in ("engines", "evidence", "docs"):
+        (folder / name).mkdir(exist_ok=True)
     for engine in calibration.family.engines.values():
         source = shipped_folder("engines") / f"{engine.id}.yaml"
         text = rewritten(source.read_bytes().decode(), engine, calibration)

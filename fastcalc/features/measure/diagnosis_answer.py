@@ -266,13 +266,13 @@ def _picture(diagnosis: Diagnosis, width: int) -> list[Part]:
     after = np.exp(diagnosis.belief.slowdowns.residuals) / diagnosis.slower[1]
     furthest = set(np.argsort(-np.abs(np.log(diagnosis.before)))[:_MOST_LINES].tolist())
     rows = []
-    for place, prediction in enumerate(diagnosis.predictions):
-        if place in furthest:
-            point, before = prediction.point, diagnosis.before[place]
+    for index, prediction in enumerate(diagnosis.predictions):
+        if index in furthest:
+            point, before = prediction.point, diagnosis.before[index]
             scale = 1e3 if point.is_time else 1.0  # times are shown in ms
             about = f"{_SHORT[point.metric]} at {point.concurrency or 'all'}"
             predicted = _by_default(point, before)
-            rows.append((about, scale * point.value, scale * predicted, before, after[place]))
+            rows.append((about, scale * point.value, scale * predicted, before, after[index]))
     columns = (
         words("point", lambda row: row[0]),
         numbers("measured", lambda row: number(row[1])),
@@ -304,8 +304,8 @@ def _line(before: float, after: float) -> str:
     """Return where a point stands, on a logarithmic axis from half to eight times as predicted."""
     signs = [" "] * _WIDTH
     for times, sign in ((1.0, "|"), (before, "o"), (after, "*")):
-        share = np.log(np.clip(times, 0.5, _FURTHEST) / 0.5) / np.log(_FURTHEST / 0.5)
-        signs[round(float(share) * (_WIDTH - 1))] = sign
+        fraction = np.log(np.clip(times, 0.5, _FURTHEST) / 0.5) / np.log(_FURTHEST / 0.5)
+        signs[round(float(fraction) * (_WIDTH - 1))] = sign
     return "".join(signs).rstrip()
 
 

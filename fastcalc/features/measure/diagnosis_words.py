@@ -60,7 +60,7 @@ def logged(start: Start) -> str:
     log, scenario = start.log, start.scenario
     name = f"{log.program} {log.version}".strip()
     layout = f"{scenario.model.id} on {start.placement.layout.chips} {scenario.hardware.id}"
-    phrase = f"{name}, {layout}, cache {scenario.work.kv_format}"
+    text = f"{name}, {layout}, cache {scenario.work.kv_format}"
     if log.tokens and start.tokens:
         logged, expected, unit = (
             f"{log.tokens:,}",
@@ -75,10 +75,10 @@ def logged(start: Start) -> str:
         )
     else:
         tokens = f" of {log.tokens:,} tokens" if log.tokens else ""
-        return f"{phrase}{tokens}; it does not say how much memory that has"
+        return f"{text}{tokens}; it does not say how much memory that has"
     low, middle, high = expected
     within = f" ({low} to {high})" * (low != high)
-    return f"{phrase} of {logged} {unit}, {middle} expected{within} with its settings"
+    return f"{text} of {logged} {unit}, {middle} expected{within} with its settings"
 
 
 def unnamed(diagnosis: Diagnosis) -> str:

@@ -101,6 +101,6 @@ def of_file(catalogue: Catalogue, path: Path, file_options: Mapping[str, Any]) -
         reasons = dict.fromkeys(skip.reason for skip in result.skipped)
         why = "; ".join(list(reasons)[:3]) or "it holds no point"
         line = result.skipped[0].line if result.skipped else 1
-        place = f"{path}" if path.is_dir() else f"{path}:{line}:1"
-        raise InputError(f"{place}: nothing can be predicted: {why}")
+        location = f"{path}" if path.is_dir() else f"{path}:{line}:1"
+        raise InputError(f"{location}: nothing can be predicted: {why}")
     return result

@@ -154,8 +154,8 @@ class ValidationAnswer(Answer):
             yield Note(why, is_hint=True)
         changes = _changes(self.changes, is_whole=self.request.wide)
         sentences = [*changes, *_notes(self.validation, self.aside)]
-        for place, sentence in enumerate(sentences):
-            yield Note(sentence, 2 if place < _LEADING else 0)
+        for index, sentence in enumerate(sentences):
+            yield Note(sentence, 2 if index < _LEADING else 0)
 
     def next_command(self) -> str | None:
         """To draw the points; a chart does not take the name of a model."""

@@ -69,12 +69,12 @@ class Varied:
         return f"{float(f'{value:.4g}'):,.12g} {self.unit}".rstrip()
 
 
-def over(kind: str, varied: Sequence[Varied], points: Sequence[Sequence[Outcome]]) -> Chart:
+def over(chart_name: str, varied: Sequence[Varied], points: Sequence[Sequence[Outcome]]) -> Chart:
     """A figure over one number, or a map over two, of each chip, model and batch.
 
     points : outcomes for each value, of two numbers for each of the first and then of the second
     """
-    key, subject, label = FIGURES[kind]
+    key, subject, label = FIGURES[chart_name]
     cells: dict[tuple[str, int], list[Record]] = {}
     for outcomes in points:
         models = {outcome.scenario.model.id for outcome in outcomes}
@@ -122,7 +122,7 @@ def _lines(
     (across,) = varied
     series: list[Series] = []
     findings = []
-    for place, (name, records) in enumerate(lines.items()):
+    for index, (name, records) in enumerate(lines.items()):
         drawn_at = [at for at, record in enumerate(records) if _value(record, key) is not None]
         x = across.values[drawn_at]
         edges = ("", "_bound", "_low", "_high") if key.startswith("tokens") else ("",)
@@ -135,9 +135,9 @@ def _lines(
         ]
         findings.append(_bought(name, label, across, x, y))
         if rest:
-            series += ranged(name, place, x, (y, *rest), tips)
+            series += ranged(name, index, x, (y, *rest), tips)
         else:
-            series.append(Series(name, x, y, place, tips=tips))
+            series.append(Series(name, x, y, index, tips=tips))
     finding = " ".join(findings[:_MOST_SAID])
     if key.startswith("tokens"):
         chart = of_speeds(case, {"": series}, across.label, across.base, notes)
@@ -161,9 +161,11 @@ def _bought(name: str, label: str, across: Varied, x: Floats, y: Floats) -> str:
         return (
             f"{opening}, within 1 % from {across.said(float(x[0]))} to {across.said(float(x[-1]))}."
         )
-    settled = len(y) - int(np.argmin(still[::-1]))
-    is_reached = bool(x[settled] * _SETTLED < x[-1])
-    beyond = f"; from {across.said(float(x[settled]))} on it changes by less than 1 %" * is_reached
+    stable_from = len(y) - int(np.argmin(still[::-1]))
+    is_reached = bool(x[stable_from] * _SETTLED < x[-1])
+    beyond = (
+        f"; from {across.said(float(x[stable_from]))} on it changes by less than 1 %" * is_reached
+    )
     at = [across.said(float(end)) for end in (x[0], x[-1])]
     return f"{opening} at {at[0]}, {high} at {at[1]}{beyond}."
 
@@ -202,20 +204,21 @@ def _map(
             across.values, upward.values, values.reshape(shape).T, owners.reshape(shape).T
         )
         x, y = (grid.ravel() for grid in np.meshgrid(across.values, upward.values, indexing="ij"))
-        parts = {
-            f"limited by {limiter}": (place, owners == place)
-            for place, limiter in enumerate(limiters)
-            if np.any(owners == place)
+        by_limit = {
+            f"limited by {limiter}": (index, owners == index)
+            for index, limiter in enumerate(limiters)
+            if np.any(owners == index)
         }
         spots = [
-            Series(limit, x[part], y[part], place, "points")
-            for limit, (place, part) in parts.items()
+            Series(limit, x[group], y[group], index, "points")
+            for limit, (index, group) in by_limit.items()
         ]
         panels.append(Panel(name, across.map_axis, upward.map_axis, spots, heights))
-        shares = ", ".join(
-            f"{whole_percent(float(np.mean(part)))} {limit}" for limit, (_, part) in parts.items()
+        fractions = ", ".join(
+            f"{whole_percent(float(np.mean(group)))} {limit}"
+            for limit, (_, group) in by_limit.items()
         )
         ends = [number(float(end)) for end in (np.nanmin(values), np.nanmax(values))]
-        findings.append(f"{name}: {ends[0]} to {ends[1]} {label}; of the map {shares}.")
+        findings.append(f"{name}: {ends[0]} to {ends[1]} {label}; of the map {fractions}.")
     finding = " ".join(findings[:_MOST_SAID])
     return Chart(case, panels, notes=[f"contours: {label}", *notes], finding=finding)

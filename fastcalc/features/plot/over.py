@@ -40,11 +40,11 @@ class OverAnswer(Answer):
     @property
     def charts(self) -> Mapping[str, Callable[[], Chart]]:
         """The figure asked for; nothing where nothing fits."""
-        kind = self.request.kind
+        chart_name = self.request.kind
         is_held = any(
             outcome.estimate.fits.any() for outcomes in self.points for outcome in outcomes
         )
-        return {kind: partial(over, kind, self.varied, self.points)} if is_held else {}
+        return {chart_name: partial(over, chart_name, self.varied, self.points)} if is_held else {}
 
 
 def run(request: Plot) -> OverAnswer:

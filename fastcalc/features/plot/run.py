@@ -107,13 +107,13 @@ def look_of(request: Drawing) -> Look:
 
 def _answer(request: Plot) -> Answer:
     """Answer that has the chart; a wrong look is refused before it is computed."""
-    kind = readers.choice(request.kind, "KIND", CHARTS)
+    chart_name = readers.choice(request.kind, "KIND", CHARTS)
     look_of(request)
     if request.over:
         from fastcalc.features.plot import over  # most charts are over batches
 
         return over.run(request)
-    command, changes = _drawn_by(kind, request)
+    command, changes = _drawn_by(chart_name, request)
     request_of_kind = request_of(command).sharing(request, out=None, **changes)
     if command == "calibrate":
         from fastcalc.features.measure import calibrate  # whose own answer is a file
@@ -123,18 +123,18 @@ def _answer(request: Plot) -> Answer:
     return answer
 
 
-def _drawn_by(kind: str, request: Plot) -> tuple[str, dict[str, Any]]:
+def _drawn_by(chart_name: str, request: Plot) -> tuple[str, dict[str, Any]]:
     """Command whose answer has a chart, and what its request has of its own."""
-    if kind in ("validate", "diagnose", "calibrate"):
+    if chart_name in ("validate", "diagnose", "calibrate"):
         name = _only(request, "file of measurements")
         hardware = None if request.on == Plot.on else readers.as_text(request.on)
-        return kind, {"path": name and Path(name), "hardware": hardware}
-    if kind == "frontier":
-        return kind, {"model": _only(request, "model") or loading.DEFAULT_MODELS[0]}
+        return chart_name, {"path": name and Path(name), "hardware": hardware}
+    if chart_name == "frontier":
+        return chart_name, {"model": _only(request, "model") or loading.DEFAULT_MODELS[0]}
     is_given = request.batch != Plot.batch
-    if kind in ("memory", "context"):
-        return "fit", {"batch": request.batch if is_given or kind == "context" else "1"}
-    if kind == "tornado":
+    if chart_name in ("memory", "context"):
+        return "fit", {"batch": request.batch if is_given or chart_name == "context" else "1"}
+    if chart_name == "tornado":
         model = _only(request, "model") or loading.DEFAULT_MODELS[0]
         return "sensitivity", {"model": model, "batch": request.batch if is_given else "1"}
     return "compare", {}

@@ -75,11 +75,11 @@ class SensitivityAnswer(Answer):
     def body(self, screen: Screen) -> Iterator[Part]:
         """For each batch what decides, in sentences, and a table."""
         columns, _ = self.table()
-        for place, batch in enumerate(self.batches):
+        for index, batch in enumerate(self.batches):
             yield batch.headline()
             yield from price_line([batch.outcome.scenario])
             yield ""
-            if not place:
+            if not index:
                 yield outcome_lines.heading([batch.outcome], phrases(self.settings))
             shown = batch.shown if screen.wide else batch.shown[:_FEW]
             yield record_tables.table(columns, shown, screen.width)

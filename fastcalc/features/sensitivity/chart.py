@@ -22,7 +22,7 @@ def tornado(batches: Sequence[MovedBatch]) -> Chart:
     batches : of which the first is drawn
     """
     first = batches[0]
-    every = [
+    all_swings = [
         Swing(
             name=_short(row.path),
             says=row.text(row.value),
@@ -32,7 +32,7 @@ def tornado(batches: Sequence[MovedBatch]) -> Chart:
         for row in first.rows
     ]
     swings = sorted(
-        (swing for swing in every if swing.width >= _LEAST), key=lambda swing: -swing.width
+        (swing for swing in all_swings if swing.width >= _LEAST), key=lambda swing: -swing.width
     )
     point = first.rows[0].point
     title = (
@@ -68,6 +68,6 @@ def _short(path: str) -> str:
     return path.removeprefix("parameters.").removeprefix("memory.").removeprefix("blocks[0].")
 
 
-def _change(other: OtherValue, place: int) -> float:
-    change = float(other.change.speed[place]) - 1.0
+def _change(other: OtherValue, index: int) -> float:
+    change = float(other.change.speed[index]) - 1.0
     return change if isfinite(change) else 0.0

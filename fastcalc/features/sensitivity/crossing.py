@@ -55,8 +55,8 @@ def nearest(
 def _chord(low: float, high: float, below: float, above: float) -> float:
     """Return where the chord between two ends is 0, a little off the ends themselves."""
     sign = -1.0 if high > low else 1.0
-    share = above / (above - below) if above > below else 0.5
+    fraction = above / (above - below) if above > below else 0.5
     at_low, at_high = exp(sign * (low - high)), 1.0  # over that of the good end
-    zero = high + sign * log(at_high + share * (at_low - at_high))
+    zero = high + sign * log(at_high + fraction * (at_low - at_high))
     first, last = sorted((low, high))
     return min(max(zero, first + 0.9 * _WITHIN), last - 0.9 * _WITHIN)

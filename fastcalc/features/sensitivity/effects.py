@@ -87,8 +87,8 @@ def effects(outcome: Outcome, figures: MovedFigures | None = None) -> list[Effec
     searches = [_enough_at(figures, effect, base.speed) for effect in found]
     values = iter(in_step([search for of_one in searches for search in of_one.values()]))
     for effect, of_one in zip(found, searches, strict=True):
-        for place in of_one:
-            effect.enough[place] = next(values)
+        for index in of_one:
+            effect.enough[index] = next(values)
     return found
 
 
@@ -179,17 +179,17 @@ def _enough_at(
     is_raised, wanted = high >= low, NEARLY * fastest
     is_searched = np.minimum(low, high) < wanted
     return {
-        place: partial(
+        index: partial(
             nearest,
-            cache(partial(_surplus, figures, lever, place, float(wanted[place]))),
-            *(ends_of(lever)[::-1] if is_raised[place] else ends_of(lever)),
+            cache(partial(_surplus, figures, lever, index, float(wanted[index]))),
+            *(ends_of(lever)[::-1] if is_raised[index] else ends_of(lever)),
             is_whole=lever.number.limit.is_whole,
         )
-        for place in np.flatnonzero(is_searched).tolist()
+        for index in np.flatnonzero(is_searched).tolist()
     }
 
 
-def _surplus(figures: MovedFigures, lever: Lever, place: int, speed: float, value: float) -> float:
+def _surplus(figures: MovedFigures, lever: Lever, index: int, speed: float, value: float) -> float:
     """Share of a token's time left over at a batch, against a speed. [1]"""
-    at_value = figures.at("speed", {lever: value})[place]
+    at_value = figures.at("speed", {lever: value})[index]
     return float(1.0 - speed / at_value) if at_value > 0.0 else -inf

@@ -135,8 +135,8 @@ class BatchFigure:
     @property
     def scenario(self) -> Scenario:
         """The scenario with this batch alone."""
-        every = self.of_all.scenario
-        return replace(every, batches=(every.batches[self.place],))
+        base_scenario = self.of_all.scenario
+        return replace(base_scenario, batches=(base_scenario.batches[self.place],))
 
     def at(self, moves: Mapping[Lever, float]) -> float:
         """Figure at this batch; nan if no file can hold the values."""

@@ -34,15 +34,15 @@ class Lever:
 
     def moved(self, scenario: Scenario, value: float) -> Scenario:
         """A scenario with another value of this number."""
-        place = self.number.place
+        location = self.number.place
         if self.file == "engine":
-            return replace(scenario, engine=with_value(scenario.engine, place, value))
+            return replace(scenario, engine=with_value(scenario.engine, location, value))
         if self.file == "model":
-            return replace(scenario, model=with_value(scenario.model, place, value))
+            return replace(scenario, model=with_value(scenario.model, location, value))
         if self.file == "host":
-            host = with_value(scenario.memory.host, place, value)
+            host = with_value(scenario.memory.host, location, value)
             return replace(scenario, memory=replace(scenario.memory, host=host))
-        return replace(scenario, hardware=with_value(scenario.hardware, place, value))
+        return replace(scenario, hardware=with_value(scenario.hardware, location, value))
 
 
 def with_layout(outcome: Outcome) -> Scenario:

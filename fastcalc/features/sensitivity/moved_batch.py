@@ -103,12 +103,12 @@ def batches_of(
 
     goals : how each batch reaches the target, by its place, if one is given
     """
-    for place, point in enumerate(compare_records([outcome])):
+    for index, point in enumerate(compare_records([outcome])):
         if point["fits"]:
-            goal = goals.get(place)
+            goal = goals.get(index)
             alone = {answer.lever: answer for answer in goal.alone} if goal else {}
             rows = [
-                MovedNumber(outcome, place, point, effect, alone.get(effect.lever))
+                MovedNumber(outcome, index, point, effect, alone.get(effect.lever))
                 for effect in effects
             ]
             yield MovedBatch(outcome, sorted(rows, key=rank), goal)

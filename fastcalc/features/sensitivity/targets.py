@@ -107,18 +107,22 @@ def goals(outcome: Outcome, target: Target, figures: MovedFigures | None = None)
     """
     figures = figures or MovedFigures(with_layout(outcome))
     of_batches = {
-        place: BatchFigure(figures, target.figure, place)
-        for place, fits in enumerate(outcome.estimate.fits)
+        index: BatchFigure(figures, target.figure, index)
+        for index, fits in enumerate(outcome.estimate.fits)
         if fits
     }
-    every = levers(figures.scenario)
+    all_swings = levers(figures.scenario)
     searches = [
-        partial(_alone, figure, lever, target) for figure in of_batches.values() for lever in every
+        partial(_alone, figure, lever, target)
+        for figure in of_batches.values()
+        for lever in all_swings
     ]
     answers = figures.answered.in_step(searches)
     return {
-        place: _goal(figure, target, answers[first : first + len(every)])
-        for first, (place, figure) in zip(count(0, len(every)), of_batches.items(), strict=False)
+        index: _goal(figure, target, answers[first : first + len(all_swings)])
+        for first, (index, figure) in zip(
+            count(0, len(all_swings)), of_batches.items(), strict=False
+        )
     }
 
 

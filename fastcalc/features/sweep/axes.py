@@ -48,8 +48,8 @@ class Ranks:
     def on(self, hardware: Hardware, *, is_alone: bool) -> list[Sharding]:
         """Every combination for a chip, as `Sharding.on` has each."""
         lists = vars(self._placed_on(hardware, is_alone)).values()
-        every = product(*(ranks or (None,) for ranks in lists))
-        return [Sharding(*ranks).on(hardware, is_alone=is_alone) for ranks in every]
+        combinations = product(*(ranks or (None,) for ranks in lists))
+        return [Sharding(*ranks).on(hardware, is_alone=is_alone) for ranks in combinations]
 
     def _placed_on(self, hardware: Hardware, is_alone: bool) -> "Ranks":
         """These without the ranks of a layer where a chip of others takes layers whole."""

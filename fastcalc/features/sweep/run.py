@@ -55,16 +55,16 @@ VARIED_KEYS = "engine tp pp ep dp weight_format kv_format prompt_tokens output_t
 
 def run(request: Sweep) -> None:
     """Evaluate every combination and write it."""
-    file, kind = request.out, _kind_of(request)
+    file, file_format = request.out, _kind_of(request)
     notes: list[str] = []
     swept = combinations(request, notes)
     output.warn(notes)
     total, left_out = swept.points, swept.left_out
-    if kind == _TABLE:  # of a few points, whatever there are
+    if file_format == _TABLE:  # of a few points, whatever there are
         page(request, partial(_first_points, swept))
         return
-    foresee(total, len(swept.grids), kind, file, is_meant=request.anyway)
-    with _sink(kind, file) as sink:
+    foresee(total, len(swept.grids), file_format, file, is_meant=request.anyway)
+    with _sink(file_format, file) as sink:
         unfit = fill(sink, swept, shows_progress=True)
     lines = [f"{unfit:,} with fits false: not enough memory"] if unfit else []
     if left_out:
@@ -170,8 +170,8 @@ def fill(
         points_done += grid.size
         unfit += int(np.sum(~np.broadcast_to(columns["fits"], grid.shape)))
         if shows_progress:
-            share = points_done / swept.points
-            progress.say(f"{points_done:,} of {swept.points:,} points ({share:.0%})")
+            fraction_done = points_done / swept.points
+            progress.say(f"{points_done:,} of {swept.points:,} points ({fraction_done:.0%})")
     rests_on = records.grounds([grid.scenario for grid in swept.grids])
     rests_on["settings"] = by_premise(swept.settings)
     extra = {"points": points_done, "left_out": dict(swept.left_out), "assumptions": rests_on}
@@ -274,8 +274,8 @@ def _sink(kind: str, file: Path | None) -> Iterator[Sink]:
             yield _text_sink(kind, stream)
 
 
-def _text_sink(kind: str, stream: TextIO) -> Sink:
-    return CSVSink(stream) if kind == "csv" else JSONSink(stream, envelope(records.SCHEMA))
+def _text_sink(file_format: str, stream: TextIO) -> Sink:
+    return CSVSink(stream) if file_format == "csv" else JSONSink(stream, envelope(records.SCHEMA))
 
 
 def _reasons(skipped: Counter[str]) -> str:

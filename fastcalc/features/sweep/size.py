@@ -25,10 +25,12 @@ DEPLOYMENT = 0.02
 """Time of what is computed once for each chip, model, formats and engine. [s]"""
 
 
-def foresee(points: int, deployments: int, kind: str, file: Path | None, *, is_meant: bool) -> None:
+def foresee(
+    points: int, deployments: int, file_format: str, file: Path | None, *, is_meant: bool
+) -> None:
     """Say how large a file will be if that is worth a line, or refuse to begin it."""
-    seconds = points * SECONDS[kind] + deployments * DEPLOYMENT
-    size = points * BYTES[kind]
+    seconds = points * SECONDS[file_format] + deployments * DEPLOYMENT
+    size = points * BYTES[file_format]
     time = f"{seconds / 60.0:,.0f} minutes" if seconds > 120.0 else f"{seconds:,.0f} s"
     forecast = f"{points:,} points, about {size / 1e9:,.1f} GB and {time}"
     free = float("inf")

@@ -19,11 +19,11 @@ def deepseek_v4(fields: Fields) -> list[Layer]:
     rates = fields.numbers("compress_ratios", count)
     if rates is None:
         fields.require(("compress_ratios", "layer_types"))
-        kinds = fields.words("layer_types", count) or []
-        unknown = sorted(set(kinds) - set(_RATES))
+        layer_types = fields.words("layer_types", count) or []
+        unknown = sorted(set(layer_types) - set(_RATES))
         if unknown:
             raise fields.refuse(f"layer_types holds the unsupported type '{unknown[0][:40]}'")
-        rates = [_RATES[kind] for kind in kinds]
+        rates = [_RATES[layer_type] for layer_type in layer_types]
     plain: Part = {
         "kind": "compressed",
         "heads": fields.count("num_attention_heads"),
@@ -49,7 +49,7 @@ def streams(fields: Fields) -> dict[str, int]:
 
 def merged_streams(fields: Fields) -> dict[str, int]:
     """Return the residual streams, and what merges them before the head. [1]"""
-    part = streams(fields)
-    number, hidden = part["residual_streams"], fields.count("hidden_size")
+    block = streams(fields)
+    number, hidden = block["residual_streams"], fields.count("hidden_size")
     fields.remark("other_parameters merges the residual streams before the head.")
-    return {**part, "other_parameters": number * number * hidden + number + 1}
+    return {**block, "other_parameters": number * number * hidden + number + 1}

@@ -187,9 +187,9 @@ class Fields:
             raise self.refuse(f"{name} has {len(value)} entries for {layers} layers")
         return value if is_complete or value is None else value[:layers]
 
-    def _typed(self, name: str, kind: type[T], description: str) -> T | None:
+    def _typed(self, name: str, type_: type[T], description: str) -> T | None:
         value = self.data.get(name)
-        if value is not None and not isinstance(value, kind):
+        if value is not None and not isinstance(value, type_):
             raise self.refuse(f"{name} should be {description}, not {_shown(value)}")
         return value
 

@@ -56,8 +56,8 @@ def configuration(path: Path, header: GgufHeader) -> dict[str, Json]:
     """Configuration equivalent to a header; InputError for an unsupported architecture."""
     pairs = header.pairs
     architecture = pairs.get("general.architecture")
-    kind = _TYPES.get(str(architecture))
-    if kind is None:
+    model_type = _TYPES.get(str(architecture))
+    if model_type is None:
         raise InputError(
             f"{path}: architecture '{shown(architecture, 40)}' of this GGUF file is not read here; "
             f"give the model's config.json, or a model file, with {option('weights')} FORMAT, such "
@@ -75,19 +75,19 @@ def configuration(path: Path, header: GgufHeader) -> dict[str, Json]:
     }
     data["tie_word_embeddings"] = "output.weight" not in header.names
     data["attention_bias"] = "blk.0.attn_q.bias" in header.names
-    if kind == "llama" and data.get("num_experts"):
-        kind = "mixtral"
-    return data | {"model_type": kind} | _of_kind(kind, data, pairs, str(architecture))
+    if model_type == "llama" and data.get("num_experts"):
+        model_type = "mixtral"
+    return data | {"model_type": model_type} | _of_kind(model_type, data, pairs, str(architecture))
 
 
 def _of_kind(
-    kind: str, data: Mapping[str, Json], pairs: Mapping[str, Json], architecture: str
+    model_type: str, data: Mapping[str, Json], pairs: Mapping[str, Json], architecture: str
 ) -> dict[str, Json]:
     """Fields that a family has by another name or by another measure."""
     width, size = data.get("moe_intermediate_size"), data.get("head_dim")
-    if kind in _EXPERTS_AS_WIDE and width:
+    if model_type in _EXPERTS_AS_WIDE and width:
         return {"intermediate_size": width}
-    if kind == "deepseek_v3":
+    if model_type == "deepseek_v3":
         key, rope = pairs.get(f"{architecture}.attention.key_length_mla", size), data.get(
             "qk_rope_head_dim"
         )  # fmt: skip
@@ -97,14 +97,14 @@ def _of_kind(
             "head_dim": None,
             "n_routed_experts": data.get("num_experts"),
         }
-    if kind.startswith("qwen3_"):
+    if model_type.startswith("qwen3_"):
         inner, heads = (
             pairs.get(f"{architecture}.ssm.inner_size"),
             data.get("linear_num_value_heads"),
         )
         if isinstance(inner, int) and isinstance(heads, int) and heads:
             return {"linear_value_head_dim": inner // heads}
-    return {"use_qk_norm": True} if kind == "glm4_moe" and size else {}
+    return {"use_qk_norm": True} if model_type == "glm4_moe" and size else {}
 
 
 def _alike(path: Path, key: str, value: Json) -> Json:

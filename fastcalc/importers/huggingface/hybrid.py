@@ -78,22 +78,23 @@ def nemotron_h(fields: Fields) -> list[Layer]:
     if pattern is not None:
         if not pattern or set(pattern) - set(_LETTERS):
             raise fields.refuse("hybrid_override_pattern should be of the letters M, E, * and -")
-        kinds = [_LETTERS[letter] for letter in pattern]
+        layer_types = [_LETTERS[letter] for letter in pattern]
     else:
         names = ("layers_block_type", "layer_types")
         fields.require(("hybrid_override_pattern", *names))
         name = next(name for name in names if fields.has(name))
-        kinds = [
-            _SYNONYMS.get(kind, kind) for kind in fields.words(name, 1, is_complete=True) or []
+        layer_types = [
+            _SYNONYMS.get(layer_type, layer_type)
+            for layer_type in fields.words(name, 1, is_complete=True) or []
         ]
-    if len(kinds) > MOST_LAYERS:
-        raise fields.refuse(f"{len(kinds)} layers are too many: at most {MOST_LAYERS}")
-    layers = {kind: _single(fields, kind) for kind in dict.fromkeys(kinds)}
-    return [layers[kind] for kind in kinds]
+    if len(layer_types) > MOST_LAYERS:
+        raise fields.refuse(f"{len(layer_types)} layers are too many: at most {MOST_LAYERS}")
+    layers = {layer_type: _single(fields, layer_type) for layer_type in dict.fromkeys(layer_types)}
+    return [layers[layer_type] for layer_type in layer_types]
 
 
-def _single(fields: Fields, kind: str) -> Layer:
-    if kind == "mamba":
+def _single(fields: Fields, layer_type: str) -> Layer:
+    if layer_type == "mamba":
         mamba: Part = {
             "kind": "mamba2",
             "key_heads": fields.count("n_groups", "mamba_n_groups"),
@@ -103,11 +104,11 @@ def _single(fields: Fields, kind: str) -> Layer:
             **parts.kernel(fields.maybe("conv_kernel", "mamba_d_conv")),
         }
         return {"attention": mamba}
-    if kind == "attention":
+    if layer_type == "attention":
         return {"attention": parts.grouped(fields, bias=parts.flagged(fields, "attention_bias"))}
-    if kind == "mlp":
+    if layer_type == "mlp":
         return {"ffn": parts.dense(fields, matrices=2, bias=parts.flagged(fields, "mlp_bias"))}
-    if kind == "moe":
+    if layer_type == "moe":
         number = fields.maybe("n_shared_experts", minimum=0)
         wide = fields.maybe("moe_shared_expert_intermediate_size", minimum=0) or 0
         experts = parts.experts(
@@ -118,7 +119,7 @@ def _single(fields: Fields, kind: str) -> Layer:
             router_bias=True,
         )
         return {"ffn": experts}
-    raise fields.refuse(f"a layer has the unsupported type '{kind[:40]}'")
+    raise fields.refuse(f"a layer has the unsupported type '{layer_type[:40]}'")
 
 
 def nemotron_nas(fields: Fields) -> list[Layer]:
@@ -126,7 +127,7 @@ def nemotron_nas(fields: Fields) -> list[Layer]:
     layers = []
     for block in fields.blocks("block_configs"):
         attention, ffn = block.nested("attention"), block.nested("ffn")
-        if any(parts.flagged(part, "replace_with_linear") for part in (attention, ffn)):
+        if any(parts.flagged(layer_, "replace_with_linear") for layer_ in (attention, ffn)):
             raise block.refuse("a layer is replaced with a linear map, which a model file lacks")
         layer: Layer = {}
         if not parts.flagged(attention, "no_op"):

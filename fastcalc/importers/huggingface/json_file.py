@@ -85,12 +85,12 @@ def read_json(path: Path) -> JsonFile:
     try:
         data = json.loads(text, parse_int=short_whole)  # readers refuse floats
     except json.JSONDecodeError as error:
-        place = f"{path}:{error.lineno}:{error.colno}"
+        location = f"{path}:{error.lineno}:{error.colno}"
         problem = error.msg[:1].lower() + error.msg[1:] if text.strip() else "the file is empty"
-        raise InputError(f"{place}: not readable as JSON: {problem}") from error
+        raise InputError(f"{location}: not readable as JSON: {problem}") from error
     except RecursionError as error:
         raise InputError(f"{path} is nested too deeply; no configuration needs that") from error
     if not isinstance(data, dict):
-        kind = "a list" if isinstance(data, list) else "a single value"
-        raise InputError(f"{path}:1:1: the file holds {kind}; a configuration is a mapping")
+        shape = "a list" if isinstance(data, list) else "a single value"
+        raise InputError(f"{path}:1:1: the file holds {shape}; a configuration is a mapping")
     return JsonFile(str(path), data, text)

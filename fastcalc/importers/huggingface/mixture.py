@@ -238,7 +238,7 @@ def gemma4(fields: Fields) -> list[Layer]:
     networks = [network] * count
     if parts.flagged(fields, "use_double_wide_mlp"):
         twice = parts.dense_of(2 * fields.count("intermediate_size"))
-        networks = choose(["shared_cache" in part for part in attentions], twice, network)
+        networks = choose(["shared_cache" in block for block in attentions], twice, network)
     return tables.with_layer_embedding(fields, mixed(attentions, networks, norms=norms))
 
 
@@ -252,8 +252,8 @@ def layer_scales(fields: Fields) -> dict[str, int]:
 def laguna(fields: Fields) -> list[Layer]:
     """Poolside Laguna: heads counted layer by layer, a gate for each head, windows."""
     count, window = fields.layers(), parts.window(fields)
-    every = fields.numbers("num_attention_heads_per_layer", count)
-    heads = every or [fields.count("num_attention_heads")] * count
+    interval = fields.numbers("num_attention_heads_per_layer", count)
+    heads = interval or [fields.count("num_attention_heads")] * count
     gate = "per-head" if fields.data.get("gating", "per-head") else False
     switched = patterns.windowed(fields, count)
     attentions = [
@@ -292,11 +292,11 @@ def afmoe(fields: Fields) -> list[Layer]:
     full, short = parts.grouped(fields, **habits), parts.grouped(
         fields, window=parts.window(fields), **habits
     )  # fmt: skip
-    every = fields.maybe("global_attn_every_n_layers") or 4
+    interval = fields.maybe("global_attn_every_n_layers") or 4
     experts = parts.experts(fields, shared=parts.shared_width(fields), router_bias=True)
     dense = fields.count("num_dense_layers", default=1, minimum=0)
     networks = choose([n >= dense for n in range(count)], experts, parts.dense(fields))
-    switched = patterns.windowed(fields, count, every=every)
+    switched = patterns.windowed(fields, count, every=interval)
     return mixed(choose(switched, short, full), networks, norms=4)
 
 

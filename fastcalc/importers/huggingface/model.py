@@ -125,8 +125,8 @@ def _loaded(
 ) -> Imported:
     entry = {"id": id or slug(name), "name": name, **entry}
     # What does not fit the schema is the configuration's fault.
-    places = dict.fromkeys(_paths(entry), (1, 1))
-    model, faults = validate(Document(file.file, entry, places, dict(places)), Model)
+    locations = dict.fromkeys(_paths(entry), (1, 1))
+    model, faults = validate(Document(file.file, entry, locations, dict(locations)), Model)
     if model is None:
         raise InputError(str(faults[0]))
     return Imported(entry, model, remarks)
@@ -147,8 +147,10 @@ def mapping(file: JsonFile, stored: Formats | None = None) -> tuple[dict[str, Js
     is_stated = stored is None
     if stored is None:
         stored = formats(fields, layers, predicting if family.mtp is not None else 0)
-    kind = file.data.get("model_type")
-    kind_text = f", model_type {without_controls(kind)[:40]}" if isinstance(kind, str) else ""
+    model_type = file.data.get("model_type")
+    kind_text = (
+        f", model_type {without_controls(model_type)[:40]}" if isinstance(model_type, str) else ""
+    )
     writer = "Hugging Face configuration" if is_stated else "header of GGUF file"
     title = f"{writer} {without_controls(file.file)[:200]}{kind_text}"
     context = fields.maybe("max_position_embeddings", "n_positions", "max_sequence_length")
@@ -196,9 +198,12 @@ def _printed(fields: Fields, stored: Formats, is_stated: bool) -> dict[str, Json
 
 def blocks(layers: list[Layer]) -> list[Json]:
     """Return equal layers counted once, in the order in which their kinds first appear."""
-    kinds = list(map(repr, layers))
-    counts = Counter(kinds)
-    return [{"count": counts[kind], **layers[kinds.index(kind)]} for kind in counts]
+    type_names = list(map(repr, layers))
+    counts = Counter(type_names)
+    return [
+        {"count": counts[model_type], **layers[type_names.index(model_type)]}
+        for model_type in counts
+    ]
 
 
 def label(path: Path, data: dict[str, Json]) -> str:
@@ -234,20 +239,22 @@ def _fields(file: JsonFile) -> tuple[Fields, ModelFamily]:
     data, outer = file.data, Fields(file.data, file)
     roots: tuple[Path_, ...] = ((),)
     inner = next((name for name in _INNER if outer.mapping(name)), None)
-    kinds = [outer.word("model_type")]
+    type_names = [outer.word("model_type")]
     if inner is not None:
-        kinds.insert(0, outer.nested(inner).word("model_type"))
+        type_names.insert(0, outer.nested(inner).word("model_type"))
         inherited = {key: data[key] for key in _OUTER if key in data}
         stated = outer.nested(inner).data.items()
         data = inherited | {key: value for key, value in stated if value is not None}
         roots = ((inner,), ())
-    refused = next((kind for kind in kinds if kind in unknown.REFUSED), None)
-    for kind in kinds if refused is None else ():
-        family = FAMILIES.get(ALIASES.get(kind or "", kind or ""))
+    refused = next((model_type for model_type in type_names if model_type in unknown.REFUSED), None)
+    for model_type in type_names if refused is None else ():
+        family = FAMILIES.get(ALIASES.get(model_type or "", model_type or ""))
         if family:
             return Fields(data, file, family.defaults, roots), family
     fields = Fields(data, file, roots=roots)
-    return fields, unknown.family(fields, refused or next((kind for kind in kinds if kind), None))
+    return fields, unknown.family(
+        fields, refused or next((model_type for model_type in type_names if model_type), None)
+    )
 
 
 def _paths(value: Json, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:

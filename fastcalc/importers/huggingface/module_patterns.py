@@ -46,13 +46,13 @@ class ModulePatterns:
         elif pattern:
             before, layers, _ = pattern.partition("layers.")
             is_text = bool(layers) and not _ELSEWHERE.search(before)
-            parts = (pattern[len(before) :] if is_text else pattern).split(".")
+            pieces = (pattern[len(before) :] if is_text else pattern).split(".")
             numbers = _EXPERT_NUMBER.findall(pattern)
             if numbers:
-                at = parts.index(numbers[0], parts.index("experts"))
-                self._experts[(*parts[:at], EXPERT, *parts[at + 1 :])].add(numbers[0])
+                at = pieces.index(numbers[0], pieces.index("experts"))
+                self._experts[(*pieces[:at], EXPERT, *pieces[at + 1 :])].add(numbers[0])
             else:
-                self._named.add(tuple(parts))
+                self._named.add(tuple(pieces))
 
     def _compile(self, expression: str, pattern: str) -> None:
         repeats = len(re.findall(r"[*+}]", re.sub(r"(\.\*)+", ".*", expression)))
@@ -95,7 +95,7 @@ class ModulePatterns:
 
 def _runs(name: str) -> Iterable[tuple[str, ...]]:
     """All runs of components of a dotted name."""
-    parts = tuple(name.split("."))
-    for start in range(len(parts)):
-        for end in range(start + 1, len(parts) + 1):
-            yield parts[start:end]
+    pieces = tuple(name.split("."))
+    for start in range(len(pieces)):
+        for end in range(start + 1, len(pieces) + 1):
+            yield pieces[start:end]

@@ -50,14 +50,14 @@ def grouped(
         fields.assume("head_dim", f"{size} (hidden_size / num_attention_heads)")
     if heads % kv_heads:
         raise fields.refuse(f"num_key_value_heads {kv_heads} does not divide the {heads} heads")
-    part: Part = {"kind": "mha" if kv_heads == heads else "gqa", "heads": heads}
+    block: Part = {"kind": "mha" if kv_heads == heads else "gqa", "heads": heads}
     if kv_heads != heads:
-        part["kv_heads"] = kv_heads
-    part["head_dim"] = size
+        block["kv_heads"] = kv_heads
+    block["head_dim"] = size
     limit = fields.maybe("max_position_embeddings")
     if window is not None and (limit is None or window < limit):
-        part["window"] = window
-    return part | given(keys)
+        block["window"] = window
+    return block | given(keys)
 
 
 def given(keys: Part) -> Part:
@@ -159,8 +159,8 @@ def experts(
     if active > count:
         picked = f"{next(filter(fields.has, PICKED))}: {active} experts per token"
         raise fields.refuse(f"{picked} exceed the {count} there are")
-    part: Part = {"kind": "moe", "experts": count, "active_experts": active, "width": size}
-    return part | given({"shared_width": shared, **keys})
+    block: Part = {"kind": "moe", "experts": count, "active_experts": active, "width": size}
+    return block | given({"shared_width": shared, **keys})
 
 
 def shared_width(fields: Fields) -> int:

@@ -18,13 +18,17 @@ def windowed(fields: Fields, layers: int, *, every: int | None = None) -> list[b
 
     By default the last layer of each group of ``every`` has full attention.
     """
-    kinds = fields.words("layer_types", layers)
-    if kinds is not None:
-        unknown = next((kind for kind in kinds if kind not in _KNOWN_LAYERS), None)
+    layer_types = fields.words("layer_types", layers)
+    if layer_types is not None:
+        unknown = next(
+            (layer_type for layer_type in layer_types if layer_type not in _KNOWN_LAYERS), None
+        )
         if unknown is not None:
             description = "a kind that fastcalc does not know"
             raise fields.refuse(f"layer_types holds '{unknown}', {description}")
-        return [kind in ("sliding_attention", "chunked_attention") for kind in kinds]
+        return [
+            layer_type in ("sliding_attention", "chunked_attention") for layer_type in layer_types
+        ]
     pattern = fields.data.get("sliding_window_pattern")
     if isinstance(pattern, str):
         if not pattern or set(pattern) - set("LG"):
@@ -51,18 +55,18 @@ def late_windows(fields: Fields, layers: int) -> list[bool]:
 
 def linear(fields: Fields, layers: int) -> list[bool]:
     """Return for each layer whether it keeps a state instead of a cache."""
-    kinds = fields.words("layer_types", layers)
-    if kinds is not None:
-        return [kind == "linear_attention" for kind in kinds]
+    layer_types = fields.words("layer_types", layers)
+    if layer_types is not None:
+        return [layer_type == "linear_attention" for layer_type in layer_types]
     step = fields.count("full_attention_interval", default=4)
     return [(layer + 1) % step != 0 for layer in range(layers)]
 
 
 def routed(fields: Fields, layers: int, *, first_dense: int | None = None) -> list[bool]:
     """Return for each layer whether it routes tokens to experts: all, where no field says more."""
-    kinds = fields.words("mlp_layer_types", layers)
-    if kinds is not None:
-        return [kind in _SPARSE for kind in kinds]
+    layer_types = fields.words("mlp_layer_types", layers)
+    if layer_types is not None:
+        return [layer_type in _SPARSE for layer_type in layer_types]
     if isinstance(fields.data.get("moe_layer_freq"), list):
         return fields.switches("moe_layer_freq", layers) or []
     if first_dense is not None:
@@ -101,9 +105,9 @@ def shared_networks(
 
 def shared_indexers(fields: Fields, layers: int) -> list[bool]:
     """Return for each layer whether it takes the picks of an earlier one's indexer."""
-    kinds = fields.words("indexer_types", layers)
-    if kinds is not None:
-        return [kind == "shared" for kind in kinds]
+    layer_types = fields.words("indexer_types", layers)
+    if layer_types is not None:
+        return [layer_type == "shared" for layer_type in layer_types]
     step = fields.maybe("index_topk_freq") or 1
     offset = fields.maybe("index_skip_topk_offset", minimum=0)
     late = 2 if offset is None else offset

@@ -181,8 +181,8 @@ def as_formats(stored: dict[str, NumberFormat], sizes: dict[str, float]) -> Form
     dense = {group: sizes.get(group, 0.0) for group in QUANTIZED if group not in ("experts", "mtp")}
     by_format: dict[NumberFormat, float] = defaultdict(float)
     for group, size in dense.items():
-        for stored_format, share in stored[group].shares if size else ():
-            by_format[stored_format] += size * share
+        for stored_format, fraction in stored[group].shares if size else ():
+            by_format[stored_format] += size * fraction
 
     def exceptions(base: NumberFormat) -> dict[str, NumberFormat]:
         usual = WeightFormats(base)

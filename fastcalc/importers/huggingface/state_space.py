@@ -92,13 +92,13 @@ def granite_hybrid(fields: Fields) -> list[Layer]:
     """Granite 4: Mamba-2 and a few attention layers; experts with a shared network, or without."""
     count, shared = fields.layers(), fields.maybe("shared_intermediate_size", minimum=0) or 0
     fields.require("layer_types")
-    kinds = fields.words("layer_types", count) or []
+    layer_types = fields.words("layer_types", count) or []
     attention = parts.grouped(fields, bias=parts.flagged(fields, "attention_bias"))
     if fields.maybe("num_local_experts", minimum=0):
         network = parts.experts(fields, width=("intermediate_size",), shared=shared)
     else:
         network = parts.dense_of(shared or fields.count("intermediate_size"))
-    switched = [kind in _ATTENTION for kind in kinds]
+    switched = [layer_type in _ATTENTION for layer_type in layer_types]
     return mixed(choose(switched, attention, mamba2(fields)), [network] * count)
 
 
@@ -130,13 +130,13 @@ def lfm(fields: Fields) -> list[Layer]:
         "kind": "short-conv", "key_heads": 1, "value_heads": 1, "key_dim": hidden,
         "value_dim": hidden, **parts.kernel(fields.count("conv_L_cache", default=3)),
     }  # fmt: skip
-    kinds = fields.words("layer_types", count)
-    if kinds is None:
+    layer_types = fields.words("layer_types", count)
+    if layer_types is None:
         fields.require(("layer_types", "full_attn_idxs"))
         indices = fields.indices("full_attn_idxs")
-        kinds = ["full_attention" if n in indices else "conv" for n in range(count)]
+        layer_types = ["full_attention" if n in indices else "conv" for n in range(count)]
     mixers = {"full_attention": full, "sliding_attention": short, "conv": convolution}
-    if unknown := sorted(set(kinds) - set(mixers)):
+    if unknown := sorted(set(layer_types) - set(mixers)):
         raise fields.refuse(f"layer_types holds the unsupported type '{unknown[0][:40]}'")
     networks = [_lfm_network(fields)] * count
     if fields.has("num_experts"):
@@ -144,7 +144,7 @@ def lfm(fields: Fields) -> list[Layer]:
         dense = fields.count("num_dense_layers", default=2, minimum=0)
         networks = choose([n >= dense for n in range(count)], experts, parts.dense(fields))
     norms = 4 if parts.flagged(fields, "use_sandwich_norm") else 2
-    return mixed([mixers[kind] for kind in kinds], networks, norms)
+    return mixed([mixers[layer_type] for layer_type in layer_types], networks, norms)
 
 
 def _lfm_network(fields: Fields) -> Part:
@@ -184,7 +184,7 @@ def lara(fields: Fields) -> list[Layer]:
     """Lara: gated delta nets between windowed and full attention without gates."""
     count = fields.layers()
     fields.require("layer_types")
-    kinds = fields.words("layer_types", count) or []
+    layer_types = fields.words("layer_types", count) or []
     bias = parts.flagged(fields, "attention_bias")
     mixers = {
         "linear_attention": parts.delta(fields),
@@ -193,9 +193,9 @@ def lara(fields: Fields) -> list[Layer]:
             fields, window=parts.window(fields), qk_norm=True, bias=bias
         ),
     }
-    if unknown := sorted(set(kinds) - set(mixers)):
+    if unknown := sorted(set(layer_types) - set(mixers)):
         raise fields.refuse(f"layer_types holds the unsupported type '{unknown[0][:40]}'")
-    return mixed([mixers[kind] for kind in kinds], qwen_networks(fields))
+    return mixed([mixers[layer_type] for layer_type in layer_types], qwen_networks(fields))
 
 
 def bailing(fields: Fields) -> list[Layer]:

@@ -37,7 +37,7 @@ def sharing(fields: Fields, attentions: list[Part]) -> list[Part]:
     """Attention of which the last layers use the cache of earlier ones."""
     shared = fields.maybe("num_kv_shared_layers", minimum=0) or 0
     first = max(len(attentions) - shared, 0)
-    return attentions[:first] + [{**part, "shared_cache": True} for part in attentions[first:]]
+    return attentions[:first] + [{**block, "shared_cache": True} for block in attentions[first:]]
 
 
 def gemma3n(fields: Fields) -> list[Layer]:
@@ -107,11 +107,11 @@ def inkling(fields: Fields) -> list[Layer]:
     """Inkling: relative positions by a projection, short convolutions around everything."""
     count, hidden = fields.layers(), fields.count("hidden_size")
     window, relative = fields.count("sliding_window_size"), fields.count("d_rel", default=16)
-    kinds = fields.words("layer_types", count)
-    if kinds is None:
+    layer_types = fields.words("layer_types", count)
+    if layer_types is None:
         fields.require(("layer_types", "local_layer_ids"))
         local = fields.indices("local_layer_ids")
-        kinds = ["sliding" if layer in local else "full" for layer in range(count)]
+        layer_types = ["sliding" if layer in local else "full" for layer in range(count)]
     full = parts.grouped(fields, qk_norm=True)
     short = parts.grouped(
         fields,
@@ -122,7 +122,7 @@ def inkling(fields: Fields) -> list[Layer]:
         qk_norm=True,
     )
     kernel = fields.count("conv_kernel_size", "sconv_kernel_size", default=4)
-    switched = ["sliding" in kind for kind in kinds]
+    switched = ["sliding" in layer_type for layer_type in layer_types]
     layers = mixed(choose(switched, short, full), _inkling_networks(fields, count))
     return [_with_positions(layer, hidden, relative, kernel) for layer in layers]
 

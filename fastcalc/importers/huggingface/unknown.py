@@ -48,19 +48,23 @@ REFUSED = {
 _KINDS = ("full_attention", "sliding_attention")
 
 
-def family(fields: Fields, kind: str | None) -> ModelFamily:
+def family(fields: Fields, model_type: str | None) -> ModelFamily:
     """Return the plain reading of an unknown ``model_type``; refuse where it would miscount."""
-    kind_text = f"model_type '{shown(kind, 60)}'" if kind else "a file without model_type"
+    kind_text = (
+        f"model_type '{shown(model_type, 60)}'" if model_type else "a file without model_type"
+    )
     beyond = [
         f"{name} announces {feature}, which a plain reading would miscount"
         for feature, names in _BEYOND.items()
         for name in filter(fields.data.get, names)
     ]
-    kinds = fields.data.get("layer_types")
-    if isinstance(kinds, list) and any(kind not in _KINDS for kind in kinds):
+    layer_types = fields.data.get("layer_types")
+    if isinstance(layer_types, list) and any(
+        model_type not in _KINDS for model_type in layer_types
+    ):
         beyond.append("layer_types holds more than full and sliding attention")
-    if kind in REFUSED:
-        beyond.insert(0, f"it has {REFUSED[kind]}")
+    if model_type in REFUSED:
+        beyond.insert(0, f"it has {REFUSED[model_type]}")
     if beyond:
         why = f"{kind_text} is unsupported, and {beyond[0]}"
         raise fields.refuse(f"{why}; write a model YAML instead")

@@ -74,7 +74,7 @@ class Answer:
         body = [*self.body(screen)]
         if not body:
             return []
-        tables = [part for part in body if isinstance(part, console.TextTable)]
+        tables = [block for block in body if isinstance(block, console.TextTable)]
         key = record_tables.with_mark(self.key(), *tables, marks=self.marks)
         notes, command = [*self.notes()], self.next_command()
         return screen.with_notes(body, key, notes, command, fills_one_screen=self.fills_one_screen)

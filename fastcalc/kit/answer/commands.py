@@ -24,9 +24,9 @@ class Typed:
     words: Sequence[str] = ()
 
 
-def compare_command(scenario: Scenario, typed: Typed) -> str:
+def compare_command(scenario: Scenario, as_given: Typed) -> str:
     """``fastcalc compare`` that prints a scenario: one kind of request, all ranks."""
-    names, traffic, pricing = typed.names, scenario.traffic, scenario.pricing
+    names, traffic, pricing = as_given.names, scenario.traffic, scenario.pricing
     model, chip, engine = scenario.model.id, scenario.hardware.id, scenario.engine.id
     words = ["fastcalc", "compare", names.get(model, model), "--on", names.get(chip, chip)]
     is_named = engine in names and not scenario.engine_is_borrowed
@@ -62,4 +62,4 @@ def compare_command(scenario: Scenario, typed: Typed) -> str:
     entries = (scenario.hardware, scenario.memory.host, scenario.model, scenario.engine)
     for written in dict.fromkeys(change for entry in entries if entry for change in entry.what_if):
         words += ["--set", written]
-    return command(shell_line([*words, *typed.words]))
+    return command(shell_line([*words, *as_given.words]))

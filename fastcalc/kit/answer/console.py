@@ -173,8 +173,8 @@ class Screen:
 
 def between_blank_lines(groups: Iterable[Iterable[Part]]) -> Iterator[Part]:
     """Parts of each group, with a blank line before every group but the first."""
-    for place, group in enumerate(groups):
-        yield from [""] * bool(place)
+    for index, group in enumerate(groups):
+        yield from [""] * bool(index)
         yield from group
 
 
@@ -190,9 +190,9 @@ def on_one_screen(page: Callable[[int], list[Part]], screen: Screen) -> list[Par
     return page(1)
 
 
-def height(parts: Iterable[Part], width: int) -> int:
+def height(blocks: Iterable[Part], width: int) -> int:
     """Lines of a page. [1]"""
-    return sum(1 for part in parts for _ in _lines(worded(part, as_flags), width))
+    return sum(1 for block in blocks for _ in _lines(worded(block, as_flags), width))
 
 
 def output_width() -> int:
@@ -219,13 +219,13 @@ def wants_colour() -> bool:
 
 
 def render(
-    parts: Iterable[Part], width: int, wording: Wording = as_flags, *, colour: bool = False
+    blocks: Iterable[Part], width: int, wording: Wording = as_flags, *, colour: bool = False
 ) -> str:
     """Headings, tables and notes as text; a str is a heading, an empty one a blank line.
 
     wording : writes out what sentences mention of options and commands
     """
-    lines = [line for part in parts for line in _lines(worded(part, wording), width)]
+    lines = [line for block in blocks for line in _lines(worded(block, wording), width)]
     if not colour:
         return "".join("".join(text for text, _ in line).rstrip() + "\n" for line in lines)
     from rich.console import Console
@@ -238,42 +238,42 @@ def render(
     return Clean(capture.get())
 
 
-def worded(part: Part, wording: Wording) -> Part:
+def worded(block: Part, wording: Wording) -> Part:
     """A part with what its sentences mention of options and commands written out."""
-    if isinstance(part, Title):
-        return replace(part, sentence=wording(part.sentence), answer=wording(part.answer))
-    if isinstance(part, TextTable):
-        return replace(part, rows=[[wording(cell) for cell in row] for row in part.rows])
-    if isinstance(part, Notes):
-        next_command = part.next_command and wording(part.next_command)
-        return Notes([wording(line) for line in part.lines], next_command)
-    if isinstance(part, Listing):
-        return Listing([wording(line) for line in part.lines])
-    return type(part)(wording(part))
+    if isinstance(block, Title):
+        return replace(block, sentence=wording(block.sentence), answer=wording(block.answer))
+    if isinstance(block, TextTable):
+        return replace(block, rows=[[wording(cell) for cell in row] for row in block.rows])
+    if isinstance(block, Notes):
+        next_command = block.next_command and wording(block.next_command)
+        return Notes([wording(line) for line in block.lines], next_command)
+    if isinstance(block, Listing):
+        return Listing([wording(line) for line in block.lines])
+    return type(block)(wording(block))
 
 
-def _lines(part: Part, width: int) -> Iterator[Line]:
-    if isinstance(part, Title):
-        name = one_line(part.name)
-        yield from _led_by(f"{name}  {part.answer}", f"{name}  {part.sentence}", width)
-    elif isinstance(part, TextTable):
-        headings = [tuple(map(one_line, heading)) for heading in part.headings]
-        rows = [[one_line(cell) for cell in row] for row in part.rows]
-        yield from _table(replace(part, headings=headings, rows=rows), width)
-    elif isinstance(part, Notes):
-        for note in part.lines:
+def _lines(block: Part, width: int) -> Iterator[Line]:
+    if isinstance(block, Title):
+        name = one_line(block.name)
+        yield from _led_by(f"{name}  {block.answer}", f"{name}  {block.sentence}", width)
+    elif isinstance(block, TextTable):
+        headings = [tuple(map(one_line, heading)) for heading in block.headings]
+        rows = [[one_line(cell) for cell in row] for row in block.rows]
+        yield from _table(replace(block, headings=headings, rows=rows), width)
+    elif isinstance(block, Notes):
+        for note in block.lines:
             yield from ([(line, DIM)] for line in _wrap(note, width, bullet="- "))
-        if part.next_command:
-            yield [("next: ", PLAIN), (one_line(part.next_command), BOLD)]
-    elif isinstance(part, Listing):
-        for entry in part.lines:
+        if block.next_command:
+            yield [("next: ", PLAIN), (one_line(block.next_command), BOLD)]
+    elif isinstance(block, Listing):
+        for entry in block.lines:
             bound = _BEFORE_UNIT.sub("\xa0", entry)
             yield from ([(line, PLAIN)] for line in _wrap(bound, width, bullet="  ", hang=4))
-    elif isinstance(part, Remark):
-        yield from ([(line, PLAIN)] for line in _wrap(part, width) or [""])
+    elif isinstance(block, Remark):
+        yield from ([(line, PLAIN)] for line in _wrap(block, width) or [""])
     else:
-        clause = _FIRST_CLAUSE.match(part)
-        yield from _led_by(clause[0] if clause else "", part, width)
+        clause = _FIRST_CLAUSE.match(block)
+        yield from _led_by(clause[0] if clause else "", block, width)
 
 
 def _led_by(lead: str, text: str, width: int) -> Iterator[Line]:
@@ -337,8 +337,8 @@ def _table(table: TextTable, width: int) -> Iterator[Line]:
     bands = _bands(natural, width)
     for number, band in enumerate(bands):
         yield from [[("", "")]] if number else []
-        part = _columns(table, band)
-        yield from _table(part, width) if len(bands) > 1 else _aligned(part, natural, part.gap)
+        block = _columns(table, band)
+        yield from _table(block, width) if len(bands) > 1 else _aligned(block, natural, block.gap)
 
 
 def _heads(table: TextTable) -> list[tuple[str, ...]]:
@@ -352,36 +352,36 @@ def _narrowed(
     over = sum(natural) - room
     if over <= 0:
         return list(natural)
-    for place in sorted(wrapped, key=lambda column: -natural[column]):
-        texts = [*table.headings[place], *(row[place] for row in table.rows)]
+    for index in sorted(wrapped, key=lambda column: -natural[column]):
+        texts = [*table.headings[index], *(row[index] for row in table.rows)]
         longest = max((len(word) for text in texts for word in text.split()), default=0)
-        if natural[place] - over >= max(THINNEST, longest):
-            return [*natural[:place], natural[place] - over, *natural[place + 1 :]]
+        if natural[index] - over >= max(THINNEST, longest):
+            return [*natural[:index], natural[index] - over, *natural[index + 1 :]]
     return None
 
 
 def _bands(widths: Sequence[int], width: int) -> list[list[int]]:
     """Columns that fit next to each other and the first, which names the rows of each."""
     bands: list[list[int]] = [[0]]
-    for place in range(1, len(widths)):
+    for index in range(1, len(widths)):
         band = bands[-1]
         band_width = sum(widths[column] + 1 for column in band)
-        if len(band) > 1 and band_width + widths[place] > width:
-            bands.append([0, place])
+        if len(band) > 1 and band_width + widths[index] > width:
+            bands.append([0, index])
         else:
-            band.append(place)
+            band.append(index)
     return bands
 
 
-def _columns(table: TextTable, places: Sequence[int]) -> TextTable:
+def _columns(table: TextTable, columns: Sequence[int]) -> TextTable:
     """A table of some columns of another, without lines of headings that are empty."""
-    lines = [line for line in _heads(table) if any(line[place] for place in places)]
+    lines = [line for line in _heads(table) if any(line[column] for column in columns)]
     return TextTable(
-        [tuple(line[place] for line in lines) for place in places],
-        [[row[place] for place in places] for row in table.rows],
-        [number for number, place in enumerate(places) if place in table.left],
+        [tuple(line[column] for line in lines) for column in columns],
+        [[row[column] for column in columns] for row in table.rows],
+        [number for number, column in enumerate(columns) if column in table.left],
         table.gap,
-        [number for number, place in enumerate(places) if place in table.key_figures],
+        [number for number, column in enumerate(columns) if column in table.key_figures],
     )
 
 
@@ -406,8 +406,8 @@ def _aligned(table: TextTable, widths: Sequence[int], gap: int) -> Iterator[Line
 
     def aligned(row: Sequence[str]) -> list[str]:
         return [
-            cell.ljust(space) if place in table.left else cell.rjust(space)
-            for place, (cell, space) in enumerate(zip(row, widths, strict=True))
+            cell.ljust(space) if index in table.left else cell.rjust(space)
+            for index, (cell, space) in enumerate(zip(row, widths, strict=True))
         ]
 
     for head in _heads(table):
@@ -417,11 +417,11 @@ def _aligned(table: TextTable, widths: Sequence[int], gap: int) -> Iterator[Line
             _wrap(cell, space) if len(cell) > space else [cell]
             for cell, space in zip(row, widths, strict=True)
         ]
-        first, *further_lines = (aligned(part) for part in zip_longest(*cells, fillvalue=""))
+        first, *further_lines = (aligned(block) for block in zip_longest(*cells, fillvalue=""))
         line: Line = []
-        for place, cell in enumerate(first):
-            line += [(between, PLAIN)] if place else []
-            is_read_first = place in table.key_figures or _DOES_NOT_FIT.match(cell)
+        for index, cell in enumerate(first):
+            line += [(between, PLAIN)] if index else []
+            is_read_first = index in table.key_figures or _DOES_NOT_FIT.match(cell)
             line.append((cell, BOLD if is_read_first else PLAIN))
         yield line
-        yield from ([(between.join(part), PLAIN)] for part in further_lines)
+        yield from ([(between.join(block), PLAIN)] for block in further_lines)

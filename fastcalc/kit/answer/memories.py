@@ -38,27 +38,31 @@ def filled(location: Location) -> Iterator[tuple[str, float, list[tuple[str, flo
 
     At the smallest batch of a placed scenario that fits; kinds that are not there are omitted.
     """
-    batches, place = location.scenario.batches, location.placement
-    by_tier = location.split or asked_split(place, np.array(batches, dtype=float))
+    batches, placement = location.scenario.batches, location.placement
+    by_tier = location.split or asked_split(placement, np.array(batches, dtype=float))
     index = batches.index(min(batches))
-    for at, (tier, usable) in enumerate(zip(by_tier.tiers, place.usable, strict=True)):
+    for at, (tier, usable) in enumerate(zip(by_tier.tiers, placement.usable, strict=True)):
         capacity = float(usable)
-        shares = [
+        fractions = [
             (
                 kind,
                 _at(by_tier.shares[kind][at], index) * _at(by_tier.sizes[kind], index) / capacity,
             )
             for kind in KINDS
         ]
-        yield tier.name, capacity, [(kind, share) for kind, share in shares if share > 0.0]
+        yield (
+            tier.name,
+            capacity,
+            [(kind, fraction) for kind, fraction in fractions if fraction > 0.0],
+        )
 
 
-def bar(shares: Sequence[tuple[str, float]], wide: int) -> str:
+def bar(fractions: Sequence[tuple[str, float]], wide: int) -> str:
     """A bar of letters by their shares [1]; what is above a hundredth has one at least."""
     text, total = "", 0.0
-    for letter, share in shares:
-        total += share
-        text += letter * max(round(total * wide) - len(text), int(share > 0.01))
+    for letter, fraction in fractions:
+        total += fraction
+        text += letter * max(round(total * wide) - len(text), int(fraction > 0.01))
     return f"{text[:wide]:.<{wide}}"
 
 
@@ -72,12 +76,14 @@ def lives(outcome: Outcome) -> Iterator[str]:
     use = host_use(outcome.estimate.passes)
     for index in sorted(range(len(batches)), key=lambda at: batches[at]):
         sentences = []
-        for place, tier in enumerate(by_tier.tiers):
+        for item_index, tier in enumerate(by_tier.tiers):
             contents = [
-                f"{whole_percent(share)} of {NAMES[kind]}"
+                f"{whole_percent(fraction)} of {NAMES[kind]}"
                 for kind in KINDS
-                for share in [_at(by_tier.shares[kind][place], index)]
-                if tier is not fastest and share >= 0.005 and _at(by_tier.sizes[kind], index) > 0.0
+                for fraction in [_at(by_tier.shares[kind][item_index], index)]
+                if tier is not fastest
+                and fraction >= 0.005
+                and _at(by_tier.sizes[kind], index) > 0.0
             ]
             sentences += [f"{tier.name} holds {', '.join(contents)}"] if contents else []
         if sentences:
@@ -91,19 +97,19 @@ def kept_note(location: Location) -> str:
 
     location : a placed scenario, which may not fit
     """
-    scenario, place = location.scenario, location.placement
-    machine, engine = place.machine, scenario.engine
+    scenario, placement = location.scenario, location.placement
+    machine, engine = placement.machine, scenario.engine
     tiers = [tier for tier in machine.tiers if tier.is_near]
     reported = size(sum(float(tier.capacity * machine.reported(tier)) for tier in tiers))
-    share = float(np.asarray(machine.software.memory_fraction))
-    fills = f"{scenario.hardware.id}: {engine.id} fills {stated_percent(share)} of {reported}"
+    fraction = float(np.asarray(machine.software.memory_fraction))
+    fills = f"{scenario.hardware.id}: {engine.id} fills {stated_percent(fraction)} of {reported}"
     return f"{fills}{_kept(location)}; {_kernels(location)}"
 
 
 def _kept(location: Location) -> str:
     """Return what is kept for what, and the starts that it is about."""
-    place = location.placement
-    memory, reserve = place.kept, place.machine.reserve
+    placement = location.placement
+    memory, reserve = placement.kept, placement.machine.reserve
     if reserve == NOTHING:
         return ", and its own reserve is not published"
     peaks = (
@@ -117,12 +123,15 @@ def _kept(location: Location) -> str:
         (float(np.asarray(memory.joined)), "for other chips"),
         (float(np.asarray(memory.graphs)), "for CUDA graphs"),
     )
-    parts = listed([f"{size(value)} {purpose}" for value, purpose in terms if value])
-    total, stated = float(place.reserved), (location.scenario.engine.ranges or {}).get("reserve")
+    terms_text = listed([f"{size(value)} {purpose}" for value, purpose in terms if value])
+    total, stated = (
+        float(placement.reserved),
+        (location.scenario.engine.ranges or {}).get("reserve"),
+    )
     if stated is None:
-        return f" and reserves {size(total)}: {parts}"
+        return f" and reserves {size(total)}: {terms_text}"
     low, high = size(total / reserve.below), size(total * reserve.above)
-    return f" and reserves {size(total)} ({low} to {high}): {parts}, as in {stated.basis}"
+    return f" and reserves {size(total)} ({low} to {high}): {terms_text}, as in {stated.basis}"
 
 
 def _kernels(location: Location) -> str:

@@ -36,20 +36,20 @@ def command(request: Evaluated, outcome: Outcome, today: Outcome) -> str:
 
 
 def follow_up(
-    request: Request, kind: type[Request], *begun: object, ending: Sequence[str] = ()
+    request: Request, target: type[Request], *begun: object, ending: Sequence[str] = ()
 ) -> str:
     """A command of another kind with the settings of a request, those that it has itself.
 
     begun : its arguments and chips, by name or as they are
     """
-    line = ["fastcalc", kind.command(), *map(as_text, begun)]
-    apart = [name for name in declared(kind) if flag(name) in (*line, *ending)]
-    words = repeated(request, kind, ("on", *apart))
+    line = ["fastcalc", target.command(), *map(as_text, begun)]
+    apart = [name for name in declared(target) if flag(name) in (*line, *ending)]
+    words = repeated(request, target, ("on", *apart))
     return mentions.command(shell_line([*line, *words, *ending]))
 
 
 def repeated(
-    request: Request, kind: type[Request], apart: Sequence[str], *, has_memories: bool = False
+    request: Request, target: type[Request], apart: Sequence[str], *, has_memories: bool = False
 ) -> list[str]:
     """Flags of another command that repeat what a request sets.
 
@@ -61,10 +61,10 @@ def repeated(
     return [
         word
         for setting in settings(request)
-        if setting.name in declared(kind)
+        if setting.name in declared(target)
         and setting.name not in (*apart, *idle)
         and not setting.shown.is_argument
-        and setting.value != getattr(kind, setting.name)
+        and setting.value != getattr(target, setting.name)
         for word in setting.words
     ]
 
@@ -77,14 +77,16 @@ def again(request: Request) -> str:
     return mentions.command(shell_line(["fastcalc", request.command(), *words]))
 
 
-def report_on(request: Evaluated, kind: type[Request], on: object, file: Path | None = None) -> str:
+def report_on(
+    request: Evaluated, target: type[Request], on: object, file: Path | None = None
+) -> str:
     """Command that writes a report of a comparison, on some chips, to a file.
 
-    kind : the request of a report
+    target : the request of a report
     """
     models = request.models or DEFAULT_MODELS
     ending = [flag("out"), str(file or "report.html")]
-    return follow_up(request, kind, *models, flag("on"), on, ending=ending)
+    return follow_up(request, target, *models, flag("on"), on, ending=ending)
 
 
 def rows_kept(request: Evaluated, rows: Path, chip: str) -> str | None:

@@ -16,10 +16,10 @@ def number(value: float | None, digits: int = 3) -> str:
         return "-"
     if value == 0:
         return "0"
-    places = digits - 1 - math.floor(math.log10(abs(value)))
-    if round(abs(value), places) >= 10.0 ** (digits - places):
-        places -= 1
-    return f"{value:,.{max(places, 0)}f}"
+    decimals = digits - 1 - math.floor(math.log10(abs(value)))
+    if round(abs(value), decimals) >= 10.0 ** (digits - decimals):
+        decimals -= 1
+    return f"{value:,.{max(decimals, 0)}f}"
 
 
 def trimmed(text: str) -> str:
@@ -43,8 +43,8 @@ def stable(value: float, error: float) -> str:
     power = 10.0 ** math.floor(math.log10(least_step))
     steps = (power, 2 * power, 5 * power, 10 * power)
     step = next(step for step in steps if step >= least_step * 0.999)
-    places = max(-math.floor(math.log10(step) + 1e-9), 0)
-    return f"{max(round(value / step), 1) * step:,.{places}f}"
+    decimals = max(-math.floor(math.log10(step) + 1e-9), 0)
+    return f"{max(round(value / step), 1) * step:,.{decimals}f}"
 
 
 def dollars(value: float | None) -> str:
@@ -83,19 +83,19 @@ def prefixed(value: float, unit: str, digits: int = 3) -> str:
     return f"{value:.{digits}g} {unit}"
 
 
-def of_kind(value: float, kind: str) -> str:
+def of_kind(value: float, dimension: str) -> str:
     """A number of a file with its unit, by its kind in `LIMITS`.
 
     >>> of_kind(17e-6, "time"), of_kind(0.02, "time"), of_kind(6e10, "size"), of_kind(132, "amount")
     ('17 us', '20 ms', '60 GB', '132')
     """
-    if kind == "time":
+    if dimension == "time":
         units = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns"))
         scale, unit = next((pair for pair in units if abs(value) >= pair[0]), units[-1])
         return f"{value / scale:.4g} {unit}"
-    if kind in _UNITS:
-        return prefixed(value, _UNITS[kind], digits=4)
-    return f"{value:,.0f}" if kind in ("amount", "dimension", "layers") else f"{value:.4g}"
+    if dimension in _UNITS:
+        return prefixed(value, _UNITS[dimension], digits=4)
+    return f"{value:,.0f}" if dimension in ("amount", "dimension", "layers") else f"{value:.4g}"
 
 
 _UNITS = {
@@ -118,31 +118,31 @@ def parameters(value: float) -> str:
     return f"{number(value / 1e9)}B"
 
 
-def percent(share: float) -> str:
+def percent(fraction: float) -> str:
     """Computed share, with three significant digits.
 
     >>> percent(0.1234), percent(0.005)
     ('12.3 %', '0.500 %')
     """
-    return f"{number(100.0 * share)} %"
+    return f"{number(100.0 * fraction)} %"
 
 
-def whole_percent(share: float) -> str:
+def whole_percent(fraction: float) -> str:
     """Rough share, to the nearest per cent.
 
     >>> whole_percent(0.1234)
     '12 %'
     """
-    return f"{100.0 * share:.0f} %"
+    return f"{100.0 * fraction:.0f} %"
 
 
-def stated_percent(share: float) -> str:
+def stated_percent(fraction: float) -> str:
     """Share that somebody chose, with the digits that were given.
 
     >>> stated_percent(0.995), stated_percent(0.5)
     ('99.5 %', '50 %')
     """
-    return f"{100.0 * share:g} %"
+    return f"{100.0 * fraction:g} %"
 
 
 def counted(count: int, name: str) -> str:

@@ -55,8 +55,8 @@ class RowScore:
     @property
     def kind(self) -> str:
         """What its passes do, one of `KINDS`."""
-        share = self.row.decode_share
-        return KINDS[0] if share > 0.999 else KINDS[2] if share < 0.001 else KINDS[1]
+        decode_share = self.row.decode_share
+        return KINDS[0] if decode_share > 0.999 else KINDS[2] if decode_share < 0.001 else KINDS[1]
 
     @property
     def strip(self) -> str:
@@ -195,12 +195,12 @@ def _beliefs(deployment: OwnDeployment, scores: Sequence[RowScore]) -> list[RowB
     """Return what is believed of each kind of row that there is."""
     by_all, _ = interpolated(deployment)
     beliefs = []
-    for kind in KINDS:
-        places = [place for place, score in enumerate(scores) if score.kind == kind]
-        if places:
-            slower, width = zip(*(by_all[place] for place in places), strict=True)
-            rows = [scores[place] for place in places]
-            beliefs.append(RowBelief(kind, deployment, rows, slower, width))
+    for phase in KINDS:
+        indices = [index for index, score in enumerate(scores) if score.kind == phase]
+        if indices:
+            slower, width = zip(*(by_all[index] for index in indices), strict=True)
+            rows = [scores[index] for index in indices]
+            beliefs.append(RowBelief(phase, deployment, rows, slower, width))
     return beliefs
 
 

@@ -88,8 +88,8 @@ def prices_of(pricing: Pricing, chips: Iterable[Hardware], *, in_short: bool) ->
     """List prices of chips; in full the first says why its confidence is low."""
     listed_chips = list(chips)
     quoted = [
-        priced(pricing, chip, in_short=in_short or place > 0)
-        for place, chip in enumerate(listed_chips)
+        priced(pricing, chip, in_short=in_short or index > 0)
+        for index, chip in enumerate(listed_chips)
     ]
     is_given = all(chip.id in pricing.user_prices for chip in listed_chips)
     basis = "" if is_given else f", {basis_of(pricing)}"

@@ -122,8 +122,10 @@ def _plain_cell(column: TableColumn, record: Any) -> str:
         if min_chips is None:
             return "no place"
         return f"{'fits on' if min_chips <= record['chips'] else 'needs'} {min_chips:,}"
-    kind = column.format or column.unit.partition("/")[0]  # dollars a million tokens, an hour
-    return "-" if value is None else FORMATS.get(kind, number)(value)
+    column_format = (
+        column.format or column.unit.partition("/")[0]
+    )  # dollars a million tokens, an hour
+    return "-" if value is None else FORMATS.get(column_format, number)(value)
 
 
 def value_of(column: TableColumn, record: Any) -> Any:
@@ -179,10 +181,10 @@ def tables(
         if sum(widths[column.key] + gap for column in shown) - gap <= width:
             break
     lines = [line for line in zip(*(column.heading for column in shown), strict=True) if any(line)]
-    left = [place for place, column in enumerate(shown) if column.unit in ("text", "yes or no")]
+    left = [index for index, column in enumerate(shown) if column.unit in ("text", "yes or no")]
     heads = list(zip(*lines, strict=True))
     cells = ([[row[column.key] for column in shown] for row in group] for group in groups)
-    bold = [place for place, column in enumerate(shown) if column.is_key_figure]
+    bold = [index for index, column in enumerate(shown) if column.is_key_figure]
     return [TextTable(heads, group_cells, left, gap, bold) for group_cells in cells]
 
 

@@ -63,8 +63,8 @@ def _write_text(request: Output, answer: Answer, wording: Wording) -> Sequence[s
     if text := answer.text(laid_out):
         is_script = getattr(request, "is_script", False)
         output.write(_SHELL * is_script + wording(text), request.out, executable=is_script)
-    elif parts := answer.page(laid_out):
-        page(request, lambda _: [*first, *parts], wording)
+    elif blocks := answer.page(laid_out):
+        page(request, lambda _: [*first, *blocks], wording)
         return first
     return ()
 
@@ -129,15 +129,15 @@ def _html(request: Output, answer: Answer) -> str:
     laid_out = replace(screen(request), width=_PAGE_WIDTH, notes=True)
     if text := answer.text(laid_out):
         return answer_page.preformatted(title, text, command)
-    parts = answer.page(laid_out)
+    blocks = answer.page(laid_out)
     stated = phrases(answer.settings)
     charts = (make().stating(stated) for make in answer.charts.values())
-    first = _first_notes(answer) if parts else []
+    first = _first_notes(answer) if blocks else []
     notes = [text for text in answer.reading if text not in first]
-    notes += answer.reasons if parts else ()
+    notes += answer.reasons if blocks else ()
     return answer_page.document(
         title,
-        [*first, *parts] or list(answer.reasons),
+        [*first, *blocks] or list(answer.reasons),
         charts,
         notes,
         answer.assumptions(),

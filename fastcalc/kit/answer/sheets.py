@@ -51,7 +51,7 @@ def to_xlsx(records: list[Record], keys: Iterable[str], premises: Record) -> byt
 def _styles(book: Any) -> dict[str, Any]:
     """Cell formats of a book, by number format; the heading's is called bold."""
     styles = {"bold": book.add_format({"bold": True})}
-    for code in (_WHOLE, _SMALL, *(f"0.{'0' * places}" for places in range(1, _MOST))):
+    for code in (_WHOLE, _SMALL, *(f"0.{'0' * decimals}" for decimals in range(1, _MOST))):
         styles[code] = book.add_format({"num_format": code})
     return styles
 
@@ -83,10 +83,10 @@ def number_format(value: float) -> str:
     >>> number_format(0.0973654321), number_format(65.30482), number_format(8)
     ('0.0000', '0.0', '#,##0')
     """
-    places = 0 if isinstance(value, int) else len(number(value).partition(".")[2])
-    if places >= _MOST:
+    decimals = 0 if isinstance(value, int) else len(number(value).partition(".")[2])
+    if decimals >= _MOST:
         return _SMALL
-    return f"0.{'0' * places}" if places else _WHOLE
+    return f"0.{'0' * decimals}" if decimals else _WHOLE
 
 
 def leaves(value: Any, path: tuple[str, ...]) -> Iterator[list[Any]]:
@@ -115,7 +115,7 @@ def to_parquet(records: list[Record], keys: Iterable[str], premises: Record) -> 
             words = [None if cell is None else _data(cell) for cell in values]
             columns.append(word_array(pyarrow, words))
         elif type_ is list:
-            lists = [cell and [_data(part) for part in cell] for cell in values]
+            lists = [cell and [_data(item) for item in cell] for cell in values]
             columns.append(list_array(pyarrow, lists))
         else:
             missing = np.array([cell is None for cell in values], dtype=bool)

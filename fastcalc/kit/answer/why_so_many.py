@@ -9,15 +9,15 @@ from fastcalc.mentions import option
 
 def why(location: Location) -> str:
     """Say why a model takes this number of chips, in a phrase."""
-    place, batch = location.placement, min(location.scenario.batches)
-    chips = place.layout.chips
-    usable = float(sum(place.usable))
+    placement, batch = location.placement, min(location.scenario.batches)
+    chips = placement.layout.chips
+    usable = float(sum(placement.usable))
     needed = location.site.bytes_needed(batch)
     if location.verdict == "edge":
         return _at_the_edge(location)
     if not location.fits:
         site = location.site
-        if place.edge_batch >= batch:
+        if placement.edge_batch >= batch:
             return engine_limit(location)
         if not site.is_joined(Layout(pp=site.domain + 1)):
             joined = "one chip" if site.chips_joined == 1 else f"{site.chips_joined} chips"
@@ -31,7 +31,7 @@ def why(location: Location) -> str:
         how = "as asked" if is_alone else "the layout with the highest throughput"
         chip_count = f"{chips} chips" if chips > 1 else "a chip"
         return f"{how}; {size(needed)} on {chip_count} of {size(usable)} usable"
-    if place.machine.place and chips > 1:
+    if placement.machine.place and chips > 1:
         return f"{size(needed)}, placed as {option('place')} says, needs {chips}"
     if chips == 1:
         return f"{size(needed)} fits in {size(usable)} usable"
@@ -48,14 +48,17 @@ def why(location: Location) -> str:
 
 def _at_the_edge(location: Location) -> str:
     """Say why a batch may fit or not, in a phrase: what is needed, and what may be left for it."""
-    place, engine = location.placement, location.scenario.engine
-    reserve, sequences = place.machine.reserve, place.sequences(min(location.scenario.batches))
-    needed = place.weights_per_chip + sequences * place.reserved_per_chip
+    placement, engine = location.placement, location.scenario.engine
+    reserve, sequences = (
+        placement.machine.reserve,
+        placement.sequences(min(location.scenario.batches)),
+    )
+    needed = placement.weights_per_chip + sequences * placement.reserved_per_chip
     smallest, largest = (
-        size(float(sum(place.usable_beside(reserved))))
+        size(float(sum(placement.usable_beside(reserved))))
         for reserved in (reserve.above, 1.0 / reserve.below)
     )
-    chip = "the chip" if place.layout.chips == 1 else "each chip"
+    chip = "the chip" if placement.layout.chips == 1 else "each chip"
     return (
         f"tight fit: {size(float(needed))} on {chip}, where {engine.id} leaves {smallest} to "
         f"{largest}, depending on its reserve"

@@ -29,8 +29,8 @@ def against_price(
         low, high = (None if None in edges else np.array([edge]) for edge in edges)
         tip = f"{name(record)}: {number(record[key])} {label}, {dollars(record[price])} {cost}"
         at = np.array([float(record[price])]), np.array([float(record[key])])
-        place = len(series) % GREY
-        series.append(Series(name(record), *at, place, "points", low, high, [tip]))
+        position = len(series) % GREY
+        series.append(Series(name(record), *at, position, "points", low, high, [tip]))
     if not series:
         return Chart(title, notes=["none of these has a price"])
     return Chart(title, [Panel("", *axes(series, cost, label), series)])

@@ -39,22 +39,22 @@ def draw_bars(
     aside = 8.0 + max(letters.measure(bar.says) for bar in bars)
     plot, wide = _plot(drawing, [bar.name for bar in bars], aside, letters, area)
     frame: dict[str, Any] = {"color": "none", "edgecolor": look.ink, "linewidth": 0.5}
-    for place, bar in enumerate(bars):
+    for index, bar in enumerate(bars):
         left = 0.0
-        for name, colour, share in bar.parts:
+        for name, colour, fraction in bar.parts:
             fill = look.filled(colour)
-            plot.barh(place, share, left=left, height=0.66, linewidth=0.0, **fill)
-            if share * wide > letters.measure(name) + 6.0 and not fill.get("hatch"):
+            plot.barh(index, fraction, left=left, height=0.66, linewidth=0.0, **fill)
+            if fraction * wide > letters.measure(name) + 6.0 and not fill.get("hatch"):
                 middle: dict[str, Any] = {
                     "ha": "center",
                     "va": "center_baseline",
                     "fontsize": letters.size,
                 }
                 ink = ink_on(fill["facecolor"])
-                plot.text(left + share / 2.0, place, name, color=ink, **middle)
-            left += share
-        plot.barh(place, 1.0, height=0.66, clip_on=False, **frame)
-        plot.text(1.0 + 6.0 / wide, place, bar.says, va="center_baseline", fontsize=letters.size)
+                plot.text(left + fraction / 2.0, index, name, color=ink, **middle)
+            left += fraction
+        plot.barh(index, 1.0, height=0.66, clip_on=False, **frame)
+        plot.text(1.0 + 6.0 / wide, index, bar.says, va="center_baseline", fontsize=letters.size)
     plot.set_xlim(0.0, 1.0)
     quarters = [0.0, 0.25, 0.5, 0.75, 1.0]
     ticks = quarters if wide > 4.5 * letters.measure("100 %") else quarters[::2]
@@ -70,18 +70,18 @@ def draw_swings(
     """Draw a tornado, with what each number is with."""
     aside = 6.0 + max(letters.measure(swing.says) for swing in swings)
     plot, wide = _plot(drawing, [swing.name for swing in swings], aside, letters, area)
-    places = range(len(swings))
+    positions = range(len(swings))
     for (_, colour, _), changes in zip(
         WAYS, ([s.lowered for s in swings], [s.raised for s in swings]), strict=True
     ):
         style: dict[str, Any] = {"edgecolor": look.ink, "linewidth": 0.4, **look.filled(colour)}
-        plot.barh(places, [100.0 * change for change in changes], height=0.66, **style)
+        plot.barh(positions, [100.0 * change for change in changes], height=0.66, **style)
     plot.axvline(0.0, color=look.ink, linewidth=0.8)
     reach = 100.0 * 1.05 * reach_of(swings)
     plot.set_xlim(-reach, reach)
-    for place, swing in enumerate(swings):
+    for index, swing in enumerate(swings):
         at = reach * (1.0 + 12.0 / wide)
-        plot.text(at, place, swing.says, va="center_baseline", fontsize=letters.size)
+        plot.text(at, index, swing.says, va="center_baseline", fontsize=letters.size)
     plot.locator_params(axis="x", nbins=max(min(int(wide / (5.0 * letters.size)), 8), 2))
     plot.set_xlabel("change of tokens/s per user, %", labelpad=2.0)
     plot.grid(axis="x", color=look.ink, alpha=0.14, linewidth=0.6)

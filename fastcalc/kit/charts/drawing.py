@@ -67,8 +67,8 @@ class ChartAxis:
     @classmethod
     def over(cls, label: str, values: Sequence[Floats], base: int = 10) -> "ChartAxis":
         """Axis that holds all values, with some room with them."""
-        every = np.concatenate([np.ravel(array) for array in values])
-        low, high = float(every.min()), float(every.max())
+        all_values = np.concatenate([np.ravel(array) for array in values])
+        low, high = float(all_values.min()), float(all_values.max())
         if not base:
             return cls(label, 0.0, high * 1.05, 0)
         room = 2.0 if low == high else (high / low) ** 0.04
@@ -86,7 +86,7 @@ class ChartAxis:
         return self.ticks_for(1.0, lambda _: 0.0)
 
     def ticks_for(
-        self, length: float, extent: Callable[[str], float], most: int = 7
+        self, length: float, extent: Callable[[str], float], maximum: int = 7
     ) -> list[float]:
         """As many round values as there are room for, whose texts are clear of each other.
 
@@ -95,14 +95,14 @@ class ChartAxis:
         fewest: list[float] = []
         for row in self._rows():
             inside = [tick for tick in row if self.low * 0.9999 <= tick <= self.high * 1.0001]
-            fewest = inside if inside and len(inside) <= most else fewest
+            fewest = inside if inside and len(inside) <= maximum else fewest
             ends = [
                 (length * float(self.share(tick)), extent(written(tick)) / 2.0) for tick in inside
             ]
             is_clear = all(
                 right - half >= left + room for (left, room), (right, half) in pairwise(ends)
             )
-            if 0 < len(inside) <= most and is_clear:
+            if 0 < len(inside) <= maximum and is_clear:
                 return inside
         return fewest[:1] or [float(f"{(self.low + self.high) / 2.0:.2g}")]
 
@@ -111,7 +111,9 @@ class ChartAxis:
         if not self.base:
             unit = 10.0 ** np.floor(np.log10(self.high))
             steps = [unit * factor for factor in (0.1, 0.2, 0.5, 1.0, 2.0)]
-            return [[step * place for place in range(int(self.high / step) + 1)] for step in steps]
+            return [
+                [step * position for position in range(int(self.high / step) + 1)] for step in steps
+            ]
         ends = (np.log(end) / np.log(self.base) for end in (self.low, self.high))
         first, last = (int(np.floor(end)) for end in ends)
         powers = range(first, last + 2)
@@ -234,9 +236,9 @@ def luminance(colour: str) -> float:
     >>> luminance("#ffffff"), luminance("#000000")
     (1.0, 0.0)
     """
-    parts = (int(colour[place : place + 2], 16) / 255.0 for place in (1, 3, 5))
+    components = (int(colour[position : position + 2], 16) / 255.0 for position in (1, 3, 5))
     linear = [
-        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
+        item / 12.92 if item <= 0.04045 else ((item + 0.055) / 1.055) ** 2.4 for item in components
     ]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 

@@ -102,7 +102,7 @@ class FigureLayout:
         """Write title and notes."""
         wide, high = drawing.get_size_inches() * 72.0
         look: dict[str, Any] = {"linespacing": 1.3, "ha": "left"}
-        place = high - 0.8 * _PAD
+        height_at = high - 0.8 * _PAD
         for lines, alpha in ((self.head, 1.0), (self.foot, 0.85)):
             for text, size, weight in lines:
                 font: dict[str, Any] = {
@@ -110,9 +110,9 @@ class FigureLayout:
                     "weight": weight,
                     "alpha": alpha,
                 }
-                drawing.text(_PAD / wide, place / high, text, va="top", **font, **look)
-                place -= (1.3 * (text.count("\n") + 1) * size + 0.35) * self.letters.size
-            place = self.high(self.foot) - 0.5 * _PAD
+                drawing.text(_PAD / wide, height_at / high, text, va="top", **font, **look)
+                height_at -= (1.3 * (text.count("\n") + 1) * size + 0.35) * self.letters.size
+            height_at = self.high(self.foot) - 0.5 * _PAD
 
 
 def figure(chart: Chart, look: Look | None = None) -> "Figure":
@@ -138,12 +138,12 @@ def figure(chart: Chart, look: Look | None = None) -> "Figure":
         if count:
             plots = (1.75 if count <= 8 else 1.35) * line * count + 3.0 * line
         fixed = sheet.top + sheet.high(sheet.foot)
-        least = fixed + (grid.rows * _LOWEST if not count else (count + 3.0) * line)
+        minimum_height = fixed + (grid.rows * _LOWEST if not count else (count + 3.0) * line)
         high = fixed + plots if look.height is None else 72.0 * look.height
-        if high < least:
+        if high < minimum_height:
             raise InputError(
                 f"{option('height')} {look.height:g} leaves no room for a plot; at least "
-                f"{ceil(least / 7.2) / 10:g}, or a larger {option('width')}"
+                f"{ceil(minimum_height / 7.2) / 10:g}, or a larger {option('width')}"
             )
         drawing = Figure((wide, high / 72.0), facecolor=look.ground, dpi=look.dpi)
         setattr(drawing, "_repr_png_", partial(png, drawing))  # noqa: B010  (notebooks look for it)
@@ -219,11 +219,13 @@ def png(drawing: "Figure") -> bytes:
     return stream.getvalue()
 
 
-def save(drawing: "Figure", file: Any, kind: str) -> None:
+def save(drawing: "Figure", file: Any, file_format: str) -> None:
     """Write a figure to an open file by an ending of matplotlib, the same bytes each time."""
     import matplotlib as mpl
 
     dated = {"svg": "Date", "svgz": "Date", "pdf": "CreationDate"}
-    unsaid = {dated[kind]: None} if kind in dated else None
+    unsaid = {dated[file_format]: None} if file_format in dated else None
     with mpl.rc_context(_STYLE):
-        drawing.savefig(file, format=kind, facecolor=drawing.get_facecolor(), metadata=unsaid)
+        drawing.savefig(
+            file, format=file_format, facecolor=drawing.get_facecolor(), metadata=unsaid
+        )

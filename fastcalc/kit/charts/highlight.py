@@ -31,16 +31,16 @@ def highlighted(chart: Chart, patterns: Sequence[str] = ()) -> Chart:
     leading = sorted(words, key=lambda at: not words[at] & finding)
     chosen: list[int] = [] if patterns or len(words) <= FEW else leading[:FEW]
     for pattern in patterns:
-        places = [at for at in words if any(fnmatchcase(word, pattern) for word in words[at])]
-        if not places:
+        positions = [at for at in words if any(fnmatchcase(word, pattern) for word in words[at])]
+        if not positions:
             drawn = ", ".join(dict.fromkeys(line.name for line in lines)) or "there are no lines"
             raise InputError(
                 f"{option('highlight')} '{shown(pattern)}' matches nothing drawn: {drawn}"
             )
-        chosen += places
+        chosen += positions
     if not chosen:
         return chart
-    colours = {place: colour % GREY for colour, place in enumerate(dict.fromkeys(chosen))}
+    colours = {position: colour % GREY for colour, position in enumerate(dict.fromkeys(chosen))}
     panels = [_coloured(panel, colours) for panel in chart.panels]
     has_bound = any(line.style == "bound" for panel in panels for line in panel.series)
     notes = chart.notes if has_bound else [note.replace(f"; {DASHED}", "") for note in chart.notes]

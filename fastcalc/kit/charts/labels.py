@@ -50,8 +50,8 @@ def spread(heights: Sequence[float], line: float, low: float, high: float) -> li
     [0.0, 12.0]
     """
     blocks: list[tuple[float, int]] = []  # the lowest height of each, less what is below it
-    for place, height in enumerate(heights):
-        start, count = height - line * place, 1
+    for index, height in enumerate(heights):
+        start, count = height - line * index, 1
         while blocks and blocks[-1][0] >= start:
             before, members = blocks.pop()
             start = (start * count + before * members) / (count + members)
@@ -59,7 +59,7 @@ def spread(heights: Sequence[float], line: float, low: float, high: float) -> li
         blocks.append((start, count))
     starts = [start for start, count in blocks for _ in range(count)]
     top = high - line * (len(heights) - 1)
-    return [float(min(max(start, low), top)) + line * place for place, start in enumerate(starts)]
+    return [float(min(max(start, low), top)) + line * index for index, start in enumerate(starts)]
 
 
 def line_names(
@@ -117,8 +117,8 @@ def is_on(panel: Panel, line: Series, other: Series, high: float) -> bool:
     first, last = max(x[0], left[0]), min(x[-1], left[-1])
     if first > last or (first == last) != (len(x) == 1 or len(left) == 1):
         return False
-    places = np.linspace(first, last, 24)
-    gaps = np.abs(np.interp(places, x, y) - np.interp(places, left, up))
+    positions = np.linspace(first, last, 24)
+    gaps = np.abs(np.interp(positions, x, y) - np.interp(positions, left, up))
     return bool(np.max(gaps) * high < _ALIKE)
 
 
@@ -214,10 +214,10 @@ def _is_clear(
     for series in panel.series:
         x, y = _sorted(panel, series)
         x, y = x * wide, y * high
-        places = np.linspace(left, right, 12)
-        places = np.concatenate([places[(places >= x[0]) & (places <= x[-1])], x])
-        places = places[(places >= left) & (places <= right)]
-        heights = np.interp(places, x, y)
+        positions = np.linspace(left, right, 12)
+        positions = np.concatenate([positions[(positions >= x[0]) & (positions <= x[-1])], x])
+        positions = positions[(positions >= left) & (positions <= right)]
+        heights = np.interp(positions, x, y)
         if series not in group and np.any((heights > low - _CLEAR) & (heights < top + _CLEAR)):
             return False
     return True

@@ -65,19 +65,19 @@ class Look:
 
     def filled(self, colour: int) -> dict[str, Any]:
         """Return how matplotlib fills an area or a bar."""
-        place = colour % len(self.palette)
-        look: dict[str, Any] = {"facecolor": self.palette[place]}
+        index = colour % len(self.palette)
+        look: dict[str, Any] = {"facecolor": self.palette[index]}
         if self.is_print:
-            look = {"facecolor": "#e2e2e2" if _HATCHES[place] else self.palette[place]}
-            look |= {"hatch": _HATCHES[place], "edgecolor": self.ink}
+            look = {"facecolor": "#e2e2e2" if _HATCHES[index] else self.palette[index]}
+            look |= {"hatch": _HATCHES[index], "edgecolor": self.ink}
         return look
 
     def mark(self, colour: int) -> dict[str, Any]:
         """Return how matplotlib draws the marker of a line; in print every other one is hollow."""
-        place = colour % len(self.palette)
-        ink = self.palette[place]
-        face = self.ground if self.is_print and place % 2 else ink
-        return {"color": ink, "marker": MARKS[place], "markerfacecolor": face, "markersize": 4.0}
+        index = colour % len(self.palette)
+        ink = self.palette[index]
+        face = self.ground if self.is_print and index % 2 else ink
+        return {"color": ink, "marker": MARKS[index], "markerfacecolor": face, "markersize": 4.0}
 
     def spot(self, colour: int) -> str:
         """Pale colour of spots of a map, on which letters are read."""
@@ -107,8 +107,8 @@ class Letters:
     @classmethod
     def of(cls, wide: float) -> "Letters":
         """Letters of a width."""
-        share = min(max((wide - _NARROW) / (_ROOMY - _NARROW), 0.0), 1.0)
-        return cls(6.8 + 1.7 * share)
+        fraction = min(max((wide - _NARROW) / (_ROOMY - _NARROW), 0.0), 1.0)
+        return cls(6.8 + 1.7 * fraction)
 
     @property
     def line(self) -> float:

@@ -17,12 +17,12 @@ def memory(locations: Sequence[Location]) -> Chart:
     bars = [
         Bar(
             f"{location.scenario.hardware.id} {name}",
-            f"{whole_percent(sum(share for _, share in shares))} of {size(usable)}",
-            [(NAMES[kind], KINDS.index(kind), share) for kind, share in shares],
+            f"{whole_percent(sum(fraction for _, fraction in fractions))} of {size(usable)}",
+            [(NAMES[group], KINDS.index(group), fraction) for group, fraction in fractions],
         )
         for location in locations
         if location.fits
-        for name, usable, shares in filled(location)
+        for name, usable, fractions in filled(location)
     ]
     drawn: dict[str, None] = {}
     unfit: dict[str, None] = {}
@@ -40,11 +40,11 @@ def memory(locations: Sequence[Location]) -> Chart:
     first = locations[0].scenario
     case = f"{first.model.heading}, {first.work.weight_format}, batch {at_batch}"
     deployments = ", ".join(drawn) if len(drawn) <= FEW else f"{len(drawn)} deployments"
-    every = f"each bar is one chip of {deployments}; its full length is the usable memory"
+    all_values = f"each bar is one chip of {deployments}; its full length is the usable memory"
     return Chart(
         f"Memory placement: {case}",
         bars=bars,
-        notes=[*([every] if drawn else []), *unfit],
+        notes=[*([all_values] if drawn else []), *unfit],
         finding=_fullest(bars),
         grounds=grounds([location.scenario for location in locations]),
     )
@@ -52,6 +52,6 @@ def memory(locations: Sequence[Location]) -> Chart:
 
 def _fullest(bars: Sequence[Bar]) -> str:
     """Say which memory is fullest, and which emptiest."""
-    ordered = sorted(bars, key=lambda bar: -sum(share for *_, share in bar.parts))
+    ordered = sorted(bars, key=lambda bar: -sum(fraction for *_, fraction in bar.parts))
     ends = [f"{bar.name} is filled to {bar.says}" for bar in (*ordered[:1], *ordered[1:][-1:])]
     return f"Fullest: {'; least full: '.join(ends)}." if ends else ""

@@ -47,16 +47,16 @@ def chips_of(outcomes: Sequence[Outcome]) -> str:
     return f"on {fewest[0]:,} ({fewest[1]}) to {largest[0]:,} chips ({largest[1]})"
 
 
-def speeds_of(outcome: Outcome, places: Any) -> tuple[Any, Any, Any, Any]:
+def speeds_of(outcome: Outcome, positions: Any) -> tuple[Any, Any, Any, Any]:
     """Speed, bound, and both ends of the range where it has one, of some batches. [1/s]"""
     estimate = outcome.estimate
-    every = (estimate.speed, estimate.bound, estimate.low, estimate.high)
-    speed, bound, low, high = (None if rates is None else rates[places] for rates in every)
+    all_values = (estimate.speed, estimate.bound, estimate.low, estimate.high)
+    speed, bound, low, high = (None if rates is None else rates[positions] for rates in all_values)
     return speed, bound, low, high
 
 
 def ranged(
-    name: str, place: int, x: Floats, speeds: Sequence[Floats | None], tips: Sequence[str]
+    name: str, index: int, x: Floats, speeds: Sequence[Floats | None], tips: Sequence[str]
 ) -> tuple[Series, Series]:
     """Bound of a chip's speeds, and the speeds, as of `speeds_of`, with their range."""
     middle, bound, low, high = speeds
@@ -67,8 +67,8 @@ def ranged(
         for tip, rate, limit in zip(tips, middle, bound, strict=True)
     ]
     return (
-        Series(f"bound of {unmarked(name)}", x, bound, place, "bound"),
-        Series(name, x, middle, place, "line", low, high, speed_tips),
+        Series(f"bound of {unmarked(name)}", x, bound, index, "bound"),
+        Series(name, x, middle, index, "line", low, high, speed_tips),
     )
 
 
@@ -151,14 +151,14 @@ def drawn_of(outcomes: Sequence[Outcome]) -> list[tuple[str, int, str, Outcome]]
     models = {outcome.scenario.model.id for outcome in fitting}
     chips = chips_by_id(fitting)
     drawn: list[tuple[str, int, str, Outcome]] = []
-    places: dict[str, int] = {}
+    positions: dict[str, int] = {}
     for outcome in fitting:
         model = outcome.scenario.model.id
         is_alone = len(models) > 1 and len(chips) == 1
         name = marked_name(outcome, model if is_alone else outcome.scenario.hardware.id)
-        if places.setdefault(name, len(places)) < MOST:
+        if positions.setdefault(name, len(positions)) < MOST:
             title = model if len(models) > 1 and len(chips) > 1 else ""
-            drawn.append((title, places[name], name, outcome))
+            drawn.append((title, positions[name], name, outcome))
     return drawn
 
 
@@ -203,11 +203,11 @@ def left_out(outcomes: Sequence[Outcome]) -> Iterator[str]:
         yield f"{count}; {option('on')} names the chips to draw"
 
 
-def title_of(outcomes: Sequence[Outcome], kind: str) -> str:
+def title_of(outcomes: Sequence[Outcome], group: str) -> str:
     """A kind of chart, and of which models, formats and requests it is."""
     models = list(dict.fromkeys(outcome.scenario.model.heading for outcome in outcomes))
     chips = {outcome.scenario.hardware.id for outcome in outcomes}
     formats = dict.fromkeys(outcome.placement.work.weight_format for outcome in outcomes)
     where = f" on {chips.pop()}" if len(chips) == 1 < len(models) else ""
     requests = requests_of(outcomes[0])
-    return f"{kind}: {', '.join(models)}{where}, {listed([*formats])}; {requests}"
+    return f"{group}: {', '.join(models)}{where}, {listed([*formats])}; {requests}"

@@ -101,9 +101,9 @@ class PanelGrid:
         across = self._label("across")
         low += 1.5 * line * bool(across) + 1.2 * line * is_across
         cell = (right - left) / columns, (top - low) / self.rows
-        for place, panel in enumerate(self.chart.panels):
-            column, row = place % columns, place // columns
-            is_last = place + columns >= len(self.chart.panels)
+        for index, panel in enumerate(self.chart.panels):
+            column, row = index % columns, index // columns
+            is_last = index + columns >= len(self.chart.panels)
             edge = left + column * cell[0], top - (row + 1) * cell[1]
             box = (
                 edge[0] + ticks * (not is_upward),
@@ -158,9 +158,9 @@ def _plot(drawing: "Figure", panel: Panel, box: Box, look: Look, letters: Letter
     if panel.heights is not None:
         _map(plot, panel, look, letters)
         return plot
-    for place, series in enumerate(panel.series):
+    for index, series in enumerate(panel.series):
         is_hiding = any(
-            is_on(panel, series, other, box[3] - box[1]) for other in panel.series[:place]
+            is_on(panel, series, other, box[3] - box[1]) for other in panel.series[:index]
         )
         _series(plot, panel, series, look, is_hiding=is_hiding)
     return plot
@@ -230,8 +230,8 @@ def _series(plot: "Axes", panel: Panel, series: Series, look: Look, *, is_hiding
     spots = panel.across.share(series.x), panel.upward.share(series.y)
     # What another covers is left out: markers are most of a file.
     covers = np.unique(np.round(np.stack(spots) * _SPOTS), axis=1, return_index=True)[1]
-    places = np.sort(covers)
-    plot.plot(series.x[places], series.y[places], alpha=0.65 if is_dense else 1.0, **mark)
+    positions = np.sort(covers)
+    plot.plot(series.x[positions], series.y[positions], alpha=0.65 if is_dense else 1.0, **mark)
 
 
 def _range(plot: "Axes", series: Series, edges: tuple[Floats, Floats], look: Look) -> None:

@@ -37,12 +37,16 @@ def parts(chart: Chart, width: int, *, is_ascii: bool) -> list[Part]:
         page += [swing_table(chart.swings, width), ""]
     if chart.bars:
         bars = chart.bars
-        kinds = {part[0] for memory in bars for part in memory.parts}
-        letters = {NAMES[kind]: letter for kind, letter in LETTERS.items() if NAMES[kind] in kinds}
+        categories = {item[0] for memory in bars for item in memory.parts}
+        letters = {
+            NAMES[group]: letter for group, letter in LETTERS.items() if NAMES[group] in categories
+        }
         names, says = ([getattr(memory, key) for memory in bars] for key in ("name", "says"))
         bar_width = min(max(width - max(map(len, names)) - max(map(len, says)) - 4, 10), 40)
-        shares = ([(letters[name], share) for name, _, share in memory.parts] for memory in bars)
-        drawn_bars = (bar(memory_shares, bar_width) for memory_shares in shares)
+        fractions = (
+            [(letters[name], fraction) for name, _, fraction in memory.parts] for memory in bars
+        )
+        drawn_bars = (bar(memory_shares, bar_width) for memory_shares in fractions)
         rows = [*zip(names, says, drawn_bars, strict=True)]
         drawn = {letter for *_, drawn in rows for letter in drawn}
         legend = ", ".join(
@@ -66,10 +70,10 @@ def _merged(panels: Sequence[Panel]) -> Iterator[Panel]:
         )
         same = np.array([across.low, across.high])
         series = [Series("", same, same, 0, "bound")]
-        for place, panel in enumerate(alike):
-            points = [part for part in panel.series if part.style == "points"]
-            x, y = (np.concatenate([getattr(part, axis) for part in points]) for axis in "xy")
-            series.append(Series(panel.title.partition("\n")[0], x, y, place, "points"))
+        for index, panel in enumerate(alike):
+            points = [item for item in panel.series if item.style == "points"]
+            x, y = (np.concatenate([getattr(item, axis) for item in points]) for axis in "xy")
+            series.append(Series(panel.title.partition("\n")[0], x, y, index, "points"))
         yield Panel("", across, upward, series)
 
 
@@ -91,27 +95,27 @@ def plot(
     grid: dict[tuple[int, int], str] = {}
     bounds = [series for series in panel.series if series.style == "bound"]
     has_digits = 1 < len(bounds) <= 9  # a sign takes one column
-    signs = [str(place) if has_digits else drawn["bound"] for place, _ in enumerate(bounds, 1)]
+    signs = [str(index) if has_digits else drawn["bound"] for index, _ in enumerate(bounds, 1)]
     for series in panel.series:
         sign = signs[bounds.index(series)] if series in bounds else ""
         _edges(grid, panel, series, columns, drawn, sign)
     shown = [series for series in panel.series if series.style != "bound"]
-    lettered = [(letter_of(place), series) for place, series in enumerate(shown)]
+    lettered = [(letter_of(index), series) for index, series in enumerate(shown)]
     spots: dict[tuple[int, int], str] = {}
     for letter, series in lettered:
         for spot in _spots(panel, series, columns):
             spots[spot] = letter if spots.get(spot, letter) == letter else "*"
     grid |= spots
     lines = [panel.upward.label]
-    for place in reversed(range(_HEIGHT)):
-        row = "".join(grid.get((column, place), " ") for column in range(columns))
-        lines.append(f"{ticks.get(place, ''):>{margin}} {drawn['side']}{row}".rstrip())
+    for index in reversed(range(_HEIGHT)):
+        row = "".join(grid.get((column, index), " ") for column in range(columns))
+        lines.append(f"{ticks.get(index, ''):>{margin}} {drawn['side']}{row}".rstrip())
     lines.append(" " * (margin + 1) + drawn["corner"] + drawn["rule"] * columns)
     axis = panel.across
     inside = {name: at for name, at in (marks or {}).items() if axis.low <= at <= axis.high}
     if inside:
-        places = [margin + 2 + _place(axis, at, columns) for at in inside.values()]
-        lines.append(_capitals(places, margin + 2 + columns))
+        positions = [margin + 2 + _place(axis, at, columns) for at in inside.values()]
+        lines.append(_capitals(positions, margin + 2 + columns))
     lines.append(_scale(panel.across, columns, margin + 2))
     lines.append(panel.across.label.rjust(margin + 2 + columns).rstrip())
     lines += [f"  {letter}  {series.name}" for letter, series in lettered]
@@ -122,24 +126,24 @@ def plot(
     ]
     if any(series.style in _RANGED and series.low is not None for series in panel.series):
         lines += [f"  {drawn['band']}  range"]
-    return [*lines, *(f"  {letter_of(place).upper()}  {name}" for place, name in enumerate(inside))]
+    return [*lines, *(f"  {letter_of(index).upper()}  {name}" for index, name in enumerate(inside))]
 
 
-def _capitals(places: Sequence[int], width: int) -> str:
+def _capitals(positions: Sequence[int], width: int) -> str:
     """A line with a capital letter at each place."""
     line = [" "] * width
-    for index, place in enumerate(places):
-        line[place] = letter_of(index).upper()
+    for index, position in enumerate(positions):
+        line[position] = letter_of(index).upper()
     return "".join(line).rstrip()
 
 
-def letter_of(place: int) -> str:
+def letter_of(index: int) -> str:
     """Letter of a series, by its place."""
-    return chr(ord("a") + place % 26)
+    return chr(ord("a") + index % 26)
 
 
-def _place(axis: ChartAxis, value: float, places: int) -> int:
-    return round(float(axis.share(value)) * (places - 1))
+def _place(axis: ChartAxis, value: float, indices: int) -> int:
+    return round(float(axis.share(value)) * (indices - 1))
 
 
 def _spots(panel: Panel, series: Series, columns: int) -> Iterator[tuple[int, int]]:
@@ -153,10 +157,10 @@ def _spots(panel: Panel, series: Series, columns: int) -> Iterator[tuple[int, in
     at = [_place(panel.across, x, columns) for x in series.x]
     for column in range(at[0], at[-1] + 1):
         low, high = (float(np.interp(column, at, edge)) for edge in (series.low, series.high))
-        for place in range(_HEIGHT):
-            value = panel.upward.high * place / (_HEIGHT - 1)
+        for position in range(_HEIGHT):
+            value = panel.upward.high * position / (_HEIGHT - 1)
             if low <= value < high:
-                yield column, place
+                yield column, position
 
 
 def _edges(
@@ -171,8 +175,8 @@ def _edges(
     if series.style in _RANGED and series.low is not None and series.high is not None:
         for x, *ends in zip(series.x, series.low, series.high, strict=True):
             low, high = (_place(panel.upward, end, _HEIGHT) for end in ends)
-            for place in range(low, high + 1):
-                grid[_place(panel.across, x, columns), place] = drawn["band"]
+            for position in range(low, high + 1):
+                grid[_place(panel.across, x, columns), position] = drawn["band"]
     if series.style == "bound":
         at = [
             (_place(panel.across, x, columns), float(panel.upward.share(y)))
@@ -180,8 +184,8 @@ def _edges(
         ]
         for (left, first), (right, last) in pairwise(at):
             for column in range(left, right + 1):
-                share = first + (last - first) * (column - left) / max(right - left, 1)
-                spot = column, round(share * (_HEIGHT - 1))  # it may be beyond the frame
+                fraction = first + (last - first) * (column - left) / max(right - left, 1)
+                spot = column, round(fraction * (_HEIGHT - 1))  # it may be beyond the frame
                 if column == at[-1][0] or column % _EVERY == ord(sign) % _EVERY:
                     grid[spot] = sign
                 elif not grid.get(spot, "").isdigit():

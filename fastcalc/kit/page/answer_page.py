@@ -15,7 +15,7 @@ _MANY = 8
 
 def document(
     title: str,
-    parts: Sequence[Part],
+    blocks: Sequence[Part],
     charts: Iterable[Chart],
     notes: Iterable[str],
     assumptions: Record,
@@ -23,22 +23,22 @@ def document(
 ) -> str:
     """Page of an answer.
 
-    parts : of a terminal that is wide enough; sentences before the first table are the verdict
+    blocks : of a terminal that is wide enough; sentences before the first table are the verdict
     notes : on the request, which belong to the premises
     assumptions : what the records depend on, as JSON has it
     """
     verdict, body, premises = list[str](), list[Part](), list[str]()
-    for part, following in zip(parts, [*parts[1:], ""], strict=True):
-        if isinstance(part, Notes):
-            premises += part.lines
-        elif isinstance(part, Title) and not body:
-            verdict.append(f"{part.name}: {part.sentence}")
-        elif isinstance(part, str) and not (body or isinstance(following, (TextTable, Listing))):
-            verdict += [part] if part else []
+    for block, following in zip(blocks, [*blocks[1:], ""], strict=True):
+        if isinstance(block, Notes):
+            premises += block.lines
+        elif isinstance(block, Title) and not body:
+            verdict.append(f"{block.name}: {block.sentence}")
+        elif isinstance(block, str) and not (body or isinstance(following, (TextTable, Listing))):
+            verdict += [block] if block else []
         else:
-            body.append(part)
-    tables = [part for part in body if isinstance(part, TextTable)]
-    has_filter = sum(len(part.rows) for part in tables) >= _MANY
+            body.append(block)
+    tables = [block for block in body if isinstance(block, TextTable)]
+    has_filter = sum(len(block.rows) for block in tables) >= _MANY
     sections = {
         "Table" if tables else "In full": FILTER * has_filter + "".join(as_html(body)),
         "Charts": drawn(charts, verdict),

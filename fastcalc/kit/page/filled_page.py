@@ -102,10 +102,10 @@ def _text(name: str) -> str:
 
 def _style(charts: str) -> str:
     rules = [
-        "".join(f"--c{place}:{colour};" for place, colour in enumerate(palette))
+        "".join(f"--c{index}:{colour};" for index, colour in enumerate(palette))
         for palette in (COLOURS, DARK)
     ]
-    classes = "".join(f".c{place}{{--c:var(--c{place})}}" for place in range(len(COLOURS)))
+    classes = "".join(f".c{index}{{--c:var(--c{index})}}" for index in range(len(COLOURS)))
     # The policy refuses style attributes, so each width of a bar is a class.
     widths = sorted(set(re.findall(r'class="c\d+ w(\d+)"', charts)), key=int)
     classes += "".join(f".w{width}{{width:{int(width) / 100:.2f}%}}" for width in widths)
@@ -131,60 +131,60 @@ def drawn(charts: Iterable[Chart], verdict: Sequence[str]) -> str:
     return f'{pointing}<div class="charts">{html}</div>' if html else ""
 
 
-def as_html(parts: Iterable[Part]) -> Iterator[str]:
+def as_html(blocks: Iterable[Part]) -> Iterator[str]:
     """Yield parts of a page as HTML: tables that sort, titles, lists and headings."""
-    groups = [[*group] for _, group in groupby(parts, lambda part: isinstance(part, str))]
-    for place, group in enumerate(groups, 1):
+    groups = [[*group] for _, group in groupby(blocks, lambda block: isinstance(block, str))]
+    for index, group in enumerate(groups, 1):
         is_text = isinstance(group[0], str)
-        members = [worded(part, as_prose) for part in group]
+        members = [worded(block, as_prose) for block in group]
         if is_text and len(members) >= _PICTURE:
             yield f"<pre>{escape(chr(10).join(map(str, members)))}</pre>"
             continue
-        for part in members:
-            if isinstance(part, TextTable):
-                yield table(part)
-            elif isinstance(part, Title):
-                yield f"<h3>{escape(part.name)}</h3><p>{escape(part.sentence)}</p>"
-            elif isinstance(part, (Notes, Listing)):
-                yield listed(part.lines)
-            elif part:
-                name = "h3" if place < len(groups) else "p"  # what nothing follows is no heading
-                yield f"<{name}>{escape(part)}</{name}>"
+        for block in members:
+            if isinstance(block, TextTable):
+                yield table(block)
+            elif isinstance(block, Title):
+                yield f"<h3>{escape(block.name)}</h3><p>{escape(block.sentence)}</p>"
+            elif isinstance(block, (Notes, Listing)):
+                yield listed(block.lines)
+            elif block:
+                name = "h3" if index < len(groups) else "p"  # what nothing follows is no heading
+                yield f"<{name}>{escape(block)}</{name}>"
 
 
-def table(part: TextTable) -> str:
+def table(block: TextTable) -> str:
     """A table of text, whose prices, or words, stay in sight on a narrow screen."""
-    columns = [*zip(*part.rows, strict=True)] or [()] * len(part.headings)
-    headings = [" ".join(lines).strip().replace("- ", "") for lines in part.headings]
-    kinds = ["" if place in part.left else "n" for place in range(len(headings))]
-    prices = [place for place, heading in enumerate(headings) if "$" in heading]
-    prices.sort(key=lambda place: "$/Mtok" not in headings[place])
-    for place in prices[:1]:
-        kinds[place] += " price"
-    for place, cells in enumerate(columns):
+    columns = [*zip(*block.rows, strict=True)] or [()] * len(block.headings)
+    headings = [" ".join(lines).strip().replace("- ", "") for lines in block.headings]
+    css_classes = ["" if index in block.left else "n" for index in range(len(headings))]
+    prices = [index for index, heading in enumerate(headings) if "$" in heading]
+    prices.sort(key=lambda index: "$/Mtok" not in headings[index])
+    for index in prices[:1]:
+        css_classes[index] += " price"
+    for index, cells in enumerate(columns):
         if max(map(len, cells), default=0) >= _DRAWN and all(map(_LETTERS.fullmatch, cells)):
-            kinds[place], headings[place] = "drawn", part.headings[place][-1]
-    for place in part.key_figures:
-        kinds[place] += " key-figure"
-    ranged = {place - 1 for place, heading in enumerate(headings) if heading == RANGE}
-    for place in ranged:
-        kinds[place + 1] += " range"
+            css_classes[index], headings[index] = "drawn", block.headings[index][-1]
+    for index in block.key_figures:
+        css_classes[index] += " key-figure"
+    ranged = {index - 1 for index, heading in enumerate(headings) if heading == RANGE}
+    for index in ranged:
+        css_classes[index + 1] += " range"
     order = [*range(len(headings))]
-    if len(order) > 2 and sum(len(cell) > _LONG_CELL for cell in columns[-1]) > len(part.rows) / 2:
+    if len(order) > 2 and sum(len(cell) > _LONG_CELL for cell in columns[-1]) > len(block.rows) / 2:
         order.insert(1, order.pop())  # words come before numbers
     heads = "".join(
-        f'<th scope="col" class="{kinds[place]}"{under(RANGE * (place in ranged))}>'
-        f"<button>{escape(headings[place])}</button></th>"
-        for place in order
+        f'<th scope="col" class="{css_classes[index]}"{under(RANGE * (index in ranged))}>'
+        f"<button>{escape(headings[index])}</button></th>"
+        for index in order
     )
     rows = "".join(
         "<tr>"
         + "".join(
-            _cell(row[place], kinds[place], row[place + 1] if place in ranged else "")
-            for place in order
+            _cell(row[index], css_classes[index], row[index + 1] if index in ranged else "")
+            for index in order
         )
         + "</tr>"
-        for row in part.rows
+        for row in block.rows
     )
     return (
         "<div class='wide' tabindex='0' role='region' aria-label='Table'><table class='rows'>"
@@ -197,17 +197,17 @@ def under(text: str) -> str:
     return f' data-under="{escape(text.strip(), quote=True)}"' if text.strip(" -") else ""
 
 
-def _cell(text: str, kind: str, ends: str) -> str:
+def _cell(text: str, css_class: str, ends: str) -> str:
     """A cell with what it sorts by: its number where it begins with one.
 
     ends : of its range, which a narrow screen shows below it
     """
-    text = text if kind == "drawn" else text.strip()
+    text = text if css_class == "drawn" else text.strip()
     number = _LEADING_NUMBER.match(text)
     value = number[1].replace(",", "") if number else text.strip(" -")
-    long = " long" if len(text) > _LONG_CELL and kind != "drawn" else ""
+    long = " long" if len(text) > _LONG_CELL and css_class != "drawn" else ""
     values = f'data-v="{escape(value, quote=True)}"{under(ends)}'
-    return f'<td class="{kind}{long}" {values}>{escape(text)}</td>'
+    return f'<td class="{css_class}{long}" {values}>{escape(text)}</td>'
 
 
 def listed(lines: Iterable[str]) -> str:
@@ -235,7 +235,7 @@ def _each(value: Any) -> list[Any]:
     listed_values = value if isinstance(value, list) else [value]
     words = {True: "yes", False: "no"}
     return [
-        words[part] if isinstance(part, bool) else part
-        for part in listed_values
-        if part is not None
+        words[block] if isinstance(block, bool) else block
+        for block in listed_values
+        if block is not None
     ]

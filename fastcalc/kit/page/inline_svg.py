@@ -60,7 +60,7 @@ def _plot(panel: Panel, title: str) -> str:
     labels, wide = fitted(panel, _WIDE - _LEFT - 4.0, high, _extent, _LINE)
     right = _LEFT + wide
     body = "".join(_grid(panel, right))
-    body += "".join(part for series in panel.series for part in _series(panel, series, right))
+    body += "".join(element for series in panel.series for element in _series(panel, series, right))
     body += "".join(_labels(labels))
     return (
         f'<svg viewBox="0 0 {_WIDE:.0f} {_HIGH:.0f}" role="group" tabindex="0" '
@@ -104,13 +104,13 @@ def _series(panel: Panel, series: Series, right: float) -> Iterator[str]:
         wide = x if x.size > 1 else x + np.array([-_BAR, _BAR])
         low, high = (np.broadcast_to(edge, wide.shape) for edge in (low, high))
         if low.max() > _HIGH - _BOTTOM or high.min() < _TOP:  # what is beyond the axes is cut off
-            places = np.linspace(wide[0], wide[-1], 64)
-            beyond = (np.interp(places, wide, edge) for edge in (low, high))
+            positions = np.linspace(wide[0], wide[-1], 64)
+            beyond = (np.interp(positions, wide, edge) for edge in (low, high))
             low, high = (np.clip(edge, _TOP, _HIGH - _BOTTOM) for edge in beyond)
-            wide = places
+            wide = positions
         edge = [*_pairs(wide, high), *reversed(_pairs(wide, low))]
-        kind = "area" if series.style == "area" else "band"
-        yield f'<polygon class="{kind} {colour}" points="{" ".join(edge)}"/>'
+        css_class = "area" if series.style == "area" else "band"
+        yield f'<polygon class="{css_class} {colour}" points="{" ".join(edge)}"/>'
     if series.style in ("line", "bound"):
         yield f'<polyline class="{series.style} {colour}" points="{" ".join(_pairs(x, y))}"/>'
     shape = f"#m{series.colour % len(COLOURS)}"
@@ -150,13 +150,13 @@ def _bars(bars: Sequence[Bar]) -> str:
     colour_of = {name: colour for bar in bars for name, colour, _ in bar.parts}
     rows = []
     for bar in bars:
-        parts = "".join(
-            f'<i class="c{colour % len(COLOURS)} w{1e4 * share:.0f}" tabindex="0" '
-            f'title="{escape(f"{bar.name}: {name} {100 * share:.1f} %")}"></i>'
-            for name, colour, share in bar.parts
+        elements = "".join(
+            f'<i class="c{colour % len(COLOURS)} w{1e4 * fraction:.0f}" tabindex="0" '
+            f'title="{escape(f"{bar.name}: {name} {100 * fraction:.1f} %")}"></i>'
+            for name, colour, fraction in bar.parts
         )
         rows.append(
-            f'<div class="bar"><b>{escape(bar.name)}</b><span class="whole">{parts}</span>'
+            f'<div class="bar"><b>{escape(bar.name)}</b><span class="whole">{elements}</span>'
             f"<span>{escape(bar.says)}</span></div>"
         )
     key = "".join(

@@ -105,16 +105,16 @@ def listed_values(text: str) -> list[str]:
             f"{option('set')} '{shown(text, 40)}' can be read two ways; write 3000 for one number, "
             "and 1..8 for a range"
         )
-    parts = [part.strip() for part in text.split(",")]
-    if another := next((part for part in parts[1:] if "=" in part), None):
+    items = [item.strip() for item in text.split(",")]
+    if another := next((item for item in items[1:] if "=" in item), None):
         raise InputError(
             f"{option('set')} '{shown(another, 40)}' is listed among the values of another "
             "number; separate them"
         )
     values: list[str] = []
-    for part in filter(None, parts):
-        steps = _RANGE.fullmatch(part)
-        values += _range(steps) if steps else [part]
+    for item in filter(None, items):
+        steps = _RANGE.fullmatch(item)
+        values += _range(steps) if steps else [item]
     return list(dict.fromkeys(values)) or [text]
 
 
@@ -123,7 +123,7 @@ def _pairs(what_ifs: "ChangesGiven | None") -> Iterator[tuple[str, list[str]]]:
     if isinstance(what_ifs, Mapping):
         for path, value in what_ifs.items():
             listed = value if isinstance(value, (list, tuple)) else [value]
-            yield path, [text for part in listed for text in listed_values(as_text(part))]
+            yield path, [text for item in listed for text in listed_values(as_text(item))]
         return
     for written in what_ifs or ():
         path, equals, text = written.partition("=")
@@ -167,11 +167,11 @@ def _range(steps: re.Match[str]) -> list[str]:
             "(times two) or 40GB..100GB+20GB"
         )
     values: list[float] = []
-    value, place = start, 0
+    value, position = start, 0
     while value <= end * (1.0 + 1e-9) and len(values) <= MOST_VALUES:
         values.append(value)
-        place += 1
-        value = start * size**place if factor else start + size * place
+        position += 1
+        value = start * size**position if factor else start + size * position
     return [f"{value:.12g} {unit}".rstrip() for value in values]
 
 

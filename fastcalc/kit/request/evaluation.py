@@ -9,11 +9,11 @@ if TYPE_CHECKING:
     from fastcalc.kit.request.given_types import CountsGiven, NumberGiven, PathGiven
 
 
-def _drafts_said(typed: "NumberGiven") -> str:
+def _drafts_said(given: "NumberGiven") -> str:
     from fastcalc.kit.answer.numbers_as_text import number  # help needs neither
     from fastcalc.kit.request.speculate import speculation
 
-    drafts = speculation(typed)
+    drafts = speculation(given)
     return (
         f"{drafts.drafted:g} draft tokens, {number(float(drafts.tokens_per_pass))} tokens per step"
     )

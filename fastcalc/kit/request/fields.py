@@ -74,7 +74,9 @@ class Request:
     def __new__(cls, **_: Any) -> Self:
         """Make the class a dataclass at first use: a millisecond that ``--help`` has no use for."""
         if "__dataclass_fields__" not in vars(cls):
-            cls.__annotations__ = {name: kind for name, (kind, _) in declared(cls).items()}
+            cls.__annotations__ = {
+                name: annotation for name, (annotation, _) in declared(cls).items()
+            }
             dataclass(frozen=True, kw_only=True)(cls)
         return super().__new__(cls)
 
@@ -166,7 +168,7 @@ class Setting:
     def values(self) -> list[Any]:
         """Its value, or each of several, as they are typed one by one."""
         if self.shown.is_repeated and isinstance(self.value, Mapping):
-            return [as_text({key: part}) for key, part in self.value.items()]
+            return [as_text({key: item}) for key, item in self.value.items()]
         return self.value if isinstance(self.value, list) else [self.value]
 
     @property
@@ -174,29 +176,29 @@ class Setting:
         """The words of a command line that set it."""
         if self.shown.is_argument:
             return [*map(as_text, self.values)]
-        typed = ([] if value is True else [as_text(value)] for value in self.values)
-        return [word for words in typed for word in (named_flag(self.name), *words)]
+        given = ([] if value is True else [as_text(value)] for value in self.values)
+        return [word for words in given for word in (named_flag(self.name), *words)]
 
     @property
     def data(self) -> Any:
         """Its value as JSON holds it: numbers and truths as they are, all else as typed."""
         values = (
-            int(each) if isinstance(each, float) and each.is_integer() else each
-            for each in self.values
+            int(value) if isinstance(value, float) and value.is_integer() else value
+            for value in self.values
         )
-        data = [each if isinstance(each, (int, float)) else as_text(each) for each in values]
+        data = [value if isinstance(value, (int, float)) else as_text(value) for value in values]
         return data if self.shown.is_repeated else data[0]
 
 
 def differing(request: Request) -> list[Setting]:
     """Every field of a request that differs from its default, in the order of ``--help``."""
-    kind = type(request)
-    premise_of = premises(kind)
-    fields = sorted(declared(kind).items(), key=lambda field: field[1][1] == "Options")
+    request_type = type(request)
+    premise_of = premises(request_type)
+    fields = sorted(declared(request_type).items(), key=lambda field: field[1][1] == "Options")
     return [
         Setting(name, value, premise_of.get(name, ""), annotation.__metadata__[0])
         for name, (annotation, _) in fields
-        if (value := getattr(request, name)) not in (None, getattr(kind, name, None))
+        if (value := getattr(request, name)) not in (None, getattr(request_type, name, None))
     ]
 
 
@@ -211,9 +213,9 @@ def phrases(stated: Iterable[Setting], *, without: str = "") -> list[str]:
     without : names of fields that the heading itself shows
     """
     return [
-        phrase
+        wording
         for setting in stated
-        if setting.name not in without.split() and (phrase := setting.phrase)
+        if setting.name not in without.split() and (wording := setting.phrase)
     ]
 
 

@@ -52,33 +52,33 @@ def _kinds(request: type[Request]) -> dict[str, tuple[Any, ...]]:
     return {name: _members(hints[name]) for name in declared(request)}
 
 
-def _members(kind: Any) -> tuple[Any, ...]:
-    members = get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,)
+def _members(type_: Any) -> tuple[Any, ...]:
+    members = get_args(type_) if get_origin(type_) in (Union, UnionType) else (type_,)
     return tuple(member for member in members if member is not NoneType)
 
 
-def _taken(name: str, value: Any, kinds: tuple[Any, ...], all_kinds: tuple[Any, ...] = ()) -> Any:
+def _taken(name: str, value: Any, types: tuple[Any, ...], all_kinds: tuple[Any, ...] = ()) -> Any:
     """A value, or a part of one, of some classes.
 
     all_kinds : the classes of all of it
     """
-    all_kinds = all_kinds or kinds
-    several = {origin: get_args(kind)[-1] for kind in kinds if (origin := get_origin(kind))}
+    all_kinds = all_kinds or types
+    several = {origin: get_args(type_)[-1] for type_ in types if (origin := get_origin(type_))}
     if isinstance(value, Mapping) and Mapping in several:
-        parts = _members(several[Mapping])
-        return {str(key): _taken(name, part, parts, all_kinds) for key, part in value.items()}
+        items = _members(several[Mapping])
+        return {str(key): _taken(name, item, items, all_kinds) for key, item in value.items()}
     if _is_list(value) and (list in several or Iterable in several):
-        parts = _members(several.get(list) or several[Iterable])
-        parts_taken = [_taken(name, part, parts, all_kinds) for part in value]
+        items = _members(several.get(list) or several[Iterable])
+        parts_taken = [_taken(name, item, items, all_kinds) for item in value]
         return parts_taken if list in several else tuple(parts_taken)
     if list in several:
         return [_taken(name, value, _members(several[list]), all_kinds)]
-    if isinstance(value, str) and bool not in kinds:
-        return _read(name, value, kinds)
-    kind = next((kind for kind in kinds if _is_a(value, kind)), None)
-    if kind is None:
+    if isinstance(value, str) and bool not in types:
+        return _read(name, value, types)
+    type_ = next((type_ for type_ in types if _is_a(value, type_)), None)
+    if type_ is None:
         raise InputError(f"{name} takes {_described(all_kinds)}, not {_class_of(value)}")
-    return _number(name, value, kind) if kind in _CLASSES else value
+    return _number(name, value, type_) if type_ in _CLASSES else value
 
 
 def _is_list(value: Any) -> bool:
@@ -86,38 +86,38 @@ def _is_list(value: Any) -> bool:
     return isinstance(value, Iterable) and not is_single and getattr(value, "shape", None) != ()
 
 
-def _is_a(value: Any, kind: Any) -> bool:
-    is_single = get_origin(kind) is None and isinstance(value, bool) == (kind is bool)
-    return is_single and isinstance(value, _CLASSES.get(kind, kind))
+def _is_a(value: Any, type_: Any) -> bool:
+    is_single = get_origin(type_) is None and isinstance(value, bool) == (type_ is bool)
+    return is_single and isinstance(value, _CLASSES.get(type_, type_))
 
 
-def _read(name: str, text: str, kinds: tuple[Any, ...]) -> Any:
+def _read(name: str, text: str, types: tuple[Any, ...]) -> Any:
     """Text as the field holds it, which a command line types as well."""
-    if str in kinds:
+    if str in types:
         return text
-    if Path in kinds:
+    if Path in types:
         return Path(text)
     value = parse_number(text, "_")
-    if value is None or (int in kinds and not is_whole(value)):
-        raise InputError(f"{name} '{shown(text, 40)}' is not {_described(kinds)}")
-    return int(value) if int in kinds else value
+    if value is None or (int in types and not is_whole(value)):
+        raise InputError(f"{name} '{shown(text, 40)}' is not {_described(types)}")
+    return int(value) if int in types else value
 
 
-def _number(name: str, value: Any, kind: type[int] | type[float]) -> int | float:
+def _number(name: str, value: Any, type_: type[int] | type[float]) -> int | float:
     """A number as one of Python's own."""
     try:
-        number = kind(value)
+        number = type_(value)
         str(number)  # Python refuses to write some 4,300 digits
     except (ValueError, OverflowError):
         raise InputError(f"{name} has too many digits") from None
     return number
 
 
-def _described(kinds: tuple[Any, ...]) -> str:
-    item = next((get_args(kind)[-1] for kind in kinds if get_origin(kind)), None)
-    singles = [kind for kind in kinds if kind in _NOUNS] or _members(item)
-    nouns = [_NOUNS[kind] for kind in singles]
-    origins = {get_origin(kind) for kind in kinds}
+def _described(types: tuple[Any, ...]) -> str:
+    item = next((get_args(type_)[-1] for type_ in types if get_origin(type_)), None)
+    singles = [type_ for type_ in types if type_ in _NOUNS] or _members(item)
+    nouns = [_NOUNS[type_] for type_ in singles]
+    origins = {get_origin(type_) for type_ in types}
     nouns += ["a list of them"] if origins & {list, Iterable} else []
     nouns += ["a dictionary"] if Mapping in origins else []
     return listed(nouns, "or")

@@ -65,10 +65,10 @@ def _tokens(name: str, summary: str, **settings: Any) -> FieldSetting:
 def a_share(name: str, summary: str, says: str | None = None, **settings: Any) -> FieldSetting:
     """Return what is shown of a flag that takes a share; a heading says it in percent."""
 
-    def said(share: float) -> str:
+    def said(fraction: float) -> str:
         from fastcalc.kit.answer.numbers_as_text import stated_percent  # help needs none
 
-        return str(says).format(stated_percent(share))
+        return str(says).format(stated_percent(fraction))
 
     parser = share_of(option(name))
     return flag("SHARE", summary, parser=parser, says=says and said, **settings)
@@ -501,8 +501,8 @@ class Reading(Request):
     wide: Annotated[bool, flag(None, "Print every column and row.")] = False
 
 
-def _folder(variable: str, kind: str) -> FieldSetting:
-    summary = f"Folder of your own {kind} YAML files."
+def _folder(variable: str, entry_type: str) -> FieldSetting:
+    summary = f"Folder of your own {entry_type} YAML files."
     return flag("FOLDER", summary, variable=variable, is_repeated=True)
 
 

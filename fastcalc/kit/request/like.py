@@ -64,20 +64,20 @@ class Like:
     def notes(self, scenarios: Iterable[Scenario]) -> list[str]:
         """Return which rows are ignored, and which chips are predicted without any."""
         compared = list(scenarios)
-        applied = {id(part): part for scenario in compared for part in _of(scenario)}
+        applied = {id(item): item for scenario in compared for item in _of(scenario)}
         if not applied:
             raise InputError(self._refusal(compared))
         notes: dict[str, None] = {}
         for rows in self.by_engine.values():
             counts = rows.left_aside | {
-                _differs(part, compared): len(part.rows)
-                for part in rows.engine.own_deployments
-                if id(part) not in applied
+                _differs(item, compared): len(item.rows)
+                for item in rows.engine.own_deployments
+                if id(item) not in applied
             }
             for reason, count in counts.items():
                 noun = "rows are" if count > 1 else "row is"
                 notes[f"{self.file.name}: {count} {noun} skipped: {reason}"] = None
-        chips = {part.hardware for part in applied.values()}
+        chips = {item.hardware for item in applied.values()}
         unmeasured = {scenario.hardware.id for scenario in compared} - chips
         if unmeasured:
             names = (
@@ -92,12 +92,12 @@ class Like:
 
     def _refusal(self, compared: Sequence[Scenario]) -> str:
         measured = [
-            part for rows in self.by_engine.values() for part in rows.engine.own_deployments
+            item for rows in self.by_engine.values() for item in rows.engine.own_deployments
         ]
         if not measured:
             return str(self.refusals[0])
         return f"{option('like')} {self.file}: no measurement matches the request: " + "; ".join(
-            dict.fromkeys(_differs(part, compared) for part in measured)
+            dict.fromkeys(_differs(item, compared) for item in measured)
         )
 
 

@@ -136,7 +136,7 @@ def models_of(
         notes += reading_of(entries, name)
     entries.refuse_idle_changes("models", models)
     return [
-        _asked_as(model, tuple(typed)) for model, typed in zip(models, given_names, strict=True)
+        _asked_as(model, tuple(given)) for model, given in zip(models, given_names, strict=True)
     ]
 
 
@@ -238,10 +238,10 @@ def chips_of(
     chips = _selected(entries, names, notes)
     for chip in chips:
         if chip.kind == "host":
-            typed = shown(as_text(single_names(entries, names)[chip.id]))
+            given = shown(as_text(single_names(entries, names)[chip.id]))
             raise InputError(
-                f"{option('on')} {typed}: this is a host; name a chip, and the host with "
-                f"{option('host', typed)}"
+                f"{option('on')} {given}: this is a host; name a chip, and the host with "
+                f"{option('host', given)}"
             )
     hosts = [memory.host] if memory.host else []
     entries.refuse_idle_changes("hardware", [*chips, *also_changed, *hosts])
@@ -317,9 +317,9 @@ def basis_of(request: PriceBasisOnly) -> Pricing:
                 f"{option('price_basis', 'tco')} for ownership cost; remove one"
             )
     numbers = {"years": ("years", YEARS), "electricity": ("energy price", USD_PER_KWH)}
-    for name, (kind, usual) in numbers.items():
+    for name, (dimension, usual) in numbers.items():
         if (value := getattr(request, name)) is not None:
-            readers.number(value, option(name), LIMITS[kind], usual)
+            readers.number(value, option(name), LIMITS[dimension], usual)
             if basis == "cloud" and getattr(request, "own", None) is None:
                 raise InputError(
                     f"{option(name)} applies to owned chips; add {option('price_basis', 'tco')}"
@@ -334,7 +334,7 @@ def basis_of(request: PriceBasisOnly) -> Pricing:
 
 def pricing_of(chips: list[Hardware], request: Prices, *, utilization: float) -> Pricing:
     """Return how an hour of each chip is priced."""
-    share = readers.share(utilization, option("utilization"))
+    fraction = readers.share(utilization, option("utilization"))
     usd_per_hour: dict[str, float] = {}
     for name, value in readers.prices(request.price):
         ids = [chip.id for chip in chips if name in (chip.id, *chip.aliases)]
@@ -345,7 +345,7 @@ def pricing_of(chips: list[Hardware], request: Prices, *, utilization: float) ->
                 f"{option('on')} has {compared}"
             )
         usd_per_hour[ids[0]] = value
-    return replace(basis_of(request), utilization=share, user_prices=usd_per_hour)
+    return replace(basis_of(request), utilization=fraction, user_prices=usd_per_hour)
 
 
 def without_marketplaces(
@@ -375,13 +375,13 @@ def catalogue(request: OwnFolders) -> Catalogue:
 def folders_of(request: Plugins) -> dict[Kind, tuple[Path, ...]]:
     """Folders of each kind in addition to the shipped ones: the user's own, then plugins'."""
     folders: dict[Kind, tuple[Path, ...]] = {
-        kind: tuple(getattr(request, f"{kind}_dir", None) or ()) for kind in SCHEMAS
+        dimension: tuple(getattr(request, f"{dimension}_dir", None) or ()) for dimension in SCHEMAS
     }
     if request.plugins is not None:
         from fastcalc.catalogue.plugins import plugin_folders
 
         brought = plugin_folders(tuple(readers.names(request.plugins, option("plugins"))))
-        folders = {kind: (*folders[kind], *brought[kind]) for kind in folders}
+        folders = {dimension: (*folders[dimension], *brought[dimension]) for dimension in folders}
     return folders
 
 
@@ -389,10 +389,10 @@ def _limits(request: EngineLimits) -> Parameters | None:
     """Parameters that engines are started with, None for their own."""
     limits: dict[str, float] = {}
     for field, names in STARTED_WITH.items():
-        if (typed := getattr(request, field)) is None:
+        if (given := getattr(request, field)) is None:
             continue
         limit = PARAMETERS[names[0]].reader.limit
-        value = readers.number(typed, option(field), limit, 256 if limit.is_whole else 0.9)
+        value = readers.number(given, option(field), limit, 256 if limit.is_whole else 0.9)
         limits |= dict.fromkeys(names, value)
     return Parameters.model_validate(limits) if limits else None
 

@@ -37,7 +37,7 @@ _ANY_NUMBER = "a number; write for example 0.5"
 _WITH_COMMAS = re.compile(r"[0-9]{1,3}(,[0-9]{3})+")
 
 
-def whole(typed: str | int, flag: str, limit: Limit, example: str = "8") -> int:
+def whole(given: str | int, flag: str, limit: Limit, example: str = "8") -> int:
     """A whole number within a limit; in text ``k`` is a thousand and ``M`` a million.
 
     >>> whole("8k", "--prompt", LIMITS["tokens"])
@@ -45,9 +45,9 @@ def whole(typed: str | int, flag: str, limit: Limit, example: str = "8") -> int:
     >>> whole("3_000", "--prompt", LIMITS["tokens"])
     3000
     """
-    if isinstance(typed, int) and typed in limit:
-        return typed
-    text = str(typed)
+    if isinstance(given, int) and given in limit:
+        return given
+    text = str(given)
     match = _NUMBER.fullmatch(text)
     value = int(match[1]) * _SCALE[match[2]] if match else 0
     if value not in limit:
@@ -73,17 +73,17 @@ def is_whole(value: float) -> bool:
     return value.is_integer() and abs(value) <= 2.0**53
 
 
-def number_of(flag: str, kind: type) -> Callable[[Any], Any]:
+def number_of(flag: str, number_type: type) -> Callable[[Any], Any]:
     """Reader of a flag's number as users write it, whole for ``int``."""
 
     def read(text: Any) -> Any:
         if not isinstance(text, str):
             return text
         value = parse_number(text, "_")
-        if value is None or (kind is int and not is_whole(value)):
-            expected = "a whole number; write for example 8" if kind is int else _ANY_NUMBER
+        if value is None or (number_type is int and not is_whole(value)):
+            expected = "a whole number; write for example 8" if number_type is int else _ANY_NUMBER
             raise InputError(f"{flag} '{shown(text, 40)}' is not {expected}")
-        return kind(value)
+        return number_type(value)
 
     return read
 
@@ -108,16 +108,16 @@ def format_of(flag: str) -> Callable[[str], str | None]:
     return read
 
 
-def weights_if_any(typed: "WordsGiven | None") -> list[str] | None:
+def weights_if_any(given: "WordsGiven | None") -> list[str] | None:
     """Weight formats of a list by their own names; ``fp4`` is that of each chip."""
-    listed = names_if_any(typed, option("weights"))
+    listed = names_if_any(given, option("weights"))
     named = weight_names(map(str, listed)) if listed else None
     return named and [name if name == "fp4" else weight_name(name) for name in named]
 
 
-def caches_if_any(typed: "WordsGiven | None") -> list[str | None] | None:
+def caches_if_any(given: "WordsGiven | None") -> list[str | None] | None:
     """Cache formats of a list by their own names, None for what the engine takes."""
-    listed = names_if_any(typed, option("kv"))
+    listed = names_if_any(given, option("kv"))
     if listed is None:
         return None
     return [name if name == "fp4" else cache_name(str(name)) for name in listed]
@@ -143,28 +143,28 @@ def kind_of(format: str | None, file: Path | None, formats: Sequence[str]) -> st
     Raises InputError if a format or an ending is none of those known, or needs a file and has none.
     """
     if format is not None:
-        kind = choice(format, option("format"), tuple(formats))
+        chosen = choice(format, option("format"), tuple(formats))
     else:
         ending = "" if file is None else file.suffix[1:].lower()
-        kind = formats[0] if ending in ("", "txt") else _ENDINGS.get(ending, ending)
-        if kind not in formats:
+        chosen = formats[0] if ending in ("", "txt") else _ENDINGS.get(ending, ending)
+        if chosen not in formats:
             written = ", ".join(f".{end}" for end, name in _ENDINGS.items() if name in formats)
             raise InputError(
                 f"{option('out')} {shown(file)} ends in none of {written} or .txt; name one with "
                 f"{option('format')}"
             )
-    if kind in BINARY and file is None:
+    if chosen in BINARY and file is None:
         raise InputError(
-            f"{kind} cannot go to standard output: give {option('out', f'FILE.{kind}')}"
+            f"{chosen} cannot go to standard output: give {option('out', f'FILE.{chosen}')}"
         )
-    return kind
+    return chosen
 
 
-def names(typed: Any, flag: str) -> list[Any]:
+def names(given: Any, flag: str) -> list[Any]:
     """Names in a list, or one in text separated by commas, in order; entries as such."""
-    if isinstance(typed, str):
-        return _named(typed, flag)
-    listed = typed if isinstance(typed, (list, tuple)) else [typed]
+    if isinstance(given, str):
+        return _named(given, flag)
+    listed = given if isinstance(given, (list, tuple)) else [given]
     if not listed:
         raise InputError(f"{flag} names nothing; give one or several")
     return [str(name) if isinstance(name, Path) else name for name in listed]
@@ -172,11 +172,11 @@ def names(typed: Any, flag: str) -> list[Any]:
 
 def _named(text: str, flag: str) -> list[str]:
     """Names that commas separate, paths with theirs, each once, in order."""
-    parts, start = text.split(","), 0
+    items, start = text.split(","), 0
     listed: dict[str, None] = {}
-    while start < len(parts):
-        pieces = parts[start : start + _MOST_PIECES]
-        ends = [end for end, part in enumerate(pieces, 1) if part.rstrip().endswith(_YAML)]
+    while start < len(items):
+        pieces = items[start : start + _MOST_PIECES]
+        ends = [end for end, item in enumerate(pieces, 1) if item.rstrip().endswith(_YAML)]
         paths = (",".join(pieces[:end]).strip() for end in ends)
         name = next((path for path in paths if os.path.exists(path)), pieces[0].strip())
         listed[name] = None
@@ -187,15 +187,15 @@ def _named(text: str, flag: str) -> list[str]:
     return list(listed)
 
 
-def names_if_any(typed: "WordsGiven | None", flag: str) -> list[str] | None:
+def names_if_any(given: "WordsGiven | None", flag: str) -> list[str] | None:
     """Names in a list, or None where the flag is omitted."""
-    return None if typed is None else names(typed, flag)
+    return None if given is None else names(given, flag)
 
 
 def as_text(value: Any) -> str:
     """Return what would be typed for a value of a field; entries go by their ids."""
     if isinstance(value, Mapping):
-        return ",".join(f"{key}={as_text(part)}" for key, part in value.items())
+        return ",".join(f"{key}={as_text(item)}" for key, item in value.items())
     if isinstance(value, (list, tuple)):
         return ",".join(map(as_text, value))
     if isinstance(value, float) and value.is_integer():
@@ -252,15 +252,15 @@ def ranks(value: int | None, flag: str) -> int | None:
     return None if value is None else int(number(value, flag, LIMITS["chips"], 8))
 
 
-def prices(typed: "PricesGiven | None", *, zero: bool = False) -> list[tuple[str, float]]:
+def prices(given: "PricesGiven | None", *, zero: bool = False) -> list[tuple[str, float]]:
     """Each chip with the dollars of its hour, which may be 0 of a chip that is owned."""
-    if isinstance(typed, Mapping):
+    if isinstance(given, Mapping):
         limit, flag = LIMITS["dollars"], option("price")
         return [
             (name, number(usd, f"{flag} of {shown(name)}", limit, 2.1, zero=zero))
-            for name, usd in typed.items()
+            for name, usd in given.items()
         ]
-    return [_price(text, zero=zero) for text in typed or ()]
+    return [_price(text, zero=zero) for text in given or ()]
 
 
 def _price(text: str, *, zero: bool) -> tuple[str, float]:
@@ -283,13 +283,13 @@ def choice(text: str, flag: str, words: tuple[str, ...]) -> str:
     raise InputError(f"{flag} '{shown(text)}' is unknown: {hint}")
 
 
-def rate(typed: str | float | None) -> float | None:
+def rate(given: str | float | None) -> float | None:
     """Requests per second, typed with their unit; None where none are given. [1/s]"""
-    if typed is None:
+    if given is None:
         return None
-    text = as_text(typed)
+    text = as_text(given)
     match = _RATE.fullmatch(text.strip())
-    has_unit = match and (match[2] or not isinstance(typed, str))
+    has_unit = match and (match[2] or not isinstance(given, str))
     requests = float(match[1]) / _UNIT_SECONDS[match[2] or "s"] if match and has_unit else 0.0
     if requests not in LIMITS["request rate"]:
         raise InputError(

@@ -33,13 +33,13 @@ class Settings:
     values: Mapping[str, Any]
 
 
-def settings_of(folder: Path, kind: Callable[[], type[Request]]) -> Settings:
+def settings_of(folder: Path, request: Callable[[], type[Request]]) -> Settings:
     """Settings that count in a folder.
 
     The nearest file counts: `.fastcalc.toml`, or the table ``[tool.fastcalc]`` of pyproject.toml,
     there or in a folder above.
 
-    kind : gives the request whose fields they set, that of `check`; asked where a file has some
+    request : gives the request whose fields they set, that of `check`; asked where a file has some
 
     Raises InputError if it cannot be read, or has a key or a value that is none.
     """
@@ -47,7 +47,7 @@ def settings_of(folder: Path, kind: Callable[[], type[Request]]) -> Settings:
         for name in (OWN_FILE, _SHARED_FILE):
             table = _table(home / name)
             if table is not None:
-                return Settings(home, _validated(table, home / name, kind()))
+                return Settings(home, _validated(table, home / name, request()))
     return Settings(folder, {})
 
 
@@ -72,13 +72,13 @@ def _table(path: Path) -> dict[str, Any] | None:
     return table if table is None or isinstance(table, dict) else {"": table}
 
 
-def _validated(table: dict[str, Any], path: Path, kind: type[Request]) -> dict[str, Any]:
+def _validated(table: dict[str, Any], path: Path, request: type[Request]) -> dict[str, Any]:
     for key in sorted(table.keys() - set(_KEYS)):
         hint = instead_of(nearest(key, _KEYS, 1), f"known: {', '.join(_KEYS)}")
         raise InputError(f"{path}: unknown key '{shown(key)}'; {hint}")
     with placed(lambda: str(path)):
         written = {key.replace("-", "_"): value for key, value in table.items() if value != []}
-        settings = {name: from_python(kind, name, value) for name, value in written.items()}
+        settings = {name: from_python(request, name, value) for name, value in written.items()}
     if "baseline" in settings:
         settings["baseline"] = _regular(path, path.parent / settings["baseline"])
     return settings
@@ -87,9 +87,9 @@ def _validated(table: dict[str, Any], path: Path, kind: type[Request]) -> dict[s
 def _regular(settings: Path, baseline: Path) -> Path:
     """Path of a baseline, or raise InputError where reading it might never end."""
     if baseline.exists() and not baseline.is_file():
-        kind = "a folder" if baseline.is_dir() else "a pipe or a device"
+        request = "a folder" if baseline.is_dir() else "a pipe or a device"
         raise InputError(
-            f"{settings}: baseline {shown(baseline.name)} is {kind}; name a file that "
+            f"{settings}: baseline {shown(baseline.name)} is {request}; name a file that "
             f"'fastcalc check {option('format', 'json')} {option('out', 'known.json')}' wrote"
         )
     return baseline

@@ -21,19 +21,19 @@ _HINT = (
 )
 
 
-def speculation(typed: "NumberGiven | None") -> Speculation:
+def speculation(given: "NumberGiven | None") -> Speculation:
     """Return how decoding drafts ahead, of the forms that the module names; None for not at all.
 
     >>> speculation("2.5/3")
     Speculation(tokens_per_pass=2.5, drafted=3.0)
     """
-    if typed is None:
+    if given is None:
         return Speculation()
-    if not isinstance(typed, str):
-        return Speculation.keeping(_kept(typed))
-    match = _FORM.fullmatch(typed.strip())
+    if not isinstance(given, str):
+        return Speculation.keeping(_kept(given))
+    match = _FORM.fullmatch(given.strip())
     if match is None:
-        raise InputError(f"{option('speculate')} '{shown(typed, 40)}' is not understood: {_HINT}")
+        raise InputError(f"{option('speculate')} '{shown(given, 40)}' is not understood: {_HINT}")
     first, form = float(match[1]), match[2]
     if form is None:
         return Speculation.keeping(_kept(first))
@@ -52,15 +52,15 @@ def speculation(typed: "NumberGiven | None") -> Speculation:
         return Speculation.accepting(first, drafted)
     if _kept(first) > drafted + 1.0:
         raise InputError(
-            f"{option('speculate')} {shown(typed)}: a step yields at most the draft tokens plus "
+            f"{option('speculate')} {shown(given)}: a step yields at most the draft tokens plus "
             f"one, {drafted + 1:g} here"
         )
     return Speculation(first, drafted)
 
 
-def speculations(typed: "DraftsGiven | None") -> tuple[Speculation, ...]:
+def speculations(given: "DraftsGiven | None") -> tuple[Speculation, ...]:
     """Each way of drafting in a list, once: ``none``, or a form that `speculation` reads."""
-    forms = ["none"] if typed is None else readers.names(typed, option("speculate"))
+    forms = ["none"] if given is None else readers.names(given, option("speculate"))
     return tuple(dict.fromkeys(speculation(None if form == "none" else form) for form in forms))
 
 

@@ -29,10 +29,10 @@ def execution_is_of_its_kind(sheet: Sheet, _: RuleContext) -> Findings:
     Seen: 'execution: spatial' left in a GPU's file that began as a copy of a wafer's.
     Instead: Leave 'execution' out; or excuse it with what shows that this chip runs so.
     """
-    kind, execution = sheet.word("kind"), sheet.word("execution")
-    usual = "spatial" if kind in _SPATIAL else "sequential"
-    if kind and execution and execution != usual:
-        yield ("execution",), f"'{execution}' on a {kind}, which is usually {usual}"
+    chip_type, execution = sheet.word("kind"), sheet.word("execution")
+    usual = "spatial" if chip_type in _SPATIAL else "sequential"
+    if chip_type and execution and execution != usual:
+        yield ("execution",), f"'{execution}' on a {chip_type}, which is usually {usual}"
 
 
 @rule("HW076")

@@ -208,11 +208,14 @@ def names_exist(sheet: Sheet, setting: RuleContext) -> Findings:
         name = sheet.at("instead", index, "engine")
         if isinstance(name, str) and not catalogue.knows(name, "engines"):
             yield ("instead", index, "engine"), f"no engine is called '{shown(name)}'"
-    for path, kinds in _lists(sheet):
-        for place, kind in enumerate(kinds if path[-1] == "kinds" else ()):
-            if kind not in _KINDS:
+    for path, chip_types in _lists(sheet):
+        for item_index, chip_type in enumerate(chip_types if path[-1] == "kinds" else ()):
+            if chip_type not in _KINDS:
                 kinds_known = ", ".join(_KINDS)
-                yield (*path, place), f"no chip has kind '{shown(kind)}'; known are {kinds_known}"
+                yield (
+                    (*path, item_index),
+                    f"no chip has kind '{shown(chip_type)}'; known are {kinds_known}",
+                )
 
 
 @rule("EN008")
@@ -224,14 +227,14 @@ def architectures_exist(sheet: Sheet, setting: RuleContext) -> Findings:
     Instead: Write the architecture, the kind or the kind of link as hardware files do.
     """
     groups = sheet.at("architectures")
-    places: list[tuple[Path_, object]] = [
+    paths: list[tuple[Path_, object]] = [
         (("architectures", name), name) for name in (groups if isinstance(groups, dict) else ())
     ]
     for list_path, names in _lists(sheet):
         if str(list_path[-1]).endswith("architectures"):
-            places += [((*list_path, index), name) for index, name in enumerate(names)]
+            paths += [((*list_path, index), name) for index, name in enumerate(names)]
     catalogue = setting.catalogue(sheet.document.file, "engines")
-    for path, name in places:
+    for path, name in paths:
         written = (f"architecture: {name}\n", f"kind: {name}\n")
         if sheet.states(path) and not catalogue.mentioning("hardware", written):
             yield path, f"no chip of the catalogue has architecture or kind '{shown(name)}'"

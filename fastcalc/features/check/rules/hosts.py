@@ -21,9 +21,9 @@ def whole_channels_of_host(sheet: Sheet, _: RuleContext) -> Findings:
     year = sheet.year or 2100
     rates = [
         rate
-        for kind in tables()["module_rates"].values()
-        for rate in kind["rates"]
-        if year >= kind["since"]
+        for generation in tables()["module_rates"].values()
+        for rate in generation["rates"]
+        if year >= generation["since"]
     ]
     for tier in tiers(sheet):
         if not key or tier.family != "ddr" or not tier.bandwidth:

@@ -47,10 +47,10 @@ def link_against_memory(sheet: Sheet, _: RuleContext) -> Findings:
         return
     for name in ("scale_up", "scale_out"):
         link = sheet.numbers.get(f"links.{name}.bandwidth")
-        share = link.si / tier.bandwidth.si if link else 0.0
+        fraction = link.si / tier.bandwidth.si if link else 0.0
         low, high = band("link_share", name)
-        if link and not low <= share <= high:
-            has = f"{link.text} is {share:.2g} of the memory's {tier.bandwidth.text}; chips have"
+        if link and not low <= fraction <= high:
+            has = f"{link.text} is {fraction:.2g} of the memory's {tier.bandwidth.text}; chips have"
             yield link, f"{has} {low} to {high}: one direction, one chip, bits or bytes?"
 
 

@@ -28,11 +28,11 @@ def whole_stacks(sheet: Sheet, _: RuleContext) -> Findings:
     Instead: Write capacity and bandwidth of one chip, and the generation as the memory's name.
     """
     for tier in tiers(sheet):
-        part = tier.part
+        device = tier.part
         of = "no generation of HBM gives both"
-        if part:
-            sizes = " or ".join(f"{size:g}" for size in part.gib)
-            speeds = f"{part.slowest:g} to {part.fastest:g} GB/s"
+        if device:
+            sizes = " or ".join(f"{size:g}" for size in device.gib)
+            speeds = f"{device.slowest:g} to {device.fastest:g} GB/s"
             of = f"{tier.type.upper()} has stacks of {sizes} GiB at {speeds}"
         yield from _no_count(tier, "hbm", "no count of stacks", of)
 
@@ -66,8 +66,8 @@ def whole_channels(sheet: Sheet, _: RuleContext) -> Findings:
     Instead: Write the card's own capacity and bandwidth.
     """
     for tier in tiers(sheet):
-        part = tier.part
-        speed = f" at {part.slowest:g} to {part.fastest:g} GB/s" if part else ""
+        device = tier.part
+        speed = f" at {device.slowest:g} to {device.fastest:g} GB/s" if device else ""
         of = f"a channel has 1, 2 or 3 GiB, or twice that{speed}"
         yield from _no_count(tier, "gddr", "no bus of 32-bit channels", of)
 

@@ -123,11 +123,11 @@ def _stated(number: str, unit: str) -> tuple[float, float]:
     return float(number) * scale, 0.5 * 10.0 ** -len(number.partition(".")[2]) * scale
 
 
-def _off(path: Path_, stated: float, room: float, counts: list[float], kind: str = "") -> Findings:
+def _off(path: Path_, stated: float, room: float, counts: list[float], label: str = "") -> Findings:
     nearest = min(counts, key=lambda count: abs(count - stated))
     if abs(nearest - stated) > room:
         off = f": {100 * (nearest / stated - 1):+.2g} %" if stated else ""
-        message = f"the shape has {nearest / 1e9:.4g}B{kind} parameters, published are "
+        message = f"the shape has {nearest / 1e9:.4g}B{label} parameters, published are "
         yield path, f"{message}{stated / 1e9:.4g}B{off}; a note may say why"
 
 
@@ -198,11 +198,11 @@ def ffn_fits_hidden(sheet: Sheet, _: RuleContext) -> Findings:
     """
     hidden = _whole(sheet.at("hidden_size"))
     for path, width in _of_blocks(sheet, "ffn", "width"):
-        kind = sheet.at(*path[:-1], "kind")
-        low, high = (0.04, 6.0) if kind == "moe" else (0.25, 9.0)
+        label = sheet.at(*path[:-1], "kind")
+        low, high = (0.04, 6.0) if label == "moe" else (0.25, 9.0)
         if hidden and not low <= width / hidden <= high:
             message = f"width {width} is {width / hidden:.2g} of hidden_size {hidden}"
-            yield path, f"{message}; {kind} layers have {low} to {high}"
+            yield path, f"{message}; {label} layers have {low} to {high}"
 
 
 @rule("MD011")

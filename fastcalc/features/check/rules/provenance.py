@@ -124,10 +124,10 @@ def dates_are_past(sheet: Sheet, setting: RuleContext) -> Findings:
 
 
 def _dates(sheet: Sheet) -> Iterator[tuple[tuple[str | int, ...], str]]:
-    places: list[tuple[str | int, ...]] = [("released",), ("date",)]
-    places += [("sources", name, "accessed") for name in _sources(sheet)]
-    places += [(*number.path, "date") for number in sheet.numbers.values()]
-    for path in places:
+    paths: list[tuple[str | int, ...]] = [("released",), ("date",)]
+    paths += [("sources", name, "accessed") for name in _sources(sheet)]
+    paths += [(*number.path, "date") for number in sheet.numbers.values()]
+    for path in paths:
         value = sheet.at(*path)
         if value is not None:
             yield path, str(value)

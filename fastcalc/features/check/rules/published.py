@@ -140,11 +140,11 @@ def narrow_formats_cite(sheet: Sheet, _: RuleContext) -> Findings:
 
 def _numbers_at(sheet: Sheet, key: str) -> Iterator[tuple[Path_, int]]:
     """Yield a key's whole numbers with their places: the model's own and those of its blocks."""
-    places: list[Path_] = [(key,)]
+    paths: list[Path_] = [(key,)]
     for index in range(len(sheet.items("blocks"))):
         attention: Path_ = ("blocks", index, "attention")
-        places += [(*attention, key), (*attention, "indexer", key)]
-    for path in places:
+        paths += [(*attention, key), (*attention, "indexer", key)]
+    for path in paths:
         number = sheet.at(*path)
         if isinstance(number, int) and not isinstance(number, bool):
             yield path, number
@@ -187,9 +187,9 @@ def bytes_are_published(sheet: Sheet, _: RuleContext) -> Findings:
 
     ours = checkpoint_bytes(model)
     if not near(ours, size.si, 0.02):
-        share = 100 * (ours / size.si - 1)
+        percent = 100 * (ours / size.si - 1)
         message = f"shape and formats take {amount(ours, 'size')}, the checkpoint {size.text}"
-        yield size, f"{message}: {share:+.2g} %"
+        yield size, f"{message}: {percent:+.2g} %"
 
 
 _BANDS = {"window": (64, 262_144), "top_k": (128, 16_384), "pool": (1, 256)}

@@ -42,15 +42,15 @@ _HOW_TO_READ = (
 
 def explanation_parts(outcomes: Sequence[Outcome]) -> list[console.Part]:
     """Rows of some outcomes explained, `_MOST` of each at most, as parts of a page."""
-    parts: list[console.Part] = [console.Notes([f"how to read what follows: {_HOW_TO_READ}"]), ""]
+    blocks: list[console.Part] = [console.Notes([f"how to read what follows: {_HOW_TO_READ}"]), ""]
     for outcome in outcomes:
         memory = memory_equations(outcome.placement)
         origins = dict.fromkeys(origins_of(memory))
-        parts += [*_memory_parts(outcome, memory), ""]
+        blocks += [*_memory_parts(outcome, memory), ""]
         batches = fitting(outcome)
         shown = spread(batches)
         if len(shown) < len(batches):
-            parts += [
+            blocks += [
                 f"{outcome.scenario.hardware.id}: {len(shown)} of the {len(batches):,} batches "
                 f"that fit are explained; choose others with {option('batch')}; "
                 f"{option('format', 'json')} has all",
@@ -58,10 +58,10 @@ def explanation_parts(outcomes: Sequence[Outcome]) -> list[console.Part]:
             ]
         for row in explain(outcome, shown):
             for forward_pass in (row.decode, row.first):
-                parts += [*_pass_parts(row, forward_pass), ""]
+                blocks += [*_pass_parts(row, forward_pass), ""]
                 origins |= dict.fromkeys(forward_pass.origins)
-        parts += _sources(outcome, list(origins))
-    return parts
+        blocks += _sources(outcome, list(origins))
+    return blocks
 
 
 def _memory_parts(outcome: Outcome, memory: Sequence[Equation]) -> Iterable[console.Part]:
@@ -99,16 +99,16 @@ def _pass_parts(row: Explanation, forward_pass: Explained) -> Iterable[console.P
         contents.append(_plural(forward_pass.prompt, "prompt token"))
     yield f"{setup}: {forward_pass.name} of {listed(contents)}"
     total_row = ["together", "", "", "", "", _seconds(forward_pass.seconds), "100 %"]
-    rows = [*(_table_row(forward_pass, part) for part in forward_pass.parts), total_row]
+    rows = [*(_table_row(forward_pass, component) for component in forward_pass.parts), total_row]
     yield console.TextTable(_HEADINGS, rows, left=(0,), key_figures=(5,))
     if forward_pass.idle:
         yield console.Notes([f"no time in: {', '.join(forward_pass.idle)}"])
     if forward_pass.rates:
         yield "rates reached"
         yield console.Listing([_line(equation) for equation in forward_pass.rates])
-    for part in forward_pass.parts:
-        yield f"{part.component.name}: {part.meaning}"
-        yield console.Listing([_line(equation) for equation in part.equations])
+    for component in forward_pass.parts:
+        yield f"{component.component.name}: {component.meaning}"
+        yield console.Listing([_line(equation) for equation in component.equations])
     yield f"together, and the {_ANSWERS[forward_pass.answer.name]}"
     # In milliseconds, with the digits that the comparison prints.
     answer, machine = forward_pass.answer, row.outcome.placement.machine
@@ -121,15 +121,15 @@ def _plural(value: float, noun: str) -> str:
     return f"{_quantity(Number(value))} {noun}{'' if value == 1 else 's'}"
 
 
-def _table_row(forward_pass: Explained, part: ExplainedPart) -> list[str]:
-    work = part.component
+def _table_row(forward_pass: Explained, component: ExplainedPart) -> list[str]:
+    work = component.component
     amounts = ((float(work.flops), "FLOP"), (float(work.bytes), "B"), (float(work.sent), "B"))
     return [
         work.name,
         *(prefixed(value, unit) if value else "-" for value, unit in amounts),
         number(float(work.count)) if work.count else "-",
         _seconds(float(work.seconds)),
-        "hidden" if part.is_hidden else f"{100.0 * forward_pass.share(part):.1f} %",
+        "hidden" if component.is_hidden else f"{100.0 * forward_pass.share(component):.1f} %",
     ]
 
 
@@ -246,16 +246,19 @@ def _record(row: Explanation, forward_pass: Explained) -> Record:
         "rates": list(map(_equation_record, forward_pass.rates)),
         "components": [
             {
-                "component": part.component.name,
-                "meaning": part.meaning,
+                "component": component.component.name,
+                "meaning": component.meaning,
                 # Nothing of a kind is null.
-                **{k: plain(float(getattr(part.component, v))) or None for k, v in _WORK.items()},
-                "seconds": plain(float(part.component.seconds)),
-                "share": plain(forward_pass.share(part)),
-                "is_hidden": part.is_hidden,
-                "formulas": list(map(_equation_record, part.equations)),
+                **{
+                    k: plain(float(getattr(component.component, v))) or None
+                    for k, v in _WORK.items()
+                },
+                "seconds": plain(float(component.component.seconds)),
+                "share": plain(forward_pass.share(component)),
+                "is_hidden": component.is_hidden,
+                "formulas": list(map(_equation_record, component.equations)),
             }
-            for part in forward_pass.parts
+            for component in forward_pass.parts
         ],
         "components_without_time": list(forward_pass.idle),
         "sum": _equation_record(forward_pass.total),

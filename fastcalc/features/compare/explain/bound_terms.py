@@ -46,11 +46,11 @@ class BoundContext:
         is_linked = not tier.flop_rates and self.layout.chips * tier.link < in_place.value
         return self.chips * self.numbers.way_to(tier) if is_linked else in_place
 
-    def peak(self, kind: str) -> Term:
+    def peak(self, group: str) -> Term:
         """Rate of products with a kind of bytes, with a host's cores. [FLOP/s]"""
-        chip_peak = self.numbers.peak(self.machine.peaks.of(kind))
+        chip_peak = self.numbers.peak(self.machine.peaks.of(group))
         cores = (
-            self.numbers.peak(tier.flop_rates.of(kind), tier) * tier.share(self.layout.chips)
+            self.numbers.peak(tier.flop_rates.of(group), tier) * tier.share(self.layout.chips)
             for tier in self.machine.tiers
             if tier.flop_rates
         )
@@ -69,8 +69,8 @@ def components(bound: Bound) -> list[Component]:
 
 @component("memory", "fewest bytes to read, at data-sheet bandwidth")
 def _memory(context: BoundContext, part: Component) -> list[Equation]:
-    numbers, tiers, place = context.numbers, context.machine.tiers, context.machine.place
-    weights = {kind: numbers.stored(kind) for kind in ("dense", "head", "experts")}
+    numbers, tiers, tier_of = context.numbers, context.machine.tiers, context.machine.place
+    weights = {group: numbers.stored(group) for group in ("dense", "head", "experts")}
     weights["experts"] *= context.picked
     stored = named("weights", "B", total(weights.values()))
     cache = named("cache", "B", cache_read(numbers, context.traffic, 1.0))
@@ -88,9 +88,9 @@ def _memory(context: BoundContext, part: Component) -> list[Equation]:
     read = weights | {"kv": caches}
     for at, tier in enumerate(tiers):  # what is asked to live in one is read from there
         placed_bytes = total(
-            read[kind]
-            for kind, index_of_kind in place.items()
-            if index_of_kind == at and kind in read
+            read[group]
+            for group, index_of_kind in tier_of.items()
+            if index_of_kind == at and group in read
         )
         times += [placed_bytes / context.bandwidth(tier)] if placed_bytes.value else []
     time = equation("time", part.memory_time, "s", largest(*times))
@@ -102,7 +102,7 @@ def _memory(context: BoundContext, part: Component) -> list[Equation]:
 )
 def _compute(context: BoundContext, part: Component) -> list[Equation]:
     numbers = context.numbers
-    dense, head, experts, attention = (context.peak(kind) for kind in READ)
+    dense, head, experts, attention = (context.peak(group) for group in READ)
     decoded = context.decoded * context.kept
     all_tokens, routed = decoded + context.prompt, numbers.parameters("experts") * context.picked
     products = (

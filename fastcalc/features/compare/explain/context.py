@@ -39,10 +39,10 @@ class PassContext:
         self.hidden = self.numbers.counted(pass_work.hidden, "hidden width")
         self.offloaded = None
         if pass_work.split is not None and not self.machine.is_spatial:
-            parts = chip_work(pass_work, self.chip, self.machine.software)
+            components = chip_work(pass_work, self.chip, self.machine.software)
             tiers, chips = pass_work.split.tiers, pass_work.split.chips
             options = offload_options(
-                pass_work, tiers, chips, self.chip, self.machine.software, parts
+                pass_work, tiers, chips, self.chip, self.machine.software, components
             )
             self.offloaded = offloaded_pass(pass_work.split, options)
         # Where layers have regions, prompts are spread over all chips.
@@ -58,8 +58,8 @@ class PassContext:
         reached = [equation("bandwidth", self.bandwidth.value, "B/s", bandwidth)]
         split = self.pass_work.split
         if split is not None:
-            parts = [part_of(tier, split.chips, self.pass_work) for tier in split.tiers]
-            rates = tier_rates(split.tiers, self.chip, self.machine.software, parts)
+            components = [part_of(tier, split.chips, self.pass_work) for tier in split.tiers]
+            rates = tier_rates(split.tiers, self.chip, self.machine.software, components)
             for tier, rate in zip(split.tiers, rates, strict=True):
                 if tier is not read_first(split.tiers):
                     origin = numbers.bandwidth(tier).numbers[0].origin
@@ -73,44 +73,46 @@ class PassContext:
         """Return what of a kind of bytes the chip reads from its first memory. [1]"""
         return number(scalar(self.offloaded.near.of(kind)) if self.offloaded else 1.0)
 
-    def here(self, kind: str) -> Term:
+    def here(self, group: str) -> Term:
         """Return what of a kind of bytes the chip itself works on. [1]"""
-        return number(scalar(self.offloaded.multiplied.of(kind)) if self.offloaded else 1.0)
+        return number(scalar(self.offloaded.multiplied.of(group)) if self.offloaded else 1.0)
 
-    def in_region(self, kind: str) -> Term:
+    def in_region(self, group: str) -> Term:
         """Fraction of a category of bytes placed in the regions of a spatial machine. [1]"""
         split = self.pass_work.split
         if split is None:
             return number(1.0)
-        tiers = zip(split.tiers, split.shares[kind], strict=True)
-        return number(sum(scalar(share) for tier, share in tiers if tier.where == "chip"))
+        tiers = zip(split.tiers, split.shares[group], strict=True)
+        return number(sum(scalar(fraction) for tier, fraction in tiers if tier.where == "chip"))
 
     def message(self) -> Term:
         """Activations of all tokens of a replica. [byte]"""
         tokens = self.decoded + self.pass_work.prompt
         return tokens * self.hidden * number(ACTIVATION_BYTES, "B")
 
-    def reached(self, kind: str) -> Term:
+    def reached(self, group: str) -> Term:
         """Rate that products with a kind of bytes reach. [FLOP/s]"""
-        product = self.chip.products.of(kind)
-        peak = self.numbers.peak(product.peak, kernel=self.numbers.kernel(kind))
-        share = self.numbers.setting("compute_fraction") * peak
+        product = self.chip.products.of(group)
+        peak = self.numbers.peak(product.peak, kernel=self.numbers.kernel(group))
+        fraction = self.numbers.setting("compute_fraction") * peak
         if self.fed is None:
-            return share
+            return fraction
         wider = number(FED_BITS / scalar(product.bits))
         fed = number(self.fed.value, "FLOP/s") * wider
-        return 1.0 / (1.0 / share + 1.0 / fed)
+        return 1.0 / (1.0 / fraction + 1.0 / fed)
 
-    def rate(self, part: Component, kind: str, *losses: Term) -> Equation:
+    def rate(self, component: Component, group: str, *losses: Term) -> Equation:
         """Rate of products: what they reach, and what else is lost."""
-        term = self.reached(kind)
+        term = self.reached(group)
         for loss in (*losses, self.everywhere):
             term = term * loss
-        return equation("rate", part.flop_rate, "FLOP/s", term)
+        return equation("rate", component.flop_rate, "FLOP/s", term)
 
-    def linked(self, part: Component, *, is_inside: bool, share: ArrayLike = 1.0) -> Equation:
+    def linked(
+        self, component: Component, *, is_inside: bool, fraction: ArrayLike = 1.0
+    ) -> Equation:
         """Rate on links inside or beyond the domain, of which a rank gets a share."""
         link = self.numbers.link(is_inside=is_inside) * self.numbers.setting("link_fraction")
-        if scalar(share) != 1.0:
-            link = link * self.numbers.counted(share, "fraction of a link used at once")
-        return equation("link rate", part.link, "B/s", link)
+        if scalar(fraction) != 1.0:
+            link = link * self.numbers.counted(fraction, "fraction of a link used at once")
+        return equation("link rate", component.link, "B/s", link)

@@ -81,14 +81,14 @@ class Explained:
         """Time of the pass. [s]"""
         return self.total.result.value
 
-    def share(self, part: ExplainedPart) -> float:
+    def share(self, term: ExplainedPart) -> float:
         """A part's share of the pass. [1]"""
-        return part.seconds / self.seconds
+        return term.seconds / self.seconds
 
     @property
     def origins(self) -> list[Origin]:
         """Catalogue numbers that it depends on, each once."""
-        of_parts = (equation for part in self.parts for equation in part.equations)
+        of_parts = (equation for term in self.parts for equation in term.equations)
         return origins_of([*self.rates, *of_parts, self.answer])
 
 
@@ -110,17 +110,17 @@ def plain(component: Component) -> Component:
     return replace(component, **amounts)
 
 
-def explained(context: object, part: Component, *, is_hidden: bool = False) -> ExplainedPart:
+def explained(context: object, term: Component, *, is_hidden: bool = False) -> ExplainedPart:
     """A component of a pass with its formulas: of work there is, at a rate there is."""
-    formula = _FORMULAS.get(part.name)
+    formula = _FORMULAS.get(term.name)
     equations = [
         candidate
-        for candidate in (formula(context, part) if formula else [])
+        for candidate in (formula(context, term) if formula else [])
         if candidate.result.value != 0.0 and isfinite(candidate.result.value)
     ]
     if not equations or equations[-1].name != "time":
-        equations += _timing(part)
-    return ExplainedPart(part, tuple(equations), is_hidden)
+        equations += _timing(term)
+    return ExplainedPart(term, tuple(equations), is_hidden)
 
 
 def _timing(part: Component) -> list[Equation]:

@@ -47,8 +47,8 @@ def _sweeps(context: PassContext, part: Component) -> list[Equation]:
     floors = [named("floor", "s", widened)] if exponent.value else []
     slowest = largest(memory.answer, compute.answer, floors[0].answer if floors else floor)
     layer = named("layer", "s", slowest)
-    turns = largest(numbers.counted(pass_work.depth, "layers one after another"), context.decoded)
-    time = equation("time", part.seconds, "s", turns * layer.answer)
+    rounds = largest(numbers.counted(pass_work.depth, "layers one after another"), context.decoded)
+    time = equation("time", part.seconds, "s", rounds * layer.answer)
     return [cache, moved, memory, flops, compute, *floors, layer, time]
 
 
@@ -68,11 +68,11 @@ def _host(context: PassContext, part: Component) -> list[Equation]:
     bandwidth = context.numbers.setting("host_bandwidth_fraction")
     memory = next(tier for tier in context.machine.tiers if tier.flop_rates)
     printed = context.numbers.bandwidth(memory)
-    share = number(part.bandwidth / (bandwidth.value * printed.value))
+    fraction = number(part.bandwidth / (bandwidth.value * printed.value))
     link = context.numbers.setting("host_link_fraction") * context.numbers.way_to(memory)
     return [
         equation("bytes", part.bytes, "B", number(part.bytes, "B")),
-        equation("read rate", part.bandwidth, "B/s", bandwidth * printed * share),
+        equation("read rate", part.bandwidth, "B/s", bandwidth * printed * fraction),
         equation("FLOPs", part.flops, "FLOP", number(part.flops, "FLOP")),
         equation("link rate", part.link, "B/s", link),
         equation("turns", part.count, "", number(part.count)),

@@ -70,10 +70,10 @@ class Numbers:
         rate = self.machine.hardware.vector
         return self._printed("vector rate", rate, "FLOP/s") if rate else number(inf, "FLOP/s")
 
-    def kernel(self, kind: str) -> str | None:
+    def kernel(self, group: str) -> str | None:
         """Kernel that widens a kind of bytes to 16 bits, if one does."""
         kernels = widened_by(self.machine.engine, self.machine.hardware)
-        return kernels.kernel_of(kind, self.work.formats.of(kind))
+        return kernels.kernel_of(group, self.work.formats.of(group))
 
     def peak(self, rate: ArrayLike, tier: Tier | None = None, *, kernel: str | None = None) -> Term:
         """Printed dense peak of a value, of the chip or where a memory is. [FLOP/s]
@@ -102,18 +102,20 @@ class Numbers:
                 return self._printed("latency of a hop", link.latency, "s")
         return number(value, "s")
 
-    def parameters(self, *parts: str) -> Term:
+    def parameters(self, *components: str) -> Term:
         """Return how many parameters of some parts the model has. [1]"""
         return total(
-            self.counted(self.work.weights.of(part).parameters, f"parameters: {_WEIGHTS[part]}")
-            for part in parts
+            self.counted(
+                self.work.weights.of(component).parameters, f"parameters: {_WEIGHTS[component]}"
+            )
+            for component in components
         )
 
     def stored(self, kind: str) -> Term:
         """Bytes of a kind of weights, each part times what its numbers take. [byte]"""
         return total(
-            self.parameters(part) * number(self.work.weights.of(part).format.bytes, "B")
-            for part in _PARTS[kind]
+            self.parameters(component) * number(self.work.weights.of(component).format.bytes, "B")
+            for component in _PARTS[kind]
         )
 
     def counted(self, value: ArrayLike, name: str, unit: str = "") -> Term:
@@ -137,7 +139,7 @@ class Numbers:
         return number(quantity.si, unit, _origin(name, "hardware", hardware, quantity))
 
 
-def _origin(name: str, kind: str, entry: Engine | Hardware, quantity: Quantity) -> Origin:
+def _origin(name: str, group: str, entry: Engine | Hardware, quantity: Quantity) -> Origin:
     source = entry.sources.get(quantity.source or "")
     title = source.title if source else "its own entry; no source is given"
-    return Origin(name, f"{kind} {entry.id}", quantity.text, " ".join(title.split()))
+    return Origin(name, f"{group} {entry.id}", quantity.text, " ".join(title.split()))

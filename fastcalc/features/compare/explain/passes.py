@@ -51,8 +51,8 @@ def _answer(name: str, passes: Schedule, timeline: Timeline) -> Equation:
     """A timeline written out: what it takes of each pass, and its constant."""
     overhead = Numbers(passes.placement).setting("request_overhead")
     seconds = number(timeline.requests) * overhead + number(scalar(timeline.loading), "s")
-    for kind, count in timeline.counts:
-        seconds += number(count) * number(passes.seconds(kind), "s")
+    for group, count in timeline.counts:
+        seconds += number(count) * number(passes.seconds(group), "s")
     return equation(name, timeline.seconds, "s", seconds / timeline.per)
 
 
@@ -76,39 +76,41 @@ def _first(passes: Schedule) -> Explained:
 def _at_the_bound(name: str, context: BoundContext, bound: Bound, answer: Equation) -> Explained:
     terms = components(bound)
     limiter = terms[int(bound.limiter.ravel()[0])]
-    busy = [part for part in terms if part.seconds > 0.0]
-    lengths = [number(part.seconds, "s") for part in busy]
+    busy = [component for component in terms if component.seconds > 0.0]
+    lengths = [number(component.seconds, "s") for component in busy]
     return Explained(
         name=name,
         sequences=context.decoded,
         verified=context.kept,
         prompt=context.prompt,
         rates=(),
-        parts=tuple(explained(context, part, is_hidden=part is not limiter) for part in busy),
-        idle=tuple(part.name for part in terms if part not in busy),
+        parts=tuple(
+            explained(context, component, is_hidden=component is not limiter) for component in busy
+        ),
+        idle=tuple(component.name for component in terms if component not in busy),
         total=equation("step", bound.seconds, "s", largest(*lengths)),
         answer=answer,
     )
 
 
 def _of_step(name: str, context: PassContext, step: Step, answer: Equation) -> Explained:
-    parts: list[ExplainedPart] = []
+    terms: list[ExplainedPart] = []
     idle: list[str] = []
     for component in map(plain, step.components):
         seconds = float(component.seconds)
         if seconds > 0.0:
-            parts.append(explained(context, component))
+            terms.append(explained(context, component))
         else:
             idle.append(component.name)
         context.seconds[component.name] = seconds
-    seconds_of_parts = total(number(part.seconds, "s") for part in parts)
+    seconds_of_parts = total(number(term.seconds, "s") for term in terms)
     return Explained(
         name=name,
         sequences=scalar(context.pass_work.sequences),
         verified=scalar(context.pass_work.verified),
         prompt=scalar(context.pass_work.prompt),
         rates=context.rates(),
-        parts=tuple(parts),
+        parts=tuple(terms),
         idle=tuple(idle),
         total=equation("step", sum(context.seconds.values()), "s", seconds_of_parts),
         answer=answer,

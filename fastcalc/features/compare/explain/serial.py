@@ -52,7 +52,7 @@ def _all_reduce(context: PassContext, part: Component) -> list[Equation]:
     return [
         message,
         equation("sent", part.sent, "B", sent),
-        context.linked(part, is_inside=is_inside, share=group.link_share),
+        context.linked(part, is_inside=is_inside, fraction=group.link_share),
         equation("exchanges", part.count, "", reductions * shots),
         equation("each", part.seconds_each, "s", latency),
     ]
@@ -92,7 +92,7 @@ def _exchange(context: PassContext, part: Component) -> list[Equation]:
     return [
         visited,
         equation("sent", part.sent, "B", sent),
-        context.linked(part, is_inside=is_inside, share=exchange.link_share),
+        context.linked(part, is_inside=is_inside, fraction=exchange.link_share),
         equation("exchanges", part.count, "", 2.0 * layers),
         equation("each", part.seconds_each, "s", _exchange_latency(context, is_inside=is_inside)),
     ]
@@ -131,11 +131,11 @@ def _stage_wait(context: PassContext, part: Component) -> list[Equation]:
     passed = number(sum(context.seconds.values()) - hops, "s")
     stage = _slowest_stage(context)
     flowing = min(scalar(pass_work.in_flight), scalar(pass_work.pipeline.stages))
-    turn = stage.answer
+    round_time = stage.answer
     if flowing > 1.0:
-        turn += context.sequences * context.numbers.setting("stage_overhead")
-    turns = number(flowing) * turn
-    return [stage, equation("time", part.seconds_each, "s", turns - (passed + number(hops, "s")))]
+        round_time += context.sequences * context.numbers.setting("stage_overhead")
+    rounds = number(flowing) * round_time
+    return [stage, equation("time", part.seconds_each, "s", rounds - (passed + number(hops, "s")))]
 
 
 def _slowest_stage(context: PassContext) -> Equation:
@@ -145,9 +145,9 @@ def _slowest_stage(context: PassContext) -> Equation:
     if pass_work.layer_passes is not None or pass_work.split is not None:
         return named("slowest stage", "s", number(seconds, "s"))
     passed = context.schedule.expected(pass_work).components[:-2]  # all but hops and wait
-    spent = {part.name: number(part.seconds, "s") for part in passed}
+    spent = {term.name: number(term.seconds, "s") for term in passed}
     head, sequences = spent.pop("head and norms"), spent.pop("sequences")
-    layers = number(sum(part.value for part in spent.values()), "s")
+    layers = number(sum(term.value for term in spent.values()), "s")
     pipeline = pass_work.pipeline
     stages = largest(pipeline.fullest * layers, pipeline.last * layers + head)
     return equation("slowest stage", seconds, "s", stages + sequences)

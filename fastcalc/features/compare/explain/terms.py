@@ -177,10 +177,10 @@ def largest(*terms: Term) -> Term:
     return terms[0] if len(terms) == 1 else _called("max", max(t.value for t in terms), terms)
 
 
-def rounded_least(share: Term, cap: Term) -> Term:
+def rounded_least(fraction: Term, cap: Term) -> Term:
     """Smaller of two rates with a rounded corner: ``min8(a, b)``."""
-    value = achieved_bandwidth(peak=share.value, fraction=1.0, cores=1.0, per_core=cap.value)
-    return _called("min8", scalar(value), (share, cap))
+    value = achieved_bandwidth(peak=fraction.value, fraction=1.0, cores=1.0, per_core=cap.value)
+    return _called("min8", scalar(value), (fraction, cap))
 
 
 def overlap(memory: Term, compute: Term, norm: float) -> Term:

@@ -51,62 +51,62 @@ class Belief:
         """The probability that no part is slower."""
         return float(self.probabilities[0])
 
-    def of_any(self, parts: Iterable[int]) -> float:
+    def of_any(self, components: Iterable[int]) -> float:
         """Return the probability that at least one of some parts is slower."""
-        positions = set(parts)
+        positions = set(components)
         return sum(
             float(probability)
             for hypothesis, probability in zip(self.hypotheses, self.probabilities, strict=True)
             if positions & set(hypothesis.parts)
         )
 
-    def grid_of(self, part: int) -> Floats:
+    def grid_of(self, component: int) -> Floats:
         """Return the probability of each place of the grid of a part, where it is slower."""
         total = np.zeros(len(GRID))
         for hypothesis, probability in zip(self.hypotheses, self.probabilities, strict=True):
-            if part in hypothesis.parts:
-                axes = (axis for axis, place in enumerate(hypothesis.parts) if place != part)
+            if component in hypothesis.parts:
+                axes = (axis for axis, index in enumerate(hypothesis.parts) if index != component)
                 total += probability * hypothesis.weights.sum(axis=tuple(axes))
         return np.asarray(total / max(float(total.sum()), 1e-300))
 
 
 def parts_of(*terms: SlowdownTerm) -> list[int]:
     """Return the positions of the parts of some terms."""
-    return [place for place, (term, _) in enumerate(PARTS) if term in terms]
+    return [index for index, (term, _) in enumerate(PARTS) if term in terms]
 
 
 def tested(slowdowns: Slowdowns) -> list[int]:
     """Return the positions of the parts that would show in the points."""
     tenfold = np.log([10.0])
-    places = range(len(PARTS))
-    return [place for place in places if np.max(slowdowns.at(place, tenfold)) > SEEN]
+    indices = range(len(PARTS))
+    return [index for index in indices if np.max(slowdowns.at(index, tenfold)) > SEEN]
 
 
 def believe(slowdowns: Slowdowns) -> Belief:
     """Return what points say of the parts that show in them."""
-    places = tested(slowdowns)
-    prior = {place: _prior_of(PARTS[place][1]) for place in places}
-    logs = {place: slowdowns.at(place, GRID) for place in places}
+    indices = tested(slowdowns)
+    prior = {index: _prior_of(PARTS[index][1]) for index in indices}
+    logs = {index: slowdowns.at(index, GRID) for index in indices}
     nothing = np.zeros(len(slowdowns.residuals))
     trials: list[tuple[tuple[int, ...], Floats, Floats]] = [((), nothing, np.ones(()))]
-    trials += [((place,), logs[place], prior[place]) for place in places]
-    for pair in combinations(places, 2):
+    trials += [((index,), logs[index], prior[index]) for index in indices]
+    for pair in combinations(indices, 2):
         grids = logs[pair[0]][:, np.newaxis], logs[pair[1]][np.newaxis]
-        trials.append((pair, together(pair, *grids), np.outer(*(prior[place] for place in pair))))
-    shared = _shared_errors(slowdowns, places)
+        trials.append((pair, together(pair, *grids), np.outer(*(prior[index] for index in pair))))
+    shared = _shared_errors(slowdowns, indices)
     noises = [np.hypot(noise, slowdowns.spreads) for noise in NOISES]
     hypotheses = [
-        _hypothesis(parts, slowdowns.residuals - slower, shared, noises, weights)
-        for parts, slower, weights in trials
+        _hypothesis(components, slowdowns.residuals - slower, shared, noises, weights)
+        for components, slower, weights in trials
     ]
     weights = _prior([hypothesis.parts for hypothesis in hypotheses])
     evidence = np.array([hypothesis.log_evidence for hypothesis in hypotheses])
     return Belief(slowdowns, hypotheses, posterior(log_evidence=evidence, prior=weights))
 
 
-def _prior_of(part: Part) -> Floats:
+def _prior_of(component: Part) -> Floats:
     """Return the probability of each place of the grid, if a part is slower."""
-    likely = np.gradient(GRID) * np.exp(-GRID / FAULT_SCALE) * (np.log(part.most) >= GRID)
+    likely = np.gradient(GRID) * np.exp(-GRID / FAULT_SCALE) * (np.log(component.most) >= GRID)
     return np.asarray(likely / likely.sum())
 
 
@@ -115,9 +115,13 @@ def _prior(hypotheses: Sequence[tuple[int, ...]]) -> Floats:
 
     Terms are equally likely, and parts within a term.
     """
-    alike = Counter(PARTS[place][0] for parts in hypotheses if len(parts) == 1 for place in parts)
-    weights = np.array([prod(1.0 / alike[PARTS[at][0]] for at in parts) for parts in hypotheses])
-    sizes = np.array([len(parts) for parts in hypotheses])
+    alike = Counter(
+        PARTS[index][0] for components in hypotheses if len(components) == 1 for index in components
+    )
+    weights = np.array(
+        [prod(1.0 / alike[PARTS[at][0]] for at in components) for components in hypotheses]
+    )
+    sizes = np.array([len(components) for components in hypotheses])
     totals = np.bincount(sizes, weights, minlength=len(PRIOR))
     return np.asarray(weights * np.array(PRIOR)[sizes] / totals[sizes])
 
@@ -128,20 +132,20 @@ def together(pair: tuple[int, ...], logs: Floats, further_logs: Floats) -> Float
     pair : positions of the parts
     logs, further_logs : logarithms of how much longer points take by each alone [1]
     """
-    if any(PARTS[place][1] is ROOM for place in pair):
+    if any(PARTS[index][1] is ROOM for index in pair):
         return np.asarray(logs + further_logs)
     return np.log(combined_slowdown(first=np.exp(logs), second=np.exp(further_logs)))
 
 
-def _shared_errors(slowdowns: Slowdowns, places: Sequence[int]) -> Floats:
+def _shared_errors(slowdowns: Slowdowns, indices: Sequence[int]) -> Floats:
     """Return how far each point moves with what predictions are off by where nothing is wrong."""
-    slopes = [slowdowns.logs[place, 1] / PRICED[1] * PART_SPREAD for place in places]
+    slopes = [slowdowns.logs[index, 1] / PRICED[1] * PART_SPREAD for index in indices]
     alike = np.full(len(slowdowns.residuals), SHARED_SPREAD)
     return np.stack([alike, *slopes], axis=-1)
 
 
 def _hypothesis(
-    parts: tuple[int, ...],
+    components: tuple[int, ...],
     residuals: Floats,
     shared: Floats,
     noises: Sequence[Floats],
@@ -153,4 +157,6 @@ def _hypothesis(
     )
     weights = prior[..., np.newaxis] * np.array(NOISE_PRIOR)
     evidence = float(log_mean(logs=likelihoods, weights=weights))
-    return Hypothesis(parts, evidence, np.sum(weights * np.exp(likelihoods - evidence), axis=-1))
+    return Hypothesis(
+        components, evidence, np.sum(weights * np.exp(likelihoods - evidence), axis=-1)
+    )

@@ -104,17 +104,17 @@ class Diagnosis:
     def _finding(
         self, term: SlowdownTerm, probability: float, shown: set[int], *, is_named: bool
     ) -> TermFinding:
-        parts = parts_of(term)
-        part = max(parts, key=lambda place: self.belief.of_any([place]))
+        components = parts_of(term)
+        component = max(components, key=lambda index: self.belief.of_any([index]))
         belief = self.belief
-        total = np.cumsum(belief.grid_of(part))
+        total = np.cumsum(belief.grid_of(component))
         software = belief.slowdowns.rows.piles[0].software
         low, middle, high = (
-            PARTS[part][1].times_shown(software, float(np.exp(np.interp(end, total, GRID))))
+            PARTS[component][1].times_shown(software, float(np.exp(np.interp(end, total, GRID))))
             for end in ENDS
         )
-        is_tested = bool(shown & set(parts))
-        return TermFinding(term, probability, part, low, middle, high, is_tested, is_named)
+        is_tested = bool(shown & set(components))
+        return TermFinding(term, probability, component, low, middle, high, is_tested, is_named)
 
     @property
     def named(self) -> tuple[SlowdownTerm, ...]:
@@ -128,8 +128,8 @@ class Diagnosis:
         return {
             term
             for term in set(TERMS).difference(self.named)
-            for part in term.parts
-            if any(part.is_within(other) for other in named)
+            for component in term.parts
+            if any(component.is_within(other) for other in named)
         }
 
     @cached_property
@@ -140,19 +140,23 @@ class Diagnosis:
         for probability, hypothesis in zip(
             self.belief.probabilities.tolist(), self.belief.hypotheses, strict=True
         ):
-            parts = hypothesis.parts
-            if set(parts) <= positions and bool(parts) == bool(positions) and probability > 1e-3:
-                logs.append(_of_grid(slowdowns, parts).reshape(-1, len(slowdowns.residuals)))
+            components = hypothesis.parts
+            if (
+                set(components) <= positions
+                and bool(components) == bool(positions)
+                and probability > 1e-3
+            ):
+                logs.append(_of_grid(slowdowns, components).reshape(-1, len(slowdowns.residuals)))
                 weights.append(probability * hypothesis.weights.ravel())
         columns, weight = np.concatenate(logs).T, np.concatenate(weights)
         return np.exp(np.stack([_quantiles(column, weight) for column in columns], axis=-1))
 
 
-def _of_grid(slowdowns: Slowdowns, parts: Sequence[int]) -> Floats:
+def _of_grid(slowdowns: Slowdowns, components: Sequence[int]) -> Floats:
     """Return the logarithms of how much longer points take, by places of the grid of each part."""
-    grids = [slowdowns.at(place, GRID) for place in parts]
+    grids = [slowdowns.at(index, GRID) for index in components]
     if len(grids) == 2:
-        return together(tuple(parts), grids[0][:, np.newaxis], grids[1][np.newaxis])
+        return together(tuple(components), grids[0][:, np.newaxis], grids[1][np.newaxis])
     return grids[0] if grids else np.zeros((1, len(slowdowns.residuals)))
 
 

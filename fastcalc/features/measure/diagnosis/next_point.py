@@ -49,18 +49,18 @@ def next_point(
     probabilities = [belief.nothing]
     means = [np.zeros(len(slowdowns.residuals))]
     names = ["nothing"]
-    for place, (term, _) in enumerate(PARTS):
-        if (probability := belief.of_any([place])) > 0.0:
+    for index, (term, _) in enumerate(PARTS):
+        if (probability := belief.of_any([index])) > 0.0:
             probabilities.append(probability)
-            means.append(belief.grid_of(place) @ slowdowns.at(place, GRID))
+            means.append(belief.grid_of(index) @ slowdowns.at(index, GRID))
             names.append(term.name)
     spread = disagreement(predictions=np.array(means), weights=np.array(probabilities))
-    place = int(np.argmax(spread))
-    if spread[place] < TELLING:
+    index = int(np.argmax(spread))
+    if spread[index] < TELLING:
         return None
     likely = np.argsort(probabilities)[::-1][:3]
-    slower = {names[at]: float(np.exp(means[at][place])) for at in reversed(likely.tolist())}
-    return NextPoint(slowdowns.rows.points[place], slower)
+    slower = {names[at]: float(np.exp(means[at][index])) for at in reversed(likely.tolist())}
+    return NextPoint(slowdowns.rows.points[index], slower)
 
 
 def _is_the_same(first: Point, second: Point) -> bool:

@@ -49,12 +49,12 @@ class Slowdowns:
             ]
         )
 
-    def at(self, part: int, slower: Floats) -> Floats:
+    def at(self, component: int, slower: Floats) -> Floats:
         """Return the logarithms of one part between those priced: places of a grid by points.
 
-        part, slower : its position, and logarithms of how many times slower it is [1]
+        component, slower : its position, and logarithms of how many times slower it is [1]
         """
-        columns = [np.interp(slower, PRICED, column) for column in self.logs[part].T]
+        columns = [np.interp(slower, PRICED, column) for column in self.logs[component].T]
         return np.stack(columns, axis=-1)
 
 
@@ -67,22 +67,22 @@ def slowdowns_of(batches: Sequence[Batch], *, has_room: bool = False) -> Slowdow
     predicted = _seconds_per_token(rows)
     measured = rows.measured / rows.tokens
     logs = np.zeros((len(PARTS), len(PRICED), len(rows.points)))
-    for place, (_, part) in enumerate(PARTS):
-        if has_room and part is ROOM:
+    for item_index, (_, component) in enumerate(PARTS):
+        if has_room and component is ROOM:
             continue
         for index, slower in enumerate(PRICED[1:], 1):
             times = float(np.exp(slower))
-            is_room = part is ROOM
-            seconds = _less_room(batches, times) if is_room else _slower(rows, part, times)
-            logs[place, index] = np.log(seconds / predicted)
+            is_room = component is ROOM
+            seconds = _less_room(batches, times) if is_room else _slower(rows, component, times)
+            logs[item_index, index] = np.log(seconds / predicted)
     are_several = [p.metric == "ttft_s" and (p.concurrency or 1) > 1 for p in rows.points]
     spreads = _FIRST_TOKENS * np.array(are_several, dtype=float)
     return Slowdowns(rows, np.log(measured / predicted), spreads, logs)
 
 
-def _slower(rows: StackedPoints, part: Part, times: float) -> Floats:
+def _slower(rows: StackedPoints, component: Part, times: float) -> Floats:
     """Time of each point with one part slower by a factor. [s]"""
-    software = (part.slower(pile.software, times) for pile in rows.piles)
+    software = (component.slower(pile.software, times) for pile in rows.piles)
     piles = [
         replace(pile, software=slower) for pile, slower in zip(rows.piles, software, strict=True)
     ]

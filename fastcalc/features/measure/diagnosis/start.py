@@ -170,10 +170,10 @@ class Start:
         if not cache_bytes:
             return
         if log.equivalent is not None:
-            share = log.number("gpu_memory_utilization")
-            if share is None:
-                share = _default(self.placement, "gpu_memory_utilization", log.program)
-            for_graphs = (share - log.equivalent) * self.placement.machine.tier.capacity
+            fraction = log.number("gpu_memory_utilization")
+            if fraction is None:
+                fraction = _default(self.placement, "gpu_memory_utilization", log.program)
+            for_graphs = (fraction - log.equivalent) * self.placement.machine.tier.capacity
             explained += for_graphs
             times = 1.0 + for_graphs / cache_bytes
             sentence = f"{for_graphs / GIB:.1f} GiB are reserved for CUDA graphs"

@@ -67,8 +67,8 @@ class Part:
         if not ratios:
             return {}
         largest = reduce(np.maximum, ratios.values(), floats(_SLIGHT))
-        share = np.log(times) / np.log(largest)
-        return {name: software.value(name) * ratio**share for name, ratio in ratios.items()}
+        fraction = np.log(times) / np.log(largest)
+        return {name: software.value(name) * ratio**fraction for name, ratio in ratios.items()}
 
 
 @dataclass(frozen=True)
