@@ -110,8 +110,8 @@ class Places:
     @property
     def variance(self) -> Array:
         """Variance of the error over that of a pass that decodes. [1]"""
-        share = floats(self.decode_share)
-        return share**2 + PROMPTS * (1.0 - share) ** 2
+        fraction = floats(self.decode_share)
+        return fraction**2 + PROMPTS * (1.0 - fraction) ** 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,25 +125,25 @@ class _Rows:
     says: Interpolation
     drafted: "_Rows | None" = None
 
-    def slower(self, places: Places) -> Array:
+    def slower(self, conditions: Places) -> Array:
         """Logarithm of how many times as long passes take. [1]"""
-        each = places.with_each(self.places)
-        if each is not None:
-            terms = zip(self.says.weights.tolist(), each, strict=True)
-            return floats(sum(weight * part for weight, part in terms))
-        return places.across(self.places) @ self.says.weights
+        item = conditions.with_each(self.places)
+        if item is not None:
+            terms = zip(self.says.weights.tolist(), item, strict=True)
+            return floats(sum(weight * kept for weight, kept in terms))
+        return conditions.across(self.places) @ self.says.weights
 
-    def unexplained(self, places: Places) -> Array:
+    def unexplained(self, conditions: Places) -> Array:
         """Variance of predictions over that without rows. [1]"""
-        says, all_alike = self.says, places.variance
-        each = places.with_each(self.places)
-        if each is None:
-            across = places.across(self.places)
+        says, all_alike = self.says, conditions.variance
+        item = conditions.with_each(self.places)
+        if item is None:
+            across = conditions.across(self.places)
             decrease = np.einsum("...i,ij,...j->...", across, says.decrease, across)
         else:
             halves = np.triu(2.0 * says.decrease) - np.diag(np.diag(says.decrease))
             pairs = zip(*(axis.tolist() for axis in np.nonzero(halves)), strict=True)
-            decrease = sum(float(halves[i, j]) * (each[i] * each[j]) for i, j in pairs)
+            decrease = sum(float(halves[i, j]) * (item[i] * item[j]) for i, j in pairs)
         before = float(_PRIOR @ _VARIANCES) * all_alike + float(_PRIOR @ _NOISES)
         after = says.variance * all_alike + says.noise - decrease
         return floats(np.maximum(after, 0.0) / before)
@@ -158,15 +158,15 @@ def _rows_of(deployment: OwnDeployment) -> _Rows:
 
 def _of(rows: Sequence[OwnRow]) -> _Rows:
     numbers = np.array([(row.batch, row.context, row.prompt, row.decode_share) for row in rows]).T
-    places = Places.of(*numbers)
+    conditions = Places.of(*numbers)
     says = interpolation(
-        covariance=places.across(places),
+        covariance=conditions.across(conditions),
         values=np.log([row.slower for row in rows]),
         variances=_VARIANCES,
         noises=_NOISES,
         prior=_PRIOR,
     )
-    return _Rows(places, says)
+    return _Rows(conditions, says)
 
 
 @dataclass(frozen=True, eq=False)
@@ -209,10 +209,10 @@ class OwnEffect:
 
         decode_share : share of the time in which passes decode [1]
         """
-        rows, places = self.rows, self._at(decode_share)
-        left = rows.unexplained(places)
+        rows, conditions = self.rows, self._at(decode_share)
+        left = rows.unexplained(conditions)
         if np.any(self.has_drafts):
-            of_drafts = rows.drafted.unexplained(places) if rows.drafted else 1.0
+            of_drafts = rows.drafted.unexplained(conditions) if rows.drafted else 1.0
             left = np.where(self.has_drafts, (left + of_drafts) / 2.0, left)
         return floats(np.where(self.applies, left, 1.0))
 
@@ -249,10 +249,10 @@ def interpolated(
     """
     rows = deployment.rows
     leaving_out = (
-        deployment.model_copy(update={"rows": [*rows[:place], *rows[place + 1 :]]})
-        for place in range(len(rows) if len(rows) > 1 else 0)
+        deployment.model_copy(update={"rows": [*rows[:index], *rows[index + 1 :]]})
+        for index in range(len(rows) if len(rows) > 1 else 0)
     )
-    by_others = [_row_by(part, row) for part, row in zip(leaving_out, rows, strict=False)]
+    by_others = [_row_by(kept, row) for kept, row in zip(leaving_out, rows, strict=False)]
     return [_row_by(deployment, row) for row in rows], by_others or [(1.0, 1.0)]
 
 
@@ -260,9 +260,9 @@ def believed_at_rows(deployment: OwnDeployment) -> tuple[Floats, Floats]:
     """How many times as slow rows are by all rows, and half-widths over those without any. [1]"""
     columns = ("batch", "context", "prompt", "drafted", "decode_share")
     numbers = {name: np.array([getattr(row, name) for row in deployment.rows]) for name in columns}
-    share = numbers.pop("decode_share")
+    fraction = numbers.pop("decode_share")
     effect = effect_of(deployment, **numbers)
-    return effect.decode**share * effect.prompts ** (1.0 - share), effect.narrowed(share)
+    return effect.decode**fraction * effect.prompts ** (1.0 - fraction), effect.narrowed(fraction)
 
 
 def after_one_row(off: float) -> float:
@@ -303,9 +303,9 @@ def _row_by(deployment: OwnDeployment, row: OwnRow) -> tuple[float, float]:
     effect = effect_of(
         deployment, batch=row.batch, context=row.context, prompt=row.prompt, drafted=row.drafted
     )
-    share = row.decode_share
-    slower = effect.decode**share * effect.prompts ** (1.0 - share)
-    return float(slower), float(effect.narrowed(share))
+    fraction = row.decode_share
+    slower = effect.decode**fraction * effect.prompts ** (1.0 - fraction)
+    return float(slower), float(effect.narrowed(fraction))
 
 
 def measured_on(engine: Engine, hardware: str, work: Workload) -> list[OwnDeployment]:
@@ -333,8 +333,8 @@ def effect_of(
     drafted : tokens that are drafted ahead [1]
     applies : where the layout is that of the rows
     """
-    places = Places.of(batch, context, prompt, decode_share=1.0)
-    return OwnEffect(_rows_of(deployment), applies, places, floats(drafted) > 0.0)
+    conditions = Places.of(batch, context, prompt, decode_share=1.0)
+    return OwnEffect(_rows_of(deployment), applies, conditions, floats(drafted) > 0.0)
 
 
 def own_effect(placement: AnyPlacement, traffic: Traffic, batch: ArrayLike) -> list[OwnEffect]:
@@ -342,12 +342,12 @@ def own_effect(placement: AnyPlacement, traffic: Traffic, batch: ArrayLike) -> l
     machine, layout = placement.machine, placement.layout
     if machine.engine.is_bound or not machine.engine.own_deployments:
         return []
-    places = {"batch": batch, "context": traffic.context, "prompt": traffic.computed_prompt,
+    conditions = {"batch": batch, "context": traffic.context, "prompt": traffic.computed_prompt,
               "drafted": traffic.speculation.drafted}  # fmt: skip
     deployments = measured_on(machine.engine, machine.hardware.id, placement.work)
     pairs = ((deployment, is_of(deployment, layout)) for deployment in deployments)
     return [
-        effect_of(deployment, **places, applies=applies)
+        effect_of(deployment, **conditions, applies=applies)
         for deployment, applies in pairs
         if np.any(applies)
     ]
