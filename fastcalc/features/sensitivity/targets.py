@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from itertools import count
 from math import exp, inf, isclose, isfinite, log
 
@@ -113,17 +113,16 @@ def goals(outcome: Outcome, target: Target, figures: MovedFigures | None = None)
     }
     all_swings = levers(figures.scenario)
     searches = [
-        partial(_alone, figure, lever, target)
+        partial(_alone, cache(partial(_with_value, figure, lever)), lever, target)
         for figure in of_batches.values()
         for lever in all_swings
     ]
     answers = figures.answered.in_step(searches)
-    return {
-        index: _goal(figure, target, answers[first : first + len(all_swings)])
-        for first, (index, figure) in zip(
-            count(0, len(all_swings)), of_batches.items(), strict=False
-        )
-    }
+    of_pairs = [
+        partial(_goal, figure, target, answers[first : first + len(all_swings)])
+        for first, figure in zip(count(0, len(all_swings)), of_batches.values(), strict=False)
+    ]
+    return dict(zip(of_batches, figures.answered.in_step(of_pairs), strict=True))
 
 
 def _goal(figures: BatchFigure, target: Target, answers: Sequence[NeededValue]) -> Goal:
@@ -138,10 +137,12 @@ def _goal(figures: BatchFigure, target: Target, answers: Sequence[NeededValue]) 
     return Goal(figures.scenario, target, answers, pair)
 
 
-def _alone(figures: BatchFigure, lever: Lever, target: Target) -> NeededValue:
-    def figure(value: float) -> float:
-        return figures.at({lever: value})
+def _with_value(figures: BatchFigure, lever: Lever, value: float) -> float:
+    """Figure of a batch with another value of a number."""
+    return figures.at({lever: value})
 
+
+def _alone(figure: Callable[[float], float], lever: Lever, target: Target) -> NeededValue:
     now = lever.number.value
     today = figure(now)
     if target.reached(today):
@@ -225,15 +226,18 @@ def _least_pair(
 
     furthest : that factor [1]
     """
-    good_ends = ((lever, _good_end(figures, lever, target)) for lever in listed)
-    ends = {lever: end for lever, end in good_ends if end is not None}
+    each = figures.of_all.answered.each
+    good_ends = each([partial(_good_end, figures, lever, target) for lever in listed])
+    ends = {lever: end for lever, end in zip(listed, good_ends, strict=True) if end is not None}
 
     def surplus(moved: Sequence[Lever], factor: float) -> float:
         values = {lever: _better(lever, ends[lever], factor) for lever in moved}
         return target.surplus(figures.at(values))
 
     at_start = furthest * (1.0 - _NEARER)
-    strongest = sorted(ends, key=lambda lever: surplus([lever], at_start), reverse=True)
+    strengths = each([partial(surplus, [lever], at_start) for lever in ends])
+    by_lever = dict(zip(ends, strengths, strict=True))
+    strongest = sorted(ends, key=by_lever.__getitem__, reverse=True)
     nearest_pair: Pair | None = None
     waiting: list[tuple[Group, Group]] = [(strongest, strongest)]
     while waiting:
@@ -277,7 +281,8 @@ _LEAST = 1e-15
 def _good_end(figures: BatchFigure, lever: Lever, target: Target) -> float | None:
     """End of a number where a figure is better, or None if both are equal."""
     low, high = ends_of(lever)
-    at_low, at_high = (figures.at({lever: end}) for end in (low, high))
+    each = figures.of_all.answered.each
+    at_low, at_high = each([partial(figures.at, {lever: end}) for end in (low, high)])
     if target.better(at_high, at_low):
         return high
     return low if target.better(at_low, at_high) else None

@@ -173,7 +173,7 @@ COMMANDS_OF_RECORDS = (
     "frontier llama-3.1-8b --on h100-sxm --max-chips 2",
     "decide --on h100-sxm",
     "validate points.csv",
-    "claims",
+    "claims --only agent",
     "list hardware",
     "list models",
     "list engines",
