@@ -587,6 +587,9 @@ def test_the_next_command_repeats_what_is_said_of_memory(command, next_command, 
 def test_the_next_command_repeats_what_was_asked(fastcalc):
     asked = "--prompt 2000 --batch 4,9 --kv fp8 --tp 8 --set cores=132"
     out = fastcalc("compare", "llama-3.1-8b", "--on", "h100-sxm", *asked.split()).out
+    assert f"next: fastcalc measure llama-3.1-8b --on h100-sxm {asked}" in words(out)
+    free = asked.replace("--tp 8 ", "")
+    out = fastcalc("compare", "llama-3.1-8b", "--on", "h100-sxm", *free.split()).out
     kept = "--prompt 2000 --kv fp8 --set cores=132"  # layouts and batches are what it tries
     assert f"next: fastcalc frontier llama-3.1-8b --on h100-sxm {kept}" in words(out)
     without_price = ("--on", "apple-m1", "--batch", "4,9")
