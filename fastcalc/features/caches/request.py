@@ -37,7 +37,7 @@ class SizeCaches(
     groups.Paid,
     groups.Written,
 ):
-    """Say what prefix caches of each size find of a trace, and what a tier may cost.
+    """Size prefix caches for a trace: hit rates, and the price at which a tier pays.
 
     For the chips' own memory, a host's, and larger tiers: hit rate, throughput, price, and the
     price of memory below which the tier pays. Exits with 1 if no chip holds the batch.

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 class Compare(Evaluated, groups.Written):
     """Compare chips on models, batch by batch.
 
-    Speed, latency and dollars, the bound and the range, and what limits them.
+    Speed with its 80 % range and hardware bound, latency, price, and the limiting resource.
     """
 
     examples = (
@@ -30,8 +30,8 @@ class Compare(Evaluated, groups.Written):
 class WriteReport(Evaluated, groups.OutputFile, groups.OwnFolders):
     """Write a comparison as one HTML file to send: the same as compare -o FILE.html.
 
-    What it says, its table (to sort, filter and choose columns of), charts, each step explained,
-    premises and sources; it asks nothing of anywhere, and prints well.
+    Headline, a table to sort and filter, charts, each step explained, assumptions and sources. The
+    file loads nothing from elsewhere, and prints well.
     """
 
     examples = (

@@ -39,7 +39,11 @@ def failures(decision: Choice, offered: "Sequence[Row]") -> list[str]:
         return []
     tries = {row.offered("retries") for row in offered if row.option.routes is None}
     if tries == {0.0}:
-        ends = "a user repairs the run" if offered[0].terms.repair is not None else "all is redone"
+        ends = (
+            "a user repairs the run"
+            if offered[0].terms.repair is not None
+            else "the run is repeated"
+        )
         return [
             f"Assumed: failures are noticed at the end, and {ends} (change with "
             f"{option('retries')})."

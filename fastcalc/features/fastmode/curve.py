@@ -131,8 +131,8 @@ class CurveAnswer(Answer):
         """The cost multiples, the chart of floors, and all notes."""
         study, scenario = self.study, self.study.engines[0].space.scenario
         heading = (
-            f"{scenario.model.asked_name} on {many(study.chips, 'chip')}: what "
-            f"{study.speedup:g}x the speed of each user costs by a smaller batch alone"
+            f"{scenario.model.asked_name} on {many(study.chips, 'chip')}: cost of "
+            f"{study.speedup:g}x the speed per user by a smaller batch alone"
         )
         shown = record_tables.table(*self.table(), screen.width)
         is_ascii = not self.request.out and not output.draws()

@@ -34,11 +34,11 @@ class Fastmode(
     groups.Paid,
     groups.Written,
 ):
-    """Say what each technique for speed buys and costs, from today's batch.
+    """Compare techniques that make decoding faster, by gain and cost over today's batch.
 
-    Smaller batch, other and more chips, lower precision, speculation, a smaller model, SRAM
-    machines; the cheapest two, three and four together; and what each gives of the cheapest way.
-    Exits with 1 if nothing reaches the speed.
+    Smaller batch, other and more chips, quantization, speculation, a smaller model, SRAM machines,
+    and the cheapest combinations of two, three and four. The cheapest is split into the factor of
+    each change. Exits with 1 if nothing reaches the speed.
     """
 
     examples = (

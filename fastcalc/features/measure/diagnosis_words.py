@@ -19,7 +19,9 @@ def verdict_by_log(start: Start, causes: Sequence[Cause]) -> str:
     """Say what the log of a start names as causes, and whether its cache holds more than usual."""
     sentences = "; ".join(cause.sentence for cause in causes)
     by_log = (
-        f"By the log, {sentences}" if sentences else "Nothing in the log is slower than by default"
+        f"According to the log, {sentences}"
+        if sentences
+        else "Nothing in the log is slower than by default"
     )
     if start.tokens and start.log.tokens and start.log.tokens > DIFFERS * start.tokens[2]:
         times_larger = start.log.tokens / start.tokens[1]
@@ -100,11 +102,11 @@ _METRICS = {"ttft_s": "TTFT", "tokens_per_s_total": "tokens/s"}
 
 
 def measure_next(further: NextPoint) -> str:
-    """Name the point that would tell most, and how much slower each cause makes it."""
+    """The most informative next measurement, and how much slower each cause makes it."""
     point = further.point
     causes = ", ".join(f"{number(slower, 2)}x by {name}" for name, slower in further.slower.items())
     return (
-        f"one more point would tell most: {_METRICS[point.metric]} at concurrency "
+        f"most informative next measurement: {_METRICS[point.metric]} at concurrency "
         f"{point.concurrency}, prompt {point.prompt:,.0f}, output {point.output:,.0f}, tp "
         f"{point.tp or 1} (slower {causes})"
     )

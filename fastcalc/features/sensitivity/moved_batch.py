@@ -93,7 +93,9 @@ class MovedBatch:
             for lever, value in zip(goal.pair.levers, goal.pair.values, strict=True)
         ]
         times = number(goal.pair.factor)
-        return f"{sentence} Smallest change of two: {listed(pair)}, each {times} times better."
+        return (
+            f"{sentence} Smallest change of two numbers: {listed(pair)}, each {times} times better."
+        )
 
 
 def batches_of(

@@ -21,11 +21,11 @@ class Sensitivity(
     groups.Paid,
     groups.Written,
 ):
-    """Say what each number of a chip, its engine and a model buys.
+    """Rank the numbers of a chip, its engine and a model by their effect.
 
-    What 10 % more of it does to speed, throughput, the first token, price and the largest batch, on
-    the layout that the chips have; beyond which value it buys nothing. Or what each alone, and
-    which two with the least change, would have to be. Exits with 1 if nothing reaches a target.
+    The effect of 10 % more of each on speed, throughput, TTFT, price and the largest batch, at the
+    same layout, and the value beyond which it gains nothing. With a target: the value that each
+    number alone would need, and the smallest change of two. Exits with 1 if nothing reaches it.
     """
 
     examples = (

@@ -75,9 +75,9 @@ class Sweep(
     """Evaluate every combination of lists: chips, formats, layouts, traffic, batches.
 
     Numbers are lists and ranges: 1,8,32 or 1..1024x2 or 8..64+8, with 1k for a thousand; so are
-    what-ifs of any number of a chip, model or engine. Records have the keys of compare. What cannot
-    be is omitted and counted on standard error; what does not fit its chips is kept, with fits
-    false.
+    what-ifs of any number of a chip, model or engine. Records have the keys of compare. Impossible
+    combinations are skipped and counted on standard error; points that do not fit their chips are
+    kept, with fits false.
     """
 
     examples = (

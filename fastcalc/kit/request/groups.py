@@ -115,7 +115,7 @@ class PrefixHits(Request):
         str | None,
         flag(
             "MEMORY",
-            "Memory tier of the prefix cache; default: in place.",
+            "Memory tier of the prefix cache; default: that of the KV cache.",
             says="prefix cache in {}",
             premise="memory",
         ),
@@ -270,7 +270,7 @@ class EngineLimits(Request):
     ] = None
     language_model_only: Annotated[
         bool,
-        flag(None, "Leave out what encodes images and sound.", says="without encoders"),
+        flag(None, "Do not load image and audio encoders.", says="without encoders"),
     ] = False
 
 
@@ -359,7 +359,7 @@ class HostMemory(HostName):
         str,
         flag(
             "served|decode",
-            "What the rest is placed for: requests, or decode alone.",
+            "Optimize the remaining placement for whole requests, or for decode alone.",
             says="placed for {}",
         ),
     ] = "served"

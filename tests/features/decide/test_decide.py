@@ -778,7 +778,7 @@ def test_unlike_models_of_no_accuracy_win_only_if_equally_right(fastcalc, decide
     # 100 + 8 s over p^10 is 100 + 47.06 s at p = (108 / 147.06)^(1/10).
     share = 100 * (108 / (100 + 8000 / 170)) ** 0.1
     assert f"fewer than {share:.1f} % of steps and the others in all" in steps
-    assert "failures are noticed at the end, and all is redone" in steps
+    assert "failures are noticed at the end, and the run is repeated" in steps
     for alike in (("opus", "opus-fast"), ("opus", "opus-fast", "--steps", "3")):
         assert words(fastcalc(*alike).out).startswith("opus-fast succeeds soonest")
     given = words(fastcalc("opus", "spark=accuracy=0.75").out)
@@ -795,7 +795,7 @@ def test_the_first_sentence_names_when_failures_are_found(fastcalc):
     assert "failures are noticed at once and the step repeated, up to 20 times" in at_once
     at_end = words(fastcalc(*asked).out)
     assert at_end.startswith("fast succeeds soonest, in 2.25 min")
-    assert "failures are noticed at the end, and all is redone" in at_end
+    assert "failures are noticed at the end, and the run is repeated" in at_end
     repaired = words(fastcalc(*asked, "--repair-seconds", "60").out)
     assert "failures are noticed at the end, and a user repairs the run" in repaired
 

@@ -119,11 +119,12 @@ class Start:
                 times = _tokens(default) / now
                 value = f"{_default(default, setting, log.program):,.4g}"
                 by = f"{name} {log.settings[setting]} instead of {value}"
-                sentence = f"the cache holds {times:.1f} times fewer tokens by {by}"
+                sentence = f"the cache holds {times:.1f} times fewer tokens because of {by}"
                 yield Cause(RUNNING, sentence, f"{name} {value}", times)
         if log.is_on("eager"):
             times = self._ratio("eager", "tpot", 1)
-            sentence = f"a token takes {times:.1f} times as long at batch 1 by {names['eager']}"
+            name = names["eager"]
+            sentence = f"a token takes {times:.1f} times as long at batch 1 because of {name}"
             yield Cause(HOST, sentence, EAGER, times)
         if log.is_early:
             times = self._ratio("early", "tpot_in_traffic", _MANY)
