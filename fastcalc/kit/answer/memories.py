@@ -131,7 +131,7 @@ def _kept(location: Location) -> str:
     if stated is None:
         return f" and reserves {size(total)}: {terms_text}"
     low, high = size(total / reserve.below), size(total * reserve.above)
-    return f" and reserves {size(total)} ({low} to {high}): {terms_text}, as in {stated.basis}"
+    return f" and reserves {size(total)} ({low} to {high}): {terms_text}; range from {stated.basis}"
 
 
 def _kernels(location: Location) -> str:

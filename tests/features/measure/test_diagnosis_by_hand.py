@@ -655,7 +655,11 @@ def test_what_is_left_to_the_engine():
     "settings,sentence,times",
     [
         # Half of the card less weights and reserve, against 0.92 of it.
-        ({"gpu_memory_utilization": "0.5"}, "because of gpu_memory_utilization 0.5 instead of 0.92", None),
+        (
+            {"gpu_memory_utilization": "0.5"},
+            "because of gpu_memory_utilization 0.5 instead of 0.92",
+            None,
+        ),
         # 100 GiB hold 100 x 2^30 / 131,072 tokens, 409.6 requests of 2,000; vLLM runs 256 or 1,024.
         ({"max_num_seqs": "32"}, "32 requests run at once by max_num_seqs, of 410 with room", 12.8),
         ({"max_num_seqs": "400"}, "400 requests run at once by max_num_seqs, of 410", 1.024),
