@@ -26,7 +26,7 @@ from fastcalc.features.measure.validation import ValidationAnswer
 from fastcalc.kit.answer.console import Screen, render
 from fastcalc.kit.answer.numbers_as_text import number, parameters, size
 from fastcalc.kit.request.fields import declared
-from fastcalc.mentions import as_flags
+from fastcalc.mentions import as_flags, flag
 from fastcalc.written import to_markdown
 
 DOCS = Path(__file__).resolve().parent
@@ -179,7 +179,7 @@ def _names(field: str, shown: Any) -> str:
     metavar = f"{', '.join(words)} or {last}" if words else last
     if shown.is_argument:
         return metavar
-    return f"{', '.join(shown.names) or '--' + field.replace('_', '-')} {metavar}".strip()
+    return f"{', '.join(shown.names) or flag(field)} {metavar}".strip()
 
 
 def catalogue() -> str:
