@@ -64,7 +64,7 @@ def closed_loop_arrivals(*, users: float, rate: float, served: Floats) -> Floats
 
 
 def _weights(arrivals: Floats, served: Floats) -> Floats:
-    """Chances of so many in flight, in a scale of their own. [1]"""
+    """Probabilities of each number in flight, not normalized. [1]"""
     with np.errstate(divide="ignore"):
         logarithms = np.concatenate([[0.0], np.cumsum(np.log(arrivals[:-1] / served))])
     return np.asarray(np.exp(logarithms - logarithms.max()))

@@ -84,7 +84,7 @@ class Waits:
 def binned(
     times: Floats, chances: Floats, points: int = _POINTS, *, start: float | None = None
 ) -> tuple[Floats, Floats]:
-    """Chances of so many times evenly apart, in place of more of them, with the same mean. [s], [1]
+    """Probabilities of evenly spaced times, in place of more of them, with the same mean. [s], [1]
 
     A chance between two of them is divided, so that the mean stays and the variance grows by a
     quarter of the square of their distance at most. What has next to no chance is left out.

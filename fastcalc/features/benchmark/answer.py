@@ -257,7 +257,7 @@ class MeasureAnswer(Answer):
         return f"key: 80 % range: four of five measurements should fall inside{after}"
 
     def notes(self) -> Iterator[Note]:
-        """How to go on with another tool, what the runs are chosen by, and what is not covered."""
+        """How to continue with another tool, how the runs are chosen, and limits of the advice."""
         if not self.measured:
             others = "|".join(name for name in TOOLS if name != self.tool)
             yield Note(f"{option('tool', others)} prints the commands of another benchmark")

@@ -268,7 +268,7 @@ def laguna(fields: Fields) -> list[Layer]:
 
 
 def cohere_moe(fields: Fields) -> list[Layer]:
-    """Cohere's North: one norm before attention and experts alike, a wider dense layer first."""
+    """Cohere's North: one norm before both attention and experts, a wider dense layer first."""
     count, window = fields.layers(), parts.window(fields)
     is_normed = parts.flagged(fields, "use_qk_norm")
     full, short = (parts.grouped(fields, window=size, qk_norm=is_normed) for size in (None, window))

@@ -180,7 +180,9 @@ def mapping(file: JsonFile, stored: Formats | None = None) -> tuple[dict[str, Js
         seen = vision_parameters(file.data.get("vision_config"), fields.count("hidden_size"))
         if seen:
             entry["vision_parameters"] = seen
-            fields.remark("vision_parameters is counted from vision_config, apart from the text.")
+            fields.remark(
+                "vision_parameters is counted from vision_config, separately from the text."
+            )
         else:
             fields.remark("Only the text model is counted, not the vision or audio tower.")
     notes = fields.notes()

@@ -191,7 +191,9 @@ def qwen4_extras(fields: Fields) -> dict[str, int]:
     rank, tables = fields.count("hc_lowrank", default=320), len(fields.indices("ple_layer_ids"))
     heads = (fields.count("ngram_size", default=3) - 1) * fields.count("heads_per_ngram", default=8)
     table = _ngrams(fields)
-    fields.remark("other_parameters merges the residual streams; lookup_parameters is of n-grams.")
+    fields.remark(
+        "other_parameters merges the residual streams; lookup_parameters counts the n-grams."
+    )
     mixer = 2 * streams * hidden * rank + (streams - 1) * hidden
     lookups = {"lookup_parameters": tables * table.rows * table.width // heads} if tables else {}
     return {**lookups, "other_parameters": mixer}

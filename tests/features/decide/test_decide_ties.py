@@ -201,7 +201,7 @@ def test_a_break_even_at_nothing_is_no_half_line(fastcalc):
     assert "looking away of 0 s of a run" in text
     assert "below 0 " not in text
     free = ("a=speed=50,price=0,accuracy=1", "b=speed=20,price=0,accuracy=1", "--objective", "cost")
-    assert "a's price above 0 $ a million tokens out" in words(fastcalc(*free).out)
+    assert "a's price above 0 $ per million tokens out" in words(fastcalc(*free).out)
 
 
 def test_stated_speeds_are_level_only_where_they_are_equal():
