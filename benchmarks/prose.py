@@ -1,5 +1,7 @@
 """Count the private dialect of the text: phrases and names for which the field has better words.
 
+And sentences that are too long to be read once.
+
     python -m benchmarks.prose --since HEAD^     changed files whose counts rose
     python -m benchmarks.prose fastcalc docs     counts of files and folders
 
@@ -74,6 +76,13 @@ VAGUE = frozenset(
 """Names that do not say what a value is."""
 
 
+MOST_WORDS = 35
+"""Words of a sentence at most, code in backticks counted as one. [1]"""
+
+_END = re.compile(r"(?<=[.!?:;])\s+")
+_NOT_PROSE = re.compile(r"\s*(?:[|#<!]|    )")
+
+
 def texts(source: str, *, is_python: bool) -> Iterator[str]:
     """Docstrings and sentences of a module, or the lines of a page."""
     if not is_python:
@@ -100,6 +109,29 @@ def docstrings(source: str) -> Iterator[str]:
             yield from filter(None, [ast.get_docstring(node)])
 
 
+def paragraphs(source: str) -> Iterator[str]:
+    """Paragraphs and list items of a page, without tables, headings and code."""
+    block, is_code = list[str](), False
+    for line in [*source.splitlines(), ""]:
+        is_fence = line.lstrip().startswith("```")
+        is_code ^= is_fence
+        is_item = re.match(r"\s*(?:[-*]|\d+\.) ", line) is not None
+        is_end = is_fence or is_code or is_item or not line.strip()
+        if (is_end or _NOT_PROSE.match(line)) and block:
+            yield " ".join(block)
+            block = []
+        if line.strip() and not is_fence and not is_code and not _NOT_PROSE.match(line):
+            block.append(line.strip())
+
+
+def long_sentences(source: str) -> Iterator[str]:
+    """Sentences of a page with more than `MOST_WORDS` words; code in backticks is one word."""
+    for paragraph in paragraphs(source):
+        for sentence in _END.split(re.sub(r"`[^`]*`", "code", paragraph)):
+            if len(re.findall(r"\w\S*", sentence)) > MOST_WORDS:
+                yield sentence
+
+
 def count(source: str, *, is_python: bool) -> Counter[str]:
     """Phrases, vague names and docstrings that open with "Return", with the totals of each."""
     counts: Counter[str] = Counter()
@@ -107,6 +139,8 @@ def count(source: str, *, is_python: bool) -> Counter[str]:
         counts["words"] += len(text.split())
         for name, pattern in PHRASES.items():
             counts[name] += len(re.findall(pattern, text, re.MULTILINE))
+    if not is_python:
+        counts["long sentences"] = sum(1 for _ in long_sentences(source))
     if is_python:
         for name in names(source):
             counts["names"] += 1
@@ -166,6 +200,7 @@ def summary(paths: list[Path]) -> Iterator[str]:
     vague, returns = total["vague names"], total['docstrings that open with "Return"']
     yield f"{100 * vague / max(total['names'], 1):.1f} % vague names"
     yield f'{100 * returns / max(total["docstrings"], 1):.0f} % of docstrings open with "Return"'
+    yield f"{total['long sentences']} sentences of pages above {MOST_WORDS} words"
 
 
 def main(words: list[str]) -> None:

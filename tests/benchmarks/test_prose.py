@@ -1,6 +1,6 @@
 """Counts of dialect: phrases, names and docstrings, and files whose counts rise."""
 
-from benchmarks.prose import count, risen
+from benchmarks.prose import MOST_WORDS, count, long_sentences, risen
 
 BEFORE = '''
 def throughput(part):
@@ -34,3 +34,12 @@ def test_a_page_is_read_line_by_line():
     page = count("Shipped are 3 chips.\nFastcalc ships with 3 chips.", is_python=False)
     assert page["Shipped are, Closest is (subject first)"] == 1
     assert page["names"] == 0
+
+
+def test_sentences_of_pages_are_measured_across_lines_and_without_code():
+    words, most = "word " * MOST_WORDS, ["word"] * MOST_WORDS
+    long, short = f"A {words}\nends here.", f"{' '.join(most[:-1])} `some code of four`."
+    page = f"# Heading\n\n{long}\n\n- {short}\n- {short}\n\n| {words}{words} |\n"
+    assert len([*long_sentences(page)]) == 1
+    assert count(page, is_python=False)["long sentences"] == 1
+    assert [*long_sentences(f"```console\n{words}{words}\n```\n")] == []
