@@ -64,10 +64,19 @@ def best(job: dict[str, Any], options: dict[str, Any], database: str) -> Any:
 
 
 def answers(job: dict[str, Any]) -> dict[str, Any]:
+    """Estimate of a job, with that of the format's other kind under ``other`` where it has two."""
+    answer = first(job, job["options"])
+    if "other_options" not in job:
+        return answer
+    other = first(job, job["other_options"])
+    return other if "reason" in answer else answer | {"other": other}
+
+
+def first(job: dict[str, Any], choices: list[dict[str, Any]]) -> dict[str, Any]:
     """Return the first estimate that some options give, or why there is none."""
     reasons = []
     for database in MODES:
-        for options in job["options"]:
+        for options in choices:
             try:
                 found = best(job, options, database)
             except Exception as error:  # whatever a stranger raises is its reason
