@@ -165,6 +165,30 @@ def job(known, rule, metric, replicas=2, chips=4, isl=1000, osl=50):
     return Job({"lengths": {"isl": isl, "osl": osl}}, measured, rule, replicas, chips)
 
 
+def test_fp8_is_asked_for_in_both_kinds_and_the_nearer_counts(known, tmp_path):
+    """By tensors it takes twice as long as measured, by blocks a tenth longer."""
+    key = next(
+        key
+        for key, (_, point) in known.items()
+        if point.weights == "fp8" and expressible(key, known, tmp_path)
+    )
+    question = job_of(*known[key], tmp_path).question
+    assert question["options"][-1]["gemm_quant_mode"] == "fp8"
+    assert question["other_options"][-2]["gemm_quant_mode"] == "fp8_block"
+    one = job(known, "ttft", "ttft_s")
+    slow, near = ({"ttft_ms": times * 1e3 * one.point.value} for times in (2.0, 1.1))
+    assert one.value(slow | {"other": near}) == pytest.approx(1.1 * one.point.value)
+    assert one.value(slow | {"other": {"reason": "none"}}) == pytest.approx(2.0 * one.point.value)
+
+
+def expressible(key, known, folder):
+    try:
+        job_of(*known[key], folder)
+    except InexpressibleError:
+        return False
+    return True
+
+
 @pytest.mark.parametrize(
     ("rule", "metric", "answer", "value"),
     [
