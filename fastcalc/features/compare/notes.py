@@ -79,8 +79,9 @@ def _public(speed: "PublicSpeed", outcome: Outcome) -> str:
     if is_alone and estimate.high is not None and speed.tokens_per_s > estimate.high[0]:
         if speed.chips is None and not outcome.placement.machine.is_spatial:
             return f"{text}, above the range: number of chips and draft tokens not stated)"
-        ratio = number(speed.tokens_per_s / float(estimate.speed[0]), 2)
-        return f"{text}, above the range: {ratio} tokens per step would explain it)"
+        ends = (float(end[0]) for end in (estimate.high, estimate.speed))
+        least, most = (number(speed.tokens_per_s / end, 2) for end in ends)
+        return f"{text}, above the range: {least} to {most} tokens per step would explain it)"
     return f"{text}, draft tokens not stated)"
 
 
