@@ -4,12 +4,14 @@ Bits count the scales stored with the values: fp8 with a 32-bit scale per 128 x 
 (arXiv:2412.19437, section 3.3), MXFP8 and MXFP4 with an 8-bit scale per 32 values (OCP Microscaling
 Formats specification 1.0), NVFP4 with one per 16 (NVIDIA, "Introducing NVFP4"), GGUF blocks with a
 16-bit scale per 32. The mixtures that have a size in their name hold the average of a file, for
-most of them that of Llama 3.1 8B (llama.cpp, tools/quantize/README.md, commit 311c2c9f).
+most of them that of Llama 3.1 8B (llama.cpp, tools/quantize/README.md, commit 311c2c9f); of it
+follow the bits of its layers, for head and embedding have formats of their own (`IN_FILES`).
 """
 
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import cache
 
 from fastcalc.errors import InputError
 from fastcalc.written import did_you_mean, shown
@@ -70,37 +72,38 @@ FORMATS = {
         NumberFormat("int4", 4.0 + 32 / 64),
         NumberFormat("int4-double", 4.0 + 8 / 64 + 32 / (64 * 256)),
         NumberFormat("int4-g32", 4.0 + 16 / 32),
-        NumberFormat("gptq-int4-g128", 4.25),
-        NumberFormat("awq-int4-g128", 4.25),
+        # A 16-bit scale and a 4-bit zero per 128.
+        NumberFormat("gptq-int4-g128", 4.0 + (16 + 4) / 128),
+        NumberFormat("awq-int4-g128", 4.0 + (16 + 4) / 128),
         NumberFormat("bitnet", 2.0),  # four ternary weights a byte
         *(
             NumberFormat(name, bits, _GGUF, whole_file=True, cache_bits=cached)
             for name, bits, cached in (
                 ("q8_0", 8.0 + 16 / 32, 8.5),
                 ("q6_k", 6.5625, None),
-                ("q5_k_m", 5.69, None),
+                ("q5_k_m", 5.7036, None),
                 ("q5_k_s", 5.5704, None),
                 ("q5_1", 5.0 + 32 / 32, 6.0),
                 ("q5_0", 5.0 + 16 / 32, 5.5),
-                ("q4_k_m", 4.85, None),
+                ("q4_k_m", 4.8944, None),
                 ("q4_k_s", 4.6672, None),
                 ("q4_1", 4.0 + 32 / 32, 5.0),
                 ("q4_0", 4.0 + 16 / 32, 4.5),
                 ("iq4_nl", 4.6818, 4.5),
-                ("iq4_xs", 4.25, None),
+                ("iq4_xs", 4.4597, None),
                 ("q3_k_l", 4.2979, None),
-                ("q3_k_m", 3.91, None),
+                ("q3_k_m", 4.001, None),
                 ("q3_k_s", 3.6429, None),
                 ("iq3_m", 3.7628, None),
                 ("iq3_s", 3.6606, None),
                 ("iq3_xs", 3.4977, None),
-                ("iq3_xxs", 3.0625, None),
+                ("iq3_xxs", 3.2548, None),
                 ("q2_k", 3.1593, None),
                 ("q2_k_s", 2.9697, None),
                 ("iq2_m", 2.9294, None),
                 ("iq2_s", 2.7403, None),
                 ("iq2_xs", 2.5882, None),
-                ("iq2_xxs", 2.0625, None),
+                ("iq2_xxs", 2.3824, None),
                 ("tq2_0", 2.0 + 16 / 256, None),
                 ("tq1_0", 1.625 + 16 / 256, None),
                 # Mixtures of Unsloth, by files of DeepSeek V3 and V3.1 (671 B): 256, 405, 485 and
@@ -114,10 +117,13 @@ FORMATS = {
                 ("gguf-q4_k", 4.5, None),
                 ("gguf-iq4_nl", 4.5, None),
                 ("gguf-q3_k", 3.4375, None),
+                ("gguf-iq4_xs", 4.25, None),
                 ("gguf-iq3_s", 3.4375, None),
+                ("gguf-iq3_xxs", 3.0625, None),
                 ("gguf-q2_k", 2.625, None),
                 ("gguf-iq2_s", 2.5625, None),
                 ("gguf-iq2_xs", 2.3125, None),
+                ("gguf-iq2_xxs", 2.0625, None),
                 ("gguf-iq1_m", 1.75, None),
                 ("gguf-iq1_s", 1.5625, None),
                 ("iq1_m", 2.146, None),
@@ -152,6 +158,41 @@ NAMES = {
 """Other names of formats: what engines, repositories and users call them."""
 
 
+def _in_file(head: str, embedding: str, *names: str) -> dict[str, tuple[str, str]]:
+    return dict.fromkeys(names, (head, embedding))
+
+
+IN_FILES = {
+    **_in_file("q6_k", "gguf-q5_k", "q5_k_m", "q5_k_s"),
+    **_in_file("q6_k", "gguf-q4_k", "q4_k_m", "q4_k_s"),
+    **_in_file("q6_k", "gguf-q3_k", "q3_k_l", "q3_k_m", "q3_k_s"),
+    **_in_file("q6_k", "gguf-q2_k", "q2_k", "q2_k_s"),
+    **_in_file("q6_k", "gguf-iq4_nl", "iq4_nl"),
+    **_in_file("q6_k", "gguf-iq4_xs", "iq4_xs"),
+    **_in_file("q6_k", "gguf-iq3_s", "iq3_m", "iq3_s", "iq3_xs", "iq3_xxs"),
+    **_in_file("gguf-q5_k", "gguf-iq3_s", "iq2_m", "iq2_s"),
+    **_in_file("gguf-q5_k", "gguf-q2_k", "iq2_xs", "iq2_xxs", "iq1_m", "iq1_s"),
+    **{name: ("q6_k", name) for name in ("q5_1", "q5_0", "q4_1", "q4_0")},
+}
+"""Formats of head and embedding in files of a mixture (llama.cpp, src/llama-quant.cpp).
+
+A table that is both has the head's.
+"""
+
+_8B_LAYERS, _8B_TABLE = 6_979_588_096, 525_336_576  # parameters of Llama 3.1 8B; its table, twice
+
+
+@cache
+def _layers_format(mixture: NumberFormat) -> NumberFormat:
+    """Bits of the layers' matrices in files of a mixture, whose own bits are those of 8B files."""
+    head, embedding = (FORMATS[name] for name in IN_FILES[mixture.id])
+    if embedding == mixture:
+        return mixture
+    whole = mixture.bits * (_8B_LAYERS + 2 * _8B_TABLE)
+    bits = (whole - (head.bits + embedding.bits) * _8B_TABLE) / _8B_LAYERS
+    return replace(mixture, bits=bits)
+
+
 @dataclass(frozen=True)
 class WeightFormats:
     """The number format of each group of a model's matrices.
@@ -166,6 +207,9 @@ class WeightFormats:
     def of(self, group: str) -> NumberFormat:
         """Number format of a group; embedding, head and towers stay at 16 bits unless said."""
         stored = dict(self.groups).get(group)
+        if stored is None and self.base.id in IN_FILES:
+            tables = dict(zip(("head", "embedding"), IN_FILES[self.base.id], strict=True))
+            stored = FORMATS[tables[group]] if group in tables else _layers_format(self.base)
         if stored is None:
             is_quantized = group in QUANTIZED or self.base.whole_file
             stored = self.base if is_quantized else FORMATS["bf16"]

@@ -36,9 +36,10 @@ _NUMBERS = {
 _TEXT, _ARRAY = 8, 9
 _TYPES = {
     0: "fp32", 1: "fp16", 2: "q4_0", 3: "q4_1", 6: "q5_0", 7: "q5_1", 8: "q8_0", 10: "gguf-q2_k",
-    11: "gguf-q3_k", 12: "gguf-q4_k", 13: "gguf-q5_k", 14: "q6_k", 16: "iq2_xxs", 17: "gguf-iq2_xs",
-    18: "iq3_xxs", 19: "gguf-iq1_s", 20: "gguf-iq4_nl", 21: "gguf-iq3_s", 22: "gguf-iq2_s",
-    23: "iq4_xs", 29: "gguf-iq1_m", 30: "bf16", 34: "tq1_0", 35: "tq2_0", 39: "mxfp4", 40: "nvfp4",
+    11: "gguf-q3_k", 12: "gguf-q4_k", 13: "gguf-q5_k", 14: "q6_k", 16: "gguf-iq2_xxs",
+    17: "gguf-iq2_xs", 18: "gguf-iq3_xxs", 19: "gguf-iq1_s", 20: "gguf-iq4_nl", 21: "gguf-iq3_s",
+    22: "gguf-iq2_s", 23: "gguf-iq4_xs", 29: "gguf-iq1_m", 30: "bf16", 34: "tq1_0", 35: "tq2_0",
+    39: "mxfp4", 40: "nvfp4",
 }  # fmt: skip
 """Formats of tensors by ggml's type numbers; its other types describe whole files."""
 

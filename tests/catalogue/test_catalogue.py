@@ -126,13 +126,13 @@ def test_eight_bits_with_shared_scales_multiply_in_fp8_where_units_take_scales(
     assert working_rate(catalogue.hardware(chip), number_format("mxfp8")) == rate
 
 
-@pytest.mark.parametrize(("weights", "bits"), [("q8_0", 8.5), ("q4_0", 4.5)])
-def test_whole_files_quantize_the_embedding_too(catalogue, weights, bits):
+@pytest.mark.parametrize(("weights", "bits", "head"), [("q8_0", 8.5, 8.5), ("q4_0", 4.5, 6.5625)])
+def test_whole_files_quantize_the_embedding_too(catalogue, weights, bits, head):
+    """Files of Q4_0 have their head in Q6_K."""
     work = workload(catalogue.model("llama-3.1-8b"), weights)
-    norms = 65 * 4096
-    assert work.weight_bytes == pytest.approx(
-        (work.total_parameters - norms) * bits / 8 + norms * 2
-    )
+    norms, table = 65 * 4096, 128_256 * 4096
+    others = work.total_parameters - norms - table
+    assert work.weight_bytes == pytest.approx((others * bits + table * head) / 8 + norms * 2)
 
 
 def test_mixed_formats_are_kept_unless_another_is_asked(catalogue):
@@ -307,19 +307,19 @@ def test_no_rate_of_fewer_bits_than_the_weights_have_bounds_them(stored, fastest
         ("q8_0", 2 + 32, 32),
         ("q4_0", 2 + 16, 32),
         ("q6_k", 128 + 64 + 16 + 2, 256),
-        ("iq4_xs", 2 + 2 + 4 + 128, 256),
-        ("iq3_xxs", 2 + 96, 256),
-        ("iq2_xxs", 2 + 64, 256),
+        ("gguf-iq4_xs", 2 + 2 + 4 + 128, 256),
+        ("gguf-iq3_xxs", 2 + 96, 256),
+        ("gguf-iq2_xxs", 2 + 64, 256),
         # The OCP Microscaling specification 1.0: an 8-bit scale for 32 values.
         ("mxfp8", 32 + 1, 32),
         ("mxfp4", 16 + 1, 32),
         # NVFP4: an 8-bit scale for 16 values.
         ("nvfp4", 8 + 1, 16),
-        # Groups of 32 with a 16-bit scale; groups of 128 with one of 16 bits and a zero of 16.
+        # Groups of 32 with a 16-bit scale; groups of 128 with one of 16 bits and a zero of 4.
         ("int4", 16 + 2, 32),
         ("int4-g32", 16 + 2, 32),
-        ("gptq-int4-g128", 64 + 4, 128),
-        ("awq-int4-g128", 64 + 4, 128),
+        ("gptq-int4-g128", 64 + 2.5, 128),
+        ("awq-int4-g128", 64 + 2.5, 128),
         # DeepSeek-V3: a 32-bit scale for a block of 128 x 128.
         ("fp8", 128 * 128 + 4, 128 * 128),
         ("int8", 1, 1),
@@ -333,7 +333,7 @@ def test_bits_of_a_weight_with_its_share_of_scales(name, block_bytes, weights):
     assert number_format(name).bits == block_bytes * 8 / weights
 
 
-@pytest.mark.parametrize(("name", "bits"), [("q5_k_m", 5.69), ("q4_k_m", 4.85)])
+@pytest.mark.parametrize(("name", "bits"), [("q5_k_m", 5.7036), ("q4_k_m", 4.8944)])
 def test_mixtures_have_the_average_of_a_file(name, bits):
     """As llama.cpp's table of quantizations prints for them."""
     assert number_format(name).bits == bits

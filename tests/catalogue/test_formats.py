@@ -78,7 +78,9 @@ def test_groups_without_a_format_of_their_own_have_the_base():
         "head": "bf16",
         "vision": "bf16",
     }
-    assert weight_formats("q4_0").of("head").id == "q4_0"
+    assert weight_formats("q8_0").of("head").id == "q8_0"
+    q4_0 = weight_formats("q4_0")
+    assert (q4_0.of("head").id, q4_0.of("embedding").id) == ("q6_k", "q4_0")
     own = weight_formats("bf16+experts=mxfp4")
     assert weight_formats("head=fp8", own).text == "bf16+experts=mxfp4+head=fp8"
 
@@ -102,3 +104,11 @@ def test_a_mix_has_the_bits_of_its_shares():
 )
 def test_integers_with_a_scale_for_a_group(name, bytes_of_group, group):
     assert number_format(name).bits == 8 * bytes_of_group / group
+
+
+def test_layers_of_a_mixture_without_its_tables():
+    """Q2_K of Llama 3.1 8B has 3.1593 bits; with a head of 6.5625 and an embedding of 2.625."""
+    table, whole = 128_256 * 4096, 6_979_588_096 + 2 * 128_256 * 4096
+    layers = (3.1593 * whole - (6.5625 + 2.625) * table) / 6_979_588_096
+    assert weight_formats("q2_k").of("ffn").bits == pytest.approx(layers)
+    assert weight_formats("q2_k").of("embedding").bits == 2.625

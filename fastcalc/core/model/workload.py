@@ -39,7 +39,7 @@ their convolutions look back on has the 16 bits of activations."""
 _16_BIT = 2.0
 
 
-WIDTH_RATIO = 0.274
+WIDTH_RATIO = 0.272
 """Hidden width over the square root of the active parameters of a layer: the median of the
 catalogue's models that publish their shape, of which four fifths lie between 0.23 and 0.32. [1]"""
 

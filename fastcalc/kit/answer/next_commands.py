@@ -11,7 +11,7 @@ from fastcalc.importers.setup import LAYOUT
 from fastcalc.kit.request.evaluation import Evaluated
 from fastcalc.kit.request.fields import Request, declared, differing, settings
 from fastcalc.kit.request.groups import OwnFolders
-from fastcalc.kit.request.loading import DEFAULT_MODELS, catalogue, names_typed
+from fastcalc.kit.request.loading import DEFAULT_MODELS, catalogue, count_of_names, names_typed
 from fastcalc.kit.request.readers import as_text
 from fastcalc.mentions import flag
 from fastcalc.quoting import shell_line
@@ -44,8 +44,17 @@ def follow_up(
     """
     line = ["fastcalc", target.command(), *map(as_text, begun)]
     apart = [name for name in declared(target) if flag(name) in (*line, *ending)]
-    words = repeated(request, target, ("on", *apart))
+    words = [*repeated(request, target, ("on", *apart)), *_chips_counted(request, target)]
     return mentions.command(shell_line([*line, *words, *ending]))
+
+
+def _chips_counted(request: Request, target: type[Request]) -> list[str]:
+    """``--chips`` where the name of a chip says how many, as in 2xrtx-3090, and no flag does."""
+    is_laid_out = any(getattr(request, name, None) for name in ("chips", *LAYOUT))
+    if is_laid_out or "chips" not in declared(target) or not getattr(request, "on", None):
+        return []
+    count = count_of_names(request)
+    return [flag("chips"), str(count)] if count else []
 
 
 def repeated(

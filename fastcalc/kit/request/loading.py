@@ -78,7 +78,7 @@ def scenarios(request: Evaluated, notes: list[str]) -> list[Scenario]:
     formats = _formats_of_names(entries, request.models, models)
     sharding = _sharding(request)
     if sharding == Sharding():
-        sharding = Sharding(chips=_count_of_names(request))
+        sharding = Sharding(chips=count_of_names(request))
     is_alone = all(chip.execution == "spatial" for chip in chips)
     compared = [
         Scenario(
@@ -212,9 +212,12 @@ def _selected(entries: Catalogue, names: Sequence[Any], notes: list[str]) -> lis
         return selected(entries, meant)
 
 
-def _count_of_names(request: Evaluated) -> int | None:
-    """How many chips the names of chips mean, where all that mean a number mean the same. [1]"""
-    names = readers.names(request.on, option("on"))
+def count_of_names(request: object) -> int | None:
+    """How many chips the names of chips mean, where all that mean a number mean the same. [1]
+
+    request : one with chips, as ``on``
+    """
+    names = readers.names(getattr(request, "on", None), option("on"))
     counts = {stated_count(name) for name in names if isinstance(name, str)} - {None}
     return counts.pop() if len(counts) == 1 else None
 

@@ -3,7 +3,7 @@
 import pytest
 
 import fastcalc
-from tests.helpers import every
+from tests.helpers import every, run
 
 
 @every(
@@ -52,3 +52,10 @@ def test_flags_of_vllm_choose_it():
     (limited,) = fastcalc.fit("qwen3-8b", on="rtx-3090", max_model_len=8192)
     (named,) = fastcalc.fit("qwen3-8b", on="rtx-3090", max_model_len=8192, engine="llama-cpp")
     assert [row["engine"] for row in (plain, limited, named)] == ["llama-cpp", "vllm", "llama-cpp"]
+
+
+def test_the_next_command_has_as_many_chips_as_the_name(capsys, monkeypatch):
+    for on, ending in (("2xrtx-3090", "--chips 2"), ("rtx-3090", "")):
+        ran = run("fit", "qwen3-8b", "--on", on, capsys=capsys, monkeypatch=monkeypatch)
+        (line,) = (line for line in ran.out.splitlines() if line.startswith("next: "))
+        assert line.rstrip().endswith(f"--on rtx-3090 {ending}".rstrip())
