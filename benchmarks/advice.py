@@ -3,11 +3,14 @@
     python -m benchmarks.advice
 
 Deployments are those of `benchmarks.own_rows` with at least four rows of one phase, so that there
-is a choice: each row is predicted by an engine that was not fitted on its source. Two questions:
+is a choice: each row is predicted by an engine that was not fitted on its source. Three questions:
 
 each row in turn
     The user stands where one row was measured, which is left out. Of the other rows two are taken:
     those that `fastcalc measure` advises, or those with the smallest and the largest batch.
+its own row, too
+    The same, and the row where the user stands may be taken, as whoever runs `fastcalc measure` can
+    measure at the load to be served. Errors and cover are then partly of measured rows.
 everywhere
     The user stands at all rows of the deployment, and the two serve all of them.
 
@@ -94,11 +97,14 @@ def spread(candidates: Sequence[Measured]) -> list[Measured]:
     return [candidates[place] for place in chosen]
 
 
-def in_turn(rows: Sequence[Measured]) -> tuple[Pair, Pair]:
-    """Return means over the rows, each left out: of the advised two, and of the extremes."""
+def in_turn(rows: Sequence[Measured], *, is_left_out: bool = True) -> tuple[Pair, Pair]:
+    """Return means over the rows, each where the user stands: of the advised two, of the extremes.
+
+    is_left_out : whether that row is none of those that may be taken
+    """
     pairs = []
     for place, target in enumerate(rows):
-        others = [row for at, row in enumerate(rows) if at != place]
+        others = [row for at, row in enumerate(rows) if at != place or not is_left_out]
         pairs.append(
             [outcome(taken, [target]) for taken in (advised(others, [target]), spread(others))]
         )
@@ -155,6 +161,8 @@ def main() -> None:
     groups = [rows for _, rows in by_phase()]
     print(HEAD)
     print(line("each row in turn", [in_turn(rows) for rows in groups]))
+    whole = [in_turn(rows, is_left_out=False) for rows in groups]
+    print(line("its own row, too", whole))
     bare = [rows for rows in groups if len({row.row.batch for row in rows}) > 2]
     print(line("  three batches", [in_turn(rows) for rows in bare]))
     print(line("everywhere", [everywhere(rows) for rows in groups]))
