@@ -164,6 +164,7 @@ def _whole(gains: Sequence[float], sold: Sequence[float], wanted: float) -> str:
     >>> _whole([20.0, 24.0], [3.5, 12.0], 15.0)
     'is more than the 15 times, though less was measured'
     """
+    gains = [float(number(gain, 2)) for gain in gains]  # as the table beside it has them
     if max(gains) < wanted:
         return f"is part of the {wanted:g} times"
     less = ", though less was measured" * (max(sold) < wanted)
