@@ -37,7 +37,7 @@ def test_a_plan_in_official_fp8_leads_without_a_star(capsys, monkeypatch):
 
     asked = ("plan", "glm-4.7", "--on", "h200-sxm", "--tpot", "30ms", "--rate", "1/s")
     text = words(run(*asked, capsys=capsys, monkeypatch=monkeypatch).out)
-    assert "fewer bits than it is published in" not in text.split("plan chip")[0]
+    assert "quantized further than published" not in text.split("plan chip")[0]
     written = run(*asked, "--format", "json", capsys=capsys, monkeypatch=monkeypatch).out
     first = json.loads(written)["records"][0]
     assert (first["hardware"], first["weight_format"], first["kv_format"]) == (

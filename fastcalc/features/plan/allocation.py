@@ -28,7 +28,7 @@ class Allocation:
 
     sharing : its pools of replicas
     requests : of the whole mix that they are to serve [1/s]
-    owned : what the chips are of; None where they are rented
+    owned : the chips that are owned; None where they are rented
     chips, unit : those that are owned, and how many of them run together [1]
     """
 
@@ -75,7 +75,7 @@ class Allocation:
         return sum_if_known(plan.usd_per_month for plan in self.plans)
 
     def used(self, name: str) -> float:
-        """Return how much of a limit the chips that run take, or their longest time."""
+        """How much of a limit the chips that run take, or their longest time."""
         if name in ("ttft", "tpot"):
             return max((plan.values[name] for plan in self.plans), default=0.0)
         if name == "power" and self.owned is not None:
@@ -115,16 +115,16 @@ class OwnedChips:
         return int(min(HOST_CHIPS, domain))
 
     def with_nodes(self, nodes: int, service: Service) -> Self:
-        """Return the same with some nodes more, or chips where they are owned singly."""
+        """The same with some nodes more, or chips where they are owned singly."""
         return replace(self, chips=self.chips + nodes * self.unit(service))
 
     def unit(self, service: Service) -> int:
-        """Return how many come and run together: a node's, where all are in whole nodes. [1]"""
+        """How many come and run together: a node's, where all are in whole nodes. [1]"""
         node_chips = (service.in_nodes and self.hardware.node_chips) or 1
         return 1 if self.chips % node_chips else node_chips
 
     def runnable(self, service: Service) -> int:
-        """Return how many of them a power lets run. [1]"""
+        """How many of them a power lets run. [1]"""
         watts = site_power(self.hardware)
         if service.power == inf or watts is None:
             return self.chips
@@ -134,7 +134,7 @@ class OwnedChips:
     def allocations(self, left: Service) -> Iterator[Allocation]:
         """Yield what they serve of what is left of a rate: on the fewest where they serve all.
 
-        left : its power is of all that run; its budget is of what is rented
+        left : its power limit covers all running chips; its budget only rented ones
         """
         chips = self.runnable(left)
         within = replace(left, budget=inf, max_chips=chips, objective="chips")
@@ -142,7 +142,7 @@ class OwnedChips:
             within = replace(within, power=inf)
         if not self.search.is_of_one_class:
             # Replicas of several pools fill a node, so all that runs is counted in nodes.
-            sharing = self.search.carried(replace(within, in_nodes=False))
+            sharing = self.search.pools_for(replace(within, in_nodes=False))
             yield self._allocated(sharing, sharing.rate, self.chips, left)
             return
         filled = replace(within, rate=None, max_chips=inf, objective=left.objective)
@@ -151,7 +151,7 @@ class OwnedChips:
             yield self._allocated(self.search.sharing(decision), 0.0, self.chips, left)
         elif left.rate is not None and self.requests(filled, chips) >= left.rate:
             in_nodes = left.in_nodes and chips % self.node_chips == 0
-            sharing = self.search.carried(replace(within, in_nodes=in_nodes))
+            sharing = self.search.pools_for(replace(within, in_nodes=in_nodes))
             yield self._allocated(sharing, left.rate, self.chips, left)
         else:
             yield from self._divided_between(filled, chips, left)
@@ -171,7 +171,7 @@ class OwnedChips:
         return Allocation(sharing, requests, self, chips, self.unit(left))
 
     def filled(self, service: Service, chips: int) -> Decision:
-        """Return the deployments of so many of them that serve the most requests of one class."""
+        """Deployments on a number of these chips that serve the most requests of one class."""
         if chips % self.node_chips:  # those that are there, if no whole nodes
             service = replace(service, in_nodes=False)
         if (service, chips) not in self._decisions:
@@ -179,11 +179,11 @@ class OwnedChips:
         return self._decisions[service, chips]
 
     def requests(self, service: Service, chips: int, total: int | None = None) -> float:
-        """Return the most requests that one deployment of so many of them serves. [1/s]
+        """Highest throughput of one deployment on a number of these chips. [1/s]
 
-        In fewer bits than were asked for only where all that run hold the model in no others.
+        Quantized further than asked for only where all running chips hold the model no other way.
 
-        total : that run; those of this deployment if left out
+        total : chips that run; those of this deployment by default
         """
         decision_for_all = self.filled(service, total or chips)
         is_any = not any(map(decision_for_all.may_lead, decision_for_all.plans))
@@ -192,7 +192,7 @@ class OwnedChips:
         return max((plan.requests for plan in plans), default=0.0)
 
     def divided(self, service: Service, chips: int) -> list[int]:
-        """Return the chips of each deployment, where several of whole nodes serve more than one."""
+        """The chips of each deployment, where several of whole nodes serve more than one."""
         nodes, left = divmod(chips, self.node_chips)
         if not 2 <= nodes <= _MOST_NODES:
             return [chips]
@@ -216,7 +216,7 @@ class OwnedChips:
 class Fleet:
     """Allocations for a service: of each kind of owned chips, and of rented ones on top.
 
-    service : ``max_chips`` are those rented; ``budget`` and ``power`` are of all
+    service : ``max_chips`` counts rented chips; ``budget`` and ``power`` cover the whole fleet
     """
 
     service: Service
@@ -236,7 +236,7 @@ class Fleet:
         return service.rate is not None or has_means
 
     def used(self, name: str) -> float:
-        """Return how much of a limit it takes, or its longest time.
+        """How much of a limit it takes, or its longest time.
 
         Of dollars, what all owned chips cost, used or not; of chips, those that are rented.
         """
@@ -291,7 +291,7 @@ class Fleet:
 
 
 def allocate(owned: Sequence[OwnedChips], rented: PoolSearch | None, service: Service) -> Fleet:
-    """Return what owned chips serve, in their order, and what is rented for what is left.
+    """What owned chips serve, in their order, and what is rented for what is left.
 
     Without a rate all of them serve what they can; what a budget or a power leaves is rented, too.
 
@@ -309,8 +309,8 @@ def allocate(owned: Sequence[OwnedChips], rented: PoolSearch | None, service: Se
 
 
 def _rented(search: PoolSearch, left: Service, service: Service) -> Allocation:
-    """Return the cheapest to rent for what is left, or the most that what is left sustains."""
-    sharing = search.carried(left)
+    """The cheapest to rent for what is left, or the most that what is left sustains."""
+    sharing = search.pools_for(left)
     if not search.is_of_one_class:
         return Allocation(sharing, sharing.rate)
     allocation = Allocation(sharing, 0.0)
@@ -323,7 +323,7 @@ def _rented(search: PoolSearch, left: Service, service: Service) -> Allocation:
 
 
 def with_next_node(fleet: Fleet) -> dict[str, float]:
-    """Return requests of a fleet with one more node of an owned chip, by its id. [1/s]
+    """Requests of a fleet with one more node of an owned chip, by its id. [1/s]
 
     Where a power holds that node, and what is rented stays; in as few bits as all that are owned.
     Of chips that are owned singly with one more.

@@ -27,7 +27,7 @@ from fastcalc.features.plan.class_table import (
 from fastcalc.features.plan.columns import KEYS, WEAK
 from fastcalc.features.plan.decision import FEWER_BITS, Decision, Plan
 from fastcalc.features.plan.deployments_asked import typed_of
-from fastcalc.features.plan.fleet_notes import carry, in_all, owning, owning_all
+from fastcalc.features.plan.fleet_notes import in_all, owning, owning_all, sustain_verb
 from fastcalc.features.plan.notes import Weight, weighted
 from fastcalc.features.plan.percentiles import in_words
 from fastcalc.features.plan.pool_search import PoolSearch
@@ -59,15 +59,15 @@ if TYPE_CHECKING:
     from fastcalc.kit.charts.drawing import Chart
 
 STAR = " *"
-"""Mark of plans in fewer bits than were asked for."""
+"""Mark of plans that are quantized further than asked for."""
 
 _CHANGED = (
-    f"; fewer bits change answers, so * leads only if {option('weights')} or {option('kv')} asks"
+    f"; quantizing changes answers, so * leads only if {option('weights')} or {option('kv')} asks"
 )
 _MARKS = {WEAK: "wider, for few or no measurements are like it"}
 _IN_NODES = f"; in whole nodes ({option('by', 'chip')}: singly)"
 _MORE = 1.001
-"""Times the requests from which fewer bits are worth a word. [1]"""
+"""Ratio of throughputs from which quantizing further is worth a note. [1]"""
 
 _FIRST, _OTHERS = 2, 2
 """Plans, and other chips, that a first screen has room for."""
@@ -79,12 +79,11 @@ _KEY = (
 _OF_SLOW_CHIPS = "; chips and times are those of slow chips, chips expected by expected speeds"
 _KEY_OF_FLEET = (
     "key: replicas x each decode, prompts inside or on chips of their own; "
-    "req/s: the most that the chips carry within the limits, or what they are to; TPOT of "
+    "req/s: throughput within the latency limits, or the load to serve; TPOT of "
     "full batches with others' prompts between"
 )
 _KEY_OF_MIX = (
-    "key: pools: at the most that they carry; classes: at this load, where requests arrive "
-    "at random"
+    "key: pools: at their highest throughput; classes: at this load, with Poisson arrivalsat random"
 )
 _LABEL = TableColumn("label", heading=("", "plan"))
 _POOL, _OWNED = TableColumn("pool", heading=("", "pool")), TableColumn("owned")
@@ -98,7 +97,7 @@ class PlanRow:
     """A plan as a page lists it.
 
     label : what it stands there for
-    decision : that it is of
+    decision : the decision that it belongs to
     is_owned : whether its chips are
     is_shown : whether the page has room for it in its table
     """
@@ -111,7 +110,7 @@ class PlanRow:
 
     @property
     def is_marked(self) -> bool:
-        """Whether it has fewer bits than asked for, and may not lead."""
+        """Whether it is quantized further than asked for, and may not lead."""
         return not self.decision.may_lead(self.plan)
 
 
@@ -139,7 +138,7 @@ class PlanAnswer(Answer):
 
     @property
     def is_of_one_class(self) -> bool:
-        """Whether all requests are of one class, so that plans are ranked."""
+        """Whether there is one request class, so that plans are ranked."""
         return len(self.classes) == 1
 
     @property
@@ -242,13 +241,13 @@ class PlanAnswer(Answer):
             "requests_per_s": plain(self.fleet.requests),
             "rate": plain(self.fleet.service.rate),
             "requests_per_s_with_next_node": {
-                chip: plain(carried) for chip, carried in self._grown.items()
+                chip: plain(sustained) for chip, sustained in self._grown.items()
             },
             "shares": [*map(self._share, self.fleet.allocations)],
         }
 
     def _share(self, allocation: Allocation) -> Record:
-        """Return the record of an allocation, with its decision where no other place has that."""
+        """The record of an allocation, with its decision where no other place has that."""
         of_plans = {}
         if self.is_of_one_class and self.is_of_fleet:
             is_last = allocation is self.fleet.allocations[-1]
@@ -288,7 +287,7 @@ class PlanAnswer(Answer):
     # Servers
 
     def script(self, program: str) -> str:
-        """Return the scripts that start the servers of all pools."""
+        """The scripts that start the servers of all pools."""
         return "\n".join(
             script(
                 program,
@@ -296,15 +295,15 @@ class PlanAnswer(Answer):
                 pool.decision.service,
                 self._name(pool),
                 plan_records.commands_of(pool.plan, self.typed),
-                None if self.is_of_one_class else self._first_tokens(place),
+                None if self.is_of_one_class else self._first_tokens(index),
             )
-            for place, (_, pool) in enumerate(self.pools, 1)
+            for index, (_, pool) in enumerate(self.pools, 1)
         )
 
-    def _first_tokens(self, place: int) -> str | None:
-        """Return the time to the first token of each class of a pool, as its table has it."""
-        served = [served for served in self._served if served.pool == place]
-        times = [(part.kind.name, part.percentiles) for part in served if part.percentiles]
+    def _first_tokens(self, index: int) -> str | None:
+        """The time to the first token of each class of a pool, as its table has it."""
+        served = [served for served in self._served if served.pool == index]
+        times = [(part.request_class.name, part.percentiles) for part in served if part.percentiles]
         if len(times) < len(served):
             return None
         words = [f"{name} {number(spread.ttft.percentiles[-1] * 1e3)} ms" for name, spread in times]
@@ -362,7 +361,7 @@ class PlanAnswer(Answer):
         bill = _bill_of(rented)
         if not fleet.owned:
             is_sized = fleet.serves_all and not fleet.service.is_fleet
-            load = "" if is_sized else f", carry {self._load()},"
+            load = "" if is_sized else f", sustain {self._load()},"
             return Title(chips, f"{bill}{load} for {purpose}", f"{bill}{load}".rstrip(","))
         load = self._load()
         if rented:
@@ -371,7 +370,7 @@ class PlanAnswer(Answer):
             )
             top = f"with {chips} on top, {bill}{in_all(fleet)}"
             load = f"{alone} requests/s; {top}, {load}"
-        answer = f"{carry(fleet)} {load}"
+        answer = f"{sustain_verb(fleet)} {load}"
         return Title(self._owned_chips(), f"{answer}, for {purpose}", answer)
 
     def _purpose(self) -> str:
@@ -426,7 +425,7 @@ class PlanAnswer(Answer):
         return f"; by expected speeds {', '.join(expected_bill)}" * (expected_bill != bill)
 
     def _load(self) -> str:
-        """Return what it serves, and how many requests at a time, in a phrase."""
+        """What it serves, and how many requests at a time, in a phrase."""
         requests, rate = self.fleet.requests, self.fleet.service.rate
         if not self.is_of_one_class:
             of_file = f"requests/s of {self.request.traffic}"
@@ -445,7 +444,7 @@ class PlanAnswer(Answer):
         )
 
     def _owned_chips(self) -> str:
-        """Return the owned chips that are allocated, of each kind together."""
+        """The owned chips that are allocated, of each kind together."""
         counts = Counter[str]()
         for allocation in self.fleet.allocations:
             if allocation.owned is not None:
@@ -469,24 +468,24 @@ class PlanAnswer(Answer):
         """
         if not self.is_of_one_class:
             return [
-                PlanRow(f"{place}", pool.plan, pool.decision, allocation.is_owned)
-                for place, (allocation, pool) in enumerate(self.pools, 1)
+                PlanRow(f"{index}", pool.plan, pool.decision, allocation.is_owned)
+                for index, (allocation, pool) in enumerate(self.pools, 1)
             ]
         return [row for allocation, _ in self.pools for row in self._ranked(allocation, wide=wide)]
 
     def _ranked(self, allocation: Allocation, *, wide: bool) -> Iterator[PlanRow]:
-        """Yield the plans of an allocation, those in fewer bits, and other chips to rent."""
+        """Yield the plans of an allocation, those quantized further, and other chips to rent."""
         decision, is_owned = allocation.decision, allocation.is_owned
         is_alone, top = len(self.fleet.allocations) == 1, self.request.top
         plans = decision.plans[: (top if wide else min(top, _FIRST)) if is_alone else 1]
         label = ("owned" if is_owned else "rented") * self.is_of_fleet
-        for place, plan in enumerate(plans, 1):
-            numbered = f"{label} {place}".strip() if is_alone else label
+        for index, plan in enumerate(plans, 1):
+            numbered = f"{label} {index}".strip() if is_alone else label
             yield PlanRow(numbered, plan, decision, is_owned)
         if not is_alone and not wide:
             return
         for plan in decision.in_fewer_bits[:FEWER_BITS]:
-            yield PlanRow("fewer bits", plan, decision, is_owned)
+            yield PlanRow("quantized", plan, decision, is_owned)
         for plan in self._in_own_formats:
             yield PlanRow("own formats", plan, decision, is_owned)
         if is_owned:
@@ -496,14 +495,14 @@ class PlanAnswer(Answer):
         unlike = decision.on_unlike_chips
         if unlike is not None and unlike not in plans:
             further = [unlike, *(plan for plan in further if plan is not unlike)]
-        for place, plan in enumerate(further):
-            is_shown = wide or place < _OTHERS
+        for index, plan in enumerate(further):
+            is_shown = wide or index < _OTHERS
             if is_shown or not self.is_of_fleet:
                 yield PlanRow("other chip", plan, decision, is_shown=is_shown)
 
     @property
     def _in_own_formats(self) -> list[Plan]:
-        """The best plan in the model's own formats, where the cheapest has fewer bits."""
+        """The best plan in the published formats, where the cheapest is quantized further."""
         is_plain = self.is_of_one_class and not self.is_of_fleet
         plan = self.decision.in_own_formats if is_plain else None
         return [plan] if plan and self.decision.plans[0].is_narrowed else []
@@ -542,7 +541,7 @@ class PlanAnswer(Answer):
         return hidden
 
     def _pool_table(self, screen: Screen) -> TextTable:
-        """Return the table of the pools, without first tokens that the table of classes has."""
+        """The table of the pools, without first tokens that the table of classes has."""
         marks = [STAR * row.is_marked for row in self.rows(wide=screen.wide)]
         in_class_table = {served.pool for served in self._served if served.percentiles}
         hidden = {*_LEFT_OUT, *(_TTFT if len(in_class_table) == len(marks) else ())}
@@ -576,7 +575,7 @@ class PlanAnswer(Answer):
             yield from self._notes_of_ranked(rows)
 
     def _notes_of_ranked(self, rows: Sequence[PlanRow]) -> Iterator[Note]:
-        """What the plans rest on, what came second, why others lost, and what would turn it."""
+        """Grounds of the plans, the runner-up, why others lost, what would change the answer."""
         decision, unlike = self.decision, self.decision.on_unlike_chips
         if unlike is not None:
             command = plan_records.prompts_command(unlike, self.typed)
@@ -651,12 +650,12 @@ class PlanAnswer(Answer):
     def _next_nodes(self) -> Iterator[str]:
         """Say what one more node of each kind of owned chip would add, or one more of others."""
         owned = {kind.hardware.id: kind for kind in self.fleet.owned}
-        for chip, carried in self._grown.items():
+        for chip, sustained in self._grown.items():
             together = owned[chip].unit(self.fleet.service)
             node = "next node" if together > 1 else "one more"
             yield (
-                f"{node}: {counted(together, chip)} more would make it {number(carried)} "
-                f"requests/s, {number(carried - self.fleet.requests)} more"
+                f"{node}: {counted(together, chip)} more would make it {number(sustained)} "
+                f"requests/s, {number(sustained - self.fleet.requests)} more"
             )
 
     def _left(self) -> Iterator[str]:
@@ -685,9 +684,9 @@ class PlanAnswer(Answer):
                 if seconds := served.over(name):
                     is_met = "; the mean on full replicas is within it" if name == "tpot" else ""
                     yield (
-                        f"pool {served.pool}, {served.kind.name}: {name.upper()} is "
+                        f"pool {served.pool}, {served.request_class.name}: {name.upper()} is "
                         f"{number(seconds * 1e3)} ms at p{(served.share or 0.0) * 100:g}, over its "
-                        f"limit of {number(getattr(served.kind, name) * 1e3)} ms{is_met}"
+                        f"limit of {number(getattr(served.request_class, name) * 1e3)} ms{is_met}"
                     )
 
     def _one_kind(self) -> Iterator[str]:
@@ -721,15 +720,15 @@ class PlanAnswer(Answer):
             yield f"{part}each class on replicas of its own: {_bill_of(sharing.one_each)}"
 
     def _busy(self) -> Iterator[str]:
-        """Say of which pools percentiles are not known, and why."""
-        for place, (_, pool) in enumerate(self.pools, 1):
+        """Say which pools have no percentiles, and why."""
+        for index, (_, pool) in enumerate(self.pools, 1):
             load = random_load(pool.plan, pool.decision.service)
             if load and not load.is_known:
-                yield in_words(load, f"pool {place}")
+                yield in_words(load, f"pool {index}")
 
 
 def _more_in_fewer_bits(allocation: Allocation) -> Iterator[str]:
-    """Say what owned chips would serve in fewer bits, where the published ones lead."""
+    """Say the throughput of owned chips if quantized further, where published formats lead."""
     decision = allocation.decision
     if allocation.plan is None or not decision.may_lead(allocation.plan):
         return
@@ -739,8 +738,9 @@ def _more_in_fewer_bits(allocation: Allocation) -> Iterator[str]:
         plan = max(narrowed, key=lambda plan: plan.requests)
         formats = f"{plan.scenario.work.weight_format}, cache {plan.scenario.work.kv_format}"
         yield (
-            f"published precision leads where it fits: in fewer bits ({formats}) these chips would "
-            f"serve {number(requests)} requests/s; {option('weights')} and {option('kv')} choose"
+            f"published precision leads where it fits: quantized further ({formats}) these "
+            f"chips would serve {number(requests)} requests/s; {option('weights')} and "
+            f"{option('kv')} choose"
         )
 
 
@@ -757,7 +757,7 @@ def _notes_of_allocation(allocation: Allocation) -> Iterator[str]:
     """Say what is left of owned chips, and what to know of how they serve."""
     chosen, owned = allocation.plan, allocation.owned
     if chosen is None:
-        yield f"{chips_of(allocation)} carry nothing: {refusal_of(allocation)}"
+        yield f"{chips_of(allocation)} have no throughput: {refusal_of(allocation)}"
         return
     service = allocation.decision.service
     if owned is None:
@@ -772,7 +772,7 @@ def _notes_of_allocation(allocation: Allocation) -> Iterator[str]:
 
 
 def _nearest_limit(pool: ReplicaPool) -> float | None:
-    """Return the time to the first token of the class nearest its limit, if any has one. [s]"""
+    """The time to the first token of the class nearest its limit, if any has one. [s]"""
     times = zip(pool.plan.class_ttft, pool.classes, strict=False)
     limited = [(ttft / kind.ttft, ttft) for ttft, kind in times if kind.ttft < inf]
     return max(limited)[1] if limited else None
@@ -788,7 +788,7 @@ def _bill_of(pools: Sequence[ReplicaPool]) -> str:
 
 
 def _sharings(sharing: Sharing) -> Record:
-    """Return the bills of pools that classes share, and of how else they might."""
+    """The bills of pools that classes share, and of how else they might."""
     sharings = {
         "cheapest": sharing.pools,
         "together": sharing.shared_by_all,

@@ -18,7 +18,7 @@ _MATTERS = 0.01
 
 
 def _rough(usd: float) -> str:
-    """Return dollars in two digits, which is more than is known of them."""
+    """Dollars in two digits, which is more than is known of them."""
     return f"{float(f'{usd:.2g}'):,.0f}"
 
 
@@ -78,7 +78,7 @@ def regret_notes(verdict: Verdict) -> Iterator[Note]:
 
 
 def regret_record(verdict: Verdict) -> Record | None:
-    """Return the regret of each plan, and what each measurement costs and leaves of it."""
+    """The regret of each plan, and what each measurement costs and leaves of it."""
     regret = verdict.regret
     if regret is None:
         return None

@@ -22,7 +22,7 @@ def tipping_point_notes(verdict: Verdict) -> Iterator[str]:
         texts = (_text(turn) for turn in verdict.turns or () if turn.leads == leads)
         yield f"{leads} instead, each alone: {', '.join(texts)}"
     if verdict.turns == []:
-        yield "nothing turns the verdict: no two chips that take in their prompts carry a rate"
+        yield "nothing changes the answer: no two chips with colocated prefill sustain a rate"
 
 
 def _text(turn: TippingPoint) -> str:
@@ -32,7 +32,7 @@ def _text(turn: TippingPoint) -> str:
 
 
 def tipping_point_records(verdict: Verdict) -> list[Record] | None:
-    """Return each turn, None where nobody asks."""
+    """Each turn, None where nobody asks."""
     if verdict.turns is None:
         return None
     return [

@@ -13,7 +13,7 @@ def api_notes(
 ) -> Iterator[str]:
     """Say what the API charges for some requests, and from how many on machines are cheaper.
 
-    requests, capacity : that the machines are to carry, and that they carry at most [1/s]
+    requests, capacity : load and highest throughput of the machines [1/s]
     usd : what they cost a month; None if unknown
     """
     charged = service.api_request_usd
@@ -29,7 +29,7 @@ def api_notes(
         rate = float(break_even_rate(usd_per_month=usd, usd_per_request=charged))
         note += (
             f"; as much at {_crossing(service, rate, capacity)}, at {number(bill / usd)} times the "
-            "price of a chip, or where a chip carries so many times less"
+            "price of a chip, or where a chip's throughput is that many times lower"
         )
     yield note
 
@@ -37,7 +37,7 @@ def api_notes(
 def cheaper_api(service: Service, requests: float, usd: float | None) -> str:
     """Say in a phrase that an API charges less than machines cost, where it does.
 
-    requests, usd : that they carry [1/s], and what they cost a month; None if unknown
+    requests, usd : load [1/s], and cost per month; None if unknown
     """
     bill = (service.api_request_usd or 0.0) * requests * SECONDS_PER_MONTH
     if service.tariff.api is None or usd is None or bill >= usd:
@@ -46,9 +46,9 @@ def cheaper_api(service: Service, requests: float, usd: float | None) -> str:
 
 
 def _crossing(service: Service, rate: float, capacity: float) -> str:
-    """Say where both cost the same, in requests, tokens and as a share of what is carried."""
+    """Say where both cost the same, in requests, tokens and as utilization of the machines."""
     tokens = rate * (service.prompt + service.output) * SECONDS_PER_MONTH
     crossing = f"{number(rate)} requests/s ({number(tokens / 1e6)} Mtok a month"
     if rate > capacity:
-        return f"{crossing}, more than the {number(capacity)} that they carry)"
-    return f"{crossing}, {rate / capacity:.1%} of what they carry)"
+        return f"{crossing}, more than their throughput of {number(capacity)})"
+    return f"{crossing}, {rate / capacity:.1%} of their throughput)"

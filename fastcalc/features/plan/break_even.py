@@ -24,7 +24,7 @@ def break_even_price(plan: Plan, chip: str, cost: float, cost_of_chip: float = 0
 def runner_up_prices(decision: Decision) -> tuple[float | None, float | None]:
     """Price of the best plan's chip above which the next leads, and of the next's below. [USD/h]
 
-    In fewer bits than were asked for the next never leads, and a fleet is led by throughput.
+    A runner-up that is quantized further than asked for never leads; throughput leads a fleet.
     """
     second, service = decision.runner_up, decision.service
     if second is None or service.objective != "usd" or service.is_fleet:

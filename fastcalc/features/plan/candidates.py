@@ -37,7 +37,7 @@ def deployments(
 ) -> Iterator[Scenario]:
     """Yield a scenario for each chip under its engine (borrowed or not), formats and speculation.
 
-    Formats are those that the chip has units for where left out.
+    The default is every format that the chip has units for.
     """
     for hardware, engine, is_borrowed in chips:
         for weight in weights or weight_choices(model, hardware, engine):
@@ -58,7 +58,7 @@ def deployments(
 
 
 def weight_choices(model: Model, hardware: Hardware, engine: Engine) -> list[str | None]:
-    """Return the model's own format, and narrower ones that the chip and engine run."""
+    """The model's own format, and narrower ones that the chip and engine run."""
     own = model.own_formats
     is_routed = model.format_name == own.of("experts").id
     own_bits = own.of("experts" if is_routed else "ffn").bits
@@ -69,7 +69,7 @@ def weight_choices(model: Model, hardware: Hardware, engine: Engine) -> list[str
 def cache_choices(
     model: Model, hardware: Hardware, engine: Engine, weight: str | None
 ) -> list[str | None]:
-    """Return the cache format taken by default, and narrower ones that the chip and engine run."""
+    """The cache format taken by default, and narrower ones that the chip and engine run."""
     return [None, *narrower_caches(engine, hardware, default_cache(model, engine, weight))]
 
 
@@ -81,7 +81,7 @@ def candidates(
     classes: Sequence[RequestClass] = (),
     is_laid_out: bool = True,
 ) -> Grid | None:
-    """Return every layout and batch for such requests; None where no layout holds a sequence.
+    """Every layout and batch for such requests; None where no layout holds a sequence.
 
     prompt, output : tokens of a request; on average where there are classes [1]
     classes : of requests that differ, of which the longest must fit

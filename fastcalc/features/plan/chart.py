@@ -11,7 +11,7 @@ from fastcalc.kit.charts.grounds import grounds
 
 
 def plans(decision: Decision, shown: int) -> Chart:
-    """Return the time of a token against the price of a month: plans, and the best of each chip.
+    """The time of a token against the price of a month: plans, and the best of each chip.
 
     Without a rate it is the price of a token, for deployments then serve unlike loads.
     """

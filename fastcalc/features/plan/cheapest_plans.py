@@ -8,7 +8,7 @@ from math import inf, isnan
 import numpy as np
 
 from fastcalc.core.scenario import Scenario
-from fastcalc.features.plan.decision import FEWER_BITS, Decision, Kind, Plan, kind_of
+from fastcalc.features.plan.decision import FEWER_BITS, Decision, Plan, Variant, variant_of
 from fastcalc.features.plan.pools import PrefillPool, transfer_seconds
 from fastcalc.features.plan.random_load import HeldLimits, held_limits
 from fastcalc.features.plan.refine import Gaps, gaps_of, with_largest
@@ -23,7 +23,7 @@ from fastcalc.grid.grid import Grid
 from fastcalc.grid.space import sharding
 
 AnyPools = Sequence[PrefillPool | None] | None
-"""What may take in the prompts of a grid: pools, or None where these are to be found."""
+"""Prefill pools of a grid; None where they are to be searched."""
 
 STACK = 24
 """Grids that are evaluated together: of more, arrays no longer fit the caches of a core. [1]"""
@@ -33,7 +33,7 @@ _MOST_TIMES = 2.0
 waits for one, and percentiles have a closed form. Beyond it none is claimed."""
 
 _CHECKED = 12
-"""Layouts of a kind whose percentiles are checked at most."""
+"""Layouts of a variant whose percentiles are checked at most."""
 
 _SAME_COST = 1e-9
 """Relative difference of costs that are the same but for rounding. [1]"""
@@ -42,18 +42,20 @@ _SAME_COST = 1e-9
 def decide_surely(
     grids: Sequence[Grid], service: Service, *, shown: int = 5, taking: Sequence[Grid] = ()
 ) -> Decision:
-    """Return the same, with what expected speeds find where the service is to hold at slower ones.
+    """The same, with what expected speeds find where the service is to hold at slower ones.
 
     The best by expected speeds is then known of all that is reported.
     """
     decision = decide(grids, service, shown=shown, taking=taking)
     if service.deviations:
-        kinds = {plan.kind for plan in decision.reported(shown)}
+        variants = {plan.variant for plan in decision.reported(shown)}
         even = replace(service, deviations=0.0)
-        expected = decide(grids, even, shown=shown, kinds=kinds, taking=taking)
-        for kind in kinds:
-            plan = decision.best_by_kind[kind]
-            decision.best_by_kind[kind] = replace(plan, expected=expected.best_by_kind.get(kind))
+        expected = decide(grids, even, shown=shown, variants=variants, taking=taking)
+        for variant in variants:
+            plan = decision.best_by_variant[variant]
+            decision.best_by_variant[variant] = replace(
+                plan, expected=expected.best_by_variant.get(variant)
+            )
         decision.expected = expected
     return decision
 
@@ -63,21 +65,21 @@ def decide(
     service: Service,
     *,
     shown: int = 5,
-    kinds: Collection[Kind] = (),
+    variants: Collection[Variant] = (),
     prompt_pools: Sequence[PrefillPool] | None = None,
     taking: Sequence[Grid] = (),
     is_held: bool = True,
 ) -> Decision:
-    """Return the best deployments for a service, and why the others lose.
+    """The best deployments for a service, and why the others lose.
 
     The batches of the grids are tried first, and then those between them that may be better.
 
-    shown : first plans, of which each is to be the best of its kind. Else it is the best of each
+    shown : first plans, of which each is to be the best of its variant. Else it is the best of each
         chip, and the best in the model's own formats, that all batches are tried for; of 0 it is
         the best of all alone [1]
-    kinds : others that all batches are tried for
-    prompt_pools : what takes in prompts apart; None for what is worth it, empty for none
-    taking : of other kinds of chips, which may take in the prompts
+    variants : others that all batches are tried for
+    prompt_pools : disaggregated prefill pools; None to search them, empty for none
+    taking : grids of other chip types that may prefill
     is_held : whether percentiles of the best are within the limits, and not what the search adds up
     """
     keep_freed_memory()
@@ -97,7 +99,7 @@ def decide(
             left.append(gaps_of(scored))
             for deployments in scored:
                 decision.add(_summary(deployments))
-        left = _worth_trying(left, decision, shown, kinds)
+        left = _worth_trying(left, decision, shown, variants)
         parts = [gaps.split() for gaps in left]
         waiting = [(first.between(), first.pools) for first, _ in parts]
         left = [remaining for _, remaining in parts]
@@ -105,7 +107,7 @@ def decide(
         hold_limits(decision, shown)
     if decision.plans:
         decision.reasons["beaten"] -= 1
-    met = {plan.scenario.hardware.id for plan in decision.best_by_kind.values()}
+    met = {plan.scenario.hardware.id for plan in decision.best_by_variant.values()}
     decision.closest = {chip: plan for chip, plan in decision.closest.items() if chip not in met}
     return decision
 
@@ -145,14 +147,14 @@ def hold_limits(decision: Decision, shown: int) -> None:
     late: list[_Late] = []
     while True:
         plans = decision.reported(shown) if shown else decision.plans[:1]
-        unchecked = {plan.kind for plan in plans if not plan.is_checked}
+        unchecked = {plan.variant for plan in plans if not plan.is_checked}
         if not unchecked:
             break
-        for kind in unchecked:
-            _hold_kind(decision, kind, late)
+        for variant in unchecked:
+            _hold_variant(decision, variant, late)
     if not shown:
         return
-    met = {plan.scenario.hardware.id for plan in decision.best_by_kind.values()}
+    met = {plan.scenario.hardware.id for plan in decision.best_by_variant.values()}
     for plan, limits in late:
         if plan.scenario.hardware.id not in met:
             _missed_by(with_percentiles(plan, decision.service, limits), decision)
@@ -164,9 +166,9 @@ _Late = tuple[Plan, HeldLimits]
 
 @dataclass
 class _Checks:
-    """Percentiles that were checked of one kind.
+    """Percentiles that were checked of one variant.
 
-    late : what is not within the limits
+    late : plans over the limits
     most : cost above which a plan is not asked for
     held : what was found of a layout, batch and pool, as several grids have the same
     """
@@ -176,33 +178,33 @@ class _Checks:
     held: dict[tuple[object, ...], Plan | None] = field(default_factory=dict)
 
 
-def _hold_kind(decision: Decision, kind: Kind, late: list[_Late]) -> None:
-    """Replace the best plan of a kind by the best whose percentiles are within the limits.
+def _hold_variant(decision: Decision, variant: Variant, late: list[_Late]) -> None:
+    """Replace the best plan of a variant by the best whose percentiles are within the limits.
 
     The best of each layout are tried in order, until the next costs no less without a check.
     """
     cheapest: Plan | None = None
     checks = _Checks(late)
-    every = decision.options[kind]
+    every = decision.options[variant]
     options = sorted(
-        (scored.order(place), number, place)
+        (scored.order(index), number, index)
         for number, scored in enumerate(every)
-        for place in scored.best_of_layouts
+        for index in scored.best_of_layouts
     )
-    for order, number, place in options[:_CHECKED]:
+    for order, number, index in options[:_CHECKED]:
         if cheapest is not None and cheapest.order <= order:
             break
-        plan = _held_of_layout(every[number], place, checks)
+        plan = _held_of_layout(every[number], index, checks)
         if plan is not None and (cheapest is None or plan.order < cheapest.order):
             cheapest = plan
             checks.most = plan.cost
-    decision.best_by_kind.pop(kind)
+    decision.best_by_variant.pop(variant)
     if cheapest is not None:
-        decision.best_by_kind[kind] = cheapest
+        decision.best_by_variant[variant] = cheapest
 
 
-def _held_of_layout(scored: Scored, place: int, checks: _Checks) -> Plan | None:
-    """Return the best deployment of a layout whose percentiles are within the limits.
+def _held_of_layout(scored: Scored, index: int, checks: _Checks) -> Plan | None:
+    """The best deployment of a layout whose percentiles are within the limits.
 
     More sequences at once wait less for a slot: where the batch that the search takes to be enough
     needs more replicas than it says, is never in time or has no percentiles, the smallest that
@@ -210,11 +212,11 @@ def _held_of_layout(scored: Scored, place: int, checks: _Checks) -> Plan | None:
 
     place : of the best batch by the search
     """
-    chosen = _held(scored, place, checks)
+    chosen = _held(scored, index, checks)
     is_said = chosen is not None and (chosen.has_percentiles or chosen.prefill_layout is not None)
-    if chosen is not None and is_said and chosen.order <= scored.order(place):
+    if chosen is not None and is_said and chosen.order <= scored.order(index):
         return chosen
-    larger = scored.larger_batches(place)
+    larger = scored.larger_batches(index)
     largest = _held(scored, larger[-1], checks) if larger else None
     if largest is None or (chosen is not None and chosen.cost < largest.cost):
         return chosen
@@ -228,9 +230,9 @@ def _held_of_layout(scored: Scored, place: int, checks: _Checks) -> Plan | None:
     return smallest if smallest is not None and smallest.cost <= largest.cost else largest
 
 
-def _are_enough(scored: Scored, place: int, replicas: float) -> bool:
-    """Whether so many replicas of a deployment hold the limits of a rate."""
-    plan, service = _plan(scored, place), scored.service
+def _are_enough(scored: Scored, index: int, replicas: float) -> bool:
+    """Whether a number of replicas of a deployment holds the limits of a rate."""
+    plan, service = _plan(scored, index), scored.service
     limits = held_limits(plan, service)
     if limits is None or service.rate is None:
         return False
@@ -238,21 +240,21 @@ def _are_enough(scored: Scored, place: int, replicas: float) -> bool:
     return not is_busy and limits.at(service.rate / replicas).are_met
 
 
-def _held(scored: Scored, place: int, checks: _Checks) -> Plan | None:
-    """Return a deployment as `_sized_to_limits` does, computed once."""
-    pool, layout = scored.pool(place), scored.grid.layouts[int(scored.layout[place])]
-    key = (layout, float(scored.batch[place]), pool and id(pool))
+def _held(scored: Scored, index: int, checks: _Checks) -> Plan | None:
+    """A deployment as `_sized_to_limits` does, computed once."""
+    pool, layout = scored.pool(index), scored.grid.layouts[int(scored.layout[index])]
+    key = (layout, float(scored.batch[index]), pool and id(pool))
     if key not in checks.held:
-        checks.held[key] = _sized_to_limits(scored, place, checks)
+        checks.held[key] = _sized_to_limits(scored, index, checks)
     return checks.held[key]
 
 
-def _sized_to_limits(scored: Scored, place: int, checks: _Checks) -> Plan | None:
-    """Return a deployment with as many replicas as hold the limits; None where none do.
+def _sized_to_limits(scored: Scored, index: int, checks: _Checks) -> Plan | None:
+    """A deployment with the fewest replicas that hold the limits; None where none do.
 
     None, too, where that costs more than is asked for.
     """
-    plan, service = _plan(scored, place), scored.service
+    plan, service = _plan(scored, index), scored.service
     limits = held_limits(plan, service)
     if limits is None:
         return replace(plan, is_checked=True)
@@ -265,7 +267,7 @@ def _sized_to_limits(scored: Scored, place: int, checks: _Checks) -> Plan | None
     if service.rate is None:
         rate = limits.highest_rate(max_rate)
     else:
-        affordable = _most_replicas(scored, place, checks.most)
+        affordable = _most_replicas(scored, index, checks.most)
         replicas = limits.fewest_replicas(service.rate, plan.replicas, max_rate, affordable)
         rate = service.rate / replicas if replicas else 0.0
         is_queue = not limits.load.is_known and max(plan.misses.values()) <= 1.0
@@ -275,7 +277,7 @@ def _sized_to_limits(scored: Scored, place: int, checks: _Checks) -> Plan | None
         return None
     if rate != limits.load.rate:  # as busy as percentiles allow, whatever the search adds up
         capped = replace(service, utilization=plan.busy * rate / limits.load.rate, share=None)
-        plan = _plan(resized(scored, place, capped), 0)
+        plan = _plan(resized(scored, index, capped), 0)
         limits = limits.at((service.rate or plan.requests) / plan.replicas)
     plan = with_percentiles(plan, service, limits)
     if max(plan.misses.values()) <= 1.0:
@@ -284,12 +286,12 @@ def _sized_to_limits(scored: Scored, place: int, checks: _Checks) -> Plan | None
     return None
 
 
-def _most_replicas(scored: Scored, place: int, cost: float) -> float:
-    """Return how many replicas of a deployment for a rate cost no more than so much. [1]"""
+def _most_replicas(scored: Scored, index: int, cost: float) -> float:
+    """Most replicas of a deployment for a rate that cost no more than a limit. [1]"""
     if cost == inf or scored.service.is_fleet:
         return inf
-    packing = scored.packing.at(np.array([place]))
-    chips = cost / scored.cost[place] * scored.values["chips"][place] * (1.0 + _SAME_COST)
+    packing = scored.packing.at(np.array([index]))
+    chips = cost / scored.cost[index] * scored.values["chips"][index] * (1.0 + _SAME_COST)
 
     def is_within(replicas: int) -> bool:
         return bool(float(packing.chips(np.array([float(replicas)]), 0.0)[0]) <= chips)
@@ -302,7 +304,7 @@ def held_throughput(grid: Grid, service: Service, max_rate: float) -> float:
 
     grid : of one layout and batch
     service : for one replica, without limits on chips, money and power
-    max_rate : what the search takes it to carry, and the answer where no closed form says otherwise
+    max_rate : throughput by the search, and the answer where no closed form says otherwise
     """
     (scored,) = score(grid, replace(service, rate=max_rate), [None])
     plan = replace(_plan(scored, 0), replicas=1.0)
@@ -311,7 +313,7 @@ def held_throughput(grid: Grid, service: Service, max_rate: float) -> float:
 
 
 def with_percentiles(plan: Plan, service: Service, limits: HeldLimits) -> Plan:
-    """Return a plan with the percentiles of its times in place of what the search estimates."""
+    """A plan with the percentiles of its times in place of what the search estimates."""
     if not limits.load.is_known:
         return replace(plan, is_checked=True)
     latencies = {name: limits.held_against(name, service.limits[name]) for name in ("ttft", "tpot")}
@@ -340,15 +342,19 @@ def _missed_by(plan: Plan, decision: Decision) -> None:
 
 
 def _worth_trying(
-    left: Iterable[Gaps], decision: Decision, shown: int, kinds: Collection[Kind]
+    left: Iterable[Gaps], decision: Decision, shown: int, variants: Collection[Variant]
 ) -> list[Gaps]:
-    """Return the gaps in which something may be better than what is shown, or than the first."""
+    """The gaps in which something may be better than what is shown, or than the first."""
     if not shown:
-        cost = decision.plans[0].cost * (1.0 - 1e-9) if decision.best_by_kind else inf
+        cost = decision.plans[0].cost * (1.0 - 1e-9) if decision.best_by_variant else inf
         return [gaps for gaps in (gaps.below(cost, cost) for gaps in left) if len(gaps)]
     chip_plans, fewer = decision.of_each_chip, decision.in_fewer_bits[:FEWER_BITS]
-    alone = {plan.kind: plan.cost for plan in decision.reported(shown)}
-    alone |= {kind: plan.cost for kind in kinds if (plan := decision.best_by_kind.get(kind))}
+    alone = {plan.variant: plan.cost for plan in decision.reported(shown)}
+    alone |= {
+        variant: plan.cost
+        for variant in variants
+        if (plan := decision.best_by_variant.get(variant))
+    }
     of_chip = {plan.scenario.hardware.id: plan for plan in chip_plans}
     first = (
         fewer[-1].cost
@@ -358,18 +364,20 @@ def _worth_trying(
         else inf
     )
 
-    def cost_to_beat(gaps: Gaps, *, is_apart: bool) -> float:
+    def cost_to_beat(gaps: Gaps, *, is_disaggregated: bool) -> float:
         scenario = gaps.grid.scenario
         on_chip = of_chip.get(scenario.hardware.id)
         limit = on_chip.cost if on_chip else inf
         if on_chip and decision.may_lead(on_chip) and not decision.may_lead_in(scenario):
             limit = first
         unlike = next((pool.scenario for pool in gaps.pools if pool and pool.scenario), None)
-        kind = kind_of(scenario, is_apart=is_apart, taking=unlike)
-        return alone.get(kind, limit * (1.0 - 1e-9))  # as much is no gain
+        variant = variant_of(scenario, is_disaggregated=is_disaggregated, taking=unlike)
+        return alone.get(variant, limit * (1.0 - 1e-9))  # as much is no gain
 
     better = (
-        gaps.below(cost_to_beat(gaps, is_apart=False), cost_to_beat(gaps, is_apart=True))
+        gaps.below(
+            cost_to_beat(gaps, is_disaggregated=False), cost_to_beat(gaps, is_disaggregated=True)
+        )
         for gaps in left
     )
     return [gaps for gaps in better if len(gaps)]
@@ -388,16 +396,16 @@ def _summary(scored: Scored) -> Decision:
     relaxed = {}
     for name, wrong in zip(service.limits, is_missed, strict=True):
         reasons[name] = int((wrong & (missed == 1)).sum())
-        place = _argmin(scored.values[name], (missed == 1) & wrong)
-        if place is not None:
-            relaxed[name] = float(scored.values[name][place])
+        index = _argmin(scored.values[name], (missed == 1) & wrong)
+        if index is not None:
+            relaxed[name] = float(scored.values[name][index])
     reasons["beaten"] = int((missed == 0).sum())
     return Decision(
         service,
         candidates=scored.unfit + len(scored.cost),
         reasons=reasons,
-        best_by_kind={} if plan is None else {plan.kind: plan},
-        options={} if plan is None else {plan.kind: [scored]},
+        best_by_variant={} if plan is None else {plan.variant: plan},
+        options={} if plan is None else {plan.variant: [scored]},
         near=None if near is None else _plan(scored, near),
         closest={} if closest is None else {chip: _plan(scored, closest)},
         relaxed=relaxed,
@@ -406,15 +414,15 @@ def _summary(scored: Scored) -> Decision:
 
 def _argmin(values: Floats, among: Bools) -> int | None:
     candidates = np.where(among, values, inf)
-    place = int(np.argmin(candidates)) if candidates.size else 0
-    return place if candidates.size and candidates[place] < inf else None
+    index = int(np.argmin(candidates)) if candidates.size else 0
+    return index if candidates.size and candidates[index] < inf else None
 
 
-def _plan(scored: Scored, place: int) -> Plan:
-    service, grid, row = scored.service, scored.grid, int(scored.layout[place])
-    batch, pool, busy = float(scored.batch[place]), scored.pool(place), float(scored.busy[place])
+def _plan(scored: Scored, index: int) -> Plan:
+    service, grid, row = scored.service, scored.grid, int(scored.layout[index])
+    batch, pool, busy = float(scored.batch[index]), scored.pool(index), float(scored.busy[index])
     base = grid.scenario
-    replicas, prompt_replicas, requests = (float(values[place]) for values in scored.counts)
+    replicas, prompt_replicas, requests = (float(values[index]) for values in scored.counts)
     prompt_busy = 0.0
     if pool is not None:
         taken_in = (service.rate or requests) * pool.taking / prompt_replicas
@@ -437,13 +445,13 @@ def _plan(scored: Scored, place: int) -> Plan:
         prefill_layout=pool.layout if pool else None,
         prefill_replicas=prompt_replicas,
         prefill_busy=prompt_busy,
-        values={name: float(scored.values[name][place]) for name in service.limits},
-        misses={name: float(scored.misses[name][place]) for name in service.limits},
+        values={name: float(scored.values[name][index]) for name in service.limits},
+        misses={name: float(scored.misses[name][index]) for name in service.limits},
         requests=requests,
-        cost=float(scored.cost[place]),
-        last_resort=float(scored.last_resort[place]),
-        class_ttft=tuple(scored.class_ttft[:, place].tolist()),
-        slowness=float(scored.replica.slowness[place % len(scored.replica.batch)]),
+        cost=float(scored.cost[index]),
+        last_resort=float(scored.last_resort[index]),
+        class_ttft=tuple(scored.class_ttft[:, index].tolist()),
+        slowness=float(scored.replica.slowness[index % len(scored.replica.batch)]),
         node_chips=scored.packing.node_chips,
     )
     if pool is None or pool.scenario is None:
@@ -456,7 +464,7 @@ def _plan(scored: Scored, place: int) -> Plan:
 def _with_prompts_on(
     pool: PrefillPool, scenario: Scenario, plan: Plan, service: Service, seconds: float
 ) -> Plan:
-    """Return a plan whose prompts are on chips of another kind, which send what they made."""
+    """A plan with heterogeneous prefill, with the time of the KV-cache transfer."""
     traffic, ranks = service.traffic(scenario.traffic), sharding(pool.layout)
     return replace(
         plan,

@@ -38,16 +38,16 @@ class ClassGroup:
     service: Service
 
     def check(self, option: ReplicaOption) -> None:
-        """Lower what a option carries to where percentiles are within their limits; 0 drops it."""
-        place = self.replica_options.index(option)
+        """Lower the throughput of an option to where percentiles hold their limits; 0 drops it."""
+        index = self.replica_options.index(option)
         requests = held_throughput(option.grid, self.service, option.requests)
         checked = replace(option, requests=requests, is_checked=True)
-        self.replica_options[place : place + 1] = [checked] if requests else []
+        self.replica_options[index : index + 1] = [checked] if requests else []
         for cached_name in ("_worth_options", "options_of_chips"):
             self.__dict__.pop(cached_name, None)
 
     def cheapest(self, rate: float) -> ReplicaOption:
-        """Return the option whose replicas carry so many requests of all classes at the least cost.
+        """The option that sustains a rate of all classes at the least cost.
 
         Of equal ones that on the fewest chips, and of those that of the smallest batch.
         """
@@ -58,11 +58,11 @@ class ClassGroup:
         )
 
     def cost(self, rate: float) -> float:
-        """Return the least cost of so many requests of all classes."""
+        """Least cost of a rate of all classes."""
         return self.cheapest(rate).cost(rate * self.share)
 
     def least_costs(self, rate: float) -> dict[str, float]:
-        """Return what so many requests of all classes cost at least, by chip."""
+        """Lower bound on the cost of a rate of all classes, by chip."""
         costs: dict[str, float] = {}
         for bound in self.bounds:
             cost = bound.least_cost(rate * self.share)
@@ -70,7 +70,7 @@ class ClassGroup:
         return costs
 
     def costs_on_chips(self, rate: float) -> dict[str, float]:
-        """Return the least cost of so many requests of all classes on each kind of chip."""
+        """Least cost of a rate of all classes on each chip type."""
         costs: dict[str, float] = {}
         for option in self.replica_options:
             chip = option.grid.scenario.hardware.id
@@ -83,7 +83,7 @@ class ClassGroup:
 
     @cached_property
     def options_of_chips(self) -> list[ReplicaOption]:
-        """Options of which no other on the same kind of chip takes as few and carries as much."""
+        """Options that no other on the same chip type beats in both chips and throughput."""
         options_by_chip: dict[str, list[ReplicaOption]] = {}
         for option in sorted(
             self.replica_options, key=lambda option: (option.each_chips, -option.requests)
@@ -104,7 +104,7 @@ class Groups:
     """The groups of some classes, by the bits of their places, as rates ask for them.
 
     may_share : whether classes can share replicas, as those of two models cannot
-    is_narrow : whether in fewer bits than were asked for, too
+    is_narrow : whether formats quantized further than asked for count, too
     """
 
     def __init__(
@@ -116,7 +116,7 @@ class Groups:
         *,
         is_narrow: bool,
     ) -> None:
-        self._classes = tuple(sorted(classes, key=lambda kind: kind.prompt))
+        self._classes = tuple(sorted(classes, key=lambda request_class: request_class.prompt))
         self._grids_for, self._may_share = grids_for, may_share
         self._service, self.is_narrow = service, is_narrow
         cost_limit = {"usd": "budget", "watts": "power", "chips": "chips"}[service.objective]
@@ -127,28 +127,28 @@ class Groups:
         self._groupings = list(partitions(self._count))
         self._groups: dict[int, ClassGroup] = {}
         self._searched: dict[int, frozenset[str]] = {}
-        for place in range(len(classes)):
-            self._search(1 << place, None)
+        for index in range(len(classes)):
+            self._search(1 << index, None)
 
     @property
     def served(self) -> set[RequestClass]:
         """Classes that some deployment serves alone."""
         groups = (group for group in self._groups.values() if group.replica_options)
-        return {kind for group in groups for kind in group.classes}
+        return {request_class for group in groups for request_class in group.classes}
 
     def chips_of_all(self, rate: float) -> list[str]:
-        """Return the chips that serve each class alone, those first on which all cost the least."""
-        alone = [self._groups[1 << place].costs_on_chips(rate) for place in range(self._count)]
+        """The chips that serve each class alone, those first on which all cost the least."""
+        alone = [self._groups[1 << index].costs_on_chips(rate) for index in range(self._count)]
         chips = set(alone[0]).intersection(*alone[1:])
         return sorted(chips, key=lambda chip: (sum(costs[chip] for costs in alone), chip))
 
     def groupings(self, rate: float) -> list[Grouping]:
-        """Return how classes may be grouped at a rate, on the chips that may be worth it there.
+        """How classes may be grouped at a rate, on the chips that may be worth it there.
 
         Replicas that several share take the time of each of them, and so cost at least what each
         alone does on that chip without limits on times. (With its limits it may cost more alone:
-        others' tokens lower the mean time between tokens.) Where all of them apart cost no more, on
-        any chips, that chip is left out; but for the one that would cost the least.
+        others' tokens lower the mean time between tokens.) Where separate pools cost no more, on
+        any chips, that chip is skipped; but for the one that would cost the least.
         """
         costs: dict[int, float] = {}
         for members in sorted({members for grouping in self._groupings for members in grouping}):
@@ -184,7 +184,7 @@ class Groups:
         return tuple(self._classes[single.bit_length() - 1] for single in _singles(members))
 
     def _search_shared(self, members: int, rate: float, cost_without_sharing: float) -> None:
-        """Search the chips on which a group may cost less than so much, which it does apart."""
+        """Search the chips on which sharing a pool may cost less than separate pools do."""
         alone = [self._groups[single].least_costs(rate) for single in _singles(members)]
         least_costs = {
             chip: max(costs[chip] for costs in alone)
@@ -203,7 +203,7 @@ class Groups:
     def _search(self, members: int, chips: frozenset[str] | None) -> None:
         """Add the replica options of a group on some chips or, for None, on all."""
         classes = self._classes_of(members)
-        share = sum(kind.share for kind in classes)
+        share = sum(request_class.share for request_class in classes)
         at_share = self._service.of_classes(classes, share)
         grids = self._grids_for(classes, at_share, chips)
         if not self.is_narrow:
@@ -221,5 +221,5 @@ class Groups:
 
 
 def _singles(members: int) -> list[int]:
-    """Return the bit of each member."""
-    return [1 << place for place in range(members.bit_length()) if members >> place & 1]
+    """The bit of each member."""
+    return [1 << index for index in range(members.bit_length()) if members >> index & 1]

@@ -31,7 +31,7 @@ class ServedClass:
     percentiles : where requests arrive at random, at the load that the replicas have
     """
 
-    kind: RequestClass
+    request_class: RequestClass
     pool: int
     ttft: float
     tpot: float
@@ -39,37 +39,37 @@ class ServedClass:
     percentiles: Percentiles | None = None
 
     def mean(self, name: str) -> float | None:
-        """Return the mean of a time; None where random arrivals are planned for, and not known."""
+        """Mean latency; None where no closed form has it for Poisson arrivals."""
         if self.percentiles is None:
             return None if self.share else float(getattr(self, name))
         return float(getattr(self.percentiles, name).mean)
 
     def over(self, name: str) -> float | None:
-        """Return a time where it is over its limit at the percentile that is to be in time. [s]"""
+        """A time where it is over its limit at the percentile that is to be in time. [s]"""
         if self.percentiles is None or self.share is None:
             return None
-        place = bisect(SHARES, self.share) - 1
-        seconds = float(getattr(self.percentiles, name).percentiles[place])
-        return seconds if seconds > getattr(self.kind, name) else None
+        index = bisect(SHARES, self.share) - 1
+        seconds = float(getattr(self.percentiles, name).percentiles[index])
+        return seconds if seconds > getattr(self.request_class, name) else None
 
 
 def with_percentiles(pools: Pools) -> list[ServedClass]:
-    """Return what each class gets, with percentiles where a closed form has them."""
+    """What each class gets, with percentiles where a closed form has them."""
     loads = [random_load(pool.plan, pool.decision.service) for pool in pools]
-    places = [place for pool in pools for place in range(len(pool.classes))]
+    indices = [index for pool in pools for index in range(len(pool.classes))]
     return [
-        replace(served, percentiles=load.percentiles(place)) if load and load.is_known else served
-        for served, place in zip(served_classes(pools), places, strict=True)
+        replace(served, percentiles=load.percentiles(index)) if load and load.is_known else served
+        for served, index in zip(served_classes(pools), indices, strict=True)
         for load in [loads[served.pool - 1]]
     ]
 
 
 def served_classes(pools: Pools) -> list[ServedClass]:
-    """Return what each class gets, by pool."""
+    """What each class gets, by pool."""
     return [
-        ServedClass(kind, place, ttft, tpot, pool.decision.service.share)
-        for place, pool in enumerate(pools, 1)
-        for kind, ttft, tpot in zip(
+        ServedClass(request_class, index, ttft, tpot, pool.decision.service.share)
+        for index, pool in enumerate(pools, 1)
+        for request_class, ttft, tpot in zip(
             pool.classes,
             pool.plan.class_ttft or (pool.plan.values["ttft"],),
             pool.plan.class_tpot or (pool.plan.values["tpot"],) * len(pool.classes),
@@ -80,24 +80,24 @@ def served_classes(pools: Pools) -> list[ServedClass]:
 
 def class_record(served: ServedClass) -> Record:
     """Limits, times and percentiles of a class, in the units of records."""
-    kind = served.kind
+    request_class = served.request_class
     return {
-        "class": kind.name,
-        "share": plain(kind.share),
-        "prompt_tokens": plain(kind.prompt),
-        "output_tokens": plain(kind.output),
+        "class": request_class.name,
+        "share": plain(request_class.share),
+        "prompt_tokens": plain(request_class.prompt),
+        "output_tokens": plain(request_class.output),
         "pool": served.pool,
         "ttft_ms": plain(served.ttft * 1e3),
-        "ttft_limit_ms": plain(kind.ttft * 1e3) if kind.ttft < inf else None,
+        "ttft_limit_ms": plain(request_class.ttft * 1e3) if request_class.ttft < inf else None,
         "tpot_ms": plain(served.tpot * 1e3),
-        "tpot_limit_ms": plain(kind.tpot * 1e3) if kind.tpot < inf else None,
+        "tpot_limit_ms": plain(request_class.tpot * 1e3) if request_class.tpot < inf else None,
         "tokens_per_s_per_user": plain(1.0 / served.tpot),
         "percentiles": served.percentiles and percentile_record(served.percentiles),
     }
 
 
 def _slowest(name: str, served: ServedClass) -> str:
-    """Return the time of the slowest of a hundred requests, with a mark where it is over."""
+    """The time of the slowest of a hundred requests, with a mark where it is over."""
     if served.percentiles is None:
         return "-"
     spread: Spread = getattr(served.percentiles, name)
@@ -105,7 +105,7 @@ def _slowest(name: str, served: ServedClass) -> str:
 
 
 def _time_columns(name: str) -> list[TableColumn]:
-    """Return the columns of a time: its mean, the slowest of a hundred, its limit."""
+    """The columns of a time: its mean, the slowest of a hundred, its limit."""
     return [
         Column(
             f"{name}_mean_ms",
@@ -117,17 +117,26 @@ def _time_columns(name: str) -> list[TableColumn]:
         Column(
             f"{name}_limit_ms",
             "ms",
-            value=lambda served: getattr(served.kind, name) * 1e3,
+            value=lambda served: getattr(served.request_class, name) * 1e3,
             heading=("limit", "ms"),
         ),
     ]
 
 
 CLASS_COLUMNS: Sequence[TableColumn] = (
-    Column("class", value="kind.name", heading=("", "class")),
-    Column("share", "%", value=lambda served: served.kind.share * 100.0, heading=("share", "%")),
-    Column("prompt", "count", value="kind.prompt", heading=("", "prompt"), drop_priority=1),
-    Column("output", "count", value="kind.output", heading=("", "output"), drop_priority=1),
+    Column("class", value="request_class.name", heading=("", "class")),
+    Column(
+        "share",
+        "%",
+        value=lambda served: served.request_class.share * 100.0,
+        heading=("share", "%"),
+    ),
+    Column(
+        "prompt", "count", value="request_class.prompt", heading=("", "prompt"), drop_priority=1
+    ),
+    Column(
+        "output", "count", value="request_class.output", heading=("", "output"), drop_priority=1
+    ),
     Column("pool", "count", value="pool", heading=("", "pool")),
     *_time_columns("ttft"),
     *_time_columns("tpot"),

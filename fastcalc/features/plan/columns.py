@@ -32,7 +32,7 @@ COLUMNS: tuple[Column[Any], ...] = (
     Column(
         "prefill",
         "text",
-        "together with decode, or apart on replicas of its own",
+        "together: colocated with decode; apart: disaggregated, on replicas of its own",
         lambda point: "apart" if point.plan.prefill_layout else "together",
     ),
     Column("replicas", "count", "that decode", "plan.replicas", ("repli-", "cas")),
@@ -50,7 +50,7 @@ COLUMNS: tuple[Column[Any], ...] = (
     Column(
         "prefill_replicas",
         "count",
-        "that only take in prompts",
+        "replicas of disaggregated prefill",
         lambda point: point.plan.prefill_replicas if point.plan.prefill_layout else None,
     ),
     Column(
@@ -92,7 +92,7 @@ COLUMNS: tuple[Column[Any], ...] = (
         "service_tpot_ms",
         "ms",
         "time per output token, held against tpot: prompts of others come between, "
-        "but not where prefill is apart",
+        "but not with disaggregated prefill",
         lambda point: point.plan.values["tpot"] * 1e3,
         ("TPOT", "ms"),
     ),
@@ -148,14 +148,14 @@ COLUMNS: tuple[Column[Any], ...] = (
     Column(
         "service_requests_per_s",
         "1/s",
-        "requests that all replicas carry: the rate, or the most they can where none is asked for",
+        "request rate of all replicas: the rate asked for, or else their throughput",
         "requests",
         ("", "req/s"),
     ),
     Column(
         "service_requests_per_s_most",
         "1/s",
-        "requests that all replicas carry at most",
+        "highest throughput of all replicas",
         "plan.requests",
     ),
     Column(
@@ -234,7 +234,7 @@ COLUMNS: tuple[Column[Any], ...] = (
     Column(
         "prefill_hardware",
         "text",
-        "id of the chip that takes in the prompts, where it is not the one that decodes",
+        "id of the chip of heterogeneous prefill, where it differs from the decode chip",
         lambda point: point.plan.prefill_scenario and point.plan.prefill_scenario.hardware.id,
     ),
     Column(

@@ -27,20 +27,22 @@ REASONS = {
 
 
 FEWER_BITS = 2
-"""Plans in fewer bits that are reported, where those are not asked for."""
+"""Plans quantized further that are reported where nobody asked for them. [1]"""
 
 
-Kind = tuple[object, ...]
+Variant = tuple[object, ...]
 
 
-def kind_of(scenario: Scenario, *, is_apart: bool, taking: Scenario | None = None) -> Kind:
-    """Return what plans are shown the best of: chip, formats, speculation, prompts apart or not.
+def variant_of(
+    scenario: Scenario, *, is_disaggregated: bool, taking: Scenario | None = None
+) -> Variant:
+    """Variant of which one plan is listed: chip, formats, speculation, disaggregated or not.
 
-    taking : what prompts are apart on, where that is another kind of chip
+    taking : scenario of the prefill chips, where they are another chip type
     """
     drafts = scenario.traffic.speculation
     formats = (scenario.weights, scenario.kv, drafts.tokens_per_pass, drafts.drafted)
-    return (scenario.hardware.id, *formats, is_apart, taking and taking.hardware.id)
+    return (scenario.hardware.id, *formats, is_disaggregated, taking and taking.hardware.id)
 
 
 @dataclass(frozen=True)
@@ -49,15 +51,15 @@ class Plan:
 
     scenario : one replica that decodes as ``compare`` is asked for it, prompts inside
     layout, batch, replicas, busy : of those that decode, the share of its capacity each does [1]
-    prefill_layout, prefill_replicas, prefill_busy : of those that only take in prompts, if any [1]
-    prefill_scenario, prefill_chips : one of them and the chips of all, where these are another kind
+    prefill_layout, prefill_replicas, prefill_busy : of the prefill pool, if disaggregated [1]
+    prefill_scenario, prefill_chips : a prefill replica and the chips of all, of another chip type
     kv_transfer_s : time in which the cache of a prompt crosses to those that decode [s]
     values, misses : seconds to the first token, between tokens, chips; and each over its limit
-    requests : that all replicas carry at most, as busy as they may be [1/s]
-    cost, last_resort : what is to be least, and what decides between equals of as many chips
+    requests : throughput of all replicas at their highest utilization [1/s]
+    cost, last_resort : the objective, and the tie-breaker between plans of equal cost and chips
     class_ttft, class_tpot : TTFT and TPOT of each class of requests, where there are several [s]
     slowness : times as long as expected that all of this is taken to last [1]
-    expected : the best of its kind by expected speeds, where all of this is slower
+    expected : the best of its variant by expected speeds, where all of this is slower
     node_chips : chips that come together [1]
     is_checked : whether times are percentiles of random arrivals, where a closed form has those
     has_percentiles : whether it has
@@ -89,7 +91,7 @@ class Plan:
 
     @cached_property
     def replica(self) -> Outcome:
-        """What one that decodes does, and takes in its prompts, too."""
+        """Estimate of one decode replica, with colocated prefill."""
         return solve(self.scenario)
 
     @property
@@ -98,12 +100,12 @@ class Plan:
         return min(self.values["ttft"], float(self.replica.estimate.ttft[0]) * self.slowness)
 
     def request_seconds(self, output: float) -> float:
-        """Return the time of a whole request, without what it waits for others. [s]"""
+        """The time of a whole request, without what it waits for others. [s]"""
         return self.first_seconds + (output - 1.0) * self.values["tpot"]
 
     @property
     def is_narrowed(self) -> bool:
-        """Whether weights or cache have fewer bits than published, or than the engine keeps."""
+        """Whether weights or cache are quantized further than published, or than by default."""
         return is_narrowed(self.scenario)
 
     @property
@@ -112,10 +114,12 @@ class Plan:
         return self.cost, self.values["chips"], self.last_resort
 
     @property
-    def kind(self) -> Kind:
+    def variant(self) -> Variant:
         """What it is the best of."""
-        is_apart = self.prefill_layout is not None
-        return kind_of(self.scenario, is_apart=is_apart, taking=self.prefill_scenario)
+        is_disaggregated = self.prefill_layout is not None
+        return variant_of(
+            self.scenario, is_disaggregated=is_disaggregated, taking=self.prefill_scenario
+        )
 
     @property
     def is_in_own_formats(self) -> bool:
@@ -144,11 +148,11 @@ class Plan:
         return self.of_all_chips(lambda scenario: scenario.pricing.per_chip_hour(scenario.hardware))
 
     def of_all_chips(self, per_chip: Callable[[Scenario], float | None]) -> float | None:
-        """Return the sum over all chips of what each has; None where one of them has none."""
-        kinds = [(self.scenario, self.values["chips"] - self.prefill_chips)]
+        """The sum over all chips of what each has; None where one of them has none."""
+        chips_of = [(self.scenario, self.values["chips"] - self.prefill_chips)]
         if self.prefill_scenario is not None:
-            kinds.append((self.prefill_scenario, self.prefill_chips))
-        amounts = [(per_chip(scenario), chips) for scenario, chips in kinds]
+            chips_of.append((self.prefill_scenario, self.prefill_chips))
+        amounts = [(per_chip(scenario), chips) for scenario, chips in chips_of]
         return sum_if_known(amount and amount * chips for amount, chips in amounts)
 
     @property
@@ -163,8 +167,8 @@ class Decision:
     """What was found.
 
     candidates, reasons : deployments evaluated, and how many lost for which of `REASONS` [1]
-    best_by_kind : of those that meet it the best of each chip, formats and kind
-    options : of each kind, the deployments that it is the best of
+    best_by_variant : of those that meet the limits the best of each variant
+    options : of each variant, the deployments that it is the best of
     near : the least of those that miss nearly
     closest : by chip without a plan, the deployment that misses least
     relaxed : by limit, what it would have to be for a plan, the other limits as they are
@@ -176,8 +180,8 @@ class Decision:
     service: Service
     candidates: int = 0
     reasons: Counter[str] = field(default_factory=Counter)
-    best_by_kind: dict[tuple[object, ...], Plan] = field(default_factory=dict)
-    options: dict[Kind, list[Scored]] = field(default_factory=dict)
+    best_by_variant: dict[tuple[object, ...], Plan] = field(default_factory=dict)
+    options: dict[Variant, list[Scored]] = field(default_factory=dict)
     near: Plan | None = None
     closest: dict[str, Plan] = field(default_factory=dict)
     relaxed: dict[str, float] = field(default_factory=dict)
@@ -189,9 +193,9 @@ class Decision:
         """Take in the deployments of another."""
         self.candidates += decision.candidates
         self.reasons += decision.reasons
-        for key, plan in decision.best_by_kind.items():
-            self.best_by_kind[key] = min(
-                self.best_by_kind.get(key, plan), plan, key=lambda candidate: candidate.order
+        for key, plan in decision.best_by_variant.items():
+            self.best_by_variant[key] = min(
+                self.best_by_variant.get(key, plan), plan, key=lambda candidate: candidate.order
             )
         for key, scored in decision.options.items():
             self.options.setdefault(key, []).extend(scored)
@@ -205,11 +209,11 @@ class Decision:
             self.relaxed[name] = min(value, self.relaxed.get(name, value))
 
     def may_lead(self, plan: Plan) -> bool:
-        """Return whether a plan has bits as published, or as few as were asked for."""
+        """Whether a plan has bits as published, or as few as were asked for."""
         return self.may_lead_in(plan.scenario)
 
     def may_lead_in(self, scenario: Scenario) -> bool:
-        """Return whether formats have bits as published, or as few as were asked for."""
+        """Whether formats have bits as published, or as few as were asked for."""
         weights, cache = self.service.any_weights, self.service.any_cache
         return (weights or not narrows_weights(scenario)) and (cache or not narrows_cache(scenario))
 
@@ -220,8 +224,8 @@ class Decision:
 
     @property
     def in_order(self) -> list[Plan]:
-        """The best of each chip, formats and kind, in order, those that may not lead at the end."""
-        return sorted(self.best_by_kind.values(), key=self._order)
+        """The best of each variant, in order, those that may not lead at the end."""
+        return sorted(self.best_by_variant.values(), key=self._order)
 
     @property
     def plans(self) -> list[Plan]:
@@ -231,7 +235,7 @@ class Decision:
 
     @property
     def in_fewer_bits(self) -> list[Plan]:
-        """Plans that cost less than the first, in fewer bits than were asked for, in order."""
+        """Plans that cost less than the first, quantized further than asked for, in order."""
         first = self.plans[:1]
         narrowed = (plan for plan in self.in_order if not self.may_lead(plan))
         return [plan for plan in narrowed if plan.cost < first[0].cost]
@@ -243,12 +247,12 @@ class Decision:
 
     @property
     def on_unlike_chips(self) -> Plan | None:
-        """The best plan whose prompts are taken in by another kind of chip than decodes."""
+        """The best plan with heterogeneous prefill, on another chip type than decode."""
         unlike = (plan for plan in self.plans if plan.prefill_scenario is not None)
         return next(unlike, None)
 
     def reported(self, count: int) -> list[Plan]:
-        """Return the first plans, and all others that are shown with them."""
+        """The first plans, and all others that are shown with them."""
         further = [plan for plan in (self.in_own_formats, self.on_unlike_chips) if plan]
         fewer = self.in_fewer_bits[:FEWER_BITS]
         return [*self.plans[:count], *self.of_each_chip, *fewer, *further]

@@ -15,7 +15,7 @@ from fastcalc.features.plan.candidates import candidates
 from fastcalc.features.plan.class_groups import Classes
 from fastcalc.features.plan.deployments_asked import scenarios_of
 from fastcalc.features.plan.pool_search import PoolSearch
-from fastcalc.features.plan.pools import can_be_apart
+from fastcalc.features.plan.pools import can_disaggregate
 from fastcalc.features.plan.request import FindPlans
 from fastcalc.features.plan.score import has_cost
 from fastcalc.features.plan.service import Service
@@ -27,7 +27,7 @@ from fastcalc.mentions import option
 
 
 def traffic_of(request: FindPlans, service: Service) -> AskedTraffic:
-    """Return the classes of a workload file, or the one class that options describe."""
+    """The classes of a workload file, or the one class that options describe."""
     if request.traffic is not None:
         return read_workload(Path(request.traffic), ttft=service.ttft, tpot=service.tpot)
     lengths = Lengths.fixed(service.prompt, service.output)
@@ -37,7 +37,7 @@ def traffic_of(request: FindPlans, service: Service) -> AskedTraffic:
 
 
 def owned_counts(request: FindPlans) -> dict[str, int]:
-    """Return how many there are of each chip that is owned, by id."""
+    """Number of owned chips, by id."""
     catalogue, counts = loading.catalogue(request), dict[str, int]()
     for name, count in means.owned_chips(request.own):
         chip = catalogue.hardware(name)
@@ -48,7 +48,7 @@ def owned_counts(request: FindPlans) -> dict[str, int]:
 
 
 def chip_prices(request: FindPlans, counts: dict[str, int]) -> dict[str, float]:
-    """Return the dollars of an hour by the id of each chip; 0 is for owned ones alone."""
+    """The dollars of an hour by the id of each chip; 0 is for owned ones alone."""
     catalogue = loading.catalogue(request)
     priced = readers.prices(request.price, zero=True)
     prices = {catalogue.hardware(name).id: usd for name, usd in priced}
@@ -86,7 +86,7 @@ class Deployments:
         return replace(search, prefill_grids=self._prefill_grids())
 
     def owned(self, chip: str, count: int, usd: float | None) -> OwnedChips:
-        """Return chips that are owned, at their cost of ownership or at a price of an hour."""
+        """Chips that are owned, at their cost of ownership or at a price of an hour."""
         entries = loading.catalogue(self.request)
         names = [name for name, _ in means.owned_chips(self.request.own)]
         typed = next(name for name in names if entries.hardware(name).id == chip)
@@ -99,7 +99,7 @@ class Deployments:
         return OwnedChips(hardware, count, pricing.per_chip_hour(hardware), search)
 
     def scenarios(self, prefix_hit: float = 0.0) -> list[Scenario]:
-        """Return the scenarios of the first class's model."""
+        """The scenarios of the first class's model."""
         name = self._model_name(self.traffic.classes[0])
         return [
             replace(scenario, traffic=replace(scenario.traffic, prefix_hit=prefix_hit))
@@ -110,7 +110,7 @@ class Deployments:
     def _scenarios(self) -> dict[str, list[Scenario]]:
         """Scenarios by the model's name."""
         entries = loading.catalogue(self.request)
-        names = {self._model_name(kind) for kind in self.traffic.classes}
+        names = {self._model_name(request_class) for request_class in self.traffic.classes}
         scenarios = {}
         for name in sorted(names):
             (model, *_) = loading.models_of(entries, [name or self.request.model], self.notes)
@@ -118,25 +118,25 @@ class Deployments:
             scenarios[name] = list(scenarios_of(self.request, model, 0.0, self.notes))
         return scenarios
 
-    def _model_name(self, kind: RequestClass) -> str:
-        return self.traffic.models.get(kind.name, "")
+    def _model_name(self, request_class: RequestClass) -> str:
+        return self.traffic.models.get(request_class.name, "")
 
     def _check(self, model: Model, name: str) -> None:
-        for kind in self.traffic.classes:
-            if self._model_name(kind) == name:
-                longest = float((kind.lengths.prompt + kind.lengths.output).max())
-                of_class = f" of '{kind.name}'" if kind.name else ""
+        for request_class in self.traffic.classes:
+            if self._model_name(request_class) == name:
+                longest = float((request_class.lengths.prompt + request_class.lengths.output).max())
+                of_class = f" of '{request_class.name}'" if request_class.name else ""
                 check_context(model, longest, f"prompt + output{of_class} = {longest:,.0f} tokens")
                 loading.check_longest(self.request, longest)
 
     def _may_share(self, classes: Classes) -> bool:
-        """Return whether classes are of one model."""
-        return len({self._model_name(kind) for kind in classes}) == 1
+        """Whether classes use one model."""
+        return len({self._model_name(request_class) for request_class in classes}) == 1
 
     def _grids_for(
         self, classes: Classes, service: Service, chips: frozenset[str] | None
     ) -> list[Grid]:
-        """Return the deployments for the classes of a service, on some chips."""
+        """The deployments for the classes of a service, on some chips."""
         grids = (
             self._grid(scenario, classes, service)
             for scenario in self._scenarios[self._model_name(classes[0])]
@@ -162,7 +162,7 @@ class Deployments:
         return self._grids[key]
 
     def _prefill_grids(self) -> list[Grid]:
-        """Return deployments of the other chips that may take in the prompts."""
+        """Deployments of other chips that may prefill."""
         request = self.request
         if request.prompts_on is None:
             return []
@@ -173,10 +173,10 @@ class Deployments:
         service = Service(1.0, 1.0).of_classes(classes, 1.0)
         grids = prefill._grids_for(classes, service, None)
         self.notes.extend(note for note in more_notes if note not in self.notes)
-        if not any(can_be_apart(grid, service) for grid in grids):
+        if not any(can_disaggregate(grid, service) for grid in grids):
             raise InputError(
                 f"{flag}: none of them can send caches of prompts: those that pipeline whole "
-                "layers, and those whose link beyond their domain is unknown, take in their own "
+                "layers, and those whose link beyond their domain is unknown, prefill their own "
                 "alone"
             )
         return grids

@@ -24,7 +24,7 @@ from fastcalc.written import shown
 def scenarios_of(
     request: FindPlans, model: Model, prefix_hit: float, notes: list[str]
 ) -> list[Scenario]:
-    """Return a scenario for each chip, its formats and ways to draft ahead."""
+    """A scenario for each chip, its formats and ways to draft ahead."""
     entries = loading.catalogue(request)
     memory = loading.memory_of(entries, request)
     prompts_on, flag = request.prompts_on, option("prompts_on")
@@ -66,7 +66,7 @@ def scenarios_of(
 def _run_by(
     request: FindPlans, program: str, chips: list[Hardware], notes: list[str]
 ) -> list[Hardware]:
-    """Return the chips that the program runs on whose command is to be written."""
+    """The chips that the program runs on whose command is to be written."""
     readers.choice(program, option("emit"), tuple(ENGINES))
     supported = [chip for chip in chips if runs_on(program, chip)]
     if not supported:
@@ -76,14 +76,14 @@ def _run_by(
         )
     if len(supported) < len(chips):
         left_out = len(chips) - len(supported)
-        notes.append(f"{program} does not run on {left_out} of {len(chips)} chips: left out")
+        notes.append(f"{program} does not run on {left_out} of {len(chips)} chips: skipped")
     return supported
 
 
 def _formats(
     request: FindPlans, chips: list[Hardware], notes: list[str]
 ) -> dict[str, dict[str, list[str] | None]]:
-    """Return the weight and cache formats asked of each chip that has units for one of each."""
+    """The weight and cache formats asked of each chip that has units for one of each."""
     weights = readers.weights_if_any(request.weights)
     kv = readers.caches_if_any(request.kv)
     choices = {
@@ -101,7 +101,7 @@ def _formats(
     if len(runnable) < len(choices):
         left_out = len(choices) - len(runnable)
         notes.append(
-            f"fp4: {left_out} of {len(choices)} chips have no units for it, and are left out"
+            f"fp4: {left_out} of {len(choices)} chips have no units for it, and are skipped"
         )
     return runnable
 
@@ -109,7 +109,7 @@ def _formats(
 def _in_full(
     formats: Sequence[str | None] | None, chip: Hardware, *, cache: bool = False
 ) -> list[str] | None:
-    """Return formats with ``fp4`` as what the chip multiplies, left out where it cannot be."""
+    """Formats with ``fp4`` as what the chip multiplies, skipped where it cannot."""
     if formats is None or None in formats:
         return None
     four = four_bits(chip)
@@ -120,7 +120,7 @@ def _in_full(
 
 
 def typed_of(request: FindPlans) -> commands.Typed:
-    """Return what a command must repeat: files by the paths typed, and folders."""
+    """What a command must repeat: files by the paths typed, and folders."""
     entries = loading.catalogue(request)
     names = {entries.model(request.model).id: as_text(request.model)}
     names |= loading.names_typed(entries, request.on)

@@ -17,7 +17,7 @@ from fastcalc.grid.evaluated_points import EvaluatedPoints
 class ClassFirstTokens:
     """Times to the first token without waiting, of deployments that fit.
 
-    seconds : a row for each class, an element for each deployment; no rows where all are alike [s]
+    seconds : row per class, element per deployment; no rows where requests are uniform [s]
     limits, shares : of each class, its limit [s] and its share of the requests [1]
     """
 
@@ -25,12 +25,12 @@ class ClassFirstTokens:
     limits: Floats
     shares: Floats
 
-    def only(self, place: int) -> "ClassFirstTokens":
+    def only(self, index: int) -> "ClassFirstTokens":
         """Those of one deployment alone."""
-        return replace(self, seconds=self.seconds[:, place : place + 1])
+        return replace(self, seconds=self.seconds[:, index : index + 1])
 
     def latest(self, service: Service, mean: Floats) -> Floats:
-        """Return a time as far from the limit of the service as the nearest class is from its own.
+        """A time as far from the limit of the service as the nearest class is from its own.
 
         mean : time to the first token of the mean request, where there are no classes [s]
         """
@@ -41,7 +41,7 @@ class ClassFirstTokens:
         return np.asarray(np.max(self.seconds - self.limits, axis=0) + service.ttft)
 
     def over_limits(self, service: Service, waits: Floats, mean: Floats) -> Floats:
-        """Return a time as many times the limit of the service as some class is over its own.
+        """A time over the limit of the service by the largest ratio of a class to its own.
 
         waits : of all, for a slot and for other prompts [s]
         """
@@ -58,20 +58,20 @@ def class_first_tokens(
     arrivals: Floats,
     dp: Ints,
 ) -> ClassFirstTokens:
-    """Return when each class has its first token on the deployments that fit.
+    """When each class has its first token on the deployments that fit.
 
     points : evaluated with the mix of the classes
     fits : which of layouts x batches
-    arrivals, dp : requests that each takes in a second, and its attention replicas [1/s], [1]
+    arrivals, dp : request rate of each, and its attention replicas [1/s], [1]
     """
-    limits = np.array([kind.ttft for kind in classes])[:, np.newaxis]
-    shares = np.array([kind.share for kind in classes])
+    limits = np.array([request_class.ttft for request_class in classes])[:, np.newaxis]
+    shares = np.array([request_class.share for request_class in classes])
     shares = shares / shares.sum() if len(shares) else shares
     passes, mix = points.estimate.passes, points.estimate.traffic
     slowness = points.estimate.slowness
     rows: list[Floats] = []
-    for place in range(len(classes)):
-        joined = passes.joined_by(Mix.of(classes, mix.speculation, place))
+    for index in range(len(classes)):
+        joined = passes.joined_by(Mix.of(classes, mix.speculation, index))
         alone, joint = (
             np.broadcast_to(times(joined).seconds * slowness, (1, *fits.shape))[0][fits]
             for times in (first_token, prompts_together)

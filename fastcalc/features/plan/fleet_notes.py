@@ -17,9 +17,9 @@ def in_all(fleet: Fleet) -> str:
     return "" if usd is None else f" (${dollars(usd)} in all)"
 
 
-def carry(fleet: Fleet) -> str:
-    """Return the verb of what the owned chips do."""
-    return "carries" if sum(kind.chips for kind in fleet.owned) == 1 else "carry"
+def sustain_verb(fleet: Fleet) -> str:
+    """The verb of what the owned chips do."""
+    return "sustains" if sum(kind.chips for kind in fleet.owned) == 1 else "sustain"
 
 
 def owning_all(fleet: Fleet) -> Iterator[str]:
@@ -32,7 +32,7 @@ def owning_all(fleet: Fleet) -> Iterator[str]:
 def owning(chosen: Plan, chips: int, tokens: float) -> str:
     """Say what all owned chips of a kind cost a month, used or not.
 
-    tokens : prompts and outputs that they carry [1/s]
+    tokens : throughput, prompts and outputs [1/s]
     """
     chip = chosen.scenario.hardware
     per_hour = chosen.scenario.pricing.per_chip_hour(chip)

@@ -1,4 +1,4 @@
-"""What a user has: chips, dollars a month, and watts, as they are typed."""
+"""What a user has: chips, dollars per month, and watts, as they are typed."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -24,7 +24,7 @@ _A_MONTH = {"h": HOURS_PER_MONTH, "hour": HOURS_PER_MONTH, "month": 1.0, "year":
 
 
 def owned_chips(owned: Sequence[str] | Mapping[str, int] | None) -> list[tuple[str, int]]:
-    """Return the names of chips and how many there are: ``h100-sxm=16``.
+    """The names of chips and how many there are: ``h100-sxm=16``.
 
     >>> owned_chips(["h100-sxm=16"])
     [('h100-sxm', 16)]
@@ -46,7 +46,7 @@ def _count(typed: str, count: str) -> int:
 
 
 def usd_a_month(budget: str | float | None) -> float | None:
-    """Return a budget in dollars a month; an hour is one of 730.
+    """A budget in dollars per month; a month is 730 hours.
 
     >>> usd_a_month("50k/month"), usd_a_month("$600,000/year"), usd_a_month("100/h")
     (50000.0, 50000.0, 73000.0)
@@ -59,14 +59,14 @@ def usd_a_month(budget: str | float | None) -> float | None:
     value = number * _SCALE[match[2]] * _A_MONTH[match[3] or "month"] if match and number else 0.0
     if value not in LIMITS["dollars"]:
         raise InputError(
-            f"{option('budget')} '{shown(text, 40)}' is not a number of dollars a month; write for "
+            f"{option('budget')} '{shown(text, 40)}' is not dollars per month; write for "
             "example 50k/month, or 70/h"
         )
     return value
 
 
 def watts(power: str | None) -> float | None:
-    """Return a power with its unit in watts.
+    """A power with its unit in watts.
 
     >>> watts("100kW")
     100000.0
@@ -77,7 +77,7 @@ def watts(power: str | None) -> float | None:
 
 
 def api_prices(api: "NumbersGiven | None") -> tuple[float, float, float] | None:
-    """Return the dollars of a million tokens in, cached and out: ``0.6/0.15/2.4``.
+    """The dollars of a million tokens in, cached and out: ``0.6/0.15/2.4``.
 
     >>> api_prices("0.6/0.15/2.4")
     (0.6, 0.15, 2.4)
@@ -97,5 +97,5 @@ def api_prices(api: "NumbersGiven | None") -> tuple[float, float, float] | None:
 
 
 def grid_grams(grams: float | None) -> float | None:
-    """Return the carbon dioxide of a kilowatt hour. [g]"""
+    """The carbon dioxide of a kilowatt hour. [g]"""
     return grams if grams is None else readers.number(grams, option("grid"), _GRID, 400)

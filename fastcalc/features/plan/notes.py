@@ -63,7 +63,7 @@ def weighted(weight: int, texts: Iterable[str]) -> Iterator[Note]:
 def decision_notes(
     decision: Decision, listed: Sequence[Plan], shown: Sequence[Plan]
 ) -> Iterator[Note]:
-    """Say what the best plan rests on, what came second or just misses, why the others lost.
+    """Say the grounds of the best plan, the runner-up or near miss, and why the others lost.
 
     listed, shown : plans of the page, and those of them for which its table has room
     """
@@ -86,7 +86,7 @@ def decision_notes(
 
 
 def against_api(chosen: Plan, service: Service) -> Iterator[str]:
-    """Say what an API charges for what a plan carries, where one is compared."""
+    """Say what an API charges for the throughput of a plan, where one is compared."""
     requests = chosen.requests if service.rate is None else service.rate
     yield from api_notes(service, requests, chosen.requests, chosen.usd_per_month)
 
@@ -113,7 +113,7 @@ def by_the_chip(shown: Sequence[Plan], service: Service) -> Iterator[str]:
 def _next_chip(decision: Decision) -> Iterator[str]:
     chosen, second = decision.plans[0], decision.runner_up
     if second is not None:
-        bits = ", in fewer bits" * (decision.may_lead(chosen) and not decision.may_lead(second))
+        bits = ", quantized further" * (decision.may_lead(chosen) and not decision.may_lead(second))
         bill = chips_and_price(second, decision.service)
         line = f"next chip: {second.scenario.hardware.id}, {bill}{bits}: "
         yield line + times_the_cost(decision, second)
@@ -211,7 +211,7 @@ def _others(decision: Decision) -> Iterator[str]:
     if near is not None and near.cost < chosen.cost:
         gain, share = "cheaper", f"{near.cost / chosen.cost:.0%} of the {_unit(service)}"
         if service.is_fleet:
-            gain, share = "carries more", f"{number(near.requests)} requests/s"
+            gain, share = "sustains more", f"{number(near.requests)} requests/s"
         yield f"{gain}, and misses by less than {NEAR:g} times: {_miss(near)}, at {share}"
     if decision.closest:
         closest = sorted(decision.closest.values(), key=lambda plan: max(plan.misses.values()))
@@ -236,13 +236,13 @@ def _unpriced(decision: Decision) -> Iterator[Note]:
 
 
 def times_the_cost(decision: Decision, plan: Plan) -> str:
-    """Return how much more of what is to be least a plan takes than the best, in a phrase.
+    """How much more of what is to be least a plan takes than the best, in a phrase.
 
-    Of a fleet, which is to carry the most, what the plan carries.
+    For a fleet, which maximizes throughput, it is the throughput of the plan.
     """
     times = f"{number(plan.cost / decision.plans[0].cost)} times the {_unit(decision.service)}"
     if decision.service.is_fleet:
-        times = f"carries {number(plan.requests)} requests/s"
+        times = f"sustains {number(plan.requests)} requests/s"
     return times + ", level by their 80 % intervals" * _is_level_with_best(decision, plan)
 
 
@@ -270,14 +270,14 @@ def _ranged_cost(plan: Plan) -> Ranged:
 
 
 def in_fewer_bits(chosen_plans: Iterable[tuple[Decision, Plan]]) -> str:
-    """Say in a phrase if what is taken has fewer bits than published, which nobody asked for."""
+    """Say in a phrase whether a plan is quantized further than published without being asked to."""
     models = {
         plan.scenario.model.id: plan.scenario.model
         for decision, plan in chosen_plans
         if not decision.may_lead(plan)
     }
     published = [", cache ".join(own_formats(model)) for model in models.values()]
-    return f", in fewer bits than it is published in ({'; '.join(published)})" if published else ""
+    return f", quantized further than published ({'; '.join(published)})" if published else ""
 
 
 def slow_end(chosen: Plan, service: Service) -> Iterator[str]:
@@ -294,7 +294,7 @@ def slow_end(chosen: Plan, service: Service) -> Iterator[str]:
 
 
 def crossing_note(plan: Plan, command: str | None) -> str:
-    """Say what crosses from the chips that take in prompts to unlike ones that decode."""
+    """Say the KV-cache transfer from prefill chips to unlike decode chips."""
     taking, traffic = plan.prefill_scenario, plan.scenario.traffic
     assert taking is not None
     cache = size(float(plan.scenario.work.cache_bytes(float(traffic.prompt))))
@@ -321,7 +321,7 @@ def _miss(plan: Plan) -> str:
 
 
 def _times(value: float) -> str:
-    """Return a value over its limit so that it reads as over, and as near where it is near."""
+    """A value over its limit so that it reads as over, and as near where it is near."""
     text = number(value)
     if value < NEAR and float(text.replace(",", "")) >= NEAR:
         return f"just under {NEAR:g}"
@@ -329,7 +329,7 @@ def _times(value: float) -> str:
 
 
 def cut(layout: Any) -> str:
-    """Return a layout without blanks."""
+    """A layout without blanks."""
     return str(layout).replace(" ", "") or "1 chip"
 
 
@@ -356,6 +356,6 @@ def chips_and_price(plan: Plan, service: Service) -> str:
 
 
 def _unit(service: Service) -> str:
-    a_token = {"usd": "$ a token", "watts": "joules a token"}
+    a_token = {"usd": "$ per token", "watts": "joules per token"}
     word = _UNITS[service.objective]
     return word if service.rate is not None else a_token.get(service.objective, word)

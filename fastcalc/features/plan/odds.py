@@ -7,7 +7,7 @@ from math import inf
 from statistics import NormalDist
 
 from fastcalc.features.plan.cheapest_plans import decide, hold_limits
-from fastcalc.features.plan.decision import Decision, Plan, kind_of
+from fastcalc.features.plan.decision import Decision, Plan, variant_of
 from fastcalc.formulas.solving import bisect
 from fastcalc.grid.grid import Grid
 
@@ -46,14 +46,18 @@ def odds_of(decision: Decision, grids: Sequence[Grid]) -> Odds | None:
 
 def _chance(chosen: Plan, decision: Decision, grids: Sequence[Grid]) -> float:
     """Chance that a plan's chips hold the limits: that of speeds at which no more are needed."""
-    is_apart = chosen.prefill_layout is not None
-    grid = next(grid for grid in grids if kind_of(grid.scenario, is_apart=is_apart) == chosen.kind)
-    if not is_apart:
+    is_disaggregated = chosen.prefill_layout is not None
+    grid = next(
+        grid
+        for grid in grids
+        if variant_of(grid.scenario, is_disaggregated=is_disaggregated) == chosen.variant
+    )
+    if not is_disaggregated:
         grid = grid.part(layouts=(chosen.layout,))
 
     def cost(deviations: float) -> float:
         slower = replace(decision.service, deviations=deviations)
-        pools = None if is_apart else ()
+        pools = None if is_disaggregated else ()
         plans = decide([grid], slower, shown=0, prompt_pools=pools, is_held=False).plans
         return plans[0].cost if plans else inf
 

@@ -1,4 +1,4 @@
-"""Replicas that fill the chips there are: as many as money, power and what is owned allow."""
+"""Replica counts that fill the chips that a budget, a power limit or ownership allows."""
 
 from collections.abc import Callable
 from math import floor, inf
@@ -14,14 +14,14 @@ from fastcalc.formulas.money import HOURS_PER_MONTH
 from fastcalc.formulas.types import ArrayLike, Floats, Ints
 
 _TINY = 1e-300
-_ROUNDING = 1e-9  # of a chip, so that a budget for just so many is not one short
+_ROUNDING = 1e-9  # of a chip, so that a budget for a whole number is not one short
 
 
 class ReplicaCounts(NamedTuple):
-    """Replicas of deployments, and what they carry: an element for each.
+    """Decode and prefill replicas of deployments and their combined throughput, as columns.
 
-    replicas, prompt_replicas : those that decode, and those that only take in prompts [1]
-    requests : that they carry, at most [1/s]
+    replicas, prompt_replicas : decode and prefill replicas [1]
+    requests : highest throughput [1/s]
     """
 
     replicas: Floats
@@ -29,9 +29,11 @@ class ReplicaCounts(NamedTuple):
     requests: Floats
 
     @classmethod
-    def of(cls, replicas: Floats, carried: Floats, pools: PrefillColumns | None) -> "ReplicaCounts":
-        """Return so many replicas, each of which carries so much, with all of each pool."""
-        requests, prompt_replicas = replicas * carried, np.zeros(replicas.shape)
+    def of(
+        cls, replicas: Floats, throughput: Floats, pools: PrefillColumns | None
+    ) -> "ReplicaCounts":
+        """Counts of decode replicas of a throughput each, with all of each prefill pool."""
+        requests, prompt_replicas = replicas * throughput, np.zeros(replicas.shape)
         if pools is not None:
             requests = np.minimum(requests, pools.replicas * pools.capacity)
             prompt_replicas = prompt_replicas + pools.replicas
@@ -44,20 +46,20 @@ class ReplicaCounts(NamedTuple):
 
 
 class Packing(NamedTuple):
-    """How replicas fill nodes, an element for each deployment; prompts of one layout are alongside.
+    """How decode replicas, and prefill replicas of one layout, fill nodes, as columns.
 
     A stage lies in one node if it fits in one, and nodes hold stages of both kinds. What a node
     holds is counted in slots of the smaller stage.
 
     node_chips : of a node [1]
-    apart : chips of pools of another kind, in nodes of their own [1]
+    other_chips : chips of heterogeneous prefill, in nodes of their own [1]
     node_slots : of a node [1]
     slots, prompt_slots : that a replica takes that decodes, and one for prompts [1]
     nodes, prompt_nodes : that replicas of each alone take, on average [1]
     """
 
     node_chips: int
-    apart: ArrayLike
+    other_chips: ArrayLike
     node_slots: Floats
     slots: Floats
     prompt_slots: Floats
@@ -68,12 +70,12 @@ class Packing(NamedTuple):
     def of(
         cls, node_chips: int, chips: Floats, stages: Floats, pools: PrefillColumns | None
     ) -> "Packing":
-        """Return how replicas of so many chips and stages, and of each pool, fill nodes."""
+        """Packing of replicas, by their chips and stages, and of each prefill pool into nodes."""
         stages, width = stages_in_nodes(node_chips, chips, stages)
-        apart: ArrayLike = 0.0
+        other_chips: ArrayLike = 0.0
         prompt_stages, prompt_width = stages, width
         if pools is not None and pools.scenario is not None:
-            prompt_stages, apart = 0.0 * stages, pools.chips
+            prompt_stages, other_chips = 0.0 * stages, pools.chips
         elif pools is not None:
             sizes = pools.layout.chips, pools.layout.pp
             prompt_stages, prompt_width = stages_in_nodes(node_chips, *sizes)
@@ -83,7 +85,7 @@ class Packing(NamedTuple):
         large_slots = (node_slots - (node_chips - large_stages * large) // small) / large_stages
         return cls(
             node_chips,
-            apart,
+            other_chips,
             node_slots,
             stages * np.where(width == small, 1.0, large_slots),
             prompt_stages * np.where(prompt_width == small, 1.0, large_slots),
@@ -91,24 +93,24 @@ class Packing(NamedTuple):
             prompt_stages / (node_chips // prompt_width),
         )
 
-    def at(self, places: Ints) -> "Packing":
-        """Return those of some deployments."""
-        return Packing(self.node_chips, *(np.asarray(values)[places] for values in self[1:]))
+    def at(self, indices: Ints) -> "Packing":
+        """Those of some deployments."""
+        return Packing(self.node_chips, *(np.asarray(values)[indices] for values in self[1:]))
 
     def chips(self, replicas: Floats, prompt_replicas: ArrayLike) -> Floats:
-        """Return the chips of the fewest nodes that hold so many replicas. [1]"""
+        """Chips of the fewest nodes that hold all replicas. [1]"""
         slots = replicas * self.slots + np.multiply(prompt_replicas, self.prompt_slots)
         alone = np.maximum(replicas * self.nodes, np.multiply(prompt_replicas, self.prompt_nodes))
         nodes = np.ceil(np.maximum(alone, slots / self.node_slots) - _ROUNDING)
-        return np.asarray(nodes * self.node_chips + self.apart)
+        return np.asarray(nodes * self.node_chips + self.other_chips)
 
 
 def bills(
     scenario: Scenario, service: Service, chips: Floats, pools: PrefillColumns | None = None
 ) -> dict[str, Floats]:
-    """Return dollars a month and watts of some chips, where those are limited. [USD], [W]
+    """Dollars a month and watts of some chips, where those are limited. [USD], [W]
 
-    pools : those among them that only take in prompts, if any
+    pools : disaggregated prefill pools among them, if any
     """
     amounts = {}
     for name, per_chip in LIMITED.items():
@@ -119,7 +121,7 @@ def bills(
 
 
 def chips_within(service: Service, scenario: Scenario) -> float:
-    """Return how many chips of a kind the service allows, by number, price and power. [1]"""
+    """How many chips of a kind the service allows, by number, price and power. [1]"""
     chips = service.max_chips
     per_chip = usd_per_month(scenario)
     if service.budget < inf and per_chip:
@@ -131,7 +133,7 @@ def chips_within(service: Service, scenario: Scenario) -> float:
 
 
 def usd_per_month(scenario: Scenario) -> float | None:
-    """Return the price of a chip for a month of 730 hours; None if unknown. [USD]"""
+    """The price of a chip for a month of 730 hours; None if unknown. [USD]"""
     price = scenario.pricing.per_chip_hour(scenario.hardware)
     return None if price is None else price * HOURS_PER_MONTH
 
@@ -140,16 +142,16 @@ LIMITED: dict[str, Callable[[Scenario], float | None]] = {
     "budget": usd_per_month,
     "power": lambda scenario: site_power(scenario.hardware),
 }
-"""What is limited, of a chip: dollars a month [USD] and power [W]."""
+"""Limited quantities per chip: dollars per month [USD] and power [W]."""
 
 
 def counts_within(
-    chips: float, packing: Packing, carried: Floats, pools: PrefillColumns | None
+    chips: float, packing: Packing, throughput: Floats, pools: PrefillColumns | None
 ) -> ReplicaCounts:
-    """Return the replicas that carry the most on so many chips, one at least.
+    """Replica counts of the highest throughput on a number of chips, one at least.
 
-    carried : requests that it carries [1/s]
-    pools : one replica of each that takes in prompts, where these are apart
+    throughput : of one replica [1/s]
+    pools : one replica of each disaggregated prefill pool
     """
     nodes = chips // packing.node_chips
     slots, prompt_slots, room = packing.slots, packing.prompt_slots, nodes * packing.node_slots
@@ -158,23 +160,23 @@ def counts_within(
         for nodes_of_replica in (packing.nodes, packing.prompt_nodes)
     )
     if pools is None:
-        return ReplicaCounts.of(np.maximum(alone, 1.0), carried, None)
-    # Both kinds are balanced at a broken number of replicas. Of the kind of which one carries more,
+        return ReplicaCounts.of(np.maximum(alone, 1.0), throughput, None)
+    # Both pools balance at fractions of replicas. Of the pool with more throughput per replica,
     # the best whole number is a neighbour of that: one less loses more than the other can gain.
-    decoding_at_most = room / (slots + prompt_slots * carried / pools.capacity)
-    taking_at_most = room / (prompt_slots + slots * pools.capacity / carried)
-    requests = np.zeros(carried.shape)
+    decode_at_most = room / (slots + prompt_slots * throughput / pools.capacity)
+    prefill_at_most = room / (prompt_slots + slots * pools.capacity / throughput)
+    requests = np.zeros(throughput.shape)
     for fewer in (-1.0, 0.0, 1.0):
-        decoding = np.minimum(np.maximum(np.floor(decoding_at_most) - fewer, 1.0), alone)
+        decoding = np.minimum(np.maximum(np.floor(decode_at_most) - fewer, 1.0), alone)
         taking = np.floor((room - decoding * slots) / prompt_slots + _ROUNDING)
         taking = np.clip(taking, 0.0, prompts_alone)
-        requests = np.maximum(requests, np.minimum(decoding * carried, taking * pools.capacity))
-        taking = np.clip(np.floor(taking_at_most) - fewer, 0.0, prompts_alone)
+        requests = np.maximum(requests, np.minimum(decoding * throughput, taking * pools.capacity))
+        taking = np.clip(np.floor(prefill_at_most) - fewer, 0.0, prompts_alone)
         decoding = np.floor((room - taking * prompt_slots) / slots + _ROUNDING)
         decoding = np.clip(decoding, 0.0, alone)
-        requests = np.maximum(requests, np.minimum(decoding * carried, taking * pools.capacity))
+        requests = np.maximum(requests, np.minimum(decoding * throughput, taking * pools.capacity))
     replicas, taking = (
         np.maximum(np.ceil(requests / capacity - _ROUNDING), 1.0)
-        for capacity in (carried, pools.capacity)
+        for capacity in (throughput, pools.capacity)
     )
     return ReplicaCounts(replicas, taking, requests)

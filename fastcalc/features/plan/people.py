@@ -1,4 +1,4 @@
-"""``plan --users``: the rate of people who ask, and who ask less often the longer they wait."""
+"""``plan --users``: the request rate of closed-loop users, which falls as latency rises."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -43,7 +43,7 @@ class People:
     peak: float
 
     def rate(self, request: float) -> float:
-        """Return the requests a second, where one takes some time. [1/s]"""
+        """The requests a second, where one takes some time. [1/s]"""
         if self.think is None:
             return float(
                 requests_of_active(
@@ -65,7 +65,7 @@ class People:
 
 
 def people_of(request: Askers) -> People | None:
-    """Return who makes the requests, None where nobody is said to."""
+    """Who makes the requests, None where nobody is said to."""
     habits = ("think", "active_fraction", "requests_per_active_user_per_min", "peak_multiplier")
     stated = [name for name in habits if getattr(request, name) is not None]
     if request.users is None:
@@ -145,7 +145,7 @@ def mean_request_s(fleet: Fleet, rate: float) -> float:
     seconds = weight = 0.0
     for allocation in fleet.allocations:
         for pool in allocation.pools:
-            share = allocation.requests * sum(kind.share for kind in pool.classes)
+            share = allocation.requests * sum(each.share for each in pool.classes)
             own_rate = rate * share / fleet.requests
             seconds += share * _pool_request_s(pool, own_rate)
             weight += share
@@ -177,13 +177,16 @@ def at_rate(fleet: Fleet, rate: float) -> Fleet:
 
 
 def _at(pool: ReplicaPool, scale: float) -> ReplicaPool:
-    """The same pool with a rate that is so many times as high."""
+    """The same pool at a scaled rate."""
     decision = pool.decision
     if decision.service.rate is None:  # as much as its chips sustain
         return pool
     service = replace(decision.service, rate=decision.service.rate * scale)
-    plans = {kind: _plan_at(plan, scale, service) for kind, plan in decision.best_by_kind.items()}
-    return replace(pool, decision=replace(decision, service=service, best_by_kind=plans))
+    plans = {
+        variant: _plan_at(plan, scale, service)
+        for variant, plan in decision.best_by_variant.items()
+    }
+    return replace(pool, decision=replace(decision, service=service, best_by_variant=plans))
 
 
 def _plan_at(plan: Plan, scale: float, service: Service) -> Plan:

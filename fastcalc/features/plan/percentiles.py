@@ -21,7 +21,7 @@ _LAST = NAMES[-1]
 
 
 def percentile_record(percentiles: Percentiles) -> Record:
-    """Return the mean and the percentiles of each time, in ms."""
+    """The mean and the percentiles of each time, in ms."""
     times: Mapping[str, Spread] = {
         "ttft_ms": percentiles.ttft,
         "tpot_ms": percentiles.tpot,
@@ -38,12 +38,12 @@ def percentile_record(percentiles: Percentiles) -> Record:
 
 
 def percentiles_of(load: RandomLoad | None) -> Record | None:
-    """Return the percentiles of a load, None where they are not known."""
+    """The percentiles of a load; None without a closed form."""
     return percentile_record(load.percentiles()) if load and load.is_known else None
 
 
 def in_words(load: RandomLoad, name: str) -> str:
-    """Say what the slowest of a hundred requests take, or why that is not known.
+    """Say the 99th percentiles, or why there is no closed form.
 
     name : of the replicas
     """

@@ -20,7 +20,7 @@ from fastcalc.features.plan.sharing import Pools, ReplicaPool, Sharing
 from fastcalc.formulas.types import Floats, floats
 from fastcalc.grid.grid import Grid
 
-_FIRST, _LEAST = 1.0, 1e-4  # rates that are tried; what carries less carries nothing [1/s]
+_FIRST, _LEAST = 1.0, 1e-4  # rates that are tried; a throughput below the least is none [1/s]
 _NEAR = 1.02  # of a rate: within it the next step is tried
 _STEP = 1.0 + 1e-6
 _ONE_KIND = 4
@@ -32,7 +32,7 @@ class PoolSearch:
     """Finds pools of replicas for request classes among the deployments that there are.
 
     may_share : whether classes can share replicas, as those of two models cannot
-    prefill_grids : deployments of other chips that may take in the prompts of a service
+    prefill_grids : deployments of other chips that may prefill for a service
     shown : plans of one class to report [1]
     """
 
@@ -44,7 +44,7 @@ class PoolSearch:
 
     @property
     def is_of_one_class(self) -> bool:
-        """Whether all requests are of one class, which one pool serves."""
+        """Whether there is one request class, which one pool serves."""
         return len(self.classes) == 1
 
     @cached_property
@@ -53,33 +53,33 @@ class PoolSearch:
         return self.grids_for(self.classes, Service(1.0, 1.0).of_classes(self.classes, None), None)
 
     def on_chips_of(self, decision: Decision) -> "PoolSearch":
-        """Return the same among deployments of the chips of which a decision has a plan."""
+        """The same among deployments of the chips of which a decision has a plan."""
         chips = {plan.scenario.hardware.id for plan in decision.of_each_chip}
         grids = [grid for grid in self.grids if grid.scenario.hardware.id in chips]
         return replace(self, grids_for=lambda *_: grids, shown=1)
 
     def most_on(self, service: Service, chips: float) -> Decision:
-        """Return the deployments of so many chips that serve the most requests of one class."""
+        """Deployments on a number of chips that serve the most requests of one class."""
         fixed_chips = replace(service, rate=None, max_chips=chips)
         return decide(
             self.grids, fixed_chips.sized_to_limits, shown=self.shown, taking=self.prefill_grids
         )
 
     def sharing(self, decision: Decision) -> Sharing:
-        """Return the pool of the only class, or why nothing serves it."""
+        """The pool of the only class, or why nothing serves it."""
         pools = (ReplicaPool(self.classes, decision),)
         return (
             Sharing(pools, pools, pools, ()) if decision.plans else Sharing((), None, None, pools)
         )
 
-    def carried(self, service: Service) -> Sharing:
-        """Return the pools for a rate within the means of a service, or for the most that they can.
+    def pools_for(self, service: Service) -> Sharing:
+        """The pools for a rate within the means of a service, or for the most that they can.
 
-        In fewer bits than were asked for only where they carry nothing otherwise. Where they are
+        Quantized further than asked for only where nothing else has any throughput. Where they are
         not enough, `needed` is what would be. Of one class whose rate the means do not allow it is
         why they do not.
 
-        service : its rate is of all classes; None for the most that there is [1/s]
+        service : its rate is the sum over classes; None for the highest throughput [1/s]
         """
         if self.is_of_one_class:
             return self.sharing(
@@ -96,20 +96,20 @@ class PoolSearch:
                 sharing = self._sharing(chosen, groups, service, rate or chosen.rate)
                 return replace(sharing, on_one_chip=self._on_one_chip(chosen, groups, service))
         unserved = tuple(
-            self._alone(kind, _without_means(service), rate or _FIRST)
-            for kind in self.classes
-            if kind not in groups.served
+            self._alone(request_class, _without_means(service), rate or _FIRST)
+            for request_class in self.classes
+            if request_class not in groups.served
         )
         needed = {} if unserved else _needed(groups, rate or _LEAST, service)
         return Sharing((), None, None, unserved, needed)
 
     def _sharing(self, chosen: "_Chosen", groups: Groups, service: Service, rate: float) -> Sharing:
-        """Return what was chosen with what there is besides, for a rate that it may not carry."""
+        """The chosen pools with alternatives, for a rate that they may not sustain."""
         groupings = groups.groupings(chosen.rate)
 
         def pools_of(count: int) -> Pools | None:
-            alike = [grouping for grouping in groupings if len(grouping) == count]
-            cheapest = _cheapest(alike, chosen.rate)  # whether or not the means allow them
+            same_count = [grouping for grouping in groupings if len(grouping) == count]
+            cheapest = _cheapest(same_count, chosen.rate)  # whether or not the means allow them
             return self._pools(cheapest, _without_means(service)) if cheapest else None
 
         is_short = rate > chosen.rate * _STEP
@@ -122,9 +122,9 @@ class PoolSearch:
         )
 
     def _on_one_chip(self, chosen: "_Chosen", groups: Groups, service: Service) -> Pools | None:
-        """Return the cheapest pools on one kind of chip within means, where those chosen have more.
+        """The cheapest pools on one kind of chip within means, where those chosen have more.
 
-        Of the chips on which the classes cost least apart.
+        Among the chips on which separate pools of the classes cost least.
         """
         if len({option.grid.scenario.hardware.id for _, option in chosen.pools}) == 1:
             return None
@@ -146,12 +146,12 @@ class PoolSearch:
     def _grids_of(
         self, chip: str, classes: Classes, service: Service, chips: frozenset[str] | None
     ) -> Sequence[Grid]:
-        """Return the deployments for classes on one kind of chip."""
+        """The deployments for classes on one kind of chip."""
         is_asked = chips is None or chip in chips
         return self.grids_for(classes, service, frozenset({chip})) if is_asked else []
 
     def _pools(self, chosen: "_Chosen", service: Service) -> Pools:
-        """Return the plans of pools, at what they are to carry."""
+        """Plans of pools, sized for their load."""
         pools = []
         for group, option in chosen.pools:
             at_rate = service.of_classes(group.classes, chosen.rate * group.share)
@@ -161,11 +161,11 @@ class PoolSearch:
             )
         return tuple(pools)
 
-    def _alone(self, kind: RequestClass, service: Service, rate: float) -> ReplicaPool:
-        """Return the deployments for one class."""
-        at_rate = service.of_classes((kind,), rate * kind.share)
-        grids = self.grids_for((kind,), at_rate, None)
-        return ReplicaPool((kind,), decide(grids, at_rate, shown=1, prompt_pools=()))
+    def _alone(self, request_class: RequestClass, service: Service, rate: float) -> ReplicaPool:
+        """The deployments for one class."""
+        at_rate = service.of_classes((request_class,), rate * request_class.share)
+        grids = self.grids_for((request_class,), at_rate, None)
+        return ReplicaPool((request_class,), decide(grids, at_rate, shown=1, prompt_pools=()))
 
 
 def _up_to(option: ReplicaOption) -> Floats:
@@ -183,16 +183,16 @@ class _Chosen:
 
     @property
     def requests(self) -> float:
-        """Requests of all classes that the replicas carry at most. [1/s]"""
+        """Highest throughput of all classes. [1/s]"""
         return min(
             option.replicas(self.rate * group.share) * option.requests / group.share
             for group, option in self.pools
         )
 
     def amounts(self, service: Service) -> dict[str, float]:
-        """Return the chips and, where those are limited, dollars a month and watts.
+        """Chips and, where those are limited, dollars per month and watts.
 
-        Infinity where a chip's price or power is not known.
+        Infinity where a chip's price or power is unknown.
         """
         total: Counter[str] = Counter()
         for group, option in self.pools:
@@ -205,7 +205,7 @@ class _Chosen:
         return dict(total)
 
     def is_within(self, service: Service) -> bool:
-        """Return whether the means of a service allow it."""
+        """Whether the means of a service allow it."""
         amounts = self.amounts(service)
         return all(amount <= service.means[name] for name, amount in amounts.items())
 
@@ -219,9 +219,9 @@ class _Chosen:
 def _cheapest(
     groupings: Sequence[Grouping], rate: float, service: Service | None = None
 ) -> _Chosen | None:
-    """Return the pools of least cost for a rate, within the means of a service if there is one.
+    """The pools of least cost for a rate, within the means of a service if there is one.
 
-    What percentiles let each option carry is checked of those chosen, until none is left unchecked.
+    Percentiles are checked for the chosen options, until none is unchecked.
     """
     while True:
         chosen = _least(groupings, rate, service)
@@ -235,7 +235,7 @@ def _cheapest(
 
 
 def _least(groupings: Sequence[Grouping], rate: float, service: Service | None) -> _Chosen | None:
-    """Return the pools of least cost by the throughput that replica options are taken to have."""
+    """The pools of least cost by the throughput that replica options are taken to have."""
     chosen: list[_Chosen | None] = []
     for grouping in groupings:
         if not all(group.replica_options for group in grouping):
@@ -249,7 +249,7 @@ def _least(groupings: Sequence[Grouping], rate: float, service: Service | None) 
 
 
 def _within(grouping: Grouping, rate: float, service: Service) -> _Chosen | None:
-    """Return the pools of least cost within means that the cheapest of each group exceed.
+    """The pools of least cost within means that the cheapest of each group exceed.
 
     They are on dearer chips, of which fewer do or which draw less.
     """
@@ -268,7 +268,7 @@ def _within(grouping: Grouping, rate: float, service: Service) -> _Chosen | None
 
 
 def _undominated(chosen: Iterable[_Chosen], service: Service) -> list[_Chosen]:
-    """Return those within the means of a service, of which no other takes as little of each."""
+    """Those within the means of a service, of which no other takes as little of each."""
     undominated: list[tuple[_Chosen, list[float]]] = []
     for pools in sorted(chosen, key=lambda pools: pools.order):
         amounts = pools.amounts(service)
@@ -283,7 +283,7 @@ def _undominated(chosen: Iterable[_Chosen], service: Service) -> list[_Chosen]:
 
 
 def _needed(groups: Groups, rate: float, service: Service) -> dict[str, float]:
-    """Return what the cheapest pools for a rate take, of the means that do not allow it."""
+    """What the cheapest pools for a rate take, of the means that do not allow it."""
     cheapest = _cheapest(groups.groupings(rate), rate)
     amounts = cheapest.amounts(service) if cheapest else {}
     return {name: value for name, value in amounts.items() if value > service.means[name]}
@@ -294,30 +294,30 @@ def _without_means(service: Service) -> Service:
 
 
 def _most(groups: Groups, service: Service, beyond: float) -> _Chosen | None:
-    """Return the pools that carry the most within the means of a service, at that rate.
+    """The pools of the highest throughput within the means of a service, at that rate.
 
-    What a rate takes grows with it in steps, of a replica each. Pools carry more than the rate that
-    they were found for, up to a step; the most is carried where nothing is found just above that.
+    The means that a rate takes grow in steps of a replica. Pools sustain more than the rate that
+    they were found for, up to a step; the search ends where nothing is found just above that.
 
     beyond : a rate that is too much [1/s]
     """
     if min(service.means.values()) == inf:
         return None
-    carried, trial = None, min(_FIRST, beyond / 2.0)
+    best, trial = None, min(_FIRST, beyond / 2.0)
     while trial > _LEAST:
         chosen = _cheapest(groups.groupings(trial), trial, service)
         if chosen is not None:
-            carried = chosen
+            best = chosen
         else:
             beyond = trial
-        if carried is None:
+        if best is None:
             trial /= 8.0
-        elif carried.requests * _STEP >= beyond:
-            return replace(carried, rate=carried.requests / _STEP)
+        elif best.requests * _STEP >= beyond:
+            return replace(best, rate=best.requests / _STEP)
         elif beyond == inf:
-            trial = carried.requests * 2.0
-        elif beyond < carried.requests * _NEAR:
-            trial = carried.requests * _STEP
+            trial = best.requests * 2.0
+        elif beyond < best.requests * _NEAR:
+            trial = best.requests * _STEP
         else:
-            trial = sqrt(carried.requests * beyond)
+            trial = sqrt(best.requests * beyond)
     return None

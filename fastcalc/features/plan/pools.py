@@ -1,4 +1,4 @@
-"""Replicas that only take in prompts, for deployments whose prompts are apart."""
+"""Prefill pools of disaggregated deployments."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -22,11 +22,11 @@ KEPT = 32
 
 @dataclass(frozen=True)
 class PrefillPool:
-    """Replicas of one layout that take in prompts one by one, and their chips.
+    """Prefill replicas of one layout, each prefilling one prompt at a time, and their chips.
 
     busiest : share of its capacity that each may do [1]
     taking : time of a replica that a prompt takes [s]
-    seconds, waits : from arrival until the prompt is taken in, and the wait that is in it [s]
+    seconds, waits : from arrival to the end of prefill, and the queueing delay in it [s]
     kv_transfer_s : from there until the cache is sent [s]
     scenario : what they run on, where that is another kind of chip than decodes
     """
@@ -43,7 +43,7 @@ class PrefillPool:
 
     @property
     def capacity(self) -> float:
-        """Requests that a replica takes in, as busy as it may be. [1/s]"""
+        """Throughput of a replica at its highest utilization. [1/s]"""
         return self.busiest / self.taking
 
 
@@ -62,7 +62,7 @@ class PrefillColumns:
 
     @classmethod
     def of(cls, pools: Sequence[PrefillPool]) -> "PrefillColumns | None":
-        """Return some pools; None of none."""
+        """Some pools; None of none."""
         if not pools:
             return None
         names = ("replicas", "chips", "capacity", "seconds", "waits", "kv_transfer_s")
@@ -74,7 +74,7 @@ class PrefillColumns:
 
 
 def stages_in_nodes(node_chips: int, chips: ArrayLike, stages: ArrayLike) -> tuple[Floats, Floats]:
-    """Return how many stages replicas have, and the chips of each: no more than a node has. [1]"""
+    """How many stages replicas have, and the chips of each: no more than a node has. [1]"""
     whole = np.where(chips % stages == 0.0, floats(stages), 1.0)  # of a chip that holds several
     width = chips / whole
     nodes = np.ceil(width / node_chips)
@@ -83,19 +83,19 @@ def stages_in_nodes(node_chips: int, chips: ArrayLike, stages: ArrayLike) -> tup
 
 @lru_cache(maxsize=KEPT)
 def transfer_seconds(grid: Grid, prompt: float) -> Floats:
-    """Return the time in which each layout's chips send or receive the cache of a prompt. [s]"""
+    """The time in which each layout's chips send or receive the cache of a prompt. [s]"""
     site, beyond = grid.site, grid.scenario.hardware.links.scale_out
     assert beyond is not None
-    place = Placements(site.machine, site.work, Layouts.of(grid.layouts), prompt)
+    index = Placements(site.machine, site.work, Layouts.of(grid.layouts), prompt)
     link = beyond.bandwidth.si * site.machine.software.link_fraction
-    return np.broadcast_to(place.cache_per_chip / link, (len(grid.layouts),))
+    return np.broadcast_to(index.cache_per_chip / link, (len(grid.layouts),))
 
 
-def can_be_apart(grid: Grid, service: Service) -> bool:
-    """Return whether prompts may be taken in by replicas of their own.
+def can_disaggregate(grid: Grid, service: Service) -> bool:
+    """Whether prefill may be disaggregated.
 
     It takes a rate or a fleet, a link, tokens to decode, and batch 1, which says how long a prompt
-    takes; and requests that are all alike.
+    takes; and uniform requests.
     """
     is_whole = grid.site.machine.is_spatial
     has_alone = bool(np.all(grid.batches[..., 0] == 1))
@@ -103,7 +103,7 @@ def can_be_apart(grid: Grid, service: Service) -> bool:
 
 
 def can_decode_alone(grid: Grid, service: Service) -> bool:
-    """Return whether caches of prompts may come to a deployment over its link."""
+    """Whether caches of prompts may come to a deployment over its link."""
     has_several = service.rate is not None or service.is_fleet
     scenario, has_rate = grid.scenario, has_several and service.output > 1.0
     has_link = scenario.hardware.links.scale_out is not None
@@ -111,14 +111,14 @@ def can_decode_alone(grid: Grid, service: Service) -> bool:
 
 
 def pools_of(grid: Grid, service: Service, points: EvaluatedPoints) -> list[PrefillPool]:
-    """Return pools that take in all prompts, if any may, and that none beats in chips and in time.
+    """Prefill pools for all prompts that no other beats in both chips and time.
 
     A prompt alone takes as long as the first token at batch 1. Of those in time, the one of the
     fewest chips and the soonest are taken; of those too late, which say what would do, the one of
     the fewest chips, the first that is near, and the soonest. Of a fleet it is one replica of each
     layout, but for those that others make needless.
     """
-    if not can_be_apart(grid, service):
+    if not can_disaggregate(grid, service):
         return []
     pools_found = every_pool(grid, service, points)
     if not pools_found:
@@ -140,13 +140,13 @@ def pools_of(grid: Grid, service: Service, points: EvaluatedPoints) -> list[Pref
 
 
 def every_pool(grid: Grid, service: Service, points: EvaluatedPoints) -> list[PrefillPool]:
-    """Return a pool of each layout of a grid that holds a prompt.
+    """A pool of each layout of a grid that holds a prompt.
 
     points : of the grid, whose first batch is 1
     """
     (where,) = np.nonzero(np.broadcast_to(points.estimate.is_certain, grid.shape)[0, :, 0])
     alone = np.broadcast_to(points.estimate.ttft, grid.shape)[0, where, 0]
-    layouts = [grid.layouts[place] for place in where]
+    layouts = [grid.layouts[index] for index in where]
     sending = transfer_seconds(grid, service.prompt)[where]
     queues = None if service.share is None else Queues(service.share, alone, 1.0)
     # Half of the time that is left is for this queue; the other half is for that of a slot.
@@ -174,12 +174,12 @@ def undominated_pools(
     return [pool for pool, beaten in zip(pools, is_beaten, strict=True) if not beaten]
 
 
-def _worth_sizing(places: Ints, chips: Floats, first: Floats, limit: float) -> Ints:
-    """Return which of some pools to try: see `pools_of`.
+def _worth_sizing(indices: Ints, chips: Floats, first: Floats, limit: float) -> Ints:
+    """Which of some pools to try: see `pools_of`.
 
     chips, first : of all its replicas [1], until the cache is sent [s]
     """
-    front = places[undominated(gain=-first[places], cost=chips[places])]
+    front = indices[undominated(gain=-first[indices], cost=chips[indices])]
     front = front[np.argsort(chips[front])]  # and so from late to soon
     late, far = (int(np.sum(first[front] > times * limit)) for times in (1.0, NEAR))
     chosen = np.clip([0, far, late - 1, late, len(front)], 0, max(len(front) - 1, 0))
@@ -187,9 +187,9 @@ def _worth_sizing(places: Ints, chips: Floats, first: Floats, limit: float) -> I
 
 
 def _worth_filling(replicas: list[PrefillPool], limit: float) -> list[PrefillPool]:
-    """Return the replicas that may fill a fleet best; of those too late the soonest.
+    """The replicas that may fill a fleet best; of those too late the soonest.
 
-    Several of a smaller layout do what one of a larger does, where as many chips hold them.
+    Several of a smaller layout do what one of a larger does, where the same chips hold them.
     """
     in_time = [replica for replica in replicas if replica.seconds + replica.kv_transfer_s <= limit]
     if not in_time:
@@ -202,7 +202,7 @@ def _worth_filling(replicas: list[PrefillPool], limit: float) -> list[PrefillPoo
 
 
 def _replaces(smaller: PrefillPool, replica: PrefillPool) -> bool:
-    """Return whether copies of a replica on as many chips carry as much as another, as soon."""
+    """Whether copies of a replica on as few chips match another in throughput and latency."""
     copies, left = divmod(replica.chips, smaller.chips)
     return (
         left == 0
@@ -216,7 +216,7 @@ def _replaces(smaller: PrefillPool, replica: PrefillPool) -> bool:
 def added(
     scenario: Scenario, pools: PrefillColumns | None, per_chip: Callable[[Scenario], float | None]
 ) -> ArrayLike:
-    """Return what pools of other chips have of something more than as many that decode.
+    """What pools of other chips have of an amount beyond the same number of decode chips.
 
     per_chip : dollars or watts of a chip, as these are for what decodes
     """

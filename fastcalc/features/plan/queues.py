@@ -16,7 +16,7 @@ longer than they are. [1]"""
 
 _FEW = 32  # slots
 _STEPS = 2 ** np.arange(len(_BUSY).bit_length() - 2, -1, -1)  # of a bisection of these
-_SLACK = 1e-9  # of a replica, so that a rate which one carries exactly is not given two
+_SLACK = 1e-9  # of a replica, so that a rate of exactly its throughput is not given two
 _LEAST_BUSY = 1e-6  # what is planned at least: a limit that leaves no time to wait needs it
 _WAIT_OF_THE_LATE = 0.1
 
@@ -40,7 +40,7 @@ class Slots:
         return slot_wait_percentile(slots=counts, utilization=busy, service=1.0, share=self._share)
 
     def kinds(self, counts: Floats) -> Ints:
-        """Return the rows of the table for numbers of slots."""
+        """The rows of the table for numbers of slots."""
         new = np.setdiff1d(counts, self._counts)
         if new.size:
             self._counts = np.concatenate([self._counts, new])
@@ -50,31 +50,31 @@ class Slots:
         return np.asarray(order[np.searchsorted(self._counts, counts, sorter=order)])
 
     def waits(self, kind: Ints | int, level: Ints) -> Floats:
-        """Return the waits of rows at tabled utilizations, by their positions. [1]"""
-        places = kind * len(_BUSY) + level
-        waits = self._waits.take(places)
+        """The waits of rows at tabled utilizations, by their positions. [1]"""
+        indices = kind * len(_BUSY) + level
+        waits = self._waits.take(indices)
         is_new = np.isnan(waits)
         if is_new.any():
-            row, column = np.divmod(np.unique(places[is_new]), len(_BUSY))
+            row, column = np.divmod(np.unique(indices[is_new]), len(_BUSY))
             self._waits[row, column] = self._computed(self._counts[row], _BUSY[column])
-            waits = self._waits.take(places)
+            waits = self._waits.take(indices)
         return np.asarray(waits)
 
 
 @lru_cache(maxsize=4)
 def slots_of(share: float) -> Slots:
-    """Return the table of a share of requests."""
+    """The table of a share of requests."""
     return Slots(share)
 
 
 @dataclass(frozen=True, eq=False)
 class Queues:
-    """The queues before some deployments: for their prompts to be taken in, and for a slot.
+    """The queues before some deployments: for prefill, and for a slot.
 
     share : of requests, whose wait is asked for [1]
     prompt, prompt_busy : time for which a prompt keeps others waiting [s], its share at most [1];
         of 0 where none does
-    slots, kind : what is waited for besides, if anything, and which of its rows each has
+    slots, kind : what is waited for in addition, if anything, and which of its rows each has
     holds : time that a request holds its slot [s]
     step : time of the pass under way, of which half is in the time to the first token [s]
     alone : time that a request holds its slot with no other in flight, over that on full slots [1]
@@ -94,7 +94,7 @@ class Queues:
     alone: ArrayLike = 1.0
 
     def wait(self, utilization: Floats) -> Floats:
-        """Return the waits, both one after another, at most; infinity at full utilization. [s]"""
+        """The waits, both one after another, at most; infinity at full utilization. [s]"""
         after = np.clip(np.searchsorted(_BUSY, utilization, side="right"), 1, len(_BUSY) - 1)
         low, high = _BUSY[after - 1], _BUSY[after]
         part = np.minimum((utilization - low) / (high - low), 1.0)
@@ -102,7 +102,7 @@ class Queues:
         return np.asarray(np.where(utilization <= _BUSY[-1], waits, np.inf))
 
     def most(self, slack: Floats) -> Floats:
-        """Return the most utilization at which the waits are within a time above 0. [1]"""
+        """The most utilization at which the waits are within a time above 0. [1]"""
         low = np.zeros(np.shape(slack), dtype=int)  # where the wait is within the time
         for step in _STEPS:
             low += step * (self._at(low + step) <= slack)
@@ -114,7 +114,7 @@ class Queues:
         return np.asarray(_BUSY[low] + part * (_BUSY[after] - _BUSY[low]))
 
     def _at(self, level: Ints) -> Floats:
-        """Return the waits at tabled utilizations, by their positions. [s]"""
+        """The waits at tabled utilizations, by their positions. [s]"""
         under_way = max(self.share - 0.5, 0.0) * self.step
         squares: Floats = np.broadcast_to(np.square(under_way), level.shape)
         if np.any(self.prompt_busy):
@@ -157,7 +157,7 @@ class Sizing(NamedTuple):
 def needed(
     service: Service, seconds: Floats, ttft: Floats, queues: Queues | None, *, part: float = 1.0
 ) -> Sizing:
-    """Return the replicas that requests need, and how busy they are.
+    """The replicas that requests need, and how busy they are.
 
     One replica where no rate is asked. What is late without waiting is given a tenth of its time
     for that, so that it may be said what it does.

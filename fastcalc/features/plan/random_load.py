@@ -25,17 +25,17 @@ _SLACK = 1e-9  # of a replica
 def random_load(plan: Plan, service: Service) -> RandomLoad | None:
     """The load of a replica; None where no rate says it, or no closed form has its queues.
 
-    Those are of replicas that take in their own prompts, layer after layer, for requests that
+    Those are of replicas with colocated prefill, layer after layer, for requests that
     arrive at random.
     """
     machine = plan.replica.placement.machine
     rate = plan.requests if service.is_fleet else service.rate
-    is_apart = plan.prefill_layout is not None
-    if rate is None or is_apart or machine.is_spatial or machine.engine.is_bound:
+    is_disaggregated = plan.prefill_layout is not None
+    if rate is None or is_disaggregated or machine.is_spatial or machine.engine.is_bound:
         return None
     classes = classes_of(service)
     low, high = _AT_RANDOM
-    if not all(low <= kind.variation <= high for kind in classes):
+    if not all(low <= request_class.variation <= high for request_class in classes):
         return None
     load = RandomLoad.of(
         plan.replica.placement,
@@ -48,7 +48,7 @@ def random_load(plan: Plan, service: Service) -> RandomLoad | None:
 
 
 def classes_of(service: Service) -> tuple[RequestClass, ...]:
-    """The request classes of a service with their limits: one where all requests are alike."""
+    """The request classes of a service with their limits: one where requests are uniform."""
     if service.classes:
         return service.classes
     lengths = Lengths.fixed(service.prompt, service.output)
@@ -70,12 +70,14 @@ class HeldLimits:
     @cached_property
     def times(self) -> list[RequestTimes]:
         """Latencies of each class."""
-        return [self.load.times(place) for place in range(len(self.classes))]
+        return [self.load.times(index) for index in range(len(self.classes))]
 
     @property
     def are_limited(self) -> bool:
         """Whether any class has a limit."""
-        return any(min(kind.ttft, kind.tpot) < inf for kind in self.classes)
+        return any(
+            min(request_class.ttft, request_class.tpot) < inf for request_class in self.classes
+        )
 
     @cached_property
     def are_met(self) -> bool:
@@ -86,12 +88,12 @@ class HeldLimits:
         return (
             self.load.is_known
             and all(
-                self.load.share_within_tpot(kind.tpot, place) >= self.part
-                for place, kind in enumerate(self.classes)
+                self.load.share_within_tpot(request_class.tpot, index) >= self.part
+                for index, request_class in enumerate(self.classes)
             )
             and all(
-                times.share_within_ttft(kind.ttft) >= self.part
-                for times, kind in zip(self.times, self.classes, strict=True)
+                times.share_within_ttft(request_class.ttft) >= self.part
+                for times, request_class in zip(self.times, self.classes, strict=True)
             )
         )
 
@@ -120,7 +122,7 @@ class HeldLimits:
     ) -> int:
         """Fewest replicas for a rate at which the limits are met; 0 of no number. [1]
 
-        guess : as many as may do [1]
+        guess : replicas that may suffice [1]
         max_rate : rate of a replica that is not exceeded [1/s]
         affordable : replicas that are asked for at most [1]
         """
@@ -150,13 +152,13 @@ class HeldLimits:
         return tuple(getattr(times, name)(self.part) for times in self.times)
 
     def held_against(self, name: str, limit: float) -> float:
-        """A time as many times a limit as the class furthest over its own, or nearest to it. [s]
+        """The largest ratio of a latency to its limit over all classes, times a limit. [s]
 
         Without limits it is the percentile of all requests; NaN of a TPOT that no request has.
         """
         if limit == inf:
             return float(getattr(self.load.times(), name)(self.part))
-        limits = (getattr(kind, name) for kind in self.classes)
+        limits = (getattr(request_class, name) for request_class in self.classes)
         times = zip(self.percentiles(name), limits, strict=True)
         return float(
             np.fmax.reduce([seconds / class_limit * limit for seconds, class_limit in times])

@@ -1,4 +1,4 @@
-"""A plan in its place among all: what it costs, draws and carries at the service's rate."""
+"""A ranked plan: its cost, power and throughput at the rate of a service."""
 
 from dataclasses import dataclass, replace
 
@@ -30,7 +30,7 @@ class RankedPlan:
 
     @property
     def requests(self) -> float:
-        """Requests of the service, or without a rate the most that the deployment carries. [1/s]"""
+        """Request rate of the service, or without one the highest throughput. [1/s]"""
         return self.plan.requests if self.service.rate is None else self.service.rate
 
     @property
@@ -43,17 +43,17 @@ class RankedPlan:
     def in_flight(self) -> float:
         """Requests that are served at a time, by Little's law at the load that there is. [1]
 
-        As many as the batch at which the replicas serve as many as arrive, where their batches are
-        not full; prompts apart alongside.
+        The batch at which the replicas serve the arrival rate, where their batches are
+        not full; disaggregated prefill in addition.
         """
-        plan, is_apart = self.plan, self.plan.prefill_layout is not None
+        plan, is_disaggregated = self.plan, self.plan.prefill_layout is not None
         batches = np.unique(np.rint(np.geomspace(1.0, plan.batch, _BATCHES)))
         scenario = replace(plan.scenario, batches=tuple(batches.astype(int).tolist()))
         estimate = solve(scenario).estimate
-        tokens = np.maximum.accumulate(estimate.total if is_apart else estimate.served)
-        carried = plan.replicas * tokens / (plan.slowness * self.service.output)
-        served = float(np.interp(self.requests, [0.0, *carried], [0.0, *batches]))
-        prompts = self.requests * plan.first_seconds if is_apart else 0.0
+        tokens = np.maximum.accumulate(estimate.total if is_disaggregated else estimate.served)
+        throughput = plan.replicas * tokens / (plan.slowness * self.service.output)
+        served = float(np.interp(self.requests, [0.0, *throughput], [0.0, *batches]))
+        prompts = self.requests * plan.first_seconds if is_disaggregated else 0.0
         return plan.replicas * served + prompts
 
     @property
@@ -63,7 +63,7 @@ class RankedPlan:
 
     @property
     def _is_sized(self) -> bool:
-        """Whether its chips are those of some requests a second, which it carries."""
+        """Whether its chips are sized for a request rate that it sustains."""
         return self.requests > 0.0 and bool(self.service.rate or self.service.is_fleet)
 
     @property
@@ -90,7 +90,7 @@ class RankedPlan:
 
     @property
     def api_break_even(self) -> float | None:
-        """Requests at which the API charges what the chips cost, if these carry any. [1/s]"""
+        """Request rate at which the API charges the cost of the chips, if they serve any. [1/s]"""
         charged, usd = self.service.api_request_usd, self.plan.usd_per_month
         if charged is None or usd is None or not self.plan.requests:
             return None
@@ -109,7 +109,7 @@ class RankedPlan:
 
     @property
     def grams_per_mtok(self) -> float | None:
-        """Carbon dioxide of a million tokens, prompts and outputs, of what is carried. [g]"""
+        """Carbon dioxide per million tokens served, prompts and outputs. [g]"""
         grid, kwh = self.service.tariff.grid, self.kwh_per_month
         tokens = self.requests * (self.service.prompt + self.service.output) * SECONDS_PER_MONTH
         return None if grid is None or kwh is None or not tokens else grid * kwh / tokens * 1e6
@@ -122,7 +122,7 @@ class RankedPlan:
 
 
 def tpot_range(plan: Plan) -> tuple[float, float] | None:
-    """Return the least and the most time between tokens of the 80 % range, if there is one. [s]"""
+    """The least and the most time between tokens of the 80 % range, if there is one. [s]"""
     estimate, tpot = plan.replica.estimate, plan.values["tpot"] / plan.slowness
     if estimate.low is None or estimate.high is None:
         return None
@@ -131,21 +131,21 @@ def tpot_range(plan: Plan) -> tuple[float, float] | None:
 
 
 def undetermined(plan: Plan, service: Service) -> list[str]:
-    """Return the keys of a plan's record that nothing published determines.
+    """Keys of a plan's record that are undetermined.
 
-    How many replicas a rate takes turns with how fast they take prompts, and so does all that is of
+    The number of replicas depends on how fast they prefill, and so does every amount of
     all of them.
     """
     keys = undetermined_keys(plan.replica.placement.machine)
     if not keys:
         return []
-    is_apart = plan.prefill_layout is not None
+    is_disaggregated = plan.prefill_layout is not None
     affected = [*keys, "service_ttft_ms"]
-    if not is_apart or "tpot_ms" in keys:
+    if not is_disaggregated or "tpot_ms" in keys:
         affected += ["service_tpot_ms", "service_tpot_ms_low", "service_tpot_ms_high"]
-    if is_apart:
+    if is_disaggregated:
         affected += ["prefill_replicas", "prefill_utilization"]
-    if service.rate is not None or is_apart or service.is_fleet:
+    if service.rate is not None or is_disaggregated or service.is_fleet:
         affected += _OF_ALL_REPLICAS
     if service.rate is not None or service.objective != "chips":
         affected.append("cost")
@@ -153,7 +153,7 @@ def undetermined(plan: Plan, service: Service) -> list[str]:
 
 
 def low_confidence(plan: Plan, service: Service) -> list[str]:
-    """Keys of a plan's amounts that rest on an uncertain price of a chip-hour."""
+    """Keys of a plan's amounts that use an uncertain price per chip-hour."""
     if not any(scenario.quote.is_uncertain for scenario in plan.scenarios):
         return []
     own = uncertain_amounts(plan.scenario)
@@ -164,7 +164,7 @@ _AMOUNTS = (
     *("service_usd_per_hour", "usd_per_month", "service_usd_per_mtok_total"),
     *("api_break_even_tokens_per_month", "api_break_even_utilization"),
 )
-"""Keys of amounts that rest on the prices of all chips of a plan."""
+"""Keys of amounts that use the prices of all chips of a plan."""
 
 _OF_ALL_REPLICAS = (
     "replicas",

@@ -1,4 +1,4 @@
-"""Plans as records, and what stands alongside them."""
+"""Plans as records, and the details of a plan document."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -25,16 +25,16 @@ from fastcalc.kit.answer.point_records import Record, grounds, plain, plainly
 from fastcalc.mentions import option
 
 _RATES = (
-    "service_* are of the whole deployment as it is asked, service_joules_per_token of output "
+    "service_* describe the whole deployment as asked, service_joules_per_token per output "
     "tokens; tokens_per_s_*, tpot_ms, ttft_ms, usd_per_mtok_total and joules_per_token are those "
-    "that the command prints, of one full replica that takes in its prompts, too; without a rate "
+    "that the command prints, one full replica with colocated prefill; without a rate "
     "usd_per_mtok_total counts the share of its capacity that must stay idle; with a confidence "
     "chips and times of service_* are those of chips as slow as that, and all else is expected"
 )
 
 
 def plan_records(plans: Iterable[Plan], service: Service, typed: Typed) -> list[Record]:
-    """Return one record for each plan, in order."""
+    """One record for each plan, in order."""
     return [plainly(record) for record in unrounded(plans, service, typed)]
 
 
@@ -45,7 +45,7 @@ def unrounded(
     owned: int | None = None,
     classes: tuple[str, ...] = (),
 ) -> list[Record]:
-    """Return the records with all digits, for a table to round once.
+    """The records with all digits, for a table to round once.
 
     owned : chips of their kind that are owned, if they are
     classes : names of the request classes that they serve, if these have any
@@ -63,19 +63,19 @@ def unrounded(
 
 
 def commands_of(plan: Plan, typed: Typed) -> list[str]:
-    """Return the commands that print a replica of each kind of chip of a plan."""
+    """The commands that print a replica of each kind of chip of a plan."""
     taking = prompts_command(plan, typed)
     return [compare_command(plan.scenario, typed), *([taking] if taking else [])]
 
 
 def prompts_command(plan: Plan, typed: Typed) -> str | None:
-    """Return the command that prints a replica of another chip that takes in the prompts."""
+    """The command that prints a replica of the prefill chip."""
     taking = plan.prefill_scenario
     return None if taking is None else compare_command(taking, typed)
 
 
 def details(verdict: Verdict, typed: Typed) -> Record:
-    """Return what stands alongside the plans: why others lost, the runner-up, what would help."""
+    """Details of a plan document: why others lost, the runner-up, what would help."""
     decision = verdict.decision
     service = decision.service
     unknown = sorted(decision.unknown)
@@ -116,7 +116,7 @@ def _odds(verdict: Verdict, typed: Typed) -> Record:
 
 
 def assumptions(decision: Decision) -> Record:
-    """Return what the records rest on: traffic, prices, engines, and how the times are meant."""
+    """Assumptions of the records: traffic, prices, engines, and how the times are meant."""
     service = decision.service
     plans = [*decision.plans, *decision.closest.values()]
     return {
@@ -147,14 +147,14 @@ def _missed(plan: Plan | None, service: Service, typed: Typed) -> Record | None:
 
 def service_notes(service: Service) -> Iterable[str]:
     """Say how the times of a plan are meant."""
-    between = "TPOT holds the prompts of others that are taken in between two tokens"
+    between = "TPOT includes prefill of other requests between two tokens"
     if service.output <= 1.0:
         between = (
             "nothing comes after one output token, so TPOT, and a limit on it, is of a step that "
             "decodes at that batch, as in compare"
         )
     first = (
-        "TTFT is of an even stream of requests, with no queue: for requests that arrive at "
+        "TTFT assumes evenly spaced requests, with no queue: for requests that arrive at "
         f"random give {option('percentile')}, or leave room with {option('load')}"
     )
     if service.share is not None:
@@ -162,7 +162,7 @@ def service_notes(service: Service) -> Iterable[str]:
         first = (
             f"TTFT and TPOT are what {percent} of requests meet that arrive at random, at the load "
             "of each replica, which has queues of its own; a router that knows which is idle does "
-            "better; where prompts are apart, TTFT has what as many wait in each queue, and TPOT "
+            "better; with disaggregated prefill, TTFT has the same share of each queue, and TPOT "
             "is that of full batches"
         )
         if service.utilization < 1.0:
@@ -177,7 +177,7 @@ def service_notes(service: Service) -> Iterable[str]:
         )
     yield f"{between}; {first}"
     yield (
-        "prompts apart: taken in one by one at batch 1 on replicas of their own, their caches "
+        "disaggregated prefill: one prompt at a time on replicas of its own, their caches "
         "then sent over the link beyond the domain; narrower formats may cost quality, "
         f"{option('weights')} and {option('kv')} choose"
     )

@@ -32,39 +32,39 @@ class Gaps:
     layout: Ints
     low: Floats
     high: Floats
-    is_apart: Bools
+    is_disaggregated: Bools
 
-    def below(self, inside_cost: float, apart_cost: float) -> "Gaps":
-        """Return the gaps that may beat the best, by its cost with prompts inside and apart."""
-        cost = np.where(self.is_apart, apart_cost, inside_cost)
+    def below(self, colocated_cost: float, disaggregated_cost: float) -> "Gaps":
+        """The gaps that may beat the best, by its cost with colocated and disaggregated prefill."""
+        cost = np.where(self.is_disaggregated, disaggregated_cost, colocated_cost)
         return self._of(np.nonzero((self.lowest_cost <= cost) & (self.lowest_cost < np.inf))[0])
 
     def split(self) -> tuple["Gaps", "Gaps"]:
-        """Return the most promising gaps, and the others."""
+        """The most promising gaps, and the others."""
         order = np.argsort(self.lowest_cost, kind="stable")
         return self._of(order[:_AT_ONCE]), self._of(order[_AT_ONCE:])
 
     def between(self) -> Grid:
-        """Return the grid of the batches in the gaps, a row for each, with those on both sides."""
+        """The grid of the batches in the gaps, a row for each, with those on both sides."""
         return between(self.grid, self.layout, self.low, self.high)
 
-    def _of(self, places: Ints) -> "Gaps":
-        arrays = ("lowest_cost", "layout", "low", "high", "is_apart")
-        return replace(self, **{name: getattr(self, name)[places] for name in arrays})
+    def _of(self, indices: Ints) -> "Gaps":
+        arrays = ("lowest_cost", "layout", "low", "high", "is_disaggregated")
+        return replace(self, **{name: getattr(self, name)[indices] for name in arrays})
 
     def __len__(self) -> int:
         return len(self.lowest_cost)
 
 
 def between(grid: Grid, layouts: Ints, low: Floats, high: Floats) -> Grid:
-    """Return the grid of some batches from low to high of layouts by position, a row for each."""
+    """The grid of some batches from low to high of layouts by position, a row for each."""
     batches = np.round(np.linspace(low, high, _TRIED + 1, axis=-1))
-    return grid.part(layouts=tuple(grid.layouts[place] for place in layouts), batches=batches)
+    return grid.part(layouts=tuple(grid.layouts[index] for index in layouts), batches=batches)
 
 
 @lru_cache(maxsize=KEPT)
 def with_largest(grid: Grid) -> Grid:
-    """Return a grid with a row of batches for each layout, the largest that it holds among them.
+    """A grid with a row of batches for each layout, the largest that it holds among them.
 
     With a host also the largest that fits without it.
     """
@@ -78,10 +78,10 @@ def with_largest(grid: Grid) -> Grid:
 
 
 def gaps_of(scored: Sequence[Scored]) -> Gaps:
-    """Return the gaps of one grid in which something better than what was tried may be.
+    """The gaps of one grid in which something better than what was tried may be.
 
     Cost falls with the batch and both times grow: the best batch of a layout is the largest that
-    meets them, and the smallest that makes do with as many replicas. But replicas that must stay
+    meets them, and the smallest that needs no more replicas. But replicas that must stay
     idle for random arrivals are best at some batch, on either side of the best that was tried.
     """
     grid, service = scored[0].grid, scored[0].service
@@ -92,78 +92,80 @@ def gaps_of(scored: Sequence[Scored]) -> Gaps:
     for group in scored:
         priority = -group.batch
         if is_idle:
-            priority = group.cost if service.rate is None else -group.carried
+            priority = group.cost if service.rate is None else -group.throughput
         best = group.best_of_rows(priority)
-        is_apart, rows = np.full(len(best), bool(group.pools)), group.layout[best]
+        is_disaggregated, rows = np.full(len(best), bool(group.pools)), group.layout[best]
         batch = group.batch[best]
         below, above = group.tried_around(best)
         if is_idle:
             share = np.minimum(below, batch**2 / above) / batch
             cost = _lowest_costs_at_random(group, best, share)
             gaps_found += [
-                (cost, rows, below, batch, is_apart),
-                (cost, rows, batch, above, is_apart),
+                (cost, rows, below, batch, is_disaggregated),
+                (cost, rows, batch, above, is_disaggregated),
             ]
         else:
-            gaps_found.append((_lowest_costs(group, best), rows, batch, above, is_apart))
+            gaps_found.append((_lowest_costs(group, best), rows, batch, above, is_disaggregated))
         # Below the batch of the best, fewer sequences may do for the same.
         if service.rate is not None:
             at = group.first_of_pools(group.cheapest)
             below, _ = group.tried_around(at)
-            is_apart = np.full(len(at), bool(group.pools))
-            gaps_found.append((group.cost[at], group.layout[at], below, group.batch[at], is_apart))
+            is_disaggregated = np.full(len(at), bool(group.pools))
+            gaps_found.append(
+                (group.cost[at], group.layout[at], below, group.batch[at], is_disaggregated)
+            )
     pools = [pool for group in scored for pool in group.every_pool]
     gaps = Gaps(grid, pools, *(np.concatenate(parts) for parts in zip(*gaps_found, strict=True)))
     return gaps._of(np.nonzero(gaps.high - gaps.low > 1.0)[0])
 
 
-def _lowest_costs(group: Scored, places: Ints) -> Floats:
-    """Return what deployments cost at least whose batches are between these and the next.
+def _lowest_costs(group: Scored, indices: Ints) -> Floats:
+    """What deployments cost at least whose batches are between these and the next.
 
     A run does not get shorter as the batch grows, so the time for a request is no less than in
     proportion to the batches; and where it falls from here to the next, it is no less than there.
     """
-    after = group.next(places)
+    after = group.next(indices)
     service = group.service
     amounts = group.cost if service.rate is None else group.seconds
-    share, falls = (group.batch[places] / group.batch[after], amounts[after] / amounts[places])
+    share, falls = (group.batch[indices] / group.batch[after], amounts[after] / amounts[indices])
     share = np.where(falls <= 1.0 + _AS_MUCH, np.maximum(share, falls), share)
     if service.rate is not None:
-        needed = group.busy[places] * group.replicas[places] * share / service.utilization
-        return _costs_of(group, places, needed)
+        needed = group.busy[indices] * group.replicas[indices] * share / service.utilization
+        return _costs_of(group, indices, needed)
     # Just above, for as much is no gain.
-    cost = group.cost[places] * share * (1.0 + _AS_MUCH)
-    return np.where(_is_allowed(group, places), cost, np.inf)
+    cost = group.cost[indices] * share * (1.0 + _AS_MUCH)
+    return np.where(_is_allowed(group, indices), cost, np.inf)
 
 
-def _lowest_costs_at_random(group: Scored, places: Ints, share: Floats) -> Floats:
-    """Return what deployments cost at least on either side of a batch, idle for random arrivals.
+def _lowest_costs_at_random(group: Scored, indices: Ints, share: Floats) -> Floats:
+    """What deployments cost at least on either side of a batch, idle for random arrivals.
 
     share : of what a request takes at the batch, the least that it may take there [1]
     """
     if (rate := group.service.rate) is not None:
-        return _costs_of(group, places, rate / group.carried[places] * share)
-    return np.where(_is_allowed(group, places), group.cost[places] * share, np.inf)
+        return _costs_of(group, indices, rate / group.throughput[indices] * share)
+    return np.where(_is_allowed(group, indices), group.cost[indices] * share, np.inf)
 
 
-def _is_allowed(group: Scored, places: Ints) -> Bools:
-    """Return which deployments have no more chips than there may be."""
+def _is_allowed(group: Scored, indices: Ints) -> Bools:
+    """Which deployments have no more chips than there may be."""
     return np.asarray(
-        group.values["chips"][places] <= chips_within(group.service, group.grid.scenario)
+        group.values["chips"][indices] <= chips_within(group.service, group.grid.scenario)
     )
 
 
-def _costs_of(group: Scored, places: Ints, needed: Floats) -> Floats:
-    """Return what deployments cost with other replicas, just above, for as much is no gain.
+def _costs_of(group: Scored, indices: Ints, needed: Floats) -> Floats:
+    """What deployments cost with other replicas, just above, for as much is no gain.
 
     needed : replicas, not rounded to whole ones [1]
     """
     replicas = np.maximum(np.ceil(needed - 1e-6), 1.0)
-    fewer = group.packing.at(places).chips(replicas, group.counts.prompt_replicas[places])
+    fewer = group.packing.at(indices).chips(replicas, group.counts.prompt_replicas[indices])
     # Of two kinds of chips a budget says no number.
-    is_unlike = bool(np.any(group.packing.apart))
+    is_unlike = bool(np.any(group.packing.other_chips))
     service = group.service
     limit = service.max_chips if is_unlike else chips_within(service, group.grid.scenario)
-    share, more = fewer / group.values["chips"][places], group.more[places]
-    cost = (group.cost[places] - more) * share + more
+    share, more = fewer / group.values["chips"][indices], group.more[indices]
+    cost = (group.cost[indices] - more) * share + more
     return np.where(fewer <= limit, cost * (1.0 + _AS_MUCH), np.inf)

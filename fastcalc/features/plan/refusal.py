@@ -32,7 +32,7 @@ MOST_NAMED = 12
 def refusal(decision: Decision, owned: str | None = None) -> str:
     """Say why there is no plan, and which limit to relax to what.
 
-    owned : the chip, where so many of it are owned
+    owned : the chip, where it is owned
     """
     sentence, nearest = "no deployment meets this", decision.nearest
     if not decision.candidates:
@@ -60,8 +60,8 @@ def refusal(decision: Decision, owned: str | None = None) -> str:
     return sentence
 
 
-def most_carried(carried: Decision, service: Service) -> str:
-    """Say what the limits carry of a rate, where no deployment carries all of it."""
+def load_within_limits(throughput: Decision, service: Service) -> str:
+    """Say which part of a rate the limits allow, where no deployment serves all of it."""
     limits = {
         "chips": many(service.max_chips, "chip") if service.max_chips < inf else "",
         "budget": "the budget",
@@ -69,15 +69,15 @@ def most_carried(carried: Decision, service: Service) -> str:
     }
     limits_named = [words for name, words in limits.items() if service.limits.get(name, inf) < inf]
     within = f"within {listed(limits_named)}"
-    plan, rate = carried.plans[0], service.rate or 0.0
-    in_fewer_bits = max(ranked.requests for ranked in carried.in_order)
+    plan, rate = throughput.plans[0], service.rate or 0.0
+    in_fewer_bits = max(ranked.requests for ranked in throughput.in_order)
     fewer_bits = (
-        f", and {number(in_fewer_bits)} in fewer bits"
+        f", and {number(in_fewer_bits)} if quantized further"
         if in_fewer_bits > plan.requests * 1.001
         else ""
     )
     return (
-        f"{within} {plan.values['chips']:,.0f} x {plan.scenario.hardware.id} would carry "
+        f"{within} {plan.values['chips']:,.0f} x {plan.scenario.hardware.id} would sustain "
         f"{number(plan.requests)} of the {number(rate)} requests/s{fewer_bits}"
     )
 
@@ -93,7 +93,7 @@ def unknown_chips(decision: Decision) -> tuple[str, str]:
 
 
 def relaxed(decision: Decision, owned: str | None = None) -> list[str]:
-    """Return the options that would let a deployment in, each alone."""
+    """The options that would let a deployment in, each alone."""
     limits = decision.relaxed.items()
     return [
         limit_as_option(name, value, decision.service, owned)
@@ -103,7 +103,7 @@ def relaxed(decision: Decision, owned: str | None = None) -> list[str]:
 
 
 def limit_as_option(name: str, value: float, service: Service, owned: str | None = None) -> str:
-    """Return an option with a value that is not stricter than a limit."""
+    """An option with a value that is not stricter than a limit."""
     if name == "chips":
         return (
             option("own", f"{owned}={value:.0f}") if owned else option("max_chips", f"{value:.0f}")
@@ -137,12 +137,12 @@ def over_budget(fleet: "Fleet") -> list[str]:
 
 
 def owned_chips(fleet: "Fleet") -> str:
-    """Return the chips that are owned, of each kind together."""
+    """The chips that are owned, of each kind together."""
     return listed([f"{kind.chips:,} {kind.hardware.id}" for kind in fleet.owned])
 
 
 def chips_of(allocation: "Allocation") -> str:
-    """Return the chips of an allocation."""
+    """The chips of an allocation."""
     if allocation.owned is None:
         return "chips to rent"
     return f"{allocation.chips:,} {allocation.owned.hardware.id}"
@@ -167,8 +167,8 @@ def fleet_refusals(fleet: "Fleet", requests: float, would_do: list[str]) -> list
     if fleet.serves_all:
         return sentences
     if requests and fleet.service.rate:
-        carried = f"{number(requests)} of {number(fleet.service.rate)} requests/s"
-        sentences.append(f"{owned_chips(fleet)} and what may be rented carry {carried}")
+        throughput = f"{number(requests)} of {number(fleet.service.rate)} requests/s"
+        sentences.append(f"{owned_chips(fleet)} and what may be rented sustain {throughput}")
     if would_do:
         return [*sentences, f"it would do with {', or '.join(would_do)}"]
     for allocation in fleet.allocations:
@@ -192,7 +192,7 @@ def mix_refusals(fleet: "Fleet") -> list[str]:
 
 
 def _mix_reasons(fleet: "Fleet", allocation: "Allocation") -> list[str]:
-    """Return why some chips do not serve all classes, and which limit to relax to what."""
+    """Why some chips do not serve all classes, and which limit to relax to what."""
     sharing = allocation.sharing
     if sharing.unserved:
         return [f"'{pool.classes[0].name}': {refusal(pool.decision)}" for pool in sharing.unserved]
@@ -205,5 +205,5 @@ def _mix_reasons(fleet: "Fleet", allocation: "Allocation") -> list[str]:
 
 
 def _in_all(fleet: "Fleet", allocation: "Allocation", name: str) -> float:
-    """Return how much of a limit all but some rented chips take; of chips none do."""
+    """How much of a limit all but some rented chips take; of chips none do."""
     return 0.0 if name == "chips" else fleet.used(name) - allocation.used(name)

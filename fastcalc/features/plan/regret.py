@@ -17,7 +17,7 @@ from fastcalc.formulas.types import Floats
 from fastcalc.grid.grid import Grid
 
 COMPARED = 3
-"""Chips whose best plans are compared: others cost so much more that they are seldom best. [1]"""
+"""Chips whose best plans are compared: the others are too expensive to be the best often. [1]"""
 
 _DEVIATIONS = np.linspace(-2.4, 2.4, 9)
 """Standard deviations of a chip's speed at which the best plan is searched. Costs go in steps
@@ -69,7 +69,7 @@ class Regret:
 
 
 def regret_of(decision: Decision, grids: Sequence[Grid]) -> Regret | None:
-    """Return the regret of the best plans over the ranges of their speeds.
+    """The regret of the best plans over the ranges of their speeds.
 
     None without a rate, dollars or a range; and where slow chips of the only kind there is miss
     the limits, however many there are; and where prompts are on other chips.
@@ -83,15 +83,15 @@ def regret_of(decision: Decision, grids: Sequence[Grid]) -> Regret | None:
     at = np.union1d(_DEVIATIONS, [service.deviations])
     costs = np.array([_costs(plan, decision, grids, at) for plan in plans]) * HOURS_PER_MONTH
     bought = np.array([plan.cost for plan in plans]) * HOURS_PER_MONTH
-    for place, row in enumerate(costs):  # what slow chips cannot do another does on top
-        row[np.isinf(row)] = bought[place] + np.delete(bought, place).min(initial=inf)
+    for index, row in enumerate(costs):  # what slow chips cannot do another does on top
+        row[np.isinf(row)] = bought[index] + np.delete(bought, index).min(initial=inf)
     if np.isinf(costs).any():
         return None
     held = service.deviations
     after = partial(regret_after, costs=costs, at=at, held=held)
     measurements = [
-        _measured(plan, partial(after, measured=place))
-        for place, plan in enumerate(plans)
+        _measured(plan, partial(after, measured=index))
+        for index, plan in enumerate(plans)
         if not plan.replica.estimate.passes.own
     ]
     measurements.sort(key=lambda measured: measured.regret + measured.usd)
@@ -99,7 +99,7 @@ def regret_of(decision: Decision, grids: Sequence[Grid]) -> Regret | None:
 
 
 def _costs(plan: Plan, decision: Decision, grids: Sequence[Grid], at: Floats) -> list[float]:
-    """Return what the best plan on a chip costs at speeds, infinity where none does it. [USD/h]"""
+    """What the best plan on a chip costs at speeds, infinity where none does it. [USD/h]"""
     chip, service = plan.scenario.hardware.id, decision.service
     grids_of_chip = [
         grid
@@ -119,7 +119,7 @@ def _costs(plan: Plan, decision: Decision, grids: Sequence[Grid], at: Floats) ->
 
 
 def rising(cost: Callable[[float], float], at: Sequence[float]) -> list[float]:
-    """Return a cost that never falls from one point to the next, computed where it may change."""
+    """A cost that never falls from one point to the next, computed where it may change."""
     last = len(at) - 1
     costs, spans = {0: cost(at[0]), last: cost(at[last])}, [(0, last)]
     while spans:
@@ -128,7 +128,7 @@ def rising(cost: Callable[[float], float], at: Sequence[float]) -> list[float]:
             middle = (low + high) // 2
             costs[middle] = costs[low] if costs[low] == costs[high] else cost(at[middle])
             spans += [(low, middle), (middle, high)]
-    return [costs[place] for place in range(len(at))]
+    return [costs[index] for index in range(len(at))]
 
 
 def _measured(plan: Plan, regret: Callable[..., float]) -> Measurement:

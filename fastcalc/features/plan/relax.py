@@ -14,7 +14,7 @@ from fastcalc.features.plan.cheapest_plans import decide
 from fastcalc.features.plan.packing import bills, chips_within
 from fastcalc.features.plan.pools import (
     PrefillPool,
-    can_be_apart,
+    can_disaggregate,
     every_pool,
     stages_in_nodes,
     undominated_pools,
@@ -46,7 +46,7 @@ class _BatchGap:
     least: Floats
 
     def scored(self, service: Service, below: float) -> list[Scored]:
-        """Return deployments in between, of layouts that may have less of a value than so much."""
+        """Deployments in between, of layouts that may have less of a value than a limit."""
         may_be = self.least < below * _LESS
         if not may_be.any():
             return []
@@ -55,7 +55,7 @@ class _BatchGap:
 
 
 def least_relaxed(grids: Sequence[Grid], service: Service) -> dict[str, float]:
-    """Return what each limit would have to be, the others as they are, where that helps.
+    """What each limit would have to be, the others as they are, where that helps.
 
     Between two batches that were tried, no value is taken to be less than at both.
     """
@@ -72,7 +72,7 @@ def least_relaxed(grids: Sequence[Grid], service: Service) -> dict[str, float]:
 
 
 def _scored(grid: Grid, service: Service, lowest: Mapping[str, float]) -> list[Scored]:
-    """Return the deployments of a grid, but for layouts that can relax no limit any less.
+    """The deployments of a grid, but for layouts that can relax no limit any less.
 
     lowest : what each limit would have to be by what was tried before
     """
@@ -95,7 +95,7 @@ def _scored(grid: Grid, service: Service, lowest: Mapping[str, float]) -> list[S
 
 def _prefill_pools(grid: Grid, service: Service) -> list[PrefillPool]:
     """Prefill pools for disaggregated prefill that may relax a limit the least."""
-    if not can_be_apart(grid, service):
+    if not can_disaggregate(grid, service):
         return []
     grid = grid.part(batches=grid.batches[:1])
     points = solved(grid)
@@ -113,7 +113,7 @@ def _prefill_pools(grid: Grid, service: Service) -> list[PrefillPool]:
 
 
 def _least(gaps: list[_BatchGap], service: Service, name: str, lowest: float) -> float:
-    """Return the least value of one limit, of all batches at which the others are met."""
+    """The least value of one limit, of all batches at which the others are met."""
     while gaps:
         below, wider = lowest, gaps
         gaps = []
@@ -124,13 +124,13 @@ def _least(gaps: list[_BatchGap], service: Service, name: str, lowest: float) ->
 
 
 def _least_met(group: Scored, service: Service, name: str) -> float:
-    """Return the least value of one limit, of deployments that meet the others."""
+    """The least value of one limit, of deployments that meet the others."""
     are_met = [group.values[key] <= limit for key, limit in service.limits.items() if key != name]
     return float(np.min(group.values[name][np.all(are_met, axis=0)], initial=inf))
 
 
 def _gaps(group: Scored, service: Service, name: str, below: float) -> list[_BatchGap]:
-    """Return where deployments between those of a group may have less of a value than so much."""
+    """Where deployments between those of a group may have less of a value than a limit."""
     after = group.next(np.arange(len(group.layout)))
     lowest = {key: np.minimum(values, values[after]) for key, values in group.values.items()}
     may_be = (group.batch[after] - group.batch > 1.0) & (lowest[name] < below * _LESS)
@@ -150,13 +150,13 @@ def _gaps(group: Scored, service: Service, name: str, below: float) -> list[_Bat
 
 
 def may_meet(grid: Grid, service: Service) -> bool:
-    """Return whether a replica on the fewest chips is within the chips, the money and the power."""
+    """Whether a replica on the fewest chips is within the chips, the money and the power."""
     fewest = min((layout.chips for layout in grid.layouts), default=inf)
     return fewest <= chips_within(service, grid.scenario)
 
 
 def longest_prompt(scenarios: Sequence[Scenario], service: Service) -> int | None:
-    """Return the longest prompt, to a hundredth, with which something meets a service.
+    """The longest prompt, to a hundredth, with which something meets a service.
 
     What meets it with a long prompt is taken to meet it with any that is shorter.
     """

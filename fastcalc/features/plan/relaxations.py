@@ -13,8 +13,8 @@ from fastcalc.features.plan.pool_search import PoolSearch
 from fastcalc.features.plan.refusal import (
     fleet_refusals,
     limit_as_option,
+    load_within_limits,
     mix_refusals,
-    most_carried,
     refusal,
 )
 from fastcalc.features.plan.relax import least_relaxed, longest_prompt, may_meet
@@ -29,11 +29,11 @@ _MORE, _HALVINGS = 0.01, 5
 """Share by which a limit is first raised until a plan meets it, and halvings to the least such."""
 
 _NO_LIMIT = 1e15
-_MOST_TIMES = 64  # as many chips of a kind as are owned, up to which more are tried
+_MOST_TIMES = 64  # times the owned chips of a type, up to which more are tried
 
 
 def refused(answer: PlanAnswer, deployments: Deployments) -> Answer:
-    """Return why a fleet is not enough, and what each limit alone would have to be."""
+    """Why a fleet is not enough, and what each limit alone would have to be."""
     fleet = answer.fleet
     if not deployments.search.is_of_one_class:
         reasons = mix_refusals(fleet)
@@ -59,10 +59,10 @@ def _no(answer: PlanAnswer, reasons: Sequence[str], beside: dict[str, object]) -
 
 
 def _rented(answer: PlanAnswer, deployments: Deployments) -> tuple[list[str], list[str]]:
-    """Return why no deployment to rent serves a demand, and the options that would let one in."""
+    """Why no deployment to rent serves a demand, and the options that would let one in."""
     decision, search = answer.fleet.allocations[-1].decision, deployments.search
     sentences: list[str] = []
-    if not search.prefill_grids:  # what takes in prompts on other chips is as it was searched
+    if not search.prefill_grids:  # heterogeneous prefill stays as it was searched
         decision.relaxed = {
             name: value
             for name, least_value in least_relaxed(search.grids, decision.service).items()
@@ -84,7 +84,7 @@ def _rented(answer: PlanAnswer, deployments: Deployments) -> tuple[list[str], li
 
 
 def _enough(search: PoolSearch, service: Service, name: str, least_value: float) -> float | None:
-    """Return the value of one limit with which a plan meets all, from the least it may be.
+    """The value of one limit with which a plan meets all, from the least it may be.
 
     Percentiles of plans may ask for a little more than the search takes to be enough. None where
     that is not found at several times as much.
@@ -112,10 +112,10 @@ def _relaxed_means(answer: PlanAnswer, decision: Decision, search: PoolSearch) -
         return []
     grids = [grid for grid in search.grids if may_meet(grid, service)]
     alone = replace(search, grids_for=lambda *_: grids, shown=1)
-    carried = alone.most_on(service, service.max_chips)
-    rate = max((plan.requests for plan in carried.in_order), default=0.0)
-    if 0.0 < rate < service.rate:  # chips without a price carry more, and are no plan
-        sentences.append(most_carried(carried, service))
+    throughput = alone.most_on(service, service.max_chips)
+    rate = max((plan.requests for plan in throughput.in_order), default=0.0)
+    if 0.0 < rate < service.rate:  # chips without a price have more throughput, and are no plan
+        sentences.append(load_within_limits(throughput, service))
         decision.relaxed |= {} if answer.request.users else {"rate": rate}
     by_chip = replace(service, in_nodes=False)
     if service.in_nodes and decide(grids, by_chip, shown=0).plans:
@@ -124,10 +124,10 @@ def _relaxed_means(answer: PlanAnswer, decision: Decision, search: PoolSearch) -
 
 
 def _owned(answer: PlanAnswer, deployments: Deployments) -> tuple[list[str], list[str]]:
-    """Return what owned chips and what may be rented serve, and options that would do."""
+    """What owned chips and what may be rented serve, and options that would do."""
     fleet, rented = answer.fleet, deployments.search
     relaxed, requests = least_relaxed_of_fleet(fleet, rented), fleet.requests
-    on_top = carried_on_top(fleet, rented)
+    on_top = rentable_on_top(fleet, rented)
     if on_top is not None:
         requests += max(plan.requests for plan in on_top.in_order)
         rented = rented.on_chips_of(on_top)
@@ -142,9 +142,9 @@ def _owned(answer: PlanAnswer, deployments: Deployments) -> tuple[list[str], lis
 
 
 def least_relaxed_of_fleet(fleet: Fleet, rented: PoolSearch | None) -> dict[str, float]:
-    """Return what each limit would have to be, the others as they are, where that helps.
+    """What each limit would have to be, the others as they are, where that helps.
 
-    fleet : what is not enough
+    fleet : a fleet that does not suffice
     """
     service = fleet.service
     if fleet.serves_all:  # and owned chips alone cost more than the budget
@@ -162,7 +162,7 @@ def least_relaxed_of_fleet(fleet: Fleet, rented: PoolSearch | None) -> dict[str,
 
 
 def _least(name: str, loose: float, fleet: Fleet, rented: PoolSearch | None) -> float:
-    """Return the least value of a limit at which the fleet is enough; infinity for none.
+    """The least value of a limit at which the fleet is enough; infinity for none.
 
     loose : tried first; without any limit follows, as owned chips may use up what it leaves
     """
@@ -183,16 +183,16 @@ def _least(name: str, loose: float, fleet: Fleet, rented: PoolSearch | None) -> 
 
 
 def fewest_owned(fleet: Fleet, rented: PoolSearch | None) -> dict[str, int]:
-    """Return how many chips of an owned kind, by its id, would do, where more of it alone help."""
+    """How many chips of an owned kind, by its id, would do, where more of it alone help."""
     fewest = dict[str, int]()
     if not fleet.is_within:  # more cost more
         return fewest
     searched = rented and replace(rented, shown=1)
-    for place, kind in enumerate(fleet.owned):
+    for index, kind in enumerate(fleet.owned):
 
-        def is_enough(nodes: int, place: int = place) -> bool:
+        def is_enough(nodes: int, index: int = index) -> bool:
             kinds = [*fleet.owned]
-            kinds[place] = kinds[place].with_nodes(nodes, fleet.service)
+            kinds[index] = kinds[index].with_nodes(nodes, fleet.service)
             if not replace(fleet, owned=kinds, allocations=()).is_within:  # they cost too much
                 return False
             return allocate(kinds, searched, fleet.service).is_enough
@@ -206,8 +206,8 @@ def fewest_owned(fleet: Fleet, rented: PoolSearch | None) -> dict[str, int]:
     return fewest
 
 
-def carried_on_top(fleet: Fleet, rented: PoolSearch) -> Decision | None:
-    """Return what may be rented on top of a fleet that is not enough, if that serves anything.
+def rentable_on_top(fleet: Fleet, rented: PoolSearch) -> Decision | None:
+    """What may be rented on top of a fleet that is not enough, if that serves anything.
 
     Without a rate the fleet itself is the most that may be rented.
     """

@@ -1,7 +1,7 @@
 """Replica options: each layout with colocated prefill at the batch of the highest throughput.
 
-What a replica carries does not depend on how many there are. So each layout is searched once, and
-any rate takes so many of them.
+The throughput of a replica does not depend on how many there are. So each layout is searched once,
+and any rate takes a number of them.
 """
 
 from collections.abc import Iterator, Sequence
@@ -23,17 +23,17 @@ from fastcalc.features.plan.service import Service
 from fastcalc.formulas.types import Floats
 from fastcalc.grid.grid import Grid
 
-_SLACK = 1e-9  # of a replica, so that a rate which some carry exactly is not given one more
+_SLACK = 1e-9  # of a replica, so that a rate of exactly their throughput is not given one more
 _TRIED = 33  # batches on both sides of the best of those tried before
 _NEXT_TO = 2.0  # the batches on both sides of one that was tried
 
 
 @dataclass(frozen=True, eq=False)
 class ReplicaOption:
-    """One replica of a layout at the batch at which it carries most.
+    """One replica of a layout at the batch of its highest throughput.
 
     grid : of that layout and batch alone
-    requests : that it carries [1/s]
+    requests : its throughput [1/s]
     nodes, node_chips : that it takes, some with others, and the chips of one [1]
     cost_per_chip : of what is to be least
     is_checked : whether percentiles are within their limits at that many requests, where a closed
@@ -53,15 +53,15 @@ class ReplicaOption:
         return float(self.grid.batches.ravel()[-1])
 
     def replicas(self, rate: float) -> float:
-        """Return how many replicas a rate takes. [1]"""
+        """How many replicas a rate takes. [1]"""
         return ceil(rate / self.requests - _SLACK)
 
     def chips(self, rate: float) -> float:
-        """Return the chips of the nodes that a rate takes. [1]"""
+        """The chips of the nodes that a rate takes. [1]"""
         return ceil(self.replicas(rate) * self.nodes - _SLACK) * self.node_chips
 
     def cost(self, rate: float) -> float:
-        """Return what a rate costs."""
+        """What a rate costs."""
         return self.chips(rate) * self.cost_per_chip
 
     @property
@@ -77,9 +77,9 @@ class ReplicaOption:
 
 @dataclass(frozen=True, eq=False)
 class CostBound:
-    """What a replica of each layout carries at most, on one chip, whatever the limits on times.
+    """Upper bounds on the throughput of a replica of each layout, on one chip, without SLOs.
 
-    requests : that it carries at the batch of the least time for each [1/s]
+    requests : throughput at the batch of the least time per request [1/s]
     nodes, node_chips, cost_per_chip : as of a `ReplicaOption`
     """
 
@@ -90,7 +90,7 @@ class CostBound:
     cost_per_chip: float
 
     def least_cost(self, rate: float) -> float:
-        """Return what a rate costs at least."""
+        """What a rate costs at least."""
         replicas = np.ceil(rate / self.requests - _SLACK)
         nodes = np.ceil(replicas * self.nodes - _SLACK)
         return float(np.min(nodes, initial=inf)) * self.node_chips * self.cost_per_chip
@@ -100,7 +100,7 @@ class _Best(dict[Any, ReplicaOption]):
     """The best option of each layout of each deployment."""
 
     def max_throughput_at_cost(self, chip: str, cost: float) -> float:
-        """Return the most that a replica carries which costs no more at any number of them. [1/s]
+        """Highest per-replica throughput among options that cost no more at any count. [1/s]
 
         Of another chip it has to cost a node less, as nodes may be left with room.
         """
@@ -125,9 +125,9 @@ class _Best(dict[Any, ReplicaOption]):
 def find_replica_options(
     grids: Sequence[Grid], service: Service
 ) -> tuple[list[ReplicaOption], list[CostBound]]:
-    """Return the best option of each layout, tried between batches where it may cost the least.
+    """The best option of each layout, tried between batches where it may cost the least.
 
-    Alongside is what replicas of each deployment carry at most.
+    The bounds cover every deployment.
 
     service : of the classes; its rate and means do not count
     """
@@ -147,7 +147,7 @@ def find_replica_options(
 
 
 def worth(every: Sequence[ReplicaOption]) -> list[ReplicaOption]:
-    """Return the options that may cost the least for some rate."""
+    """The options that may cost the least for some rate."""
     options = _Best(enumerate(every))
     return [
         option
@@ -159,7 +159,7 @@ def worth(every: Sequence[ReplicaOption]) -> list[ReplicaOption]:
 
 @dataclass(frozen=True)
 class _Gap:
-    """Batches on both sides of an option's, and what replicas carry there at most. [1], [1/s]"""
+    """Batches on both sides of an option's, and the bound on throughput there. [1], [1/s]"""
 
     option: ReplicaOption
     layout: Layout
@@ -182,35 +182,35 @@ def _bound(group: Scored, service: Service) -> CostBound:
 
 
 def _nodes(packing: Packing) -> Floats:
-    """Return the nodes that a replica takes, some with others. [1]"""
+    """The nodes that a replica takes, some with others. [1]"""
     return np.maximum(packing.nodes, packing.slots / packing.node_slots)
 
 
 def _gaps(group: Scored, service: Service, options: _Best) -> Iterator[_Gap]:
     """Keep the best batch of each layout, and yield where a better one may be."""
     grid = group.grid
-    chosen = group.best_of_rows(-group.carried)
+    chosen = group.best_of_rows(-group.throughput)
     packing = group.packing.at(chosen)
     nodes = _nodes(packing)
     batches, (below, above) = group.batch[chosen], group.tried_around(chosen)
-    numbers = (group.layout[chosen], group.carried[chosen], nodes, below, batches, above)
-    for row, carried, nodes_of_way, low, batch, high in zip(*numbers, strict=True):
+    numbers = (group.layout[chosen], group.throughput[chosen], nodes, below, batches, above)
+    for row, throughput, nodes_of_way, low, batch, high in zip(*numbers, strict=True):
         layout = grid.layouts[row]
         alone = grid.part(layouts=(layout,), batches=np.array([batch]))
         per_chip = _cost_per_chip(grid, service)
         option = ReplicaOption(
-            alone, float(carried), float(nodes_of_way), packing.node_chips, per_chip
+            alone, float(throughput), float(nodes_of_way), packing.node_chips, per_chip
         )
         key = (layout, id(grid.scenario))
         if key not in options or options[key].requests < option.requests:
             options[key] = option
         if high - low > _NEXT_TO:
-            may_carry = option.requests * batch / min(low, batch**2 / high)
-            yield _Gap(option, layout, float(low), float(high), float(may_carry))
+            upper_bound = option.requests * batch / min(low, batch**2 / high)
+            yield _Gap(option, layout, float(low), float(high), float(upper_bound))
 
 
 def _between(grid: Grid, gaps: Sequence[_Gap], options: _Best) -> Iterator[Grid]:
-    """Yield the batches of gaps in which a replica may carry more than what costs no more."""
+    """Yield batches of gaps in which throughput may exceed that of options that cost no more."""
     chip = grid.scenario.hardware.id
     wide = [
         gap for gap in gaps if gap.requests > options.max_throughput_at_cost(chip, gap.option.each)
@@ -222,7 +222,7 @@ def _between(grid: Grid, gaps: Sequence[_Gap], options: _Best) -> Iterator[Grid]
 
 
 def _cost_per_chip(grid: Grid, service: Service) -> float:
-    """Return what a chip costs of what is to be least."""
+    """What a chip costs of what is to be least."""
     if service.objective == "chips":
         return 1.0
     is_usd = service.objective == "usd"

@@ -50,7 +50,7 @@ class Askers(Request):
 
     rate: Annotated[
         "NumberGiven | None",
-        flag("N/s", "Requests to carry; one replica if left.", says=_rate_said),
+        flag("N/s", "Request rate to sustain; one replica by default.", says=_rate_said),
     ] = None
     users: Annotated[
         int | None,
@@ -119,7 +119,7 @@ class Tariffs(Request):
 
     api: Annotated[
         "NumbersGiven | None",
-        flag("IN/CACHED/OUT", "An API's $ a million tokens, to compare: 0.6/0.15/2.4."),
+        flag("IN/CACHED/OUT", "An API's $ per million tokens, to compare: 0.6/0.15/2.4."),
     ] = None
     grid: Annotated[
         float | None, flag("G/KWH", "Grams of CO2 a kilowatt hour, to count them: 400.")
@@ -188,7 +188,7 @@ class PromptChips(Request):
 
     prompts_on: Annotated[
         "ChipsGiven | None",
-        groups.chips_named("Other chips that may take in the prompts, for those that decode."),
+        groups.chips_named("Other chips for heterogeneous (disaggregated) prefill."),
     ] = None
 
 
@@ -216,10 +216,11 @@ class FindPlans(
 ):
     """Find the cheapest deployment that meets a service level.
 
-    Over chips, formats, layouts, batches, prompts inside or apart; and why the others lose. With
-    chips that you own, what they carry, and what to rent on top; without a rate, the most that
-    chips, a budget or a power carry. Chips that only marketplaces of single owners rent are left
-    out unless they are named. Exits with 1 if there is none, and says which limit to relax to what.
+    Searches chips, formats, layouts, batches, colocated and disaggregated prefill, and says why the
+    others lose. With chips of your own: the load they sustain, and what to rent in addition.
+    Without a rate: the highest load that the chips, budget or power allow. Skips chips that only
+    marketplaces of single owners rent out unless they are named. Exits with 1 if no plan meets the
+    limits, and says which limit to relax to what.
     """
 
     examples = (

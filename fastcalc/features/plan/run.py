@@ -34,7 +34,7 @@ class Planned:
 
 
 def run(request: FindPlans) -> Answer:
-    """Return the deployments that serve a demand; the answer is no where none does."""
+    """The deployments that serve a demand; the answer is no where none does."""
     readers.number(request.top, option("top"), LIMITS["sequences"], 5)
     notes: list[str] = []
     service = service_of(request)
@@ -62,7 +62,7 @@ def run(request: FindPlans) -> Answer:
 def _planned_for(
     request: FindPlans, service: Service, notes: list[str], traffic: AskedTraffic
 ) -> Planned:
-    """Return what serves some traffic: its rate, that of its users, or the most there is."""
+    """What serves some traffic: its rate, that of its users, or the most there is."""
     counts, people = owned_counts(request), people_of(request)
     prices = chip_prices(request, counts) if counts else {}
     if counts:
@@ -95,7 +95,7 @@ def _refuse_together(request: FindPlans, is_mix: bool) -> None:
     for name, is_given in of_one_class.items():
         if is_mix and is_given:
             raise InputError(
-                f"{option(name)} is of requests of one class, and {option('traffic')} has several: "
+                f"{option(name)} takes one request class, and {option('traffic')} has several: "
                 f"leave one out, or give {option('prompt')} and {option('output')}"
             )
     has_rate = request.rate is not None or request.users is not None or request.traffic
@@ -106,7 +106,7 @@ def _refuse_together(request: FindPlans, is_mix: bool) -> None:
         )
     if request.prompts_on is not None and not has_rate:
         raise InputError(
-            f"{option('prompts_on')} is for a rate, which says how many chips take in its prompts; "
+            f"{option('prompts_on')} needs a rate, which says how many chips prefill its prompts; "
             f"add {option('rate', '20/s')}"
         )
 
@@ -126,13 +126,13 @@ def _refuse_without_range(fleet: Fleet) -> None:
         for plan in allocation.plans:
             if fleet.service.deviations and plan.replica.estimate.low is None:
                 raise InputError(
-                    f"{option('confidence')} rests on ranges, and {plan.scenario.engine.id} has "
+                    f"{option('confidence')} uses ranges, and {plan.scenario.engine.id} has "
                     "none; leave it out"
                 )
 
 
 def _with_caches(recorded: AskedTraffic, planned_for: Callable[[AskedTraffic], Planned]) -> Planned:
-    """Return the plan for traffic with the prefix hit rate that the caches of its plan reach.
+    """The plan for traffic with the prefix hit rate that the caches of its plan reach.
 
     A plan for a hit rate leaves memory that finds some share of the trace. From what a plan
     without hits leaves it goes down, until a plan finds no less than it was made for.
@@ -146,7 +146,7 @@ def _with_caches(recorded: AskedTraffic, planned_for: Callable[[AskedTraffic], P
 
 
 def _found_by(planned: Planned) -> float:
-    """Return the share of prompt tokens that the memory of all replicas together finds. [1]"""
+    """The share of prompt tokens that the memory of all replicas together finds. [1]"""
     traffic, tokens = planned.traffic, 0.0
     assert isinstance(traffic.reuse, Reuse)
     for allocation in planned.fleet.allocations:
@@ -165,5 +165,5 @@ def _caches_note(traffic: AskedTraffic) -> Iterator[str]:
     if isinstance(traffic.reuse, Reuse):
         yield (
             f"{share:.2%} of the prompt tokens of this trace are found in the memory that these "
-            "replicas leave, where prompts that begin alike come to the same one"
+            "replicas leave free, with prompts that share a prefix routed to the same one"
         )

@@ -59,16 +59,16 @@ def _points(grid: Grid) -> EvaluatedPoints:
 def score(
     grid: Grid, service: Service, prompt_pools: Sequence[PrefillPool | None] | None = None
 ) -> list[Scored]:
-    """Return the deployments of a grid of one kind of request: with prompts inside, and apart.
+    """Deployments of a grid of one request class: with colocated and disaggregated prefill.
 
-    What takes in prompts is found among the grid's layouts unless given; None is what decodes.
+    Prefill pools are searched among the grid's layouts unless given; None is colocated prefill.
     """
     points = _points(grid)
     points = replace(points, estimate=points.estimate.slowed(service.deviations))
     is_new = np.diff(np.broadcast_to(grid.batches, grid.shape[1:]), prepend=0.0) > 0.0
     fits = is_new & _fits(grid, points)
     replica = Replica.of(points, fits)
-    if prompt_pools is None:  # prompts apart take two chips at least
+    if prompt_pools is None:  # disaggregated prefill takes two chips at least
         has_two = chips_within(service, grid.scenario) >= 2.0
         prompt_pools = [None, *(pools_of(grid, service, points) if has_two else ())]
     arrivals = replica.batch / replica.run
@@ -82,9 +82,9 @@ def score(
     return deployments
 
 
-def resized(scored: Scored, place: int, service: Service) -> Scored:
+def resized(scored: Scored, index: int, service: Service) -> Scored:
     """One deployment with colocated prefill by itself, sized for another service at its speed."""
-    return _sized(scored.grid, service, scored.replica.only(place), scored.mixed.only(place))
+    return _sized(scored.grid, service, scored.replica.only(index), scored.mixed.only(index))
 
 
 def _sized(
@@ -95,15 +95,15 @@ def _sized(
     prefill_pools: Sequence[PrefillPool] = (),
     unfit: int = 0,
 ) -> Scored:
-    """Return the replicas, as many as it takes of each, with each pool."""
+    """The replicas that each deployment needs, with each prefill pool."""
     scenario, pools = grid.scenario, PrefillColumns.of(prefill_pools)
     seconds, ttft, queues = _load(grid, service, replica, mixed, pools)
     replicas, busy, waits, busiest = needed(service, seconds, ttft, queues)
-    carried = busiest / seconds
-    counts = ReplicaCounts.of(replicas, carried, pools)
+    throughput = busiest / seconds
+    counts = ReplicaCounts.of(replicas, throughput, pools)
     packing = Packing.of(service.node_chips(scenario.hardware), replica.chips, replica.pp, pools)
     if service.is_fleet:
-        counts = counts_within(chips_within(service, scenario), packing, carried, pools)
+        counts = counts_within(chips_within(service, scenario), packing, throughput, pools)
         busy = np.minimum(counts.requests * seconds / counts.replicas, busiest)
     chips = packing.chips(counts.replicas, counts.prompt_replicas)
     latest = mixed.over_limits(service, waits, ttft)
@@ -127,7 +127,7 @@ def _sized(
         mixed,
         values={name: flat(column) for name, column in values.items()},
         seconds=flat(seconds),
-        carried=flat(carried),
+        throughput=flat(throughput),
         counts=ReplicaCounts(*map(flat, counts)),
         packing=Packing(packing.node_chips, *map(flat, packing[1:])),
         busy=flat(busy),
@@ -139,7 +139,7 @@ def _sized(
 
 
 def _fits(grid: Grid, points: EvaluatedPoints) -> Bools:
-    """Return which layouts hold which batches, that their engine decodes at once."""
+    """Which layouts hold which batches, that their engine decodes at once."""
     is_held = np.broadcast_to(grid.batches <= points.placement.max_batch, grid.shape)[0]
     # A server queues before it serves less for a host's memory.
     is_over = np.broadcast_to(overflows(points.estimate), grid.shape)[0]
@@ -157,7 +157,7 @@ UNITS: dict[Objective, Callable[[Scenario], float | None]] = {
 def _held_against_limit(
     service: Service, first: Floats, ttft: Floats, waits: Floats, pools: PrefillColumns | None
 ) -> Floats:
-    """Return times to the first token as they are held against their limit. [s]"""
+    """Times to the first token as they are held against their limit. [s]"""
     if service.ttft < inf:
         is_limit = np.abs(first - service.ttft) <= _ROUNDING * service.ttft
         first = np.where(is_limit, service.ttft, first)
@@ -170,7 +170,7 @@ def _held_against_limit(
 
 _Load = tuple[Floats, Floats, dict[str, Any]]
 """Time of a replica that a request takes, for each replica; time to the first token without
-waiting, pools x replicas; and what waits are of."""
+waiting, pools x replicas; and the parameters of its queues."""
 
 
 def _load(
@@ -180,12 +180,12 @@ def _load(
     mixed: ClassFirstTokens,
     pools: PrefillColumns | None,
 ) -> tuple[Floats, Floats, Queues | None]:
-    """Return the same two times, and the queues where requests arrive at random."""
+    """The same two times, and the queues where requests arrive at random."""
     if pools is None:
-        seconds, ttft, queued = _together(grid, service, replica, mixed)
+        seconds, ttft, queued = _colocated_load(grid, service, replica, mixed)
     else:
         receiving = transfer_seconds(grid, service.prompt)[replica.layout]
-        seconds, ttft, queued = _apart(service, replica, pools, receiving)
+        seconds, ttft, queued = _disaggregated_load(service, replica, pools, receiving)
     if service.share is None:
         return seconds, ttft, None
     slots = slots_of(service.share)
@@ -193,16 +193,18 @@ def _load(
     return seconds, ttft, queues
 
 
-def _together(grid: Grid, service: Service, replica: Replica, mixed: ClassFirstTokens) -> _Load:
+def _colocated_load(
+    grid: Grid, service: Service, replica: Replica, mixed: ClassFirstTokens
+) -> _Load:
     run, alone, batch = replica.run, replica.ttft, replica.batch
     # Where prompts cost next to nothing, rounding may leave less than nothing.
     prompts = np.maximum(run - service.output * replica.tpot, 0.0)
-    # Attention replicas run in step. If requests come faster than their prompts are taken in one by
-    # one, several take in prompts in the same pass, which is then as long as that of all.
+    # Attention replicas run in step. If requests come faster than they are prefilled one by
+    # one, several prefill in the same step, which is then as long as that of all.
     meets = np.minimum(alone * batch / replica.run, 1.0) * (1.0 - 1.0 / replica.dp)
     ttft = alone + meets * np.maximum(replica.prompts_together - alone, 0.0)
     # Nobody's prompt is before that of one alone. Each attention replica, and each micro-batch of
-    # a pipeline, takes in prompts of its own, so many times as long.
+    # a pipeline, prefills prompts of its own, and its queue is longer in proportion.
     before = (
         prompts / batch * (1.0 - 1.0 / batch) * service.prompt_variation * replica.pp * replica.dp
     )
@@ -215,8 +217,10 @@ def _together(grid: Grid, service: Service, replica: Replica, mixed: ClassFirstT
     return service.output / replica.served, first, queued
 
 
-def _apart(service: Service, replica: Replica, pools: PrefillColumns, receiving: Floats) -> _Load:
-    """Return what replicas that only decode are asked; caches come in over links of their own."""
+def _disaggregated_load(
+    service: Service, replica: Replica, pools: PrefillColumns, receiving: Floats
+) -> _Load:
+    """What replicas that only decode are asked; caches come in over links of their own."""
     decoding = service.output / replica.total
     seconds = np.maximum(decoding, receiving / replica.dp)
     ttft = pools.seconds + np.maximum(pools.kv_transfer_s, receiving)
@@ -225,7 +229,7 @@ def _apart(service: Service, replica: Replica, pools: PrefillColumns, receiving:
 
 
 def has_cost(scenario: Scenario, service: Service) -> bool:
-    """Return whether the price and the power that count are known of a chip."""
+    """Whether the price and the power that count are known of a chip."""
     objective = "" if service.is_fleet else service.objective
     needs_power = objective == "watts" or "power" in service.limits
     needs_price = objective == "usd" or "budget" in service.limits
@@ -237,9 +241,9 @@ def has_cost(scenario: Scenario, service: Service) -> bool:
 def _cost(
     grid: Grid, service: Service, replica: Replica, chips: Floats, seconds_busy: Floats
 ) -> Floats:
-    """Return what is to be least: of all chips, or without a rate of a token of one replica.
+    """What is to be least: of all chips, or without a rate of a token of one replica.
 
-    seconds_busy : time of a replica that a request takes, and what it is idle besides [s]
+    seconds_busy : replica time per request, with its idle time [s]
     """
     per_chip = UNITS[service.objective](grid.scenario)
     assert per_chip is not None

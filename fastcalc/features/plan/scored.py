@@ -34,7 +34,7 @@ _OF_ESTIMATE = (
 
 @dataclass(frozen=True, eq=False)
 class Replica:
-    """One full replica, which takes in its prompts, too: an element for each that fits.
+    """One full replica with colocated prefill, as columns: an element for each that fits.
 
     layout : its position in the grid's [1]
     batch : sequences that it decodes together [1]
@@ -59,7 +59,7 @@ class Replica:
 
     @classmethod
     def of(cls, points: EvaluatedPoints, fits: Bools) -> "Replica":
-        """Return those of the deployments that fit, layouts x batches, of one kind of request."""
+        """Those of the deployments that fit, layouts x batches, of one kind of request."""
 
         def those(values: ArrayLike) -> Any:
             return np.broadcast_to(values, (1, *fits.shape))[0][fits]
@@ -72,28 +72,28 @@ class Replica:
             dp=those(points.layout.dp),
         )
 
-    def only(self, place: int) -> "Replica":
+    def only(self, index: int) -> "Replica":
         """One of them alone."""
-        columns = {part.name: getattr(self, part.name)[place : place + 1] for part in fields(self)}
+        columns = {part.name: getattr(self, part.name)[index : index + 1] for part in fields(self)}
         return Replica(**columns)
 
 
 @dataclass(frozen=True, eq=False)
 class Scored:
-    """Deployments of a grid that fit: each replica with each pool that takes in prompts, if any.
+    """Deployments of a grid that fit: each replica with each prefill pool, if any.
 
     service : what they are held against
     replica, pools : of which each deployment is one of the first, and of the second if there are
     mixed : when each class has its first token on each replica
     values : what is limited, by name: seconds to the first token, seconds between tokens, chips,
-        and dollars a month and watts where those are
+        and dollars per month and watts where those are
     seconds : time of a replica that a request takes [s]
-    carried : requests that each replica carries, as busy as it may be [1/s]
+    throughput : of each replica at its highest utilization [1/s]
     counts, packing : how many replicas, and how they fill nodes
     busy : the share of its capacity that each that decodes does [1]
-    cost, unfit : what is to be least, and deployments that do not fit, alongside these [1]
+    cost, unfit : the objective; and the number of deployments that do not fit [1]
     class_ttft : time to the first token of each class, a row each, if there are several [s]
-    more : what the pool costs more than as many of the chips that decode
+    more : cost of the prefill pool beyond that of the same number of decode chips
     """
 
     grid: Grid
@@ -103,7 +103,7 @@ class Scored:
     mixed: ClassFirstTokens
     values: dict[str, Floats]
     seconds: Floats
-    carried: Floats
+    throughput: Floats
     counts: ReplicaCounts
     packing: Packing
     busy: Floats
@@ -114,7 +114,7 @@ class Scored:
 
     @property
     def _ways(self) -> int:
-        """How prompts may be taken in: by each pool, or inside. [1]"""
+        """Number of prefill pools, one if colocated. [1]"""
         return len(self.every_pool)
 
     @cached_property
@@ -133,20 +133,20 @@ class Scored:
         pools = np.repeat(np.arange(self._ways), len(self.replica.batch))
         return self.layout + len(self.grid.layouts) * pools
 
-    def pool(self, place: int) -> PrefillPool | None:
-        """Return what takes in the prompts of a deployment, where that is apart."""
-        return self.every_pool[place // len(self.replica.batch)]
+    def pool(self, index: int) -> PrefillPool | None:
+        """The prefill pool of a deployment; None if colocated."""
+        return self.every_pool[index // len(self.replica.batch)]
 
     @property
     def every_pool(self) -> Sequence[PrefillPool | None]:
         """The prefill pools; None alone where prefill is colocated with decode."""
         return self.pools or [None]
 
-    def by_pool(self, places: Ints) -> Iterator[tuple[PrefillPool | None, Ints]]:
+    def by_pool(self, indices: Ints) -> Iterator[tuple[PrefillPool | None, Ints]]:
         """Yield each prefill pool that some deployments have, and the places of these, in order."""
-        pools = places // max(len(self.replica.batch), 1)
+        pools = indices // max(len(self.replica.batch), 1)
         for at in np.unique(pools):
-            among = places[pools == at]
+            among = indices[pools == at]
             yield self.pool(among[0]), among
 
     @property
@@ -154,18 +154,18 @@ class Scored:
         """Replicas that decode. [1]"""
         return self.counts.replicas
 
-    def next(self, places: Ints, step: int = 1) -> Ints:
-        """Return where the next batches of the same layouts are, or the places themselves."""
-        near = np.clip(places + step, 0, len(self.row) - 1)
-        return np.where(self.row[near] == self.row[places], near, places)
+    def next(self, indices: Ints, step: int = 1) -> Ints:
+        """Where the next batches of the same layouts are, or the places themselves."""
+        near = np.clip(indices + step, 0, len(self.row) - 1)
+        return np.where(self.row[near] == self.row[indices], near, indices)
 
-    def tried_around(self, places: Ints) -> tuple[Floats, Floats]:
+    def tried_around(self, indices: Ints) -> tuple[Floats, Floats]:
         """Batches below and above those of deployments that were tried last, or their own. [1]
 
         Whether these fit or not: with a host larger batches may fit where smaller ones do not.
         """
-        tried = np.broadcast_to(self.grid.batches, self.grid.shape[1:])[self.layout[places]]
-        own = self.batch[places, np.newaxis]
+        tried = np.broadcast_to(self.grid.batches, self.grid.shape[1:])[self.layout[indices]]
+        own = self.batch[indices, np.newaxis]
         below = np.max(np.where(tried < own, tried, -inf), axis=-1)
         above = np.min(np.where(tried > own, tried, inf), axis=-1)
         own = own[:, 0]
@@ -184,7 +184,7 @@ class Scored:
         return first & between
 
     def best_of_rows(self, priority: Floats) -> Ints:
-        """Return the place of the least priority of each row that has any in time.
+        """The place of the least priority of each row that has any in time.
 
         Places of a row are one after another; of equals it is the first.
         """
@@ -192,8 +192,8 @@ class Scored:
         priority = np.where(self.is_in_time, priority, inf)
         least = np.minimum.reduceat(priority, starts) if starts.size else priority
         counts = np.diff(starts, append=len(priority))
-        places = np.flatnonzero((priority == np.repeat(least, counts)) & self.is_in_time)
-        return places[np.diff(self.row[places], prepend=-1) > 0]
+        indices = np.flatnonzero((priority == np.repeat(least, counts)) & self.is_in_time)
+        return indices[np.diff(self.row[indices], prepend=-1) > 0]
 
     @cached_property
     def is_met(self) -> Bools:
@@ -203,22 +203,22 @@ class Scored:
     @property
     def best_of_layouts(self) -> list[int]:
         """Place of the best that misses nothing of each layout with each pool, in order."""
-        (places,) = np.nonzero(self.is_met)
-        keys = self.last_resort[places], self.values["chips"][places], self.cost[places]
-        places = places[np.lexsort(keys)]
-        _, first = np.unique(self.row[places], return_index=True)
-        return [int(place) for place in places[np.sort(first)]]
+        (indices,) = np.nonzero(self.is_met)
+        keys = self.last_resort[indices], self.values["chips"][indices], self.cost[indices]
+        indices = indices[np.lexsort(keys)]
+        _, first = np.unique(self.row[indices], return_index=True)
+        return [int(index) for index in indices[np.sort(first)]]
 
-    def larger_batches(self, place: int) -> list[int]:
+    def larger_batches(self, index: int) -> list[int]:
         """Places of larger batches of the same layout and pool that miss nothing, in order."""
-        is_larger = (self.row == self.row[place]) & (self.batch > self.batch[place]) & self.is_met
-        places = np.flatnonzero(is_larger)
-        return [int(larger) for larger in places[np.argsort(self.batch[places])]]
+        is_larger = (self.row == self.row[index]) & (self.batch > self.batch[index]) & self.is_met
+        indices = np.flatnonzero(is_larger)
+        return [int(larger) for larger in indices[np.argsort(self.batch[indices])]]
 
-    def order(self, place: int) -> tuple[float, float, float]:
+    def order(self, index: int) -> tuple[float, float, float]:
         """Key to sort a deployment by, as that of a plan."""
         columns = self.cost, self.values["chips"], self.last_resort
-        cost, chips, last_resort = (float(values[place]) for values in columns)
+        cost, chips, last_resort = (float(values[index]) for values in columns)
         return cost, chips, last_resort
 
     @cached_property
@@ -227,11 +227,11 @@ class Scored:
         return self._least(self.is_met)
 
     def _least(self, among: Bools) -> Ints:
-        (places,) = np.nonzero(among)
+        (indices,) = np.nonzero(among)
         for key in (self.cost, self.values["chips"]):
-            if places.size:
-                places = places[key[places] == key[places].min()]
-        return places
+            if indices.size:
+                indices = indices[key[indices] == key[indices].min()]
+        return indices
 
     @property
     def best(self) -> int | None:
@@ -239,21 +239,21 @@ class Scored:
         return self._first(self.cheapest)
 
     def first_of(self, among: Bools) -> int | None:
-        """Return the place of the first of some deployments, in the order of plans."""
+        """The place of the first of some deployments, in the order of plans."""
         return self._first(self._least(among))
 
-    def first_of_pools(self, places: Ints) -> Ints:
-        """Return of places of one cost and as many chips the first of each pool."""
-        places = places[np.argsort(self.last_resort[places], kind="stable")]
-        _, first = np.unique(places // len(self.replica.batch), return_index=True)
-        return places[first]
+    def first_of_pools(self, indices: Ints) -> Ints:
+        """The first deployment of each pool, among those of one cost and chip count."""
+        indices = indices[np.argsort(self.last_resort[indices], kind="stable")]
+        _, first = np.unique(indices // len(self.replica.batch), return_index=True)
+        return indices[first]
 
-    def _first(self, places: Ints) -> int | None:
-        return int(places[np.argmin(self.last_resort[places])]) if places.size else None
+    def _first(self, indices: Ints) -> int | None:
+        return int(indices[np.argmin(self.last_resort[indices])]) if indices.size else None
 
     @cached_property
     def last_resort(self) -> Floats:
-        """What decides between those of one cost and as many chips.
+        """Tie-breaker between deployments of one cost and chip count.
 
         With a rate the smallest batch is the fastest, but that where requests at random may wait
         as long as it takes: then the shortest wait. Without a rate the least time does the most.
@@ -266,5 +266,5 @@ class Scored:
 
 
 def misses_of(values: Mapping[str, Amounts], service: Service) -> dict[str, Amounts]:
-    """Return values over the limits of a service, by name: at most 1 where one is met."""
+    """Values over the limits of a service, by name: at most 1 where one is met."""
     return {name: values[name] / max(limit, _LEAST) for name, limit in service.limits.items()}

@@ -26,22 +26,22 @@ class Service:
     users : who make these and wait for an answer before they ask again; infinity where requests
         depend on no answer [1]
     max_chips, utilization : chips there are, and the share of its capacity a replica is to do [1]
-    budget, power : most dollars a month [USD], most power of systems with host and cooling [W]
+    budget, power : most dollars per month [USD], most power with host and cooling [W]
     deviations : standard deviations by which speeds are below those expected when the limits are
         still to hold [1]
     tariff : what an API charges and the grid emits, for comparison
     in_nodes : whether chips come in whole nodes, of those that are sold so
-    is_fleet : whether, without a rate, as many replicas serve as these limits allow, and most
+    is_fleet : whether, without a rate, replicas fill these limits, and the highest throughput
         requests are best
-    objective : what is to be least; without a rate, dollars a million tokens or joules a token
+    objective : what is minimized; without a rate, dollars per million tokens or joules per token
     is_speed : True where the time between tokens was asked as a speed
     share : share of requests that must meet ``ttft`` where they arrive at random; None where they
         come evenly [1]
     prefix_hit : share of a prompt that is found in the prefix cache, of prompt replicas, too [1]
     classes : of requests that share replicas, each with limits of its own; ``prompt`` and
         ``output`` are their means then, ``ttft`` the longest limit, which stands for each class's
-        own, and ``tpot`` the shortest. None where all requests are alike
-    any_weights, any_cache : whether weights and caches of fewer bits than published may come first
+        own, and ``tpot`` the shortest. None where requests are uniform
+    any_weights, any_cache : whether formats quantized further than published may lead
     """
 
     prompt: float
@@ -67,9 +67,9 @@ class Service:
     users: float = inf
 
     def of_classes(self, classes: tuple[RequestClass, ...], rate: float | None) -> "Service":
-        """Return the same for requests of some classes, so many a second.
+        """The same for requests of some classes, at a rate.
 
-        Of one class whose requests are all alike it is the service of such a request.
+        For one class of uniform requests it is the service of such a request.
         """
         mix, first = Mix.of(classes, Traffic.speculation), classes[0]
         is_alike = len(classes) == len(first.lengths.share) == 1
@@ -77,22 +77,25 @@ class Service:
             self,
             prompt=float(mix.prompt),
             output=float(mix.output),
-            ttft=max((kind.ttft for kind in classes if kind.ttft < inf), default=inf),
-            tpot=min(kind.tpot for kind in classes),
+            ttft=max(
+                (request_class.ttft for request_class in classes if request_class.ttft < inf),
+                default=inf,
+            ),
+            tpot=min(request_class.tpot for request_class in classes),
             rate=rate,
             prefix_hit=first.prefix_hit if is_alike else 0.0,
             classes=() if is_alike else classes,
         )
 
     def traffic(self, base: Traffic) -> Traffic:
-        """Return what its requests look like, drafted and cached as in other traffic."""
+        """What its requests look like, drafted and cached as in other traffic."""
         if self.classes:
             return Mix.of(self.classes, base.speculation)
         context = self.prompt + self.output / 2
         return replace(base, prompt=self.prompt, output=self.output, context=context)
 
     def node_chips(self, hardware: Hardware) -> int:
-        """Return how many chips are bought together; one where it comes by the chip. [1]
+        """How many chips are bought together; one where it comes by the chip. [1]
 
         One replica without a rate stands for a share of what serves.
         """
@@ -113,7 +116,7 @@ class Service:
         return self.tariff.request_usd(self.prompt, self.output, hit)
 
     def limited(self, limits: Mapping[str, float]) -> "Service":
-        """Return the same with other values of some limits, by their names."""
+        """The same with other values of some limits, by their names."""
         fields: dict[str, Any] = dict(limits)
         if "chips" in fields:
             fields["max_chips"] = fields.pop("chips")

@@ -24,14 +24,14 @@ DEFAULT_PERCENTILE = 99.0
 
 
 def is_of_fleet(request: FindPlans) -> bool:
-    """Return whether chips are owned, or some means are to sustain what they can."""
+    """Whether chips are owned, or some means are to sustain what they can."""
     has_rate = request.rate is not None or request.users is not None
     has_means = request.budget is not None or request.power is not None
     return request.own is not None or (has_means and not has_rate)
 
 
 def service_of(request: FindPlans) -> Service:
-    """Return what a deployment is asked, for requests that are all alike."""
+    """The service that options ask for, with uniform requests."""
     tpot, is_speed = _seconds(request.tpot, option("tpot")), False
     if request.min_speed is not None:
         readers.number(request.min_speed, option("min_speed"), LIMITS["speed"], 50)
@@ -64,7 +64,7 @@ def service_of(request: FindPlans) -> Service:
 
 
 def _share_in_time(request: FindPlans) -> float | None:
-    """Return the share of requests that are to have their first token in time. [1]"""
+    """The share of requests that are to have their first token in time. [1]"""
     askers = (request.rate, request.users, request.traffic)
     arrives = any(asked is not None for asked in askers) or is_of_fleet(request)
     if request.percentile is None:
@@ -78,7 +78,7 @@ def _share_in_time(request: FindPlans) -> float | None:
 
 
 def _percent(value: float | None, name: str, limit: float, example: int) -> float:
-    """Return a percentage from 50, which it is where left out, to a most."""
+    """A percentage from 50, the default, to a most."""
     if value is not None and not 50 <= value <= limit:
         raise InputError(
             f"{option(name)} {value:g} is not from 50 to {limit:g}; write for example {example}"
@@ -93,7 +93,7 @@ def _seconds(text: str | None, flag: str) -> float:
 
 
 def phrase(request: FindPlans, service: Service) -> str:
-    """Return what is asked, in words."""
+    """What is asked, in words."""
     tokens = many(round(service.output), "token")
     cached = f" ({stated_percent(service.prefix_hit)} cached)" if service.prefix_hit else ""
     words = [

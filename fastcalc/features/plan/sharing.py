@@ -63,9 +63,11 @@ class Sharing:
 
     @property
     def requests(self) -> float:
-        """Requests of all classes that the pools carry at most. [1/s]"""
-        carried = (pool.plan.requests / (pool.decision.service.rate or 1.0) for pool in self.pools)
-        return min(carried, default=0.0) * self.rate
+        """Highest throughput of all classes. [1/s]"""
+        throughput = (
+            pool.plan.requests / (pool.decision.service.rate or 1.0) for pool in self.pools
+        )
+        return min(throughput, default=0.0) * self.rate
 
 
 def partitions(count: int) -> Iterator[list[int]]:
@@ -78,7 +80,7 @@ def partitions(count: int) -> Iterator[list[int]]:
         yield from _all_partitions((1 << count) - 1)
         return
     for cuts in range(1 << (count - 1)):
-        ends = [place + 1 for place in range(count - 1) if cuts >> place & 1]
+        ends = [index + 1 for index in range(count - 1) if cuts >> index & 1]
         yield [
             (1 << end) - (1 << start) for start, end in zip([0, *ends], [*ends, count], strict=True)
         ]

@@ -59,15 +59,15 @@ _RATELESS = {"usd": ("$/Mtok", "total"), "watts": ("joules", "a token")}
 
 
 _KEPT_LONGER = {"weight_format": 0, "kv_format": 1}
-"""Priorities by which formats leave a narrow table whose rows have fewer bits."""
+"""Priorities at which formats leave a narrow table whose rows are quantized further."""
 
 
 def with_formats(
     columns: Sequence[TableColumn], records: Sequence[Record], *, has_fewer_bits: bool
 ) -> list[TableColumn]:
-    """Return columns that keep a format in a narrow table where its rows differ in it.
+    """Columns that keep a format in a narrow table where its rows differ in it.
 
-    has_fewer_bits : whether rows have fewer bits than asked for: formats then stay longer, too
+    has_fewer_bits : whether rows are quantized further than asked for: formats then stay longer
     """
     kept_longer = dict(_KEPT_LONGER) if has_fewer_bits else {}
     kept_longer |= {key: 0 for key in _KEPT_LONGER if len({record[key] for record in records}) > 1}
@@ -93,7 +93,7 @@ def columns_but(service: Service, hidden: Collection[str], *, wide: bool) -> lis
 
 
 def columns(service: Service, *, wide: bool = False) -> list[TableColumn]:
-    """Return the columns; without a rate all plans are one replica, and tokens are what costs.
+    """The columns; without a rate all plans are one replica, and tokens are what costs.
 
     wide : whether those are among them for which a first screen has no room
     """

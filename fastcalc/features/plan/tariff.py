@@ -9,7 +9,7 @@ from fastcalc.formulas.money import api_request_usd
 class Tariff:
     """What others charge, and emit.
 
-    api : dollars a million tokens in, found in a cache, and out; None for no API [USD]
+    api : dollars per million tokens: input, cached input, output; None for no API [USD]
     grid : carbon dioxide of a kilowatt hour; None where it is not asked for [g]
     """
 
@@ -17,7 +17,7 @@ class Tariff:
     grid: float | None = None
 
     def request_usd(self, prompt: float, output: float, prefix_hit: float) -> float | None:
-        """Return what the API charges for a request; None without one. [USD]"""
+        """What the API charges for a request; None without one. [USD]"""
         if self.api is None:
             return None
         input_price, cached_price, output_price = self.api

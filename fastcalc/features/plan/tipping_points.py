@@ -45,7 +45,7 @@ class TippingPoint:
 
 
 def turns(decision: Decision, grids: Sequence[Grid]) -> list[TippingPoint]:
-    """Return what turns the verdict between the best two chips, and the API where it has prices."""
+    """What turns the verdict between the best two chips, and the API where it has prices."""
     service = decision.service
     rivals = [plan for plan in decision.of_each_chip if decision.may_lead(plan)][:2]
     is_priced = service.rate and service.objective == "usd" and not service.is_fleet
@@ -86,7 +86,7 @@ def _searched(
     first, rate = _leader(costs), service.rate or 0.0
 
     def by_slowness(times: float) -> str:
-        """Return who leads where the clock of the first goes so many times slower."""
+        """The leader if the first chip's clock were slower by a factor."""
         limits = service.ttft / times, service.tpot / times
         slow = replace(service, rate=rate * times, ttft=limits[0], tpot=limits[1])
         without = {name: cost for name, cost in costs.items() if name != first}
@@ -119,7 +119,7 @@ def _searched(
 def _nearest(
     leader: Callable[[float], str], first: str, factors: Sequence[float]
 ) -> tuple[float, str] | None:
-    """Return the factor from which another leads than the first, and which; None if none does."""
+    """The factor from which another leads than the first, and which; None if none does."""
     before, leading = 1.0, cache(leader)
     for after in factors:
         if leading(after) != first:
@@ -137,7 +137,7 @@ def _nearest(
 
 
 def _costs(service: Service, grids: dict[str, list[Grid]]) -> Costs:
-    """Return the costs of the chips that serve it."""
+    """The costs of the chips that serve it."""
     decisions = {chip: decide(several, service, shown=1) for chip, several in grids.items()}
     return {
         chip: (decision.plans[0].cost, decision.plans[0].values["chips"])
@@ -152,18 +152,18 @@ def _api(service: Service) -> Costs:
 
 
 def _leader(costs: Costs) -> str:
-    """Return what costs least, of as much the fewest chips; none where nothing serves it."""
+    """What costs least, of as much the fewest chips; none where nothing serves it."""
     return min(costs, key=lambda name: (costs[name][0] * (1.0 + _SAME), costs[name][1]), default="")
 
 
 def _of_lengths(service: Service, prompt: float, output: float) -> Service:
-    """Return the service of requests with so many times the tokens, in whole ones."""
+    """The service of requests with scaled lengths, in whole tokens."""
     tokens = round(service.prompt * prompt), round(service.output * output)
     return replace(service, prompt=max(tokens[0], 1.0), output=max(tokens[1], 1.0))
 
 
 def _leader_of(service: Service, grids: dict[str, list[Grid]]) -> str:
-    """Return what leads for another service."""
+    """What leads for another service."""
     moved = {
         chip: [
             grid

@@ -8,8 +8,8 @@ import numpy as np
 from fastcalc.features.plan.packing import Packing
 from fastcalc.features.plan.pools import (
     PrefillPool,
-    can_be_apart,
     can_decode_alone,
+    can_disaggregate,
     every_pool,
     undominated_pools,
 )
@@ -18,13 +18,13 @@ from fastcalc.grid.grid import Grid, solved
 
 
 def unlike_pools(grid: Grid, service: Service) -> list[PrefillPool]:
-    """Return pools of the chips of a grid for others that decode, but for what some other beats.
+    """Pools of the chips of a grid for others that decode, but for what some other beats.
 
     How long those take to receive a cache is theirs to say, so that any that is smaller, sooner or
     sends faster may be the best. They have nodes of their own.
     """
     alone = grid.part(batches=np.ones(1))
-    if service.rate is None or not can_be_apart(alone, service):
+    if service.rate is None or not can_disaggregate(alone, service):
         return []
     points = solved(alone)
     points = replace(points, estimate=points.estimate.slowed(service.deviations))
@@ -39,9 +39,9 @@ def unlike_pools(grid: Grid, service: Service) -> list[PrefillPool]:
 
 
 def can_prefill_for(pools: Sequence[PrefillPool], grid: Grid, service: Service) -> bool:
-    """Return whether pools may take in prompts for the chips of a grid.
+    """Whether prefill pools may serve the decode chips of a grid.
 
-    They are of other chips, and both keep weights and caches in the same formats.
+    They use other chips, with weights and caches in the same formats.
     """
     taking, decoding = pools[0].scenario, grid.scenario
     assert taking is not None

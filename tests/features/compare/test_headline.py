@@ -470,7 +470,7 @@ TAKEN = (
 )
 PLANNED = re.compile(rf"([\w.-]+) {TAKEN} for ([\w.-]+), prompts of (.*)")
 NEXT = re.compile(
-    rf"- next chip: ([\w.-]+), {TAKEN}(?:, in fewer bits)?: ([\d,.]+) times the [^;]*? - "
+    rf"- next chip: ([\w.-]+), {TAKEN}(?:, quantized further)?: ([\d,.]+) times the [^;]*? - "
 )
 WINS = re.compile(
     r"; ([\w.-]+) wins if ([\w.-]+) costs more than \$([\d,.]+) or ([\w.-]+) less than "
@@ -508,7 +508,7 @@ def check_plan(text, document, objective, prices):
     assert best["cost"] == min(row["cost"] for row in document["records"] if row in whole)
     assert said.group(1, 6) == (best["hardware"], best["model"])
     check_taken(*said.group(2, 3, 4, 5), best, objective)
-    assert is_narrower(best) == ("in fewer bits than it is published in" in said.group(7))
+    assert is_narrower(best) == ("quantized further than published" in said.group(7))
     others = [row for row in every.values() if row["hardware"] != best["hardware"]]
     rivals = [row for row in others if row in whole] or others
     second = NEXT.search(text)
@@ -528,7 +528,7 @@ def check_plan(text, document, objective, prices):
     assert is_level == (f"; level with {row['hardware']} (" in text)
     wins = WINS.search(text)
     is_changed = is_narrower(row) and not is_narrower(best)
-    assert is_changed == (", in fewer bits: " in second.group())
+    assert is_changed == (", quantized further: " in second.group())
     if objective != "usd" or is_changed:
         assert wins is None
         return

@@ -101,7 +101,7 @@ def test_it_is_the_most_of_every_division(
 
     limit = count * (2000.0 if is_budget else 1.0)
     means = {"budget" if is_budget else "max_chips": limit, "objective": objective}
-    sharing = search.carried(Service(1.0, 1.0, **means))
+    sharing = search.pools_for(Service(1.0, 1.0, **means))
     most = most_of_everything(classes, chips, model, layouts, price, limit)
     assert sharing.rate == pytest.approx(most, rel=1e-5)
     bills = (pool.plan.usd_per_month if is_budget else pool.chips for pool in sharing.pools)
@@ -118,7 +118,7 @@ def test_owned_chips_first_and_the_rest_on_top():
     chips = OwnedChips(hardware.scenario.hardware, 2, 1.0, owned)
     service = Service(1.0, 1.0)
     alone = allocate([chips], rented, service)
-    assert alone.requests == owned.carried(replace(service, max_chips=2, objective="chips")).rate
+    assert alone.requests == owned.pools_for(replace(service, max_chips=2, objective="chips")).rate
     rate = 3.0 * alone.requests
     both = allocate([chips], rented, replace(service, rate=rate))
     assert [share.requests for share in both.allocations] == pytest.approx(

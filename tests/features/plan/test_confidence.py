@@ -61,7 +61,7 @@ def test_how_sure_a_plan_is_stands_in_its_first_sentence(fastcalc):
         assert "is not from 50 to 99; write for example 90" in refused.err
     refused = fastcalc(*PLAN, "--confidence", 90, "--engine", "ideal")
     assert refused.code == 2
-    assert "--confidence rests on ranges, and ideal has none" in refused.err
+    assert "--confidence uses ranges, and ideal has none" in refused.err
 
 
 def test_expected_speeds_are_named_only_where_they_rent_something_else(fastcalc):
@@ -87,7 +87,7 @@ def test_ranges_without_measurements_like_them_are_marked(fastcalc, records):
     plan = ("plan", "llama-3.1-8b", "--on", "trainium-2,h100-sxm", "--rate", "5/s", "--by", "chip")
     wider = {row["hardware"]: row["range_is_wider"] for row in records(*plan)}
     assert wider["h100-sxm"] is None
-    assert "no measurement of neuron foretells" in wider["trainium-2"]
+    assert "neuron has no measurement on chips of" in wider["trainium-2"]
     text = words(fastcalc(*plan).out)
     assert "!: wider, for few or no measurements are like it" in text
 

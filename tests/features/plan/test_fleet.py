@@ -380,7 +380,7 @@ def test_owned_chips_may_cost_nothing_and_cost_what_owning_does(fastcalc):
     poor = fc.plan("llama-3.1-70b", budget="10.3k/month", **options)
     # A node on top is 8 x 2.95 x 730 = 17,228 USD: with the owned chips 27,511, rounded up.
     assert poor.details["shares"][1]["relax"] == ["budget='27600/month'"]
-    assert "chips to rent carry nothing" in " ".join(poor.notes)
+    assert "chips to rent have no throughput" in " ".join(poor.notes)
     refused = fastcalc("plan", "llama-3.1-8b", "--on", "l4", "--price", "l4=0", "--rate", "1/s")
     assert refused.code == 2
 
@@ -394,20 +394,20 @@ def test_the_next_chip_of_a_budget_carries_less_at_any_price():
     carried = f"{second['service_requests_per_s']:.1f} requests/s"
     assert share["runner_up_wins_above_usd_per_chip_hour"] is None
     (note,) = [note for note in answer.notes if note.startswith("next chip")]
-    assert note.endswith(f"a month: carries {carried}")
+    assert note.endswith(f"a month: sustains {carried}")
 
 
 @pytest.mark.parametrize(
     ("model", "options", "sentence"),
     [
         # Some deployment that misses a limit carries nothing.
-        ("llama-3.1-8b", {"own": {"gb200": 8}, "prompt": 8000, "ttft": "10s"}, "8 gb200 carry"),
+        ("llama-3.1-8b", {"own": {"gb200": 8}, "prompt": 8000, "ttft": "10s"}, "8 gb200 sustain"),
         # Six of eight l4 draw all of the power and leave none to the rest.
         (
             "llama-3.1-70b",
             {"own": {"l4": 16, "h100-sxm": 2}, "prompt": 2000, "output": 1, "power": "1kW",
              "price_basis": "tco", "electricity": 0},
-            "16 l4 and 2 h100-sxm carry",
+            "16 l4 and 2 h100-sxm sustain",
         ),
     ],
 )  # fmt: skip
@@ -456,8 +456,8 @@ def test_a_fleet_is_divided_where_several_deployments_carry_more():
         ({"own": "h100-sxm=0"}, "is not a whole number from 1"),
         ({"own": ["h100=1", "h100-sxm=2"]}, "names h100-sxm twice"),
         ({"own": "nothing=2"}, "no hardware is called 'nothing'"),
-        ({"budget": "lots"}, "is not a number of dollars a month"),
-        ({"budget": "1e400"}, "is not a number of dollars a month"),
+        ({"budget": "lots"}, "is not dollars per month"),
+        ({"budget": "1e400"}, "is not dollars per month"),
         ({"power": "100"}, "is not a power with its unit"),
         ({"power": "nan kW"}, "is not a power with its unit"),
         ({"own": "h100=1", "users": 500}, "users needs one of think"),
@@ -482,7 +482,7 @@ def test_what_is_infeasible_says_what_the_limits_carry(fastcalc):
     ran = fastcalc(*command, "--rate", "50/s")
     carried = fc.plan("llama-3.1-8b", own="l40s=1", tpot="50ms")[0]["service_requests_per_s"]
     assert ran.code == 1
-    assert f"within 1 chip 1 x l40s would carry {carried:.2f} of the 50.0 requests/s" in ran.err
+    assert f"within 1 chip 1 x l40s would sustain {carried:.2f} of the 50.0 requests/s" in ran.err
 
 
 @pytest.mark.parametrize(
@@ -569,7 +569,7 @@ def test_fewer_bits_than_published_stand_in_headline_and_rows(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mix.yaml").write_text(SMALL_MIX, encoding="utf-8")
     headline, table = fastcalc("plan", "llama-3.1-70b", *command).out.split("\n\n", 1)
-    phrase = "in fewer bits than it is published in (bf16, cache bf16)"
+    phrase = "quantized further than published (bf16, cache bf16)"
     assert phrase in " ".join(headline.split())
     rows = [line for line in table.splitlines() if re.match(r"(owned|rented|\d) ", line)]
     assert rows
@@ -645,7 +645,7 @@ def test_all_owned_chips_are_paid_for_and_can_carry(fastcalc):
     )
     # A request of 1,000 and 1,000 tokens is 0.003 USD.
     share = month / (0.003 * MONTH * 3600.0) / capacity
-    assert f"{share:.1%} of what they carry" in text
+    assert f"{share:.1%} of their throughput" in text
     assert f"owning all of these chips costs ${month:,.0f} a month" in text
     assert "owning all 16 h100-sxm costs" in text
 
@@ -667,7 +667,7 @@ def test_what_keeps_owned_chips_from_a_price_is_named(fastcalc):
     ran = fastcalc("plan", "gpt-oss-20b", "--own", "apple-m4-max=1", "--notes")
     assert chip.power is None
     assert f"no power is known of apple-m4-max (${price:,.0f} a chip to buy)" in words(ran.out)
-    assert ran.out.startswith("1 apple-m4-max  carries ")
+    assert ran.out.startswith("1 apple-m4-max  sustains ")
     given = fastcalc("plan", "gpt-oss-20b", "--own", "apple-m4-max=1", "--price", "apple-m4-max=0")
     assert (
         "costs $0 a month, $0/Mtok in and out; $ per chip-hour: apple-m4-max 0.00 (given)"

@@ -82,7 +82,7 @@ def test_owned_chips_say_what_fewer_bits_would_serve(fastcalc):
     (share,) = document["shares"]
     most = max(record["service_requests_per_s"] for record in share["best_of_each_chip"])
     text = words(fastcalc(*plan, "--notes").out)
-    assert "published precision leads where it fits: in fewer bits" in text
+    assert "published precision leads where it fits: quantized further" in text
     asked = json.loads(fastcalc(*plan, "--weights", "fp8", "--kv", "fp8", "--format", "json").out)
     assert asked["requests_per_s"] > most
     assert f"these chips would serve {asked['requests_per_s']:.1f} requests/s" in text

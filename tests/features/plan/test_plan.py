@@ -387,7 +387,7 @@ def test_prompts_on_other_chips_are_what_both_commands_print(capsys, monkeypatch
     assert "servers for prompts, on tp4 of h100-sxm each" in script
     assert "servers for decode, on tp4 of h200-sxm each" in script
     for flags, sentence in (
-        (words, "--prompts-on is for a rate"),
+        (words, "--prompts-on needs a rate"),
         ([*asked, "--prompts-on", "wse-3"], "none of them can send caches"),
     ):
         refused = run(*flags, **ask)

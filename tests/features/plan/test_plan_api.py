@@ -33,14 +33,14 @@ def test_the_sentence_has_the_numbers_of_the_first_record():
     ratio = first["api_usd_per_month"] / first["usd_per_month"]
     assert f"${first['api_usd_per_month']:,.0f} a month for 30.0 requests/s" in words
     assert f"these chips ${first['usd_per_month']:,.0f}; as much at {rate:.2f} requests/s" in words
-    assert f"{first['api_break_even_utilization']:.1%} of what they carry" in words
+    assert f"{first['api_break_even_utilization']:.1%} of their throughput" in words
     assert f"at {ratio:.1f} times the price" in words
 
 
 def test_an_api_that_is_always_cheaper_is_said_to_be():
     plans = fc.plan("llama-3.1-8b", rate="1/s", api="0.001/0.001/0.001", **ASKED)
     assert plans[0]["api_break_even_utilization"] > 1
-    assert "that they carry)" in " ".join(str(plans).split())
+    assert "more than their throughput of" in " ".join(str(plans).split())
 
 
 def test_carbon_is_that_of_the_energy():

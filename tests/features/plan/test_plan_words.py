@@ -193,7 +193,7 @@ def test_published_formats_lead_and_fewer_bits_stand_apart(planned, page):
         numbers = first.keys() - {"rank", "command"}
         assert {key: first[key] for key in numbers} == {key: second[key] for key in numbers}
     assert fewer["cost"] < best["cost"]
-    assert "fewer bits * " in page(*R1)
+    assert "quantized * " in page(*R1)
     assert "in the model's own formats (fp8, cache bf16), " in page(
         *R1, "--weights", f"fp8,{named[1]}", "--kv", "bf16,fp8"
     )
@@ -202,7 +202,7 @@ def test_published_formats_lead_and_fewer_bits_stand_apart(planned, page):
 def test_where_only_fewer_bits_hold_the_model_the_first_line_says_so(page):
     """70 billion 16-bit weights are 141 GB, and two such cards have 48."""
     asked = ("llama-3.1-70b", "--on", "rtx-4090", "--max-chips", "2")
-    assert "in fewer bits than it is published in (bf16, cache bf16)" in page(*asked)
+    assert "quantized further than published (bf16, cache bf16)" in page(*asked)
 
 
 @pytest.mark.parametrize(
@@ -339,7 +339,7 @@ def test_a_rate_shows_how_busy_replicas_are(planned, page):
 def test_busy_replicas_without_a_percentile_are_reported(busy, is_told, found):
     best = found.plans[0]
     changed = replace(best, busy=busy, prefill_busy=busy / 2)
-    full = replace(found, best_by_kind={**found.best_by_kind, best.kind: changed})
+    full = replace(found, best_by_variant={**found.best_by_variant, best.variant: changed})
     name = f"{best.scenario.hardware.id}: replicas are {busy * 100:.1f}% busy"
     untimed = replace(full, service=replace(SERVICE, ttft=float("inf")))
     for decision in (full, untimed):
@@ -673,7 +673,7 @@ def test_the_first_screen_of_a_plan(fastcalc):
     assert len(lines) <= 24
     assert max(map(len, lines[:-1])) <= 100
     assert lines[-1].startswith("next: fastcalc compare llama-3.1-70b")
-    for label in ("1 ", "2 ", "fewer bits * ", "other chip "):
+    for label in ("1 ", "2 ", "quantized * ", "other chip "):
         assert any(line.startswith(label) for line in lines)
     every = list(fastcalc("plan", *asked, "--notes").out.splitlines())
     promised = next(line for line in lines if "notes with --notes" in line).split()[1]

@@ -12,9 +12,9 @@ from fastcalc.features.plan.allocation import OwnedChips
 from fastcalc.features.plan.pool_search import PoolSearch
 from fastcalc.features.plan.relax import longest_prompt
 from fastcalc.features.plan.relaxations import (  # fmt: skip
-    carried_on_top,
     fewest_owned,
     least_relaxed_of_fleet,
+    rentable_on_top,
 )
 from fastcalc.features.plan.service import Service
 from tests import made_up
@@ -217,7 +217,7 @@ def test_what_may_be_rented_on_top(monkeypatch, last, plans, is_on_top):
 
     monkeypatch.setattr(PoolSearch, "most_on", most_on)
     share = SimpleNamespace(**last, decision=SimpleNamespace(service=left))
-    found = carried_on_top(Plan(service(), allocations=(share,)), SEARCH)
+    found = rentable_on_top(Plan(service(), allocations=(share,)), SEARCH)
     assert (found is not None) is is_on_top
     assert all(call == (["g"], left, 8, 1) for call in asked)
 

@@ -138,7 +138,7 @@ def test_it_is_what_trying_every_pool_finds(drawn, chips, model, layouts, rate):
         service = service_of(members)
         return least_cost([grid_of(chip, model, layouts, service) for chip in chips], service)
 
-    sharing = PoolSearch(classes, grids_for).carried(Service(1.0, 1.0, rate=rate))
+    sharing = PoolSearch(classes, grids_for).pools_for(Service(1.0, 1.0, rate=rate))
     costs = [sum(map(brute, groups)) for groups in partitions(list(classes))]
     lowest_cost = min(costs)
     assert bool(sharing.pools) == (lowest_cost < math.inf)

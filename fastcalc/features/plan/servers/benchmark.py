@@ -8,7 +8,7 @@ from fastcalc.quoting import shell_line
 
 
 def bench_command(plan: Plan, name: str) -> str:
-    """Return what measures a replica of a plan at its batch, with vLLM's own benchmark.
+    """What measures a replica of a plan at its batch, with vLLM's own benchmark.
 
     name : of the model, as the user typed it
     """

@@ -11,7 +11,7 @@ from fastcalc.catalogue.schema.models import REPOSITORY
 def checkpoint_of(
     loaded_as: Container[str], model: Model, weights: str | None, name: str
 ) -> tuple[str, str | None]:
-    """Return what a server loads, and the format that the engine brings it to, if any.
+    """What a server loads, and the format that the engine brings it to, if any.
 
     A folder is named where no repository is known of the model, or of these weights.
 
@@ -34,7 +34,7 @@ def checkpoint_of(
 
 
 def _folder_name(name: str) -> str:
-    """Return the stem of a model file, or the name of a model as it is.
+    """The stem of a model file, or the name of a model as it is.
 
     >>> [_folder_name(name) for name in ("../models/my-model.yaml", "llama-3.3-70b")]
     ['my-model', 'llama-3.3-70b']

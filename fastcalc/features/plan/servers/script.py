@@ -28,7 +28,7 @@ _STARTS: Mapping[str, ModuleType] = {"vllm": vllm, "sglang": sglang, "trtllm": t
 
 
 def runs_on(program: str, chip: Hardware) -> bool:
-    """Return whether a program of `ENGINES` is made for a chip."""
+    """Whether a program of `ENGINES` is made for a chip."""
     if program == "trtllm":
         return chip.kind == "gpu" and chip.vendor == "NVIDIA"
     if program == "sglang" and chip.vendor in sglang.NO_DEVICE_OF:
@@ -44,7 +44,7 @@ def script(
     commands: Sequence[str],
     first_tokens: str | None = None,
 ) -> str:
-    """Return the script that starts the servers of a plan.
+    """The script that starts the servers of a plan.
 
     name : of the model, as the user typed it
     commands : print what is expected
@@ -183,7 +183,7 @@ def lines_of(words: Sequence[str]) -> Iterator[str]:
 
 
 def server_of(program: str, plan: Plan, role: Role, name: str) -> Server:
-    """Return one server of a plan.
+    """One server of a plan.
 
     name : of the model, as the user typed it
     """
@@ -211,5 +211,5 @@ def server_of(program: str, plan: Plan, role: Role, name: str) -> Server:
 
 
 def scenario_of(plan: Plan, role: Role) -> Scenario:
-    """Return what a server of a plan runs on."""
+    """What a server of a plan runs on."""
     return (role == "prefill" and plan.prefill_scenario) or plan.scenario

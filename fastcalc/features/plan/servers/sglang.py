@@ -20,7 +20,7 @@ _PORT = 5000
 
 
 def start(server: Server) -> list[str]:
-    """Return the words that start a server; ranks of attention replicas count as tensor ranks."""
+    """The words that start a server; ranks of attention replicas count as tensor ranks."""
     layout = server.layout
     words = ["python", "-m", "sglang.launch_server", "--model-path", server.checkpoint]
     words += ["--tp-size", f"{layout.width}"]

@@ -16,7 +16,7 @@ HOSTS = "hosts"
 
 
 def start(server: Server) -> list[str]:
-    """Return the words that start a server; ranks of attention replicas count as tensor ranks."""
+    """The words that start a server; ranks of attention replicas count as tensor ranks."""
     layout = server.layout
     words = ["mpirun", "-np", f"{layout.ranks}", "-hostfile", HOSTS, "trtllm-llmapi-launch"]
     words = words if server.hosts > 1 else []
@@ -33,12 +33,12 @@ def start(server: Server) -> list[str]:
 
 
 def options_file(server: Server) -> str:
-    """Return the name of the file of options."""
+    """The name of the file of options."""
     return f"trtllm-{server.role}.yaml"
 
 
 def options(server: Server) -> dict[str, object]:
-    """Return what the file of options holds."""
+    """What the file of options holds."""
     values: dict[str, object] = {"kv_cache_config": {"dtype": CACHES[server.cache]}}
     if server.layout.dp > 1:
         values["enable_attention_dp"] = True
