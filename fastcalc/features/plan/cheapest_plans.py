@@ -28,10 +28,6 @@ AnyPools = Sequence[PrefillPool | None] | None
 STACK = 24
 """Grids that are evaluated together: of more, arrays no longer fit the caches of a core. [1]"""
 
-_MOST_TIMES = 2.0
-"""Times the replicas of the search's queue for slots that are bought so that hardly any request
-waits for one, and percentiles have a closed form. Beyond it none is claimed."""
-
 _CHECKED = 12
 """Layouts of a variant whose percentiles are checked at most."""
 
@@ -207,20 +203,17 @@ def _held_of_layout(scored: Scored, index: int, checks: _Checks) -> Plan | None:
     """The best deployment of a layout whose percentiles are within the limits.
 
     More sequences at once wait less for a slot: where the batch that the search takes to be enough
-    needs more replicas than it says, is never in time or has no percentiles, the smallest that
-    needs as few as the largest does.
+    needs more replicas than it says or is never in time, the smallest batch that needs no more
+    replicas than the largest.
 
-    place : of the best batch by the search
+    index : of the best batch by the search
     """
     chosen = _held(scored, index, checks)
-    is_said = chosen is not None and (chosen.has_percentiles or chosen.prefill_layout is not None)
-    if chosen is not None and is_said and chosen.order <= scored.order(index):
+    if chosen is not None and chosen.order <= scored.order(index):
         return chosen
     larger = scored.larger_batches(index)
     largest = _held(scored, larger[-1], checks) if larger else None
-    if largest is None or (chosen is not None and chosen.cost < largest.cost):
-        return chosen
-    if chosen is not None and chosen.cost == largest.cost and is_said >= largest.has_percentiles:
+    if largest is None or (chosen is not None and chosen.cost <= largest.cost):
         return chosen
     while len(larger) > 1:
         middle = (len(larger) - 1) // 2
@@ -270,9 +263,6 @@ def _sized_to_limits(scored: Scored, index: int, checks: _Checks) -> Plan | None
         affordable = _most_replicas(scored, index, checks.most)
         replicas = limits.fewest_replicas(service.rate, plan.replicas, max_rate, affordable)
         rate = service.rate / replicas if replicas else 0.0
-        is_queue = not limits.load.is_known and max(plan.misses.values()) <= 1.0
-        if is_queue and not 0 < replicas <= _MOST_TIMES * plan.replicas:
-            return replace(plan, is_checked=True)  # waits for slots, by the search's own queue
     if not rate:
         return None
     if rate != limits.load.rate:  # as busy as percentiles allow, whatever the search adds up
@@ -314,8 +304,6 @@ def held_throughput(grid: Grid, service: Service, max_rate: float) -> float:
 
 def with_percentiles(plan: Plan, service: Service, limits: HeldLimits) -> Plan:
     """A plan with the percentiles of its times in place of what the search estimates."""
-    if not limits.load.is_known:
-        return replace(plan, is_checked=True)
     latencies = {name: limits.held_against(name, service.limits[name]) for name in ("ttft", "tpot")}
     values = plan.values | {
         name: seconds for name, seconds in latencies.items() if not isnan(seconds)
@@ -327,7 +315,7 @@ def with_percentiles(plan: Plan, service: Service, limits: HeldLimits) -> Plan:
         class_ttft=limits.percentiles("ttft") if service.classes else (),
         class_tpot=limits.percentiles("tpot") if service.classes else (),
         is_checked=True,
-        has_percentiles=True,
+        has_percentiles=limits.load.is_known,
     )
 
 
