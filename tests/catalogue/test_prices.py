@@ -238,7 +238,7 @@ def test_a_price_of_another_chip_is_marked(tmp_path, fastcalc):
 def test_a_plan_marks_its_bill(fastcalc):
     ran = fastcalc("plan", *SMALL, "--on", "mi300x", "--rate", "2/s")
     # Eight chips for 730 hours at 6.00.
-    assert "$35,040? a month" in words(ran.out)
+    assert "$35,040? per month" in words(ran.out)
     document = json.loads(fastcalc("plan", *SMALL, "--on", "mi300x", "--rate", "2/s", "--format",
                                    "json").out)  # fmt: skip
     (first, *_) = document["records"]

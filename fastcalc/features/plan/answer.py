@@ -73,12 +73,13 @@ _FIRST, _OTHERS = 2, 2
 """Plans, and other chips, that a first screen has room for."""
 
 _KEY = (
-    "key: replicas x each decode, prompts inside or on chips of their own; TTFT and TPOT of this "
-    "traffic, the latter's 80 % range"
+    "key: replicas: decode replicas, each in the layout under 'each'; prefill: inside (colocated), "
+    "or a pool of its own; TTFT and TPOT: in this traffic, TPOT with its 80 % range"
 )
 _OF_SLOW_CHIPS = "; chips and times are those of slow chips, chips expected by expected speeds"
 _KEY_OF_FLEET = (
-    "key: replicas x each decode, prompts inside or on chips of their own; "
+    "key: replicas: decode replicas, each in the layout under 'each'; prefill: inside (colocated), "
+    "or a pool of its own; "
     "req/s: throughput within the latency limits, or the load to serve; TPOT of "
     "full batches with others' prompts between"
 )
@@ -666,7 +667,7 @@ class PlanAnswer(Answer):
                 yield f"left: {allocation.chips_left:,.0f} of {chips}"
 
     def _owning(self) -> Iterator[str]:
-        """Say what all owned chips cost a month, used or not: of each kind, and together."""
+        """Say what all owned chips cost per month, used or not: of each kind, and together."""
         for kind in self.fleet.owned:
             allocated = [
                 allocation for allocation in self.fleet.allocations if allocation.owned is kind
@@ -784,7 +785,7 @@ def _bill_of(pools: Sequence[ReplicaPool]) -> str:
         return plan_notes.chips_and_price(pools[0].plan, pools[0].decision.service)
     chips = many(sum(pool.chips for pool in pools), "chip")
     usd = sum_if_known(pool.plan.usd_per_month for pool in pools)
-    return chips if usd is None else f"{chips}, ${dollars(usd)} a month"
+    return chips if usd is None else f"{chips}, ${dollars(usd)} per month"
 
 
 def _sharings(sharing: Sharing) -> Record:

@@ -46,24 +46,23 @@ def regret_notes(verdict: Verdict) -> Iterator[Note]:
         return
     before, bill = regret.expected[0], regret.plans[0].usd_per_month or 0.0
     weight = Weight.REGRET if before > _MATTERS * bill else 0
-    text = f"not knowing speeds is expected to cost about ${_rough(before)} a month"
+    text = f"speed uncertainty costs about ${_rough(before)} per month in expectation"
     best = next(iter(regret.measurements), None)
     if best is None or best.regret + best.usd >= before:
-        yield Note(f"{text}, which no measurement lowers by its price", weight)
+        yield Note(f"{text}; no benchmark run is worth its price", weight)
         return
     chip = best.plan.scenario.hardware.id
-    rented = f"rent {best.plan.layout.chips} {chip} for {best.minutes} minutes"
-    lowered = f"{rented}, ${best.usd:,.2f}, lowers that to ${_rough(best.regret)}"
-    yield Note(f"{text}: {lowered}", weight)
+    benchmark = f"a {best.minutes}-minute benchmark on {best.plan.layout.chips} rented {chip}"
+    lowered = f"{benchmark} (${best.usd:,.2f}) cuts that to ${_rough(best.regret)}"
+    yield Note(f"{text}; {lowered}", weight)
     if regret.plans[1:]:
         regrets = (
             f"{plan.scenario.hardware.id} ${_rough(usd)}"
             for plan, usd in zip(regret.plans[1:], regret.expected[1:], strict=True)
         )
         yield Note(
-            "expected regret: what is bought too much, or is missing at the speeds that chips turn "
-            "out to have, above the best of "
-            f"{many(len(regret.plans), 'chip')} in hindsight; of the others: {', '.join(regrets)}",
+            "expected regret: cost of over- or under-provisioning, above the best of "
+            f"{many(len(regret.plans), 'chip')} in hindsight; others: {', '.join(regrets)}",
             weight=0,
         )
     server = f"the server that {option('on', chip)} {option('emit', 'vllm')} prints"

@@ -14,7 +14,7 @@ def api_notes(
     """Say what the API charges for some requests, and from how many on machines are cheaper.
 
     requests, capacity : load and highest throughput of the machines [1/s]
-    usd : what they cost a month; None if unknown
+    usd : what they cost per month; None if unknown
     """
     charged = service.api_request_usd
     if charged is None or usd is None or service.tariff.api is None:
@@ -22,7 +22,7 @@ def api_notes(
     bill = charged * requests * SECONDS_PER_MONTH
     prices = "/".join(f"{price:g}" for price in service.tariff.api)
     note = (
-        f"API at ${prices} a million tokens: ${dollars(bill)} a month for {number(requests)} "
+        f"API at ${prices} per million tokens: ${dollars(bill)} per month for {number(requests)} "
         f"requests/s, these chips ${dollars(usd)}"
     )
     if usd > 0.0:
@@ -42,13 +42,13 @@ def cheaper_api(service: Service, requests: float, usd: float | None) -> str:
     bill = (service.api_request_usd or 0.0) * requests * SECONDS_PER_MONTH
     if service.tariff.api is None or usd is None or bill >= usd:
         return ""
-    return f"; the API charges less, ${dollars(bill)} a month"
+    return f"; the API charges less, ${dollars(bill)} per month"
 
 
 def _crossing(service: Service, rate: float, capacity: float) -> str:
     """Say where both cost the same, in requests, tokens and as utilization of the machines."""
     tokens = rate * (service.prompt + service.output) * SECONDS_PER_MONTH
-    crossing = f"{number(rate)} requests/s ({number(tokens / 1e6)} Mtok a month"
+    crossing = f"{number(rate)} requests/s ({number(tokens / 1e6)} Mtok per month"
     if rate > capacity:
         return f"{crossing}, more than their throughput of {number(capacity)})"
     return f"{crossing}, {rate / capacity:.1%} of their throughput)"

@@ -22,7 +22,7 @@ def plans(decision: Decision, shown: int) -> Chart:
     chart = against_price(
         "What serves it",
         records,
-        per_token if decision.service.rate is None else ("usd_per_month", "$ a month"),
+        per_token if decision.service.rate is None else ("usd_per_month", "$ per month"),
         ("service_tpot_ms", "ms between tokens, in traffic"),
         lambda record: f"{record['chips_total']:,} x {record['hardware']}",
     )

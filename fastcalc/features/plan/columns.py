@@ -107,7 +107,7 @@ COLUMNS: tuple[Column[Any], ...] = (
         "USD/month",
         "price of all replicas for 730 hours",
         "plan.usd_per_month",
-        ("$ a", "month"),
+        ("$ per", "month"),
     ),
     Column("watts", "W", "power of all chips with host and site", "watts", ("", "watts")),
     Column("objective", "text", "what is least", "service.objective"),
@@ -176,7 +176,7 @@ COLUMNS: tuple[Column[Any], ...] = (
         lambda record: f"{record['requests_in_flight']:,.0f}",
     ),
     Column(
-        "kwh_per_month", "kWh/month", "watts for 730 hours", "kwh_per_month", ("kWh a", "month")
+        "kwh_per_month", "kWh/month", "watts for 730 hours", "kwh_per_month", ("kWh per", "month")
     ),
     Column(
         "node_chips",

@@ -18,7 +18,7 @@ REASONS = {
     "ttft": "take too long to the first token",
     "tpot": "take too long between tokens",
     "chips": "need too many chips",
-    "budget": "cost too much a month",
+    "budget": "cost too much per month",
     "power": "draw too much power",
     "several": "miss several of these",
     "unknown": "have no known price or power",

@@ -12,7 +12,7 @@ from fastcalc.mentions import option
 
 
 def in_all(fleet: Fleet) -> str:
-    """Say what owned chips and those rented on top cost a month together, in a phrase."""
+    """Say what owned chips and those rented on top cost per month together, in a phrase."""
     usd = fleet.usd_per_month
     return "" if usd is None else f" (${dollars(usd)} in all)"
 
@@ -26,11 +26,11 @@ def owning_all(fleet: Fleet) -> Iterator[str]:
     """Say what owned chips of several kinds cost together."""
     usd = sum_if_known(kind.usd_per_month for kind in fleet.owned)
     if usd is not None and len(fleet.owned) > 1:
-        yield f"owning all of these chips costs ${dollars(usd)} a month"
+        yield f"owning all of these chips costs ${dollars(usd)} per month"
 
 
 def owning(chosen: Plan, chips: int, tokens: float) -> str:
-    """Say what all owned chips of a kind cost a month, used or not.
+    """Say what all owned chips of a kind cost per month, used or not.
 
     tokens : throughput, prompts and outputs [1/s]
     """
@@ -49,4 +49,4 @@ def owning(chosen: Plan, chips: int, tokens: float) -> str:
     basis = ": ".join(prices_of_plans([chosen], in_short=True)).removeprefix("prices, ")
     a_million = f", ${dollars(usd / 3600.0 / tokens * 1e6)}/Mtok in and out" if tokens else ""
     all_chips = f"all {chips:,} {chip.id}" if chips > 1 else f"the {chip.id}"
-    return f"owning {all_chips} costs ${month} a month{a_million}; {basis}"
+    return f"owning {all_chips} costs ${month} per month{a_million}; {basis}"

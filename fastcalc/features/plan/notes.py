@@ -167,7 +167,7 @@ def ways_to_pay(chosen: Plan) -> Iterator[str]:
     bills = [f"{name} ${dollars(usd * chips)}" for name, usd in hours.items() if usd is not None]
     if len(bills) < 2:
         return
-    note = f"ways to pay for {chip.id} a month: {', '.join(bills)}"
+    note = f"ways to pay for {chip.id} per month: {', '.join(bills)}"
     on_demand, reserved = hours["on-demand"], hours["reserved"]
     if on_demand and reserved:
         note += f"; reserving pays if they serve above {reserved / on_demand:.0%} of the hours"
@@ -348,7 +348,7 @@ def chips_and_price(plan: Plan, service: Service) -> str:
         return chips
     is_dubious = bool(low_confidence(plan, service))
     usd = marked(dollars(plan.usd_per_month), is_unsure=is_unsure or is_dubious)
-    month = f"${usd} a month"
+    month = f"${usd} per month"
     if service.objective == "usd" and service.rate is None and not service.is_fleet:
         token = marked(dollars(plan.cost), is_unsure=is_dubious)  # which is what it is ranked by
         return f"{chips}, ${token}/Mtok, {month}"

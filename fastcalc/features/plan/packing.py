@@ -108,7 +108,7 @@ class Packing(NamedTuple):
 def bills(
     scenario: Scenario, service: Service, chips: Floats, pools: PrefillColumns | None = None
 ) -> dict[str, Floats]:
-    """Dollars a month and watts of some chips, where those are limited. [USD], [W]
+    """Dollars per month and watts of some chips, where those are limited. [USD], [W]
 
     pools : disaggregated prefill pools among them, if any
     """

@@ -131,7 +131,7 @@ def over_budget(fleet: "Fleet") -> list[str]:
     usd, service = fleet.used("budget"), fleet.service
     needed = limit_as_option("budget", usd, service)
     return [
-        f"all owned chips together cost ${dollars(usd)} a month, used or not, which is more than "
+        f"all owned chips together cost ${dollars(usd)} per month, used or not, which is more than "
         f"the budget: it takes {needed}"
     ]
 

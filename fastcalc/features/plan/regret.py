@@ -56,7 +56,7 @@ class Measurement:
 
 @dataclass(frozen=True)
 class Regret:
-    """What it costs a month to choose by what is expected.
+    """What it costs per month to choose by what is expected.
 
     plans : the best of each chip compared, the one that is chosen first
     expected : regret of each [USD]

@@ -31,7 +31,7 @@ _COLUMNS = pick(
         Column("each", heading=("", "each"), format=_cut),
         Column(
             "prompts",
-            heading=("", "prompts"),
+            heading=("", "prefill"),
             drop_priority=2,
             format=lambda record: (
                 "inside"

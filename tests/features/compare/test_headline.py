@@ -466,7 +466,7 @@ PUBLISHED = {model: "mxfp4" if model == "gpt-oss-120b" else "bf16" for model in 
 """Formats of weights in which models are published; all of their caches are of 16 bits."""
 TAKEN = (
     r"([\w,]+)\?? chips?(?: in (a|[\d,]+) nodes?)?"
-    r"(?:, ([\d,.]+) kW)?(?:, \$[\d,.]+\??/Mtok)?(?:, \$([\d,.]+)\?? a month)?"
+    r"(?:, ([\d,.]+) kW)?(?:, \$[\d,.]+\??/Mtok)?(?:, \$([\d,.]+)\?? per month)?"
 )
 PLANNED = re.compile(rf"([\w.-]+) {TAKEN} for ([\w.-]+), prompts of (.*)")
 NEXT = re.compile(

@@ -138,7 +138,7 @@ def test_owned_chips_first_and_the_rest_on_top():
     poor = allocate([chips], rented, replace(service, budget=1459.0))
     assert poor.serves_all
     assert not poor.is_enough
-    assert "$1,460 a month, used or not" in mix_refusals(poor)[0]
+    assert "$1,460 per month, used or not" in mix_refusals(poor)[0]
 
 
 @pytest.mark.parametrize("chip", ["gh200-96gb", "h100-sxm"])

@@ -53,7 +53,7 @@ def test_how_sure_a_plan_is_stands_in_its_first_sentence(fastcalc):
     text = words(fastcalc(*PLAN, "--confidence", 90).out)
     first, _, _ = text.partition("Price per chip-hour")
     assert " 90 % sure; " in first
-    assert "; by expected speeds mi355x, 3 chips, $6,461 a month" in first
+    assert "; by expected speeds mi355x, 3 chips, $6,461 per month" in first
     assert " expected " in text.partition("- key")[0]
     for wrong in (49.9, 99.5):
         refused = fastcalc(*PLAN, "--confidence", wrong)

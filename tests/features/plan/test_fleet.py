@@ -376,7 +376,7 @@ def test_owned_chips_may_cost_nothing_and_cost_what_owning_does(fastcalc):
     paid = fc.plan("llama-3.1-70b", **options)
     assert paid[0]["service_usd_per_hour"] == pytest.approx(16 * (26000 / 35040 + 1.73 * 0.08))
     refused = fc.plan("llama-3.1-70b", budget="10k/month", **options)
-    assert "cost $10,283 a month, used or not" in refused.notes[0]
+    assert "cost $10,283 per month, used or not" in refused.notes[0]
     poor = fc.plan("llama-3.1-70b", budget="10.3k/month", **options)
     # A node on top is 8 x 2.95 x 730 = 17,228 USD: with the owned chips 27,511, rounded up.
     assert poor.details["shares"][1]["relax"] == ["budget='27600/month'"]
@@ -394,7 +394,7 @@ def test_the_next_chip_of_a_budget_carries_less_at_any_price():
     carried = f"{second['service_requests_per_s']:.1f} requests/s"
     assert share["runner_up_wins_above_usd_per_chip_hour"] is None
     (note,) = [note for note in answer.notes if note.startswith("next chip")]
-    assert note.endswith(f"a month: sustains {carried}")
+    assert note.endswith(f"per month: sustains {carried}")
 
 
 @pytest.mark.parametrize(
@@ -646,7 +646,7 @@ def test_all_owned_chips_are_paid_for_and_can_carry(fastcalc):
     # A request of 1,000 and 1,000 tokens is 0.003 USD.
     share = month / (0.003 * MONTH * 3600.0) / capacity
     assert f"{share:.1%} of their throughput" in text
-    assert f"owning all of these chips costs ${month:,.0f} a month" in text
+    assert f"owning all of these chips costs ${month:,.0f} per month" in text
     assert "owning all 16 h100-sxm costs" in text
 
 
@@ -670,7 +670,7 @@ def test_what_keeps_owned_chips_from_a_price_is_named(fastcalc):
     assert ran.out.startswith("1 apple-m4-max  sustains ")
     given = fastcalc("plan", "gpt-oss-20b", "--own", "apple-m4-max=1", "--price", "apple-m4-max=0")
     assert (
-        "costs $0 a month, $0/Mtok in and out; $ per chip-hour: apple-m4-max 0.00 (given)"
+        "costs $0 per month, $0/Mtok in and out; $ per chip-hour: apple-m4-max 0.00 (given)"
         in words(given.out)
     )
 

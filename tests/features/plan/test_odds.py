@@ -44,7 +44,9 @@ def test_a_first_screen_says_the_chance_and_the_price_of_more(fastcalc):
     text = words(fastcalc(*PLAN, *LIMITS).out)
     plan = found["plan_at_90_percent_confidence"]
     assert f"{found['limits_hold_percent']:.0f}% chance that the limits hold" in text
-    bill = f"{plan['hardware']}, {plan['chips_total']} chips, ${plan['usd_per_month']:,.0f} a month"
+    bill = (
+        f"{plan['hardware']}, {plan['chips_total']} chips, ${plan['usd_per_month']:,.0f} per month"
+    )
     assert f"--confidence 90 takes {bill}" in text
 
 

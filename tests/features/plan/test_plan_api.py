@@ -31,7 +31,7 @@ def test_the_sentence_has_the_numbers_of_the_first_record():
     words = " ".join(re.sub(r"\n  ", " ", str(plans)).split())
     rate = first["api_break_even_tokens_per_month"] / 2500 / MONTH
     ratio = first["api_usd_per_month"] / first["usd_per_month"]
-    assert f"${first['api_usd_per_month']:,.0f} a month for 30.0 requests/s" in words
+    assert f"${first['api_usd_per_month']:,.0f} per month for 30.0 requests/s" in words
     assert f"these chips ${first['usd_per_month']:,.0f}; as much at {rate:.2f} requests/s" in words
     assert f"{first['api_break_even_utilization']:.1%} of their throughput" in words
     assert f"at {ratio:.1f} times the price" in words

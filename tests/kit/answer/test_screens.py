@@ -27,7 +27,7 @@ SCREENS = {
     "compare": "tok/s per user",
     "compare deepseek-r1 --on h200-sxm,wse-3 --batch 1,256": "tok/s per user",
     "fit deepseek-r1 --on h100-sxm,wse-3": "chips",
-    "plan llama-3.1-70b --ttft 1s --tpot 25ms --rate 20/s --on h200-sxm,b200": "$ a month",
+    "plan llama-3.1-70b --ttft 1s --tpot 25ms --rate 20/s --on h200-sxm,b200": "$ per month",
     "fastmode llama-3.1-70b --on h200-sxm --speedup 2 --smaller none": "cost",
     "frontier llama-3.1-8b --on h100-sxm --max-chips 2": "tok/s per user",
     "sensitivity llama-3.1-8b --on h100-sxm": "+10 %: tok/s",
@@ -147,7 +147,7 @@ def test_of_a_title_the_name_and_the_answer_are_bold():
 def test_the_bill_of_a_plan_is_bold_in_its_headline(screen, columns):
     asked = next(asked for asked in SCREENS if asked.startswith("plan"))
     bold = "".join(text for text, style in pieces(screen(columns, asked)[0]) if style == "1")
-    assert re.fullmatch(r"b200  24 chips in 3 nodes, \$[\d,]+ a month", bold)
+    assert re.fullmatch(r"b200  24 chips in 3 nodes, \$[\d,]+ per month", bold)
 
 
 def test_what_is_typed_first_fits_80_columns():
