@@ -52,7 +52,6 @@ _OF_ANY_RATE = ("_rates", "_tokens")
 """What of a load does not depend on its rate."""
 
 _QUEUED = 400  # requests beyond the slots whose chances are counted
-_UNEVEN = 2.0  # chance to wait for a slot over that of a birth-death process, to be safe
 _ALONE = 1e-6  # of the requests, of a single user's that meet no other's
 _MOST_FED_BACK = 0.95  # of the time that prompts take of others'
 
@@ -269,11 +268,7 @@ class RandomLoad:
 
     @cached_property
     def slot_wait(self) -> tuple[float, float]:
-        """Chance that a request waits for a slot, and how long it does then on average. [1], [s]
-
-        The chance is taken twice: a percentile is a wait for a slot or none by small differences of
-        it, and slots fill more unevenly than those of a birth-death process.
-        """
+        """Chance that a request waits for a slot, and how long it does then on average. [1], [s]"""
         classes = self.mix.kinds
         variation = (
             float(classes.share @ classes.output**2 / (classes.share @ classes.output) ** 2) - 1.0
@@ -283,8 +278,7 @@ class RandomLoad:
         )
         queued = self._found[len(self._rates) :]
         ahead = float(queued @ np.arange(1.0, len(queued) + 1.0)) / max(self.queued, 1e-300)
-        chance = min(_UNEVEN * self.queued, 1.0)
-        return chance, float(regularity) * ahead / float(self._rates[-1])
+        return self.queued, float(regularity) * ahead / float(self._rates[-1])
 
     @cached_property
     def prefill_queue(self) -> PrefillQueue:

@@ -203,20 +203,17 @@ def _held_of_layout(scored: Scored, index: int, checks: _Checks) -> Plan | None:
     """The best deployment of a layout whose percentiles are within the limits.
 
     More sequences at once wait less for a slot: where the batch that the search takes to be enough
-    needs more replicas than it says, is never in time or has no closed form, the smallest batch
-    that needs no more replicas than the largest.
+    needs more replicas than it says or is never in time, the smallest batch that needs no more
+    replicas than the best of some larger ones.
 
     index : of the best batch by the search
     """
     chosen = _held(scored, index, checks)
-    is_exact = chosen is not None and (chosen.has_percentiles or chosen.prefill_layout is not None)
-    if chosen is not None and is_exact and chosen.order <= scored.order(index):
+    if chosen is not None and chosen.order <= scored.order(index):
         return chosen
     larger = scored.larger_batches(index)
     largest = _held(scored, larger[-1], checks) if larger else None
-    if largest is None or (chosen is not None and chosen.cost < largest.cost):
-        return chosen
-    if chosen is not None and chosen.cost == largest.cost and is_exact >= largest.has_percentiles:
+    if largest is None or (chosen is not None and chosen.cost <= largest.cost):
         return chosen
     while len(larger) > 1:
         middle = (len(larger) - 1) // 2
@@ -227,7 +224,7 @@ def _held_of_layout(scored: Scored, index: int, checks: _Checks) -> Plan | None:
 
 
 def _are_enough(scored: Scored, index: int, replicas: float) -> bool:
-    """Whether a number of replicas of a deployment holds the limits of a rate."""
+    """Whether a number of replicas holds the limits of a rate."""
     plan, service = _plan(scored, index), scored.service
     limits = held_limits(plan, service)
     if limits is None or service.rate is None:

@@ -627,7 +627,9 @@ def test_first_tokens_of_classes_stand_once_and_wide_pools_have_power(
     assert text.split("- key")[0].count("TTFT") == 1
     assert "kWh" not in text
     pools = wide.split("\n\n")[1].splitlines()
-    assert [word for word in ("/s", "watts", "kWh per", "tok/s") if word not in " ".join(pools)] == []
+    assert [
+        word for word in ("/s", "watts", "kWh per", "tok/s") if word not in " ".join(pools)
+    ] == []
     # One l40s draws 350 W by its file, which a host and a site make more of.
     assert re.search(r"\b(\d,)?\d{3} +(\d{3})$", pools[-1])
 
