@@ -131,7 +131,8 @@ def searched(request, asked):
     elif command == "frontier":
         rows = asked("frontier", *request.words, *request.hit, "--max-chips", 4)
         for row in request.chance.sample(rows, min(len(rows), 3)):
-            yield row, [*request.again(row), *request.hit]
+            # A frontier is of speed per user, and so places bytes for decode unless asked.
+            yield row, [*request.again(row), *request.hit, "--place-for", "decode"]
     elif command == "fit":
         words = request.words[: -len(request.price)]
         for row in asked("fit", *words, *request.hit, "--batch", f"{request.batch},1"):
