@@ -136,7 +136,7 @@ def undetermined(plan: Plan, service: Service) -> list[str]:
     The number of replicas depends on how fast they prefill, and so does every amount of
     all of them.
     """
-    keys = undetermined_keys(plan.replica.placement.machine)
+    keys = undetermined_keys(plan.replica.placement.machine, is_alone=plan.batch == 1.0)
     if not keys:
         return []
     is_disaggregated = plan.prefill_layout is not None

@@ -147,15 +147,9 @@ def mapping(file: JsonFile, stored: Formats | None = None) -> tuple[dict[str, Js
     is_stated = stored is None
     if stored is None:
         stored = formats(fields, layers, predicting if family.mtp is not None else 0)
-    model_type = file.data.get("model_type")
-    kind_text = (
-        f", model_type {without_controls(model_type)[:40]}" if isinstance(model_type, str) else ""
-    )
-    writer = "Hugging Face configuration" if is_stated else "header of GGUF file"
-    title = f"{writer} {without_controls(file.file)[:200]}{kind_text}"
     context = fields.maybe("max_position_embeddings", "n_positions", "max_sequence_length")
     entry: dict[str, Json] = {
-        "sources": {"config": {"title": title}},
+        "sources": {"config": {"title": _title(file, is_stated=is_stated)}},
         "shape_source": "config",
         **({"printed": printed} if (printed := _printed(fields, stored, is_stated)) else {}),
         "weight_format": stored.weights,
@@ -176,19 +170,33 @@ def mapping(file: JsonFile, stored: Formats | None = None) -> tuple[dict[str, Js
         )
         if family.mtp is not None:
             entry["mtp"] = {"layers": predicting, **family.mtp}
-    if any(file.data.get(tower) for tower in _TOWERS):
-        seen = vision_parameters(file.data.get("vision_config"), fields.count("hidden_size"))
-        if seen:
-            entry["vision_parameters"] = seen
-            fields.remark(
-                "vision_parameters is counted from vision_config, separately from the text."
-            )
-        else:
-            fields.remark("Only the text model is counted, not the vision or audio tower.")
+    entry |= _towers(file, fields)
     notes = fields.notes()
     if notes:
         entry["notes"] = [*notes]
     return entry, notes
+
+
+def _title(file: JsonFile, *, is_stated: bool) -> str:
+    """Title of the source: what kind of file the shape is from, and its model type."""
+    writer = "Hugging Face configuration" if is_stated else "header of GGUF file"
+    model_type = file.data.get("model_type")
+    of_type = (
+        f", model_type {without_controls(model_type)[:40]}" if isinstance(model_type, str) else ""
+    )
+    return f"{writer} {without_controls(file.file)[:200]}{of_type}"
+
+
+def _towers(file: JsonFile, fields: Fields) -> dict[str, Json]:
+    """Parameters of a vision tower where its configuration says its shape."""
+    if not any(file.data.get(tower) for tower in _TOWERS):
+        return {}
+    seen = vision_parameters(file.data.get("vision_config"), fields.count("hidden_size"))
+    if not seen:
+        fields.remark("Only the text model is counted, not the vision or audio tower.")
+        return {}
+    fields.remark("vision_parameters is counted from vision_config, separately from the text.")
+    return {"vision_parameters": seen}
 
 
 def _printed(fields: Fields, stored: Formats, is_stated: bool) -> dict[str, Json]:
