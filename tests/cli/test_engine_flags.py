@@ -59,7 +59,7 @@ def test_a_whole_command_is_taken():
         *("fit", "Qwen/Qwen3-32B", "--on", "rtx-3090", "--tp", "2", "--max-model-len", "32000"),
         *("--speculate", "0.8x3", "--engine", "vllm"),
     ]
-    assert notes == ["--server: --enable-prefix-caching left out"]
+    assert notes == ["--server: ignored --enable-prefix-caching"]
     command = "python -m sglang.launch_server --model-path m --tp 4 --mem-fraction-static=0.9"
     words, _ = translated(["fit", "--server", command])
     assert " ".join(words) == "fit m --tp 4 --gpu-memory-utilization 0.9 --engine sglang"

@@ -15,7 +15,7 @@ from fastcalc.core.model.workload import workload
 from fastcalc.core.placement.layout import Layout
 from fastcalc.core.placement.placement import Placement
 from fastcalc.core.pricing import Pricing
-from fastcalc.core.step.pass_work import AttentionWork, PassInput, count_pass
+from fastcalc.core.step.pass_work import PassInput, attention_of, count_pass
 from fastcalc.core.step.step import expected_step
 from fastcalc.core.step.textbook import textbook_step
 from fastcalc.core.traffic.traffic import Traffic
@@ -40,7 +40,7 @@ def decode(chip, model, layout, batch, context):
     """Return a pass that decodes, and the chip that it runs on."""
     unit = machine(chip, made_up.engine(), workload(model), OWN_MEMORY)
     placement = Placement(unit, workload(model), layout, context)
-    attention = AttentionWork(placement, Traffic(context, 0.0, context))
+    attention = attention_of(placement, Traffic(context, 0.0, context))
     return count_pass(placement, PassInput(attention, batch, batch), in_flight=1.0), unit.chip
 
 

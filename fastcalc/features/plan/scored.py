@@ -210,11 +210,8 @@ class Scored:
         return [int(index) for index in indices[np.sort(first)]]
 
     def larger_batches(self, index: int) -> list[int]:
-        """Indices of larger batches of the same layout and pool, in order.
-
-        Full ones may be too slow: with more slots than are taken on average, percentiles are not.
-        """
-        is_larger = (self.row == self.row[index]) & (self.batch > self.batch[index])
+        """Indices of larger batches of the same layout and pool that miss nothing, in order."""
+        is_larger = (self.row == self.row[index]) & (self.batch > self.batch[index]) & self.is_met
         indices = np.flatnonzero(is_larger)
         return [int(larger) for larger in indices[np.argsort(self.batch[indices])]]
 
