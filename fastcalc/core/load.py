@@ -52,6 +52,7 @@ _OF_ANY_RATE = ("_rates", "_tokens")
 """What of a load does not depend on its rate."""
 
 _QUEUED = 400  # requests beyond the slots whose chances are counted
+_UNEVEN = 4.0  # requests that wait for a slot over those of the process, at most
 _ALONE = 1e-6  # of the requests, of a single user's that meet no other's
 _MOST_FED_BACK = 0.95  # of the time that prompts take of others'
 
@@ -267,18 +268,38 @@ class RandomLoad:
         return np.asarray(np.maximum(extra / np.maximum(longer - 1.0, 1e-9), 0.0) * self._is_short)
 
     @cached_property
-    def slot_wait(self) -> tuple[float, float]:
-        """Chance that a request waits for a slot, and how long it does then on average. [1], [s]"""
+    def _regularity(self) -> float:
+        """Wait for a slot over that with exponential times of service. [1]"""
         classes = self.mix.kinds
         variation = (
             float(classes.share @ classes.output**2 / (classes.share @ classes.output) ** 2) - 1.0
         )
-        regularity = slot_wait_regularity(
-            slots=len(self._rates), utilization=min(self.utilization, 0.999), variation=variation
+        return float(
+            slot_wait_regularity(
+                slots=len(self._rates),
+                utilization=min(self.utilization, 0.999),
+                variation=variation,
+            )
         )
+
+    @cached_property
+    def slot_wait(self) -> tuple[float, float]:
+        """Chance that a request waits for a slot, and how long it does then on average. [1], [s]"""
         queued = self._found[len(self._rates) :]
         ahead = float(queued @ np.arange(1.0, len(queued) + 1.0)) / max(self.queued, 1e-300)
-        return self.queued, float(regularity) * ahead / float(self._rates[-1])
+        return self.queued, self._regularity * ahead / float(self._rates[-1])
+
+    @property
+    def _cautious_slot_wait(self) -> tuple[float, float]:
+        """The same for percentiles, which a wait for a slot decides where it is not rare. [1], [s]
+
+        Slots then fill more unevenly than those of a birth-death process, and four times as many
+        requests wait at most as long as with exponential times of service.
+        """
+        chance, mean = self.slot_wait
+        if self.queued <= MOST_QUEUED:
+            return chance, mean
+        return min(_UNEVEN * chance, 1.0), mean / self._regularity
 
     @cached_property
     def prefill_queue(self) -> PrefillQueue:
@@ -340,7 +361,7 @@ class RandomLoad:
         chances = np.concatenate([part * chances for part, _, chances in some])
         return RequestTimes(
             share=fraction,
-            first=Waits.of(seconds, chances, self.slot_wait),
+            first=Waits.of(seconds, chances, self._cautious_slot_wait),
             first_means=means + queued * wait,
             first_variances=squares - means**2 + queued * (2.0 - queued) * wait**2,
             further=classes.output - 1.0,

@@ -81,22 +81,16 @@ class HeldLimits:
 
     @cached_property
     def are_met(self) -> bool:
-        """Whether percentiles are known, and all within their limits.
+        """Whether percentiles are within their limits, upper estimates of them where not exact.
 
-        What is not known is not claimed: where a few requests in a hundred wait for a slot, the
-        99th percentile is a wait or none by how slots come free. TPOT is looked at before TTFT,
-        which takes a Markov chain.
+        TPOT is looked at before TTFT, which takes a Markov chain.
         """
-        return (
-            self.load.is_known
-            and all(
-                self.load.share_within_tpot(request_class.tpot, index) >= self.part
-                for index, request_class in enumerate(self.classes)
-            )
-            and all(
-                times.share_within_ttft(request_class.ttft) >= self.part
-                for times, request_class in zip(self.times, self.classes, strict=True)
-            )
+        return all(
+            self.load.share_within_tpot(request_class.tpot, index) >= self.part
+            for index, request_class in enumerate(self.classes)
+        ) and all(
+            times.share_within_ttft(request_class.ttft) >= self.part
+            for times, request_class in zip(self.times, self.classes, strict=True)
         )
 
     @cached_property
