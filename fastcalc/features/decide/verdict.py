@@ -44,10 +44,7 @@ def failures(decision: Choice, offered: "Sequence[Row]") -> list[str]:
             if offered[0].terms.repair is not None
             else "the run is repeated"
         )
-        return [
-            f"Assumed: failures are noticed at the end, and {ends} (change with "
-            f"{option('retries')})."
-        ]
+        return [f"Assumed: failures are noticed at the end, and {ends} ({option('retries')})."]
     if len(tries) > 1:
         return ["Assumed: failures are noticed at once or at the end, by each option's retries."]
     retries = f"{tries.pop():g}"

@@ -152,7 +152,7 @@ def test_a_file_of_something_else_is_not_written_to(tmp_path):
 
 def test_an_interrupt_keeps_what_was_measured(tmp_path):
     """Ctrl-C in the second of two runs."""
-    with StandIn(ttft=0.02, tpot=0.002) as server:
+    with StandIn(ttft=0.02, tpot=0.01) as server:  # a second for each answer
         words = [sys.executable, "-m", "fastcalc", "measure", "qwen3-8b", "--url", server.url]
         words += ["--on", "h100-sxm", "--batch", "4,64", "--prompt", "60", "--output", "100"]
         with subprocess.Popen(words, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as process:
