@@ -43,6 +43,7 @@ ASKED = {
     "validate": ("RUN", *SERVER, "--model", "MODEL"),
     "calibrate": ("RUN", *SERVER, "--model", "MODEL"),
     "diagnose": ("RUN", *SERVER, "--model", "MODEL"),
+    "measure": ("MODEL", *ON),
     "show": ("MODEL",),
     "diff": ("MODEL", "llama-3-8b"),
     "import": ("MODEL",),

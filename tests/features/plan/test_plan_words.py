@@ -617,7 +617,7 @@ def test_chips_are_those_of_both_pools(planned, fastcalc):
         assert plan["chips_total"] == chips
     ran = fastcalc("plan", *R1, "--top", 40, "--format", "markdown")
     header, _, *rows = ([cell.strip() for cell in row.split("|")] for row in ran.out.splitlines())
-    shown = [row[header.index("prompts")].split(" x ")[0] for row in rows]
+    shown = [row[header.index("prefill")].split(" x ")[0] for row in rows]
     for plan in plans:
         assert shown[plan["rank"] - 1] == str(plan["prefill_replicas"])
 
