@@ -84,7 +84,7 @@ _KEY_OF_FLEET = (
     "full batches with others' prompts between"
 )
 _KEY_OF_MIX = (
-    "key: pools: at their highest throughput; classes: at this load, with Poisson arrivalsat random"
+    "key: pools: at their highest throughput; classes: at this load, with Poisson arrivals"
 )
 _LABEL = TableColumn("label", heading=("", "plan"))
 _POOL, _OWNED = TableColumn("pool", heading=("", "pool")), TableColumn("owned")

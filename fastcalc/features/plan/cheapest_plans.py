@@ -203,34 +203,40 @@ def _held_of_layout(scored: Scored, index: int, checks: _Checks) -> Plan | None:
     """The best deployment of a layout whose percentiles are within the limits.
 
     More sequences at once wait less for a slot: where the batch that the search takes to be enough
-    needs more replicas than it says or is never in time, the smallest batch that needs no more
-    replicas than the best of some larger ones.
+    needs more replicas than it says, is never in time or has no exact percentiles, the smallest
+    batch that needs no more replicas than the largest.
 
     index : of the best batch by the search
     """
     chosen = _held(scored, index, checks)
-    if chosen is not None and chosen.order <= scored.order(index):
+    is_exact = chosen is not None and (chosen.has_percentiles or chosen.prefill_layout is not None)
+    if chosen is not None and is_exact and chosen.order <= scored.order(index):
         return chosen
     larger = scored.larger_batches(index)
     largest = _held(scored, larger[-1], checks) if larger else None
-    if largest is None or (chosen is not None and chosen.cost <= largest.cost):
+    if largest is None:
+        return chosen
+    rank = largest.cost, not largest.has_percentiles
+    if chosen is not None and (chosen.cost, not is_exact) <= rank:
         return chosen
     while len(larger) > 1:
         middle = (len(larger) - 1) // 2
-        is_enough = _are_enough(scored, larger[middle], largest.replicas)
+        is_enough = _is_as_good(scored, larger[middle], largest)
         larger = larger[: middle + 1] if is_enough else larger[middle + 1 :]
     smallest = _held(scored, larger[0], checks)
     return smallest if smallest is not None and smallest.cost <= largest.cost else largest
 
 
-def _are_enough(scored: Scored, index: int, replicas: float) -> bool:
-    """Whether a number of replicas holds the limits of a rate."""
+def _is_as_good(scored: Scored, index: int, largest: Plan) -> bool:
+    """Whether no more replicas of a smaller batch hold the limits, with exact percentiles, too."""
     plan, service = _plan(scored, index), scored.service
     limits = held_limits(plan, service)
     if limits is None or service.rate is None:
         return False
-    is_busy = plan.busy * plan.replicas > service.utilization * replicas
-    return not is_busy and limits.at(service.rate / replicas).are_met
+    if plan.busy * plan.replicas > service.utilization * largest.replicas:
+        return False
+    at_rate = limits.at(service.rate / largest.replicas)
+    return at_rate.load.is_known >= largest.has_percentiles and at_rate.are_met
 
 
 def _held(scored: Scored, index: int, checks: _Checks) -> Plan | None:

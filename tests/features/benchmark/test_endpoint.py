@@ -155,7 +155,14 @@ def test_an_interrupt_keeps_what_was_measured(tmp_path):
     with StandIn(ttft=0.02, tpot=0.01) as server:  # a second for each answer
         words = [sys.executable, "-m", "fastcalc", "measure", "qwen3-8b", "--url", server.url]
         words += ["--on", "h100-sxm", "--batch", "4,64", "--prompt", "60", "--output", "100"]
-        with subprocess.Popen(words, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as process:
+        with subprocess.Popen(
+            words,
+            cwd=tmp_path,
+            stderr=subprocess.PIPE,
+            text=True,
+            # A shell's background jobs ignore interrupts, and so would what they start.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        ) as process:
             end = time.monotonic() + 30
             while not (tmp_path / "measured.csv").exists() and time.monotonic() < end:
                 time.sleep(0.01)
