@@ -94,10 +94,10 @@ error of 1.2x is a prediction that is 1.2 times too fast or too slow.
 {seen} predicted by a fit that never saw their publisher. Median error {median:.2f}x, 90 % within
 {most:.2f}x, {share:.0f} % inside the range, {above} above the bound. The {seen} come from SRAM
 machines (wafers, LPUs), whose engines are set from these points; their error is optimistic.
-- **Measured by others before anyone here looked**: 637 points of 34 sources, in November 2026.
+- **Blind test, November 2026**: 637 points of 34 sources, which nobody here had seen.
 Median error 1.20x, 90 % within 1.97x, 70 % inside the range of that version.
-[Ranges](docs/method.md#ranges) are wider since. With weights offloaded to a host ({host} points):
-{host_median:.2f}x.
+[Ranges](docs/method.md#ranges) have been widened since. With weights offloaded to a host ({host}
+points): {host_median:.2f}x.
 - **Median held-out error by class**: {by_class}. Of the {chips} chips with held-out points, {alone}
 have a single source. [All classes, chips and models](docs/accuracy.md).
 """

@@ -9,13 +9,19 @@ from tests.helpers import run_once, words
 CASES = [
     (
         "dense-20b --on wse-3",
-        "fits on two wse-3; the largest batch there is 90. That 90 % of the memory of wse-3 is usable "
-        "is an assumption: at 94 % or more it fits on one (--gpu-memory-utilization).",
+        "fits on two wse-3; the largest batch there is 90. This assumes that 90 % of the memory of wse-3 is "
+        "usable: at 94 % or more it fits on one (--gpu-memory-utilization).",
     ),
-    ("dense-20b --on wse-3 --chips 1", "does not fit on wse-3. That 90 % of the memory"),
-    ("dense-40b --on wse-3", "is an assumption: at 96 % or more it fits on one"),
-    ("llama-3.1-70b --on wse-3", "fits on four wse-3; the largest batch there is 21. That 90 %"),
-    ("llama-3.1-70b --on wse-3", "is an assumption: at 82 % or less it fits on five"),
+    (
+        "dense-20b --on wse-3 --chips 1",
+        "does not fit on wse-3. This assumes that 90 % of the memory",
+    ),
+    ("dense-40b --on wse-3", "usable: at 96 % or more it fits on one"),
+    (
+        "llama-3.1-70b --on wse-3",
+        "fits on four wse-3; the largest batch there is 21. This assumes that 90 %",
+    ),
+    ("llama-3.1-70b --on wse-3", "usable: at 82 % or less it fits on five"),
 ]
 
 

@@ -605,7 +605,7 @@ def test_classes_of_few_sources_and_those_far_off_are_weak():
 
     groups = [group("a", 3, 9.0), group("b", 4, 1.71), group("c", 4, 1.7), group("d", 1, 1.0)]
     assert _weak(Validation((), (), groups), 4) == (
-        'Little evidence, so figures may be luck: "a" (3 sources) and "d" (1 source). '
+        'Few sources, so these figures may be due to chance: "a" (3 sources) and "d" (1 source). '
         'A tenth of the points have errors above 1.7x in "b" (4 sources).'
     )
 

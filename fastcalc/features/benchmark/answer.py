@@ -261,7 +261,7 @@ class MeasureAnswer(Answer):
         if not self.measured:
             others = "|".join(name for name in TOOLS if name != self.tool)
             yield Note(f"{option('tool', others)} prints the commands of another benchmark")
-            yield Note(f"{option('url', SERVER)} makes the runs itself, against this server")
+            yield Note(f"{option('url', SERVER)} runs the benchmarks itself, against this server")
         busy = max((run.client_busy for run in self.measured), default=0.0)
         if busy > MOST_BUSY:
             yield Note(

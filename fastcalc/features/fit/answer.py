@@ -290,7 +290,7 @@ def _assumed(members: Sequence[Location]) -> Iterator[str]:
                 if flip is not None
             ]
             yield (
-                f"That {percent:.0f} % of the memory of {chip} is usable is an assumption: "
+                f"This assumes that {percent:.0f} % of the memory of {chip} is usable: "
                 f"{', '.join(counts)} ({option('gpu_memory_utilization')})."
             )
 

@@ -310,10 +310,12 @@ class InferAnswer(Answer):
                 how = {1.0: "all", 0.0: "no"}.get(region.changed_chip, "some")
                 rows[how].append(combination.tricks)
         clauses = [
-            f"in {how} services of {', '.join(names)}" for how, names in rows.items() if names
+            f"in {how} services of {', '.join(map(repr, names))}"
+            for how, names in rows.items()
+            if names
         ]
         if clauses:
-            yield f"other hardware: more chips, and another chip type {'; '.join(clauses)}"
+            yield f"'other hardware' means more chips; also another chip type {'; '.join(clauses)}"
 
     def _rough(self) -> Iterator[str]:
         """Rows with few samples, and rows whose bands reach the limit of the range searched."""

@@ -288,8 +288,8 @@ def _notes(validation: Validation, aside: Shipped | None) -> list[str]:
         f"{option('wide')} has their classes and the worst points",
         "SRAM machines: their engines are set from these few speeds, with none held out, so the "
         "error is optimistic",
-        f"{len(aside.suspect.predictions)} points are not believed and not counted; their reasons "
-        "are in evidence/sources.yaml",
+        f"{len(aside.suspect.predictions)} points are excluded as implausible; reasons are in "
+        "evidence/sources.yaml",
         *_left_out(skipped),
     ]
 
@@ -328,7 +328,7 @@ def _weak(validation: Validation, fewest_sources: int) -> str:
     far = [group for group in classes if group not in poorly_sourced and group.p90_factor > FAR_OFF]
     sentences = []
     for groups, complaint in (
-        (poorly_sourced, "Little evidence, so figures may be luck:"),
+        (poorly_sourced, "Few sources, so these figures may be due to chance:"),
         (far, f"A tenth of the points have errors above {FAR_OFF:g}x in"),
     ):
         class_names = [

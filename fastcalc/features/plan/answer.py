@@ -62,10 +62,10 @@ STAR = " *"
 """Mark of plans that are quantized further than asked for."""
 
 _CHANGED = (
-    f"; quantizing changes answers, so * leads only if {option('weights')} or {option('kv')} asks"
+    f"; *: quantized, which changes answers: first only with {option('weights')} or {option('kv')}"
 )
 _MARKS = {WEAK: "wider, for few or no measurements are like it"}
-_IN_NODES = f"; in whole nodes ({option('by', 'chip')}: singly)"
+_IN_NODES = f"; chips in whole nodes ({option('by', 'chip')}: one by one)"
 _MORE = 1.001
 """Ratio of throughputs from which quantizing further is worth a note. [1]"""
 
@@ -73,15 +73,15 @@ _FIRST, _OTHERS = 2, 2
 """Plans, and other chips, that a first screen has room for."""
 
 _KEY = (
-    "key: replicas: decode replicas, each in the layout under 'each'; prefill: inside (colocated), "
-    "or a pool of its own; TTFT and TPOT: in this traffic, TPOT with its 80 % range"
+    "key: replicas: decode replicas, each in the layout under 'each', of up to 'batch' sequences; "
+    "prefill: inside (colocated) or a pool; TTFT, TPOT: in this traffic, TPOT with its 80 % range"
 )
 _OF_SLOW_CHIPS = "; chips and times are those of slow chips, chips expected by expected speeds"
 _KEY_OF_FLEET = (
-    "key: replicas: decode replicas, each in the layout under 'each'; prefill: inside (colocated), "
-    "or a pool of its own; "
+    "key: replicas: decode replicas, each in the layout under 'each', of up to 'batch' sequences; "
+    "prefill: inside (colocated) or a pool; "
     "req/s: throughput within the latency limits, or the load to serve; TPOT of "
-    "full batches with others' prompts between"
+    "full batches, interrupted by others' prefill"
 )
 _KEY_OF_MIX = (
     "key: pools: at their highest throughput; classes: at this load, with Poisson arrivals"
@@ -411,7 +411,7 @@ class PlanAnswer(Answer):
             return ""
         seconds = max(pool.plan.values["ttft"] for _, pool in self.pools)
         time = f"{number(seconds)} s" if seconds >= 1.0 else f"{number(seconds * 1e3)} ms"
-        return f"; p{service.share * 100:g} TTFT is {time}, as no {option('ttft')} limits it"
+        return f"; p{service.share * 100:g} TTFT is {time} (no {option('ttft')} set)"
 
     def _expected(self) -> str:
         """What would be chosen by expected speeds, where slower ones decide otherwise."""
@@ -655,8 +655,8 @@ class PlanAnswer(Answer):
             together = owned[chip].unit(self.fleet.service)
             node = "next node" if together > 1 else "one more"
             yield (
-                f"{node}: {counted(together, chip)} more would make it {number(sustained)} "
-                f"requests/s, {number(sustained - self.fleet.requests)} more"
+                f"{node}: {counted(together, chip)} more would raise it to {number(sustained)} "
+                f"requests/s (+{number(sustained - self.fleet.requests)})"
             )
 
     def _left(self) -> Iterator[str]:

@@ -513,7 +513,7 @@ class Plugins(Request):
 
     plugins: Annotated[
         "WordsGiven | None",
-        flag("NAMES", "Installed packages that bring files.", variable="FASTCALC_PLUGINS"),
+        flag("NAMES", "Installed packages that provide YAML files.", variable="FASTCALC_PLUGINS"),
     ] = None
 
 
