@@ -42,8 +42,8 @@ def batching_notes(machine: Machine) -> Iterator[str]:
     """Yield what speeds of several users depend on where nobody has measured that."""
     if _is_known_for_one_user(machine):
         yield (
-            f"No public benchmark shows {machine.hardware.id} serving several users; the low "
-            "end of each range serves them one at a time"
+            f"No public benchmark shows {machine.hardware.id} serving several users; low ends "
+            "serve them one at a time"
         )
 
 

@@ -73,13 +73,13 @@ _FIRST, _OTHERS = 2, 2
 """Plans, and other chips, that a first screen has room for."""
 
 _KEY = (
-    "key: replicas: decode replicas, each in the layout under 'each', of up to 'batch' sequences; "
-    "prefill: inside (colocated) or a pool; TTFT, TPOT: in this traffic, TPOT with its 80 % range"
+    "key: replicas: decode replicas, each in the layout under 'each'; prefill: inside (colocated) "
+    "or a pool; TTFT, TPOT: in this traffic, TPOT with its 80 % range"
 )
 _OF_SLOW_CHIPS = "; chips and times are those of slow chips, chips expected by expected speeds"
 _KEY_OF_FLEET = (
-    "key: replicas: decode replicas, each in the layout under 'each', of up to 'batch' sequences; "
-    "prefill: inside (colocated) or a pool; "
+    "key: replicas: decode replicas, each in the layout under 'each'; prefill: inside (colocated) "
+    "or a pool; "
     "req/s: throughput within the latency limits, or the load to serve; TPOT of "
     "full batches, interrupted by others' prefill"
 )
