@@ -108,7 +108,8 @@ def in_turn(rows: Sequence[Measured], *, is_left_out: bool = True) -> tuple[Pair
         pairs.append(
             [outcome(taken, [target]) for taken in (advised(others, [target]), spread(others))]
         )
-    return tuple(mean_of(column) for column in zip(*pairs, strict=True))  # type: ignore[return-value]
+    advised_ones, extremes = zip(*pairs, strict=True)
+    return mean_of(advised_ones), mean_of(extremes)
 
 
 def everywhere(rows: Sequence[Measured]) -> tuple[Pair, Pair]:

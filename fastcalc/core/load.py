@@ -52,7 +52,9 @@ _OF_ANY_RATE = ("_rates", "_tokens")
 """What of a load does not depend on its rate."""
 
 _QUEUED = 400  # requests beyond the slots whose chances are counted
-_UNEVEN = 4.0  # requests that wait for a slot over those of the process, at most
+# Requests that wait for a slot over those of the process, at most: of simulated replicas
+# (``python -m benchmarks.plan_limits 40``), and held against others (``--seed 2``).
+_UNEVEN = 4.0
 _ALONE = 1e-6  # of the requests, of a single user's that meet no other's
 _MOST_FED_BACK = 0.95  # of the time that prompts take of others'
 
@@ -87,8 +89,8 @@ class _EachPrompt(Mix):
 
     def mean_over_prompts(self, count: Callable[[Floats, Floats], ArrayLike]) -> ArrayLike:
         """Return what is counted at the context of each kind's prompt."""
-        classes = self.kinds
-        return count((2.0 * classes.prompt - classes.computed) / 2.0, classes.computed / 2.0)
+        requests = self.kinds
+        return count((2.0 * requests.prompt - requests.computed) / 2.0, requests.computed / 2.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,8 +149,8 @@ class RandomLoad:
     @cached_property
     def _holds(self) -> Floats:
         """Time that a request holds its slot, at each number in flight. [s]"""
-        chunk, classes = self.passes.machine.software.prompt_chunk, self.mix.kinds
-        passes = float(classes.share @ (np.ceil(classes.computed / chunk) - 1.0))
+        chunk, requests = self.passes.machine.software.prompt_chunk, self.mix.kinds
+        passes = float(requests.share @ (np.ceil(requests.computed / chunk) - 1.0))
         beginning = self.passes.seconds(FIRST) if passes else 0.0
         return np.asarray(np.ravel(served_run(self.passes).seconds + passes * beginning))
 
@@ -250,11 +252,11 @@ class RandomLoad:
     @cached_property
     def prompt_share(self) -> float:
         """Fraction of time spent on prefill, with several short prompts per step where they fit."""
-        classes, chunk = self.mix.kinds, self.passes.machine.software.prompt_chunk
-        filled = np.minimum(classes.computed / chunk, 1.0)
+        requests, chunk = self.mix.kinds, self.passes.machine.software.prompt_chunk
+        filled = np.minimum(requests.computed / chunk, 1.0)
         in_chunks = filled * self._prompt_seconds + (1.0 - filled) * self._marginal
         return self._lane_rate * float(
-            classes.share @ np.where(self._is_short, in_chunks, self._prompt_seconds)
+            requests.share @ np.where(self._is_short, in_chunks, self._prompt_seconds)
         )
 
     @cached_property
@@ -270,9 +272,10 @@ class RandomLoad:
     @cached_property
     def _regularity(self) -> float:
         """Wait for a slot over that with exponential times of service. [1]"""
-        classes = self.mix.kinds
+        requests = self.mix.kinds
         variation = (
-            float(classes.share @ classes.output**2 / (classes.share @ classes.output) ** 2) - 1.0
+            float(requests.share @ requests.output**2 / (requests.share @ requests.output) ** 2)
+            - 1.0
         )
         return float(
             slot_wait_regularity(
@@ -304,14 +307,14 @@ class RandomLoad:
     @cached_property
     def prefill_queue(self) -> PrefillQueue:
         """The queue of prompt tokens of one attention replica, or one stage's micro-batch."""
-        classes = self.mix.kinds
+        requests = self.mix.kinds
         passes = Schedule(self.passes.placement, self.mix, np.array([self.in_flight]))
         # The user who asks has no other request in flight.
         others = max(1.0 - 1.0 / max(self.rate * self.cycle, 1.0), _ALONE)
         return PrefillQueue(
             rate=self._lane_rate * others,
-            share=classes.share,
-            tokens=classes.computed,
+            share=requests.share,
+            tokens=requests.computed,
             chunk=float(self.passes.machine.software.prompt_chunk),
             step=self._step,
             pass_seconds=passes.prefill_seconds,
@@ -350,7 +353,7 @@ class RandomLoad:
 
     def times(self, index: int | None = None) -> RequestTimes:
         """Distributions of the times of all requests, or of those of one class by its position."""
-        classes, fraction = self.mix.kinds, self._share_of(index)
+        requests, fraction = self.mix.kinds, self._share_of(index)
         queued, wait = self.slot_wait
         firsts = self._first_tokens
         # Sums, as BLAS starts threads for products of so few numbers.
@@ -364,7 +367,7 @@ class RandomLoad:
             first=Waits.of(seconds, chances, self._cautious_slot_wait),
             first_means=means + queued * wait,
             first_variances=squares - means**2 + queued * (2.0 - queued) * wait**2,
-            further=classes.output - 1.0,
+            further=requests.output - 1.0,
             expected_tpot=self._tpot,
             tpot_variance=self._tpot_variance,
             slowness=self.slowness,
@@ -372,8 +375,8 @@ class RandomLoad:
 
     def _share_of(self, index: int | None) -> Floats:
         """Share of each kind among all requests, or among those of one class. [1]"""
-        classes = self.mix.kinds
-        fraction = classes.share if index is None else classes.share * (classes.places == index)
+        requests = self.mix.kinds
+        fraction = requests.share if index is None else requests.share * (requests.places == index)
         return np.asarray(fraction / fraction.sum())
 
     def share_within_tpot(self, limit: float, index: int | None = None) -> float:
@@ -411,9 +414,9 @@ class RandomLoad:
         Others come and go while it lasts, and each prompt of theirs holds it up, and lets more of
         them come: what a delay of a queue is longer by (Harchol-Balter, 2013, ch. 27).
         """
-        classes = self.mix.kinds
-        window = classes.output / float(classes.share @ classes.output)
-        fed_back = min(self._lane_rate * float(classes.share @ self._lengthened), _MOST_FED_BACK)
-        prompts = self._lane_rate * tpot * float(classes.share @ self._lengthened**2)
-        held_up = prompts / np.maximum(classes.output, 1.0) / (1.0 - fed_back) ** 2
+        requests = self.mix.kinds
+        window = requests.output / float(requests.share @ requests.output)
+        fed_back = min(self._lane_rate * float(requests.share @ self._lengthened), _MOST_FED_BACK)
+        prompts = self._lane_rate * tpot * float(requests.share @ self._lengthened**2)
+        held_up = prompts / np.maximum(requests.output, 1.0) / (1.0 - fed_back) ** 2
         return np.asarray(at_once * variance_in_window(window=window) + held_up)

@@ -39,14 +39,14 @@ class Mix(Traffic):
         cls, classes: Sequence[RequestClass], speculation: Speculation, arriving: int | None = None
     ) -> "Mix":
         """Return the mix of some classes."""
-        request_classes = RequestKinds(classes)
-        taken_in = request_classes if arriving is None else RequestKinds([classes[arriving]])
+        requests = RequestKinds(classes)
+        taken_in = requests if arriving is None else RequestKinds([classes[arriving]])
         prompt = float(taken_in.share @ taken_in.prompt)
         computed = float(taken_in.share @ taken_in.computed)
         return cls(
             prompt=prompt,
-            output=float(request_classes.share @ request_classes.output),
-            context=float(request_classes.held @ request_classes.context),
+            output=float(requests.share @ requests.output),
+            context=float(requests.held @ requests.context),
             prefix_hit=round(max(1.0 - computed / prompt, 0.0), 12),
             speculation=speculation,
             classes=tuple(classes),
@@ -70,37 +70,39 @@ class Mix(Traffic):
     @property
     def prompt_variation(self) -> float:
         """Mean square of computed prompts over the square of their mean. [1]"""
-        classes = self.kinds
-        return float(classes.share @ classes.computed**2 / (classes.share @ classes.computed) ** 2)
+        requests = self.kinds
+        return float(
+            requests.share @ requests.computed**2 / (requests.share @ requests.computed) ** 2
+        )
 
     def mean_while_decoding(self, count: Callable[[Floats, Floats], list[Array]]) -> list[Array]:
         """Return the mean over decoded tokens of what is counted at a context and its spread."""
-        classes = self.kinds
-        counted = count(classes.context, np.minimum(classes.output / 2.0, classes.context))
-        return [_mean(classes.held, values) for values in counted]
+        requests = self.kinds
+        counted = count(requests.context, np.minimum(requests.output / 2.0, requests.context))
+        return [_mean(requests.held, values) for values in counted]
 
     def mean_over_prompts(self, count: Callable[[Floats, Floats], ArrayLike]) -> ArrayLike:
         """Return the mean over computed prompt tokens of what is counted at a context."""
-        classes = self._prompts
-        tokens = classes.share * classes.computed
-        counted = count((2.0 * classes.prompt - classes.computed) / 2.0, classes.computed / 2.0)
+        requests = self._prompts
+        tokens = requests.share * requests.computed
+        counted = count((2.0 * requests.prompt - requests.computed) / 2.0, requests.computed / 2.0)
         return _mean(tokens / tokens.sum(), counted)
 
     def prompt_lump(self, *, batch: ArrayLike, steps: ArrayLike, chunk: ArrayLike) -> Array:
         """Return the prompt tokens in a step that has any: all prompts over all such steps. [1]"""
-        classes = self.kinds
-        computed = float(classes.share @ classes.computed)
+        requests = self.kinds
+        computed = float(requests.share @ requests.computed)
         steady = floats(batch) * computed / steps
         if self.is_random:
-            is_short = classes.computed < np.max(chunk)
-            long = float((classes.share * classes.computed)[~is_short].sum() / np.max(chunk))
-            short, per_pass = float(classes.share[is_short].sum()), floats(batch) / steps
+            is_short = requests.computed < np.max(chunk)
+            long = float((requests.share * requests.computed)[~is_short].sum() / np.max(chunk))
+            short, per_pass = float(requests.share[is_short].sum()), floats(batch) / steps
             return steady / passes_with_prompts(long=long * per_pass, short=short * per_pass)
         lumps = np.maximum(
             steady[..., np.newaxis],
-            np.minimum(np.asarray(chunk)[..., np.newaxis], classes.computed),
+            np.minimum(np.asarray(chunk)[..., np.newaxis], requests.computed),
         )
-        return floats(computed / ((classes.share * classes.computed) / lumps).sum(axis=-1))
+        return floats(computed / ((requests.share * requests.computed) / lumps).sum(axis=-1))
 
     @property
     def longest(self) -> float:
@@ -110,8 +112,8 @@ class Mix(Traffic):
     @property
     def longest_each(self) -> Array:
         """Tokens of a sequence at its end, on average over those that are decoded. [1]"""
-        classes = self.kinds
-        return floats(float(classes.held @ (classes.prompt + classes.output)))
+        requests = self.kinds
+        return floats(float(requests.held @ (requests.prompt + requests.output)))
 
 
 class RequestKinds:

@@ -35,7 +35,7 @@ _SAMPLE = 256
 
 
 @dataclass(frozen=True)
-class Server:
+class BenchmarkedServer:
     """A server as the user describes it.
 
     served : what a load generator is told of it
@@ -79,7 +79,7 @@ def make_runs(
         "hardware": typed_as(request, request.on, scenario.hardware.id),
         "model": as_text((request.models or [""])[0]),
     }
-    server = Server(served, scenario.model.id, scenario.engine.id, typed, entries)
+    server = BenchmarkedServer(served, scenario.model.id, scenario.engine.id, typed, entries)
     _rows_before(request.results_file, entries)
     made: list[MeasuredRun] = []
 
@@ -106,7 +106,7 @@ def _so_far(made: Sequence[MeasuredRun], runs: Sequence[BenchmarkRun], file: Pat
 
 async def _measured(
     request: Measure,
-    server: Server,
+    server: BenchmarkedServer,
     runs: Sequence[BenchmarkRun],
     keep: Callable[[ServedRun, float], None],
 ) -> None:
@@ -203,7 +203,7 @@ def _medians(run: ServedRun, client_busy: float) -> MeasuredRun:
     return MeasuredRun(run.ttft.median, run.tpot.median, run.rate, client_busy)
 
 
-def _points(run: ServedRun, server: Server) -> list[Point]:
+def _points(run: ServedRun, server: BenchmarkedServer) -> list[Point]:
     """The measured points of a run; refuse one that measured nothing."""
     options = Options(server.typed, NameLookup(server.entries))
     stated = {**server.served.stated, "engine": server.engine}

@@ -137,12 +137,7 @@ def mapping(file: JsonFile, stored: Formats | None = None) -> tuple[dict[str, Js
     fields, family = _fields(file)
     fields.require("hidden_size", "vocab_size", *family.needs)
     layers = family.read(fields)
-    tied = fields.flag("tie_word_embeddings", family.tied)
-    if file.data.get("tie_word_embeddings") not in (None, tied):
-        fields.remark(
-            f"Warning: tie_word_embeddings is {str(tied).lower()} for the text model and "
-            f"{str(not tied).lower()} outside it; engines differ in which they go by."
-        )
+    tied = _is_tied(file, fields, is_usual=family.tied)
     predicting = fields.maybe(*_PREDICTING, minimum=0) or 0
     is_stated = stored is None
     if stored is None:
@@ -175,6 +170,17 @@ def mapping(file: JsonFile, stored: Formats | None = None) -> tuple[dict[str, Js
     if notes:
         entry["notes"] = [*notes]
     return entry, notes
+
+
+def _is_tied(file: JsonFile, fields: Fields, *, is_usual: bool) -> bool:
+    """Whether embedding and head are one matrix, with a warning where the file says both."""
+    tied = fields.flag("tie_word_embeddings", is_usual)
+    if file.data.get("tie_word_embeddings") not in (None, tied):
+        fields.remark(
+            f"Warning: tie_word_embeddings is {str(tied).lower()} for the text model and "
+            f"{str(not tied).lower()} outside it; engines differ in which they go by."
+        )
+    return tied
 
 
 def _title(file: JsonFile, *, is_stated: bool) -> str:
