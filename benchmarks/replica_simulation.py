@@ -10,6 +10,7 @@ import heapq
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
+from math import ceil
 from typing import NamedTuple
 
 import numpy as np
@@ -155,11 +156,11 @@ def simulate(load: RandomLoad, arrivals: Arrivals, dice: np.random.Generator) ->
     """Simulate a replica: attention replicas run in step, micro-batches of a pipeline in turn.
 
     A request goes to the lane that has the fewest. Slots are of each attention replica, whatever
-    the micro-batch.
+    the micro-batch, as many as a start script gives it.
     """
     times, kinds = PassTimes.of(load), load.mix.kinds
     layout = load.passes.placement.layout
-    slots = [int(load.passes.batch[-1]) // int(layout.dp)] * int(layout.dp)
+    slots = [ceil(float(load.passes.batch[-1]) / int(layout.dp))] * int(layout.dp)
     tokens_per_pass = float(load.mix.speculation.tokens_per_pass)
     steps = np.maximum(np.ceil((kinds.output - 1.0) / tokens_per_pass), 0.0).astype(int)
     prompts = np.maximum(np.rint(kinds.computed), 1).astype(int)

@@ -23,7 +23,11 @@ from fastcalc.core.traffic.request_class import RequestClass
 from fastcalc.core.traffic.request_times import RequestTimes
 from fastcalc.core.traffic.traffic import Speculation
 from fastcalc.core.traffic.waits import Waits, mixture_share
-from fastcalc.formulas.in_flight import closed_loop_arrivals, found_by_arrivals
+from fastcalc.formulas.in_flight import (
+    closed_loop_arrivals,
+    clustered_spread,
+    found_by_arrivals,
+)
 from fastcalc.formulas.load import slot_wait_regularity, variance_in_window
 from fastcalc.formulas.types import Array, ArrayLike, Floats
 
@@ -48,7 +52,7 @@ below `MOST_BUSY`, as a run of requests at random holds slots a little longer. [
 SHARES = (0.5, 0.9, 0.95, 0.99)
 """Percentiles that are reported. [1]"""
 
-_OF_ANY_RATE = ("_rates", "_tokens")
+_OF_ANY_RATE = ("_rates", "_tokens", "_prompt_shares")
 """What of a load does not depend on its rate."""
 
 _QUEUED = 400  # requests beyond the slots whose chances are counted
@@ -159,6 +163,13 @@ class RandomLoad:
         """Requests that are served a second, at each number in flight. [1/s]"""
         return np.asarray(np.ravel(self.passes.batch) / self._holds)
 
+    @cached_property
+    def _prompt_shares(self) -> Floats:
+        """Share of the time in which prompts are prefilled, at each number in flight served. [1]"""
+        run = served_run(self.passes)
+        decoding = np.ravel(self.passes.seconds(DECODE) * self.passes.steps)
+        return np.asarray(1.0 - decoding / np.ravel(run.seconds))
+
     @property
     def utilization(self) -> float:
         """Share of the capacity that is asked for. [1]"""
@@ -190,7 +201,18 @@ class RandomLoad:
             arrivals = closed_loop_arrivals(users=users, rate=self._arrivals, served=served)
         if arrivals is None:  # or users too few to make so many requests
             arrivals = np.full(len(served) + 1, self._arrivals)
-        return found_by_arrivals(arrivals=arrivals, served=served)
+        return found_by_arrivals(
+            arrivals=arrivals, served=served, slots=len(self._rates), spread=self._spread
+        )
+
+    @property
+    def _spread(self) -> float:
+        """Variance of the number in flight over that of a birth-death process. [1]"""
+        share, outputs = self.mix.kinds.share, self.mix.kinds.output
+        prompts = float(np.interp(self._arrivals, self._rates, self._prompt_shares))
+        shorter = share @ np.minimum(outputs[:, np.newaxis], outputs) @ share
+        overlap = float(shorter) / float(share @ outputs)
+        return float(clustered_spread(prompts=prompts, overlap=overlap))
 
     @cached_property
     def _slots_taken(self) -> Floats:

@@ -3,31 +3,75 @@
 import numpy as np
 
 from fastcalc.formulas.solving import bisect, geometric_mean
-from fastcalc.formulas.types import Floats
+from fastcalc.formulas.types import Array, ArrayLike, Floats, floats
 
 _OFTEN = 1e9
 """Requests of a user who waits for no answer, over those that one makes, at most. [1]"""
 
+_ROUNDS, _SHIFTED, _MOST_SHIFTED = 12, 1e-9, 1.0  # of Newton's method; changes of a logarithm
 _MORE = 1.0 + 1e-6  # of a rate, by which another is more than it
 
 
-def found_by_arrivals(*, arrivals: Floats, served: Floats) -> Floats:
+def found_by_arrivals(
+    *, arrivals: Floats, served: Floats, slots: int = 0, spread: float = 1.0
+) -> Floats:
     r"""Chances that an arrival finds none, one, two, ... requests in flight. [1]
 
-    .. math:: p_k \propto \prod_{j=1}^{k} \lambda_{j-1} / \mu_j, \quad a_k \propto \lambda_k p_k
+    .. math:: p_k \propto \prod_{j=1}^{k} \left(e^{c} \lambda_{j-1} / \mu_j\right)^{1 / s},
+        \quad a_k \propto \lambda_k p_k
 
     arrivals : at none, one, ... in flight, one more than served, :math:`\lambda_0, \ldots` [1/s]
     served : departures at one, two, ... in flight, :math:`\mu_1, \mu_2, \ldots` [1/s]
+    slots : requests in flight up to which their number varies more [1]
+    spread : its variance over that of a birth-death process, :math:`s`; beyond the slots, where
+        requests only queue, it is 1 [1]
 
-    Source: M. Harchol-Balter, "Performance modeling," 2013, sec. 13.4.
+    Of a spread of 1 it is a birth-death process (M. Harchol-Balter, "Performance modeling," 2013,
+    sec. 13.4). Another is as wide as asked for around a mean, moved by :math:`c`, at which as many
+    leave as arrive; that is our own.
 
     One user who asks as fast as an answer takes finds nobody:
 
     >>> found_by_arrivals(arrivals=np.array([1.0, 0.0]), served=np.array([1.0])).tolist()
     [1.0, 0.0]
     """
-    weights = _weights(arrivals, served) * arrivals
-    return np.asarray(weights / weights.sum())
+    steps, taken = _steps(arrivals, served), np.minimum(np.arange(len(arrivals)), slots)
+    surplus, shift = np.concatenate([[0.0], served]) - arrivals, 0.0
+    chances = _chances(steps)
+    for _ in range(_ROUNDS if spread > 1.0 else 0):
+        chances = _chances(np.concatenate([(steps[:slots] + shift) / spread, steps[slots:]]))
+        left_over = float(chances @ surplus)
+        slope = float(chances @ (taken * surplus) - (chances @ taken) * left_over)
+        change = left_over * spread / slope if slope else 0.0
+        shift -= float(np.clip(change, -_MOST_SHIFTED, _MOST_SHIFTED))
+        if abs(change) < _SHIFTED:
+            break
+    found = chances * arrivals
+    return np.asarray(found / found.sum())
+
+
+def clustered_spread(*, prompts: ArrayLike, overlap: ArrayLike) -> Array:
+    r"""Variance of the number in flight over that of a birth-death process, at least 1. [1]
+
+    .. math:: s = (1 - p) \left(1 + o \left((1 - p)^{-2} - 1\right)\right)
+
+    prompts : share of the time in which prompts are prefilled, :math:`p` [1]
+    overlap : mean of the shorter of two outputs over the mean output, :math:`o` [1]
+
+    Counted in passes, a prompt makes its pass longer, so that more requests arrive in it, whose
+    prompts do the same: arrivals excite themselves, and their count varies by 1 / (1 - p)^2 of a
+    Poisson's (A. G. Hawkes, D. Oakes, "A cluster process representation of a self-exciting
+    process," Journal of Applied Probability 11, 1974). A cluster stays in flight for as long as
+    its outputs overlap. A birth-death process, in which all share the prompts' time as they share
+    a processor, has 1 / (1 - p).
+
+    Outputs that are alike, and prompts for half of the time:
+
+    >>> float(clustered_spread(prompts=0.5, overlap=1.0))
+    2.0
+    """
+    decoding = 1.0 - floats(prompts)
+    return floats(np.maximum(decoding * (1.0 + overlap * (decoding**-2 - 1.0)), 1.0))
 
 
 def closed_loop_arrivals(*, users: float, rate: float, served: Floats) -> Floats | None:
@@ -51,8 +95,7 @@ def closed_loop_arrivals(*, users: float, rate: float, served: Floats) -> Floats
     idle = np.maximum(users - np.arange(len(served) + 1.0), 0.0)
 
     def made(each: float) -> float:
-        weights = _weights(idle * each, served)
-        return float(weights @ idle * each / weights.sum())
+        return float(_chances(_steps(idle * each, served)) @ idle * each)
 
     least = rate / users
     if made(least * _OFTEN) <= rate * _MORE:
@@ -63,8 +106,14 @@ def closed_loop_arrivals(*, users: float, rate: float, served: Floats) -> Floats
     return np.asarray(idle * float(each))
 
 
-def _weights(arrivals: Floats, served: Floats) -> Floats:
-    """Probabilities of each number in flight, not normalized. [1]"""
+def _steps(arrivals: Floats, served: Floats) -> Floats:
+    """Logarithm of each number in flight's probability over that of one less. [1]"""
     with np.errstate(divide="ignore"):
-        logarithms = np.concatenate([[0.0], np.cumsum(np.log(arrivals[:-1] / served))])
-    return np.asarray(np.exp(logarithms - logarithms.max()))
+        return np.asarray(np.log(arrivals[:-1] / served))
+
+
+def _chances(steps: Floats) -> Floats:
+    """Probabilities of each number in flight. [1]"""
+    logarithms = np.concatenate([[0.0], np.cumsum(steps)])
+    weights = np.exp(logarithms - logarithms.max())
+    return np.asarray(weights / weights.sum())
