@@ -23,6 +23,7 @@ from fastcalc.errors import InputError
 from fastcalc.features.plan.random_load import HeldLimits, held_limits
 
 MODELS = ("llama-3.1-8b", "llama-3.1-70b", "gpt-oss-120b", "qwen3-32b", "mistral-small-3.1-24b")
+MODELS += ("deepseek-r1", "qwen3-235b-a22b")
 CHIPS = ("h100-sxm", "h200-sxm", "b200", "mi300x", "l40s", "a100-sxm-80gb", "mi355x", "l4")
 PROMPTS = (200, 500, 1000, 2000, 4000, 8000, 16000)
 OUTPUTS = (50, 100, 300, 500, 1000)

@@ -15,7 +15,7 @@ from math import ceil, inf
 import numpy as np
 
 from fastcalc.core.placement.placement import AnyPlacement
-from fastcalc.core.step.schedule import DECODE, FIRST, Schedule
+from fastcalc.core.step.schedule import DECODE, FIRST, PROMPTS, Schedule
 from fastcalc.core.timeline import served_run, token_in_traffic
 from fastcalc.core.traffic.mix import Mix
 from fastcalc.core.traffic.prefill_queue import PrefillQueue
@@ -150,6 +150,11 @@ class RandomLoad:
         layout = self.passes.placement.layout
         return self._arrivals / float(layout.dp * layout.pp)
 
+    @property
+    def _replicas(self) -> int:
+        """Attention replicas whose passes last as long as the longest. [1]"""
+        return int(self.passes.placement.layout.dp)
+
     @cached_property
     def _holds(self) -> Floats:
         """Time that a request holds its slot, at each number in flight. [s]"""
@@ -263,13 +268,21 @@ class RandomLoad:
     def _lengthened(self) -> Floats:
         """Time that a prompt of each kind adds to what others decode, some sharing a pass. [s]"""
         passes = self._begun
-        streams = float(np.ravel(passes.streams)[0])
+        streams = float(np.ravel(passes.streams)[0]) * self._replicas
         per_pass = streams / float(np.ravel(self.passes.steps)[0])
         prompts = float(self.mix.kinds.share @ np.ravel(passes.chunks)) * per_pass
         lumps = np.ravel(self.passes.lumps / self.passes.steps)
         shared = np.interp(self.in_flight, np.ravel(self.passes.batch), lumps) / prompts
         extra = np.maximum(self._prompt_seconds - np.ravel(passes.chunks) * self._step, 0.0)
-        return np.asarray(extra * np.where(self._is_short, np.minimum(shared, 1.0), 1.0))
+        apart = self._in_turn / self._replicas
+        return np.asarray(extra * np.where(self._is_short, np.minimum(shared, 1.0), apart))
+
+    @cached_property
+    def _in_turn(self) -> float:
+        """Attention replicas that prefill one after another, each of which all wait for. [1]"""
+        passes = self.passes
+        in_turn = np.broadcast_to(passes.prompts_in_turn / passes.streams, passes.batch.shape)
+        return float(np.interp(self.in_flight, passes.batch, in_turn))
 
     @cached_property
     def prompt_share(self) -> float:
@@ -277,8 +290,10 @@ class RandomLoad:
         requests, chunk = self.mix.kinds, self.passes.machine.software.prompt_chunk
         filled = np.minimum(requests.computed / chunk, 1.0)
         in_chunks = filled * self._prompt_seconds + (1.0 - filled) * self._marginal
-        return self._lane_rate * float(
-            requests.share @ np.where(self._is_short, in_chunks, self._prompt_seconds)
+        return (
+            self._lane_rate
+            * self._in_turn
+            * float(requests.share @ np.where(self._is_short, in_chunks, self._prompt_seconds))
         )
 
     @cached_property
@@ -338,10 +353,18 @@ class RandomLoad:
             share=requests.share,
             tokens=requests.computed,
             chunk=float(self.passes.machine.software.prompt_chunk),
-            step=self._step,
+            step=self._step + self._others_prefill(passes),
             pass_seconds=passes.prefill_seconds,
             occupied=1.0 - float(self._found[0]),
         )
+
+    def _others_prefill(self, passes: Schedule) -> float:
+        """Time that prompts of other attention replicas add to a pass without own ones. [s]"""
+        if self._replicas == 1:
+            return 0.0
+        with_any = float(np.ravel(passes.lumps / passes.steps)[0])
+        own = with_any * float(np.ravel(passes.prefilling_replicas)[0]) / self._replicas
+        return (with_any - own) * float(np.ravel(passes.seconds(PROMPTS))[0])
 
     @cached_property
     def _first_tokens(self) -> list[tuple[Floats, Floats]]:
@@ -438,7 +461,8 @@ class RandomLoad:
         """
         requests = self.mix.kinds
         window = requests.output / float(requests.share @ requests.output)
-        fed_back = min(self._lane_rate * float(requests.share @ self._lengthened), _MOST_FED_BACK)
-        prompts = self._lane_rate * tpot * float(requests.share @ self._lengthened**2)
+        rate = self._lane_rate * self._replicas
+        fed_back = min(rate * float(requests.share @ self._lengthened), _MOST_FED_BACK)
+        prompts = rate * tpot * float(requests.share @ self._lengthened**2)
         held_up = prompts / np.maximum(requests.output, 1.0) / (1.0 - fed_back) ** 2
         return np.asarray(at_once * variance_in_window(window=window) + held_up)

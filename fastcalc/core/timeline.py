@@ -107,7 +107,8 @@ def token_in_traffic(passes: Schedule) -> Timeline:
     nothing after it.
     """
     output = floats(passes.traffic.output)
-    share_of_others = where(output > 1.0, (passes.streams - 1.0) / passes.streams, 0.0)
+    prompts = passes.prompts_in_turn
+    share_of_others = where(output > 1.0, (prompts - 1.0) / prompts, 0.0)
     return Timeline(
         passes, ((DECODE, passes.steps), (PROMPTS, passes.lumps * share_of_others)), per=output
     )

@@ -23,12 +23,13 @@ def found_by_arrivals(
     arrivals : at none, one, ... in flight, one more than served, :math:`\lambda_0, \ldots` [1/s]
     served : departures at one, two, ... in flight, :math:`\mu_1, \mu_2, \ldots` [1/s]
     slots : requests in flight up to which their number varies more [1]
-    spread : its variance over that of a birth-death process, :math:`s`; beyond the slots, where
-        requests only queue, it is 1 [1]
+    spread : its variance over that of a birth-death process, :math:`s` [1]
 
-    Of a spread of 1 it is a birth-death process (M. Harchol-Balter, "Performance modeling," 2013,
-    sec. 13.4). Another is as wide as asked for around a mean, moved by :math:`c`, at which as many
-    leave as arrive; that is our own.
+    Beyond the slots requests only queue, and the spread is 1. Of another spread it is as wide as
+    asked for around a mean, moved by :math:`c`, at which as many leave as arrive.
+
+    Source: M. Harchol-Balter, "Performance modeling," 2013, sec. 13.4, for a spread of 1, which is
+    a birth-death process; the others are our own.
 
     One user who asks as fast as an answer takes finds nobody:
 
@@ -60,10 +61,11 @@ def clustered_spread(*, prompts: ArrayLike, overlap: ArrayLike) -> Array:
 
     Counted in passes, a prompt makes its pass longer, so that more requests arrive in it, whose
     prompts do the same: arrivals excite themselves, and their count varies by 1 / (1 - p)^2 of a
-    Poisson's (A. G. Hawkes, D. Oakes, "A cluster process representation of a self-exciting
-    process," Journal of Applied Probability 11, 1974). A cluster stays in flight for as long as
-    its outputs overlap. A birth-death process, in which all share the prompts' time as they share
-    a processor, has 1 / (1 - p).
+    Poisson's. A cluster stays in flight for as long as its outputs overlap. A birth-death process,
+    in which all share the prompts' time as they share a processor, has 1 / (1 - p).
+
+    Source: A. G. Hawkes, D. Oakes, "A cluster process representation of a self-exciting process,"
+    Journal of Applied Probability 11, 1974, for the count; the overlap is our own.
 
     Outputs that are alike, and prompts for half of the time:
 

@@ -4,6 +4,8 @@ import numpy as np
 
 from fastcalc.formulas.types import Array, ArrayLike, floats
 
+_SELDOM = 1e-9  # of passes: one in which a replica prefills, at least
+
 
 def passes_with_prompts(*, long: ArrayLike, short: ArrayLike) -> Array:
     r"""Share of passes that have prompts in them, where these come at random. [1]
@@ -22,6 +24,24 @@ def passes_with_prompts(*, long: ArrayLike, short: ArrayLike) -> Array:
     filled = floats(long)
     occupied = -np.expm1(-floats(short))
     return floats(np.minimum(filled + np.maximum(1.0 - filled, 0.0) * occupied, 1.0))
+
+
+def prefilling_replicas(*, replicas: ArrayLike, passes: ArrayLike) -> Array:
+    r"""Attention replicas that prefill in a pass in which any of them does. [1]
+
+    .. math:: \frac{d s}{1 - (1 - s)^d}
+
+    replicas : that run in step, :math:`d` [1]
+    passes : share of one's passes in which it prefills, :math:`s` [1]
+
+    Each prefills at random, whatever the others do. Source: the binomial distribution without none.
+
+    >>> float(prefilling_replicas(replicas=2, passes=0.5))
+    1.3333333333333333
+    """
+    own = np.clip(floats(passes), _SELDOM, 1.0)
+    none = replicas * np.log1p(-np.minimum(own, 1.0 - _SELDOM))
+    return floats(replicas * own / -np.expm1(none))
 
 
 def slot_wait_regularity(

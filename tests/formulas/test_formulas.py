@@ -361,6 +361,14 @@ PUBLISHED = [
         1e-12,
     ),
     ("passes_with_prompts", {"long": 1 / 3, "short": math.log(2)}, 2 / 3, 1e-12),
+    # Of four that prefill half of the time, none does in a sixteenth of it: 2 / (15 / 16).
+    ("prefilling_replicas", {"replicas": 4, "passes": 0.5}, 32 / 15, 1e-12),
+    ("prefilling_replicas", {"replicas": 4, "passes": 0.0}, 1.0, 1e-8),
+    ("prefilling_replicas", {"replicas": 4, "passes": 1.0}, 4.0, 1e-8),
+    # Half of (1 + 3 / 2): outputs overlap for half of their length, as exponential ones do.
+    ("clustered_spread", {"prompts": 0.5, "overlap": 0.5}, 1.25, 1e-12),
+    ("clustered_spread", {"prompts": 0.0, "overlap": 1.0}, 1.0, 1e-12),
+    ("clustered_spread", {"prompts": 0.5, "overlap": 0.0}, 1.0, 1e-12),
     # M/D/1 at half the load: half of a service; M/M/1: a whole one.
     # Of times that vary as exponential ones it is that of M/M/c; of one slot half of it.
     ("slot_wait_regularity", {"slots": 9, "utilization": 0.5, "variation": 1.0}, 1.0, 1e-12),

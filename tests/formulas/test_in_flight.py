@@ -3,7 +3,11 @@
 import numpy as np
 import pytest
 
-from fastcalc.formulas.in_flight import closed_loop_arrivals, found_by_arrivals
+from fastcalc.formulas.in_flight import (
+    closed_loop_arrivals,
+    clustered_spread,
+    found_by_arrivals,
+)
 from tests.helpers import every
 
 
@@ -40,3 +44,37 @@ def test_an_arrival_finds_what_one_user_less_leaves(users):
 def test_users_too_few_for_a_rate():
     """Two users of one server that answers once a second make less than one request a second."""
     assert closed_loop_arrivals(users=2.0, rate=1.0, served=np.ones(2)) is None
+
+
+@every("prompts", [0.2, 0.5, 0.7])
+def test_arrivals_of_passes_that_prompts_lengthen(prompts):
+    """Counts of a pass depend on those of the one before: their variance summed term by term.
+
+    A count x has the mean a + p x' where x' was that of the pass before, and varies as a Poisson's.
+    Of the mean, the variance of one is 1 / (1 - p^2), and its covariances fall by p a pass.
+    """
+    passes = 20_000
+    apart = np.arange(1, passes)
+    total = passes + 2.0 * ((passes - apart) * prompts**apart).sum()
+    of_sum = total / passes / (1.0 - prompts**2)
+    of_birth_death = 1.0 / (1.0 - prompts)
+    spread = clustered_spread(prompts=prompts, overlap=1.0)
+    assert float(spread) == pytest.approx(of_sum / of_birth_death, rel=1e-3)
+
+
+@every("spread", [1.0, 1.5, 2.0])
+@every("slots", [10, 40, 399])
+def test_as_many_leave_as_arrive_however_their_number_varies(slots, spread):
+    """Where slots are many the variance over that of one server's time is what was asked for."""
+    numbers = np.arange(1.0, 400.0)
+    served = np.minimum(numbers, slots) / (1.0 + 0.05 * np.minimum(numbers, slots))
+    arrivals = np.full(400, 0.7 * served[-1] if slots < 399 else 10.0)
+    found = found_by_arrivals(arrivals=arrivals, served=served, slots=slots, spread=spread)
+    assert found[1:] @ served == pytest.approx(arrivals[0], rel=1e-6)
+    if (
+        slots == 399
+    ):  # 21 in flight; prompts are half of the time, and so the variance is 2 times 21
+        mean = found @ np.arange(400)
+        variance = found @ (np.arange(400) - mean) ** 2
+        assert mean == pytest.approx(21.0, rel=0.08)
+        assert variance == pytest.approx(42.0 * spread, rel=0.08)

@@ -102,10 +102,23 @@ class Schedule:
         chunk = self.machine.software.prompt_chunk
         return self.traffic.prompt_lump(batch=self.streams, steps=self.steps, chunk=chunk)
 
+    @cached_property
+    def prefilling_replicas(self) -> ArrayLike:
+        """Attention replicas that prefill in a pass in which any does. [1]"""
+        own = self.streams * self.traffic.computed_prompt / (self.lump * self.steps)
+        return self.traffic.prefilling_replicas(self.placement.layout.dp, own)
+
+    @property
+    def prompts_in_turn(self) -> Array:
+        """Prompts of a batch of requests that other replicas' are not prefilled with. [1]"""
+        layout = self.placement.layout
+        apart = self.streams * (layout.dp / self.prefilling_replicas)
+        return np.minimum(apart, np.maximum(self.batch / layout.pp, self.streams))
+
     @property
     def lumps(self) -> Array:
         """Passes with prompts in them while a batch of requests is served. [1]"""
-        return self.streams * self.traffic.computed_prompt / self.lump
+        return self.prompts_in_turn * self.traffic.computed_prompt / self.lump
 
     @cached_property
     def steps(self) -> Array:
@@ -134,7 +147,7 @@ class Schedule:
 
     def mixed_work(self) -> PassWork:
         """A pass that decodes and prefills a lump of prompts."""
-        replicas = self.placement.layout.dp
+        replicas = self.prefilling_replicas
         return self._count(self._rows(self.streams, self.expert_sequences, self.lump, replicas))
 
     def first_work(self) -> PassWork:
@@ -375,7 +388,7 @@ class Schedule:
     @cached_property
     def _mixing(self) -> OpenPass:
         """The pass that decodes and prefills a lump of prompts, wherever its bytes live."""
-        replicas = self.placement.layout.dp
+        replicas = self.prefilling_replicas
         rows = self._rows(self.streams, self.expert_sequences, self.lump, replicas)
         return self._open(rows, self._decoding)
 

@@ -131,6 +131,13 @@ class Traffic:
         prompt = self.computed_prompt
         return serving.prompt_lump(batch=batch, prompt=prompt, output=steps, chunk=chunk)
 
+    def prefilling_replicas(self, replicas: ArrayLike, passes: ArrayLike) -> ArrayLike:
+        """Attention replicas that prefill in a pass in which any does: all, as they run in step. [1]
+
+        passes : share of the passes of one in which it prefills [1]
+        """
+        return replicas
+
     @property
     def longest_each(self) -> Array:
         """Tokens of a sequence at its end. [1]"""

@@ -16,12 +16,14 @@ from fastcalc.core.traffic.prefill_queue import PrefillQueue
 from fastcalc.core.traffic.request_class import Lengths, RequestClass
 from fastcalc.core.traffic.traffic import Speculation
 from fastcalc.core.traffic.waits import Waits
+from fastcalc.formulas.in_flight import clustered_spread
 from fastcalc.formulas.load import slot_wait_regularity, variance_in_window
 from tests import made_up
 from tests.helpers import every
 
 IDLE = 1e-9  # requests a second that meet nobody
 LONG, SHORT, EVEN = (1, 2500, 200), (1, 200, 100), (1, 1000, 200)
+TINY = (1, 1, 1e6)  # a prompt of one pass in a million
 MIXED = [(0.5, 200, 100), (0.5, 2500, 200)]
 MS = 1e-3
 
@@ -94,22 +96,54 @@ def test_the_share_of_time_with_prompts(kinds, milliseconds):
 
 @every("slots,share", [(1, 0.5), (1, 0.2), (2, 0.5), (3, 0.9)])
 def test_the_number_in_flight_is_a_birth_death_process(slots, share):
-    """Arrivals at one rate, departures at that of the number in flight, up to that of all slots."""
-    full = load([EVEN], slots)
-    found = load([EVEN], slots, share * full.capacity)
+    """Arrivals at one rate, departures at that of the number in flight, up to that of all slots.
+
+    Prompts of next to no time do not bring each other.
+    """
+    full = load([TINY], slots)
+    found = load([TINY], slots, share * full.capacity)
     served = [full._rates[min(n, slots) - 1] for n in range(1, slots + 401)]
     weights = [1.0]
     for rate in served:
         weights.append(weights[-1] * found.rate / rate)
     chances = np.array(weights) / sum(weights)
-    assert found._found == pytest.approx(chances, abs=1e-12)
-    assert found.queued == pytest.approx(chances[slots:].sum())
+    assert found._found == pytest.approx(chances, abs=1e-5)
+    assert found.queued == pytest.approx(chances[slots:].sum(), rel=1e-4)
     taken = [*chances[: slots - 1], chances[slots - 1 :].sum()]
-    assert found._slots_taken == pytest.approx(taken)
-    assert found.in_flight == pytest.approx(sum(n * p for n, p in enumerate(taken, 1)))
+    assert found._slots_taken == pytest.approx(taken, rel=1e-4)
+    assert found.in_flight == pytest.approx(sum(n * p for n, p in enumerate(taken, 1)), rel=1e-4)
     if slots == 1:  # M/M/1: (1 - rho) rho^n, and rho of the requests find somebody
-        assert found._found[:5] == pytest.approx((1 - share) * share ** np.arange(5))
-        assert found.queued == pytest.approx(share)
+        assert found._found[:5] == pytest.approx((1 - share) * share ** np.arange(5), rel=1e-4)
+        assert found.queued == pytest.approx(share, rel=1e-4)
+
+
+@every("kinds,overlap", [([EVEN], 1.0), (MIXED, (3 * 100 + 200) / 4 / 150)])
+def test_the_number_in_flight_varies_with_the_time_of_prompts(kinds, overlap):
+    """Of outputs of 100 and 200 three pairs in four have one of 100: 125 of 150 tokens overlap."""
+    full = load(kinds, 16)
+    found = load(kinds, 16, float(full._rates[7]))
+    decoding = 150 if len(kinds) > 1 else 200
+    prompts = 1.0 - decoding * 10.08e-3 / (8.0 / found._arrivals)
+    assert found._spread == pytest.approx(
+        float(clustered_spread(prompts=prompts, overlap=overlap)), rel=0.03
+    )
+    assert found._spread > 1.05
+
+
+def test_attention_replicas_wait_for_each_other_to_prefill():
+    """Four run in step, each with a request: one in 200 passes of each has a prompt.
+
+    So 1 - (199 / 200)^4 of the 200 passes have one, of 30.01 ms, and the others take 10.01 ms.
+    """
+    placement = replace(made_up.random_load([EVEN], 4, IDLE).passes.placement, layout=Layout(dp=4))
+    classes = [RequestClass("a", 1.0, Lengths.fixed(1000.0, 200.0))]
+    found = RandomLoad.of(placement, classes, speculation=Speculation(), slots=4, rate=IDLE)
+    with_prompts = 200 * (1 - (199 / 200) ** 4)
+    by_hand = with_prompts * 30.01 + (200 - with_prompts) * 10.01
+    assert found._holds[-1] == pytest.approx(by_hand * MS, rel=1e-9)
+    assert found.passes.prefilling_replicas.ravel()[-1] == pytest.approx(4 / with_prompts, rel=1e-9)
+    # A request alone prefills once, and no replica waits for another.
+    assert found._holds[0] == pytest.approx((30.01 + 199 * 10.01) * MS, rel=1e-9)
 
 
 def test_what_requests_wait_for_a_slot():
