@@ -32,6 +32,7 @@ from fastcalc.core.step.pass_work import (
 from fastcalc.core.step.spatial import spatial_pass
 from fastcalc.core.step.step import expected_step, head_in_first_memory
 from fastcalc.core.traffic.traffic import Traffic
+from fastcalc.formulas.load import prefilling_replicas
 from fastcalc.formulas.types import Array, ArrayLike, Bools, Floats, floats
 
 DECODE, PROMPTS, FIRST, PREFILL = "decode", "prompts", "first", "prefill"
@@ -105,8 +106,11 @@ class Schedule:
     @cached_property
     def prefilling_replicas(self) -> ArrayLike:
         """Attention replicas that prefill in a pass in which any does. [1]"""
+        replicas = self.placement.layout.dp
+        if not self.traffic.has_random_prompts:
+            return replicas
         own = self.streams * self.traffic.computed_prompt / (self.lump * self.steps)
-        return self.traffic.prefilling_replicas(self.placement.layout.dp, own)
+        return prefilling_replicas(replicas=replicas, passes=own)
 
     @property
     def prompts_in_turn(self) -> Array:

@@ -14,7 +14,7 @@ import numpy as np
 
 from fastcalc.core.traffic.request_class import RequestClass
 from fastcalc.core.traffic.traffic import Speculation, Traffic
-from fastcalc.formulas.load import passes_with_prompts, prefilling_replicas
+from fastcalc.formulas.load import passes_with_prompts
 from fastcalc.formulas.types import Array, ArrayLike, Floats, floats
 
 
@@ -104,14 +104,10 @@ class Mix(Traffic):
         )
         return floats(computed / ((requests.share * requests.computed) / lumps).sum(axis=-1))
 
-    def prefilling_replicas(self, replicas: ArrayLike, passes: ArrayLike) -> ArrayLike:
-        """Attention replicas that prefill in a pass in which any does. [1]
-
-        Those whose prompts come at random seldom prefill together, and wait for each other.
-        """
-        if not self.is_random:
-            return replicas
-        return prefilling_replicas(replicas=replicas, passes=passes)
+    @property
+    def has_random_prompts(self) -> bool:
+        """Whether attention replicas prefill at random; else they do so in the same passes."""
+        return self.is_random
 
     @property
     def longest(self) -> float:

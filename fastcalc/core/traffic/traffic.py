@@ -131,12 +131,10 @@ class Traffic:
         prompt = self.computed_prompt
         return serving.prompt_lump(batch=batch, prompt=prompt, output=steps, chunk=chunk)
 
-    def prefilling_replicas(self, replicas: ArrayLike, passes: ArrayLike) -> ArrayLike:
-        """Attention replicas that prefill in a pass in which any does: all, as they run in step. [1]
-
-        passes : share of the passes of one in which it prefills [1]
-        """
-        return replicas
+    @property
+    def has_random_prompts(self) -> bool:
+        """Whether attention replicas prefill at random; else they do so in the same passes."""
+        return False
 
     @property
     def longest_each(self) -> Array:
