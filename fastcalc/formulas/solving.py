@@ -61,6 +61,36 @@ def bisect_integers(holds: Callable[[int], bool], yes: int, no: int) -> tuple[in
     return yes, no
 
 
+def last_positive(
+    values_at: Callable[[float], float], low: float, high: float, *, near: float
+) -> float:
+    """A number at which a falling function is not negative, within a distance of its root.
+
+    The lower end where it is negative everywhere. By false position, which halves the value of
+    an end that stays (the Illinois algorithm; M. Dowell, P. Jarratt, BIT 11, 1971).
+
+    low, high : ends; the function is negative at the second
+    near : distance [unit of the ends]
+
+    >>> last_positive(lambda x: 2.0 - x * x, 0.0, 2.0, near=1e-3) // 1e-3
+    1414.0
+    """
+    of_low, of_high, was_positive = 1.0, values_at(high), None
+    while high - low > near:
+        tried = low + (high - low) * of_low / (of_low - of_high)
+        tried = min(max(tried, low + near / 2.0), high - near / 2.0)
+        value = values_at(tried)
+        is_positive = value >= 0.0
+        if is_positive:
+            low, of_low = tried, value
+            of_high /= 2.0 if was_positive else 1.0
+        else:
+            high, of_high = tried, value
+            of_low /= 2.0 if was_positive is False else 1.0
+        was_positive = is_positive
+    return low
+
+
 def first_changed(
     has_changed: Callable[[Floats], Bools],
     same: float,

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import ceil, inf
+from math import ceil, inf, log
 
 import numpy as np
 
@@ -11,13 +11,13 @@ from fastcalc.core.traffic.request_class import Lengths, RequestClass
 from fastcalc.core.traffic.request_times import RequestTimes
 from fastcalc.features.plan.decision import Plan
 from fastcalc.features.plan.service import Service
-from fastcalc.formulas.solving import bisect, bisect_integers
-from fastcalc.formulas.types import ArrayLike
+from fastcalc.formulas.solving import bisect_integers, last_positive
 
 _AT_RANDOM = (0.8, 1.25)
 """Deviations of the times between arrivals, over their mean, that are as good as random. [1]"""
 
-_HALVINGS = 12  # of a rate that is not divided between whole replicas
+_NEAR = 2.0**-10  # of a rate that is not divided between whole replicas
+_FEW = 1e-4  # of the requests, by which fewer late ones are no better
 _IDLE = 1e-5  # of a capacity, at which a replica meets nobody
 _SLACK = 1e-9  # of a replica
 
@@ -79,19 +79,27 @@ class HeldLimits:
             min(request_class.ttft, request_class.tpot) < inf for request_class in self.classes
         )
 
-    @cached_property
+    @property
     def are_met(self) -> bool:
-        """Whether percentiles are within their limits, upper estimates of them where not exact.
+        """Whether percentiles are within their limits, upper estimates of them where not exact."""
+        return self._margin >= 0.0
+
+    @cached_property
+    def _margin(self) -> float:
+        """Logarithm of the requests that may be late over those that are, of the worst class.
 
         TPOT is looked at before TTFT, which takes a Markov chain.
         """
-        return all(
-            self.load.share_within_tpot(request_class.tpot, index) >= self.part
+        shares = [
+            self.load.share_within_tpot(request_class.tpot, index)
             for index, request_class in enumerate(self.classes)
-        ) and all(
-            times.share_within_ttft(request_class.ttft) >= self.part
-            for times, request_class in zip(self.times, self.classes, strict=True)
-        )
+        ]
+        if min(shares) >= self.part:
+            shares += [
+                times.share_within_ttft(request_class.ttft)
+                for times, request_class in zip(self.times, self.classes, strict=True)
+            ]
+        return log((1.0 - self.part + _FEW) / (1.0 - min(shares) + _FEW))
 
     @cached_property
     def _at_rates(self) -> "dict[float, HeldLimits]":
@@ -111,7 +119,9 @@ class HeldLimits:
         max_rate = min(max_rate, ROOM_FOR_CHANCE * self.load.capacity)
         if self.at(max_rate).are_met:
             return max_rate
-        return float(bisect(self._are_met_at, 0.0, max_rate, halvings=_HALVINGS)[0])
+        return last_positive(
+            lambda rate: self.at(rate)._margin, 0.0, max_rate, near=max_rate * _NEAR
+        )
 
     def fewest_replicas(
         self, rate: float, guess: float, max_rate: float, affordable: float = inf
@@ -139,9 +149,6 @@ class HeldLimits:
         if enough > min_replicas and too_few < min_replicas and not is_enough(enough - 1):
             return enough
         return bisect_integers(is_enough, enough, too_few)[0]
-
-    def _are_met_at(self, rate: ArrayLike) -> bool:
-        return self.at(float(rate)).are_met
 
     def percentiles(self, name: str) -> tuple[float, ...]:
         """The percentile of a latency that is held against its limit, of each class. [s]"""
