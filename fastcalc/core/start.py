@@ -57,10 +57,19 @@ def _room(placement: Placement, times: float) -> float:
     return float(placement.available) - (times - 1.0) * float(placement.reserved)
 
 
-def _lacks_states(placement: Placement, size: CacheSize | None) -> bool:
+def _lacks_states(placement: Placement, size: CacheSize) -> bool:
     """Whether fewer blocks of recurrent states are left than sequences that may run."""
     sequences = float(np.max(placement.machine.max_sequences))
-    return size is not None and size.has_states and 0 < size.blocks < sequences
+    return size.has_states and 0 < size.blocks < sequences
+
+
+def _size_of_one(placement: Placement, room: float) -> CacheSize | None:
+    """What caches hold of sequences as long as the longest that a start must serve.
+
+    room : memory of a chip for caches [byte]
+    """
+    longest = float(placement.machine.memory.longest or np.max(placement.reserved_tokens))
+    return cache_size(_with_length(placement, longest), room)
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,8 +98,12 @@ class StartLocation(Location):
         return self.placement.machine.reserve.above
 
     def _stops_at(self, times: float) -> bool:
-        size = self._sizes(times)
-        return _lacks_states(self.placement, size)
+        size, room = self._sizes(times), _room(self.placement, times)
+        if size is None:
+            return False
+        of_one = _size_of_one(self.placement, room)
+        is_short = of_one is not None and of_one.needed > room
+        return is_short or _lacks_states(self.placement, size)
 
     def _sizes(self, times: float) -> CacheSize | None:
         if not is_vllm(self.scenario.engine):
@@ -144,8 +157,7 @@ def _line_of_vllm(placement: Placement, size: CacheSize | None, room: float) -> 
         )
     if size is None:
         return None
-    model_length = float(placement.machine.memory.longest or np.max(placement.reserved_tokens))
-    of_one = cache_size(_with_length(placement, model_length), room)
+    of_one = _size_of_one(placement, room)
     if of_one is not None and of_one.needed > room:
         return (
             f"To serve at least one request with the model's max seq len ({of_one.length}), "

@@ -51,6 +51,21 @@ def test_states_of_each_sequence_take_a_block():
     assert float(made.reserved(1)) == 1 + 3  # three groups of sixteen layers with states
 
 
+def test_compressors_keep_states_of_all_tokens_in_flight():
+    """DeepSeek V4 Flash in blocks of 256 tokens, logged on two GH200 with steps of 16,384.
+
+    A sequence of 30,000 tokens takes 118 blocks of entries, 2 x 259 of windows, 4,099 and 2,065 of
+    compressor states, each of 22 layers x (37,440 + 8,640 + 1,728) B: 6.66 GiB, the error said, and
+    that 5.44 GiB serve 13,528 tokens.
+    """
+    made = pool("deepseek-v4-flash", tp=2, kv="fp8")
+    assert float(made.reserved(30_000, step=16_384)) == 118 + 2 * 259 + 4099 + 2065
+    assert made.checked_bytes == 22 * (37_440 + 8640 + 1728)
+    assert made.block_bytes == 22 * 37_440 + 21 * 8640 + 20 * 1728
+    longest = float(made.reserved(13_528, step=16_384)) * made.checked_bytes / GIB
+    assert longest == pytest.approx(5.44, abs=0.005)
+
+
 def test_layers_that_share_a_cache_take_no_page():
     """Gemma 4 E4B: 20 windowed layers and 4 full ones of 42, the latter with heads twice as wide."""
     made = pool("gemma-4-e4b")

@@ -6,7 +6,8 @@ import numpy as np
 
 from fastcalc.core.chip.machine import largest_memory
 from fastcalc.core.chip.reserve import start_rows
-from fastcalc.core.placement.cache_blocks import BlockPool, block_pool
+from fastcalc.core.placement.block_pool import BlockPool
+from fastcalc.core.placement.cache_blocks import block_pool
 from fastcalc.core.placement.placement import Placement
 from fastcalc.formulas.cache_size import cached_tokens, whole_blocks
 
@@ -70,7 +71,7 @@ def _of_pool(placement: Placement, pool: BlockPool, length: int, room: float) ->
     a_sequence = float(pool.reserved(length, step=in_flight))
     blocks = pool.blocks(room / machine.ranks)
     concurrency = blocks / a_sequence
-    needed = a_sequence * pool.block_bytes * machine.ranks
+    needed = a_sequence * pool.checked_bytes * machine.ranks
     return CacheSize(
         length, int(concurrency * length), concurrency, blocks, needed, pool.has_states
     )

@@ -81,7 +81,7 @@ UNSEEN = {
     "recipes-qwen3.8-27b-bf16-rtx-pro-6000-fail": "no",
     "vllm-r1-qwen-14b-4090-tp2-fail": "no",
     "vllm-qwen3-235b-fp8-h100-tp4": "fits",
-    "vllm-deepseek-v4-flash-gh200-tp2-fail": "fits",  # 6.66 GiB for one sequence, of which 0.1 are
+    "vllm-deepseek-v4-flash-gh200-tp2-fail": "edge",
     "3090-llama-3.1-8b-29k-fail": "edge",
     "club-3090-qwen3.6-27b-fp8-tp2": "edge",
     "club-3090-qwen3.6-27b-int4-088-tp2": "fits",

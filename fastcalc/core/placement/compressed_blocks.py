@@ -1,0 +1,149 @@
+"""The pool of cache blocks of compressed attention (DeepSeek V4), as vLLM has it.
+
+Windows, compressed entries, indexer keys and the states of the compressors share pages, so a
+sequence takes blocks for every token that steps in flight may add. Source: vLLM 0.27,
+vllm/v1/core/kv_cache_utils.py (_get_kv_cache_groups_uniform_groups) and
+vllm/models/deepseek_v4 (attention.py, compressor.py).
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import ceil
+from typing import NamedTuple
+
+from fastcalc.catalogue.formats import FORMATS
+from fastcalc.catalogue.schema import CompressedAttention
+from fastcalc.core.model.workload import Workload
+from fastcalc.core.placement.block_pool import BlockGroup, BlockPool, LayerCache
+
+_BLOCK, _WINDOW_BLOCK = 256, 64
+"""Tokens of a block of compressed entries, and of one of the window. [1]"""
+
+_PAGE_UNIT = 576
+"""What pages of a cache at 8 bits are a multiple of. [byte]"""
+
+_UNSCALED_BYTES = 72
+"""What an entry at 8 bits takes beyond a byte per element: 64 elements stay at 16 bits, and 8 bytes
+are scales. [byte]"""
+
+_STATE_BYTES = 4
+"""Width of what a compressor keeps. [byte]"""
+
+
+@dataclass(frozen=True)
+class _Pages:
+    """Widths of a cache: at 8 bits in aligned pages, else at 16 bits as they come."""
+
+    is_quantized: bool
+
+    def entry(self, head_dim: int) -> int:
+        """A key, which is the value as well. [byte]"""
+        return head_dim + _UNSCALED_BYTES if self.is_quantized else 2 * head_dim
+
+    def page(self, size: int, *, is_indexer: bool = False) -> int:
+        """A page, padded where it is aligned. [byte]"""
+        if not self.is_quantized and not is_indexer:
+            return size
+        return ceil(size / _PAGE_UNIT) * _PAGE_UNIT
+
+
+class _Table(NamedTuple):
+    """Layers whose blocks cover the same tokens.
+
+    layer, tokens : what they keep, and tokens of a block [1]
+    sizes : layers by their size of page [byte]
+    """
+
+    layer: LayerCache
+    tokens: int
+    sizes: dict[int, int]
+
+    @property
+    def most(self) -> int:
+        """Layers of the most frequent size of page. [1]"""
+        return max(self.sizes.values())
+
+
+def compressed_pool(work: Workload, pp: int) -> BlockPool | None:
+    """The pool of one rank; None where other attention stands beside the compressed one.
+
+    pp : stages that divide layers [1]
+    """
+    counts: dict[CompressedAttention, int] = {}
+    for block in work.model.blocks:
+        if not isinstance(block.attention, CompressedAttention):
+            return None
+        key = block.attention
+        counts[key] = counts.get(key, 0) + int(block.count)
+    pages = _Pages(is_quantized=FORMATS[work.kv_format].cache_bytes <= 1.0)
+    stage = {attention: ceil(count / pp) for attention, count in counts.items()}
+    full = _entries(stage, pages)
+    if not full.sizes:
+        return None
+    return _pool([full, _window(stage, pages), *_states(stage, pages)])
+
+
+def _pool(tables: list[_Table]) -> BlockPool:
+    full = tables[0]
+    per_group = _tuple_layers([table.most for table in tables])
+    slots, groups, widest = dict(full.sizes), [], full.most
+    for table in tables:
+        count = 1 if table is full else ceil(table.most / per_group)
+        groups.append(BlockGroup(table.layer, count, float(table.tokens)))
+        widest = max(widest, ceil(table.most / count))
+        for size, layers in table.sizes.items():
+            page = min(each for each in full.sizes if each >= size)
+            slots[page] = max(slots[page], ceil(layers / count))
+    block_bytes = sum(size * layers for size, layers in slots.items())
+    padded = widest * sum(full.sizes)
+    return BlockPool(float(block_bytes), tuple(groups), 1.0, float(padded))
+
+
+def _tuple_layers(counts: list[int]) -> int:
+    """Layers of a group that pad least, the larger of equals, at least those of full entries. [1]
+
+    counts : layers of each table [1]
+    """
+    return min(
+        range(counts[0], max(counts) + 1),
+        key=lambda size: (sum(-count % size for count in counts), -size),
+    )
+
+
+def _entries(stage: dict[CompressedAttention, int], pages: _Pages) -> _Table:
+    """Compressed entries of all tokens, and the keys that pick them."""
+    sizes: dict[int, int] = {}
+    for attention, layers in stage.items():
+        if attention.compression is None:
+            continue
+        entries = _BLOCK // attention.compression
+        page = pages.page(entries * pages.entry(attention.head_dim))
+        sizes[page] = sizes.get(page, 0) + layers
+        if attention.indexer is not None:
+            width = attention.indexer.head_dim
+            keys = pages.page(entries * (width + width // 128 * 4), is_indexer=True)
+            sizes[keys] = sizes.get(keys, 0) + layers
+    return _Table(LayerCache(1.0), _BLOCK, sizes)
+
+
+def _window(stage: dict[CompressedAttention, int], pages: _Pages) -> _Table:
+    """The last tokens as they are, in every layer."""
+    attention = next(iter(stage))
+    page = pages.page(_WINDOW_BLOCK * pages.entry(attention.head_dim))
+    layer = LayerCache(1.0, window=float(attention.window))
+    return _Table(layer, _WINDOW_BLOCK, {page: sum(stage.values())})
+
+
+def _states(stage: dict[CompressedAttention, int], pages: _Pages) -> Iterator[_Table]:
+    """What compressors keep of tokens that are not folded yet: keys and scores at 32 bits."""
+    for attention, layers in stage.items():
+        if attention.compression is None:
+            continue
+        indexer = attention.indexer
+        overlap, tokens = (1, 8) if indexer is None else (2, 4)
+        row = 2 * overlap * _STATE_BYTES * tokens
+        sizes = {pages.page(row * attention.head_dim): layers}
+        if indexer is not None:
+            sizes[pages.page(row * indexer.head_dim, is_indexer=True)] = layers
+        window = float(overlap * attention.compression)
+        yield _Table(LayerCache(1.0, window=window), tokens, sizes)
