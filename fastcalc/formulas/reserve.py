@@ -96,8 +96,23 @@ def captured_graphs(*, sequences: ArrayLike) -> Array:
     86.0
     """
     largest = np.minimum(floats(sequences), 512.0)
-    with_prompts = np.minimum(2.0 * floats(sequences), 512.0)
+    with_prompts = largest_capture(sequences=sequences)
     return _captured_sizes(with_prompts) + _captured_sizes(largest)
+
+
+def largest_capture(*, sequences: ArrayLike) -> Array:
+    r"""Rows of the largest CUDA graph that a start captures. [1]
+
+    .. math:: m = \min(2 s, 512)
+
+    sequences : of a step at most, :math:`s` [1]
+
+    Source: vLLM 0.27, vllm/config/vllm.py, _set_cudagraph_sizes.
+
+    >>> float(largest_capture(sequences=4))
+    8.0
+    """
+    return np.minimum(2.0 * floats(sequences), 512.0)
 
 
 def _captured_sizes(largest: Array) -> Array:

@@ -4,6 +4,8 @@ import pytest
 
 import fastcalc
 from fastcalc.catalogue.store import Catalogue
+from fastcalc.core.chip.machine import largest_memory
+from fastcalc.core.chip.reserve import start_rows
 from fastcalc.core.chip.tier import OWN_MEMORY
 from fastcalc.core.scenario import Scenario, Sharding, locate
 from fastcalc.core.start import limited, start_location
@@ -38,6 +40,35 @@ def test_a_hybrid_with_fewer_blocks_than_sequences_does_not_start():
     assert int(blocks) == pytest.approx(856, rel=0.01)
     started = placed("qwen3.6-27b", "h100-sxm", share=0.95, sequences=512, weights="fp8")
     assert (started.verdict, started.stop_line, started.remedies) == ("fits", None, [])
+
+
+@pytest.mark.parametrize(
+    ("chip", "engine", "sequences", "tokens"),
+    [
+        # vllm/engine/arg_utils.py, get_batch_defaults: 0.33 from 160 GiB, below 70 GiB, and GB10.
+        ("h100-sxm", "vllm", 1024, 8192),
+        ("mi355x", "vllm", 1024, 16_384),
+        ("b200", "vllm", 1024, 16_384),
+        ("rtx-5090", "vllm", 256, 2048),
+        ("a100-sxm-80gb", "vllm", 256, 2048),
+        ("gb10", "vllm", 256, 2048),
+        ("gb10", "vllm-0.19", 1024, 8192),
+        ("b200", "vllm-0.19", 1024, 8192),
+    ],
+)
+def test_limits_of_a_start_follow_release_and_card(chip, engine, sequences, tokens):
+    site = placed("qwen3-8b", chip, engine).placement.machine
+    assert start_rows(site.software, largest_memory(site.hardware)) == (sequences, tokens)
+
+
+def test_graphs_of_recurrent_layers_are_estimated_larger_on_blackwell():
+    """102 graphs of up to 512 rows of 150 KiB; on Hopper 19.3 MiB each, and of a dense model."""
+    large = {"share": 0.95, "weights": "bf16"}
+    hybrid = placed("qwen3.6-27b", "rtx-pro-6000-max-q", **large).placement.kept.graphs
+    dense = placed("qwen3-32b", "rtx-pro-6000-max-q", **large).placement.kept.graphs
+    hopper = placed("qwen3.6-27b", "h100-sxm", **large).placement.kept.graphs
+    assert hybrid == pytest.approx(102 * (19.3 * 2**20 + 512 * 150 * 2**10))
+    assert dense == hopper == pytest.approx(102 * 19.3 * 2**20)
 
 
 def test_each_remedy_starts_it_and_a_little_less_does_not():

@@ -213,6 +213,18 @@ class DeclaredParameters(Generic[Value]):
     small_chunk: Value = choice(
         Count, "Prompt tokens of a step there, at most.", neutral=inf, plausible=(64, 1e6)
     )
+    large_memory: Value = choice(
+        Kept,
+        "Memory from which a start makes ready for more prompt tokens.",
+        neutral=inf,
+        plausible=(1e10, 1e12),
+    )
+    large_chunk: Value = choice(
+        Count,
+        "Prompt tokens of a step that it makes ready for there.",
+        neutral=inf,
+        plausible=(64, 1e6),
+    )
     sampler_copies: Value = cost(
         Number,
         "32-bit copies of the logits of all sequences while they are sampled.",
@@ -230,6 +242,11 @@ class DeclaredParameters(Generic[Value]):
         Kept, "Memory kept free for each prompt token of a step.", plausible=(1e4, 1e7)
     )
     graph_memory: Value = cost(Kept, "Memory reserved for each CUDA graph.", plausible=(1e5, 1e9))
+    graph_row_memory: Value = cost(
+        Kept,
+        "Further memory per CUDA graph and row of the largest, of a model with recurrent states.",
+        plausible=(1e4, 1e7),
+    )
     loads_encoders: Value = cost(
         Part, "1 where a start loads what encodes images and sound, 0 for the text core alone."
     )
@@ -262,6 +279,6 @@ PARAMETERS: dict[str, Parameter] = {
 STARTED_WITH = {
     "gpu_memory_utilization": ("memory_fraction",),
     "max_num_seqs": ("max_sequences", "small_sequences"),
-    "max_num_batched_tokens": ("prompt_chunk", "small_chunk"),
+    "max_num_batched_tokens": ("prompt_chunk", "small_chunk", "large_chunk"),
 }
 """Parameters that a server is started with, by the name that vLLM gives the setting."""

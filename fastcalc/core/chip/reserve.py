@@ -8,13 +8,14 @@ from typing import NamedTuple
 import numpy as np
 
 from fastcalc.catalogue.once import once
-from fastcalc.catalogue.schema import DenseFFN, Engine, Model
+from fastcalc.catalogue.schema import DenseFFN, Engine, LinearAttention, Model
 from fastcalc.catalogue.schema.engine_parameters import DeclaredParameters
 from fastcalc.core.chip.tier import Tier
 from fastcalc.core.model.workload import Workload
 from fastcalc.formulas.reserve import (
     activation_peak,
     captured_graphs,
+    largest_capture,
     logits_memory,
     stream_memory,
 )
@@ -97,6 +98,8 @@ def start_rows(software: DeclaredParameters[ArrayLike], tier: Tier) -> StartRows
     if tier.capacity < software.small_memory:
         sequences = min(sequences, float(software.small_sequences))
         tokens = min(tokens, float(software.small_chunk))
+    elif tier.capacity >= software.large_memory:
+        tokens = float(software.large_chunk)
     return StartRows(*(rows if isfinite(rows) else 0.0 for rows in (sequences, tokens)))
 
 
@@ -133,10 +136,30 @@ def reserve_of(
         alone=float(software.runtime_memory + software.chunk_memory * tokens),
         joined=float(software.joined_memory),
         encoder=float(software.encoder_memory) if has_encoder else 0.0,
-        graphs=float(software.graph_memory * _graphs(sequences)),
+        graphs=_graphs(sequences) * float(graph_bytes(software, model, sequences)),
         below=stated.below if stated else 1.0,
         above=stated.above if stated else 1.0,
     )
+
+
+@once
+def has_states(model: Model) -> bool:
+    """Whether a model keeps recurrent states."""
+    return any(isinstance(block.attention, LinearAttention) for block in model.blocks)
+
+
+def graph_bytes(
+    software: DeclaredParameters[ArrayLike], model: Model, sequences: float
+) -> ArrayLike:
+    """Memory that a start reserves for a CUDA graph. [byte]
+
+    vLLM captures two and takes all for as large as the second, whose buffers of recurrent states
+    grow with its rows.
+
+    sequences : of a step at most [1]
+    """
+    rows = largest_capture(sequences=sequences) if has_states(model) else 0.0
+    return software.graph_memory + software.graph_row_memory * rows
 
 
 @cache

@@ -45,8 +45,7 @@ class BlockPool:
     block_bytes : a block, of all layers that share its number [byte]
     groups : tables of blocks, by kind of layer
     state_blocks : blocks that a sequence keeps of each table of recurrent states [1]
-    padded_bytes : a block in the check that one sequence fits, which may pad it; None for as it is
-        [byte]
+    padded_bytes : a block as a start counts it for one sequence; None where it is the same [byte]
     """
 
     block_bytes: float

@@ -9,6 +9,7 @@ import pytest
 import fastcalc
 from fastcalc.catalogue.folders import shipped_folder
 from fastcalc.catalogue.schema import Parameters
+from fastcalc.catalogue.schema.engine_parameters import STARTED_WITH
 from fastcalc.catalogue.schema.engines import merged
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.chip.tier import OWN_MEMORY
@@ -45,11 +46,8 @@ def located(row):
     share = Parameters.model_validate({"memory_fraction": 1.0}).memory_fraction
     reported = share.model_copy(update={"si": gib(row, "total") * GIB / memory.capacity.si})
     limits = {"memory_fraction": float(row["utilization"])}
-    for limit, names in {
-        "max_num_seqs": ("max_sequences", "small_sequences"),
-        "max_num_batched_tokens": ("prompt_chunk", "small_chunk"),
-    }.items():
-        limits |= dict.fromkeys(names, int(row[limit])) if row[limit] else {}
+    for limit in ("max_num_seqs", "max_num_batched_tokens"):
+        limits |= dict.fromkeys(STARTED_WITH[limit], int(row[limit])) if row[limit] else {}
     length = float(row["max_model_len"] or 2000)
     if row["tokens"] and "prefixes cached" in row["note"]:
         limits["state_blocks"] = 2
@@ -77,8 +75,6 @@ def _scenario(row, chip, memory, reported, engine, limits, length):
 UNSEEN = {
     "vllm-gpt-oss-120b-1024-fail": "no",
     "club-5090-qwen3.6-35b-nvfp4": "fits",
-    "recipes-qwen3.8-27b-nvfp4-rtx-pro-6000-fail": "fits",  # 12 GiB kept, of which 6 are counted
-    "recipes-qwen3.8-27b-bf16-rtx-pro-6000-fail": "no",
     "vllm-r1-qwen-14b-4090-tp2-fail": "no",
     "vllm-qwen3-235b-fp8-h100-tp4": "fits",
     "vllm-deepseek-v4-flash-gh200-tp2-fail": "edge",
@@ -86,8 +82,30 @@ UNSEEN = {
     "club-3090-qwen3.6-27b-fp8-tp2": "edge",
     "club-3090-qwen3.6-27b-int4-088-tp2": "fits",
     "club-3090-qwen3.6-27b-int4-180k-fail": "no",
+    "spark-minimax-m2.7-awq-gb10-tp2": "edge",  # the other start of this pair gave a number
+    "recipes-glm-5.3-flash-h200-tp4-fail": "fits",  # 512 blocks, where 4,000 are counted
+    "recipes-glm-5.3-flash-h200-tp4": "fits",
+    "recipes-qwen3.8-27b-fp8-rtx-5090-tp2": "edge",
+    "vllm-qwen3.8-27b-int4-h100-fail": "no",
+    "recipes-muse-glimmer-mi300x-tp1": "fits",
+    "recipes-muse-glimmer-mi300x-tp4": "fits",
+    "recipes-muse-glimmer-mi355x-tp1": "fits",
+    "recipes-muse-glimmer-gb300-tp4": "fits",
 }
-"""Starts found after the engine's numbers, and what is said of them: two failed and are to fit."""
+"""Starts found after the engine's numbers, and what is said of them: one failed and is to fit."""
+
+UNSEEN_FAR = {
+    "club-5090-qwen3.6-35b-nvfp4",
+    "vllm-gpt-oss-120b-1024-fail",
+    "vllm-qwen3-235b-fp8-h100-tp4",
+    "vllm-deepseek-v4-flash-gh200-tp2-fail",
+    "3090-llama-3.1-8b-29k-fail",
+    "club-3090-qwen3.6-27b-int4-180k-fail",
+    "spark-minimax-m2.7-awq-gb10-tp2",
+    "recipes-glm-5.3-flash-h200-tp4",
+    "recipes-qwen3.8-27b-fp8-rtx-5090-tp2",
+}
+"""Those of them whose memory for caches is further off than a tenth."""
 
 SCORED = [
     name
@@ -96,10 +114,21 @@ SCORED = [
 ]
 
 
+def error(row):
+    """Memory expected for caches over what was left, less one."""
+    return float(located(row).placement.available) / GIB / gib(row, "available") - 1.0
+
+
 def test_verdicts_on_starts_found_later():
-    """None that worked does not fit; of eleven, two that failed fit and two are tight."""
+    """None that worked does not fit; of those that failed, one fits."""
     verdicts = {name: located(STARTS[name]).verdict for name in UNSEEN}
     assert verdicts == UNSEEN
+
+
+def test_memory_of_starts_found_later():
+    """Within a tenth in half of them: what is off is named, so that a change is seen."""
+    logged = [name for name in UNSEEN if STARTS[name]["available_gib"]]
+    assert {name for name in logged if abs(error(STARTS[name])) > 0.1} == UNSEEN_FAR
 
 
 def test_verdicts_on_starts_of_all_releases_that_are_covered():
@@ -117,11 +146,8 @@ def test_verdicts_on_starts_of_all_releases_that_are_covered():
 
 def test_memory_for_caches_is_within_a_tenth_in_nine_of_ten_starts():
     rows = [STARTS[name] for name in SCORED if float(STARTS[name]["available_gib"] or 0.0) > 1.0]
-    errors = {
-        row["id"]: float(located(row).placement.available) / GIB / gib(row, "available") - 1.0
-        for row in rows
-    }
-    within = [name for name, error in errors.items() if abs(error) <= 0.1]
+    errors = {row["id"]: error(row) for row in rows}
+    within = [name for name, value in errors.items() if abs(value) <= 0.1]
     assert len(rows) >= 12
     assert len(within) >= 0.9 * len(rows), errors
 

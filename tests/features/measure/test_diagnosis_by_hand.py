@@ -535,7 +535,11 @@ def test_a_start_that_says_nothing_of_caches_has_no_cause_in_memory():
         ({}, "", None),
         ({"gpu_memory_utilization": "0.5"}, "", {"memory_fraction": 0.5}),
         ({"max_num_seqs": "32"}, "", {"max_sequences": 32, "small_sequences": 32}),
-        ({"max_num_batched_tokens": "512"}, "", {"prompt_chunk": 512, "small_chunk": 512}),
+        (
+            {"max_num_batched_tokens": "512"},
+            "",
+            {"prompt_chunk": 512, "small_chunk": 512, "large_chunk": 512},
+        ),
         ({"max_num_seqs": "many"}, "", None),
         ({}, "0.6.3", {"launches_ahead": 0.0}),
         ({}, "0.8.0", None),

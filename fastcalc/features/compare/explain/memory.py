@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator
 
+from fastcalc.catalogue.schema import Model
 from fastcalc.core.chip.machine import largest_memory
-from fastcalc.core.chip.reserve import NOTHING, start_rows
+from fastcalc.core.chip.reserve import NOTHING, has_states, start_rows
 from fastcalc.core.placement.placement import Placement
 from fastcalc.core.step.pass_work import ACTIVATION_BYTES
 from fastcalc.features.compare.explain.numbers import Numbers
@@ -16,7 +17,7 @@ from fastcalc.features.compare.explain.terms import (
     number,
     total,
 )
-from fastcalc.formulas.reserve import LOGIT_BYTES, captured_graphs
+from fastcalc.formulas.reserve import LOGIT_BYTES, captured_graphs, largest_capture
 
 
 def memory_equations(placement: Placement) -> tuple[Equation, ...]:
@@ -84,7 +85,8 @@ def _kept(placement: Placement, numbers: Numbers) -> Iterator[Equation]:
         "CUDA graphs",
         memory.graphs,
         "B",
-        numbers.setting("graph_memory") * number(float(captured_graphs(sequences=rows.sequences))),
+        _graph(work.model, numbers, rows.sequences)
+        * number(float(captured_graphs(sequences=rows.sequences))),
     )
     summands = [line for line in (activations, runtime, joined, graphs) if line.result.value]
     yield from (*peaks, *summands)
@@ -93,6 +95,15 @@ def _kept(placement: Placement, numbers: Numbers) -> Iterator[Equation]:
     if reserve.below != 1.0 or reserve.above != 1.0:
         yield named("kept at least", "B", total_kept.answer / number(reserve.below))
         yield named("kept at most", "B", total_kept.answer * number(reserve.above))
+
+
+def _graph(model: Model, numbers: Numbers, sequences: float) -> Term:
+    """A CUDA graph: as such, and what its rows take of a model with recurrent states."""
+    graph = numbers.setting("graph_memory")
+    if not has_states(model) or not numbers.setting("graph_row_memory").value:
+        return graph
+    rows = number(float(largest_capture(sequences=sequences)))
+    return graph + numbers.setting("graph_row_memory") * rows
 
 
 def _layer(placement: Placement) -> Term:
