@@ -80,6 +80,10 @@ def _prompts_together(passes: Schedule) -> ArrayLike:
     return timeline.prompts_together(passes).seconds
 
 
+def _in_turn_at_random(passes: Schedule) -> ArrayLike:
+    return passes.in_turn_at_random
+
+
 def _served_run(passes: Schedule) -> ArrayLike:
     return timeline.served_run(passes).seconds
 
@@ -210,6 +214,11 @@ class Estimate:
     def prompts_together(self) -> Floats:
         """Time of a pass with a prompt on each attention replica. [s]"""
         return floats(self.of_passes(_prompts_together) * self.slowness)
+
+    @property
+    def in_turn_at_random(self) -> Floats:
+        """Time of prompts that come at random over that where replicas prefill at once. [1]"""
+        return self.of_passes(_in_turn_at_random)
 
     @property
     def request(self) -> Floats:

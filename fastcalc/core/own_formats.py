@@ -1,7 +1,8 @@
 """The formats that a model is published in, and what has lower precision than those."""
 
 from fastcalc.catalogue.formats import QUANTIZED, number_format
-from fastcalc.catalogue.schema import Model
+from fastcalc.catalogue.once import once
+from fastcalc.catalogue.schema import Engine, Model
 from fastcalc.core.model.workload import formats_asked
 from fastcalc.core.scenario import Scenario, default_cache
 
@@ -13,7 +14,11 @@ def own_formats(model: Model) -> tuple[str, str]:
 
 def narrows_weights(scenario: Scenario) -> bool:
     """Whether weights are quantized below every release of the model's maker."""
-    model, chosen_format = scenario.model, scenario.weights
+    return _narrows_weights(scenario.model, scenario.weights)
+
+
+@once
+def _narrows_weights(model: Model, chosen_format: str | None) -> bool:
     if chosen_format is None or chosen_format in (own_formats(model)[0], *model.also_published):
         return False
     chosen, published = formats_asked(model, chosen_format), model.own_formats
@@ -22,9 +27,14 @@ def narrows_weights(scenario: Scenario) -> bool:
 
 def narrows_cache(scenario: Scenario) -> bool:
     """Whether a cache of lower precision than the engine keeps for the model is asked for."""
-    default_format = default_cache(scenario.model, scenario.engine, None)
+    return _narrows_cache(scenario.model, scenario.engine, scenario.kv)
+
+
+@once
+def _narrows_cache(model: Model, engine: Engine, chosen_format: str | None) -> bool:
+    default_format = default_cache(model, engine, None)
     chosen, default = (
-        number_format(name) for name in (scenario.kv or default_format, default_format)
+        number_format(name) for name in (chosen_format or default_format, default_format)
     )
     return chosen.cache_bytes < default.cache_bytes
 

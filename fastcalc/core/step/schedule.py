@@ -106,17 +106,29 @@ class Schedule:
     @cached_property
     def prefilling_replicas(self) -> ArrayLike:
         """Attention replicas that prefill in a pass in which any does. [1]"""
-        replicas = self.placement.layout.dp
         if not self.traffic.has_random_prompts:
-            return replicas
+            return self.placement.layout.dp
+        return self._prefilling_at_random
+
+    @property
+    def _prefilling_at_random(self) -> Array:
+        """The same where prompts come at random. [1]"""
         own = self.streams * self.traffic.computed_prompt / (self.lump * self.steps)
-        return prefilling_replicas(replicas=replicas, passes=own)
+        return prefilling_replicas(replicas=self.placement.layout.dp, passes=own)
 
     @property
     def prompts_in_turn(self) -> Array:
         """Prompts of a batch of requests that other replicas' are not prefilled with. [1]"""
+        return self._in_turn(self.prefilling_replicas)
+
+    @property
+    def in_turn_at_random(self) -> Array:
+        """How long prompts that come at random hold up all, over replicas that prefill at once."""
+        return self._in_turn(self._prefilling_at_random) / self.streams
+
+    def _in_turn(self, together: ArrayLike) -> Array:
         layout = self.placement.layout
-        apart = self.streams * (layout.dp / self.prefilling_replicas)
+        apart = self.streams * (layout.dp / together)
         return np.minimum(apart, np.maximum(self.batch / layout.pp, self.streams))
 
     @property

@@ -365,6 +365,9 @@ def _worth_trying(
         if on_chip and decision.may_lead(on_chip) and not decision.may_lead_in(scenario):
             limit = first
         unlike = next((pool.scenario for pool in gaps.pools if pool and pool.scenario), None)
+        if unlike is not None:  # the best of these is shown, too, however much it costs
+            best_unlike = decision.on_unlike_chips
+            limit = max(limit, best_unlike.cost if best_unlike else inf)
         variant = variant_of(scenario, is_disaggregated=is_disaggregated, taking=unlike)
         return alone.get(variant, limit * (1.0 - 1e-9))  # as much is no gain
 

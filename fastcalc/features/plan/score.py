@@ -68,6 +68,8 @@ def score(
     is_new = np.diff(np.broadcast_to(grid.batches, grid.shape[1:]), prepend=0.0) > 0.0
     fits = is_new & _fits(grid, points)
     replica = Replica.of(points, fits)
+    if service.share is not None:
+        replica = replica.at_random(service.output)
     if prompt_pools is None:  # disaggregated prefill takes two chips at least
         has_two = chips_within(service, grid.scenario) >= 2.0
         prompt_pools = [None, *(pools_of(grid, service, points) if has_two else ())]

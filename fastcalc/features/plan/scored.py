@@ -1,7 +1,7 @@
 """Deployments of a grid held against a service: what each does, and which of them are best."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from math import inf
 from typing import Any, TypeVar
@@ -29,6 +29,7 @@ _OF_ESTIMATE = (
     "prompts_together",
     "run",
     "slowness",
+    "in_turn_at_random",
 )
 
 
@@ -56,6 +57,7 @@ class Replica:
     prompts_together: Floats
     run: Floats
     slowness: Floats
+    in_turn_at_random: Floats
 
     @classmethod
     def of(cls, points: EvaluatedPoints, fits: Bools) -> "Replica":
@@ -71,6 +73,17 @@ class Replica:
             pp=those(points.layout.pp),
             dp=those(points.layout.dp),
         )
+
+    def at_random(self, output: float) -> "Replica":
+        """The same where requests come at random, and attention replicas prefill in turn.
+
+        output : tokens of an answer [1]
+        """
+        longer = self.in_turn_at_random - 1.0
+        # Where prompts cost next to nothing, rounding may leave less than nothing.
+        run = self.run + longer * np.maximum(self.run - output * self.tpot, 0.0)
+        token = self.tpot_in_traffic + longer * np.maximum(self.tpot_in_traffic - self.tpot, 0.0)
+        return replace(self, run=run, served=self.served * self.run / run, tpot_in_traffic=token)
 
     def only(self, index: int) -> "Replica":
         """One of them alone."""

@@ -8,7 +8,7 @@ from functools import cache, lru_cache
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from fastcalc.catalogue.chip_defaults import MEDIANS
@@ -311,6 +311,14 @@ def test_in_whole_nodes_it_is_what_trying_everything_finds(chip, model, service,
         assert_relaxed(least_relaxed([grid], service), everything, service)
 
 
+@example(
+    ["l40s", "h100-sxm"],
+    ["mi300x"],
+    "gpt-oss-120b",
+    Service(100.0, 50.0, ttft=0.3, tpot=0.02, rate=7.0, max_chips=32, deviations=1.28),
+    [Layout(8)],
+    1,
+)
 @examples(20)
 @given(
     st.lists(st.sampled_from(CHIPS), min_size=1, max_size=2, unique=True),
@@ -747,7 +755,7 @@ def test_a_limit_that_is_printed_as_met_is_met_and_with_a_replica_less_is_not(
     service = Service(2000.0, 300.0, ttft=ttft, tpot=tpot, rate=rate, share=0.99, utilization=0.8)
     grid = grid_of(chip, "llama-3.1-8b", service, [Layout(), Layout(2)], [1, 4, 16, 64, 256])
     assume(grid.layouts)
-    for plan in decide([grid], service, shown=1).plans:
+    for plan in decide([grid], service, shown=1).reported(1):
         if plan.prefill_layout is None:
             limits = held_limits(plan, service)
             assert limits.are_met
