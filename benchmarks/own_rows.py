@@ -23,7 +23,7 @@ from fastcalc.catalogue.schema.own_rows import OwnDeployment, OwnRow
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.core import own_rows
 from fastcalc.evidence import left_out
-from fastcalc.evidence.deployments import Deployments
+from fastcalc.evidence.deployments import PointDeployments
 from fastcalc.evidence.own_rows import rows_over
 from fastcalc.evidence.predict import gather
 from fastcalc.evidence.score import Prediction, predictions_of
@@ -85,7 +85,7 @@ def deployments() -> dict[tuple[str, ...], list[Measured]]:
         for point in evidence.points
         if not (point.is_offloaded or {point.id} & {*evidence.unpredictable, *evidence.suspect})
     ]
-    batches, _ = gather(believed, Deployments(Catalogue()))
+    batches, _ = gather(believed, PointDeployments(Catalogue()))
     members = defaultdict[tuple[str, ...], list[Measured]](list)
     for batch in batches:
         stacked = rows_of([batch])

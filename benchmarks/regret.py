@@ -23,7 +23,7 @@ from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.own_rows import after_one_row
 from fastcalc.core.speed_range import TO_LOW_END
 from fastcalc.evidence import left_out
-from fastcalc.evidence.deployments import Deployments
+from fastcalc.evidence.deployments import PointDeployments
 from fastcalc.evidence.predict import gather
 from fastcalc.evidence.score import predictions_of
 from fastcalc.evidence.shipped import shipped
@@ -66,7 +66,7 @@ def questions() -> list[list[Option]]:
         if not (point.is_offloaded or {point.id} & {*evidence.unpredictable, *evidence.suspect})
     ]
     best = defaultdict[tuple[object, ...], dict[str, Option]](dict)
-    for batch in gather(believed, Deployments(catalogue))[0]:
+    for batch in gather(believed, PointDeployments(catalogue))[0]:
         chip, chips = batch.deployment.hardware, batch.placement.layout.chips
         price = chip.price.rent if chip.price else None
         for prediction in left_out.applied(predictions_of(rows_of([batch]))):

@@ -32,7 +32,7 @@ from benchmarks.score_tables import (
 )
 from fastcalc.catalogue.folders import shipped_folder
 from fastcalc.catalogue.store import Catalogue
-from fastcalc.evidence.deployments import Deployments
+from fastcalc.evidence.deployments import PointDeployments
 from fastcalc.evidence.predict import gather
 from fastcalc.evidence.shipped import shipped
 from fastcalc.evidence.validate import Shipped, validate_shipped
@@ -52,7 +52,7 @@ def rows_of(parts: Shipped, catalogue: Catalogue) -> list[Row]:
         if not prediction.point.is_offloaded
     }
     points = [prediction.point for prediction, _ in ours.values()]
-    batches, _ = gather(points, Deployments(catalogue))
+    batches, _ = gather(points, PointDeployments(catalogue))
     return [Row(*ours[point.id], batch) for batch in batches for point in batch.points]
 
 

@@ -9,7 +9,7 @@ from benchmarks.table import figure, markdown, ratio
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.scenario import Scenario, engine_for, solve
 from fastcalc.core.traffic.traffic import Traffic
-from fastcalc.evidence.deployments import Deployments
+from fastcalc.evidence.deployments import PointDeployments
 from fastcalc.evidence.predict import gather
 from fastcalc.evidence.shipped import shipped
 from fastcalc.evidence.stacked import rows_of
@@ -76,7 +76,7 @@ def mixed_points() -> Callable[[], float]:
     """Return what measures expected times alone, each on its own model, chip and layout. [1/s]"""
     evidence = shipped()
     points = [point for point in evidence.points if evidence.is_fitted(point)]
-    batches, _ = gather(points * COPIES, Deployments(Catalogue()))
+    batches, _ = gather(points * COPIES, PointDeployments(Catalogue()))
     rows = rows_of(batches)
     return lambda: rate(lambda _: rows.seconds(), points=len(rows.seconds()))
 

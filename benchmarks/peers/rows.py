@@ -18,7 +18,7 @@ from benchmarks.table import factor, markdown, spread
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.errors import InputError
 from fastcalc.evidence.calibrate import calibrate
-from fastcalc.evidence.deployments import Deployments
+from fastcalc.evidence.deployments import PointDeployments
 from fastcalc.evidence.point import Point
 from fastcalc.evidence.predict import Batch, gather
 from fastcalc.evidence.score import predictions_of
@@ -91,7 +91,7 @@ def compete(cache: Path, held_out: bool = False) -> Contest:
         If aiconfigurator cannot be installed or called.
     """
     evidence, catalogue = shipped(), Catalogue()
-    batches, _ = gather(_points(evidence, held_out), Deployments(catalogue))
+    batches, _ = gather(_points(evidence, held_out), PointDeployments(catalogue))
     jobs, refused = _jobs(batches, cache / "shapes")
     answers = _answers(jobs, cache)
     own = {one.point.id: one for one in predictions_of(rows_of(batches))}

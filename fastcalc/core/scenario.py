@@ -472,13 +472,7 @@ def warnings_of(outcome: Location) -> Iterator[str]:
         yield from entry.what_if.values()
     yield from inherited_notes(hardware, scenario.pricing)
     yield from domain_notes(hardware)
-    if (host := scenario.memory.host) is not None:
-        yield from host.what_if.values()
-        yield from [scenario.memory.note] if scenario.memory.note else []
-        chip_link = hardware.links.fastest
-        tiers = host.memory if host.id == WRITTEN else ()
-        if chip_link and any(memory.link and memory.link.si > chip_link.si for memory in tiers):
-            yield f"the link to the host is limited to the {chip_link.text} of {hardware.id}'s own"
+    yield from _host_notes(hardware, scenario.memory)
     yield from engine_notes(hardware, engine, is_borrowed=scenario.engine_is_borrowed)
     if outcome.usd_per_hour is None:
         terms = dict.fromkeys(offer.terms for offer in hardware.chip_price.offers)
@@ -499,7 +493,7 @@ def warnings_of(outcome: Location) -> Iterator[str]:
             f"{scenario.weights} stands for what {model.id} is published in, "
             f"{model.own_formats.text}: no checkpoint has all matrices in {scenario.weights}"
         )
-    yield from default_notes(hardware, host, outcome.placement, scenario.pricing)
+    yield from default_notes(hardware, scenario.memory.host, outcome.placement, scenario.pricing)
     yield from undetermined_notes(outcome.placement.machine)
     if max(scenario.batches) > 1:
         yield from batching_notes(outcome.placement.machine)
@@ -507,3 +501,15 @@ def warnings_of(outcome: Location) -> Iterator[str]:
     yield from model_notes(outcome.placement)
     yield from unpacking_notes(outcome.placement)
     yield from limit_notes(outcome.placement, max(scenario.batches))
+
+
+def _host_notes(hardware: Hardware, memory: MemoryChoice) -> Iterator[str]:
+    """Yield what is supposed of a host, and whether the chip's link limits the host's own."""
+    host, chip_link = memory.host, hardware.links.fastest
+    if host is None:
+        return
+    yield from host.what_if.values()
+    yield from [memory.note] if memory.note else []
+    tiers = host.memory if host.id == WRITTEN else ()
+    if chip_link and any(tier.link and tier.link.si > chip_link.si for tier in tiers):
+        yield f"the link to the host is limited to the {chip_link.text} of {hardware.id}'s own"

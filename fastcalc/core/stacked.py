@@ -62,7 +62,7 @@ class StackedEstimate(Estimate):
     rows : of the stack that are its own
     """
 
-    rows: "_Rows" = field(kw_only=True)
+    rows: "_StackRows" = field(kw_only=True)
 
     def of_passes(self, count: Callable[[Schedule], ArrayLike]) -> Array:
         """A number of the passes, an element for each batch."""
@@ -236,12 +236,12 @@ class _Stack:
         self.counts = [int(np.prod(shape, dtype=int)) for shape in self.shapes]
         self._numbers: dict[Callable[[Schedule], ArrayLike], Floats] = {}
 
-    def rows(self) -> "Iterator[_Rows]":
+    def rows(self) -> "Iterator[_StackRows]":
         """Rows of each of the deployments."""
         first = 0
         for passes, shape, count in zip(self.members, self.shapes, self.counts, strict=True):
             point_shape = np.broadcast_shapes(shape, passes.batch.shape)
-            yield _Rows(self, slice(first, first + count), _columns(passes), point_shape)
+            yield _StackRows(self, slice(first, first + count), _columns(passes), point_shape)
             first += count
 
     def number(self, count: Callable[[Schedule], ArrayLike]) -> Floats:
@@ -310,7 +310,7 @@ class _Stack:
 
 
 @dataclass(frozen=True, eq=False)
-class _Rows:
+class _StackRows:
     """Rows of a stack that belong to one deployment.
 
     rows, columns : which they are, and how many batches they have [1]

@@ -9,7 +9,7 @@ import numpy as np
 from fastcalc.catalogue.schema.engines import Phase, RangeWidths
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.chip.machine_class import NARROWLY_FITTED
-from fastcalc.evidence.deployments import Deployments
+from fastcalc.evidence.deployments import PointDeployments
 from fastcalc.evidence.parameters import ParameterFamily, family_of
 from fastcalc.evidence.point import Point
 from fastcalc.evidence.predict import gather
@@ -80,7 +80,7 @@ def fit_of(evidence: Evidence, catalogue: Catalogue) -> Fit:
 
 def rows_of_points(points: Sequence[Point], catalogue: Catalogue) -> StackedPoints:
     """Points that a catalogue predicts, counted once so that fits price them."""
-    batches, _ = gather(points, Deployments(catalogue))
+    batches, _ = gather(points, PointDeployments(catalogue))
     return rows_of(batches)
 
 

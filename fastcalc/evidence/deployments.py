@@ -126,7 +126,7 @@ class Deployment:
 
 
 @dataclass
-class Deployments:
+class PointDeployments:
     """Deployments of points, each looked up once; an engine given is taken for all of them."""
 
     catalogue: Catalogue

@@ -8,7 +8,7 @@ import numpy as np
 from fastcalc.catalogue.schema import Engine, Hardware, Parameters
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.errors import InputError
-from fastcalc.evidence.deployments import Deployments
+from fastcalc.evidence.deployments import PointDeployments
 from fastcalc.evidence.parameters import FIT, SHRINK, FittedValue
 from fastcalc.evidence.point import Point
 from fastcalc.evidence.predict import gather
@@ -79,7 +79,7 @@ def fit_own(
     points = [
         point for point in points if not (point.is_offloaded or point.is_speculation_inferred)
     ]
-    batches, reasons = gather(points, Deployments(catalogue, base))
+    batches, reasons = gather(points, PointDeployments(catalogue, base))
     if not batches:
         why = "; ".join(list(dict.fromkeys(reasons.values()))[:3])
         line = points[min(reasons)].line if reasons else 1

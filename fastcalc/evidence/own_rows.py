@@ -13,7 +13,7 @@ from fastcalc.catalogue.schema import Engine
 from fastcalc.catalogue.schema.own_rows import OwnDeployment, OwnRow
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.errors import InputError
-from fastcalc.evidence.deployments import Deployments
+from fastcalc.evidence.deployments import PointDeployments
 from fastcalc.evidence.point import Point
 from fastcalc.evidence.points import Points
 from fastcalc.evidence.predict import Batch, gather
@@ -72,7 +72,7 @@ def own_rows(
         else:
             usable.append(point)
     plain = base.model_copy(update={"own_deployments": []})
-    batches, reasons = gather(usable, Deployments(catalogue, plain))
+    batches, reasons = gather(usable, PointDeployments(catalogue, plain))
     for reason in reasons.values():
         left_aside[reason] += 1
     if not batches:

@@ -10,7 +10,7 @@ import numpy as np
 from fastcalc.core.placement.placement import Placement
 from fastcalc.core.traffic.traffic import Speculation
 from fastcalc.errors import InputError
-from fastcalc.evidence.deployments import Deployment, Deployments, UnpredictableError
+from fastcalc.evidence.deployments import Deployment, PointDeployments, UnpredictableError
 from fastcalc.evidence.kinds import RATES, Columns, Recipe, room
 from fastcalc.evidence.point import METRICS, TIMES, Point
 from fastcalc.formulas.types import Bools, Floats, floats
@@ -154,7 +154,9 @@ class Alike:
     longest: float = 0.0
 
 
-def alike(points: Sequence[Point], deployments: Deployments) -> tuple[list[Alike], dict[int, str]]:
+def alike(
+    points: Sequence[Point], deployments: PointDeployments
+) -> tuple[list[Alike], dict[int, str]]:
     """Return which points are predicted together, and why others are not, by position."""
     groups: dict[tuple[str, str, int], Alike] = {}
     skipped: dict[int, str] = {}
@@ -172,7 +174,9 @@ def alike(points: Sequence[Point], deployments: Deployments) -> tuple[list[Alike
     return list(groups.values()), skipped
 
 
-def gather(points: Sequence[Point], deployments: Deployments) -> tuple[list[Batch], dict[int, str]]:
+def gather(
+    points: Sequence[Point], deployments: PointDeployments
+) -> tuple[list[Batch], dict[int, str]]:
     """Points in batches that are predicted together, and why the others are not."""
     groups, skipped = alike(points, deployments)
     return list(batches_of(groups, points, skipped)), skipped

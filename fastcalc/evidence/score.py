@@ -11,8 +11,9 @@ from fastcalc.catalogue.schema.engines import Phase
 from fastcalc.core.chip.machine_class import class_of
 from fastcalc.core.speed_range import is_new, speed_range
 from fastcalc.evidence.point import Point
+from fastcalc.evidence.predict import Batch
 from fastcalc.evidence.stacked import StackedPoints
-from fastcalc.formulas.types import Floats
+from fastcalc.formulas.types import ArrayLike, Floats
 
 TOLERANCE = 1.02  # a measurement above the bound by rounding is still within it
 SRAM = "SRAM machines"
@@ -142,36 +143,40 @@ def predictions_of(rows: StackedPoints, seconds: Floats | None = None) -> list[P
         about = batch.deployment.engine.id, machine, phase, has_experts
         fraction = fractions[len(predictions) :][: len(batch.points)]
         young = np.array([is_new(batch.deployment.model, p.date) for p in batch.points])
-        reach = speed_range(
-            batch.placement, phase, fitted_share=fraction, is_offloaded=is_offloaded, is_young=young
-        )
-        narrowed = batch.recipe.timeline.narrowed
-        edges = (
-            np.broadcast_arrays(*(edge**narrowed for edge in reach), fraction)[:2] if reach else ()
-        )
-        for item_index, (point, assumed) in enumerate(
-            zip(batch.points, batch.assumptions, strict=True)
-        ):
+        edges = _edges(batch, phase, fraction, young)
+        for row, (point, assumed) in enumerate(zip(batch.points, batch.assumptions, strict=True)):
             index = len(predictions)
-            value, bound, middle = values[index], bounds[index], typical[index]
             prediction = Prediction(
                 point,
                 *about,
-                value,
+                values[index],
                 None,
                 None,
-                bound,
+                bounds[index],
                 assumed,
-                middle,
-                fitted_share=fraction.item(item_index),
-                is_young=bool(young[item_index]),
+                typical[index],
+                fitted_share=fraction.item(row),
+                is_young=bool(young[row]),
             )
-            predictions.append(
-                prediction.within(*(edge.item(item_index) for edge in edges))
-                if edges
-                else prediction
-            )
+            ends = [edge.item(row) for edge in edges]
+            predictions.append(prediction.within(*ends) if ends else prediction)
     return predictions
+
+
+def _edges(
+    batch: Batch, phase: Phase, fitted_share: Floats, is_young: ArrayLike
+) -> Sequence[Floats]:
+    """Both ends of the range of each point over its prediction; none without a range. [1]"""
+    reach = speed_range(
+        batch.placement,
+        phase,
+        fitted_share=fitted_share,
+        is_offloaded=batch.points[0].is_offloaded,
+        is_young=is_young,
+    )
+    narrowed = batch.recipe.timeline.narrowed
+    ends = [edge**narrowed for edge in reach] if reach else []
+    return np.broadcast_arrays(*ends, fitted_share)[: len(ends)]
 
 
 def _as_measured(rows: StackedPoints) -> Floats:

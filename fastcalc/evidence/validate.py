@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fastcalc.catalogue.schema import Engine
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.evidence import left_out
-from fastcalc.evidence.deployments import Deployments
+from fastcalc.evidence.deployments import PointDeployments
 from fastcalc.evidence.packed_predictions import PackedPredictions
 from fastcalc.evidence.point import Point
 from fastcalc.evidence.points import Skipped
@@ -56,7 +56,7 @@ def validate(
 
     so_far : is told how many are predicted, again and again
     """
-    groups, reasons = alike(points, Deployments(catalogue, engine))
+    groups, reasons = alike(points, PointDeployments(catalogue, engine))
     predictions = PackedPredictions(points)
     for batches in _pooled(batches_of(groups, points, reasons, _AT_ONCE)):
         index = [position for batch in batches for position in batch.index]

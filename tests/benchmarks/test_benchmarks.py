@@ -18,7 +18,7 @@ from benchmarks.peers.rows import Contest, Scored, refusals, table
 from benchmarks.table import factor, figure, markdown, ratio, spread, timings
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.cli.lazy_commands import _unless_default
-from fastcalc.evidence.deployments import Deployments
+from fastcalc.evidence.deployments import PointDeployments
 from fastcalc.evidence.predict import gather
 from fastcalc.evidence.shipped import shipped
 from fastcalc.library.compiled import CompiledPoint
@@ -105,7 +105,7 @@ def test_of_one_factor_both_are_it():
 def points():
     """Return measured points by id, each with the batch it is predicted in."""
     evidence = shipped()
-    batches, _ = gather(evidence.points, Deployments(Catalogue()))
+    batches, _ = gather(evidence.points, PointDeployments(Catalogue()))
     return {point.id: (batch, point) for batch in batches for point in batch.points}
 
 

@@ -17,7 +17,7 @@ from benchmarks.score_tables import Calculator, Row, by_class, overall, refusals
 from benchmarks.scoreboard import written
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.errors import InputError
-from fastcalc.evidence.deployments import Deployments
+from fastcalc.evidence.deployments import PointDeployments
 from fastcalc.evidence.point import COLUMNS, Point
 from fastcalc.evidence.predict import gather
 from fastcalc.evidence.score import Prediction
@@ -55,7 +55,7 @@ def a_row(identity, expected, *, has_experts=False, is_apart=False, **changes):
 
 
 def question_for(**changes):
-    batches, reasons = gather([a_point(**changes)], Deployments(Catalogue()))
+    batches, reasons = gather([a_point(**changes)], PointDeployments(Catalogue()))
     assert not reasons
     (batch,) = batches
     return question_of(batch, batch.points[0])

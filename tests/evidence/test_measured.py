@@ -20,7 +20,7 @@ from fastcalc.errors import InputError
 from fastcalc.evidence import left_out
 from fastcalc.evidence import validate as evidence_validate
 from fastcalc.evidence.calibrate import fit_of
-from fastcalc.evidence.deployments import Deployments, UnpredictableError
+from fastcalc.evidence.deployments import PointDeployments, UnpredictableError
 from fastcalc.evidence.own_engine import MovableValues, fit_own
 from fastcalc.evidence.parameters import FittedValue, family_of
 from fastcalc.evidence.point import COLUMNS, Point
@@ -240,7 +240,7 @@ def test_what_does_not_say_enough_is_skipped_with_the_reason(changes, reason):
     ],
 )
 def test_unknown_names_and_impossible_layouts_are_skipped(changes, reason):
-    batches, skipped = gather([point(**changes)], Deployments(Catalogue()))
+    batches, skipped = gather([point(**changes)], PointDeployments(Catalogue()))
     assert not batches
     assert reason in skipped[0]
 
@@ -273,7 +273,7 @@ def synthetic(engine: str = "vllm", factor: float = 1.0) -> list[Point]:
 def test_a_fit_finds_the_values_that_made_the_data():
     """Data made with a floor of 100 us and 0.6 of the bandwidth give both back."""
     catalogue = Catalogue()
-    rows = rows_of(gather(synthetic(), Deployments(catalogue))[0])
+    rows = rows_of(gather(synthetic(), PointDeployments(catalogue))[0])
     names = ("decode_layer_floor", "bandwidth_fraction")
     truth = np.log([100e-6, 0.6])
     nodes = tuple(
@@ -345,7 +345,7 @@ def test_early_and_odd_points_are_predicted_with_young_kernels(changes, engine):
     """DeepSeek before May 2025, and chips of kinds that no engine was fitted on."""
     point = replace(shipped().points[0], hardware="h200-sxm", engine="vllm", chips=8, tp=8)
     point = replace(point, weights="", kv="", **changes)
-    assert Deployments(Catalogue()).of(point).engine.id == engine
+    assert PointDeployments(Catalogue()).of(point).engine.id == engine
 
 
 @pytest.mark.parametrize("name", ["apple-m4-pro", "apple-m5-max", "apple-m1-max"])

@@ -15,7 +15,7 @@ from fastcalc.core.model.workload import workload
 from fastcalc.core.placement.layout import Layout
 from fastcalc.core.scenario import Sharding
 from fastcalc.errors import InputError
-from fastcalc.evidence.deployments import Deployment, Deployments
+from fastcalc.evidence.deployments import Deployment, PointDeployments
 from fastcalc.evidence.own_engine import fit_own
 from fastcalc.evidence.point import COLUMNS, Point
 from fastcalc.evidence.predict import gather
@@ -237,7 +237,8 @@ def test_shipped_ones_are_scored_apart():
 
 def test_a_host_that_nobody_knows_skips_its_point():
     batches, skipped = gather(
-        [replace(OFFLOADED, notes="kind=decode_batch1; host=nowhere")], Deployments(Catalogue())
+        [replace(OFFLOADED, notes="kind=decode_batch1; host=nowhere")],
+        PointDeployments(Catalogue()),
     )
     assert not batches
     assert "nowhere" in skipped[0]

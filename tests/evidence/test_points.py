@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.errors import InputError
 from fastcalc.evidence import text_files
-from fastcalc.evidence.deployments import Deployments, UnpredictableError
+from fastcalc.evidence.deployments import PointDeployments, UnpredictableError
 from fastcalc.evidence.packed_points import PackedPoints
 from fastcalc.evidence.point import COLUMNS, COUNTS, METRICS, NUMBERS
 from fastcalc.evidence.points import MOST_FAULTS, Point, points_in, read_points
@@ -374,4 +374,4 @@ def test_ranks_of_a_chip_that_no_file_describes_are_left_to_the_prediction():
     cells = line(hardware="h100-sxm", chips="4", tp="8", pp="1", dp="1")
     (point,) = points_in("p.csv", [HEADER, cells]).points
     with pytest.raises(UnpredictableError, match="4 chips are not tp 8 x pp 1 x dp 1"):
-        Deployments(Catalogue()).of(point).placements(1.0)
+        PointDeployments(Catalogue()).of(point).placements(1.0)

@@ -288,7 +288,6 @@ def _linear(attention: LinearAttention, hidden: float) -> LayerCount:
     values = heads * attention.value_dim
     convolved = 2 * keys + values
     looked_back_on = float((kernel - 1) * convolved)
-    state = float(values * attention.key_dim) + looked_back_on
     traffic = linear_attention.delta_rule_traffic(
         key_width=keys, value_width=values, heads=heads, key_dim=attention.key_dim
     )
@@ -297,6 +296,14 @@ def _linear(attention: LinearAttention, hidden: float) -> LayerCount:
             hidden=hidden, key_width=keys, value_width=values, value_heads=heads
         )
         small = kernel * convolved + 2 * heads + attention.value_dim
+    elif attention.kind == "mamba2":
+        matrices = linear_attention.mamba2_matrices(
+            hidden=hidden, inner=values, state_width=keys, heads=heads
+        )
+        small = (kernel + 1) * convolved + 3 * heads + values
+        traffic = linear_attention.state_space_traffic(
+            groups=attention.key_heads, state_size=attention.key_dim, inner=values
+        )
     elif attention.kind == "kda":
         matrices = linear_attention.kda_matrices(
             hidden=hidden,
@@ -307,20 +314,12 @@ def _linear(attention: LinearAttention, hidden: float) -> LayerCount:
             gate_rank=0 if attention.full_rank_gate else attention.value_dim,
         )
         small = kernel * convolved + heads + keys + attention.value_dim
-    elif attention.kind == "mamba2":
-        matrices = linear_attention.mamba2_matrices(
-            hidden=hidden, inner=values, state_width=keys, heads=heads
-        )
-        small = (kernel + 1) * convolved + 3 * heads + values
-        traffic = linear_attention.state_space_traffic(
-            groups=attention.key_heads, state_size=attention.key_dim, inner=values
-        )
     else:
         return _other_linear(attention, hidden, float(values))
     return LayerCount(
         float(matrices),
         small=float(small),
-        state=state,
+        state=float(values * attention.key_dim) + looked_back_on,
         convolution=looked_back_on,
         prompt_traffic=float(traffic),
     )

@@ -11,7 +11,7 @@ from fastcalc.core.scenario import Scenario, Sharding, locate
 from fastcalc.core.start import start_location
 from fastcalc.core.traffic.traffic import Traffic
 from fastcalc.errors import InputError
-from fastcalc.evidence.deployments import Deployments
+from fastcalc.evidence.deployments import PointDeployments
 from fastcalc.evidence.point import Point
 from fastcalc.evidence.start_log import RANKS, StartLog
 from fastcalc.features.measure.diagnosis.diagnose import UndiagnosedError, diagnose
@@ -52,10 +52,10 @@ def _of_points(
 ) -> DiagnosisAnswer:
     file_options, ranks = request.file_options(), dict[str, str]()
     if log and (path.is_dir() or is_foreign(path)):
-        model = model_id(log.settings.get("model", ""), catalogue)
         if not {"chips", *RANKS} & file_options.keys():
             logged = _ranks(log).items()
             ranks = {name: str(rank) for name, rank in logged if rank > 1 or name == "tp"}
+        model = model_id(log.settings.get("model", ""), catalogue)
         file_options = ranks | ({"model": model} if model else {}) | file_options
     measured = points_of(catalogue, path, file_options)
     engine = catalogue.engine(file_options["engine"]) if file_options.get("engine") else None
@@ -68,11 +68,8 @@ def _of_points(
         if log and points:
             start = _start_of_points(log, points, catalogue, request)
             reading += contradictions(start, points)
-            kv = start.scenario.kv or ""
-            points = [
-                replace(point, kv=point.kv or kv, engine=point.engine or log.engine)
-                for point in points
-            ]
+            kv, by = start.scenario.kv or "", log.engine
+            points = [replace(row, kv=row.kv or kv, engine=row.engine or by) for row in points]
         limits = limits_of(start.log, start.scenario.engine) if start else None
         result = diagnose(
             points, catalogue, engine, limits, has_room=bool(start and start.has_room)
@@ -105,7 +102,7 @@ def _start_of_points(
             "the log of the server that was measured"
         )
     point = replace(logged[0], engine=logged[0].engine or log.engine)
-    deployment = Deployments(catalogue).of(point)
+    deployment = PointDeployments(catalogue).of(point)
     stated, tp = deployment.stated, log.number("tp") or 1.0
     if stated.tp and stated.tp != tp:
         raise InputError(

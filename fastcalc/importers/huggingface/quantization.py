@@ -58,7 +58,7 @@ _EMBEDDING = ("model.embed_tokens", "embed_tokens", "model.language_model.embed_
 
 
 @dataclass(frozen=True)
-class Rule:
+class FormatRule:
     """Modules that share a number format; None is that of unquantized ones."""
 
     modules: ModulePatterns
@@ -88,7 +88,7 @@ class Scheme:
     takes_head : whether the output head is a module like all others
     """
 
-    rules: list[Rule]
+    rules: list[FormatRule]
     others: str | None
     experts: str | None = None
     takes_head: bool = False
@@ -245,7 +245,7 @@ def _scalars(data: Json) -> Iterator[str]:
 def _scheme(config: Fields, fields: Fields, plain: str, *, has_experts: bool) -> Scheme:
     method = (config.word("quant_method") or "").lower()
     algorithm = (config.word("quant_algo") or "").upper()
-    rules = [Rule(_listed(config), None)]
+    rules = [FormatRule(_listed(config), None)]
     layers = config.data.get("quantized_layers")
     if isinstance(layers, dict) and layers:
         return Scheme([*rules, *_by_layer(layers)], "fp8" if method == "fp8" else None)
@@ -275,17 +275,17 @@ def _listed(config: Fields) -> ModulePatterns:
     return ModulePatterns(text for name in _LEFT_ALONE for text in _texts(config.data.get(name)))
 
 
-def _by_layer(layers: dict[str, Json]) -> Iterator[Rule]:
+def _by_layer(layers: dict[str, Json]) -> Iterator[FormatRule]:
     names: dict[str, list[str]] = defaultdict(list)
     for name, rule in layers.items():
         algorithm = str(rule.get("quant_algo") if isinstance(rule, dict) else rule).upper()
         if stored := _ALGORITHMS.get(algorithm):
             names[stored].append(name)
     for stored, modules in names.items():
-        yield Rule(ModulePatterns(modules), stored)
+        yield FormatRule(ModulePatterns(modules), stored)
 
 
-def _from_groups(config: Fields, rules: list[Rule]) -> Scheme:
+def _from_groups(config: Fields, rules: list[FormatRule]) -> Scheme:
     """Compressed tensors: groups of modules by name, or all that are linear."""
     scheme, ignored = Scheme(rules, None), config.data.get("ignore")
     for name, rule in (config.mapping("config_groups") or {}).items():
@@ -297,7 +297,7 @@ def _from_groups(config: Fields, rules: list[Rule]) -> Scheme:
         targets = _texts(rule.get("targets")) or ["Linear"]
         classes = [target for target in targets if target in _CLASSES]
         if stored and len(classes) < len(targets):
-            scheme.rules.append(Rule(ModulePatterns(set(targets) - set(classes)), stored))
+            scheme.rules.append(FormatRule(ModulePatterns(set(targets) - set(classes)), stored))
         if stored and classes:
             scheme.others = stored
             scheme.takes_head = isinstance(ignored, list) and bool(ignored)
@@ -394,23 +394,25 @@ _READERS: dict[str, Callable[[Fields], str | None]] = {
 }
 
 
-def _exceptions(config: Fields, method: str) -> Iterator[Rule]:
+def _exceptions(config: Fields, method: str) -> Iterator[FormatRule]:
     """Modules in other formats than most, by the settings of each method."""
     if method in ("exl2", "exl3"):
         bits = config.maybe("head_bits", maximum=16)
         head = f"{method}-{bits}bpw" if bits and bits <= 8 else None
-        yield Rule(ModulePatterns(_HEAD), head)
-        yield Rule(ModulePatterns(_EMBEDDING), "fp16")
+        yield FormatRule(ModulePatterns(_HEAD), head)
+        yield FormatRule(ModulePatterns(_EMBEDDING), "fp16")
     if flagged(config, "lm_head") or flagged(config, "quant_lm_head"):
-        yield Rule(ModulePatterns(_HEAD), _from_method(config, method))
+        yield FormatRule(ModulePatterns(_HEAD), _from_method(config, method))
     for name, rule in (config.mapping("dynamic") or {}).items():  # GPTQModel
-        yield Rule(ModulePatterns([f"re:.*{name[2:]}"]), _override(rule, name.startswith("-")))
+        yield FormatRule(
+            ModulePatterns([f"re:.*{name[2:]}"]), _override(rule, name.startswith("-"))
+        )
     for name, rule in (config.mapping("extra_config") or {}).items():  # AutoRound
         modules = [name, f"re:{name}"] if set(name) & set("*\\(") else [name]
-        yield Rule(ModulePatterns(modules), _override(rule, False))
+        yield FormatRule(ModulePatterns(modules), _override(rule, False))
     for name, rule in (config.mapping("layer_quant_config") or {}).items():  # Quark
         weight = rule.get("weight") if isinstance(rule, dict) else None
-        yield Rule(ModulePatterns([name]), _quark_weight(weight))
+        yield FormatRule(ModulePatterns([name]), _quark_weight(weight))
 
 
 def _override(rule: Json, is_left_alone: bool) -> str | None:

@@ -65,12 +65,7 @@ def scenarios(request: Evaluated, notes: list[str]) -> list[Scenario]:
     )
     models = models_of(entries, request.models, notes)
     chips = chips_of(entries, request.on, memory, notes)
-    points = len(models) * len(chips) * len(batches)
-    if points > MOST_POINTS:
-        raise InputError(
-            f"{points:,} points (models x chips x batches) exceed {MOST_POINTS:,}; name "
-            "fewer, or write them with 'fastcalc sweep', which keeps few of them in memory"
-        )
+    _check_points(len(models) * len(chips) * len(batches))
     pricing = pricing_of(chips, request, utilization=request.utilization)
     engines = engines_of(entries, chips, request.engine, has_limits=has_limits(request))
     entries.refuse_idle_changes("engines", [engine for engine, _ in engines])
@@ -101,6 +96,14 @@ def scenarios(request: Evaluated, notes: list[str]) -> list[Scenario]:
     if request.like is not None:
         compared = like(request, request.like, entries, engines).applied(compared, notes)
     return by_layout(compared)
+
+
+def _check_points(points: int) -> None:
+    if points > MOST_POINTS:
+        raise InputError(
+            f"{points:,} points (models x chips x batches) exceed {MOST_POINTS:,}; name "
+            "fewer, or write them with 'fastcalc sweep', which keeps few of them in memory"
+        )
 
 
 def _sharding(request: Evaluated) -> Sharding:

@@ -4,7 +4,8 @@ from collections.abc import Iterator
 
 from fastcalc.catalogue.schema import Model
 from fastcalc.core.chip.machine import largest_memory
-from fastcalc.core.chip.reserve import NOTHING, has_states, start_rows
+from fastcalc.core.chip.reserve import NOTHING, StartRows, has_states, start_rows
+from fastcalc.core.model.workload import Workload
 from fastcalc.core.placement.placement import Placement
 from fastcalc.core.step.pass_work import ACTIVATION_BYTES
 from fastcalc.features.compare.explain.numbers import Numbers
@@ -54,19 +55,7 @@ def _kept(placement: Placement, numbers: Numbers) -> Iterator[Equation]:
     machine, memory, reserve = placement.machine, placement.kept, placement.machine.reserve
     work = placement.work
     rows = start_rows(machine.software, largest_memory(machine.hardware))
-    sequences, tokens = number(rows.sequences), number(rows.tokens)
-    vocabulary = numbers.counted(work.vocabulary, "vocabulary")
-    hidden = numbers.counted(work.sent_width, "hidden width")
-    copies, of_chunk = numbers.setting("sampler_copies"), numbers.setting("chunk_logits")
-    logits = copies * sequences + of_chunk * tokens
-    buffers = numbers.setting("layer_buffers")
-    states = buffers * (tokens + sequences) * hidden * number(ACTIVATION_BYTES, "B")
-    sampling = equation(
-        "while it samples",
-        memory.sampling,
-        "B",
-        logits * vocabulary * number(LOGIT_BYTES, "B") + states,
-    )
+    sampling = equation("while it samples", memory.sampling, "B", _sampling(work, numbers, rows))
     layer = equation("while a layer computes", memory.layer, "B", _layer(placement))
     encoder = equation(
         "while an image is encoded", memory.encoder, "B", number(reserve.encoder, "B")
@@ -78,7 +67,7 @@ def _kept(placement: Placement, numbers: Numbers) -> Iterator[Equation]:
         "runtime",
         memory.runtime,
         "B",
-        numbers.setting("runtime_memory") + numbers.setting("chunk_memory") * tokens,
+        numbers.setting("runtime_memory") + numbers.setting("chunk_memory") * number(rows.tokens),
     )
     joined = equation("with other chips", memory.joined, "B", numbers.setting("joined_memory"))
     graphs = equation(
@@ -95,6 +84,18 @@ def _kept(placement: Placement, numbers: Numbers) -> Iterator[Equation]:
     if reserve.below != 1.0 or reserve.above != 1.0:
         yield named("kept at least", "B", total_kept.answer / number(reserve.below))
         yield named("kept at most", "B", total_kept.answer * number(reserve.above))
+
+
+def _sampling(work: Workload, numbers: Numbers, rows: StartRows) -> Term:
+    """Logits of the sampler and hidden states of the last layer, while the engine starts. [B]"""
+    sequences, tokens = number(rows.sequences), number(rows.tokens)
+    vocabulary = numbers.counted(work.vocabulary, "vocabulary")
+    hidden = numbers.counted(work.sent_width, "hidden width")
+    copies, of_chunk = numbers.setting("sampler_copies"), numbers.setting("chunk_logits")
+    logits = copies * sequences + of_chunk * tokens
+    buffers = numbers.setting("layer_buffers")
+    states = buffers * (tokens + sequences) * hidden * number(ACTIVATION_BYTES, "B")
+    return logits * vocabulary * number(LOGIT_BYTES, "B") + states
 
 
 def _graph(model: Model, numbers: Numbers, sequences: float) -> Term:

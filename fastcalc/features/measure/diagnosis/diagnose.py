@@ -9,7 +9,7 @@ import numpy as np
 from fastcalc.catalogue.schema import Engine, Parameters
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.errors import InputError
-from fastcalc.evidence.deployments import Deployments
+from fastcalc.evidence.deployments import PointDeployments
 from fastcalc.evidence.point import Point
 from fastcalc.evidence.predict import Batch, gather
 from fastcalc.evidence.score import Prediction, predictions_of
@@ -72,7 +72,7 @@ class Diagnosis:
     belief: Belief
     before: Floats
     set_aside: Sequence[str]
-    deployments: Deployments
+    deployments: PointDeployments
     has_room: bool = False
 
     @cached_property
@@ -192,11 +192,11 @@ def diagnose(
 
     Raises InputError if no point of it can be predicted.
     """
-    plain = Deployments(catalogue, engine)
+    plain = PointDeployments(catalogue, engine)
     deployments = plain
     if limits is not None:
         limited = engine.limited(limits) if engine else None
-        deployments = Deployments(replace(catalogue, limits=limits), limited)
+        deployments = PointDeployments(replace(catalogue, limits=limits), limited)
     batches, reasons = gather(points, deployments)
     set_aside = [f"{points[at].id}: {reason}" for at, reason in sorted(reasons.items())]
     if not batches:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from fastcalc.evidence.deployments import Deployments
+from fastcalc.evidence.deployments import PointDeployments
 from fastcalc.evidence.point import Point
 from fastcalc.evidence.predict import gather
 from fastcalc.features.measure.diagnosis.belief import GRID, Belief
@@ -31,7 +31,7 @@ class NextPoint:
 
 
 def next_point(
-    measured: Sequence[Point], deployments: Deployments, belief: Belief
+    measured: Sequence[Point], deployments: PointDeployments, belief: Belief
 ) -> NextPoint | None:
     """Return what to measure next on the deployment of some points, if anything would tell.
 

@@ -134,25 +134,23 @@ class Start:
                 f"{longer * (times > DIFFERS)}"
             )
             yield Cause(HOST, sentence, OLD_RELEASE, times)
-        limit = log.number("max_num_seqs")
-        a_request = float(self.placement.cache_on_chip(self.scenario.traffic.reserved))
-        room = (self.held or self.room[1]) / a_request if a_request else 0.0
-        if limit is not None:
-            default_sequences = _default(
-                self._without(("max_num_seqs",)), "max_num_seqs", log.program
-            )
-            times = min(default_sequences, room) / min(limit, room) if room else 1.0
-            name = names["max_num_seqs"]
-            sentence = f"{limit:,.0f} requests run at once by {name}, of {room:,.0f} with room"
-            yield Cause(
-                RUNNING, sentence, f"{name} up to {min(default_sequences, room):,.0f}", times
-            )
+        if (limit := log.number("max_num_seqs")) is not None:
+            yield self._of_sequence_limit(limit, names["max_num_seqs"])
         wider = replace(self.scenario, kv=None)
         if wider.work.kv_format != self.scenario.work.kv_format and now:
             times = _tokens(replace(self, scenario=wider).placement) / now
             was, by_default = self.scenario.work.kv_format, wider.work.kv_format
             sentence = f"a cache of {was} holds {times:.1f} times fewer tokens than {by_default}"
             yield Cause(RUNNING, sentence, f"{names['kv']} {by_default}", times)
+
+    def _of_sequence_limit(self, limit: float, name: str) -> Cause:
+        """Throughput that a limit on running sequences costs, where the cache has room for more."""
+        a_request = float(self.placement.cache_on_chip(self.scenario.traffic.reserved))
+        room = (self.held or self.room[1]) / a_request if a_request else 0.0
+        default = _default(self._without(("max_num_seqs",)), "max_num_seqs", self.log.program)
+        times = min(default, room) / min(limit, room) if room else 1.0
+        sentence = f"{limit:,.0f} requests run at once by {name}, of {room:,.0f} with room"
+        return Cause(RUNNING, sentence, f"{name} up to {min(default, room):,.0f}", times)
 
     def _of_memory(self) -> Iterator[Cause]:
         """Yield what takes memory of caches that no setting does."""
