@@ -152,11 +152,14 @@ def contradictions(start: Start, points: Sequence[Point]) -> list[str]:
 
 def _of_stop(request: Diagnose, catalogue: Catalogue, log: StartLog) -> StoppedAnswer:
     """Return what ended a start, and what would start it where its chip is known."""
-    location = None
-    if request.hardware is not None:
-        start = _logged(log, _scenario_of_log(request, catalogue, log))
-        location = start_location(locate(start.scenario_as_started))
-    return StoppedAnswer(request=request, log=log, location=location)
+    if request.hardware is None:
+        return StoppedAnswer(request=request, log=log)
+    start = _logged(log, _scenario_of_log(request, catalogue, log))
+    expected, logged = (
+        start_location(locate(scenario))
+        for scenario in (start.scenario_as_started, start.scenario_as_logged)
+    )
+    return StoppedAnswer(request=request, log=log, location=expected, as_logged=logged)
 
 
 def _of_log(request: Diagnose, catalogue: Catalogue, log: StartLog) -> DiagnosisAnswer:

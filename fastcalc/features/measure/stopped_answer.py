@@ -23,11 +23,13 @@ class StoppedAnswer(Answer):
     """What ended the start of a server, by its log, and what would start it.
 
     location : where it was to live; None where the log does not say on which chip
+    as_logged : the same with the memory for caches that it logged
     """
 
     request: Diagnose
     log: StartLog
     location: StartLocation | None = None
+    as_logged: StartLocation | None = None
 
     @property
     def code(self) -> int:
@@ -42,7 +44,7 @@ class StoppedAnswer(Answer):
             for setting, value in self.log.limits.items()
         ]
         settings = {remedy.setting for remedy in log_remedies}
-        computed = self.location.remedies if self.location else []
+        computed = self.as_logged.remedies if self.as_logged else []
         return [*log_remedies, *(remedy for remedy in computed if remedy.setting not in settings)]
 
     @property

@@ -416,6 +416,24 @@ def test_what_would_start_it_is_computed_where_the_chip_is_known(tmp_path, capsy
     assert "--engine vllm --weights fp8 --max-num-seqs 939" in text
 
 
+def test_what_would_start_it_follows_the_memory_that_was_logged(tmp_path):
+    """Qwen3 32B: 24,000 tokens of 0.25 MiB take 5.86 GiB of 3.05 that were left, 2.93 in FP8; 2.81
+    GiB more are 3.6 % of 79.18. Without the log 4.5 GiB are expected, and 0.92 is enough."""
+    path = tmp_path / "server.log"
+    path.write_text(
+        "INFO [utils.py:233] non-default args: {'model': 'Qwen/Qwen3-32B', 'max_model_len': 24000, "
+        "'gpu_memory_utilization': 0.9}\nINFO [gpu_worker.py:298] Available KV cache memory: 3.05 "
+        "GiB\nValueError: To serve at least one request with the model's max seq len (24000), "
+        "(5.86 GiB KV cache is needed, which is larger than the available KV cache memory (3.05 "
+        "GiB). Based on the available memory, the estimated maximum model length is 12480.\n"
+    )
+    answer = fastcalc.diagnose(log=path, hardware="h100-sxm", engine="vllm-0.19")._answer
+    settings = dict(line.split() for line in answer.details()["settings"])
+    assert settings["max_model_len"] == "12480"
+    assert settings["kv"] == "fp8"
+    assert settings["gpu_memory_utilization"] == "0.94"
+
+
 def test_a_start_on_two_cards_is_as_expected_and_next_repeats_its_flags(tmp_path):
     """Qwen3.8 27B in FP8 on two RTX 3090: 4.99 GiB and 302,921 tokens, as logged."""
     flags = {

@@ -204,6 +204,22 @@ class Start:
         """The deployment under its engine with the limits that were logged."""
         return self._limited(())
 
+    @property
+    def scenario_as_logged(self) -> Scenario:
+        """The same with the memory for caches that vLLM logged, whatever is expected of it."""
+        scenario = self.scenario_as_started
+        if self.log.available is None or self.log.program != VLLM:
+            return scenario
+        placed = locate(scenario).placement
+        runtime = float(placed.kept.runtime) + float(placed.available) - self.log.available
+        if runtime < 0.0:
+            return scenario
+        limits = Parameters.model_validate({"runtime_memory": f"{runtime / GIB} GiB"})
+        ranges = dict(scenario.engine.ranges or {})
+        ranges.pop("reserve", None)
+        engine = scenario.engine.limited(limits).model_copy(update={"ranges": ranges})
+        return replace(scenario, engine=engine)
+
     def _limited(self, settings: Collection[str]) -> Scenario:
         limits = limits_of(self.log, self.scenario.engine, settings)
         if limits is None:
