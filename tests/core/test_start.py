@@ -61,6 +61,21 @@ def test_limits_of_a_start_follow_release_and_card(chip, engine, sequences, toke
     assert start_rows(site.software, largest_memory(site.hardware)) == (sequences, tokens)
 
 
+@pytest.mark.parametrize(
+    ("model", "chip", "gib"),
+    [
+        # SGLang 0.5.23: 1 GiB and 1.5 MiB a token of a step of 8,192, or of 16,384 from 160 GiB.
+        ("qwen3-8b", "h100-sxm", 13.0),
+        ("qwen3-8b", "b200", 25.0),
+        # Where it encodes images, 7.5 % of the rest of 80 GiB.
+        ("qwen3.6-27b", "h100-sxm", 13.0 + 0.075 * (80.0 - 13.0)),
+    ],
+)
+def test_sglang_keeps_what_its_heuristic_says(model, chip, gib):
+    kept = placed(model, chip, "sglang").placement.kept.total
+    assert kept / 2**30 == pytest.approx(gib, rel=1e-3)
+
+
 def test_graphs_of_recurrent_layers_are_estimated_larger_on_blackwell():
     """102 graphs of up to 512 rows of 150 KiB; on Hopper 19.3 MiB each, and of a dense model."""
     large = {"share": 0.95, "weights": "bf16"}

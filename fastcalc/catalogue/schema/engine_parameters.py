@@ -255,6 +255,9 @@ class DeclaredParameters(Generic[Value]):
         "Memory while the largest image or clip is encoded.",
         plausible=(1e7, 1e11),
     )
+    encoder_fraction: Value = cost(
+        Part, "Share of what is not kept otherwise that is left free for encoders."
+    )
     runtime_memory: Value = cost(
         Kept, "Memory of runtime and libraries on each chip.", plausible=(1e7, 1e10)
     )

@@ -120,6 +120,8 @@ def reserve_of(
     sequences, tokens = start_rows(software, tier)
     buffers = software.layer_buffers
     stated = (engine.ranges or {}).get("reserve")
+    alone = float(software.runtime_memory + software.chunk_memory * tokens)
+    encoder = software.encoder_memory + software.encoder_fraction * (tier.capacity - alone)
     return Reserve(
         sampling=float(
             logits_memory(copies=software.sampler_copies, rows=sequences, vocabulary=vocabulary)
@@ -133,9 +135,9 @@ def reserve_of(
             )
             for divided, undivided in (_widths(model) if buffers else ())
         ),
-        alone=float(software.runtime_memory + software.chunk_memory * tokens),
+        alone=alone,
         joined=float(software.joined_memory),
-        encoder=float(software.encoder_memory) if has_encoder else 0.0,
+        encoder=float(encoder) if has_encoder else 0.0,
         graphs=_graphs(sequences) * float(graph_bytes(software, model, sequences)),
         below=stated.below if stated else 1.0,
         above=stated.above if stated else 1.0,

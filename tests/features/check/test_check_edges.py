@@ -302,7 +302,13 @@ def test_parameters_that_no_engine_has_are_doubted(tmp_path_factory, name, fine,
 
 
 def test_parameters_without_an_edge_here_have_those_of_their_type():
-    shares = {"exchange_gathers", "launches_ahead", "loads_encoders", "short_sums"}
+    shares = {
+        "encoder_fraction",
+        "exchange_gathers",
+        "launches_ahead",
+        "loads_encoders",
+        "short_sums",
+    }
     assert {name for name, _, _ in PARAMETERS} == {*DECLARED} - shares
 
 
