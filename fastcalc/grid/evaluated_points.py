@@ -17,7 +17,7 @@ from fastcalc.core.step.host_use import HOST
 from fastcalc.core.step.schedule import Schedule
 from fastcalc.core.traffic.traffic import Traffic
 from fastcalc.core.verdict import VERDICTS, verdicts
-from fastcalc.formulas.types import ArrayLike, Floats, Ints
+from fastcalc.formulas.types import ArrayLike, Bools, Floats, Ints
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +79,7 @@ class EvaluatedPoints:
         return self.estimate.batch
 
     @property
-    def fits(self) -> Any:
+    def fits(self) -> Bools:
         """Whether memory holds them."""
         return self.estimate.fits
 

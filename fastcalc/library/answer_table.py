@@ -132,7 +132,7 @@ class Table(Sequence[Record]):
     def __getitem__(self, index: str) -> Array: ...
     @overload
     def __getitem__(self, index: slice) -> "Table": ...
-    def __getitem__(self, index: Any) -> Any:
+    def __getitem__(self, index: int | str | slice) -> "Record | Array | Table":
         if isinstance(index, str):
             return self.column(index)
         return self._rows(index) if isinstance(index, slice) else self.records[index]

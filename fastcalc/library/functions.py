@@ -3,7 +3,7 @@
 import warnings
 from collections.abc import Callable, Mapping
 from inspect import Parameter, Signature
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fastcalc import _FUNCTIONS as NAMES
 from fastcalc.catalogue.once import once
@@ -17,6 +17,9 @@ from fastcalc.library.answer_table import Table
 from fastcalc.library.swept_table import ArraySink, SweptTable
 from fastcalc.mentions import as_arguments
 from fastcalc.written import listed
+
+if TYPE_CHECKING:
+    from fastcalc.features.sweep.request import Sweep
 
 OF_THE_TERMINAL = ("out", "format", "notes", "wide", "anyway", "everything")
 """Flags that say how an answer is written, which a table does itself; a picture has its file."""
@@ -114,7 +117,7 @@ def _bound(
     return {name: from_python(parameter_kind, name, argument) for name, argument in stated.items()}
 
 
-def _swept(flags: Any) -> SweptTable:
+def _swept(flags: "Sweep") -> SweptTable:
     notes: list[str] = []
     swept = sweep.combinations(flags, notes)
     points = swept.points

@@ -40,7 +40,7 @@ class Registered:
     in_words : what is computed, where a formula of names alone would not read as a sentence
     """
 
-    function: Callable[..., Any]
+    function: Callable[..., Array | Finding]
     formula: str
     in_full: Callable[..., Finding] | None = None
     in_words: str = ""

@@ -1,8 +1,7 @@
 """Entries of the catalogue: a line of a list each, or every number of one with its source."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from fastcalc.catalogue.chip_defaults import defaults_of
 from fastcalc.catalogue.kinds import Kind
@@ -32,7 +31,7 @@ from fastcalc.kit.answer.record_tables import marked, numbers, words
 from fastcalc.kit.request.fields import Request
 from fastcalc.kit.request.readers import as_text
 from fastcalc.mentions import command, flag
-from fastcalc.written import json_text, listed
+from fastcalc.written import Json, json_text, listed
 
 
 def _rent(chip: Hardware) -> str:
@@ -347,7 +346,7 @@ def _counts(work: Workload) -> TextTable:
     return TextTable([("count",), ("value",), ("of",)], rows, left=(0, 2), key_figures=(1,))
 
 
-def _named(fields: dict[str, Any]) -> str:
+def _named(fields: Mapping[str, Json]) -> str:
     """Keys with their values, flags by their key alone."""
     words = []
     for name, value in fields.items():

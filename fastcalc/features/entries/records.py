@@ -1,7 +1,7 @@
 """Entries of the catalogue as flat records, and every number of one by its path."""
 
 from collections.abc import Iterable
-from typing import Any, get_args
+from typing import get_args
 
 from fastcalc.catalogue.entry_numbers import numbers_of
 from fastcalc.catalogue.schema import Engine, Hardware, Memory, Model, Quantity
@@ -39,7 +39,7 @@ def peak_16bit(chip: Hardware) -> Quantity:
     return chip.rate("bf16") or chip.peak["fp16"]
 
 
-def _si(quantity: Quantity | None) -> Any:
+def _si(quantity: Quantity | None) -> float | None:
     return plain(quantity.si) if quantity else None
 
 

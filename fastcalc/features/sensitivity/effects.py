@@ -1,7 +1,7 @@
 """What a little more of each number buys, where more buys nothing, and the most that it can buy."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache, partial
 from math import exp, inf, log, nan
 
@@ -66,8 +66,7 @@ class Effect:
     @property
     def moves(self) -> bool:
         """Whether it moves any figure at any batch, or less of it would."""
-        slopes = (getattr(self.elasticity, figure) for figure in FIGURES)
-        is_moved = any(np.any(np.abs(slope) > 1e-6) for slope in slopes)
+        is_moved = any(np.any(np.abs(slope) > 1e-6) for slope in self.elasticity)
         return is_moved or bool(np.isfinite(self.enough).any())
 
 
@@ -102,7 +101,7 @@ def _effect(figures: MovedFigures, base: Answers, lever: Lever) -> Effect | None
     if lever.file == "model":
         effect = Effect(lever, over_step, raised, lowered, void, void.copy())
         return None if raised.value is None else effect
-    slope = replace(_local_slope(figures, base, lever), largest_batch=over_step.largest_batch)
+    slope = _local_slope(figures, base, lever)._replace(largest_batch=over_step.largest_batch)
     low, high = _ends(figures, lever)
     fastest = np.maximum(np.maximum(low, high), base.speed)
     return Effect(lever, slope, raised, lowered, fastest / base.speed, void)
@@ -149,7 +148,7 @@ def _slope(ratio: Answers, distance: float) -> Answers:
         change = np.log(figure)
         return np.where(np.abs(change) < _LEAST, 0.0, change / distance)
 
-    return Answers(*(slope(getattr(ratio, figure)) for figure in FIGURES))
+    return Answers(*map(slope, ratio))
 
 
 def ends_of(lever: Lever) -> tuple[float, float]:

@@ -1,8 +1,9 @@
 """What a scenario answers: the figures that a number may move, at every batch."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,8 +14,7 @@ from fastcalc.features.sensitivity.levers import Lever
 from fastcalc.formulas.types import Floats
 
 
-@dataclass(frozen=True, eq=False)
-class Answers:
+class Answers(NamedTuple):
     """Figures of each batch; nan where it does not fit, or has no price.
 
     speed : output tokens of each user, decode alone [1/s]
@@ -32,10 +32,10 @@ class Answers:
 
     def over(self, base: "Answers") -> "Answers":
         """Ratio of each figure to another's. [1]"""
-        return Answers(*(getattr(self, figure) / getattr(base, figure) for figure in FIGURES))
+        return Answers(*(figure / other for figure, other in zip(self, base, strict=True)))
 
 
-FIGURES = tuple(each.name for each in fields(Answers))
+FIGURES = Answers._fields
 
 
 def answers_of(outcome: Outcome) -> Answers:

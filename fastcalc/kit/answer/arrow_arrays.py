@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from itertools import accumulate, chain
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from fastcalc.formulas.types import Bools
 
 
-def number_array(arrow: Any, type_: Any, values: Any, missing: Bools) -> Any:
+def number_array(arrow: ModuleType, type_: Any, values: Any, missing: Bools) -> Any:
     """Numbers, or truth values, as a column of a type; null where they are missing.
 
     arrow : the module pyarrow
@@ -20,7 +21,7 @@ def number_array(arrow: Any, type_: Any, values: Any, missing: Bools) -> Any:
     return arrow.Array.from_buffers(type_, len(missing), buffers)
 
 
-def word_array(arrow: Any, words: Sequence[str | None]) -> Any:
+def word_array(arrow: ModuleType, words: Sequence[str | None]) -> Any:
     """Words as a column; null where there is none."""
     texts = [(word or "").encode(errors="replace") for word in words]
     missing = np.array([word is None for word in words], dtype=bool)
@@ -30,7 +31,7 @@ def word_array(arrow: Any, words: Sequence[str | None]) -> Any:
     )
 
 
-def list_array(arrow: Any, lists: Sequence[Sequence[str] | None]) -> Any:
+def list_array(arrow: ModuleType, lists: Sequence[Sequence[str] | None]) -> Any:
     """Lists of words as a column; null where there is no list."""
     cells = [cell or () for cell in lists]
     missing = np.array([cell is None for cell in lists], dtype=bool)
@@ -40,13 +41,13 @@ def list_array(arrow: Any, lists: Sequence[Sequence[str] | None]) -> Any:
     return arrow.Array.from_buffers(type_, len(cells), buffers, children=children)
 
 
-def _offsets(arrow: Any, cells: Sequence[Sequence[object]]) -> Any:
+def _offsets(arrow: ModuleType, cells: Sequence[Sequence[object]]) -> Any:
     """Where each cell begins among the elements of all, and where the last one ends."""
     ends = accumulate((len(cell) for cell in cells), initial=0)
     return arrow.py_buffer(np.fromiter(ends, np.int32, len(cells) + 1))
 
 
-def _validity(arrow: Any, missing: Bools) -> Any:
+def _validity(arrow: ModuleType, missing: Bools) -> Any:
     """Bits of what is there; None where nothing is missing."""
     return arrow.py_buffer(_bits(~missing)) if missing.any() else None
 

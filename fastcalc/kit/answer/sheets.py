@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 from io import BytesIO
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,6 +14,11 @@ from fastcalc.kit.answer.envelope import envelope
 from fastcalc.kit.answer.numbers_as_text import number
 from fastcalc.kit.answer.point_records import SCHEMA, Record
 from fastcalc.written import to_json, visible
+
+if TYPE_CHECKING:
+    from xlsxwriter import Workbook
+    from xlsxwriter.format import Format
+    from xlsxwriter.worksheet import Worksheet
 
 
 def to_xlsx(records: list[Record], keys: Iterable[str], premises: Record) -> bytes:
@@ -48,7 +53,7 @@ def to_xlsx(records: list[Record], keys: Iterable[str], premises: Record) -> byt
     return file.getvalue()
 
 
-def _styles(book: Any) -> dict[str, Any]:
+def _styles(book: "Workbook") -> dict[str, "Format"]:
     """Cell formats of a book, by number format; the heading's is called bold."""
     styles = {"bold": book.add_format({"bold": True})}
     for code in (_WHOLE, _SMALL, *(f"0.{'0' * decimals}" for decimals in range(1, _MOST))):
@@ -56,7 +61,7 @@ def _styles(book: Any) -> dict[str, Any]:
     return styles
 
 
-def _fill(sheet: Any, rows: list[list[Any]], styles: dict[str, Any]) -> None:
+def _fill(sheet: "Worksheet", rows: list[list[Any]], styles: dict[str, "Format"]) -> None:
     """Write rows; text is never a formula, and numbers show the digits that a table has."""
     widths: dict[int, int] = {}
     for row, cells in enumerate(rows):

@@ -2,13 +2,12 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
 from fastcalc.core.scenario import Outcome, chips_by_id
 from fastcalc.core.undetermined import batching_notes, is_assumed, undetermined_notes
-from fastcalc.formulas.types import Floats
+from fastcalc.formulas.types import Bools, Floats
 from fastcalc.kit.answer.numbers_as_text import number
 from fastcalc.kit.answer.outcome_lines import no_place, requests_of
 from fastcalc.kit.answer.record_tables import UNDETERMINED
@@ -47,12 +46,11 @@ def chips_of(outcomes: Sequence[Outcome]) -> str:
     return f"on {fewest[0]:,} ({fewest[1]}) to {largest[0]:,} chips ({largest[1]})"
 
 
-def speeds_of(outcome: Outcome, positions: Any) -> tuple[Any, Any, Any, Any]:
+def speeds_of(outcome: Outcome, positions: Bools | int) -> list[Floats | None]:
     """Speed, bound, and both ends of the range where it has one, of some batches. [1/s]"""
     estimate = outcome.estimate
     all_values = (estimate.speed, estimate.bound, estimate.low, estimate.high)
-    speed, bound, low, high = (None if rates is None else rates[positions] for rates in all_values)
-    return speed, bound, low, high
+    return [None if rates is None else rates[positions] for rates in all_values]
 
 
 def ranged(

@@ -73,16 +73,6 @@ class PanelGrid:
         titles = filter(None, map(self._title, self.chart.panels))
         return max((title.count("\n") + 1 for title in titles), default=0)
 
-    def _is_shared(self, name: str) -> bool:
-        axes = [getattr(panel, name) for panel in self.chart.panels]
-        return len({(axis.low, axis.high) for axis in axes}) == 1
-
-    def _label(self, name: str) -> str:
-        """Return what stands along all axes, without units that differ; empty if nothing does."""
-        labels: list[str] = [getattr(panel, name).label for panel in self.chart.panels]
-        heads = {label.partition(",")[0] for label in labels}
-        return labels[0] if len(set(labels)) == 1 else heads.pop() if len(heads) == 1 else ""
-
     def _ticks(self, high: float) -> float:
         """Width of the numbers along the upward axes. [pt]"""
         axes = (panel.upward for panel in self.chart.panels)
@@ -93,12 +83,14 @@ class PanelGrid:
         """Draw every plot in an area of a picture."""
         left, low, right, top = area
         line, columns = self.letters.line, self.columns
-        is_across, is_upward = self._is_shared("across"), self._is_shared("upward")
+        all_across = [panel.across for panel in self.chart.panels]
+        all_upward = [panel.upward for panel in self.chart.panels]
+        is_across, is_upward = _is_shared(all_across), _is_shared(all_upward)
         room = (top - low) / self.rows - 3.0 * line
-        upward = self.letters.wrapped(self._label("upward"), room)
+        upward = self.letters.wrapped(_common_label(all_upward), room)
         ticks = self._ticks(room)
         left += 1.3 * line * (1 + upward.count("\n")) + ticks * is_upward
-        across = self._label("across")
+        across = _common_label(all_across)
         low += 1.5 * line * bool(across) + 1.2 * line * is_across
         cell = (right - left) / columns, (top - low) / self.rows
         for index, panel in enumerate(self.chart.panels):
@@ -131,6 +123,17 @@ class PanelGrid:
 
 def _ticks_up(axis: ChartAxis, high: float, letters: Letters) -> list[float]:
     return axis.ticks_for(high, lambda _: 1.25 * letters.line)
+
+
+def _is_shared(axes: Sequence[ChartAxis]) -> bool:
+    return len({(axis.low, axis.high) for axis in axes}) == 1
+
+
+def _common_label(axes: Sequence[ChartAxis]) -> str:
+    """Return what stands along all axes, without units that differ; empty if nothing does."""
+    labels = [axis.label for axis in axes]
+    heads = {label.partition(",")[0] for label in labels}
+    return labels[0] if len(set(labels)) == 1 else heads.pop() if len(heads) == 1 else ""
 
 
 def _plot(drawing: "Figure", panel: Panel, box: Box, look: Look, letters: Letters) -> "Axes":

@@ -41,7 +41,7 @@ def parts(chart: Chart, width: int, *, is_ascii: bool) -> list[Part]:
         letters = {
             NAMES[group]: letter for group, letter in LETTERS.items() if NAMES[group] in categories
         }
-        names, says = ([getattr(memory, key) for memory in bars] for key in ("name", "says"))
+        names, says = [memory.name for memory in bars], [memory.says for memory in bars]
         bar_width = min(max(width - max(map(len, names)) - max(map(len, says)) - 4, 10), 40)
         fractions = (
             [(letters[name], fraction) for name, _, fraction in memory.parts] for memory in bars
@@ -72,7 +72,8 @@ def _merged(panels: Sequence[Panel]) -> Iterator[Panel]:
         series = [Series("", same, same, 0, "bound")]
         for index, panel in enumerate(alike):
             points = [item for item in panel.series if item.style == "points"]
-            x, y = (np.concatenate([getattr(item, axis) for item in points]) for axis in "xy")
+            x = np.concatenate([item.x for item in points])
+            y = np.concatenate([item.y for item in points])
             series.append(Series(panel.title.partition("\n")[0], x, y, index, "points"))
         yield Panel("", across, upward, series)
 

@@ -27,7 +27,8 @@ def ends_of(swings: Sequence[Swing]) -> tuple[str, str]:
 
 def swing_table(swings: Sequence[Swing], width: int) -> TextTable:
     """A tornado as text: ``-`` for ten per cent less of a number, ``+`` for more."""
-    names, says = (max(len(getattr(swing, key)) for swing in swings) for key in ("name", "says"))
+    names = max(len(swing.name) for swing in swings)
+    says = max(len(swing.says) for swing in swings)
     half = max((width - names - says - 5) // 2, _NARROWEST)
     rows = [(swing.name, swing.says, _line(swing, half, reach_of(swings))) for swing in swings]
     ends = ends_of(swings)

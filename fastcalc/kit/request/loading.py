@@ -34,6 +34,7 @@ from fastcalc.kit.request.groups import (
     HostMemory,
     OwnFolders,
     Plugins,
+    PrefixHits,
     PriceBasisOnly,
     Prices,
 )
@@ -419,13 +420,12 @@ def check_longest(request: EngineLimits, tokens: float) -> None:
 def memory_of(entries: Catalogue, request: HostMemory) -> MemoryChoice:
     """Return what the user asks of memory."""
     goal = readers.choice(request.place_for, option("place_for"), get_args(PlaceFor))
-    tier = getattr(request, "prefix_tier", None)
+    limits = request if isinstance(request, EngineLimits) else None
+    tier = request.prefix_tier if isinstance(request, PrefixHits) else None
     memory = memory_choice(entries, request.host, request.host_use, request.place, tier)
-    longest = float(getattr(request, "max_model_len", None) or 0.0)
-    text_only = bool(getattr(request, "language_model_only", False))
     return replace(
         memory,
         place_for=cast(PlaceFor, goal),
-        longest=longest,
-        language_model_only=text_only,
+        longest=float(limits.max_model_len or 0.0) if limits else 0.0,
+        language_model_only=limits is not None and limits.language_model_only,
     )

@@ -73,10 +73,10 @@ def is_whole(value: float) -> bool:
     return value.is_integer() and abs(value) <= 2.0**53
 
 
-def number_of(flag: str, number_type: type) -> Callable[[Any], Any]:
+def number_of(flag: str, number_type: type[float]) -> Callable[[str | float], float]:
     """Reader of a flag's number as users write it, whole for ``int``."""
 
-    def read(text: Any) -> Any:
+    def read(text: str | float) -> float:
         if not isinstance(text, str):
             return text
         value = parse_number(text, "_")
