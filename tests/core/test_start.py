@@ -7,6 +7,7 @@ from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.chip.machine import largest_memory
 from fastcalc.core.chip.reserve import start_rows
 from fastcalc.core.chip.tier import OWN_MEMORY
+from fastcalc.core.placement.placement import Placement
 from fastcalc.core.scenario import Scenario, Sharding, locate
 from fastcalc.core.start import limited, start_location
 from fastcalc.core.traffic.traffic import Traffic
@@ -74,6 +75,21 @@ def test_limits_of_a_start_follow_release_and_card(chip, engine, sequences, toke
 def test_sglang_keeps_what_its_heuristic_says(model, chip, gib):
     kept = placed(model, chip, "sglang").placement.kept.total
     assert kept / 2**30 == pytest.approx(gib, rel=1e-3)
+
+
+def test_states_have_a_pool_of_their_own_under_sglang():
+    """Of Qwen3.6 27B: 48 layers of 48 x 128 x 128 values of 4 B and 3 x 10,240 of 2 B a sequence.
+
+    Three slots a running request of 0.9 / 1.9 of what is left, and 16 layers of 4,096 B a token in
+    the rest, which is enough for as many of 2,000 tokens and not of 200,000.
+    """
+    place = placed("qwen3.6-27b", "h100-sxm", "sglang", weights="fp8").placement
+    state = 48 * (48 * 128 * 128 * 4 + 3 * 10_240 * 2)
+    slots = float(place.available) * 0.4737 / state
+    assert place.batch_beside(1.0) == int(slots / 3)
+    tokens = float(place.available) * 0.5263 / (16 * 4096)
+    longer = Placement(place.machine, place.work, place.layout, 200_000.0)
+    assert longer.batch_beside(1.0) == int(tokens / 200_000)
 
 
 def test_graphs_of_recurrent_layers_are_estimated_larger_on_blackwell():

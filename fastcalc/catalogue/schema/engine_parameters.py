@@ -181,6 +181,9 @@ class DeclaredParameters(Generic[Value]):
         neutral=1.0,
         plausible=(1, 16),
     )
+    state_fraction: Value = cost(
+        Part, "Share of a cache's memory that is for recurrent states alone; 0 where they share it."
+    )
     minimum_rows: Value = cost(
         Count, "Rows that a product computes at least.", neutral=1.0, plausible=(1, 512)
     )

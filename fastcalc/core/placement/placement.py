@@ -24,6 +24,9 @@ from fastcalc.core.placement.legal import MOST_CHIPS, LegalLayouts, slots
 from fastcalc.formulas.memory import chips_for_capacity, chips_for_whole_layers, largest_batch
 from fastcalc.formulas.types import Array, ArrayLike, floats
 
+_SHARE_OF_NOTHING = 1e-9
+"""Share of a memory that holds no sequence. [1]"""
+
 OneOrMore = TypeVar("OneOrMore", Layout, Layouts)
 
 
@@ -59,9 +62,21 @@ def _room(
 
 
 def _reserved(machine: Machine, work: Workload, layout: AnyLayout, tokens: ArrayLike) -> Array:
-    """Return what the engine sets aside on the fullest chip for a sequence: whole pages. [byte]"""
+    """Return what the engine sets aside on the fullest chip for a sequence: whole pages. [byte]
+
+    Where states have memory of their own, what is scarcer counts as if it had all.
+    """
     pages = reserved_on_chip(machine, work, layout, tokens)
-    return cache_on_chip(machine, work, layout, tokens) if pages is None else pages
+    if pages is not None:
+        return pages
+    cache = cache_on_chip(machine, work, layout, tokens)
+    fraction = machine.software.state_fraction
+    if not work.state_bytes or not np.any(fraction):
+        return cache
+    state = cache_on_chip(machine, work, layout, 0.0)
+    of_states = machine.software.state_blocks * state / np.maximum(fraction, _SHARE_OF_NOTHING)
+    of_tokens = (cache - state) / np.maximum(1.0 - fraction, _SHARE_OF_NOTHING)
+    return np.where(np.asarray(fraction) > 0.0, np.maximum(of_states, of_tokens), cache)
 
 
 def _sequences_that_fit(

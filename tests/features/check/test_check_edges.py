@@ -308,6 +308,7 @@ def test_parameters_without_an_edge_here_have_those_of_their_type():
         "launches_ahead",
         "loads_encoders",
         "short_sums",
+        "state_fraction",
     }
     assert {name for name, _, _ in PARAMETERS} == {*DECLARED} - shares
 
