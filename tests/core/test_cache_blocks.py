@@ -66,6 +66,14 @@ def test_compressors_keep_states_of_all_tokens_in_flight():
     assert longest == pytest.approx(5.44, abs=0.005)
 
 
+def test_keys_of_an_indexer_are_in_the_blocks_of_what_they_pick():
+    """GLM 5.3 Flash on four H200: 38.43 GiB held 3.35 sequences of 1,048,576 tokens, 11.47 GiB."""
+    made = pool("glm-5.3-flash", tp=4)
+    assert len(made.groups) == 2  # latent attention and states
+    sequence = float(made.reserved(1_048_576)) * made.block_bytes / GIB
+    assert sequence == pytest.approx(38.43 / 3.35, rel=0.05)
+
+
 def test_layers_that_share_a_cache_take_no_page():
     """Gemma 4 E4B: 20 windowed layers and 4 full ones of 42, the latter with heads twice as wide."""
     made = pool("gemma-4-e4b")

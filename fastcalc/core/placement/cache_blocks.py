@@ -90,11 +90,13 @@ def _layer_caches(work: Workload, tp: int, drafted: float) -> dict[LayerCache, i
 def _caches_of(block: Block, layer: Workload, tp: int, drafted: float) -> Iterator[LayerCache]:
     attention = block.attention
     is_chunked = isinstance(attention, Attention) and attention.chunked
+    tokens: dict[float, float] = {}  # keys of an indexer are in the blocks of what they pick
     for group in layer.caches:
-        width = layer.element_bytes(group)
-        token = group.elements * width / min(tp, group.shards)
+        token = group.elements * layer.element_bytes(group) / min(tp, group.shards)
+        tokens[group.window] = tokens.get(group.window, 0.0) + token
+    for window, token in tokens.items():
         if token:  # a layer that attends to the cache of another keeps none
-            yield LayerCache(token, group.window, is_chunked=is_chunked)
+            yield LayerCache(token, window, is_chunked=is_chunked)
     if isinstance(attention, LinearAttention):
         rows = layer.convolution_elements / max(attention.conv_kernel - 1, 1)
         state = layer.state_bytes + drafted * rows * CONVOLUTION_BYTES

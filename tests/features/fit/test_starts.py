@@ -83,7 +83,7 @@ UNSEEN = {
     "club-3090-qwen3.6-27b-int4-088-tp2": "fits",
     "club-3090-qwen3.6-27b-int4-180k-fail": "no",
     "spark-minimax-m2.7-awq-gb10-tp2": "edge",  # the other start of this pair gave a number
-    "recipes-glm-5.3-flash-h200-tp4-fail": "fits",  # 512 blocks, where 4,000 are counted
+    "recipes-glm-5.3-flash-h200-tp4-fail": "fits",  # for want of blocks to profile graphs with
     "recipes-glm-5.3-flash-h200-tp4": "fits",
     "recipes-qwen3.8-27b-fp8-rtx-5090-tp2": "edge",
     "vllm-qwen3.8-27b-int4-h100-fail": "no",
@@ -92,7 +92,11 @@ UNSEEN = {
     "recipes-muse-glimmer-mi355x-tp1": "fits",
     "recipes-muse-glimmer-gb300-tp4": "fits",
 }
-"""Starts found after the engine's numbers, and what is said of them: one failed and is to fit."""
+"""Starts found after the engine's numbers, and what is said of them.
+
+One that failed is to fit: not memory stopped it, but a check of the 512 blocks that graphs are
+profiled with, which its release makes.
+"""
 
 UNSEEN_FAR = {
     "club-5090-qwen3.6-35b-nvfp4",
