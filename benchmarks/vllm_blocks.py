@@ -110,7 +110,7 @@ def _specs(case: Case, config: Any) -> Iterator[tuple[str, Any]]:
         for at, attention in enumerate(
             block.attention for block in case.model.blocks for _ in range(block.count)
         )
-        if attention is not None
+        if attention is not None and not _attends_to_another(attention)
     ]
     states = [each for _, each in layers if isinstance(each, LinearAttention)]
     full = [each for _, each in layers if not isinstance(each, LinearAttention)]
@@ -118,6 +118,11 @@ def _specs(case: Case, config: Any) -> Iterator[tuple[str, Any]]:
         _align(case, config, states[0], full[0], stored)
     for name, attention in layers:
         yield name, _spec(case, config, attention, stored)
+
+
+def _attends_to_another(attention: Any) -> bool:
+    """Whether a layer keeps no cache but that of an earlier one, for which vLLM has no spec."""
+    return isinstance(attention, Attention) and attention.shared_cache
 
 
 def _spec(case: Case, config: Any, attention: Any, stored: Any) -> Any:
