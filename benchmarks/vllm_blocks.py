@@ -13,7 +13,13 @@ from dataclasses import dataclass, replace
 from types import SimpleNamespace
 from typing import Any
 
-from fastcalc.catalogue.schema import Attention, LatentAttention, LinearAttention, Model
+from fastcalc.catalogue.schema import (
+    Attention,
+    CompressedAttention,
+    LatentAttention,
+    LinearAttention,
+    Model,
+)
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.chip.machine import machine
 from fastcalc.core.chip.tier import OWN_MEMORY
@@ -40,8 +46,14 @@ def cases(catalogue: Catalogue) -> Iterator[Case]:
     for name in catalogue.names("models"):
         model = catalogue.model(name)
         kinds = {type(block.attention) for block in model.blocks} - {type(None)}
-        known = kinds <= {Attention, LatentAttention, LinearAttention}
-        indexed = any(getattr(block.attention, "indexer", None) for block in model.blocks)
+        known = kinds <= {Attention, LatentAttention, LinearAttention} or kinds == {
+            CompressedAttention
+        }
+        indexed = any(
+            block.attention.indexer is not None
+            for block in model.blocks
+            if isinstance(block.attention, Attention | LatentAttention)
+        )
         shape = tuple(map(str, model.blocks))
         if model.is_minimal or not known or indexed or shape in shapes:
             continue
@@ -97,6 +109,7 @@ def _config(case: Case) -> Any:
             kv_cache_dtype_skip_layers=None,
         ),
         kv_transfer_config=None,
+        speculative_config=None,
     )
 
 
@@ -117,7 +130,41 @@ def _specs(case: Case, config: Any) -> Iterator[tuple[str, Any]]:
     if states and full:
         _align(case, config, states[0], full[0], stored)
     for name, attention in layers:
-        yield name, _spec(case, config, attention, stored)
+        if isinstance(attention, CompressedAttention):
+            yield from _compressed_specs(name, attention, is_quantized=case.kv == "fp8")
+        else:
+            yield name, _spec(case, config, attention, stored)
+
+
+def _compressed_specs(
+    name: str, attention: CompressedAttention, *, is_quantized: bool
+) -> Iterator[tuple[str, Any]]:
+    """What a layer of DeepSeek V4 keeps: window, entries, keys, and the states of compressors."""
+    import torch
+    from vllm.v1 import kv_cache_interface as interface
+
+    common = {"num_kv_heads": 1, "alignment": 576 if is_quantized else None}
+    entry = {
+        **common,
+        "head_size": attention.head_dim,
+        "dtype": torch.uint8 if is_quantized else torch.bfloat16,
+        "cache_dtype_str": "fp8_ds_mla" if is_quantized else "auto",
+        "model_version": "deepseek_v4",
+    }
+    window, latent = interface.SlidingWindowMLASpec, interface.MLAAttentionSpec
+    yield f"{name}.window", window(block_size=64, sliding_window=attention.window, **entry)
+    if (ratio := attention.compression) is None:
+        return
+    overlap, block = (1, 8) if attention.indexer is None else (2, 4)
+    state = {**common, "block_size": block, "sliding_window": overlap * ratio}
+    state["dtype"] = torch.float32
+    yield f"{name}.entries", latent(block_size=256, compress_ratio=ratio, **entry)
+    yield f"{name}.state", window(head_size=2 * overlap * attention.head_dim, **state)
+    if (indexer := attention.indexer) is not None:
+        width, common["alignment"] = indexer.head_dim, 576
+        keys = {**common, "head_size": width + width // 128 * 4, "dtype": torch.uint8}
+        yield f"{name}.keys", latent(block_size=256, compress_ratio=ratio, **keys)
+        yield f"{name}.keys_state", window(head_size=2 * overlap * width, **state)
 
 
 def _attends_to_another(attention: Any) -> bool:
@@ -227,7 +274,7 @@ def ours(catalogue: Catalogue, case: Case) -> tuple[list[int], float, int] | Non
         return None
     a_request = float(pool.reserved(case.length, step=2.0 * STEP))
     blocks = [pool.blocks(int(room * 2**30)) for room in ROOMS]
-    return blocks, blocks[-1] / a_request, int(a_request * pool.block_bytes)
+    return blocks, blocks[-1] / a_request, int(a_request * pool.checked_bytes)
 
 
 def main() -> int:

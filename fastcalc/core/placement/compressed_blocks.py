@@ -86,15 +86,17 @@ def compressed_pool(work: Workload, pp: int) -> BlockPool | None:
 def _pool(tables: list[_Table]) -> BlockPool:
     full = tables[0]
     per_group = _tuple_layers([table.most for table in tables])
-    slots, groups, widest = dict(full.sizes), [], full.most
+    groups, widest, block_bytes = [], full.most, 0
     for table in tables:
         count = 1 if table is full else ceil(table.most / per_group)
         groups.append(BlockGroup(table.layer, count, float(table.tokens)))
         widest = max(widest, ceil(table.most / count))
-        for size, layers in table.sizes.items():
-            page = min(each for each in full.sizes if each >= size)
-            slots[page] = max(slots[page], ceil(layers / count))
-    block_bytes = sum(size * layers for size, layers in slots.items())
+        # Groups lie over each other in a block: the largest says how large it is.
+        of_group = sum(
+            min(page for page in full.sizes if page >= size) * ceil(layers / count)
+            for size, layers in table.sizes.items()
+        )
+        block_bytes = max(block_bytes, of_group)
     padded = widest * sum(full.sizes)
     return BlockPool(float(block_bytes), tuple(groups), 1.0, float(padded))
 
