@@ -3,7 +3,7 @@
 import textwrap
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -36,8 +36,14 @@ _WIDEST = 100
 COLUMNS = (
     words("id", lambda judged: judged.claim.id),
     key_figure(words("verdict", lambda judged: judged.verdict)),
-    numbers("value", lambda judged: shown(judged.check) if judged.check else "-"),
-    numbers("expected", lambda judged: expected_text(judged.check) if judged.check else "-"),
+    replace(
+        numbers("value", lambda judged: shown(judged.check) if judged.check else "-"),
+        heading=("", "computed"),
+    ),
+    replace(
+        numbers("expected", lambda judged: expected_text(judged.check) if judged.check else "-"),
+        heading=("", "claimed"),
+    ),
     words("claim", lambda judged: judged.claim.claim),
 )
 

@@ -30,10 +30,11 @@ from fastcalc.kit.answer.outcome_lines import (
 )
 from fastcalc.kit.answer.point_records import Record, compare_records
 from fastcalc.kit.answer.prices import other_prices, price_line, prices
+from fastcalc.kit.answer.row_words import TIED
 from fastcalc.kit.answer.why_so_many import why
 from fastcalc.kit.request.fields import phrases
 from fastcalc.kit.request.loading import DEFAULT_MODELS, catalogue, names_typed
-from fastcalc.mentions import flag
+from fastcalc.mentions import flag, option
 from fastcalc.written import listed
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ _MARKDOWN = (
 _KEY = (
     "key: tok/s per user: decode speed of one stream; 80 % range: four of five measurements "
     "should fall inside; bound: hardware limit in these formats; $/Mtok: per million output "
-    "tokens, input priced separately"
+    f"tokens, input is priced separately ({option('wide')})"
 )
 _MEANINGS = {
     "needs": "needs N: the batch needs N chips",
@@ -118,7 +119,13 @@ class CompareAnswer(Answer):
 
     def key(self) -> str:
         """What the columns of the first screen mean."""
-        return "; ".join([_KEY + key_of_bound(self.outcomes), *_meanings(self._rows)])
+        tied = any(
+            statement is not None and statement.is_level
+            for stated, _ in self.by_model
+            for statement in (stated.fastest, stated.cheapest)
+        )
+        words = [_KEY + key_of_bound(self.outcomes), *[TIED] * tied, *_meanings(self._rows)]
+        return "; ".join(words)
 
     def notes(self) -> Iterator[Note]:
         """Prices, what changes how the numbers are read, and what they depend on."""

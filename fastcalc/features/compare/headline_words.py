@@ -19,7 +19,7 @@ _MOST_NAMED = 4
 _MOST_TIMES = 8
 """Largest ratio of chips at which a comparison at equal numbers is worth suggesting."""
 
-_LEVEL = {"speed": "Level in speed", "cost": "Level in price"}
+_LEVEL = {"speed": "Tied in speed", "cost": "Tied in price"}
 
 
 def sentences(stated: Headline) -> list[str]:
@@ -96,7 +96,7 @@ def _in_short(statement: Statement | None) -> str:
         return ""
     row = statement.leaders[0]
     if statement.is_level:
-        return f"{listed([row.name for row in statement.leaders[:_MOST_NAMED]])}, level"
+        return f"{listed([row.name for row in statement.leaders[:_MOST_NAMED]])}, tied"
     return f"{row.name}, {_amount(row, statement.figure)}"
 
 
@@ -166,9 +166,9 @@ def _compared(comparison: Comparison, row: TableRow, cheapest: TableRow) -> str:
         return f", {times(comparison.ratio, 'times as much')}"
     if over == row:
         if comparison.is_level:
-            return f", level there with {under.name}"
+            return f", tied there with {under.name}"
         return f", there {times(comparison.ratio)} the price of {under.name}"
-    ratio = "is level" if comparison.is_level else f"is {times(comparison.ratio)}"
+    ratio = "is tied with" if comparison.is_level else f"is {times(comparison.ratio)}"
     return f", at batch {over.batch:,} the price of {over.name} {ratio} that of {under.name}"
 
 

@@ -149,21 +149,17 @@ class DecideAnswer(Answer):
     def _on_numbers(self) -> Iterator[str]:
         """Yield what is taken as given of prices, failures, users and models."""
         decision, offered = self.decision, self.rows
-        ends = (
-            "a failed run starts again, so a success takes 1 / (chance of success) runs on average"
-        )
+        ends = "a failed run repeats, on average 1 / P(success) times"
         if decision.shared.get("repair") is not None:
             ends = "a user repairs a failed run"
         unknown = [row.option.name for row in offered if math.isnan(float(row.prospect.run.usd))]
         yield from cached_at_full_price(offered)
         if unknown:
             yield f"no price given for {', '.join(unknown)}: it cannot win on cost"
-        yield f"steps fail independently and are noticed at no cost; {ends}"
+        yield f"steps fail independently, free to notice; {ends}"
         if math.isinf(decision.terms(decision.options[0]).look_away):
             after = option("look_away", "S")
-            yield (
-                f"the user waits for every run; {after} sets after how long they do something else"
-            )
+            yield (f"the user waits for every run; {after} sets when they turn to something else")
         is_priced = any(row.offered("price") > 0.0 for row in offered)
         if is_priced and not any(float(row.terms.prompt) for row in offered):
             prompt = option("prompt")

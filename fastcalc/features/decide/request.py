@@ -167,10 +167,12 @@ class Decide(
 ):
     """Decide between options of speed, price and accuracy: who wins, and what flips it.
 
-    An option is NAME=KEY=VALUE,...: opus=speed=65,price=25; a subscription, of which price is the
-    extra usage, max=speed=65,plan=200,quota=2e9,price=25; a model on chips,
-    glm=model=glm-4.7,on=wse-3; a mix, both=to=spark,else=opus,share=0.7; or the name of a service
-    or model.
+    An option is a name and its values: opus=speed=65,price=25 (tokens/s per user, $ per million
+    output tokens). Without values it is a known service (opus, opus-fast, spark) or a model. A
+    subscription, max=speed=65,plan=200,quota=2e9,price=25, costs $200 per month for 2 billion
+    tokens, and price beyond them. A model on chips: glm=model=glm-4.7,on=wse-3. A mix,
+    both=to=spark,else=opus,share=0.7, sends 70 % of the steps to spark. Values not given, such as
+    accuracy, are those of the task.
     """
 
     examples = (

@@ -44,7 +44,7 @@ def failures(decision: Choice, offered: "Sequence[Row]") -> list[str]:
             if offered[0].terms.repair is not None
             else "the run is repeated"
         )
-        return [f"Assumed: failures are noticed at the end, and {ends} ({option('retries')})."]
+        return [f"Assumed: failures are noticed at the end; {ends} ({option('retries')})."]
     if len(tries) > 1:
         return ["Assumed: failures are noticed at once or at the end, by each option's retries."]
     retries = f"{tries.pop():g}"
@@ -90,9 +90,13 @@ def _leader(decision: Choice, offered: "Sequence[Row]") -> str:
     for name in (name for name in ranked if name not in level_names):
         # Next to what takes nothing, no number of times is as much.
         ratio = worth[name] / leading if leading else math.inf
-        against = f"{number(ratio)} times {comparison}"
+        takes = "" if followers else f"{_TAKES[decision.objective]} "
+        against = f"{takes}{number(ratio)} times {comparison}"
         followers.append(f"{name} {against if math.isfinite(ratio) else 'cannot be compared'}")
     return f"{sentence}{': ' if followers else ''}{', '.join(followers)}."
+
+
+_TAKES = {"time": "takes", "cost": "costs", "total": "costs"}
 
 
 def _best(decision: Choice, name: str, leading: float) -> tuple[str, str]:
@@ -114,7 +118,7 @@ def _level(decision: Choice) -> str:
         amounts_by_name = listed(
             [f"{name} {text}" for name, text in zip(names, amounts, strict=True)]
         )
-        sentence = f"{listed(names)} are level within their 80 % intervals: {amounts_by_name}{unit}"
+        sentence = f"{listed(names)} are tied within their 80 % intervals: {amounts_by_name}{unit}"
     return sentence + _deciding(decision)
 
 

@@ -19,14 +19,15 @@ from fastcalc.kit.answer.answer import Answer, Charts
 from fastcalc.kit.answer.console import THINNEST, Note, Part, Remark, Screen
 from fastcalc.kit.answer.point_records import Record, assumptions, plain, plainly
 from fastcalc.kit.answer.prices import other_prices, price_line, prices
+from fastcalc.kit.answer.row_words import TIED
 from fastcalc.kit.request.evaluation import Evaluated
 from fastcalc.kit.request.fields import phrases
 from fastcalc.mentions import option
 
 _KEY = (
     "key: each row is the cheapest option of its technique, at the largest batch expected to "
-    "reach the speed; cost: per output token, over today's; *: another model or further "
-    "quantization changes the answers, so such a row leads only if you name its model or format"
+    "reach the speed; cost: per output token, over today's; *: changes the answers (smaller "
+    "model or formats), leads only if you name it"
 )
 _OF_DRAFTS = (
     "speculation assumes the tokens per step published for DeepSeek-R1 with its own "
@@ -95,7 +96,8 @@ class FastmodeAnswer(Answer):
             yield outcome_lines.heading_in_full(solution.today, stated)
             yield ""
         yield sentences.headline(solution)
-        yield from map(Remark, filter(None, [sentences.on_other_hardware(solution)]))
+        if options := sentences.cheapest_options(solution):
+            yield Remark(" ".join(options))
         yield from price_line(self._named())
         if not screen.wide:
             yield from map(Remark, filter(None, [sentences.first_way(solution)]))
@@ -108,8 +110,9 @@ class FastmodeAnswer(Answer):
             yield from factors.parts(waterfall, screen.width)
 
     def key(self) -> str:
-        """What a row is, and the star."""
-        return _KEY
+        """What a row is, the star, and a tie."""
+        is_tied = any("a tie" in line for line in sentences.cheapest_options(self.solution))
+        return f"{_KEY}; {TIED}" if is_tied else _KEY
 
     def notes(self) -> Iterator[Note]:
         """What a reader must know to trust the table."""
@@ -145,7 +148,7 @@ class FastmodeAnswer(Answer):
             if choice.trick not in reaching and not choice.is_ruled_out
         )
         if missed:
-            text = f"cannot: {', '.join(missed)}; {option('wide')} says why"
+            text = f"cannot reach the speed: {', '.join(missed)}; {option('wide')} says why"
             yield Note(text, weight=3, is_hint=True)
         for line in other_prices(self._outcomes(self._first), self._named()):
             yield Note(line, weight=3, is_hint=True)

@@ -97,7 +97,7 @@ def product(factors: Sequence[Factor]) -> str:
     known_costs = [cost for cost in costs if cost is not None]
     law = " x ".join(f"{number(factor.speedup)} ({factor.trick})" for factor in factors)
     cost = f", at {dollars(prod(known_costs))}x the cost" if len(known_costs) == len(costs) else ""
-    return f"{number(speedup)}x = {law}{cost}, applied one after another"
+    return f"{number(speedup)}x = {law}{cost}, applied in this order"
 
 
 def parts(factors: Sequence[Factor], width: int) -> list[Part]:

@@ -15,7 +15,7 @@ from fastcalc.features.fastmode.smaller_models import SmallerShape
 from fastcalc.features.fastmode.solve import SpeedupOptions
 from fastcalc.features.fastmode.start import WAFERS, most_chips
 from fastcalc.formulas.types import floats
-from fastcalc.kit.answer.numbers_as_text import counted, dollars, number, parameters
+from fastcalc.kit.answer.numbers_as_text import capital, counted, dollars, number, parameters
 from fastcalc.kit.answer.row_words import interval
 from fastcalc.mentions import option
 from fastcalc.written import many
@@ -24,7 +24,7 @@ _ANSWERS_REST_ON = ("model", "weight_format", "kv_format")
 
 
 def headline(solution: SpeedupOptions) -> str:
-    """Today's and the target speed, and the cheapest option on today's chips."""
+    """Today's and the target speed, and what reaches it if nothing on today's chips does."""
     today, batch = solution.today, solution.today.scenario.batches[0]
     speed, chips = float(today.estimate.speed[0]), today.placement.layout.chips
     users = "one user" if batch == 1 else f"each of {batch:,} users"
@@ -32,24 +32,28 @@ def headline(solution: SpeedupOptions) -> str:
     limit = remark * bool(too_fast(solution))
     begun = (
         f"{today.scenario.model.asked_name} on {chips:,} {today.scenario.hardware.id} gives "
-        f"{users} {number(speed)} tokens/s{limit}; to reach {number(solution.speed)} "
+        f"{users} {number(speed)} tokens/s{limit}; target {number(solution.speed)} "
         f"({number(solution.speed / speed)}x)"
     )
     if solution.cheapest is None and solution.reached:
-        return f"{begun}: only with quantization or another model, which change the answers."
+        return f"{begun}. Only quantization or another model reaches it; both change the answers."
     if solution.cheapest is None:
-        return f"{begun}: {no_option_reaches(solution)}."
+        return f"{begun}. {capital(no_option_reaches(solution))}."
     chip = today.scenario.hardware.id
     if solution.on_same_chips is None:
-        return f"{begun}: not possible on {chip}."
-    return f"{begun}: on {chip} {_way(solution, solution.on_same_chips)}."
+        return f"{begun}. Nothing reaches it on {chip}."
+    return f"{begun}."
 
 
-def on_other_hardware(solution: SpeedupOptions) -> str:
-    """The cheapest option on other chips; empty where there is none."""
-    if solution.cheapest is None or solution.on_another_machine is None:
-        return ""
-    return f"On other hardware: {_way(solution, solution.on_another_machine)}."
+def cheapest_options(solution: SpeedupOptions) -> list[str]:
+    """The cheapest option on today's chips and on others, each in a sentence."""
+    if solution.cheapest is None:
+        return []
+    on = {
+        solution.today.scenario.hardware.id: solution.on_same_chips,
+        "other hardware": solution.on_another_machine,
+    }
+    return [f"Cheapest on {chips}: {_way(solution, best)}." for chips, best in on.items() if best]
 
 
 def _way(solution: SpeedupOptions, best: Option) -> str:
@@ -79,7 +83,6 @@ def first_way(solution: SpeedupOptions) -> str:
     choice = solution.leading[0] if solution.leading else None
     if choice is None or choice.outcome is None:
         return ""
-    subject = "The first" if len(solution.leading) > 1 else "That"
     texts: list[str] = []
     records = rows(solution, [choice])
     for outcome, record in zip((solution.today, choice.outcome), records, strict=True):
@@ -94,8 +97,8 @@ def first_way(solution: SpeedupOptions) -> str:
     pass_today, all_today, pass_then, all_then = texts
     today, changed = ([record[key] for key in _ANSWERS_REST_ON] for record in records)
     return (
-        f"{subject} is {product(factors_of(solution, choice))}. "
-        f"{'The answers do not change. ' * (today == changed)}"
+        f"Factors of {trick_cell(records[1])}: {product(factors_of(solution, choice))}. "
+        f"{'Answers do not change. ' * (today == changed)}"
         f"A step takes {pass_then} for {all_then}. Today it takes {pass_today} for {all_today}."
     )
 

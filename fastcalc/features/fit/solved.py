@@ -195,7 +195,7 @@ def _sentence(solutions: Sequence[Solution]) -> str:
     if unknown == "users":
         return f"Concurrent users of {model} with {tokens} each: {listed(amounts)}."
     subject = f"one user of {model}" if batches == [1] else f"each of {users}"
-    return f"Tokens that {subject} may have: {listed(amounts)}."
+    return f"Longest context of {subject}: {listed(amounts)}."
 
 
 def _formats(solution: Solution) -> str:

@@ -191,7 +191,8 @@ def verdict(points: Sequence[FrontierPoint]) -> str:
     if len(runs) == 1 and len(runs[0].chips) == 1:
         return f"{sentence}."
     if len(runs) == 1:
-        return f"{sentence}; between them {listed(runs[0].chips)} are level in price."
+        names = listed(runs[0].chips)
+        return f"{sentence}; between them {names} are tied in price within their 80 % ranges."
     if len(runs) > _MOST_RUNS:
         chips = dict.fromkeys(chip for run in runs for chip in run.chips)
         return f"{sentence}; between them {listed([*chips])} take turns."
@@ -236,8 +237,8 @@ def _ranged_cost(point: FrontierPoint) -> Ranged:
 
 
 def name_of(run: _Run) -> str:
-    """Name the chips of a run, several as level in price."""
-    return run.chips[0] if len(run.chips) == 1 else f"{listed(run.chips, 'or')} (level in price)"
+    """Name the chips of a run, several as tied in price."""
+    return run.chips[0] if len(run.chips) == 1 else f"{listed(run.chips, 'or')} (tied in price)"
 
 
 def _offer(point: FrontierPoint) -> str:

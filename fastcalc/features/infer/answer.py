@@ -263,14 +263,15 @@ class InferAnswer(Answer):
             sentence += f"; so could {listed(joint, 'or')}" * bool(joint)
         else:
             sentence = f"{listed(joint, 'or')} could explain the fast tier, but nothing alone"
-        unclear = " Speeds and prices cannot tell which." * (len(alone + joint) > 1)
+        unclear = " Speeds and prices alone cannot tell which." * (len(alone + joint) > 1)
         return f"{sentence[0].upper()}{sentence[1:]}.{unclear}"
 
     def key(self) -> str:
         """Meaning of bands, ratios and dashes in the table."""
         return (
-            "key: ranges hold 10 to 90 % of the consistent services; -: the same in both tiers; "
-            "smaller batch 15x: the fast tier's batch is a fifteenth; markup: price over cost"
+            "key: samples: simulated services that match both tiers; ranges: their 10th to 90th "
+            "percentiles; -: equal in both tiers; smaller batch 15x: the fast tier's batch is a "
+            "fifteenth; markup: price over cost"
         )
 
     def notes(self) -> Iterator[Note]:
@@ -315,7 +316,7 @@ class InferAnswer(Answer):
             if names
         ]
         if clauses:
-            yield f"'other hardware' means more chips; also another chip type {'; '.join(clauses)}"
+            yield f"other hardware means more chips, and a different chip type {'; '.join(clauses)}"
 
     def _rough(self) -> Iterator[str]:
         """Rows with few samples, and rows whose bands reach the limit of the range searched."""

@@ -266,8 +266,8 @@ def _furthest(validation: Validation) -> str:
     prediction = max(validation.predictions, key=_factor)
     point = prediction.point
     return (
-        f"largest error: {point.id}, {point.model} on {point.hardware}, {point.metric} "
-        f"{number(point.value)} measured, {number(prediction.expected)} expected, a factor of "
+        f"largest error: {point.id}, {point.model} on {point.hardware}: {point.metric} measured "
+        f"{number(point.value)}, expected {number(prediction.expected)}, a factor of "
         f"{prediction.factor:.2f}"
     )
 

@@ -29,6 +29,7 @@ from fastcalc.written import many
 _RENTED: tuple[Terms, ...] = ("on-demand", "spot", "reserved", "marketplace")
 """Terms on which chips can be rented; the others say what a rent is like."""
 
+_AMOUNTS = {"usd": "cost", "watts": "power", "chips": "chips"}
 _UNITS = {"usd": "$", "watts": "W", "chips": "chips"}
 _FULL = 0.9
 """Share of its capacity above which a replica without a queue is worth a word. [1]"""
@@ -115,7 +116,7 @@ def _next_chip(decision: Decision) -> Iterator[str]:
     if second is not None:
         bits = ", quantized further" * (decision.may_lead(chosen) and not decision.may_lead(second))
         bill = chips_and_price(second, decision.service)
-        line = f"next chip: {second.scenario.hardware.id}, {bill}{bits}: "
+        line = f"second-best chip: {second.scenario.hardware.id}, {bill}{bits}: "
         yield line + times_the_cost(decision, second)
 
 
@@ -240,10 +241,11 @@ def times_the_cost(decision: Decision, plan: Plan) -> str:
 
     For a fleet, which maximizes throughput, it is the throughput of the plan.
     """
-    times = f"{number(plan.cost / decision.plans[0].cost)} times the {_unit(decision.service)}"
+    amount = _AMOUNTS[decision.service.objective]
+    times = f"{number(plan.cost / decision.plans[0].cost)} times the {amount}"
     if decision.service.is_fleet:
         times = f"sustains {number(plan.requests)} requests/s"
-    return times + ", level by their 80 % intervals" * _is_level_with_best(decision, plan)
+    return times + ", a tie within the 80 % intervals" * _is_level_with_best(decision, plan)
 
 
 def level_runner_up(decision: Decision) -> str:
@@ -252,7 +254,7 @@ def level_runner_up(decision: Decision) -> str:
     if second is None or not _is_level_with_best(decision, second):
         return ""
     bill = chips_and_price(second, decision.service)
-    return f"; level with {second.scenario.hardware.id} ({bill})"
+    return f"; tied with {second.scenario.hardware.id} ({bill})"
 
 
 def _is_level_with_best(decision: Decision, plan: Plan) -> bool:

@@ -55,8 +55,8 @@ class MovedBatch:
         """Say what buys most, of chip and engine."""
         worth = (row for row in self._designed() if abs(row.elasticity) >= _WORTH)
         return [
-            f"1 % {'more' if row.elasticity > 0 else 'less'} {row.path} gives "
-            f"{number(abs(row.elasticity), 2)} %"
+            f"{'raising' if row.elasticity > 0 else 'lowering'} {row.path} by 1 % raises the "
+            f"speed by {number(abs(row.elasticity), 2)} %"
             for row in islice(worth, 2)
         ]
 

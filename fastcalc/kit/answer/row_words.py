@@ -9,17 +9,20 @@ from fastcalc.kit.answer.record_tables import output_price
 from fastcalc.kit.answer.table_row import TableRow
 from fastcalc.written import listed
 
+TIED = "tie: the 80 % range of the ratio includes 1"
+"""What the key of a table says where a headline speaks of a tie."""
+
 
 def interval(ratio: Ranged) -> str:
     """80 % interval of a ratio, and whether it includes 1.
 
     >>> interval(Ranged(0.57, 0.324, 1.02)), interval(Ranged(1.5, 1.04, 2.3))
-    ('0.32 to 1.02: level', '1.04 to 2.3')
+    ('0.32 to 1.02: a tie', '1.04 to 2.3')
     """
     low, high = map(float, ratio[1:])
     if isnan(low):
         return "range undetermined"
-    return f"{near_one(low)} to {near_one(high)}{': level' * bool(is_level(ratio))}"
+    return f"{near_one(low)} to {near_one(high)}{': a tie' * bool(is_level(ratio))}"
 
 
 def near_one(value: float) -> str:

@@ -172,12 +172,12 @@ def test_a_headline_compares_like_with_like(seed):
         assert text.startswith("None of these chips fits")
         return
     check_statement(stated.fastest, rows, "speed", SPEED, max)
-    assert ("Level in speed" in text) == stated.fastest.is_level
+    assert ("Tied in speed" in text) == stated.fastest.is_level
     assert ("Fastest:" in text) == (stated.has_rivals and not stated.fastest.is_level)
     priced = [row for row in rows if row[COST] is not None]
     if stated.has_rivals and priced:
         check_statement(stated.cheapest, priced, "cost", COST, min)
-        assert ("Level in price" in text) == stated.cheapest.is_level
+        assert ("Tied in price" in text) == stated.cheapest.is_level
         assert ("Cheapest:" in text) != stated.cheapest.is_level
     for statement in filter(None, (stated.fastest, stated.cheapest)):
         if statement.comparison is not None:
@@ -345,7 +345,7 @@ def test_what_moves_a_number_stands_in_the_heading(fastcalc):
 def test_a_page_drops_what_to_type_from_the_sentence_and_nothing_else(fastcalc, tmp_path):
     request, page = ("compare", "glm-4.7", "--on", "h200-sxm,wse-3"), tmp_path / "page.html"
     sentence = words(fastcalc(*request).out).partition(" GLM-4.7:")[0]
-    assert " (--chips 24: equal numbers of chips). Level in price" in sentence
+    assert " (--chips 24: equal numbers of chips). Tied in price" in sentence
     assert fastcalc(*request, "-o", page).code == 0
     expected = sentence.replace(" (--chips 24: equal numbers of chips)", "")
     assert escape(expected) in words(page.read_text(encoding="utf-8"))
@@ -383,7 +383,7 @@ def check_runs(text, rows):
             runs.append((row, {row["hardware"]: None}))
     for _, chips in runs:
         *most, last = chips
-        together = f"{', '.join(most)} or {last} (level in price)" if most else last
+        together = f"{', '.join(most)} or {last} (tied in price)" if most else last
         assert together in text
 
 
@@ -410,7 +410,7 @@ def test_a_frontier_runs_from_the_cheapest_to_the_fastest(seed, fastcalc):
     if named is None:
         return
     check_runs(f"{named.group(1)}, {named.group(2)}", rows)
-    reach = named.group(1).replace(" (level in price)", "")
+    reach = named.group(1).replace(" (tied in price)", "")
     steps = [step.removesuffix(" tokens/s").rsplit(" to ", 1) for step in reach.split(", ")]
     steps = [(re.split(", | or ", chips.replace(";", ",")), edge) for chips, edge in steps]
     edges = [float(speed.replace(",", "")) for _, speed in steps]
@@ -421,7 +421,7 @@ def test_a_frontier_runs_from_the_cheapest_to_the_fastest(seed, fastcalc):
         fast_enough = [each for each in rows if ends(each)[0] >= speed]
         cheapest = min(fast_enough, key=lambda each: each["usd_per_mtok_output"])["hardware"]
         below = (chips for (chips, _), edge in zip(steps, edges, strict=True) if speed < edge)
-        last = re.split(", | or ", named.group(2).replace(" (level in price)", ""))
+        last = re.split(", | or ", named.group(2).replace(" (tied in price)", ""))
         assert cheapest in next(below, last)
 
 
@@ -470,7 +470,7 @@ TAKEN = (
 )
 PLANNED = re.compile(rf"([\w.-]+) {TAKEN} for ([\w.-]+), prompts of (.*)")
 NEXT = re.compile(
-    rf"- next chip: ([\w.-]+), {TAKEN}(?:, quantized further)?: ([\d,.]+) times the [^;]*? - "
+    rf"- second-best chip: ([\w.-]+), {TAKEN}(?:, quantized further)?: ([\d,.]+) times the [^;]*? - "
 )
 WINS = re.compile(
     r"; ([\w.-]+) wins if ([\w.-]+) costs more than \$([\d,.]+) or ([\w.-]+) less than "
@@ -513,7 +513,7 @@ def check_plan(text, document, objective, prices):
     rivals = [row for row in others if row in whole] or others
     second = NEXT.search(text)
     if second is None:
-        assert "- next chip" not in text
+        assert "- second-best chip" not in text
         assert not rivals
         return
     row = min(rivals, key=lambda rival: rival["cost"])
@@ -524,8 +524,8 @@ def check_plan(text, document, objective, prices):
     assert second.group(6) == number(row["cost"] / best["cost"])
     scaled = {**row, COST: row["cost"]}, {**best, COST: best["cost"]}
     is_level = holds_one(*scaled, "cost") or abs(math.log(row["cost"] / best["cost"])) < 0.0015
-    assert is_level == (", level by their 80 % intervals" in text)
-    assert is_level == (f"; level with {row['hardware']} (" in text)
+    assert is_level == (", a tie within the 80 % intervals" in text)
+    assert is_level == (f"; tied with {row['hardware']} (" in text)
     wins = WINS.search(text)
     is_changed = is_narrower(row) and not is_narrower(best)
     assert is_changed == (", quantized further: " in second.group())
@@ -574,8 +574,8 @@ def test_a_plan_whose_next_chip_is_level_says_so_where_it_leads(fastcalc):
     request = ("--on", "h100-sxm,b200", "--tpot", "40ms", "--rate", "40/s")
     request += ("--price", "h100-sxm=2.95", "--price", "b200=6.03")
     text = words(fastcalc("plan", "llama-3.1-70b", *request, columns=400).out)
-    assert re.search(r"^h100-sxm 64 chips .*; level with b200 \(32 chips in 4 nodes, \$", text)
-    assert "times the $, level by their 80 % intervals" in text
+    assert re.search(r"^h100-sxm 64 chips .*; tied with b200 \(32 chips in 4 nodes, \$", text)
+    assert "times the cost, a tie within the 80 % intervals" in text
 
 
 @pytest.mark.parametrize(
@@ -599,8 +599,8 @@ def test_a_fleet_names_the_next_chip_where_it_is_level(request_of_fleet, is_leve
     assert holds_one(*scaled, "cost") == is_level
     text = words(fastcalc(*asked, "--notes", columns=400).out)
     first, _, _ = text.partition(" Price per ")
-    assert is_level == (f"; level with {pair[0]['hardware']} (" in first)
-    assert is_level == (", level by their 80 % intervals" in text)
+    assert is_level == (f"; tied with {pair[0]['hardware']} (" in first)
+    assert is_level == (", a tie within the 80 % intervals" in text)
 
 
 POINT = (
@@ -608,23 +608,22 @@ POINT = (
     r"(?: \([\d.,]+ asked, but no larger batch fits\))?"
 )
 FAST = re.compile(
-    rf"{POINT}; to reach ([\d.,]+) \(([\d.,]+)x\): (?:"
-    r"(?P<ways>(?:on|not possible on) .+?)\.(?= |$)"
-    r"|(?P<only>only with quantization or another model, which change the answers)\."
-    r"|nothing in the catalogue reaches (?P<missed>[\d.,]+) tokens/s; a single user gets at "
+    rf"{POINT}; target ([\d.,]+) \(([\d.,]+)x\)\. (?:"
+    r"(?P<ways>(?:Cheapest|Nothing reaches it) on .+?)\.(?= |$)"
+    r"|(?P<only>Only quantization or another model reaches it; both change the answers)\."
+    r"|Nothing in the catalogue reaches (?P<missed>[\d.,]+) tokens/s; a single user gets at "
     r"most (?P<most>[\d.,]+), with (?P<with>.*?)\. )"
 )
 WAY = re.compile(
-    r"on (?P<where>other hardware|[\w.-]+) (?P<trick>[a-zA-Z ]+?)(?: \((?P<change>[^()]*)\))?"
+    r"Cheapest on (?P<where>other hardware|[\w.-]+): (?P<trick>[a-zA-Z ]+?)(?: \((?P<change>[^()]*)\))?"
     r"(?: for (?P<users>[\d,]+ users|one user))?"
     r"(?: at (?P<cost>[\d.,]+) times the cost(?: \((?P<low>[\d.,]+) to "
-    r"(?P<high>[\d.,]+)(?P<level>: level)?\))?"
+    r"(?P<high>[\d.,]+)(?P<level>: a tie)?\))?"
     r"(?:, by (?:cloud prices|costs of ownership) of [\d.,]+ over [\d.,]+ \$ a chip-hour)?"
     r"|(?P<free>, which has no price))"
 )
 LAW = re.compile(
-    r"(?:That|The first) is ([\d.,]+)x = (.*?)(?:, at ([\d.,]+)x the cost)?, applied one after "
-    r"another"
+    r"Factors of [a-zA-Z ]+: ([\d.,]+)x = (.*?)(?:, at ([\d.,]+)x the cost)?, applied in this order"
 )
 
 
@@ -649,11 +648,10 @@ def check_ways(text, rows):
     same = [row for row in kept if row["hardware"] == today["hardware"]]
     other = [row for row in kept if row["hardware"] != today["hardware"]]
     leads = []
-    ways = [FAST.match(text)["ways"], *re.findall(r"\. O(n other hardware: .+?)\. ", text)]
-    ways = [way.replace("n other hardware:", "on other hardware") for way in ways]
+    ways = [FAST.match(text)["ways"], *re.findall(r"\. (Cheapest on other hardware: .+?)\. ", text)]
     for way, alike in zip(ways, [same, *[other] * bool(other)], strict=True):
         if not alike:
-            assert way == f"not possible on {today['hardware']}"
+            assert way == f"Nothing reaches it on {today['hardware']}"
             continue
         said = WAY.fullmatch(way)
         assert (said["where"] == "other hardware") == (alike is other)
@@ -666,7 +664,6 @@ def check_ways(text, rows):
     (now, *_), (then, *_) = ends(today), ends(lead)
     law = LAW.search(text)
     assert float(law.group(1).replace(",", "")) == pytest.approx(then / now, rel=0.005)
-    assert law.group(0).startswith("That" if len(leads) == 1 else "The first")
     factors = [float(one.replace(",", "")) for one in re.findall(r"([\d.,]+) \(", law.group(2))]
     assert math.prod(factors) == pytest.approx(then / now, rel=0.005 * len(factors))
     assert law.group(3) in (None, dollars(times))

@@ -757,7 +757,7 @@ def test_where_costs_tie_time_decides_and_equals_in_both_have_no_winner(fastcalc
     same = words(fastcalc("a=speed=65,price=25", "b=speed=65,price=25", "c=speed=13,price=1").out)
     assert (
         "a and b both take 15.4 s of user time per success, and cost $936/month: "
-        "c 5.00 times as long."
+        "c takes 5.00 times as long."
     ) in same
 
 
@@ -765,7 +765,7 @@ def test_computed_options_that_their_ranges_do_not_tell_apart_are_level(fastcalc
     """Eight MI355X and eight B200 serve one user within 2 % of each other, ranges far wider."""
     model = "model=llama-3.1-70b,chips=8,on"
     text = words(fastcalc(f"a={model}=mi355x", f"b={model}=b200").out)
-    assert text.startswith("b and a are level within their 80 % intervals: b 10.")
+    assert text.startswith("b and a are tied within their 80 % intervals: b 10.")
     assert "soonest" not in text
 
 
@@ -778,7 +778,7 @@ def test_unlike_models_of_no_accuracy_win_only_if_equally_right(fastcalc, decide
     # 100 + 8 s over p^10 is 100 + 47.06 s at p = (108 / 147.06)^(1/10).
     share = 100 * (108 / (100 + 8000 / 170)) ** 0.1
     assert f"fewer than {share:.1f} % of steps and the others in all" in steps
-    assert "failures are noticed at the end, and the run is repeated" in steps
+    assert "failures are noticed at the end; the run is repeated" in steps
     for alike in (("opus", "opus-fast"), ("opus", "opus-fast", "--steps", "3")):
         assert words(fastcalc(*alike).out).startswith("opus-fast succeeds soonest")
     given = words(fastcalc("opus", "spark=accuracy=0.75").out)
@@ -795,9 +795,9 @@ def test_the_first_sentence_names_when_failures_are_found(fastcalc):
     assert "failures are noticed at once and the step repeated, up to 20 times" in at_once
     at_end = words(fastcalc(*asked).out)
     assert at_end.startswith("fast succeeds soonest, in 2.25 min")
-    assert "failures are noticed at the end, and the run is repeated" in at_end
+    assert "failures are noticed at the end; the run is repeated" in at_end
     repaired = words(fastcalc(*asked, "--repair-seconds", "60").out)
-    assert "failures are noticed at the end, and a user repairs the run" in repaired
+    assert "failures are noticed at the end; a user repairs the run" in repaired
 
 
 def test_cached_input_has_its_price_or_a_note(fastcalc, decided):

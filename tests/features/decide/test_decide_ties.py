@@ -241,7 +241,7 @@ def test_no_mix_fits_a_gap(fastcalc):
 )
 def test_of_level_computed_options_one_wins_everywhere(fastcalc, options):
     text = words(fastcalc(*options).out)
-    assert "a and b are level within their 80 % intervals" in text
+    assert "a and b are tied within their 80 % intervals" in text
     assert "a costs" in text
     answer = json.loads(fastcalc(*options, "--format", "json").out)
     assert {row["option"]: row["wins"] for row in answer["records"]} == {"a": True, "b": False}
@@ -256,7 +256,7 @@ def test_of_level_options_the_one_with_a_price_wins_and_says_so(fastcalc):
     asked = ("a=speed=65", "b=speed=65,price=25", "c=speed=13")
     text = words(fastcalc(*asked).out)
     assert "b and a both take 15.4 s of user time per success; b costs $936/month; " in text
-    assert "a has no known price and may be cheaper: c 5.00 times as long" in text
+    assert "a has no known price and may be cheaper: c takes 5.00 times as long" in text
     answer = json.loads(fastcalc(*asked, "--format", "json").out)
     assert [row["wins"] for row in answer["records"]] == [False, True, False]
     neither = words(fastcalc("a=speed=65", "b=speed=65").out)

@@ -470,8 +470,8 @@ def test_the_first_screen_answers_and_names_what_cannot_be(fastcalc):
     }
     assert len(lines) <= 36  # of which one is for a row that the headline names, and three wrap
     for one in missed:
-        assert one in text.partition("cannot: ")[2].partition(";")[0]
-    assert "The first is 2.5" in text
+        assert one in text.partition("cannot reach the speed: ")[2].partition(";")[0]
+    assert re.search(r"Factors of [a-zA-Z ]+: 2.5", text)
     passes = re.findall(r"([\d.]+) ms for ([\d.]+|one) tokens? of each user", text)
     served = re.findall(r"([\d,]+) users on [^,]+, together ([\d,.]+) tokens/s", text)
     for (time, tokens), both in zip(passes, served, strict=True):
@@ -496,13 +496,19 @@ def test_another_model_leads_only_where_it_is_named(fastcalc):
         fastcalc(*LARGE, *more).out
         for more in ((), ("--smaller", "none"), ("--smaller", "llama-3.2-1b"))
     )
-    begun, only, other = (words(out).partition(" The first is ")[0] for out in (every, kept, named))
+    begun, only, other = (words(out).partition(" Factors of ")[0] for out in (every, kept, named))
     assert begun == only
     assert "llama-3.2-1b" not in begun
     assert "llama-3.2-1b" in other
     assert only.count("times the cost") <= 2  # on these chips, and on another machine
-    assert "smaller model" not in words(kept).partition("cannot: ")[2].partition(";")[0]
-    assert "four techniques" not in words(kept).partition("cannot: ")[2].partition(";")[0]
+    assert (
+        "smaller model"
+        not in words(kept).partition("cannot reach the speed: ")[2].partition(";")[0]
+    )
+    assert (
+        "four techniques"
+        not in words(kept).partition("cannot reach the speed: ")[2].partition(";")[0]
+    )
 
 
 @pytest.mark.parametrize("more", [("--smaller", "none"), ("--wide",), ()][: scaled(2)])
@@ -515,11 +521,11 @@ def test_the_first_sentence_names_a_row_of_its_table_that_keeps_the_answers(fast
         today, *others = rows
         kept = [row for row in others if row["reaches"] and not row["changes_answers"]]
         kept = [row for row in kept if row["cost_multiple"] is not None]
-        begun = text.partition(" is ")[0].replace(" On other hardware:", " on other hardware")
+        begun = text.partition(" Factors of ")[0]
         ways = re.findall(
-            r"on (other hardware|[a-z0-9-]+) ([a-zA-Z ]+?)(?: \((.*?)\))?(?: for [\w,]+ users?)? "
+            r"Cheapest on (other hardware|[a-z0-9-]+): ([a-zA-Z ]+?)(?: \((.*?)\))?(?: for [\w,]+ users?)? "
             r"at "
-            r"([0-9.,]+) times the cost \(([0-9.,]+) to ([0-9.,]+)(?:: level)?\)",
+            r"([0-9.,]+) times the cost \(([0-9.,]+) to ([0-9.,]+)(?:: a tie)?\)",
             begun,
         )
         assert ways, begun
@@ -541,14 +547,14 @@ def test_the_first_sentence_names_a_row_of_its_table_that_keeps_the_answers(fast
 def test_the_headline_gives_these_chips_first_and_names_both_prices(fastcalc):
     """What other sellers ask for communication stands behind what the same chips do."""
     asked = ("glm-4.7", "--on", "h200-sxm", "--speedup", "2", "--smaller", "none")
-    begun = words(fastcalc("fastmode", *asked).out).partition(" The first is ")[0]
-    same, other = begun.split(" On other hardware: ")
-    assert "(2.00x): on h200-sxm speculation (4 draft tokens) for " in same
+    begun = words(fastcalc("fastmode", *asked).out).partition(" Factors of ")[0]
+    same, other = begun.split(" Cheapest on other hardware: ")
+    assert "(2.00x). Cheapest on h200-sxm: speculation (4 draft tokens) for " in same
     priced = "Price per chip-hour: h200-sxm $3.50 (on-demand, Nebius eu-north1, 2026, medium"
     assert priced in other
     assert " and b200 $5.50 (on-demand, Nebius us-central1, 2026, medium confidence)" in other
     given = ("--price", "b200=5", "--price", "h200-sxm=3.5")
-    paid = words(fastcalc("fastmode", *asked, *given).out).partition(" The first is ")[0]
+    paid = words(fastcalc("fastmode", *asked, *given).out).partition(" Factors of ")[0]
     assert "Price per chip-hour: h200-sxm $3.50 (given) and b200 $5.00 (given)." in paid
 
 
@@ -577,7 +583,7 @@ def test_a_start_that_memory_limits_says_which_speed_was_asked_for(fastcalc):
     """Four H100 hold 210 users of Llama 3.1 70B, who get more than 20 tokens/s; eight hold more."""
     request = ["fastmode", "llama-3.1-70b", "--to-speed", "40", "--smaller", "none", "--from-speed"]
     text = words(fastcalc(*request, "20").out)
-    start = "each of 210 users 26.1 tokens/s (20.0 asked, but no larger batch fits); to reach 40.0"
+    start = "each of 210 users 26.1 tokens/s (20.0 asked, but no larger batch fits); target 40.0"
     assert start in text
     held = json.loads(
         fastcalc("fit", "llama-3.1-70b", "--on", "h100-sxm", "--chips", "4", "--format", "json").out
