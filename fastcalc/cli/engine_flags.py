@@ -121,7 +121,10 @@ def _check_layers(flag: str, value: str) -> None:
 
 
 def _served(words: list[str]) -> tuple[list[str], list[str]]:
-    """The words of a server command after ``--server`` in place of it."""
+    """The words of a server command after ``--server`` in place of it.
+
+    A model that is named before it is meant in place of the command's.
+    """
     at = words.index("--server")
     if at + 1 >= len(words):
         raise InputError("--server needs a command: --server 'vllm serve MODEL ...'")
@@ -138,7 +141,9 @@ def _served(words: list[str]) -> tuple[list[str], list[str]]:
         raise InputError(f"--server: {error} in the command") from None
     flags, unknown, model = _of_command(given)
     other_words = words[:at] + words[at + 2 :]
-    served_words = [*other_words[:1], *([model] if model else []), *other_words[1:], *flags]
+    is_named = bool(other_words[1:]) and not other_words[1].startswith("-")
+    served = [model] if model and not is_named else []
+    served_words = [*other_words[:1], *served, *other_words[1:], *flags]
     if "--engine" not in served_words:
         served_words += ["--engine", engine]
     skipped = f"--server: ignored {listed(unknown)}" if unknown else ""

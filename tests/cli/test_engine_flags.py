@@ -63,3 +63,8 @@ def test_a_whole_command_is_taken():
     command = "python -m sglang.launch_server --model-path m --tp 4 --mem-fraction-static=0.9"
     words, _ = translated(["fit", "--server", command])
     assert " ".join(words) == "fit m --tp 4 --gpu-memory-utilization 0.9 --engine sglang"
+
+
+def test_a_model_that_is_named_is_meant_instead_of_the_command_s():
+    words = ["fit", "mine", "--server", "vllm serve org/other -tp 2"]
+    assert translated(words)[0] == ["fit", "mine", "--tp", "2", "--engine", "vllm"]

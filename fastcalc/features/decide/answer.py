@@ -149,7 +149,7 @@ class DecideAnswer(Answer):
     def _on_numbers(self) -> Iterator[str]:
         """Yield what is taken as given of prices, failures, users and models."""
         decision, offered = self.decision, self.rows
-        ends = "a failed run repeats, on average 1 / P(success) times"
+        ends = "a failed run repeats: 1 / P(success) runs per success on average"
         if decision.shared.get("repair") is not None:
             ends = "a user repairs a failed run"
         unknown = [row.option.name for row in offered if math.isnan(float(row.prospect.run.usd))]

@@ -369,8 +369,8 @@ class PlanAnswer(Answer):
             alone = number(
                 sum(allocation.requests for allocation in fleet.allocations if allocation.is_owned)
             )
-            top = f"with {chips} on top, {bill}{in_all(fleet)}"
-            load = f"{alone} requests/s; {top}, {load}"
+            load = f"{alone} of {number(fleet.requests)} requests/s; rented for the rest: {chips}, "
+            load += f"{bill}{in_all(fleet)}"
         answer = f"{sustain_verb(fleet)} {load}"
         return Title(self._owned_chips(), f"{answer}, for {purpose}", answer)
 

@@ -41,6 +41,9 @@ def _count(typed: str, count: str) -> int:
         raise InputError(
             f"{option('own')} '{shown(typed + count)}' is not CHIP=N; write h100-sxm=16"
         )
+    if "," in count and "=" in count:
+        each = " ".join(option("own", pair.strip()) for pair in f"{name}={count}".split(","))
+        raise InputError(f"{option('own')} takes one kind of chip, once for each: write {each}")
     flag = f"{option('own')} of {shown(name)}"
     return readers.whole(count.strip(), flag, LIMITS["chips"], "16")
 
