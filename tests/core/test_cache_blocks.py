@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from fastcalc.catalogue.entry_numbers import entry_numbers, with_value
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.chip.machine import machine
 from fastcalc.core.chip.tier import OWN_MEMORY
@@ -18,7 +19,8 @@ GIB = 2.0**30
 
 def pool(model, *, tp=1, kv="bf16", states=1.0, drafted=0.0):
     """The pool of a model of the catalogue under vLLM."""
-    work = workload(ENTRIES.model(model), None, kv)
+    entry = ENTRIES.model(model) if isinstance(model, str) else model
+    work = workload(entry, None, kv)
     memory = replace(OWN_MEMORY, drafted=drafted)
     site = machine(ENTRIES.hardware("h100-sxm"), ENTRIES.engine("vllm"), work, memory)
     software = replace(site.software, state_blocks=states)
@@ -64,6 +66,20 @@ def test_compressors_keep_states_of_all_tokens_in_flight():
     assert made.block_bytes == 21 * (37_440 + 8640) + 20 * 1728
     longest = float(made.reserved(13_528, step=16_384)) * made.checked_bytes / GIB
     assert longest == pytest.approx(5.44, abs=0.005)
+
+
+def test_states_may_be_wider_than_every_compressed_page():
+    """At a compression of 8, pages are 32 entries of 584 B in units of 576 B, 19,008 B.
+
+    States of 4 tokens x 2 x key and score x 512 x 4 B take 32,832 B, and those of the indexer,
+    8,640 B, a page of 19,008 B, in each of 21 layers.
+    """
+    model = ENTRIES.model("deepseek-v4-flash")
+    for number in entry_numbers(model):
+        if number.path.endswith("compression") and number.value == 4:
+            model = with_value(model, number.place, 8)
+    made = pool(model, tp=2, kv="fp8")
+    assert made.block_bytes == 21 * (32_832 + 19_008)
 
 
 def test_keys_of_an_indexer_are_in_the_blocks_of_what_they_pick():

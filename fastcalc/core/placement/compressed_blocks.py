@@ -92,8 +92,9 @@ def _pool(tables: list[_Table]) -> BlockPool:
         groups.append(BlockGroup(table.layer, count, float(table.tokens)))
         widest = max(widest, ceil(table.most / count))
         # Groups lie over each other in a block: the largest says how large it is.
+        # A page that is larger than every page of full entries is not padded.
         of_group = sum(
-            min(page for page in full.sizes if page >= size) * ceil(layers / count)
+            min((page for page in full.sizes if page >= size), default=size) * ceil(layers / count)
             for size, layers in table.sizes.items()
         )
         block_bytes = max(block_bytes, of_group)
