@@ -257,7 +257,8 @@ class Table(Sequence[Record]):
         ]
         lines = [line for block in blocks if isinstance(block, Notes) for line in block.lines]
         key = [as_arguments(line) for line in lines if line.startswith("key: ")]
-        return as_arguments(next(filter(None, titles), "")), key
+        cases = [block for block in blocks if isinstance(block, console.Case)]
+        return as_arguments("; ".join([next(filter(None, titles), ""), *cases])), key
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

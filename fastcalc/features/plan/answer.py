@@ -14,7 +14,7 @@ from fastcalc.core.traffic.request_class import RequestClass
 from fastcalc.features.plan import notes as plan_notes
 from fastcalc.features.plan import records as plan_records
 from fastcalc.features.plan.allocation import Allocation, Fleet, allocate, with_next_node
-from fastcalc.features.plan.answer_regret import odds_notes, regret_notes
+from fastcalc.features.plan.answer_regret import chance_of_limits, odds_notes, regret_notes
 from fastcalc.features.plan.answer_tipping_points import tipping_point_notes
 from fastcalc.features.plan.api import api_notes, cheaper_api
 from fastcalc.features.plan.class_table import (
@@ -32,7 +32,7 @@ from fastcalc.features.plan.notes import Weight, weighted
 from fastcalc.features.plan.percentiles import in_words
 from fastcalc.features.plan.pool_search import PoolSearch
 from fastcalc.features.plan.random_load import random_load
-from fastcalc.features.plan.ranked_plan import RankedPlan, tpot_range
+from fastcalc.features.plan.ranked_plan import tpot_range
 from fastcalc.features.plan.refusal import chips_of, refusal_of
 from fastcalc.features.plan.request import FindPlans
 from fastcalc.features.plan.servers.script import script
@@ -47,7 +47,7 @@ from fastcalc.grid.columns import pick
 from fastcalc.kit.answer import record_tables
 from fastcalc.kit.answer.answer import Answer, Charts
 from fastcalc.kit.answer.commands import Typed, compare_command
-from fastcalc.kit.answer.console import Note, Part, Screen, TextTable, Title
+from fastcalc.kit.answer.console import Case, Note, Part, Screen, TextTable, Title
 from fastcalc.kit.answer.numbers_as_text import counted, dollars, number
 from fastcalc.kit.answer.point_records import Record, plain, plainly
 from fastcalc.kit.answer.prices import price_line
@@ -343,6 +343,7 @@ class PlanAnswer(Answer):
     def body(self, screen: Screen) -> Iterator[Part]:
         """The answer in a sentence, prices of chip-hours, and the tables."""
         yield self.title()
+        yield Case(self._asked())
         break_even = ""
         if self.is_of_one_class and not self.is_of_fleet:
             break_even = plan_notes.break_even(self.decision)
@@ -356,14 +357,14 @@ class PlanAnswer(Answer):
 
     def title(self) -> Title:
         """What is to be rented, or what owned chips serve, with what is rented on top."""
-        fleet, purpose = self.fleet, self._purpose()
+        fleet, remarks = self.fleet, self._remarks()
         rented = [pool for allocation, pool in self.pools if not allocation.is_owned]
         chips = " + ".join(dict.fromkeys(pool.plan.scenario.hardware.id for pool in rented))
         bill = _bill_of(rented)
         if not fleet.owned:
             is_sized = fleet.serves_all and not fleet.service.is_fleet
-            load = "" if is_sized else f", sustain {self._load()},"
-            return Title(chips, f"{bill}{load} for {purpose}", f"{bill}{load}".rstrip(","))
+            answer = bill if is_sized else f"{bill}, sustain {self._load()}"
+            return Title(chips, f"{answer}{remarks}", answer)
         load = self._load()
         if rented:
             alone = number(
@@ -372,26 +373,29 @@ class PlanAnswer(Answer):
             load = f"{alone} of {number(fleet.requests)} requests/s; rented for the rest: {chips}, "
             load += f"{bill}{in_all(fleet)}"
         answer = f"{sustain_verb(fleet)} {load}"
-        return Title(self._owned_chips(), f"{answer}, for {purpose}", answer)
+        return Title(self._owned_chips(), f"{answer}{remarks}", answer)
 
-    def _purpose(self) -> str:
-        """What is served, and whether the next chip or an API is as good, in a phrase."""
+    def _remarks(self) -> str:
+        """Whether the limits hold, and the next chip or an API is as good, in clauses."""
         fleet = self.fleet
-        if self.is_of_one_class:
-            purpose = phrase(self.request, fleet.service)
-        else:
-            purpose = listed(self._models)
-        purpose += plan_notes.in_fewer_bits((pool.decision, pool.plan) for _, pool in self.pools)
-        if not self.is_of_one_class and fleet.serves_all and not fleet.service.is_fleet:
-            purpose += "" if fleet.owned else f", {self._load()}"
+        remarks = plan_notes.in_fewer_bits((pool.decision, pool.plan) for _, pool in self.pools)
         if self.is_of_one_class:
             decisions = [pool.decision for _, pool in self.pools]
-            purpose += "".join(map(plan_notes.level_runner_up, decisions))
-        purpose += self._unlimited_ttft()
-        purpose += "".join(map(_kind_of_market, self._chips_rented))
+            remarks += "".join(map(plan_notes.level_runner_up, decisions))
+            remarks += "" if self.is_of_fleet else chance_of_limits(self.verdict)
+        remarks += self._unlimited_ttft()
+        remarks += "".join(map(_kind_of_market, self._chips_rented))
         if fleet.service.rate is not None or self.is_of_fleet:
-            purpose += cheaper_api(fleet.service, fleet.requests, fleet.usd_per_month)
-        return purpose + (self._expected() if self.is_of_one_class else "")
+            remarks += cheaper_api(fleet.service, fleet.requests, fleet.usd_per_month)
+        return remarks + (self._expected() if self.is_of_one_class else "")
+
+    def _asked(self) -> str:
+        """What is served, in a phrase."""
+        fleet = self.fleet
+        if self.is_of_one_class:
+            return phrase(self.request, fleet.service)
+        is_asked = fleet.serves_all and not fleet.service.is_fleet
+        return listed(self._models) + f", {self._load()}" * is_asked
 
     @property
     def _chips_rented(self) -> list[Scenario]:
@@ -426,7 +430,7 @@ class PlanAnswer(Answer):
         return f"; by expected speeds {', '.join(expected_bill)}" * (expected_bill != bill)
 
     def _load(self) -> str:
-        """What it serves, and how many requests at a time, in a phrase."""
+        """What it serves, in a phrase."""
         requests, rate = self.fleet.requests, self.fleet.service.rate
         if not self.is_of_one_class:
             of_file = f"requests/s of {self.request.traffic}"
@@ -436,13 +440,8 @@ class PlanAnswer(Answer):
                     f"{self.request.traffic}"
                 )
             return f"{number(requests)} {of_file}"
-        at_once = sum(
-            RankedPlan(1, pool.plan, pool.decision.service, "").in_flight for _, pool in self.pools
-        )
-        return (
-            f"{number(requests)} requests/s, {number(requests * self.service.output)} output "
-            f"tokens/s, {at_once:,.0f} requests at once"
-        )
+        tokens = number(requests * self.service.output)
+        return f"{number(requests)} requests/s, {tokens} output tokens/s"
 
     def _owned_chips(self) -> str:
         """The owned chips that are allocated, of each kind together."""
@@ -607,6 +606,8 @@ class PlanAnswer(Answer):
         yield from weighted(1, self._owning())
         for allocation in self.fleet.allocations:
             yield from weighted(1, _notes_of_allocation(allocation))
+        if chance := chance_of_limits(self.verdict).removeprefix("; "):
+            yield Note(f"rented on top: {chance}", 1)
         for note in (*odds_notes(self.verdict), *regret_notes(self.verdict)):
             yield replace(note, text=f"rented on top: {note.text}", weight=min(note.weight, 1))
         for text in tipping_point_notes(self.verdict):

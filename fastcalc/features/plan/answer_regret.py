@@ -22,21 +22,28 @@ def _rough(usd: float) -> str:
     return f"{float(f'{usd:.2g}'):,.0f}"
 
 
+def chance_of_limits(verdict: Verdict) -> str:
+    """Say how likely the limits hold, in a clause; empty where nothing says so."""
+    odds = verdict.odds
+    return "" if odds is None else f"; {odds.chance:.0%} chance that the limits hold"
+
+
 def odds_notes(verdict: Verdict) -> Iterator[Note]:
-    """Say how likely the limits hold, and what holds them with more confidence."""
+    """Say what holds the limits with more confidence."""
     odds, service = verdict.odds, verdict.decision.service
-    if odds is None:
+    if odds is None or odds.chance >= CONFIDENT / 100.0:
         return
-    text = f"{odds.chance:.0%} chance that the limits hold, by the 80 % ranges of speeds"
-    if odds.chance < CONFIDENT / 100.0:
-        flag, confident = option("confidence", f"{CONFIDENT:g}"), odds.confident
-        if confident is None:
-            text += f"; no plan holds them with {flag}"
-        else:
-            slower = replace(service, deviations=CONFIDENT_DEVIATIONS)
-            bill = chips_and_price(confident, slower)
-            text += f"; {flag} takes {confident.scenario.hardware.id}, {bill}"
-    yield Note(text, Weight.ODDS)
+    flag, confident = option("confidence", f"{CONFIDENT:g}"), odds.confident
+    slower = replace(service, deviations=CONFIDENT_DEVIATIONS)
+    if confident is None:
+        found = "no plan does"
+    else:
+        found = f"{confident.scenario.hardware.id}, {chips_and_price(confident, slower)}"
+    yield Note(
+        f"to hold the limits with {CONFIDENT:g} % chance, by the 80 % ranges of speeds ({flag}): "
+        f"{found}",
+        Weight.ODDS,
+    )
 
 
 def regret_notes(verdict: Verdict) -> Iterator[Note]:

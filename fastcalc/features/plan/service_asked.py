@@ -97,8 +97,7 @@ def phrase(request: FindPlans, service: Service) -> str:
     tokens = many(round(service.output), "token")
     cached = f" ({stated_percent(service.prefix_hit)} cached)" if service.prefix_hit else ""
     words = [
-        f"{as_text(request.model)}, prompts of {round(service.prompt):,}{cached} and outputs of "
-        f"{tokens}"
+        f"{as_text(request.model)}: prompt {round(service.prompt):,}{cached}, output {tokens}",
     ]
     shown = ("prefix_hit", "price")  # above, and in the line of prices
     phrases = {

@@ -63,6 +63,12 @@ class Remark(str):
     __slots__ = ()
 
 
+class Case(Remark):
+    """What a headline is true of, on lines of its own: a model, its requests, their limits."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True)
 class TextTable:
     """Columns of text.

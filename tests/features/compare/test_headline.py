@@ -468,7 +468,7 @@ TAKEN = (
     r"([\w,]+)\?? chips?(?: in (a|[\d,]+) nodes?)?"
     r"(?:, ([\d,.]+) kW)?(?:, \$[\d,.]+\??/Mtok)?(?:, \$([\d,.]+)\?? per month)?"
 )
-PLANNED = re.compile(rf"([\w.-]+) {TAKEN} for ([\w.-]+), prompts of (.*)")
+PLANNED = re.compile(rf"([\w.-]+) {TAKEN}(.*?) ([\w.-]+): prompt [\d,]+, output ")
 NEXT = re.compile(
     rf"- second-best chip: ([\w.-]+), {TAKEN}(?:, quantized further)?: ([\d,.]+) times the [^;]*? - "
 )
@@ -506,9 +506,9 @@ def check_plan(text, document, objective, prices):
     (best,) = [row for row in document["records"] if row["rank"] == 1]
     assert best["cost"] == least
     assert best["cost"] == min(row["cost"] for row in document["records"] if row in whole)
-    assert said.group(1, 6) == (best["hardware"], best["model"])
+    assert said.group(1, 7) == (best["hardware"], best["model"])
     check_taken(*said.group(2, 3, 4, 5), best, objective)
-    assert is_narrower(best) == ("quantized further than published" in said.group(7))
+    assert is_narrower(best) == ("quantized further than published" in said.group(6))
     others = [row for row in every.values() if row["hardware"] != best["hardware"]]
     rivals = [row for row in others if row in whole] or others
     second = NEXT.search(text)

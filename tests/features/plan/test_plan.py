@@ -622,7 +622,7 @@ def test_the_title_and_the_next_command_say_what_was_typed(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "140")
     ran = run(*asked, "--speculate", "0.8x3", capsys=capsys, monkeypatch=monkeypatch)
     lines = ran.out.splitlines()
-    assert "1,000 tokens, speculative decoding 0.8x3, 300 requests/min" in lines[0]
+    assert "1,000 tokens, speculative decoding 0.8x3, 300 requests/min" in lines[1]
     assert " --speculate 0.8x3 " in lines[-1]
 
 

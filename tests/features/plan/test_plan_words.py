@@ -529,7 +529,7 @@ def test_four_bits_on_a_chip_without_such_units_are_refused(chip, flag, fastcalc
 def test_a_rate_is_of_its_unit_and_said_as_typed(rate, a_second, said, planned, page):
     asked = (*SMALL, "--rate", rate)
     assert planned(*asked)["assumptions"]["requests_per_s"] == pytest.approx(a_second)
-    title = page(*asked).split("; p99 TTFT")[0]
+    title = page(*asked).split(" Price per")[0]
     assert title.endswith(f", {said}")
 
 
