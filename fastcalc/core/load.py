@@ -35,8 +35,8 @@ MOST_BUSY = 0.85
 """Utilization up to which percentiles hold: beyond it they depend on how requests come and
 go in ways that no closed form here has. [1]"""
 
-MOST_QUEUED = 0.0025
-"""Share of the requests that may find no slot: a quarter of those later than the 99th percentile.
+MOST_QUEUED = 0.005
+"""Share of the requests that may find no slot: half of those later than the 99th percentile.
 
 Of more, that percentile is a wait for a slot or none, by how slots come free.
 """
@@ -57,8 +57,8 @@ _OF_ANY_RATE = ("_rates", "_tokens", "_prompt_shares")
 
 _QUEUED = 400  # requests beyond the slots whose chances are counted
 # Requests that wait for a slot over those of the process, at most: of simulated replicas
-# (``python -m benchmarks.plan_limits 40``), and held against others (``--seed 2``).
-_UNEVEN = 4.0
+# (``python -m benchmarks.plan_limits 100 --seed 3``), and held against others (``--seed 4``).
+_UNEVEN = 2.0
 _ALONE = 1e-6  # of the requests, of a single user's that meet no other's
 _MOST_FED_BACK = 0.95  # of the time that prompts take of others'
 
@@ -333,8 +333,8 @@ class RandomLoad:
     def _cautious_slot_wait(self) -> tuple[float, float]:
         """The same for percentiles, which a wait for a slot decides where it is not rare. [1], [s]
 
-        Slots then fill more unevenly than those of a birth-death process, and four times as many
-        requests wait at most as long as with exponential times of service.
+        Slots then fill more unevenly than this process has it, and twice as many requests wait at
+        most as long as with exponential times of service.
         """
         chance, mean = self.slot_wait
         if self.queued <= MOST_QUEUED:

@@ -92,6 +92,9 @@ class PoolSearch:
             )
             chosen = _cheapest(groups.groupings(rate), rate, service) if rate else None
             chosen = chosen or _most(groups, service, rate or inf)
+            if chosen is not None and rate and chosen.rate > rate:  # by groups that it looked at
+                cheapest = _cheapest(groups.groupings(rate), rate, service)
+                chosen = cheapest or replace(chosen, rate=rate)
             if chosen is not None:
                 sharing = self._sharing(chosen, groups, service, rate or chosen.rate)
                 return replace(sharing, on_one_chip=self._on_one_chip(chosen, groups, service))

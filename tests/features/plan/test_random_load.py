@@ -110,9 +110,9 @@ def test_a_note_says_each_time_of_the_slowest():
     "queued,prompts,utilization,is_known",
     [
         (0.0, 0.0, 0.0, True),
-        # Each of the three limits by itself, as the guide states them: 0.25 %, 80 % and 85 %.
-        (0.0025, 0.8, 0.85, True),
-        (0.0026, 0.0, 0.0, False),
+        # Each of the three limits by itself, as the guide states them: 0.5 %, 80 % and 85 %.
+        (0.005, 0.8, 0.85, True),
+        (0.0051, 0.0, 0.0, False),
         (0.0, 0.801, 0.0, False),
         (0.0, 0.0, 0.851, False),
     ],
