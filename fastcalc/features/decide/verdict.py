@@ -86,7 +86,7 @@ def _leader(decision: Choice, offered: "Sequence[Row]") -> str:
     sentence, comparison = _best(decision, first.name, leading)
     if len(decision.level) > 1:
         sentence = _level(decision)
-    followers, level_names = [], {contender.name for contender in decision.level}
+    followers, level_names = list[str](), {contender.name for contender in decision.level}
     for name in (name for name in ranked if name not in level_names):
         # Next to what takes nothing, no number of times is as much.
         ratio = worth[name] / leading if leading else math.inf
