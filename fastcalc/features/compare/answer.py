@@ -62,7 +62,7 @@ _MARKDOWN = (
 _KEY = (
     "key: tok/s per user: decode speed of one stream; 80 % range: four of five measurements "
     "should fall inside; bound: hardware limit in these formats; $/Mtok: per million output "
-    f"tokens, input is priced separately ({option('wide')})"
+    f"tokens, input apart ({option('wide')})"
 )
 _MEANINGS = {
     "needs": "needs N: the batch needs N chips",

@@ -71,7 +71,7 @@ def test_the_points_that_are_furthest_off_fit_80_columns(page, tmp_path):
 def test_a_wide_plan_leaves_no_column_out_at_any_width(page):
     asked = ("plan", "llama-3.1-8b", "--on", "h100-sxm,a100-sxm-40gb", "--speculate", "0.8x3")
     wide, narrow = (words("\n".join(page(width, *asked, "--wide"))) for width in (140, 80))
-    for heading in ("tokens", "prompts", "bound", "range", "month"):
+    for heading in ("tokens", "prefill", "bound", "range", "month"):
         assert heading in wide.partition("key:")[0]
         assert heading in narrow.partition("key:")[0]
     # 1 + 0.8 + 0.64 + 0.512 tokens a pass, and no rate that would take prompts in apart.
