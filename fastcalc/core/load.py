@@ -57,7 +57,7 @@ _OF_ANY_RATE = ("_rates", "_tokens", "_prompt_shares")
 
 _QUEUED = 400  # requests beyond the slots whose chances are counted
 # Requests that wait for a slot over those of the process, at most: of simulated replicas
-# (``python -m benchmarks.plan_limits 100 --seed 3``), and held against others (``--seed 4``).
+# (``python -m benchmarks.plan_limits 100``, seeds 3 and 5), and held against others (``--seed 4``).
 _UNEVEN = 2.0
 _ALONE = 1e-6  # of the requests, of a single user's that meet no other's
 _MOST_FED_BACK = 0.95  # of the time that prompts take of others'
@@ -281,7 +281,7 @@ class RandomLoad:
     def _in_turn(self) -> float:
         """Attention replicas that prefill one after another, each of which all wait for. [1]"""
         passes = self.passes
-        in_turn = np.broadcast_to(passes.prompts_in_turn / passes.streams, passes.batch.shape)
+        in_turn = np.broadcast_to(passes.in_turn_at_random, passes.batch.shape)
         return float(np.interp(self.in_flight, passes.batch, in_turn))
 
     @cached_property

@@ -257,7 +257,7 @@ class Table(Sequence[Record]):
         ]
         lines = [line for block in blocks if isinstance(block, Notes) for line in block.lines]
         key = [as_arguments(line) for line in lines if line.startswith("key: ")]
-        cases = [block for block in blocks if isinstance(block, console.Case)]
+        cases = [block for block in blocks if isinstance(block, console.HeadlineCase)]
         return as_arguments("; ".join([next(filter(None, titles), ""), *cases])), key
 
 

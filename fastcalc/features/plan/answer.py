@@ -47,7 +47,7 @@ from fastcalc.grid.columns import pick
 from fastcalc.kit.answer import record_tables
 from fastcalc.kit.answer.answer import Answer, Charts
 from fastcalc.kit.answer.commands import Typed, compare_command
-from fastcalc.kit.answer.console import Case, Note, Part, Screen, TextTable, Title
+from fastcalc.kit.answer.console import HeadlineCase, Note, Part, Screen, TextTable, Title
 from fastcalc.kit.answer.numbers_as_text import counted, dollars, number
 from fastcalc.kit.answer.point_records import Record, plain, plainly
 from fastcalc.kit.answer.prices import price_line
@@ -343,7 +343,7 @@ class PlanAnswer(Answer):
     def body(self, screen: Screen) -> Iterator[Part]:
         """The answer in a sentence, prices of chip-hours, and the tables."""
         yield self.title()
-        yield Case(self._asked())
+        yield HeadlineCase(self._asked())
         break_even = ""
         if self.is_of_one_class and not self.is_of_fleet:
             break_even = plan_notes.break_even(self.decision)

@@ -33,11 +33,9 @@ def odds_notes(verdict: Verdict) -> Iterator[Note]:
     odds, service = verdict.odds, verdict.decision.service
     if odds is None or odds.chance >= CONFIDENT / 100.0:
         return
-    flag, confident = option("confidence", f"{CONFIDENT:g}"), odds.confident
-    slower = replace(service, deviations=CONFIDENT_DEVIATIONS)
-    if confident is None:
-        found = "no plan does"
-    else:
+    flag, confident, found = option("confidence", f"{CONFIDENT:g}"), odds.confident, "no plan does"
+    if confident is not None:
+        slower = replace(service, deviations=CONFIDENT_DEVIATIONS)
         found = f"{confident.scenario.hardware.id}, {chips_and_price(confident, slower)}"
     yield Note(
         f"to hold the limits with {CONFIDENT:g} % chance, by the 80 % ranges of speeds ({flag}): "

@@ -199,8 +199,7 @@ def _colocated_load(
     grid: Grid, service: Service, replica: Replica, mixed: ClassFirstTokens
 ) -> _Load:
     run, alone, batch = replica.run, replica.ttft, replica.batch
-    # Where prompts cost next to nothing, rounding may leave less than nothing.
-    prompts = np.maximum(run - service.output * replica.tpot, 0.0)
+    prompts = replica.prompt_seconds(service.output)
     # Attention replicas run in step. If requests come faster than they are prefilled one by
     # one, several prefill in the same step, which is then as long as that of all.
     meets = np.minimum(alone * batch / replica.run, 1.0) * (1.0 - 1.0 / replica.dp)

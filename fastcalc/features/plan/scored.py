@@ -80,10 +80,17 @@ class Replica:
         output : tokens of an answer [1]
         """
         longer = self.in_turn_at_random - 1.0
-        # Where prompts cost next to nothing, rounding may leave less than nothing.
-        run = self.run + longer * np.maximum(self.run - output * self.tpot, 0.0)
+        run = self.run + longer * self.prompt_seconds(output)
         token = self.tpot_in_traffic + longer * np.maximum(self.tpot_in_traffic - self.tpot, 0.0)
         return replace(self, run=run, served=self.served * self.run / run, tpot_in_traffic=token)
+
+    def prompt_seconds(self, output: float) -> Floats:
+        """Time of the prompts of a run. [s]
+
+        output : tokens of an answer [1]
+        """
+        # Where prompts cost next to nothing, rounding may leave less than nothing.
+        return np.asarray(np.maximum(self.run - output * self.tpot, 0.0))
 
     def only(self, index: int) -> "Replica":
         """One of them alone."""

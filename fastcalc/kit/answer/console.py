@@ -63,7 +63,7 @@ class Remark(str):
     __slots__ = ()
 
 
-class Case(Remark):
+class HeadlineCase(Remark):
     """What a headline is true of, on lines of its own: a model, its requests, their limits."""
 
     __slots__ = ()
