@@ -12,7 +12,7 @@ from fastcalc.features.plan.decision import FEWER_BITS, Decision, Plan, Variant,
 from fastcalc.features.plan.pools import PrefillPool, transfer_seconds
 from fastcalc.features.plan.random_load import HeldLimits, held_limits
 from fastcalc.features.plan.refine import Gaps, gaps_of, with_largest
-from fastcalc.features.plan.score import has_cost, prepare, resized, score
+from fastcalc.features.plan.score import AnyPools, has_cost, resized, score, score_in_stacks
 from fastcalc.features.plan.scored import Scored, misses_of
 from fastcalc.features.plan.service import NEAR, Service
 from fastcalc.features.plan.unlike import can_prefill_for, unlike_pools
@@ -21,12 +21,6 @@ from fastcalc.formulas.types import Bools, Floats
 from fastcalc.grid.blocks import keep_freed_memory
 from fastcalc.grid.grid import Grid
 from fastcalc.grid.space import sharding
-
-AnyPools = Sequence[PrefillPool | None] | None
-"""Prefill pools of a grid; None where they are to be searched."""
-
-STACK = 24
-"""Grids that are evaluated together: of more, arrays no longer fit the caches of a core. [1]"""
 
 _CHECKED = 12
 """Layouts of a variant whose percentiles are checked at most."""
@@ -90,8 +84,7 @@ def decide(
         ]
     left: list[Gaps] = []
     while waiting:
-        for grid, pools in in_stacks(waiting):
-            scored = score(grid, service, pools)
+        for scored in score_in_stacks(waiting, service):
             left.append(gaps_of(scored))
             for deployments in scored:
                 decision.add(_summary(deployments))
@@ -118,14 +111,6 @@ def _of_known_cost(grids: Iterable[Grid], decision: Decision) -> Iterator[Grid]:
         decision.reasons["unknown"] += grid.size
         decision.unknown[grid.scenario.hardware.id] += grid.size
         decision.terms = grid.scenario.pricing.offer or ""
-
-
-def in_stacks(waiting: Sequence[tuple[Grid, AnyPools]]) -> Iterator[tuple[Grid, AnyPools]]:
-    """Yield grids with their pools, some evaluated together."""
-    for start in range(0, len(waiting), STACK):
-        stack = waiting[start : start + STACK]
-        prepare(dict.fromkeys(grid for grid, _ in stack))
-        yield from stack
 
 
 def hold_limits(decision: Decision, shown: int) -> None:

@@ -1,7 +1,9 @@
 """How many replicas a rate asks for, how busy each may be, and how long requests wait for them."""
 
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from operator import attrgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -93,6 +95,20 @@ class Queues:
     step: ArrayLike = 0.0
     alone: ArrayLike = 1.0
 
+    @classmethod
+    def joined(
+        cls, queues: "Sequence[Queues]", join: Callable[[Iterable[ArrayLike]], Floats]
+    ) -> "Queues":
+        """The queues of many sets of deployments, of one share and table of slots.
+
+        join : one column of those of each set
+        """
+        names = "prompt", "prompt_busy", "kind", "holds", "step", "alone"
+        columns = zip(*(attrgetter(*names)(each) for each in queues), strict=True)
+        prompt, busy, rows, holds, step, alone = map(join, columns)
+        share, slots = queues[0].share, queues[0].slots
+        return cls(share, prompt, busy, slots, rows.astype(int), holds, step, alone)
+
     def wait(self, utilization: Floats) -> Floats:
         """The waits, both one after another, at most; infinity at full utilization. [s]"""
         after = np.clip(np.searchsorted(_BUSY, utilization, side="right"), 1, len(_BUSY) - 1)
@@ -142,6 +158,11 @@ class Queues:
         return np.asarray(self.slots.waits(self.kind, after) * self.holds * longer)
 
 
+Asked = tuple[Floats, Floats, Queues | None]
+"""Time of a replica that a request takes, and to the first token, no wait, of deployments or of
+pools x deployments [s]; and their queues if arrivals are random."""
+
+
 class Sizing(NamedTuple):
     """Replicas, how busy each is, how long a request waits, how busy each may be.
 
@@ -177,3 +198,25 @@ def needed(
         busy = np.minimum(service.rate * seconds / replicas, busiest)
     waits = np.zeros(busy.shape) if queues is None else queues.wait(busy)
     return Sizing(replicas, busy, waits, busiest)
+
+
+def needed_of_all(service: Service, asked: Sequence[Asked]) -> list[Sizing]:
+    """The same of many sets of deployments, in one row of columns."""
+    if len(asked) <= 1:
+        return [needed(service, *each) for each in asked]
+    shapes = [ttft.shape for _, ttft, _ in asked]
+    ends = np.cumsum([ttft.size for _, ttft, _ in asked])[:-1]
+
+    def joined(columns: Iterable[ArrayLike]) -> Floats:
+        rows = zip(columns, shapes, strict=True)
+        return np.concatenate([np.broadcast_to(values, shape).ravel() for values, shape in rows])
+
+    all_queues = [queues for _, _, queues in asked if queues is not None]
+    queues = Queues.joined(all_queues, joined) if all_queues else None
+    seconds, ttft, _ = zip(*asked, strict=True)
+    sizing = needed(service, joined(seconds), joined(ttft), queues)
+    columns = [np.split(column, ends) for column in sizing]
+    return [
+        Sizing(*(column.reshape(shape) for column in of_one))
+        for shape, *of_one in zip(shapes, *columns, strict=True)
+    ]

@@ -17,7 +17,7 @@ from fastcalc.core.estimate import site_power
 from fastcalc.core.placement.layout import Layout
 from fastcalc.features.plan.packing import Packing, usd_per_month
 from fastcalc.features.plan.refine import with_largest
-from fastcalc.features.plan.score import has_cost, score
+from fastcalc.features.plan.score import has_cost, score_in_stacks
 from fastcalc.features.plan.scored import Scored
 from fastcalc.features.plan.service import Service
 from fastcalc.formulas.types import Floats
@@ -136,8 +136,8 @@ def find_replica_options(
     waiting = [with_largest(grid) for grid in grids if has_cost(grid.scenario, service)]
     while waiting:
         with_gaps, is_first = [], not bounds
-        for grid in waiting:
-            (group,) = score(grid, service, [None])
+        colocated = score_in_stacks([(grid, [None]) for grid in waiting], service)
+        for grid, (group,) in zip(waiting, colocated, strict=True):
             if is_first:
                 bounds.append(_bound(group, service))
             with_gaps.append((grid, list(_gaps(group, service, options))))

@@ -1,8 +1,9 @@
 """Every layout and batch of one deployment against a service: what it takes, what it misses."""
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
 from math import inf
 from typing import Any
 
@@ -27,7 +28,14 @@ from fastcalc.features.plan.pools import (
     pools_of,
     transfer_seconds,
 )
-from fastcalc.features.plan.queues import Queues, needed, slots_of
+from fastcalc.features.plan.queues import (
+    Asked,
+    Queues,
+    Sizing,
+    needed,
+    needed_of_all,
+    slots_of,
+)
 from fastcalc.features.plan.scored import Replica, Scored
 from fastcalc.features.plan.service import Objective, Service
 from fastcalc.formulas.money import usd_per_million
@@ -35,11 +43,17 @@ from fastcalc.formulas.types import ArrayLike, Bools, Floats
 from fastcalc.grid.evaluated_points import EvaluatedPoints
 from fastcalc.grid.grid import Grid, solved_all
 
+AnyPools = Sequence[PrefillPool | None] | None
+"""Prefill pools of a grid; None where they are to be searched."""
+
+STACK = 24
+"""Grids that are evaluated together: of more, arrays no longer fit the caches of a core. [1]"""
+
 _kept = OrderedDict[Grid, EvaluatedPoints]()
 _ROUNDING = 1e-12  # of a limit: replicas as busy as it allows meet it
 
 
-def prepare(grids: Iterable[Grid]) -> None:
+def _prepare(grids: Iterable[Grid]) -> None:
     """Evaluate grids that are to be scored next in one stack, but for those that are kept."""
     new = [grid for grid in grids if grid not in _kept]
     for grid, points in zip(new, solved_all(new), strict=True):
@@ -51,7 +65,7 @@ def prepare(grids: Iterable[Grid]) -> None:
 def _points(grid: Grid) -> EvaluatedPoints:
     """The evaluated points of a grid, those evaluated last kept."""
     if grid not in _kept:
-        prepare([grid])
+        _prepare([grid])
     _kept.move_to_end(grid)
     return _kept[grid]
 
@@ -63,6 +77,34 @@ def score(
 
     Prefill pools are searched among the grid's layouts unless given; None is colocated prefill.
     """
+    (scored,) = _score_all([(grid, prompt_pools)], service)
+    return scored
+
+
+def score_in_stacks(
+    asked: Sequence[tuple[Grid, AnyPools]], service: Service
+) -> Iterator[list[Scored]]:
+    """Yield the same of many grids, each with its prefill pools, some scored together."""
+    for start in range(0, len(asked), STACK):
+        yield from _score_all(asked[start : start + STACK], service)
+
+
+def _score_all(asked: Sequence[tuple[Grid, AnyPools]], service: Service) -> list[list[Scored]]:
+    _prepare(dict.fromkeys(grid for grid, _ in asked))
+    loads = [list(_loads(grid, service, pools)) for grid, pools in asked]
+    sizings = iter(needed_of_all(service, [load.asked for load in chain(*loads)]))
+    return [[_sized(load, service, next(sizings)) for load in of_grid] for of_grid in loads]
+
+
+def resized(scored: Scored, index: int, service: Service) -> Scored:
+    """One deployment with colocated prefill by itself, sized for another service at its speed."""
+    only = scored.replica.only(index), scored.mixed.only(index)
+    load = _load(scored.grid, service, *only)
+    return _sized(load, service, needed(service, *load.asked))
+
+
+def _loads(grid: Grid, service: Service, prompt_pools: AnyPools) -> "Iterator[_Load]":
+    """Yield what colocated and what disaggregated prefill ask of the replicas of a grid."""
     points = _points(grid)
     points = replace(points, estimate=points.estimate.slowed(service.deviations))
     is_new = np.diff(np.broadcast_to(grid.batches, grid.shape[1:]), prepend=0.0) > 0.0
@@ -75,32 +117,35 @@ def score(
         prompt_pools = [None, *(pools_of(grid, service, points) if has_two else ())]
     arrivals = replica.batch / replica.run
     mixed = class_first_tokens(points, service.classes, fits=fits, arrivals=arrivals, dp=replica.dp)
-    deployments: list[Scored] = []
     if None in prompt_pools:
         unfit = int(is_new.sum() - fits.sum())
-        deployments.append(_sized(grid, service, replica, mixed, unfit=unfit))
+        yield _load(grid, service, replica, mixed, unfit=unfit)
     if prefill_pools := list(filter(None, prompt_pools)):
-        deployments.append(_sized(grid, service, replica, mixed, prefill_pools))
-    return deployments
+        yield _load(grid, service, replica, mixed, prefill_pools)
 
 
-def resized(scored: Scored, index: int, service: Service) -> Scored:
-    """One deployment with colocated prefill by itself, sized for another service at its speed."""
-    return _sized(scored.grid, service, scored.replica.only(index), scored.mixed.only(index))
+@dataclass(frozen=True, eq=False)
+class _Load:
+    """What a service asks of the replicas of a grid, with each prefill pool.
+
+    asked : time of a replica that a request takes, for each replica [s]; time to the first token
+        without waiting, pools x replicas [s]; and the queues where requests arrive at random
+    """
+
+    grid: Grid
+    replica: Replica
+    mixed: ClassFirstTokens
+    prefill_pools: Sequence[PrefillPool]
+    pools: PrefillColumns | None
+    unfit: int
+    asked: Asked
 
 
-def _sized(
-    grid: Grid,
-    service: Service,
-    replica: Replica,
-    mixed: ClassFirstTokens,
-    prefill_pools: Sequence[PrefillPool] = (),
-    unfit: int = 0,
-) -> Scored:
-    """The replicas that each deployment needs, with each prefill pool."""
-    scenario, pools = grid.scenario, PrefillColumns.of(prefill_pools)
-    seconds, ttft, queues = _load(grid, service, replica, mixed, pools)
-    replicas, busy, waits, busiest = needed(service, seconds, ttft, queues)
+def _sized(load: _Load, service: Service, sizing: Sizing) -> Scored:
+    """The deployments of a grid, with the replicas that each needs."""
+    scenario, replica, pools = load.grid.scenario, load.replica, load.pools
+    mixed, (seconds, ttft, _) = load.mixed, load.asked
+    replicas, busy, waits, busiest = sizing
     throughput = busiest / seconds
     counts = ReplicaCounts.of(replicas, throughput, pools)
     packing = Packing.of(service.node_chips(scenario.hardware), replica.chips, replica.pp, pools)
@@ -116,16 +161,19 @@ def _sized(
         **bills(scenario, service, chips, pools),
     }
     added_amounts = added(scenario, pools, UNITS[service.objective])
-    cost = counts.cost if service.is_fleet else _cost(grid, service, replica, chips, seconds / busy)
+    if service.is_fleet:
+        cost = counts.cost
+    else:
+        cost = _cost(load.grid, service, replica, chips, seconds / busy)
 
     def flat(values: ArrayLike) -> Floats:
         return np.broadcast_to(values, ttft.shape).ravel()
 
     return Scored(
-        grid,
+        load.grid,
         service,
         replica,
-        prefill_pools,
+        load.prefill_pools,
         mixed,
         values={name: flat(column) for name, column in values.items()},
         seconds=flat(seconds),
@@ -136,7 +184,7 @@ def _sized(
         cost=flat(cost + added_amounts),
         class_ttft=(mixed.seconds[:, np.newaxis] + waits).reshape(len(mixed.seconds), ttft.size),
         more=flat(added_amounts),
-        unfit=unfit,
+        unfit=load.unfit,
     )
 
 
@@ -170,34 +218,36 @@ def _held_against_limit(
     return np.where(first > service.ttft, enough, first)
 
 
-_Load = tuple[Floats, Floats, dict[str, Any]]
-"""Time of a replica that a request takes, for each replica; time to the first token without
-waiting, pools x replicas; and the parameters of its queues."""
-
-
 def _load(
     grid: Grid,
     service: Service,
     replica: Replica,
     mixed: ClassFirstTokens,
-    pools: PrefillColumns | None,
-) -> tuple[Floats, Floats, Queues | None]:
-    """The same two times, and the queues where requests arrive at random."""
+    prefill_pools: Sequence[PrefillPool] = (),
+    unfit: int = 0,
+) -> _Load:
+    """The same with these prefill pools, or with colocated prefill where there are none."""
+    pools = PrefillColumns.of(prefill_pools)
     if pools is None:
         seconds, ttft, queued = _colocated_load(grid, service, replica, mixed)
     else:
         receiving = transfer_seconds(grid, service.prompt)[replica.layout]
         seconds, ttft, queued = _disaggregated_load(service, replica, pools, receiving)
-    if service.share is None:
-        return seconds, ttft, None
-    slots = slots_of(service.share)
-    queues = Queues(service.share, **queued, slots=slots, kind=slots.kinds(replica.batch))
-    return seconds, ttft, queues
+    queues = None
+    if service.share is not None:
+        slots = slots_of(service.share)
+        queues = Queues(service.share, **queued, slots=slots, kind=slots.kinds(replica.batch))
+    asked = seconds, ttft, queues
+    return _Load(grid, replica, mixed, prefill_pools, pools, unfit, asked)
+
+
+_Times = tuple[Floats, Floats, dict[str, Any]]
+"""The two times that a service asks for, and the parameters of the queues."""
 
 
 def _colocated_load(
     grid: Grid, service: Service, replica: Replica, mixed: ClassFirstTokens
-) -> _Load:
+) -> _Times:
     run, alone, batch = replica.run, replica.ttft, replica.batch
     prompts = replica.prompt_seconds(service.output)
     # Attention replicas run in step. If requests come faster than they are prefilled one by
@@ -220,7 +270,7 @@ def _colocated_load(
 
 def _disaggregated_load(
     service: Service, replica: Replica, pools: PrefillColumns, receiving: Floats
-) -> _Load:
+) -> _Times:
     """What replicas that only decode are asked; caches come in over links of their own."""
     decoding = service.output / replica.total
     seconds = np.maximum(decoding, receiving / replica.dp)
