@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fastcalc.features.plan.service import Service
-from fastcalc.formulas.types import ArrayLike, Floats, Ints
+from fastcalc.formulas.types import ArrayLike, Bools, Floats, Ints, floats
 from fastcalc.formulas.waiting import prompt_wait_percentile, slot_wait_percentile
 
 _BUSY = 1.0 - np.geomspace(1.0, 1e-4, 512)
@@ -117,8 +117,28 @@ class Queues:
         waits = self._at(after - 1) * (1.0 - part) + self._at(after) * part
         return np.asarray(np.where(utilization <= _BUSY[-1], waits, np.inf))
 
-    def most(self, slack: Floats) -> Floats:
-        """The most utilization at which the waits are within a time above 0. [1]"""
+    def most(self, slack: Floats, utilization: float = 1.0) -> Floats:
+        """The most utilization, up to a limit, at which the waits are within a time above 0. [1]"""
+        level = int(np.searchsorted(_BUSY, utilization))
+        if level == len(_BUSY):
+            return np.minimum(self._most(slack), utilization)
+        is_longer = self._at(np.full(slack.shape, level)) > slack
+        most = np.full(slack.shape, utilization)
+        if is_longer.any():
+            longer = self._only(is_longer)._most(slack[is_longer])
+            most[is_longer] = np.minimum(longer, utilization)
+        return most
+
+    def _only(self, among: Bools) -> "Queues":
+        """The queues before some of the deployments."""
+
+        def those(columns: Iterable[ArrayLike]) -> Floats:
+            (values,) = columns
+            return np.broadcast_to(floats(values), among.shape)[among]
+
+        return self.joined([self], those)
+
+    def _most(self, slack: Floats) -> Floats:
         low = np.zeros(np.shape(slack), dtype=int)  # where the wait is within the time
         for step in _STEPS:
             low += step * (self._at(low + step) <= slack)
@@ -191,7 +211,7 @@ def needed(
     if queues is not None:
         late = ttft >= service.ttft
         slack = part * np.where(late, _WAIT_OF_THE_LATE * ttft, service.ttft - ttft)
-        busiest = np.minimum(busiest, np.maximum(queues.most(slack), _LEAST_BUSY))
+        busiest = np.maximum(queues.most(slack, service.utilization), _LEAST_BUSY)
     replicas, busy = np.ones(ttft.shape), busiest
     if service.rate is not None:
         replicas = np.maximum(np.ceil(np.asarray(service.rate * seconds / busiest) - _SLACK), 1.0)

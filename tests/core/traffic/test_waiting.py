@@ -117,6 +117,8 @@ def test_the_most_utilization_uses_the_time_there_is(many, share, slack):
     assert np.all(queues.wait(most) <= slack * (1 + 1e-9))
     more = np.minimum(most + 1e-3, 1.0)
     assert np.all((queues.wait(more) > slack) | (most >= 0.999))
+    at_most = queues.most(np.full(len(many), slack), 0.8)
+    assert np.array_equal(at_most, np.minimum(most, 0.8))
 
 
 def test_tabled_waits_are_those_of_the_formulas():
