@@ -211,7 +211,8 @@ def needed(
     if queues is not None:
         late = ttft >= service.ttft
         slack = part * np.where(late, _WAIT_OF_THE_LATE * ttft, service.ttft - ttft)
-        busiest = np.maximum(queues.most(slack, service.utilization), _LEAST_BUSY)
+        busy_at_most = queues.most(slack, service.utilization)
+        busiest = np.minimum(busiest, np.maximum(busy_at_most, _LEAST_BUSY))
     replicas, busy = np.ones(ttft.shape), busiest
     if service.rate is not None:
         replicas = np.maximum(np.ceil(np.asarray(service.rate * seconds / busiest) - _SLACK), 1.0)
