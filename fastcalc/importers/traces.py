@@ -176,7 +176,7 @@ class _Requests:
         else:
             arrivals = arrivals_words(count, float(trace.arrival[-1]), trace.rate)
             words = "dates" if self.is_dated else unit_words(unit)
-            unit_read = f"{self.arrival} in {words} ({self.fields.format})"
+            unit_read = f"{self.arrival} read as {words} ({self.fields.format} trace format)"
             yield ReadingNote(f"{name}: {arrivals}; {unit_read}")
         if self.failed:
             yield f"{name}: skipped {self.failed:,} failed requests ({self.fields.output} 0)"

@@ -10,7 +10,7 @@ from fastcalc.features.caches.records import COLUMNS, DeploymentTiers
 from fastcalc.features.caches.request import SizeCaches
 from fastcalc.grid.column import TableColumn
 from fastcalc.grid.columns import pick
-from fastcalc.grid.prefix_caches import BEHIND, CachedDeployment
+from fastcalc.grid.prefix_caches import BEHIND, CachedDeployment, CachedTier
 from fastcalc.kit.answer import record_tables
 from fastcalc.kit.answer.answer import Answer, Charts
 from fastcalc.kit.answer.console import Note, Part, Screen, between_blank_lines
@@ -31,8 +31,9 @@ _ROWS = pick(
 )
 SHOWN = [*pick("hardware chips"), *_ROWS]
 _KEY = (
-    "key: hit rate: fraction of prompt tokens found in an LRU prefix cache; pays below: price "
-    "per GB and month below which the tier saves more in chips than it costs"
+    "key: hit rate: fraction of prompt tokens found in an LRU prefix cache; prefill tokens: per "
+    "request, not found in the cache; break-even: a tier that costs less per GB and month saves "
+    "more in chips than it costs; limited by: the chips, or the link to the tier"
 )
 
 
@@ -125,9 +126,14 @@ def _sentence(place: DeploymentTiers) -> str:
     model = place.deployment.scenario.model.asked_name
     return (
         f"{near.name} of {place.chips} serves {percent(near.hit)} of {model}'s prompt tokens "
-        f"from cache; {size(last.size)} would serve {percent(last.hit)} and sustain "
-        f"{number(last.requests)} requests/s instead of {number(near.requests)}."
+        f"from cache. A cache of {size(last.size)} in {_named(last)} would serve "
+        f"{percent(last.hit)} and sustain {number(last.requests)} requests/s instead of "
+        f"{number(near.requests)}."
     )
+
+
+def _named(tier: CachedTier) -> str:
+    return "another memory tier" if tier.name == BEHIND else str(tier.name)
 
 
 _REPLAYED = (
@@ -146,18 +152,19 @@ def _notes(location: DeploymentTiers, rate: float | None) -> Iterator[str]:
     chip, batch = scenario.hardware.id, min(scenario.batches)
     if any(tier.name == BEHIND for tier in location.tiers):
         yield (
-            f"{chip}: loading time of a tier is unknown without a host and assumed zero; name "
-            f"one with {option('host', 'dram=1TB@300GB/s,link=64GB/s')}"
+            f"{chip}: no host is given, so loading from a tier is assumed to take no time "
+            f"('limited by' is -); {option('host', 'dram=1TB@300GB/s,link=64GB/s')} gives one"
         )
     if rate is not None:
         yield (
             f"the file has {number(rate)} requests/s, {number(rate / near.requests)} times the "
-            f"capacity of {location.chips}; replicas reach this hit rate only with prefix-aware "
-            "routing or a shared tier"
+            f"capacity of {location.chips}. With several replicas, this hit rate needs "
+            "prefix-aware routing or a shared tier"
         )
     yield (
-        f"{chip}: weights and the outputs of {batch} running requests leave {size(near.size)} of "
-        f"{near.name}; a token of a mean prompt takes {size(deployment.bytes_per_token)}"
+        f"{chip}: {size(near.size)} of {near.name} remain for the prefix cache besides weights "
+        f"and the outputs of {batch} running requests; a cached token takes "
+        f"{size(deployment.bytes_per_token)}, measured at the mean prompt length"
     )
     reuse = deployment.reuse
     yield _ASSUMED if isinstance(reuse, SharedPrefixes) else _REPLAYED.format(reuse.block)

@@ -60,7 +60,7 @@ COLUMNS: tuple[TableColumn, ...] = (
         "text",
         "memory of the prefix cache; tier: one behind a host that is not named",
         lambda row: row.tier.name or "none",
-        heading=("", "cache in"),
+        heading=("prefix", "cache in"),
     ),
     Column(
         "cache_gb",
@@ -92,7 +92,7 @@ COLUMNS: tuple[TableColumn, ...] = (
         "ratio",
         "fraction of prompt tokens loaded from it",
         "tier.loaded",
-        heading=("", "loaded"),
+        heading=("loaded", "from tier"),
         drop_priority=4,
         format="percent",
     ),
@@ -148,7 +148,7 @@ COLUMNS: tuple[TableColumn, ...] = (
         "price per GB and month of the tier below which it pays, compared with the chips' own "
         "memory; null if it raises no throughput",
         "break_even",
-        heading=("pays below", "$/GB-month"),
+        heading=("break-even", "$/GB-month"),
     ),
 )
 

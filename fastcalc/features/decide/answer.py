@@ -115,24 +115,25 @@ class DecideAnswer(Answer):
         tokens, stated = f"{float(shared.tokens):,.0f} tokens", phrases(self.settings)
         if self.decision.window is not None:
             return "; ".join([f"Window of {seconds(self.decision.window)} for {tokens}", *stated])
-        task = f"{many(float(shared.steps), 'step')} of {tokens}"
-        return "; ".join([task, *stated, f"a month is {float(shared.hours):g} hours"])
+        task = f"{many(float(shared.steps), 'step')} of {tokens} per run"
+        month = f"a month is {float(shared.hours):g} hours of one user"
+        return "; ".join([task, *stated, month])
 
     def page(self, screen: Screen) -> list[Part]:
         """The body, and under it what flips the verdict, few notes or all, and what is next."""
         body, flips, notes = [*self.body(screen)], self.nearest_flips, [*self.notes()]
         most_notes = 1 if self.winners else 3
-        counts = (len(flips) - _MOST_FLIPS, "break-evens"), (len(notes) - most_notes, "notes")
-        hint = listed([f"{count} more {noun}" for count, noun in counts if count > 0])
+        counts = (len(flips) - _MOST_FLIPS, "tipping point"), (len(notes) - most_notes, "note")
+        hint = listed([many(count, f"more {noun}") for count, noun in counts if count > 0])
         if screen.notes:
             hint, most_notes = "", len(notes)
         else:
             flips = flips[:_MOST_FLIPS]
         lines = [
             *record_tables.key_of_mark(*(piece for piece in body if isinstance(piece, TextTable))),
-            _flip_words(flips) if flips else "no single number changes the result",
+            *(_flip_lines(flips) if flips else ["no change of a single number changes the result"]),
             *(note.text for note in notes[:most_notes]),
-            *[f"{hint} with {option('notes')}"] * bool(hint),
+            *[f"{option('notes')} prints {hint}"] * bool(hint),
         ]
         return [*body, Notes(lines, self.next_command())]
 
@@ -149,22 +150,25 @@ class DecideAnswer(Answer):
     def _on_numbers(self) -> Iterator[str]:
         """Yield what is taken as given of prices, failures, users and models."""
         decision, offered = self.decision, self.rows
-        ends = "a failed run repeats: 1 / P(success) runs per success on average"
+        ends = "a failed run starts again, so a success takes 1 / (success rate) runs on average"
         if decision.shared.get("repair") is not None:
-            ends = "a user repairs a failed run"
+            ends = "the user repairs a failed run"
         unknown = [row.option.name for row in offered if math.isnan(float(row.prospect.run.usd))]
         yield from cached_at_full_price(offered)
         if unknown:
-            yield f"no price given for {', '.join(unknown)}: it cannot win on cost"
-        yield f"steps fail independently, free to notice; {ends}"
+            yield f"no price is given for {listed(unknown)}, which therefore cannot win on cost"
+        yield (
+            "assumed: a run succeeds if all its steps do; steps fail independently; noticing a "
+            f"failure takes no time; {ends}"
+        )
         if math.isinf(decision.terms(decision.options[0]).look_away):
             after = option("look_away", "S")
-            yield (f"the user waits for every run; {after} sets when they turn to something else")
+            yield f"the user waits for every run; {after} sets the wait before other work"
         is_priced = any(row.offered("price") > 0.0 for row in offered)
         if is_priced and not any(float(row.terms.prompt) for row in offered):
             prompt = option("prompt")
             yield (
-                "input tokens are not counted, though agents read more than they write: "
+                "input tokens are not counted, though agents read more than they write; "
                 f"{prompt} counts them"
             )
         computed = [row.option for row in offered if row.option.model]
@@ -175,7 +179,7 @@ class DecideAnswer(Answer):
             )
             other = {"time": "cost", "cost": "time", "total": "the user's time"}
             yield (
-                "speeds and prices of models are expected values; if 80 % intervals leave open "
+                "speeds and prices of models are expected values; if 80 % ranges leave open "
                 f"which option is best, {other[decision.objective]} decides; batch: {where}"
             )
         limits = (row.tool_limit for row in offered if row.option is decision.winner)
@@ -244,22 +248,27 @@ class DecideAnswer(Answer):
         return services(self.decision)
 
 
-def _flip_words(flips: Sequence[BreakEven]) -> str:
+def _flip_lines(flips: Sequence[BreakEven]) -> list[str]:
+    """Tipping points of each option that then wins, in a line."""
     by_winner: dict[str, list[str]] = {}
     for flip in flips:
-        threshold = f"{decision_map.noun(flip.parameter)} {_side(flip)}"
+        threshold = f"{decision_map.noun(flip.parameter)} is {_side(flip)}"
         by_winner.setdefault(flip.winner, []).append(threshold)
-    clauses = [f"{name} wins at {listed(where, 'or')}" for name, where in by_winner.items()]
-    return f"tipping points, each alone: {'; '.join(clauses)}"
+    return [
+        f"{name} wins if one of these holds: {listed(where, 'or')}"
+        if len(where) > 1
+        else f"{name} wins if {where[0]}"
+        for name, where in by_winner.items()
+    ]
 
 
 def _side(flip: BreakEven) -> str:
     """From where on or up to where another option wins, or that it does at 0 alone."""
     parameter = PARAMETERS[flip.parameter.rpartition(".")[2]]
     if parameter.is_count:
-        text = f"{flip.value:,.0f} {parameter.unit}".rstrip()
-        return f"from {text} on" if flip.is_above else f"up to {text}"
+        side = "or more" if flip.is_above else "or fewer"
+        return f"{flip.value:,.0f} {side} {parameter.unit}".rstrip()
     if not flip.value and not flip.is_above:
-        return f"of 0 {parameter.unit}".rstrip()
+        return f"0 {parameter.unit}".rstrip()
     side = "above" if flip.is_above else "below"
     return f"{side} {number(flip.value)} {parameter.unit}".rstrip()

@@ -11,10 +11,10 @@ from fastcalc.kit.charts.drawing import Chart
 def services(decision: Choice) -> Chart:
     """Time of a success against its price, of each option."""
     chart = against_price(
-        "Time and price of a success",
+        "Time and price per success",
         decide_records(decision),
-        ("usd_to_success", "$ to one success"),
-        ("s_to_success", "s to one success"),
+        ("usd_to_success", "$ per success"),
+        ("s_to_success", "s per success"),
         lambda record: str(record["option"]),
     )
     return replace(chart, notes=["lower is faster, further left is cheaper"])

@@ -42,7 +42,7 @@ def noun(name: str) -> str:
     """Return what a number is called, and whose it is.
 
     >>> noun("tools"), noun("spark.accuracy")
-    ('tools', "spark's accuracy")
+    ('tool time', "spark's accuracy")
     """
     owner, _, key = name.rpartition(".")
     return f"{owner}'s {PARAMETERS[key].noun}" if owner else PARAMETERS[key].noun

@@ -113,12 +113,16 @@ class UsersTime(Request):
         flag(
             "S",
             "Waiting time after which the user does something else; default: never.",
-            says="a user looks away after {:g} s",
+            says="the user turns to other work after {:g} s of waiting",
         ),
     ] = None
     come_back: Annotated[
         float,
-        flag("S", "Time to resume after doing something else.", says="coming back takes {:g} s"),
+        flag(
+            "S",
+            "Time to resume after doing something else.",
+            says="resuming after other work takes {:g} s",
+        ),
     ] = 0.0
     hour: Annotated[
         float | None,
@@ -196,4 +200,4 @@ class Decide(
             "Map the best option over two numbers: tools=0..30,spark.accuracy=0.6..1.",
         ),
     ] = None
-    notes: Annotated[bool, flag(None, "Print all notes and break-evens.")] = False
+    notes: Annotated[bool, flag(None, "Print all notes and tipping points.")] = False

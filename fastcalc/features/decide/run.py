@@ -16,6 +16,7 @@ from fastcalc.kit.request import number_lists, readers
 from fastcalc.kit.request.loading import basis_of, catalogue, chips_of
 from fastcalc.mentions import option
 from fastcalc.written import ReadingNote, shown
+from fastcalc.written import listed as listed_names
 
 if TYPE_CHECKING:
     from fastcalc.kit.request.given_types import PlacesGiven
@@ -56,7 +57,7 @@ def run(request: Decide) -> DecideAnswer:
     ]
     if sure and request.accuracy == 1.0 and window is None:
         uncounted.insert(
-            0, f"no accuracy given for {', '.join(sure)}: every answer is assumed right"
+            0, f"no accuracy is given for {listed_names(sure)}, so every answer counts as right"
         )
     return DecideAnswer(
         request=request,
@@ -127,8 +128,8 @@ def _levelled(listed: list[Contender], *, counts_input: bool) -> tuple[list[Cont
             for contender in listed
         ]
         if field == "lead" or counts_input:
-            partly = f"{label} is not given for {', '.join(lacking)}: counted for no option"
-            nowhere = f"{label} is not given and not counted"
+            partly = f"{label} is not given for {listed_names(lacking)}, so no option counts it"
+            nowhere = f"{label} is not given, so it is not counted"
             notes.append(partly if len(lacking) < len(plain) else nowhere)
     return listed, notes
 

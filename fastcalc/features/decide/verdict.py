@@ -60,9 +60,10 @@ def verdict(decision: Choice, offered: "Sequence[Row]", flips: Sequence[BreakEve
     if not _is_taken_as_right(decision, offered) or sentence.startswith("No option"):
         return sentence
     first = decision.winner
+    others = "every other option gets" if len(offered) > 2 else "the other option gets"
     turns = [
-        f" {flip.winner} wins if {first.name} is right in fewer than {percent(flip.value)} of "
-        "steps and the others in all."
+        f" {flip.winner} wins if {first.name} gets fewer than {percent(flip.value)} of steps "
+        f"right while {others} all steps right."
         for flip in flips
         if first is not None
         and flip.parameter == f"{first.name}.accuracy"
@@ -93,7 +94,7 @@ def _leader(decision: Choice, offered: "Sequence[Row]") -> str:
         takes = "" if followers else f"{_TAKES[decision.objective]} "
         against = f"{takes}{number(ratio)} times {comparison}"
         followers.append(f"{name} {against if math.isfinite(ratio) else 'cannot be compared'}")
-    return f"{sentence}{': ' if followers else ''}{', '.join(followers)}."
+    return f"{sentence}{'; ' if followers else ''}{', '.join(followers)}."
 
 
 _TAKES = {"time": "takes", "cost": "costs", "total": "costs"}
@@ -102,9 +103,10 @@ _TAKES = {"time": "takes", "cost": "costs", "total": "costs"}
 def _best(decision: Choice, name: str, leading: float) -> tuple[str, str]:
     """That an option wins, and what a larger value of another is as."""
     if decision.objective == "time":
-        return f"{name} succeeds soonest, in {seconds(leading)} of user time per success", "as long"
+        amount = f"{seconds(leading)} per successful run"
+        return f"{name} takes the least user time, {amount}", "as long"
     with_user = " with the user's time" * (decision.objective == "total")
-    return f"{name} is cheapest{with_user}, at ${dollars(leading)} per success", "as much"
+    return f"{name} is cheapest{with_user}, at ${dollars(leading)} per successful run", "as much"
 
 
 def _level(decision: Choice) -> str:
@@ -118,7 +120,7 @@ def _level(decision: Choice) -> str:
         amounts_by_name = listed(
             [f"{name} {text}" for name, text in zip(names, amounts, strict=True)]
         )
-        sentence = f"{listed(names)} are tied within their 80 % intervals: {amounts_by_name}{unit}"
+        sentence = f"{listed(names)} are tied within their 80 % ranges: {amounts_by_name}{unit}"
     return sentence + _deciding(decision)
 
 
@@ -155,12 +157,12 @@ def _amounts(
     objective = objective or decision.objective
     values = [float(decision.value(option, objective=objective)) for option in level]
     if objective == "time":
-        return [seconds(value) for value in values], " of user time per success"
+        return [seconds(value) for value in values], " of user time per successful run"
     outlooks = [decision.prospect(option) for option in level]
     months = [float(outlook.month) for outlook in outlooks]
     if objective == "cost" != decision.objective and math.isclose(min(months), max(months)):
         return [f"${dollars(float(outlook.month_usd))}" for outlook in outlooks], "/month"
-    unit = " per success" + " with the user's time" * (objective == "total")
+    unit = " per successful run" + " with the user's time" * (objective == "total")
     return [f"${dollars(value)}" for value in values], unit
 
 

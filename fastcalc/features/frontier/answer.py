@@ -62,7 +62,8 @@ _TRIED = (
 )
 _KEY = (
     "key: each row is a layout and batch that no other beats in both speed and price; tok/s "
-    "per user: decode speed, with its 80 % range and the hardware bound"
+    "per user: decode speed, with its 80 % range and the hardware bound; $/Mtok: per million "
+    "output tokens, and per million input and output tokens in total"
 )
 _MARKS = {"*": "quantizing below the published precision changes the answers"}
 
@@ -115,7 +116,10 @@ class FrontierAnswer(Answer):
         """What was tried, at which prices, and what to know of the points."""
         shown, count = len(self._few), len(self.points)
         if shown < count:
-            yield Note(f"{shown} of {count:,} points; {option('wide')} shows all", is_hint=True)
+            yield Note(
+                f"the table has {shown} of {count:,} rows; {option('wide')} prints all",
+                is_hint=True,
+            )
         for line in other_prices(self._outcomes, self._ends):
             yield Note(line, is_hint=True)
         yield Note(_TRIED, weight=0)
@@ -186,21 +190,26 @@ def verdict(points: Sequence[FrontierPoint]) -> str:
     )
     if len(points) == 1:
         return f"{sentence}, and nothing tried is faster or cheaper."
-    sentence += f", {named_chips(fast.outcome)} {_offer(fast)}"
+    verb = "gives" if fast.outcome.placement.layout.chips == 1 else "give"
+    sentence += f"; {named_chips(fast.outcome)} {verb} {_offer(fast)}"
     runs = runs_of(points)
     if len(runs) == 1 and len(runs[0].chips) == 1:
         return f"{sentence}."
     if len(runs) == 1:
         names = listed(runs[0].chips)
-        return f"{sentence}; between them {names} are tied in price within their 80 % ranges."
+        return f"{sentence}. At speeds in between, {names} are tied in price (80 % ranges)."
     if len(runs) > _MOST_RUNS:
         chips = dict.fromkeys(chip for run in runs for chip in run.chips)
-        return f"{sentence}; between them {listed([*chips])} take turns."
+        chips_text = listed([*chips])
+        return f"{sentence}. At speeds in between, the cheapest chip alternates: {chips_text}."
     reach = [
-        f"{name_of(before)} to {number(edge(before.points, after.points))}"
+        f"{name_of(before)} up to {number(edge(before.points, after.points))}"
         for before, after in pairwise(runs)
     ]
-    return f"{sentence}; cheapest is {', '.join(reach)} tokens/s, {name_of(runs[-1])} beyond."
+    return (
+        f"{sentence}. The cheapest chip is {', '.join(reach)} tokens/s, and {name_of(runs[-1])} "
+        "above that."
+    )
 
 
 _MOST_RUNS = 5

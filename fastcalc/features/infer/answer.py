@@ -32,10 +32,10 @@ _FEW = "!"
 """After a number of samples below `ENOUGH`."""
 
 _BOTH = {
-    "batch_ratio": "the batches",
+    "batch_ratio": "the batch",
     "kept_ratio": "the tokens per step",
-    "chips_ratio": "the chips",
-    "markup_ratio": "the costs",
+    "chips_ratio": "the number of chips",
+    "markup_ratio": "the cost",
 }
 
 
@@ -108,13 +108,13 @@ _ENDS = {
     "most": "largest value",
 }
 _HEADINGS = {
-    "batch_ratio": (("smaller", "batch, x"), 0),
-    "kept_ratio": (("tokens/", "step, x"), 0),
-    "chips_ratio": (("more", "chips, x"), 0),
-    "markup_ratio": (("higher", "markup, x"), 0),
-    "batch": (("batch", "slow tier"), 2),
+    "batch_ratio": (("batch,", "slow/fast"), 0),
+    "kept_ratio": (("tok/step,", "fast/slow"), 0),
+    "chips_ratio": (("chips,", "fast/slow"), 0),
+    "markup_ratio": (("markup,", "fast/slow"), 0),
+    "batch": (("batch of", "slow tier"), 2),
     "active": (("active", "B"), 3),
-    "markup": (("markup", "slow tier"), 4),
+    "markup": (("markup of", "slow tier"), 4),
 }
 """Heading and drop priority of each band in the table, by the name of its number."""
 
@@ -147,7 +147,7 @@ COLUMNS: tuple[Column[Combination], ...] = (
         "yes or no",
         "whether they can explain both tiers",
         "region.is_found",
-        ("explains", "both"),
+        ("matches", "tiers"),
         is_key_figure=True,
     ),
     Column(
@@ -159,14 +159,19 @@ COLUMNS: tuple[Column[Combination], ...] = (
     Column(
         "share_of_box",
         "share",
-        "fraction of the box of all services that is consistent, by volume",
+        "fraction of the box of all services that matches both tiers, by volume",
         "region.share",
         ("fraction", "of box"),
         drop_priority=5,
         format=_volume,
     ),
     Column(
-        "points", "count", "consistent services sampled", "points", ("", "samples"), format=_samples
+        "points",
+        "count",
+        "sampled services that match both tiers",
+        "points",
+        ("matching", "samples"),
+        format=_samples,
     ),
     Column(
         "mean_width",
@@ -185,13 +190,13 @@ COLUMNS: tuple[Column[Combination], ...] = (
     Column(
         "changed_chip",
         "share",
-        "fraction of the consistent services whose fast tier has another chip type",
+        "fraction of the matching services whose fast tier has another chip type",
         "region.changed_chip",
     ),
     Column(
         "is_thin",
         "yes or no",
-        f"whether fewer than {ENOUGH} consistent services were sampled",
+        f"whether fewer than {ENOUGH} sampled services match both tiers",
         "region.is_thin",
     ),
     Column(
@@ -260,18 +265,20 @@ class InferAnswer(Answer):
         if alone:
             each = "each " * (len(alone) > 1)
             sentence = f"{listed(alone, 'or')} could {each}explain the fast tier alone"
-            sentence += f"; so could {listed(joint, 'or')}" * bool(joint)
+            sentence += f". Without these, {listed(joint, 'or')} could" * bool(joint)
         else:
-            sentence = f"{listed(joint, 'or')} could explain the fast tier, but nothing alone"
+            sentence = (
+                f"{listed(joint, 'or')} could explain the fast tier; no technique alone could"
+            )
         unclear = " Speeds and prices alone cannot tell which." * (len(alone + joint) > 1)
         return f"{sentence[0].upper()}{sentence[1:]}.{unclear}"
 
     def key(self) -> str:
         """Meaning of bands, ratios and dashes in the table."""
         return (
-            "key: samples: simulated services that match both tiers; ranges: their 10th to 90th "
-            "percentiles; -: equal in both tiers; smaller batch 15x: the fast tier's batch is a "
-            "fifteenth; markup: price over cost"
+            f"key: matching samples: how many of {self.inverse.points:,} simulated services match "
+            "both tiers, which is no probability; a..b: 10th to 90th percentile of those; -: equal "
+            "in both tiers; markup: price / cost"
         )
 
     def notes(self) -> Iterator[Note]:
@@ -281,10 +288,11 @@ class InferAnswer(Answer):
             f"{side.label} {_ends(side, (side.low, side.high))} {side.unit}".rstrip()
             for side in BOX
         )
-        yield Note("only decoding is modelled: no prefill, and input prices are not used")
+        yield Note("only decode is modelled; prefill and input prices are not used")
         yield Note(
-            f"consistent: within {stated_percent(self.inverse.tolerance)} of each published "
-            f"number; chips tried: {', '.join(self.inverse.chip_kinds.names)}"
+            "a simulated service matches both tiers if its speeds and prices are within "
+            f"{stated_percent(self.inverse.tolerance)} of the published ones; chip types tried: "
+            f"{', '.join(self.inverse.chip_kinds.names)}"
         )
         yield Note(f"ranges searched: {'; '.join(sides)}", weight=0)
         yield Note(
@@ -302,21 +310,22 @@ class InferAnswer(Answer):
         """Whether other hardware means another chip type, more chips, or both."""
         chips = self.inverse.chip_kinds.names
         if len(chips) < 2:
-            yield f"other hardware: more chips of one type, as only {chips[0]} was tried"
+            yield f"other hardware here means more chips of one type: only {chips[0]} was tried"
             return
-        rows: dict[str, list[str]] = {"all": [], "some": [], "no": []}
+        rows: dict[str, list[str]] = {"all": [], "some": [], "none": []}
         for combination in self.listed:
             region = combination.region
             if region.is_found and "fast_chip" in region.own:
-                how = {1.0: "all", 0.0: "no"}.get(region.changed_chip, "some")
+                how = {1.0: "all", 0.0: "none"}.get(region.changed_chip, "some")
                 rows[how].append(combination.tricks)
         clauses = [
-            f"in {how} services of {', '.join(map(repr, names))}"
-            for how, names in rows.items()
-            if names
+            f"in {how} of {listed([*map(repr, names)])}" for how, names in rows.items() if names
         ]
         if clauses:
-            yield f"other hardware means more chips, and a different chip type {'; '.join(clauses)}"
+            yield (
+                "other hardware means more chips in the fast tier. Of the matching services, the "
+                f"chip type differs {', and '.join(clauses)}"
+            )
 
     def _rough(self) -> Iterator[str]:
         """Rows with few samples, and rows whose bands reach the limit of the range searched."""
@@ -324,16 +333,19 @@ class InferAnswer(Answer):
         for combination in self.listed:
             sides = [SIDES[name] for name in combination.region.at_edge]
             limits = [
-                f"{' '.join(_HEADINGS[side.name][0])} {combination.band(side)} of at most "
+                f"{' '.join(_HEADINGS[side.name][0])}: {combination.band(side)}, limit "
                 f"{number(side.high, 2)}"
                 for side in sides
             ]
             edges += [f"{combination.tricks} ({' and '.join(limits)})"] * bool(limits)
         if edges:
-            yield f"at the limit of what was tried: {'; '.join(edges)}"
+            yield f"ranges that reach the limit of what was tried: {'; '.join(edges)}"
         if any(combination.is_rough for combination in self.listed):
             points_flag = option("points")
-            yield f"{_FEW} fewer than {ENOUGH} samples: rough ranges; {points_flag} tries more"
+            yield (
+                f"{_FEW}: fewer than {ENOUGH} samples match, so the ranges are rough; "
+                f"{points_flag} tries more services"
+            )
 
     def deciding(self) -> Iterator[str]:
         """Numbers whose publication would best distinguish the minimal combinations."""
@@ -343,7 +355,10 @@ class InferAnswer(Answer):
         ranked = self.inverse.decided_by()
         _, top_chance, error = ranked[0]
         if math.isinf(error):
-            yield f"too few samples to say what would decide: try more with {option('points')}"
+            yield (
+                "too few samples match to say which number would decide between the explanations; "
+                f"{option('points')} tries more services"
+            )
             return
         threshold = top_chance - max(2.0 * error, _NEAR)
         leading = {name for name, chance, _ in ranked if chance >= threshold}
@@ -352,8 +367,9 @@ class InferAnswer(Answer):
         nouns += [f"{listed(ratios, 'or')} of both tiers"] * bool(ratios)
         now, chance_then = number(100.0 / count, 2), stable(100.0 * top_chance, 100.0 * error)
         yield (
-            f"publishing {listed(nouns, 'or')} would best decide between these {count}: the "
-            f"chance of naming the right one rises from {now} to {chance_then} %"
+            f"the {count} explanations of the headline are best told apart by {listed(nouns, 'or')}"
+            f". Knowing one of these raises the chance of naming the right one from {now} to "
+            f"{chance_then} %"
         )
 
     def next_command(self) -> str:
@@ -406,6 +422,6 @@ def _columns_of_box(region: Region) -> Sequence[TableColumn]:
     return (
         words("number", lambda side: f"{side.label}{f', {side.unit}' if side.unit else ''}"),
         numbers("searched", lambda side: _ends(side, (side.low, side.high))),
-        numbers("consistent", lambda side: _ends(side, region.ends(side.name))),
+        numbers("matching", lambda side: _ends(side, region.ends(side.name))),
         key_figure(numbers("10..90 %", lambda side: _ends(side, region.band(side.name)))),
     )

@@ -69,18 +69,18 @@ class Side:
 
 BOX = (
     Side("active", 10e9, 400e9, "active parameters at 8 bits", "B", 1e-9),
-    Side("sparsity", 1.0, 32.0, "total over active parameters"),
+    Side("sparsity", 1.0, 32.0, "total / active parameters"),
     Side("cache", 0.05e9, 10e9, "KV cache read per user", "GB", 1e-9),
     Side("floor", 1e-3, 20e-3, "latency floor per step", "ms", 1e3),
     Side("reach", 0.4, 0.9, "fraction of memory bandwidth reached", is_even=True),
     Side("chips", 4.0, 128.0, "chips of the slow tier"),
-    Side("batch", 1.0, 4096.0, "batch, slow tier"),
-    Side("kept", 1.0, 3.0, "tokens per step, slow tier", is_even=True),
-    Side("markup", 0.5, 50.0, "markup, price over cost, slow tier"),
-    Side("batch_ratio", 1.0, 256.0, "batch, slow over fast tier", "x"),
-    Side("kept_ratio", 1.0, 3.0, "tokens per step, fast over slow tier", "x"),
-    Side("chips_ratio", 1.0, 4.0, "chips, fast over slow tier", "x"),
-    Side("markup_ratio", 1.0, 50.0, "markup, fast over slow tier", "x"),
+    Side("batch", 1.0, 4096.0, "batch of the slow tier"),
+    Side("kept", 1.0, 3.0, "tokens per step of the slow tier", is_even=True),
+    Side("markup", 0.5, 50.0, "markup of the slow tier, price / cost"),
+    Side("batch_ratio", 1.0, 256.0, "batch, slow / fast tier", "x"),
+    Side("kept_ratio", 1.0, 3.0, "tokens per step, fast / slow tier", "x"),
+    Side("chips_ratio", 1.0, 4.0, "chips, fast / slow tier", "x"),
+    Side("markup_ratio", 1.0, 50.0, "markup, fast / slow tier", "x"),
 )
 """Ranges searched of the unpublished numbers; chip types of both tiers are searched as well.
 

@@ -390,8 +390,9 @@ def test_looking_away_flips_it_where_a_hand_says(decided, fastcalc):
     away = ("--look-away", "5", "--come-back", "30")
     slow, fast = decided(*options, *away)["records"]
     assert (slow["user_s_to_success"], fast["user_s_to_success"]) == pytest.approx((35, 4))
-    assert "a user looks away after 5 s; coming back takes 30 s" in words(
-        fastcalc(*options, *away).out
+    assert (
+        "the user turns to other work after 5 s of waiting; resuming after other work takes 30 s"
+        in words(fastcalc(*options, *away).out)
     )
     # At 36 USD an hour a second is a cent, and the fast run costs 9 cents more.
     answer = decided(*options, *away, "--hour", "36")
@@ -419,7 +420,9 @@ def test_three_options_in_one_table(fastcalc, decided):
     assert [row["accuracy"] for row in rows] == [0.9, 0.9, 0.75]
     assert [row["wins"] for row in rows] == [False, True, False]
     shown = fastcalc(*asked).out
-    assert shown.startswith("fast succeeds soonest, in 2.81 min")  # 58.8 s / 0.9^10; 10 s / 0.75^10
+    assert shown.startswith(
+        "fast takes the least user time, 2.81 min"
+    )  # 58.8 s / 0.9^10; 10 s / 0.75^10
     assert len(shown.splitlines()) <= 24
     assert (
         len(fastcalc(*asked, "--map", "tools=0..30,spark.accuracy=0.5..1").out.splitlines()) <= 24
@@ -511,7 +514,7 @@ def test_a_first_token_counts_for_all_or_for_none(decided, fastcalc):
     assert (first["lead_ms"], second["lead_ms"]) == (0, 0)
     assert first["run_s"] == second["run_s"] == 100
     ran = fastcalc("a=speed=10,ttft-ms=200", "b=speed=10")
-    assert "time to first token is not given for b: counted for no option" in ran.out
+    assert "time to first token is not given for b, so no option counts it" in ran.out
     assert (
         "is not given for b"
         in fastcalc("a=speed=10,ttft-ms=200", "b=speed=10", "--format", "csv").err
@@ -607,7 +610,7 @@ def test_a_service_is_what_is_reported_or_a_range_of_shapes(decided, fastcalc):
 def test_what_never_succeeds(fastcalc, decided):
     ran = fastcalc("a=speed=65,accuracy=0", "b=speed=6,accuracy=0.5")
     assert "never" in ran.out
-    assert ran.out.startswith("b succeeds soonest")
+    assert ran.out.startswith("b takes the least user time")
     assert decided("a=speed=65,accuracy=0")["records"][0]["s_to_success"] is None
     assert fastcalc("a=speed=65,accuracy=0").out.startswith("No option ever succeeds.")
 
@@ -698,7 +701,9 @@ def test_records_hold_what_the_data_dictionary_says(decided):
 def test_an_option_without_a_price_never_costs_least(decided, fastcalc):
     asked = ("priced=speed=10,price=9", "free=speed=100", "--objective", "cost")
     assert [row["wins"] for row in decided(*asked)["records"]] == [True, False]
-    assert "no price given for free: it cannot win on cost" in words(fastcalc(*asked).out)
+    assert "no price is given for free, which therefore cannot win on cost" in words(
+        fastcalc(*asked).out
+    )
 
 
 def test_a_cached_prompt_is_prefilled_as_compare_prefills_it(decided, capsys, monkeypatch):
@@ -720,11 +725,11 @@ def test_next_to_a_run_that_takes_no_time_nothing_is_so_many_times_as_long(fastc
     """Who looks away at once waits for nothing: all runs take the user as long."""
     text = fastcalc("--best-of", "3", "--tokens", "16", "--look-away", "0").out
     assert text.startswith(
-        "At equal accuracy opus, opus-fast and spark all take 0 ms of user time per success"
+        "At equal accuracy opus, opus-fast and spark all take 0 ms of user time per successful run"
     )
     # Three answers of 16 tokens at $25 a million are $0.0012, and at $150 six times as much.
     assert (
-        "opus costs $0.0012 per success, opus-fast $0.0072; spark has no known price and may "
+        "opus costs $0.0012 per successful run, opus-fast $0.0072; spark has no known price and may "
         "be cheaper"
     ) in words(text)
 
@@ -735,14 +740,14 @@ def test_where_the_objective_ties_the_other_decides(fastcalc, decided):
     for asked in ((plan, api), (api, plan)):
         text = words(fastcalc(*asked).out)
         assert text.startswith(
-            "At equal accuracy sub and api both take 15.4 s of user time per success; "
+            "At equal accuracy sub and api both take 15.4 s of user time per successful run; "
             "sub costs $200/month, api $936. "
         )
         assert {row["option"]: row["wins"] for row in decided(*asked)["records"]} == {
             "sub": True,
             "api": False,
         }
-    assert "api wins at" in text
+    assert "api wins if" in text
     (above,) = [one for one in decided(plan, api)["break_even"] if one["parameter"] == "sub.plan"]
     assert (above["value"], above["winner"]) == (pytest.approx(936), "api")
 
@@ -751,12 +756,12 @@ def test_where_costs_tie_time_decides_and_equals_in_both_have_no_winner(fastcalc
     """1,000 tokens at 5 USD a million are half a cent at any speed."""
     asked = ("a=speed=10,price=5", "b=speed=20,price=5", "--objective", "cost")
     assert (
-        "b and a both cost $0.0050 per success; b takes 50.0 s of user time per success, "
+        "b and a both cost $0.0050 per successful run; b takes 50.0 s of user time per successful run, "
         "a 1.67 min. "
     ) in words(fastcalc(*asked).out)
     same = words(fastcalc("a=speed=65,price=25", "b=speed=65,price=25", "c=speed=13,price=1").out)
     assert (
-        "a and b both take 15.4 s of user time per success, and cost $936/month: "
+        "a and b both take 15.4 s of user time per successful run, and cost $936/month; "
         "c takes 5.00 times as long."
     ) in same
 
@@ -765,25 +770,30 @@ def test_computed_options_that_their_ranges_do_not_tell_apart_are_level(fastcalc
     """Eight MI355X and eight B200 serve one user within 2 % of each other, ranges far wider."""
     model = "model=llama-3.1-70b,chips=8,on"
     text = words(fastcalc(f"a={model}=mi355x", f"b={model}=b200").out)
-    assert text.startswith("b and a are tied within their 80 % intervals: b 10.")
+    assert text.startswith("b and a are tied within their 80 % ranges: b 10.")
     assert "soonest" not in text
 
 
 def test_unlike_models_of_no_accuracy_win_only_if_equally_right(fastcalc, decided):
     """Of 15.4, 5.88 and 1 s: Spark takes 1 / p seconds, and 5.88 at p = 170 / 1000."""
     text = words(fastcalc().out)
-    assert text.startswith("At equal accuracy spark succeeds soonest")
-    assert "opus-fast wins if spark is right in fewer than 17.0 % of steps" in text
+    assert text.startswith("At equal accuracy spark takes the least user time")
+    assert "opus-fast wins if spark gets fewer than 17.0 % of steps right" in text
     steps = words(fastcalc("--steps", "10", "--tokens", "800", "--tool-seconds", "10").out)
     # 100 + 8 s over p^10 is 100 + 47.06 s at p = (108 / 147.06)^(1/10).
     share = 100 * (108 / (100 + 8000 / 170)) ** 0.1
-    assert f"fewer than {share:.1f} % of steps and the others in all" in steps
+    assert (
+        f"fewer than {share:.1f} % of steps right while every other option gets all steps right"
+        in steps
+    )
     assert "failures are noticed at the end; the run is repeated" in steps
     for alike in (("opus", "opus-fast"), ("opus", "opus-fast", "--steps", "3")):
-        assert words(fastcalc(*alike).out).startswith("opus-fast succeeds soonest")
+        assert words(fastcalc(*alike).out).startswith("opus-fast takes the least user time")
     given = words(fastcalc("opus", "spark=accuracy=0.75").out)
-    assert given.startswith("spark succeeds soonest")
-    assert words(fastcalc(*THREE, "--accuracy", "0.9").out).startswith("spark succeeds soonest")
+    assert given.startswith("spark takes the least user time")
+    assert words(fastcalc(*THREE, "--accuracy", "0.9").out).startswith(
+        "spark takes the least user time"
+    )
 
 
 def test_the_first_sentence_names_when_failures_are_found(fastcalc):
@@ -791,10 +801,10 @@ def test_the_first_sentence_names_when_failures_are_found(fastcalc):
     asked = ("fast=speed=170,accuracy=0.9", "spark=speed=1000,accuracy=0.75", "--steps", "10")
     asked = (*asked, "--tokens", "800")
     at_once = words(fastcalc(*asked, "--retries", "20").out)
-    assert at_once.startswith("spark succeeds soonest, in 10.7 s")
+    assert at_once.startswith("spark takes the least user time, 10.7 s")
     assert "failures are noticed at once and the step repeated, up to 20 times" in at_once
     at_end = words(fastcalc(*asked).out)
-    assert at_end.startswith("fast succeeds soonest, in 2.25 min")
+    assert at_end.startswith("fast takes the least user time, 2.25 min")
     assert "failures are noticed at the end; the run is repeated" in at_end
     repaired = words(fastcalc(*asked, "--repair-seconds", "60").out)
     assert "failures are noticed at the end; a user repairs the run" in repaired

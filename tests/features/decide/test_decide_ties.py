@@ -198,10 +198,10 @@ def test_a_break_even_at_nothing_is_no_half_line(fastcalc):
     """Who never waits loses no time with either, which leaves the price: at 0 s, not below it."""
     asked = ("a=speed=50,price=9,accuracy=1", "b=speed=20,price=8,accuracy=0.9", "--notes")
     text = words(fastcalc(*asked).out)
-    assert "looking away of 0 s of a run" in text
+    assert "the user's wait before other work is 0 s" in text
     assert "below 0 " not in text
     free = ("a=speed=50,price=0,accuracy=1", "b=speed=20,price=0,accuracy=1", "--objective", "cost")
-    assert "a's price above 0 $ per million tokens out" in words(fastcalc(*free).out)
+    assert "a's price is above 0 $ per million output tokens" in words(fastcalc(*free).out)
 
 
 def test_stated_speeds_are_level_only_where_they_are_equal():
@@ -209,7 +209,7 @@ def test_stated_speeds_are_level_only_where_they_are_equal():
     given = {"a": {"speed": 100.0, "price": 9.0}, "b": {"speed": 100.3, "price": 10.0}}
     choice = Choice([Contender(name, {**own, "accuracy": 0.9}) for name, own in given.items()], {})
     sentence = verdict(choice, decision_rows.rows(choice))
-    assert sentence.startswith("b succeeds soonest")
+    assert sentence.startswith("b takes the least user time")
     assert "80 %" not in sentence
     assert choice.winner.name == "b"
 
@@ -241,7 +241,7 @@ def test_no_mix_fits_a_gap(fastcalc):
 )
 def test_of_level_computed_options_one_wins_everywhere(fastcalc, options):
     text = words(fastcalc(*options).out)
-    assert "a and b are tied within their 80 % intervals" in text
+    assert "a and b are tied within their 80 % ranges" in text
     assert "a costs" in text
     answer = json.loads(fastcalc(*options, "--format", "json").out)
     assert {row["option"]: row["wins"] for row in answer["records"]} == {"a": True, "b": False}
@@ -255,8 +255,8 @@ def test_of_level_computed_options_one_wins_everywhere(fastcalc, options):
 def test_of_level_options_the_one_with_a_price_wins_and_says_so(fastcalc):
     asked = ("a=speed=65", "b=speed=65,price=25", "c=speed=13")
     text = words(fastcalc(*asked).out)
-    assert "b and a both take 15.4 s of user time per success; b costs $936/month; " in text
-    assert "a has no known price and may be cheaper: c takes 5.00 times as long" in text
+    assert "b and a both take 15.4 s of user time per successful run; b costs $936/month; " in text
+    assert "a has no known price and may be cheaper; c takes 5.00 times as long" in text
     answer = json.loads(fastcalc(*asked, "--format", "json").out)
     assert [row["wins"] for row in answer["records"]] == [False, True, False]
     neither = words(fastcalc("a=speed=65", "b=speed=65").out)

@@ -138,7 +138,9 @@ def test_a_sentence_says_both_ends_and_which_chip_is_cheapest_where(fastcalc):
         assert f"{speed} tokens/s ({low} to {high}) at ${price}" in said
     gpus = [row["tokens_per_s_per_user"] for row in rows if row["hardware"] == "h100-sxm"]
     others = [row["tokens_per_s_per_user"] for row in rows if row["hardware"] == "wse-3"]
-    (edge,) = re.findall(r"cheapest is h100-sxm to ([\d.,]+) tokens/s, wse-3 beyond\.", said)
+    (edge,) = re.findall(
+        r"cheapest chip is h100-sxm up to ([\d.,]+) tokens/s, and wse-3 above that\.", said
+    )
     assert max(gpus) < float(edge) < min(others)
 
 
@@ -157,7 +159,7 @@ def test_one_chip_follows_another_at_the_last_whole_batch_that_is_cheaper(
     rows = records(fastcalc(*asked, "--format", "json"))
     said = words(fastcalc(*asked, columns=300).out.partition("\n\n")[0])
     runs = [list(run) for _, run in groupby(rows, key=itemgetter("hardware"))]
-    reach = said.partition("cheapest is ")[2].partition(" tokens/s")[0]
+    reach = said.partition("cheapest chip is ")[2].partition(" tokens/s")[0]
     edges = [step.rpartition(" to ")[2] for step in reach.split(", ")]
     assert len(edges) == len(runs) - 1 > 0
     for before, after, edge in zip(runs, runs[1:], edges, strict=False):
@@ -194,7 +196,7 @@ def test_a_first_screen_has_ten_rows_with_both_ends_and_the_rest_is_wide(fastcal
     table = list(csv.DictReader(io.StringIO(fastcalc(*asked, "--format", "csv").out)))
     assert len(table) > 10
     out = fastcalc(*asked, columns=140).out
-    assert f"of {len(table)} points; --wide shows all" in words(out)
+    assert f"of {len(table)} rows; --wide prints all" in words(out)
     rows = [line.split() for line in out.splitlines() if " gb200 " in line and ".." in line]
     assert 5 < len(rows) <= 10
     for row, end in ((rows[0], table[0]), (rows[-1], table[-1])):
