@@ -6,7 +6,7 @@ from math import ceil, exp, floor, isfinite, log, nan
 _SMALLEST = 1e-12
 _WITHIN = 1e-6
 """Logarithm to which a value is found. [1]"""
-_CHORDS = 2
+_CHORDS = 3
 """Chords in a row that may leave more than half of what is between the ends. [1]"""
 
 
@@ -31,18 +31,22 @@ def nearest(
         return 0.0
     low, high = (log(max(value, _SMALLEST)) for value in (bad, good))
     below, above = surplus(max(bad, _SMALLEST)), surplus(max(good, _SMALLEST))
-    chords, wide = 0, abs(high - low)
+    chords, wide, was_reached = 0, abs(high - low), None
     while abs(high - low) > _WITHIN:
         if abs(high - low) <= wide / 2.0:
             chords, wide = 0, abs(high - low)
         is_chord = chords < _CHORDS and isfinite(above - below)
         middle = _chord(low, high, below, above) if is_chord else (low + high) / 2.0
         chords = chords + 1 if is_chord else 0
-        reached = surplus(exp(middle))
-        if reached >= 0.0:
-            high, above = middle, reached
+        at_middle = surplus(exp(middle))
+        is_reached = at_middle >= 0.0
+        if is_reached:
+            high, above = middle, at_middle
+            below /= 2.0 if was_reached is True else 1.0
         else:
-            low, below = middle, reached
+            low, below = middle, at_middle
+            above /= 2.0 if was_reached is False else 1.0
+        was_reached = is_reached
     if not is_whole:
         return exp(high)
     rounded = float(ceil(exp(high) - 1e-6) if good > bad else floor(exp(high) + 1e-6))

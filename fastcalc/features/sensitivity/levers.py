@@ -25,6 +25,9 @@ class Lever:
     entry: str
     number: EntryNumber
 
+    def __hash__(self) -> int:
+        return hash((self.file, self.number.path))  # names it; its limits take long to hash
+
     @property
     def is_choice(self) -> bool:
         """Whether more of it may be better or worse, as requests have it."""
