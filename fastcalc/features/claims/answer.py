@@ -8,9 +8,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from fastcalc.catalogue.schema.claims import Claims, Input
-from fastcalc.features.claims.break_evens import break_even, crossings, digits, spaced
+from fastcalc.features.claims.break_evens import amount, break_even, changes, crossings, spaced
 from fastcalc.features.claims.judge import DEPENDS, MEANING, Judged, Tested, find_break_evens
 from fastcalc.features.claims.reasons import reason, verdict_sentence
+from fastcalc.features.claims.registry import in_words
 from fastcalc.features.claims.request import JudgeClaims
 from fastcalc.grid.column import TableColumn, key_figure
 from fastcalc.kit.answer import record_tables
@@ -25,7 +26,7 @@ from fastcalc.written import many
 
 _SIGNS = {"equals": "", "at-least": ">= ", "at-most": "<= ", "between": ""}
 _WORDS = {"equals": "", "at-least": "at least ", "at-most": "at most ", "between": "between "}
-_COLUMN = len("break-even")
+_COLUMN = len("depends on")
 _FEW, _MORE = 2, 6
 """Most values that a table and a claim in full list; of more, only the ends are shown."""
 
@@ -44,7 +45,7 @@ COLUMNS = (
         numbers("expected", lambda judged: expected_text(judged.check) if judged.check else "-"),
         heading=("", "claimed"),
     ),
-    words("claim", lambda judged: judged.claim.claim),
+    words("claim", lambda judged: with_quantity(judged)),
 )
 
 
@@ -66,7 +67,8 @@ class ClaimsAnswer(Answer):
         listed = ", ".join(f"{counts[word]} {word}" for word in MEANING if counts[word])
         yield f"{many(len(self.judged), 'claim')}: {listed}."
         groups = self.groups()
-        headings = ["What the labs are said to do", "All other claims"] if len(groups) > 1 else [""]
+        headings = ["Claims about how fast modes work", "All other claims"]
+        headings = headings if len(groups) > 1 else [""]
         rows = [[record_tables.row(COLUMNS, judged) for judged in group] for group in groups]
         tables = record_tables.tables(COLUMNS, rows, screen.width)
         for heading, table in zip(headings, tables, strict=True):
@@ -83,28 +85,35 @@ class ClaimsAnswer(Answer):
 
     def notes(self) -> Iterator[Note]:
         """What the verdicts mean, and which files could change the numbers."""
-        yield Note(
-            "every verdict follows from a computed number: "
-            f"{option('explain', '30')} shows formula, inputs and break-even"
-        )
+        if any(judged.check for judged in self.judged):
+            yield Note(
+                "every verdict but 'external' follows from a computed number; "
+                f"{option('explain', self._first)} shows its formula, its inputs and where the "
+                "verdict changes"
+            )
         for category, meaning in DEPENDS.items():
             ids = [judged.claim.id for judged in self.judged if judged.depends == category]
             id_text = "" if category == "constants" else f": {' '.join(ids)}"
             if ids:
-                yield Note(f"depend on {meaning} ({len(ids)}){id_text}")
+                verb = "depends" if len(ids) == 1 else "depend"
+                yield Note(f"{many(len(ids), 'verdict')} {verb} on {meaning}{id_text}")
 
     def key(self) -> str:
         """What the verdicts of the table mean."""
         verdicts = {judged.verdict for judged in self.judged}
         meanings = [f"{word}: {MEANING[word]}" for word in MEANING if word in verdicts]
-        return f"key: {'. '.join(meanings)}"
+        return f"key: {'. '.join(meanings)}. In brackets: the computed quantity"
 
     def next_command(self) -> str:
         """The command that explains the first claim with a number."""
-        in_order = [judged for group in self.groups() for judged in group]
-        first = next((judged for judged in in_order if judged.check), in_order[0]).claim.id
         file = [str(self.request.path)] if self.request.path else []
-        return command(shell_line(["fastcalc", "claims", *file, flag("explain"), first]))
+        return command(shell_line(["fastcalc", "claims", *file, flag("explain"), self._first]))
+
+    @property
+    def _first(self) -> str:
+        """Id of the first claim of the page with a number, or of the first one."""
+        in_order = [judged for group in self.groups() for judged in group]
+        return next((judged for judged in in_order if judged.check), in_order[0]).claim.id
 
     def records(self) -> list[Record]:
         """One record per claim; a field that does not apply is None.
@@ -219,7 +228,7 @@ class ExplainedClaim(ClaimsAnswer):
         labelled = [("verdict", verdict_sentence(judged)), ("reason", reason(judged))]
         labelled += [("unknown", claim.unpublished or "")]
         labelled += [("said by", location) for location in self.places(judged)]
-        labelled += [("hedge", f"{self.title(key)} {text}") for key, text in claim.hedge.items()]
+        labelled += [("caveat", f"{self.title(key)} {text}") for key, text in claim.hedge.items()]
         labelled += [("said by", "no article; our own inference")] * claim.ours
         lines += ["", *_words(labelled, width)]
         if judged.check is not None:
@@ -230,15 +239,13 @@ class ExplainedClaim(ClaimsAnswer):
                 table = TextTable([(word,) for word in cases.headings], cases.rows, left=(0,))
                 lines += ["", *render([table], width, str).splitlines()]
         if judged.conclusion is not None:
-            lines += ["", "  the conclusion drawn from it"]
+            lines += ["", "  The conclusion that the claim draws, tested by itself"]
             lines += _words(self._of_test(judged.conclusion), width)
         lines += ["", *_words(self._sensitivity(judged), width)]
         return "\n".join(line.rstrip() for line in lines) + "\n"
 
     def _sensitivity(self, judged: Judged) -> Iterator[tuple[str, str]]:
-        """Where the verdict changes, which files could change it, and the articles."""
-        if judged.check is not None:
-            yield "break-even", break_even(judged)
+        """Which files could change the verdict, and the articles."""
         yield "depends on", DEPENDS[judged.depends] if judged.depends else ""
         for key in judged.claim.articles:
             article = self.book.articles[key]
@@ -252,20 +259,21 @@ class ExplainedClaim(ClaimsAnswer):
         yield "computed", f"{shown(tested, _MORE)} ({tested.quantity})"
         if check.premises:
             low, high = (_end(value, tested.unit) for value in tested.ends)
-            unit = tested.unit if np.isfinite(tested.ends[1]) else ""
-            ends = f"{high} {unit}" if low == high else f"{low} to {high} {unit}"
-            yield "range", f"{ends.strip()} over all plausible assumptions"
-        expected = f"{expected_text(tested, _WORDS)} {tested.unit}".strip() + within
-        enough = "; the claim says may, so one case is enough" * check.may
+            ends = high if low == high else f"{low} to {high}"
+            yield "range", f"{ends} over all plausible assumptions"
+        expected = f"{expected_text(tested, _WORDS)}{within}"
+        enough = "; the claim says 'may', so one case is enough" * check.may
         origin = self._origin(check.expected)
         yield "claimed", f"{expected}{_range(check.expected)}{origin}{enough}"
-        for also in tested.finding.parts:
-            yield "also", f"{also.label}: {digits(also.value)} {also.unit}".strip()
+        for detail in tested.finding.parts:
+            yield "detail", f"{detail.label}: {amount([detail.value], detail.unit)}"
         yield "formula", tested.formula
         yield "numbers", tested.worked
         for name, premise in check.inputs.items():
             origin = self._origin(premise, tested.origins.get(name, ())) or " (the article's own)"
-            yield "input", f"{spaced(name)} = {tested.input_texts[name]}{_range(premise)}{origin}"
+            yield "input", f"{in_words(name)} = {tested.input_texts[name]}{_range(premise)}{origin}"
+        for line in changes(tested):
+            yield "changes at", line
 
     def _origin(self, premise: Input, origins: Sequence[str] = ()) -> str:
         reported = list(origins)
@@ -289,22 +297,31 @@ def shown(tested: Tested, max_listed: int = _FEW) -> str:
     """Computed value of a test with its unit; only the ends if there are many."""
     values = tested.values
     if len(values) <= max_listed:
-        text = ", ".join(digits(float(value)) for value in values)
-    else:
-        reached = values[np.isfinite(values)]
-        text = f"{digits(float(np.min(reached)))}..{digits(float(np.max(reached)))}"
-        text += " or never" if len(reached) < len(values) else ""
-    return f"{text} {tested.unit}".strip()
+        return amount([float(value) for value in values], tested.unit)
+    reached = values[np.isfinite(values)]
+    text = amount([float(np.min(reached)), float(np.max(reached))], tested.unit, "..")
+    return text + " or never" * (len(reached) < len(values))
 
 
 def expected_text(tested: Tested, signs: dict[str, str] = _SIGNS) -> str:
-    """Value that a claim states."""
-    comparison = tested.check.comparison
-    texts = [digits(value) for value in tested.expected]
-    if comparison == "between":
-        joined = ".." if signs is _SIGNS else " and "
-        texts = [joined.join(pair) for pair in zip(texts[::2], texts[1::2], strict=True)]
-    return signs[comparison] + ", ".join(texts)
+    """Value that a claim states; in a table in the unit of the computed one, beside which it is."""
+    comparison, expected = tested.check.comparison, tested.expected
+    is_brief = signs is _SIGNS
+    unit = "" if is_brief and tested.unit != "share" else tested.unit
+    if comparison == "between" and len(expected) == 2:
+        text = amount(expected, unit, ".." if is_brief else " and ")
+    elif comparison == "between":
+        pairs = zip(expected[::2], expected[1::2], strict=True)
+        text = ", ".join(amount(pair, unit, "..") for pair in pairs)
+    else:
+        text = amount(expected, unit)
+    return signs[comparison] + text
+
+
+def with_quantity(judged: Judged) -> str:
+    """A claim, and in brackets what was computed to test it."""
+    quantity = f" [{judged.check.quantity}]" if judged.check else ""
+    return f"{judged.claim.claim}{quantity}"
 
 
 def _premise(tested: Tested, name: str) -> Record:
@@ -333,10 +350,10 @@ def _end(value: float, unit: str) -> str:
     """End of a range as text; a negligible time is named instead of printed."""
     if not np.isfinite(value):
         return "never"
-    return "under a microsecond" if unit == "s" and value < 1e-6 else digits(value)
+    return "under a microsecond" if unit == "s" and value < 1e-6 else amount([value], unit)
 
 
 def _range(premise: Input) -> str:
     if premise.others:
-        return f", or {', '.join(premise.others)}"
-    return f", {' to '.join(premise.range_texts)}" if premise.ends else ""
+        return f"; also tried: {', '.join(premise.others)}"
+    return f"; tried from {' to '.join(premise.range_texts)}" if premise.ends else ""

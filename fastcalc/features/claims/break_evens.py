@@ -5,18 +5,21 @@ from dataclasses import replace
 from itertools import pairwise
 from math import inf
 
+from fastcalc.catalogue.schema.claims import EXPECTED
 from fastcalc.features.claims.judge import Judged, Tested
 from fastcalc.features.claims.premises import Flip, Outcome
+from fastcalc.features.claims.registry import in_words
 from fastcalc.formulas.sequences import grouped
 from fastcalc.formulas.types import Bools
 from fastcalc.kit.answer.numbers_as_text import number, trimmed
 from fastcalc.kit.answer.point_records import Record
 
 NONE = "none"
+_NONE_WITHIN = "none within the ranges of the assumptions"
 _WORDS: dict[Outcome, str] = {
     "holds": "supported",
     "fails": "refuted",
-    "varies": "supported in part",
+    "varies": "supported in some cases",
 }
 
 
@@ -41,11 +44,20 @@ def break_even(judged: Judged) -> str:
     texts = [
         f"{'conclusion, ' if tested is judged.conclusion else ''}{text}"
         for tested in judged.tested
-        for text in (*_of(tested), tested.finding.break_even)
-        if text
+        for text in break_even_lines(tested)
     ]
     within = any(tested.check.premises for tested in judged.tested)
-    return "; ".join(texts) or NONE + (" within the ranges of the assumptions" if within else "")
+    return "; ".join(texts) or (_NONE_WITHIN if within else NONE)
+
+
+def break_even_lines(tested: Tested) -> list[str]:
+    """Where the outcome of a test changes, a line for each input."""
+    return [text for text in (*_of(tested), tested.finding.break_even) if text]
+
+
+def changes(tested: Tested) -> list[str]:
+    """The same, or that nothing changes it; no lines without an assumption."""
+    return break_even_lines(tested) or [_NONE_WITHIN] * bool(tested.check.premises)
 
 
 def crossings(judged: Judged) -> list[Record]:
@@ -67,21 +79,25 @@ def crossings(judged: Judged) -> list[Record]:
 def _of(tested: Tested) -> Iterator[str]:
     """A text for each input that changes the outcome, then for names and for cases."""
     explored = tested.explored
-    for name, flips in grouped(explored.flips, lambda flip: flip.premise).items():
-        yield f"{spaced(name)}: {', '.join(_along(flips))}"
+    stated_unit = {EXPECTED: tested.unit}
+    in_units = [
+        replace(flip, unit=stated_unit.get(flip.premise, flip.unit)) for flip in explored.flips
+    ]
+    for name, flips in grouped(in_units, lambda flip: flip.premise).items():
+        yield f"{in_words(name)}: {', '.join(_along(flips))}"
     turned = [
         (name, stated, outcome)
         for name, stated, outcome in explored.alternatives
         if outcome != _stands(tested)
     ]
     for name, stated, outcome in turned:
-        yield f"{spaced(name)}: {_WORDS[outcome]} at {stated}, {_WORDS[_stands(tested)]} as given"
+        yield f"{in_words(name)}: {_WORDS[outcome]} at {stated}, {_WORDS[_stands(tested)]} as given"
     if explored.jointly:
         ends = {
             name: " to ".join(tested.check.premises[name].range_texts) for name in explored.jointly
         }
-        moved = " and ".join(f"{spaced(name)} {texts}" for name, texts in ends.items())
-        yield f"{moved} change it together, at the ends of their ranges"
+        moved = " and ".join(f"{in_words(name)} {texts}" for name, texts in ends.items())
+        yield f"{moved} change the verdict together, at the ends of their ranges"
     if _stands(tested) == "varies":
         yield from _cases(tested)
 
@@ -110,12 +126,12 @@ def _cases(tested: Tested) -> Iterator[str]:
     }
     if not listed:
         return
-    name = " ".join(map(spaced, listed))
+    name = ", ".join(map(in_words, listed))
     cases = [" ".join(texts) for texts in zip(*listed.values(), strict=True)]
     for key, texts in listed.items():
         ambiguous = _held(texts, met, True).keys() & _held(texts, met, False).keys()
         if not ambiguous and not tested.check.inputs[key].names:
-            name, cases = spaced(key), list(texts)
+            name, cases = in_words(key), list(texts)
             break
     sides = (", ".join(_held(cases, met, is_met)) for is_met in (True, False))
     yield "{}: supported at {}, refuted at {}".format(name, *sides)
@@ -132,7 +148,17 @@ def _stands(tested: Tested) -> Outcome:
 
 
 def _at(flip: Flip) -> str:
-    return f"{digits(flip.at)} {flip.unit}".strip()
+    return amount([flip.at], flip.unit)
+
+
+def amount(values: Sequence[float], unit: str, between: str = ", ") -> str:
+    """Numbers with their unit, shares in percent.
+
+    >>> amount([0.2434], "share"), amount([2.0, 4.0], "s", ".."), amount([1.5], "")
+    ('24.34 %', '2..4 s', '1.5')
+    """
+    factor, shown_unit = (100.0, "%") if unit == "share" else (1.0, unit)
+    return f"{between.join(digits(factor * value) for value in values)} {shown_unit}".strip()
 
 
 def spaced(name: str) -> str:

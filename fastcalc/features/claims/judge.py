@@ -16,22 +16,23 @@ from fastcalc.features.claims.catalogue_numbers import number_of
 from fastcalc.features.claims.evaluations import SOLVED
 from fastcalc.features.claims.finding import DoesNotFitError, Finding
 from fastcalc.features.claims.premises import Explored, Moved, Outcome, explore, outcome_over
-from fastcalc.features.claims.registry import COUNTS, TESTS
+from fastcalc.features.claims.registry import COUNTS, TESTS, in_words
 from fastcalc.formulas.types import ArrayLike, Bools, Floats
 
 Verdict = Literal["supported", "conditional", "misleading", "refuted", "undetermined", "external"]
 MEANING: dict[Verdict, str] = {
-    "supported": "true over all plausible inputs (some of them, if the claim says may)",
-    "conditional": "true only under assumptions that the claim leaves out",
+    "supported": "true for all plausible inputs, or for some of them if the claim says 'may'",
+    "conditional": "true under some plausible assumptions and false under others",
     "misleading": "the number is right, but the conclusion drawn from it is not",
-    "refuted": "false over all plausible inputs",
-    "undetermined": "what would decide it is not published; the number fits, at least in part",
+    "refuted": "false for all plausible inputs",
+    "undetermined": "the facts that would decide it are not published; the computed number agrees "
+    "with it in at least some cases",
     "external": "no calculation can test it",
 }
 
 Depends = Literal["constants", "catalogue", "engine"]
 DEPENDS: dict[Depends, str] = {
-    "constants": "numbers of the articles and the claims file",
+    "constants": "numbers of the articles and the claims file alone",
     "catalogue": "hardware or model files",
     "engine": "hardware, model and engine files",
 }
@@ -128,7 +129,7 @@ class Tested:
     @property
     def formula(self) -> str:
         """How the number is computed, in names or in words."""
-        names = {name: name.replace("_", " ") for name in self.input_texts}
+        names = {name: in_words(name) for name in self.input_texts}
         test = TESTS[self.check.test]
         return test.in_words or test.formula.format_map(names)
 
@@ -410,7 +411,8 @@ class _Resolved(NamedTuple):
 def _resolved(catalogue: Catalogue, argument: Input) -> _Resolved:
     if argument.names:
         names = list(argument.names)
-        return _Resolved(names if argument.is_list else names[0], ", ".join(names))
+        text = ", ".join(names if len(set(names)) > 1 else names[:1])
+        return _Resolved(names if argument.is_list else names[0], text)
     values, texts, origins = list(argument.values), list(argument.texts), []
     for entry in argument.entry:
         number = number_of(catalogue, entry, str(argument.field))

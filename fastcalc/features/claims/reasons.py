@@ -66,6 +66,7 @@ def verdict_sentence(judged: Judged) -> str:
     if judged.verdict not in ("conditional", "undetermined") or judged.check is None:
         return MEANING[judged.verdict]
     outcomes = {tested.outcome_as_stated for tested in judged.tested}
+    is_of_conclusion = judged.conclusion is not None and judged.check.outcome == "holds"
     if "fails" in outcomes:
         as_stated, otherwise = "false as stated", "true under other plausible assumptions"
     elif outcomes == {"holds"}:
@@ -76,6 +77,8 @@ def verdict_sentence(judged: Judged) -> str:
         return f"open: {as_stated}, but what would decide it is not published"
     if judged.claim.condition:
         return f"{as_stated}, and only if {judged.claim.condition}"
+    if is_of_conclusion:
+        return f"the number is right; the conclusion is {as_stated} and {otherwise}"
     return f"{as_stated}; {otherwise}"
 
 

@@ -28,6 +28,29 @@ COUNTS = frozenset(
 )
 """Inputs that are counts: a verdict changes at a whole number of them."""
 
+_WORDS = {
+    "over": "numerator",
+    "over_unit": "numerator per",
+    "under": "denominator",
+    "under_unit": "denominator per",
+    "against": "compared with",
+    "against_chips": "chips compared with",
+    "on": "chip type",
+    "end": "speed estimate",
+    "lead": "TTFT",
+    "expected": "claimed value",
+}
+"""What sentences call an input whose name alone would not say what it is."""
+
+
+def in_words(name: str) -> str:
+    """Name of an input as sentences and formulas have it.
+
+    >>> in_words("other_success"), in_words("over")
+    ('other success', 'numerator')
+    """
+    return _WORDS.get(name, name.replace("_", " "))
+
 
 @dataclass(frozen=True)
 class Registered:
@@ -127,13 +150,14 @@ TESTS: dict[str, Registered] = {
     ),
     "bill-ratio": Registered(
         arithmetic.bill_ratio,
-        "({prompt} in, {output} out) at {prices} over the same at {other_prices} USD/Mtok",
+        "({prompt} input tokens, {output} output tokens) at {prices} USD/Mtok / the same at "
+        "{other_prices} USD/Mtok",
     ),
     "interaction": Registered(
         arithmetic.interaction,
         "(standard / fast time of the short answer) / (standard / fast time of the long one): "
         "{tokens} tokens at {speeds} tokens/s after a TTFT of {lead}",
-        in_words="gain in time of a short answer over that of a long one",
+        in_words="gain in time of a short answer / gain in time of a long one",
     ),
     "drafted-speedup": Registered(
         speculation.drafted_speedup, "{tokens} / (1 + {drafts} x {draft_cost})"
@@ -200,8 +224,8 @@ TESTS: dict[str, Registered] = {
     ),
     "message-share": Registered(
         machines.message_share,
-        "communication time / time of a decode step: {models} on {chips} chips of {machines} "
-        "(0: the fewest that fit), batch {batch}",
+        "communication time / time of a decode step: {models} on {chips} chips of {machines}, "
+        "batch {batch}",
         in_words="communication time / time of a decode step",
     ),
     "pipeline-rate": Registered(
@@ -251,7 +275,7 @@ TESTS: dict[str, Registered] = {
     ),
     "merging-gain": Registered(
         arithmetic.merging_gain,
-        "(1 - (1 - {accuracy})^{samples}) / {accuracy}, and a majority of {samples} over it",
+        "(1 - (1 - {accuracy})^{samples}) / {accuracy}, and a majority of {samples} / {accuracy}",
     ),
     "amdahl": Registered(tasks.amdahl, "1 / (1 - {share} + {share} / {speedup})"),
     "implied-share": Registered(tasks.implied_share, "(1 - 1/{overall}) / (1 - 1/{speedup})"),
@@ -291,13 +315,13 @@ TESTS: dict[str, Registered] = {
     ),
     "user-speed": Registered(
         machines.user_speed,
-        "{end} tokens/s per user of {models} in {weights} format on {on}, batch {batch}, "
+        "{end} tokens/s per user of {models}, weights {weights}, on {on}, batch {batch}, "
         "{context} tokens of context",
         in_words="tokens/s per user of each model",
     ),
     "chips-for": Registered(
         machines.chips_for,
-        "{on} chips for {models} in {weights} format",
+        "{on} chips for {models}, weights {weights}",
         in_words="chips on which each model fits for one user, in whole layers",
     ),
     "machine-rate": Registered(
@@ -326,9 +350,8 @@ TESTS: dict[str, Registered] = {
     ),
     "speed-gain": Registered(
         machines.speed_gain,
-        "{end} tokens/s per user on {chips} {on} / on {against_chips} {against} (0: the fewest "
-        "that fit; more if the users need them): {models} in {weights} format, batch {batch}, "
-        "{context} tokens of context",
+        "{end} tokens/s per user on {chips} {on} / on {against_chips} {against}: {models}, "
+        "weights {weights}, batch {batch}, {context} tokens of context",
         in_words="tokens/s per user on one chip type / on the other, same model, batch and context",
     ),
     "newer-hardware": Registered(
