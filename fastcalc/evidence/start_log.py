@@ -101,9 +101,9 @@ class StartLog:
     def engine(self) -> str:
         """The engine of fastcalc that starts as this release does."""
         release = self._release
-        return (
-            "vllm-0.19" if self.program == VLLM and release and release < [0, 20] else self.program
-        )
+        if self.program != VLLM or not release or release >= [0, 26]:
+            return self.program
+        return "vllm-0.19" if release < [0, 20] else "vllm-0.25"
 
     @property
     def _release(self) -> list[int]:

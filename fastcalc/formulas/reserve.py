@@ -96,8 +96,50 @@ def captured_graphs(*, sequences: ArrayLike) -> Array:
     86.0
     """
     largest = np.minimum(floats(sequences), 512.0)
-    with_prompts = largest_capture(sequences=sequences)
-    return _captured_sizes(with_prompts) + _captured_sizes(largest)
+    return prompt_graphs(sequences=sequences) + _captured_sizes(largest)
+
+
+def prompt_graphs(*, sequences: ArrayLike) -> Array:
+    r"""CUDA graphs for steps with prompts, which stop at the attention of every layer. [1]
+
+    .. math:: n = c(\min(2 s, 512))
+
+    sequences : of a step at most, :math:`s` [1]
+
+    Source: vLLM 0.27, vllm/config/vllm.py, _set_cudagraph_sizes; :math:`c` as in
+    `captured_graphs`.
+
+    >>> float(prompt_graphs(sequences=256))
+    51.0
+    """
+    return _captured_sizes(largest_capture(sequences=sequences))
+
+
+def graph_memory(
+    *,
+    graphs: ArrayLike,
+    cut: ArrayLike,
+    layers: ArrayLike,
+    of_graph: ArrayLike,
+    of_layer: ArrayLike,
+) -> Array:
+    r"""Memory of CUDA graphs, whatever their rows. [byte]
+
+    .. math:: M = n m + c L \ell
+
+    graphs : all of them, :math:`n` [1]
+    cut : those of them that have memory of their own at every layer, :math:`c` [1]
+    layers : of the model, :math:`L` [1]
+    of_graph : memory of a graph, :math:`m` [byte]
+    of_layer : its memory at a layer, :math:`\ell` [byte]
+
+    Source: vLLM 0.27, profile_cudagraph_memory of vllm/v1/worker/gpu_model_runner.py, which
+    charges a graph no less than 1 MiB.
+
+    >>> float(graph_memory(graphs=86, cut=51, layers=36, of_graph=1.0, of_layer=0.25))
+    545.0
+    """
+    return floats(graphs) * of_graph + floats(cut) * layers * of_layer
 
 
 def largest_capture(*, sequences: ArrayLike) -> Array:

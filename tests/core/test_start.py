@@ -93,13 +93,19 @@ def test_states_have_a_pool_of_their_own_under_sglang():
 
 
 def test_graphs_of_recurrent_layers_are_estimated_larger_on_blackwell():
-    """102 graphs of up to 512 rows of 150 KiB; on Hopper 19.3 MiB each, and of a dense model."""
+    """102 graphs of 1 MiB and 0.3 at each layer, of a dense model 51 of them; 512 rows of 150 KiB."""
     large = {"share": 0.95, "weights": "bf16"}
-    hybrid = placed("qwen3.6-27b", "rtx-pro-6000-max-q", **large).placement.kept.graphs
-    dense = placed("qwen3-32b", "rtx-pro-6000-max-q", **large).placement.kept.graphs
-    hopper = placed("qwen3.6-27b", "h100-sxm", **large).placement.kept.graphs
-    assert hybrid == pytest.approx(102 * (19.3 * 2**20 + 512 * 150 * 2**10))
-    assert dense == hopper == pytest.approx(102 * 19.3 * 2**20)
+    chip, model, mib = "rtx-pro-6000-max-q", "qwen3.6-27b", 2.0**20
+    hybrid = placed(model, chip, **large).placement.kept.graphs
+    dense = placed("qwen3-32b", chip, **large).placement.kept.graphs
+    hopper = placed(model, "h100-sxm", **large).placement.kept.graphs
+    older = placed(model, chip, "vllm-0.25", **large).placement.kept.graphs
+    fixed, rows = 102 * (1 + 64 * 0.3) * mib, 102 * 512 * 150 * 2**10
+    assert dense == pytest.approx(102 * mib + 51 * 64 * 0.3 * mib)
+    assert hopper == older == pytest.approx(fixed)
+    assert hybrid == pytest.approx(fixed + rows)
+    halved = placed(model, chip, sharding=Sharding(tp=2), **large).placement
+    assert halved.kept.graphs == pytest.approx(fixed + 0.75 * rows)
 
 
 def test_each_remedy_starts_it_and_a_little_less_does_not():

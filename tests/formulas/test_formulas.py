@@ -409,6 +409,11 @@ PUBLISHED = [
     ("captured_graphs", {"sequences": 256}, 86, 0),
     ("captured_graphs", {"sequences": 2}, 5, 0),
     ("captured_graphs", {"sequences": 1024}, 102, 0),
+    # 1, 2, 4 and then eighths: 4 of up to 8 rows, with the drafts of 3 tokens 19 of up to 128.
+    ("prompt_graphs", {"sequences": 4}, 4, 0),
+    ("prompt_graphs", {"sequences": 64}, 19, 0),
+    ("graph_memory",
+     {"graphs": 10, "cut": 4, "layers": 6, "of_graph": 2, "of_layer": 0.5}, 32, 0),
     # Club-3090's two sequences and one; 512 rows for 256 or more in pull request 39559.
     ("largest_capture", {"sequences": 2}, 4, 0),
     ("largest_capture", {"sequences": 1024}, 512, 0),

@@ -245,6 +245,11 @@ class DeclaredParameters(Generic[Value]):
         Kept, "Memory kept free for each prompt token of a step.", plausible=(1e4, 1e7)
     )
     graph_memory: Value = cost(Kept, "Memory reserved for each CUDA graph.", plausible=(1e5, 1e9))
+    graph_layer_memory: Value = cost(
+        Kept,
+        "Further memory of a CUDA graph per layer: of prompts, or of recurrent states.",
+        plausible=(1e4, 1e7),
+    )
     graph_row_memory: Value = cost(
         Kept,
         "Further memory per CUDA graph and row of the largest, of a model with recurrent states.",

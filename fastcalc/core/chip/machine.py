@@ -252,6 +252,7 @@ def machine(hardware: Hardware, engine: Engine, work: Workload, memory: MemoryCh
             work,
             largest_memory(hardware),
             has_encoder=encoder_bytes > 0.0,
+            drafted=memory.drafted,
         ),
         unread_bytes=encoder_bytes + _draft_bytes(work, memory),
     )

@@ -15,8 +15,10 @@ from fastcalc.core.model.workload import Workload
 from fastcalc.formulas.reserve import (
     activation_peak,
     captured_graphs,
+    graph_memory,
     largest_capture,
     logits_memory,
+    prompt_graphs,
     stream_memory,
 )
 from fastcalc.formulas.types import ArrayLike
@@ -61,7 +63,8 @@ class Reserve:
     layers : while a layer computes, for each kind of feed-forward network: what tensor-parallel
         ranks divide, and what not [byte]
     alone, joined : of runtime and libraries, and what several chips need in addition [byte]
-    encoder, graphs : while the largest image or clip is encoded, and of CUDA graphs [byte]
+    encoder : while the largest image or clip is encoded [byte]
+    graphs : of CUDA graphs: what tensor-parallel ranks divide, and what not [byte]
     below, above : how many times smaller and larger it may be [1]
     """
 
@@ -70,7 +73,7 @@ class Reserve:
     alone: float = 0.0
     joined: float = 0.0
     encoder: float = 0.0
-    graphs: float = 0.0
+    graphs: tuple[float, float] = (0.0, 0.0)
     below: float = 1.0
     above: float = 1.0
 
@@ -83,7 +86,9 @@ class Reserve:
         for divided, undivided in self.layers:
             layer = np.maximum(layer, divided / np.asarray(tp) + undivided)
         joined = self.joined * (np.asarray(ranks) > 1) if self.joined else 0.0
-        return KeptMemory(self.sampling, layer, self.encoder, self.alone, joined, self.graphs)
+        divided, undivided = self.graphs
+        graphs = divided / np.asarray(tp) + undivided if divided else undivided
+        return KeptMemory(self.sampling, layer, self.encoder, self.alone, joined, graphs)
 
 
 NOTHING = Reserve()
@@ -110,11 +115,13 @@ def reserve_of(
     tier: Tier,
     *,
     has_encoder: bool,
+    drafted: float = 0.0,
 ) -> Reserve:
     """Memory that an engine reserves for a model, term by term.
 
     tier : the memory of the chip in which it is reserved
     has_encoder : whether it loads what encodes images or sound
+    drafted : tokens that a sequence drafts for a step [1]
     """
     model, hidden, vocabulary = work.model, work.sent_width, work.vocabulary
     sequences, tokens = start_rows(software, tier)
@@ -138,7 +145,7 @@ def reserve_of(
         alone=alone,
         joined=float(software.joined_memory),
         encoder=float(encoder) if has_encoder else 0.0,
-        graphs=_graphs(sequences) * float(graph_bytes(software, model, sequences)),
+        graphs=_graphs(software, work, sequences * (1.0 + drafted)),
         below=stated.below if stated else 1.0,
         above=stated.above if stated else 1.0,
     )
@@ -150,23 +157,47 @@ def has_states(model: Model) -> bool:
     return any(isinstance(block.attention, LinearAttention) for block in model.blocks)
 
 
-def graph_bytes(
-    software: DeclaredParameters[ArrayLike], model: Model, sequences: float
+def graph_row_bytes(
+    software: DeclaredParameters[ArrayLike], model: Model, rows: float
 ) -> ArrayLike:
-    """Memory that a start reserves for a CUDA graph. [byte]
+    """Memory that a start reserves for the rows of all CUDA graphs, on one rank. [byte]
 
     vLLM captures two and takes all for as large as the second, whose buffers of recurrent states
-    grow with its rows.
+    grow with its rows. Ranks divide half of it: heads, not hidden states.
 
-    sequences : of a step at most [1]
+    rows : tokens of a step that only decodes, at most [1]
     """
-    rows = largest_capture(sequences=sequences) if has_states(model) else 0.0
-    return software.graph_memory + software.graph_row_memory * rows
+    if not software.graph_row_memory or not has_states(model):
+        return 0.0
+    return software.graph_row_memory * float(largest_capture(sequences=rows)) * _count(rows)
+
+
+def cut_graphs(model: Model, rows: float) -> float:
+    """CUDA graphs with memory at every layer: of prompts, and all where layers keep states. [1]
+
+    rows : tokens of a step that only decodes, at most [1]
+    """
+    return _count(rows) if has_states(model) else float(prompt_graphs(sequences=rows))
+
+
+def _graphs(
+    software: DeclaredParameters[ArrayLike], work: Workload, rows: float
+) -> tuple[float, float]:
+    """Memory of CUDA graphs: what tensor-parallel ranks divide, and what not. [byte]"""
+    fixed = graph_memory(
+        graphs=_count(rows),
+        cut=cut_graphs(work.model, rows),
+        layers=work.layers,
+        of_graph=software.graph_memory,
+        of_layer=software.graph_layer_memory,
+    )
+    half = float(graph_row_bytes(software, work.model, rows)) / 2.0
+    return half, float(fixed) + half
 
 
 @cache
-def _graphs(sequences: float) -> float:
-    return float(captured_graphs(sequences=sequences))
+def _count(rows: float) -> float:
+    return float(captured_graphs(sequences=rows))
 
 
 @once

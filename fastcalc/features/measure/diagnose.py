@@ -109,10 +109,12 @@ def _start_of_points(
             f"the measurements are for tp {stated.tp}, but {request.log} is for tp {tp:.0f}: give "
             "the log of the server that was measured"
         )
+    # Points name the engine, a log its release as well.
+    engine = deployment.engine
     scenario = Scenario(
         hardware=deployment.hardware,
         model=deployment.model,
-        engine=deployment.engine,
+        engine=catalogue.engine(log.engine) if engine.id == log.program else engine,
         batches=(1,),
         traffic=_traffic(point.prompt, point.output),
         weights=point.weights or None,

@@ -22,7 +22,7 @@ from tests.helpers import run
 
 GIB = 2.0**30
 ENTRIES = Catalogue()
-COVERED = ("0.10", "0.11", "0.19")
+COVERED = ("0.10", "0.11", "0.14", "0.19")
 """Versions that the engine's parameters are of."""
 
 with (shipped_folder("evidence") / "starts.csv").open(encoding="utf-8", newline="") as file:
@@ -35,8 +35,8 @@ def gib(row, key):
 
 def release(row):
     """The engine of the version of a start."""
-    older = (*COVERED, "0.2.", "0.6", "0.7", "0.9")
-    return "vllm-0.19" if row["engine_version"].startswith(older) else "vllm"
+    minor = int(row["engine_version"].split(".")[1])
+    return "vllm-0.19" if minor < 20 else "vllm-0.25" if minor < 26 else "vllm"
 
 
 def located(row):
@@ -91,11 +91,25 @@ UNSEEN = {
     "recipes-muse-glimmer-mi300x-tp4": "fits",
     "recipes-muse-glimmer-mi355x-tp1": "fits",
     "recipes-muse-glimmer-gb300-tp4": "fits",
+    "club-3090-qwen3.6-27b-int4-tp4": "fits",
+    "vllm-gemma-3-4b-b200": "fits",
+    "vllm-qwen3-1.7b-24gb": "fits",
+    "lmcache-qwen3-8b-4090": "fits",  # gave the memory of graphs per layer
+    "vllm-gpt-oss-120b-rtx-pro-4500-tp8": "fits",
+    "club-3090-gemma-4-12b-tp2": "fits",
+    "club-3090-qwen3.8-27b-fp8-rtx-5090-tp2": "fits",  # gave the memory of an encoder
+    "myoceane-gpt-oss-20b-a100": "fits",
+    "myoceane-gemma-4-26b-a4b-a100-eager": "fits",
+    "recipes-kimi-k2-thinking-h200-tp8": "fits",
+    "club-3090-gemma-4-31b-awq-tp2-fail": "no",
+    "club-3090-qwen3.6-35b-a3b-int4-fail": "edge",
+    "club-3090-qwen3.6-35b-a3b-int4": "fits",
+    "recipes-qwen3.8-27b-nvfp4-rtx-5090-fail": "no",
 }
 """Starts found after the engine's numbers, and what is said of them.
 
 One that failed is to fit: not memory stopped it, but a check of the 512 blocks that graphs are
-profiled with, which its release makes.
+profiled with, which its build makes and no release from 0.22 to 0.33 does.
 """
 
 UNSEEN_FAR = {
@@ -105,11 +119,19 @@ UNSEEN_FAR = {
     "vllm-deepseek-v4-flash-gh200-tp2-fail",
     "3090-llama-3.1-8b-29k-fail",
     "club-3090-qwen3.6-27b-int4-180k-fail",
-    "spark-minimax-m2.7-awq-gb10-tp2",
     "recipes-glm-5.3-flash-h200-tp4",
-    "recipes-qwen3.8-27b-fp8-rtx-5090-tp2",
+    "club-3090-gemma-4-31b-awq-tp2-fail",  # with a draft model that no flag states
+    "club-3090-qwen3.6-35b-a3b-int4-fail",  # 0.07 GiB were left
+    "club-3090-qwen3.6-35b-a3b-int4",  # 0.78 GiB were left
 }
 """Those of them whose memory for caches is further off than a tenth."""
+
+KEPT_LESS = {
+    "llmd-mistral-small-3.2-24b",
+    "myoceane-gpt-oss-20b-a100",
+    "myoceane-gemma-4-26b-a4b-a100-eager",
+}
+"""Starts that kept less than is expected, by more than a tenth."""
 
 SCORED = [
     name
@@ -130,7 +152,7 @@ def test_verdicts_on_starts_found_later():
 
 
 def test_memory_of_starts_found_later():
-    """Within a tenth in half of them: what is off is named, so that a change is seen."""
+    """Within a tenth in two of three: what is off is named, so that a change is seen."""
     logged = [name for name in UNSEEN if STARTS[name]["available_gib"]]
     assert {name for name in logged if abs(error(STARTS[name])) > 0.1} == UNSEEN_FAR
 
@@ -181,13 +203,13 @@ def test_tokens_are_what_was_left_by_the_bytes_of_one(name):
     ],
 )
 def test_the_reserve_is_within_a_tenth_of_what_a_start_kept(name):
-    """But of a multimodal model, whose sampler and vision tower nobody has logged apart."""
+    """But of three: two multimodal ones, and gpt-oss under 0.19, which kept 1.2 GiB (2.0 said)."""
     row, place = STARTS[name], located(STARTS[name]).placement
     kept = (
         float(row["utilization"]) * gib(row, "total") - gib(row, "weights") - gib(row, "available")
     )
     close = float(place.reserved) / GIB == pytest.approx(kept, rel=0.1)
-    assert close == (name != "llmd-mistral-small-3.2-24b")
+    assert close == (name not in KEPT_LESS)
 
 
 @pytest.mark.parametrize(

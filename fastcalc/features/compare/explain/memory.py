@@ -2,9 +2,8 @@
 
 from collections.abc import Iterator
 
-from fastcalc.catalogue.schema import Model
 from fastcalc.core.chip.machine import largest_memory
-from fastcalc.core.chip.reserve import NOTHING, StartRows, has_states, start_rows
+from fastcalc.core.chip.reserve import NOTHING, StartRows, cut_graphs, has_states, start_rows
 from fastcalc.core.model.workload import Workload
 from fastcalc.core.placement.placement import Placement
 from fastcalc.core.step.pass_work import ACTIVATION_BYTES
@@ -74,8 +73,7 @@ def _kept(placement: Placement, numbers: Numbers) -> Iterator[Equation]:
         "CUDA graphs",
         memory.graphs,
         "B",
-        _graph(work.model, numbers, rows.sequences)
-        * number(float(captured_graphs(sequences=rows.sequences))),
+        _graphs(placement, numbers, rows.sequences * (1.0 + machine.memory.drafted)),
     )
     summands = [line for line in (activations, runtime, joined, graphs) if line.result.value]
     yield from (*peaks, *summands)
@@ -98,13 +96,20 @@ def _sampling(work: Workload, numbers: Numbers, rows: StartRows) -> Term:
     return logits * vocabulary * number(LOGIT_BYTES, "B") + states
 
 
-def _graph(model: Model, numbers: Numbers, sequences: float) -> Term:
-    """A CUDA graph: as such, and what its rows take of a model with recurrent states."""
-    graph = numbers.setting("graph_memory")
-    if not has_states(model) or not numbers.setting("graph_row_memory").value:
-        return graph
-    rows = number(float(largest_capture(sequences=sequences)))
-    return graph + numbers.setting("graph_row_memory") * rows
+def _graphs(placement: Placement, numbers: Numbers, rows: float) -> Term:
+    """CUDA graphs: each, their cuts at layers, and rows of a model with recurrent states. [B]
+
+    rows : tokens of a step that only decodes, at most [1]
+    """
+    graphs = number(float(captured_graphs(sequences=rows)))
+    cuts = number(cut_graphs(placement.work.model, rows)) * number(placement.work.layers)
+    memory = graphs * numbers.setting("graph_memory") + cuts * numbers.setting("graph_layer_memory")
+    row = numbers.setting("graph_row_memory")
+    if not has_states(placement.work.model) or not row.value:
+        return memory
+    largest_rows = number(float(largest_capture(sequences=rows)))
+    half = number(0.5) + number(0.5) / number(placement.layout.tp)
+    return memory + graphs * row * largest_rows * half
 
 
 def _layer(placement: Placement) -> Term:
