@@ -222,7 +222,8 @@ def test_a_headline_marks_an_uncertain_price(fastcalc):
 
 
 def test_a_ratio_of_unequal_batches_cannot_be_made():
-    (outcome,) = (solve(one) for one in scenarios(Compare(on="h100-sxm", chips="4", batch="1,8"), []))
+    asked = Compare(on="h100-sxm", chips=4, batch="1,8")
+    (outcome,) = (solve(one) for one in scenarios(asked, []))
     one, eight = (TableRow(record, outcome) for record in compare_records([outcome]))
     with pytest.raises(ValueError, match="unequal batches"):
         Comparison("cost", one, eight)
