@@ -592,7 +592,7 @@ def test_a_first_screen_says_how_far_off_and_what_is_furthest(tmp_path, fastcalc
     (one,) = json.loads(fastcalc("validate", str(file), "--format", "json").out)["points"]
     out = words(fastcalc("validate", str(file)).out)
     factor = f"{one['factor']:.2f}"
-    assert f"1 point of 1 source in mine.csv: median error {factor}x" in out
+    assert f"Median error {factor}x over 1 point from 1 source in mine.csv;" in out
     assert f"largest error: own-001, {one['model']} on {one['hardware']}" in out
     assert "next: fastcalc plot validate" in out
 
@@ -605,7 +605,7 @@ def test_classes_of_few_sources_and_those_far_off_are_weak():
 
     groups = [group("a", 3, 9.0), group("b", 4, 1.71), group("c", 4, 1.7), group("d", 1, 1.0)]
     assert _weak(Validation((), (), groups), 4) == (
-        'Few sources, so these figures may be due to chance: "a" (3 sources) and "d" (1 source). '
+        'Too few sources for reliable figures: "a" (3 sources) and "d" (1 source). '
         'A tenth of the points have errors above 1.7x in "b" (4 sources).'
     )
 

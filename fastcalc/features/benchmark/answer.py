@@ -81,16 +81,16 @@ COLUMNS: tuple[TableColumn, ...] = (
         "s",
         "expected duration of the run",
         "run.seconds",
-        heading=("", "takes"),
+        heading=("", "time"),
         format=lambda record: seconds(record["run_seconds"]),
     ),
     Column(
         "range_width",
         "ratio",
-        "width of the 80 % ranges expected after this run and those before it, as a fraction of "
-        "today's; null once measured",
+        "width of the 80 % ranges expected after this run and those before it / width of today's; "
+        "null once measured",
         "width",
-        heading=("range after it,", "of today's"),
+        heading=("remaining", "range width"),
         format=lambda record: whole_percent(record["range_width"]),
     ),
     Column("command", "text", "command that makes the run", "command", heading=("", "command")),
@@ -138,14 +138,14 @@ def _range(ends: tuple[float, float]) -> str:
 
 _BATCH = numbers("|batch", lambda row: f"{row.batch:,}")
 _BEFORE = (
-    numbers("engine alone:|tok/s per user", lambda row: number(row.before[0])),
+    numbers("without runs:|tok/s per user", lambda row: number(row.before[0])),
     numbers("80 %|range", lambda row: _range(row.before[1:])),
 )
 _NOW = (
     key_figure(numbers("with your runs:|tok/s per user", lambda row: number(row.now[0]))),
     numbers("80 % |range", lambda row: _range(row.now[1:])),
 )
-_AFTER = numbers("range expected|after the runs", lambda row: _range(row.after))
+_AFTER = numbers("expected range|after the runs", lambda row: _range(row.after))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -236,15 +236,15 @@ class MeasureAnswer(Answer):
             widths = [row.now[2] / row.now[1] for row in self.batches]
             before = [row.before[2] / row.before[1] for row in self.batches]
             return (
-                f"{capital(_count(len(runs)))} of {what}, kept in {self.request.results_file}: the "
-                f"80 % range of its speed now spans a factor of {number(max(widths), 2)} at most, "
-                f"{number(max(before), 2)} before."
+                f"{capital(_count(len(runs)))} of {what} {'is' if len(runs) == 1 else 'are'} kept "
+                f"in {self.request.results_file}. The 80 % range of its speed now spans a factor "
+                f"of at most {number(max(widths), 2)} (before: {number(max(before), 2)})."
             )
         first, *_, last = self.advice.widths
-        takes = seconds(sum(run.seconds for run in runs))
+        takes = seconds(sum(run.seconds for run in runs)) + " in all" * (len(runs) > 1)
         return (
-            f"{capital(_count(len(runs)))}, {takes}, would narrow the 80 % ranges of {what} to "
-            f"{whole_percent(last / first)} of today's: {_loads(runs)}."
+            f"{capital(_count(len(runs)))} ({_loads(runs)}; {takes}) would narrow the 80 % ranges "
+            f"of {what} to {whole_percent(last / first)} of their present width."
         )
 
     def key(self) -> str:
@@ -252,7 +252,10 @@ class MeasureAnswer(Answer):
         after = (
             ""
             if self.measured
-            else ("; expected after the runs: about today's speed, which they will move, too")
+            else (
+                "; remaining range width: after this run and those above it, relative to today's; "
+                "expected range: around today's prediction, which the runs will shift as well"
+            )
         )
         return f"key: 80 % range: four of five measurements should fall inside{after}"
 
@@ -260,20 +263,25 @@ class MeasureAnswer(Answer):
         """How to continue with another tool, how the runs are chosen, and limits of the advice."""
         if not self.measured:
             others = "|".join(name for name in TOOLS if name != self.tool)
-            yield Note(f"{option('tool', others)} prints the commands of another benchmark")
-            yield Note(f"{option('url', SERVER)} runs the benchmarks itself, against this server")
+            yield Note(f"{option('tool', others)} prints the commands of another benchmark tool")
+            yield Note(f"{option('url', SERVER)} lets fastcalc run the benchmarks on this server")
         busy = max((run.client_busy for run in self.measured), default=0.0)
         if busy > MOST_BUSY:
             yield Note(
-                f"this client computed for {whole_percent(busy)} of a run: the server may be "
-                f"faster than measured; make that run with a command of {option('tool', 'vllm')}",
+                f"this client was computing for {whole_percent(busy)} of a run, so the server may "
+                f"be faster than measured; repeat that run with the command that "
+                f"{option('tool', 'vllm')} prints",
                 weight=2,
             )
         if self.deployment.rows:
-            yield Note(f"{many(len(self.deployment.rows), 'row')} of this deployment used already")
+            verb = "is" if len(self.deployment.rows) == 1 else "are"
+            yield Note(
+                f"{many(len(self.deployment.rows), 'row')} of this deployment {verb} already used"
+            )
         if len(self.advice.runs) < self.request.runs:
             yield Note(
-                f"{self.request.runs} runs would tell no more than {_count(len(self.advice.runs))}"
+                f"{self.request.runs} runs would narrow the ranges no further than "
+                f"{_count(len(self.advice.runs))}"
             )
         if self.tool == "llama-bench":
             yield Note("llama-bench measures one sequence at a time, so large batches gain less")

@@ -44,7 +44,7 @@ SCORES = (
     words("", lambda group: group.name.removeprefix("part:")),
     numbers("points", lambda group: f"{group.count:,}"),
     numbers("sources", lambda group: str(group.sources)),
-    key_figure(numbers("median|factor", lambda group: f"{group.median_factor:.2f}")),
+    key_figure(numbers("median|error", lambda group: f"{group.median_factor:.2f}")),
     numbers("90 %|within", lambda group: f"{group.p90_factor:.2f}"),
     numbers("bias", lambda group: f"{group.bias:.2f}"),
     numbers("in 80 %|range", lambda group: whole_percent(group.coverage)),
@@ -61,7 +61,7 @@ _WORST = (
     numbers("expected", lambda prediction: number(prediction.expected)),
     key_figure(
         numbers(
-            "factor",
+            "error",
             lambda worst: f"{worst.factor:.2f}{' above its bound' * worst.beats_bound}",
         )
     ),
@@ -69,8 +69,8 @@ _WORST = (
 
 
 _KEY = (
-    "key: factor: expected over measured or the other way round, whichever is above 1; "
-    "bias: median of expected over measured rates, above 1 is too fast"
+    "key: error: expected / measured or measured / expected, whichever is above 1; bias: median of "
+    "expected / measured speed; above 1, predictions are too fast"
 )
 
 
@@ -116,9 +116,9 @@ class ValidationAnswer(Answer):
         total = next(group for group in self.validation.groups if group.name == "all")
         points, sources = many(total.count, "point"), many(total.sources, "source")
         yield (
-            f"{points} of {sources}{self._scope()}: median error {total.median_factor:.2f}x, 90 % "
-            f"within {total.p90_factor:.2f}x, {whole_percent(total.coverage)} inside their 80 % "
-            f"range, {total.bound_beaten} above the bound."
+            f"Median error {total.median_factor:.2f}x over {points} from {sources}{self._file()}; "
+            f"90 % are within {total.p90_factor:.2f}x, {whole_percent(total.coverage)} inside "
+            f"their 80 % range, and {total.bound_beaten or 'none'} above the bound.{self._scope()}"
         )
         if weak := _weak(self.validation, FEW_SOURCES if aside else 0):
             yield Remark(weak)
@@ -128,17 +128,20 @@ class ValidationAnswer(Answer):
             return
         yield from scores(aside.fitted if aside else self.validation, screen.width)
         if aside is not None:
-            yield from ("", "Publishers held out: no engine was fitted on them", "")
+            yield from ("", "Publishers that no engine was fitted on", "")
             yield from scores(aside.held_out, screen.width)
 
+    def _file(self) -> str:
+        return "" if self.request.path is None else f" in {self.request.path.name}"
+
     def _scope(self) -> str:
-        """Say which points these are."""
+        """Say which fits predict shipped points."""
         if self.request.path is not None:
-            return f" in {self.request.path.name}"
+            return ""
         groups = self.validation.groups
         excepted = sum(group.count for group in groups if group.name == f"part:{SRAM}")
-        scope = ", each predicted by a fit without its source"
-        return f"{scope} (except {excepted} of {SRAM})" if excepted else scope
+        exception = f", except {excepted} of {SRAM}," if excepted else ""
+        return f" Each point{exception} is predicted by a fit without its publisher."
 
     def key(self) -> str:
         """What a factor and a bias are."""
@@ -150,7 +153,7 @@ class ValidationAnswer(Answer):
         if self.aside is None:
             yield Note(_furthest(self.validation), 3, is_hint=True)
         elif skipped:
-            why = f"{skipped} points are not predicted; {option('notes')} says why"
+            why = f"{skipped:,} further points cannot be predicted; {option('notes')} says why"
             yield Note(why, is_hint=True)
         changes = _changes(self.changes, is_whole=self.request.wide)
         sentences = [*changes, *_notes(self.validation, self.aside)]
@@ -254,7 +257,7 @@ def _changes(changes: Sequence[ChipChange] | None, *, is_whole: bool) -> list[st
 def changed(change: ChipChange) -> str:
     """Say how much worse or better a chip's points are predicted than before."""
     word = "worse" if change.worse > 0 else "better"
-    factors = f"median factor {change.before:.2f} to {change.after:.2f}"
+    factors = f"median error {change.before:.2f}x to {change.after:.2f}x"
     return (
         f"{change.hardware} {abs(change.worse):.0%} {word} ({factors}, "
         f"{many(change.count, 'point')})"
@@ -267,8 +270,8 @@ def _furthest(validation: Validation) -> str:
     point = prediction.point
     return (
         f"largest error: {point.id}, {point.model} on {point.hardware}: {point.metric} measured "
-        f"{number(point.value)}, expected {number(prediction.expected)}, a factor of "
-        f"{prediction.factor:.2f}"
+        f"{number(point.value)}, expected {number(prediction.expected)}, an error of "
+        f"{prediction.factor:.2f}x"
     )
 
 
@@ -282,14 +285,14 @@ def _notes(validation: Validation, aside: Shipped | None) -> list[str]:
     (total,) = [group for group in aside.held_out.groups if group.name == "all"]
     skipped = [*aside.fitted.skipped, *aside.held_out.skipped]
     return [
-        f"held out, as no engine was fitted on their publishers: {total.count:,} points of "
-        f"{total.sources} sources, median {total.median_factor:.2f}, 90 % within "
-        f"{total.p90_factor:.2f}, {whole_percent(total.coverage)} in their ranges; "
-        f"{option('wide')} has their classes and the worst points",
-        "SRAM machines: their engines are set from these few speeds, with none held out, so the "
-        "error is optimistic",
-        f"{len(aside.suspect.predictions)} points are excluded as implausible; reasons are in "
-        "evidence/sources.yaml",
+        f"publishers that no engine was fitted on: {total.count:,} more points from "
+        f"{total.sources} sources, median error {total.median_factor:.2f}x, 90 % within "
+        f"{total.p90_factor:.2f}x, {whole_percent(total.coverage)} inside their 80 % range; "
+        f"{option('wide')} lists their classes and the worst points",
+        "SRAM machines: their engines are set from these few speeds and no speed is held out, so "
+        "the true error is probably larger",
+        f"{len(aside.suspect.predictions)} points are excluded as implausible; "
+        "evidence/sources.yaml has the reasons",
         *_left_out(skipped),
     ]
 
@@ -317,7 +320,7 @@ def _speculated(predictions: Iterable[Prediction]) -> Iterator[str]:
         yield (
             f"{many(len(points), 'point')} of speculated runs, {low} "
             f"{f'to {high} ' * (low != high)}tokens per chunk (inter-chunk over per-token time), "
-            f"predicted as such: calibrate and {option('like')} leave them out"
+            f"predicted as such; calibrate and {option('like')} leave them out"
         )
 
 
@@ -328,7 +331,7 @@ def _weak(validation: Validation, fewest_sources: int) -> str:
     far = [group for group in classes if group not in poorly_sourced and group.p90_factor > FAR_OFF]
     sentences = []
     for groups, complaint in (
-        (poorly_sourced, "Few sources, so these figures may be due to chance:"),
+        (poorly_sourced, "Too few sources for reliable figures:"),
         (far, f"A tenth of the points have errors above {FAR_OFF:g}x in"),
     ):
         class_names = [
@@ -362,4 +365,4 @@ def scores(validation: Validation, width: int) -> Iterator[Part]:
 
 def _left_out(skipped: Sequence[Skipped]) -> Iterator[str]:
     for reason, count in Counter(point.reason for point in skipped).most_common(8):
-        yield f"not predicted, {count}: {reason}"
+        yield f"{many(count, 'point')} not predicted: {reason}"

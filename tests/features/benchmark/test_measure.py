@@ -28,7 +28,7 @@ def ran(*words, capsys, monkeypatch):
 
 def test_the_page_has_runs_ranges_commands_and_this_command_again(capsys, monkeypatch):
     out = ran(*ASKED, capsys=capsys, monkeypatch=monkeypatch).out
-    assert out.startswith("Two runs, ")
+    assert out.startswith("Two runs (concurrency 8 and 64; ")
     assert out.count("vllm bench serve") == 2
     assert (
         "next: fastcalc measure qwen3-8b --on h100-sxm --prompt 500 --output 200 --batch 8,64 --like my-results.json"
