@@ -93,7 +93,7 @@ class Names:
         if entry_type == "models" and (unpublished := service(name)):
             raise InputError(unpublished.refusal)
         near = self.near(name, entry_type)
-        hint = instead_of(near, f"'fastcalc list {entry_type}' names all")
+        hint = instead_of(near, f"list them with 'fastcalc list {entry_type}'")
         positions: dict[Kind, str] = {
             "hardware": option("on"),
             "models": option("models"),

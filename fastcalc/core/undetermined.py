@@ -31,8 +31,8 @@ def undetermined_notes(machine: Machine) -> Iterator[str]:
         )
     elif _is_known_for_one_user(machine):
         stated = engine.stated_range("prefill")
-        yield f"prefill of {chip} is undetermined (?): " + (
-            f"TTFT may be {stated.above:g} times shorter to {stated.below:g} times longer"
+        yield f"prefill speed of {chip} is not published (?): " + (
+            f"TTFT may be between 1/{stated.above:g} and {stated.below:g} times the value shown"
             if stated
             else "TTFT and input prices assume a fraction of its peak"
         )
@@ -42,8 +42,8 @@ def batching_notes(machine: Machine) -> Iterator[str]:
     """Yield what speeds of several users depend on where nobody has measured that."""
     if _is_known_for_one_user(machine):
         yield (
-            f"No public benchmark shows {machine.hardware.id} serving several users; low ends "
-            "serve them one at a time"
+            f"No public benchmark shows {machine.hardware.id} serving several users; lower "
+            "bounds assume one at a time"
         )
 
 

@@ -18,7 +18,7 @@ from tests.helpers import loaded, run_once, words
 FILES = [loaded(path.read_text("utf-8")) for path in sorted(Path("hardware").glob("*.yaml"))]
 CHIPS = {chip["id"]: chip for chip in FILES if chip["kind"] != "host"}
 SMALL = ("llama-3.1-8b", "--prompt", "1000", "--output", "1000")
-MI300X = "mi300x $6.00 (on-demand, Azure, 2026-05-25, low confidence)"
+MI300X = "mi300x $6.00? (on-demand, Azure, 2026-05-25, low confidence)"
 H100 = "h100-sxm $2.95 (on-demand, Nebius eu-north1, 2026, medium confidence)"
 
 
@@ -158,16 +158,16 @@ def test_a_files_own_rent_goes_before_offers_but_is_none(tmp_path, fastcalc):
         (("plan", *SMALL, "--on", "mi300x", "--users", "5", "--think", "9s"), MI300X),
         (
             ("plan", *SMALL, "--on", "mi300x", "--own", "h100-sxm=1", "--rate", "60/s"),
-            f"h100-sxm $0.88 (ownership over 4 years, low confidence) and {MI300X}",
+            f"h100-sxm $0.88? (ownership over 4 years, low confidence) and {MI300X}",
         ),
         (
             ("plan", *SMALL, "--on", "h100-sxm", "--price-basis", "tco"),
-            "h100-sxm $0.88 (ownership over 4 years, low confidence)",  # 26,000 / 35,040 + 0.1384
+            "h100-sxm $0.88? (ownership over 4 years, low confidence)",  # 26,000 / 35,040 + 0.1384
         ),
         (("plan", *SMALL, "--on", "h100-sxm", "--price", "h100-sxm=2"), "h100-sxm $2.00 (given)"),
         (
             ("compare", "llama-3.1-8b", "--on", "mi355x", "--offer", "reserved"),
-            "mi355x $2.29 (reserved for 36 months, 2026-05-25, low confidence)",
+            "mi355x $2.29? (reserved for 36 months, 2026-05-25, low confidence)",
         ),
         (
             ("compare", "llama-3.1-8b", "--on", "h100-sxm", "--offer", "reserved"),
@@ -217,7 +217,7 @@ def test_records_carry_the_price_and_mark_amounts(fastcalc):
     text = fastcalc(*asked).out
     assert re.search(r"1 x mi300x .* \d\.\d+\? +\w+\n", text)
     assert re.search(r"1 x h100-sxm .* \d\.\d+ +\w+\n", text)
-    assert "?: undetermined, or an uncertain price" in words(text)
+    assert "?: rough (an input is unpublished or a price uncertain)" in words(text)
     rows = list(csv.DictReader(io.StringIO(fastcalc(*asked, "--format", "csv").out)))
     assert rows[0]["price_terms"] == "on-demand"
     assert rows[0]["low_confidence"].split("; ") == sure["mi300x"]
@@ -286,7 +286,7 @@ def test_a_plan_over_all_leaves_marketplaces_out_and_says_so(fastcalc):
     }
     assert "rtx-5090" in only
     ran = fastcalc(*asked)
-    assert ("skipped, because only marketplaces of individual owners rent them: "
+    assert ("not considered, for only marketplaces of individual owners offer them: "
            f"{', '.join(sorted(only))}") \
         in words(ran.err)  # fmt: skip
     assert "--offer marketplace" in ran.err
@@ -299,7 +299,9 @@ def test_a_plan_over_all_leaves_marketplaces_out_and_says_so(fastcalc):
         (card,) = [record for record in found if record["hardware"] == "rtx-5090"]
         assert card["price_terms"] == "marketplace"
     text = words(fastcalc(*asked[:-2], "--on", "rtx-5090").out)
-    assert "rtx-5090 $0.44 (marketplace of individual owners, Vast.ai Denmark, 2026, medium" in text
+    assert (
+        "rtx-5090 $0.44? (marketplace of individual owners, Vast.ai Denmark, 2026, medium" in text
+    )
 
 
 # Break-even.

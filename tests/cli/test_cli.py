@@ -209,7 +209,10 @@ def test_the_first_screen_is_one_screen_that_answers(fastcalc):
             "llama-3.1-8b --on h100-sxm,h200-sxm --batch 1 --engine",
             "Fastest: one h200-sxm at batch 1, ",
         ),
-        ("deepseek-r1 --on h100-sxm --chips 1", "None of these chips fits deepseek-r1 at batch 1."),
+        (
+            "deepseek-r1 --on h100-sxm --chips 1",
+            "deepseek-r1 does not fit on one h100-sxm at batch 1.",
+        ),
         ("llama-3.1-8b qwen3-32b --on h200-sxm --batch 8", "At batch 8 one h200-sxm gives"),
     ],
 )

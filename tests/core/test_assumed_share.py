@@ -9,7 +9,7 @@ from tests.helpers import run_once, words
 CASES = [
     (
         "dense-20b --on wse-3",
-        "fits on two wse-3; the largest batch there is 90. This assumes that 90 % of the memory of wse-3 is "
+        "fits on two wse-3. Largest batch: 90. This assumes that 90 % of the memory of wse-3 is "
         "usable: at 94 % or more it fits on one (--gpu-memory-utilization).",
     ),
     (
@@ -19,7 +19,7 @@ CASES = [
     ("dense-40b --on wse-3", "usable: at 96 % or more it fits on one"),
     (
         "llama-3.1-70b --on wse-3",
-        "fits on four wse-3; the largest batch there is 21. This assumes that 90 %",
+        "fits on four wse-3. Largest batch: 21. This assumes that 90 %",
     ),
     ("llama-3.1-70b --on wse-3", "usable: at 82 % or less it fits on five"),
 ]

@@ -153,4 +153,4 @@ def practice_notes(legal: LegalLayouts, layout: Layout) -> list[str]:
     if layout in copies_run_by_people(legal, layout.chips):
         return []
     chips, chip, name = layout.chips, legal.machine.hardware.id, str(layout)
-    return [f"no common layout on {chips} chips of {chip} fits this: {name} is legal, but unusual"]
+    return [f"{chips} {chip} have no common layout for this model; {name} is possible, but unusual"]

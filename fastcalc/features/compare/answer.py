@@ -11,7 +11,7 @@ from fastcalc.core.own_rows import is_of, measured_on
 from fastcalc.core.scenario import Outcome, chips_by_id, each_warning
 from fastcalc.features import request_of
 from fastcalc.features.compare.headline import Headline, headline
-from fastcalc.features.compare.headline_words import sentences
+from fastcalc.features.compare.headline_words import hints, sentences
 from fastcalc.features.compare.notes import remarks
 from fastcalc.features.compare.request import Compare
 from fastcalc.grid.column import TableColumn
@@ -45,7 +45,7 @@ _FIRST_COLUMNS = pick(
     "tokens_per_s_total ttft_ms usd_per_mtok_output limiter",
     (
         TableColumn("label", heading=("", "chips")),
-        TableColumn("lives", heading=("", "memory"), drop_priority=7),
+        TableColumn("lives", heading=("memory,", "layout"), drop_priority=7),
         TableColumn("batch", "count", heading=("", "batch"), format="text"),  # may be several
     ),
     keep="tokens_per_s_per_user_low tokens_per_s_per_user_bound",
@@ -60,16 +60,17 @@ _MARKDOWN = (
 )
 
 _KEY = (
-    "key: tok/s per user: decode speed of one stream; 80 % range: four of five measurements "
-    "should fall inside; bound: hardware limit in these formats; $/Mtok: per million output "
-    f"tokens, input apart ({option('wide')})"
+    "key: tok/s per user: decode speed of each request; 80 % range: four of five measurements "
+    "should fall inside; bound: roofline limit with these weight and cache formats; $/Mtok: of "
+    f"decode, per million output tokens; input tokens are priced separately ({option('wide')})"
 )
 _MEANINGS = {
-    "needs": "needs N: the batch needs N chips",
+    "latency": "latency: fixed time of a step (launches, hops)",
+    "needs": "needs N: N chips are needed for the batch",
     "fits on": "fits on N: the batch fits N chips in another layout",
     "no place": "no place: the batch fits no layout of these chips",
 }
-"""What a cell says that begins so, where a batch does not fit."""
+"""What a cell of the limiter says that begins so, where its word is not plain."""
 
 _MOST_CHIPS = 4
 """Of the next command where all were compared."""
@@ -124,12 +125,17 @@ class CompareAnswer(Answer):
             for stated, _ in self.by_model
             for statement in (stated.fastest, stated.cheapest)
         )
-        words = [_KEY + key_of_bound(self.outcomes), *[TIED] * tied, *_meanings(self._rows)]
+        compared = any(stated.has_ratio for stated, _ in self.by_model)
+        ratio = "brackets in the headline: 80 % range of the ratio"
+        words = [_KEY + key_of_bound(self.outcomes), *[ratio] * compared, *[TIED] * tied]
+        words += _meanings(self._rows)
         return "; ".join(words)
 
     def notes(self) -> Iterator[Note]:
         """Prices, what changes how the numbers are read, and what they depend on."""
         named = [scenario for stated, _ in self.by_model for scenario in stated.priced]
+        hinted = [hint for stated, _ in self.by_model for hint in hints(stated)]
+        yield from map(Note, dict.fromkeys(hinted))
         yield from (Note(note, is_hint=True) for note in other_prices(self.outcomes, named))
         yield Note(prices(self.outcomes), weight=0)
         yield from remarks(self.outcomes)
@@ -279,7 +285,7 @@ def _opening(stated: Headline) -> list[Part]:
 
 
 def _meanings(rows: Iterable[Iterable[record_tables.Row]]) -> list[str]:
-    """Return what the cells of batches that do not fit say."""
+    """What the cells of the limiter say, where their words are not plain."""
     cells = [row["limiter"] for group in rows for row in group]
     return [
         meaning

@@ -15,7 +15,7 @@ from fastcalc.kit.answer.numbers_as_text import number
 from fastcalc.kit.answer.point_records import compare_records
 from fastcalc.kit.answer.table_row import Figure, TableRow
 
-_MOST_PRICED = 4
+_MOST_PRICED = 2
 """Chips at most whose prices stand under a headline."""
 
 
@@ -68,28 +68,38 @@ class Statement:
 class Headline:
     """What a comparison of one model states.
 
-    model, smallest_batch : what is compared, for where nothing fits
+    model, smallest_batch, tried : what is compared on what, for where nothing fits
     fastest : of all rows that fit; None where none does
     cheapest : None without a price, and of one chip where no row is clearly cheaper
-    left_out : batches of each chip that need more chips than its rows have
+    left_out : batches of each chip that need more chips than its rows have, and how many
     has_rivals : whether several chips hold the model
     is_sized : whether the user gave the number of chips, or ranks
     """
 
     model: str
     smallest_batch: int
+    tried: tuple[str, ...]
     fastest: Statement | None
     cheapest: Statement | None
-    left_out: tuple[tuple[str, tuple[int, ...]], ...]
+    left_out: tuple[tuple[str, dict[int, int]], ...]
     has_rivals: bool
     is_sized: bool
 
     @property
+    def has_ratio(self) -> bool:
+        """Whether it states a ratio of two rows."""
+        return any(
+            stated is not None and stated.comparison for stated in (self.fastest, self.cheapest)
+        )
+
+    @property
     def priced(self) -> list[Scenario]:
-        """Scenarios whose prices stand under it: the cheapest, or else the fastest."""
+        """Scenarios whose prices stand under it: the cheapest and compared, or else the fastest."""
         statement = self.cheapest or self.fastest
-        rows = statement.leaders[:_MOST_PRICED] if statement else ()
-        return [row.outcome.scenario for row in rows]
+        rows = [*statement.leaders] if statement else []
+        if statement is not None and statement.figure == "cost" and statement.comparison:
+            rows.insert(1, statement.comparison.over)
+        return [row.outcome.scenario for row in rows[:_MOST_PRICED]]
 
 
 def headline(outcomes: Sequence[Outcome]) -> Headline:
@@ -108,9 +118,12 @@ def headline(outcomes: Sequence[Outcome]) -> Headline:
     return Headline(
         model=outcomes[0].scenario.model.asked_name,
         smallest_batch=min(row.batch for row in rows),
+        tried=tuple(dict.fromkeys(row.name for row in rows)),
         fastest=fastest,
         cheapest=cheapest,
-        left_out=tuple((of[0].chip, tuple(row.batch for row in of)) for of in short),
+        left_out=tuple(
+            (of[0].chip, {row.batch: row.record["min_chips"] for row in of}) for of in short
+        ),
         has_rivals=len(by_chip) > 1,
         is_sized=any(sharding.chips is not None or sharding.names_ranks for sharding in shardings),
     )
@@ -190,7 +203,7 @@ def _cheapest(by_chip: Sequence[Sequence[TableRow]], fastest: TableRow) -> State
         (row for row in dearer_rows if row.chip == fastest.chip), next(iter(dearer_rows), None)
     )
     comparison = None
-    if against is not None:
+    if against is not None and not level:
         preferred = (against.batch, leader.batch)
         comparison = _compare_cost(rows_of[against.chip], first, preferred)
     return Statement("cost", (leader, *level), tuple(dearer_rows), comparison)

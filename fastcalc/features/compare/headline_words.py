@@ -1,6 +1,6 @@
 """Headlines and ratios in words: who is fastest and cheapest, at which batch, on how many chips."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from math import lcm
 
 from fastcalc.core.ratios import Ranged
@@ -22,23 +22,46 @@ _MOST_TIMES = 8
 _LEVEL = {"speed": "Tied in speed", "cost": "Tied in price"}
 
 
+_LINE = 100
+"""Columns of a line of the headline, which is cut to what it has room for."""
+
+
 def sentences(stated: Headline) -> list[str]:
-    """Headline of a comparison of one model: speed, price, and batches without a row."""
-    return [*filter(None, (speed(stated), cost(stated), left_out(stated)))]
+    """Headline of a comparison of one model: a line on speed and a line on price."""
+    return [*filter(None, (speed(stated), cost(stated)))]
+
+
+def hints(stated: Headline) -> list[str]:
+    """What more chips would change: batches without a row, and a comparison at equal numbers."""
+    return [*filter(None, (_left_out(stated), _equal_numbers(stated)))]
 
 
 def speed(stated: Headline) -> str:
     """Say who is fastest, or of one chip what it gives each user."""
     fastest = stated.fastest
     if fastest is None:
-        return f"None of these chips fits {stated.model} at batch {stated.smallest_batch:,}."
-    if not stated.has_rivals:
-        return alone(fastest.leaders[0])
+        return _unfit(stated)
+    return f"{_fastest(fastest)}." if stated.has_rivals else alone(fastest.leaders[0])
+
+
+def _unfit(stated: Headline) -> str:
+    """Say on which chips a model does not fit, and how many of them it needs."""
+    chips = listed(first_few(stated.tried, _MOST_NAMED), "or")
+    sentence = f"{stated.model} does not fit on {chips} at batch {stated.smallest_batch:,}."
+    needs = [_needs(chip, needed) for chip, needed in stated.left_out]
+    return f"{sentence} It needs {listed(first_few(needs, 2))}." if needs else sentence
+
+
+def _equal_numbers(stated: Headline) -> str:
+    """Say how to compare equal numbers of chips, where those of the headline differ."""
+    fastest = stated.fastest
+    if fastest is None or not stated.has_rivals or stated.is_sized:
+        return ""
     counts = {row.chips for row in (*fastest.leaders[:_MOST_NAMED], *_others(fastest))}
-    equal, hint = _equal_count(counts), ""
-    if len(counts) > 1 and not stated.is_sized and equal <= _MOST_TIMES * min(counts):
-        hint = f" ({option('chips', f'{equal}')}: equal numbers of chips)"
-    return f"{_fastest(fastest)}{hint}."
+    equal = _equal_count(counts)
+    if len(counts) == 1 or equal > _MOST_TIMES * min(counts):
+        return ""
+    return f"to compare equal numbers of chips, add {option('chips', f'{equal}')}"
 
 
 def _equal_count(counts: Iterable[int]) -> int:
@@ -68,18 +91,25 @@ def cost(stated: Headline) -> str:
     )
 
 
-def left_out(stated: Headline) -> str:
+def _left_out(stated: Headline) -> str:
     """Name the batches that more chips than those of the table hold."""
     chips = [
-        f"{listed([f'{batch:,}' for batch in batches])} on {chip}"
-        for chip, batches in stated.left_out
+        f"{listed([f'{batch:,}' for batch in needed])} on {chip}"
+        for chip, needed in stated.left_out
     ]
-    if not chips:
+    if not chips or stated.fastest is None:
         return ""
     unnamed = len(chips) - _MOST_NAMED
     chips[_MOST_NAMED:] = [f"some on {unnamed:,} more"] * (unnamed > 0)
-    lead = "May be cheaper on more chips" if stated.fastest else "On more chips"
-    return f"{lead}: batch {', '.join(chips)}."
+    return f"more chips hold larger batches, which may be cheaper: {'; '.join(chips)}"
+
+
+def _needs(chip: str, needed: Mapping[int, int]) -> str:
+    """How many of a chip the smallest batch needs, and the largest where it needs more."""
+    smallest, largest = min(needed), max(needed)
+    words = f"{needed[smallest]:,} {chip} at batch {smallest:,}"
+    more = f" and {needed[largest]:,} at batch {largest:,}"
+    return words + more * (needed[largest] > needed[smallest])
 
 
 def leaders(outcomes: Sequence[Outcome]) -> tuple[str, str]:
@@ -124,7 +154,7 @@ def _fastest(statement: Statement) -> str:
         f"{number(float(row.speed.expected))}{_at_batch(row, leader)}"
         for row in rivals
     ]
-    return "; ".join([sentence, *slower])
+    return _in_a_line([sentence, *slower])
 
 
 def _others(statement: Statement) -> list[TableRow]:
@@ -142,34 +172,43 @@ def _at_batch(row: TableRow, leader: TableRow) -> str:
 
 
 def _cheapest(statement: Statement) -> str:
-    leader = statement.leaders[0]
-    names = [f"Cheapest: {leader.name} at batch {leader.batch:,}, {_amount(leader, 'cost')}"]
+    leader, comparison = statement.leaders[0], statement.comparison
     if statement.is_level:
-        names = [_level(statement)]
-    elif not statement.others:
-        names.append("no other has a price")
-    room = _MOST_NAMED - min(len(statement.leaders), _MOST_NAMED - 1)
-    comparison = statement.comparison
-    compared = [row for row in statement.others if comparison and row.chip == comparison.over.chip]
-    shown = [row for row in statement.others if row not in compared][: room - len(compared)]
-    for row in (row for row in statement.others if row in (*compared, *shown)):
-        words = _compared(comparison, row, leader) if comparison and row in compared else ""
-        names.append(f"{row.name} at batch {row.batch:,}, {output_price(row.record)}{words}")
-    hidden = len(statement.others) - len(shown) - len(compared)
-    return "; ".join([*names, *[f"{hidden:,} other chips cost more"] * (hidden > 0)])
+        return _level(statement)
+    sentence = f"Cheapest: {leader.name} at batch {leader.batch:,}, {_amount(leader, 'cost')}"
+    if comparison is not None:
+        return f"{sentence}; {_compared(comparison, leader)}"
+    if not statement.others:
+        return f"{sentence}; no other has a price"
+    row = statement.others[0]
+    return _in_a_line(
+        [sentence, f"{_costs(row)} {output_price(row.record)}{_at_batch(row, leader)}"]
+    )
 
 
-def _compared(comparison: Comparison, row: TableRow, cheapest: TableRow) -> str:
-    """Return what a row costs next to the cheapest, or at which equal batch how much more."""
+def _costs(row: TableRow) -> str:
+    return f"{row.name} {'costs' if row.chips == 1 else 'cost'}"
+
+
+def _compared(comparison: Comparison, cheapest: TableRow) -> str:
+    """Say what a row costs next to the cheapest, or at which equal batch how much more."""
     over, under = comparison.over, comparison.under
-    if (over, under) == (row, cheapest):
-        return f", {times(comparison.ratio, 'times as much')}"
-    if over == row:
-        if comparison.is_level:
-            return f", tied there with {under.name}"
-        return f", there {times(comparison.ratio)} the price of {under.name}"
-    ratio = "is tied with" if comparison.is_level else f"is {times(comparison.ratio)}"
-    return f", at batch {over.batch:,} the price of {over.name} {ratio} that of {under.name}"
+    if under == cheapest:
+        return f"{_costs(over)} {output_price(over.record)}, {times(comparison.ratio)}"
+    at, named = f"at batch {over.batch:,}, ", f" {under.name}" * (under.name != cheapest.name)
+    if comparison.is_level:
+        return f"{at}{over.name} tied with {under.name}"
+    return f"{at}{_costs(over)} {times(comparison.ratio)}{named}"
+
+
+def _in_a_line(clauses: Sequence[str]) -> str:
+    """The first clauses, as far as a line has room for them and a full stop."""
+    sentence, *more = clauses
+    for clause in more:
+        if len(f"{sentence}; {clause}.") > _LINE:
+            break
+        sentence += f"; {clause}"
+    return sentence
 
 
 def _level(statement: Statement) -> str:
@@ -183,7 +222,11 @@ def _level(statement: Statement) -> str:
         f"{row.name}{'' if shared else f' at batch {row.batch:,}'} ({amount})"
         for row, amount in zip(rows, amounts, strict=True)
     ]
-    return f"{_LEVEL[statement.figure]}{at}: {listed(first_few(names, _MOST_NAMED))}"
+    sentences_of = [
+        f"{_LEVEL[statement.figure]}{at}: {listed(first_few(names, count))}"
+        for count in range(_MOST_NAMED, 1, -1)
+    ]
+    return next((text for text in sentences_of if len(text) < _LINE), sentences_of[-1])
 
 
 def _amount(row: TableRow, figure: str) -> str:

@@ -64,12 +64,12 @@ def _published(outcomes: Sequence[Outcome]) -> Iterator[str]:
         shape = outcome.scenario.model
         speeds = public_speeds(chip, {shape.id, *shape.aliases})
         if texts := ", ".join(dict.fromkeys(_public(speed, outcome) for speed in speeds)):
-            yield f"{model} on {chip}, measured in public for one user: {texts} tokens/s"
+            yield f"{model} on {chip}, public measurement of one user: {texts}"
 
 
 def _public(speed: "PublicSpeed", outcome: Outcome) -> str:
     """A public speed and its date; above the range, the tokens per step that would explain it."""
-    text, estimate = f"{number(speed.tokens_per_s)} ({speed.date[:7]}", outcome.estimate
+    text, estimate = f"{number(speed.tokens_per_s)} tokens/s ({speed.date[:7]}", outcome.estimate
     if speed.tokens_per_pass == 1.0:
         return f"{text})"
     if speed.tokens_per_pass:
@@ -78,11 +78,11 @@ def _public(speed: "PublicSpeed", outcome: Outcome) -> str:
     is_alone = is_plain and outcome.scenario.batches[0] == 1
     if is_alone and estimate.high is not None and speed.tokens_per_s > estimate.high[0]:
         if speed.chips is None and not outcome.placement.machine.is_spatial:
-            return f"{text}, above the range: number of chips and draft tokens not stated)"
+            return f"{text}, above the range; chips and draft tokens not stated)"
         ends = (float(end[0]) for end in (estimate.high, estimate.speed))
         least, most = (number(speed.tokens_per_s / end, 2) for end in ends)
-        return f"{text}, above the range: {least} to {most} tokens per step would explain it)"
-    return f"{text}, draft tokens not stated)"
+        return f"{text}, above the range; {least} to {most} tokens per step would explain it)"
+    return f"{text}; use of draft tokens not stated)"
 
 
 def _rates(outcomes: Sequence[Outcome]) -> Iterator[str]:

@@ -25,9 +25,9 @@ from fastcalc.kit.request.fields import phrases
 from fastcalc.mentions import option
 
 _KEY = (
-    "key: each row is the cheapest option of its technique, at the largest batch expected to "
-    "reach the speed; cost: per output token, over today's; *: changes the answers (smaller "
-    "model or formats), leads only if you name it"
+    "key: each row: cheapest option of its technique expected to reach the target; today: no "
+    "change; cost: per output token, as a multiple of today's; *: changes the answers (smaller "
+    "model or formats), ranked first only if asked for"
 )
 _OF_DRAFTS = (
     "speculation assumes the tokens per step published for DeepSeek-R1 with its own "

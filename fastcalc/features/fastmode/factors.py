@@ -77,6 +77,9 @@ COLUMNS: tuple[TableColumn, ...] = (
         "source",
     ),
 )
+_IN_WORDS = {"drafts": "draft tokens"}
+"""What a sentence calls a factor, where that is not its name in records."""
+
 _TABLE = [column for column in COLUMNS if column.key != "source"]
 
 
@@ -95,9 +98,12 @@ def product(factors: Sequence[Factor]) -> str:
     speedup = prod(factor.speedup for factor in factors)
     costs = [factor.cost_multiple for factor in factors]
     known_costs = [cost for cost in costs if cost is not None]
-    law = " x ".join(f"{number(factor.speedup)} ({factor.trick})" for factor in factors)
-    cost = f", at {dollars(prod(known_costs))}x the cost" if len(known_costs) == len(costs) else ""
-    return f"{number(speedup)}x = {law}{cost}, applied in this order"
+    law = " x ".join(
+        f"{number(factor.speedup)} ({_IN_WORDS.get(factor.trick, factor.trick)})"
+        for factor in factors
+    )
+    cost = f"; cost {dollars(prod(known_costs))}x" if len(known_costs) == len(costs) else ""
+    return f"{number(speedup)}x = {law}{cost}"
 
 
 def parts(factors: Sequence[Factor], width: int) -> list[Part]:

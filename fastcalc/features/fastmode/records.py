@@ -133,7 +133,7 @@ def _how(record: Record) -> str:
 
 def _how_in_short(record: Record) -> str:
     if record["trick"] == "today":
-        return f"limited by {record['limiter']}"
+        return f"none ({record['limiter']}-bound)"
     return _change_cell(record) or "-"
 
 
@@ -219,5 +219,5 @@ TABLE = pick(
         Column("how", heading=("how, and what limits it next;", "or why it cannot"), format=_how),
     ],
 )
-NARROW_TABLE = [*TABLE[:-1], Column("how", heading=("", "how"), format=_how_in_short)]
+NARROW_TABLE = [*TABLE[:-1], Column("how", heading=("", "change"), format=_how_in_short)]
 """That of a first screen, which has only what reaches the speed."""

@@ -60,12 +60,15 @@ def _way(solution: SpeedupOptions, best: Option) -> str:
     """A technique, what it changes, its batch if it differs from today's, and its cost."""
     _, record = rows(solution, [best])
     how = f" ({best.change})" if best.change else ""
+    technique = trick_cell(record)
+    if best.tricks > 1:
+        technique, how = best.change, ""
     if (batch := record["batch"]) != solution.today.scenario.batches[0]:
         how += " for one user" if batch == 1 else f" for {batch:,} users"
     cost = record["cost_multiple"]
     if cost is None:
-        return f"{trick_cell(record)}{how}, which has no price"
-    text = f"{trick_cell(record)}{how} at {dollars(cost)} times the cost"
+        return f"{technique}{how}, which has no price"
+    text = f"{technique}{how} at {dollars(cost)} times today's cost"
     low, high = record["cost_multiple_low"], record["cost_multiple_high"]
     text += "" if low is None else f" ({interval(Ranged(*map(floats, (cost, low, high))))})"
     return text
@@ -97,9 +100,10 @@ def first_way(solution: SpeedupOptions) -> str:
     pass_today, all_today, pass_then, all_then = texts
     today, changed = ([record[key] for key in _ANSWERS_REST_ON] for record in records)
     return (
-        f"Factors of {trick_cell(records[1])}: {product(factors_of(solution, choice))}. "
-        f"{'Answers do not change. ' * (today == changed)}"
-        f"A step takes {pass_then} for {all_then}. Today it takes {pass_today} for {all_today}."
+        f"{capital(trick_cell(records[1]))}: {product(factors_of(solution, choice))}. "
+        f"{'Model output is unchanged. ' * (today == changed)}"
+        f"A step then takes {pass_then} for {all_then}; today it takes {pass_today} for "
+        f"{all_today}."
     )
 
 

@@ -58,12 +58,12 @@ _FIRST = (
     numbers("|batch", itemgetter(2)),
     numbers("largest|batch", itemgetter(3)),
     numbers("memory|used", itemgetter(4)),
-    words("of each|chip", itemgetter(5)),
-    words("|filled with", itemgetter(6)),
+    words("usable|per chip", itemgetter(5)),
+    words("|contents", itemgetter(6)),
 )
 _KEY = (
-    "key: largest batch: the most that these chips hold in any usual layout, prompt and output "
-    f"reserved, within the engine's limit; {KEY}"
+    "key: largest batch: in any common layout, within the engine's limit, with memory reserved for "
+    f"prompt and output of every sequence; {KEY}"
 )
 _KEY_OF_NEEDS = "; needs N: N chips in a common layout"
 _KEY_OF_EDGE = "; a..b: a if the engine reserves its maximum, b if its minimum"
@@ -234,7 +234,7 @@ def _heading(members: Sequence[Location], phrases: Sequence[str]) -> str:
     work, traffic = members[0].placement.work, members[0].scenario.traffic
     engines = {location.scenario.engine.id: location.scenario.engine for location in members}
     engine_names = [
-        f"{name} of {engine.date}" if engine.date else name for name, engine in engines.items()
+        f"{name} as of {engine.date}" if engine.date else name for name, engine in engines.items()
     ]
     memory_sentence = (
         f"{work.model.heading}: {parameters(work.total_parameters)} parameters; weights "
@@ -242,8 +242,7 @@ def _heading(members: Sequence[Location], phrases: Sequence[str]) -> str:
         f"{size(float(work.cache_bytes(traffic.reserved)))} for the "
         f"{traffic.reserved:,.0f} tokens reserved per sequence"
     )
-    plural = "s" * (len(engine_names) > 1)
-    return "; ".join([memory_sentence, f"engine{plural} {listed(engine_names)}", *phrases])
+    return "; ".join([memory_sentence, f"engine: {listed(engine_names)}", *phrases])
 
 
 def _verdict(members: Sequence[Location]) -> str:
@@ -253,12 +252,10 @@ def _verdict(members: Sequence[Location]) -> str:
     fitting, edge, unfit = (
         [location for location in at_batch if location.verdict == verdict] for verdict in VERDICTS
     )
-    clauses = []
+    clauses, largest = [], ""
     if fitting:
-        max_batches = listed(
-            [f"{location.max_batch:,}{_other_layout(location)}" for location in fitting]
-        )
-        clauses.append(f"fits on {_chips_of(fitting)}; the largest batch there is {max_batches}")
+        largest = f" Largest batch: {listed([*_largest_batches(fitting)])}."
+        clauses.append(f"fits on {listed([named_chips(location) for location in fitting], 'or')}")
     if edge:
         engines = listed([*dict.fromkeys(location.scenario.engine.id for location in edge)])
         clauses.append(
@@ -268,13 +265,16 @@ def _verdict(members: Sequence[Location]) -> str:
     if unfit:
         without = listed([location.scenario.hardware.id for location in unfit], "or")
         clauses.append(f"does not fit on {without}")
-    return f"At batch {batch:,} {model} {'; it '.join(clauses)}."
+    return f"At batch {batch:,} {model} {'; it '.join(clauses)}.{largest}"
 
 
-def _other_layout(location: Location) -> str:
-    """Layout that holds the largest batch, in brackets, where it is not that of the row."""
-    layout = location.roomiest.layout
-    return f" ({layout})" if layout != location.placement.layout else ""
+def _largest_batches(fitting: Sequence[Location]) -> Iterator[str]:
+    """Largest batch of each location, with its layout where that is not the one of the row."""
+    for location in fitting:
+        on = f" on {named_chips(location)}" * (len(fitting) > 1)
+        layout = location.roomiest.layout
+        is_other = layout != location.placement.layout
+        yield f"{location.max_batch:,}{on}{f' (layout {layout})' * is_other}"
 
 
 def _assumed(members: Sequence[Location]) -> Iterator[str]:

@@ -14,7 +14,7 @@ from fastcalc.kit.answer.point_records import Record, plainly
 
 def _certain(record: Record) -> str:
     """What fits even if the engine reserves its maximum, if anything does."""
-    return f"{record['solution']:,}" if record["solution"] else "-"
+    return f"{record['solution'] or 0:,}"
 
 
 def _tight(record: Record) -> str:

@@ -48,7 +48,7 @@ _DEPLOYED = pick(
 )
 _ASKED: dict[str, TableColumn] = {
     "context": Column("batch", "count", heading=("", "users")),
-    "users": Column("length", "count", heading=("tokens", "each"), format=_length_cell),
+    "users": Column("length", "count", heading=("tokens", "per user"), format=_length_cell),
 }
 """What was given, by what was solved for."""
 
@@ -56,14 +56,14 @@ _SOLVED = pick("solution solution_at_edge solution_limited_by memory_used_fracti
 _WIDE = pick("placement kv_cache_tokens max_concurrency", COLUMNS)
 
 _KEYS = {
-    "context": "tokens per sequence, prompt and output, for that many concurrent users",
-    "users": "concurrent sequences of all replicas together, prompt and output reserved",
+    "context": "fits, tight: tokens per sequence (prompt and output) with these concurrent users",
+    "users": "fits, tight: concurrent users over all replicas, prompt and output reserved",
 }
 _KEY = (
-    "; fits: even if the engine reserves its maximum; tight: only if it reserves its minimum; "
-    "limited by: memory, the context of the model, or a limit of the engine"
+    "; fits: even if the engine keeps the most memory for itself; tight: only if it keeps the "
+    "least; limited by: memory, the context of the model, or a limit of the engine"
 )
-_KEY_OF_LAYOUT = "; layout: the usual one of these chips that holds most"
+_KEY_OF_LAYOUT = "; layout: of the common ones, the one that holds most"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

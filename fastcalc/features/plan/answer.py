@@ -62,30 +62,32 @@ STAR = " *"
 """Mark of plans that are quantized further than asked for."""
 
 _CHANGED = (
-    f"; *: quantized, which changes answers: first only with {option('weights')} or {option('kv')}"
+    "; *: quantized further, which changes answers; ranked first only with "
+    f"{option('weights')} or {option('kv')}"
 )
 _MARKS = {WEAK: "wider, for few or no measurements are like it"}
-_IN_NODES = f"; chips in whole nodes ({option('by', 'chip')}: one by one)"
+_IN_NODES = f"; chips are counted in whole nodes ({option('by', 'chip')}: single chips)"
 _MORE = 1.001
 """Ratio of throughputs from which quantizing further is worth a note. [1]"""
 
 _FIRST, _OTHERS = 2, 2
 """Plans, and other chips, that a first screen has room for."""
 
-_KEY = (
-    "key: replicas: decode replicas, each in the layout under 'each'; prefill: inside (colocated) "
-    "or a pool; TTFT, TPOT: in this traffic, TPOT with its 80 % range"
+_REPLICAS = (
+    "key: replicas: copies of the model that decode; util.: load over capacity; prefill: shared "
+    "with decode (colocated), or replicas of its own"
 )
+_KEY = f"{_REPLICAS}; TTFT, TPOT: at this load; 80 % range: prediction interval of TPOT"
 _OF_SLOW_CHIPS = "; chips and times are those of slow chips, chips expected by expected speeds"
 _KEY_OF_FLEET = (
-    "key: replicas: decode replicas, each in the layout under 'each'; prefill: inside (colocated) "
-    "or a pool; "
-    "req/s: throughput within the latency limits, or the load to serve; TPOT of "
-    "full batches, interrupted by others' prefill"
+    f"{_REPLICAS}; req/s: what owned chips sustain within the limits, and the rest of the load; "
+    "TPOT: with full batches, pauses for the prefill of other requests included"
 )
 _KEY_OF_MIX = (
-    "key: pools: at their highest throughput; classes: at this load, with Poisson arrivals"
+    "key: pool: replicas that serve the classes with its number; first table: each pool at full "
+    "load; second table: at this load, with Poisson arrivals"
 )
+_BY_COMPARISON = "for comparison: "
 _LABEL = TableColumn("label", heading=("", "plan"))
 _POOL, _OWNED = TableColumn("pool", heading=("", "pool")), TableColumn("owned")
 _LEFT_OUT = ("speculation_tokens_per_pass", "service_tpot_ms_low", "bound")
@@ -370,8 +372,8 @@ class PlanAnswer(Answer):
             alone = number(
                 sum(allocation.requests for allocation in fleet.allocations if allocation.is_owned)
             )
-            load = f"{alone} of {number(fleet.requests)} requests/s; rented for the rest: {chips}, "
-            load += f"{bill}{in_all(fleet)}"
+            load = f"{alone} of {number(fleet.requests)} requests/s; to rent for the rest: "
+            load += f"{chips}, {bill}{in_all(fleet)}"
         answer = f"{sustain_verb(fleet)} {load}"
         return Title(self._owned_chips(), f"{answer}{remarks}", answer)
 
@@ -381,8 +383,8 @@ class PlanAnswer(Answer):
         remarks = plan_notes.in_fewer_bits((pool.decision, pool.plan) for _, pool in self.pools)
         if self.is_of_one_class:
             decisions = [pool.decision for _, pool in self.pools]
-            remarks += "".join(map(plan_notes.level_runner_up, decisions))
             remarks += "" if self.is_of_fleet else chance_of_limits(self.verdict)
+            remarks += "".join(map(plan_notes.level_runner_up, decisions))
         remarks += self._unlimited_ttft()
         remarks += "".join(map(_kind_of_market, self._chips_rented))
         if fleet.service.rate is not None or self.is_of_fleet:
@@ -395,7 +397,7 @@ class PlanAnswer(Answer):
         if self.is_of_one_class:
             return phrase(self.request, fleet.service)
         is_asked = fleet.serves_all and not fleet.service.is_fleet
-        return listed(self._models) + f", {self._load()}" * is_asked
+        return listed(self._models) + f": {self._load()}" * is_asked
 
     @property
     def _chips_rented(self) -> list[Scenario]:
@@ -415,7 +417,7 @@ class PlanAnswer(Answer):
             return ""
         seconds = max(pool.plan.values["ttft"] for _, pool in self.pools)
         time = f"{number(seconds)} s" if seconds >= 1.0 else f"{number(seconds * 1e3)} ms"
-        return f"; p{service.share * 100:g} TTFT is {time} (no {option('ttft')} set)"
+        return f"; p{service.share * 100:g} TTFT up to {time} (no {option('ttft')} set)"
 
     def _expected(self) -> str:
         """What would be chosen by expected speeds, where slower ones decide otherwise."""
@@ -715,11 +717,13 @@ class PlanAnswer(Answer):
         if sharing.one_each is None or len(pools[0].classes) == len(pools) == 1:
             return
         if len(pools) > 1 and sharing.shared_by_all is not None:
-            yield f"{part}all classes on the same replicas: {_bill_of(sharing.shared_by_all)}"
+            bill = _bill_of(sharing.shared_by_all)
+            yield f"{part}{_BY_COMPARISON}all classes on the same replicas, {bill}"
         elif len(pools) > 1 and len(self._models) == 1:
-            yield f"{part}all classes on the same replicas: none meets every limit"
+            yield f"{part}no replica meets the limits of all classes together"
         if len(pools) < sum(len(pool.classes) for pool in pools):
-            yield f"{part}each class on replicas of its own: {_bill_of(sharing.one_each)}"
+            bill = f"{_bill_of(sharing.one_each)} ({listed(_chip_types(sharing.one_each))})"
+            yield f"{part}{_BY_COMPARISON}each class on replicas of its own, {bill}"
 
     def _busy(self) -> Iterator[str]:
         """Say which pools have no percentiles, and why."""
@@ -738,11 +742,11 @@ def _more_in_fewer_bits(allocation: Allocation) -> Iterator[str]:
     requests = max((plan.requests for plan in narrowed), default=0.0)
     if decision.service.rate is None and requests > allocation.plan.requests * _MORE:
         plan = max(narrowed, key=lambda plan: plan.requests)
-        formats = f"{plan.scenario.work.weight_format}, cache {plan.scenario.work.kv_format}"
+        weights, cache = plan.scenario.work.weight_format, plan.scenario.work.kv_format
+        formats = f"{weights}, cache {cache}"
         yield (
-            f"published precision leads where it fits: quantized further ({formats}) these "
-            f"chips would serve {number(requests)} requests/s; {option('weights')} and "
-            f"{option('kv')} choose"
+            f"quantized further ({formats}), these chips would serve {number(requests)} "
+            f"requests/s: {option('weights', weights)} {option('kv', cache)}"
         )
 
 
@@ -787,6 +791,10 @@ def _bill_of(pools: Sequence[ReplicaPool]) -> str:
     chips = many(sum(pool.chips for pool in pools), "chip")
     usd = sum_if_known(pool.plan.usd_per_month for pool in pools)
     return chips if usd is None else f"{chips}, ${dollars(usd)} per month"
+
+
+def _chip_types(pools: Pools) -> list[str]:
+    return [*dict.fromkeys(pool.plan.scenario.hardware.id for pool in pools)]
 
 
 def _sharings(sharing: Sharing) -> Record:

@@ -9,6 +9,7 @@ from fastcalc.features.plan.regret import BATCHES, Measurement
 from fastcalc.features.plan.servers.benchmark import bench_command
 from fastcalc.features.plan.verdict import Verdict
 from fastcalc.kit.answer.console import Note
+from fastcalc.kit.answer.numbers_as_text import whole_percent
 from fastcalc.kit.answer.point_records import Record, plain
 from fastcalc.mentions import option
 from fastcalc.written import many
@@ -25,7 +26,11 @@ def _rough(usd: float) -> str:
 def chance_of_limits(verdict: Verdict) -> str:
     """Say how likely the limits hold, in a clause; empty where nothing says so."""
     odds = verdict.odds
-    return "" if odds is None else f"; {odds.chance:.0%} chance that the limits hold"
+    return (
+        ""
+        if odds is None
+        else f"; {whole_percent(odds.chance)} chance of meeting the latency limits"
+    )
 
 
 def odds_notes(verdict: Verdict) -> Iterator[Note]:
@@ -38,8 +43,7 @@ def odds_notes(verdict: Verdict) -> Iterator[Note]:
         slower = replace(service, deviations=CONFIDENT_DEVIATIONS)
         found = f"{confident.scenario.hardware.id}, {chips_and_price(confident, slower)}"
     yield Note(
-        f"to hold the limits with {CONFIDENT:g} % chance, by the 80 % ranges of speeds ({flag}): "
-        f"{found}",
+        f"for a {CONFIDENT:g} % chance of meeting the latency limits ({flag}): {found}",
         Weight.ODDS,
     )
 
@@ -51,7 +55,10 @@ def regret_notes(verdict: Verdict) -> Iterator[Note]:
         return
     before, bill = regret.expected[0], regret.plans[0].usd_per_month or 0.0
     weight = Weight.REGRET if before > _MATTERS * bill else 0
-    text = f"speed uncertainty costs about ${_rough(before)} per month in expectation"
+    text = (
+        f"as speeds are uncertain, this choice costs on average ${_rough(before)} per month more "
+        "than the best would"
+    )
     best = next(iter(regret.measurements), None)
     if best is None or best.regret + best.usd >= before:
         yield Note(f"{text}; no benchmark run is worth its price", weight)

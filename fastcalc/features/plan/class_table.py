@@ -111,14 +111,14 @@ def _time_columns(name: str) -> list[TableColumn]:
             f"{name}_mean_ms",
             "ms",
             value=lambda served: (mean := served.mean(name)) and mean * 1e3,
-            heading=(name.upper(), "mean"),
+            heading=(f"{name.upper()} ms", "mean"),
         ),
         Column(f"{name}_p99_ms", "ms", heading=("", "p99"), format=partial(_slowest, name)),
         Column(
             f"{name}_limit_ms",
             "ms",
             value=lambda served: getattr(served.request_class, name) * 1e3,
-            heading=("limit", "ms"),
+            heading=("", "limit"),
         ),
     ]
 

@@ -14,7 +14,7 @@ from fastcalc.mentions import option
 def in_all(fleet: Fleet) -> str:
     """Say what owned chips and those rented on top cost per month together, in a phrase."""
     usd = fleet.usd_per_month
-    return "" if usd is None else f" (${dollars(usd)} in all)"
+    return "" if usd is None else f" (${dollars(usd)} with your own)"
 
 
 def sustain_verb(fleet: Fleet) -> str:
@@ -47,6 +47,8 @@ def owning(chosen: Plan, chips: int, tokens: float) -> str:
     usd = per_hour * chips
     month = dollars(usd * HOURS_PER_MONTH)
     basis = ": ".join(prices_of_plans([chosen], in_short=True)).removeprefix("prices, ")
-    a_million = f", ${dollars(usd / 3600.0 / tokens * 1e6)}/Mtok in and out" if tokens else ""
+    a_million = (
+        f", ${dollars(usd / 3600.0 / tokens * 1e6)}/Mtok (input and output)" if tokens else ""
+    )
     all_chips = f"all {chips:,} {chip.id}" if chips > 1 else f"the {chip.id}"
     return f"owning {all_chips} costs ${month} per month{a_million}; {basis}"

@@ -38,9 +38,9 @@ def owned_chips(owned: Sequence[str] | Mapping[str, int] | None) -> list[tuple[s
 def _count(typed: str, count: str) -> int:
     name = typed.removesuffix("=").strip()
     if not name or not count:
-        raise InputError(
-            f"{option('own')} '{shown(typed + count)}' is not CHIP=N; write h100-sxm=16"
-        )
+        chip, _, chips = name.partition(":")
+        example = f"{chip}={chips}" if chip and chips.isdigit() else "h100-sxm=16"
+        raise InputError(f"{option('own')} '{shown(typed + count)}' is not CHIP=N; write {example}")
     if "," in count and "=" in count:
         each = " ".join(option("own", pair.strip()) for pair in f"{name}={count}".split(","))
         raise InputError(f"{option('own')} takes one kind of chip, once for each: write {each}")

@@ -71,7 +71,8 @@ def decision_notes(
     chosen, service = decision.plans[0], decision.service
     on_cloud = chosen.scenario.pricing.name == "cloud"
     yield from weighted(Weight.API, against_api(chosen, service))
-    yield from weighted(Weight.NEXT_CHIP, _next_chip(decision))
+    is_in_headline = bool(level_runner_up(decision))
+    yield from weighted(0 if is_in_headline else Weight.NEXT_CHIP, _next_chip(decision))
     for price in other_prices_of_plans(shown):
         yield Note(price, Weight.OTHER_PRICES, is_hint=True)
     yield from weighted(0, prices_of_plans(listed))
@@ -116,7 +117,7 @@ def _next_chip(decision: Decision) -> Iterator[str]:
     if second is not None:
         bits = ", quantized further" * (decision.may_lead(chosen) and not decision.may_lead(second))
         bill = chips_and_price(second, decision.service)
-        line = f"second-best chip: {second.scenario.hardware.id}, {bill}{bits}: "
+        line = f"second-best chip: {second.scenario.hardware.id}, {bill}{bits}; "
         yield line + times_the_cost(decision, second)
 
 
@@ -245,7 +246,7 @@ def times_the_cost(decision: Decision, plan: Plan) -> str:
     times = f"{number(plan.cost / decision.plans[0].cost)} times the {amount}"
     if decision.service.is_fleet:
         times = f"sustains {number(plan.requests)} requests/s"
-    return times + ", a tie within the 80 % intervals" * _is_level_with_best(decision, plan)
+    return times + ", tied within the 80 % ranges" * _is_level_with_best(decision, plan)
 
 
 def level_runner_up(decision: Decision) -> str:

@@ -59,6 +59,6 @@ def in_words(load: RandomLoad, name: str) -> str:
         spread.percentiles[-1] for spread in (slowest.ttft, slowest.tpot, slowest.request)
     )
     return (
-        f"{name}: {_LAST} where requests arrive at random: TTFT {number(ttft * 1e3)} ms, "
+        f"{name}: {_LAST} with random arrivals: TTFT {number(ttft * 1e3)} ms, "
         f"TPOT {number(tpot * 1e3)} ms, a whole request {number(request)} s"
     )

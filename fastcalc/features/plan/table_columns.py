@@ -28,13 +28,13 @@ _COLUMNS = pick(
         *COLUMNS,
         *(replace(column, heading=("", "chip")) for column in pick("hardware")),
         *(replace(column, drop_priority=4) for column in pick("batch")),
-        Column("each", heading=("", "each"), format=_cut),
+        Column("each", heading=("", "layout"), format=_cut),
         Column(
             "prompts",
             heading=("", "prefill"),
             drop_priority=2,
             format=lambda record: (
-                "inside"
+                "shared"
                 if record["prefill_replicas"] is None
                 else f"{record['prefill_replicas']:,.0f} x {_cut(record, 'prefill_')} "
                 f"{record['prefill_hardware'] or ''}".rstrip()

@@ -33,9 +33,10 @@ TABLE = pick(
 _TARGETS = pick("path value target_value target_factor best", [*COLUMNS, BEST])
 
 _KEY = (
-    "key: effect of raising each number by 10 % (or to the next whole one); at most: tok/s "
-    "per user at the best valid value, over today's; nothing beyond: value above which less than "
-    "1 % of that gain is left; parameters.*: engine"
+    "key: +10 %: effect of raising the number by 10 % (or to the next whole one) on tok/s per "
+    "user, served tok/s (prefill included), TTFT, price and largest batch; best gain: in tok/s "
+    "per user, at the best valid value; gain ends: value at which 99 % of it is reached; "
+    "parameters.*: engine"
 )
 _TARGET_KEY = (
     "key: value that each number alone would need; -: no valid value reaches the "

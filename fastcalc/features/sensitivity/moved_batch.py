@@ -55,8 +55,9 @@ class MovedBatch:
         """Say what buys most, of chip and engine."""
         worth = (row for row in self._designed() if abs(row.elasticity) >= _WORTH)
         return [
-            f"{'raising' if row.elasticity > 0 else 'lowering'} {row.path} by 1 % raises the "
-            f"speed by {number(abs(row.elasticity), 2)} %"
+            f"largest lever: {row.path} (now {row.text(row.value)}); 1 % "
+            f"{'more' if row.elasticity > 0 else 'less'} raises the speed by "
+            f"{number(abs(row.elasticity), 2)} %"
             for row in islice(worth, 2)
         ]
 
@@ -65,7 +66,7 @@ class MovedBatch:
         spare = [row for row in self._designed() if row.is_spare]
         spare = [row for row in spare if row.effect.lever.file == "hardware"]
         spare = sorted(spare, key=lambda row: row.enough / row.value)[:3]
-        return [f"{row.path} gains nothing beyond {row.text(row.enough)}" for row in spare]
+        return [f"{row.path} brings nothing more above {row.text(row.enough)}" for row in spare]
 
     def _designed(self) -> Iterator[MovedNumber]:
         """Yield what those who build chips and engines may change."""

@@ -204,11 +204,11 @@ COLUMNS: tuple[Column[MovedNumber], ...] = (
         "value 10 % higher, or the next valid one; null at the limit",
         "effect.raised.value",
     ),
-    key_figure(_change("speed", ("+10 %:", "tok/s"))),
-    _change("total", ("tok/s", "served"), 3),
-    _change("ttft", ("", "TTFT"), 2),
-    _change("usd", ("$/Mtok", "output"), 4),
-    _change("largest_batch", ("largest", "batch"), 5),
+    key_figure(_change("speed", ("tok/s", "+10 %"))),
+    _change("total", ("served", "+10 %"), 3),
+    _change("ttft", ("TTFT", "+10 %"), 2),
+    _change("usd", ("$/Mtok", "+10 %"), 4),
+    _change("largest_batch", ("batch", "+10 %"), 5),
     *(
         Column(
             f"{key}_elasticity",
@@ -224,7 +224,7 @@ COLUMNS: tuple[Column[MovedNumber], ...] = (
         "tokens/s",
         "with the best valid value; null for models",
         "best_speed",
-        ("tok/s", "at most"),
+        ("best", "gain"),
         format=MovedNumber.reach_cell,
     ),
     Column(
@@ -232,7 +232,7 @@ COLUMNS: tuple[Column[MovedNumber], ...] = (
         "SI",
         "value beyond which less than 1 % of that gain is left",
         "enough",
-        ("nothing", "beyond"),
+        ("gain", "ends"),
         format=MovedNumber.enough_cell,
     ),
     Column(

@@ -170,10 +170,10 @@ class Screen:
             return Notes([*filter(None, [key]), *all_notes], next_command)
         shown = short_notes[:_MOST_NOTES]
         noun = "note" if len(all_notes) == 1 else "notes"
-        count = f"{len(all_notes)} {noun} with {option('notes')}, " * (
+        count = f"{option('notes')} prints {len(all_notes)} {noun}; " * (
             not set(all_notes) <= set(shown)
         )
-        hidden = f"{count}more columns and rows with {option('wide')}"
+        hidden = f"{count}{option('wide')} prints all columns and rows"
         return Notes([key, *shown, hidden], next_command)
 
 

@@ -29,7 +29,7 @@ LETTERS = dict(zip(KINDS, "DHEKT", strict=True))
 
 KEY = (
     ", ".join(f"{letter} {NAMES[kind]}" for kind, letter in LETTERS.items())
-    + "; each bar is the memory of a chip that the engine may fill"
+    + "; each bar is the part of a chip's memory that the engine may use"
 )
 
 

@@ -1,6 +1,8 @@
 """Prices of chip-hours in words: how much, on which terms, from whom, of when, and how sure."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import compress
+from operator import not_
 
 from fastcalc.catalogue.schema import Hardware
 from fastcalc.core.pricing import Pricing, Quote
@@ -8,7 +10,10 @@ from fastcalc.core.scenario import Outcome, Scenario, chips_by_id
 from fastcalc.kit.answer.console import Remark
 from fastcalc.kit.answer.numbers_as_text import stated_percent
 from fastcalc.kit.answer.record_tables import marked
-from fastcalc.written import listed
+from fastcalc.written import first_few, listed
+
+MOST_PRICED = 8
+"""Prices that a short note lists, the known ones first."""
 
 _TERMS = {
     "on-demand": "on-demand",
@@ -40,7 +45,7 @@ def price_line(scenarios: Iterable[Scenario], break_even: str = "") -> list[Rema
     break_even : at which price something else wins
     """
     quoted = [
-        f"{scenario.hardware.id} ${quote.usd_per_hour:,.2f} ({provenance(quote, scenario.pricing)})"
+        f"{scenario.hardware.id} ${_dollars(quote)} ({provenance(quote, scenario.pricing)})"
         for scenario in scenarios
         if (quote := scenario.quote).usd_per_hour is not None
     ]
@@ -50,12 +55,16 @@ def price_line(scenarios: Iterable[Scenario], break_even: str = "") -> list[Rema
     return [Remark(f"Price per chip-hour: {listed(quoted)}{break_even and f'; {break_even}'}.")]
 
 
+def _dollars(quote: Quote) -> str:
+    return marked(f"{quote.usd_per_hour:,.2f}", is_unsure=quote.is_uncertain)
+
+
 def provenance(quote: Quote, pricing: Pricing) -> str:
     """Terms, cloud, region, date and confidence of a price, as far as they are stated."""
     words = [
         terms_of(quote) + (f" over {pricing.years:g} years" if quote.terms == "ownership" else ""),
         " ".join(filter(None, (quote.provider, quote.region))),
-        quote.date,
+        f"price of {quote.date}" if quote.terms == "ownership" and quote.date else quote.date,
         f"{quote.confidence} confidence" if quote.confidence else "",
         f"the price of {quote.price_of}" if quote.price_of else "",
     ]
@@ -91,6 +100,10 @@ def prices_of(pricing: Pricing, chips: Iterable[Hardware], *, in_short: bool) ->
         priced(pricing, chip, in_short=in_short or index > 0)
         for index, chip in enumerate(listed_chips)
     ]
+    if in_short:
+        known = [pricing.quote(chip).usd_per_hour is not None for chip in listed_chips]
+        quoted = [*compress(quoted, known), *compress(quoted, map(not_, known))]
+        quoted = first_few(quoted, MOST_PRICED)
     is_given = all(chip.id in pricing.user_prices for chip in listed_chips)
     basis = "" if is_given else f", {basis_of(pricing)}"
     return f"prices{basis}, $ per chip-hour: {', '.join(quoted)}"
@@ -117,9 +130,11 @@ def priced(pricing: Pricing, chip: Hardware, *, in_short: bool) -> str:
     words = ["" if is_usual else terms, quote.provider, quote.date]
     if quote.confidence == "low":
         note = quote.origin and quote.origin.note and quote.origin.note.split(";")[0]
-        words.append("low" if in_short else f"low confidence{f': {note}' if note else ''}")
+        words.append(
+            "low confidence" if in_short else f"low confidence{f': {note}' if note else ''}"
+        )
     if quote.price_of:
         words.append(f"of {quote.price_of}")
-    usd = marked(f"{quote.usd_per_hour:,.2f}", is_unsure=quote.is_uncertain)
+    usd = _dollars(quote)
     about = ", ".join(filter(None, words))
     return f"{chip.id} {usd}" + (f" ({about})" if about else "")

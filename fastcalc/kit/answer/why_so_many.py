@@ -37,7 +37,7 @@ def why(location: Location) -> str:
         return f"{size(needed)} fits in {size(usable)} usable"
     capacity, by_layers = location.site.chips_needed(batch)
     if by_layers is not None and capacity is not None and by_layers > capacity:
-        return f"whole layers need {by_layers}, capacity alone {capacity}"
+        return f"{capacity} have the capacity, but a layer is not split, so {by_layers} are needed"
     if capacity is not None and capacity == chips:
         return f"{size(needed)} needs {chips} ({size(usable)} usable per chip)"
     return (

@@ -189,7 +189,7 @@ def _repository_model(entries: Catalogue, name: "ModelGiven", notes: list[str]) 
         return None
     stored = checkpoint_format(text)
     weights = f"; its weights are {stored}" if stored else ""
-    notes.append(f"{text} is taken as {known_id}, whose shape it has{weights}")
+    notes.append(f"{text} is computed as {known_id}, which has the same shape{weights}")
     return entries.model(known_id)
 
 
@@ -209,11 +209,15 @@ def _selected(entries: Catalogue, names: Sequence[Any], notes: list[str]) -> lis
         if meant == list(names):
             raise
         notes += [
-            f"{name} is taken as {chip}"
+            f"{name} means {_times(stated_count(name))}{chip}"
             for name, chip in zip(names, meant, strict=True)
             if name != chip
         ]
         return selected(entries, meant)
+
+
+def _times(count: int | None) -> str:
+    return f"{count:,} x " if count else ""
 
 
 def count_of_names(request: object) -> int | None:
@@ -366,8 +370,8 @@ def without_marketplaces(
     if not left_out or len(left_out) == len(chips):
         return chips
     notes.append(
-        "skipped, because only marketplaces of individual owners rent them: "
-        f"{', '.join(left_out)}; name them with {option('on')}, or give "
+        "not considered, for only marketplaces of individual owners offer them: "
+        f"{', '.join(left_out)}; name them with {option('on')}, or add "
         f"{option('offer', 'marketplace')}"
     )
     return [chip for chip in chips if chip.id not in left_out]

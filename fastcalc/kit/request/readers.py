@@ -292,6 +292,11 @@ def rate(given: str | float | None) -> float | None:
     has_unit = match and (match[2] or not isinstance(given, str))
     requests = float(match[1]) / _UNIT_SECONDS[match[2] or "s"] if match and has_unit else 0.0
     if requests not in LIMITS["request rate"]:
+        if match and not has_unit:
+            raise InputError(
+                f"{option('rate')} '{shown(text, 40)}' needs a unit: write {match[1]}/s or "
+                f"{match[1]}/min"
+            )
         raise InputError(
             f"{option('rate')} '{shown(text, 40)}' is not a rate of requests "
             f"{LIMITS['request rate']}; write for example 20/s or 300/min"

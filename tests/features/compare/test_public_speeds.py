@@ -10,7 +10,7 @@ from tests.helpers import outcome
 
 
 def sentences(*outcomes):
-    return [note.text for note in remarks(outcomes) if "measured in public for" in note.text]
+    return [note.text for note in remarks(outcomes) if "public measurement of" in note.text]
 
 
 def test_speeds_of_one_user_are_those_of_their_sources_by_date():
@@ -26,8 +26,11 @@ def test_speeds_of_one_user_are_those_of_their_sources_by_date():
 def test_a_speed_above_the_range_says_how_many_tokens_a_step_explain_it():
     predicted = outcome("llama-3.1-70b", "wse-3", batch=(1,))
     (sentence,) = sentences(predicted)
-    assert "450 (2024-08), 445 (2024-09), 2,148 (2024-10, above the range: " in sentence
-    found = re.search(r"above the range: ([\d.]+) to ([\d.]+) tokens", sentence)
+    assert (
+        "450 tokens/s (2024-08), 445 tokens/s (2024-09), 2,148 tokens/s (2024-10, above the "
+        in sentence
+    )
+    found = re.search(r"above the range; ([\d.]+) to ([\d.]+) tokens", sentence)
     least, most = map(float, found.groups())
     assert least == pytest.approx(2148.0 / float(predicted.estimate.high[0]), rel=0.02)
     assert most == pytest.approx(2148.0 / float(predicted.estimate.speed[0]), rel=0.02)
@@ -35,7 +38,7 @@ def test_a_speed_above_the_range_says_how_many_tokens_a_step_explain_it():
 
 def test_a_speed_inside_the_range_leaves_open_whether_tokens_are_drafted():
     (sentence,) = sentences(outcome("gpt-oss-120b", "wse-3", batch=(1,)))
-    assert "1,844 (2026, draft tokens not stated)" in sentence
+    assert "1,844 tokens/s (2026; use of draft tokens not stated)" in sentence
 
 
 def test_several_users_and_chips_that_people_own_are_not_set_against_them():

@@ -659,7 +659,7 @@ def test_owned_and_rented_chips_are_priced_in_all(fastcalc):
     owned = next(record["usd_per_month"] for record in records if record["owned_chips"])
     rented = next(record["usd_per_month"] for record in records if not record["owned_chips"])
     text = " ".join(fastcalc("plan", "llama-3.1-8b", *command).out.split())
-    assert f"(${owned + rented:,.0f} in all)" in text
+    assert f"(${owned + rented:,.0f} with your own)" in text
 
 
 def test_what_keeps_owned_chips_from_a_price_is_named(fastcalc):

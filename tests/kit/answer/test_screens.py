@@ -30,7 +30,7 @@ SCREENS = {
     "plan llama-3.1-70b --ttft 1s --tpot 25ms --rate 20/s --on h200-sxm,b200": "$ per month",
     "fastmode llama-3.1-70b --on h200-sxm --speedup 2 --smaller none": "cost",
     "frontier llama-3.1-8b --on h100-sxm --max-chips 2": "tok/s per user",
-    "sensitivity llama-3.1-8b --on h100-sxm": "+10 %: tok/s",
+    "sensitivity llama-3.1-8b --on h100-sxm": "tok/s +10 %",
     "decide sub=speed=65,plan=200 api=speed=65,price=25": "time per success",
     "infer --speeds 65,170 --prices 25,150 --points 20000": "matches tiers",
     "sweep llama-3.1-8b --on h100-sxm,h200-sxm --batch 1,8 --format table": "tok/s per user",
@@ -222,4 +222,4 @@ def test_the_bound_of_a_wafer_is_that_of_layers_in_turn(screen):
     speed, bound = (float(number.replace(",", "")) for number in numbers.groups())
     assert pytest.approx(speed, rel=0.05) == 452
     assert speed < bound < 20 * speed
-    assert "bound of wse-3: layers run one after another" in " ".join(" ".join(lines).split())
+    assert "bound of wse-3: layers run in sequence" in " ".join(" ".join(lines).split())

@@ -62,11 +62,11 @@ def test_any_column_that_a_record_lists_carries_the_mark():
 def test_tables_mark_the_ttft_of_a_wafer_and_say_why(command, capsys, monkeypatch):
     ran = run_once(*command, capsys=capsys, monkeypatch=monkeypatch)
     assert re.search(r" 7\.75\? ", ran.out)
-    assert "prefill of wse-3 is undetermined (?)" in words(ran.out + ran.err)
+    assert "prefill speed of wse-3 is not published (?)" in words(ran.out + ran.err)
     assert (KEY in words(ran.out)) == ("markdown" not in command)
 
 
-KEY = "?: undetermined, or an uncertain price - "
+KEY = "?: rough (an input is unpublished or a price uncertain) - "
 WSE = ("llama-3.1-70b", "--on", "wse-3")
 CORSAIR = ("llama-3.1-8b", "--on", "d-matrix-corsair", "--price", "d-matrix-corsair=3")
 
@@ -95,7 +95,7 @@ def test_each_table_marks_what_is_undetermined_and_says_so_in_its_key(
     shown = words(run_once(*command, capsys=capsys, monkeypatch=monkeypatch).out)
     assert re.search(printed, shown)
     assert KEY in shown
-    assert "undetermined (?)" in shown or "--notes" in shown
+    assert "published (?)" in shown or "undetermined (?)" in shown or "--notes" in shown
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ def test_each_table_marks_what_is_undetermined_and_says_so_in_its_key(
             "d-matrix-corsair ?",
             "speeds of d-matrix-corsair are undetermined (?)",
         ),
-        ("roofline", WSE, "wse-3, prefill ?", "prefill of wse-3 is undetermined (?)"),
+        ("roofline", WSE, "wse-3, prefill ?", "prefill speed of wse-3 is not published (?)"),
         ("price", WSE, "wse-3", "No public benchmark shows wse-3 serving several users"),
         ("frontier", WSE, "wse-3", "No public benchmark shows wse-3 serving several users"),
     ],

@@ -76,7 +76,7 @@ def test_a_wide_plan_leaves_no_column_out_at_any_width(page):
         assert heading in narrow.partition("key:")[0]
     # 1 + 0.8 + 0.64 + 0.512 tokens a pass, and no rate that would take prompts in apart.
     assert "2.95" in narrow
-    assert "inside" in narrow
+    assert "shared" in narrow
 
 
 TEXTS = st.text("abcdefgh ", min_size=0, max_size=60).map(
