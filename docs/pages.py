@@ -298,7 +298,7 @@ def trust() -> str:
 def _tests(scores: dict[str, Any]) -> str:
     """The table of the three tests of predictions."""
     names = (
-        "1. publishers never used to fit engines",
+        "1. publishers not used to fit engines",
         "2. other publishers, left out in turn",
         "3. blind test of November 2026",
     )
