@@ -27,6 +27,7 @@ from benchmarks.mutants.running import ROOT, NoVerdictError, Verdict, copied, ve
 
 ROOMS = (
     "core", "formulas", "grid", "evidence", "importers", "catalogue", "features", "kit/request",
+    "cli",
 )  # fmt: skip
 EQUIVALENT, SURVIVORS = (
     Path(__file__).with_name(name) for name in ("equivalent.yaml", "survivors.yaml")

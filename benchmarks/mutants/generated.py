@@ -200,7 +200,7 @@ def _changes(node: ast.AST) -> Iterator[tuple[ast.AST, str, str]]:
         case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)) if name in _FUNCTIONS:
             prefix = ast.unparse(node.func).removesuffix(name)
             yield node.func, prefix + _FUNCTIONS[name], "min, max"
-        case ast.If() | ast.While():
+        case ast.If() | ast.While() if "TYPE_CHECKING" not in ast.unparse(node.test):
             yield node.test, f"(not ({ast.unparse(node.test)}))", "negation"
         case ast.comprehension():
             for condition in node.ifs:

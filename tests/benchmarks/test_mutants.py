@@ -45,6 +45,7 @@ STATEMENTS = [
     ("return a", {"return None"}),
     ("return None", set()),
     ("if a:\n    pass", {"(not (a))"}),
+    ("if TYPE_CHECKING:\n    import a", set()),
     ("f(a)", {"pass"}),
     ("a += b", {"pass"}),
     ("a[b] = c", {"pass"}),

@@ -41,8 +41,9 @@ if TYPE_CHECKING:
     from fastcalc.kit.charts.drawing import Chart
 
 _MOST_LINES = 6  # points that are drawn, so that all fits one screen
-_WIDTH = 25  # characters of the picture
-_NUMBERS = 53  # and of the columns before it
+_AXIS = "0.5x 1x   2x   4x   8x"  # five characters for twice the time
+_WIDTH = 21  # characters of the picture, up to the last mark of the axis
+_NUMBERS = 57  # and of the columns before it
 _FURTHEST = 8.0  # times slower that it reaches
 
 
@@ -265,12 +266,13 @@ def _picture(diagnosis: Diagnosis, width: int) -> list[Part]:
     """
     after = np.exp(diagnosis.belief.slowdowns.residuals) / diagnosis.slower[1]
     furthest = set(np.argsort(-np.abs(np.log(diagnosis.before)))[:_MOST_LINES].tolist())
+    names = _names([one.point for one in diagnosis.predictions])
     rows = []
     for index, prediction in enumerate(diagnosis.predictions):
         if index in furthest:
             point, before = prediction.point, diagnosis.before[index]
             scale = 1e3 if point.is_time else 1.0  # times are shown in ms
-            about = f"{_SHORT[point.metric]} at {point.concurrency or 'all'}"
+            about = names[index]
             predicted = _by_default(point, before)
             rows.append((about, scale * point.value, scale * predicted, before, after[index]))
     columns = (
@@ -279,15 +281,21 @@ def _picture(diagnosis: Diagnosis, width: int) -> list[Part]:
         numbers("predicted", lambda row: number(row[2])),
         key_figure(numbers("before|o", lambda row: f"{number(row[3], 2)}x")),
         numbers("after|*", lambda row: f"{number(row[4], 2)}x"),
-        words(
-            f"measured time over predicted|0.5x     1x{'8x':>{_WIDTH - 11}}",
-            lambda row: _line(row[3], row[4]),
-        ),
+        words(f"measured / predicted|{_AXIS}", lambda row: _line(row[3], row[4])),
     )
     hidden = diagnosis.before.size - len(rows)
     remainder = [f"and {hidden:,} points that are less far off"] if hidden else []
     is_drawn = width >= _WIDTH + _NUMBERS
     return [record_tables.table(columns[: None if is_drawn else -1], rows, width), *remainder]
+
+
+def _names(points: Sequence[Point]) -> list[str]:
+    """Metric and concurrency of each point, and the prompt where another has the same two."""
+    names = [f"{_SHORT[point.metric]} at {point.concurrency or 'all'}" for point in points]
+    return [
+        f"{name}, {point.prompt:,.0f}" if names.count(name) > 1 and point.prompt else name
+        for name, point in zip(names, points, strict=True)
+    ]
 
 
 _SHORT = {

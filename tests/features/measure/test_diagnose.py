@@ -14,12 +14,13 @@ from fastcalc.errors import InputError
 from fastcalc.evidence.point import COLUMNS
 from fastcalc.features.measure.diagnosis.diagnose import diagnose
 from fastcalc.features.measure.diagnosis.terms import COMPUTE, HOST, LINKS, TERMS
+from fastcalc.features.measure.diagnosis_answer import _AXIS, _line
 from fastcalc.features.measure.diagnosis_chart import slowdowns
 from fastcalc.features.measure.diagnosis_words import unnamed, verdict
 from fastcalc.formulas.naming_causes import disagreement, log_likelihood, log_mean, posterior
 from fastcalc.kit.answer.console import Screen, render
 from fastcalc.written import csv_cell
-from tests.helpers import every, run
+from tests.helpers import ROOT, every, run
 
 ENTRIES = Catalogue()
 MEASURED = Path(__file__).parents[2] / "measured"
@@ -249,6 +250,25 @@ def test_times_have_a_unit(tmp_path):
     line = next(line for line in text.splitlines() if line.startswith("TTFT ms at 1 "))
     assert line.split()[4] == "500"
     assert "TPOT ms at 1 " in text
+
+
+def test_points_of_two_prompts_are_told_apart():
+    """The last two rows of the example differ in their prompts alone: 1,000 and 4,000 tokens."""
+    page = fastcalc.diagnose(ROOT / "docs/examples/my-slow-runs.csv")._answer.page
+    for width in (80, 100):
+        lines = render(page(Screen(width)), width).splitlines()
+        assert [line[:20].strip() for line in lines if line.startswith("TTFT")] == [
+            "TTFT ms at 1, 1,000",
+            "TTFT ms at 1, 4,000",
+        ]
+        assert max(map(len, lines[: lines.index("Settings known to change it")])) <= width
+
+
+def test_a_picture_stands_below_its_axis():
+    """Each doubling has its mark on the axis, and 0.5 and 8 are the ends of the picture."""
+    for times in (0.5, 1.0, 2.0, 4.0, 8.0):
+        assert _line(times, times).index("*") == _AXIS.index(f"{times:g}x")
+    assert _line(0.1, 99.0) == f"o    |{'*':>15}"
 
 
 def test_all_that_a_log_leaves_out_is_asked_for_at_once(tmp_path):
