@@ -298,7 +298,7 @@ def trust() -> str:
 def _tests(scores: dict[str, Any]) -> str:
     """The table of the three tests of predictions."""
     names = (
-        "1. publishers not used to fit engines",
+        "1. publishers never used in fits",
         "2. other publishers, left out in turn",
         "3. blind test of November 2026",
     )
@@ -309,7 +309,7 @@ def _tests(scores: dict[str, Any]) -> str:
         BLIND,
     ]
     return to_markdown(
-        ["test", "measurements", "sources", "median error", "90 % within", "in range"],
+        ["test", "measurements", "sources", "median error", "90 % under", "in range"],
         [
             [name, f"{n:,}", f"{sources}", f"{median:.2f}x", f"{most:.2f}x", f"{share:.0f} %"]
             for name, (n, sources, median, most, share) in zip(names, columns, strict=True)
