@@ -276,6 +276,20 @@ def weight_formats(name: str, model_formats: WeightFormats | None = None) -> Wei
     return formats.with_groups(map(_group_format, group_texts))
 
 
+_NO_GGUF = ("fp8", "mxfp8", "int8-w8a8", "gptq-", "awq-", "exl2-", "exl3-")
+"""How formats begin that GGUF files have no type for."""
+
+
+def is_read_by_llama_cpp(name: str) -> bool:
+    """Whether llama.cpp has files in these weight formats, of all groups that are named.
+
+    >>> is_read_by_llama_cpp("q4_k_m"), is_read_by_llama_cpp("nvfp4+attention=fp8")
+    (True, False)
+    """
+    parts = [part.partition("=")[2] or part for part in name.split(JOINED)]
+    return not any(part.startswith(_NO_GGUF) for part in parts)
+
+
 def _group_format(text: str) -> tuple[str, NumberFormat]:
     name, equals, stored = text.partition("=")
     group = GROUP_NAMES.get(name.strip().lower())

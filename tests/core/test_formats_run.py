@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import pytest
 
+import fastcalc
 from fastcalc.catalogue.formats import number_format
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.chip.formats_run import format_notes, formats_run, widened_by
@@ -173,3 +174,23 @@ def test_a_note_says_what_kernels_widen():
         "gb10: Marlin of vllm widens weights of nvfp4 to 16 bits before it multiplies",
         "gb10: prompt attention of vllm widens caches of fp8 to 16 bits before it multiplies",
     ]
+
+
+@pytest.mark.parametrize(
+    ("model", "asked", "engine"),
+    [
+        # GGUF files have no AWQ, GPTQ, FP8 or ExLlama blocks; they have Q4_K, MXFP4 and NVFP4.
+        ("llama-3.1-8b", {"weights": "awq"}, "vllm"),
+        ("llama-3.1-8b", {"weights": "w4a16"}, "vllm"),
+        ("llama-3.1-8b", {"weights": "fp8"}, "vllm"),
+        ("llama-3.1-8b", {"weights": "bf16,attention=fp8"}, "vllm"),
+        ("Qwen/Qwen3-8B-AWQ", {}, "vllm"),
+        ("llama-3.1-8b", {"weights": "exl2-4.0bpw"}, "exllama"),
+        ("llama-3.1-8b", {"weights": "q4_k_m"}, "llama-cpp"),
+        ("llama-3.1-8b", {"weights": "awq", "engine": "llama-cpp"}, "llama-cpp"),
+        ("llama-3.1-8b", {}, "llama-cpp"),
+    ],
+)
+def test_a_consumer_card_has_an_engine_that_reads_the_format(model, asked, engine):
+    (record,) = fastcalc.fit(model, on="rtx-3090", **asked)
+    assert record["engine"] == engine

@@ -36,8 +36,8 @@ def scenarios_of(
     if request.emit is not None:
         chips = _run_by(request, request.emit, chips, notes)
     engine = request.engine or (request.emit and ENGINES[request.emit])
-    has_limits = loading.has_limits(request)
-    engines = loading.engines_of(entries, chips, engine, has_limits=has_limits)
+    implied = loading.implied_engine(request, request.weights)
+    engines = loading.engines_of(entries, chips, engine, implied=implied)
     entries.refuse_idle_changes("engines", [engine for engine, _ in engines])
     choices = _formats(request, chips, notes)
     speculated = speculations(request.speculate)

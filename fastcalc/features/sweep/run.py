@@ -194,8 +194,8 @@ def _axes(request: Sweep, notes: list[str]) -> Axes:
     memory = loading.memory_of(entries, request)
     chips = loading.chips_of(entries, request.on, memory, notes)
     names = [None] if request.engine is None else readers.names(request.engine, option("engine"))
-    has_limits = loading.has_limits(request)
-    engines = [loading.engines_of(entries, chips, name, has_limits=has_limits) for name in names]
+    implied = loading.implied_engine(request, request.weights)
+    engines = [loading.engines_of(entries, chips, name, implied=implied) for name in names]
     entries.refuse_idle_changes(
         "engines", [engine for per_chip in engines for engine, _ in per_chip]
     )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, cast, get_args
 import numpy as np
 
 from fastcalc.catalogue.difference import changes
+from fastcalc.catalogue.formats import is_read_by_llama_cpp
 from fastcalc.catalogue.kinds import SCHEMAS, Kind
 from fastcalc.catalogue.limits import LIMITS
 from fastcalc.catalogue.once import once
@@ -46,7 +47,7 @@ from fastcalc.mentions import option
 from fastcalc.written import ReadingNote, shown
 
 if TYPE_CHECKING:
-    from fastcalc.kit.request.given_types import ChipsGiven, EngineGiven, ModelGiven
+    from fastcalc.kit.request.given_types import ChipsGiven, EngineGiven, ModelGiven, WordsGiven
 
 MOST_POINTS = 30_000
 """Records that are in memory together, some 11 kB each, and take 0.1 ms each to write. [1]"""
@@ -68,10 +69,12 @@ def scenarios(request: Evaluated, notes: list[str]) -> list[Scenario]:
     chips = chips_of(entries, request.on, memory, notes)
     _check_points(len(models) * len(chips) * len(batches))
     pricing = pricing_of(chips, request, utilization=request.utilization)
-    engines = engines_of(entries, chips, request.engine, has_limits=has_limits(request))
+    formats = _formats_of_names(entries, request.models, models)
+    named = list(filter(None, formats.values())) or None
+    implied = implied_engine(request, request.weights or named)
+    engines = engines_of(entries, chips, request.engine, implied=implied)
     entries.refuse_idle_changes("engines", [engine for engine, _ in engines])
     check_longest(request, traffic.longest)
-    formats = _formats_of_names(entries, request.models, models)
     sharding = _sharding(request)
     if sharding == Sharding():
         sharding = Sharding(chips=count_of_names(request))
@@ -283,10 +286,20 @@ def names_typed(entries: Catalogue, on: "ChipsGiven") -> dict[str, str]:
     return {chip: as_text(name) for chip, name in names.items()}
 
 
-def has_limits(request: EngineLimits) -> bool:
-    """Whether limits are given by the names that vLLM has for them."""
-    names = (*STARTED_WITH, "max_model_len", "language_model_only")
-    return any(getattr(request, name) not in (None, False) for name in names)
+def implied_engine(request: EngineLimits, weights: "WordsGiven | None") -> str | None:
+    """Engine that runs a request where llama.cpp is the default but cannot; None where it can.
+
+    vLLM where limits have the names that it gives them, or GGUF files have none of the formats.
+
+    weights : formats that are named, by flag or by model
+    """
+    limits = (*STARTED_WITH, "max_model_len", "language_model_only")
+    if any(getattr(request, name) not in (None, False) for name in limits):
+        return "vllm"
+    formats = readers.weights_if_any(weights)
+    if not formats or any(map(is_read_by_llama_cpp, formats)):
+        return None
+    return "exllama" if all(name.startswith("exl") for name in formats) else "vllm"
 
 
 def engines_of(
@@ -294,11 +307,11 @@ def engines_of(
     chips: list[Hardware],
     name: "EngineGiven | None",
     *,
-    has_limits: bool = False,
+    implied: str | None = None,
 ) -> list[tuple[Engine, bool]]:
     """Engine of each chip and whether it is borrowed; each file is read once.
 
-    has_limits : whether flags of vLLM are given, which GPUs then run
+    implied : the engine that GPUs run in place of llama.cpp, by `implied_engine`
     """
     if name is not None:
         return [(entries.engine(name), False)] * len(chips)
@@ -308,11 +321,9 @@ def engines_of(
     for chip, machine_class in zip(chips, classes, strict=True):
         if machine_class not in engines:
             default_engine = engine_for(entries, chip)
-            is_of_vllm = (
-                has_limits and chip.kind in ("gpu", "soc") and default_engine[0].id == "llama-cpp"
-            )
+            is_replaced = chip.kind in ("gpu", "soc") and default_engine[0].id == "llama-cpp"
             engines[machine_class] = (
-                (entries.engine("vllm"), False) if is_of_vllm else default_engine
+                (entries.engine(implied), False) if implied and is_replaced else default_engine
             )
     return [engines[machine_class] for machine_class in classes]
 
