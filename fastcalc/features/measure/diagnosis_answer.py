@@ -12,7 +12,7 @@ from fastcalc.evidence.point import Point
 from fastcalc.features import request_of
 from fastcalc.features.measure.diagnosis.diagnose import Diagnosis, TermFinding
 from fastcalc.features.measure.diagnosis.start import MOST_CAUSES, Cause, Start, stated_settings
-from fastcalc.features.measure.diagnosis.terms import EAGER, TERMS
+from fastcalc.features.measure.diagnosis.terms import EAGER, NEWER_RELEASE, OLD_RELEASE, TERMS
 from fastcalc.features.measure.diagnosis_words import (
     logged,
     measure_next,
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 _MOST_LINES = 6  # points that are drawn, so that all fits one screen
 _AXIS = "0.5x 1x   2x   4x   8x"  # five characters for twice the time
 _WIDTH = 21  # characters of the picture, up to the last mark of the axis
-_NUMBERS = 57  # and of the columns before it
+_NUMBERS = 37  # and of the columns before it, without the names of points
 _FURTHEST = 8.0  # times slower that it reaches
 
 
@@ -80,20 +80,31 @@ class DiagnosisAnswer(Answer):
         ]
         return sorted(terms, key=lambda row: not row.is_named)
 
+    @property
+    def changes(self) -> list[str]:
+        """What to change by the log."""
+        return list(dict.fromkeys(cause.setting for cause in self.causes))
+
     @cached_property
-    def advice(self) -> list[str]:
-        """Settings known to change what is named: by the log, and of what it does not exclude."""
+    def suspects(self) -> list[str]:
+        """What is known to cause what the points name, without what the log answers."""
         excluded = set[str]()
-        if self.start and self.start.log.settings and not self.start.log.is_on("eager"):
+        if self.start and self.start.log.settings:
             excluded.add(EAGER)
-        settings = [cause.setting for cause in self.causes]
+        if NEWER_RELEASE in self.changes:
+            excluded.add(OLD_RELEASE)
         settings_of_terms = (
             finding.term.settings for finding in self._findings if finding.is_named
         )
-        settings += [
+        suspects = [
             text for row in zip_longest(*settings_of_terms) for text in row if text
         ]  # most telling first
-        return [text for text in dict.fromkeys(settings) if text not in excluded]
+        return [text for text in dict.fromkeys(suspects) if text not in excluded]
+
+    @property
+    def advice(self) -> list[str]:
+        """What to change by the log, then what to look for."""
+        return [*self.changes, *self.suspects]
 
     @property
     def sentence(self) -> str:
@@ -104,7 +115,7 @@ class DiagnosisAnswer(Answer):
         by_log = verdict_by_log(self.start, self.causes)
         if not by_points:
             return by_log
-        return f"{by_log}. With its settings, {by_points[0].lower()}{by_points[1:]}"
+        return f"{by_log}. With the logged settings, {by_points[0].lower()}{by_points[1:]}"
 
     def page(self, screen: Screen) -> Sequence[Part]:
         """What was given, what differs, before and after, and as much advice as has room."""
@@ -117,18 +128,34 @@ class DiagnosisAnswer(Answer):
         page: list[Part] = [*self._given(), "", self.sentence, ""]
         notes: list[str] = []
         if diagnosis:
-            page += [*_picture(diagnosis, screen.width), ""]
-            notes = [unnamed(diagnosis)]
-        if shown:
-            page += ["Settings known to change it", Listing(shown)]
+            page += [*_picture(diagnosis, screen.width, self._explained), ""]
+            notes = [self._key(), unnamed(diagnosis)]
+        if changes := shown[: len(self.changes)]:
+            page += ["What to change", Listing(changes)]
+        if suspects := shown[len(self.changes) :]:
+            page += ["Possible causes to check", Listing(suspects)]
         if hidden := len(advice) - len(shown):
-            count_hidden = f"{many(hidden, 'more setting')} with {option('notes')}"
-            notes = ["; ".join([*notes, count_hidden])]
+            notes += [f"{option('notes')} prints {many(hidden, 'more possible cause')}"]
         if diagnosis and diagnosis.further:
             notes += [measure_next(diagnosis.further)]
         if self.start:
             notes += [cause.sentence for cause in self.start.causes[MOST_CAUSES:]]
         return [*page, Notes([*notes, *self.left_aside], self.next_command())]
+
+    def _key(self) -> str:
+        """What the times and signs of the picture are."""
+        named = ["the causes named above"] * any(finding.is_named for finding in self._findings)
+        explained = ["the logged settings"] * bool(self.start) + named
+        meaning = listed(explained) or "the same, as no cause is named"
+        return (
+            "key: x: measured / predicted time, also for tok/s; default (o): with default "
+            f"settings; {self._explained} (*): with {meaning}"
+        )
+
+    @property
+    def _explained(self) -> str:
+        """Heading of the times with what is known or named."""
+        return "logged" if self.start else "causes"
 
     def _given(self) -> Iterator[Remark]:
         """A line on the points, and on the log."""
@@ -259,41 +286,41 @@ def _of_start(start: Start) -> Record:
     }
 
 
-def _picture(diagnosis: Diagnosis, width: int) -> list[Part]:
+def _picture(diagnosis: Diagnosis, width: int, explained: str) -> list[Part]:
     """Return a line for each point: measured, predicted, and where it stands before and after.
 
     Of many points, those that are furthest off.
     """
     after = np.exp(diagnosis.belief.slowdowns.residuals) / diagnosis.slower[1]
     furthest = set(np.argsort(-np.abs(np.log(diagnosis.before)))[:_MOST_LINES].tolist())
-    names = _names([one.point for one in diagnosis.predictions])
     rows = []
+    names = _names([prediction.point for prediction in diagnosis.predictions])
     for index, prediction in enumerate(diagnosis.predictions):
         if index in furthest:
             point, before = prediction.point, diagnosis.before[index]
             scale = 1e3 if point.is_time else 1.0  # times are shown in ms
-            about = names[index]
-            predicted = _by_default(point, before)
-            rows.append((about, scale * point.value, scale * predicted, before, after[index]))
+            values = scale * point.value, scale * _by_default(point, before)
+            rows.append((names[index], *values, before, after[index]))
     columns = (
         words("point", lambda row: row[0]),
         numbers("measured", lambda row: number(row[1])),
         numbers("predicted", lambda row: number(row[2])),
-        key_figure(numbers("before|o", lambda row: f"{number(row[3], 2)}x")),
-        numbers("after|*", lambda row: f"{number(row[4], 2)}x"),
+        key_figure(numbers("default|o", lambda row: f"{number(row[3], 2)}x")),
+        numbers(f"{explained}|*", lambda row: f"{number(row[4], 2)}x"),
         words(f"measured / predicted|{_AXIS}", lambda row: _line(row[3], row[4])),
     )
     hidden = diagnosis.before.size - len(rows)
-    remainder = [f"and {hidden:,} points that are less far off"] if hidden else []
-    is_drawn = width >= _WIDTH + _NUMBERS
-    return [record_tables.table(columns[: None if is_drawn else -1], rows, width), *remainder]
+    remainder = [f"and {hidden:,} more points, whose errors are smaller"] if hidden else []
+    is_drawn = width >= _WIDTH + _NUMBERS + max(len(row[0]) for row in rows)
+    shown = columns[: None if is_drawn else -1]
+    return [record_tables.table(shown, rows, width), *remainder]
 
 
 def _names(points: Sequence[Point]) -> list[str]:
-    """Metric and concurrency of each point, and the prompt where another has the same two."""
+    """What was measured at which concurrency, and the prompt where several have these in common."""
     names = [f"{_SHORT[point.metric]} at {point.concurrency or 'all'}" for point in points]
     return [
-        f"{name}, {point.prompt:,.0f}" if names.count(name) > 1 and point.prompt else name
+        f"{name}, {point.prompt:,.0f} in" if point.prompt and names.count(name) > 1 else name
         for name, point in zip(names, points, strict=True)
     ]
 

@@ -7,9 +7,10 @@ import numpy as np
 from fastcalc.features.measure.diagnosis.diagnose import Diagnosis, TermFinding
 from fastcalc.features.measure.diagnosis.next_point import NextPoint
 from fastcalc.features.measure.diagnosis.start import DIFFERS, GIB, Cause, Start
-from fastcalc.features.measure.diagnosis.terms import RUNNING, TERMS
+from fastcalc.features.measure.diagnosis.terms import RUNNING
 from fastcalc.features.measure.term_rows import ends, term_name
 from fastcalc.kit.answer.numbers_as_text import number, whole_percent
+from fastcalc.written import listed
 
 _SURELY = ((0.95, "almost certainly"), (0.8, "very likely"), (0.5, "likely"), (0.0, "perhaps"))
 _FASTER = 0.9  # median of measured over predicted time below which that is said
@@ -21,11 +22,11 @@ def verdict_by_log(start: Start, causes: Sequence[Cause]) -> str:
     by_log = (
         f"According to the log, {sentences}"
         if sentences
-        else "Nothing in the log is slower than by default"
+        else "No setting in the log makes the server slower than its defaults"
     )
     if start.tokens and start.log.tokens and start.log.tokens > DIFFERS * start.tokens[2]:
         times_larger = start.log.tokens / start.tokens[1]
-        by_log += f"; the cache holds {times_larger:.1f} times more tokens than expected"
+        by_log += f"; the KV cache holds {times_larger:.1f} times as many tokens as expected"
     return by_log
 
 
@@ -37,19 +38,19 @@ def verdict(diagnosis: Diagnosis) -> str:
         text = "; ".join(f"{_surely(f.probability)}, {_slower(f)}" for f in named_findings)
         return text[0].upper() + text[1:]
     count = len(diagnosis.predictions)
-    amount = f"measured times are {number(slowdown, 3)} of those predicted in the median"
+    amount = f"measured times are {number(slowdown, 3)} of the predicted ones (median)"
     if diagnosis.verdict == "nothing":
         tail = ", so it is faster than most" if slowdown < _FASTER else ""
-        return f"Nothing differs from what is normal: {amount}{tail}"
+        return f"Nothing is slower than predicted: {amount}{tail}"
     if count == 1:
-        amount = f"its measured time is {number(slowdown, 3)} of that predicted"
+        amount = f"its measured time is {number(slowdown, 3)} of the predicted one"
         return f"One point is too few to tell what differs: {amount}"
     return f"{count} points are too few to tell what differs: {amount}"
 
 
 def _slower(finding: TermFinding) -> str:
-    amount = f"{number(finding.slower, 2)} times {finding.term.worse} ({ends(finding)})"
-    return f"{term_name(finding)} {amount}"
+    amount = f"{number(finding.slower, 2)} ({ends(finding)})"
+    return f"{term_name(finding)} is {finding.term.worse} by a factor of {amount}"
 
 
 def _surely(probability: float) -> str:
@@ -62,40 +63,39 @@ def logged(start: Start) -> str:
     log, scenario = start.log, start.scenario
     name = f"{log.program} {log.version}".strip()
     layout = f"{scenario.model.id} on {start.placement.layout.chips} {scenario.hardware.id}"
-    text = f"{name}, {layout}, cache {scenario.work.kv_format}"
+    text, cache = f"{name}, {layout}", f"the KV cache ({scenario.work.kv_format})"
     if log.tokens and start.tokens:
-        logged, expected, unit = (
-            f"{log.tokens:,}",
-            [f"{round(n):,}" for n in start.tokens],
-            "tokens",
-        )
+        logged, expected = f"{log.tokens:,} tokens", [f"{round(n):,}" for n in start.tokens]
     elif log.available:
-        logged, expected, unit = (
-            f"{log.available / GIB:.1f}",
-            [f"{memory / GIB:.1f}" for memory in start.room],
-            "GiB a chip",
-        )
+        logged = f"{log.available / GIB:.1f} GiB per chip"
+        expected = [f"{memory / GIB:.1f}" for memory in start.room]
     else:
-        tokens = f" of {log.tokens:,} tokens" if log.tokens else ""
-        return f"{text}{tokens}; it does not say how much memory that has"
+        tokens = f"; {cache} holds {log.tokens:,} tokens" if log.tokens else ""
+        return f"{text}{tokens}; the log does not say how much memory {cache} has"
     low, middle, high = expected
     within = f" ({low} to {high})" * (low != high)
-    return f"{text} of {logged} {unit}, {middle} expected{within} with its settings"
+    return f"{text}; {cache} has {logged}, and these settings should give it {middle}{within}"
 
 
 def unnamed(diagnosis: Diagnosis) -> str:
-    """Return how likely each term is that is not named, and which no point tests."""
-    unseen = dict.fromkeys(TERMS, "not tested")
-    if diagnosis.has_room:
-        unseen[RUNNING] = "as logged"
+    """How likely each term is that is not named, and which no point tests, in sentences."""
     within = diagnosis.terms_within_named
-    terms = [
-        f"{f.term.name}{' alone' * (f.term in within)} "
-        f"{whole_percent(f.probability) if f.is_tested else unseen[f.term]}"
-        for f in diagnosis.findings
-        if not f.is_named
+    others = [finding for finding in diagnosis.findings if not finding.is_named]
+    likely = [
+        f"{f.term.name}{' alone' * (f.term in within)} {whole_percent(f.probability)}"
+        for f in others
+        if f.is_tested
     ]
-    return f"not named: {', '.join(terms)}"
+    has_room = diagnosis.has_room and any(f.term is RUNNING and not f.is_tested for f in others)
+    untested = [
+        f.term.name for f in others if not f.is_tested and not (has_room and f.term is RUNNING)
+    ]
+    sentences = [f"probabilities of other causes: {', '.join(likely)}"] if likely else []
+    if untested:
+        sentences += [f"no point tests {listed(untested, 'or')}"]
+    if has_room:
+        sentences += ["the log rules out room for requests"]
+    return "; ".join(sentences)
 
 
 _METRICS = {"ttft_s": "TTFT", "tokens_per_s_total": "tokens/s"}
@@ -104,9 +104,9 @@ _METRICS = {"ttft_s": "TTFT", "tokens_per_s_total": "tokens/s"}
 def measure_next(further: NextPoint) -> str:
     """The most informative next measurement, and how much slower each cause makes it."""
     point = further.point
-    causes = ", ".join(f"{number(slower, 2)}x by {name}" for name, slower in further.slower.items())
+    causes = ", ".join(f"{name} {number(slower, 2)}x" for name, slower in further.slower.items())
     return (
         f"most informative next measurement: {_METRICS[point.metric]} at concurrency "
         f"{point.concurrency}, prompt {point.prompt:,.0f}, output {point.output:,.0f}, tp "
-        f"{point.tp or 1} (slower {causes})"
+        f"{point.tp or 1}; expected slowdown there, by cause: {causes}"
     )

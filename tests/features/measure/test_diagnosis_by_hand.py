@@ -31,7 +31,7 @@ from fastcalc.features.measure.diagnosis.terms import (  # fmt: skip
     HOST,
     LAUNCHES,
     LINKS,
-    OLD_RELEASE,
+    NEWER_RELEASE,
     PARTS,
     RUNNING,
     TERMS,
@@ -469,9 +469,9 @@ def test_caches_have_room_down_to_the_least_expected(available, has_room, missin
     for cause in causes:
         low, high = 80.0 - available, 120.0 - available
         within = f"({low:.1f} to {high:.1f})"
-        assert cause.sentence == f"{missing:.1f} GiB of a chip {within} are not accounted for"
+        assert cause.sentence == f"{missing:.1f} GiB per chip {within} are not accounted for"
         assert cause.times == pytest.approx(1.0 + missing / available)
-        assert "a larger peak" in cause.setting
+        assert "a larger activation peak" in cause.setting
 
 
 @every(
@@ -481,10 +481,10 @@ def test_caches_have_room_down_to_the_least_expected(available, has_room, missin
 def test_what_was_taken_before_a_start_is_another_process(total, free, before):
     gib = {"total": total and total * GIB, "free": free and free * GIB}
     (cause,) = start(available=40.0 * GIB, **gib)._of_memory()
-    assert ("taken before it started" in cause.sentence) is (before is not None)
+    assert ("before the server started" in cause.sentence) is (before is not None)
     if before:
-        assert cause.sentence.endswith(f": {before:.1f} GiB were taken before it started")
-        assert cause.setting == "another process on the chip: nvidia-smi"
+        assert cause.sentence.endswith(f"; {before:.1f} GiB were in use before the server started")
+        assert cause.setting == "look for another process on the chip (nvidia-smi)"
 
 
 def test_weights_in_a_wider_format_explain_memory_that_is_missing():
@@ -499,7 +499,7 @@ def test_weights_in_a_wider_format_explain_memory_that_is_missing():
             assert wide[0].times == pytest.approx(times)
             gib = times * expected / GIB
             assert wide[0].sentence == (
-                f"weights take {gib:.1f} GiB of a chip, {times:.1f} times those of bf16"
+                f"weights take {gib:.1f} GiB per chip, {times:.1f} times as much as in bf16"
             )
         # Of the 30 GiB that are missing, wider weights explain what they take beyond their own.
         (other,) = [cause for cause in causes if cause.term is RUNNING]
@@ -517,7 +517,7 @@ def test_graphs_take_the_share_that_the_log_says():
         share = 0.9 if settings else float(found.placement.machine.software.memory_fraction)
         graphs = (share - 0.8) * capacity
         (cause,) = found._of_memory()
-        assert cause.sentence == f"{graphs / GIB:.1f} GiB are reserved for CUDA graphs"
+        assert cause.sentence == f"{graphs / GIB:.1f} GiB per chip are reserved for CUDA graphs"
         assert cause.times == pytest.approx(1.0 + graphs / (80.0 * GIB))
     # What they take is not in use by something else as well.
     (_, other) = start(available=60.0 * GIB, equivalent=0.8)._of_memory()
@@ -634,7 +634,7 @@ def test_what_eager_mode_costs_is_at_batch_one():
 def test_causes_differ_by_a_twentieth_and_the_largest_is_first(times, kept):
     found = start()
     causes = [Cause(HOST, "a", "a", times), Cause(HOST, "b", "b", 2.0)]
-    old = Cause(HOST, "c", OLD_RELEASE, 1.0)  # that is named however little it costs
+    old = Cause(HOST, "c", NEWER_RELEASE, 1.0)  # that is named however little it costs
     found.__dict__["_of_settings"] = lambda: iter([old, causes[0]])
     found.__dict__["_of_memory"] = lambda: iter(causes[1:])
     expected = sorted([*causes[not kept :], old], key=lambda cause: -cause.times)
@@ -661,13 +661,17 @@ def test_what_is_left_to_the_engine():
         # Half of the card less weights and reserve, against 0.92 of it.
         (
             {"gpu_memory_utilization": "0.5"},
-            "because of gpu_memory_utilization 0.5 instead of 0.92",
+            "with gpu_memory_utilization 0.92 instead of 0.5",
             None,
         ),
         # 100 GiB hold 100 x 2^30 / 131,072 tokens, 409.6 requests of 2,000; vLLM runs 256 or 1,024.
-        ({"max_num_seqs": "32"}, "32 requests run at once by max_num_seqs, of 410 with room", 12.8),
-        ({"max_num_seqs": "400"}, "400 requests run at once by max_num_seqs, of 410", 1.024),
-        ({"max_num_seqs": "900"}, "900 requests run at once by max_num_seqs, of 410", 1.0),
+        (
+            {"max_num_seqs": "32"},
+            "to 32 concurrent requests, and its memory has room for 410",
+            12.8,
+        ),
+        ({"max_num_seqs": "400"}, "max_num_seqs limits the server to 400 concurrent", 1.024),
+        ({"max_num_seqs": "900"}, "max_num_seqs limits the server to 900 concurrent", 1.0),
     ],
 )
 def test_what_a_setting_costs_is_over_its_default(settings, sentence, times):
@@ -682,7 +686,7 @@ def test_what_a_setting_costs_is_over_its_default(settings, sentence, times):
         )
         assert default - now == pytest.approx(0.42 * whole, rel=0.02)
         assert cause.times == pytest.approx(default / now, rel=1e-3)
-        assert cause.setting == "gpu_memory_utilization 0.92"
+        assert cause.setting == "set gpu_memory_utilization to 0.92"
     else:
         assert cause.times == pytest.approx(times, rel=2e-3)
 
@@ -693,8 +697,13 @@ def test_a_cache_of_more_bits_than_the_default_holds_fewer_tokens():
     wider.__dict__["room"] = found.room
     assert [cause.sentence for cause in found._of_settings()] == []
     (cause,) = wider._of_settings()
-    assert cause.sentence == "a cache of fp32 holds 2.0 times fewer tokens than bf16"
-    assert (cause.times, cause.setting) == (pytest.approx(2.0, rel=1e-3), "kv_cache_dtype bf16")
+    assert (
+        cause.sentence == "the KV cache would hold 2.0 times as many tokens in bf16 instead of fp32"
+    )
+    assert (cause.times, cause.setting) == (
+        pytest.approx(2.0, rel=1e-3),
+        "set kv_cache_dtype to bf16",
+    )
 
 
 def test_memory_and_tokens_of_a_start_have_a_range():

@@ -8,7 +8,7 @@ import fastcalc
 from fastcalc.errors import InputError
 from fastcalc.evidence.start_log import StartLog
 from fastcalc.evidence.validate import validate
-from fastcalc.features.measure.diagnosis.terms import HOST, OLD_RELEASE, RUNNING
+from fastcalc.features.measure.diagnosis.terms import HOST, NEWER_RELEASE, RUNNING
 from fastcalc.importers.start_log import read_start
 from fastcalc.kit.answer.console import Screen, render
 from fastcalc.mentions import command
@@ -172,7 +172,7 @@ def test_an_old_release_is_named_by_its_log(tmp_path):
     )
     answer = fastcalc.diagnose(file_of([slower], tmp_path), log=log)
     assert named(answer) == {HOST.name}
-    assert answer._answer.details()["settings"] == [OLD_RELEASE]
+    assert answer._answer.details()["settings"] == [NEWER_RELEASE]
 
 
 LLAMA = {"model": "meta-llama/Llama-3.1-8B-Instruct", "max_model_len": 16000}
@@ -183,9 +183,14 @@ LLAMA = {"model": "meta-llama/Llama-3.1-8B-Instruct", "max_model_len": 16000}
     [
         # 51.38 GiB at 0.9 of 79.18 GiB (llm-d-planner, empirical-vllm-memory-results) are 31.67
         # fewer at 0.5; a token of a mean prompt takes 131,072 bytes.
-        ({"gpu_memory_utilization": 0.5}, [cache_of(161464)], "gpu_memory_utilization 0.9", 2.607),
+        (
+            {"gpu_memory_utilization": 0.5},
+            [cache_of(161464)],
+            "gpu_memory_utilization to 0.9",
+            2.607,
+        ),
         # Of 450,000 tokens 225 requests of 2,000 would run at once.
-        ({"max_num_seqs": 32}, [cache_of(450000)], "max_num_seqs up to 225", 225 / 32),
+        ({"max_num_seqs": 32}, [cache_of(450000)], "raise max_num_seqs to 225", 225 / 32),
         # Twice the bytes of a cache of 8 bits.
         ({}, [cache_of(420904), "INFO Model loading took 29.98 GiB"], "weights in the format", 2.0),
         # 20 GiB of 51.38 are taken before it starts.
@@ -234,7 +239,7 @@ def test_tokens_of_a_model_with_windows_are_the_engines_own(tmp_path):
     start = answer._answer.details()["start"]
     assert (start["expected_kv_cache_tokens"], start["kv_format"]) == (None, "bf16")
     line = answer._answer.page(Screen(200))[0]
-    assert "cache bf16 of 50.3 GiB a chip, " in line
+    assert "the KV cache (bf16) has 50.3 GiB per chip, " in line
     lines[0] = lines[0].replace("50.28", "30.28")
     answer = fastcalc.diagnose(log=logged(tmp_path, *lines, **settings), hardware="h100-sxm")
     assert named(answer) == {RUNNING.name}
@@ -250,7 +255,7 @@ def test_points_are_predicted_with_the_settings_of_the_log(tmp_path, monkeypatch
     assert answer["logged"][0][0].startswith("a token takes")
     assert answer._answer.details()["points_verdict"] == "nothing"
     lines = render(answer._answer.page(Screen(80)), 80).splitlines()
-    assert "room for requests as logged" in " ".join(lines)
+    assert "the log rules out room for requests" in " ".join(lines)
     assert len(lines) <= 24
     assert max(map(len, lines)) <= 80
 

@@ -13,10 +13,9 @@ from fastcalc.core.scenario import Scenario, default_cache, locate, solve
 from fastcalc.evidence.start_log import RANKS, SETTINGS, SGLANG, VLLM, StartLog
 from fastcalc.features.measure.diagnosis.terms import (
     BANDWIDTH,
-    EAGER,
     HOST,
     LAUNCHES,
-    OLD_RELEASE,
+    NEWER_RELEASE,
     RUNNING,
     SlowdownTerm,
 )
@@ -36,7 +35,7 @@ class Cause:
     """What makes a deployment slower, as its log says.
 
     sentence : what it is, and by how much
-    setting : what is known to change it
+    setting : what to do about it
     times : how many times less there is room for, or longer it takes [1]
     """
 
@@ -105,7 +104,7 @@ class Start:
         """What makes it slower than by default, the largest first."""
         causes = [*self._of_settings(), *self._of_memory()]
         return sorted(
-            (c for c in causes if c.times > DIFFERS or c.setting is OLD_RELEASE),
+            (c for c in causes if c.times > DIFFERS or c.setting is NEWER_RELEASE),
             key=lambda cause: -cause.times,
         )
 
@@ -118,14 +117,17 @@ class Start:
                 name, default = names[setting], self._without((setting,))
                 times = _tokens(default) / now
                 value = f"{_default(default, setting, log.program):,.4g}"
-                by = f"{name} {log.settings[setting]} instead of {value}"
-                sentence = f"the cache holds {times:.1f} times fewer tokens because of {by}"
-                yield Cause(RUNNING, sentence, f"{name} {value}", times)
+                sentence = (
+                    f"the KV cache would hold {times:.1f} times as many tokens with {name} {value} "
+                    f"instead of {log.settings[setting]}"
+                )
+                yield Cause(RUNNING, sentence, f"set {name} to {value}", times)
         if log.is_on("eager"):
             times = self._ratio("eager", "tpot", 1)
             name = names["eager"]
             sentence = f"a token takes {times:.1f} times as long at batch 1 because of {name}"
-            yield Cause(HOST, sentence, EAGER, times)
+            off = f"turn {name} off, so that the server uses CUDA graphs"
+            yield Cause(HOST, sentence, off, times)
         if log.is_early:
             times = self._ratio("early", "tpot_in_traffic", _MANY)
             longer = f", so a token takes {times:.1f} times as long at batch {_MANY}"
@@ -133,15 +135,18 @@ class Start:
                 f"{log.program} {log.version} launches no step ahead of the chip"
                 f"{longer * (times > DIFFERS)}"
             )
-            yield Cause(HOST, sentence, OLD_RELEASE, times)
+            yield Cause(HOST, sentence, NEWER_RELEASE, times)
         if (limit := log.number("max_num_seqs")) is not None:
             yield self._of_sequence_limit(limit, names["max_num_seqs"])
         wider = replace(self.scenario, kv=None)
         if wider.work.kv_format != self.scenario.work.kv_format and now:
             times = _tokens(replace(self, scenario=wider).placement) / now
             was, by_default = self.scenario.work.kv_format, wider.work.kv_format
-            sentence = f"a cache of {was} holds {times:.1f} times fewer tokens than {by_default}"
-            yield Cause(RUNNING, sentence, f"{names['kv']} {by_default}", times)
+            sentence = (
+                f"the KV cache would hold {times:.1f} times as many tokens in {by_default} instead "
+                f"of {was}"
+            )
+            yield Cause(RUNNING, sentence, f"set {names['kv']} to {by_default}", times)
 
     def _of_sequence_limit(self, limit: float, name: str) -> Cause:
         """Throughput that a limit on running sequences costs, where the cache has room for more."""
@@ -149,8 +154,11 @@ class Start:
         room = (self.held or self.room[1]) / a_request if a_request else 0.0
         default = _default(self._without(("max_num_seqs",)), "max_num_seqs", self.log.program)
         times = min(default, room) / min(limit, room) if room else 1.0
-        sentence = f"{limit:,.0f} requests run at once by {name}, of {room:,.0f} with room"
-        return Cause(RUNNING, sentence, f"{name} up to {min(default, room):,.0f}", times)
+        sentence = (
+            f"{name} limits the server to {limit:,.0f} concurrent requests, and its memory has "
+            f"room for {room:,.0f}"
+        )
+        return Cause(RUNNING, sentence, f"raise {name} to {min(default, room):,.0f}", times)
 
     def _of_memory(self) -> Iterator[Cause]:
         """Yield what takes memory of caches that no setting does."""
@@ -160,11 +168,12 @@ class Start:
             excess = log.weights / expected
             explained += max(log.weights - expected, 0.0)
             sentence = (
-                f"weights take {log.weights / GIB:.1f} GiB of a chip, {excess:.1f} times those "
-                f"of {self.scenario.work.weight_format}"
+                f"weights take {log.weights / GIB:.1f} GiB per chip, {excess:.1f} times as much as "
+                f"in {self.scenario.work.weight_format}"
             )
             if excess > _SAME_FORMAT:
-                yield Cause(BANDWIDTH, sentence, "weights in the format that was meant", excess)
+                meant = "load the weights in the format that was meant"
+                yield Cause(BANDWIDTH, sentence, meant, excess)
         cache_bytes = self.held
         if not cache_bytes:
             return
@@ -175,8 +184,8 @@ class Start:
             for_graphs = (fraction - log.equivalent) * self.placement.machine.tier.capacity
             explained += for_graphs
             times = 1.0 + for_graphs / cache_bytes
-            sentence = f"{for_graphs / GIB:.1f} GiB are reserved for CUDA graphs"
-            yield Cause(RUNNING, sentence, _GRAPHS, times)
+            sentence = f"{for_graphs / GIB:.1f} GiB per chip are reserved for CUDA graphs"
+            yield Cause(RUNNING, sentence, f"set {_NO_GRAPHS}", times)
         missing = self.room[1] - cache_bytes - explained
         if cache_bytes * DIFFERS < self.room[0] and missing > 0.0:
             min_missing, max_missing = (
@@ -184,16 +193,21 @@ class Start:
                 self.room[2] - cache_bytes - explained,
             )
             sentence_of_missing = (
-                f"{missing / GIB:.1f} GiB of a chip ({max(min_missing, 0.0) / GIB:.1f} to "
+                f"{missing / GIB:.1f} GiB per chip ({max(min_missing, 0.0) / GIB:.1f} to "
                 f"{max_missing / GIB:.1f}) are not accounted for"
             )
             before = (log.total or 0.0) - (log.free or log.total or 0.0)
             if before > _OTHER_PROCESS:
-                sentence_of_missing += f": {before / GIB:.1f} GiB were taken before it started"
-            why = "another process on the chip: nvidia-smi"
+                sentence_of_missing += (
+                    f"; {before / GIB:.1f} GiB were in use before the server started"
+                )
+            look_for = "look for another process on the chip (nvidia-smi)"
             if before <= _OTHER_PROCESS and self.log.program != SGLANG:
-                why = f"{_GRAPHS}; {why}; a larger peak (max_num_batched_tokens, max_num_seqs)"
-            yield Cause(RUNNING, sentence_of_missing, why, 1.0 + missing / cache_bytes)
+                look_for += (
+                    f", memory reserved for CUDA graphs ({_NO_GRAPHS}) or a larger activation peak "
+                    "(max_num_batched_tokens, max_num_seqs)"
+                )
+            yield Cause(RUNNING, sentence_of_missing, look_for, 1.0 + missing / cache_bytes)
 
     def _without(self, settings: Collection[str]) -> Placement:
         """Return where it would live, started without some of its settings."""
@@ -235,7 +249,7 @@ class Start:
         return float(now / before)
 
 
-_GRAPHS = "memory reserved for CUDA graphs (VLLM_MEMORY_PROFILER_ESTIMATE_CUDAGRAPHS=0)"
+_NO_GRAPHS = "VLLM_MEMORY_PROFILER_ESTIMATE_CUDAGRAPHS=0 to reserve none"
 
 
 def _default(placement: Placement, setting: str, program: str) -> float:

@@ -87,8 +87,9 @@ class SlowdownTerm:
     settings: tuple[str, ...]
 
 
-_POWER = "a power cap or low clocks: nvidia-smi -q -d POWER,CLOCK"
-OLD_RELEASE = "an old release of the engine: a newer one launches less and ahead of the chip"
+_POWER = "a power cap or low clocks (nvidia-smi -q -d POWER,CLOCK)"
+OLD_RELEASE = "an old release of the engine (newer ones launch less, and ahead of the chip)"
+NEWER_RELEASE = "use a newer release of the engine, which launches ahead of the chip"
 EAGER = "eager mode instead of CUDA graphs (enforce_eager)"
 
 # Launches without graphs are about those of engines/eager.yaml, kernels of an early release about
@@ -134,7 +135,7 @@ BANDWIDTH = SlowdownTerm(
     parts=(Part("", rates=_READS, most=4.0),),
     settings=(
         _POWER,
-        "another variant of the chip, or a slice of it (MIG): nvidia-smi -L",
+        "another variant of the chip, or a slice of it (MIG; nvidia-smi -L)",
         "weights or cache in a wider format than stated; the attention backend and block size",
     ),
 )
@@ -164,9 +165,9 @@ LINKS = SlowdownTerm(
         Part("in both", rates=(("link_fraction", 1.0),), costs=(("collective_latency", 0.4),)),
     ),
     settings=(
-        "PCIe instead of NVLink: nvidia-smi topo -m",
-        "no peer-to-peer copies or custom all-reduce: NCCL_P2P_DISABLE, "
-        "--disable-custom-all-reduce",
+        "PCIe instead of NVLink (nvidia-smi topo -m)",
+        "no peer-to-peer copies or custom all-reduce (NCCL_P2P_DISABLE, "
+        "--disable-custom-all-reduce)",
         EAGER,
     ),
 )
