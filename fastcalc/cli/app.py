@@ -61,6 +61,6 @@ def _main(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
-    """How fast, at what price and on how many chips a language model runs, and why."""
+    """Compute how fast an LLM runs on a chip, what that costs, and how many chips it takes."""
     if context.invoked_subcommand is None:
         output.write(START, None)

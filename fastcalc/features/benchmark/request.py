@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 
 class Measure(Evaluated, groups.Written):
-    """Say which two or three benchmark runs narrow the predictions of your server, or run them.
+    """Say which benchmarks of your server to run first, or run them.
 
-    For your batches and lengths: the runs, how long they take, the range that is expected after
-    them, and the commands of vLLM, SGLang, GuideLLM, AIPerf or llama-bench. Given the address of an
-    OpenAI-compatible server it makes them itself, and keeps numbers only. Exits with 1 if nothing
-    fits.
+    For your batches and lengths: the runs that narrow predictions most, how long they take, the
+    80 % range expected after them, and their commands for vLLM, SGLang, GuideLLM, AIPerf or
+    llama-bench. With the address of an OpenAI-compatible server it runs them, and keeps numbers
+    only. Exits with 1 if nothing fits.
     """
 
     examples = (

@@ -11,30 +11,31 @@ if TYPE_CHECKING:
 
 
 class CheckFiles(groups.EarlierRun, groups.Output, groups.Plugins):
-    """Find what is wrong or doubtful in hardware, model and engine files.
+    """Check hardware, model and engine files for faults.
 
-    Exits with 0 if they are clean, 1 if they have faults, 2 if the request is wrong.
+    Exits with 0 if there are none, 1 if there are some, 2 if the request is wrong.
     """
 
     examples = ("fastcalc check my-chip.yaml", "fastcalc check --explain HW041")
 
     paths: Annotated[
         list[Path] | None,
-        argument("PATH", "YAML files and folders; the catalogue if none.", is_repeated=True),
+        argument("PATH", "YAML files and folders; default: the catalogue.", is_repeated=True),
     ] = None
-    strict: Annotated[bool, flag(None, "Let warnings count; ask every number for a source.")] = (
-        False
-    )
-    skip_others: Annotated[bool, flag(None, "Leave out YAML of other programs, as in folders.")] = (
-        False
-    )
-    require_sources: Annotated[bool, flag(None, "Ask every number for a source.")] = False
-    fail_on_warnings: Annotated[bool, flag(None, "Let warnings count.")] = False
+    strict: Annotated[
+        bool, flag(None, "Count warnings as faults; require a source for every number.")
+    ] = False
+    skip_others: Annotated[
+        bool, flag(None, "Skip YAML files of other programs, as in folders.")
+    ] = False
+    require_sources: Annotated[bool, flag(None, "Require a source for every number.")] = False
+    fail_on_warnings: Annotated[bool, flag(None, "Count warnings as faults.")] = False
     select: Annotated[
-        "WordsGiven | None", flag("RULES", "Rules that count, or their beginnings: HW041,PV.")
+        "WordsGiven | None",
+        flag("RULES", "Apply only these rules, or rules that begin so: HW041,PV."),
     ] = None
-    ignore: Annotated["WordsGiven | None", flag("RULES", "Rules that do not count.")] = None
-    fix: Annotated[bool, flag(None, "Print what would be corrected, as a diff.")] = False
-    yes: Annotated[bool, flag(None, "Correct the files.")] = False
-    explain: Annotated[str | None, flag("RULE|all", "Say what a rule means.")] = None
+    ignore: Annotated["WordsGiven | None", flag("RULES", "Do not apply these rules.")] = None
+    fix: Annotated[bool, flag(None, "Print corrections as a diff.")] = False
+    yes: Annotated[bool, flag(None, "Write the corrections into the files.")] = False
+    explain: Annotated[str | None, flag("RULE|all", "Explain a rule, or all rules.")] = None
     format: Annotated[str | None, groups.format_named("text|json|github|sarif|junit")] = None

@@ -11,9 +11,10 @@ if TYPE_CHECKING:
 
 
 class Compare(Evaluated, groups.Written):
-    """Compare chips on models, batch by batch.
+    """Compare the speed, latency and price of models on chips.
 
-    Speed with its 80 % range and hardware bound, latency, price, and the limiting resource.
+    A row for each batch: decode speed with its 80 % range and hardware bound, throughput, TTFT,
+    price, and the limiting resource.
     """
 
     examples = (
@@ -28,10 +29,10 @@ class Compare(Evaluated, groups.Written):
 
 
 class WriteReport(Evaluated, groups.OutputFile, groups.OwnFolders):
-    """Write a comparison as one HTML file to send: the same as compare -o FILE.html.
+    """Write a comparison as one HTML file, as compare -o FILE.html does.
 
-    Headline, a table to sort and filter, charts, each step explained, assumptions and sources. The
-    file loads nothing from elsewhere, and prints well.
+    It has the headline, a table to sort and filter, charts, each step explained, assumptions and
+    sources. It loads nothing from elsewhere, so that it can be sent and printed.
     """
 
     examples = (

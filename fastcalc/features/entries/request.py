@@ -24,7 +24,7 @@ def _kind(metavar: str) -> Any:
 
 
 class ListEntries(groups.Output, groups.OwnFolders):
-    """List the catalogue: hardware, models or engines."""
+    """List the chips, models or engines of the catalogue."""
 
     examples = (
         "fastcalc list hardware --kind gpu --vendor amd --with price",
@@ -41,7 +41,7 @@ class ListEntries(groups.Output, groups.OwnFolders):
 
 
 class ShowEntry(groups.FormatOfEach, groups.Output, groups.OwnFolders):
-    """Show an entry with every number and its source."""
+    """Show a chip, model or engine: every number with its source."""
 
     examples = ("fastcalc show wse-3", "fastcalc show llama-3.1-70b --format json")
 
@@ -50,16 +50,16 @@ class ShowEntry(groups.FormatOfEach, groups.Output, groups.OwnFolders):
 
 
 class NewEntry(groups.OutputFile):
-    """Print a commented file to fill in: hardware, model or engine."""
+    """Print a commented template of a hardware, model or engine file."""
 
     examples = ("fastcalc new hardware my-new-chip", "fastcalc new model my-model -o my-model.yaml")
 
     kind: Annotated[str, _kind("hardware|model|engine")]
-    name: Annotated[str, argument("NAME", "Its id, such as my-chip.")]
+    name: Annotated[str, argument("NAME", "Id of the new entry, such as my-chip.")]
 
 
 class PrintSchema(groups.OutputFile):
-    """Print the JSON Schema of a kind of file, for editors."""
+    """Print the JSON Schema of a type of file, for editors."""
 
     examples = ("fastcalc schema hardware", "fastcalc schema model -o model.schema.json")
 
@@ -67,7 +67,7 @@ class PrintSchema(groups.OutputFile):
 
 
 class DiffEntries(groups.Output, groups.OwnFolders):
-    """Show two entries side by side, with ratios."""
+    """Compare two entries number by number, with ratios."""
 
     examples = ("fastcalc diff h100-sxm h200-sxm", "fastcalc diff h100-sxm my-chip.yaml")
     premise = "entries"
@@ -77,9 +77,9 @@ class DiffEntries(groups.Output, groups.OwnFolders):
 
 
 class ImportModel(groups.OutputFile):
-    """Turn a Hugging Face config into a model YAML.
+    """Turn a Hugging Face config.json into a model YAML.
 
-    Nothing is downloaded. What was assumed stands under notes and on standard error.
+    Downloads nothing. Assumptions are listed under notes and on standard error.
     """
 
     examples = (
@@ -88,4 +88,4 @@ class ImportModel(groups.OutputFile):
     )
 
     path: Annotated[str, argument("PATH", "A config.json, or a folder that holds one.")]
-    id: Annotated[str | None, flag("NAME", "The model's id; from PATH if not given.")] = None
+    id: Annotated[str | None, flag("NAME", "Id of the model; default: from PATH.")] = None

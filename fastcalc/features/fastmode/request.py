@@ -34,10 +34,10 @@ class Fastmode(
     groups.Paid,
     groups.Written,
 ):
-    """Compare techniques that make decoding faster, by gain and cost over today's batch.
+    """Find the cheapest ways to make decoding faster.
 
-    Smaller batch, other and more chips, quantization, speculation, a smaller model, SRAM machines,
-    and the cheapest combinations of two, three and four. The cheapest is split into the factor of
+    Tries a smaller batch, other and more chips, quantization, speculative decoding, a smaller
+    model, SRAM machines, and combinations of up to four. Splits the cheapest into the factor of
     each change. Exits with 1 if nothing reaches the speed.
     """
 

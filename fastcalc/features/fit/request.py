@@ -39,12 +39,11 @@ class FitMemory(
     Solving,
     groups.Written,
 ):
-    """Say where models fit, the largest batch, and the longest context.
+    """Say whether a model fits, on how many chips, and up to which batch.
 
-    Memory tier, number of chips and why, and the largest batch; or the reverse, the longest
-    context for a number of users and the most users for a context. A server's own command is
-    accepted: --server 'vllm serve MODEL --tensor-parallel-size 2'. Exits with 1 if no model fits
-    on any of the chips.
+    Shows what fills each memory. Solves for the longest context of a number of users, or for the
+    most users of a context. Takes the flags of a server's own command from --server 'vllm serve
+    MODEL --tensor-parallel-size 2'. Exits with 1 if no model fits on any of the chips.
     """
 
     examples = (

@@ -23,11 +23,10 @@ class Frontier(
     groups.Paid,
     groups.Written,
 ):
-    """Show user speed against $/Mtok: the points that no other beats.
+    """Show the best price at each speed: $/Mtok against tokens/s per user.
 
-    Over usual layouts of up to a number of chips, at batches in powers of two and the
-    largest.
-    Exits with 1 if no chip has both a place and a price.
+    Tries the common layouts of up to --max-chips chips, at batches in powers of two and the
+    largest. Exits with 1 if no chip that fits has a price.
     """
 
     examples = (

@@ -10,9 +10,6 @@ if TYPE_CHECKING:
     from fastcalc.kit.request.given_types import EngineGiven
 
 
-_Measured = Annotated[str | None, flag("NAME", "What JSON files were measured on.")]
-
-
 class Measurements(groups.FormatOfEach, groups.ChipCount, groups.ParallelRanks):
     """Measurements."""
 
@@ -22,13 +19,13 @@ class Measurements(groups.FormatOfEach, groups.ChipCount, groups.ParallelRanks):
         Path | None,
         argument(
             "FILE",
-            "A CSV of measured points, JSON of vLLM, SGLang, TensorRT-LLM, GuideLLM, AIPerf, "
-            "inference-perf, InferenceX, llama-bench and others, or a folder of them; the shipped "
-            "evidence if none.",
+            "A CSV of measurements, JSON of vLLM, SGLang, TensorRT-LLM, GuideLLM, AIPerf, "
+            "inference-perf, InferenceX, llama-bench and others, or a folder of them; default: the "
+            "shipped evidence.",
         ),
     ] = None
-    hardware: _Measured = None
-    model: _Measured = None
+    hardware: Annotated[str | None, flag("NAME", "Chip of JSON files that do not name it.")] = None
+    model: Annotated[str | None, flag("NAME", "Model of JSON files that do not name it.")] = None
     engine: Annotated[
         "EngineGiven | None", groups.engine_named("Predict every point with this engine.")
     ] = None
@@ -45,9 +42,9 @@ class Measurements(groups.FormatOfEach, groups.ChipCount, groups.ParallelRanks):
 
 
 class Validate(Measurements, groups.EarlierRun, groups.Written):
-    """Show predictions against measurements: factor, bias and coverage by class of machine.
+    """Compare predictions with measurements: error, bias and coverage.
 
-    Chip, model and layout may be given for JSON files that do not name them.
+    Name chip, model and layout of JSON files that do not state them.
     """
 
     examples = (
@@ -56,18 +53,23 @@ class Validate(Measurements, groups.EarlierRun, groups.Written):
     )
 
     max_median_factor: Annotated[
-        float | None, flag("X", "Exit with 1 if the median factor is above.")
+        float | None, flag("X", "Exit with 1 if the median error is above.")
     ] = None
     max_worse: Annotated[
-        float | None, groups.a_share("max_worse", "Exit with 1 if a chip is worse by more: 3%.")
+        float | None,
+        groups.a_share(
+            "max_worse",
+            "Exit with 1 if the error of a chip grows by more than this over --baseline: 3%.",
+        ),
     ] = None
 
 
 class Calibrate(Measurements, groups.OutputFile, groups.OwnFolders):
-    """Keep measurements of a server in an engine of its own, and fit values on ten or more.
+    """Make an engine of your own from measurements of your server.
 
-    A fit needs scipy. Without FILE the shipped engines are fitted again, and -o names the folder
-    of engines and evidence.
+    The engine keeps the measurements, and predictions follow them. From ten on its values are
+    fitted, too, which needs scipy. Without FILE the shipped engines are fitted again, and -o names
+    the folder of engines and evidence.
     """
 
     examples = (
@@ -76,18 +78,18 @@ class Calibrate(Measurements, groups.OutputFile, groups.OwnFolders):
     )
 
     path: Annotated[
-        Path | None, argument("FILE", "Your measurements; the shipped evidence if none.")
+        Path | None, argument("FILE", "Your measurements; default: the shipped evidence.")
     ] = None
     engine: Annotated[
-        "EngineGiven | None", groups.engine_named("The engine to start from; vllm.")
+        "EngineGiven | None", groups.engine_named("Engine to start from; default: vllm.")
     ] = None
 
 
 class Diagnose(Measurements, groups.StartUpLog, groups.Written):
-    """Say why a deployment is slower than predicted, by a few measured points or its start-up log.
+    """Say why a server is slower than predicted, from measurements or its start-up log.
 
-    At most two causes are named by each, with how surely, by how much, and the settings known to
-    change them; or that nothing differs, or which point to measure next.
+    Names at most two causes, each with its probability, its effect and the settings known to change
+    it. Otherwise it says that nothing differs, or what to measure next.
     """
 
     examples = (
@@ -97,5 +99,5 @@ class Diagnose(Measurements, groups.StartUpLog, groups.Written):
 
     path: Annotated[
         Path | None,
-        argument("FILE", "Three to six measured points of a server: what `validate` reads."),
+        argument("FILE", "Three to six measurements of a server, in a file that `validate` reads."),
     ] = None

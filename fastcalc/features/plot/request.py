@@ -35,12 +35,12 @@ class Plot(
     groups.OutputFile,
     groups.OwnFolders,
 ):
-    """Draw a chart, in a file by its ending (svg, pdf, png, ...) or in the terminal.
+    """Draw a chart in the terminal or into a file (svg, pdf, png, ...).
 
-    Of models on chips: speed against batch, the roofline, the frontier of speed and price, the time
-    of a decode step by component, which memory holds what, context against users, or what 10 %
-    of each number does. Of measurements, such as a file in place of the models: predicted against
-    measured, before and after `diagnose` and `calibrate`. Files need matplotlib.
+    For models on chips: speed or price against batch, the roofline, the frontier of speed and
+    price, the time of a decode step by component, what fills each memory, context against users, or
+    the effect of 10 % of each number. For a file of measurements: predicted against measured,
+    before and after `diagnose` and `calibrate`. Files need matplotlib.
     """
 
     examples = (

@@ -23,9 +23,9 @@ class Sensitivity(
 ):
     """Rank the numbers of a chip, its engine and a model by their effect.
 
-    The effect of 10 % more of each on speed, throughput, TTFT, price and the largest batch, at the
-    same layout, and the value beyond which it gains nothing. With a target: the value that each
-    number alone would need, and the smallest change of two. Exits with 1 if nothing reaches it.
+    Shows what 10 % more of each does to speed, throughput, TTFT, price and the largest batch in the
+    same layout, and where its gain ends. With --target: the value that each number alone would
+    need, and the smallest change of two. Exits with 1 if nothing reaches the target.
     """
 
     examples = (

@@ -72,12 +72,12 @@ class Sweep(
     OutputOfPoints,
     groups.OwnFolders,
 ):
-    """Evaluate every combination of lists: chips, formats, layouts, traffic, batches.
+    """Evaluate every combination of chips, formats, layouts, traffic and batches.
 
-    Numbers are lists and ranges: 1,8,32 or 1..1024x2 or 8..64+8, with 1k for a thousand; so are
-    what-ifs of any number of a chip, model or engine. Records have the keys of compare. Impossible
-    combinations are skipped and counted on standard error; points that do not fit their chips are
-    kept, with fits false.
+    Numbers are lists or ranges: 1,8,32 or 1..1024x2 or 8..64+8, with 1k for a thousand. What-ifs
+    vary any number of a chip, model or engine in the same way. Records have the keys of compare.
+    Impossible combinations are skipped and counted on standard error; points that do not fit their
+    chips are kept, with fits false.
     """
 
     examples = (

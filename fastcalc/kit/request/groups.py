@@ -453,7 +453,8 @@ class EarlierRun(Request):
     """Options."""
 
     baseline: Annotated[
-        Path | None, flag("FILE", "File of an earlier run: validate as csv, check as json.")
+        Path | None,
+        flag("FILE", "Result of an earlier run to compare with: CSV of validate, JSON of check."),
     ] = None
 
 
