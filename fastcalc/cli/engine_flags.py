@@ -65,7 +65,7 @@ def translated(words: Sequence[str]) -> tuple[list[str], list[str]]:
             continue
         if word == "--enable-expert-parallel":
             result += ["--ep", str(_ranks(words))]
-        elif word in ("--n-cpu-moe", "--cpu-moe"):
+        elif word in ("--n-cpu-moe", "-ncmoe", "--cpu-moe", "-cmoe"):
             raise InputError(
                 f"{word} keeps experts on the host: write '--host ddr5-2ch --place experts=host "
                 "--engine llama-cpp', with the host that you have ('fastcalc list hardware')"
@@ -178,7 +178,9 @@ def _of_command(given: Sequence[str]) -> tuple[list[str], list[str], str]:
             value, at = given[at], at + 1
         if name in _MODELS:
             model = value
-        elif name in _TAKEN or name in ("-ngl", "--n-gpu-layers"):
+        elif name in ("--n-cpu-moe", "-ncmoe", "--cpu-moe", "-cmoe"):
+            flags.append(name)
+        elif name in _TAKEN or name in ("-ngl", "--n-gpu-layers", "--gpu-layers"):
             flags += [name, _number(value) if name == "--max-model-len" else value]
         elif name == "--speculative-config":
             drafts = re.search(r"num_speculative_tokens\D+(\d+)", value)

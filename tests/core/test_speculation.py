@@ -18,7 +18,8 @@ def at(step, name):
 
 
 def passes(speculation, *, model="gpt-oss-120b", batch=8.0):
-    found = outcome(model, "h100-sxm", batch=(int(batch),), engine="vllm")
+    ranks = Sharding(tp=2)
+    found = outcome(model, "h100-sxm", batch=(int(batch),), engine="vllm", sharding=ranks)
     traffic = Traffic(1000.0, 1000.0, 1500.0, speculation=speculation)
     return Schedule(found.placement, traffic, np.array([batch]))
 

@@ -1,5 +1,7 @@
 """Whether a server starts, the line it stops with, and the least that starts it."""
 
+from dataclasses import replace
+
 import pytest
 
 import fastcalc
@@ -172,3 +174,11 @@ def test_sglang_names_the_least_static_share():
         "qwen3-32b", on="h100-sxm", chips=1, engine="sglang", gpu_memory_utilization=0.9
     )
     assert started["fit_verdict"] == "fits"
+
+
+def test_layers_that_draft_keep_caches_of_their_own_under_sglang():
+    """DeepSeek R1 has 61 layers of 576 elements and one that drafts: 62 by 2 bytes of a token."""
+    scenario = placed("deepseek-r1", "h200-sxm", "sglang", sharding=Sharding(tp=8)).scenario
+    drafting = replace(scenario, memory=replace(OWN_MEMORY, drafted=3.0))
+    caches = [float(locate(case).placement.cache_on_chip(1000.0)) for case in (scenario, drafting)]
+    assert caches == [61 * 576 * 2 * 1000.0, 62 * 576 * 2 * 1000.0]

@@ -79,8 +79,26 @@ def cache_on_chip(machine: Machine, work: Workload, layout: AnyLayout, tokens: A
     """Return what one sequence of a replica keeps on the fullest chip. [byte]"""
     topology = topology_of(machine)
     if isinstance(layout, Layout) and isinstance(tokens, float):
-        return _cache_on_rank_once(topology, work, layout, tokens) * machine.ranks
-    return _cache_on_rank(topology, work, layout, tokens) * machine.ranks
+        of_rank = _cache_on_rank_once(topology, work, layout, tokens)
+    else:
+        of_rank = _cache_on_rank(topology, work, layout, tokens)
+    if machine.memory.drafted and work.model.mtp:
+        of_rank = of_rank + _draft_cache_on_rank(work, layout, tokens)
+    return of_rank * machine.ranks
+
+
+def _draft_cache_on_rank(work: Workload, layout: AnyLayout, tokens: ArrayLike) -> Array:
+    """What layers that draft keep of one sequence on a rank. [byte]
+
+    Engines give each as much as a layer of the model whose cache grows with all of the context
+    (SGLang 0.5.23, python/sglang/srt/model_executor/pool_configurator.py).
+    """
+    groups = [group for group in work.caches if group.window == inf]
+    if not groups or work.model.mtp is None:
+        return floats(0.0)
+    widest = max(groups, key=lambda group: group.elements * work.element_bytes(group))
+    token = widest.elements * work.element_bytes(widest) / np.minimum(layout.tp, widest.shards)
+    return floats(work.model.mtp.layers * token * np.asarray(tokens))
 
 
 def _cache_on_rank(
