@@ -51,11 +51,11 @@ def _moved(chip: str, measured: Sequence[OwnDeployment], elsewhere: str) -> str:
     slower, widths = map(np.concatenate, zip(*map(believed_at_rows, measured), strict=True))
     speeds = dict.fromkeys(f"{1.0 / end:.2f}" for end in (slower.max(), slower.min()))
     return (
-        f"{chip}, {measured[0].layout}: times and range are moved by {rows} {noun} of "
-        f"{measured[0].file}{f', measured up to {date}' * bool(date)} (at the rows, "
-        f"{' to '.join(speeds)} times the speed and "
-        f"{np.exp(np.mean(np.log(widths))):.2f} times the range)"
-        + f"; its rows of {elsewhere} say nothing of it"
+        f"{chip}, {measured[0].layout}: speeds and ranges are corrected by {rows} {noun} of "
+        f"{measured[0].file}{f', measured up to {date}' * bool(date)}; at "
+        f"{'these rows' if rows > 1 else 'this row'}, the speed is {' to '.join(speeds)} times "
+        f"and the 80 % range {np.exp(np.mean(np.log(widths))):.2f} times that of the engine alone"
+        + f"; its rows for {elsewhere} do not apply"
         * bool(elsewhere)
     )
 
@@ -75,27 +75,29 @@ def _contradictions(machine: Machine, measured: Sequence[OwnDeployment]) -> Iter
     months = _months(engine.date or "", date)
     if months is not None and months >= _MONTHS_OLD:
         yield (
-            f"{file} is {months} months older than the values of {engine.id} ({engine.date}): "
+            f"{file} is {months} months older than the values of {engine.id} ({engine.date}); "
             "measure again after an update of the server"
         )
     drafted, is_drafting = sum(row.drafted > 0 for row in rows), machine.memory.drafted > 0
     if drafted and not is_drafting:
         yield (
-            f"{drafted} of {len(rows)} rows of {file} were speculated, and this prediction is not: "
-            f"add {option('speculate', 'TOKENS')}"
+            f"{drafted} of {len(rows)} rows of {file} used speculative decoding, and this "
+            f"prediction does not; add {option('speculate', 'TOKENS')}"
         )
     elif is_drafting and not drafted:
-        yield f"no row of {file} was speculated: what drafts save is predicted, not measured"
+        yield (
+            f"no row of {file} used speculative decoding, so its gain is predicted, not measured"
+        )
     slower = float(np.median([row.slower for row in rows]))
     off, of_half = max(slower, 1.0 / slower), f"half the rows of {file} are at least"
     if off > _UNLIKELY and slower < 1.0:
         yield (
-            f"{of_half} {off:.1f} times as fast as predicted without them: are its weights "
-            "quantized further, or were tokens speculated?"
+            f"{of_half} {off:.1f} times as fast as predicted without them; are its weights "
+            "quantized further, or did it use speculative decoding?"
         )
     elif off > _UNLIKELY:
         yield (
-            f"{of_half} {off:.1f} times as slow as predicted without them: "
+            f"{of_half} {off:.1f} times as slow as predicted without them; "
             f"{command(f'fastcalc diagnose {shell_word(file)}')} looks for a cause"
         )
 

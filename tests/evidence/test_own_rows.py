@@ -219,7 +219,7 @@ def test_compare_takes_the_layout_of_the_rows_and_what_they_measured(tmp_path, f
     low, high = (like[end] / like["tokens_per_s_per_user"] for end in ends)
     assert low > alone[ends[0]] / alone["tokens_per_s_per_user"]
     assert high < alone[ends[1]] / alone["tokens_per_s_per_user"]
-    assert "moved by 1 row of runs.csv" in " ".join(like["warnings"])
+    assert "corrected by 1 row of runs.csv" in " ".join(like["warnings"])
 
 
 def test_another_chip_of_the_table_is_unchanged_and_says_so(tmp_path, fastcalc):
@@ -273,7 +273,7 @@ def test_python_takes_a_path(tmp_path):
 def test_of_many_rows_as_many_are_kept_as_say_something(tmp_path, fastcalc):
     many = [{"concurrency": str(1 + i)} for i in range(2 * MOST_ROWS)]
     (record,) = records(fastcalc, *ASKED, "--batch", "8", "--like", runs(tmp_path, *many))
-    assert f"moved by {MOST_ROWS} rows" in " ".join(record["warnings"])
+    assert f"corrected by {MOST_ROWS} rows" in " ".join(record["warnings"])
 
 
 def test_a_result_that_names_no_chip_is_of_the_one_that_is_asked_about(tmp_path, fastcalc):
@@ -344,13 +344,15 @@ def test_a_page_says_what_was_off_and_how_it_is_now(tmp_path, fastcalc):
 def test_layouts_of_one_table_are_named_in_their_notes(tmp_path, fastcalc):
     words = ("sweep", "llama-3.1-70b", "--on", "h100-sxm", "--tp", "4,8", "--batch", "8")
     four, eight = records(fastcalc, *words, "--like", runs(tmp_path))
-    assert "h100-sxm, 4 chips, tp 4: times and range are moved by 1 row" in str(four["warnings"])
+    assert "h100-sxm, 4 chips, tp 4: speeds and ranges are corrected by 1 row" in str(
+        four["warnings"]
+    )
     assert "runs.csv has measurements for 4 chips, tp 4; other layouts are unchanged" in str(
         eight["warnings"]
     )
     both = runs(tmp_path, {}, {"chips": "8", "tp": "8"})
     (four,) = records(fastcalc, *ASKED, "--tp", "4", "--batch", "8", "--like", both)
-    assert "its rows of 8 chips, tp 8 say nothing of it" in str(four["warnings"])
+    assert "its rows for 8 chips, tp 8 do not apply" in str(four["warnings"])
 
 
 def test_a_misspelt_chip_of_rows_is_blamed_on_the_chip(tmp_path, fastcalc):
@@ -439,7 +441,7 @@ def test_rows_say_how_many_they_are_of_when_and_what_they_changed(tmp_path, fast
     )
     moved = like["tokens_per_s_per_user"] / alone["tokens_per_s_per_user"]
     said = " ".join(like["warnings"])
-    assert f"measured up to 2026-09 (at the rows, {moved:.2f} times the speed" in said
+    assert f"measured up to 2026-09; at this row, the speed is {moved:.2f} times" in said
     assert "measured up to" not in warnings_of(tmp_path, fastcalc)
 
 
@@ -452,11 +454,15 @@ def test_old_rows_are_to_be_measured_again(tmp_path, fastcalc):
 
 def test_speculated_rows_and_plain_predictions_do_not_agree(tmp_path, fastcalc):
     drafted = {"tokens_per_pass": "2.5"}
-    assert "1 of 1 rows of runs.csv were speculated" in warnings_of(tmp_path, fastcalc, **drafted)
+    assert "1 of 1 rows of runs.csv used speculative decoding" in warnings_of(
+        tmp_path, fastcalc, **drafted
+    )
     with_drafts = ("--speculate", "2.5")
-    assert "no row of runs.csv was speculated" in warnings_of(tmp_path, fastcalc, *with_drafts)
+    assert "no row of runs.csv used speculative decoding" in warnings_of(
+        tmp_path, fastcalc, *with_drafts
+    )
     agreed = warnings_of(tmp_path, fastcalc, *with_drafts, **drafted)
-    assert "speculated" not in agreed
+    assert "speculative" not in agreed
 
 
 def test_rows_far_from_what_is_expected_are_questioned(tmp_path, fastcalc):

@@ -46,7 +46,7 @@ def summary(report: Report) -> str:
     if report.baselined:
         counts.append(f"{len(report.baselined):,} known before")
     first = next((fault for fault in report.faults if fault.severity != "note"), None)
-    hint = f"; 'fastcalc check {flag('explain')} {first.rule}' says why" if first else ""
+    hint = f"; 'fastcalc check {flag('explain')} {first.rule}' explains the first" if first else ""
     counts_text = ", ".join(counts) or "clean"
     return f"{many(report.files, 'file')} checked{_skipped(report)}: {counts_text}{hint}"
 

@@ -29,7 +29,10 @@ _AS_MUCH = 1.02  # times as far off is no difference
 _STRIP = 17
 """Characters of a picture from half of what was measured to twice."""
 
-KINDS = ("decode", "served", "prompts")
+_AXIS = "0.5x     1x      2x"
+"""Labels of the picture, with its brackets."""
+
+KINDS = ("decode", "served", "prefill")
 
 _METRICS = {
     "tpot_s": "TPOT",
@@ -37,7 +40,7 @@ _METRICS = {
     "tokens_per_s_total": "tok/s",
     "tokens_per_s_per_chip": "tok/s per chip",
     "tokens_per_s_per_user": "tok/s per user",
-    "prefill_tokens_per_s": "prompt tok/s",
+    "prefill_tokens_per_s": "tok/s",
 }
 
 
@@ -111,20 +114,24 @@ class RowBelief:
 
 _ROWS = (
     words("row", lambda score: score.row.point),
-    words("of", lambda score: f"{score.kind} {_METRICS.get(score.row.metric, '')}".rstrip()),
+    words(
+        "measurement", lambda score: f"{score.kind} {_METRICS.get(score.row.metric, '')}".rstrip()
+    ),
     numbers("batch", lambda score: f"{score.row.batch:,.0f}"),
     numbers("context", lambda score: f"{score.row.context:,.0f}"),
-    numbers("before", lambda score: f"{score.before:.2f}"),
-    key_figure(numbers("now", lambda score: "-" if score.now is None else f"{score.now:.2f}")),
-    words("[half measured twice]", lambda score: score.strip),
+    numbers("engine|o", lambda score: f"{score.before:.2f}"),
+    key_figure(
+        numbers("own rows|x", lambda score: "-" if score.now is None else f"{score.now:.2f}")
+    ),
+    words(f"predicted / measured|{_AXIS}", lambda score: score.strip),
 )
 _BELIEFS = (
     words("", lambda belief: belief.kind),
-    numbers("rows", lambda belief: str(len(belief.scores))),
-    numbers("error", lambda belief: belief.error_before),
-    key_figure(numbers("now", lambda belief: belief.error_now)),
-    numbers("times the speed", lambda belief: belief.speed),
-    numbers("times the range", lambda belief: belief.range),
+    numbers("|rows", lambda belief: str(len(belief.scores))),
+    numbers("error of|engine", lambda belief: belief.error_before),
+    key_figure(numbers("error with|own rows", lambda belief: belief.error_now)),
+    numbers("speed|factor", lambda belief: belief.speed),
+    numbers("range|factor", lambda belief: belief.range),
 )
 
 
@@ -158,8 +165,9 @@ def parts(deployments: Sequence[OwnDeployment], engine: str, width: int) -> list
     if further > 0:
         page += [f"{many(further, 'more deployment')} in the file", ""]
     key = (
-        f"key: predicted speed over measured, before (o) by {engine}, now (x) by the other rows; "
-        f"times: what is believed at the rows, over the speed and 80 % range by {engine}"
+        f"key: engine (o): predicted / measured speed with {engine} as it is; own rows (x): the "
+        "same, corrected by your other rows; error: median; speed factor, range factor: speed and "
+        f"80 % range with your rows / those with {engine} as it is"
     )
     return [*page[:-1], Notes([key])]
 
@@ -169,7 +177,7 @@ def chart(deployments: Sequence[OwnDeployment], engine: str) -> Chart:
     scores = [score for deployment in deployments for score in scores_of(deployment)]
     first, *further = deployments
     subject = first.file if further else f"{first.model} on {first.hardware}, {first.layout}"
-    phases = [score.kind.replace("prompts", "prefill") for score in scores]
+    phases = [score.kind for score in scores]
     drawn = before_and_after(
         f"Measured against predicted: {subject}",
         phases,
@@ -177,7 +185,7 @@ def chart(deployments: Sequence[OwnDeployment], engine: str) -> Chart:
         np.array([score.before for score in scores]),
         np.array([np.nan if score.now is None else score.now for score in scores]),
     )
-    before = f"before: by {engine}; after: each row by the other rows"
+    before = f"before: {engine} as it is; after: corrected by the other rows"
     return replace(
         drawn,
         notes=[*drawn.notes, before, *_notes(scores)],
@@ -231,7 +239,7 @@ def _notes(scores: Sequence[RowScore]) -> list[str]:
     before, now = _errors(scores)
     if now > _AS_MUCH * before:
         return [
-            f"median error {before:.2f}x, and {now:.2f}x with each row predicted from the others: "
-            "no better, so more rows are needed before interpolation is trusted"
+            f"the median error is {before:.2f}x, and {now:.2f}x with each row predicted from the "
+            "others, which is no better; measure more rows before you trust the correction"
         ]
     return []

@@ -284,7 +284,7 @@ class OwnRuns(Request):
         flag(
             "FILE",
             "Your own measurements, in a file that validate reads: predictions follow them.",
-            says=lambda file: f"as measured in {file.name}",
+            says=lambda file: f"corrected by {file.name}",
         ),
     ] = None
 

@@ -118,11 +118,11 @@ def test_a_value_that_is_not_printed_is_told_what_it_may_be(tmp_path_factory, wr
         # Five stacks of HBM3 hold 80 GiB and read 3.35 TB/s.
         ("160 GiB", "3.35 TB/s", "half the capacity would fit"),
         ("80 GiB", "6.7 TB/s", "half the bandwidth would fit"),
-        ("640 GiB", "26.8 TB/s", "an eighth of both would fit: is it of one chip?"),
-        ("5760 GiB", "241.2 TB/s", "a seventy-second of both would fit: is it of one chip?"),
+        ("640 GiB", "26.8 TB/s", "an eighth of both would fit; is it of one chip?"),
+        ("5760 GiB", "241.2 TB/s", "a seventy-second of both would fit; is it of one chip?"),
         ("80 GiB", "3.35 PB/s", "a thousandth of the bandwidth would fit"),
         ("80 GiB", "3.35 GB/s", "a thousand times the bandwidth would fit"),
-        ("80 MiB", "3.35 GB/s", "a thousand times both would fit: is it of one chip?"),
+        ("80 MiB", "3.35 GB/s", "a thousand times both would fit; is it of one chip?"),
     ],
 )
 def test_a_memory_that_no_stacks_give_is_told_which_slip_would_explain_it(

@@ -19,7 +19,9 @@ def power_of_its_kind(sheet: Sheet, _: RuleContext) -> Findings:
     power = sheet.numbers.get("power.chip")
     low, high = band("watts", sheet.word("kind"))
     if power and not low <= power.si <= high:
-        message = f"{power.text} is outside {low:,.0f} to {high:,.0f} W of such chips: of one chip?"
+        message = (
+            f"{power.text} is outside {low:,.0f} to {high:,.0f} W of such chips; is it of one chip?"
+        )
         yield power, message
 
 
@@ -34,7 +36,10 @@ def all_in_is_more(sheet: Sheet, _: RuleContext) -> Findings:
     chip, all_in = sheet.numbers.get("power.chip"), sheet.numbers.get("power.all_in")
     if chip and all_in and not 1.0 <= all_in.si / chip.si <= 4.0:
         times = ratio(all_in.si / chip.si)
-        yield all_in, f"{all_in.text} is {times} times the chip's {chip.text}; 1 to 4"
+        yield (
+            all_in,
+            f"{all_in.text} is {times} times the chip's {chip.text}; usual are 1 to 4 times",
+        )
 
 
 @rule("HW063")
@@ -64,8 +69,8 @@ def transistors_per_area(sheet: Sheet, _: RuleContext) -> Findings:
         return
     density, densest = count.si / (area * 1e6), by_year("density", sheet.year)
     if not 10e6 <= density <= densest:
-        has = f"{count.si:,.0f} on {area * 1e6:,.0f} mm2 is {density / 1e6:,.0f} million a mm2"
-        yield count, f"{has}; 10 to {densest / 1e6:,.0f} were made by then"
+        has = f"{count.si:,.0f} on {area * 1e6:,.0f} mm2 is {density / 1e6:,.0f} million per mm2"
+        yield count, f"{has}; chips made by then have 10 to {densest / 1e6:,.0f}"
 
 
 @rule("HW065")
@@ -78,8 +83,8 @@ def watts_per_area(sheet: Sheet, _: RuleContext) -> Findings:
     """
     power, area = sheet.numbers.get("power.chip"), sheet.si("area")
     if power and area and not 0.02 <= power.si / (area * 1e6) <= 1.6:
-        message = f"{power.text} on {area * 1e6:,.0f} mm2 is {power.si / area / 1e6:.2g} W a mm2"
-        yield power, f"{message}; chips have 0.02 to 1.6"
+        message = f"{power.text} on {area * 1e6:,.0f} mm2 is {power.si / area / 1e6:.2g} W per mm2"
+        yield power, f"{message}; known chips have 0.02 to 1.6"
 
 
 @rule("HW066")
@@ -97,7 +102,9 @@ def price_of_its_kind(sheet: Sheet, _: RuleContext) -> Findings:
             chips = node_chips.si if node_chips and price.path[0] == "node" else 1.0
             if low <= price.si / chips <= high:
                 continue
-            message = f"{price.text} is outside {low:,g} to {high:,g} of such chips: of one chip?"
+            message = (
+                f"{price.text} is outside {low:,g} to {high:,g} of such chips; is it of one chip?"
+            )
             yield price, message
 
 
@@ -116,7 +123,7 @@ def rent_against_purchase(sheet: Sheet, _: RuleContext) -> Findings:
         hours = price.si / rent.si if price and rent.si else 0
         if price and hours and not 1500 <= hours <= 55_000:
             has = f"{price.text} is {hours:,.0f} hours of {rent.text}"
-            yield price, f"{has}; chips are paid back in 1,500 to 55,000: both of one chip?"
+            yield price, f"{has}; known chips cost 1,500 to 55,000; are both prices of one chip?"
 
 
 @rule("HW068")
@@ -134,7 +141,7 @@ def price_per_gigabyte(sheet: Sheet, _: RuleContext) -> Findings:
             per_gigabyte = price.si / (tier.capacity.si / GB)
             if not low <= per_gigabyte <= high:
                 message = (
-                    f"{tier.capacity.text} for {price.text} is {per_gigabyte:,.0f} USD a gigabyte; "
+                    f"{tier.capacity.text} for {price.text} is {per_gigabyte:,.0f} USD per GB; "
                 )
                 yield tier.capacity, f"{message}boards with such memory cost {low} to {high}"
 
@@ -199,7 +206,7 @@ def rents_agree(sheet: Sheet, _: RuleContext) -> Findings:
             message = (
                 f"{price.text} is {ratio(price.si / median(neighbours))} times the others' median"
             )
-            yield price, f"{message} {median(neighbours):.3g} USD/h: of one chip?"
+            yield price, f"{message} {median(neighbours):.3g} USD/h; is it of one chip?"
 
 
 @rule("HW072")
@@ -220,4 +227,7 @@ def rent_against_bandwidth(sheet: Sheet, _: RuleContext) -> Findings:
             message = (
                 f"{price.text} is {ratio(rent_per_tb)} USD/h for each TB/s of {tier.bandwidth.text}"
             )
-            yield price, f"{message}; chips with such memory cost {low} to {high}: of one chip?"
+            yield (
+                price,
+                f"{message}; chips with such memory cost {low} to {high}; is it of one chip?",
+            )

@@ -32,7 +32,7 @@ def whole_channels_of_host(sheet: Sheet, _: RuleContext) -> Findings:
         if not any(near(bandwidth / count, rate, 0.01) for count in channels for rate in rates):
             counts = ", ".join(map(str, channels))
             message = f"no memory sold by then gives {tier.bandwidth.text} in {counts} channels"
-            yield tier.bandwidth, f"{message}: channels x MT/s x 8 bytes?"
+            yield tier.bandwidth, f"{message}; is it channels x MT/s x 8 bytes?"
 
 
 @rule("HW032")
@@ -52,7 +52,10 @@ def link_to_host(sheet: Sheet, _: RuleContext) -> Findings:
         low, high = (0.0, slot / 4) if is_disk else (slot * (0.9 if is_superchip else 0.24), slot)
         if link and not low <= link.si / GB <= 1.01 * high:
             message = f"{link.text} is outside {low:.3g} to {high:.3g} GB/s"
-            yield link, f"{message}, one direction of what was sold by then: both, or bits?"
+            yield (
+                link,
+                f"{message}, what was sold by then in one direction; is it of both, or in bits?",
+            )
         elif link and is_disk and tier.bandwidth and tier.bandwidth.si > 1.01 * link.si:
             yield link, f"{link.text} is less than the drive's {tier.bandwidth.text}"
 

@@ -29,9 +29,13 @@ def one_direction(sheet: Sheet, _: RuleContext) -> Findings:
     if not link or not limit or link.si <= 1.06 * limit * GB:
         return
     times = link.si / (limit * GB)
-    guess = "both directions together?" if near(times, 2, 0.1) else "bits, or a whole node's?"
-    has = f"{link.text} is {ratio(times)} times what this architecture has"
-    yield link, f"{has} in one direction of one chip, {limit:g} GB/s: {guess}"
+    guess = (
+        "is it of both directions together?"
+        if near(times, 2, 0.1)
+        else "is it in bits, or of a whole node?"
+    )
+    has = f"{link.text} is {ratio(times)} times the {limit:g} GB/s that this architecture has"
+    yield link, f"{has} per chip and direction; {guess}"
 
 
 @rule("HW042")
@@ -50,8 +54,9 @@ def link_against_memory(sheet: Sheet, _: RuleContext) -> Findings:
         fraction = link.si / tier.bandwidth.si if link else 0.0
         low, high = band("link_share", name)
         if link and not low <= fraction <= high:
-            has = f"{link.text} is {fraction:.2g} of the memory's {tier.bandwidth.text}; chips have"
-            yield link, f"{has} {low} to {high}: one direction, one chip, bits or bytes?"
+            has = f"{link.text} is {fraction:.2g} of the memory's {tier.bandwidth.text}"
+            known = f"known chips have {low} to {high}"
+            yield link, f"{has}; {known}; is it per chip and direction, and in bytes?"
 
 
 @rule("HW043")
@@ -66,7 +71,7 @@ def fast_is_faster(sheet: Sheet, _: RuleContext) -> Findings:
     slow = sheet.numbers.get("links.scale_out.bandwidth")
     if fast and slow and slow.si > fast.si:
         words = f"{slow.text} beyond the domain exceeds {fast.text} inside it"
-        yield slow, f"{words}: swapped, or bits?"
+        yield slow, f"{words}; are they swapped, or in bits?"
 
 
 @rule("HW044")
@@ -108,7 +113,10 @@ def domain_is_plausible(sheet: Sheet, _: RuleContext) -> Findings:
     if value > limit:
         yield domain, f"{domain.text} chips are more than any domain of such chips has ({limit:,})"
     elif value > 8 and value % 4 and value % 6:
-        yield domain, f"{domain.text} chips is a domain that no machine has: 2, 4, 8, 16, 72?"
+        yield (
+            domain,
+            f"{domain.text} chips is a domain that no machine has; usual are 2, 4, 8, 16 and 72",
+        )
 
 
 @rule("HW046")

@@ -47,7 +47,7 @@ def _no_count(tier: MemoryParts, family: str, no_parts: str, of: str) -> Finding
         for quantity, keys, question in (
             ("the bandwidth", ["bandwidth"], ""),
             ("the capacity", ["capacity"], ""),
-            ("both", ["capacity", "bandwidth"], ": is it of one chip?"),
+            ("both", ["capacity", "bandwidth"], "; is it of one chip?"),
         )
     )
     slip = next((sentence for sentence, factors in slips if tier.counts(**factors)), "")
@@ -90,7 +90,7 @@ def seconds_to_read(sheet: Sheet, _: RuleContext) -> Findings:
         if not low <= seconds <= high:
             has = f"{tier.capacity.text} at {tier.bandwidth.text} takes {_time(seconds)}"
             has = f"{has} to read once; such memory takes {_time(low)} to {_time(high)}"
-            yield tier.capacity, f"{has}: one chip, bytes, and the right prefix?"
+            yield tier.capacity, f"{has}; is it of one chip, in bytes, with the right prefix?"
 
 
 def _time(seconds: float) -> str:
@@ -136,8 +136,10 @@ def gib_not_gb(sheet: Sheet, _: RuleContext) -> Findings:
         gib = float(written[1])
         if gib.is_integer() or tier.counts(capacity=gib * GIB / number.si):
             has = f"{number.text} is {number.si / GIB:.1f} GiB; memory chips of this kind hold"
-            instead = f"write '{written[1]} GiB', or say 'decimal' in 'reading'"
-            yield number, f"{has} whole GiB: {instead}"
+            instead = (
+                f"write '{written[1]} GiB', or add 'reading: decimal' if {number.text} is exact"
+            )
+            yield number, f"{has} whole GiB; {instead}"
 
 
 @rule("HW026", "error")
@@ -152,7 +154,7 @@ def fabric_is_not_memory(sheet: Sheet, _: RuleContext) -> Findings:
     for tier in tiers(sheet):
         if fabric and tier.bandwidth and near(tier.bandwidth.si, fabric, 0.02):
             words = f"{tier.bandwidth.text} is the fabric's bandwidth"
-            yield tier.bandwidth, f"{words}; what do its cores read at?"
+            yield tier.bandwidth, f"{words}; write what its cores read at"
 
 
 @rule("HW027")
@@ -169,7 +171,7 @@ def sram_per_core(sheet: Sheet, _: RuleContext) -> Findings:
             continue
         if area and tier.capacity and tier.capacity.si / (area * 1e6) > 1.3e6:
             dense = tier.capacity.si / (area * 1e12)
-            yield tier.capacity, f"{tier.capacity.text} is {dense:.2f} MB a mm2; SRAM reaches 1.3"
+            yield tier.capacity, f"{tier.capacity.text} is {dense:.2f} MB per mm2; SRAM reaches 1.3"
         if core and core.port and cores and tier.bandwidth:
             clock = tier.bandwidth.si / (cores * core.port) / GB
             if not core.slowest <= clock <= core.fastest:
@@ -209,6 +211,6 @@ def bandwidth_per_watt(sheet: Sheet, _: RuleContext) -> Findings:
             per_watt = tier.bandwidth.si / GB / power.si
             if not low <= per_watt <= high:
                 message = (
-                    f"{tier.bandwidth.text} at {power.text} is {ratio(per_watt)} GB/s a watt; "
+                    f"{tier.bandwidth.text} at {power.text} is {ratio(per_watt)} GB/s per watt; "
                 )
                 yield tier.bandwidth, f"{message}boards with such memory have {low} to {high}"

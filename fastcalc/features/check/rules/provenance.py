@@ -302,4 +302,4 @@ def memory_is_no_source(sheet: Sheet, _: RuleContext) -> Findings:
         source, confidence = number.said("source"), number.said("confidence")
         if source and (source == "memory") != (confidence == "memory"):
             says = f"has source '{shown(source)}' and confidence '{shown(confidence or 'high')}'"
-            yield number, f"{number.text} {says}: from memory, or from a document?"
+            yield number, f"{number.text} {says}; is it from memory or from a document?"

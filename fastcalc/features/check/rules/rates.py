@@ -33,9 +33,9 @@ def _against(
         reference = below.name.removeprefix("peak.")
         listed = " or ".join(ratio(factor) for factor in allowed)
         message = (
-            f"{upper.text} is {ratio(times)} times the {reference} rate {below.text}; chips have "
+            f"{upper.text} is {ratio(times)} times the {reference} rate {below.text}; on known "
         )
-        yield upper, f"{message}{listed}; {_SPARSE}"
+        yield upper, f"{message}chips this ratio is {listed}; {_SPARSE}"
 
 
 @rule("HW001")
@@ -151,7 +151,7 @@ def _off_clock(
     cores = sheet.si("cores") or 0.0
     clock = rate.si / (cores * cycle) / GB if cores else core.slowest
     if not (1 - room) * core.slowest <= clock <= (1 + room) * core.fastest:
-        has = f"{rate.text} over {cores:,.0f} cores at {cycle:,.0f} FLOP a cycle"
+        has = f"{rate.text} over {cores:,.0f} cores at {cycle:,.0f} FLOP per cycle"
         runs = f"this architecture runs at {core.slowest} to {core.fastest}"
         yield rate, f"{has} is a clock of {ratio(clock)} GHz; {runs}{ask}"
 
@@ -187,7 +187,7 @@ def vector_against_matrix(sheet: Sheet, _: RuleContext) -> Findings:
     if not low <= times <= high:
         has = f"the 16-bit rate {rate.text} is {ratio(times)} times the vector rate {vector.text}"
         chips = f"chips of this kind have {ratio(low)} to {ratio(high)}"
-        yield vector, f"{has}; {chips}; is one sparse, or of another chip?"
+        yield vector, f"{has}; {chips}; is one of them sparse, or of another chip?"
 
 
 @rule("HW011")
@@ -205,10 +205,10 @@ def ridge_point(sheet: Sheet, _: RuleContext) -> Findings:
     low, high = band("ridge", host_key(sheet), sheet.word("kind"), tier.family)
     ridge = rate.si / tier.bandwidth.si
     if not low <= ridge <= high:
-        has = f"{rate.text} over {tier.bandwidth.text} is {ratio(ridge)} FLOP a byte"
+        has = f"{rate.text} over {tier.bandwidth.text} is {ratio(ridge)} FLOP per byte"
         chips = f"chips with such memory have {ratio(low)} to {ratio(high)}"
-        ask = "a prefix, bits for bytes, sparsity, or numbers of two different chips?"
-        yield tier.bandwidth, f"{has}; {chips}: {ask}"
+        ask = "check prefixes, bits and bytes, sparsity, and that both are of one chip"
+        yield tier.bandwidth, f"{has}; {chips}; {ask}"
 
 
 @rule("HW012")
@@ -222,8 +222,8 @@ def cores_are_processors(sheet: Sheet, _: RuleContext) -> Findings:
     cores = sheet.numbers.get("cores")
     limit = row("core_counts", host_key(sheet), sheet.word("kind")).get("most")
     if cores and limit and cores.si > limit:
-        message = f"{cores.text} is more than any such chip has ({limit:,}): lanes, or CUDA cores?"
-        yield cores, message
+        message = f"{cores.text} is more than any such chip has ({limit:,})"
+        yield cores, f"{message}; does it count lanes or CUDA cores?"
 
 
 @rule("HW073")
@@ -236,7 +236,7 @@ def ranks_are_of_one_chip(sheet: Sheet, _: RuleContext) -> Findings:
     """
     ranks, limit = sheet.numbers.get("ranks"), row("ranks")["most"]
     if ranks and ranks.si > limit:
-        yield ranks, f"{ranks.text} is more than any chip has ({limit}): of one chip?"
+        yield ranks, f"{ranks.text} is more than any chip has ({limit}); is it of one chip?"
 
 
 @rule("HW013")
@@ -252,9 +252,9 @@ def flops_per_watt(sheet: Sheet, _: RuleContext) -> Findings:
         return
     limit, per_watt = by_year("rate_per_watt", sheet.year), rate.si / power.si
     if not 0.01e12 <= per_watt <= limit:
-        has = f"{rate.text} at {power.text} is {per_watt / 1e12:.3g} TFLOP/s a watt"
+        has = f"{rate.text} at {power.text} is {per_watt / 1e12:.3g} TFLOP/s per watt"
         chips = f"chips released up to then reach {limit / 1e12:.3g} and none is below 0.01"
-        yield rate, f"{has}; {chips}: sparse, or of two chips?"
+        yield rate, f"{has}; {chips}; is it sparse, or of two chips?"
 
 
 @rule("HW014", "note", strict=True)
@@ -283,4 +283,7 @@ def rates_are_of_chips(sheet: Sheet, _: RuleContext) -> Findings:
     for number in sheet.numbers.values():
         if number.dimension == "compute rate" and not low <= number.si <= high:
             ends = f"{amount(low, 'compute rate')} to {amount(high, 'compute rate')}"
-            yield number, f"{number.text} is outside what one such chip does, {ends}: the prefix?"
+            yield (
+                number,
+                f"{number.text} is outside what one such chip does, {ends}; is the prefix right?",
+            )
