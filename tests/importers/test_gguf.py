@@ -123,6 +123,41 @@ def test_tensors_that_the_reading_misses_are_warned_of(write):
     assert any(remark.startswith("Warning: the file's tensors hold") for remark in remarks)
 
 
+def test_latent_attention_by_hand(write):
+    """Keys of 192 numbers are 128 and 64 that rotate; one layer is dense, two have experts."""
+    sizes = {
+        "block_count": 3,
+        "embedding_length": WIDTH,
+        "feed_forward_length": NETWORK,
+        "context_length": 4096,
+        "attention.head_count": HEADS,
+        "attention.head_count_kv": 1,
+        "attention.key_length": 576,
+        "attention.value_length": 512,
+        "attention.key_length_mla": 192,
+        "attention.value_length_mla": 128,
+        "attention.q_lora_rank": 256,
+        "attention.kv_lora_rank": 512,
+        "rope.dimension_count": 64,
+        "expert_count": 16,
+        "expert_used_count": 2,
+        "expert_feed_forward_length": 96,
+        "expert_shared_count": 1,
+        "leading_dense_block_count": 1,
+    }
+    pairs = {"general.architecture": "deepseek2", "tokenizer.ggml.tokens": ["t"] * ROWS}
+    pairs |= {f"deepseek2.{key}": size for key, size in sizes.items()}
+    dense, routed = import_model(write(header(pairs, ENDS))).model.blocks
+    for block in (dense, routed):
+        latent = block.attention
+        ranks = latent.heads, latent.q_rank, latent.kv_rank
+        assert ranks == (HEADS, 256, 512)
+        assert (latent.nope_dim, latent.rope_dim, latent.value_dim) == (128, 64, 128)
+    assert (dense.count, dense.ffn.width, routed.count) == (1, NETWORK, 2)
+    experts = routed.ffn.experts, routed.ffn.active_experts, routed.ffn.width
+    assert (*experts, routed.ffn.shared_width) == (16, 2, 96, 96)
+
+
 @every(
     "data,sentence",
     [

@@ -572,7 +572,8 @@ def test_lines_of_azure_are_put_in_order_with_their_lengths(tmp_path):
 
 @every("row", ["x,1,2", "2024-05-10 00:00:00,-1,2", "2024-05-10 00:00:00,1,-2",
                "2024-05-10 00:00:00,1.5,2", "2024-05-10 00:00:00,1,0.5", "2024-05-10 00:00:00,1",
-               "2024-05-10 00:00:00,1000000001,2", "2024-05-10 00:00:00,1,1000000001"])  # fmt: skip
+               "2024-05-10 00:00:00,1000000001,2", "2024-05-10 00:00:00,1,1000000001",
+               "20240510,1,2"])  # a day without separators is a number among dates # fmt: skip
 def test_a_line_of_azure_that_is_none_has_its_line(tmp_path, row):
     good = "2024-05-10 00:00:00,1000000000,1"
     path = trace(tmp_path, f"TIMESTAMP,ContextTokens,GeneratedTokens\n{good}\n{row}\n", "a.csv")
