@@ -24,13 +24,14 @@ from fastcalc.features.plan.notes import decision_notes
 from fastcalc.features.plan.ranked_plan import tpot_range
 from fastcalc.features.plan.request import FindPlans
 from fastcalc.features.plan.service import Service
+from fastcalc.features.plan.service_asked import phrase
 from fastcalc.features.plan.sharing import ReplicaPool, Sharing
 from fastcalc.features.plan.table_columns import with_formats
 from fastcalc.grid.columns import pick
 from fastcalc.kit.answer.commands import Typed, compare_command
 from fastcalc.kit.answer.console import Screen
 from fastcalc.mentions import as_flags
-from tests.helpers import outcome, run_once, words
+from tests.helpers import every, outcome, run_once, words
 
 CATALOGUE = Catalogue()
 SERVICE = Service(prompt=4000.0, output=1000.0, ttft=1.0, tpot=0.025, rate=20.0)
@@ -422,6 +423,24 @@ def test_a_borrowed_engine_is_not_asked_for_by_name():
         )
         assert ("--engine mine.yaml" in command) != is_borrowed
         assert "--engine" not in compare_command(one, Typed())
+
+
+@every(
+    "options,limits",
+    [
+        ({}, "TTFT up to 2,000 ms, TPOT up to 50.0 ms, 20.0 requests/s of w.yaml"),
+        ({"ttft": "2s"}, "TPOT up to 50.0 ms, 20.0 requests/s of w.yaml, TTFT up to 2s"),
+        ({"tpot": "50ms"}, "TTFT up to 2,000 ms, 20.0 requests/s of w.yaml, TPOT up to 50ms"),
+        (
+            {"min_speed": 20.0},
+            "TTFT up to 2,000 ms, 20.0 requests/s of w.yaml, at least 20 tokens/s per user",
+        ),
+    ],
+)
+def test_limits_of_a_file_are_said_where_no_option_says_them(options, limits):
+    service = Service(prompt=1000.0, output=300.0, ttft=2.0, tpot=0.05, rate=20.0)
+    request = FindPlans(model="llama-3.1-8b", traffic="w.yaml", **options)
+    assert phrase(request, service) == f"llama-3.1-8b: prompt 1,000, output 300 tokens, {limits}"
 
 
 def test_an_odd_output_keeps_its_mean_context(fastcalc):

@@ -17,6 +17,7 @@ from fastcalc.errors import InputError
 from fastcalc.features.plan.servers import sglang, trtllm, vllm
 from fastcalc.features.plan.servers.script import lines_of
 from fastcalc.features.plan.servers.server import Server
+from fastcalc.kit.answer.numbers_as_text import number
 from tests.helpers import ROOT, run_once
 
 FLAGS = {
@@ -164,7 +165,8 @@ def test_the_script_has_the_numbers_of_the_plan():
     table = fastcalc.plan("llama-3.3-70b", emit="vllm", **arguments)
     plain = fastcalc.plan("llama-3.3-70b", engine="vllm", **arguments)
     script, record = table.details["servers"], plain[0]
-    assert f"TPOT {record['service_tpot_ms']:.1f} ms" in script
+    tpot, low, high = (number(record[f"service_tpot_ms{end}"]) for end in ("", "_low", "_high"))
+    assert f"TPOT {tpot} ms ({low} to {high})," in script
     assert f"# {record['replicas']:.0f} servers" in script
     decoding = commands(script)[-1]
     assert values(decoding)["--max-num-seqs"] == f"{record['batch']}"

@@ -15,6 +15,8 @@ from fastcalc.core.traffic.mix import Mix
 from fastcalc.core.traffic.request_class import Lengths, RequestClass
 from fastcalc.features.plan.pool_search import PoolSearch
 from fastcalc.features.plan.service import Service
+from fastcalc.features.plan.sharing import EVERY_GROUP
+from fastcalc.features.plan.sharing import partitions as groupings
 from fastcalc.grid.grid import Grid, Requests
 from fastcalc.grid.request_lists import MixedRequests
 from tests.features.plan.test_plan import LAYOUTS, cost, legal, replicas_for, scenario
@@ -97,6 +99,16 @@ def least_cost(grids, service):
     """Return what one pool costs at least, of everything that there is."""
     everything = np.concatenate([shared(grid, service) for grid in grids], axis=1)
     return min(everything[0][everything[2] <= 1.0], default=math.inf)
+
+
+def test_a_few_classes_are_grouped_in_every_way_and_many_in_their_order():
+    """Three classes, bits 1, 2 and 4, have five groupings; four in a row have eight."""
+    assert sorted(map(sorted, groupings(3))) == [[1, 2, 4], [1, 6], [2, 5], [3, 4], [7]]
+    assert EVERY_GROUP == 3
+    assert sorted(map(sorted, groupings(4))) == [
+        *([1, 2, 4, 8], [1, 2, 12], [1, 6, 8], [1, 14]),
+        *([3, 4, 8], [3, 12], [7, 8], [15]),
+    ]
 
 
 def partitions(classes):

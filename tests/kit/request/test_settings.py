@@ -8,7 +8,14 @@ from fastcalc.features.frontier.request import Frontier
 from fastcalc.features.plan.request import FindPlans
 from fastcalc.kit.answer.commands import OF_A_POINT
 from fastcalc.kit.answer.next_commands import again, follow_up, repeated
-from fastcalc.kit.request.fields import by_premise, declared, phrases, premises, settings
+from fastcalc.kit.request.fields import (
+    FieldSetting,
+    by_premise,
+    declared,
+    phrases,
+    premises,
+    settings,
+)
 from fastcalc.kit.request.given import from_python
 from fastcalc.mentions import as_flags
 from tests.kit.request.test_settings_traced import ASKED, CHANGES, CHANGES_OF, ONLY_SHOWN
@@ -30,6 +37,11 @@ def test_settings_are_what_differs_from_the_defaults_by_premise():
         "engine_limits": {"max_num_seqs": 64},
         "prices": {"price": ["h100-sxm=2"]},
     }
+
+
+def test_words_of_a_metavar_are_completed_and_placeholders_are_not():
+    assert FieldSetting("cloud|tco|RATE|a=b|Nvidia", "").completion("") == ["cloud", "tco"]
+    assert FieldSetting("RATE", "").completion is None
 
 
 def test_a_default_that_is_given_is_no_setting():
