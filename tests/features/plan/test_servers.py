@@ -98,6 +98,47 @@ def test_ranks_are_counted_as_each_engine_counts_them():
     assert trtllm.options(server())["enable_attention_dp"] is True
 
 
+ONE_CHIP = {
+    vllm: "vllm serve a/b --tensor-parallel-size 1 --kv-cache-dtype fp8 --max-model-len 3000 "
+    "--gpu-memory-utilization 0.9",
+    sglang: "python -m sglang.launch_server --model-path a/b --tp-size 1 "
+    "--kv-cache-dtype fp8_e4m3 --context-length 3002",
+    trtllm: "trtllm-serve serve a/b --tp_size 1 --max_seq_len 3000 --enable_chunked_prefill "
+    "--kv_cache_free_gpu_memory_fraction 0.85 --config trtllm-all.yaml",
+}
+TWELVE_CHIPS = {
+    vllm: "vllm serve a/b --tensor-parallel-size 2 --pipeline-parallel-size 3 "
+    "--data-parallel-size 2 --enable-expert-parallel --quantization fp8 --kv-cache-dtype fp8 "
+    "--max-model-len 3000 --max-num-seqs 32 --max-num-batched-tokens 4096 "
+    "--gpu-memory-utilization 0.9 --speculative-config "
+    '{"method": "mtp", "num_speculative_tokens": 2} --nnodes 2 --node-rank "$NODE_RANK" '
+    '--master-addr "$HEAD" $([ $NODE_RANK = 0 ] || echo --headless)',
+    sglang: "python -m sglang.launch_server --model-path a/b --tp-size 4 --pp-size 3 "
+    "--attn-dp-size 2 --ep-size 4 --quantization fp8 --kv-cache-dtype fp8_e4m3 "
+    "--context-length 3003 --max-running-requests 64 --chunked-prefill-size 4096 "
+    "--speculative-algorithm NEXTN --speculative-eagle-topk 1 --speculative-num-steps 2 "
+    '--speculative-num-draft-tokens 3 --nnodes 2 --node-rank "$NODE_RANK" '
+    '--dist-init-addr "$HEAD":5000',
+    trtllm: "mpirun -np 12 -hostfile hosts trtllm-llmapi-launch trtllm-serve serve a/b "
+    "--tp_size 4 --pp_size 3 --ep_size 4 --max_seq_len 3000 --max_batch_size 32 "
+    "--max_num_tokens 4096 --enable_chunked_prefill --kv_cache_free_gpu_memory_fraction 0.85 "
+    "--config trtllm-all.yaml",
+}
+
+
+@pytest.mark.parametrize("program", [vllm, sglang, trtllm])
+def test_a_command_states_what_a_server_differs_in_and_no_more(program):
+    """One chip alone, and three stages of two attention replicas of two chips on two hosts."""
+    plain = server(layout=Layout(), sequences=None, chunk=None)
+    assert " ".join(program.start(plain)) == ONE_CHIP[program]
+    layout = Layout(tp=2, pp=3, dp=2, ep=4)
+    full = server(layout=layout, quantized_to="fp8", drafts=2)
+    if program is trtllm:  # it serves weights as their checkpoint has them
+        full = server(layout=layout, drafts=2)
+        assert trtllm.options(plain) == {"kv_cache_config": {"dtype": "fp8"}}
+    assert " ".join(program.start(full)) == TWELVE_CHIPS[program]
+
+
 def test_a_limit_of_sequences_is_of_a_replica_or_of_all():
     """SGLang divides its limit among attention replicas; the others give it to each."""
     assert values(vllm.start(server()))["--max-num-seqs"] == "32"
