@@ -7,7 +7,7 @@ from fastcalc.core.ratios import Ranged
 from fastcalc.core.scenario import Outcome
 from fastcalc.features.compare.headline import Comparison, Headline, Statement, headline
 from fastcalc.kit.answer.numbers_as_text import number
-from fastcalc.kit.answer.record_tables import output_price
+from fastcalc.kit.answer.record_tables import output_price, user_speed
 from fastcalc.kit.answer.row_words import alone, by_prices_of, interval
 from fastcalc.kit.answer.table_row import TableRow
 from fastcalc.mentions import option
@@ -87,7 +87,7 @@ def cost(stated: Headline) -> str:
     on = f" on {row.name}" if row.chips != stated.fastest.leaders[0].chips else ""
     return (
         f"Cheapest at batch {row.batch:,}{on}: {output_price(row.record)} at "
-        f"{number(float(row.speed.expected))} tokens/s per user."
+        f"{user_speed(row.record)} tokens/s per user."
     )
 
 
@@ -151,7 +151,7 @@ def _fastest(statement: Statement) -> str:
         sentence += f", {times(comparison.ratio)} that of {comparison.under.name}"
     slower = [
         f"{row.name} {'gives' if row.chips == 1 else 'give'} "
-        f"{number(float(row.speed.expected))}{_at_batch(row, leader)}"
+        f"{user_speed(row.record)}{_at_batch(row, leader)}"
         for row in rivals
     ]
     return _in_a_line([sentence, *slower])
@@ -235,4 +235,4 @@ def _amount(row: TableRow, figure: str) -> str:
 
 
 def _bare_amount(row: TableRow, figure: str) -> str:
-    return number(float(row.speed.expected)) if figure == "speed" else output_price(row.record)
+    return user_speed(row.record) if figure == "speed" else output_price(row.record)

@@ -254,4 +254,5 @@ def _offer(point: FrontierPoint) -> str:
     (record,) = _records([point])
     low, high = (record[f"tokens_per_s_per_user_{end}"] for end in ("low", "high"))
     ranged = "" if low is None else f" ({number(low)} to {number(high)})"
-    return f"{number(point.speed)} tokens/s{ranged} at {record_tables.output_price(record)}"
+    speed, price = record_tables.user_speed(record), record_tables.output_price(record)
+    return f"{speed} tokens/s{ranged} at {price}"

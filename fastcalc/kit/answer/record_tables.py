@@ -86,6 +86,12 @@ def output_price(record: Mapping[str, Any]) -> str:
     return f"${marked(dollars(record[key]), is_unsure=_is_unsure(record, key))}"
 
 
+def user_speed(record: Mapping[str, Any]) -> str:
+    """Tokens/s of each user, with a mark where no publication determines it."""
+    key = "tokens_per_s_per_user"
+    return marked(number(record[key]), is_unsure=_is_unsure(record, key))
+
+
 def marked(text: str, *, is_unsure: bool) -> str:
     """A number as text, with a mark where no publication determines it."""
     return f"{text}{UNDETERMINED}" if is_unsure and text != "-" else text

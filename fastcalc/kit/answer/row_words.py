@@ -5,7 +5,7 @@ from math import isnan
 
 from fastcalc.core.ratios import Ranged, is_level
 from fastcalc.kit.answer.numbers_as_text import WORDS, number
-from fastcalc.kit.answer.record_tables import output_price
+from fastcalc.kit.answer.record_tables import output_price, user_speed
 from fastcalc.kit.answer.table_row import TableRow
 from fastcalc.written import listed
 
@@ -42,7 +42,7 @@ def alone(row: TableRow) -> str:
         price = f" at {output_price(row.record)} per million output tokens{by_prices_of([row])}"
     return (
         f"At batch {row.batch:,}{pause} {row.name} {gives} each user "
-        f"{number(float(row.speed.expected))} tokens/s ({within}){price}; "
+        f"{user_speed(row.record)} tokens/s ({within}){price}; "
         f"{row.record['limiter']} limits it."
     )
 
