@@ -12,6 +12,7 @@ from textwrap import dedent
 import pytest
 
 from fastcalc.features import COMMANDS
+from tests.docs.plan_amounts import check_plan
 from tests.helpers import ROOT, by_hand, run, run_once, words
 
 README = (ROOT / "README.md").read_text()
@@ -68,6 +69,15 @@ def test_it_prints_what_it_shows(command, expected, folder, capsys, monkeypatch)
     if expected[-1] == "...":
         expected, lines = expected[:-1], lines[: len(expected) - 1]
     assert lines == expected
+    if command.startswith("fastcalc plan") and "--emit" not in command:
+        assert len(lines) <= (_MIX_LINES if "--traffic" in command else _PLAN_LINES)
+        asked = [*shlex.split(command)[1:], "--format", "json"]
+        document = run_once(*asked, capsys=capsys, monkeypatch=monkeypatch).out
+        check_plan(command, json.loads(document))
+
+
+_PLAN_LINES, _MIX_LINES = 24, 30
+"""Lines of the first screen of a plan, and of one with a table of classes."""
 
 
 @pytest.mark.parametrize("command", RECIPES)
