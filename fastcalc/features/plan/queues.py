@@ -17,7 +17,6 @@ _BUSY = 1.0 - np.geomspace(1.0, 1e-4, 512)
 longer than they are. [1]"""
 
 _FEW = 32  # slots
-_STEPS = 2 ** np.arange(len(_BUSY).bit_length() - 2, -1, -1)  # of a bisection of these
 _SLACK = 1e-9  # of a replica, so that a rate of exactly its throughput is not given two
 _LEAST_BUSY = 1e-6  # what is planned at least: a limit that leaves no time to wait needs it
 _WAIT_OF_THE_LATE = 0.1
@@ -121,11 +120,11 @@ class Queues:
         """The most utilization, up to a limit, at which the waits are within a time above 0. [1]"""
         level = int(np.searchsorted(_BUSY, utilization))
         if level == len(_BUSY):
-            return np.minimum(self._most(slack), utilization)
+            return np.minimum(self._most(slack, level - 1), utilization)
         is_longer = self._at(np.full(slack.shape, level)) > slack
         most = np.full(slack.shape, utilization)
         if is_longer.any():
-            longer = self._only(is_longer)._most(slack[is_longer])
+            longer = self._only(is_longer)._most(slack[is_longer], level)
             most[is_longer] = np.minimum(longer, utilization)
         return most
 
@@ -138,10 +137,10 @@ class Queues:
 
         return self.joined([self], those)
 
-    def _most(self, slack: Floats) -> Floats:
+    def _most(self, slack: Floats, last: int) -> Floats:
         low = np.zeros(np.shape(slack), dtype=int)  # where the wait is within the time
-        for step in _STEPS:
-            low += step * (self._at(low + step) <= slack)
+        for power in reversed(range(last.bit_length())):
+            low += 2**power * (self._at(low + 2**power) <= slack)
         after = np.minimum(low + 1, len(_BUSY) - 1)
         low_wait, next_wait = self._at(low), self._at(after)
         is_longer = next_wait > low_wait
