@@ -60,12 +60,12 @@ _MARKDOWN = (
 )
 
 _KEY = (
-    "key: tok/s per user: decode speed of each request; 80 % range: four of five measurements "
-    "should fall inside; bound: roofline limit with these weight and cache formats; $/Mtok: of "
-    f"decode, per million output tokens; input tokens are priced separately ({option('wide')})"
+    "key: tok/s per user: decode speed of each request; 80 % range: holds four of five "
+    "measurements; bound: roofline limit in these weight and cache formats; $/Mtok: per million "
+    f"output tokens, for decode alone (input: {option('wide')})"
 )
 _MEANINGS = {
-    "latency": "latency: fixed time of a step (launches, hops)",
+    "latency": "latency: launches and hops",
     "needs": "needs N: N chips are needed for the batch",
     "fits on": "fits on N: the batch fits N chips in another layout",
     "no place": "no place: the batch fits no layout of these chips",
@@ -126,7 +126,7 @@ class CompareAnswer(Answer):
             for statement in (stated.fastest, stated.cheapest)
         )
         compared = any(stated.has_ratio for stated, _ in self.by_model)
-        ratio = "brackets in the headline: 80 % range of the ratio"
+        ratio = "in brackets above: 80 % range of the ratio"
         words = [_KEY + key_of_bound(self.outcomes), *[ratio] * compared, *[TIED] * tied]
         words += _meanings(self._rows)
         return "; ".join(words)

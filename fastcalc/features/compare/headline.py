@@ -7,6 +7,7 @@ chips; where the 80 % interval of the ratio of two rows holds 1 they are level, 
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from math import isnan
 
 from fastcalc.core.ratios import Ranged, independent_ratio, is_level
 from fastcalc.core.scenario import Outcome, Scenario
@@ -149,11 +150,12 @@ def _are_level(leader: TableRow, row: TableRow, figure: Figure) -> bool:
 def _fastest(by_chip: Sequence[Sequence[TableRow]]) -> Statement:
     """Fastest row, next to the fastest of the other chips, at its batch where possible.
 
-    Of rows that print the same speed it is the one at the batch that suits the next chip best.
+    Of rows that print the same speed it is the one that is surest, and then the one at the batch
+    that suits the next chip best.
     """
     first, *rivals = sorted(by_chip, key=lambda rows: -_fastest_rows(rows)[0].speed.expected)
     batches = [row.batch for rows in rivals[:1] for row in reversed(_fastest_rows(rows))]
-    candidates = _fastest_rows(first)
+    candidates = _surest(_fastest_rows(first))
     leader = next(filter(None, (_at(candidates, batch) for batch in batches)), candidates[-1])
     level: list[TableRow] = []
     slower_rows: list[TableRow] = []
@@ -176,6 +178,14 @@ def _fastest_rows(rows: Sequence[TableRow]) -> list[TableRow]:
     same = [row for row in rows if number(float(row.speed.expected)) == top_speed]
     sure = [row for row in same if "tokens_per_s_per_user" not in row.record["undetermined"]]
     return sorted(sure or same, key=lambda row: row.batch)
+
+
+def _surest(rows: Sequence[TableRow]) -> list[TableRow]:
+    """Rows whose speed has the highest lower bound, as far as two digits tell; all without one."""
+    lows = [float(row.speed.low) for row in rows]
+    if any(map(isnan, lows)):
+        return [*rows]
+    return [row for row, low in zip(rows, lows, strict=True) if low > 0.99 * max(lows)]
 
 
 def _cheapest_row(rows: Iterable[TableRow]) -> TableRow:

@@ -62,7 +62,7 @@ STAR = " *"
 """Mark of plans that are quantized further than asked for."""
 
 _CHANGED = (
-    "; *: quantized further, which changes answers; ranked first only with "
+    "; *: quantized further (changes answers), ranked first only with "
     f"{option('weights')} or {option('kv')}"
 )
 _MARKS = {WEAK: "wider, for few or no measurements are like it"}
@@ -74,14 +74,17 @@ _FIRST, _OTHERS = 2, 2
 """Plans, and other chips, that a first screen has room for."""
 
 _REPLICAS = (
-    "key: replicas: copies of the model that decode; util.: load over capacity; prefill: shared "
-    "with decode (colocated), or replicas of its own"
+    "key: replicas: those that decode; util.: load over capacity; prefill: shared with decode "
+    "(colocated) or separate"
 )
-_KEY = f"{_REPLICAS}; TTFT, TPOT: at this load; 80 % range: prediction interval of TPOT"
+_COLUMNS_IN_KEY = {"util.": "util.", "prefill": "prefill", "80 % range": "80 %", "req/s": "req/s"}
+"""Terms of a key that a narrow table may have no column for, and the heading of each."""
+
+_KEY = f"{_REPLICAS}; TTFT, TPOT: at this load; 80 % range: of predicted TPOT"
 _OF_SLOW_CHIPS = "; chips and times are those of slow chips, chips expected by expected speeds"
 _KEY_OF_FLEET = (
-    f"{_REPLICAS}; req/s: what owned chips sustain within the limits, and the rest of the load; "
-    "TPOT: with full batches, pauses for the prefill of other requests included"
+    f"{_REPLICAS}; req/s: what owned chips sustain within the limits, and the rest; TPOT: of full "
+    "batches, pauses for prefill included"
 )
 _KEY_OF_MIX = (
     "key: pool: replicas that serve the classes with its number; first table: each pool at full "
@@ -338,7 +341,7 @@ class PlanAnswer(Answer):
             key += _IN_NODES * any(row.plan.node_chips > 1 for row in shown)
         key += _CHANGED * any(row.is_marked for row in shown)
         tables = [part for part in body if isinstance(part, TextTable)]
-        key = record_tables.with_mark(key, *tables, marks=self.marks)
+        key = record_tables.with_mark(_of_shown(key, tables), *tables, marks=self.marks)
         notes, command = [*self.notes_of(rows)], self.next_command()
         return screen.with_notes(body, key, notes, command, fills_one_screen=self.fills_one_screen)
 
@@ -731,6 +734,13 @@ class PlanAnswer(Answer):
             load = random_load(pool.plan, pool.decision.service)
             if load and not load.is_known:
                 yield in_words(load, f"pool {index}")
+
+
+def _of_shown(key: str, tables: Iterable[TextTable]) -> str:
+    """A key without the terms of columns that the tables have no room for."""
+    headings = {line for table in tables for heading in table.headings for line in heading}
+    hidden = {term for term, heading in _COLUMNS_IN_KEY.items() if heading not in headings}
+    return "; ".join(part for part in key.split("; ") if part.partition(":")[0] not in hidden)
 
 
 def _more_in_fewer_bits(allocation: Allocation) -> Iterator[str]:

@@ -292,7 +292,7 @@ def rate(given: str | float | None) -> float | None:
     has_unit = match and (match[2] or not isinstance(given, str))
     requests = float(match[1]) / _UNIT_SECONDS[match[2] or "s"] if match and has_unit else 0.0
     if requests not in LIMITS["request rate"]:
-        if match and not has_unit:
+        if match and not has_unit and float(match[1]) in LIMITS["request rate"]:
             raise InputError(
                 f"{option('rate')} '{shown(text, 40)}' needs a unit: write {match[1]}/s or "
                 f"{match[1]}/min"

@@ -331,9 +331,9 @@ def test_a_slow_end_within_the_limit_is_not_reported(found):
 def test_a_rate_shows_how_busy_replicas_are(planned, page):
     asked = (*SMALL, "--rate", "20/s")
     best = planned(*asked)["records"][0]
-    assert " busy " in page(*asked)
+    assert " util. " in page(*asked)
     assert f" {best['utilization'] * 100:.1f} " in page(*asked)
-    assert " busy " not in page(*SMALL).split("- ")[0]
+    assert " util. " not in page(*SMALL).split("- ")[0]
 
 
 @pytest.mark.parametrize(("busy", "is_told"), [(0.9, False), (0.91, True)])
