@@ -2,7 +2,8 @@
 
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import lru_cache
@@ -43,13 +44,17 @@ class Names:
     def mentioning(self, entry_type: Kind, words: Iterable[str]) -> list[str]:
         """Ids whose files hold one of some words, sorted, without parsing them."""
         needles = [word.encode() for word in words]
-        mentions: dict[str, bool] = {}
+        texts = self.texts(entry_type)
+        return sorted(name for name in texts if any(word in texts[name] for word in needles))
+
+    def texts(self, entry_type: Kind) -> dict[str, bytes]:
+        """Contents of the file of each id, the user's own before the shipped ones."""
+        texts: dict[str, bytes] = {}
         for folder in self.folders(entry_type):
             for path in files_in(folder):
-                if path.stem not in mentions:
-                    text = path.read_bytes()
-                    mentions[path.stem] = any(word in text for word in needles)
-        return sorted(name for name, is_mentioned in mentions.items() if is_mentioned)
+                if path.stem not in texts:
+                    texts[path.stem] = path.read_bytes()
+        return texts
 
     def knows(self, name: str, entry_type: Kind) -> bool:
         """Whether a kind has an entry of this id or alias."""
@@ -59,12 +64,11 @@ class Names:
             entry_type
         )
 
-    def owner(self, name: str, entry_type: Kind) -> str | None:
-        """Id of the entry that a name finds, or None."""
-        path = None
-        if not is_too_long(name):
-            path = self._named(name, entry_type) or self._by_alias(entry_type).get(name.lower())
-        return path.stem if path else None
+    def owners(self, entry_type: Kind) -> Callable[[str], str | None]:
+        """What gives the id of the entry that a name finds, or None; it knows today's files."""
+        by_alias = {alias: path.stem for alias, path in self._by_alias(entry_type).items()}
+        ids = set(self.names(entry_type))
+        return lambda name: name if name in ids else by_alias.get(name.lower())
 
     def known(self, entry_type: Kind) -> frozenset[str]:
         """Every id and alias of a kind in lower case."""
@@ -128,15 +132,24 @@ class Names:
         """Files of all ids and aliases in lower case, the user's own first."""
         paths: dict[str, Path] = {}
         for folder in reversed(self.folders(entry_type)):
-            for path in files_in(folder):
-                state = path.stat()
+            for path, state in _listed(folder):
                 paths |= dict.fromkeys(_aliases(path, state.st_mtime_ns, state.st_size), path)
         return paths
 
 
 def files_in(folder: Path) -> list[Path]:
     """Entries of a folder, sorted; a pipe called like one would be waited for."""
-    return sorted(path for path in folder.glob("*.yaml") if os.path.isfile(path))
+    return [path for path, _ in _listed(folder)]
+
+
+def _listed(folder: Path) -> list[tuple[Path, os.stat_result]]:
+    """Entries of a folder with size and time of change, sorted; none of a folder that is gone."""
+    states: dict[str, os.stat_result] = {}
+    with suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.name.endswith(".yaml") and entry.is_file():
+                states[entry.name] = entry.stat()
+    return [(folder / name, states[name]) for name in sorted(states)]
 
 
 def is_too_long(name: str) -> bool:
@@ -146,14 +159,28 @@ def is_too_long(name: str) -> bool:
 
 @lru_cache(maxsize=4096)  # a file of measurements may hold thousands of names that nobody knows
 def _aliases(path: Path, changed: int, size: int) -> Iterable[str]:  # noqa: ARG001  (the key)
-    """An entry's names in lower case; a broken neighbour has its file's alone."""
+    """An entry's names in lower case; a broken neighbour has its file's alone.
+
+    Parsing all entries takes longer than a comparison. Where id and aliases are plain words in a
+    line each, as `fastcalc new` and `import` write them, those lines are enough.
+    """
     try:
+        text = path.read_bytes()
+        ids, lists = _ID.findall(text), _ALIASES.findall(text)
+        if len(ids) == 1 and len(lists) == text.count(b"aliases:") <= 1:
+            words = b", ".join((*ids, *lists)).decode().lower()
+            return [path.stem.lower(), *words.split(", ")]
         data = read(path).mapping()
-    except InputError:
+    except (InputError, OSError):
         return [path.stem]
     listed = data.get("aliases")
     names = [data.get("id", path.stem), *(listed if isinstance(listed, list) else [])]
     return [path.stem.lower(), *(str(name).lower() for name in names)]
+
+
+_WORD = rb"[A-Za-z][\w.-]*"
+_ID = re.compile(rb"^id: (%s)$" % _WORD, re.MULTILINE)
+_ALIASES = re.compile(rb"^aliases: \[(%s(?:, %s)*)\]$" % (_WORD, _WORD), re.MULTILINE)
 
 
 def nearest(name: str, names: Iterable[str], maximum: int = 3) -> list[str]:

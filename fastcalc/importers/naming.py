@@ -25,6 +25,7 @@ class NameLookup:
         self.catalogue = catalogue
         self.chip = cache(lambda text: chip_id(text, catalogue))
         self.model = cache(lambda text: model_id(text, catalogue))
+        self.owners = cache(catalogue.owners)
         self.ranks = ranks_in(catalogue)
 
 
@@ -64,7 +65,7 @@ class Options:
             "engine": "engines",
         }
         if name in categories:
-            return self.names.catalogue.owner(text, categories[name])
+            return self.names.owners(categories[name])(text)
         return text.lower()
 
 

@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Literal
 
@@ -30,6 +31,19 @@ class RuleContext:
     today: date
     strict: bool = False
     folders: Mapping[Kind, tuple[Path, ...]] = field(default_factory=dict)
+
+    @cached_property
+    def shipped_owners(self) -> Callable[[Kind], Callable[[str], str | None]]:
+        """By kind, what gives the id of the shipped entry that a name finds, or None."""
+        return cache(Catalogue().owners)
+
+    @cached_property
+    def architectures(self) -> frozenset[bytes]:
+        """Architectures and kinds of chips and of links, as hardware files write them."""
+        texts = Catalogue(dict(self.folders)).texts("hardware").values()
+        return frozenset(
+            word for text in texts for word in re.findall(rb"(?:architecture|kind): (.*)\n", text)
+        )
 
     def catalogue(self, file: str, entry_type: Kind) -> Catalogue:
         """Return what a file of a kind may name."""

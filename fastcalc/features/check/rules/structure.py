@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-from fastcalc.catalogue.store import Catalogue
 from fastcalc.features.check.document import Sheet
 from fastcalc.features.check.rule import RULES, Findings, RuleContext, add_rules_of_reader, rule
 from fastcalc.mentions import flag
@@ -49,14 +48,15 @@ def excuses_are_of_rules(sheet: Sheet, _: RuleContext) -> Findings:
 
 
 @rule("ST024")
-def aliases_are_free(sheet: Sheet, _: RuleContext) -> Findings:
+def aliases_are_free(sheet: Sheet, setting: RuleContext) -> Findings:
     """An alias that is the name of another shipped entry.
 
     People who type the name get this file, and numbers of something else.
     Seen: A model copied for a variant, with the aliases of the first still inside.
     Instead: Take the alias out; a file that shall replace a shipped one has that one's id.
     """
+    owner_of = setting.shipped_owners(sheet.kind)
     for index, alias in enumerate(sheet.items("aliases")):
-        owner = Catalogue().owner(alias, sheet.kind) if isinstance(alias, str) else None
+        owner = owner_of(alias) if isinstance(alias, str) else None
         if owner not in (None, sheet.at("id")):
             yield ("aliases", index), f"'{shown(alias)}' is a name of {owner} in the catalogue"
