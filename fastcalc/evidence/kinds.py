@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -55,7 +56,7 @@ class Recipe:
     bound: Floats
     at_once: ArrayLike = np.inf
 
-    @property
+    @cached_property
     def seconds(self) -> Array:
         """What the engine's file expects, to choose between layouts. [s]"""
         passes = self.timeline.passes

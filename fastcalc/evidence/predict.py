@@ -203,44 +203,52 @@ def _by_layout(
     group: Alike, placements: Sequence[Placement], points: Sequence[Point], index: Sequence[int]
 ) -> Iterator[Batch]:
     """Yield points by the layout taken for each: stated, or the best there is."""
-    rule, point_type, batch_points = (
-        group.rule,
-        group.kind,
-        [points[position] for position in index],
-    )
+    rule, batch_points = group.rule, [points[position] for position in index]
     columns = columns_of(batch_points)
+    recipes = [RATES[rule](one, columns) for one in placements]
     chosen, typical = np.zeros(len(batch_points), dtype=int), np.ones(len(batch_points))
     if len(placements) > 1:
         is_time = np.array([point.is_time for point in batch_points])
-        goals = np.array([_speeds(one, columns, point_type, False) for one in placements])
-        speeds = np.array([_speeds(one, columns, rule, is_time) for one in placements])
+        goal = group.kind  # often the rule itself
+        of_goal = recipes if goal == rule else [RATES[goal](one, columns) for one in placements]
+        goals = _speeds(placements, columns, goal, of_goal, False)
+        speeds = _speeds(placements, columns, rule, recipes, is_time)
         chosen = goals.argmax(axis=0)
         typical = np.median(speeds, axis=0) / np.take_along_axis(speeds, chosen[None], axis=0)[0]
     for choice in np.unique(chosen):
         members = np.flatnonzero(chosen == choice)
         placement = placements[choice]
         assumed = group.deployment.assumed(
-            placement.layout, _BEST.get(point_type, _MOST_SERVED), len(placements)
+            placement.layout, _BEST.get(group.kind, _MOST_SERVED), len(placements)
         )
+        is_whole = len(members) == len(batch_points)
         yield Batch(
             index=[index[at] for at in members.tolist()],
             points=[batch_points[at] for at in members.tolist()],
             deployment=group.deployment,
             placement=placement,
             rule=rule,
-            recipe=RATES[rule](placement, columns.at(members)),
+            recipe=recipes[choice] if is_whole else RATES[rule](placement, columns.at(members)),
             assumed=assumed,
             typical=typical[members],
         )
 
 
-def _speeds(placement: Placement, columns: Columns, rule: str, is_time: Bools | bool) -> Floats:
-    """Return how fast points are on a layout; sequences that it does not hold make no tokens."""
-    recipe = RATES[rule](placement, columns)
-    tokens = np.where(is_time, 1.0, recipe.tokens)
-    if rule in _BEST:
-        tokens = tokens * np.minimum(room(placement, columns) / columns.concurrency, 1.0)
-    return floats(tokens / recipe.seconds)
+def _speeds(
+    placements: Sequence[Placement],
+    columns: Columns,
+    rule: str,
+    recipes: Sequence[Recipe],
+    is_time: Bools | bool,
+) -> Floats:
+    """How fast points are on each layout; sequences that it does not hold make no tokens."""
+    speeds = []
+    for placement, recipe in zip(placements, recipes, strict=True):
+        tokens = np.where(is_time, 1.0, recipe.tokens)
+        if rule in _BEST:
+            tokens = tokens * np.minimum(room(placement, columns) / columns.concurrency, 1.0)
+        speeds.append(floats(tokens / recipe.seconds))
+    return np.array(speeds)
 
 
 def columns_of(points: Iterable[Point]) -> Columns:
