@@ -17,16 +17,18 @@ import multiprocessing
 import re
 import shlex
 import sys
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from difflib import unified_diff
 from itertools import islice
+from multiprocessing.connection import Connection, wait
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from benchmarks.fuzz.grammar import Case, commands, draw
-from benchmarks.fuzz.running import fenced, in_process, tidy
+from benchmarks.fuzz.running import CODE_LOST, fenced, in_process, tidy
 
 ROOT = Path(__file__).resolve().parents[1]
 EXAMPLES = ROOT / "docs" / "examples"
@@ -40,8 +42,11 @@ FORMS: dict[str, tuple[list[str], str]] = {
 }
 """What each answer is asked for as: words, and columns of the terminal."""
 
-OF_PAGES, TOO_SLOW = 0, -99
-"""Seed of the commands of pages, and the exit code of what takes too long."""
+OF_PAGES = 0
+"""Seed of the commands of pages."""
+
+CHUNK = 50
+"""Cases of a process, which keeps what it has computed. [1]"""
 
 Answer = dict[str, Any]
 """Words, code and streams of one command in one form."""
@@ -97,38 +102,97 @@ def again(line: Answer) -> Case:
     return Case(1, line["number"], line["words"], files)
 
 
+def forms_of(case: Case) -> Iterator[tuple[str, Case]]:
+    """Each form that the command of a case has, and the case as it is asked for in that form."""
+    flags = {flag for param in commands().get(case.words[0], []) for flag in param.opts}
+    for form, (words, columns) in FORMS.items():
+        if not words or ("--format" in flags and "--format" not in case.words):
+            yield form, replace(case, words=[*case.words, *words], env={"COLUMNS": columns})
+
+
 def in_forms(case: Case) -> list[Answer]:
     """Answers of a case in every form that its command has."""
-    flags = {flag for param in commands().get(case.words[0], []) for flag in param.opts}
     answers = []
-    for form, (words, columns) in FORMS.items():
-        if words and ("--format" not in flags or "--format" in case.words):
-            continue
-        asked = replace(case, words=[*case.words, *words], env={"COLUMNS": columns})
+    for form, asked in forms_of(case):
         outcome = in_process(asked)
-        answers.append(
-            {
-                "command": shlex.join(case.words),
-                "form": form,
-                "code": outcome.code,
-                "out": outcome.out,
-                "err": outcome.err,
-            }
-        )
+        answers.append(answer_of(case, form, outcome.code, outcome.out, outcome.err))
     tidy()
     return answers
 
 
+def answer_of(case: Case, form: str, code: int = CODE_LOST, out: str = "", err: str = "") -> Answer:
+    """What a case printed in a form; by default, of a process that died."""
+    command = shlex.join(case.words)
+    return {"command": command, "form": form, "code": code, "out": out, "err": err}
+
+
+class _Chunk:
+    """Cases that a process of its own answers in turn; it may die of any of them."""
+
+    def __init__(self, cases: Sequence[Case]) -> None:
+        self.cases = cases
+        self.answers: list[list[Answer]] = []
+        self._start()
+
+    @property
+    def is_done(self) -> bool:
+        """Whether all cases have answers."""
+        return len(self.answers) == len(self.cases)
+
+    def take(self) -> None:
+        """Wait for the next answer; the case of which the process died is lost, the rest go on."""
+        try:
+            self.answers.append(self.receive.recv())
+        except EOFError:
+            case = self.cases[len(self.answers)]
+            self.answers.append([answer_of(case, form) for form, _ in forms_of(case)])
+            if not self.is_done:
+                self._end()
+                self._start()
+        if self.is_done:
+            self._end()
+
+    def _start(self) -> None:
+        self.receive, send = multiprocessing.Pipe(duplex=False)
+        context = multiprocessing.get_context("fork")
+        rest = self.cases[len(self.answers) :]
+        self.process = context.Process(target=_answer_each, args=(rest, send), daemon=True)
+        self.process.start()
+        send.close()  # so that the end of the process is the end of the pipe
+
+    def _end(self) -> None:
+        self.receive.close()
+        self.process.join()
+
+
+def _answer_each(cases: Sequence[Case], send: Connection) -> None:
+    """Send the answers of each case, in memory that is fenced."""
+    with fenced(), suppress(MemoryError):
+        for case in cases:
+            send.send(in_forms(case))
+
+
 def answered(cases: Iterable[Case], jobs: int) -> Iterator[list[Answer]]:
     """Answers of each of some cases, in order."""
-    with fenced(), multiprocessing.get_context("fork").Pool(jobs, maxtasksperchild=50) as pool:
-        yield from pool.imap(in_forms, cases, chunksize=5)
+    to_come, chunks = iter(cases), deque[_Chunk]()
+    while True:
+        while sum(not chunk.is_done for chunk in chunks) < jobs:
+            if not (chunk_cases := list(islice(to_come, CHUNK))):
+                break
+            chunks.append(_Chunk(chunk_cases))
+        if not chunks:
+            return
+        open_chunks = {chunk.receive: chunk for chunk in chunks if not chunk.is_done}
+        for connection in wait(list(open_chunks)):
+            open_chunks[cast(Connection, connection)].take()
+        while chunks and chunks[0].is_done:
+            yield from chunks.popleft().answers
 
 
 def differences(before: Iterable[Answer], after: Iterable[Answer]) -> Iterator[tuple[str, Answer]]:
     """Each answer that differs, and in what: its code, its numbers, or its text alone."""
     for old, new in zip(before, after, strict=True):
-        if TOO_SLOW in (old["code"], new["code"]):
+        if CODE_LOST in (old["code"], new["code"]):
             yield "too slow to compare", {**new, "before": old}
         elif old["code"] != new["code"]:
             yield "exit code", {**new, "before": old}
