@@ -158,6 +158,37 @@ def test_latent_attention_by_hand(write):
     assert (*experts, routed.ffn.shared_width) == (16, 2, 96, 96)
 
 
+def test_layers_with_a_recurrent_state_by_hand(write):
+    """Of four layers the last has attention; 1,024 numbers are 16 heads of 64."""
+    sizes = {
+        "block_count": 4,
+        "embedding_length": WIDTH,
+        "context_length": 4096,
+        "attention.head_count": HEADS,
+        "attention.head_count_kv": 2,
+        "attention.key_length": 128,
+        "expert_count": 16,
+        "expert_used_count": 2,
+        "expert_feed_forward_length": 96,
+        "expert_shared_feed_forward_length": 192,
+        "ssm.inner_size": 1024,
+        "ssm.time_step_rank": 16,
+        "ssm.group_count": 4,
+        "ssm.state_size": 32,
+        "ssm.conv_kernel": 4,
+        "full_attention_interval": 4,
+    }
+    pairs = {"general.architecture": "qwen3next", "tokenizer.ggml.tokens": ["t"] * ROWS}
+    pairs |= {f"qwen3next.{key}": size for key, size in sizes.items()}
+    linear, full = import_model(write(header(pairs, ENDS))).model.blocks
+    heads = linear.attention.key_heads, linear.attention.value_heads
+    dims = linear.attention.key_dim, linear.attention.value_dim, linear.attention.conv_kernel
+    assert (linear.count, heads, dims) == (3, (4, 16), (32, 64, 4))
+    attention = full.attention
+    assert (attention.heads, attention.kv_heads, attention.head_dim) == (HEADS, 2, 128)
+    assert (full.ffn.experts, full.ffn.active_experts, full.ffn.shared_width) == (16, 2, 192)
+
+
 @every(
     "data,sentence",
     [

@@ -11,15 +11,18 @@ from pathlib import Path
 import pytest
 
 from fastcalc.catalogue.store import Catalogue
+from fastcalc.core.load import Percentiles, Spread
 from fastcalc.core.own_formats import own_formats
 from fastcalc.core.pricing import Pricing
 from fastcalc.core.scenario import engine_for
 from fastcalc.core.traffic.request_class import Lengths, RequestClass
+from fastcalc.features.plan import chart
 from fastcalc.features.plan import records as report
 from fastcalc.features.plan.allocation import Allocation, Fleet
 from fastcalc.features.plan.answer import PlanAnswer
 from fastcalc.features.plan.candidates import candidates, deployments
 from fastcalc.features.plan.cheapest_plans import decide
+from fastcalc.features.plan.class_table import ServedClass, class_record
 from fastcalc.features.plan.notes import decision_notes
 from fastcalc.features.plan.ranked_plan import tpot_range
 from fastcalc.features.plan.request import FindPlans
@@ -441,6 +444,45 @@ def test_limits_of_a_file_are_said_where_no_option_says_them(options, limits):
     service = Service(prompt=1000.0, output=300.0, ttft=2.0, tpot=0.05, rate=20.0)
     request = FindPlans(model="llama-3.1-8b", traffic="w.yaml", **options)
     assert phrase(request, service) == f"llama-3.1-8b: prompt 1,000, output 300 tokens, {limits}"
+
+
+def test_a_class_is_recorded_in_the_units_of_records():
+    """Limits and times in ms, and a speed of 50 tokens/s for 20 ms each; no limit is null."""
+    lengths = Lengths.fixed(1000.0, 300.0)
+    spreads = [Spread(mean, (mean, 2 * mean, 3 * mean, 4 * mean)) for mean in (0.25, 0.02, 6.0)]
+    chat = RequestClass("chat", 0.5, lengths, 0.0, 1.0, 0.05)
+    record = class_record(ServedClass(chat, 2, 0.25, 0.02, 0.99, Percentiles(*spreads)))
+    percentiles = record.pop("percentiles")
+    assert record == {
+        "class": "chat",
+        "share": 0.5,
+        "prompt_tokens": 1000,
+        "output_tokens": 300,
+        "pool": 2,
+        "ttft_ms": 250,
+        "ttft_limit_ms": 1000,
+        "tpot_ms": 20,
+        "tpot_limit_ms": 50,
+        "tokens_per_s_per_user": 50,
+    }
+    assert percentiles == {
+        "ttft_ms": {"mean": 250, "p50": 250, "p90": 500, "p95": 750, "p99": 1000},
+        "tpot_ms": {"mean": 20, "p50": 20, "p90": 40, "p95": 60, "p99": 80},
+        "request_ms": {"mean": 6000, "p50": 6000, "p90": 12_000, "p95": 18_000, "p99": 24_000},
+    }
+    record = class_record(ServedClass(RequestClass("any", 0.5, lengths), 1, 0.25, 0.02, None))
+    assert record["ttft_limit_ms"] is record["tpot_limit_ms"] is record["percentiles"] is None
+
+
+def test_a_chart_has_as_many_plans_as_are_shown_and_as_many_chips(found):
+    """The best of each of two chips once, and as many of all plans as of chips."""
+    assert {plan.scenario.hardware.id for plan in found.of_each_chip} == {"mi355x", "b200"}
+    for shown in (1, 2):
+        plans = {*map(id, found.plans[:shown]), *map(id, found.of_each_chip[:shown])}
+        (panel,) = chart.plans(found, shown).panels
+        assert sum(len(series.x) for series in panel.series if series.style != "bound") == len(
+            plans
+        )
 
 
 def test_an_odd_output_keeps_its_mean_context(fastcalc):

@@ -106,21 +106,21 @@ ONE_CHIP = {
     trtllm: "trtllm-serve serve a/b --tp_size 1 --max_seq_len 3000 --enable_chunked_prefill "
     "--kv_cache_free_gpu_memory_fraction 0.85 --config trtllm-all.yaml",
 }
-TWELVE_CHIPS = {
-    vllm: "vllm serve a/b --tensor-parallel-size 2 --pipeline-parallel-size 3 "
+SIXTEEN_CHIPS = {
+    vllm: "vllm serve a/b --tensor-parallel-size 4 --pipeline-parallel-size 2 "
     "--data-parallel-size 2 --enable-expert-parallel --quantization fp8 --kv-cache-dtype fp8 "
     "--max-model-len 3000 --max-num-seqs 32 --max-num-batched-tokens 4096 "
     "--gpu-memory-utilization 0.9 --speculative-config "
     '{"method": "mtp", "num_speculative_tokens": 2} --nnodes 2 --node-rank "$NODE_RANK" '
     '--master-addr "$HEAD" $([ $NODE_RANK = 0 ] || echo --headless)',
-    sglang: "python -m sglang.launch_server --model-path a/b --tp-size 4 --pp-size 3 "
-    "--attn-dp-size 2 --ep-size 4 --quantization fp8 --kv-cache-dtype fp8_e4m3 "
+    sglang: "python -m sglang.launch_server --model-path a/b --tp-size 8 --pp-size 2 "
+    "--attn-dp-size 2 --ep-size 2 --quantization fp8 --kv-cache-dtype fp8_e4m3 "
     "--context-length 3003 --max-running-requests 64 --chunked-prefill-size 4096 "
     "--speculative-algorithm NEXTN --speculative-eagle-topk 1 --speculative-num-steps 2 "
     '--speculative-num-draft-tokens 3 --nnodes 2 --node-rank "$NODE_RANK" '
     '--dist-init-addr "$HEAD":5000',
-    trtllm: "mpirun -np 12 -hostfile hosts trtllm-llmapi-launch trtllm-serve serve a/b "
-    "--tp_size 4 --pp_size 3 --ep_size 4 --max_seq_len 3000 --max_batch_size 32 "
+    trtllm: "mpirun -np 16 -hostfile hosts trtllm-llmapi-launch trtllm-serve serve a/b "
+    "--tp_size 8 --pp_size 2 --ep_size 2 --max_seq_len 3000 --max_batch_size 32 "
     "--max_num_tokens 4096 --enable_chunked_prefill --kv_cache_free_gpu_memory_fraction 0.85 "
     "--config trtllm-all.yaml",
 }
@@ -128,15 +128,15 @@ TWELVE_CHIPS = {
 
 @pytest.mark.parametrize("program", [vllm, sglang, trtllm])
 def test_a_command_states_what_a_server_differs_in_and_no_more(program):
-    """One chip alone, and three stages of two attention replicas of two chips on two hosts."""
+    """One chip alone, and two stages of two attention replicas of four chips."""
     plain = server(layout=Layout(), sequences=None, chunk=None)
     assert " ".join(program.start(plain)) == ONE_CHIP[program]
-    layout = Layout(tp=2, pp=3, dp=2, ep=4)
+    layout = Layout(tp=4, pp=2, dp=2, ep=2)
     full = server(layout=layout, quantized_to="fp8", drafts=2)
     if program is trtllm:  # it serves weights as their checkpoint has them
         full = server(layout=layout, drafts=2)
         assert trtllm.options(plain) == {"kv_cache_config": {"dtype": "fp8"}}
-    assert " ".join(program.start(full)) == TWELVE_CHIPS[program]
+    assert " ".join(program.start(full)) == SIXTEEN_CHIPS[program]
 
 
 def test_a_limit_of_sequences_is_of_a_replica_or_of_all():
@@ -208,6 +208,7 @@ def test_the_script_has_the_numbers_of_the_plan():
     script, record = table.details["servers"], plain[0]
     tpot, low, high = (number(record[f"service_tpot_ms{end}"]) for end in ("", "_low", "_high"))
     assert f"TPOT {tpot} ms ({low} to {high})," in script
+    assert "drafted" not in script
     assert f"# {record['replicas']:.0f} servers" in script
     decoding = commands(script)[-1]
     assert values(decoding)["--max-num-seqs"] == f"{record['batch']}"
