@@ -145,6 +145,17 @@ def test_fit_agrees_with_what_it_solves_for(model, flags):
         assert solved["solution"] == by[solved["solution_limited_by"]]
 
 
+def test_memory_of_a_record_by_hand():
+    """Llama 3.1 8B in bf16: 8.03 billion parameters, and 128 KiB of cache for each of 3,500 tokens."""
+    (record,) = fastcalc.fit("llama-3.1-8b", on="h100-sxm", prompt=3000, output=500, batch=4)
+    of_one = 3500 * 128 * 1024 / 1e9
+    assert record["kv_gb_per_sequence"] == pytest.approx(of_one)
+    assert record["kv_gb"] == pytest.approx(4 * of_one)
+    assert record["weights_gb"] == pytest.approx(16.06, abs=0.01)
+    used = record["weights_gb"] + record["kv_gb"]
+    assert record["usable_gb_per_chip"] == pytest.approx(used / record["memory_used_fraction"])
+
+
 def test_the_context_by_hand():
     """1 GB less 0.2 GB of weights: four users have 0.2 GB each, 20,000 tokens of 10 kB."""
     model = made_up.minimal(

@@ -8,6 +8,7 @@ import pytest
 
 from fastcalc.features.plan import pool_search
 from fastcalc.features.plan.allocation import Allocation
+from fastcalc.features.plan.class_groups import Groups
 from fastcalc.features.plan.pool_search import (  # fmt: skip
     _cheapest,
     _Chosen,
@@ -239,6 +240,22 @@ def test_pools_take_the_sum_of_their_chips(limited):
     assert rented.used("power") == 3500.0
     assert rented.used("budget") == 0.0  # of chips whose price is not known
     assert rented.used("chips") == 7.0
+
+
+def test_chips_of_all_classes_are_in_the_order_of_what_all_cost_on_them():
+    """Of four chips, a and b serve both classes: 1 + 3 on a, 5 + 2 on b; of equal sums by name."""
+
+    def chips(*costs):
+        groups = {
+            1 << index: SimpleNamespace(costs_on_chips=lambda rate, costs=on: costs)
+            for index, on in enumerate(costs)
+        }
+        search = SimpleNamespace(_groups=groups, _count=len(costs))
+        return Groups.chips_of_all(search, 1.0)
+
+    assert chips({"b": 5.0, "a": 1.0, "d": 0.1}, {"a": 3.0, "b": 2.0, "c": 0.1}) == ["a", "b"]
+    assert chips({"b": 1.0, "a": 2.0}, {"a": 1.0, "b": 2.0}) == ["a", "b"]
+    assert chips({"b": 1.0, "a": 2.0}) == ["b", "a"]
 
 
 @every("unit,watts", [(1, 7000.0), (4, 8000.0), (7, 7000.0), (8, 8000.0)])

@@ -7,6 +7,7 @@ import shlex
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -706,6 +707,12 @@ def test_a_table_of_formats_that_differ_leaves_other_tables_as_they_are():
     before = with_formats(kept, alike, has_fewer_bits=True)
     with_formats(kept, differing, has_fewer_bits=True)
     assert with_formats(kept, alike, has_fewer_bits=True) == before
+
+
+@pytest.mark.parametrize("over", [[], ["chat: TTFT is 2 s"]])
+def test_a_mark_of_times_over_their_limit_is_explained_where_one_stands(over):
+    mix = SimpleNamespace(is_of_one_class=False, _over=lambda: iter(over))
+    assert ("^: over its limit" in PlanAnswer.key(mix)) is bool(over)
 
 
 # What stands below.
