@@ -247,7 +247,7 @@ def test_chips_of_all_classes_are_in_the_order_of_what_all_cost_on_them():
 
     def chips(*costs):
         groups = {
-            1 << index: SimpleNamespace(costs_on_chips=lambda rate, costs=on: costs)
+            1 << index: SimpleNamespace(costs_on_chips=lambda _, costs=on: costs)
             for index, on in enumerate(costs)
         }
         search = SimpleNamespace(_groups=groups, _count=len(costs))
