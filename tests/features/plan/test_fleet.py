@@ -451,6 +451,7 @@ def test_a_fleet_is_divided_where_several_deployments_carry_more():
     ("wrong", "sentence"),
     [
         ({"own": "h100-sxm"}, "is not CHIP=N"),
+        ({"own": "=3"}, "is not CHIP=N"),
         ({"own": "h100-sxm=16=8"}, "is not a whole number"),
         ({"own": "h100-sxm=16,8"}, "is not a whole number"),
         ({"own": "h100-sxm=16,l40s=8"}, "once for each: write own='h100-sxm=16' own='l40s=8'"),
