@@ -36,11 +36,13 @@ _OF_ENGINE = {
 """Flags that only one engine has."""
 
 _SERVERS = (
-    (r"vllm\s+serve|vllm\.entrypoints", "vllm"),
-    (r"sglang\.launch_server|sglang\s+serve", "sglang"),
-    (r"llama-server|llama-cli", "llama-cpp"),
+    (r"vllm\s+serve|vllm\.entrypoints|vllm-openai", "vllm"),
+    (r"sglang\.launch_server|sglang\s+serve|lmsysorg/sglang", "sglang"),
+    (r"llama-server|llama-cli|ggml-org/llama\.cpp", "llama-cpp"),
     (r"trtllm-serve", "tensorrt-llm"),
 )
+_RELEASE = re.compile(r"vllm-openai[\w-]*:v(0\.\d+)")
+"""The release in the name of an image of vLLM."""
 _ALL_LAYERS = 99  # -ngl from which on nobody means a share of the layers
 _PAST = {"auto", "None"}
 
@@ -145,7 +147,8 @@ def _served(words: list[str]) -> tuple[list[str], list[str]]:
     served = [model] if model and not is_named else []
     served_words = [*other_words[:1], *served, *other_words[1:], *flags]
     if "--engine" not in served_words:
-        served_words += ["--engine", engine]
+        release = _RELEASE.search(command)
+        served_words += ["--engine", f"vllm-{release[1]}" if release else engine]
     skipped = f"--server: ignored {listed(unknown)}" if unknown else ""
     return served_words, [skipped] if skipped else []
 

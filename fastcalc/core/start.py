@@ -202,7 +202,7 @@ def _remedies(location: StartLocation) -> Iterator[StartRemedy]:
         _shorter(location),
         _narrower_cache(location),
         _larger_share(location),
-        _more_chips(location),
+        more_chips(location),
     ):
         if remedy is not None:
             yield remedy
@@ -285,7 +285,7 @@ def _larger_share(location: StartLocation) -> StartRemedy | None:
     return None
 
 
-def _more_chips(location: StartLocation) -> StartRemedy | None:
+def more_chips(location: StartLocation) -> StartRemedy | None:
     """The fewest chips beyond those it has that start it, in a usual layout."""
     chips = location.placement.layout.chips
     counts = {layout.chips for layout in location.site.default_layouts}

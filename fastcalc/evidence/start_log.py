@@ -33,6 +33,7 @@ SETTINGS: dict[str, dict[str, str]] = {
         "tp": "tp_size",
         "pp": "pp_size",
         "dp": "dp_size",
+        "dp_attention": "enable_dp_attention",
         "eager": "disable_cuda_graph",
         "kv": "kv_cache_dtype",
         "quantization": "quantization",

@@ -36,6 +36,7 @@ _INSTANCES = {
     "standard_nc40ads_h100_v5": ("h100-nvl", 1),
     "standard_nc80adis_h100_v5": ("h100-nvl", 2),
 }
+_CARD = re.compile(r"([2-5]0[5-9]0)(\s*-?ti)?", re.IGNORECASE)
 _COUNTED = re.compile(r"(\d{1,4})\s*[xX*]\s*(.+)|(.+?)(?:\s+[xX]|\s*[*:])\s*(\d{1,4})")
 
 
@@ -56,11 +57,13 @@ def printed_chip(text: str, entries: Catalogue) -> str | None:
 
     >>> printed_chip("8xh100", Catalogue()), printed_chip("p5.48xlarge", Catalogue())
     ('h100', 'h100-sxm')
-    >>> printed_chip("NVIDIA GeForce RTX 3090", Catalogue())
-    'rtx-3090'
+    >>> printed_chip("NVIDIA GeForce RTX 3090", Catalogue()), printed_chip("2x3090", Catalogue())
+    ('rtx-3090', 'rtx-3090')
     """
     instance, match = _INSTANCES.get(text.strip().lower()), _COUNTED.fullmatch(text.strip())
     if instance is not None:
         return instance[0]
     name = (match[2] or match[3]) if match else text
+    if card := _CARD.fullmatch(name.strip()):  # a GeForce card by its number alone
+        name = f"rtx-{card[1]}-ti" if card[2] else f"rtx-{card[1]}"
     return name if entries.knows(name, "hardware") else chip_id(name, entries)

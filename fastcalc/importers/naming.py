@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import PurePosixPath
 
+from fastcalc.catalogue.formats import weight_name
 from fastcalc.catalogue.kinds import Kind
 from fastcalc.catalogue.names import files_in
 from fastcalc.catalogue.reader import read
@@ -140,18 +141,37 @@ _GGUF = re.compile(
 )
 
 
+_TAGGED = re.compile(r"[\w.-]+/[\w.-]+:([\w.-]+)")
 _CACHED = re.compile(r"(?:^|/)models--([^/]+?)--([^/]+)")
 
 
 def repository(text: str) -> str:
     """The repository of a model's name, which may be a path into the cache of Hugging Face.
 
+    A format that llama.cpp takes after a colon is left out.
+
     >>> repository("/data/models--openai--gpt-oss-120b/snapshots/b5c939d/")
     'openai/gpt-oss-120b'
+    >>> repository("unsloth/Qwen3-32B-GGUF:UD-Q4_K_XL")
+    'unsloth/Qwen3-32B-GGUF'
     """
     plain = text.replace("\\", "/")
     cached = _CACHED.search(plain)
-    return f"{cached[1]}/{cached[2]}" if cached else plain.rstrip("/")
+    name = f"{cached[1]}/{cached[2]}" if cached else plain.rstrip("/")
+    return name.rpartition(":")[0] if tagged_format(name) else name
+
+
+def tagged_format(text: str) -> str | None:
+    """The weight format after the colon of a repository, as llama.cpp takes it, else None.
+
+    >>> tagged_format("unsloth/Qwen3-32B-GGUF:UD-Q4_K_XL"), tagged_format("org/name:latest")
+    ('ud-q4_k_xl', None)
+    """
+    match = _TAGGED.fullmatch(text)
+    try:
+        return weight_name(match[1]) if match else None
+    except InputError:
+        return None
 
 
 def model_id(text: str, catalogue: Catalogue) -> str | None:
@@ -193,6 +213,8 @@ def checkpoint_format(text: str) -> str | None:
     >>> checkpoint_format("Qwen/Qwen3-32B-FP8"), checkpoint_format("Qwen/Qwen3-32B")
     ('fp8', '')
     """
+    if tag := tagged_format(text):
+        return tag
     last = repository(text).rsplit("/", 1)[-1].lower()
     tokens = re.split(r"[-_.]", last)
     formats = {_STORED_AS[token] for token in tokens if token in _STORED_AS}

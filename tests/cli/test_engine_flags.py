@@ -68,3 +68,13 @@ def test_a_whole_command_is_taken():
 def test_a_model_that_is_named_is_meant_instead_of_the_command_s():
     words = ["fit", "mine", "--server", "vllm serve org/other -tp 2"]
     assert translated(words)[0] == ["fit", "mine", "--tp", "2", "--engine", "vllm"]
+
+
+def test_a_container_of_vllm_is_of_its_release():
+    """The image names the release, and an argument after it the model."""
+    command = (
+        "docker run --gpus all vllm/vllm-openai:v0.24.0 --model Qwen/Qwen3-32B --max-num-seqs 2"
+    )
+    words, notes = translated(["fit", "--server", command, "--on", "2x3090"])
+    assert " ".join(words) == ("fit Qwen/Qwen3-32B --on 2x3090 --max-num-seqs 2 --engine vllm-0.24")
+    assert notes == ["--server: ignored --gpus"]

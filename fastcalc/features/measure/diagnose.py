@@ -254,5 +254,8 @@ def _started(log: StartLog, scenario: Scenario) -> Start:
 
 
 def _ranks(log: StartLog) -> dict[str, int]:
-    """Return the ranks of a start; what it does not say is one."""
-    return {name: int(log.number(name) or 1) for name in RANKS}
+    """Ranks of a start; what it does not say is one, and SGLang's tp counts copies of attention."""
+    ranks = {name: int(log.number(name) or 1) for name in RANKS}
+    if log.is_on("dp_attention"):
+        ranks["tp"] = max(ranks["tp"] // ranks["dp"], 1)
+    return ranks

@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from fastcalc.core.start import StartLocation, StartRemedy
-from fastcalc.evidence.start_log import SETTINGS, StartLog
+from fastcalc.core.start import StartLocation, StartRemedy, more_chips
+from fastcalc.evidence.start_log import RANKS, SETTINGS, StartLog
 from fastcalc.features import request_of
 from fastcalc.features.measure.diagnosis.start import GIB, stated_settings
 from fastcalc.features.measure.request import Diagnose
@@ -45,6 +45,10 @@ class StoppedAnswer(Answer):
         ]
         settings = {remedy.setting for remedy in log_remedies}
         computed = self.as_logged.remedies if self.as_logged else []
+        if not (log_remedies or computed) and self.location is not None:
+            # Its memory was to be enough, and was not: more chips have more.
+            more = more_chips(self.location)
+            computed = [more] if more else []
         return [*log_remedies, *(remedy for remedy in computed if remedy.setting not in settings)]
 
     @property
@@ -85,6 +89,8 @@ class StoppedAnswer(Answer):
         stated = stated_settings(self.log, scenario)
         if remedies := self.remedies:
             stated[remedies[0].setting] = remedies[0].value
+        if "chips" in stated:  # in whichever layout starts there
+            stated = {name: value for name, value in stated.items() if name not in RANKS}
         words = [word for name, value in stated.items() for word in typed_setting(name, value)]
         begun = [scenario.model.asked_name, flag("on"), scenario.hardware.id]
         return follow_up(self.request, request_of("fit"), *begun, *words)

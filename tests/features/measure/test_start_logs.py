@@ -1,5 +1,6 @@
 """``fastcalc diagnose --log``: what vLLM and SGLang print at their start, and what it gives away."""
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -478,3 +479,30 @@ def test_points_that_contradict_the_log_are_said_to(tmp_path, changes, settings,
     answer = fastcalc.diagnose(file_of(points, tmp_path), log=logged(tmp_path, **LLAMA, **settings))
     notes = " ".join(answer.notes)
     assert sentence in notes if sentence else "state" not in notes
+
+
+def next_words(answer):
+    """Words of the next command that an answer prints."""
+    return re.findall(r"[\w.-]+", answer.next_command())
+
+
+def test_copies_of_attention_of_sglang_are_ranks_of_their_own_in_the_next_command(tmp_path):
+    """tp_size counts all eight ranks there: tp 1 and dp 8 here."""
+    path = tmp_path / "server.log"
+    path.write_text(
+        "server_args=ServerArgs(model_path='deepseek-ai/DeepSeek-V3.2', tp_size=8, dp_size=8, "
+        "enable_dp_attention=True, mem_fraction_static=0.6)\n"
+        "RuntimeError: Loaded weights leave no GPU memory for the KV cache under "
+        "--mem-fraction-static=0.6. Raise --mem-fraction-static above 0.612\n"
+    )
+    answer = fastcalc.diagnose(log=path, hardware="h200-sxm")._answer
+    assert next_words(answer)[-6:] == "--gpu-memory-utilization 0.612 --tp 1 --dp 8".split()
+
+
+def test_a_start_out_of_memory_that_was_to_fit_needs_more_chips(tmp_path):
+    """Kimi K2 in FP8 was to leave 4 GiB on each of eight; the next layout has sixteen."""
+    stopped = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 112.00 MiB."
+    log = logged(tmp_path, stopped, model="moonshotai/Kimi-K2-Instruct", tensor_parallel_size=8)
+    answer = fastcalc.diagnose(log=log, hardware="h200-sxm", engine="vllm")._answer
+    assert [(one.setting, one.value) for one in answer.remedies] == [("chips", "16")]
+    assert next_words(answer)[-4:] == "--engine vllm --chips 16".split()

@@ -304,6 +304,8 @@ def stated_settings(log: StartLog, scenario: Scenario) -> dict[str, str]:
         for name, value in log.settings.items()
         if name in (*STARTED_WITH, "max_model_len", *RANKS)
     }
+    if log.is_on("dp_attention"):
+        stated["tp"] = str(scenario.sharding.tp)
     stated |= {"kv": scenario.kv} if scenario.kv else {}
     if log.is_on("language_model_only"):
         stated["language_model_only"] = "True"
