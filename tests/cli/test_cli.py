@@ -560,7 +560,7 @@ SECTIONS = {
     "compare": "Arguments, Traffic, Formats, Deployment, Memory, Engine limits, Measurements, "
     "Prices, Output, Your own "
     "files, Options, Examples",
-    "plan": "Arguments, Traffic, Service level, Who asks, Means, Prices, Search, Formats, "
+    "plan": "Arguments, Traffic, Service level, Load, Resources, Prices, Search, Formats, "
     "Deployment, Measurements, Engine limits, "
     "Memory, Servers, Output, Your own files, Options, Examples",
     "import": "Arguments, Output, Options, Examples",

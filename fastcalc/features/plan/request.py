@@ -18,22 +18,28 @@ class ServiceLevel(Request):
     premise = "service_level"
 
     ttft: Annotated[
-        str | None, flag("TIME", "Most time to the first token: 1s.", says="TTFT up to {}")
+        str | None,
+        flag("TIME", "Maximum time to first token (TTFT), e.g. 1s.", says="TTFT up to {}"),
     ] = None
     percentile: Annotated[
         float | None,
         flag(
             "P",
-            f"Percent of requests that meet {option('ttft')} where they arrive at random, which "
-            f"they do unless {option('load')} is given: 99.",
+            f"Percentage of requests that must meet {option('ttft')}, with random arrivals; "
+            f"default: 99, unless {option('load')} is given.",
         ),
     ] = None
     tpot: Annotated[
-        str | None, flag("TIME", "Most time between two tokens: 25ms.", says="TPOT up to {}")
+        str | None,
+        flag("TIME", "Maximum time per output token (TPOT), e.g. 25ms.", says="TPOT up to {}"),
     ] = None
     min_speed: Annotated[
         float | None,
-        flag("TOK/S", "The same as a speed.", says="at least {:g} tokens/s per user"),
+        flag(
+            "TOK/S",
+            f"Minimum tokens/s per user, another way to state {option('tpot')}.",
+            says="at least {:g} tokens/s per user",
+        ),
     ] = None
 
 
@@ -44,20 +50,24 @@ def _rate_said(given: "NumberGiven") -> str:
 
 
 class Askers(Request):
-    """Who asks."""
+    """Load."""
 
     premise = "traffic"
 
     rate: Annotated[
         "NumberGiven | None",
-        flag("N/s", "Request rate to sustain; one replica by default.", says=_rate_said),
+        flag(
+            "N/s",
+            "Request rate to sustain, e.g. 20/s; default: what one replica sustains.",
+            says=_rate_said,
+        ),
     ] = None
     users: Annotated[
         int | None,
         flag(
             "N",
-            "Closed-loop users, instead of a rate: each thinks after an answer. Users of fit are "
-            "sequences in flight.",
+            "Closed-loop users, instead of a rate: each waits for the answer, thinks, and asks "
+            "again. (For fit, users are concurrent requests.)",
             says="{:,} users",
             record_key="people",
             old_name="people",
@@ -65,7 +75,11 @@ class Askers(Request):
     ] = None
     think: Annotated[
         str | None,
-        flag("TIME", "Time from an answer to the next request: 30s.", says="think time of {}"),
+        flag(
+            "TIME",
+            "Time from an answer to the user's next request, e.g. 30s.",
+            says="think time of {}",
+        ),
     ] = None
     requests_per_active_user_per_min: Annotated[
         float | None,
@@ -85,18 +99,22 @@ class Askers(Request):
     ] = None
     peak_multiplier: Annotated[
         float | None,
-        flag("X", "Busiest time over the mean one, to plan for.", says="peak {:g} times the mean"),
+        flag(
+            "X",
+            "Peak load / mean load, to plan for the peak.",
+            says="peak {:g} times the mean",
+        ),
     ] = None
 
 
 class Means(Request):
-    """Means."""
+    """Resources."""
 
     premise = "resources"
 
     own: Annotated[
         "OwnedGiven | None",
-        flag("CHIP=N", "Chips that you own: h100-sxm=16; repeatable.", is_repeated=True),
+        flag("CHIP=N", "Chips that you own, e.g. h100-sxm=16; repeatable.", is_repeated=True),
     ] = None
     budget: Annotated[
         "NumberGiven | None",
@@ -108,7 +126,11 @@ class Means(Request):
     ] = None
     power: Annotated[
         str | None,
-        flag("POWER", "Power at most, with host and cooling: 100kW.", says="at most {}"),
+        flag(
+            "POWER",
+            "Maximum power, host and cooling included, e.g. 100kW.",
+            says="at most {}",
+        ),
     ] = None
 
 
@@ -119,10 +141,15 @@ class Tariffs(Request):
 
     api: Annotated[
         "NumbersGiven | None",
-        flag("IN/CACHED/OUT", "An API's $ per million tokens, to compare: 0.6/0.15/2.4."),
+        flag(
+            "IN/CACHED/OUT",
+            "API to compare with: $ per million input, cached and output tokens, e.g. "
+            "0.6/0.15/2.4.",
+        ),
     ] = None
     grid: Annotated[
-        float | None, flag("G/KWH", "Grams of CO2 a kilowatt hour, to count them: 400.")
+        float | None,
+        flag("G/KWH", "Grid's carbon intensity in g CO2 per kWh, e.g. 400; adds emissions."),
     ] = None
 
 
@@ -135,35 +162,37 @@ class WantedPlans(Request):
         int | None,
         flag(
             "N",
-            "Chips, all replicas together; of those owned on top.",
+            f"Maximum number of chips over all replicas; with {option('own')}, of rented chips.",
             says="at most {:,} chips",
         ),
     ] = None
     by: Annotated[
-        str, flag("node|chip", "Whole nodes of chips that are sold so, or single chips.")
+        str, flag("node|chip", "Count whole nodes of chips sold by the node, or single chips.")
     ] = "node"
-    objective: Annotated[str, flag("usd|watts|chips", "What is to be least.")] = "usd"
+    objective: Annotated[str, flag("usd|watts|chips", "Quantity to minimize.")] = "usd"
     confidence: Annotated[
         float | None,
         flag(
             "P",
-            "Chance in percent that the limits hold, by the range of speeds: 90.",
+            "Required probability in percent that the limits hold, given the ranges of predicted "
+            "speeds, e.g. 90.",
             says="{:g} % sure",
         ),
     ] = None
     sensitivity: Annotated[
         bool,
-        flag(None, "Say at what price, speed, rate and length another chip leads.", premise=""),
+        flag(None, "Print at what price, speed, rate and length another chip wins.", premise=""),
     ] = False
     load: Annotated[
         float | None,
         groups.a_share(
             "load",
-            "Share of its capacity a replica is given, for requests that arrive evenly: 1.",
+            "Maximum utilization of a replica, e.g. 0.8; assumes evenly spaced arrivals, unless "
+            f"{option('percentile')} is given.",
             old_name="utilization",
         ),
     ] = None
-    top: Annotated[int, flag("N", "Plans to show.", premise="")] = 5
+    top: Annotated[int, flag("N", "Number of plans to print.", premise="")] = 5
 
 
 class ServersToStart(Request):
@@ -188,7 +217,7 @@ class PromptChips(Request):
 
     prompts_on: Annotated[
         "ChipsGiven | None",
-        groups.chips_named("Other chips for heterogeneous (disaggregated) prefill."),
+        groups.chips_named("Other chips for prefill alone (disaggregated prefill)."),
     ] = None
 
 
@@ -216,11 +245,12 @@ class FindPlans(
 ):
     """Find the cheapest deployment that meets a service level.
 
-    Searches chips, formats, layouts, batches, colocated and disaggregated prefill, and says why the
-    others lose. With chips of your own: the load they sustain, and what to rent in addition.
-    Without a rate: the highest load that the chips, budget or power allow. Skips chips that only
-    marketplaces of single owners rent out unless they are named. Exits with 1 if no plan meets the
-    limits, and says which limit to relax to what.
+    Searches chips, formats, layouts, batches, and colocated and disaggregated prefill, and says why
+    the others lose. With chips of your own, it computes the load that they sustain and what to rent
+    in addition. Without a rate, it computes the highest load that the chips, the budget or the
+    power allow. Chips that only marketplaces of individual owners offer are skipped unless you name
+    them. The exit code is 1 if no plan meets the limits; the answer then says which limit to relax,
+    and to what value.
     """
 
     examples = (

@@ -43,7 +43,7 @@ class RecordedTraffic(Request):
 
     traffic: Annotated[
         "PathGiven | None",
-        flag("FILE", "Classes of requests as a workload's YAML, or a trace's JSON lines or CSV."),
+        flag("FILE", "Request classes in a YAML file, or a trace in JSON lines or CSV."),
     ] = None
 
 

@@ -79,7 +79,7 @@ class RequestTokens(Request):
 
     premise = "traffic"
 
-    prompt: Annotated[int, _tokens("prompt", "Prompt tokens per request: 8k.")] = 1000
+    prompt: Annotated[int, _tokens("prompt", "Prompt tokens per request, e.g. 8k.")] = 1000
     output: Annotated[int, _tokens("output", "Output tokens per request.")] = 1000
 
 
@@ -107,7 +107,7 @@ class PrefixHits(Request):
         float,
         a_share(
             "prefix_hit",
-            "Prefix-cache hit rate of the prompt: 0.4 or 40%.",
+            "Prefix-cache hit rate of the prompt, e.g. 0.4 or 40%.",
             says="{} of prompts cached",
         ),
     ] = 0.0
@@ -158,12 +158,12 @@ class FormatsToTry(Request):
 
     premise = "formats"
 
-    weights: Annotated["WordsGiven | None", formats_named("Weight formats to try: bf16,fp8.")] = (
-        None
-    )
+    weights: Annotated[
+        "WordsGiven | None", formats_named("Weight formats to try, e.g. bf16,fp8.")
+    ] = None
     kv: Annotated[
         "WordsGiven | None",
-        formats_named("KV cache formats to try: bf16,fp8.", says=caches_said),
+        formats_named("KV cache formats to try, e.g. bf16,fp8.", says=caches_said),
     ] = None
 
 
@@ -176,7 +176,8 @@ class DraftsToTry(Request):
         "DraftsGiven | None",
         flag(
             "LIST",
-            "Speculative decoding to try, as for compare: none,2.5,0.8x3.",
+            "Speculative decoding to try: tokens per step (2.5), or acceptance rate x draft tokens "
+            "(0.8x3), e.g. none,2.5,0.8x3.",
             says=lambda drafts: f"speculative decoding {as_text(drafts)}",
         ),
     ] = None
@@ -225,7 +226,7 @@ class EngineName(Request):
     engine: Annotated[
         "EngineGiven | None",
         engine_named(
-            "Engine; default: by chip type.",
+            "Engine; default: that of the chip type.",
             says=lambda engine: f"engine {as_text(engine)}",
         ),
     ] = None
@@ -264,7 +265,7 @@ class EngineLimits(Request):
         int | None,
         _tokens(
             "max_num_batched_tokens",
-            "Largest number of prompt tokens per step (chunk of prefill).",
+            "Largest number of prompt tokens per step: the prefill chunk (max_num_batched_tokens).",
             says="at most {:,} prompt tokens per step",
         ),
     ] = None
@@ -283,7 +284,7 @@ class OwnRuns(Request):
         Path | None,
         flag(
             "FILE",
-            "Your own measurements, in a file that validate reads: predictions follow them.",
+            "Your own measurements, in a file that validate reads; they correct the predictions.",
             says=lambda file: f"corrected by {file.name}",
         ),
     ] = None
@@ -327,7 +328,8 @@ class HostName(Request):
         "HostGiven | None",
         flag(
             "NAME|dram=SIZE@BANDWIDTH,...",
-            "A host: dram=256GiB@300GB/s,link=64GB/s,chips=N; cores multiply with compute=FLOP/s.",
+            "Host by name, or dram=256GiB@300GB/s,link=64GB/s,chips=N; with compute=FLOP/s, its "
+            "cores compute as well.",
             completion=offered.hosts,
             says=lambda host: f"host {as_text(host)}",
         ),
@@ -343,7 +345,8 @@ class HostMemory(HostName):
         str | None,
         flag(
             "stream|compute",
-            "Use of the host; default: the faster one.",
+            "Stream offloaded weights to the chips, or compute on the host's cores; default: the "
+            "faster.",
             says="host used to {}",
         ),
     ] = None
@@ -351,7 +354,7 @@ class HostMemory(HostName):
         "PlacesGiven | None",
         flag(
             "KIND=MEMORY,...",
-            "Memory placement: experts=host,kv=HBM3.",
+            "Memory of weights or cache, e.g. experts=host,kv=HBM3.",
             says=lambda places: f"placed {as_text(places).replace('=', ' in ').replace(',', ', ')}",
         ),
     ] = None
@@ -359,7 +362,8 @@ class HostMemory(HostName):
         str,
         flag(
             "served|decode",
-            "Optimize the remaining placement for whole requests, or for decode alone.",
+            f"Place what {option('place')} leaves open for the fastest requests, or the fastest "
+            "decode.",
             says="placed for {}",
         ),
     ] = "served"
@@ -386,13 +390,13 @@ class PriceBasisOnly(Request):
 
     price_basis: Annotated[
         str,
-        flag("cloud|tco", "Cloud price, or cost of ownership.", says="cost of ownership"),
+        flag("cloud|tco", "Cloud price, or ownership cost.", says="ownership cost"),
     ] = "cloud"
     offer: Annotated[
         str | None,
         flag(
             "on-demand|reserved|spot|marketplace|survey|estimate",
-            "Price terms; default: on-demand, else survey, estimate, marketplace.",
+            "Price terms; default: on-demand, else survey, estimate or marketplace.",
             says="{} prices",
         ),
     ] = None
@@ -400,7 +404,7 @@ class PriceBasisOnly(Request):
         float | None,
         flag(
             "N",
-            "Depreciation period of owned chips in years: 4.",
+            "Depreciation period of owned chips in years; default: 4.",
             says="depreciated over {:g} years",
         ),
     ] = None
@@ -408,7 +412,7 @@ class PriceBasisOnly(Request):
         float | None,
         flag(
             "USD/KWH",
-            "Electricity price for owned chips: 0.08.",
+            "Electricity price for owned chips in $ per kWh; default: 0.08.",
             says="electricity at ${:g} per kWh",
         ),
     ] = None
@@ -465,7 +469,7 @@ class OutputFile(Request):
         Path | None,
         flag(
             "FILE",
-            "Output file, written whole or not at all; -: standard output.",
+            "Output file, written whole or not at all; - is standard output.",
             "-o",
             "--out",
             parser=file_of,
@@ -475,7 +479,7 @@ class OutputFile(Request):
 
 def format_named(formats: str) -> FieldSetting:
     """Return what is shown of ``--format`` where a command writes some formats, its own first."""
-    return flag(formats, f"Output format; default: by the ending of {option('out')}.")
+    return flag(formats, f"Output format; default: from the ending of {option('out')}.")
 
 
 class Output(OutputFile):
@@ -527,7 +531,7 @@ class OwnFolders(Plugins):
         "ChangesGiven | None",
         flag(
             "PATH=VALUE",
-            "What-if value: memory.SRAM.capacity=60GB, or wse-3:price.cloud='20 USD/h'; "
+            "What-if value, e.g. memory.SRAM.capacity=60GB or wse-3:price.cloud='20 USD/h'; "
             "repeatable.",
             is_repeated=True,
         ),

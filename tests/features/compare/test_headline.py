@@ -343,7 +343,7 @@ def test_what_moves_a_number_stands_in_the_heading(fastcalc):
         ("--engine sglang", "engine sglang"),
         ("--host ddr5-2ch", "host ddr5-2ch"),
         ("--place embedding=HBM3", "placed embedding in HBM3"),
-        ("--price-basis tco", "cost of ownership"),
+        ("--price-basis tco", "ownership cost"),
         ("--utilization 0.5", "50 % utilization of paid hours"),
         ("--price h100-sxm=2", "h100-sxm at $2.00 per chip-hour"),
         ("--gpu-memory-utilization 0.5", "engine limited to 50 % of memory"),
