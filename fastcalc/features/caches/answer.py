@@ -162,9 +162,9 @@ def _notes(location: DeploymentTiers, rate: float | None) -> Iterator[str]:
             "prefix-aware routing or a shared tier"
         )
     yield (
-        f"{chip}: {size(near.size)} of {near.name} remain for the prefix cache besides weights "
-        f"and the outputs of {batch} running requests; a cached token takes "
-        f"{size(deployment.bytes_per_token)}, measured at the mean prompt length"
+        f"{chip}: after weights and the outputs of {batch} running requests, {size(near.size)} of "
+        f"{near.name} remain for the prefix cache; a cached token takes "
+        f"{size(deployment.bytes_per_token)} at the mean prompt length"
     )
     reuse = deployment.reuse
     yield _ASSUMED if isinstance(reuse, SharedPrefixes) else _REPLAYED.format(reuse.block)

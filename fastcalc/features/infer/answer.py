@@ -277,7 +277,7 @@ class InferAnswer(Answer):
         """Meaning of bands, ratios and dashes in the table."""
         return (
             f"key: matching samples: how many of {self.inverse.points:,} simulated services match "
-            "both tiers, which is no probability; a..b: 10th to 90th percentile of those; -: equal "
+            "both tiers (not a probability); a..b: 10th to 90th percentile of those; -: equal "
             "in both tiers; markup: price / cost"
         )
 
@@ -312,19 +312,21 @@ class InferAnswer(Answer):
         if len(chips) < 2:
             yield f"other hardware here means more chips of one type: only {chips[0]} was tried"
             return
-        rows: dict[str, list[str]] = {"all": [], "some": [], "none": []}
+        rows: dict[str, list[str]] = {"all": [], "some": [], "no": []}
         for combination in self.listed:
             region = combination.region
             if region.is_found and "fast_chip" in region.own:
-                how = {1.0: "all", 0.0: "none"}.get(region.changed_chip, "some")
+                how = {1.0: "all", 0.0: "no"}.get(region.changed_chip, "some")
                 rows[how].append(combination.tricks)
         clauses = [
-            f"in {how} of {listed([*map(repr, names)])}" for how, names in rows.items() if names
+            f"in {how} matching services of {listed([*map(repr, names)])}"
+            for how, names in rows.items()
+            if names
         ]
         if clauses:
             yield (
-                "other hardware means more chips in the fast tier. Of the matching services, the "
-                f"chip type differs {', and '.join(clauses)}"
+                "other hardware means more chips in the fast tier. The chip type differs "
+                f"{', and '.join(clauses)}"
             )
 
     def _rough(self) -> Iterator[str]:

@@ -7,7 +7,7 @@ import numpy as np
 from fastcalc.features.measure.diagnosis.diagnose import Diagnosis, TermFinding
 from fastcalc.features.measure.diagnosis.next_point import NextPoint
 from fastcalc.features.measure.diagnosis.start import DIFFERS, GIB, Cause, Start
-from fastcalc.features.measure.diagnosis.terms import RUNNING
+from fastcalc.features.measure.diagnosis.terms import LINKS, RUNNING, SlowdownTerm
 from fastcalc.features.measure.term_rows import ends, term_name
 from fastcalc.kit.answer.numbers_as_text import number, whole_percent
 from fastcalc.written import listed
@@ -87,14 +87,15 @@ def unnamed(diagnosis: Diagnosis) -> str:
         if f.is_tested
     ]
     has_room = diagnosis.has_room and any(f.term is RUNNING and not f.is_tested for f in others)
-    untested = [
-        f.term.name for f in others if not f.is_tested and not (has_room and f.term is RUNNING)
-    ]
+    excluded = {RUNNING} if has_room else set[SlowdownTerm]()
+    if all((one.point.chips or one.point.tp or 1) == 1 for one in diagnosis.predictions):
+        excluded.add(LINKS)
+    untested = [f.term.name for f in others if not f.is_tested and f.term not in excluded]
     sentences = [f"probabilities of other causes: {', '.join(likely)}"] if likely else []
     if untested:
         sentences += [f"no point tests {listed(untested, 'or')}"]
     if has_room:
-        sentences += ["the log rules out room for requests"]
+        sentences += ["the log rules out too little room for requests"]
     return "; ".join(sentences)
 
 

@@ -165,9 +165,9 @@ def parts(deployments: Sequence[OwnDeployment], engine: str, width: int) -> list
     if further > 0:
         page += [f"{many(further, 'more deployment')} in the file", ""]
     key = (
-        f"key: engine (o): predicted / measured speed with {engine} as it is; own rows (x): the "
-        "same, corrected by your other rows; error: median; speed factor, range factor: speed and "
-        f"80 % range with your rows / those with {engine} as it is"
+        f"key: engine (o): predicted / measured speed with {engine} as it is; own rows (x): with "
+        f"{engine} corrected by your other rows; error: median; speed factor, range factor: "
+        "corrected / uncorrected speed and 80 % range"
     )
     return [*page[:-1], Notes([key])]
 

@@ -256,7 +256,7 @@ def test_points_are_predicted_with_the_settings_of_the_log(tmp_path, monkeypatch
     assert answer["logged"][0][0].startswith("a token takes")
     assert answer._answer.details()["points_verdict"] == "nothing"
     lines = render(answer._answer.page(Screen(80)), 80).splitlines()
-    assert "the log rules out room for requests" in " ".join(lines)
+    assert "the log rules out too little room" in " ".join(lines)
     assert len(lines) <= 24
     assert max(map(len, lines)) <= 80
 
