@@ -3,12 +3,14 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property, partial
+from pathlib import Path
 from typing import Any, Literal, NamedTuple, cast
 
 import numpy as np
 
 from fastcalc.catalogue.kinds import SCHEMAS, Kind
 from fastcalc.catalogue.reader import Document, inside
+from fastcalc.catalogue.schema import Model
 from fastcalc.catalogue.schema.claims import EXPECTED, Check, Claim, Input
 from fastcalc.catalogue.store import AnyEntry, Catalogue
 from fastcalc.errors import InputError, placed
@@ -323,6 +325,11 @@ class _Reading(Catalogue):
 
     entries: dict[str, Any] = field(default_factory=dict)
     cache: Read = field(default_factory=dict)
+
+    def model(self, name: str | Path | Model) -> Model:
+        """One model; whether its name is that of a configuration is looked up once."""
+        is_read = ("models", str(name)) in self.cache
+        return self._load(str(name), "models", Model) if is_read else super().model(name)
 
     def _load(self, name: str, kind: Kind, schema: type[AnyEntry]) -> AnyEntry:
         if (kind, name) not in self.cache:

@@ -1,7 +1,7 @@
 """Tests that ask the catalogue and the evaluator: what models do on chips."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Literal, NamedTuple, cast
 
@@ -12,7 +12,9 @@ from fastcalc.catalogue.once import once
 from fastcalc.catalogue.schema import Engine, Hardware, Model
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.chip.machine_class import engine_of_class
-from fastcalc.core.chosen_layouts import fewest_chips
+from fastcalc.core.chosen_layouts import fewest_chips, open_layouts
+from fastcalc.core.placement.layout import LayoutError
+from fastcalc.core.placement.placement import Site
 from fastcalc.core.pricing import PriceBasis, Pricing
 from fastcalc.core.ratios import Ranged, independent_ratio
 from fastcalc.core.scenario import Outcome, Scenario, Sharding, site_of, solve_each
@@ -32,8 +34,7 @@ _COMMUNICATION = {"all-reduce", "rank wait", "expert exchange", "stage hops", "h
 """Components of a step in which chips wait for messages of others."""
 
 
-@dataclass(frozen=True)
-class Place:
+class Place(NamedTuple):
     """A model on a kind of chip: what a point is asked for."""
 
     model: str
@@ -49,13 +50,13 @@ class Place:
         """Place with the chips that it states, and more where the batch takes more."""
         if self.chips is None:
             return self
-        asked = _scenario(catalogue, replace(self, chips=None), np.array([batch]))
-        return replace(self, chips=max(self.chips, _fewest_chips(asked)))
+        asked = _scenario(catalogue, self._replace(chips=None), (batch,))
+        return self._replace(chips=_fewest_chips(asked, (self.chips,)))
 
 
 def outcome(catalogue: Catalogue, place: Place, batches: Floats) -> Outcome:
     """The evaluation of a place for some batches, which must fit."""
-    evaluated = SOLVED.ask(_question(_scenario(catalogue, place, batches)))
+    evaluated = SOLVED.ask(_question(_scenario(catalogue, place, tuple(batches.tolist()))))
     if isinstance(evaluated, InputError):
         raise evaluated
     assert isinstance(evaluated, Outcome)
@@ -87,13 +88,29 @@ _question = once(_Question)
 
 
 @once
-def _fewest_chips(scenario: Scenario) -> int:
-    """Fewest chips that hold the batch of a scenario safely; 1 where none do. [1]"""
-    site = site_of(scenario, scenario.traffic.reserved)
-    return int(np.nan_to_num(fewest_chips(site, float(scenario.batches[0])), nan=1.0)[0])
+def _fewest_chips(scenario: Scenario, stated: tuple[int]) -> int:
+    """Fewest chips, no fewer than stated, that hold the batch of a scenario; stated if none do. [1]
+
+    A number that divides a model badly holds less than a smaller one: five chips less than four.
+    """
+    site, batch = site_of(scenario, scenario.traffic.reserved), float(scenario.batches[0])
+    fewest = int(np.nan_to_num(fewest_chips(site, batch), nan=1.0)[0])
+    first = max(*stated, fewest)
+    return next((chips for chips in range(first, 2 * first) if _holds(site, chips, batch)), first)
 
 
-def _scenario(catalogue: Catalogue, deployment: Place, batches: Floats) -> Scenario:
+def _holds(site: Site, chips: int, batch: float) -> bool:
+    """Whether the roomiest layout of some chips holds a batch, if need be tightly."""
+    try:
+        placements = site.place_all(open_layouts(site, chips), axes=1)
+    except LayoutError:
+        return False
+    roomiest = np.ravel(placements.max_batch).argmax()
+    return bool(np.ravel(placements.edge_max_batch)[roomiest] >= batch)
+
+
+@once
+def _scenario(catalogue: Catalogue, deployment: Place, batches: tuple[float, ...]) -> Scenario:
     """What is asked of a place, the very same object each time."""
     if not all(int(count) in LIMITS["chips"] for count in (*batches, deployment.chips or 1)):
         raise InputError(f"chips and batches must be {LIMITS['chips']}")
@@ -338,7 +355,7 @@ class Machines(NamedTuple):
         over, under = (deployment.holding(catalogue, self.batch) for deployment in stated)
         if self.chips == self.against_chips and over.chips and under.chips:
             chips = max(over.chips, under.chips)
-            over, under = replace(over, chips=chips), replace(under, chips=chips)
+            over, under = over._replace(chips=chips), under._replace(chips=chips)
         return over, under
 
 
