@@ -22,7 +22,14 @@ from fastcalc.catalogue.store import Catalogue
 from fastcalc.evidence import left_out
 from fastcalc.evidence.score import Prediction
 from fastcalc.evidence.shipped import shipped
-from fastcalc.evidence.speed_ranges import INSIDE, FittedKinds, is_unseen, learned, ranged
+from fastcalc.evidence.speed_ranges import (
+    INSIDE,
+    FittedKinds,
+    is_unseen,
+    learned,
+    publishers_behind,
+    ranged,
+)
 from fastcalc.evidence.validate import validate
 
 SPLITS = 16
@@ -66,21 +73,25 @@ def halves(
     predictions: Sequence[Prediction],
     blind: Collection[str],
     kinds: FittedKinds,
+    behind: Sequence[int],
     splits: int,
     seed: int,
 ) -> Iterator[list[Prediction]]:
     """Yield blind points of half of the sources, in ranges learned on the other half.
 
     blind : ids of points that nobody had looked at
+    behind : other publishers that measured the chip, engine and phase of each prediction [1]
     """
+    counted = list(zip(predictions, behind, strict=True))
     sources = np.unique([prediction.point.source_key for prediction in predictions])
     random = np.random.default_rng(seed)
     for _ in range(splits):
         chosen = set(random.permutation(sources)[: len(sources) // 2])
-        widths = learned([p for p in predictions if p.point.source_key in chosen], blind, kinds)
+        known = [(p, count) for p, count in counted if p.point.source_key in chosen]
+        widths = learned([p for p, _ in known], blind, kinds, [count for _, count in known])
         yield [
-            ranged(prediction, widths, unseen=is_unseen(prediction, kinds))
-            for prediction in predictions
+            ranged(prediction, widths, unseen=is_unseen(prediction, kinds), behind=count)
+            for prediction, count in counted
             if prediction.point.source_key not in chosen and prediction.point.id in blind
         ]
 
@@ -137,7 +148,8 @@ def main() -> None:
     kinds = {name: catalogue.engine(name).fitted_kinds for name in catalogue.names("engines")}
     blind = {point.id for point in points if evidence.is_blind(point)}
     predictions = left_out.applied(validate(points, catalogue).predictions)
-    scored = list(halves(predictions, blind, kinds, request.splits, request.seed))
+    behind = publishers_behind(predictions, evidence.publisher)
+    scored = list(halves(predictions, blind, kinds, behind, request.splits, request.seed))
     covers = [score_of(split).cover for split in scored]
     before = first_ranges([one for one in predictions if one.point.id in blind])
     sys.stdout.write(

@@ -179,6 +179,21 @@ IN_FILES = {
 A table that is both has the head's.
 """
 
+K_BLOCK = 256
+"""Columns of a block of a k-quant. [1]"""
+
+_ODD_DOWN_BITS = {
+    "q6_k": 8.5 - 6.5625,
+    "q5_k_m": (8.5 + 6.0 - 6.5625 - 5.5) / 2,
+    "q5_k_s": 6.0 - 5.5,
+    "q4_k_m": (8.5 + 5.5 - 6.5625 - 4.5) / 2,
+    "q4_k_s": (6.0 - 5.5) / 8 + (5.5 - 4.5) * 7 / 8,
+    "q2_k": 4.5 - 3.4375,
+}
+"""Bits that down projections take more in a mixture where their columns are no whole blocks.
+
+Q6_K becomes Q8_0, Q5_K Q5_1, Q4_K Q5_0 and Q3_K IQ4_NL (llama.cpp, src/llama-quant.cpp)."""
+
 _8B_LAYERS, _8B_TABLE = 6_979_588_096, 525_336_576  # parameters of Llama 3.1 8B; its table, twice
 
 
@@ -214,6 +229,17 @@ class WeightFormats:
             is_quantized = group in QUANTIZED or self.base.whole_file
             stored = self.base if is_quantized else FORMATS["bf16"]
         return stored
+
+    def with_odd_experts(self) -> "WeightFormats":
+        """The same where the down projections of experts have no whole blocks of 256 columns.
+
+        A third of the experts is then stored in formats with smaller blocks.
+        """
+        extra = _ODD_DOWN_BITS.get(self.base.id)
+        if extra is None or "experts" in dict(self.groups):
+            return self
+        stored = self.of("experts")
+        return self.with_groups([("experts", replace(stored, bits=stored.bits + extra / 3))])
 
     @property
     def text(self) -> str:

@@ -12,7 +12,7 @@ from fastcalc.catalogue.schema import Hardware
 from fastcalc.core import timeline
 from fastcalc.core.placement.placement import AnyPlacement
 from fastcalc.core.ratios import Ranged
-from fastcalc.core.speed_range import TO_LOW_END, is_new, speed_range
+from fastcalc.core.speed_range import TO_LOW_END, speed_range
 from fastcalc.core.step.bound import Bound
 from fastcalc.core.step.component import LIMITERS, Step
 from fastcalc.core.step.schedule import Schedule
@@ -232,14 +232,11 @@ class Estimate:
 
     @cached_property
     def _range(self) -> tuple[ArrayLike, ArrayLike] | None:
-        machine = self.placement.machine
-        is_young = is_new(self.placement.work.model, machine.engine.date)
         near, far = (
             speed_range(
                 self.placement,
                 fitted_share=self.of_passes(_fitted_share),
                 is_offloaded=is_offloaded,
-                is_young=is_young,
                 streams=self.batch * self.traffic.speculation.verified,
             )
             for is_offloaded in (False, True)

@@ -1,11 +1,10 @@
 """How far below and above an expected speed a measured one may lie."""
 
-import re
 from collections.abc import Iterator
 
 import numpy as np
 
-from fastcalc.catalogue.schema import Engine, Hardware, Model
+from fastcalc.catalogue.schema import Engine, Hardware
 from fastcalc.catalogue.schema.engines import Phase, RangeWidths
 from fastcalc.core.chip.machine_class import class_of
 from fastcalc.core.placement.placement import AnyPlacement
@@ -22,37 +21,16 @@ def is_fitted_kind(engine: Engine, hardware: Hardware, phase: Phase = "decode") 
     return class_of(hardware) in engine.fitted_kinds.get(phase, ())
 
 
-NEW_MONTHS = 2
-"""Months after that of its release in which kernels of a model are young. On halves of the sources
-that no fit has seen, a factor for three months betters the interval score, one for two does not."""
-
-_MONTH = re.compile(r"(\d{4})-(\d\d)")
-
-
-def is_new(model: Model, date: str | None) -> bool:
-    """Whether a model came out in the last months before a date, or after it.
-
-    date : as YYYY-MM, a day after it or not; a model is not new where either has no month
-    """
-    released, today = (_MONTH.match(text or "") for text in (model.released, date))
-    if released is None or today is None:
-        return False
-    (year, month), (since_year, since_month) = (map(int, day.groups()) for day in (today, released))
-    return 12 * (year - since_year) + month - since_month <= NEW_MONTHS
-
-
-def range_note(engine: Engine, hardware: Hardware, model: Model) -> str | None:
+def range_note(engine: Engine, hardware: Hardware) -> str | None:
     """Return what the range of a token's speed depends on, in words; None without a range."""
     if stated := engine.stated_range("decode"):
         return stated.basis
     if (widths := engine.range_widths) is None:
         return None
-    return "; ".join(
-        [f"holds four in five of {widths.basis}", *weaknesses(engine, hardware, model)]
-    )
+    return "; ".join([f"holds four in five of {widths.basis}", *weaknesses(engine, hardware)])
 
 
-def weaknesses(engine: Engine, hardware: Hardware, model: Model) -> Iterator[str]:
+def weaknesses(engine: Engine, hardware: Hardware) -> Iterator[str]:
     """Yield why a range is wider than those of the measurements that it was learned from."""
     widths = engine.range_widths
     if widths is None or engine.stated_range("decode"):
@@ -61,11 +39,6 @@ def weaknesses(engine: Engine, hardware: Hardware, model: Model) -> Iterator[str
         yield (
             f"{widths.unseen:.2g} times as wide, for {engine.id} has no measurement on chips of "
             f"class {class_of(hardware)}"
-        )
-    if is_new(model, engine.date):
-        yield (
-            f"{widths.new:.2g} times as wide, for kernels of {model.id} ({model.released}) were "
-            f"{NEW_MONTHS} months old at most when {engine.id} was fitted"
         )
 
 
@@ -76,20 +49,20 @@ def reach(
     has_experts: bool,
     machine: str,
     is_unseen: bool,
-    is_young: ArrayLike,
+    is_measured: bool,
     fitted_share: ArrayLike,
 ) -> tuple[Floats, Floats]:
     """By which factors learned ranges reach below and above an expected speed.
 
     machine : class of the chip
     is_unseen : whether the engine was fitted on no such kind of chip
-    is_young, fitted_share : as of `speed_range`
+    is_measured : whether at least three publishers measured prefill with it on that chip
+    fitted_share : as of `speed_range`
     """
-    learned = widths.of(phase, has_experts=has_experts, machine=machine)
-    width = learned * np.where(is_young, widths.new, 1.0)
-    width = width * (widths.unseen if is_unseen else 1.0)
+    width = widths.of(phase, has_experts=has_experts, machine=machine, is_measured=is_measured)
+    width *= widths.unseen if is_unseen else 1.0
     # Wider ones would let a faster part lower an end.
-    below, above = (np.minimum(width * times, 1.0) for times in (widths.below, widths.above))
+    below, above = (min(width * times, 1.0) for times in (widths.below, widths.above))
     return (
         np.exp(half_width(least=below, fitted_share=fitted_share)),
         np.exp(half_width(least=above, fitted_share=fitted_share)),
@@ -102,7 +75,6 @@ def speed_range(
     *,
     fitted_share: ArrayLike,
     is_offloaded: bool,
-    is_young: ArrayLike,
     streams: ArrayLike = 1.0,
 ) -> tuple[Floats, Floats] | None:
     """By which factors 80 % of speeds lie below and above at most; None for the bound.
@@ -113,7 +85,6 @@ def speed_range(
     phase : phase whose speed it is
     fitted_share : share of the time that is fitted, an element for each [1]
     is_offloaded : whether any of the model is on a host
-    is_young : whether the model is new, an element for each or one for all
     streams : tokens that are decoded together [1]
     """
     engine = placement.machine.engine
@@ -130,7 +101,7 @@ def speed_range(
         has_experts=placement.work.experts > 0,
         machine=class_of(placement.machine.hardware),
         is_unseen=not is_fitted_kind(engine, placement.machine.hardware, phase),
-        is_young=is_young,
+        is_measured=placement.machine.hardware.id in engine.prefill_chips,
         fitted_share=fitted_share,
     )
     # No part that frees a model of its host may lower the low end, so it is no higher with one.

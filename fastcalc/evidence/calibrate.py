@@ -16,7 +16,7 @@ from fastcalc.evidence.predict import gather
 from fastcalc.evidence.regression import Fit
 from fastcalc.evidence.score import Prediction, predictions_of
 from fastcalc.evidence.shipped import Evidence, fold_of
-from fastcalc.evidence.speed_ranges import learned, ranged
+from fastcalc.evidence.speed_ranges import ENOUGH, learned, publishers_behind, ranged
 from fastcalc.evidence.stacked import StackedPoints, rows_of
 from fastcalc.formulas.types import Floats
 
@@ -29,6 +29,7 @@ class Calibration:
     """A fit of all engines: values by node, uncertainties in logarithms, and ranges.
 
     kinds, architectures : what was fitted, by engine; kinds by phase, too
+    prefill_chips : chips whose prefill enough publishers measured, by engine
     left_out : every fitted point, predicted by a fit without its publisher
     """
 
@@ -38,6 +39,7 @@ class Calibration:
     widths: RangeWidths
     kinds: Mapping[str, Mapping[Phase, Sequence[str]]]
     architectures: Mapping[str, Sequence[str]]
+    prefill_chips: Mapping[str, Sequence[str]]
     left_out: Sequence[Prediction]
 
 
@@ -55,7 +57,8 @@ def calibrate(evidence: Evidence, catalogue: Catalogue) -> Calibration:
     folds = np.array([str(fold_of(evidence.publisher(point))) for point in rows.points])
     left_out = _predicted(rows, fit.left_out(everything, folds))
     blind = {point.id for point in rows.points if evidence.is_blind(point)}
-    widths = learned(left_out, blind, fitted_kinds)
+    behind = publishers_behind(left_out, evidence.publisher)
+    widths = learned(left_out, blind, fitted_kinds, behind)
     return Calibration(
         family=family,
         values=np.exp(logs),
@@ -63,11 +66,14 @@ def calibrate(evidence: Evidence, catalogue: Catalogue) -> Calibration:
         widths=widths,
         kinds=fitted_kinds,
         architectures=_architectures_of(rows, family),
+        prefill_chips=_prefill_chips(left_out, evidence),
         left_out=[
             prediction
             if deployment.engine.stated_range(prediction.phase)
-            else _as_a_stranger(prediction, widths, fitted)
-            for prediction, deployment in zip(left_out, rows.deployments, strict=True)
+            else _as_a_stranger(prediction, widths, fitted, count)
+            for prediction, deployment, count in zip(
+                left_out, rows.deployments, behind, strict=True
+            )
         ],
     )
 
@@ -111,6 +117,20 @@ def _kinds_of(
     return {phase: sorted(fitted_kinds[phase]) for phase in sorted(fitted_kinds)}
 
 
+def _prefill_chips(predictions: Sequence[Prediction], evidence: Evidence) -> dict[str, list[str]]:
+    """Chips whose prefill enough publishers measured, by the engine that they measured it with."""
+    publishers = defaultdict[tuple[str, str], set[str]](set)
+    for one in predictions:
+        if one.phase == "prefill":
+            cell = one.engine_used, one.point.hardware
+            publishers[cell].add(evidence.publisher(one.point))
+    chips = defaultdict[str, list[str]](list)
+    for (engine, chip), names in sorted(publishers.items()):
+        if len(names) >= ENOUGH:
+            chips[engine].append(chip)
+    return chips
+
+
 def _architectures_of(rows: StackedPoints, family: ParameterFamily) -> dict[str, list[str]]:
     """Architectures fitted, by the engine file that names them."""
     architectures = defaultdict(set)
@@ -121,9 +141,12 @@ def _architectures_of(rows: StackedPoints, family: ParameterFamily) -> dict[str,
 
 
 def _as_a_stranger(
-    prediction: Prediction, widths: RangeWidths, fitted: FittedSources
+    prediction: Prediction, widths: RangeWidths, fitted: FittedSources, behind: int
 ) -> Prediction:
-    """A fitted point in the range that it would have, had nobody fitted its source."""
+    """A fitted point in the range that it would have, had nobody fitted its source.
+
+    behind : other publishers that measured its chip, engine and phase [1]
+    """
     key = prediction.engine_used, prediction.phase, prediction.machine
     other_sources = fitted.get(key, set()) - {prediction.point.source_key}
-    return ranged(prediction, widths, unseen=not other_sources)
+    return ranged(prediction, widths, unseen=not other_sources, behind=behind)

@@ -65,6 +65,7 @@ def _learned(engine: Engine, calibration: Calibration) -> dict[str, str]:
     return {
         "fitted_architectures": _listed(calibration.architectures.get(engine.id, ())),
         "fitted_kinds": _mapped({phase: _listed(names) for phase, names in fitted_kinds.items()}),
+        "prefill_chips": _listed(calibration.prefill_chips.get(engine.id, ())),
         "range_widths": _mapped(numbers | {"basis": yaml_text(widths.basis)}),
     }
 

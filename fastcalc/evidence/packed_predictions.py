@@ -11,7 +11,7 @@ from fastcalc.evidence.point import Point
 from fastcalc.evidence.score import Prediction
 
 _NUMBERS = ("expected", "low", "high", "bound", "typical", "fitted_share")
-_WORDS = ("engine_used", "machine", "phase", "has_experts", "assumed", "is_young")
+_WORDS = ("engine_used", "machine", "phase", "has_experts", "assumed")
 
 
 class PackedPredictions(Sequence[Prediction]):

@@ -9,11 +9,11 @@ import numpy as np
 
 from fastcalc.catalogue.schema.engines import Phase
 from fastcalc.core.chip.machine_class import class_of
-from fastcalc.core.speed_range import is_new, speed_range
+from fastcalc.core.speed_range import speed_range
 from fastcalc.evidence.point import Point
 from fastcalc.evidence.predict import Batch
 from fastcalc.evidence.stacked import StackedPoints
-from fastcalc.formulas.types import ArrayLike, Floats
+from fastcalc.formulas.types import Floats
 
 TOLERANCE = 1.02  # a measurement above the bound by rounding is still within it
 SRAM = "SRAM machines"
@@ -38,7 +38,6 @@ class Prediction:
     assumed : what of the layout was not stated, and the waves that a static batch runs in
     typical : speed on the middle one of the layouts that were left open, over that expected [1]
     fitted_share : share of the expected time that is fitted [1]
-    is_young : whether the model was new when it was measured
     """
 
     point: Point
@@ -53,7 +52,6 @@ class Prediction:
     assumed: str | None = None
     typical: float = 1.0
     fitted_share: float = 1.0
-    is_young: bool = False
 
     def within(self, below: float, above: float) -> "Prediction":
         """It with a range about the expected speed and the middle layout's."""
@@ -142,8 +140,7 @@ def predictions_of(rows: StackedPoints, seconds: Floats | None = None) -> list[P
         machine = "offload" if is_offloaded else class_of(hardware)
         about = batch.deployment.engine.id, machine, phase, has_experts
         fraction = fractions[len(predictions) :][: len(batch.points)]
-        young = np.array([is_new(batch.deployment.model, p.date) for p in batch.points])
-        edges = _edges(batch, phase, fraction, young)
+        edges = _edges(batch, phase, fraction)
         for row, (point, assumed) in enumerate(zip(batch.points, batch.assumptions, strict=True)):
             index = len(predictions)
             prediction = Prediction(
@@ -156,23 +153,19 @@ def predictions_of(rows: StackedPoints, seconds: Floats | None = None) -> list[P
                 assumed,
                 typical[index],
                 fitted_share=fraction.item(row),
-                is_young=bool(young[row]),
             )
             ends = [edge.item(row) for edge in edges]
             predictions.append(prediction.within(*ends) if ends else prediction)
     return predictions
 
 
-def _edges(
-    batch: Batch, phase: Phase, fitted_share: Floats, is_young: ArrayLike
-) -> Sequence[Floats]:
+def _edges(batch: Batch, phase: Phase, fitted_share: Floats) -> Sequence[Floats]:
     """Both ends of the range of each point over its prediction; none without a range. [1]"""
     reach = speed_range(
         batch.placement,
         phase,
         fitted_share=fitted_share,
         is_offloaded=batch.points[0].is_offloaded,
-        is_young=is_young,
     )
     narrowed = batch.recipe.timeline.narrowed
     ends = [edge**narrowed for edge in reach] if reach else []

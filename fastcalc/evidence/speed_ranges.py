@@ -1,19 +1,27 @@
 """80 % ranges learned from points that nobody had looked at when terms were chosen."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Collection, Mapping, Sequence
 from math import log
 
 import numpy as np
 
-from fastcalc.catalogue.schema.engines import Phase, RangeWidths, width_name
+from fastcalc.catalogue.schema.engines import (
+    Phase,
+    RangeWidths,
+    width_name,
+)
 from fastcalc.core.speed_range import reach
+from fastcalc.evidence.point import Point
 from fastcalc.evidence.score import SRAM, Prediction
 from fastcalc.formulas.ranges import half_width
 from fastcalc.formulas.types import Array, Bools, Floats
 
 INSIDE = 0.8  # share of measurements that a range should hold
+ENOUGH = 3  # publishers behind a chip, engine and phase, from where another one rarely surprises
 
 _DECIMALS = 3  # of widths
+_FEWEST = 3  # sources that a number is learned from; else those of everything
 _MOST_TIMES = 3.0  # as wide: few sources stand behind it
 
 FittedKinds = Mapping[str, Mapping[Phase, Collection[str]]]
@@ -27,10 +35,30 @@ def is_unseen(prediction: Prediction, fitted_kinds: FittedKinds) -> bool:
     )
 
 
-def ranged(prediction: Prediction, widths: RangeWidths, *, unseen: bool) -> Prediction:
+def publishers_behind(
+    predictions: Sequence[Prediction], publisher: Callable[[Point], str]
+) -> list[int]:
+    """How many other publishers measured the chip, engine and phase of each point. [1]
+
+    publisher : who measured a point
+    """
+    behind = defaultdict[tuple[str, str, str], set[str]](set)
+    for prediction in predictions:
+        behind[_cell(prediction)].add(publisher(prediction.point))
+    return [len(behind[_cell(one)] - {publisher(one.point)}) for one in predictions]
+
+
+def _cell(prediction: Prediction) -> tuple[str, str, str]:
+    return prediction.point.hardware, prediction.engine_used, prediction.phase
+
+
+def ranged(
+    prediction: Prediction, widths: RangeWidths, *, unseen: bool, behind: int = 0
+) -> Prediction:
     """The prediction in the range that widths give it.
 
     unseen : whether its engine was fitted on no such kind of chip
+    behind : publishers that measured its chip, engine and phase [1]
     """
     below, above = reach(
         widths,
@@ -38,72 +66,83 @@ def ranged(prediction: Prediction, widths: RangeWidths, *, unseen: bool) -> Pred
         has_experts=prediction.has_experts,
         machine=prediction.machine,
         is_unseen=unseen,
-        is_young=prediction.is_young,
+        is_measured=behind >= ENOUGH,
         fitted_share=prediction.fitted_share,
     )
     return prediction.within(float(below), float(above))
 
 
 def learned(
-    predictions: Sequence[Prediction], blind: Collection[str], fitted_kinds: FittedKinds
+    predictions: Sequence[Prediction],
+    blind: Collection[str],
+    fitted_kinds: FittedKinds,
+    behind: Sequence[int],
 ) -> RangeWidths:
     """Widths of ranges that hold 80 % of points of sources like these.
 
-    Every kind of prediction has a width of its own. Measurements lie below what is expected more
-    often than above, for servers can be set up worse than those that engines were fitted on, and
-    hardly better: all together say how much further a range reaches down than up, with a tenth of
-    the points beyond each end. Both come from points that nobody had looked at when terms were
-    chosen; all points say how many times as wide ranges of new models and unseen chips are.
+    Every category of prediction has a width of its own. Measurements lie below what is expected
+    more often than above, for servers can be set up worse than those that engines were fitted on,
+    and hardly better: all together say how much further a range reaches down than up, with a tenth
+    of the points beyond each end. All of these, and how many times as wide ranges of unseen chips
+    are, come from points that nobody had looked at when terms were chosen.
 
     predictions : each by a fit that has not seen its publisher
     blind : ids of those that nobody had looked at
+    behind : other publishers that measured the same chip, engine and phase, for each [1]
     """
     # Engines of the others state their ranges.
-    predictions = [prediction for prediction in predictions if prediction.part != SRAM]
-    sources = np.array([prediction.point.source_key for prediction in predictions])
-    is_blind = np.array([prediction.point.id in blind for prediction in predictions], dtype=bool)
-    unseen = np.array(
-        [is_unseen(prediction, fitted_kinds) for prediction in predictions], dtype=bool
-    )
-    young = np.array([prediction.is_young for prediction in predictions], dtype=bool)
-    usual = is_blind & ~unseen & ~young
-    sides = np.array([_needed(prediction) for prediction in predictions])
-    names = np.array([_name(prediction) for prediction in predictions])
-    widths, at_all = dict.fromkeys(_NAMES, 0.0), sides.max(axis=1)
+    kept = [
+        (one, count)
+        for one, count in zip(predictions, behind, strict=True)
+        if one.part != SRAM and one.point.id in blind
+    ]
+    sources = np.array([one.point.source_key for one, _ in kept])
+    names = np.array([_name(one, count) for one, count in kept])
+    sides = np.array([_needed(one) for one, _ in kept])
+    unseen = np.array([is_unseen(one, fitted_kinds) for one, _ in kept], dtype=bool)
+    usual, widths = ~unseen, dict.fromkeys(_NAMES, 0.0)
     for name in _NAMES:
         of_name = names == name
-        sample = of_name & usual if (of_name & usual).any() else usual
-        widths[name] = round(_quantile(at_all[sample], sources[sample], INSIDE), _DECIMALS)
-        sides[of_name] /= widths[name]
-    below, above = (
-        round(_quantile(side, sources[usual], (1.0 + INSIDE) / 2.0), _DECIMALS)
-        for side in sides[usual].T
-    )
+        sample = of_name & usual
+        if len(np.unique(sources[sample])) < _FEWEST:
+            sample = usual
+        width = _quantile(sides.max(axis=1)[sample], sources[sample], INSIDE)
+        widths[name] = round(width, _DECIMALS)
+    sides /= np.array([widths[name] for name in names])[:, np.newaxis]
+    beyond = (1.0 + INSIDE) / 2.0
+    below, above = (_quantile(side, sources[usual], beyond) for side in sides[usual].T)
     multiples = (sides / (below, above)).max(axis=1)
-    unseen_times = _times_as_wide(multiples, sources, unseen)
-    multiples[unseen] /= unseen_times
     return RangeWidths(
-        decode=widths["decode"],
-        prefill=widths["prefill"],
-        served=widths["served"],
-        served_experts=widths["served_experts"],
-        decode_datacenter=widths["decode_datacenter"],
-        below=below,
-        above=above,
-        unseen=round(unseen_times, _DECIMALS),
-        new=round(_times_as_wide(multiples, sources, young), _DECIMALS),
-        basis=f"{is_blind.sum()} points of {len(np.unique(sources[is_blind]))} sources that nobody "
-        "had looked at when terms were chosen, each predicted without its publisher",
+        **widths,
+        below=round(below, _DECIMALS),
+        above=round(above, _DECIMALS),
+        unseen=round(_times_as_wide(multiples, sources, unseen), _DECIMALS),
+        basis=f"{len(kept)} points of {len(np.unique(sources))} sources that nobody had looked at "
+        "when terms were chosen, each predicted without its publisher",
     )
 
 
-_NAMES = ("decode", "decode_datacenter", "prefill", "served", "served_experts")
+_NAMES = (
+    "decode",
+    "decode_datacenter",
+    "prefill",
+    "prefill_measured",
+    "served",
+    "served_experts",
+)
 
 
-def _name(prediction: Prediction) -> str:
-    """Which width of `RangeWidths` a prediction has."""
-    phase, machine = prediction.phase, prediction.machine
-    return width_name(phase, has_experts=prediction.has_experts, machine=machine)
+def _name(prediction: Prediction, behind: int) -> str:
+    """Which width of `RangeWidths` a prediction has.
+
+    behind : publishers that measured its chip, engine and phase [1]
+    """
+    return width_name(
+        prediction.phase,
+        has_experts=prediction.has_experts,
+        machine=prediction.machine,
+        is_measured=behind >= ENOUGH,
+    )
 
 
 def _times_as_wide(multiples: Floats, sources: Array, chosen: Bools) -> float:

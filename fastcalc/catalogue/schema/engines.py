@@ -26,11 +26,14 @@ Phase = Literal["decode", "prefill", "served"]
 Times = Annotated[float, Field(ge=0.1, le=10.0)]
 
 
-def width_name(phase: Phase, *, has_experts: bool, machine: str) -> str:
+def width_name(phase: Phase, *, has_experts: bool, machine: str, is_measured: bool) -> str:
     """Which of `RangeWidths` a speed has.
 
     machine : class of the chip
+    is_measured : whether at least three publishers measured prefill with the engine on that chip
     """
+    if phase == "prefill" and is_measured:
+        return "prefill_measured"
     if phase == "served" and has_experts:
         return "served_experts"
     is_datacenter = phase == "decode" and machine == "datacenter" and not has_experts
@@ -43,9 +46,10 @@ class RangeWidths(Entry):
     decode, prefill, served, served_experts : half of a range that reaches as far to both sides
     decode_datacenter : the same of dense models that datacenter GPUs decode, which run few programs
         at fixed clocks; None for that of all decode
+    prefill_measured : the same of prefill on chips on which at least three publishers measured it
+        with the engine, so that its kernels are known; None for that of all prefill
     below, above : how many times as far it reaches to each
-    unseen : how many times as wide where nobody measured the engine on that kind of chip
-    new : how many times as wide of a model that came out in the last months
+    unseen : how many times as wide where nobody measured the engine on that category of chip
     """
 
     decode: HalfWidth
@@ -53,20 +57,21 @@ class RangeWidths(Entry):
     served: HalfWidth
     served_experts: HalfWidth
     decode_datacenter: HalfWidth | None = None
+    prefill_measured: HalfWidth | None = None
     below: Times
     above: Times
     unseen: Annotated[float, Field(ge=1.0, le=10.0)]
-    new: Annotated[float, Field(ge=1.0, le=10.0)] = 1.0
     basis: str
 
-    def of(self, phase: Phase, *, has_experts: bool, machine: str) -> float:
+    def of(self, phase: Phase, *, has_experts: bool, machine: str, is_measured: bool) -> float:
         """Half-width of a phase, of models with routed experts or dense ones. [1]
 
-        machine : class of the chip
+        machine, is_measured : as of `width_name`
         """
         widths = dict(self)
-        width = widths[width_name(phase, has_experts=has_experts, machine=machine)]
-        return self.decode if width is None else float(width)
+        name = width_name(phase, has_experts=has_experts, machine=machine, is_measured=is_measured)
+        width = widths[name]
+        return float(widths[phase] if width is None else width)
 
 
 class SpeedRange(Entry):
@@ -163,6 +168,7 @@ class Engine(Entry):
     is_bound: bool = False
     fitted_architectures: list[Identifier] = []
     fitted_kinds: dict[Phase, list[str]] = {}
+    prefill_chips: list[Identifier] = []
     cache_formats: dict[FormatName, CacheFormatName] = {}
     formats: list[FormatsRun] = []
     widening: list[WideningKernel] = []

@@ -15,6 +15,7 @@ import numpy as np
 
 from fastcalc.catalogue.formats import (
     FORMATS,
+    K_BLOCK,
     NumberFormat,
     WeightFormats,
     mixed_format,
@@ -259,9 +260,16 @@ def _count(model: Model, weights: str | None, kv: str | None) -> Workload:
     if model.is_minimal:
         counted = _minimal(model, formats.base, kv_format)
     else:
-        counted = _whole(model, formats, kv_format)
+        stored = formats.with_odd_experts() if _has_odd_experts(model) else formats
+        counted = _whole(model, stored, kv_format)
     name = formats.text if weights and "=" in weights else weights or model.format_name
     return replace(counted, weight_format=name)
+
+
+def _has_odd_experts(model: Model) -> bool:
+    """Whether the columns of experts' down projections are no whole blocks of a k-quant."""
+    widths = (block.ffn.width for block in model.blocks if isinstance(block.ffn, MixtureOfExperts))
+    return any(width % K_BLOCK for width in widths)
 
 
 def formats_asked(model: Model, weights: str | None) -> WeightFormats:

@@ -105,7 +105,7 @@ def _ranges(outcomes: Sequence[Outcome]) -> Iterator[str]:
         yield f"engine {name} ({', '.join(dict.fromkeys(users))}): fitted on {fitted}"
     chips_of_range = dict[str, dict[str, None]]()
     for scenario in scenarios:
-        if basis := range_note(scenario.engine, scenario.hardware, scenario.model):
+        if basis := range_note(scenario.engine, scenario.hardware):
             chips_of_range.setdefault(basis, {})[scenario.hardware.id] = None
     yield from (f"80 % range ({', '.join(ids)}): {basis}" for basis, ids in chips_of_range.items())
 

@@ -23,7 +23,7 @@ def _prefill_ranks(name: str, point: RankedPlan) -> int | None:
 
 
 def _weaknesses(scenario: Scenario) -> Iterator[str]:
-    return weaknesses(scenario.engine, scenario.hardware, scenario.model)
+    return weaknesses(scenario.engine, scenario.hardware)
 
 
 COLUMNS: tuple[Column[Any], ...] = (
