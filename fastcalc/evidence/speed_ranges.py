@@ -112,14 +112,17 @@ def learned(
     beyond = (1.0 + INSIDE) / 2.0
     below, above = (_quantile(side, sources[usual], beyond) for side in sides[usual].T)
     multiples = (sides / (below, above)).max(axis=1)
-    return RangeWidths(
-        **widths,
-        below=round(below, _DECIMALS),
-        above=round(above, _DECIMALS),
-        unseen=round(_times_as_wide(multiples, sources, unseen), _DECIMALS),
-        basis=f"{len(kept)} points of {len(np.unique(sources))} sources that nobody had looked at "
-        "when terms were chosen, each predicted without its publisher",
+    basis = (
+        f"{len(kept)} points of {len(np.unique(sources))} sources that nobody had looked at when "
+        "terms were chosen, each predicted without its publisher"
     )
+    learned_numbers = {
+        **widths,
+        "below": round(below, _DECIMALS),
+        "above": round(above, _DECIMALS),
+        "unseen": round(_times_as_wide(multiples, sources, unseen), _DECIMALS),
+    }
+    return RangeWidths.model_validate({**learned_numbers, "basis": basis})
 
 
 _NAMES = (

@@ -1,7 +1,6 @@
 """80 % ranges: what they are learned from, and how wide they are."""
 
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,11 +8,11 @@ import pytest
 from fastcalc.catalogue.schema import Engine
 from fastcalc.catalogue.schema.engines import RangeWidths
 from fastcalc.catalogue.store import Catalogue
-from fastcalc.core.speed_range import is_new, range_note, reach
+from fastcalc.core.speed_range import reach
 from fastcalc.evidence import left_out
 from fastcalc.evidence.score import Prediction
 from fastcalc.evidence.shipped import fold_of, role_of, shipped
-from fastcalc.evidence.speed_ranges import learned, ranged
+from fastcalc.evidence.speed_ranges import learned, publishers_behind, ranged
 from fastcalc.evidence.validate import validate
 from tests.evidence.test_measured import point
 from tests.helpers import outcome
@@ -56,9 +55,12 @@ OTHERS = [
 ]
 
 
-def learn(*points):
-    """Widths of points that nobody had looked at."""
-    return learned(points, {one.point.id for one in points}, KINDS)
+def learn(*points, behind=0):
+    """Widths of points that nobody had looked at.
+
+    behind : other publishers that measured the chip, engine and phase of each
+    """
+    return learned(points, {one.point.id for one in points}, KINDS, [behind] * len(points))
 
 
 def test_widths_are_quantiles_of_sources_by_phase():
@@ -67,7 +69,7 @@ def test_widths_are_quantiles_of_sources_by_phase():
     widths = learn(*decoded, *OTHERS)
     found = (widths.decode, widths.prefill, widths.served, widths.served_experts)
     assert found == (0.77, 0.5, 0.2, 0.4)
-    assert widths.unseen == widths.new == 1.0
+    assert widths.unseen == 1.0
     assert widths.basis.startswith("24 points of 9 sources that nobody had looked at")
 
 
@@ -101,14 +103,43 @@ def test_ranges_reach_further_down_where_measurements_lie_further_down():
     assert (widths.below, widths.above) == (1.0, 0.333)
 
 
-def test_points_that_were_looked_at_say_only_how_much_wider_others_are():
+def test_points_that_were_looked_at_say_nothing():
     """Theirs are ten times as far off, and twice that on a chip that nobody measured."""
     decoded = one_each("decode", [0.3] * 5)
     known = [missed((-1) ** number * 3.0, f"known{number}") for number in range(5)]
     elsewhere = [missed(6.0, f"known{number}", machine="tpu") for number in range(5)]
+    points = [*decoded, *OTHERS, *known, *elsewhere]
     blind = {one.point.id for one in (*decoded, *OTHERS)}
-    widths = learned([*decoded, *OTHERS, *known, *elsewhere], blind, KINDS)
-    assert (widths.decode, widths.unseen) == (0.3, pytest.approx(2.0))
+    assert learned(points, blind, KINDS, [0] * len(points)) == learn(*decoded, *OTHERS)
+
+
+def test_prefill_that_three_publishers_measured_has_a_width_of_its_own():
+    """Errors of 0.5 on chips with none to two publishers, 0.1 on those with three or more."""
+    few = [one for one in OTHERS if one.phase == "prefill"]
+    many = one_each("prefill", [0.1] * 5, machine="datacenter")
+    others = [*one_each("decode", [0.3] * 5), *(one for one in OTHERS if one.phase != "prefill")]
+    points = [*few, *many, *others]
+    kinds = {"vllm": {phase: ["consumer", "datacenter"] for phase in KINDS["vllm"]}}
+    behind = [2] * len(few) + [3] * len(many) + [3] * len(others)
+    widths = learned(points, {one.point.id for one in points}, kinds, behind)
+    assert (widths.prefill, widths.prefill_measured) == (0.5, 0.1)
+    for publishers, reached in ((2, 0.5), (3, 0.1)):
+        found = ranged(many[0], widths, unseen=False, behind=publishers)
+        assert math.log(found.expected / found.low) == pytest.approx(widths.below * reached)
+
+
+def test_publishers_behind_a_point_are_the_others_of_its_chip_engine_and_phase():
+    decoded = one_each("decode", [0.1] * 3)
+    points = [*decoded, *one_each("prefill", [0.1] * 2), *one_each("decode", [0.1] * 2)]
+    publishers = {"s0": "one", "s1": "one", "s2": "two"}
+    counted = publishers_behind(points, lambda one: publishers[one.source_key])
+    assert counted == [1, 1, 1, 0, 0, 1, 1]
+
+
+def test_a_number_of_two_sources_is_that_of_everything():
+    decoded = one_each("decode", [0.3] * 8)
+    two = one_each("served", [0.9, 0.9])
+    assert learn(*decoded, *two).served == learn(*decoded, *two).prefill
 
 
 def test_other_kinds_of_chip_say_how_many_times_as_wide():
@@ -120,48 +151,6 @@ def test_other_kinds_of_chip_say_how_many_times_as_wide():
     seen = [*one_each("decode", [0.3] * 5), *OTHERS]
     widths = learn(*seen, *unseen)
     assert (widths.decode, widths.prefill, widths.unseen) == (0.3, 0.5, 2.0)
-
-
-def test_models_in_their_first_months_say_how_many_times_as_wide():
-    """Errors of 0.6 and 1.0 where the phases have 0.3 and 0.5, and twice that on another kind."""
-    young = [*one_each("decode", [0.6] * 5), *one_each("prefill", [1.0] * 5)]
-    unseen = one_each("decode", [0.6] * 5, machine="tpu")
-    both = one_each("decode", [1.2] * 5, machine="tpu")
-    new = [replace(prediction, is_young=True) for prediction in (*young, *both)]
-    seen = [*one_each("decode", [0.3] * 5), *OTHERS]
-    widths = learn(*seen, *unseen, *new)
-    assert (widths.decode, widths.prefill, widths.new) == (0.3, 0.5, 2.0)
-
-
-@pytest.mark.parametrize(
-    ("date", "new"),
-    [
-        ("2026-01", True),  # before it came out
-        ("2026-02", True),
-        ("2026-04-30", True),
-        ("2026-05-01", False),
-        ("2027-01", False),
-        ("2026", False),
-        ("", False),
-        (None, False),
-    ],
-)
-def test_a_model_is_new_in_the_month_of_its_release_and_two_more(date, new):
-    model = Catalogue().model("llama-3.1-8b").changed(released="2026-02")
-    assert is_new(model, date) == new
-
-
-def test_compare_knows_the_age_of_a_model_when_its_engine_was_fitted():
-    model = Catalogue().model("llama-3.1-8b")
-    under = engine(fitted_kinds={"decode": ["datacenter"]}, date="2026-03")
-    reaches = []
-    for released in ("2026-02", "2025-02"):
-        aged = model.changed(released=released)
-        found = outcome(aged, "h100-sxm", engine=under, batch=(8,)).estimate
-        reaches.append(math.log(found.speed[0] / found.low[0]))
-        note = range_note(under, Catalogue().hardware("h100-sxm"), aged)
-        assert ("3 times as wide" in note) == (released == "2026-02")
-    assert reaches[0] == pytest.approx(3.0 * reaches[1])
 
 
 def test_widths_learned_from_some_sources_hold_as_much_of_others():
@@ -188,7 +177,6 @@ WIDTHS = RangeWidths(
     below=1.5,
     above=0.5,
     unseen=2.0,
-    new=3.0,
     basis="made up",
 )
 
@@ -226,19 +214,19 @@ def test_it_is_learned_from_their_points():
     local = one_each("decode", [0.3] * 5)
     servers = one_each("decode", [0.1] * 5, machine="datacenter")
     points = [*local, *servers, *OTHERS]
-    widths = learned(points, {one.point.id for one in points}, kinds)
+    widths = learned(points, {one.point.id for one in points}, kinds, [0] * len(points))
     assert (widths.decode, widths.decode_datacenter) == (0.3, 0.1)
 
 
 def test_no_range_is_so_wide_that_a_faster_part_would_lower_its_end():
-    """0.4 x 1.5 x 2 x 3 is more than 1, beyond which the widening outweighs the time saved."""
+    """0.4 x 1.5 x 2 is more than 1, beyond which the widening outweighs the time saved."""
     below, _ = reach(
         WIDTHS,
         "prefill",
         has_experts=False,
         machine="consumer",
         is_unseen=True,
-        is_young=True,
+        is_measured=False,
         fitted_share=0.5,
     )
     assert float(below) == pytest.approx(math.exp(1.5))
@@ -273,11 +261,19 @@ def test_the_shipped_widths_are_learned_from_publishers_left_out():
     kinds = {name: catalogue.engine(name).fitted_kinds for name in catalogue.names("engines")}
     blind = {measured.id for measured in fitted if evidence.is_blind(measured)}
     predictions = left_out.applied(validate(fitted, catalogue).predictions)
-    widths = learned(predictions, blind, kinds)
+    behind = publishers_behind(predictions, evidence.publisher)
+    widths = learned(predictions, blind, kinds, behind)
     written = catalogue.engine("gpu").range_widths
     for name, width in written:
         expected = width if name == "basis" else pytest.approx(width, rel=0.02)
         assert getattr(widths, name) == expected
+    measured = {
+        (one.engine_used, one.point.hardware)
+        for one, count in zip(predictions, behind, strict=True)
+        if one.phase == "prefill" and count >= 3
+    }
+    named = {(name, chip) for name in kinds for chip in catalogue.engine(name).prefill_chips}
+    assert measured <= named  # of exactly three, each has two others
 
 
 def test_the_name_of_a_publisher_says_what_its_points_are_for():
