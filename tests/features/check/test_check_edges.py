@@ -315,7 +315,7 @@ def test_parameters_without_an_edge_here_have_those_of_their_type():
 
 
 WIDTHS = [
-    # half of 0.2, 0.3, 0.2 and 1, and twice 0.3, 0.5, 0.5 and 1.75
+    # half of the least, and twice the most, that halves of the sources give
     ("decode", 0.25, (0.09, 0.61)),
     ("prefill", 0.43, (0.14, 1.1)),
     ("served", 0.17, (0.09, 1.1)),
@@ -324,7 +324,7 @@ WIDTHS = [
     ("below", 1.3, (0.4, 2.6)),
     ("above", 0.7, (0.2, 1.6)),
     ("unseen", 1.9, (3.6,)),
-    ("new", 1.6, (3.6,)),
+    ("prefill_measured", 0.16, (0.07, 1.1)),
 ]
 
 
