@@ -8,7 +8,7 @@ import pytest
 
 from fastcalc.features.plan import pool_search
 from fastcalc.features.plan.allocation import Allocation
-from fastcalc.features.plan.class_groups import Groups
+from fastcalc.features.plan.class_groups import ClassGroup, Groups
 from fastcalc.features.plan.pool_search import (  # fmt: skip
     _cheapest,
     _Chosen,
@@ -256,6 +256,22 @@ def test_chips_of_all_classes_are_in_the_order_of_what_all_cost_on_them():
     assert chips({"b": 5.0, "a": 1.0, "d": 0.1}, {"a": 3.0, "b": 2.0, "c": 0.1}) == ["a", "b"]
     assert chips({"b": 1.0, "a": 2.0}, {"a": 1.0, "b": 2.0}) == ["a", "b"]
     assert chips({"b": 1.0, "a": 2.0}) == ["b", "a"]
+
+
+def test_options_of_a_chip_have_more_throughput_on_more_chips():
+    """On a: of 2 chips 5 requests/s and not 1; of 4 what is more than these 5; b is by itself."""
+
+    def option(chip, chips, requests):
+        grid = SimpleNamespace(scenario=SimpleNamespace(hardware=SimpleNamespace(id=chip)))
+        return SimpleNamespace(grid=grid, each_chips=chips, requests=requests)
+
+    numbers = [("a", 4, 5.0), ("a", 1, 2.0), ("b", 8, 1.0), ("a", 2, 1.0), ("a", 2, 5.0)]
+    group = SimpleNamespace(replica_options=[option(*each) for each in [*numbers, ("a", 4, 6.0)]])
+    kept = [
+        (each.grid.scenario.hardware.id, each.each_chips, each.requests)
+        for each in ClassGroup.options_of_chips.func(group)
+    ]
+    assert kept == [("a", 1, 2.0), ("a", 2, 5.0), ("a", 4, 6.0), ("b", 8, 1.0)]
 
 
 @every("unit,watts", [(1, 7000.0), (4, 8000.0), (7, 7000.0), (8, 8000.0)])
