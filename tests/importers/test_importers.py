@@ -31,7 +31,7 @@ from fastcalc.importers.foreign import foreign_in
 from fastcalc.importers.json_records import NoNumberError, Record, records
 from fastcalc.importers.naming import NameLookup, Options
 from fastcalc.importers.served_run import Arrivals, ServedRun, Times, points_of, times_of
-from fastcalc.importers.setup import Unsaid
+from fastcalc.importers.setup import Unsaid, checked
 from tests.helpers import every
 
 ON = {"hardware": "h100-sxm", "chips": "1", "model": "llama-3.1-8b"}
@@ -1558,3 +1558,14 @@ def test_requests_of_aiperf_are_one_run_unless_their_folder_sums_them_up(catalog
         Text(str(tmp_path / "profile_export.jsonl"), lines), catalogue=catalogue, options=ON
     )
     assert len(alone.points) == 2
+
+
+@every("count,is_taken", [("8", True), (" 16 ", True), ("1000000", True), ("0", False),
+                          ("1000001", False), ("x", False), ("-8", False), ("٨", False),
+                          ("0000000008", False), ("9" * 5000, False)])  # fmt: skip
+def test_a_rank_that_is_typed_is_a_number_of_chips(count, is_taken):
+    if is_taken:
+        assert checked({"tp": count}) == {"tp": count.strip()}
+        return
+    with pytest.raises(InputError, match="is not a whole number"):
+        checked({"tp": count})

@@ -89,6 +89,8 @@ def attention(*names, layers=range(LAYERS)):
         ({"quant_method": "bitsandbytes", "load_in_4bit": True, "bnb_4bit_use_double_quant": True}, "int4-double"),
         ({"quant_method": "hqq", "quant_config": {"weight_quant_params": {"nbits": 4, "group_size": 64}}}, "int4-g64-zp"),
         ({"quant_method": "exl3", "bits": 3.5, "head_bits": 6}, "exl3-3.5bpw+head=exl3-6.0bpw+embedding=fp16"),
+        ({"quant_method": "exl2", "bits": 4.0, "head_bits": 8}, "exl2-4.0bpw+head=exl2-8.0bpw+embedding=fp16"),
+        ({"quant_method": "exl2", "bits": 4.0, "head_bits": 16}, "exl2-4.0bpw+head=bf16+embedding=fp16"),
         # torchao and Quark name a class or a type.
         ({"quant_method": "torchao", "quant_type": "int8_weight_only"}, "int8"),
         ({"quant_method": "torchao", "quant_type": "int8_dynamic_activation_int8_weight"}, "int8-w8a8"),

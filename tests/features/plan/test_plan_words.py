@@ -34,7 +34,8 @@ from fastcalc.features.plan.table_columns import with_formats
 from fastcalc.grid.columns import pick
 from fastcalc.kit.answer.commands import Typed, compare_command
 from fastcalc.kit.answer.console import Screen
-from fastcalc.mentions import as_flags
+from fastcalc.kit.answer.numbers_as_text import dollars
+from fastcalc.mentions import as_flags, option
 from tests.helpers import every, outcome, run_once, words
 
 CATALOGUE = Catalogue()
@@ -713,6 +714,66 @@ def test_a_table_of_formats_that_differ_leaves_other_tables_as_they_are():
 def test_a_mark_of_times_over_their_limit_is_explained_where_one_stands(over):
     mix = SimpleNamespace(is_of_one_class=False, _over=lambda: iter(over))
     assert ("^: over its limit" in PlanAnswer.key(mix)) is bool(over)
+
+
+def test_prefill_is_disaggregated_only_where_pools_are_searched_or_given():
+    """A first token of a second and 25 ms after it: B200 do it both ways, without pools in one."""
+    b200, *_ = deployments(
+        CATALOGUE.model("llama-3.1-70b"),
+        [(CATALOGUE.hardware("b200"), *engine_for(CATALOGUE, CATALOGUE.hardware("b200")))],
+        pricing=Pricing(),
+    )
+    grid = candidates(b200, prompt=1000.0, output=1000.0)
+    service = Service(1000.0, 1000.0, ttft=1.0, tpot=0.025, rate=20.0)
+    apart = [plan.prefill_layout is not None for plan in decide([grid], service).plans]
+    assert any(apart)
+    (pool,) = {plan.prefill_layout for plan in decide([grid], service, prompt_pools=()).plans}
+    assert pool is None
+
+
+def test_formats_stay_in_a_narrow_table_where_rows_differ_in_them():
+    """Those of weights before those of caches where rows are quantized further than asked for."""
+    kept = pick("weight_format kv_format")
+    assert all(column.drop_priority > 1 for column in kept)
+    rows = [{"weight_format": "fp8", "kv_format": kv} for kv in ("fp8", "bf16")]
+
+    def priorities(records, has_fewer_bits):
+        columns = with_formats(kept, records, has_fewer_bits=has_fewer_bits)
+        return [column.drop_priority for column in columns]
+
+    usual = [column.drop_priority for column in kept]
+    assert priorities(rows[:1], False) == usual
+    assert priorities(rows[:1], True) == [0, 1]
+    assert priorities(rows, False) == [usual[0], 0]
+    assert priorities(rows, True) == [0, 0]
+
+
+def test_chips_of_one_kind_are_next_to_a_mix_that_costs_less(found):
+    """The same at half of the price: as much again, which is 100 % more."""
+    classes = (RequestClass("", 1.0, Lengths.fixed(4000.0, 1000.0)),)
+    pools = (ReplicaPool(classes, found),)
+    usd = found.plans[0].usd_per_month / 2
+    mix, alone = (
+        SimpleNamespace(sharing=SimpleNamespace(on_one_chip=one), usd_per_month=usd)
+        for one in (pools, None)
+    )
+    answer = SimpleNamespace(fleet=SimpleNamespace(allocations=[alone, mix]))
+    (text,) = PlanAnswer._one_kind(answer)
+    chip = found.plans[0].scenario.hardware.id
+    assert text.startswith(f"on one kind of chip: {chip}, ")
+    assert text.endswith(f", ${dollars(usd)} (100%) more")
+
+
+@every("seconds,said", [(0.25, "250 ms"), (0.9994, "999 ms"), (1.0, "1.00 s"), (2.5, "2.50 s")])
+def test_a_first_token_without_a_limit_is_in_ms_below_a_second(seconds, said):
+    pool = SimpleNamespace(plan=SimpleNamespace(values={"ttft": seconds}))
+    service = Service(1000.0, 300.0, share=0.99)
+    answer = SimpleNamespace(
+        fleet=SimpleNamespace(service=service), is_of_one_class=True, pools=[(None, pool)]
+    )
+    assert PlanAnswer._unlimited_ttft.__get__(answer)() == (
+        f"; p99 TTFT up to {said} (no --ttft set)"
+    ).replace("--ttft", option("ttft"))
 
 
 # What stands below.

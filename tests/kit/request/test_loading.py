@@ -17,3 +17,12 @@ def test_points_are_of_each_model_on_each_chip_at_each_batch(monkeypatch):
     monkeypatch.setattr(loading, "MOST_POINTS", 59)
     with pytest.raises(InputError, match=r"^60 points \(models x chips x batches\) exceed 59"):
         loading.scenarios(request, [])
+
+
+@pytest.mark.parametrize(
+    ("limits", "example"),
+    [({"max_num_seqs": 0}, "256"), ({"gpu_memory_utilization": 1.5}, "0.9")],
+)
+def test_a_limit_of_an_engine_that_is_none_has_an_example(limits, example):
+    with pytest.raises(InputError, match=rf"; write for example {example}$"):
+        loading.scenarios(Compare(on="h100-sxm", **limits), [])

@@ -20,3 +20,12 @@ def test_a_share_is_zero_only_where_it_may_be():
     for value, zero in ((0.0, False), (-0.5, True), (1.5, True)):
         with pytest.raises(InputError, match="is not a share"):
             readers.share(value, "--load", zero=zero)
+
+
+def test_commas_separate_names_but_in_the_name_of_a_yaml_file(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("a,b", "c,d.yaml"):
+        (tmp_path / name).touch()
+    assert readers.names("a,b", "--on") == ["a", "b"]
+    assert readers.names("x, c,d.yaml,x", "--on") == ["x", "c,d.yaml"]
+    assert readers.names("c,e.yaml", "--on") == ["c", "e.yaml"]
