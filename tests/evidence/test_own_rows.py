@@ -6,6 +6,7 @@ import re
 import shlex
 from itertools import product
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -21,6 +22,7 @@ from fastcalc.errors import InputError
 from fastcalc.evidence.own_rows import MOST_ROWS
 from fastcalc.evidence.point import COLUMNS
 from fastcalc.kit.answer.own_rows import chart
+from fastcalc.kit.request import like
 from tests import made_up
 from tests.helpers import run
 
@@ -475,3 +477,11 @@ def test_rows_far_from_what_is_expected_are_questioned(tmp_path, fastcalc):
     assert "fastcalc diagnose runs.csv" in slow
     usual = warnings_of(tmp_path, fastcalc, value=f"{seconds * 1.2}")
     assert "half the rows" not in usual
+
+
+@pytest.mark.parametrize(("chips", "names"), [("abcd", "a, b, c, d"), ("abcde", "5 chips")])
+def test_up_to_four_chips_without_rows_are_named(monkeypatch, chips, names):
+    monkeypatch.setattr(like, "_of", lambda _: [SimpleNamespace(hardware="measured")])
+    compared = [SimpleNamespace(hardware=SimpleNamespace(id=chip)) for chip in chips]
+    (note,) = like.Like(Path("runs.csv"), {}, ()).notes(compared)
+    assert note.startswith(f"{names}: runs.csv has no measurement of these")
