@@ -8,7 +8,7 @@ from fastcalc.kit.answer.point_records import Record, plain
 from fastcalc.kit.answer.rounding import rounded_down, rounded_up
 
 _WORDS = {
-    "price": "{of} {side} ${at} a chip-hour",
+    "price": "{of} {side} ${at} per chip-hour",
     "slowness": "{of} {at} times slower",
     "rate": "{at} requests/s or {more}",
     "prompt": "prompts of {at} tokens or {more}",

@@ -39,9 +39,9 @@ def owning(chosen: Plan, chips: int, tokens: float) -> str:
     if per_hour is None:
         price = chip.chip_price.purchase
         missing = "purchase price" if price is None else "power"
-        bought = "" if price is None else f" (${dollars(price.si)} a chip to buy)"
+        bought = "" if price is None else f" (${dollars(price.si)} per chip to buy)"
         return (
-            f"no {missing} is known of {chip.id}{bought}, so owning them is not priced: give a "
+            f"no {missing} is known for {chip.id}{bought}, so owning them is not priced: give a "
             f"price of its hour, which may be 0: {option('price', f'{chip.id}=0.10')}"
         )
     usd = per_hour * chips

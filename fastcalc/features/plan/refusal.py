@@ -86,10 +86,10 @@ def unknown_chips(decision: Decision) -> tuple[str, str]:
     """Say of which chips no price or power is known, and how to plan with them all the same."""
     names = listed(first_few([name for name, _ in decision.unknown.most_common()], MOST_NAMED))
     if decision.service.objective == "watts":
-        return f"no power is known of {names}", f"use {option('objective', 'usd')} or chips"
+        return f"no power is known for {names}", f"use {option('objective', 'usd')} or chips"
     how = f"give one with {option('price', 'CHIP=USD')}, or use {option('objective', 'chips')}"
     price = f"{decision.terms} price".lstrip()
-    return f"no {price} is known of {names}", how
+    return f"no {price} is known for {names}", how
 
 
 def relaxed(decision: Decision, owned: str | None = None) -> list[str]:

@@ -54,7 +54,7 @@ _COLUMNS = pick(
     ),
 )
 
-_RATELESS = {"usd": ("$/Mtok", "total"), "watts": ("joules", "a token")}
+_RATELESS = {"usd": ("$/Mtok", "total"), "watts": ("joules", "per token")}
 """What is least where no rate says how many replicas there are: one column for the other."""
 
 

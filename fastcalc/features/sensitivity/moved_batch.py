@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from math import isfinite
 
 from fastcalc.core.scenario import Outcome
@@ -55,10 +54,10 @@ class MovedBatch:
         """Say what buys most, of chip and engine."""
         worth = (row for row in self._designed() if abs(row.elasticity) >= _WORTH)
         return [
-            f"largest lever: {row.path} (now {row.text(row.value)}); 1 % "
+            f"{rank_name} lever: {row.path} (now {row.text(row.value)}), of which 1 % "
             f"{'more' if row.elasticity > 0 else 'less'} raises the speed by "
             f"{number(abs(row.elasticity), 2)} %"
-            for row in islice(worth, 2)
+            for rank_name, row in zip(("largest", "second"), worth, strict=False)
         ]
 
     def buys_nothing(self) -> list[str]:

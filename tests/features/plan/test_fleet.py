@@ -671,7 +671,7 @@ def test_what_keeps_owned_chips_from_a_price_is_named(fastcalc):
     price = chip.chip_price.purchase.si
     ran = fastcalc("plan", "gpt-oss-20b", "--own", "apple-m4-max=1", "--notes")
     assert chip.power is None
-    assert f"no power is known of apple-m4-max (${price:,.0f} a chip to buy)" in words(ran.out)
+    assert f"no power is known for apple-m4-max (${price:,.0f} per chip to buy)" in words(ran.out)
     assert ran.out.startswith("1 apple-m4-max  sustains ")
     given = fastcalc("plan", "gpt-oss-20b", "--own", "apple-m4-max=1", "--price", "apple-m4-max=0")
     assert (

@@ -507,7 +507,7 @@ def test_chips_without_a_price_are_named(page, planned):
     assert planned(*asked)["unpriced"] == ["h20", "h800"]
     assert planned(*asked)["unpowered"] == []
     text = page(*asked)
-    named = text.partition("no price is known of ")[2].partition(":")[0]
+    named = text.partition("no price is known for ")[2].partition(":")[0]
     assert sorted(named.split(" and ")) == ["h20", "h800"]
     assert planned(*asked, "--objective", "chips")["unpriced"] == []
     assert "no price" not in page(*asked, "--objective", "chips")
@@ -519,7 +519,7 @@ def test_chips_without_a_power_are_named(page, planned):
     assert CATALOGUE.hardware("tpu-v6e").power is None
     assert planned(*asked)["unpowered"] == ["tpu-v6e"]
     assert planned(*asked)["unpriced"] == []
-    assert "no power is known of tpu-v6e: use --objective usd or chips" in page(*asked)
+    assert "no power is known for tpu-v6e: use --objective usd or chips" in page(*asked)
 
 
 def test_a_refusal_says_that_an_unpriced_chip_might_meet_it(fastcalc):
@@ -527,7 +527,7 @@ def test_a_refusal_says_that_an_unpriced_chip_might_meet_it(fastcalc):
     ran = fastcalc(*asked)
     assert ran.code == 1
     assert ran.err.count("\n") == 1
-    said = "no price is known of h20, which might meet it: give one with --price CHIP=USD"
+    said = "no price is known for h20, which might meet it: give one with --price CHIP=USD"
     assert f"; {said}, or use --objective chips" in ran.err
     assert "h20" not in fastcalc(*asked, "--objective", "chips").err
 
@@ -535,12 +535,12 @@ def test_a_refusal_says_that_an_unpriced_chip_might_meet_it(fastcalc):
 def test_many_chips_without_a_price_are_named_in_part(found):
     many = Counter({f"chip-{place}": place for place in range(1, 15)})
     *names, last = (f"chip-{place}" for place in range(14, 2, -1))
-    (line,) = lines(replace(found, unknown=many), "no price is known of")
-    assert line.startswith(f"no price is known of {', '.join(names)}, {last} and 2 more: give")
+    (line,) = lines(replace(found, unknown=many), "no price is known for")
+    assert line.startswith(f"no price is known for {', '.join(names)}, {last} and 2 more: give")
     assert as_flags(line).endswith("; --format json names all")
     few = Counter({f"chip-{place}": place for place in range(3, 15)})
-    (line,) = lines(replace(found, unknown=few), "no price is known of")
-    assert line.startswith(f"no price is known of {', '.join(names)} and {last}: give one")
+    (line,) = lines(replace(found, unknown=few), "no price is known for")
+    assert line.startswith(f"no price is known for {', '.join(names)} and {last}: give one")
     assert "json" not in line
 
 
