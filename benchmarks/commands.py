@@ -27,24 +27,29 @@ from fastcalc.grid.evaluated_points import EvaluatedPoints
 from fastcalc.grid.grid import Grid, solved, solved_all
 from fastcalc.grid.request_lists import Requests
 
-RUNS = 3
+RUNS = 5
 """Times of each command; the median counts."""
 
-COMMANDS = (
-    "compare llama-3-8b --on h100-sxm",
-    "compare deepseek-r1 --on all",
-    "fit deepseek-r1 --on h200-sxm",
-    "frontier deepseek-r1",
-    "fastmode kimi-k2 --on b200 --from-speed 60",
-    "sensitivity deepseek-r1 --on h100-sxm",
-    "sensitivity deepseek-r1 --on h100-sxm --batch 1..64x2",
-    "sensitivity --prompt 100 deepseek-v4-pro --batch=1..64x2,5,8..24+8",
-    "plan deepseek-r1 --rate 20/s --ttft 1s --tpot 25ms",
-    "claims",
-    "validate",
-    "sweep llama-3.1-8b --on h100-sxm --batch 1..64x2 --prompt 1..1000+1 --format csv -o {file}",
-)
-"""Each command by its defaults, and those that take longest with more of what they grow with."""
+COMMANDS = {
+    "compare llama-3-8b --on h100-sxm": "chips, models",
+    "compare deepseek-r1 --on all": "chips, models",
+    "fit deepseek-r1 --on h200-sxm": "batches",
+    "frontier deepseek-r1": "chips of the largest deployment",
+    "fastmode kimi-k2 --on b200 --from-speed 60": "priced chips, smaller models of the family",
+    "sensitivity deepseek-r1 --on h100-sxm": "numbers in the files of chip, engine and model",
+    "sensitivity deepseek-r1 --on h100-sxm --batch 1..64x2": "batches, of which there are up to 12",
+    "sensitivity --prompt 100 deepseek-v4-pro --batch=1..64x2,5,8..24+8": "batches",
+    "plan deepseek-r1 --rate 20/s --ttft 1s --tpot 25ms": "chips, request classes, percentiles",
+    "claims": "assumptions with a range",
+    "claims --format json": "the same, with every break-even",
+    "validate": "deployments with data points",
+    "infer --speeds 65,170 --prices 25,150": "points that are drawn",
+    "check": "files of the catalogue",
+    "sweep llama-3.1-8b --on h100-sxm --batch 1..64x2 --prompt 1..1000+1 --format csv -o {file}": (
+        "points: 7,000 here"
+    ),
+}
+"""Each command by its defaults, those that take longest with more, and what they grow with."""
 
 TREE = Path(__file__).resolve().parent.parent
 _BATCHES = np.round(2.0 ** (0.5 * np.arange(25)))
@@ -64,6 +69,7 @@ def cpu_seconds(command: str, tree: Path) -> float:
     with tempfile.TemporaryDirectory() as folder:
         words = command.format(file=Path(folder, "out")).split()
         environment = {**os.environ, "PYTHONPATH": str(tree)}
+        environment.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed package comes compiled
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
         subprocess.run(
             [sys.executable, "-m", "fastcalc", *words],
@@ -87,12 +93,12 @@ def of_commands(against: Path | None, runs: int) -> Iterator[str]:
         Times of each command that count. [1]
     """
     trees = {"": TREE} if against is None else {"before": against, "": TREE}
-    headings = ["", "CPU s"] + (["CPU s before", "x"] if against else [])
+    headings = ["", "CPU s", "grows with", *(["CPU s before", "x"] if against else [])]
     yield from markdown(headings, []).splitlines()
-    for command in COMMANDS:
+    for command, growth in COMMANDS.items():
         measures = {name: partial(cpu_seconds, command, tree) for name, tree in trees.items()}
         taken = in_turn(measures, runs)
-        words = [f"`{command.format(file='FILE')}`", f"{taken['']:.2f}"]
+        words = [f"`{command.format(file='FILE')}`", f"{taken['']:.2f}", growth]
         if against is not None:
             words += [f"{taken['before']:.2f}", ratio(taken["before"], taken[""])]
         yield f"| {' | '.join(words)} |"

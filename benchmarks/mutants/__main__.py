@@ -35,10 +35,15 @@ EQUIVALENT, SURVIVORS = (
 SIZE, SEED = 200, 1
 
 
+def sampled_files() -> list[str]:
+    """Return the files of the packages that compute something or decide what is computed."""
+    files = (file for room in ROOMS for file in sorted((ROOT / "fastcalc" / room).rglob("*.py")))
+    return [str(file.relative_to(ROOT)) for file in files]
+
+
 def all_mutants() -> list[Mutant]:
-    """Return every mutant of the packages that compute something or decide what is computed."""
-    files = [file for room in ROOMS for file in sorted((ROOT / "fastcalc" / room).rglob("*.py"))]
-    return [mutant for file in files for mutant in mutants_of(ROOT, str(file.relative_to(ROOT)))]
+    """Return every mutant of those files."""
+    return [mutant for file in sampled_files() for mutant in mutants_of(ROOT, file)]
 
 
 def reasons_in(file: Path) -> dict[str, str]:

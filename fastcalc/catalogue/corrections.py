@@ -49,7 +49,9 @@ def _letters(name: str) -> str:
 
 def is_one_slip(word: str, valid: str) -> bool:
     """Whether a letter is missing, too many, another or swapped, and no digit differs."""
-    if len(word) < _SHORTEST or re.sub(r"\D", "", word) != re.sub(r"\D", "", valid):
+    if len(word) < _SHORTEST or abs(len(word) - len(valid)) > 1:
+        return False
+    if re.sub(r"\D", "", word) != re.sub(r"\D", "", valid):
         return False
     same = 0
     while same < min(len(word), len(valid)) and word[same] == valid[same]:

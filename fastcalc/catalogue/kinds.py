@@ -84,9 +84,13 @@ def _keys(document: Document) -> set[str]:
 def _meant(key: str) -> str:
     """Key of an entry that is written so, or with one slip of the keyboard."""
     written = key.lower().replace("-", "_")
-    known = {name for schema in SCHEMAS.values() for name in schema.model_fields}
-    near = (name for name in sorted(known) if _is_slip(written, name))
-    return written if written in known else next(near, key)
+    if written in _KNOWN:
+        return written
+    return next((name for name in _KNOWN if _is_slip(written, name)), key)
+
+
+_KNOWN = sorted({name for schema in SCHEMAS.values() for name in schema.model_fields})
+"""Top-level keys of all entries."""
 
 
 def _is_slip(written: str, name: str) -> bool:
