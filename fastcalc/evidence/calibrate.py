@@ -28,6 +28,7 @@ FittedSources = Mapping[tuple[str, Phase, str], set[str]]
 class Calibration:
     """A fit of all engines: values by node, uncertainties in logarithms, and ranges.
 
+    publishers : how many have points that depend on each value
     kinds, architectures : what was fitted, by engine; kinds by phase, too
     prefill_chips : chips whose prefill enough publishers measured, by engine
     left_out : every fitted point, predicted by a fit without its publisher
@@ -36,6 +37,7 @@ class Calibration:
     family: ParameterFamily
     values: Floats
     uncertainty: Floats
+    publishers: Sequence[int]
     widths: RangeWidths
     kinds: Mapping[str, Mapping[Phase, Sequence[str]]]
     architectures: Mapping[str, Sequence[str]]
@@ -63,6 +65,7 @@ def calibrate(evidence: Evidence, catalogue: Catalogue) -> Calibration:
         family=family,
         values=np.exp(logs),
         uncertainty=fit.uncertainty(logs),
+        publishers=_publishers_of(fit, logs, evidence),
         widths=widths,
         kinds=fitted_kinds,
         architectures=_architectures_of(rows, family),
@@ -88,6 +91,17 @@ def rows_of_points(points: Sequence[Point], catalogue: Catalogue) -> StackedPoin
     """Points that a catalogue predicts, counted once so that fits price them."""
     batches, _ = gather(points, PointDeployments(catalogue))
     return rows_of(batches)
+
+
+_DEPENDS = 0.05
+"""Change of a predicted time over that of a value, from which a point says something of it. [1]"""
+
+
+def _publishers_of(fit: Fit, logs: Floats, evidence: Evidence) -> list[int]:
+    """How many publishers have a point whose predicted time depends on each value. [1]"""
+    publishers = np.array([evidence.publisher(point) for point in fit.rows.points])
+    depends = np.abs(fit.jacobian(logs)) >= _DEPENDS
+    return [len(np.unique(publishers[column])) for column in depends.T]
 
 
 def _predicted(rows: StackedPoints, residuals: Floats) -> list[Prediction]:

@@ -36,32 +36,34 @@ def shipped_parts(calibration: Calibration, left_out: Validation, width: int) ->
 
 def values_page(calibration: Calibration) -> str:
     """Return a page of all fitted values: band, uncertainty, and what of it the data determine."""
-    count = len(calibration.family.nodes)
+    count, single = len(calibration.family.nodes), list(calibration.publishers).count(1)
     lines = [
         "# Fitted values",
         "",
         f"All {count} fitted values of the engines in SI units, written by `fastcalc calibrate",
         f"{flag('out')} .`. ± is one standard deviation (the larger side). *Data* is the",
         "fraction of the prior uncertainty that measurements removed; at 0 % only the band, or",
-        "the value that it overrides, determines a value.",
+        "the value that it overrides, determines a value. *Publishers* have points whose time changes",
+        f"by 5 % or more of the value's change; {single} values depend on one publisher alone.",
         "[The method](method.md#engines-and-how-they-are-fitted) explains the fit and the gains.",
         "",
-        "| parameter | engine | on | value | ± | band | data |",
-        "|---|---|---|---|---|---|---|",
+        "| parameter | engine | on | value | ± | band | data | publishers |",
+        "|---|---|---|---|---|---|---|---|",
     ]
     fitted = zip(
         calibration.family.nodes,
         calibration.values.tolist(),
         calibration.uncertainty.tolist(),
+        calibration.publishers,
         strict=True,
     )
-    for node, value, spread in fitted:
+    for node, value, spread, publishers in fitted:
         ends = node.band
         band = f"{_si(ends[0])} to {_si(ends[1])}" if ends else "inherited"
         explained = max(1.0 - (spread / node.spread) ** 2, 0.0)
         lines.append(
             f"| `{node.name}` | {node.engine} | {node.group or 'all'} | {_si(value)} | "
-            f"{expm1(spread):.0%} | {band} | {explained:.0%} |"
+            f"{expm1(spread):.0%} | {band} | {explained:.0%} | {publishers} |"
         )
     return "\n".join(lines) + "\n"
 
