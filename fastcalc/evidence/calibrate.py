@@ -65,7 +65,7 @@ def calibrate(evidence: Evidence, catalogue: Catalogue) -> Calibration:
         family=family,
         values=np.exp(logs),
         uncertainty=fit.uncertainty(logs),
-        publishers=_publishers_of(fit, logs, evidence),
+        publishers=publishers_of(fit, logs, evidence),
         widths=widths,
         kinds=fitted_kinds,
         architectures=_architectures_of(rows, family),
@@ -97,7 +97,7 @@ _DEPENDS = 0.05
 """Change of a predicted time over that of a value, from which a point says something of it. [1]"""
 
 
-def _publishers_of(fit: Fit, logs: Floats, evidence: Evidence) -> list[int]:
+def publishers_of(fit: Fit, logs: Floats, evidence: Evidence) -> list[int]:
     """How many publishers have a point whose predicted time depends on each value. [1]"""
     publishers = np.array([evidence.publisher(point) for point in fit.rows.points])
     depends = np.abs(fit.jacobian(logs)) >= _DEPENDS

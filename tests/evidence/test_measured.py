@@ -19,7 +19,7 @@ from fastcalc.core.model.workload import workload
 from fastcalc.errors import InputError
 from fastcalc.evidence import left_out
 from fastcalc.evidence import validate as evidence_validate
-from fastcalc.evidence.calibrate import fit_of
+from fastcalc.evidence.calibrate import fit_of, publishers_of
 from fastcalc.evidence.deployments import PointDeployments, UnpredictableError
 from fastcalc.evidence.own_engine import MovableValues, fit_own
 from fastcalc.evidence.parameters import FittedValue, family_of
@@ -396,6 +396,24 @@ def test_calibrate_gives_the_shipped_engines(shipped_fit):
     found = np.exp(shipped_fit.solve(everything))
     written = np.array([node.value for node in shipped_fit.family.nodes])
     np.testing.assert_allclose(found, written, rtol=5e-4)
+
+
+def test_publishers_behind_a_value_are_those_of_points_that_depend_on_it(shipped_fit):
+    """Splitwise alone measured its engine; no value has more than measured the chips and engines."""
+    evidence, nodes = shipped(), shipped_fit.family.nodes
+    counts = publishers_of(shipped_fit, np.log([node.value for node in nodes]), evidence)
+    by_node = {
+        (node.engine, node.group, node.name): of for node, of in zip(nodes, counts, strict=True)
+    }
+    assert by_node["splitwise-2023", "", "link_fraction"] == 1
+    apple = {
+        evidence.publisher(point)
+        for point, deployment in zip(
+            shipped_fit.rows.points, shipped_fit.rows.deployments, strict=True
+        )
+        if deployment.hardware.id.startswith("apple") and deployment.engine.id == "llama-cpp"
+    }
+    assert 1 < by_node["llama-cpp", "apple", "bandwidth_fraction"] <= len(apple)
 
 
 @pytest.fixture(scope="module")
