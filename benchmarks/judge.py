@@ -8,7 +8,6 @@ at these points while terms are chosen has nothing left that judges them.
 
 import argparse
 import sys
-from collections import defaultdict
 from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
@@ -21,26 +20,11 @@ from fastcalc.catalogue.folders import shipped_folder
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.errors import InputError
 from fastcalc.evidence.score import Prediction
-from fastcalc.evidence.shipped import Evidence, shipped
+from fastcalc.evidence.shipped import shipped
+from fastcalc.evidence.speed_ranges import by_novelty, publishers_behind
 from fastcalc.evidence.validate import validate
 
 LOG = "judged.yaml"
-BEHIND = (("none", 0, 0), ("one or two", 1, 2), ("three or more", 3, 10**6))
-"""Fitted publishers behind a prediction, from and to."""
-
-
-def fitted_behind(
-    fitted: Sequence[Prediction], judged: Sequence[Prediction], evidence: Evidence
-) -> list[int]:
-    """How many publishers were fitted with the chip, engine and phase of each judged point."""
-    publishers = defaultdict[tuple[str, str, str], set[str]](set)
-    for one in fitted:
-        publishers[_cell(one)].add(evidence.publisher(one.point))
-    return [len(publishers[_cell(one)]) for one in judged]
-
-
-def _cell(prediction: Prediction) -> tuple[str, str, str]:
-    return prediction.point.hardware, prediction.engine_used, prediction.phase
 
 
 def table(judged: Sequence[Prediction], behind: Sequence[int]) -> str:
@@ -48,10 +32,8 @@ def table(judged: Sequence[Prediction], behind: Sequence[int]) -> str:
     groups = {"all": list(judged)}
     for name in sorted({one.part for one in judged}):
         groups[name] = [one for one in judged if one.part == name]
-    for name, least, most in BEHIND:
-        groups[f"{name} fitted publishers behind it"] = [
-            one for one, count in zip(judged, behind, strict=True) if least <= count <= most
-        ]
+    for name, group in by_novelty(judged, behind).items():
+        groups[f"{name} fitted publishers behind it"] = group
     headings = ("class", "points", "sources", "median factor", "90 % within", "in range")
     return markdown(headings, [[name, *cells(group)] for name, group in groups.items() if group])
 
@@ -103,7 +85,8 @@ def main() -> None:
         note(judged, shipped_folder("evidence"), request.version, date.today())
     except InputError as error:
         sys.exit(str(error))
-    behind = fitted_behind(validate(fitted, catalogue).predictions, judged, evidence)
+    known = validate(fitted, catalogue).predictions
+    behind = publishers_behind(judged, evidence.publisher, among=known)
     sys.stdout.write(f"{table(judged, behind)}\n")
 
 

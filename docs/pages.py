@@ -15,8 +15,9 @@ from typing import Any
 import fastcalc
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.pricing import Pricing
-from fastcalc.evidence.score import Group
+from fastcalc.evidence.score import Group, groups_of
 from fastcalc.evidence.shipped import shipped as evidence
+from fastcalc.evidence.speed_ranges import by_novelty, publishers_behind
 from fastcalc.evidence.validate import validate_shipped
 from fastcalc.features import COMMANDS, request_of
 from fastcalc.features.claims.claim_file import read_claims
@@ -77,6 +78,11 @@ inside the 80 % range.
 {median:.2f}x, 90 % within {most:.2f}x, {share:.0f} % in the range. {unseen:,} are each predicted by
 a fit that never saw their publisher. The other {seen} come from SRAM machines, whose engines are
 set from them.
+
+Publishers never used for fitting, by how many fitted ones measured the same phase on the same chip
+and engine:
+
+{novelty}
 
 [Ranges](method.md#ranges) are learned from points that nobody had looked at when the model was
 made, so they are wider than most other points need.
@@ -434,7 +440,7 @@ def accuracy() -> str:
     page = "\n".join(map(str.rstrip, lines))
     return "\n".join(
         [
-            wrapped(ACCURACY.format(**_scores(groups))),
+            wrapped(ACCURACY.format(**_scores(groups), novelty=novelty())),
             f"## By class\n\n```text\n{page}\n```\n",
             wrapped(WEAK_PLACES.format(weak=WEAK, few=few, of=len(weak))),
             *(
@@ -444,6 +450,26 @@ def accuracy() -> str:
             ),
         ]
     )  # fmt: skip
+
+
+def novelty() -> str:
+    """Scores of publishers that judge, by the fitted ones behind chip, engine and phase."""
+    parts = validate_shipped(evidence(), Catalogue())
+    judged = [one for one in parts.held_out.predictions if evidence().is_used(one.point)]
+    behind = publishers_behind(judged, evidence().publisher, among=parts.fitted.predictions)
+    headings = ("fitted publishers", "points", "sources", "median error", "90 % within", "in range")
+    return to_markdown(
+        headings,
+        (
+            [name, *_cells(groups_of(group)[0])]
+            for name, group in by_novelty(judged, behind).items()
+        ),
+    )
+
+
+def _cells(group: Group) -> list[str]:
+    numbers = f"{group.median_factor:.2f}x", f"{group.p90_factor:.2f}x"
+    return [str(group.count), str(group.sources), *numbers, f"{100 * group.coverage:.0f} %"]
 
 
 def _of(groups: Iterable[Any], *categories: str) -> list[Any]:

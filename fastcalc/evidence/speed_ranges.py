@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
-from math import log
+from math import inf, log
 
 import numpy as np
 
@@ -36,16 +36,35 @@ def is_unseen(prediction: Prediction, fitted_kinds: FittedKinds) -> bool:
 
 
 def publishers_behind(
-    predictions: Sequence[Prediction], publisher: Callable[[Point], str]
+    predictions: Sequence[Prediction],
+    publisher: Callable[[Point], str],
+    among: Sequence[Prediction] | None = None,
 ) -> list[int]:
     """How many other publishers measured the chip, engine and phase of each point. [1]
 
     publisher : who measured a point
+    among : predictions of the points that count; None for these
     """
     behind = defaultdict[tuple[str, str, str], set[str]](set)
-    for prediction in predictions:
+    for prediction in predictions if among is None else among:
         behind[_cell(prediction)].add(publisher(prediction.point))
     return [len(behind[_cell(one)] - {publisher(one.point)}) for one in predictions]
+
+
+def by_novelty(
+    predictions: Sequence[Prediction], behind: Sequence[int]
+) -> dict[str, list[Prediction]]:
+    """Predictions with no publisher behind them, with few, and with enough.
+
+    behind : as of `publishers_behind`
+    """
+    ends = (("none", 0, 0), ("one or two", 1, ENOUGH - 1), ("three or more", ENOUGH, inf))
+    counted = list(zip(predictions, behind, strict=True))
+    groups = {
+        name: [one for one, count in counted if least <= count <= most]
+        for name, least, most in ends
+    }
+    return {name: group for name, group in groups.items() if group}
 
 
 def _cell(prediction: Prediction) -> tuple[str, str, str]:

@@ -12,7 +12,7 @@ from fastcalc.core.speed_range import reach
 from fastcalc.evidence import left_out
 from fastcalc.evidence.score import Prediction
 from fastcalc.evidence.shipped import fold_of, role_of, shipped
-from fastcalc.evidence.speed_ranges import learned, publishers_behind, ranged
+from fastcalc.evidence.speed_ranges import by_novelty, learned, publishers_behind, ranged
 from fastcalc.evidence.validate import validate
 from tests.evidence.test_measured import point
 from tests.helpers import outcome
@@ -134,6 +134,15 @@ def test_publishers_behind_a_point_are_the_others_of_its_chip_engine_and_phase()
     publishers = {"s0": "one", "s1": "one", "s2": "two"}
     counted = publishers_behind(points, lambda one: publishers[one.source_key])
     assert counted == [1, 1, 1, 0, 0, 1, 1]
+
+
+def test_novelty_counts_publishers_that_were_fitted():
+    """Judged points of two chips: three fitted publishers measured the first, none the other."""
+    fitted = one_each("decode", [0.1] * 3)
+    here, elsewhere = missed(0.2, "judge"), missed(0.2, "judge", phase="prefill")
+    behind = publishers_behind([here, elsewhere], lambda one: one.source_key, among=fitted)
+    assert behind == [3, 0]
+    assert by_novelty([here, elsewhere], behind) == {"none": [elsewhere], "three or more": [here]}
 
 
 def test_a_number_of_two_sources_is_that_of_everything():
