@@ -74,7 +74,8 @@ def regret_after(*, costs: Floats, at: Floats, held: float, measured: int, error
     as_before = np.maximum(costs_then, bought[measured]).mean(axis=1)
     cost_known = np.minimum(np.maximum(costs_then, rebought).mean(axis=1), as_before)
     cost_of_others = np.min(np.delete(options, measured), initial=np.inf)
-    return float(np.minimum(cost_known, cost_of_others).mean()) - _in_hindsight(needed)
+    chosen = float(np.minimum(cost_known, cost_of_others).mean())
+    return max(chosen - _in_hindsight(needed), 0.0)  # below 0 by what is between the nodes
 
 
 def _speeds() -> Floats:

@@ -51,6 +51,10 @@ class Lengths:
         return float(self.share @ values)
 
 
+_POISSON = (0.8, 1.25)
+"""Deviations of the times between arrivals, over their mean, that are as good as Poisson's. [1]"""
+
+
 @dataclass(frozen=True, eq=False)
 class RequestClass:
     """A class of traffic.
@@ -71,6 +75,12 @@ class RequestClass:
     ttft: float = inf
     tpot: float = inf
     variation: float = 1.0
+
+    @property
+    def is_random(self) -> bool:
+        """Whether arrivals are near enough to Poisson for queues to be computed so."""
+        low, high = _POISSON
+        return low <= self.variation <= high
 
     @cached_property
     def computed(self) -> Floats:

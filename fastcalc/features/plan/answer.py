@@ -730,6 +730,8 @@ class PlanAnswer(Answer):
 
     def _busy(self) -> Iterator[str]:
         """Say which pools have no percentiles, and why."""
+        classes = dict.fromkeys(each for _, pool in self.pools for each in pool.classes)
+        yield from plan_notes.bursts(classes)
         for index, (_, pool) in enumerate(self.pools, 1):
             load = random_load(pool.plan, pool.decision.service)
             if load and not load.is_known:

@@ -1,7 +1,7 @@
 """The deployments of all chips ranked, the batches between those tried first among them."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf, isnan
 
@@ -321,12 +321,37 @@ def _missed_by(plan: Plan, decision: Decision) -> None:
 
 
 def _worth_trying(
-    left: Iterable[Gaps], decision: Decision, shown: int, variants: Collection[Variant]
+    left: Sequence[Gaps], decision: Decision, shown: int, variants: Collection[Variant]
 ) -> list[Gaps]:
     """The gaps in which something may be better than what is shown, or than the first."""
-    if not shown:
-        cost = decision.plans[0].cost * (1.0 - 1e-9) if decision.best_by_variant else inf
-        return [gaps for gaps in (gaps.below(cost, cost) for gaps in left) if len(gaps)]
+    limit_of = _limit_of_shown(decision, shown, variants) if shown else _limit_of_first(decision)
+    better = (gaps.below(limit_of(gaps, False), limit_of(gaps, True)) for gaps in left)
+    return [gaps for gaps in better if len(gaps)]
+
+
+_LimitOf = Callable[[Gaps, bool], float]
+"""The cost that a plan in some gaps is to be below, with or without disaggregated prefill."""
+
+
+def _limit_of_first(decision: Decision) -> _LimitOf:
+    """The cost of the best of all."""
+    best = decision.plans[0] if decision.best_by_variant else None
+
+    def limit_of(gaps: Gaps, _: bool) -> float:
+        return _below(best, gaps.grid.scenario, decision) * (1.0 - 1e-9)
+
+    return limit_of
+
+
+def _below(best: Plan | None, scenario: Scenario, decision: Decision) -> float:
+    """The cost of a plan; infinity where formats come before it at any cost, as published do."""
+    if best is None or (decision.may_lead_in(scenario) and not decision.may_lead(best)):
+        return inf
+    return best.cost
+
+
+def _limit_of_shown(decision: Decision, shown: int, variants: Collection[Variant]) -> _LimitOf:
+    """The cost of what is shown, of each variant that is asked for or the best of each chip."""
     chip_plans, fewer = decision.of_each_chip, decision.in_fewer_bits[:FEWER_BITS]
     alone = {plan.variant: plan.cost for plan in decision.reported(shown)}
     alone |= {
@@ -335,18 +360,15 @@ def _worth_trying(
         if (plan := decision.best_by_variant.get(variant))
     }
     of_chip = {plan.scenario.hardware.id: plan for plan in chip_plans}
-    first = (
-        fewer[-1].cost
-        if len(fewer) == FEWER_BITS
-        else decision.plans[0].cost
-        if chip_plans
-        else inf
-    )
+    if len(fewer) == FEWER_BITS:
+        first = fewer[-1].cost
+    else:
+        first = decision.plans[0].cost if chip_plans else inf
 
-    def cost_to_beat(gaps: Gaps, *, is_disaggregated: bool) -> float:
+    def limit_of(gaps: Gaps, is_disaggregated: bool) -> float:
         scenario = gaps.grid.scenario
         on_chip = of_chip.get(scenario.hardware.id)
-        limit = on_chip.cost if on_chip else inf
+        limit = _below(on_chip, scenario, decision)
         if on_chip and decision.may_lead(on_chip) and not decision.may_lead_in(scenario):
             limit = first
         unlike = next((pool.scenario for pool in gaps.pools if pool and pool.scenario), None)
@@ -356,13 +378,7 @@ def _worth_trying(
         variant = variant_of(scenario, is_disaggregated=is_disaggregated, taking=unlike)
         return alone.get(variant, limit * (1.0 - 1e-9))  # as much is no gain
 
-    better = (
-        gaps.below(
-            cost_to_beat(gaps, is_disaggregated=False), cost_to_beat(gaps, is_disaggregated=True)
-        )
-        for gaps in left
-    )
-    return [gaps for gaps in better if len(gaps)]
+    return limit_of
 
 
 def _summary(scored: Scored) -> Decision:

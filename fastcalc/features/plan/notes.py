@@ -9,6 +9,7 @@ from fastcalc.catalogue.schema.hardware import Terms
 from fastcalc.core.defaults_used import power_notes
 from fastcalc.core.own_formats import own_formats
 from fastcalc.core.ratios import Ranged, cost_range, independent_ratio, is_level
+from fastcalc.core.traffic.request_class import RequestClass
 from fastcalc.features.plan.api import api_notes
 from fastcalc.features.plan.break_even import runner_up_prices
 from fastcalc.features.plan.decision import REASONS, Decision, Plan
@@ -186,10 +187,23 @@ def _powers(listed: Sequence[Plan], shown: Sequence[Plan], service: Service) -> 
 
 def queue_notes(chosen: Plan, service: Service) -> Iterator[Note]:
     """Say what the slowest of a hundred requests take, or why no closed form has it."""
+    for text in bursts(service.classes):
+        yield Note(text, Weight.QUEUE)
     load = random_load(chosen, service)
     if load is not None:
         text = in_words(load, chosen.scenario.hardware.id)
         yield Note(text, Weight.QUEUE if load.is_known else 0)
+
+
+def bursts(classes: Iterable[RequestClass]) -> Iterator[str]:
+    """Say of which classes queues are not computed as they arrive."""
+    for request_class in classes:
+        if not request_class.is_random:
+            yield (
+                f"{request_class.name}: arrivals have a coefficient of variation of "
+                f"{number(request_class.variation)}, but queues are computed for Poisson arrivals "
+                "(1): no percentile is certain"
+            )
 
 
 def _busy(chosen: Plan, service: Service) -> Iterator[str]:

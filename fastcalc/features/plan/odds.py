@@ -34,10 +34,15 @@ class Odds:
 
 
 def odds_of(decision: Decision, grids: Sequence[Grid]) -> Odds | None:
-    """Odds of the best plan; None without a rate, a latency target or a range of speeds."""
+    """Odds of the best plan; None without a rate, a latency target or a range of speeds.
+
+    None, too, where requests do not arrive at random.
+    """
     service, chosen = decision.service, decision.plans[0]
     has_limits = min(service.ttft, service.tpot) < inf
     if not (grids and has_limits and service.rate) or service.is_fleet or service.deviations:
+        return None
+    if not all(request_class.is_random for request_class in service.classes):
         return None
     if chosen.replica.estimate.low is None or chosen.prefill_scenario is not None:
         return None

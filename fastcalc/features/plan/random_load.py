@@ -13,12 +13,9 @@ from fastcalc.features.plan.decision import Plan
 from fastcalc.features.plan.service import Service
 from fastcalc.formulas.solving import bisect_integers, last_positive
 
-_AT_RANDOM = (0.8, 1.25)
-"""Deviations of the times between arrivals, over their mean, that are as good as random. [1]"""
-
 _NEAR = 2.0**-10  # of a rate that is not divided between whole replicas
 _FEW = 1e-4  # of the requests, by which fewer late ones are no better
-_IDLE = 1e-5  # of a capacity, at which a replica meets nobody
+_IDLE = 1e-2  # of a capacity: a plan of replicas idler than that is none
 _SLACK = 1e-9  # of a replica
 
 
@@ -34,8 +31,7 @@ def random_load(plan: Plan, service: Service) -> RandomLoad | None:
     if rate is None or is_disaggregated or machine.is_spatial or machine.engine.is_bound:
         return None
     classes = classes_of(service)
-    low, high = _AT_RANDOM
-    if not all(low <= request_class.variation <= high for request_class in classes):
+    if not all(request_class.is_random for request_class in classes):
         return None
     load = RandomLoad.of(
         plan.replica.placement,

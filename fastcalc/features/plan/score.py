@@ -161,9 +161,8 @@ def _sized(load: _Load, service: Service, sizing: Sizing) -> Scored:
         **bills(scenario, service, chips, pools),
     }
     added_amounts = added(scenario, pools, UNITS[service.objective])
-    if service.is_fleet:
-        cost = counts.cost
-    else:
+    cost = counts.cost  # of a fleet
+    if not service.is_fleet:
         cost = _cost(load.grid, service, replica, chips, seconds / busy)
 
     def flat(values: ArrayLike) -> Floats:

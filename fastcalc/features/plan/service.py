@@ -69,10 +69,10 @@ class Service:
     def of_classes(self, classes: tuple[RequestClass, ...], rate: float | None) -> "Service":
         """The same for requests of some classes, at a rate.
 
-        For one class of uniform requests it is the service of such a request.
+        For one class of uniform requests at random it is the service of such a request.
         """
         mix, first = Mix.of(classes, Traffic.speculation), classes[0]
-        is_alike = len(classes) == len(first.lengths.share) == 1
+        is_alike = len(classes) == len(first.lengths.share) == 1 and first.is_random
         return replace(
             self,
             prompt=float(mix.prompt),

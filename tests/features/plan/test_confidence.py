@@ -138,6 +138,8 @@ def test_limits_of_regret():
     alone = expected_regret(costs=STEPS[:1], at=AT, held=0.0)
     dominated = np.stack([STEPS[0], np.full(61, 1e6)])
     assert expected_regret(costs=dominated, at=AT, held=0.0)[0] == pytest.approx(alone[0])
+    # One plan that is measured exactly leaves none, whatever lies between the nodes.
+    assert regret_after(costs=STEPS[:1], at=AT, held=0.0, measured=0, error=0.05) >= 0.0
     nothing = regret_after(costs=STEPS, at=AT, held=0.0, measured=0, error=1.0)
     before = expected_regret(costs=STEPS, at=AT, held=0.0).min()
     assert nothing == pytest.approx(before)

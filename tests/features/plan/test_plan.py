@@ -30,6 +30,7 @@ from fastcalc.features.plan.service import Service
 from fastcalc.grid.grid import Grid, Requests
 from fastcalc.kit.answer.rounding import rounded_down, rounded_up
 from tests.helpers import run_once as run
+from tests.helpers import words
 from tests.strategies import examples, scaled
 
 pytestmark = pytest.mark.usefixtures("without_regret")
@@ -853,3 +854,33 @@ def test_an_empty_file_name_is_refused(capsys, monkeypatch):
     ran = run("plan", "llama-3.1-8b", "-o", "", capsys=capsys, monkeypatch=monkeypatch)
     assert ran.code == 2
     assert "-o names no file" in ran.err
+
+
+def test_a_limit_of_as_many_chips_as_a_plan_has_does_not_hide_it(capsys, monkeypatch):
+    """Two replicas of eight chips hold it as published; in fp8 eight chips do, which come second."""
+    asked = ("plan", "llama-3.3-70b", "--on", "h100-sxm", "--prompt", 2000, "--output", 400)
+    asked += ("--ttft", "800ms", "--tpot", "40ms", "--rate", "8/s", "--format", "json")
+    free, limited = (
+        json.loads(run(*asked, *more, capsys=capsys, monkeypatch=monkeypatch).out)["records"][0]
+        for more in ((), ("--max-chips", 16))
+    )
+    assert limited["weight_format"] == "bf16"
+    assert {**limited, "command": ""} == {**free, "command": ""}
+
+
+def test_bursts_are_not_said_to_hold_a_percentile(capsys, monkeypatch, tmp_path):
+    """Queues are computed for Poisson arrivals, whose times vary by their mean."""
+    workload = (
+        "aggregate_rate: 1\nclients:\n  - {id: chat, rate_fraction: 1, input_distribution: 2000,\n"
+        "     output_distribution: 400, ttft: 800ms, arrival: {process: gamma, cv: %s}}\n"
+    )
+    said = {}
+    for variation in (1, 3):
+        path = tmp_path / f"cv{variation}.yaml"
+        path.write_text(workload % variation)
+        asked = ("plan", "llama-3.1-8b", "--on", "h100-sxm", "--traffic", path)
+        said[variation] = words(run(*asked, capsys=capsys, monkeypatch=monkeypatch).out)
+    assert "chance of meeting" in said[1]
+    assert "coefficient of variation" not in said[1]
+    assert "chance of meeting" not in said[3]
+    assert "chat: arrivals have a coefficient of variation of 3.00" in said[3]

@@ -207,7 +207,7 @@ def test_the_script_has_the_numbers_of_the_plan():
     plain = fastcalc.plan("llama-3.3-70b", engine="vllm", **arguments)
     script, record = table.details["servers"], plain[0]
     tpot, low, high = (number(record[f"service_tpot_ms{end}"]) for end in ("", "_low", "_high"))
-    assert f"TPOT {tpot} ms ({low} to {high})," in script
+    assert f"TPOT of 99 % within {tpot} ms ({low} to {high})," in script
     assert "drafted" not in script
     assert f"# {record['replicas']:.0f} servers" in script
     decoding = commands(script)[-1]
@@ -288,7 +288,7 @@ def test_numbers_of_slow_chips_are_not_called_expected():
     )
     assert "# Of chips as slow as was asked for, " in sure
     assert "Expected" not in sure
-    assert "# Expected of " in expected
+    assert "# Expected, with up to " in expected
     assert "waiting for others" not in expected
 
 
@@ -297,7 +297,7 @@ def test_a_first_token_that_waits_for_others_is_cautioned_about():
     asked = {"own": "rtx-4090=1", "weights": "q4_k_m", "kv": "bf16", "emit": "vllm"}
     asked["max_num_seqs"] = 1
     text = str(fastcalc.plan("qwen3-32b", **asked))
-    assert "# Expected of 1 sequence on each" in text
+    assert "# Expected, with up to 1 sequence in flight on each" in text
     assert "# most of which is waiting for others" in text
 
 

@@ -94,9 +94,10 @@ def _expected(plan: Plan, service: Service, name: str, first_tokens: str | None)
     ends = tpot_range(plan)
     range_ = f" ({number(ends[0] * 1e3)} to {number(ends[1] * 1e3)})" if ends else ""
     first, tpot = (number(plan.values[key] * 1e3) for key in ("ttft", "tpot"))
-    chips = "Of chips as slow as was asked for," if service.deviations else "Expected of"
+    chips = "Of chips as slow as was asked for" if service.deviations else "Expected"
     share = f" of {stated_percent(service.share)} within" if service.share else ""
-    yield f"{chips} {many(int(plan.batch), 'sequence')} on each: TPOT {tpot} ms{range_},"
+    sequences = f"up to {many(int(plan.batch), 'sequence')} in flight on each"
+    yield f"{chips}, with {sequences}: TPOT{share} {tpot} ms{range_},"
     yield f"first token{first_tokens or f'{share} {first} ms'};"
     if plan.values["ttft"] > _LONG_WAIT * float(plan.replica.estimate.ttft[0]):
         yield "most of which is waiting for others: a shorter limit or more chips lessen it;"
@@ -112,6 +113,11 @@ def _servers(program: str, plan: Plan, role: Role, name: str) -> Iterator[str]:
     count = plan.prefill_replicas if role == "prefill" else plan.replicas
     chip = f" of {scenario_of(plan, role).hardware.id}" * (plan.prefill_scenario is not None)
     yield comment(f"{many(count, 'server')} for {_WORK[role]}, on {cut(server.layout)}{chip} each:")
+    if count > 1:
+        yield comment("servers that share a host need chips and a --port of their own")
+    yield comment(
+        f"for requests of up to {server.tokens:,} tokens: raise the limit for longer ones"
+    )
     yield from map(comment, _cautions(program, plan, server))
     if server.hosts > 1 and program == "trtllm":
         yield comment(f"once, for its {server.hosts} hosts, which a file '{trtllm.HOSTS}' names:")
