@@ -41,7 +41,7 @@ class Measure(Evaluated, groups.Written):
     ] = None
     url: Annotated[
         str | None,
-        flag("URL", "OpenAI-compatible server to run them against: http://localhost:8000."),
+        flag("URL", "OpenAI-compatible server to run them against, e.g. http://localhost:8000."),
     ] = None
     minutes: Annotated[
         float, flag("N", f"Longest that runs with {option('url')} may take, up to {LONGEST:g}.")

@@ -17,7 +17,7 @@ class CacheSizes(Request):
 
     sizes: Annotated[
         "WordsGiven | None",
-        flag("LIST", "Cache sizes behind all chips together: 512GB,2TB."),
+        flag("LIST", "Cache sizes behind all chips together, e.g. 512GB,2TB."),
     ] = None
 
 

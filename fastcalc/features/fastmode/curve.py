@@ -91,9 +91,9 @@ COLUMNS: tuple[Column[CurveStart], ...] = (
     ),
     Column("weight_format", "text", "format of the weights", "scenario.work.weight_format"),
     Column("kv_format", "text", "format of the KV cache", "scenario.work.kv_format"),
-    Column("chips", "count", "at both ends", "study.chips"),
+    Column("chips", "count", "chips, the same before and after", "study.chips"),
     Column("floor_ms", "ms", "latency floor of a step with one sequence", "floor_ms"),
-    Column("speedup", "ratio", "asked for", "study.speedup"),
+    Column("speedup", "ratio", "target speed-up", "study.speedup"),
     Column("batch", "count", "sequences decoded together at the start", "batch"),
     Column(
         "tokens_per_s_per_user",
@@ -101,13 +101,20 @@ COLUMNS: tuple[Column[CurveStart], ...] = (
         "tokens/s per user at the start, on the fastest layout; null if it does not fit",
         "speed",
     ),
-    Column("layout", "text", "that cut", "before"),
-    Column("usd_per_mtok_output", "USD/Mtok", "at the start", "usd"),
+    Column("layout", "text", "layout at the start", "before"),
+    Column(
+        "usd_per_mtok_output", "USD/Mtok", "price per million output tokens at the start", "usd"
+    ),
     Column("reaches", "yes or no", "whether some batch reaches the speed-up", "reaches"),
     Column("end_batch", "count", "cheapest batch that reaches it", "smaller_batch"),
-    Column("end_tokens_per_s_per_user", "tokens/s", "with it", "faster"),
-    Column("end_layout", "text", "its layout", "after"),
-    Column("end_usd_per_mtok_output", "USD/Mtok", "with it", "end_usd"),
+    Column("end_tokens_per_s_per_user", "tokens/s", "tokens/s per user at end_batch", "faster"),
+    Column("end_layout", "text", "layout at end_batch", "after"),
+    Column(
+        "end_usd_per_mtok_output",
+        "USD/Mtok",
+        "price per million output tokens at end_batch",
+        "end_usd",
+    ),
     Column("cost_multiple", "ratio", "cost per output token, end over start", "cost_multiple"),
     Column(
         "undetermined",

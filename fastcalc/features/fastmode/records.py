@@ -157,13 +157,13 @@ COLUMNS: tuple[TableColumn, ...] = (
     Column(
         "speedup",
         "ratio",
-        "speed per user over today's",
+        "speed per user / today's",
         partial(Trial.ratio, key=_RATIOS["speedup"]),
     ),
     Column(
         "cost_multiple",
         "ratio",
-        "price per output token over today's",
+        "price per output token / today's",
         partial(Trial.ratio, key=_RATIOS["cost_multiple"]),
         ("", "cost"),
         format=cost_multiple_cell,
@@ -172,7 +172,7 @@ COLUMNS: tuple[TableColumn, ...] = (
     Column(
         "cost_multiple_total",
         "ratio",
-        "price per token, prompts included, over today's",
+        "price per token, prompts included / today's",
         partial(Trial.ratio, key=_RATIOS["cost_multiple_total"]),
     ),
     Column("batch_ratio", "ratio", "today's batch over the batch of this row", "batch_ratio"),
@@ -197,7 +197,7 @@ COLUMNS: tuple[TableColumn, ...] = (
     Column(
         "changes_answers",
         "yes or no",
-        "whether answers change, through another model (unless named) or further quantization",
+        "whether model output changes: another model (unless named) or further quantization",
         "changes_answers",
     ),
     *(

@@ -38,7 +38,7 @@ _SOLVED: tuple[Column[Solution], ...] = (
     Column(
         "solution_at_edge",
         "count",
-        "the same at the engine's minimum reserve",
+        "the same if the engine reserves its minimum",
         "edge",
         heading=("", "tight"),
         format=_tight,
@@ -46,7 +46,7 @@ _SOLVED: tuple[Column[Solution], ...] = (
     Column(
         "solution_limited_by",
         "text",
-        "what takes no more: memory, the model's context or a limit of the engine",
+        "what limits it: memory, the model's context or a limit of the engine",
         "limited_by",
         heading=("limited", "by"),
     ),
@@ -111,7 +111,7 @@ _PLACED: tuple[TableColumn, ...] = (
     Column(
         "max_concurrency",
         "sequences",
-        "sequences of the longest length that engine or model take which they hold",
+        "sequences of the maximum length that fit in them",
         lambda point: point.cache and point.cache.concurrency,
         heading=("longest", "at once"),
     ),

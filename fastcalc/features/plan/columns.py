@@ -27,7 +27,7 @@ def _weaknesses(scenario: Scenario) -> Iterator[str]:
 
 
 COLUMNS: tuple[Column[Any], ...] = (
-    Column("rank", "count", "place among the plans", "rank"),
+    Column("rank", "count", "rank of the plan, 1 for the best", "rank"),
     *pick("hardware model engine weight_format kv_format speculation_tokens_per_pass"),
     Column(
         "prefill",
@@ -35,11 +35,11 @@ COLUMNS: tuple[Column[Any], ...] = (
         "together: colocated with decode; apart: disaggregated, on replicas of its own",
         lambda point: "apart" if point.plan.prefill_layout else "together",
     ),
-    Column("replicas", "count", "that decode", "plan.replicas", ("repli-", "cas")),
+    Column("replicas", "count", "number of decode replicas", "plan.replicas", ("repli-", "cas")),
     Column(
         "utilization",
         "ratio",
-        "share of its capacity that each of them does",
+        "utilization of each decode replica: load over capacity",
         "plan.busy",
         ("util.", "%"),
         6,
@@ -56,7 +56,7 @@ COLUMNS: tuple[Column[Any], ...] = (
     Column(
         "prefill_utilization",
         "ratio",
-        "share of its capacity that each of those does",
+        "utilization of each prefill replica: load over capacity",
         lambda point: point.plan.prefill_busy if point.plan.prefill_layout else None,
     ),
     *(
@@ -71,28 +71,28 @@ COLUMNS: tuple[Column[Any], ...] = (
     Column(
         "chips_total",
         "count",
-        "of all replicas, in whole nodes",
+        "chips of all replicas, in whole nodes",
         lambda point: point.plan.values["chips"],
         ("", "chips"),
     ),
     Column(
         "service_ttft_ms",
         "ms",
-        "time to the first token, with any wait: held against ttft",
+        "TTFT with queueing, compared with ttft",
         lambda point: point.plan.values["ttft"] * 1e3,
         ("TTFT", "ms"),
     ),
     Column(
         "service_ttft_percentile",
         "%",
-        "of requests that meet it, where they arrive at random",
+        "percentile of requests that service_ttft_ms is for, with Poisson arrivals",
         lambda point: point.service.share and point.service.share * 100.0,
     ),
     Column(
         "service_tpot_ms",
         "ms",
-        "time per output token, held against tpot: prompts of others come between, "
-        "but not with disaggregated prefill",
+        "TPOT, compared with tpot; includes prefill of other requests, except with disaggregated "
+        "prefill",
         lambda point: point.plan.values["tpot"] * 1e3,
         ("TPOT", "ms"),
     ),
@@ -109,11 +109,11 @@ COLUMNS: tuple[Column[Any], ...] = (
         "plan.usd_per_month",
         ("$ per", "month"),
     ),
-    Column("watts", "W", "power of all chips with host and site", "watts", ("", "watts")),
-    Column("objective", "text", "what is least", "service.objective"),
-    Column("cost", "as objective", "how much of it", "plan.cost"),
+    Column("watts", "W", "power of all chips, host and site included", "watts", ("", "watts")),
+    Column("objective", "text", "quantity that is minimized", "service.objective"),
+    Column("cost", "as objective", "amount of that quantity", "plan.cost"),
     *pick("warnings"),
-    Column("command", "text", "prints one replica again", "command"),
+    Column("command", "text", "command that prints one replica", "command"),
     Column(
         "service_tpot_ms_low",
         "ms",
@@ -131,14 +131,14 @@ COLUMNS: tuple[Column[Any], ...] = (
     Column(
         "service_usd_per_mtok_total",
         "USD/Mtok",
-        "service_usd_per_hour over the tokens, prompts and outputs, that the rate moves",
+        "service_usd_per_hour / input and output tokens per hour at the rate",
         "usd_per_mtok",
         ("$", "/Mtok"),
     ),
     Column(
         "service_joules_per_token",
         "J/token",
-        "watts over the output tokens of the rate",
+        "watts / output tokens per second at the rate",
         "joules_per_token",
     ),
     *pick(
@@ -148,7 +148,7 @@ COLUMNS: tuple[Column[Any], ...] = (
     Column(
         "service_requests_per_s",
         "1/s",
-        "request rate of all replicas: the rate asked for, or else their throughput",
+        "request rate of all replicas: the given rate, else their throughput",
         "requests",
         ("", "req/s"),
     ),
@@ -161,7 +161,7 @@ COLUMNS: tuple[Column[Any], ...] = (
     Column(
         "service_output_tokens_per_s",
         "tokens/s",
-        "output tokens of service_requests_per_s",
+        "output tokens/s at service_requests_per_s",
         lambda point: point.requests * point.service.output,
         ("output", "tok/s"),
         8,
@@ -169,7 +169,7 @@ COLUMNS: tuple[Column[Any], ...] = (
     Column(
         "requests_in_flight",
         "requests",
-        "requests that are served at a time, by Little's law",
+        "requests in flight, by Little's law",
         "in_flight",
         ("in", "flight"),
         3,
@@ -181,14 +181,14 @@ COLUMNS: tuple[Column[Any], ...] = (
     Column(
         "node_chips",
         "count",
-        "chips of a node, which come together; 1 where they come by the chip",
+        "chips of a node; 1 where chips are counted singly",
         "plan.node_chips",
     ),
-    Column("idle_chips", "count", "chips of chips_total on which nothing runs", "plan.idle_chips"),
+    Column("idle_chips", "count", "idle chips among chips_total", "plan.idle_chips"),
     Column(
         "owned_chips",
         "count",
-        "chips of its kind that are owned; null where they are rented",
+        "owned chips of this type; null where they are rented",
         "owned",
     ),
     Column(
@@ -200,19 +200,19 @@ COLUMNS: tuple[Column[Any], ...] = (
     Column(
         "api_break_even_tokens_per_month",
         "tokens/month",
-        "prompts and outputs of a month at which the API charges usd_per_month",
+        "input and output tokens per month for which the API charges usd_per_month",
         "tokens_at_break_even",
     ),
     Column(
         "api_break_even_utilization",
         "ratio",
-        "share of service_requests_per_s_most at which it does; above 1 it always charges less",
+        "fraction of service_requests_per_s_most at which it does; above 1 the API is cheaper",
         lambda point: point.api_break_even and point.api_break_even / point.plan.requests,
     ),
     Column(
         "service_g_co2_per_mtok",
         "g/Mtok",
-        "carbon dioxide of a million tokens, prompts and outputs; null without a grid",
+        "carbon dioxide per million input and output tokens; null without a grid",
         "grams_per_mtok",
         ("g CO2", "/Mtok"),
         2,
@@ -220,15 +220,15 @@ COLUMNS: tuple[Column[Any], ...] = (
     Column(
         "chips_expected",
         "count",
-        "chips of the best of its chip, formats and kind by expected speeds; chips_total "
-        "hold at slower ones where a confidence says so",
+        "chips of the best such plan at expected speeds; with a confidence, chips_total are those "
+        "at slower ones",
         "chips_expected",
         ("chips", "expected"),
     ),
     Column(
         "range_is_wider",
         "text",
-        "why the 80 % range is wider than those of measurements; null where it is not",
+        "why the 80 % range is wider than that of measured deployments; null where it is not",
         lambda point: "; ".join(_weaknesses(point.plan.scenario)) or None,
     ),
     Column(
@@ -246,13 +246,13 @@ COLUMNS: tuple[Column[Any], ...] = (
     Column(
         "prefill_sending_ms",
         "ms",
-        "in which the cache of a prompt crosses the slower link of both, part of service_ttft_ms",
+        "KV-cache transfer time of a prompt over the slower link of both, part of service_ttft_ms",
         lambda point: point.plan.kv_transfer_s * 1e3 if point.plan.prefill_scenario else None,
     ),
     Column(
         "prefill_command",
         "text",
-        "prints one replica of that chip, whose ttft_ms is that of a prompt",
+        "command that prints one replica of that chip, whose ttft_ms is the time of a prompt",
         "prefill_command",
     ),
     *pick(
@@ -262,7 +262,7 @@ COLUMNS: tuple[Column[Any], ...] = (
     Column(
         "prefill_usd_per_chip_hour",
         "USD/h",
-        "price of a chip-hour of that chip",
+        "price per chip-hour of that chip",
         lambda point: (
             point.plan.prefill_scenario and point.plan.prefill_scenario.quote.usd_per_hour
         ),
@@ -276,7 +276,7 @@ COLUMNS: tuple[Column[Any], ...] = (
     Column(
         "classes",
         "text",
-        "names of the request classes of a file that the replicas serve; null without a file",
+        "request classes of the traffic file that the replicas serve; null without a file",
         lambda point: ", ".join(point.classes) or None,
     ),
 )

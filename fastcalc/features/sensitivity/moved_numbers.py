@@ -230,7 +230,7 @@ COLUMNS: tuple[Column[MovedNumber], ...] = (
     Column(
         "enough_value",
         "SI",
-        "value beyond which less than 1 % of that gain is left",
+        "value at which 99 % of that gain is reached",
         "enough",
         ("gain", "ends"),
         format=MovedNumber.enough_cell,
