@@ -306,14 +306,19 @@ _NO_GGUF = ("fp8", "mxfp8", "int8-w8a8", "gptq-", "awq-", "exl2-", "exl3-")
 """How formats begin that GGUF files have no type for."""
 
 
-def is_read_by_llama_cpp(name: str) -> bool:
+def is_read_by_llama_cpp(name: str, *, as_published: bool = False) -> bool:
     """Whether llama.cpp has files in these weight formats, of all groups that are named.
+
+    as_published : whether a repository or a configuration states them, which nobody has converted
 
     >>> is_read_by_llama_cpp("q4_k_m"), is_read_by_llama_cpp("nvfp4+attention=fp8")
     (True, False)
+    >>> is_read_by_llama_cpp("nvfp4"), is_read_by_llama_cpp("nvfp4", as_published=True)
+    (True, False)
     """
+    unread = (*_NO_GGUF, "nvfp4", "int4", "int8") if as_published else _NO_GGUF
     parts = [part.partition("=")[2] or part for part in name.split(JOINED)]
-    return not any(part.startswith(_NO_GGUF) for part in parts)
+    return not any(part.startswith(unread) for part in parts)
 
 
 def _group_format(text: str) -> tuple[str, NumberFormat]:

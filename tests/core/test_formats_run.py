@@ -185,6 +185,10 @@ def test_a_note_says_what_kernels_widen():
         ("llama-3.1-8b", {"weights": "fp8"}, "vllm"),
         ("llama-3.1-8b", {"weights": "bf16,attention=fp8"}, "vllm"),
         ("Qwen/Qwen3-8B-AWQ", {}, "vllm"),
+        # Repositories are read as published; NVFP4 in GGUF files is another's conversion.
+        ("nvidia/Qwen3-8B-NVFP4", {}, "vllm"),
+        ("llama-3.1-8b", {"weights": "nvfp4"}, "llama-cpp"),
+        ("unsloth/Qwen3-8B-GGUF:Q4_K_M", {}, "llama-cpp"),
         ("llama-3.1-8b", {"weights": "exl2-4.0bpw"}, "exllama"),
         ("llama-3.1-8b", {"weights": "q4_k_m"}, "llama-cpp"),
         ("llama-3.1-8b", {"weights": "awq", "engine": "llama-cpp"}, "llama-cpp"),

@@ -36,7 +36,7 @@ def scenarios_of(
     if request.emit is not None:
         chips = _run_by(request, request.emit, chips, notes)
     engine = request.engine or (request.emit and ENGINES[request.emit])
-    implied = loading.implied_engine(request, request.weights)
+    implied = loading.implied_engine(request, request.weights, entries, [request.model])
     engines = loading.engines_of(entries, chips, engine, implied=implied)
     entries.refuse_idle_changes("engines", [engine for engine, _ in engines])
     choices = _formats(request, chips, notes)

@@ -194,7 +194,7 @@ def _axes(request: Sweep, notes: list[str]) -> Axes:
     memory = loading.memory_of(entries, request)
     chips = loading.chips_of(entries, request.on, memory, notes)
     names = [None] if request.engine is None else readers.names(request.engine, option("engine"))
-    implied = loading.implied_engine(request, request.weights)
+    implied = loading.implied_engine(request, request.weights, entries, request.models)
     engines = [loading.engines_of(entries, chips, name, implied=implied) for name in names]
     entries.refuse_idle_changes(
         "engines", [engine for per_chip in engines for engine, _ in per_chip]

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast, get_args
@@ -70,8 +71,7 @@ def scenarios(request: Evaluated, notes: list[str]) -> list[Scenario]:
     _check_points(len(models) * len(chips) * len(batches))
     pricing = pricing_of(chips, request, utilization=request.utilization)
     formats = _formats_of_names(entries, request.models, models)
-    named = list(filter(None, formats.values())) or None
-    implied = implied_engine(request, request.weights or named)
+    implied = implied_engine(request, request.weights, entries, request.models)
     engines = engines_of(entries, chips, request.engine, implied=implied)
     entries.refuse_idle_changes("engines", [engine for engine, _ in engines])
     check_longest(request, traffic.longest)
@@ -170,6 +170,15 @@ def _formats_of_names(
         if model is not None and (text_format := checkpoint_format(text)):
             stored[model.id] = text_format
     return {model.id: stored[model.id] for model in models if model.id in stored}
+
+
+def _published_formats(entries: Catalogue, names: Sequence["ModelGiven"] | None) -> Iterator[str]:
+    """Weight formats that names of repositories, and configurations of checkpoints, state."""
+    for name in names or ():
+        if entries.is_configuration(name):
+            yield entries.model(name).own_formats.text
+        elif _repository_model(entries, name, []) and (stored := checkpoint_format(str(name))):
+            yield stored
 
 
 def _repository_model(entries: Catalogue, name: "ModelGiven", notes: list[str]) -> Model | None:
@@ -286,18 +295,26 @@ def names_typed(entries: Catalogue, on: "ChipsGiven") -> dict[str, str]:
     return {chip: as_text(name) for chip, name in names.items()}
 
 
-def implied_engine(request: EngineLimits, weights: "WordsGiven | None") -> str | None:
+def implied_engine(
+    request: EngineLimits,
+    weights: "WordsGiven | None",
+    entries: Catalogue,
+    names: Sequence["ModelGiven"] | None,
+) -> str | None:
     """Engine that runs a request where llama.cpp is the default but cannot; None where it can.
 
     vLLM where limits have the names that it gives them, or GGUF files have none of the formats.
 
-    weights : formats that are named, by flag or by model
+    weights : formats that are asked for; else repositories and configurations may state some
+    names : models
     """
     limits = (*STARTED_WITH, "max_model_len", "language_model_only")
     if any(getattr(request, name) not in (None, False) for name in limits):
         return "vllm"
-    formats = readers.weights_if_any(weights)
-    if not formats or any(map(is_read_by_llama_cpp, formats)):
+    asked = readers.weights_if_any(weights)
+    formats = asked or list(_published_formats(entries, names))
+    is_read = partial(is_read_by_llama_cpp, as_published=not asked)
+    if not formats or any(map(is_read, formats)):
         return None
     return "exllama" if all(name.startswith("exl") for name in formats) else "vllm"
 
