@@ -1132,9 +1132,9 @@ def test_a_change_that_no_claim_reads_is_refused(fastcalc):
 
 @pytest.mark.parametrize("stated", [3, 5, 7])
 def test_a_number_of_chips_that_holds_less_than_a_smaller_one_is_exceeded(stated):
-    """Eight key-value heads are not split over five chips: four hold the users, five do not."""
+    """Eight key-value heads are not split over five chips: two hold the users, five do not."""
     catalogue, users = Catalogue(), np.array([32.0])
-    asked = tests_on_machines.Place("spark-120b", "h100-sxm", stated, context=41522.5)
+    asked = tests_on_machines.Place("spark-120b", "a100-sxm-80gb", stated, context=65536.0)
     place = asked.holding(catalogue, 32.0)
     assert place.chips == {3: 4, 5: 6, 7: 8}[stated]
     assert tests_on_machines.outcome(catalogue, place, users).estimate.fits.all()

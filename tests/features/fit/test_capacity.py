@@ -294,5 +294,5 @@ def test_a_solved_context_is_drawn(tmp_path, capsys, monkeypatch):
     ran = run("plot", "context", "llama-3.1-70b", *flags, capsys=capsys, monkeypatch=monkeypatch)
     assert ran.code == 0
     drawn = (tmp_path / "context.svg").read_text()
-    assert "2 x h100-sxm" in drawn
+    assert "4 x h100-sxm" in drawn
     assert "1 x gb200" in drawn

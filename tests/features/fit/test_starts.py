@@ -103,7 +103,7 @@ UNSEEN = {
     "recipes-kimi-k2-thinking-h200-tp8": "fits",
     "club-3090-gemma-4-31b-awq-tp2-fail": "no",
     "club-3090-qwen3.6-35b-a3b-int4-fail": "edge",
-    "club-3090-qwen3.6-35b-a3b-int4": "fits",
+    "club-3090-qwen3.6-35b-a3b-int4": "edge",
     "recipes-qwen3.8-27b-nvfp4-rtx-5090-fail": "no",
 }
 """Starts found after the engine's numbers, and what is said of them.
