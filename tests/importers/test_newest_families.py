@@ -35,6 +35,8 @@ TRANSFORMERS = [
     (159_308_544, {"model_type": "falcon_mamba", "vocab_size": 50280, "hidden_size": 768,
                    "state_size": 16, "num_hidden_layers": 32, "time_step_rank": 48,
                    "intermediate_size": 1536, "conv_kernel": 4, "tie_word_embeddings": True}),
+    (159_308_544, {"model_type": "falcon_mamba", "vocab_size": 50280, "hidden_size": 768,
+                   "num_hidden_layers": 32, "time_step_rank": 48, "tie_word_embeddings": True}),
     (7_285_403_648, {"model_type": "mamba2", "vocab_size": 32768, "hidden_size": 4096, "n_groups": 8,
                      "num_heads": 128, "head_dim": 64, "state_size": 128, "num_hidden_layers": 64}),
     (7_430_870_688, {**DELTA, "model_type": "olmo_hybrid", "vocab_size": 100352, "hidden_size": 3840,
