@@ -115,7 +115,7 @@ def test_a_chip_without_the_kind_says_so_and_has_no_price(fastcalc):
     assert record["price_terms"] is None
     refused = fastcalc("plan", *SMALL, "--on", "wse-3", "--offer", "on-demand", "--rate", "1/s")
     assert refused.code == 1
-    assert "no on-demand price is known of wse-3" in refused.err
+    assert "no on-demand price is known for wse-3" in refused.err
 
 
 def test_only_a_reserved_offer_has_a_commitment(tmp_path, fastcalc):
