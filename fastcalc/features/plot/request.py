@@ -37,9 +37,9 @@ class Plot(
 ):
     """Draw a chart in the terminal or into a file (svg, pdf, png, ...).
 
-    For models on chips: speed or price against batch, the roofline, and the frontier of speed and
-    price; the time of a decode step by component, and what fills each memory; context against
-    users, and the effect of 10 % of each number. For a file of measurements: predicted against
+    For models on chips: speed or price against batch, the roofline, the frontier of speed and
+    price, the time of a decode step by component, or what fills each memory. Also context against
+    users, or the effect of 10 % of each number. For a file of measurements: predicted against
     measured, before and after `diagnose` and `calibrate`. Files need matplotlib.
     """
 
