@@ -24,7 +24,7 @@ class Sensitivity(
     """Rank the numbers of a chip, its engine and a model by their effect.
 
     Shows what 10 % more of each does to speed, throughput, TTFT, price and the largest batch in the
-    same layout, and where its gain ends. With --target: the value that each number alone would
+    same layout, and where its gain ends. With a target: the value that each number alone would
     need, and the smallest change of two. Exits with 1 if nothing reaches the target.
     """
 
