@@ -26,7 +26,7 @@ class ServiceLevel(Request):
         flag(
             "P",
             f"Percentage of requests that must meet {option('ttft')}, with random arrivals; "
-            f"default: 99, unless {option('load')} is given.",
+            f"default: 99, unless {option('load')} is above 0.8.",
         ),
     ] = None
     tpot: Annotated[
@@ -187,8 +187,8 @@ class WantedPlans(Request):
         float | None,
         groups.a_share(
             "load",
-            "Maximum utilization of a replica, e.g. 0.8; assumes evenly spaced arrivals, unless "
-            f"{option('percentile')} is given.",
+            "Maximum utilization of a replica, e.g. 0.7; above 0.8 arrivals are taken as evenly "
+            f"spaced, unless {option('percentile')} is given.",
             old_name="utilization",
         ),
     ] = None

@@ -68,7 +68,8 @@ def _share_in_time(request: FindPlans) -> float | None:
     askers = (request.rate, request.users, request.traffic)
     arrives = any(asked is not None for asked in askers) or is_of_fleet(request)
     if request.percentile is None:
-        return DEFAULT_PERCENTILE / 100.0 if arrives and request.load is None else None
+        is_even = request.load is not None and request.load > ROOM_FOR_CHANCE
+        return DEFAULT_PERCENTILE / 100.0 if arrives and not is_even else None
     if request.ttft is None and not arrives:
         raise InputError(
             f"{option('percentile')} is of requests that meet {option('ttft')}, or that come at a "

@@ -56,7 +56,7 @@ def test_no_chance_is_said_of_what_has_no_limit(planned, without_regret):
 
 
 @pytest.mark.parametrize(
-    ("limit", "is_said"), [((), True), (("--ttft", "1s"), False), (("--load", "0.7"), False)]
+    ("limit", "is_said"), [((), True), (("--ttft", "1s"), False), (("--load", "0.9"), False)]
 )
 def test_a_ttft_without_a_limit_is_in_the_headline(fastcalc, limit, is_said, without_regret):
     """Requests at random wait; without a limit the sentence says how long the slowest do."""

@@ -119,16 +119,16 @@ def test_chips_without_a_price_stand_in_no_list_of_prices(page):
 
 
 def test_assumptions_are_an_object_with_what_compare_says(planned, fastcalc):
-    assumed = planned(*R1, "--load", "0.8")["assumptions"]
+    assumed = planned(*R1, "--load", "0.9")["assumptions"]
     ran = fastcalc("compare", "deepseek-r1", "--on", "mi355x,b200", "--format", "json")
     compared = json.loads(ran.out)["assumptions"]
     for key in ("prices", "engines", "ownership", "range"):
         assert assumed[key] == compared[key]
     assert assumed["prices"]["mi355x"]["terms"] == "on-demand"
-    assert assumed["utilization"] == 0.8
+    assert assumed["utilization"] == 0.9
     kinds = ("prompt_tokens", "output_tokens", "context_tokens", "requests_per_s")
     assert [assumed[key] for key in kinds] == [4000, 1000, 4500, 20]
-    loaded = map(as_flags, report.service_notes(replace(SERVICE, utilization=0.8)))
+    loaded = map(as_flags, report.service_notes(replace(SERVICE, utilization=0.9)))
     assert all(note in words(" ".join(assumed["notes"])) for note in loaded)
 
 
