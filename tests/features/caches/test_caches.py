@@ -214,7 +214,13 @@ def test_what_says_nothing_of_caches_is_refused(folder, capsys, monkeypatch):
         "clients:\n- {id: a, rate_fraction: 1.0, input_distribution: 800, output_distribution: 5,\n"
         "   prefix_length: 900}\n"
     )
+    short = '{"timestamp": 0, "input_length": 512, "output_length": 10, "hash_ids": [1]}\n'
+    (folder / "mixed.jsonl").write_text(short + one + ', "hash_ids": [1, 2]}\n')
     for flags, sentence in (
+        (
+            ("--traffic", "mixed.jsonl", "--max-model-len", "1000"),
+            "--max-model-len 1,000 is less than the 1,034 tokens of a request",
+        ),
         (("--traffic", "none.jsonl"), "none.jsonl: does not say which prompts share a prefix"),
         (("--traffic", "odd.jsonl"), "odd.jsonl: does not say which prompts share a prefix"),
         (("--traffic", "long.yaml"), "prefix_length 900 of 'a' is longer than its shortest"),

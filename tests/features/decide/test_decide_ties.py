@@ -274,3 +274,9 @@ def test_a_cost_has_the_same_range_in_every_command():
     assert list(ranged) == pytest.approx(list(row.cost))
     by_hand = [row.price * float(row.speed.expected) / end for end in ends]
     assert list(cost_range(row.price, row.speed)[1:]) == pytest.approx(by_hand[::-1])
+
+
+def test_only_options_without_an_accuracy_are_said_to_count_as_right(fastcalc):
+    a, b = "a=speed=65,price=1,accuracy=0.9", "b=speed=65,price=2"
+    assert "no accuracy is given for b, so every answer" in words(fastcalc(a, b).out)
+    assert "no accuracy" not in fastcalc(a, f"{b},accuracy=0.8").out

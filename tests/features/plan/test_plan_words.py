@@ -24,6 +24,7 @@ from fastcalc.features.plan.answer import PlanAnswer
 from fastcalc.features.plan.candidates import candidates, deployments
 from fastcalc.features.plan.cheapest_plans import decide
 from fastcalc.features.plan.class_table import ServedClass, class_record
+from fastcalc.features.plan.decision import Plan
 from fastcalc.features.plan.notes import decision_notes
 from fastcalc.features.plan.ranked_plan import tpot_range
 from fastcalc.features.plan.request import FindPlans
@@ -729,6 +730,19 @@ def test_prefill_is_disaggregated_only_where_pools_are_searched_or_given():
     assert any(apart)
     (pool,) = {plan.prefill_layout for plan in decide([grid], service, prompt_pools=()).plans}
     assert pool is None
+
+
+@pytest.mark.parametrize(("prefill", "idle"), [(None, 2.0), (SimpleNamespace(chips=1), 0.0)])
+def test_chips_of_whole_nodes_that_run_nothing_are_idle(prefill, idle):
+    """Of eight chips three replicas take two each, and two for prefill one each."""
+    plan = SimpleNamespace(
+        replicas=3,
+        layout=SimpleNamespace(chips=2),
+        prefill_replicas=2,
+        prefill_layout=prefill,
+        values={"chips": 8.0},
+    )
+    assert Plan.idle_chips.fget(plan) == idle
 
 
 def test_formats_stay_in_a_narrow_table_where_rows_differ_in_them():
