@@ -404,3 +404,10 @@ def test_records_hold_what_the_data_dictionary_says(infer):
 
     first, *_ = json.loads(infer("--format", "json").out)["records"]
     assert list(first) == [one.key for one in COMMANDS["infer"]]
+
+
+@pytest.mark.parametrize("points", ["999", "4000001"])
+def test_points_are_from_a_thousand_to_four_million(infer, points):
+    refused = infer("--points", points)
+    assert refused.code == 2
+    assert f"--points {points} is not a whole number from 1,000 to 4,000,000" in refused.err

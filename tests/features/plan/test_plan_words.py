@@ -17,6 +17,7 @@ from fastcalc.core.own_formats import own_formats
 from fastcalc.core.pricing import Pricing
 from fastcalc.core.scenario import engine_for
 from fastcalc.core.traffic.request_class import Lengths, RequestClass
+from fastcalc.features.plan import answer as plan_answer
 from fastcalc.features.plan import chart
 from fastcalc.features.plan import records as report
 from fastcalc.features.plan.allocation import Allocation, Fleet
@@ -743,6 +744,16 @@ def test_chips_of_whole_nodes_that_run_nothing_are_idle(prefill, idle):
         values={"chips": 8.0},
     )
     assert Plan.idle_chips.fget(plan) == idle
+
+
+def test_pools_without_percentiles_say_why(monkeypatch):
+    """Of no load and of two, the second beyond its closed form."""
+    loads = iter([None, SimpleNamespace(is_known=True), SimpleNamespace(is_known=False)])
+    monkeypatch.setattr(plan_answer, "random_load", lambda *_: next(loads))
+    monkeypatch.setattr(plan_answer, "in_words", lambda _, name: name)
+    pool = SimpleNamespace(classes=(), plan=None, decision=SimpleNamespace(service=None))
+    answer = SimpleNamespace(pools=[(None, pool)] * 3)
+    assert list(PlanAnswer._busy(answer)) == ["pool 3"]
 
 
 def test_formats_stay_in_a_narrow_table_where_rows_differ_in_them():
