@@ -22,6 +22,9 @@ from fastcalc.mentions import option
 _AS_MUCH = 1.001
 """Times a rate at which another is as much. [1]"""
 
+_NEAR = 1.02
+"""Times a rate at which no plan is looked for between two. [1]"""
+
 _ROUNDS, _HALVINGS = 8, 16
 """Plans for one rate after another; halvings of a rate."""
 
@@ -108,26 +111,34 @@ def solve_closed_loop(people: People, fleet_at: Callable[[float], Fleet]) -> Fle
     """Plan for the request rate of users who think after each answer, at that rate.
 
     On a plan the rate and the response time are one fixed point. Users who wait for no answer at
-    all make the most requests; what is planned for those serves fewer, which fewer replicas may do,
-    until the rate is that of the plan itself. A plan that answers sooner than that, and so gets
-    more requests than it was made for, is not taken.
+    all make the most requests; what is planned for those serves fewer, which fewer replicas may do.
+    A plan that answers sooner than that, and so gets more requests than it was made for, is not
+    taken: the lowest rate whose plan gets no more is searched between such rates and those of plans
+    that are taken.
 
     fleet_at : plans for a rate [1/s]
     """
-    rate, settled = people.rate(0.0), None
+    rate = highest = people.rate(0.0)
+    lowest, settled, refused = 0.0, None, None
     for _ in range(_ROUNDS):
         fleet = fleet_at(rate)
-        if people.think is None or not fleet.is_enough:
-            return settled or fleet
-        own_rate = _settled_rate(people, fleet)
-        if own_rate > rate * _AS_MUCH:
+        if people.think is None:
+            return fleet
+        own_rate = _settled_rate(people, fleet) if fleet.requests else rate
+        is_taken = fleet.is_enough and own_rate <= rate * _AS_MUCH
+        if is_taken:
+            settled = at_rate(fleet, own_rate)
+        elif fleet.is_enough:
+            lowest = rate
+        elif settled or own_rate > rate / _AS_MUCH:
             break
-        settled = at_rate(fleet, own_rate)
-        if own_rate > rate / _AS_MUCH:
+        else:
+            refused = fleet  # means for fewer requests, which wait for longer, may do
+        highest = highest if lowest == rate else rate
+        if (is_taken and own_rate > rate / _AS_MUCH) or highest <= lowest * _NEAR:
             break
-        rate = own_rate
-    assert settled is not None  # the first round is for the highest rate
-    return settled
+        rate = own_rate if lowest < own_rate < highest else (lowest * highest) ** 0.5
+    return settled or refused or fleet
 
 
 def _settled_rate(people: People, fleet: Fleet) -> float:

@@ -87,3 +87,18 @@ def test_what_people_cannot_be_is_said(words, sentence, capsys, monkeypatch):
     ran = run(*PLAN, *words, capsys=capsys, monkeypatch=monkeypatch)
     assert ran.code == 2
     assert sentence in ran.err
+
+
+def test_a_budget_of_what_a_plan_costs_has_that_plan(capsys, monkeypatch):
+    """Users who wait make fewer requests: neither plan is made for those who never wait."""
+    asked = ("plan", "llama-3.1-8b", "--on", "l40s", "--users", 500, "--think", "10s")
+    asked += ("--prompt", 2000, "--output", 400, "--tpot", "40ms", "--format", "json")
+    fixtures = {"capsys": capsys, "monkeypatch": monkeypatch}
+    free = json.loads(run(*asked, **fixtures).out)["records"][0]
+    budget = f"{free['usd_per_month'] + 1:.0f}/month"
+    limited = run(*asked, "--budget", budget, **fixtures)
+    assert limited.code == 0, limited.err
+    found = json.loads(limited.out)["records"][0]
+    assert (found["chips_total"], found["batch"]) == (free["chips_total"], free["batch"])
+    # 500 users who waited for nothing would ask 50 times per second.
+    assert free["utilization"] > 0.5
