@@ -124,7 +124,7 @@ def solve_closed_loop(people: People, fleet_at: Callable[[float], Fleet]) -> Fle
         fleet = fleet_at(rate)
         if people.think is None:
             return fleet
-        own_rate = _settled_rate(people, fleet) if fleet.requests else rate
+        own_rate = _settled_rate(people, fleet) if fleet.requests else rate / _fewer(fleet.service)
         is_taken = fleet.is_enough and own_rate <= rate * _AS_MUCH
         if is_taken:
             settled = at_rate(fleet, own_rate)
@@ -139,6 +139,12 @@ def solve_closed_loop(people: People, fleet_at: Callable[[float], Fleet]) -> Fle
             break
         rate = own_rate if lowest < own_rate < highest else (lowest * highest) ** 0.5
     return settled or refused or fleet
+
+
+def _fewer(service: Service) -> float:
+    """How many times fewer requests are tried where means sustain none of a plan. [1]"""
+    has_means = min(service.budget, service.power, service.max_chips) < inf
+    return 2.0 if has_means else 1.0
 
 
 def _settled_rate(people: People, fleet: Fleet) -> float:

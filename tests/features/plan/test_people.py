@@ -92,8 +92,20 @@ def test_what_people_cannot_be_is_said(words, sentence, capsys, monkeypatch):
 def test_a_budget_of_what_a_plan_costs_has_that_plan(capsys, monkeypatch):
     """Users who wait make fewer requests: neither plan is made for those who never wait."""
     asked = ("plan", "llama-3.1-8b", "--on", "l40s", "--users", 500, "--think", "10s")
-    asked += ("--prompt", 2000, "--output", 400, "--tpot", "40ms", "--format", "json")
+    asked += (
+        "--prompt",
+        2000,
+        "--output",
+        400,
+        "--tpot",
+        "40ms",
+        "--weights",
+        "bf16",
+        "--kv",
+        "bf16",
+    )
     fixtures = {"capsys": capsys, "monkeypatch": monkeypatch}
+    asked += ("--format", "json")
     free = json.loads(run(*asked, **fixtures).out)["records"][0]
     budget = f"{free['usd_per_month'] + 1:.0f}/month"
     limited = run(*asked, "--budget", budget, **fixtures)
