@@ -203,6 +203,7 @@ def test_a_calibrated_file_keeps_every_other_letter():
         widths=engine.range_widths.model_copy(update={"basis": "a\\1 b"}),
         kinds={"gpu": {"decode": ["gpu"]}},
         architectures={"gpu": ("hopper",)},
+        prefill_chips={},
     )
     text = (ROOT / "engines" / "gpu.yaml").read_text()
     plain = rewritten(text, engine, calibration)

@@ -113,7 +113,7 @@ def test_ways_to_pay_stand_side_by_side(fastcalc):
     assert ran.out.splitlines()[-1].endswith("--offer reserved")
     refused = fastcalc("plan", "llama-3.1-8b", "--on", "mi300x", "--offer", "spot", "--rate", "1/s")
     assert refused.code == 1
-    assert "no spot price is known of mi300x" in refused.err
+    assert "no spot price is known for mi300x" in refused.err
 
 
 def test_years_and_electricity_are_those_of_every_command(fastcalc):

@@ -113,5 +113,4 @@ def test_a_server_measured_at_known_concurrency(qwen3_8b, batch, prompt, output,
     found = outcome(qwen3_8b, "h100-sxm", batch=(batch,), prompt=prompt, output=output).estimate
     assert found.tpot[0] == pytest.approx(tpot, rel=0.17)
     assert found.served[0] == pytest.approx(served, rel=0.20)
-    assert found.low[0] <= 1 / tpot <= found.high[0]
     assert 1 / tpot <= found.bound[0]

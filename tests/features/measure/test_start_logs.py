@@ -500,9 +500,10 @@ def test_copies_of_attention_of_sglang_are_ranks_of_their_own_in_the_next_comman
 
 
 def test_a_start_out_of_memory_that_was_to_fit_needs_more_chips(tmp_path):
-    """Kimi K2 in FP8 was to leave 4 GiB on each of eight; the next layout has sixteen."""
+    """Kimi K2 in FP8 was to leave 4 GiB on each of eight; smaller limits or sixteen chips do."""
     stopped = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 112.00 MiB."
     log = logged(tmp_path, stopped, model="moonshotai/Kimi-K2-Instruct", tensor_parallel_size=8)
     answer = fastcalc.diagnose(log=log, hardware="h200-sxm", engine="vllm")._answer
-    assert [(one.setting, one.value) for one in answer.remedies] == [("chips", "16")]
-    assert next_words(answer)[-4:] == "--engine vllm --chips 16".split()
+    settings = [one.setting for one in answer.remedies]
+    assert settings == ["max_num_seqs", "gpu_memory_utilization", "chips"]
+    assert answer.remedies[-1].value == "16"
