@@ -96,13 +96,13 @@ chips. An error of 1.2x means that the prediction is 1.2 times too fast or too s
 
 {tests}
 
-- In the second test engines are fitted without the publisher that is predicted. {faster}
-faster than the hardware bound.
+- Engines have a few tuned constants. In the second test they are tuned without the publisher whose
+measurements are predicted. {faster} faster than the hardware bound.
 - The blind test's measurements were collected after engines were fitted. Only {blind_share} % were
 inside the 80 % range of that version. [Ranges](docs/method.md#ranges) are wider since then, and
 have had no blind test yet.
-- {seen} of the second test's {points:,} measurements are from SRAM machines (wafers, LPUs). Their
-engines are fitted to these same measurements, so their true error may be larger.
+- {seen} of the second test's {points:,} measurements are from SRAM machines (wafers, LPUs), an
+exception: their engines are tuned on these same measurements, so their true error may be larger.
 - With part of the weights in host memory, {host} further measurements have a median error of
 {host_median:.2f}x.
 
@@ -111,8 +111,8 @@ throughput of a loaded server, and MoE a mixture of experts:
 
 {by_class}
 
-{alone} of the {chips} chips in this test have measurements of a single source. [All classes, chips
-and models](docs/accuracy.md).
+The second test covers {chips} chips, {alone} of them with measurements of a single source.
+[All classes, chips and models](docs/accuracy.md).
 """
 BLIND = (637, 34, 1.20, 1.97, 70)
 """Measurements, sources, median error, 90th percentile and per cent in the range of the blind test
@@ -304,7 +304,7 @@ def trust() -> str:
 def _tests(scores: dict[str, Any]) -> str:
     """The table of the three tests of predictions."""
     names = (
-        "1. publishers never used in fits",
+        "1. publishers that tuned no engine",
         "2. other publishers, left out in turn",
         "3. blind test of November 2026",
     )

@@ -32,7 +32,7 @@ def undetermined_notes(machine: Machine) -> Iterator[str]:
     elif _is_known_for_one_user(machine):
         stated = engine.stated_range("prefill")
         yield f"prefill speed of {chip} is not published (?): " + (
-            f"TTFT may be between 1/{stated.above:g} and {stated.below:g} times the value shown"
+            f"TTFT may be {1.0 / stated.above:.3g} to {stated.below:g} times the value shown"
             if stated
             else "TTFT and input prices assume a fraction of its peak"
         )
@@ -42,8 +42,8 @@ def batching_notes(machine: Machine) -> Iterator[str]:
     """Yield what speeds of several users depend on where nobody has measured that."""
     if _is_known_for_one_user(machine):
         yield (
-            f"No public benchmark shows {machine.hardware.id} serving several users; lower "
-            "bounds assume one at a time"
+            f"No public benchmark shows {machine.hardware.id} serving several users; the low end "
+            "of its ranges assumes one user at a time"
         )
 
 

@@ -286,7 +286,7 @@ def test_a_plan_over_all_leaves_marketplaces_out_and_says_so(fastcalc):
     }
     assert "rtx-5090" in only
     ran = fastcalc(*asked)
-    assert ("not considered, for only marketplaces of individual owners offer them: "
+    assert ("not considered, because only marketplaces of individual owners rent them: "
            f"{', '.join(sorted(only))}") \
         in words(ran.err)  # fmt: skip
     assert "--offer marketplace" in ran.err

@@ -62,10 +62,10 @@ _MARKDOWN = (
 _KEY = (
     "key: tok/s per user: decode speed of each request; 80 % range: holds four of five "
     "measurements; bound: roofline limit in these weight and cache formats; $/Mtok: per million "
-    f"output tokens, for decode alone (input: {option('wide')})"
+    f"output tokens, decode only ({option('wide')} adds input tokens)"
 )
 _MEANINGS = {
-    "latency": "latency: launches and hops",
+    "latency": "limited by latency: kernel launches, hops between chips",
     "needs": "needs N: N chips are needed for the batch",
     "fits on": "fits on N: the batch fits N chips in another layout",
     "no place": "no place: the batch fits no layout of these chips",
@@ -126,7 +126,7 @@ class CompareAnswer(Answer):
             for statement in (stated.fastest, stated.cheapest)
         )
         compared = any(stated.has_ratio for stated, _ in self.by_model)
-        ratio = "in brackets above: 80 % range of the ratio"
+        ratio = "(a to b) in the headline: 80 % range of the ratio"
         words = [_KEY + key_of_bound(self.outcomes), *[ratio] * compared, *[TIED] * tied]
         words += _meanings(self._rows)
         return "; ".join(words)

@@ -81,7 +81,8 @@ def _public(speed: "PublicSpeed", outcome: Outcome) -> str:
             return f"{text}, above the range; chips and draft tokens not stated)"
         ends = (float(end[0]) for end in (estimate.high, estimate.speed))
         least, most = (number(speed.tokens_per_s / end, 2) for end in ends)
-        return f"{text}, above the range; {least} to {most} tokens per step would explain it)"
+        drafted = f"speculative decoding of {least} to {most} tokens per step"
+        return f"{text}, above the range; {drafted} would explain it)"
     return f"{text}; use of draft tokens not stated)"
 
 

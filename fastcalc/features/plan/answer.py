@@ -62,8 +62,8 @@ STAR = " *"
 """Mark of plans that are quantized further than asked for."""
 
 _CHANGED = (
-    "; *: quantized further (changes answers), ranked first only with "
-    f"{option('weights')} or {option('kv')}"
+    "; *: lower precision than published (may change answers), ranked first only if asked for "
+    f"({option('weights')}, {option('kv')})"
 )
 _MARKS = {WEAK: "wider, for few or no measurements are like it"}
 _IN_NODES = f"; chips are counted in whole nodes ({option('by', 'chip')}: single chips)"
@@ -74,8 +74,8 @@ _FIRST, _OTHERS = 2, 2
 """Plans, and other chips, that a first screen has room for."""
 
 _REPLICAS = (
-    "key: replicas: those that decode; util.: load over capacity; prefill: shared with decode "
-    "(colocated) or separate"
+    "key: replicas: of decode; util.: load over capacity; prefill: shared with decode "
+    "(colocated) or replicas of its own"
 )
 _COLUMNS_IN_KEY = {"util.": "util.", "prefill": "prefill", "80 % range": "80 %", "req/s": "req/s"}
 """Terms of a key that a narrow table may have no column for, and the heading of each."""
@@ -83,12 +83,12 @@ _COLUMNS_IN_KEY = {"util.": "util.", "prefill": "prefill", "80 % range": "80 %",
 _KEY = f"{_REPLICAS}; TTFT, TPOT: at this load; 80 % range: of predicted TPOT"
 _OF_SLOW_CHIPS = "; chips and times are those of slow chips, chips expected by expected speeds"
 _KEY_OF_FLEET = (
-    f"{_REPLICAS}; req/s: what owned chips sustain within the limits, and the rest; TPOT: of full "
-    "batches, pauses for prefill included"
+    f"{_REPLICAS}; req/s: what owned chips sustain within the limits, and what is left for rented "
+    "ones; TPOT: of full batches, pauses for prefill included"
 )
 _KEY_OF_MIX = (
-    "key: pool: replicas that serve the classes with its number; first table: each pool at full "
-    "load; second table: at this load, with Poisson arrivals"
+    "key: pool: a group of replicas, for the classes with its number in the second table; TPOT of "
+    "the first table: of the class nearest its limit; both: at this load, with Poisson arrivals"
 )
 _BY_COMPARISON = "for comparison: "
 _LABEL = TableColumn("label", heading=("", "plan"))

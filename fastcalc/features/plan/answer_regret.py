@@ -56,8 +56,8 @@ def regret_notes(verdict: Verdict) -> Iterator[Note]:
     before, bill = regret.expected[0], regret.plans[0].usd_per_month or 0.0
     weight = Weight.REGRET if before > _MATTERS * bill else 0
     text = (
-        f"as speeds are uncertain, this choice costs on average ${_rough(before)} per month more "
-        "than the best would"
+        f"with true speeds known, the best choice would cost ${_rough(before)} per month less on "
+        "average"
     )
     best = next(iter(regret.measurements), None)
     if best is None or best.regret + best.usd >= before:

@@ -30,7 +30,9 @@ def test_a_speed_above_the_range_says_how_many_tokens_a_step_explain_it():
         "450 tokens/s (2024-08), 445 tokens/s (2024-09), 2,148 tokens/s (2024-10, above the "
         in sentence
     )
-    found = re.search(r"above the range; ([\d.]+) to ([\d.]+) tokens", sentence)
+    found = re.search(
+        r"above the range; speculative decoding of ([\d.]+) to ([\d.]+) tokens", sentence
+    )
     least, most = map(float, found.groups())
     assert least == pytest.approx(2148.0 / float(predicted.estimate.high[0]), rel=0.02)
     assert most == pytest.approx(2148.0 / float(predicted.estimate.speed[0]), rel=0.02)
