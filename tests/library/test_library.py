@@ -484,7 +484,7 @@ def test_the_price_of_output_is_of_decode_alone():
     (one,) = table
     sentences = table.assumptions["rates"].replace(", ", "; ").split("; ")
     assert "tokens_per_s_* and usd_per_mtok_output cover decode alone" in sentences
-    assert "per million output tokens, for decode alone" in " ".join(str(table).split())
+    assert "per million output tokens, decode only" in " ".join(str(table).split())
     output = one["usd_per_hour"] / (3600 * one["tokens_per_s_total"]) * 1e6
     assert one["usd_per_mtok_output"] == pytest.approx(output)
     both = 30_000 * one["usd_per_mtok_input"] + 100 * output
