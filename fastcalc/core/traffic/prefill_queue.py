@@ -20,6 +20,7 @@ _FEWEST, _MOST = 8, 48  # quanta that the tokens of a full step are counted in
 _STATES = 256  # quanta that may wait, about
 _PROMPTS, _CHUNKS = 10.0, 8.0  # longest prompts and full passes that may wait
 _POSITIONS = 5  # of an arrival in the pass under way
+_LARGE = 1e100  # a chance, in any scale, from which all are scaled again
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,7 +158,7 @@ class PrefillQueue:
 
 
 def _stationary(moves: Floats, down: int) -> Floats:
-    """Return the stationary chances of a chain that goes down by some states at most, in any scale.
+    """Stationary chances of a chain that goes down by some states at most, in any scale.
 
     States are taken out one by one, the last first (W. K. Grassmann, M. I. Taksar, D. P. Heyman,
     "Regenerative analysis and steady state distributions for Markov chains," Operations Research
@@ -174,4 +175,6 @@ def _stationary(moves: Floats, down: int) -> Floats:
     chances[0] = 1.0
     for state in range(1, states):
         chances[state] = (chances[:state] * moves[:state, state]).sum()
+        if chances[state] > _LARGE:  # a queue that grows without end
+            chances[: state + 1] /= chances[state]
     return chances

@@ -133,7 +133,7 @@ def solve_closed_loop(people: People, fleet_at: Callable[[float], Fleet]) -> Fle
         elif settled or own_rate > rate / _AS_MUCH:
             break
         else:
-            refused = fleet  # means for fewer requests, which wait for longer, may do
+            refused = refused or fleet  # means for fewer requests, which wait for longer, may do
         highest = highest if lowest == rate else rate
         if (is_taken and own_rate > rate / _AS_MUCH) or highest <= lowest * _NEAR:
             break

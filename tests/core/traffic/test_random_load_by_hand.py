@@ -12,7 +12,7 @@ import pytest
 from fastcalc.core.load import RandomLoad, _EachPrompt
 from fastcalc.core.placement.layout import Layout
 from fastcalc.core.traffic.mix import Mix
-from fastcalc.core.traffic.prefill_queue import PrefillQueue
+from fastcalc.core.traffic.prefill_queue import PrefillQueue, _stationary
 from fastcalc.core.traffic.request_class import Lengths, RequestClass
 from fastcalc.core.traffic.traffic import Speculation
 from fastcalc.core.traffic.waits import Waits
@@ -276,3 +276,13 @@ def test_each_prompt_is_counted_at_its_own_context():
     asked = []
     each.mean_over_prompts(lambda middle, half: asked.append((middle.tolist(), half.tolist())))
     assert asked == [([750.0, 300.0], [250.0, 300.0])]
+
+
+def test_a_queue_that_grows_without_end_is_at_its_end():
+    """One up with 0.999 and down with 0.001: each state 999 times as likely as the one below."""
+    states = 200  # 999^199 is beyond what a float holds
+    moves = np.diag(np.full(states - 1, 0.999), 1) + np.diag(np.full(states - 1, 0.001), -1)
+    moves[0, 0], moves[-1, -1] = 0.001, 0.999
+    with np.errstate(over="raise"):
+        chances = _stationary(moves, 1)
+    assert chances[-1] / chances[-2] == pytest.approx(999.0)
