@@ -415,12 +415,12 @@ class PlanAnswer(Answer):
 
     def _unlimited_ttft(self) -> str:
         """The time to the first token of requests at random, where no limit says what it may be."""
-        service = self.fleet.service
-        if not self.is_of_one_class or service.ttft < inf or service.share is None:
+        service, share = self.fleet.service, self.fleet.service.claimed_share
+        if not self.is_of_one_class or service.ttft < inf or share is None:
             return ""
         seconds = max(pool.plan.values["ttft"] for _, pool in self.pools)
         time = f"{number(seconds)} s" if seconds >= 1.0 else f"{number(seconds * 1e3)} ms"
-        return f"; p{service.share * 100:g} TTFT up to {time} (no {option('ttft')} set)"
+        return f"; p{share * 100:g} TTFT up to {time} (no {option('ttft')} set)"
 
     def _expected(self) -> str:
         """What would be chosen by expected speeds, where slower ones decide otherwise."""
@@ -572,6 +572,7 @@ class PlanAnswer(Answer):
 
     def notes_of(self, rows: Sequence[PlanRow]) -> Iterator[Note]:
         """What to know of the plans that a page lists, of bills, and of what would be better."""
+        yield from plan_notes.bursts(self.classes)
         if not self.is_of_one_class:
             yield from self._notes_of_mix()
         elif self.is_of_fleet:
@@ -730,10 +731,9 @@ class PlanAnswer(Answer):
 
     def _busy(self) -> Iterator[str]:
         """Say which pools have no percentiles, and why."""
-        classes = dict.fromkeys(each for _, pool in self.pools for each in pool.classes)
-        yield from plan_notes.bursts(classes)
         for index, (_, pool) in enumerate(self.pools, 1):
-            load = random_load(pool.plan, pool.decision.service)
+            service = pool.decision.service
+            load = random_load(pool.plan, service) if service.is_random else None
             if load and not load.is_known:
                 yield in_words(load, f"pool {index}")
 

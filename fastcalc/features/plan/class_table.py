@@ -55,7 +55,11 @@ class ServedClass:
 
 def with_percentiles(pools: Pools) -> list[ServedClass]:
     """What each class gets, with percentiles where a closed form has them."""
-    loads = [random_load(pool.plan, pool.decision.service) for pool in pools]
+    services = [pool.decision.service for pool in pools]
+    loads = [
+        random_load(pool.plan, service) if service.is_random else None
+        for pool, service in zip(pools, services, strict=True)
+    ]
     indices = [index for pool in pools for index in range(len(pool.classes))]
     return [
         replace(served, percentiles=load.percentiles(index)) if load and load.is_known else served

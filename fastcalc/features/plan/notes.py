@@ -187,23 +187,26 @@ def _powers(listed: Sequence[Plan], shown: Sequence[Plan], service: Service) -> 
 
 def queue_notes(chosen: Plan, service: Service) -> Iterator[Note]:
     """Say what the slowest of a hundred requests take, or why no closed form has it."""
-    for text in bursts(service.classes):
-        yield Note(text, Weight.QUEUE)
     load = random_load(chosen, service)
-    if load is not None:
+    if load is not None and service.is_random:
         text = in_words(load, chosen.scenario.hardware.id)
         yield Note(text, Weight.QUEUE if load.is_known else 0)
 
 
-def bursts(classes: Iterable[RequestClass]) -> Iterator[str]:
+def bursts(classes: Iterable[RequestClass]) -> Iterator[Note]:
     """Say of which classes queues are not computed as they arrive."""
     for request_class in classes:
-        if not request_class.is_random:
-            yield (
-                f"{request_class.name}: arrivals have a coefficient of variation of "
-                f"{number(request_class.variation)}, but queues are computed for Poisson arrivals "
-                "(1): no percentile is certain"
-            )
+        if request_class.is_random:
+            continue
+        way, wait = "more evenly", "shorter, and fewer replicas may do"
+        if request_class.variation > 1.0:
+            way, wait = "in bursts", "longer, and these replicas may be too few"
+        yield Note(
+            f"{request_class.name}: requests arrive {way} (coefficient of variation "
+            f"{number(request_class.variation)}), but queues are computed for Poisson arrivals "
+            f"(1): waits are {wait}",
+            Weight.QUEUE,
+        )
 
 
 def _busy(chosen: Plan, service: Service) -> Iterator[str]:

@@ -42,7 +42,7 @@ def odds_of(decision: Decision, grids: Sequence[Grid]) -> Odds | None:
     has_limits = min(service.ttft, service.tpot) < inf
     if not (grids and has_limits and service.rate) or service.is_fleet or service.deviations:
         return None
-    if not all(request_class.is_random for request_class in service.classes):
+    if not service.is_random:
         return None
     if chosen.replica.estimate.low is None or chosen.prefill_scenario is not None:
         return None

@@ -7,7 +7,7 @@ from math import ceil, inf, log
 import numpy as np
 
 from fastcalc.core.load import ROOM_FOR_CHANCE, RandomLoad
-from fastcalc.core.traffic.request_class import Lengths, RequestClass
+from fastcalc.core.traffic.request_class import RequestClass
 from fastcalc.core.traffic.request_times import RequestTimes
 from fastcalc.features.plan.decision import Plan
 from fastcalc.features.plan.service import Service
@@ -22,34 +22,22 @@ _SLACK = 1e-9  # of a replica
 def random_load(plan: Plan, service: Service) -> RandomLoad | None:
     """The load of a replica; None where no rate says it, or no closed form has its queues.
 
-    Those are of replicas with colocated prefill, layer after layer, for requests that
-    arrive at random.
+    Those are of replicas with colocated prefill, layer after layer. Requests that come in bursts,
+    or evenly, are computed as if they arrived at random.
     """
     machine = plan.replica.placement.machine
     rate = plan.requests if service.is_fleet else service.rate
     is_disaggregated = plan.prefill_layout is not None
     if rate is None or is_disaggregated or machine.is_spatial or machine.engine.is_bound:
         return None
-    classes = classes_of(service)
-    if not all(request_class.is_random for request_class in classes):
-        return None
     load = RandomLoad.of(
         plan.replica.placement,
-        classes,
+        service.request_classes,
         speculation=plan.scenario.traffic.speculation,
         slots=int(plan.batch),
         rate=rate / plan.replicas,
     )
     return replace(load, slowness=plan.slowness, cycle=service.users / rate)
-
-
-def classes_of(service: Service) -> tuple[RequestClass, ...]:
-    """The request classes of a service with their limits: one where requests are uniform."""
-    if service.classes:
-        return service.classes
-    lengths = Lengths.fixed(service.prompt, service.output)
-    limits = {"ttft": service.ttft, "tpot": service.tpot}
-    return (RequestClass("", 1.0, lengths, prefix_hit=service.prefix_hit, **limits),)
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,4 +156,4 @@ def held_limits(plan: Plan, service: Service) -> HeldLimits | None:
     """The limits of a service against a plan's percentiles; None where no closed form has them."""
     if service.share is None or (load := random_load(plan, service)) is None:
         return None
-    return HeldLimits(load, classes_of(service), service.share)
+    return HeldLimits(load, service.request_classes, service.share)

@@ -80,7 +80,7 @@ def details(verdict: Verdict, typed: Typed) -> Record:
     service = decision.service
     unknown = sorted(decision.unknown)
     above, below = runner_up_prices(decision)
-    loads = (random_load(plan, service) for plan in decision.plans[:1])
+    loads = (random_load(plan, service) for plan in decision.plans[:1] if service.is_random)
     return {
         "candidates": decision.candidates,
         "lost": {REASONS[name]: count for name, count in decision.reasons.items() if count},

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from fastcalc.catalogue.schema import Hardware
 from fastcalc.core.traffic.mix import Mix
-from fastcalc.core.traffic.request_class import RequestClass
+from fastcalc.core.traffic.request_class import Lengths, RequestClass
 from fastcalc.core.traffic.traffic import Traffic
 from fastcalc.features.plan.tariff import NO_TARIFF, Tariff
 
@@ -41,6 +41,8 @@ class Service:
     classes : of requests that share replicas, each with limits of its own; ``prompt`` and
         ``output`` are their means then, ``ttft`` the longest limit, which stands for each class's
         own, and ``tpot`` the shortest. None where requests are uniform
+    variation : standard deviation of the times between arrivals over their mean, of uniform
+        requests: 1 where they arrive at random [1]
     any_weights, any_cache : whether formats quantized further than published may lead
     """
 
@@ -55,6 +57,7 @@ class Service:
     is_speed: bool = False
     share: float | None = None
     prefix_hit: float = 0.0
+    variation: float = 1.0
     any_weights: bool = True
     any_cache: bool = True
     classes: tuple[RequestClass, ...] = ()
@@ -69,10 +72,10 @@ class Service:
     def of_classes(self, classes: tuple[RequestClass, ...], rate: float | None) -> "Service":
         """The same for requests of some classes, at a rate.
 
-        For one class of uniform requests at random it is the service of such a request.
+        For one class of uniform requests it is the service of such a request.
         """
         mix, first = Mix.of(classes, Traffic.speculation), classes[0]
-        is_alike = len(classes) == len(first.lengths.share) == 1 and first.is_random
+        is_alike = len(classes) == len(first.lengths.share) == 1
         return replace(
             self,
             prompt=float(mix.prompt),
@@ -84,6 +87,7 @@ class Service:
             tpot=min(request_class.tpot for request_class in classes),
             rate=rate,
             prefix_hit=first.prefix_hit if is_alike else 0.0,
+            variation=first.variation if is_alike else 1.0,
             classes=() if is_alike else classes,
         )
 
@@ -93,6 +97,29 @@ class Service:
             return Mix.of(self.classes, base.speculation)
         context = self.prompt + self.output / 2
         return replace(base, prompt=self.prompt, output=self.output, context=context)
+
+    @property
+    def request_classes(self) -> tuple[RequestClass, ...]:
+        """Its request classes with their limits: one where requests are uniform."""
+        if self.classes:
+            return self.classes
+        lengths = Lengths.fixed(self.prompt, self.output)
+        limits = {"ttft": self.ttft, "tpot": self.tpot}
+        hit, variation = self.prefix_hit, self.variation
+        return (RequestClass("", 1.0, lengths, prefix_hit=hit, variation=variation, **limits),)
+
+    @property
+    def is_random(self) -> bool:
+        """Whether arrivals are those that queues are computed for, and not more or less even."""
+        return all(request_class.is_random for request_class in self.request_classes)
+
+    @property
+    def claimed_share(self) -> float | None:
+        """The share that meets ``ttft``, where arrivals are such that a percentile is claimed. [1]
+
+        None where requests come evenly or in bursts.
+        """
+        return self.share if self.is_random else None
 
     def node_chips(self, hardware: Hardware) -> int:
         """How many chips are bought together; one where it comes by the chip. [1]

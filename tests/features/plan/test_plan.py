@@ -869,18 +869,29 @@ def test_a_limit_of_as_many_chips_as_a_plan_has_does_not_hide_it(capsys, monkeyp
 
 
 def test_bursts_are_not_said_to_hold_a_percentile(capsys, monkeypatch, tmp_path):
-    """Queues are computed for Poisson arrivals, whose times vary by their mean."""
+    """Queues are computed for Poisson arrivals, whose times vary by their mean.
+
+    Bursts wait longer, so that they take no fewer chips than Poisson arrivals do.
+    """
     workload = (
-        "aggregate_rate: 1\nclients:\n  - {id: chat, rate_fraction: 1, input_distribution: 2000,\n"
-        "     output_distribution: 400, ttft: 800ms, arrival: {process: gamma, cv: %s}}\n"
+        "aggregate_rate: 10\nclients:\n  - {id: chat, rate_fraction: 1, input_distribution: 2000,\n"
+        "     output_distribution: 400, ttft: 150ms, arrival: {process: gamma, cv: %s}}\n"
     )
-    said = {}
+    said, records = {}, {}
     for variation in (1, 3):
         path = tmp_path / f"cv{variation}.yaml"
         path.write_text(workload % variation)
-        asked = ("plan", "llama-3.1-8b", "--on", "h100-sxm", "--traffic", path)
+        asked = ("plan", "llama-3.1-8b", "--on", "h100-sxm", "--by", "chip", "--traffic", path)
         said[variation] = words(run(*asked, capsys=capsys, monkeypatch=monkeypatch).out)
+        printed = run(*asked, "--format", "json", capsys=capsys, monkeypatch=monkeypatch).out
+        records[variation] = json.loads(printed)
+    poisson, bursts = (records[variation]["records"][0] for variation in (1, 3))
+    assert bursts["chips_total"] >= poisson["chips_total"]
+    assert records[1]["percentiles"]
+    assert records[3]["percentiles"] is None
     assert "chance of meeting" in said[1]
-    assert "coefficient of variation" not in said[1]
     assert "chance of meeting" not in said[3]
-    assert "chat: arrivals have a coefficient of variation of 3.00" in said[3]
+    assert "p99 ms" in said[1]
+    assert "p99 ms" not in said[3]
+    assert "coefficient of variation" not in said[1]
+    assert "chat: requests arrive in bursts (coefficient of variation 3.00)" in said[3]

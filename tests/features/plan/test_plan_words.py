@@ -751,7 +751,9 @@ def test_pools_without_percentiles_say_why(monkeypatch):
     loads = iter([None, SimpleNamespace(is_known=True), SimpleNamespace(is_known=False)])
     monkeypatch.setattr(plan_answer, "random_load", lambda *_: next(loads))
     monkeypatch.setattr(plan_answer, "in_words", lambda _, name: name)
-    pool = SimpleNamespace(classes=(), plan=None, decision=SimpleNamespace(service=None))
+    pool = SimpleNamespace(
+        classes=(), plan=None, decision=SimpleNamespace(service=SimpleNamespace(is_random=True))
+    )
     answer = SimpleNamespace(pools=[(None, pool)] * 3)
     assert list(PlanAnswer._busy(answer)) == ["pool 3"]
 

@@ -95,7 +95,7 @@ def _expected(plan: Plan, service: Service, name: str, first_tokens: str | None)
     range_ = f" ({number(ends[0] * 1e3)} to {number(ends[1] * 1e3)})" if ends else ""
     first, tpot = (number(plan.values[key] * 1e3) for key in ("ttft", "tpot"))
     chips = "Of chips as slow as was asked for" if service.deviations else "Expected"
-    share = f" of {stated_percent(service.share)} within" if service.share else ""
+    share = f" of {stated_percent(service.claimed_share)} within" if service.claimed_share else ""
     sequences = f"up to {many(int(plan.batch), 'sequence')} in flight on each"
     yield f"{chips}, with {sequences}: TPOT{share} {tpot} ms{range_},"
     yield f"first token{first_tokens or f'{share} {first} ms'};"
