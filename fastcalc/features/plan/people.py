@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from math import inf
+from math import exp, inf, log
 
 from fastcalc.catalogue.limits import LIMITS
 from fastcalc.errors import InputError
@@ -13,8 +13,7 @@ from fastcalc.features.plan.random_load import held_limits, random_load
 from fastcalc.features.plan.request import Askers
 from fastcalc.features.plan.service import Service
 from fastcalc.features.plan.sharing import ReplicaPool
-from fastcalc.formulas.solving import bisect
-from fastcalc.formulas.types import ArrayLike
+from fastcalc.formulas.solving import last_positive
 from fastcalc.formulas.users import requests_of_active, requests_of_thinkers
 from fastcalc.kit.request import readers
 from fastcalc.mentions import option
@@ -22,11 +21,20 @@ from fastcalc.mentions import option
 _AS_MUCH = 1.001
 """Times a rate at which another is as much. [1]"""
 
-_NEAR = 1.02
-"""Times a rate at which no plan is looked for between two. [1]"""
+_STEP = 1.02
+"""Times a rate that the next one is at least, where users would make hardly more. [1]"""
 
-_ROUNDS, _HALVINGS = 8, 16
-"""Plans for one rate after another; halvings of a rate."""
+_NEAR = 3e-4
+"""Distance to which a rate is found, of the rate. [1]"""
+
+_FEWER = 4.0
+"""Times fewer requests of which a plan may cost less. [1]"""
+
+_ALONE = 1e-6
+"""Rate at which a request meets no other. [1/s]"""
+
+_ROUNDS = 16
+"""Plans for one rate after another. [1]"""
 
 
 @dataclass(frozen=True)
@@ -107,54 +115,108 @@ def _seconds(think: str) -> float:
     return readers.quantity(think, option("think"), "time", LIMITS["duration"], "30s")
 
 
-def solve_closed_loop(people: People, fleet_at: Callable[[float], Fleet]) -> Fleet:
-    """Plan for the request rate of users who think after each answer, at that rate.
+def solve_closed_loop(
+    people: People, fleet_at: Callable[[float], Fleet], unlimited_at: Callable[[float], Fleet]
+) -> Fleet:
+    """The cheapest plan for users who think after each answer, at the rate that they make on it.
 
-    On a plan the rate and the response time are one fixed point. Users who wait for no answer at
-    all make the most requests; what is planned for those serves fewer, which fewer replicas may do.
-    A plan that answers sooner than that, and so gets more requests than it was made for, is not
-    taken: the lowest rate whose plan gets no more is searched between such rates and those of plans
-    that are taken.
+    On a plan the rate and the response time are one fixed point, and fewer replicas, on which
+    answers take longer, may have another one within the limits. Plans for the rate that users make
+    on the plan before fall to the highest fixed point, and rise to the lowest from a rate that is
+    too low (A. Tarski, Pacific J. Math. 5, 1955): to the first that costs less, down to a quarter
+    of the highest rate.
 
-    fleet_at : plans for a rate [1/s]
+    Where means allow none, it is what they refuse at the rate of the cheapest without means.
+
+    fleet_at, unlimited_at : plans for a rate, within the means and without any [1/s]
     """
-    rate = highest = people.rate(0.0)
-    lowest, settled, refused = 0.0, None, None
+    first = fleet_at(people.rate(0.0))
+    if people.think is None or not (first.is_enough or _has_means(first.service)):
+        return first
+    if not first.is_enough:
+        unlimited = solve_closed_loop(people, unlimited_at, unlimited_at)
+        if not unlimited.is_enough:
+            return first
+        first = fleet_at(unlimited.requests)
+    settled = _falling(people, first, fleet_at)
+    rate = (settled or first).service.rate or 0.0
+    lowest = max(rate / _FEWER, people.rate(_longest_request(first.service)))
+    found = _rising(people, lowest, settled, fleet_at)
+    return found if found.is_enough or first.is_enough else first
+
+
+def _has_means(service: Service) -> bool:
+    return min(service.budget, service.power, service.max_chips) < inf
+
+
+def _falling(people: People, fleet: Fleet, fleet_at: Callable[[float], Fleet]) -> Fleet | None:
+    """The last of plans each for the rate that users make on the one before, while that falls."""
+    settled, rate = None, fleet.service.rate or 0.0
+    for _ in range(_ROUNDS):
+        if not fleet.is_enough or (own_rate := _settled_rate(people, fleet)) > rate * _AS_MUCH:
+            break
+        settled = at_rate(fleet, own_rate)
+        if own_rate > rate / _AS_MUCH:
+            break
+        rate = own_rate
+        fleet = fleet_at(rate)
+    return settled
+
+
+def _rising(
+    people: People, rate: float, settled: Fleet | None, fleet_at: Callable[[float], Fleet]
+) -> Fleet:
+    """The first of plans each for the rate that users make on the one before, while that rises.
+
+    It is the one that means refuse where they do, or a plan that does where others cost no less.
+
+    rate : of the first, no higher than that of any plan that does [1/s]
+    settled : a plan that does
+    """
     for _ in range(_ROUNDS):
         fleet = fleet_at(rate)
-        if people.think is None:
-            return fleet
-        own_rate = _settled_rate(people, fleet) if fleet.requests else rate / _fewer(fleet.service)
-        is_taken = fleet.is_enough and own_rate <= rate * _AS_MUCH
-        if is_taken:
-            settled = at_rate(fleet, own_rate)
-        elif fleet.is_enough:
-            lowest = rate
-        elif settled or own_rate > rate / _AS_MUCH:
+        if not fleet.is_enough or (settled and _rank(fleet) >= _rank(settled)):
             break
-        else:
-            refused = refused or fleet  # means for fewer requests, which wait for longer, may do
-        highest = highest if lowest == rate else rate
-        if (is_taken and own_rate > rate / _AS_MUCH) or highest <= lowest * _NEAR:
-            break
-        rate = own_rate if lowest < own_rate < highest else (lowest * highest) ** 0.5
-    return settled or refused or fleet
+        own_rate = _settled_rate(people, fleet)
+        if own_rate <= rate * _AS_MUCH:
+            return at_rate(fleet, own_rate)
+        rate = max(own_rate, rate * _STEP)
+    return settled or fleet
 
 
-def _fewer(service: Service) -> float:
-    """How many times fewer requests are tried where means sustain none of a plan. [1]"""
-    has_means = min(service.budget, service.power, service.max_chips) < inf
-    return 2.0 if has_means else 1.0
+def _rank(fleet: Fleet) -> tuple[bool, float]:
+    """What orders fleets: whether pools are quantized further than may lead, then the cost."""
+    pools = [
+        pool
+        for allocation in fleet.allocations
+        for pool in allocation.pools
+        if not allocation.is_owned
+    ]
+    is_narrowed = any(not pool.decision.may_lead(pool.plan) for pool in pools)
+    return is_narrowed, sum(pool.cost for pool in pools)
+
+
+def _longest_request(service: Service) -> float:
+    """Time of a request that is at its limits. [s]"""
+    return max(
+        kind.ttft + (kind.tpot * (kind.output - 1.0) if kind.output > 1.0 else 0.0)
+        for kind in service.request_classes
+    )
 
 
 def _settled_rate(people: People, fleet: Fleet) -> float:
     """Rate at which requests take as long as users of that rate wait for them. [1/s]"""
 
-    def is_below(rate: ArrayLike) -> bool:
-        return people.rate(mean_request_s(fleet, float(rate))) > float(rate)
+    def made_at(rate: float) -> float:
+        return people.rate(mean_request_s(fleet, rate))
 
-    most = people.rate(0.0)
-    return float(bisect(is_below, 0.0, most, halvings=_HALVINGS)[0])
+    # Requests take at least as long as alone, and no longer than at the rate of such.
+    high = made_at(_ALONE)
+    low = made_at(high)
+    settled = last_positive(
+        lambda log_rate: log(made_at(exp(log_rate))) - log_rate, log(low), log(high), near=_NEAR
+    )
+    return exp(settled)
 
 
 def mean_request_s(fleet: Fleet, rate: float) -> float:

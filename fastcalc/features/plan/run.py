@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from math import floor
+from functools import partial
+from math import floor, inf
 
 from fastcalc.catalogue.limits import LIMITS
 from fastcalc.catalogue.selection import selected
@@ -74,13 +75,16 @@ def _planned_for(
     if people is not None:
         of_mix = replace(of_mix, users=people.waiting)
 
-    def fleet_at(rate: float | None) -> Fleet:
+    def fleet_at(rate: float | None, of_mix: Service = of_mix) -> Fleet:
         at_rate = replace(of_mix, rate=rate)
         is_fleet = rate is None and (is_of_fleet(request) or len(traffic.classes) > 1)
         return allocate(owned, deployments.search, replace(at_rate, is_fleet=is_fleet))
 
     if people is not None:
-        return Planned(traffic, deployments, solve_closed_loop(people, fleet_at))
+        without_means = replace(of_mix, budget=inf, power=inf, max_chips=inf)
+        unlimited_at = partial(fleet_at, of_mix=without_means)
+        fleet = solve_closed_loop(people, fleet_at, unlimited_at)
+        return Planned(traffic, deployments, fleet)
     rate = service.rate or traffic.rate
     _refuse_without_rate(request, rate)
     return Planned(traffic, deployments, fleet_at(rate))

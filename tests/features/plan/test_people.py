@@ -3,9 +3,12 @@
 import json
 import re
 
+import numpy as np
 import pytest
 
 import fastcalc as fc
+from fastcalc.features.plan import run as plan_run
+from fastcalc.features.plan.people import mean_request_s, solve_closed_loop
 from tests.helpers import every
 from tests.helpers import run_once as run
 
@@ -114,3 +117,61 @@ def test_a_budget_of_what_a_plan_costs_has_that_plan(capsys, monkeypatch):
     assert (found["chips_total"], found["batch"]) == (free["chips_total"], free["batch"])
     # 500 users who waited for nothing would ask 50 times per second.
     assert free["utilization"] > 0.5
+
+
+_BY_CHIP = ("--by", "chip")
+
+
+@every(
+    "words",
+    [
+        ["--users", "300", "--think", "10s", "--prompt", "200", "--output", "300"],
+        ["--users", "100", "--think", "50ms", "--prompt", "1000", "--output", "50", "--ttft", "2s"],
+    ],
+)
+def test_no_plan_for_a_rate_that_its_users_stay_below_costs_less(words, capsys, monkeypatch):
+    """Against plans for nine rates down to a third of the one that is found."""
+    asked = {}
+
+    def kept(people, fleet_at, unlimited_at):
+        asked.update(people=people, fleet_at=fleet_at)
+        return solve_closed_loop(people, fleet_at, unlimited_at)
+
+    monkeypatch.setattr(plan_run, "solve_closed_loop", kept)
+    plan, rate = record(*_BY_CHIP, *words, capsys=capsys, monkeypatch=monkeypatch)
+    found = []
+    for tried in np.geomspace(1.02, 1 / 3, 9) * rate:
+        fleet = asked["fleet_at"](float(tried))
+        if asked["people"].rate(mean_request_s(fleet, tried)) <= tried:
+            found.append(fleet.usd_per_month)
+    assert found
+    assert plan["usd_per_month"] <= min(found) * (1.0 + 1e-9)
+
+
+def test_users_have_a_plan_within_means_that_hold_one(capsys, monkeypatch):
+    """Four chips serve the requests that 300 users make on them; what is asked for is enough."""
+    fixtures = {"capsys": capsys, "monkeypatch": monkeypatch}
+    asked = (*PLAN, *_BY_CHIP, "--users", "300", "--think", "0.1s", "--max-chips")
+    refused = run(*asked, "1", **fixtures)
+    assert refused.code == 1
+    assert "--max-chips 4" in refused.err
+    assert run(*asked, "4", **fixtures).code == 0
+
+
+@every("think", ["1ms", "1us"])
+def test_users_who_hardly_think_ask_as_often_as_they_are_answered(think, capsys, monkeypatch):
+    ran = run(
+        *PLAN,
+        "--users",
+        "50",
+        "--think",
+        think,
+        "--format",
+        "json",
+        capsys=capsys,
+        monkeypatch=monkeypatch,
+    )
+    assert ran.code == 0, ran.err
+    document = json.loads(ran.out)
+    seconds = document["percentiles"]["request_ms"]["mean"] / 1e3
+    assert document["assumptions"]["requests_per_s"] * seconds == pytest.approx(50, rel=0.01)
