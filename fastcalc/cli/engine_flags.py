@@ -18,6 +18,7 @@ _RENAMED = {
     **dict.fromkeys(("--context-length", "--ctx-size", "-c", "--max-seq-len"), "--max-model-len"),
     **dict.fromkeys(("--max-running-requests", "--parallel", "-np"), "--max-num-seqs"),
     **dict.fromkeys(("--chunked-prefill-size",), "--max-num-batched-tokens"),
+    **dict.fromkeys(("-ngl", "--gpu-layers"), "--n-gpu-layers"),
     "--mem-fraction-static": "--gpu-memory-utilization",
 }
 """What engines call a flag, and what it is called here."""
@@ -43,7 +44,10 @@ _SERVERS = (
 )
 _RELEASE = re.compile(r"vllm-openai[\w-]*:v(0\.\d+)")
 """The release in the name of an image of vLLM."""
-_ALL_LAYERS = 99  # -ngl from which on nobody means a share of the layers
+_LAYERS = {"-ngl", "--gpu-layers", "--n-gpu-layers"}
+_ALL_LAYERS = re.compile(r"all|auto|-\d+|99|\d{3,}")
+"""Counts of layers on the card by which nobody means a share of them."""
+_CPU_EXPERTS = {"--n-cpu-moe", "-ncmoe", "--cpu-moe", "-cmoe"}
 _PAST = {"auto", "None"}
 
 
@@ -56,7 +60,8 @@ def translated(words: Sequence[str]) -> tuple[list[str], list[str]]:
     notes: list[str] = []
     if "--server" in words:
         words, notes = _served(words)
-    engines = [_OF_ENGINE[word] for word in words if word in _OF_ENGINE]
+    names = [word.partition("=")[0] for word in words]
+    engines = [_OF_ENGINE[name] for name in names if name in _OF_ENGINE]
     result: list[str] = []
     at = 0
     while at < len(words):
@@ -67,13 +72,12 @@ def translated(words: Sequence[str]) -> tuple[list[str], list[str]]:
             continue
         if word == "--enable-expert-parallel":
             result += ["--ep", str(_ranks(words))]
-        elif word in ("--n-cpu-moe", "-ncmoe", "--cpu-moe", "-cmoe"):
+        elif word in _CPU_EXPERTS:
             raise InputError(
                 f"{word} keeps experts on the host: write '--host ddr5-2ch --place experts=host "
                 "--engine llama-cpp', with the host that you have ('fastcalc list hardware')"
             )
-        elif word in ("-ngl", "--n-gpu-layers", "--gpu-layers"):
-            _check_layers(word, value)
+        elif word in _LAYERS and _ALL_LAYERS.fullmatch(value):
             at += 1
         elif word in _RENAMED:
             at += 1
@@ -113,15 +117,6 @@ def _ranks(words: Sequence[str]) -> int:
     return ranks
 
 
-def _check_layers(flag: str, value: str) -> None:
-    is_share = value.isdigit() and int(value) < _ALL_LAYERS
-    if is_share or not re.fullmatch(r"\d+|all|auto|-1", value):
-        raise InputError(
-            f"{flag} {shown(value)} leaves layers on the host: write '--host ddr5-2ch --engine "
-            "llama-cpp', and fastcalc finds what the host holds ('fastcalc list hardware')"
-        )
-
-
 def _served(words: list[str]) -> tuple[list[str], list[str]]:
     """The words of a server command after ``--server`` in place of it.
 
@@ -156,7 +151,7 @@ def _served(words: list[str]) -> tuple[list[str], list[str]]:
 _TAKEN = {
     *_RENAMED,
     *("--gpu-memory-utilization", "--max-model-len", "--max-num-seqs", "--max-num-batched-tokens"),
-    *("--tp", "--pp", "--dp", "--ep"),
+    *("--tp", "--pp", "--dp", "--ep", "--n-gpu-layers"),
 }
 _WITHOUT_VALUE = {"--enable-expert-parallel", "--enable-dp-attention", "--language-model-only"}
 _MODELS = {"--model", "--model-path", "-m", "-hf"}
@@ -181,9 +176,9 @@ def _of_command(given: Sequence[str]) -> tuple[list[str], list[str], str]:
             value, at = given[at], at + 1
         if name in _MODELS:
             model = value
-        elif name in ("--n-cpu-moe", "-ncmoe", "--cpu-moe", "-cmoe"):
+        elif name in _CPU_EXPERTS:
             flags.append(name)
-        elif name in _TAKEN or name in ("-ngl", "--n-gpu-layers", "--gpu-layers"):
+        elif name in _TAKEN:
             flags += [name, _number(value) if name == "--max-model-len" else value]
         elif name == "--speculative-config":
             drafts = re.search(r"num_speculative_tokens\D+(\d+)", value)

@@ -19,6 +19,10 @@ from tests.helpers import every
             "fit m --gpu-memory-utilization 0.85 --engine sglang",
         ),
         ("fit m -ngl 99 -c 8192", "fit m --max-model-len 8192 --engine llama-cpp"),
+        ("fit m -ngl all", "fit m --engine llama-cpp"),
+        ("fit m -ngl -1", "fit m --engine llama-cpp"),
+        ("fit m -ngl 20", "fit m --n-gpu-layers 20 --engine llama-cpp"),
+        ("fit m --gpu-layers=20", "fit m --n-gpu-layers 20 --engine llama-cpp"),
         ("fit m -c 8192 --engine vllm", "fit m --max-model-len 8192 --engine vllm"),
         ("fit m --on h100-sxm --tp 2", "fit m --on h100-sxm --tp 2"),
     ],
@@ -31,7 +35,6 @@ def test_flags_of_engines_are_taken(typed, meant):
     "typed,sentence",
     [
         ("fit m --n-cpu-moe 10", "--place experts=host"),
-        ("fit m -ngl 20", "-ngl 20 leaves layers on the host"),
         ("fit --server", "--server needs a command"),
         ("fit --server python", "give a command of vLLM, SGLang"),
     ],

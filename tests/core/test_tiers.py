@@ -1353,3 +1353,50 @@ def test_what_if_reaches_a_host(capsys, monkeypatch):
     asked = ("plan", *asked[1:6], "--set", f"{key}=10 GB/s", "--max-chips", "1", "--format", "json")
     (plan,) = json.loads(run(*asked, capsys=capsys, monkeypatch=monkeypatch).out)["records"][:1]
     assert f"--set '{key}=10 GB/s'" in plan["command"]
+
+
+def test_layers_on_the_card_and_on_the_host_are_read_one_after_the_other():
+    """40 GB in ten layers. Six with the output layer are five on the card: 20 GB at 1 TB/s.
+
+    The host reads its 20 GB at 80 GB/s: 20 + 250 ms, and one turn of 5 ms for all its layers. With
+    no layer on the card it reads 40 GB, with eleven none.
+    """
+    under = made_up.engine(host_layer_overhead="5 ms")
+    for layers, time in ((6, 0.275), (0, 0.505), (1, 0.505), (11, 0.040), (99, 0.040)):
+        card = chip(memory("GDDR", "48 GB", "1 TB/s"))
+        asked = MemoryChoice(dram(), "compute", gpu_layers=layers)
+        found = outcome(SEVENTY, card, engine=under, memory=asked)
+        assert seconds(found) == pytest.approx(time, rel=1e-3), layers
+
+
+def test_card_and_host_each_hold_their_layers_and_the_cache_of_these():
+    """A byte of cache for each of 1e9 tokens: 1 GB in ten layers, beside 4 GB of each layer.
+
+    With five layers the card has 20.5 of 24 GB and the host 20.5 GB; with six 24.6 GB do not fit.
+    """
+    long = Traffic(1e9 - 1, 1, 1e9)
+    for layers, fits in ((6, True), (7, False)):
+        asked = MemoryChoice(dram(), "compute", gpu_layers=layers)
+        placed = locate(
+            Scenario(
+                hardware=CARD,
+                model=SEVENTY,
+                engine=ADDS,
+                batches=(1,),
+                traffic=long,
+                sharding=Sharding(chips=1),
+                memory=asked,
+            )
+        ).placement
+        assert bool(placed.certain_batch) == fits
+        assert float(placed.used_fraction(1.0)) == pytest.approx((20.5 if fits else 24.6) / 24)
+
+
+def test_kinds_that_are_named_live_where_they_are_asked_to_beside_layers(catalogue):
+    """Experts on the host are there for all layers, whatever is on the card of the others."""
+    asked = MemoryChoice(dram(), "compute", place(experts="host"), gpu_layers=99)
+    found = outcome("qwen3-30b-a3b", CARD, engine=ADDS, memory=asked, weights="fp8")
+    shares = found.estimate.passes.split.shares
+    assert [float(np.ravel(share)[0]) for share in shares["experts"]] == [0.0, 1.0]
+    assert [float(np.ravel(share)[0]) for share in shares["dense"]] == [1.0, 0.0]
+    assert [float(np.ravel(share)[0]) for share in shares["embedding"]] == [0.0, 1.0]

@@ -5,12 +5,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import cast, get_args
 
-from fastcalc.catalogue.schema import Hardware
+from fastcalc.catalogue.schema import Hardware, Model
 from fastcalc.catalogue.schema.quantities import QuantityReader
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.catalogue.units import QuantityError
+from fastcalc.core.chip.machine_class import class_of
 from fastcalc.core.chip.tier import OWN_MEMORY, HostUse, MemoryChoice
 from fastcalc.core.model.kinds import KINDS
+from fastcalc.core.model.workload import workload
 from fastcalc.errors import InputError
 from fastcalc.mentions import option
 from fastcalc.written import shown
@@ -48,6 +50,37 @@ def with_usual_cores(memory: MemoryChoice) -> MemoryChoice:
         return memory
     cores = _host_of(f"{host.name},compute={_USUAL_CORES}").model_copy(update={"name": host.name})
     return replace(memory, host=cores, use=None, note=_TAKEN)
+
+
+_USUAL_HOST = "ddr5-2ch"
+
+
+def shares_memory_with_host(chip: Hardware) -> bool:
+    """Whether a chip has no host memory beside its own: layers have one place to be in."""
+    return class_of(chip) in ("apple", "unified") or chip.execution == "spatial"
+
+
+def with_gpu_layers(
+    catalogue: Catalogue, chip: Hardware, model: Model, memory: MemoryChoice
+) -> MemoryChoice:
+    """Memory choice with a host for the layers that the card does not have, where none is named.
+
+    Without a host, all layers are on the card.
+    """
+    if shares_memory_with_host(chip):
+        raise InputError(
+            f"{option('n_gpu_layers')}: {chip.id} has no host memory beside its own; leave it out"
+        )
+    layers, on_card = int(workload(model).layers), memory.gpu_layers or 0
+    if memory.host is not None:
+        return memory
+    if on_card > layers:
+        return replace(memory, gpu_layers=None)
+    note = (
+        f"the host of the other {layers + 1 - on_card} layers is taken to be {_USUAL_HOST}; name "
+        f"yours with {option('host')}"
+    )
+    return replace(memory, host=catalogue.hardware(_USUAL_HOST), note=note)
 
 
 def memory_choice(

@@ -19,7 +19,7 @@ from fastcalc.core.chip.host import WRITTEN
 from fastcalc.core.chip.rates import WorkingRate, fastest_rate, working_rate
 from fastcalc.core.chip.reserve import NOTHING, Reserve, reserve_of
 from fastcalc.core.chip.tier import MemoryChoice, Tier, own_tiers
-from fastcalc.core.model.kinds import KINDS, Kinds
+from fastcalc.core.model.kinds import IN_LAYERS, KINDS, Kinds
 from fastcalc.core.model.workload import Workload, outside_core
 from fastcalc.errors import InputError
 from fastcalc.formulas.roofline import achieved_bandwidth, achieved_compute
@@ -131,7 +131,8 @@ class Machine:
     tiers : the memories that hold weights and cache, the fastest first
     fastest : the fastest of the chip's own, which is none of them where nothing is to live there
     memory : what the user asks of them
-    place : kinds of bytes that have a memory of their own, by its position
+    place : of kinds of bytes that have memories of their own, the share in each, by its position
+        [1]
     prefix : position of the memory that the cached part of prompts is loaded from
     chip, software, peaks : their numbers for this workload
     reserve : what the engine keeps of the chip's memory for it
@@ -144,7 +145,7 @@ class Machine:
     tiers: tuple[Tier, ...]
     fastest: Tier
     memory: MemoryChoice
-    place: dict[str, int]
+    place: dict[str, tuple[float, ...]]
     prefix: int | None
     chip: Chip
     software: EngineParameters
@@ -239,7 +240,7 @@ def machine(hardware: Hardware, engine: Engine, work: Workload, memory: MemoryCh
         tiers=tiers,
         fastest=in_order(own_tiers(hardware))[0],
         memory=memory,
-        place={group: tier_position(hardware, tiers, name) for group, name in memory.place},
+        place=_places(hardware, tiers, memory, work),
         prefix=None
         if prefix is None
         else tier_position(hardware, tiers, prefix, option("prefix_tier")),
@@ -256,6 +257,35 @@ def machine(hardware: Hardware, engine: Engine, work: Workload, memory: MemoryCh
         ),
         unread_bytes=encoder_bytes + _draft_bytes(work, memory),
     )
+
+
+def _places(
+    hardware: Hardware, tiers: Sequence[Tier], memory: MemoryChoice, work: Workload
+) -> dict[str, tuple[float, ...]]:
+    """Share of kinds of bytes in each memory, where the user says: by kind, or by layers. [1]
+
+    Layers count as alike, and the output layer is the last of all (``i_gpu_start`` in llama.cpp,
+    src/llama-model.cpp, November 2026).
+    """
+
+    def all_in(name: str) -> tuple[float, ...]:
+        position = tier_position(hardware, tiers, name)
+        return tuple(float(at == position) for at in range(len(tiers)))
+
+    places = {}
+    if memory.gpu_layers is not None:
+        host = all_in("host")
+        near = next(at for at, tier in enumerate(tiers) if tier.is_near)
+        layers = min(max(memory.gpu_layers - 1, 0), work.layers) / work.layers
+        shares = dict.fromkeys(IN_LAYERS, layers)
+        shares |= {"head": float(memory.gpu_layers > 0), "embedding": 0.0}
+        places = {
+            kind: tuple(
+                fraction if at == near else (1.0 - fraction) * far for at, far in enumerate(host)
+            )
+            for kind, fraction in shares.items()
+        }
+    return places | {kind: all_in(name) for kind, name in memory.place}
 
 
 def _encoder_bytes(software: EngineParameters, work: Workload, memory: MemoryChoice) -> float:

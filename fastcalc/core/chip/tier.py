@@ -34,6 +34,9 @@ class MemoryChoice:
     longest : tokens of a sequence of which one is to fit, whatever the requests; 0 for these [1]
     language_model_only : True where what encodes images and sound is not loaded
     drafted : draft tokens of a pass, whose layers are loaded as well [1]
+    gpu_layers : layers in the chip's memory, counted from the last, with the output layer as one
+        more; layers before them, caches of these and the table of embeddings are on the host. None
+        where nobody says [1]
     """
 
     host: Hardware | None = None
@@ -45,6 +48,7 @@ class MemoryChoice:
     longest: float = 0.0
     language_model_only: bool = False
     drafted: float = 0.0
+    gpu_layers: int | None = None
 
 
 OWN_MEMORY = MemoryChoice()

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property, partial, reduce
 from math import ceil, inf
 from typing import Generic, TypeAlias, TypeVar
 
@@ -45,20 +45,24 @@ def _room(
     reserves : the engine's reserve by what is expected of it [1]
     """
     reserved = reserves * kept_memory(machine, layout).total
-    usable, tier_of = machine.usable(layout.chips, reserved), machine.place
-    if not tier_of:
+    usable, places = machine.usable(layout.chips, reserved), machine.place
+    if not places:
         return sum(usable), weights_per_chip(machine, work, layout)
     free: ArrayLike = 0.0
     for group, size in stored_weights(machine, work, layout).items():
-        if group in tier_of:
-            usable[tier_of[group]] = usable[tier_of[group]] - size
+        if group in places:
+            usable = [
+                room - fraction * size for room, fraction in zip(usable, places[group], strict=True)
+            ]
         else:
             free = free + size
     fits = np.min(np.broadcast_arrays(*usable), axis=0) >= 0.0
-    if "kv" not in tier_of:
+    if "kv" not in places:
         return np.where(fits, sum(usable), 0.0), free
-    cache_room = usable.pop(tier_of["kv"])
-    return np.where(fits, cache_room, 0.0), np.maximum(free - sum(usable), 0.0)
+    pairs = list(zip(usable, places["kv"], strict=True))
+    cache_room = reduce(np.minimum, (room / fraction for room, fraction in pairs if fraction))
+    beside = sum(room for room, fraction in pairs if not fraction)
+    return np.where(fits, cache_room, 0.0), np.maximum(free - beside, 0.0)
 
 
 def _reserved(machine: Machine, work: Workload, layout: AnyLayout, tokens: ArrayLike) -> Array:
@@ -180,7 +184,8 @@ class _PlacedWorkload(Generic[OneOrMore]):
     def used_fraction(self, batch: ArrayLike) -> Array:
         """Share of memory that a batch fills on the fullest chip; above 1 does not fit.
 
-        Where kinds of bytes have a memory of their own, also of what is left for caches.
+        Where kinds of bytes have a memory of their own, also of what is left for caches. Where
+        layers are shared out, of the memory that is fullest.
         """
         usable, weights = _room(self.machine, self.work, self.layout)
         cache = (
@@ -189,8 +194,17 @@ class _PlacedWorkload(Generic[OneOrMore]):
         fraction = np.float64(1.0) * (weights + cache) / np.maximum(usable, 1.0)
         if not self.machine.place:
             return fraction
-        all_usable = sum(self.usable)
-        return np.maximum(fraction, (self.weights_per_chip + cache) / all_usable)
+        all_usable, places = self.usable, self.machine.place
+        in_all = (self.weights_per_chip + cache) / sum(all_usable)
+        if self.machine.memory.gpu_layers is None:
+            return np.maximum(fraction, in_all)
+        sizes = stored_weights(self.machine, self.work, self.layout) | {"kv": cache}
+        asked: list[ArrayLike] = [
+            sum(sizes[kind] * fractions[at] for kind, fractions in places.items())
+            / np.maximum(memory, 1.0)
+            for at, memory in enumerate(all_usable)
+        ]
+        return floats(reduce(np.maximum, asked))
 
     @property
     def usable(self) -> list[ArrayLike]:
@@ -294,10 +308,11 @@ class Site(LegalLayouts):
         cache = float(work.cache_bytes(self.reserved_tokens))
         sizes = work.bytes._replace(experts=self._experts, kv=batch * cache)._asdict()
         sizes["embedding"] = work.weights.embedding.bytes
-        tier_of = self.machine.place
+        places = self.machine.place
         pinned = [
-            (sum(sizes[group] for group, at in tier_of.items() if at == tier), [tier])
-            for tier in set(tier_of.values())
+            (sum(fractions[tier] * sizes[group] for group, fractions in places.items()), [tier])
+            for tier in tiers
+            if any(fractions[tier] for fractions in places.values())
         ]
         needs = [(self.bytes_needed(batch), tiers), *pinned]
         most_chips = max(self._chips_for(*need) for need in needs)

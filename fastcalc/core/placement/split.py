@@ -40,12 +40,14 @@ class Split:
     chips : chips of the deployment, which share some of them [1]
     sizes : bytes of each kind on the fullest chip [byte]
     shares : by kind of bytes, what of it is in each memory [1]
+    has_whole_layers : True where layers are in one memory each, those of each memory in a row
     """
 
     tiers: tuple[Tier, ...]
     chips: ArrayLike
     sizes: dict[str, Array]
     shares: dict[str, list[Array]]
+    has_whole_layers: bool = False
 
     def in_layers(self, tier: int) -> Array:
         """Share of the layers that have anything in a memory, by its position. [1]"""
@@ -57,7 +59,12 @@ class Split:
         tier : its position
         layers : layers one after another [1]
         """
-        return floats(self.in_layers(tier) * layers + self.shares["head"][tier])
+        return floats(self.turns_in_layers(tier, layers) + self.shares["head"][tier])
+
+    def turns_in_layers(self, tier: int, layers: ArrayLike) -> Array:
+        """Return how often it does in layers: once for all that are wholly there. [1]"""
+        turns = self.in_layers(tier) * layers
+        return np.minimum(turns, 1.0) if self.has_whole_layers else floats(turns)
 
     def read_from(self, tier: int) -> Kinds[Array]:
         """Share of each kind that a pass reads which is in a memory, by its position."""
@@ -112,7 +119,8 @@ class Costs:
         if "head" in kinds:
             spent = spent + self.turn_seconds * split.shares["head"][self.turning_memory]
         if IN_LAYERS[0] in kinds:
-            spent = spent + self.turn_seconds * self.layers * split.in_layers(self.turning_memory)
+            turns = split.turns_in_layers(self.turning_memory, self.layers)
+            spent = spent + self.turn_seconds * turns
         return spent
 
 
@@ -205,6 +213,8 @@ def asked_split(placement: AnyPlacement, batch: ArrayLike) -> Split:
     }
     fractions = {}
     for group, size in sizes.items():
-        position = machine.place.get(group, 0) * (size > 0.0)  # nothing is near
-        fractions[group] = [floats(position == at) for at in range(len(machine.tiers))]
-    return Split(machine.tiers, layout.chips, sizes, fractions)
+        in_first = (1.0, *[0.0] * (len(machine.tiers) - 1))  # where nothing is, too
+        placed = zip(machine.place.get(group, in_first), in_first, strict=True)
+        fractions[group] = [floats(np.where(size > 0.0, *pair)) for pair in placed]
+    has_whole_layers = machine.memory.gpu_layers is not None
+    return Split(machine.tiers, layout.chips, sizes, fractions, has_whole_layers)

@@ -70,7 +70,7 @@ class BoundTerms(NamedTuple):
     read : weights that a token reads, the fewest experts among them [byte]
     capacities, bandwidths : of all memories of a deployment, those that are read through soonest
         first along the last axis [byte], [byte/s]
-    pinned : kinds of bytes that have a memory for themselves, and its rate [byte/s]
+    pinned : shares of kinds of bytes that are asked to be in one memory [1], and its rate [byte/s]
     parameters : of dense weights, experts, norms and head, which products have two FLOPs for [1]
     active_share : share of the experts that a token passes [1]
     rates : of products with these and with caches on each chip [FLOP/s]
@@ -87,7 +87,7 @@ class BoundTerms(NamedTuple):
     read: Kinds[ArrayLike]
     capacities: Array
     bandwidths: Array
-    pinned: tuple[tuple[tuple[str, ...], Array], ...]
+    pinned: tuple[tuple[dict[str, float], Array], ...]
     parameters: tuple[ArrayLike, ArrayLike, ArrayLike, ArrayLike]
     active_share: ArrayLike
     rates: tuple[ArrayLike, ArrayLike, ArrayLike, ArrayLike, ArrayLike]
@@ -116,11 +116,10 @@ def bound_terms(machine: Machine, work: Workload, layout: AnyLayout) -> BoundTer
         bandwidths=bandwidths,
         pinned=tuple(
             (
-                tuple(group for group, at in machine.place.items() if at == index),
+                {kind: fractions[index] for kind, fractions in machine.place.items()},
                 _bandwidth(tier, count),
             )
-            for index, tier in enumerate(machine.tiers)
-            if index in machine.place.values()
+            for index, tier in enumerate(machine.tiers if machine.place else ())
         ),
         parameters=(dense, experts, small, head),
         active_share=work.active_share,
@@ -216,8 +215,8 @@ def _longest_pinned_read(terms: BoundTerms, read: Kinds[ArrayLike]) -> ArrayLike
     if not terms.pinned:
         return 0.0
     sizes, longest = read._asdict() | {"embedding": 0.0}, floats(0.0)
-    for groups, rate in terms.pinned:
-        moved = sum(sizes[group] for group in groups)
+    for fractions, rate in terms.pinned:
+        moved = sum(sizes[group] * fraction for group, fraction in fractions.items())
         longest = np.maximum(longest, time_of(work=moved, rate=rate))
     return longest
 

@@ -11,6 +11,7 @@ from fastcalc.core.scenario import Location, Scenario
 from fastcalc.core.start import StartLocation
 from fastcalc.core.verdict import VERDICTS
 from fastcalc.features import request_of
+from fastcalc.features.fit.gpu_layers import GpuLayers
 from fastcalc.features.fit.records import COLUMNS, fit_records
 from fastcalc.features.fit.request import FitMemory
 from fastcalc.grid.column import Column, TableColumn, key_figure
@@ -78,11 +79,13 @@ class FitAnswer(Answer):
 
     scenarios : what was asked, for each model in its formats on each chip
     locations : where each batch of them lives
+    gpu_layers : the most layers on a card, where they are shared with a host or would have to be
     """
 
     request: FitMemory
     scenarios: Sequence[Scenario]
     locations: Sequence[StartLocation]
+    gpu_layers: Sequence[GpuLayers] = ()
 
     @property
     def code(self) -> int:
@@ -122,6 +125,8 @@ class FitAnswer(Answer):
         ]
         for of, location in labelled_locations:
             yield Note(f"{of}{location.scenario.hardware.id}: {why_or_stop(location)}")
+        for note in dict.fromkeys(count.note for count in self.gpu_layers):
+            yield Note(note)
         for of, location in labelled_locations:
             yield Note(f"{of}{kept_note(location)}", weight=0)
 
@@ -134,7 +139,13 @@ class FitAnswer(Answer):
     def next_command(self) -> str:
         """How fast what fits is, or what does hold the model."""
         fitting = [location for location in self.locations if location.fits]
-        return follow_up_of(self._with_batch, fitting)
+        request, shared = self._with_batch, [count for count in self.gpu_layers if count.most]
+        if fitting or not shared:
+            return follow_up_of(request, fitting)
+        models = request.models or DEFAULT_MODELS
+        with_host = replace(request, n_gpu_layers=shared[0].most)
+        on = flag("on"), typed_as(request, request.on, shared[0].chip)
+        return follow_up(with_host, request_of("compare"), models[0], *on)
 
     def records(self) -> list[Record]:
         """A record for each location."""

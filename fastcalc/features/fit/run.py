@@ -8,12 +8,13 @@ from fastcalc.core.scenario import Scenario, locate_each
 from fastcalc.core.start import start_location
 from fastcalc.errors import InputError
 from fastcalc.features.fit.answer import FitAnswer
+from fastcalc.features.fit.gpu_layers import most_gpu_layers
 from fastcalc.features.fit.request import FitMemory
 from fastcalc.features.fit.solve import Unknown, solve_for
 from fastcalc.features.fit.solved import SolvedAnswer
 from fastcalc.kit.request import readers
 from fastcalc.kit.request.evaluation import Evaluated
-from fastcalc.kit.request.loading import formats_asked, scenarios
+from fastcalc.kit.request.loading import catalogue, formats_asked, scenarios
 from fastcalc.kit.request.number_lists import numbers
 from fastcalc.mentions import option
 
@@ -26,7 +27,15 @@ def run(request: FitMemory) -> FitAnswer:
     reading = list(dict.fromkeys(reading))
     locations = [start_location(location) for location in locate_each(requested)]
     if unknown is None:
-        return FitAnswer(request=request, reading=reading, scenarios=requested, locations=locations)
+        entries = catalogue(request)
+        layers = [most_gpu_layers(location, entries) for location in locations]
+        return FitAnswer(
+            request=request,
+            reading=reading,
+            scenarios=requested,
+            locations=locations,
+            gpu_layers=[count for count in layers if count],
+        )
     solutions = [solve_for(unknown, location) for location in locations]
     return SolvedAnswer(
         request=request,

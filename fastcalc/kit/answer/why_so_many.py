@@ -1,7 +1,10 @@
 """Why a model takes this number of chips, or fits on none: in a phrase."""
 
+import numpy as np
+
 from fastcalc.core.chosen_layouts import open_layouts
 from fastcalc.core.placement.layout import Layout
+from fastcalc.core.placement.split import asked_split
 from fastcalc.core.scenario import Location
 from fastcalc.kit.answer.numbers_as_text import size
 from fastcalc.mentions import option
@@ -13,6 +16,8 @@ def why(location: Location) -> str:
     chips = placement.layout.chips
     usable = float(sum(placement.usable))
     needed = location.site.bytes_needed(batch)
+    if placement.machine.memory.gpu_layers is not None:
+        return _in_each_memory(location)
     if location.verdict == "edge":
         return _at_the_edge(location)
     if not location.fits:
@@ -43,6 +48,23 @@ def why(location: Location) -> str:
     return (
         f"{size(needed)} needs at least {capacity} ({size(usable)} usable per chip); the next "
         f"practical layout uses {chips}"
+    )
+
+
+def _in_each_memory(location: Location) -> str:
+    """Say what card and host are to hold of what they can, where layers are shared out."""
+    placement = location.placement
+    needed = asked_split(placement, float(min(location.scenario.batches)))
+    longest = float(placement.cache_on_chip(placement.machine.memory.longest))
+    sizes = needed.sizes | {"kv": np.maximum(needed.sizes["kv"], longest)}
+    sums = [
+        float(sum(np.ravel(sizes[kind] * shares[at])[0] for kind, shares in needed.shares.items()))
+        for at in range(len(needed.tiers))
+    ]
+    return ", ".join(
+        f"{tier.name} {'is to hold' if amount > usable else 'holds'} {size(amount)} of "
+        f"{size(float(usable))} usable"
+        for tier, amount, usable in zip(needed.tiers, sums, placement.usable, strict=True)
     )
 
 

@@ -369,7 +369,23 @@ class HostMemory(HostName):
     ] = "served"
 
 
-class Deployed(ChipNames, EngineName, ChipCount, ParallelRanks, HostMemory):
+class GpuLayers(Request):
+    """Memory."""
+
+    premise = "memory"
+
+    n_gpu_layers: Annotated[
+        int | None,
+        flag(
+            "N",
+            "Layers that llama.cpp (-ngl) keeps on the card, the output layer among them; the host "
+            "computes the others.",
+            says="{} layers on the card",
+        ),
+    ] = None
+
+
+class Deployed(ChipNames, EngineName, ChipCount, ParallelRanks, HostMemory, GpuLayers):
     """Where a model lives."""
 
 

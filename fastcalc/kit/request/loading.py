@@ -19,7 +19,7 @@ from fastcalc.catalogue.schema.engine_parameters import PARAMETERS, STARTED_WITH
 from fastcalc.catalogue.schema.hardware import Terms
 from fastcalc.catalogue.selection import named, selected, single_names
 from fastcalc.catalogue.store import Catalogue
-from fastcalc.core.chip.host import memory_choice, with_usual_cores
+from fastcalc.core.chip.host import memory_choice, with_gpu_layers, with_usual_cores
 from fastcalc.core.chip.machine import tier_position
 from fastcalc.core.chip.tier import MemoryChoice, PlaceFor, own_tiers
 from fastcalc.core.pricing import USD_PER_KWH, YEARS, PriceBasis, Pricing
@@ -33,6 +33,7 @@ from fastcalc.kit.request.evaluation import Evaluated
 from fastcalc.kit.request.groups import (
     EngineLimits,
     FormatsToTry,
+    GpuLayers,
     HostMemory,
     OwnFolders,
     Plugins,
@@ -77,7 +78,8 @@ def scenarios(request: Evaluated, notes: list[str]) -> list[Scenario]:
     check_longest(request, traffic.longest)
     sharding = _sharding(request)
     if sharding == Sharding():
-        sharding = Sharding(chips=count_of_names(request))
+        is_one = request.n_gpu_layers is not None  # the owner's card, not as many as hold all
+        sharding = Sharding(chips=count_of_names(request) or (1 if is_one else None))
     is_alone = all(chip.execution == "spatial" for chip in chips)
     compared = [
         Scenario(
@@ -92,7 +94,7 @@ def scenarios(request: Evaluated, notes: list[str]) -> list[Scenario]:
             ignores_ranks=sharding.cuts_layers and not placed.cuts_layers,
             pricing=pricing,
             engine_is_borrowed=is_borrowed,
-            memory=with_usual_cores(memory) if engine.id == "llama-cpp" else memory,
+            memory=_memory_under(engine, chip, model, memory, entries),
         )
         for model in models
         for chip, (engine, is_borrowed) in zip(chips, engines, strict=True)
@@ -100,6 +102,20 @@ def scenarios(request: Evaluated, notes: list[str]) -> list[Scenario]:
     if request.like is not None:
         compared = like(request, request.like, entries, engines).applied(compared, notes)
     return by_layout(compared)
+
+
+def _memory_under(
+    engine: Engine, chip: Hardware, model: Model, memory: MemoryChoice, entries: Catalogue
+) -> MemoryChoice:
+    """What the user asks of memory, as an engine takes it: llama.cpp computes on the host."""
+    if memory.gpu_layers is None:
+        return with_usual_cores(memory) if engine.id == "llama-cpp" else memory
+    if engine.id != "llama-cpp":
+        raise InputError(
+            f"{option('n_gpu_layers')} is a setting of llama.cpp, and {chip.id} runs {engine.id}: "
+            f"add {option('engine', 'llama-cpp')}, or leave it out"
+        )
+    return with_usual_cores(with_gpu_layers(entries, chip, model, memory))
 
 
 def _check_points(points: int) -> None:
@@ -449,6 +465,13 @@ def check_longest(request: EngineLimits, tokens: float) -> None:
         )
 
 
+def _gpu_layers(request: HostMemory) -> int | None:
+    count = request.n_gpu_layers if isinstance(request, GpuLayers) else None
+    if count is not None:
+        readers.number(count, option("n_gpu_layers"), LIMITS["layers"], 20, zero=True)
+    return count
+
+
 def memory_of(entries: Catalogue, request: HostMemory) -> MemoryChoice:
     """Return what the user asks of memory."""
     goal = readers.choice(request.place_for, option("place_for"), get_args(PlaceFor))
@@ -458,6 +481,7 @@ def memory_of(entries: Catalogue, request: HostMemory) -> MemoryChoice:
     return replace(
         memory,
         place_for=cast(PlaceFor, goal),
+        gpu_layers=_gpu_layers(request),
         longest=float(limits.max_model_len or 0.0) if limits else 0.0,
         language_model_only=limits is not None and limits.language_model_only,
     )

@@ -77,7 +77,9 @@ ON_A_HOST |= {"host": "ddr5-2ch", "weights": "int4", "prompt": 1000, "rate": Non
 PEOPLE = {"rate": None, "users": 200, "think": "20s"}
 
 BESIDES = {
-    **dict.fromkeys(("host", "host_use", "place", "place_for"), ON_A_HOST | {"max_chips": None}),
+    **dict.fromkeys(
+        ("host", "host_use", "place", "place_for", "n_gpu_layers"), ON_A_HOST | {"max_chips": None}
+    ),
     **dict.fromkeys(("users", "think", "active_fraction", "peak_multiplier"), PEOPLE),
     **{field: {"price_basis": "tco"} for field in ("years", "electricity")},
     **{field: {"accuracy": 0.8, "steps": 3, "best_of": 3} for field in ("retries", "judge")},
@@ -121,6 +123,7 @@ CHANGES = {
     "dp": 2,
     "host": "epyc-9005-12ch",
     "host_use": "stream",
+    "n_gpu_layers": 40,
     "place": "kv=host",
     "place_for": "decode",
     "gpu_memory_utilization": 0.5,

@@ -69,7 +69,7 @@ def components(bound: Bound) -> list[Component]:
 
 @component("memory", "fewest bytes to read, at data-sheet bandwidth")
 def _memory(context: BoundContext, part: Component) -> list[Equation]:
-    numbers, tiers, tier_of = context.numbers, context.machine.tiers, context.machine.place
+    numbers, tiers, places = context.numbers, context.machine.tiers, context.machine.place
     weights = {group: numbers.stored(group) for group in ("dense", "head", "experts")}
     weights["experts"] *= context.picked
     stored = named("weights", "B", total(weights.values()))
@@ -88,9 +88,9 @@ def _memory(context: BoundContext, part: Component) -> list[Equation]:
     read = weights | {"kv": caches}
     for at, tier in enumerate(tiers):  # what is asked to live in one is read from there
         placed_bytes = total(
-            read[group]
-            for group, index_of_kind in tier_of.items()
-            if index_of_kind == at and group in read
+            read[group] if fractions[at] == 1.0 else read[group] * fractions[at]
+            for group, fractions in places.items()
+            if fractions[at] and group in read
         )
         times += [placed_bytes / context.bandwidth(tier)] if placed_bytes.value else []
     time = equation("time", part.memory_time, "s", largest(*times))
