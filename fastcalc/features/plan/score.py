@@ -84,27 +84,27 @@ def score(
 def score_in_stacks(
     asked: Sequence[tuple[Grid, AnyPools]], service: Service
 ) -> Iterator[list[Scored]]:
-    """Yield the same of many grids, each with its prefill pools, some scored together."""
+    """Yield the deployments of many grids, each with its prefill pools, some scored together."""
     for start in range(0, len(asked), STACK):
         yield from _score_all(asked[start : start + STACK], service)
 
 
 def _score_all(asked: Sequence[tuple[Grid, AnyPools]], service: Service) -> list[list[Scored]]:
     _prepare(dict.fromkeys(grid for grid, _ in asked))
-    loads = [list(_loads(grid, service, pools)) for grid, pools in asked]
-    sizings = iter(needed_of_all(service, [load.asked for load in chain(*loads)]))
-    return [[_sized(load, service, next(sizings)) for load in of_grid] for of_grid in loads]
+    by_grid = [list(_all_unsized(grid, service, pools)) for grid, pools in asked]
+    sizings = iter(needed_of_all(service, [unsized.asked for unsized in chain(*by_grid)]))
+    return [[_sized(unsized, service, next(sizings)) for unsized in part] for part in by_grid]
 
 
 def resized(scored: Scored, index: int, service: Service) -> Scored:
     """One deployment with colocated prefill by itself, sized for another service at its speed."""
     only = scored.replica.only(index), scored.mixed.only(index)
-    load = _load(scored.grid, service, *only)
-    return _sized(load, service, needed(service, *load.asked))
+    unsized = _unsized(scored.grid, service, *only)
+    return _sized(unsized, service, needed(service, *unsized.asked))
 
 
-def _loads(grid: Grid, service: Service, prompt_pools: AnyPools) -> "Iterator[_Load]":
-    """Yield what colocated and what disaggregated prefill ask of the replicas of a grid."""
+def _all_unsized(grid: Grid, service: Service, prompt_pools: AnyPools) -> "Iterator[_Unsized]":
+    """Yield what a service asks of the replicas of a grid with colocated and other prefill."""
     points = _points(grid)
     points = replace(points, estimate=points.estimate.slowed(service.deviations))
     is_new = np.diff(np.broadcast_to(grid.batches, grid.shape[1:]), prepend=0.0) > 0.0
@@ -119,14 +119,14 @@ def _loads(grid: Grid, service: Service, prompt_pools: AnyPools) -> "Iterator[_L
     mixed = class_first_tokens(points, service.classes, fits=fits, arrivals=arrivals, dp=replica.dp)
     if None in prompt_pools:
         unfit = int(is_new.sum() - fits.sum())
-        yield _load(grid, service, replica, mixed, unfit=unfit)
+        yield _unsized(grid, service, replica, mixed, unfit=unfit)
     if prefill_pools := list(filter(None, prompt_pools)):
-        yield _load(grid, service, replica, mixed, prefill_pools)
+        yield _unsized(grid, service, replica, mixed, prefill_pools)
 
 
 @dataclass(frozen=True, eq=False)
-class _Load:
-    """What a service asks of the replicas of a grid, with each prefill pool.
+class _Unsized:
+    """What a service asks of the replicas of a grid, before these are counted.
 
     asked : time of a replica that a request takes, for each replica [s]; time to the first token
         without waiting, pools x replicas [s]; and the queues where requests arrive at random
@@ -141,10 +141,10 @@ class _Load:
     asked: Asked
 
 
-def _sized(load: _Load, service: Service, sizing: Sizing) -> Scored:
+def _sized(unsized: _Unsized, service: Service, sizing: Sizing) -> Scored:
     """The deployments of a grid, with the replicas that each needs."""
-    scenario, replica, pools = load.grid.scenario, load.replica, load.pools
-    mixed, (seconds, ttft, _) = load.mixed, load.asked
+    scenario, replica, pools = unsized.grid.scenario, unsized.replica, unsized.pools
+    mixed, (seconds, ttft, _) = unsized.mixed, unsized.asked
     replicas, busy, waits, busiest = sizing
     throughput = busiest / seconds
     counts = ReplicaCounts.of(replicas, throughput, pools)
@@ -163,16 +163,16 @@ def _sized(load: _Load, service: Service, sizing: Sizing) -> Scored:
     added_amounts = added(scenario, pools, UNITS[service.objective])
     cost = counts.cost  # of a fleet
     if not service.is_fleet:
-        cost = _cost(load.grid, service, replica, chips, seconds / busy)
+        cost = _cost(unsized.grid, service, replica, chips, seconds / busy)
 
     def flat(values: ArrayLike) -> Floats:
         return np.broadcast_to(values, ttft.shape).ravel()
 
     return Scored(
-        load.grid,
+        unsized.grid,
         service,
         replica,
-        load.prefill_pools,
+        unsized.prefill_pools,
         mixed,
         values={name: flat(column) for name, column in values.items()},
         seconds=flat(seconds),
@@ -183,7 +183,7 @@ def _sized(load: _Load, service: Service, sizing: Sizing) -> Scored:
         cost=flat(cost + added_amounts),
         class_ttft=(mixed.seconds[:, np.newaxis] + waits).reshape(len(mixed.seconds), ttft.size),
         more=flat(added_amounts),
-        unfit=load.unfit,
+        unfit=unsized.unfit,
     )
 
 
@@ -217,15 +217,15 @@ def _held_against_limit(
     return np.where(first > service.ttft, enough, first)
 
 
-def _load(
+def _unsized(
     grid: Grid,
     service: Service,
     replica: Replica,
     mixed: ClassFirstTokens,
     prefill_pools: Sequence[PrefillPool] = (),
     unfit: int = 0,
-) -> _Load:
-    """The same with these prefill pools, or with colocated prefill where there are none."""
+) -> _Unsized:
+    """What a service asks of replicas with prefill pools, or with colocated prefill for none."""
     pools = PrefillColumns.of(prefill_pools)
     if pools is None:
         seconds, ttft, queued = _colocated_load(grid, service, replica, mixed)
@@ -237,7 +237,7 @@ def _load(
         slots = slots_of(service.share)
         queues = Queues(service.share, **queued, slots=slots, kind=slots.kinds(replica.batch))
     asked = seconds, ttft, queues
-    return _Load(grid, replica, mixed, prefill_pools, pools, unfit, asked)
+    return _Unsized(grid, replica, mixed, prefill_pools, pools, unfit, asked)
 
 
 _Times = tuple[Floats, Floats, dict[str, Any]]
