@@ -22,7 +22,7 @@ _AS_MUCH = 1.001
 """Times a rate at which another is as much. [1]"""
 
 _STEP = 1.02
-"""Times a rate that the next one is at least, where users would make hardly more. [1]"""
+"""Times a rate that the next one is, where users would make hardly more twice in a row. [1]"""
 
 _NEAR = 3e-4
 """Distance to which a rate is found, of the rate. [1]"""
@@ -173,6 +173,7 @@ def _rising(
     rate : of the first, no higher than that of any plan that does [1/s]
     settled : a plan that does
     """
+    was_near = False
     for _ in range(_ROUNDS):
         fleet = fleet_at(rate)
         if not fleet.is_enough or (settled and _rank(fleet) >= _rank(settled)):
@@ -180,7 +181,9 @@ def _rising(
         own_rate = _settled_rate(people, fleet)
         if own_rate <= rate * _AS_MUCH:
             return at_rate(fleet, own_rate)
-        rate = max(own_rate, rate * _STEP)
+        is_near = own_rate < rate * _STEP
+        rate = rate * _STEP if is_near and was_near else own_rate
+        was_near = is_near
     return settled or fleet
 
 
