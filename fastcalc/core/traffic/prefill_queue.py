@@ -21,6 +21,7 @@ _STATES = 256  # quanta that may wait, about
 _PROMPTS, _CHUNKS = 10.0, 8.0  # longest prompts and full passes that may wait
 _POSITIONS = 5  # of an arrival in the pass under way
 _LARGE = 1e100  # a chance, in any scale, from which all are scaled again
+_SMALL = 1e-150  # a chance to leave a state, below which it counts as none
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,7 +170,7 @@ def _stationary(moves: Floats, down: int) -> Floats:
         low = max(state - down, 0)
         onward = moves[state, low:state]
         total = float(onward.sum())
-        moves[:state, state] /= max(total, 1e-300)
+        moves[:state, state] /= max(total, _SMALL)
         moves[:state, low:state] += moves[:state, state, np.newaxis] * onward
     chances = np.zeros(states)
     chances[0] = 1.0

@@ -286,3 +286,11 @@ def test_a_queue_that_grows_without_end_is_at_its_end():
     with np.errstate(over="raise"):
         chances = _stationary(moves, 1)
     assert chances[-1] / chances[-2] == pytest.approx(999.0)
+
+
+def test_a_queue_that_never_falls_is_at_its_end():
+    """Two steps up, the first of which is left once in 1e200 times, and neither downwards."""
+    moves = np.array([[0.0, 1.0, 0.0], [1e-200, 0.0, 1.0], [0.0, 1e-300, 1.0]])
+    with np.errstate(all="raise"):
+        chances = _stationary(moves, 1)
+    assert chances[-1] / chances.sum() == pytest.approx(1.0)
