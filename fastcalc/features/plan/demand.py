@@ -21,6 +21,7 @@ from fastcalc.features.plan.score import has_cost
 from fastcalc.features.plan.service import Service
 from fastcalc.features.plan.service_asked import is_of_fleet
 from fastcalc.grid.grid import Grid
+from fastcalc.importers.instances import printed_chip
 from fastcalc.importers.workloads import AskedTraffic, read_workload
 from fastcalc.kit.request import loading, readers
 from fastcalc.mentions import option
@@ -39,12 +40,19 @@ def traffic_of(request: FindPlans, service: Service) -> AskedTraffic:
 def owned_counts(request: FindPlans) -> dict[str, int]:
     """Number of owned chips, by id."""
     catalogue, counts = loading.catalogue(request), dict[str, int]()
-    for name, count in means.owned_chips(request.own):
+    for name, count in _owned_chips(request):
         chip = catalogue.hardware(name)
         if chip.id in counts:
             raise InputError(f"{option('own')} names {chip.id} twice; give the sum of both")
         counts[chip.id] = count
     return counts
+
+
+def _owned_chips(request: FindPlans) -> list[tuple[str, int]]:
+    """Owned chips as the catalogue calls them, or their files, and how many there are."""
+    entries = loading.catalogue(request)
+    owned = means.owned_chips(request.own)
+    return [(printed_chip(name, entries) or name, count) for name, count in owned]
 
 
 def chip_prices(request: FindPlans, counts: dict[str, int]) -> dict[str, float]:
@@ -88,7 +96,7 @@ class Deployments:
     def owned(self, chip: str, count: int, usd: float | None) -> OwnedChips:
         """Chips that are owned, at their cost of ownership or at a price of an hour."""
         entries = loading.catalogue(self.request)
-        names = [name for name, _ in means.owned_chips(self.request.own)]
+        names = (name for name, _ in _owned_chips(self.request))
         typed = next(name for name in names if entries.hardware(name).id == chip)
         hardware = entries.hardware(typed)
         alone = replace(self.request, on=(typed,), price=None, prompts_on=None)

@@ -8,6 +8,7 @@ from fastcalc.catalogue.limits import LIMITS, Limit
 from fastcalc.catalogue.numerals import parse_number
 from fastcalc.errors import InputError
 from fastcalc.formulas.money import HOURS_PER_MONTH
+from fastcalc.importers.instances import stated_count
 from fastcalc.kit.request import readers
 from fastcalc.mentions import option
 from fastcalc.written import shown
@@ -24,15 +25,21 @@ _A_MONTH = {"h": HOURS_PER_MONTH, "hour": HOURS_PER_MONTH, "month": 1.0, "year":
 
 
 def owned_chips(owned: Sequence[str] | Mapping[str, int] | None) -> list[tuple[str, int]]:
-    """The names of chips and how many there are: ``h100-sxm=16``.
+    """The names of chips and how many there are; an instance type counts all of its chips.
 
-    >>> owned_chips(["h100-sxm=16"])
-    [('h100-sxm', 16)]
+    >>> owned_chips(["h100-sxm=16", "8xl40s", "p5.48xlarge=2"])
+    [('h100-sxm', 16), ('8xl40s', 8), ('p5.48xlarge', 16)]
     """
     if isinstance(owned, Mapping):
-        return [(name, _count(name, str(count))) for name, count in owned.items()]
-    pairs = [text.partition("=") for text in owned or ()]
-    return [(name.strip(), _count(name + equals, count)) for name, equals, count in pairs]
+        owned = [f"{name}={count}" for name, count in owned.items()]
+    return [_name_and_count(text) for text in owned or ()]
+
+
+def _name_and_count(text: str) -> tuple[str, int]:
+    name, equals, count = text.partition("=")
+    together = stated_count(name)
+    times = 1 if together and not equals else _count(name + equals, count)
+    return name.strip(), times * (together or 1)
 
 
 def _count(typed: str, count: str) -> int:

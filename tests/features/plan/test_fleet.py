@@ -472,6 +472,15 @@ def test_wrong_means_are_refused(wrong, sentence):
         fc.plan("llama-3.1-8b", **wrong)
 
 
+@pytest.mark.parametrize("typed", ["16xh100", "p5.48xlarge=2", "NVIDIA H100 80GB HBM3=16"])
+def test_owned_chips_are_counted_as_clouds_and_drivers_name_them(typed):
+    """An instance of AWS's p5.48xlarge has eight H100."""
+    of_names, of_ids = (
+        fc.plan("llama-3.1-8b", rate="5/s", own=own).headline for own in (typed, "h100-sxm=16")
+    )
+    assert of_names == of_ids
+
+
 def test_means_as_typed():
     assert owned_chips(["h100-sxm=16", "l4=2k"]) == [("h100-sxm", 16), ("l4", 2000)]
     assert usd_a_month("50k/month") == usd_a_month(50000) == usd_a_month("$600,000/year") == 50000
