@@ -186,28 +186,31 @@ class Start:
             times = 1.0 + for_graphs / cache_bytes
             sentence = f"{for_graphs / GIB:.1f} GiB per chip are reserved for CUDA graphs"
             yield Cause(RUNNING, sentence, f"set {_NO_GRAPHS}", times)
-        missing = self.room[1] - cache_bytes - explained
-        if cache_bytes * DIFFERS < self.room[0] and missing > 0.0:
-            min_missing, max_missing = (
-                self.room[0] - cache_bytes - explained,
-                self.room[2] - cache_bytes - explained,
+        yield from self._unexplained(cache_bytes, explained)
+
+    def _unexplained(self, cache_bytes: float, explained: float) -> Iterator[Cause]:
+        """Yield the memory that caches lack and nothing in the log explains.
+
+        cache_bytes : what caches have per chip [byte]
+        explained : what weights and CUDA graphs take of what they lack [byte]
+        """
+        low, missing, high = (room - cache_bytes - explained for room in self.room)
+        if cache_bytes * DIFFERS >= self.room[0] or missing <= 0.0:
+            return
+        sentence = (
+            f"{missing / GIB:.1f} GiB per chip ({max(low, 0.0) / GIB:.1f} to {high / GIB:.1f}) are "
+            "not accounted for"
+        )
+        before = (self.log.total or 0.0) - (self.log.free or self.log.total or 0.0)
+        look_for = "look for another process on the chip (nvidia-smi)"
+        if before > _OTHER_PROCESS:
+            sentence += f"; {before / GIB:.1f} GiB were in use before the server started"
+        elif self.log.program != SGLANG:
+            look_for += (
+                f", memory reserved for CUDA graphs ({_NO_GRAPHS}) or a larger activation peak "
+                "(max_num_batched_tokens, max_num_seqs)"
             )
-            sentence_of_missing = (
-                f"{missing / GIB:.1f} GiB per chip ({max(min_missing, 0.0) / GIB:.1f} to "
-                f"{max_missing / GIB:.1f}) are not accounted for"
-            )
-            before = (log.total or 0.0) - (log.free or log.total or 0.0)
-            if before > _OTHER_PROCESS:
-                sentence_of_missing += (
-                    f"; {before / GIB:.1f} GiB were in use before the server started"
-                )
-            look_for = "look for another process on the chip (nvidia-smi)"
-            if before <= _OTHER_PROCESS and self.log.program != SGLANG:
-                look_for += (
-                    f", memory reserved for CUDA graphs ({_NO_GRAPHS}) or a larger activation peak "
-                    "(max_num_batched_tokens, max_num_seqs)"
-                )
-            yield Cause(RUNNING, sentence_of_missing, look_for, 1.0 + missing / cache_bytes)
+        yield Cause(RUNNING, sentence, look_for, 1.0 + missing / cache_bytes)
 
     def _without(self, settings: Collection[str]) -> Placement:
         """Return where it would live, started without some of its settings."""
