@@ -105,6 +105,7 @@ UNSEEN = {
     "club-3090-qwen3.6-35b-a3b-int4-fail": "edge",
     "club-3090-qwen3.6-35b-a3b-int4": "edge",
     "recipes-qwen3.8-27b-nvfp4-rtx-5090-fail": "no",
+    "club-3090-qwen3.8-27b-fp8-3090-tp2": "edge",
 }
 """Starts found after the engine's numbers, and what is said of them.
 
