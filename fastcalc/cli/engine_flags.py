@@ -19,6 +19,7 @@ _RENAMED = {
     **dict.fromkeys(("--max-running-requests", "--parallel", "-np"), "--max-num-seqs"),
     **dict.fromkeys(("--chunked-prefill-size",), "--max-num-batched-tokens"),
     **dict.fromkeys(("-ngl", "--gpu-layers"), "--n-gpu-layers"),
+    **dict.fromkeys(("-ncmoe",), "--n-cpu-moe"),
     "--mem-fraction-static": "--gpu-memory-utilization",
 }
 """What engines call a flag, and what it is called here."""
@@ -30,6 +31,7 @@ _OF_ENGINE = {
     "--chunked-prefill-size": "sglang",
     **dict.fromkeys(("-ngl", "--n-gpu-layers", "--gpu-layers", "-c", "--ctx-size"), "llama-cpp"),
     **dict.fromkeys(("-np", "-ctk", "--cache-type-k"), "llama-cpp"),
+    **dict.fromkeys(("--n-cpu-moe", "-ncmoe", "--cpu-moe", "-cmoe"), "llama-cpp"),
     "--enable-dp-attention": "sglang",
     **dict.fromkeys(("--tensor-parallel-size", "--enable-expert-parallel"), "vllm"),
     **dict.fromkeys(("--pipeline-parallel-size", "--data-parallel-size"), "vllm"),
@@ -47,7 +49,7 @@ _RELEASE = re.compile(r"vllm-openai[\w-]*:v(0\.\d+)")
 _LAYERS = {"-ngl", "--gpu-layers", "--n-gpu-layers"}
 _ALL_LAYERS = re.compile(r"all|auto|-\d+|99|\d{3,}")
 """Counts of layers on the card by which nobody means a share of them."""
-_CPU_EXPERTS = {"--n-cpu-moe", "-ncmoe", "--cpu-moe", "-cmoe"}
+_ALL_EXPERTS = {"--cpu-moe", "-cmoe"}
 _PAST = {"auto", "None"}
 
 
@@ -72,11 +74,8 @@ def translated(words: Sequence[str]) -> tuple[list[str], list[str]]:
             continue
         if word == "--enable-expert-parallel":
             result += ["--ep", str(_ranks(words))]
-        elif word in _CPU_EXPERTS:
-            raise InputError(
-                f"{word} keeps experts on the host: write '--host ddr5-2ch --place experts=host "
-                "--engine llama-cpp', with the host that you have ('fastcalc list hardware')"
-            )
+        elif word in _ALL_EXPERTS:
+            result += ["--n-cpu-moe", "999"]
         elif word in _LAYERS and _ALL_LAYERS.fullmatch(value):
             at += 1
         elif word in _RENAMED:
@@ -151,9 +150,12 @@ def _served(words: list[str]) -> tuple[list[str], list[str]]:
 _TAKEN = {
     *_RENAMED,
     *("--gpu-memory-utilization", "--max-model-len", "--max-num-seqs", "--max-num-batched-tokens"),
-    *("--tp", "--pp", "--dp", "--ep", "--n-gpu-layers"),
+    *("--tp", "--pp", "--dp", "--ep", "--n-gpu-layers", "--n-cpu-moe"),
 }
-_WITHOUT_VALUE = {"--enable-expert-parallel", "--enable-dp-attention", "--language-model-only"}
+_WITHOUT_VALUE = {
+    *("--enable-expert-parallel", "--enable-dp-attention", "--language-model-only"),
+    *_ALL_EXPERTS,
+}
 _MODELS = {"--model", "--model-path", "-m", "-hf"}
 
 
@@ -176,8 +178,6 @@ def _of_command(given: Sequence[str]) -> tuple[list[str], list[str], str]:
             value, at = given[at], at + 1
         if name in _MODELS:
             model = value
-        elif name in _CPU_EXPERTS:
-            flags.append(name)
         elif name in _TAKEN:
             flags += [name, _number(value) if name == "--max-model-len" else value]
         elif name == "--speculative-config":

@@ -19,6 +19,8 @@ from tests.helpers import every
             "fit m --gpu-memory-utilization 0.85 --engine sglang",
         ),
         ("fit m -ngl 99 -c 8192", "fit m --max-model-len 8192 --engine llama-cpp"),
+        ("fit m -ngl 99 -ncmoe 10", "fit m --n-cpu-moe 10 --engine llama-cpp"),
+        ("fit m --cpu-moe", "fit m --n-cpu-moe 999 --engine llama-cpp"),
         ("fit m -ngl all", "fit m --engine llama-cpp"),
         ("fit m -ngl -1", "fit m --engine llama-cpp"),
         ("fit m -ngl 20", "fit m --n-gpu-layers 20 --engine llama-cpp"),
@@ -34,7 +36,6 @@ def test_flags_of_engines_are_taken(typed, meant):
 @every(
     "typed,sentence",
     [
-        ("fit m --n-cpu-moe 10", "--place experts=host"),
         ("fit --server", "--server needs a command"),
         ("fit --server python", "give a command of vLLM, SGLang"),
     ],

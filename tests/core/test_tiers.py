@@ -1369,6 +1369,25 @@ def test_layers_on_the_card_and_on_the_host_are_read_one_after_the_other():
         assert seconds(found) == pytest.approx(time, rel=1e-3), layers
 
 
+@pytest.mark.parametrize(
+    ("asked", "experts", "dense", "turns"),
+    [
+        # Of 48 layers, the first 12 leave their experts on the host: a turn in each.
+        ({"cpu_moe_layers": 12}, 0.25, 0.0, 12),
+        ({"cpu_moe_layers": 999}, 1.0, 0.0, 48),
+        # 24 are on the host whole, with one turn; the experts of six more with one each.
+        ({"cpu_moe_layers": 30, "gpu_layers": 25}, 30 / 48, 0.5, 7),
+    ],
+)
+def test_experts_of_the_first_layers_live_on_the_host(catalogue, asked, experts, dense, turns):
+    memory = MemoryChoice(dram(), "compute", **asked)
+    found = outcome("qwen3-30b-a3b", CARD, engine=ADDS, memory=memory, weights="int4")
+    split = found.estimate.passes.split
+    assert float(np.ravel(split.shares["experts"][1])[0]) == pytest.approx(experts)
+    assert float(np.ravel(split.shares["dense"][1])[0]) == pytest.approx(dense)
+    assert float(np.ravel(split.turns_in_layers(1, 48))[0]) == pytest.approx(turns)
+
+
 def test_card_and_host_each_hold_their_layers_and_the_cache_of_these():
     """A byte of cache for each of 1e9 tokens: 1 GB in ten layers, beside 4 GB of each layer.
 

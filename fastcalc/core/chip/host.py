@@ -63,23 +63,22 @@ def shares_memory_with_host(chip: Hardware) -> bool:
 def with_gpu_layers(
     catalogue: Catalogue, chip: Hardware, model: Model, memory: MemoryChoice
 ) -> MemoryChoice:
-    """Memory choice with a host for the layers that the card does not have, where none is named.
+    """Memory choice with a host for what the card does not have of layers, where none is named.
 
     Without a host, all layers are on the card.
     """
+    flag = option("n_cpu_moe" if memory.gpu_layers is None else "n_gpu_layers")
     if shares_memory_with_host(chip):
-        raise InputError(
-            f"{option('n_gpu_layers')}: {chip.id} has no host memory beside its own; leave it out"
-        )
-    layers, on_card = int(workload(model).layers), memory.gpu_layers or 0
+        raise InputError(f"{flag}: {chip.id} has no host memory beside its own; leave it out")
+    work = workload(model)
+    if memory.cpu_moe_layers is not None and not work.experts:
+        raise InputError(f"{option('n_cpu_moe')}: {model.id} has no routed experts; leave it out")
     if memory.host is not None:
         return memory
-    if on_card > layers:
-        return replace(memory, gpu_layers=None)
-    note = (
-        f"the host of the other {layers + 1 - on_card} layers is taken to be {_USUAL_HOST}; name "
-        f"yours with {option('host')}"
-    )
+    is_all = memory.gpu_layers is None or memory.gpu_layers > work.layers
+    if is_all and not memory.cpu_moe_layers:
+        return replace(memory, gpu_layers=None, cpu_moe_layers=None)
+    note = f"the host is taken to be {_USUAL_HOST}; name yours with {option('host')}"
     return replace(memory, host=catalogue.hardware(_USUAL_HOST), note=note)
 
 

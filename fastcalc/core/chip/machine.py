@@ -265,7 +265,7 @@ def _places(
     """Share of kinds of bytes in each memory, where the user says: by kind, or by layers. [1]
 
     Layers count as alike, and the output layer is the last of all (``i_gpu_start`` in llama.cpp,
-    src/llama-model.cpp, November 2026).
+    src/llama-model.cpp, November 2026). Experts on the host are those of the first layers.
     """
 
     def all_in(name: str) -> tuple[float, ...]:
@@ -273,12 +273,14 @@ def _places(
         return tuple(float(at == position) for at in range(len(tiers)))
 
     places = {}
-    if memory.gpu_layers is not None:
+    if memory.shares_layers:
         host = all_in("host")
         near = next(at for at, tier in enumerate(tiers) if tier.is_near)
-        layers = min(max(memory.gpu_layers - 1, 0), work.layers) / work.layers
+        asked = work.layers + 1 if memory.gpu_layers is None else memory.gpu_layers
+        layers = min(max(asked - 1.0, 0.0) / work.layers, 1.0)
         shares = dict.fromkeys(IN_LAYERS, layers)
-        shares |= {"head": float(memory.gpu_layers > 0), "embedding": 0.0}
+        experts = 1.0 - min((memory.cpu_moe_layers or 0) / work.layers, 1.0)
+        shares |= {"head": float(asked > 0), "experts": min(layers, experts), "embedding": 0.0}
         places = {
             kind: tuple(
                 fraction if at == near else (1.0 - fraction) * far for at, far in enumerate(host)

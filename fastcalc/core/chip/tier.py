@@ -37,6 +37,8 @@ class MemoryChoice:
     gpu_layers : layers in the chip's memory, counted from the last, with the output layer as one
         more; layers before them, caches of these and the table of embeddings are on the host. None
         where nobody says [1]
+    cpu_moe_layers : layers, counted from the first, whose routed experts are on the host; None
+        where nobody says [1]
     """
 
     host: Hardware | None = None
@@ -49,6 +51,12 @@ class MemoryChoice:
     language_model_only: bool = False
     drafted: float = 0.0
     gpu_layers: int | None = None
+    cpu_moe_layers: int | None = None
+
+    @property
+    def shares_layers(self) -> bool:
+        """Whether the user says how many layers, or experts of layers, are on the card."""
+        return self.gpu_layers is not None or self.cpu_moe_layers is not None
 
 
 OWN_MEMORY = MemoryChoice()

@@ -196,7 +196,7 @@ class _PlacedWorkload(Generic[OneOrMore]):
             return fraction
         all_usable, places = self.usable, self.machine.place
         in_all = (self.weights_per_chip + cache) / sum(all_usable)
-        if self.machine.memory.gpu_layers is None:
+        if not self.machine.memory.shares_layers:
             return np.maximum(fraction, in_all)
         sizes = stored_weights(self.machine, self.work, self.layout) | {"kv": cache}
         asked: list[ArrayLike] = [

@@ -40,7 +40,8 @@ class Split:
     chips : chips of the deployment, which share some of them [1]
     sizes : bytes of each kind on the fullest chip [byte]
     shares : by kind of bytes, what of it is in each memory [1]
-    has_whole_layers : True where layers are in one memory each, those of each memory in a row
+    has_whole_layers : True where layers are in one memory but for experts, and those of each memory
+        in a row
     """
 
     tiers: tuple[Tier, ...]
@@ -64,7 +65,10 @@ class Split:
     def turns_in_layers(self, tier: int, layers: ArrayLike) -> Array:
         """Return how often it does in layers: once for all that are wholly there. [1]"""
         turns = self.in_layers(tier) * layers
-        return np.minimum(turns, 1.0) if self.has_whole_layers else floats(turns)
+        if not self.has_whole_layers:
+            return floats(turns)
+        whole = self.shares["dense"][tier] * layers
+        return floats(turns - whole + np.minimum(whole, 1.0))
 
     def read_from(self, tier: int) -> Kinds[Array]:
         """Share of each kind that a pass reads which is in a memory, by its position."""
@@ -216,5 +220,4 @@ def asked_split(placement: AnyPlacement, batch: ArrayLike) -> Split:
         in_first = (1.0, *[0.0] * (len(machine.tiers) - 1))  # where nothing is, too
         placed = zip(machine.place.get(group, in_first), in_first, strict=True)
         fractions[group] = [floats(np.where(size > 0.0, *pair)) for pair in placed]
-    has_whole_layers = machine.memory.gpu_layers is not None
-    return Split(machine.tiers, layout.chips, sizes, fractions, has_whole_layers)
+    return Split(machine.tiers, layout.chips, sizes, fractions, machine.memory.shares_layers)

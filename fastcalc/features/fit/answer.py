@@ -139,12 +139,16 @@ class FitAnswer(Answer):
     def next_command(self) -> str:
         """How fast what fits is, or what does hold the model."""
         fitting = [location for location in self.locations if location.fits]
-        request, shared = self._with_batch, [count for count in self.gpu_layers if count.most]
+        request, shared = self._with_batch, [asked for asked in self.gpu_layers if asked.count]
         if fitting or not shared:
             return follow_up_of(request, fitting)
         models = request.models or DEFAULT_MODELS
-        with_host = replace(request, n_gpu_layers=shared[0].most)
-        on = flag("on"), typed_as(request, request.on, shared[0].chip)
+        first = shared[0]
+        if first.setting == "n_cpu_moe":
+            with_host = replace(request, n_cpu_moe=first.count)
+        else:
+            with_host = replace(request, n_gpu_layers=first.count)
+        on = flag("on"), typed_as(request, request.on, first.chip)
         return follow_up(with_host, request_of("compare"), models[0], *on)
 
     def records(self) -> list[Record]:

@@ -1,5 +1,6 @@
-"""How many layers of a model llama.cpp can keep on a card that does not hold all of them."""
+"""How much of a model llama.cpp can keep on a card that does not hold all of it."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from fastcalc.catalogue.store import Catalogue
@@ -11,48 +12,55 @@ from fastcalc.mentions import option
 
 @dataclass(frozen=True)
 class GpuLayers:
-    """The most layers on a card, the output layer among them, with which a server starts.
+    """The most of a model on a card with which a server starts, the rest on a host.
 
-    chip, host : names of the card and of the host that has the others
-    most : these layers; None where the host has too little memory for the others [1]
+    chip, host : names of the card and of the host that has the rest
+    setting : ``n_gpu_layers``, the most that starts, or ``n_cpu_moe``, the least
+    count : its value; None where the host has too little memory for the rest [1]
     layers : of the model, without the output layer [1]
     """
 
     chip: str
     host: str
-    most: int | None
+    setting: str
+    count: int | None
     layers: int
 
     @property
     def note(self) -> str:
         """As a sentence for the owner of the card."""
-        if self.most is None:
-            return f"{self.chip} starts with no {option('n_gpu_layers')}: {self.host} is too small"
-        starts = f"{self.chip} starts with at most {option('n_gpu_layers', self.most)}"
-        if self.most > self.layers:
+        if self.count is None:
+            return f"{self.chip} starts with no {option(self.setting)}"
+        if self.setting == "n_cpu_moe":
+            return (
+                f"{self.chip} starts with at least {option(self.setting, self.count)}: experts of "
+                f"{self.count:,} of {self.layers:,} layers on {self.host}"
+            )
+        starts = f"{self.chip} starts with at most {option(self.setting, self.count)}"
+        if self.count > self.layers:
             return f"{starts}: all layers and the output layer"
-        if not self.most:
+        if not self.count:
             return f"{starts}: all layers are on {self.host}"
         return (
-            f"{starts}: {self.most - 1:,} of {self.layers:,} layers and the output layer on the "
+            f"{starts}: {self.count - 1:,} of {self.layers:,} layers and the output layer on the "
             f"card, the others on {self.host}"
         )
 
 
-def most_gpu_layers(location: Location, entries: Catalogue) -> GpuLayers | None:
-    """The most layers on the card at the smallest batch, None where that is not the question.
+def most_on_card(location: Location, entries: Catalogue) -> GpuLayers | None:
+    """The most of a model on the card at the smallest batch, None where that is not the question.
 
-    It is where layers are shared out as asked, or where llama.cpp does not start on a card that has
-    a host beside it.
+    It is where layers or experts are shared out as asked, or where llama.cpp does not start on a
+    card that has a host beside it.
     """
     scenario, placement = location.scenario, location.placement
     chip, memory = scenario.hardware, scenario.memory
-    is_asked = memory.gpu_layers is not None
     could_be = scenario.engine.id == "llama-cpp" and not shares_memory_with_host(chip)
     is_open = memory.host is None and not memory.place and location.verdict != "fits"
-    if not (is_asked or (could_be and is_open)):
+    if not (memory.shares_layers or (could_be and is_open)):
         return None
-    given = replace(memory, gpu_layers=0)
+    is_moe = bool(placement.work.experts) and memory.gpu_layers is None
+    given = replace(memory, cpu_moe_layers=1) if is_moe else replace(memory, gpu_layers=0)
     shared = with_usual_cores(with_gpu_layers(entries, chip, scenario.model, given))
     assert shared.host is not None
     layers = int(placement.work.layers)
@@ -61,6 +69,20 @@ def most_gpu_layers(location: Location, entries: Catalogue) -> GpuLayers | None:
         site = site_of(replace(scenario, memory=memory), scenario.traffic.reserved)
         return bool(site.place(placement.layout).certain_batch >= min(scenario.batches))
 
-    counts = range(layers + 1, -1, -1)
-    most = next((count for count in counts if holds(replace(shared, gpu_layers=count))), None)
-    return GpuLayers(chip.id, shared.host.id, most, layers)
+    count = next(
+        (n for n, choice in _choices(shared, layers, is_moe=is_moe) if holds(choice)), None
+    )
+    setting = "n_cpu_moe" if is_moe else "n_gpu_layers"
+    return GpuLayers(chip.id, shared.host.id, setting, count, layers)
+
+
+def _choices(
+    shared: MemoryChoice, layers: int, *, is_moe: bool
+) -> Iterator[tuple[int, MemoryChoice]]:
+    """Yield values of a setting, the most on the card first, and the memory with them."""
+    if is_moe:
+        for count in range(layers + 1):
+            yield count, replace(shared, cpu_moe_layers=count)
+        return
+    for count in range(layers + 1, -1, -1):
+        yield count, replace(shared, gpu_layers=count)

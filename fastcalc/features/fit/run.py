@@ -8,7 +8,7 @@ from fastcalc.core.scenario import Scenario, locate_each
 from fastcalc.core.start import start_location
 from fastcalc.errors import InputError
 from fastcalc.features.fit.answer import FitAnswer
-from fastcalc.features.fit.gpu_layers import most_gpu_layers
+from fastcalc.features.fit.gpu_layers import most_on_card
 from fastcalc.features.fit.request import FitMemory
 from fastcalc.features.fit.solve import Unknown, solve_for
 from fastcalc.features.fit.solved import SolvedAnswer
@@ -28,7 +28,7 @@ def run(request: FitMemory) -> FitAnswer:
     locations = [start_location(location) for location in locate_each(requested)]
     if unknown is None:
         entries = catalogue(request)
-        layers = [most_gpu_layers(location, entries) for location in locations]
+        layers = [most_on_card(location, entries) for location in locations]
         return FitAnswer(
             request=request,
             reading=reading,

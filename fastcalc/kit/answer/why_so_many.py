@@ -16,7 +16,7 @@ def why(location: Location) -> str:
     chips = placement.layout.chips
     usable = float(sum(placement.usable))
     needed = location.site.bytes_needed(batch)
-    if placement.machine.memory.gpu_layers is not None:
+    if placement.machine.memory.shares_layers:
         return _in_each_memory(location)
     if location.verdict == "edge":
         return _at_the_edge(location)

@@ -383,6 +383,16 @@ class GpuLayers(Request):
             says="{} layers on the card",
         ),
     ] = None
+    n_cpu_moe: Annotated[
+        int | None,
+        flag(
+            "N",
+            "Layers, from the first, whose routed experts llama.cpp computes on the host.",
+            says=lambda layers: (
+                f"experts of {'all' if layers >= 999 else layers} layers on the host"
+            ),
+        ),
+    ] = None
 
 
 class Deployed(ChipNames, EngineName, ChipCount, ParallelRanks, HostMemory, GpuLayers):

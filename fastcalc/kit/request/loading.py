@@ -78,7 +78,8 @@ def scenarios(request: Evaluated, notes: list[str]) -> list[Scenario]:
     check_longest(request, traffic.longest)
     sharding = _sharding(request)
     if sharding == Sharding():
-        is_one = request.n_gpu_layers is not None  # the owner's card, not as many as hold all
+        # The owner's card, not as many as hold all.
+        is_one = request.n_gpu_layers is not None or request.n_cpu_moe is not None
         sharding = Sharding(chips=count_of_names(request) or (1 if is_one else None))
     is_alone = all(chip.execution == "spatial" for chip in chips)
     compared = [
@@ -108,12 +109,13 @@ def _memory_under(
     engine: Engine, chip: Hardware, model: Model, memory: MemoryChoice, entries: Catalogue
 ) -> MemoryChoice:
     """What the user asks of memory, as an engine takes it: llama.cpp computes on the host."""
-    if memory.gpu_layers is None:
+    if not memory.shares_layers:
         return with_usual_cores(memory) if engine.id == "llama-cpp" else memory
     if engine.id != "llama-cpp":
+        flag = option("n_cpu_moe" if memory.gpu_layers is None else "n_gpu_layers")
         raise InputError(
-            f"{option('n_gpu_layers')} is a setting of llama.cpp, and {chip.id} runs {engine.id}: "
-            f"add {option('engine', 'llama-cpp')}, or leave it out"
+            f"{flag} is a setting of llama.cpp, and {chip.id} runs {engine.id}: add "
+            f"{option('engine', 'llama-cpp')}, or leave it out"
         )
     return with_usual_cores(with_gpu_layers(entries, chip, model, memory))
 
@@ -465,10 +467,12 @@ def check_longest(request: EngineLimits, tokens: float) -> None:
         )
 
 
-def _gpu_layers(request: HostMemory) -> int | None:
-    count = request.n_gpu_layers if isinstance(request, GpuLayers) else None
+def _layers(request: HostMemory, name: str) -> int | None:
+    if not isinstance(request, GpuLayers):
+        return None
+    count = request.n_gpu_layers if name == "n_gpu_layers" else request.n_cpu_moe
     if count is not None:
-        readers.number(count, option("n_gpu_layers"), LIMITS["layers"], 20, zero=True)
+        readers.number(count, option(name), LIMITS["layers"], 20, zero=True)
     return count
 
 
@@ -481,7 +485,8 @@ def memory_of(entries: Catalogue, request: HostMemory) -> MemoryChoice:
     return replace(
         memory,
         place_for=cast(PlaceFor, goal),
-        gpu_layers=_gpu_layers(request),
+        gpu_layers=_layers(request, "n_gpu_layers"),
+        cpu_moe_layers=_layers(request, "n_cpu_moe"),
         longest=float(limits.max_model_len or 0.0) if limits else 0.0,
         language_model_only=limits is not None and limits.language_model_only,
     )

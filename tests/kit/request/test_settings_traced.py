@@ -80,6 +80,7 @@ BESIDES = {
     **dict.fromkeys(
         ("host", "host_use", "place", "place_for", "n_gpu_layers"), ON_A_HOST | {"max_chips": None}
     ),
+    "n_cpu_moe": ON_A_HOST | {"models": "gpt-oss-20b", "model": "gpt-oss-20b", "weights": None},
     **dict.fromkeys(("users", "think", "active_fraction", "peak_multiplier"), PEOPLE),
     **{field: {"price_basis": "tco"} for field in ("years", "electricity")},
     **{field: {"accuracy": 0.8, "steps": 3, "best_of": 3} for field in ("retries", "judge")},
@@ -124,6 +125,7 @@ CHANGES = {
     "host": "epyc-9005-12ch",
     "host_use": "stream",
     "n_gpu_layers": 40,
+    "n_cpu_moe": 10,
     "place": "kv=host",
     "place_for": "decode",
     "gpu_memory_utilization": 0.5,
