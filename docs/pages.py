@@ -96,22 +96,23 @@ chips. An error of 1.2x means that the prediction is 1.2 times too fast or too s
 
 {tests}
 
-- Engines have a few tuned constants. In the second test they are tuned without the publisher whose
-measurements are predicted. {faster} faster than the hardware bound.
-- The blind test's measurements were collected after engines were fitted. Only {blind_share} % were
-inside the 80 % range of that version. [Ranges](docs/method.md#ranges) are wider since then, and
+- Cross-validation: engines have a few fitted constants. Each publisher's measurements are predicted
+with constants fitted without that publisher.
+- Blind test: the measurements were collected after the fit. Only {blind_share} % were inside the
+80 % range of that version. [Ranges](docs/method.md#ranges) are wider since then; the wider ranges
 have had no blind test yet.
-- {seen} of the second test's {points:,} measurements are from SRAM machines (wafers, LPUs), an
-exception: their engines are tuned on these same measurements, so their true error may be larger.
-- With part of the weights in host memory, {host} further measurements have a median error of
+- {faster} faster than the hardware bound.
+- Exception: {seen} of the {points:,} measurements are from SRAM machines (wafers, LPUs). Their
+engines are fitted on these same measurements, so their true error may be larger.
+- With part of the weights in host memory, the median error of {host} further measurements is
 {host_median:.2f}x.
 
-Median error of the second test by class. *Decode* is the speed of one user's tokens, *served* the
-throughput of a loaded server, and MoE a mixture of experts:
+The next table has the median errors of cross-validation by class. *Decode* is tokens/s per user,
+*served* is the throughput of a loaded server, and MoE is a mixture of experts:
 
 {by_class}
 
-The second test covers {chips} chips, {alone} of them with measurements of a single source.
+Cross-validation covers {chips} chips, {alone} of them with a single source.
 [All classes, chips and models](docs/accuracy.md).
 """
 BLIND = (637, 34, 1.20, 1.97, 70)
@@ -304,9 +305,9 @@ def trust() -> str:
 def _tests(scores: dict[str, Any]) -> str:
     """The table of the three tests of predictions."""
     names = (
-        "1. publishers that tuned no engine",
-        "2. other publishers, left out in turn",
-        "3. blind test of November 2026",
+        "publishers never used for fitting",
+        "cross-validation over all others",
+        "blind test of November 2026",
     )
     prefixes = ("points", "sources", "median", "most", "share")
     columns = [
@@ -315,7 +316,7 @@ def _tests(scores: dict[str, Any]) -> str:
         BLIND,
     ]
     return to_markdown(
-        ["test", "measurements", "sources", "median error", "90 % under", "in range"],
+        ["test", "measurements", "sources", "median error", "90 % below", "in 80 % range"],
         [
             [name, f"{n:,}", f"{sources}", f"{median:.2f}x", f"{most:.2f}x", f"{share:.0f} %"]
             for name, (n, sources, median, most, share) in zip(names, columns, strict=True)

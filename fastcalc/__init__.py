@@ -1,11 +1,12 @@
-"""How fast, at what price and on how many chips a language model runs.
+"""Speed, price and number of chips of LLM inference.
 
     import fastcalc as fc
     table = fc.compare("glm-4.7", on=["gb200", "wse-3"], batch=[1, 64], prompt=8000)
 
-Functions are named as the commands, and take the same arguments; ``help(fc.compare)`` lists them.
-They return a `Table`: records, arrays, a frame of pandas, a file; ``fc.plot`` a figure of
-matplotlib. A wrong request raises an `InputError` with the sentence that the command line prints.
+Each command is a function with the same name and arguments; ``help(fc.compare)`` lists them. A
+function returns a `Table`, which holds the answer as records and as numpy arrays, and writes data
+frames and files. ``fc.plot`` returns a matplotlib figure. A wrong request raises `InputError` with
+the message of the command line.
 """
 
 __version__ = "0.2.0"

@@ -11,11 +11,11 @@ _ENDLESS = re.compile(r"(\S{120})\S{80,}(\S{120})")
 
 
 class InputError(Exception):
-    """The request or a file is wrong: a sentence says what, where, and what to write.
+    """Wrong request or file.
 
-    Several faults of a file are several arguments, each a line. As text it is written for Python;
-    what is kept of it, or put into another sentence, is its `sentence`. Whatever reads what a user
-    wrote may raise one; a docstring says so where that is not to be expected.
+    The message says what is wrong, where, and what to write instead. Several faults of a file are
+    several arguments, one line each. ``str(error)`` names arguments of Python functions;
+    `sentence` keeps placeholders for options, for use in another message.
     """
 
     def __init__(self, *sentences: str) -> None:

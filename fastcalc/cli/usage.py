@@ -19,4 +19,4 @@ def sentence(error: Exception) -> str:
     unknown = _UNKNOWN.match(message)
     if unknown and unknown[1] in _INSTEAD:
         return f"no option is called {unknown[1]}; write {_INSTEAD[unknown[1]]}"
-    return f"{message}; --help shows what there is"
+    return f"{message}; see --help"

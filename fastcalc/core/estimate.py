@@ -90,19 +90,19 @@ def _served_run(passes: Schedule) -> ArrayLike:
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
-    """What a placement does, one element for each batch; rates are valid where ``fits``.
+    """Speed, latency and price of a placed model, one array element per batch.
 
-    What nobody asks for is not computed.
+    Values are valid where `fits`. Each is computed when it is read.
 
-    passes : the passes of the placement that was evaluated, and of its traffic
-    slowness : times as long as expected that all of it is taken to last [1]
+    passes : engine steps of the placement under its traffic
+    slowness : latency factor: assumed latency / expected latency [1]
     """
 
     passes: Schedule
     slowness: ArrayLike = 1.0
 
     def slowed(self, deviations: float) -> "Estimate":
-        """The estimate at a speed some standard deviations below the expected one, if it has any.
+        """Estimate at a speed some standard deviations below the expected one, if it has a range.
 
         deviations : in units of the range's lower half, if negative of its upper half [1]
         """
@@ -118,7 +118,7 @@ class Estimate:
 
     @property
     def traffic(self) -> Traffic:
-        """What requests look like."""
+        """Lengths, cache hits and speculation of the requests."""
         return self.passes.traffic
 
     @property
@@ -128,26 +128,26 @@ class Estimate:
 
     @property
     def fits(self) -> Bools:
-        """Whether the engine takes them and memory holds them, safely or as a tight fit."""
+        """Whether engine limits and memory allow the batch, tight fits included."""
         return self.batch <= self.placement.edge_max_batch
 
     @property
     def is_certain(self) -> Bools:
-        """Whether it does however much the engine reserves."""
+        """Whether the batch fits even if the engine reserves its maximum of memory."""
         return self.batch <= self.placement.max_batch
 
     @property
     def is_at_edge(self) -> Bools:
-        """Whether it does only if the engine reserves less than it may."""
+        """Whether the batch fits only if the engine reserves less than its maximum."""
         return self.fits & ~self.is_certain
 
     @property
     def step(self) -> Step:
-        """The pass between two tokens, part by part."""
+        """Decode step, by component."""
         return self.passes.decode
 
     def of_passes(self, count: Callable[[Schedule], ArrayLike]) -> Array:
-        """A number of the passes, an element for each batch."""
+        """Evaluate a function of the steps, with one element per batch."""
         return np.atleast_1d(count(self.passes))
 
     @property
@@ -157,12 +157,12 @@ class Estimate:
 
     @property
     def limiter(self) -> npt.NDArray[np.str_]:
-        """What takes most of the expected step, a word for each."""
+        """Resource that takes most of the expected decode step, such as ``memory``."""
         return np.take(np.array(LIMITERS), self.limiter_index)
 
     @property
     def bound_pass(self) -> Bound:
-        """The bound of the pass between two tokens."""
+        """Hardware bound of the decode step."""
         return self.passes.decode_bound
 
     @property
@@ -171,17 +171,17 @@ class Estimate:
 
     @cached_property
     def bound(self) -> Floats:
-        """Tokens per second for each user: the speed of light. [1/s]"""
+        """Hardware bound (roofline) of decode speed per user. [token/s]"""
         return np.atleast_1d(1.0 / (self.of_passes(_bound_seconds) / self._kept))
 
     @property
     def bound_memory(self) -> Floats:
-        """The bound by memory alone. [1/s]"""
+        """Bound by memory bandwidth alone. [token/s]"""
         return np.atleast_1d(self._kept / self.of_passes(_bound_memory_seconds))
 
     @property
     def bound_compute(self) -> Floats:
-        """The bound by compute alone. [1/s]"""
+        """Bound by FLOP/s alone. [token/s]"""
         return np.atleast_1d(self._kept / self.of_passes(_bound_compute_seconds))
 
     @property
@@ -191,28 +191,28 @@ class Estimate:
 
     @property
     def bound_serial(self) -> Floats | None:
-        """The bound of layers in regions of their own; None on other machines. [1/s]"""
+        """Bound of layers run in sequence, as on wafers; None on other chips. [token/s]"""
         seconds = self.passes.serial_bound
         return None if seconds is None else np.atleast_1d(self._kept / seconds)
 
     @cached_property
     def tpot(self) -> Floats:
-        """Time per output token, decode alone. [s]"""
+        """Time per output token (TPOT) in decode alone. [s]"""
         return floats(self.of_passes(_token) * self.slowness)
 
     @cached_property
     def tpot_in_traffic(self) -> Floats:
-        """Time per output token while prompts of others come between. [s]"""
+        """TPOT in traffic, with prefill of other requests between the tokens. [s]"""
         return floats(self.of_passes(_token_in_traffic) * self.slowness)
 
     @cached_property
     def ttft(self) -> Floats:
-        """Time to the first token. [s]"""
+        """Time to first token (TTFT) of a request that joins the batch, without queueing. [s]"""
         return floats(self.of_passes(_first_token) * self.slowness)
 
     @property
     def prompts_together(self) -> Floats:
-        """Time of a pass with a prompt on each attention replica. [s]"""
+        """Time of a step with a prompt on each attention replica. [s]"""
         return floats(self.of_passes(_prompts_together) * self.slowness)
 
     @property
@@ -222,12 +222,12 @@ class Estimate:
 
     @property
     def request(self) -> Floats:
-        """Time of a whole request. [s]"""
+        """End-to-end latency of a request: TTFT plus decode. [s]"""
         return self.ttft + (np.asarray(self.traffic.output) - 1.0) * self.tpot
 
     @property
     def speed(self) -> Floats:
-        """Tokens per second for each user, expected. [1/s]"""
+        """Expected decode speed per user, 1 / TPOT. [token/s]"""
         return 1.0 / self.tpot
 
     @cached_property
@@ -251,24 +251,24 @@ class Estimate:
 
     @property
     def low(self) -> Floats | None:
-        """Low end of the 80 % range of the speed, if the engine states one. [1/s]"""
+        """Low end of the 80 % range of `speed`; None if the engine states no range. [token/s]"""
         return self.speed / self._range[0] if self._range else None
 
     @property
     def high(self) -> Floats | None:
-        """High end of it. [1/s]"""
+        """High end of the 80 % range of `speed`; None if the engine states no range. [token/s]"""
         return np.minimum(self.speed * self._range[1], self.bound) if self._range else None
 
     @property
     def ranged_speed(self) -> Ranged:
-        """Speed of each user with its range, for ratios; nan ends where there is none. [1/s]"""
+        """Decode speed per user with its range, for ratios; nan ends without one. [token/s]"""
         none = np.full_like(self.speed, np.nan)
         low, high = (none if end is None else end for end in (self.low, self.high))
         return Ranged(self.speed, low, high)
 
     @property
     def total(self) -> Floats:
-        """Output tokens per second of the deployment, decode alone. [1/s]"""
+        """Output throughput of the deployment in decode alone. [token/s]"""
         return self.batch * self.speed
 
     @cached_property
@@ -277,7 +277,7 @@ class Estimate:
 
     @cached_property
     def served(self) -> Floats:
-        """Output tokens per second of the deployment, with prompts inside. [1/s]"""
+        """Output throughput of the deployment in steady state, prefill included. [token/s]"""
         return floats(self.batch * self.traffic.output / self._run)
 
     @property
@@ -287,17 +287,17 @@ class Estimate:
 
     @property
     def prompt_seconds(self) -> Floats:
-        """Machine time of a request's prompt in served traffic. [s]"""
+        """Machine time per request for prefill, in steady state. [s]"""
         return floats((self._run - self.traffic.output * self.tpot) / self.batch)
 
     @property
     def output_seconds(self) -> Floats:
-        """Machine time of a request's output in served traffic. [s]"""
+        """Machine time per request for decode, in steady state. [s]"""
         return floats(self.traffic.output * self.tpot / self.batch)
 
     @property
     def joules(self) -> Floats:
-        """Energy of an output token in served traffic; nan where no power is known. [J]"""
+        """Energy per output token in steady state; nan if no power is known. [J]"""
         watts = site_power(self.placement.machine.hardware)
         return floats(
             money.joules_per_token(
@@ -308,7 +308,7 @@ class Estimate:
         )
 
     def usd(self, usd_per_hour: ArrayLike) -> tuple[Floats, Floats, Floats]:
-        """Dollars per million tokens of input, of output, and of both. [USD]
+        """Price per million input tokens, output tokens, and both together. [USD]
 
         usd_per_hour : price of the whole deployment for an hour of use [USD/h]
         """

@@ -34,7 +34,7 @@ def undetermined_notes(machine: Machine) -> Iterator[str]:
         yield f"prefill speed of {chip} is not published (?): " + (
             f"TTFT may be {1.0 / stated.above:.3g} to {stated.below:g} times the value shown"
             if stated
-            else "TTFT and input prices assume a fraction of its peak"
+            else "TTFT and input prices assume a fraction of its peak FLOP/s"
         )
 
 
@@ -42,8 +42,8 @@ def batching_notes(machine: Machine) -> Iterator[str]:
     """Yield what speeds of several users depend on where nobody has measured that."""
     if _is_known_for_one_user(machine):
         yield (
-            f"No public benchmark shows {machine.hardware.id} serving several users; the low end "
-            "of its ranges assumes one user at a time"
+            f"No public benchmark shows {machine.hardware.id} serving several users; its ranges "
+            "start at the speed of serving one user at a time"
         )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from fastcalc.kit.request.fields import Request
 
 GROUPS = {
-    "Ask": {
+    "Analyze": {
         "compare": ("compare.request.Compare", "compare.run.run"),
         "fit": ("fit.request.FitMemory", "fit.run.run"),
         "fastmode": ("fastmode.request.Fastmode", "fastmode.run.run"),
@@ -22,7 +22,7 @@ GROUPS = {
         "frontier": ("frontier.request.Frontier", "frontier.run.run"),
         "sweep": ("sweep.request.Sweep", "sweep.run.run"),
     },
-    "Draw and send": {
+    "Charts and reports": {
         "plot": ("plot.request.Plot", "plot.run.run"),
         "report": ("compare.request.WriteReport", "compare.report.run"),
     },

@@ -36,11 +36,12 @@ if TYPE_CHECKING:
 
 
 class Table(Sequence[Record]):
-    """An answer: a sequence of records, whose columns are arrays.
+    """Answer of a command: a sequence of records with columns as numpy arrays.
 
-    ``table[0]`` is a record, ``table["tpot_ms"]`` an array of numbers (nan where a key has no
-    value) or truths, or of objects where values are words; ``table[:5]`` is a table of those rows
-    alone. Printed it is the page of the command line, in a notebook a table.
+    ``table[0]`` is a record, a dictionary by the keys of the data dictionary. ``table["tpot_ms"]``
+    is a column: floats with nan for missing values, integers, bool, or objects for text.
+    ``table[:5]`` is a table of the first five rows. Printing a table shows the page of the command
+    line; a notebook shows an HTML table.
     """
 
     def __init__(self, flags: Any, answer: Answer) -> None:
@@ -48,34 +49,34 @@ class Table(Sequence[Record]):
 
     @property
     def found(self) -> bool:
-        """False where the answer is no: the command line then exits with 1."""
+        """Whether there is an answer; False where the command line exits with 1."""
         return self._answer.code == 0
 
     @cached_property
     def records(self) -> list[Record]:
-        """A mapping for each row, by the keys of the data dictionary."""
+        """One dictionary per row, by the keys of the data dictionary."""
         return [written(record, as_arguments) for record in self._answer.records()]
 
     @cached_property
     def assumptions(self) -> Record:
-        """What the records depend on: settings, traffic, prices with their dates, engines."""
+        """Inputs of the records: settings, traffic, prices with their dates, engines."""
         assumptions: Record = written(self._answer.assumptions(), as_arguments)
         return assumptions
 
     @property
     def premises(self) -> Record:
-        """Another name of the assumptions."""
+        """Alias of `assumptions`."""
         return self.assumptions
 
     @cached_property
     def details(self) -> Record:
-        """What the command alone has to say with its records."""
+        """Results of the command beyond its records, such as near misses of `plan`."""
         details: Record = written(self._answer.details(), as_arguments)
         return details
 
     @cached_property
     def notes(self) -> list[str]:
-        """What to know of the answer, and why it is no where it is."""
+        """Notes of the page and warnings; without an answer, the reasons first."""
         answer = self._answer
         sentences = [*answer.reasons, *answer.reading, *answer.warnings()]
         blocks = answer.page(replace(screen(self._flags), notes=True))
@@ -85,7 +86,7 @@ class Table(Sequence[Record]):
 
     @property
     def headline(self) -> str:
-        """The sentence that the page opens with, or why there is no answer."""
+        """First sentence of the page, or the reason why there is no answer."""
         return self._headline_and_key()[0]
 
     @cached_property
@@ -95,15 +96,16 @@ class Table(Sequence[Record]):
 
     @property
     def units(self) -> dict[str, str]:
-        """Unit of each key that the data dictionary has."""
+        """Unit of each key, such as ``ms`` for ``tpot_ms``."""
         dictionary = meanings()
         return {key: dictionary[key].unit for key in self.keys if key in dictionary}
 
     def column(self, key: str) -> Array:
-        """Values of a key, or a KeyError with the nearest keys there are.
+        """Values of one key as an array.
 
-        Truths are bool, and counts whole numbers, or floats where one is missing; other numbers
-        are floats, and words objects.
+        Cheaper than `records` for comparisons, which compute a single column alone. The dtype is
+        bool, integer for counts (float if one is missing), float for other numbers, or object for
+        text. Raises KeyError, with the closest keys, if there is no such key.
         """
         self._demand(key)
         values = None if "records" in vars(self) else self._answer.column(key)
@@ -163,7 +165,7 @@ class Table(Sequence[Record]):
         return iter(self.records)
 
     def to_pandas(self) -> "DataFrame":
-        """Records as a frame, with their units in ``attrs``.
+        """Records as a pandas data frame, with units in ``attrs["units"]``.
 
         Raises InputError if pandas is not installed.
         """
@@ -178,19 +180,21 @@ class Table(Sequence[Record]):
         return frame
 
     def save(self, file: str | Path) -> None:
-        """Write a file in the format of its ending: csv, json, md, xlsx, parquet or txt.
+        """Write the records to a file.
 
-        Raises InputError if the ending is unknown, or the file cannot be written.
+        The extension chooses the format: csv, json, md, html, xlsx, parquet or txt. Raises
+        InputError if the extension is unknown or the file cannot be written.
         """
         write(replace(self._flags, out=Path(file), format=None), self._answer, as_arguments)
 
     def plot(
         self, kind: str | None = None, file: str | Path | None = None, **look: Any
     ) -> "Figure":
-        """A chart as a figure of matplotlib, and write it to a file by its ending.
+        """Draw a chart, return it as a matplotlib figure, and optionally write it to a file.
 
-        kind : ``speed``, ``roofline``, ``step`` or ``memory`` of a comparison; others have one kind
-        file : such as ``speed.svg``
+        kind : ``speed``, ``price``, ``roofline``, ``step`` or ``memory`` for a comparison; default:
+            the command's first chart
+        file : path such as ``speed.svg``; its extension chooses the format
         look : `style` (light, dark, print), `width` and `height` in inches, `dpi`, `title`,
             `highlight` (names of lines)
 

@@ -20,17 +20,18 @@ _LENGTHS = LIMITS["length"]
 
 
 class CompiledPoint(NamedTuple):
-    """One batch at some lengths, each number a float.
+    """Estimate of one batch, in plain floats.
 
-    speed, low, high, bound : tokens/s of each user: expected, the 80 % interval, the hardware
-        bound; ends are nan where the engine states no interval [1/s]
-    tpot, ttft, tpot_in_traffic : of decode alone, of a request that joins the others, and between
-        the prompts of others [s]
-    total, served : output tokens/s of the deployment, decode alone and with prompts inside [1/s]
-    usd_input, usd_output, usd_total : dollars per million tokens; nan without a price [USD]
-    joules : energy of an output token; nan where no power is known [J]
+    speed, low, high, bound : decode speed per user: expected, ends of its 80 % range, hardware
+        bound; the ends are nan if the engine states no range [token/s]
+    tpot, tpot_in_traffic : time per output token in decode alone, and with prefill of other
+        requests in between [s]
+    ttft : time to first token of a request that joins the others, without queueing [s]
+    total, served : output throughput of the deployment, in decode alone and with prefill [token/s]
+    usd_input, usd_output, usd_total : price per million tokens; nan without a price [USD]
+    joules : energy per output token; nan if no power is known [J]
     limiter_index, bound_limiter_index : positions in `LIMITERS`
-    fits : whether memory and engine take the batch
+    fits : whether memory and engine limits allow the batch
     """
 
     speed: float
@@ -52,12 +53,12 @@ class CompiledPoint(NamedTuple):
 
     @property
     def limiter(self) -> str:
-        """What takes most of the expected step."""
+        """Resource that takes most of the expected decode step, such as ``memory``."""
         return LIMITERS[int(self.limiter_index)]
 
     @property
     def bound_limiter(self) -> str:
-        """What limits the hardware bound."""
+        """Resource that sets the hardware bound."""
         return LIMITERS[int(self.bound_limiter_index)]
 
 
@@ -93,12 +94,12 @@ def record(outcome: Outcome, usd_per_hour: float | None, *, has_lengths: bool) -
 
 @dataclass(frozen=True, eq=False)
 class CompiledDeployment:
-    """A deployment at any batch and lengths: 50,000 full records a second and more.
+    """Deployment compiled into a function of plain floats, at least 50,000 points per second.
 
-    ``compiled(8, prompt=1000, output=300).ttft`` is what ``deployment.at(...)`` computes, as a
-    float, to 1e-12. Lengths that are not given are those of the deployment.
+    ``compiled(8, prompt=1000, output=300).ttft`` equals the value of ``deployment.at(...)`` to
+    1e-12. Lengths that are omitted are those of the deployment.
 
-    refusal : why it is computed by ``at`` instead, at its speed; None where it is compiled
+    refusal : why calls fall back to ``at``, at its speed; None if compiled
     """
 
     by_arrays: Callable[..., CompiledPoint]
@@ -114,7 +115,7 @@ class CompiledDeployment:
         output: float | None = None,
         context: float | None = None,
     ) -> CompiledPoint:
-        """A point; InputError if a number is out of range."""
+        """Estimate one batch; raises InputError if a number is out of range."""
         if self.free is None or self.fixed is None:
             return self.by_arrays(batch, prompt, output, context)
         try:

@@ -28,13 +28,14 @@ _MOST = LIMITS["sequences"].maximum
 
 
 class PlacedModel:
-    """A model on chips under an engine, placed once: what a point costs is then its own time alone.
+    """One model placed on chips under an engine, for many estimates.
 
-    ``deployment.at(batch=8).speed`` is an array of tokens/s of each user, one for each batch;
-    ``low``, ``high``, ``bound``, ``tpot``, ``ttft`` [s], ``limiter`` and others stand with.
-    What is not asked for is not computed.
+    Placement is done once, so each estimate costs only its own time. ``deployment.at(batch=8)``
+    returns an `Estimate` with one array element per batch: ``speed`` with ``low``, ``high`` and
+    ``bound`` [token/s per user], ``tpot`` and ``ttft`` [s], ``limiter`` and more, each computed
+    when read.
 
-    outcome : what `compare` has of its first batch
+    outcome : result of `compare` at the first batch
     """
 
     def __init__(self, outcome: Outcome) -> None:
@@ -43,12 +44,12 @@ class PlacedModel:
 
     @property
     def chips(self) -> int:
-        """Chips of the deployment."""
+        """Number of chips of the deployment."""
         return self.outcome.placement.layout.chips
 
     @property
     def max_batch(self) -> int:
-        """Sequences that they hold, prompt and output reserved."""
+        """Largest batch that fits, with prompt and output of every sequence reserved."""
         return int(self.outcome.placement.max_batch)
 
     def at(
@@ -59,11 +60,16 @@ class PlacedModel:
         output: float | None = None,
         context: float | None = None,
     ) -> Estimate:
-        """Estimate of some batches; what is omitted is as the deployment was made.
+        """Estimate speed, latency and price at one or several batches.
 
-        A batch beyond ``max_batch`` has ``fits`` false, and its rates mean nothing.
+        Lengths that are omitted are those of the deployment. Beyond `max_batch`, ``fits`` is False
+        and the other values are meaningless.
 
-        Raises InputError if a batch or a length is out of range, or no number.
+        batch : sequences decoded together by the whole deployment
+        prompt, output : tokens per request
+        context : mean context in decode; default: prompt + output / 2
+
+        Raises InputError if a batch or a length is out of range or not a number.
         """
         try:
             streams = floats(batch)
@@ -80,10 +86,11 @@ class PlacedModel:
         return Estimate(Schedule(placed, traffic, streams, attention))
 
     def compiled(self) -> CompiledDeployment:
-        """The deployment as a function of plain floats, for loops of single points.
+        """Compile the deployment into a function of plain floats.
 
-        ``fast = deployment.compiled()``, then ``fast(8, prompt=1000, output=300).tpot``. Where a
-        formula cannot be recorded, ``fast.refusal`` says why, and it computes as ``at`` does.
+        About 100 times as fast as `at` for single points, for simulators and optimizers:
+        ``fast = deployment.compiled()``, then ``fast(8, prompt=1000, output=300).tpot``. If it
+        cannot be compiled, ``fast.refusal`` says why and every call computes as `at` does.
         """
         return compile_deployment(self.outcome, self._point, self._usd_per_hour)
 
@@ -119,12 +126,13 @@ class PlacedModel:
 
 
 def deployment(model: Any, *, on: Any, **flags: Any) -> PlacedModel:
-    """Place one model on one kind of chip, as ``compare`` does with the same arguments.
+    """Place one model on one chip type, for many estimates.
 
-    The chips are the fewest that hold the batch (one sequence unless given).
+    Takes the arguments of `compare`. Uses the fewest chips that hold the batch (default: one
+    sequence), unless ``chips`` or ranks are given.
 
-    Raises InputError if the request is wrong, names several models or chips, or nothing holds the
-    batch; TypeError if there is no such argument.
+    Raises InputError if the request is wrong, names several models or chips, or if nothing holds
+    the batch; TypeError for an unknown argument.
     """
     try:
         stated = {name: flag for name, flag in flags.items() if flag is not None}

@@ -12,9 +12,12 @@ EntryKeys = Mapping[str, Any]
 
 
 def hardware(entry: str | Path | Hardware | EntryKeys) -> Hardware:
-    """Chip of a name or a path, or of the keys of a hardware file.
+    """Load a chip by its catalogue name or file path, or create one from a dictionary.
 
-    Raises InputError if there is none, or a key or a value is wrong.
+    The dictionary has the keys of a hardware file; with ``extends`` it states only what differs
+    from another chip. Pass the result to ``on=`` of any function.
+
+    Raises InputError if there is no such chip, or if a key or value is wrong.
     """
     catalogue = Catalogue()
     if isinstance(entry, Mapping):
@@ -23,18 +26,24 @@ def hardware(entry: str | Path | Hardware | EntryKeys) -> Hardware:
 
 
 def model(entry: str | Path | Model | EntryKeys) -> Model:
-    """Model of a name or a path, or of the keys of a model file.
+    """Load a model by its catalogue name or file path, or create one from a dictionary.
 
-    Raises InputError if there is none, or a key or a value is wrong.
+    The dictionary has the keys of a model file; with ``extends`` it states only what differs from
+    another model. Pass the result wherever a model's name is accepted.
+
+    Raises InputError if there is no such model, or if a key or value is wrong.
     """
     catalogue = Catalogue()
     return catalogue.made(entry, Model) if isinstance(entry, Mapping) else catalogue.model(entry)
 
 
 def engine(entry: str | Path | Engine | EntryKeys) -> Engine:
-    """Engine of a name or a path, or of the keys of an engine file.
+    """Load an engine by its catalogue name or file path, or create one from a dictionary.
 
-    Raises InputError if there is none, or a key or a value is wrong.
+    The dictionary has the keys of an engine file; with ``extends`` it states only what differs
+    from another engine. Pass the result to ``engine=`` of any function.
+
+    Raises InputError if there is no such engine, or if a key or value is wrong.
     """
     catalogue = Catalogue()
     return catalogue.made(entry, Engine) if isinstance(entry, Mapping) else catalogue.engine(entry)

@@ -16,8 +16,8 @@ ALIASES = [
     [
         ("compare kimi-k2.6 --on b200", " Kimi-K2.6 (same shape as Kimi K2.5): 1,026B parameters"),
         ("compare KIMI-k2.6 --on b200 --wide", " Kimi-K2.6 (same shape as Kimi K2.5): "),
-        ("fit kimi-k2.6 --on b200", "At batch 1 kimi-k2.6 fits on four b200"),
-        ("fit kimi-k2.6 --on b200 --solve users", " of kimi-k2.6"),
+        ("fit kimi-k2.6 --on b200", "kimi-k2.6 fits at batch 1 on four b200"),
+        ("fit kimi-k2.6 --on b200 --solve users", "kimi-k2.6 with 2,000 tokens per user: "),
         ("frontier kimi-k2.6 --on b200 --max-chips 8", "kimi-k2.6: "),
         (
             "fastmode kimi-k2.6 --on b200 --batch 8 --speedup 2",

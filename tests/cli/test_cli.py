@@ -559,7 +559,7 @@ SECTIONS = {
     "compare": "Arguments, Traffic, Formats, Deployment, Memory, Engine limits, Measurements, "
     "Prices, Output, Your own "
     "files, Options, Examples",
-    "plan": "Arguments, Traffic, Service level, Load, Resources, Prices, Search, Formats, "
+    "plan": "Arguments, Traffic, Latency targets, Load, Resources, Prices, Search, Formats, "
     "Deployment, Measurements, Engine limits, "
     "Memory, Servers, Output, Your own files, Options, Examples",
     "import": "Arguments, Output, Options, Examples",

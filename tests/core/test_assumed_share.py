@@ -9,17 +9,17 @@ from tests.helpers import run_once, words
 CASES = [
     (
         "dense-20b --on wse-3",
-        "fits on two wse-3. Largest batch: 90. This assumes that 90 % of the memory of wse-3 is "
-        "usable: at 94 % or more it fits on one (--gpu-memory-utilization).",
+        "fits at batch 1 on two wse-3. The largest batch is 90. This assumes that 90 % of the "
+        "memory of wse-3 is usable: at 94 % or more it fits on one (--gpu-memory-utilization).",
     ),
     (
         "dense-20b --on wse-3 --chips 1",
-        "does not fit on wse-3. This assumes that 90 % of the memory",
+        "does not fit at batch 1 on wse-3. This assumes that 90 % of the memory",
     ),
     ("dense-40b --on wse-3", "usable: at 96 % or more it fits on one"),
     (
         "llama-3.1-70b --on wse-3",
-        "fits on four wse-3. Largest batch: 21. This assumes that 90 %",
+        "fits at batch 1 on four wse-3. The largest batch is 21. This assumes that 90 %",
     ),
     ("llama-3.1-70b --on wse-3", "usable: at 82 % or less it fits on five"),
 ]
@@ -54,5 +54,5 @@ def test_what_turns_on_no_assumption_says_nothing(fit, request_):
 def test_the_share_named_is_the_least_that_does(fit, model, percent):
     """On its own the answer turns between that share and one per cent less."""
     share = "--gpu-memory-utilization"
-    assert "fits on one wse-3" in fit(model, "--on", "wse-3", share, percent / 100)
-    assert "fits on two wse-3" in fit(model, "--on", "wse-3", share, (percent - 1) / 100)
+    assert "fits at batch 1 on one wse-3" in fit(model, "--on", "wse-3", share, percent / 100)
+    assert "fits at batch 1 on two wse-3" in fit(model, "--on", "wse-3", share, (percent - 1) / 100)

@@ -76,7 +76,7 @@ class Entry(BaseModel):
         return self._inherited
 
     def changed(self, **keys: Any) -> Self:
-        """Same, but for some keys, whose values are read as a file's are."""
+        """Copy with some keys replaced; values are written as in a file, such as ``'4 TB/s'``."""
         stated = {name: vars(self)[name] for name in self.model_fields_set}
         try:
             changed = type(self).model_validate(stated | keys)

@@ -244,7 +244,7 @@ class MeasureAnswer(Answer):
         takes = seconds(sum(run.seconds for run in runs)) + " in all" * (len(runs) > 1)
         return (
             f"{capital(_count(len(runs)))} ({_loads(runs)}; {takes}) would narrow the 80 % ranges "
-            f"of {what} to {whole_percent(last / first)} of their present width."
+            f"of {what} to {whole_percent(last / first)} of their width."
         )
 
     def key(self) -> str:
@@ -253,8 +253,8 @@ class MeasureAnswer(Answer):
             ""
             if self.measured
             else (
-                "; remaining range width: after this run and those above it, relative to today's; "
-                "expected range: around today's prediction, which the runs will shift as well"
+                "; remaining range width: width after this run and those above it, as a percentage "
+                "of today's; expected range: around today's prediction, which the runs will shift"
             )
         )
         return f"key: 80 % range: four of five measurements should fall inside{after}"
@@ -274,10 +274,8 @@ class MeasureAnswer(Answer):
                 weight=2,
             )
         if self.deployment.rows:
-            verb = "is" if len(self.deployment.rows) == 1 else "are"
-            yield Note(
-                f"{many(len(self.deployment.rows), 'row')} of this deployment {verb} already used"
-            )
+            rows = many(len(self.deployment.rows), "measurement")
+            yield Note(f"predictions already use {rows} of this deployment")
         if len(self.advice.runs) < self.request.runs:
             yield Note(
                 f"{self.request.runs} runs would narrow the ranges no further than "

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Measure(Evaluated, groups.Written):
-    """Say which benchmarks of your server to run first, or run them.
+    """Recommend which benchmarks of your server to run first, or run them.
 
     For your batches and lengths: the runs that narrow predictions most, how long they take, the
     80 % range expected after them, and their commands for vLLM, SGLang, GuideLLM, AIPerf or

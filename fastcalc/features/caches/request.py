@@ -37,7 +37,7 @@ class SizeCaches(
     groups.Paid,
     groups.Written,
 ):
-    """Size prefix caches for a trace: hit rates, and the price at which a tier pays.
+    """Size prefix caches for a trace: hit rates, and when a memory tier pays.
 
     For the chips' own memory, a host's, and larger tiers: hit rate, throughput, price, and the
     price of memory below which the tier pays. Exits with 1 if no chip holds the batch.

@@ -87,9 +87,8 @@ class ClaimsAnswer(Answer):
         """What the verdicts mean, and which files could change the numbers."""
         if any(judged.check for judged in self.judged):
             yield Note(
-                "every verdict but 'external' follows from a computed number; "
-                f"{option('explain', self._first)} shows its formula, its inputs and where the "
-                "verdict changes"
+                f"{option('explain', self._first)} shows the formula and inputs of a verdict, and "
+                "where it changes"
             )
         for category, meaning in DEPENDS.items():
             ids = [judged.claim.id for judged in self.judged if judged.depends == category]
@@ -102,7 +101,7 @@ class ClaimsAnswer(Answer):
         """What the verdicts of the table mean."""
         verdicts = {judged.verdict for judged in self.judged}
         meanings = [f"{word}: {MEANING[word]}" for word in MEANING if word in verdicts]
-        return f"key: {'. '.join(meanings)}. In brackets: the computed quantity"
+        return f"key: {'. '.join(meanings)}. [In brackets]: what was computed"
 
     def next_command(self) -> str:
         """The command that explains the first claim with a number."""

@@ -27,14 +27,14 @@ MEANING: dict[Verdict, str] = {
     "conditional": "true under some plausible assumptions and false under others",
     "misleading": "the number is right, but the conclusion drawn from it is not",
     "refuted": "false for all plausible inputs",
-    "undetermined": "the facts that would decide it are not published; the computed number agrees "
-    "with it in at least some cases",
+    "undetermined": "the deciding facts are unpublished; the computed number agrees in at least "
+    "some cases",
     "external": "no calculation can test it",
 }
 
 Depends = Literal["constants", "catalogue", "engine"]
 DEPENDS: dict[Depends, str] = {
-    "constants": "numbers of the articles and the claims file alone",
+    "constants": "the articles and the claims file only",
     "catalogue": "hardware or model files",
     "engine": "hardware, model and engine files",
 }

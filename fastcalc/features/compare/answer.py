@@ -60,15 +60,15 @@ _MARKDOWN = (
 )
 
 _KEY = (
-    "key: tok/s per user: decode speed of each request; 80 % range: holds four of five "
-    "measurements; bound: roofline limit in these weight and cache formats; $/Mtok: per million "
-    f"output tokens, decode only ({option('wide')} adds input tokens)"
+    "key: tok/s per user: decode speed of each request; 80 % range: four of five measurements "
+    "should fall inside it; bound: hardware limit in these weight and cache formats (roofline); "
+    f"$/Mtok: $ per million output tokens, decode only ({option('wide')} adds input tokens)"
 )
 _MEANINGS = {
-    "latency": "limited by latency: kernel launches, hops between chips",
-    "needs": "needs N: N chips are needed for the batch",
-    "fits on": "fits on N: the batch fits N chips in another layout",
-    "no place": "no place: the batch fits no layout of these chips",
+    "latency": "latency: kernel launches and hops between chips take most of a step",
+    "needs": "needs N: the batch needs N chips",
+    "fits on": "fits on N: the batch fits on N chips in another layout",
+    "no place": "no place: no layout of these chips holds the batch",
 }
 """What a cell of the limiter says that begins so, where its word is not plain."""
 
@@ -126,7 +126,7 @@ class CompareAnswer(Answer):
             for statement in (stated.fastest, stated.cheapest)
         )
         compared = any(stated.has_ratio for stated, _ in self.by_model)
-        ratio = "(a to b) in the headline: 80 % range of the ratio"
+        ratio = "Nx (a to b): ratio and its 80 % range"
         words = [_KEY + key_of_bound(self.outcomes), *[ratio] * compared, *[TIED] * tied]
         words += _meanings(self._rows)
         return "; ".join(words)

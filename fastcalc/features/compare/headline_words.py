@@ -130,14 +130,14 @@ def _in_short(statement: Statement | None) -> str:
     return f"{row.name}, {_amount(row, statement.figure)}"
 
 
-def times(ratio: Ranged, unit: str = "times") -> str:
+def times(ratio: Ranged) -> str:
     """A ratio of two predictions with its 80 % interval.
 
     >>> none = float("nan")
-    >>> times(Ranged(19.04, 11.2, 32.9), "times as much"), times(Ranged(1.2, none, none))
-    ('19 times as much (11 to 33)', '1.2 times (range undetermined)')
+    >>> times(Ranged(19.04, 11.2, 32.9)), times(Ranged(1.2, none, none))
+    ('19x (11 to 33)', '1.2x (range undetermined)')
     """
-    return f"{number(float(ratio.expected), 2)} {unit} ({interval(ratio)})"
+    return f"{number(float(ratio.expected), 2)}x ({interval(ratio)})"
 
 
 def _fastest(statement: Statement) -> str:
@@ -148,7 +148,7 @@ def _fastest(statement: Statement) -> str:
     rivals = _others(statement)
     if comparison is not None:
         rivals.remove(comparison.under)
-        sentence += f", {times(comparison.ratio)} that of {comparison.under.name}"
+        sentence += f", {times(comparison.ratio)} as fast as {comparison.under.name}"
     slower = [
         f"{row.name} {'gives' if row.chips == 1 else 'give'} "
         f"{user_speed(row.record)}{_at_batch(row, leader)}"
@@ -194,11 +194,11 @@ def _compared(comparison: Comparison, cheapest: TableRow) -> str:
     """Say what a row costs next to the cheapest, or at which equal batch how much more."""
     over, under = comparison.over, comparison.under
     if under == cheapest:
-        return f"{_costs(over)} {output_price(over.record)}, {times(comparison.ratio)}"
-    at, named = f"at batch {over.batch:,}, ", f" {under.name}" * (under.name != cheapest.name)
+        return f"{_costs(over)} {output_price(over.record)}, {times(comparison.ratio)} as much"
+    at, named = f"at batch {over.batch:,}, ", f" as {under.name}" * (under.name != cheapest.name)
     if comparison.is_level:
-        return f"{at}{over.name} tied with {under.name}"
-    return f"{at}{_costs(over)} {times(comparison.ratio)}{named}"
+        return f"{at}{over.name} is tied with {under.name}"
+    return f"{at}{_costs(over)} {times(comparison.ratio)} as much{named}"
 
 
 def _in_a_line(clauses: Sequence[str]) -> str:

@@ -64,7 +64,7 @@ def _published(outcomes: Sequence[Outcome]) -> Iterator[str]:
         shape = outcome.scenario.model
         speeds = public_speeds(chip, {shape.id, *shape.aliases})
         if texts := ", ".join(dict.fromkeys(_public(speed, outcome) for speed in speeds)):
-            yield f"{model} on {chip}, public measurement of one user: {texts}"
+            yield f"{model} on {chip}, measured with one user: {texts}"
 
 
 def _public(speed: "PublicSpeed", outcome: Outcome) -> str:
@@ -78,11 +78,11 @@ def _public(speed: "PublicSpeed", outcome: Outcome) -> str:
     is_alone = is_plain and outcome.scenario.batches[0] == 1
     if is_alone and estimate.high is not None and speed.tokens_per_s > estimate.high[0]:
         if speed.chips is None and not outcome.placement.machine.is_spatial:
-            return f"{text}, above the range; chips and draft tokens not stated)"
+            return f"{text}, above the range: chips and draft tokens not stated)"
         ends = (float(end[0]) for end in (estimate.high, estimate.speed))
         least, most = (number(speed.tokens_per_s / end, 2) for end in ends)
-        drafted = f"speculative decoding of {least} to {most} tokens per step"
-        return f"{text}, above the range; {drafted} would explain it)"
+        explained = f"{least} to {most} tokens per speculative step would explain it"
+        return f"{text}, above the range: {explained})"
     return f"{text}; use of draft tokens not stated)"
 
 

@@ -156,7 +156,7 @@ class DecideAnswer(Answer):
         unknown = [row.option.name for row in offered if math.isnan(float(row.prospect.run.usd))]
         yield from cached_at_full_price(offered)
         if unknown:
-            yield f"no price is given for {listed(unknown)}, which therefore cannot win on cost"
+            yield f"{listed(unknown)} cannot win on cost: no price is given"
         yield (
             "assumed: a run succeeds if all its steps do; steps fail independently; noticing a "
             f"failure takes no time; {ends}"
@@ -255,7 +255,7 @@ def _flip_lines(flips: Sequence[BreakEven]) -> list[str]:
         threshold = f"{decision_map.noun(flip.parameter)} is {_side(flip)}"
         by_winner.setdefault(flip.winner, []).append(threshold)
     return [
-        f"{name} wins if one of these holds: {listed(where, 'or')}"
+        f"{name} wins if any of these holds: {listed(where, 'or')}"
         if len(where) > 1
         else f"{name} wins if {where[0]}"
         for name, where in by_winner.items()

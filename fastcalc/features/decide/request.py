@@ -169,7 +169,7 @@ class Decide(
     groups.Output,
     groups.OwnFolders,
 ):
-    """Decide between options of speed, price and accuracy: who wins, and what flips it.
+    """Compare options by speed, price and accuracy: which wins, and what would change that.
 
     An option is a name and its values: opus=speed=65,price=25 (tokens/s per user, $ per million
     output tokens). Without values it is a known service (opus, opus-fast, spark) or a model. A

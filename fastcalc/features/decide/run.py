@@ -1,4 +1,4 @@
-"""``fastcalc decide``: options of speed, price and accuracy, who wins, and what flips it."""
+"""``fastcalc decide``: compare options by speed, price and accuracy, with tipping points."""
 
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast

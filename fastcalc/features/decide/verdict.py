@@ -46,10 +46,13 @@ def failures(decision: Choice, offered: "Sequence[Row]") -> list[str]:
         )
         return [f"Assumed: failures are noticed at the end; {ends} ({option('retries')})."]
     if len(tries) > 1:
-        return ["Assumed: failures are noticed at once or at the end, by each option's retries."]
+        return [
+            "Assumed: options with retries notice a failed step at once, the others at the end of "
+            "a run."
+        ]
     retries = f"{tries.pop():g}"
     return [
-        f"Assumed: failures are noticed at once and the step repeated, up to {retries} times "
+        f"Assumed: a failed step is noticed at once and repeated, up to {retries} times "
         f"({option('retries')})."
     ]
 

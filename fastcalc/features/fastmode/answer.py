@@ -25,9 +25,9 @@ from fastcalc.kit.request.fields import phrases
 from fastcalc.mentions import option
 
 _KEY = (
-    "key: each row: cheapest option of its technique expected to reach the target; today: no "
-    "change; cost: per output token, as a multiple of today's; *: changes the answers (smaller "
-    "model or formats), ranked first only if asked for"
+    "key: each row: cheapest option of its technique that is expected to reach the target; cost: "
+    "price per output token / today's; *: changes the answers (smaller model or formats), ranked "
+    "first only if asked for"
 )
 _OF_DRAFTS = (
     "speculation assumes the tokens per step published for DeepSeek-R1 with its own "
@@ -100,7 +100,7 @@ class FastmodeAnswer(Answer):
             yield Remark(" ".join(options))
         yield from price_line(self._named())
         if not screen.wide:
-            yield from map(Remark, filter(None, [sentences.first_way(solution)]))
+            yield from map(Remark, sentences.first_way(solution)[:1])
             yield ""
             records = rows(solution, self._first)
             yield record_tables.table(NARROW_TABLE, records, screen.width, {"how": THINNEST})
@@ -117,6 +117,7 @@ class FastmodeAnswer(Answer):
     def notes(self) -> Iterator[Note]:
         """What a reader must know to trust the table."""
         solution, outcomes = self.solution, self._outcomes(self._shown)
+        yield from map(Note, sentences.first_way(solution)[1:])
         yield from self._hints()
         yield Note(sentences.law_of_batches(solution), weight=0)
         if too_fast := sentences.too_fast(solution):

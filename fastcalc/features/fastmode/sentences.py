@@ -68,7 +68,7 @@ def _way(solution: SpeedupOptions, best: Option) -> str:
     cost = record["cost_multiple"]
     if cost is None:
         return f"{technique}{how}, which has no price"
-    text = f"{technique}{how} at {dollars(cost)} times today's cost"
+    text = f"{technique}{how} at {dollars(cost)}x today's cost"
     low, high = record["cost_multiple_low"], record["cost_multiple_high"]
     text += "" if low is None else f" ({interval(Ranged(*map(floats, (cost, low, high))))})"
     return text
@@ -81,11 +81,11 @@ def no_option_reaches(solution: SpeedupOptions) -> str:
     return f"{sentence}; a single user gets at most {number(speed)}, with {how or 'today'}"
 
 
-def first_way(solution: SpeedupOptions) -> str:
-    """Factors of the headline's first option, with its step time and throughput; or nothing."""
+def first_way(solution: SpeedupOptions) -> list[str]:
+    """Factors of the headline's first option, and its step time and throughput; or nothing."""
     choice = solution.leading[0] if solution.leading else None
     if choice is None or choice.outcome is None:
-        return ""
+        return []
     texts: list[str] = []
     records = rows(solution, [choice])
     for outcome, record in zip((solution.today, choice.outcome), records, strict=True):
@@ -99,12 +99,12 @@ def first_way(solution: SpeedupOptions) -> str:
         ]
     pass_today, all_today, pass_then, all_then = texts
     today, changed = ([record[key] for key in _ANSWERS_REST_ON] for record in records)
-    return (
-        f"{capital(trick_cell(records[1]))}: {product(factors_of(solution, choice))}. "
-        f"{'Model output is unchanged. ' * (today == changed)}"
-        f"A step then takes {pass_then} for {all_then}; today it takes {pass_today} for "
-        f"{all_today}."
-    )
+    return [
+        f"{capital(trick_cell(records[1]))}: {product(factors_of(solution, choice))}."
+        + " Model output is unchanged." * (today == changed),
+        f"{trick_cell(records[1])}: a step takes {pass_then} ({all_then}); today it takes "
+        f"{pass_today} ({all_today})",
+    ]
 
 
 def too_fast(solution: SpeedupOptions) -> str:

@@ -63,7 +63,7 @@ _FIRST = (
     words("|contents", itemgetter(6)),
 )
 _KEY = (
-    "key: largest batch: in any common layout, within the engine's limit, with memory reserved for "
+    "key: largest batch: of any common layout, within the engine's limit, with memory reserved for "
     f"prompt and output of every sequence; {KEY}"
 )
 _KEY_OF_NEEDS = "; needs N: N chips in a common layout"
@@ -269,18 +269,19 @@ def _verdict(members: Sequence[Location]) -> str:
     )
     clauses, largest = [], ""
     if fitting:
-        largest = f" Largest batch: {listed([*_largest_batches(fitting)])}."
+        largest = f" The largest batch is {listed([*_largest_batches(fitting)])}."
         clauses.append(f"fits on {listed([named_chips(location) for location in fitting], 'or')}")
     if edge:
         engines = listed([*dict.fromkeys(location.scenario.engine.id for location in edge)])
         clauses.append(
-            f"is a tight fit on {_chips_of(edge)}: it starts only if {engines} reserves less "
+            f"fits tightly on {_chips_of(edge)}: it starts only if {engines} reserves less "
             f"memory than its maximum{_certain(edge)}"
         )
     if unfit:
         without = listed([location.scenario.hardware.id for location in unfit], "or")
         clauses.append(f"does not fit on {without}")
-    return f"At batch {batch:,} {model} {'; it '.join(clauses)}.{largest}"
+    clauses[0] = clauses[0].replace(" on ", f" at batch {batch:,} on ", 1)
+    return f"{model} {'; it '.join(clauses)}.{largest}"
 
 
 def _largest_batches(fitting: Sequence[Location]) -> Iterator[str]:

@@ -39,11 +39,11 @@ class FitMemory(
     Solving,
     groups.Written,
 ):
-    """Say whether a model fits, on how many chips, and up to which batch.
+    """Check whether a model fits, on how many chips, and up to which batch.
 
-    Shows what fills each memory. Solves for the longest context of a number of users, or for the
-    most users of a context. Takes the flags of a server's own command from --server 'vllm serve
-    MODEL --tensor-parallel-size 2'. Exits with 1 if no model fits on any of the chips.
+    Shows what fills each memory. Also finds the longest context for a number of users, or the most
+    users for a context. --server 'vllm serve MODEL --tensor-parallel-size 2' takes the
+    flags of a server's command. Exits with 1 if no model fits on any of the chips.
     """
 
     examples = (

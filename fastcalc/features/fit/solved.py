@@ -60,10 +60,10 @@ _KEYS = {
     "users": "fits, tight: concurrent users over all replicas, prompt and output reserved",
 }
 _KEY = (
-    "; fits: even if the engine keeps the most memory for itself; tight: only if it keeps the "
-    "least; limited by: memory, the context of the model, or a limit of the engine"
+    "; fits: even if the engine reserves its maximum of memory; tight: only if it reserves its "
+    "minimum; limited by: memory, the model's context length, or a limit of the engine"
 )
-_KEY_OF_LAYOUT = "; layout: of the common ones, the one that holds most"
+_KEY_OF_LAYOUT = "; layout: the common layout that holds most"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -193,9 +193,10 @@ def _sentence(solutions: Sequence[Solution]) -> str:
         order = sorted(range(len(holding)), key=lambda at: holding[at].certain)
         amounts = [f"from {amounts[order[0]]} to {amounts[order[-1]]}"]
     if unknown == "users":
-        return f"Concurrent users of {model} with {tokens} each: {listed(amounts)}."
-    subject = f"one user of {model}" if batches == [1] else f"each of {users}"
-    return f"Longest context of {subject}: {listed(amounts)}."
+        amounts[0] = amounts[0].replace(" on ", " concurrent users on ", 1)
+        return f"{model} with {tokens} per user: {listed(amounts)}."
+    amounts[0] = amounts[0].replace(" on ", " tokens on ", 1)
+    return f"Longest context for {users}: {listed(amounts)}."
 
 
 def _formats(solution: Solution) -> str:

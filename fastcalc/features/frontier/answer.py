@@ -54,16 +54,14 @@ _FEW = 10
 """Rows of a first screen at most, even in the logarithm of speed; other formats have all points."""
 
 _TRIED = (
-    "tried: the usual layouts of one replica on each number of chips up to "
-    f"{option('max_chips')}, at batches in powers of two and the largest, and at every batch "
-    f"where the best chip changes; compare evaluates any other layout with {option('tp')}, "
-    f"{option('pp')}, {option('ep')} "
-    f"and {option('dp')}"
+    f"tried: common layouts of one replica on up to {option('max_chips')} chips, at batches of "
+    "powers of two, the largest, and every batch where the best chip changes; compare evaluates "
+    f"other layouts with {option('tp')}, {option('pp')}, {option('ep')} and {option('dp')}"
 )
 _KEY = (
-    "key: each row is a layout and batch that no other beats in both speed and price; tok/s "
-    "per user: decode speed, with its 80 % range and the hardware bound; $/Mtok: per million "
-    "output tokens, and per million input and output tokens in total"
+    "key: a row is a layout and batch, and no other is both faster and cheaper; tok/s per user: "
+    "decode speed, with its 80 % range and the hardware bound; $/Mtok output: $ per million output "
+    "tokens; total: $ per million input and output tokens"
 )
 _MARKS = {"*": "quantizing below the published precision changes the answers"}
 
@@ -182,22 +180,17 @@ def columns(records: Sequence[Record], *, wide: bool = False) -> list[TableColum
 def verdict(points: Sequence[FrontierPoint]) -> str:
     """Say who is cheapest, who is fastest, and up to which speed each chip is cheapest."""
     slow, fast = points[0], points[-1]
-    gives = "gives" if slow.outcome.placement.layout.chips == 1 else "give"
     model = slow.outcome.scenario.model.asked_name
-    sentence = (
-        f"{model}: {named_chips(slow.outcome)} {gives} each user {_offer(slow)} per "
-        "million output tokens"
-    )
+    sentence = f"{model}: cheapest on {named_chips(slow.outcome)}, {_offer(slow)}"
     if len(points) == 1:
-        return f"{sentence}, and nothing tried is faster or cheaper."
-    verb = "gives" if fast.outcome.placement.layout.chips == 1 else "give"
-    sentence += f"; {named_chips(fast.outcome)} {verb} {_offer(fast)}"
+        return f"{sentence}; nothing tried is faster or cheaper."
+    sentence += f"; fastest on {named_chips(fast.outcome)}, {_offer(fast)}"
     runs = runs_of(points)
     if len(runs) == 1 and len(runs[0].chips) == 1:
         return f"{sentence}."
     if len(runs) == 1:
         names = listed(runs[0].chips)
-        return f"{sentence}. At speeds in between, {names} are tied in price (80 % ranges)."
+        return f"{sentence}. At speeds in between, {names} are tied in price."
     if len(runs) > _MOST_RUNS:
         chips = dict.fromkeys(chip for run in runs for chip in run.chips)
         chips_text = listed([*chips])
@@ -255,4 +248,4 @@ def _offer(point: FrontierPoint) -> str:
     low, high = (record[f"tokens_per_s_per_user_{end}"] for end in ("low", "high"))
     ranged = "" if low is None else f" ({number(low)} to {number(high)})"
     speed, price = record_tables.user_speed(record), record_tables.output_price(record)
-    return f"{speed} tokens/s{ranged} at {price}"
+    return f"{speed} tokens/s per user{ranged} at {price}/Mtok"

@@ -277,8 +277,8 @@ class InferAnswer(Answer):
         """Meaning of bands, ratios and dashes in the table."""
         return (
             f"key: matching samples: how many of {self.inverse.points:,} simulated services match "
-            "both tiers (not a probability); a..b: 10th to 90th percentile of those; -: equal "
-            "in both tiers; markup: price / cost"
+            "both tiers (not a probability); a..b: 10th to 90th percentile of the matching "
+            "services; -: equal in both tiers; markup: price / cost"
         )
 
     def notes(self) -> Iterator[Note]:
@@ -288,7 +288,7 @@ class InferAnswer(Answer):
             f"{side.label} {_ends(side, (side.low, side.high))} {side.unit}".rstrip()
             for side in BOX
         )
-        yield Note("only decode is modelled; prefill and input prices are not used")
+        yield Note("infer models decode only; it uses neither prefill nor input prices")
         yield Note(
             "a simulated service matches both tiers if its speeds and prices are within "
             f"{stated_percent(self.inverse.tolerance)} of the published ones; chip types tried: "
@@ -325,7 +325,7 @@ class InferAnswer(Answer):
         ]
         if clauses:
             yield (
-                "other hardware means more chips in the fast tier. The chip type differs "
+                "other hardware: more chips in the fast tier. Their type differs as well "
                 f"{', and '.join(clauses)}"
             )
 
@@ -369,9 +369,9 @@ class InferAnswer(Answer):
         nouns += [f"{listed(ratios, 'or')} of both tiers"] * bool(ratios)
         now, chance_then = number(100.0 / count, 2), stable(100.0 * top_chance, 100.0 * error)
         yield (
-            f"the {count} explanations of the headline are best told apart by {listed(nouns, 'or')}"
-            f". Knowing one of these raises the chance of naming the right one from {now} to "
-            f"{chance_then} %"
+            f"to tell the {count} explanations apart, find out {listed(nouns, 'or')}: "
+            f"{'any of these' if len(nouns) > 1 or len(ratios) > 1 else 'it'} raises the chance of "
+            f"naming the right explanation from {now} to {chance_then} %"
         )
 
     def next_command(self) -> str:

@@ -148,8 +148,8 @@ class DiagnosisAnswer(Answer):
         explained = ["the logged settings"] * bool(self.start) + named
         meaning = listed(explained) or "the same, as no cause is named"
         return (
-            "key: x: measured / predicted time, also for tok/s; default (o): with default "
-            f"settings; {self._explained} (*): with {meaning}"
+            "key: x: measured / predicted time (for tok/s its inverse); default (o): predicted "
+            f"with default settings; {self._explained} (*): with {meaning}"
         )
 
     @property

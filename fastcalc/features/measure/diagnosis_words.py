@@ -20,7 +20,7 @@ def verdict_by_log(start: Start, causes: Sequence[Cause]) -> str:
     """Say what the log of a start names as causes, and whether its cache holds more than usual."""
     sentences = "; ".join(cause.sentence for cause in causes)
     by_log = (
-        f"According to the log, {sentences}"
+        f"From the log: {sentences}"
         if sentences
         else "No setting in the log makes the server slower than its defaults"
     )
@@ -74,7 +74,7 @@ def logged(start: Start) -> str:
         return f"{text}{tokens}; the log does not say how much memory {cache} has"
     low, middle, high = expected
     within = f" ({low} to {high})" * (low != high)
-    return f"{text}; {cache} has {logged}, and these settings should give it {middle}{within}"
+    return f"{text}; {cache} holds {logged}; expected for these settings: {middle}{within}"
 
 
 def unnamed(diagnosis: Diagnosis) -> str:
@@ -95,7 +95,7 @@ def unnamed(diagnosis: Diagnosis) -> str:
     if untested:
         sentences += [f"no point tests {listed(untested, 'or')}"]
     if has_room:
-        sentences += ["the log rules out too little room for requests"]
+        sentences += ["the log shows enough memory for all requests"]
     return "; ".join(sentences)
 
 

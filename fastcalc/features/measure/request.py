@@ -86,7 +86,7 @@ class Calibrate(Measurements, groups.OutputFile, groups.OwnFolders):
 
 
 class Diagnose(Measurements, groups.StartUpLog, groups.Written):
-    """Say why a server is slower than predicted, from measurements or its start-up log.
+    """Explain why a server is slower than predicted, from measurements or its start-up log.
 
     Names at most two causes, each with its probability, its effect and the settings known to change
     it. Otherwise it says that nothing differs, or what to measure next.

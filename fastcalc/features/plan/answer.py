@@ -62,11 +62,11 @@ STAR = " *"
 """Mark of plans that are quantized further than asked for."""
 
 _CHANGED = (
-    "; *: lower precision than published (may change answers), ranked first only if asked for "
-    f"({option('weights')}, {option('kv')})"
+    "; *: quantized below the published precision (may change answers), ranked first only if "
+    f"asked for ({option('weights')}, {option('kv')})"
 )
-_MARKS = {WEAK: "wider, for few or no measurements are like it"}
-_IN_NODES = f"; chips are counted in whole nodes ({option('by', 'chip')}: single chips)"
+_MARKS = {WEAK: "wider range: few or no measurements resemble this deployment"}
+_IN_NODES = f"; chips: in whole nodes ({option('by', 'chip')}: single chips)"
 _MORE = 1.001
 """Ratio of throughputs from which quantizing further is worth a note. [1]"""
 
@@ -74,23 +74,22 @@ _FIRST, _OTHERS = 2, 2
 """Plans, and other chips, that a first screen has room for."""
 
 _REPLICAS = (
-    "key: replicas: of decode; util.: load over capacity; prefill: shared with decode "
-    "(colocated) or replicas of its own"
+    "key: replicas: for decode; util.: load / capacity; prefill: shared with decode (colocated), "
+    "or separate replicas"
 )
 _COLUMNS_IN_KEY = {"util.": "util.", "prefill": "prefill", "80 % range": "80 %", "req/s": "req/s"}
 """Terms of a key that a narrow table may have no column for, and the heading of each."""
 
 _KEY = f"{_REPLICAS}; TTFT, TPOT: at this load; 80 % range: of predicted TPOT"
-_OF_SLOW_CHIPS = "; chips and times are those of slow chips, chips expected by expected speeds"
+_OF_SLOW_CHIPS = "; chips and times: at slow speeds; chips expected: at expected speeds"
 _KEY_OF_FLEET = (
-    f"{_REPLICAS}; req/s: what owned chips sustain within the limits, and what is left for rented "
-    "ones; TPOT: of full batches, pauses for prefill included"
+    f"{_REPLICAS}; req/s: sustained by owned chips within the limits; rented chips get the rest; "
+    "TPOT: at full batches, pauses for prefill included"
 )
 _KEY_OF_MIX = (
-    "key: pool: a group of replicas, for the classes with its number in the second table; TPOT of "
-    "the first table: of the class nearest its limit; both: at this load, with Poisson arrivals"
+    "key: pool: replicas that serve the classes with its number in the second table; TPOT of a "
+    "pool: that of the class nearest its limit; all times: at this load, with Poisson arrivals"
 )
-_BY_COMPARISON = "for comparison: "
 _LABEL = TableColumn("label", heading=("", "plan"))
 _POOL, _OWNED = TableColumn("pool", heading=("", "pool")), TableColumn("owned")
 _LEFT_OUT = ("speculation_tokens_per_pass", "service_tpot_ms_low", "bound")
@@ -375,7 +374,7 @@ class PlanAnswer(Answer):
             alone = number(
                 sum(allocation.requests for allocation in fleet.allocations if allocation.is_owned)
             )
-            load = f"{alone} of {number(fleet.requests)} requests/s; to rent for the rest: "
+            load = f"{alone} of {number(fleet.requests)} requests/s; rent for the rest: "
             load += f"{chips}, {bill}{in_all(fleet)}"
         answer = f"{sustain_verb(fleet)} {load}"
         return Title(self._owned_chips(), f"{answer}{remarks}", answer)
@@ -432,7 +431,7 @@ class PlanAnswer(Answer):
             (plan.scenario.hardware.id, plan_notes.chips_and_price(plan, service))
             for plan in (cheapest, chosen)
         )
-        return f"; by expected speeds {', '.join(expected_bill)}" * (expected_bill != bill)
+        return f"; at expected speeds {', '.join(expected_bill)}" * (expected_bill != bill)
 
     def _load(self) -> str:
         """What it serves, in a phrase."""
@@ -613,11 +612,11 @@ class PlanAnswer(Answer):
         for allocation in self.fleet.allocations:
             yield from weighted(1, _notes_of_allocation(allocation))
         if chance := chance_of_limits(self.verdict).removeprefix("; "):
-            yield Note(f"rented on top: {chance}", 1)
+            yield Note(f"rented chips: {chance}", 1)
         for note in (*odds_notes(self.verdict), *regret_notes(self.verdict)):
-            yield replace(note, text=f"rented on top: {note.text}", weight=min(note.weight, 1))
+            yield replace(note, text=f"rented chips: {note.text}", weight=min(note.weight, 1))
         for text in tipping_point_notes(self.verdict):
-            yield Note(f"rented on top: {text}", 2)  # which was asked for
+            yield Note(f"rented chips: {text}", 2)  # which was asked for
         yield from weighted(1, plan_notes.other_prices_of_plans(rented))
         yield from weighted(0, plan_records.service_notes(self.fleet.service))
         for _, pool in self.pools:
@@ -662,7 +661,7 @@ class PlanAnswer(Answer):
             together = owned[chip].unit(self.fleet.service)
             node = "next node" if together > 1 else "one more"
             yield (
-                f"{node}: {counted(together, chip)} more would raise it to {number(sustained)} "
+                f"{node}: {counted(together, chip)} more would sustain {number(sustained)} "
                 f"requests/s (+{number(sustained - self.fleet.requests)})"
             )
 
@@ -671,7 +670,7 @@ class PlanAnswer(Answer):
         for allocation in self.fleet.allocations:
             if allocation.owned is not None and allocation.plans and allocation.chips_left:
                 chips = f"{allocation.chips:,} {allocation.owned.hardware.id}"
-                yield f"left: {allocation.chips_left:,.0f} of {chips}"
+                yield f"idle: {allocation.chips_left:,.0f} of {chips}"
 
     def _owning(self) -> Iterator[str]:
         """Say what all owned chips cost per month, used or not: of each kind, and together."""
@@ -690,7 +689,7 @@ class PlanAnswer(Answer):
         for served in self._served:
             for name in ("ttft", "tpot"):
                 if seconds := served.over(name):
-                    is_met = "; the mean on full replicas is within it" if name == "tpot" else ""
+                    is_met = "; the mean TPOT at full batch is within it" if name == "tpot" else ""
                     yield (
                         f"pool {served.pool}, {served.request_class.name}: {name.upper()} is "
                         f"{number(seconds * 1e3)} ms at p{(served.share or 0.0) * 100:g}, over its "
@@ -704,7 +703,7 @@ class PlanAnswer(Answer):
             if pools is None:
                 continue
             chip = pools[0].plan.scenario.hardware.id
-            text = f"on one kind of chip: {chip}, {_bill_of(pools)}"
+            text = f"with one chip type, {chip}: {_bill_of(pools)}"
             usd = sum_if_known(pool.plan.usd_per_month for pool in pools)
             cheapest = allocation.usd_per_month
             if usd is not None and cheapest:
@@ -722,12 +721,12 @@ class PlanAnswer(Answer):
             return
         if len(pools) > 1 and sharing.shared_by_all is not None:
             bill = _bill_of(sharing.shared_by_all)
-            yield f"{part}{_BY_COMPARISON}all classes on the same replicas, {bill}"
+            yield f"{part}one pool for all classes would take {bill}"
         elif len(pools) > 1 and len(self._models) == 1:
             yield f"{part}no replica meets the limits of all classes together"
         if len(pools) < sum(len(pool.classes) for pool in pools):
             bill = f"{_bill_of(sharing.one_each)} ({listed(_chip_types(sharing.one_each))})"
-            yield f"{part}{_BY_COMPARISON}each class on replicas of its own, {bill}"
+            yield f"{part}a pool for each class would take {bill}"
 
     def _busy(self) -> Iterator[str]:
         """Say which pools have no percentiles, and why."""
@@ -767,7 +766,7 @@ def _kind_of_market(scenario: Scenario) -> str:
     chip, is_consumer = scenario.hardware.id, scenario.hardware.market == "consumer"
     if scenario.quote.is_marketplace:
         card = " a consumer card," * is_consumer
-        return f"; {chip} is{card} rented by marketplaces of single owners"
+        return f"; {chip} is{card} rented only by individual owners on marketplaces"
     return f"; {chip} is a consumer card" * is_consumer
 
 
@@ -783,7 +782,7 @@ def _notes_of_allocation(allocation: Allocation) -> Iterator[str]:
             yield from power_notes(chosen.scenario.hardware)
         return
     if allocation.chips_left:
-        yield f"left: {allocation.chips_left:,.0f} of {allocation.chips:,} {owned.hardware.id}"
+        yield f"idle: {allocation.chips_left:,.0f} of {allocation.chips:,} {owned.hardware.id}"
     yield from _more_in_fewer_bits(allocation)
     yield from (note.text for note in plan_notes.queue_notes(chosen, service) if note.weight)
     yield from plan_notes.slow_end(chosen, service)

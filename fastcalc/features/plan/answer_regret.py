@@ -38,14 +38,14 @@ def odds_notes(verdict: Verdict) -> Iterator[Note]:
     odds, service = verdict.odds, verdict.decision.service
     if odds is None or odds.chance >= CONFIDENT / 100.0:
         return
-    flag, confident, found = option("confidence", f"{CONFIDENT:g}"), odds.confident, "no plan does"
+    flag, confident = option("confidence", f"{CONFIDENT:g}"), odds.confident
+    chance = f"a {CONFIDENT:g} % chance of meeting the latency limits ({flag})"
+    text = f"no plan has {chance}"
     if confident is not None:
         slower = replace(service, deviations=CONFIDENT_DEVIATIONS)
-        found = f"{confident.scenario.hardware.id}, {chips_and_price(confident, slower)}"
-    yield Note(
-        f"for a {CONFIDENT:g} % chance of meeting the latency limits ({flag}): {found}",
-        Weight.ODDS,
-    )
+        bill = chips_and_price(confident, slower)
+        text = f"{chance} takes {confident.scenario.hardware.id}, {bill}"
+    yield Note(text, Weight.ODDS)
 
 
 def regret_notes(verdict: Verdict) -> Iterator[Note]:
@@ -56,16 +56,16 @@ def regret_notes(verdict: Verdict) -> Iterator[Note]:
     before, bill = regret.expected[0], regret.plans[0].usd_per_month or 0.0
     weight = Weight.REGRET if before > _MATTERS * bill else 0
     text = (
-        f"with true speeds known, the best choice would cost ${_rough(before)} per month less on "
-        "average"
+        f"speed uncertainty costs ${_rough(before)} per month on average, compared with the best "
+        "choice at true speeds"
     )
     best = next(iter(regret.measurements), None)
     if best is None or best.regret + best.usd >= before:
-        yield Note(f"{text}; no benchmark run is worth its price", weight)
+        yield Note(f"{text}; no benchmark run pays for itself", weight)
         return
     chip = best.plan.scenario.hardware.id
     benchmark = f"a {best.minutes}-minute benchmark on {best.plan.layout.chips} rented {chip}"
-    lowered = f"{benchmark} (${best.usd:,.2f}) cuts that to ${_rough(best.regret)}"
+    lowered = f"{benchmark} (${best.usd:,.2f}) would cut that to ${_rough(best.regret)}"
     yield Note(f"{text}; {lowered}", weight)
     if regret.plans[1:]:
         regrets = (
@@ -73,17 +73,17 @@ def regret_notes(verdict: Verdict) -> Iterator[Note]:
             for plan, usd in zip(regret.plans[1:], regret.expected[1:], strict=True)
         )
         yield Note(
-            "expected regret: cost of over- or under-provisioning, above the best of "
-            f"{many(len(regret.plans), 'chip')} in hindsight; others: {', '.join(regrets)}",
+            "expected regret: average cost above the best of "
+            f"{many(len(regret.plans), 'chip')} in hindsight; other chips: {', '.join(regrets)}",
             weight=0,
         )
     server = f"the server that {option('on', chip)} {option('emit', 'vllm')} prints"
     has_vllm = best.plan.scenario.hardware.kind in ("gpu", "npu", "soc", "tpu")
     yield Note(
         f"to measure {chip}: start {server if has_vllm else 'its server'}, run "
-        f"'{bench_command(best.plan, verdict.model)}', and give its file to {option('like')}: "
-        f"its speed is then known to {best.error - 1.0:.0%}; {best.minutes} minutes are enough "
-        f"to read weights from a drive and serve {BATCHES} batches",
+        f"'{bench_command(best.plan, verdict.model)}', and pass its file with {option('like')}; "
+        f"its speed is then known within {best.error - 1.0:.0%}; {best.minutes} minutes are enough "
+        f"to load weights from a drive and serve {BATCHES} batches",
         weight=0,
     )
 

@@ -26,7 +26,7 @@ def owning_all(fleet: Fleet) -> Iterator[str]:
     """Say what owned chips of several kinds cost together."""
     usd = sum_if_known(kind.usd_per_month for kind in fleet.owned)
     if usd is not None and len(fleet.owned) > 1:
-        yield f"owning all of these chips costs ${dollars(usd)} per month"
+        yield f"owning all these chips costs ${dollars(usd)} per month"
 
 
 def owning(chosen: Plan, chips: int, tokens: float) -> str:
@@ -41,8 +41,8 @@ def owning(chosen: Plan, chips: int, tokens: float) -> str:
         missing = "purchase price" if price is None else "power"
         bought = "" if price is None else f" (${dollars(price.si)} per chip to buy)"
         return (
-            f"no {missing} is known for {chip.id}{bought}, so owning them is not priced: give a "
-            f"price of its hour, which may be 0: {option('price', f'{chip.id}=0.10')}"
+            f"no {missing} is known for {chip.id}{bought}, so owning it has no price; "
+            f"{option('price', f'{chip.id}=0.10')} sets one per hour (0 is allowed)"
         )
     usd = per_hour * chips
     month = dollars(usd * HOURS_PER_MONTH)

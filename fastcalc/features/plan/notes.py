@@ -98,7 +98,7 @@ def idle(chosen: Plan) -> Iterator[str]:
     """Say how many chips of its nodes a plan leaves idle."""
     if chosen.idle_chips:
         chips = f"{chosen.idle_chips:,.0f} of {chosen.values['chips']:,.0f}"
-        yield f"idle: {chips} {chosen.scenario.hardware.id}, which come in nodes"
+        yield f"idle: {chips} {chosen.scenario.hardware.id}, rented by the node"
 
 
 def by_the_chip(shown: Sequence[Plan], service: Service) -> Iterator[str]:
@@ -108,8 +108,8 @@ def by_the_chip(shown: Sequence[Plan], service: Service) -> Iterator[str]:
         names = [chip.id for chip in chips if chip.node_chips is None]
         if names:
             yield (
-                f"no node is stated of {', '.join(names)}: planned by the chip; a file that "
-                "extends one may state its node"
+                f"counted as single chips: {', '.join(names)}, whose files state no node; a file "
+                "that extends one may add it"
             )
 
 
@@ -170,10 +170,10 @@ def ways_to_pay(chosen: Plan) -> Iterator[str]:
     bills = [f"{name} ${dollars(usd * chips)}" for name, usd in hours.items() if usd is not None]
     if len(bills) < 2:
         return
-    note = f"ways to pay for {chip.id} per month: {', '.join(bills)}"
+    note = f"price terms of {chip.id}, per month: {', '.join(bills)}"
     on_demand, reserved = hours["on-demand"], hours["reserved"]
     if on_demand and reserved:
-        note += f"; reserving pays if they serve above {reserved / on_demand:.0%} of the hours"
+        note += f"; reserving pays above {reserved / on_demand:.0%} utilization of paid hours"
     yield note
 
 
@@ -213,8 +213,8 @@ def _busy(chosen: Plan, service: Service) -> Iterator[str]:
     busiest, is_queued = max(chosen.busy, chosen.prefill_busy), service.share is not None
     if service.rate is not None and not is_queued and busiest > _FULL:
         yield (
-            f"{chosen.scenario.hardware.id}: replicas are {busiest:.1%} busy, so requests that "
-            f"arrive at random would queue; {option('percentile', '99')} plans for them"
+            f"{chosen.scenario.hardware.id}: at {busiest:.1%} utilization, Poisson arrivals would "
+            f"queue; {option('percentile', '99')} plans for them"
         )
 
 
@@ -224,20 +224,20 @@ def _others(decision: Decision) -> Iterator[str]:
     if chosen.is_narrowed and decision.in_own_formats is None:
         weights, cache = own_formats(chosen.scenario.model)
         yield (
-            f"no plan is in the model's own formats, {weights} with a cache in {cache}: "
+            f"no plan uses the model's own formats ({weights}, KV cache {cache}); "
             f"{option('weights', weights)} {option('kv', cache)} asks for one"
         )
     if near is not None and near.cost < chosen.cost:
         gain, share = "cheaper", f"{near.cost / chosen.cost:.0%} of the {_unit(service)}"
         if service.is_fleet:
             gain, share = "sustains more", f"{number(near.requests)} requests/s"
-        yield f"{gain}, and misses by less than {NEAR:g} times: {_miss(near)}, at {share}"
+        yield f"near miss (within {NEAR:g} times the limits), {gain}: {_miss(near)}, at {share}"
     if decision.closest:
         closest = sorted(decision.closest.values(), key=lambda plan: max(plan.misses.values()))
         names = (
             f"{plan.scenario.hardware.id} {_times(max(plan.misses.values()))}" for plan in closest
         )
-        yield f"chips that cannot meet it, and how far the closest is over: {', '.join(names)}"
+        yield f"chips that miss the limits, and by how many times: {', '.join(names)}"
     lost = (f"{count:,} {REASONS[name]}" for name, count in decision.reasons.most_common() if count)
     yield f"of {decision.candidates:,} deployments {', '.join(lost)}"
 
@@ -310,7 +310,7 @@ def slow_end(chosen: Plan, service: Service) -> Iterator[str]:
         met = f"a user gets {speed:g} tokens/s, below {wanted_speed:g}"
     else:
         met = f"TPOT is {rounded_up(slow * 1e3):g} ms, above {service.tpot * 1e3:g} ms"
-    yield f"{chosen.scenario.hardware.id}: at the slow end of its 80 % range {met}"
+    yield f"{chosen.scenario.hardware.id}: at the slow end of the 80 % range, {met}"
 
 
 def crossing_note(plan: Plan, command: str | None) -> str:
@@ -319,10 +319,9 @@ def crossing_note(plan: Plan, command: str | None) -> str:
     assert taking is not None
     cache = size(float(plan.scenario.work.cache_bytes(float(traffic.prompt))))
     return (
-        f"prompts on {taking.hardware.id}: a cache of {cache} crosses in "
-        f"{number(plan.kv_transfer_s * 1e3)} ms by the slower of both links, which is in TTFT "
-        f"(what is sent layer by layer hides in the prompt); '{command}' says how long a prompt "
-        "takes"
+        f"prefill on {taking.hardware.id}: TTFT includes {number(plan.kv_transfer_s * 1e3)} ms "
+        f"for the KV-cache transfer of {cache} over the slower link (less if sent layer by "
+        f"layer); '{command}' shows prefill speed"
     )
 
 
@@ -335,8 +334,8 @@ def _miss(plan: Plan) -> str:
     parts = [plan.scenario.hardware.id, f"{plan.replicas:,.0f} x {cut(plan.layout)}"]
     parts += [f"batch {plan.batch:,.0f}"]
     if plan.prefill_layout is not None:
-        parts += [f"prompts on {plan.prefill_replicas:,.0f} x {cut(plan.prefill_layout)}"]
-    parts += [f"{many(plan.values['chips'], 'chip')} in all"]
+        parts += [f"prefill on {plan.prefill_replicas:,.0f} x {cut(plan.prefill_layout)}"]
+    parts += [f"{many(plan.values['chips'], 'chip')} in total"]
     return f"{', '.join(parts)}: {', '.join(over)}"
 
 

@@ -49,16 +49,16 @@ def in_words(load: RandomLoad, name: str) -> str:
     """
     if not load.is_known:
         return (
-            f"{name}: {load.utilization:.0%} busy, prompts {load.prompt_share:.0%} of the time, "
-            f"{load.queued:.2%} of the requests without a slot at first; percentiles hold up to "
-            f"{MOST_BUSY:.0%}, {MOST_PROMPTS:.0%} and {MOST_QUEUED:.2%}: "
-            f"{option('load', f'{ROOM_FOR_CHANCE:g}')} or less leaves room"
+            f"{name}: utilization {load.utilization:.0%}, prefill {load.prompt_share:.0%} of the "
+            f"time, {load.queued:.2%} of requests queue for a slot; percentiles are reliable up to "
+            f"{MOST_BUSY:.0%}, {MOST_PROMPTS:.0%} and {MOST_QUEUED:.2%}: use "
+            f"{option('load', f'{ROOM_FOR_CHANCE:g}')} or less"
         )
     slowest = load.percentiles()
     ttft, tpot, request = (
         spread.percentiles[-1] for spread in (slowest.ttft, slowest.tpot, slowest.request)
     )
     return (
-        f"{name}: {_LAST} with random arrivals: TTFT {number(ttft * 1e3)} ms, "
-        f"TPOT {number(tpot * 1e3)} ms, a whole request {number(request)} s"
+        f"{name}, {_LAST} with Poisson arrivals: TTFT {number(ttft * 1e3)} ms, "
+        f"TPOT {number(tpot * 1e3)} ms, end-to-end latency {number(request)} s"
     )

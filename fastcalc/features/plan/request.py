@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class ServiceLevel(Request):
-    """Service level."""
+    """Latency targets."""
 
     premise = "service_level"
 
@@ -25,7 +25,7 @@ class ServiceLevel(Request):
         float | None,
         flag(
             "P",
-            f"Percentage of requests that must meet {option('ttft')}, with random arrivals; "
+            f"Percentage of requests that must meet {option('ttft')}, with Poisson arrivals; "
             f"default: 99, unless {option('load')} is above 0.8.",
         ),
     ] = None
@@ -181,7 +181,11 @@ class WantedPlans(Request):
     ] = None
     sensitivity: Annotated[
         bool,
-        flag(None, "Print at what price, speed, rate and length another chip wins.", premise=""),
+        flag(
+            None,
+            "Print the price, speed, rate and length at which another chip wins.",
+            premise="",
+        ),
     ] = False
     load: Annotated[
         float | None,
@@ -243,14 +247,13 @@ class FindPlans(
     ServersToStart,
     groups.Written,
 ):
-    """Find the cheapest deployment that meets a service level.
+    """Find the cheapest deployment that meets latency targets.
 
     Searches chips, formats, layouts, batches, and colocated and disaggregated prefill, and says why
-    the others lose. With chips of your own, it computes the load that they sustain and what to rent
-    in addition. Without a rate, it computes the highest load that the chips, the budget or the
-    power allow. Chips that only marketplaces of individual owners offer are skipped unless you name
-    them. The exit code is 1 if no plan meets the limits; the answer then says which limit to relax,
-    and to what value.
+    other deployments lose. For chips that you own: the load that they sustain, and what to rent in
+    addition. Without a request rate: the highest load that the chips, budget or power allow. Skips
+    chips that only individual owners on marketplaces rent, unless you name them. Exits with 1 if no
+    plan meets the limits, and says which limit to relax, to what value.
     """
 
     examples = (

@@ -34,13 +34,13 @@ _TARGETS = pick("path value target_value target_factor best", [*COLUMNS, BEST])
 
 _KEY = (
     "key: +10 %: effect of raising the number by 10 % (or to the next whole one) on tok/s per "
-    "user, served tok/s (prefill included), TTFT, price and largest batch; best gain: in tok/s "
-    "per user, at the best valid value; gain ends: value at which 99 % of it is reached; "
-    "parameters.*: engine"
+    "user, served tok/s (prefill included), TTFT, price and largest batch; best gain: of tok/s "
+    "per user at the best valid value; gain ends: value that reaches 99 % of the best gain; "
+    "parameters.*: engine parameters"
 )
 _TARGET_KEY = (
-    "key: value that each number alone would need; -: no valid value reaches the "
-    "target, and the last column has the best result; parameters.*: engine"
+    "key: value that each number alone would need; -: no valid value reaches the target, and the "
+    "last column has the best result; parameters.*: engine parameters"
 )
 
 _MARKS = {"*": "not in the file: a median is assumed"}

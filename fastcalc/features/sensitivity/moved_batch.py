@@ -54,8 +54,8 @@ class MovedBatch:
         """Say what buys most, of chip and engine."""
         worth = (row for row in self._designed() if abs(row.elasticity) >= _WORTH)
         return [
-            f"{rank_name} lever: {row.path} (now {row.text(row.value)}), of which 1 % "
-            f"{'more' if row.elasticity > 0 else 'less'} raises the speed by "
+            f"{rank_name} lever of chip and engine: {row.path} (now {row.text(row.value)}); "
+            f"{'raising' if row.elasticity > 0 else 'cutting'} it by 1 % raises speed by "
             f"{number(abs(row.elasticity), 2)} %"
             for rank_name, row in zip(("largest", "second"), worth, strict=False)
         ]
@@ -65,7 +65,7 @@ class MovedBatch:
         spare = [row for row in self._designed() if row.is_spare]
         spare = [row for row in spare if row.effect.lever.file == "hardware"]
         spare = sorted(spare, key=lambda row: row.enough / row.value)[:3]
-        return [f"{row.path} brings nothing more above {row.text(row.enough)}" for row in spare]
+        return [f"{row.path} has no further effect above {row.text(row.enough)}" for row in spare]
 
     def _designed(self) -> Iterator[MovedNumber]:
         """Yield what those who build chips and engines may change."""

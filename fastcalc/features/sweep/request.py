@@ -43,7 +43,7 @@ class ListedRanks(Request):
     ] = None
     pp: Annotated["CountsGiven | None", flag("LIST", "Pipeline stages.")] = None
     ep: Annotated["CountsGiven | None", flag("LIST", "Ranks that share the experts.")] = None
-    dp: Annotated["CountsGiven | None", flag("LIST", "Attention replicas.")] = None
+    dp: Annotated["CountsGiven | None", flag("LIST", "Data-parallel attention replicas.")] = None
 
 
 class OutputOfPoints(groups.OutputFile):

@@ -16,7 +16,7 @@ from fastcalc.kit.answer.numbers_as_text import size, stated_percent, whole_perc
 from fastcalc.written import listed
 
 NAMES = dict(
-    zip(KINDS, ("dense weights", "head", "experts", "KV cache", "embeddings"), strict=True)
+    zip(KINDS, ("dense weights", "output head", "experts", "KV cache", "embeddings"), strict=True)
 )
 """Of kinds of bytes."""
 
@@ -29,7 +29,7 @@ LETTERS = dict(zip(KINDS, "DHEKT", strict=True))
 
 KEY = (
     ", ".join(f"{letter} {NAMES[kind]}" for kind, letter in LETTERS.items())
-    + "; each bar is the part of a chip's memory that the engine may use"
+    + "; a whole bar is the memory that the engine may use on each chip"
 )
 
 

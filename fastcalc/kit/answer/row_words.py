@@ -9,7 +9,7 @@ from fastcalc.kit.answer.record_tables import output_price, user_speed
 from fastcalc.kit.answer.table_row import TableRow
 from fastcalc.written import listed
 
-TIED = "tied: too close to call (80 % range of the ratio includes 1)"
+TIED = "tied: the 80 % range of the ratio includes 1"
 """What the key of a table says where a headline speaks of a tie."""
 
 

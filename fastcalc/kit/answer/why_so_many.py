@@ -33,20 +33,21 @@ def why(location: Location) -> str:
     if not location.is_default_layout:
         is_asked = location.scenario.sharding.names_ranks
         is_alone = is_asked or len(open_layouts(location.site, chips)) == 1
-        how = "as asked" if is_alone else "the layout with the highest throughput"
+        how = "layout as asked" if is_alone else "layout with the highest throughput"
         chip_count = f"{chips} chips" if chips > 1 else "a chip"
-        return f"{how}; {size(needed)} on {chip_count} of {size(usable)} usable"
+        each = " each" * (chips > 1)
+        return f"{how}; {size(needed)} fits on {chip_count} with {size(usable)} usable{each}"
     if placement.machine.place and chips > 1:
-        return f"{size(needed)}, placed as {option('place')} says, needs {chips}"
+        return f"{size(needed)} needs {chips} chips with the placement of {option('place')}"
     if chips == 1:
         return f"{size(needed)} fits in {size(usable)} usable"
     capacity, by_layers = location.site.chips_needed(batch)
     if by_layers is not None and capacity is not None and by_layers > capacity:
-        return f"{capacity} have the capacity, but a layer is not split, so {by_layers} are needed"
+        return f"{capacity} chips have the capacity, but unsplit layers need {by_layers}"
     if capacity is not None and capacity == chips:
-        return f"{size(needed)} needs {chips} ({size(usable)} usable per chip)"
+        return f"{size(needed)} needs {chips} chips ({size(usable)} usable each)"
     return (
-        f"{size(needed)} needs at least {capacity} ({size(usable)} usable per chip); the next "
+        f"{size(needed)} needs at least {capacity} chips ({size(usable)} usable each); the next "
         f"practical layout uses {chips}"
     )
 
@@ -82,7 +83,7 @@ def _at_the_edge(location: Location) -> str:
     )
     chip = "the chip" if placement.layout.chips == 1 else "each chip"
     return (
-        f"tight fit: {size(float(needed))} on {chip}, where {engine.id} leaves {smallest} to "
+        f"tight fit: {chip} needs {size(float(needed))}, and {engine.id} leaves {smallest} to "
         f"{largest}, depending on its reserve"
     )
 

@@ -284,7 +284,7 @@ class OwnRuns(Request):
         Path | None,
         flag(
             "FILE",
-            "Your own measurements, in a file that validate reads; they correct the predictions.",
+            "Your measurements, in any format that validate reads; they correct predictions.",
             says=lambda file: f"corrected by {file.name}",
         ),
     ] = None
@@ -316,7 +316,7 @@ class ParallelRanks(Request):
     tp: Annotated[int | None, flag("N", "Tensor-parallel ranks.")] = None
     pp: Annotated[int | None, flag("N", "Pipeline stages.")] = None
     ep: Annotated[int | None, flag("N", "Expert-parallel ranks.")] = None
-    dp: Annotated[int | None, flag("N", "Attention replicas.")] = None
+    dp: Annotated[int | None, flag("N", "Data-parallel attention replicas.")] = None
 
 
 class HostName(Request):
@@ -362,8 +362,7 @@ class HostMemory(HostName):
         str,
         flag(
             "served|decode",
-            f"Place what {option('place')} leaves open for the fastest requests, or the fastest "
-            "decode.",
+            "Optimize the placement of the rest for the fastest requests, or the fastest decode.",
             says="placed for {}",
         ),
     ] = "served"

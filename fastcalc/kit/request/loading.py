@@ -416,7 +416,7 @@ def without_marketplaces(
     if not left_out or len(left_out) == len(chips):
         return chips
     notes.append(
-        "not considered, because only marketplaces of individual owners rent them: "
+        "skipped, because only individual owners on marketplaces rent them: "
         f"{', '.join(left_out)}; name them with {option('on')}, or add "
         f"{option('offer', 'marketplace')}"
     )

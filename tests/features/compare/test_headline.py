@@ -144,7 +144,7 @@ def check_words(text, stated, rows):
         for statement in (stated.fastest, stated.cheapest)
         if statement and statement.comparison and not statement.comparison.is_level
     ]
-    told = re.findall(r"([\d.,]+) times(?: as much)? \(([^)]*)\)", text)
+    told = re.findall(r"([\d.,]+)x \(([^)]*)\) as (?:fast|much)", text)
     assert len(told) == len(ratios)
     for (value, within), comparison in zip(told, ratios, strict=True):
         expected, low, high = interval(
@@ -197,9 +197,7 @@ def test_a_batch_fits_up_to_the_largest_batch_of_its_chips(seed):
 def test_speeds_are_level_only_at_one_batch(fastcalc):
     """At batch 1 the newer card is faster; two of the older at batch 32 are another question."""
     text = words(fastcalc("compare", "llama-3-8b", "--on", "rtx-4090,rtx-5090").out)
-    assert re.match(
-        r"Fastest: one rtx-5090 at batch 1, .* times \(.*\) that of one rtx-4090\.", text
-    )
+    assert re.match(r"Fastest: one rtx-5090 at batch 1, .*x \(.*\) as fast as one rtx-4090\.", text)
 
 
 def test_a_batch_that_fewer_chips_hold_is_not_on_more_chips(fastcalc):
@@ -209,7 +207,7 @@ def test_a_batch_that_fewer_chips_hold_is_not_on_more_chips(fastcalc):
     unfit = "llama-3-70b does not fit on eight apple-m1-7 at batch 1."
     assert text.startswith(f"{unfit} Llama 3 70B:")
     assert "fits on 1 " in text
-    assert "fits on N: the batch fits N chips in another layout" in text
+    assert "fits on N: the batch fits on N chips in another layout" in text
 
 
 def test_a_headline_marks_an_uncertain_price(fastcalc):
@@ -262,7 +260,7 @@ def test_speeds_of_unequal_numbers_of_chips_are_no_ratio_where_more_chips_are_fa
     )
     assert "- to compare equal numbers of chips, add --chips 24 -" in text
     equal = words(fastcalc(*request, "--chips", 24).out)
-    assert re.match(r"Fastest: 24 wse-3 at batch 1, .* times \(.*\) that of 24 h200-sxm\.", equal)
+    assert re.match(r"Fastest: 24 wse-3 at batch 1, .*x \(.*\) as fast as 24 h200-sxm\.", equal)
     assert "equal numbers of chips" not in equal
 
 
@@ -309,7 +307,7 @@ def test_fewer_chips_than_are_called_needed_may_do(fastcalc):
     request = ["compare", "llama-3.1-70b", "--on", "h100-sxm"]
     text = words(fastcalc(*request, "--batch", 256, "--chips", 4).out)
     assert "needs 8" in text
-    assert "needs N: N chips are needed for the batch" in text
+    assert "needs N: the batch needs N chips" in text
     five = json.loads(fastcalc(*request, "--batch", 256, "--chips", 5, "--format", "json").out)
     assert five["records"][0]["fits"]
     assert "the next practical layout uses 16" in words(
@@ -374,7 +372,7 @@ def test_the_page_opens_with_the_same_sentence(fastcalc, tmp_path):
 
 
 OFFER = (
-    r"([\w,]+) ([\w.-]+)(?: gives?| give)?(?: each user)? ([\d.,]+\??) tokens/s(?: \(([\d.,]+) "
+    r"est on ([\w,]+) ([\w.-]+), ([\d.,]+\??) tokens/s per user(?: \(([\d.,]+) "
     r"to ([\d.,]+)\))? at \$([\d,]*\d(?:\.\d+)?)"
 )
 
@@ -457,7 +455,7 @@ def test_fit_names_every_chip_with_its_count_and_largest_batch(seed, fastcalc):
     held = [row for row in rows if row["fits"]]
     for row in held:
         assert counted(row["chips"], row["hardware"]) in on
-    largest = sentence.partition("Largest batch: ")[2].partition(". This assumes ")[0]
+    largest = sentence.partition("The largest batch is ")[2].partition(". This assumes ")[0]
     largest = re.sub(r" \([^)]*\)| on [\w,]+ [\w.-]+\w", "", largest)  # its layout and chips
     certain = [row for row in held if row["fit_verdict"] == "fits"]
     assert re.findall(r"[\d,]*\d", largest) == [f"{row['max_batch']:,}" for row in certain]
@@ -635,7 +633,7 @@ FAST = re.compile(
 WAY = re.compile(
     r"Cheapest on (?P<where>other hardware|[\w.-]+): (?P<trick>[\w.+, -]+?)(?: \((?P<change>[^()]*)\))?"
     r"(?: for (?P<users>[\d,]+ users|one user))?"
-    r"(?: at (?P<cost>[\d.,]+) times today's cost(?: \((?P<low>[\d.,]+) to "
+    r"(?: at (?P<cost>[\d.,]+)x today's cost(?: \((?P<low>[\d.,]+) to "
     r"(?P<high>[\d.,]+)(?P<level>: a tie)?\))?"
     r"(?:, by (?:cloud prices|costs of ownership) of [\d.,]+ over [\d.,]+ \$ a chip-hour)?"
     r"|(?P<free>, which has no price))"

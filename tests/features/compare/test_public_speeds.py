@@ -10,7 +10,7 @@ from tests.helpers import outcome
 
 
 def sentences(*outcomes):
-    return [note.text for note in remarks(outcomes) if "public measurement of" in note.text]
+    return [note.text for note in remarks(outcomes) if "measured with one user" in note.text]
 
 
 def test_speeds_of_one_user_are_those_of_their_sources_by_date():
@@ -31,7 +31,7 @@ def test_a_speed_above_the_range_says_how_many_tokens_a_step_explain_it():
         in sentence
     )
     found = re.search(
-        r"above the range; speculative decoding of ([\d.]+) to ([\d.]+) tokens", sentence
+        r"above the range: ([\d.]+) to ([\d.]+) tokens per speculative step", sentence
     )
     least, most = map(float, found.groups())
     assert least == pytest.approx(2148.0 / float(predicted.estimate.high[0]), rel=0.02)

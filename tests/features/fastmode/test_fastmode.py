@@ -505,7 +505,7 @@ def test_another_model_leads_only_where_it_is_named(fastcalc):
     assert begun == only
     assert "llama-3.2-1b" not in begun
     assert "llama-3.2-1b" in other
-    assert only.count("times today's cost") <= 2  # on these chips, and on another machine
+    assert only.count("x today's cost") <= 2  # on these chips, and on another machine
     assert (
         "smaller model"
         not in words(kept).partition("cannot reach the speed: ")[2].partition(";")[0]
@@ -530,7 +530,7 @@ def test_the_first_sentence_names_a_row_of_its_table_that_keeps_the_answers(fast
         ways = re.findall(
             r"Cheapest on (other hardware|[a-z0-9-]+): ([\w.+, -]+?)(?: \((.*?)\))?(?: for [\w,]+ users?)? "
             r"at "
-            r"([0-9.,]+) times today's cost \(([0-9.,]+) to ([0-9.,]+)(?:: a tie)?\)",
+            r"([0-9.,]+)x today's cost \(([0-9.,]+) to ([0-9.,]+)(?:: a tie)?\)",
             begun,
         )
         assert ways, begun
@@ -575,7 +575,7 @@ def test_the_smaller_model_shown_is_the_largest_that_reaches(fastcalc):
 def test_a_cost_over_a_start_without_a_price_is_left_out(fastcalc):
     text = words(fastcalc("fastmode", "gpt-oss-120b", "--on", "groq-lpu", "--batch", "8").out)
     begun = text.partition(" That is ")[0]
-    assert "which has no price" in begun or "times today's cost" not in begun
+    assert "which has no price" in begun or "x today's cost" not in begun
 
 
 def test_a_lower_speed_has_a_larger_batch_and_one_user_is_one(fastcalc):

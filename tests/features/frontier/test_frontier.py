@@ -136,7 +136,7 @@ def test_a_sentence_says_both_ends_and_which_chip_is_cheapest_where(fastcalc):
         speed, low, high = (number(end[f"tokens_per_s_per_user{key}"]) for key in keys)
         price = dollars(end["usd_per_mtok_output"])
         mark = "?" * ("tokens_per_s_per_user" in end["undetermined"])
-        assert f"{speed}{mark} tokens/s ({low} to {high}) at ${price}" in said
+        assert f"{speed}{mark} tokens/s per user ({low} to {high}) at ${price}" in said
     gpus = [row["tokens_per_s_per_user"] for row in rows if row["hardware"] == "h100-sxm"]
     others = [row["tokens_per_s_per_user"] for row in rows if row["hardware"] == "wse-3"]
     (edge,) = re.findall(
@@ -206,7 +206,7 @@ def test_a_first_screen_has_ten_rows_with_both_ends_and_the_rest_is_wide(fastcal
     assert sum(line.startswith("gb200 ") and ".." in line for line in wide.splitlines()) == len(
         table
     )
-    assert "tried: the usual layouts of one replica" in fastcalc(*asked, "--notes").out
+    assert "tried: common layouts of one replica" in fastcalc(*asked, "--notes").out
 
 
 @pytest.mark.parametrize(

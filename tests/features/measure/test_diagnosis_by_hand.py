@@ -626,7 +626,7 @@ def test_what_eager_mode_costs_is_at_batch_one():
     (cause,) = found._of_settings()
     assert cause.times == pytest.approx((10.01 + 0.15) / 10.01, rel=1e-4)
     assert cause.term is HOST
-    assert "1.0 times as long at batch 1 because of enforce_eager" in cause.sentence
+    assert "enforce_eager makes TPOT 1.0 times as long at batch 1" in cause.sentence
     assert found.causes == []  # by less than a twentieth
 
 
@@ -661,7 +661,7 @@ def test_what_is_left_to_the_engine():
         # Half of the card less weights and reserve, against 0.92 of it.
         (
             {"gpu_memory_utilization": "0.5"},
-            "with gpu_memory_utilization 0.92 instead of 0.5",
+            "gpu_memory_utilization is 0.5 (at 0.92 the KV cache would hold",
             None,
         ),
         # 100 GiB hold 100 x 2^30 / 131,072 tokens, 409.6 requests of 2,000; vLLM runs 256 or 1,024.
@@ -698,7 +698,7 @@ def test_a_cache_of_more_bits_than_the_default_holds_fewer_tokens():
     assert [cause.sentence for cause in found._of_settings()] == []
     (cause,) = wider._of_settings()
     assert (
-        cause.sentence == "the KV cache would hold 2.0 times as many tokens in bf16 instead of fp32"
+        cause.sentence == "the KV cache is in fp32 (in bf16 it would hold 2.0 times as many tokens)"
     )
     assert (cause.times, cause.setting) == (
         pytest.approx(2.0, rel=1e-3),

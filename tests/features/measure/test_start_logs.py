@@ -240,7 +240,7 @@ def test_tokens_of_a_model_with_windows_are_the_engines_own(tmp_path):
     start = answer._answer.details()["start"]
     assert (start["expected_kv_cache_tokens"], start["kv_format"]) == (None, "bf16")
     line = answer._answer.page(Screen(200))[0]
-    assert "the KV cache (bf16) has 50.3 GiB per chip, " in line
+    assert "the KV cache (bf16) holds 50.3 GiB per chip; expected" in line
     lines[0] = lines[0].replace("50.28", "30.28")
     answer = fastcalc.diagnose(log=logged(tmp_path, *lines, **settings), hardware="h100-sxm")
     assert named(answer) == {RUNNING.name}
@@ -253,10 +253,10 @@ def test_points_are_predicted_with_the_settings_of_the_log(tmp_path, monkeypatch
     log = logged(tmp_path, cache_of(420904), **LLAMA, enforce_eager=True)
     answer = fastcalc.diagnose(path.name, log=log.name)
     assert named(answer) == {HOST.name}
-    assert answer["logged"][0][0].startswith("a token takes")
+    assert answer["logged"][0][0].startswith("enforce_eager makes TPOT")
     assert answer._answer.details()["points_verdict"] == "nothing"
     lines = render(answer._answer.page(Screen(80)), 80).splitlines()
-    assert "the log rules out too little room" in " ".join(lines)
+    assert "the log shows enough memory" in " ".join(lines)
     assert len(lines) <= 24
     assert max(map(len, lines)) <= 80
 

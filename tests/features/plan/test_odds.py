@@ -47,7 +47,7 @@ def test_a_first_screen_says_the_chance_and_the_price_of_more(fastcalc):
     bill = (
         f"{plan['hardware']}, {plan['chips_total']} chips, ${plan['usd_per_month']:,.0f} per month"
     )
-    assert f"for a 90 % chance of meeting the latency limits (--confidence 90): {bill}" in text
+    assert f"a 90 % chance of meeting the latency limits (--confidence 90) takes {bill}" in text
 
 
 def test_no_chance_is_said_of_what_has_no_limit(planned, without_regret):

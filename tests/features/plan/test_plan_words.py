@@ -787,7 +787,7 @@ def test_chips_of_one_kind_are_next_to_a_mix_that_costs_less(found):
     answer = SimpleNamespace(fleet=SimpleNamespace(allocations=[alone, mix]))
     (text,) = PlanAnswer._one_kind(answer)
     chip = found.plans[0].scenario.hardware.id
-    assert text.startswith(f"on one kind of chip: {chip}, ")
+    assert text.startswith(f"with one chip type, {chip}: ")
     assert text.endswith(f", ${dollars(usd)} (100%) more")
 
 

@@ -103,7 +103,7 @@ def test_a_mixture_has_the_quantiles_of_its_parts():
 def test_a_note_says_each_time_of_the_slowest():
     spread = Spread(0.1, (0.1, 0.2, 0.3, 0.4))
     load = SimpleNamespace(is_known=True, percentiles=lambda: Percentiles(spread, spread, spread))
-    assert ": TTFT 400 ms, TPOT 400 ms, a whole request 0.400 s" in in_words(load, "a10")
+    assert ": TTFT 400 ms, TPOT 400 ms, end-to-end latency 0.400 s" in in_words(load, "a10")
 
 
 @every(

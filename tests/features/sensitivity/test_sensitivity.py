@@ -206,7 +206,7 @@ def test_it_says_beyond_which_bandwidth_nothing_is_bought(chip):
     ]
     assert speeds[0] < speeds[1] < 0.99 * speeds[4] < speeds[2]
     assert speeds[3] == speeds[4]
-    assert "memory.SRAM.bandwidth brings nothing more above" in words(str(table))
+    assert "memory.SRAM.bandwidth has no further effect above" in words(str(table))
 
 
 def test_prices_and_first_tokens_are_targets_too(chip):

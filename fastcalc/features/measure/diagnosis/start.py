@@ -118,21 +118,21 @@ class Start:
                 times = _tokens(default) / now
                 value = f"{_default(default, setting, log.program):,.4g}"
                 sentence = (
-                    f"the KV cache would hold {times:.1f} times as many tokens with {name} {value} "
-                    f"instead of {log.settings[setting]}"
+                    f"{name} is {log.settings[setting]} (at {value} the KV cache would hold "
+                    f"{times:.1f} times as many tokens)"
                 )
                 yield Cause(RUNNING, sentence, f"set {name} to {value}", times)
         if log.is_on("eager"):
             times = self._ratio("eager", "tpot", 1)
             name = names["eager"]
-            sentence = f"a token takes {times:.1f} times as long at batch 1 because of {name}"
+            sentence = f"{name} makes TPOT {times:.1f} times as long at batch 1"
             off = f"turn {name} off, so that the server uses CUDA graphs"
             yield Cause(HOST, sentence, off, times)
         if log.is_early:
             times = self._ratio("early", "tpot_in_traffic", _MANY)
-            longer = f", so a token takes {times:.1f} times as long at batch {_MANY}"
+            longer = f", which makes TPOT {times:.1f} times as long at batch {_MANY}"
             sentence = (
-                f"{log.program} {log.version} launches no step ahead of the chip"
+                f"{log.program} {log.version} does not schedule steps ahead of the chip"
                 f"{longer * (times > DIFFERS)}"
             )
             yield Cause(HOST, sentence, NEWER_RELEASE, times)
@@ -143,8 +143,8 @@ class Start:
             times = _tokens(replace(self, scenario=wider).placement) / now
             was, by_default = self.scenario.work.kv_format, wider.work.kv_format
             sentence = (
-                f"the KV cache would hold {times:.1f} times as many tokens in {by_default} instead "
-                f"of {was}"
+                f"the KV cache is in {was} (in {by_default} it would hold {times:.1f} times as "
+                "many tokens)"
             )
             yield Cause(RUNNING, sentence, f"set {names['kv']} to {by_default}", times)
 
