@@ -53,7 +53,7 @@ def test_how_sure_a_plan_is_stands_in_its_first_sentence(fastcalc):
     text = words(fastcalc(*PLAN, "--confidence", 90).out)
     first, _, _ = text.partition("Price per chip-hour")
     assert ", 90 % sure" in first
-    assert "; by expected speeds mi355x, 3 chips, $6,461 per month" in first
+    assert "; at expected speeds mi355x, 3 chips, $6,461 per month" in first
     assert " expected " in text.partition("- key")[0]
     for wrong in (49.9, 99.5):
         refused = fastcalc(*PLAN, "--confidence", wrong)
@@ -68,10 +68,10 @@ def test_expected_speeds_are_named_only_where_they_rent_something_else(fastcalc)
     node = ("plan", "llama-3.1-8b", "--on", "h100-sxm", "--rate", "5/s", "--confidence", 90)
     document = json.loads(fastcalc(*node, "--format", "json").out)
     assert document["records"][0]["chips_expected"] == document["records"][0]["chips_total"]
-    assert "by expected speeds" not in words(fastcalc(*node).out).partition(" - key")[0]
+    assert "at expected speeds" not in words(fastcalc(*node).out).partition(" - key")[0]
     singly = words(fastcalc(*node, "--rate", "30/s", "--by", "chip").out)
     assert "; p99 TTFT up to" in singly.partition(", 90 % sure")[0]
-    assert "; by expected speeds h100-sxm, " in singly
+    assert "; at expected speeds h100-sxm, " in singly
 
 
 def test_what_turns_a_verdict_needs_two_that_are_rented_for_a_rate(fastcalc):
@@ -89,7 +89,7 @@ def test_ranges_without_measurements_like_them_are_marked(fastcalc, records):
     assert wider["h100-sxm"] is None
     assert "neuron has no measurement on chips of" in wider["trainium-2"]
     text = words(fastcalc(*plan).out)
-    assert "!: wider, for few or no measurements are like it" in text
+    assert "!: wider range: few or no measurements resemble this deployment" in text
 
 
 AT = np.linspace(-3.0, 3.0, 61)

@@ -231,8 +231,8 @@ def test_own_formats_are_shown_where_the_best_is_narrower(flags, is_shown, plann
 def test_where_no_plan_is_in_the_models_own_formats_it_says_so(planned, page):
     asked = (*SMALL, "--weights", "fp8")
     assert planned(*asked)["best_in_own_formats"] is None
-    said = "no plan is in the model's own formats, bf16 with a cache in bf16"
-    assert f"{said}: --weights bf16 --kv bf16 asks for one" in page(*asked)
+    said = "no plan uses the model's own formats (bf16, KV cache bf16)"
+    assert f"{said}; --weights bf16 --kv bf16 asks for one" in page(*asked)
 
 
 def test_wider_formats_need_no_word_on_the_models_own(planned, page):
@@ -309,7 +309,7 @@ def test_a_slow_end_beyond_the_limit_is_reported(planned, page):
     best = planned(*R1)["records"][0]
     slow = best["service_tpot_ms_high"]
     assert slow > 25
-    said = page(*R1).partition("at the slow end of its 80 % range TPOT is ")[2]
+    said = page(*R1).partition("at the slow end of the 80 % range, TPOT is ")[2]
     assert said.split(" ")[1:4] == ["ms,", "above", "25"]
     assert slow <= float(said.split(" ")[0]) <= slow * 1.01
 
@@ -319,7 +319,7 @@ def test_a_slow_end_below_the_speed_asked_is_reported(planned, page):
     best = planned(*asked)["records"][0]
     speed = 1e3 / best["service_tpot_ms_high"]
     assert speed < 150
-    said = page(*asked).partition("at the slow end of its 80 % range a user gets ")[2]
+    said = page(*asked).partition("at the slow end of the 80 % range, a user gets ")[2]
     assert said.split(" ")[1:4] == ["tokens/s,", "below", "150"]
     assert speed * 0.99 <= float(said.split(" ")[0]) <= speed
 
@@ -348,7 +348,7 @@ def test_busy_replicas_without_a_percentile_are_reported(busy, is_told, found):
     best = found.plans[0]
     changed = replace(best, busy=busy, prefill_busy=busy / 2)
     full = replace(found, best_by_variant={**found.best_by_variant, best.variant: changed})
-    name = f"{best.scenario.hardware.id}: replicas are {busy * 100:.1f}% busy"
+    name = f"{best.scenario.hardware.id}: at {busy * 100:.1f}% utilization, "
     untimed = replace(full, service=replace(SERVICE, ttft=float("inf")))
     for decision in (full, untimed):
         said = [as_flags(line) for line in lines(decision, name)]
@@ -372,9 +372,9 @@ def missing(found, **changes):
 
 def test_a_near_miss_names_its_prefill_chips_and_all_chips(found):
     decision, near = missing(found, replicas=3.0, prefill_replicas=7.0, misses={"tpot": 1.5})
-    (line,) = lines(decision, "cheaper, and misses")
+    (line,) = lines(decision, "near miss (within 2 times the limits), cheaper: ")
     size = str(near.prefill_layout).replace(" ", "")
-    assert f"prompts on 7 x {size}, {near.values['chips']:.0f} chips in all: tpot 1.50" in line
+    assert f"prefill on 7 x {size}, {near.values['chips']:.0f} chips in total: tpot 1.50" in line
     assert f"{near.scenario.hardware.id}, 3 x " in line
     assert line.endswith("at 50% of the $")
 
@@ -385,7 +385,7 @@ def test_a_near_miss_names_its_prefill_chips_and_all_chips(found):
 )
 def test_a_near_miss_is_never_said_to_be_none_or_not_near(over, said, found):
     decision, _ = missing(found, misses={"tpot": over})
-    (line,) = lines(decision, "cheaper, and misses")
+    (line,) = lines(decision, "near miss (within 2 times the limits), cheaper: ")
     assert f": tpot {said} times the limit" in line
 
 
