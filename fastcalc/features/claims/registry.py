@@ -355,8 +355,9 @@ TESTS: dict[str, Registered] = {
         in_words="tokens/s per user on one chip type / on the other, same model, batch and context",
     ),
     "newer-hardware": Registered(
-        machines.newer_hardware,
+        partial(machines.newer_hardware, ()),
         "memory bandwidth of {on} / {against}",
+        in_full=partial(machines.newer_hardware, machines.BASES),
         in_words="memory bandwidth of the newer chip / of the older one",
     ),
     "price-gain": Registered(

@@ -30,6 +30,9 @@ from fastcalc.written import shown
 PROMPT, OUTPUT = 1000.0, 1000.0
 """Traffic of a point, the default of ``fastcalc compare``."""
 
+BASES: tuple[PriceBasis, ...] = ("cloud", "tco")
+"""Prices by which chips are compared."""
+
 _COMMUNICATION = {"all-reduce", "rank wait", "expert exchange", "stage hops", "hops"}
 """Components of a step in which chips wait for messages of others."""
 
@@ -384,12 +387,13 @@ def speed_gain(
     return finding(np.array(gains), *details)
 
 
-def newer_hardware(*, catalogue: Catalogue, model: str, machines: Machines) -> Finding:
-    """Ratio of bandwidths, with speeds and prices by either price basis. [1]"""
+def newer_hardware(
+    bases: Sequence[PriceBasis], *, catalogue: Catalogue, model: str, machines: Machines
+) -> Finding:
+    """Ratio of bandwidths, with the ratio of speeds and that of prices by some price bases. [1]"""
     chips, batch = (machines.on, machines.against), machines.batch
     fast, slow = (catalogue.hardware(chip).memory[0].bandwidth.si for chip in chips)
     details: list[tuple[str, float, str]] = []
-    bases = ("cloud", "tco")
     deployments = [machines.places(catalogue, model, basis=basis) for basis in bases]
     outcomes = outcomes_of(
         catalogue, (deployment for pair in deployments for deployment in pair), batch
@@ -406,7 +410,7 @@ def newer_hardware(*, catalogue: Catalogue, model: str, machines: Machines) -> F
 
 def price_gain(*, catalogue: Catalogue, model: str, machines: Machines) -> Finding:
     """Price of output on one kind of chip over another, by cloud and ownership. [1]"""
-    comparison = newer_hardware(catalogue=catalogue, model=model, machines=machines)
+    comparison = newer_hardware(BASES, catalogue=catalogue, model=model, machines=machines)
     ratios = [detail.value for detail in comparison.parts if "price ratio" in detail.label]
     rent = catalogue.hardware(machines.on).price.rent
     if rent is None:
