@@ -1,6 +1,6 @@
 """A smaller batch: the largest that reaches a speed, and what a token costs there."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TypeAlias
 
@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fastcalc.core.placement.placement import AnyPlacement, Placement
+from fastcalc.core.stacked import Evaluation, evaluate_all
 from fastcalc.core.step.schedule import Schedule, fits_near
 from fastcalc.core.traffic.traffic import Traffic
 from fastcalc.formulas.solving import largest_reaching
@@ -37,6 +38,16 @@ def speeds_at_most(placement: AnyPlacement, traffic: Traffic, batch: ArrayLike) 
     Much sooner, for where they live is not searched for.
     """
     return _speeds(Schedule(placement, traffic, _floats(batch)).least_decode, traffic)
+
+
+def all_speeds_at_most(evaluations: Sequence[Evaluation]) -> list[Floats]:
+    """Return what `speeds_at_most` returns of each of many placements, in few stacks. [1/s]"""
+    estimates = evaluate_all(evaluations)
+    return [_speeds(estimate.of_passes(_least_decode), estimate.traffic) for estimate in estimates]
+
+
+def _least_decode(passes: Schedule) -> Floats:
+    return passes.least_decode
 
 
 def speeds_by_memory(placement: Placement, traffic: Traffic, batch: Floats) -> Floats:

@@ -1,6 +1,6 @@
 """The cheapest layout at which every user still gets a speed."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import inf
@@ -8,9 +8,16 @@ from math import inf
 import numpy as np
 
 from fastcalc.core.placement.layout import Layout
-from fastcalc.core.placement.placement import Placement, Placements
+from fastcalc.core.placement.placement import Placement
 from fastcalc.core.scenario import Outcome
-from fastcalc.core.smaller_batch import ROUNDING, speeds, speeds_at_most, speeds_by_memory
+from fastcalc.core.smaller_batch import (
+    ROUNDING,
+    all_speeds_at_most,
+    speeds,
+    speeds_at_most,
+    speeds_by_memory,
+)
+from fastcalc.core.stacked import Evaluation
 from fastcalc.core.step.bound import Bound
 from fastcalc.core.step.component import Step
 from fastcalc.core.step.schedule import Schedule
@@ -23,24 +30,22 @@ _GRID = 1024  # batches tried at once: a thousand take little longer than one
 _STEPS = 2  # batches to an octave that say what a layout may come to
 
 
-def by_octaves(
-    space: Space,
-    layouts: Sequence[Layout],
-    *,
-    steps: int = 1,
-    speeds_at: Callable[[Placements, Traffic, Floats], Floats] = speeds,
-) -> tuple[Floats, Floats]:
-    """Batches of layouts up to the most each holds, and speeds of users there. [1], [1/s]
+def by_octaves(space: Space, layouts: Sequence[Layout]) -> tuple[Floats, Floats]:
+    """Batches of layouts up to the most each holds, and speeds of users there. [1], [1/s]"""
+    placement, batch, traffic = octaves_of(space, layouts, steps=1)
+    return batch, speeds(placement, traffic, batch)
+
+
+def octaves_of(space: Space, layouts: Sequence[Layout], steps: int = _STEPS) -> Evaluation:
+    """Layouts at some batches to an octave, up to the most that each holds.
 
     steps : batches to an octave [1]
-    speeds_at : what gives the speeds, or some that are no lower
     """
     placement = space.site.place_all(layouts, axes=1)
     max_batch = np.broadcast_to(placement.max_batch, (len(layouts), 1))
     octaves = int(max_batch.max()).bit_length()
     batches = np.unique(np.round(2.0 ** (np.arange(octaves * steps + 1) / steps)))
-    batch = np.minimum(batches, max_batch)
-    return batch, speeds_at(placement, space.scenario.traffic, batch)
+    return Evaluation(placement, np.minimum(batches, max_batch), space.scenario.traffic)
 
 
 @dataclass(frozen=True)
@@ -88,14 +93,38 @@ def cheapest(space: Space, layouts: Iterable[Layout], speed: float, below: float
     cheaper still. Without a price, the point with the fewest chip-seconds per token counts. Points
     at ``below`` dollars per million output tokens or more are not searched.
     """
+    (reach,) = cheapest_of_each([(space, layouts)], speed, below)
+    return reach
+
+
+def cheapest_of_each(
+    searches: Iterable[tuple[Space, Iterable[Layout]]], speed: float, below: float = inf
+) -> list[Reach]:
+    """Return what `cheapest` returns of each of many spaces, whose octaves are one stack."""
+    held = [(space, space.holding(list(layouts))) for space, layouts in searches]
+    octaves = [octaves_of(space, candidates) for space, candidates in held if candidates]
+    user_speeds = iter(zip(octaves, all_speeds_at_most(octaves), strict=True))
+    reaches = []
+    for space, candidates in held:
+        if not candidates:
+            reaches.append(Reach(None))
+            continue
+        (_, batches, _), speeds_there = next(user_speeds)
+        usd_at_least = least_usd(candidates, batches, speeds_there, speed)
+        reaches.append(_cheapest(space, candidates, usd_at_least, speed, below))
+    return reaches
+
+
+def _cheapest(
+    space: Space, candidates: list[Layout], usd_at_least: Floats, speed: float, below: float
+) -> Reach:
+    """Cheapest point of layouts that hold a sequence.
+
+    usd_at_least : least that a million tokens of each may cost at a dollar a chip-hour [USD]
+    """
     traffic, pricing = space.scenario.traffic, space.scenario.pricing
     hour = (pricing.per_chip_hour(space.scenario.hardware) or 1.0) / pricing.utilization
     lowest_usd, point = below, None
-    candidates = space.holding(list(layouts))
-    if not candidates:
-        return Reach(None)
-    batches, user_speeds = by_octaves(space, candidates, steps=_STEPS, speeds_at=speeds_at_most)
-    usd_at_least = least_usd(candidates, batches, user_speeds, speed)
     # Copies of a layout cost the same but for rounding: the fewest chips come first, and stay.
     chips = np.array([layout.chips for layout in candidates])
     for index in np.lexsort((chips, usd_at_least.astype(np.float32))).tolist():

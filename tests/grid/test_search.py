@@ -28,7 +28,7 @@ from fastcalc.core.smaller_batch import (
 from fastcalc.core.traffic.traffic import Speculation, Traffic
 from fastcalc.features.frontier.search import frontier, placeable
 from fastcalc.formulas.dominance import undominated
-from fastcalc.grid.largest_batch import by_octaves, cheapest, tokens_needed_per_pass
+from fastcalc.grid.largest_batch import by_octaves, cheapest, octaves_of, tokens_needed_per_pass
 from fastcalc.grid.space import Space, chip_counts
 from tests import made_up, strategies
 from tests.core.test_properties import place, traffics
@@ -170,7 +170,7 @@ def test_batches_are_tried_in_powers_of_two_and_at_their_end():
 
 def test_four_batches_to_an_octave():
     """2^(n/4), rounded, up to 16: 1.19 is 1, 1.41 is 1, 1.68 is 2, and 14 is the largest."""
-    batch, _ = by_octaves(two_memories("5 GB"), [Layout()], steps=4)
+    _, batch, _ = octaves_of(two_memories("5 GB"), [Layout()], steps=4)
     assert np.unique(batch).tolist() == [1, 2, 3, 4, 5, 6, 7, 8, 10, 11, 13, 14]
 
 
@@ -202,9 +202,22 @@ def test_users_are_no_faster_than_at_most(model, chip, host, drafts):
     memory = MemoryChoice(ENTRIES.hardware(host))
     space = Space(scenario(model, chip, traffic=traffic, memory=memory))
     layouts = space.layouts(1, 4, 16, 64)[::5]
-    batch, highest = by_octaves(space, layouts, speeds_at=speeds_at_most)
-    placement = space.site.place_all(layouts, axes=1)
+    placement, batch, _ = octaves_of(space, layouts)
+    highest = speeds_at_most(placement, traffic, batch)
     assert np.all(speeds(placement, traffic, batch) <= highest)
+
+
+@pytest.mark.parametrize("chip", ["mi300x", "wse-3"])
+def test_drafts_may_be_an_axis(chip):
+    """Each number of drafts has the speeds that it has alone."""
+    space = Space(scenario("deepseek-r1", chip))
+    placement, batch, traffic = octaves_of(space, space.up_to(64)[::7])
+    drafts, tokens = np.array([1.0, 3.0, 5.0]), np.array([1.92, 2.82, 3.01])
+    axis = Speculation(tokens[:, np.newaxis, np.newaxis], drafts[:, np.newaxis, np.newaxis])
+    together = speeds_at_most(placement, replace(traffic, speculation=axis), batch)
+    for count, kept, found in zip(drafts, tokens, together, strict=True):
+        alone = replace(traffic, speculation=Speculation(float(kept), float(count)))
+        assert found == pytest.approx(speeds(placement, alone, batch), rel=1e-12)
 
 
 def test_batches_that_need_no_host_are_as_fast_among_others():

@@ -6,7 +6,8 @@ price count only where none with a price reaches the speed; of those the fewest 
 """
 
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from functools import cached_property
 from heapq import heappop, heappush
 from itertools import chain
@@ -17,7 +18,8 @@ import numpy as np
 
 from fastcalc.core.placement.layout import Layout
 from fastcalc.core.scenario import Scenario
-from fastcalc.core.smaller_batch import speeds, speeds_at_most
+from fastcalc.core.smaller_batch import all_speeds_at_most, speeds, speeds_at_most
+from fastcalc.core.stacked import Evaluation
 from fastcalc.core.step.least import (
     ChipSupply,
     ModelDemand,
@@ -26,27 +28,31 @@ from fastcalc.core.step.least import (
     least_chip_seconds,
     model_demand,
 )
+from fastcalc.core.traffic.traffic import Speculation
 from fastcalc.errors import InputError
 from fastcalc.features.fastmode.lighter_passes import PUBLISHED, drafting, narrowest
 from fastcalc.features.fastmode.option import Option
 from fastcalc.features.fastmode.start import Base, with_model
 from fastcalc.formulas.money import usd_per_million
 from fastcalc.formulas.types import Floats
-from fastcalc.grid.largest_batch import by_octaves, cheapest, least_usd
+from fastcalc.grid.largest_batch import cheapest, least_usd, octaves_of
 from fastcalc.grid.space import Space
 
 COUNTS = {2: "two-tricks", 3: "three-tricks", 4: "four-tricks"}
 """Tricks at once, and what they are called."""
 
 _KEPT = {0: 1.0, **PUBLISHED}  # tokens of a pass by drafts
-_STEPS = 4  # batches to an octave that say what a place may come to
+_STEPS = 2  # batches to an octave that say what a place may come to
+_STEPS_DRAFTING = 4  # the same with the time that drafts take
+_NEAR = 4.0  # times the least hope of a place, up to which layouts are looked at with drafts
+_TOGETHER = 32  # ways whose places are evaluated in one stack
 
 
 class _OnLayouts(NamedTuple):
     """A scenario on the layouts that hold it: what users get at most by batch. [1/s]"""
 
     layouts: list[Layout]
-    batch: Floats
+    octaves: Evaluation
     user_speeds: Floats
 
 
@@ -71,10 +77,16 @@ class ModelOnChip:
         price = scenario.pricing.per_chip_hour(scenario.hardware)
         self.is_priced = price is not None
         self.usd_per_hour = (price or 1.0) / scenario.pricing.utilization
+        self._drafting: tuple[float, dict[int, Floats]] | None = None
 
     @cached_property
     def on_layouts(self) -> _OnLayouts | None:
         """Where it lives; None where no layout holds it, or it cannot be asked for."""
+        evaluate_together([self])
+        return self.on_layouts
+
+    def octaves(self) -> tuple[list[Layout], Evaluation] | None:
+        """Layouts that hold it and batches up to the most that each does, if any does."""
         if self.in_fewest_bits:
             narrowed = narrowest(self.scenario)
             if not narrowed:
@@ -87,10 +99,40 @@ class ModelOnChip:
         except InputError:  # requests too long for the model, no memory of a name
             return None
         holding = space.holding(layouts)
-        if not holding:
-            return None
-        octaves = by_octaves(space, holding, steps=_STEPS, speeds_at=speeds_at_most)
-        return _OnLayouts(holding, *octaves)
+        return (holding, octaves_of(space, holding, _STEPS)) if holding else None
+
+    def hopes(self, drafts: int, speed: float) -> Floats:
+        """Least that each layout may cost with some drafts: verifying them takes no less time."""
+        if self.on_layouts is None:
+            return np.array([inf])
+        layouts, (_, batch, _), user_speeds = self.on_layouts
+        usd = least_usd(layouts, batch, _KEPT[drafts] * user_speeds, speed)
+        return usd * self.usd_per_hour
+
+    def drafting_hopes(self, speed: float, below: float) -> dict[int, Floats]:
+        """The same by drafts, with the time that they take where that is near the least of all.
+
+        Memory for drafts is left out: more room is never slower.
+
+        below : dollars from which nobody asks [USD]
+        """
+        hopes = {drafts: self.hopes(drafts, speed) for drafts in PUBLISHED}
+        least = np.min(list(hopes.values()), axis=0)
+        near = min(below, _NEAR * float(least.min()))
+        if self._drafting and self._drafting[0] >= near:
+            return self._drafting[1]
+        rows = np.flatnonzero(least < near)
+        if self.on_layouts is not None and len(rows):
+            layouts = [self.on_layouts.layouts[row] for row in rows]
+            placement, batch, traffic = octaves_of(Space(self.scenario), layouts, _STEPS_DRAFTING)
+            drafts, tokens = np.array(list(PUBLISHED.items()), float).T[..., np.newaxis, np.newaxis]
+            traffic = replace(traffic, speculation=Speculation(tokens, drafts))
+            user_speeds = speeds_at_most(placement, traffic, batch)
+            for count, speeds_there in zip(PUBLISHED, user_speeds, strict=True):
+                usd = least_usd(layouts, batch, speeds_there, speed) * self.usd_per_hour
+                hopes[count][rows] = usd
+        self._drafting = near, hopes
+        return hopes
 
     def with_drafts(self, drafts: int) -> tuple[str, Scenario]:
         """Return what is changed in words, and the scenario, with some drafts or none."""
@@ -119,14 +161,21 @@ class _Way(NamedTuple):
 
     def hopes(self, speed: float) -> Floats:
         """Least that each layout may cost: verifying drafts takes no less time."""
-        on_layouts = self.on_chip.on_layouts
-        if on_layouts is None:
-            return np.array([inf])
-        user_speeds = _KEPT[self.drafts] * on_layouts.user_speeds
-        return (
-            least_usd(on_layouts.layouts, on_layouts.batch, user_speeds, speed)
-            * self.on_chip.usd_per_hour
-        )
+        return self.on_chip.hopes(self.drafts, speed)
+
+    def near_hopes(self, speed: float, below: float) -> Floats:
+        """The same with the time that drafts take, where it may be below some dollars. [USD]"""
+        if not self.drafts:
+            return self.hopes(speed)
+        return self.on_chip.drafting_hopes(speed, below)[self.drafts]
+
+
+def evaluate_together(on_chips: Sequence[ModelOnChip]) -> None:
+    """Say of models on chips where each lives, from few stacks."""
+    placed = [on_chip.octaves() for on_chip in on_chips]
+    user_speeds = iter(all_speeds_at_most([octaves for _, octaves in filter(None, placed)]))
+    for on_chip, there in zip(on_chips, placed, strict=True):
+        on_chip.on_layouts = _OnLayouts(*there, next(user_speeds)) if there else None
 
 
 def _ways(base: Base) -> list[_Way]:
@@ -192,19 +241,32 @@ def combinations(base: Base) -> list[Option]:
 
 def _cheapest(base: Base, choices: list[_Way]) -> Option | None:
     """Cheapest of some ways, which are in order of the least that they may cost."""
-    lowest, option, hopes = inf, None, list[tuple[float, int]]()
+    lowest, option, hopes = inf, None, list[tuple[float, bool, int]]()
     for index, bound in enumerate(chain((choice.usd for choice in choices), [inf])):
         # Ways whose octaves promise less than any that follow are searched first.
         while hopes and hopes[0][0] <= min(bound, lowest):
-            choice = choices[heappop(hopes)[1]]
-            searched = _search(base, choice, lowest)
-            lowest, option = searched if searched else (lowest, option)
+            _, is_drafting, first = heappop(hopes)
+            if is_drafting:
+                searched = _search(base, choices[first], lowest)
+                lowest, option = searched if searched else (lowest, option)
+            else:
+                hope = float(choices[first].near_hopes(base.speed, lowest).min())
+                heappush(hopes, (hope, True, first))
         if bound >= lowest or index == len(choices):
             return option
+        _look_ahead(choices[index : index + _TOGETHER])
         hope = float(choices[index].hopes(base.speed).min())
         if hope < lowest:
-            heappush(hopes, (hope, index))
+            heappush(hopes, (hope, False, index))
     return option
+
+
+def _look_ahead(choices: Iterable[_Way]) -> None:
+    """Evaluate together where some ways live, if that of the first is not known yet."""
+    on_chips = {id(choice.on_chip): choice.on_chip for choice in choices}
+    unknown = [on_chip for on_chip in on_chips.values() if "on_layouts" not in vars(on_chip)]
+    if unknown and unknown[0] is next(iter(on_chips.values())):
+        evaluate_together(unknown)
 
 
 def _search(base: Base, choice: _Way, below: float) -> tuple[float, Option] | None:
@@ -212,7 +274,8 @@ def _search(base: Base, choice: _Way, below: float) -> tuple[float, Option] | No
     on_layouts = choice.on_chip.on_layouts
     if on_layouts is None:
         return None
-    hopeful = [on_layouts.layouts[row] for row in np.flatnonzero(choice.hopes(base.speed) < below)]
+    rows = np.flatnonzero(choice.near_hopes(base.speed, below) < below)
+    hopeful = [on_layouts.layouts[row] for row in rows]
     change, scenario = choice.on_chip.with_drafts(choice.drafts)
     outcome = cheapest(Space(scenario), hopeful, base.speed, below).outcome
     if outcome is None:

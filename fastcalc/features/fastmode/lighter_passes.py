@@ -34,9 +34,9 @@ MOST_DRAFTS = 8  # up to which the acceptance that would be needed is reported
 
 def fewer_bits(base: Base) -> list[Option]:
     """Each narrower format of weights, of the cache and of both, on today's kind of chip."""
-    options = [
-        base.option("fewer-bits", words, scenario) for words, scenario in narrower(base.scenario)
-    ]
+    options = base.options(
+        ("fewer-bits", words, scenario) for words, scenario in narrower(base.scenario)
+    )
     if options:
         return options
     return [Option("fewer-bits", "weights and cache", why_not="no narrower format runs here")]
@@ -81,10 +81,8 @@ def drafting(scenario: Scenario, drafts: int) -> tuple[str, Scenario]:
 
 def speculation(base: Base) -> Option:
     """Drafts with the tokens per step published for one model, on today's kind of chip."""
-    options = []
-    for drafts in PUBLISHED:
-        words, scenario = drafting(base.scenario, drafts)
-        options.append(base.option("speculation", words, scenario))
+    drafted = (drafting(base.scenario, drafts) for drafts in PUBLISHED)
+    options = base.options(("speculation", words, scenario) for words, scenario in drafted)
     return in_order(options)[0]
 
 

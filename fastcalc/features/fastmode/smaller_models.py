@@ -20,10 +20,9 @@ def smaller_models(base: Base) -> list[Option]:
         none = f"the catalogue has no smaller {family_of(base.scenario.model.id)}"
         reason = none if base.models is None else "none is given"
         return [Option("smaller-model", "", why_not=reason, is_ruled_out=base.keeps_model)]
-    return [
-        base.option("smaller-model", model.id, with_model(base.scenario, model))
-        for model in base.smaller
-    ]
+    return base.options(
+        ("smaller-model", model.id, with_model(base.scenario, model)) for model in base.smaller
+    )
 
 
 @dataclass(frozen=True)

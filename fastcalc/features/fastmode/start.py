@@ -1,7 +1,7 @@
 """Start of the techniques: a serving point, the target speed, and the chips to try."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TypeVar
@@ -15,7 +15,7 @@ from fastcalc.core.placement.legal import link_domain
 from fastcalc.core.scenario import Outcome, Scenario, Sharding
 from fastcalc.errors import InputError
 from fastcalc.features.fastmode.option import Option, in_order, option_of
-from fastcalc.grid.largest_batch import Reach, cheapest
+from fastcalc.grid.largest_batch import cheapest_of_each
 from fastcalc.grid.space import Space
 
 SRAM_KINDS = ("wafer", "lpu", "rdu")  # sold for the speed of memory on the chip
@@ -115,18 +115,26 @@ class Base:
             self._engines[name] = engine
         return replace(scenario, hardware=hardware, engine=engine, engine_is_borrowed=borrowed)
 
-    def search(self, space: Space, layouts: list[Layout]) -> Reach:
-        """Cheapest point of some layouts that reaches the speed."""
-        return cheapest(space, layouts, self.speed)
+    def options(self, changes: Iterable[tuple[str, str, Scenario]]) -> list[Option]:
+        """Return what other machines or models come to, or why they cannot be.
 
-    def option(self, trick: str, change: str, scenario: Scenario) -> Option:
-        """Return what another machine or model comes to, or why it cannot be."""
-        try:
+        changes : the technique of each, the change in words, and what is served
+        """
+        options: list[Option | None] = []
+        searches: list[tuple[str, str, Space, list[Layout]]] = []
+        for trick, change, scenario in changes:
             space = Space(scenario)
-            reach = self.search(space, self.deployments(space))
-        except InputError as error:
-            return Option(trick, change, why_not=error.sentence)
-        return option_of(trick, change, reach, self.speed)
+            try:
+                searches.append((trick, change, space, self.deployments(space)))
+                options.append(None)
+            except InputError as error:
+                options.append(Option(trick, change, why_not=error.sentence))
+        reaches = cheapest_of_each((search[2:] for search in searches), self.speed)
+        found = iter(
+            option_of(trick, change, reach, self.speed)
+            for (trick, change, *_), reach in zip(searches, reaches, strict=True)
+        )
+        return [option or next(found) for option in options]
 
     @cached_property
     def sram_machines(self) -> list[Hardware]:
@@ -183,9 +191,14 @@ class Base:
     def on_todays_chips(self) -> list[Option]:
         """Today's chips at the largest batch that will do, cut otherwise, and more."""
         options, other_layouts = [], self.up_to_today()
-        searches = (("smaller-batch", [self.layout]), ("other-layout", other_layouts))
-        for trick, layouts in (*searches, ("more-chips", self.beyond_today(self.space))):
-            reach = self.search(self.space, layouts)
+        layouts_of = {
+            "smaller-batch": [self.layout],
+            "other-layout": other_layouts,
+            "more-chips": self.beyond_today(self.space),
+        }
+        searches = ((self.space, layouts) for layouts in layouts_of.values())
+        reaches = cheapest_of_each(searches, self.speed)
+        for trick, reach in zip(layouts_of, reaches, strict=True):
             cut = reach.outcome.placement.layout if reach.outcome else None
             change = "" if cut is None or cut == self.layout else str(cut) or "one chip"
             options.append(option_of(trick, change, reach, self.speed))
@@ -200,7 +213,7 @@ class Base:
         for chip in self.rivals:
             is_newer = (chip.released or "")[:4] > today
             chips.append(("newer-hardware" if is_newer else "other-hardware", chip))
-        return in_order([self.option(trick, chip.id, self.on(chip)) for trick, chip in chips])
+        return in_order(self.options((trick, chip.id, self.on(chip)) for trick, chip in chips))
 
 
 def most_chips(today: Outcome) -> int:
