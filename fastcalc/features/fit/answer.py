@@ -270,18 +270,18 @@ def _verdict(members: Sequence[Location]) -> str:
     clauses, largest = [], ""
     if fitting:
         largest = f" The largest batch is {listed([*_largest_batches(fitting)])}."
-        clauses.append(f"fits on {listed([named_chips(location) for location in fitting], 'or')}")
+        chips = listed([named_chips(location) for location in fitting], "or")
+        clauses.append(("fits", f"on {chips}"))
     if edge:
         engines = listed([*dict.fromkeys(location.scenario.engine.id for location in edge)])
-        clauses.append(
-            f"fits tightly on {_chips_of(edge)}: it starts only if {engines} reserves less "
-            f"memory than its maximum{_certain(edge)}"
-        )
+        condition = f"it starts only if {engines} reserves less memory than its maximum"
+        clauses.append(("fits tightly", f"on {_chips_of(edge)}: {condition}{_certain(edge)}"))
     if unfit:
         without = listed([location.scenario.hardware.id for location in unfit], "or")
-        clauses.append(f"does not fit on {without}")
-    clauses[0] = clauses[0].replace(" on ", f" at batch {batch:,} on ", 1)
-    return f"{model} {'; it '.join(clauses)}.{largest}"
+        clauses.append(("does not fit", f"on {without}"))
+    (verb, chips), *others = clauses
+    further = "".join(f"; it {verb} {chips}" for verb, chips in others)
+    return f"{model} {verb} at batch {batch:,} {chips}{further}.{largest}"
 
 
 def _largest_batches(fitting: Sequence[Location]) -> Iterator[str]:
