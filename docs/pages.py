@@ -92,7 +92,8 @@ made, so they are wider than most other points need.
 points.
 """
 TRUST = """Predictions are compared with published measurements of {measured} of the {entries}
-chips. An error of 1.2x means that the prediction is 1.2 times too fast or too slow.
+chips. An error of 1.2x means that the prediction is 1.2 times too fast or too slow. *In range* is the
+fraction of measurements inside the 80 % range.
 
 {tests}
 
@@ -316,7 +317,7 @@ def _tests(scores: dict[str, Any]) -> str:
         BLIND,
     ]
     return to_markdown(
-        ["test", "measurements", "sources", "median error", "90 % below", "in 80 % range"],
+        ["test", "measurements", "sources", "median error", "90 % below", "in range"],
         [
             [name, f"{n:,}", f"{sources}", f"{median:.2f}x", f"{most:.2f}x", f"{share:.0f} %"]
             for name, (n, sources, median, most, share) in zip(names, columns, strict=True)
