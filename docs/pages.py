@@ -92,8 +92,8 @@ made, so they are wider than most other points need.
 points.
 """
 TRUST = """Predictions are compared with published measurements of {measured} of the {entries}
-chips. An error of 1.2x means that the prediction is 1.2 times too fast or too slow. *In range* is the
-fraction of measurements inside the 80 % range.
+chips. An error of 1.2x means that the prediction is 1.2 times too fast or too slow. *In range* is
+the fraction of measurements inside the 80 % range.
 
 {tests}
 

@@ -180,16 +180,16 @@ class ChipAnswer(EntryAnswer):
     def tables(self) -> Iterator[Part]:
         """Its numbers, and what stands in for those that its file leaves out."""
         chip = self.entry
-        runs = "layer by layer on the whole chip"
+        runs = "the whole chip runs one layer after another"
         if chip.execution == "spatial":
-            runs = "each layer in a region of its own"
-        yield Title(chip.id, f"{chip.name}; {chip.kind}, {chip.scope}; runs {runs}")
+            runs = "each layer runs in its own region"
+        yield Title(chip.id, f"{chip.name}; {chip.kind}, {chip.scope}; {runs}")
         rows = [
             (path, value.text, value.source or "-", value.printed or "")
             for path, value in quantities(chip).items()
         ]
         yield ""
-        yield _table(("number", "value", "source", "printed"), rows)
+        yield _table(("number", "value", "source", "as printed"), rows)
         defaults = [
             (default.path, default.quantity.text, default.basis) for default in defaults_of(chip)
         ]
