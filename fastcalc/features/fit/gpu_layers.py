@@ -30,7 +30,10 @@ class GpuLayers:
     def note(self) -> str:
         """As a sentence for the owner of the card."""
         if self.count is None:
-            return f"{self.chip} starts with no {option(self.setting)}"
+            return (
+                f"{self.chip} starts with no {option(self.setting)}: card and {self.host} hold too "
+                f"little together; name a larger {option('host')}"
+            )
         if self.setting == "n_cpu_moe":
             return (
                 f"{self.chip} starts with at least {option(self.setting, self.count)}: experts of "

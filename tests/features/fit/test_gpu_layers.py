@@ -135,3 +135,13 @@ def test_experts_are_refused_of_a_model_without(fastcalc):
     ran = fastcalc("compare", "qwen3-8b", "--n-cpu-moe", "20", "--on", "rtx-4090")
     assert ran.code == 2
     assert "qwen3-8b has no routed experts" in ran.err
+
+
+def test_a_model_too_large_for_card_and_host_is_said_to_be(fastcalc):
+    """Weights of 400 GB on a card of 24 GB and a host of 96 GiB."""
+    ran = fastcalc(
+        *("fit", "deepseek-r1", "--weights", "q4_k_m", "--on", "rtx-4090", "-ngl", "20"), "--notes"
+    )
+    assert ran.code == 1
+    text = " ".join(ran.out.split())
+    assert "starts with no --n-gpu-layers: card and ddr5-2ch hold too little together" in text
