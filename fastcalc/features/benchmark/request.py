@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 class Measure(Evaluated, groups.Written):
     """Recommend which benchmarks of your server to run first, or run them.
 
-    For your batches and lengths: the runs that narrow predictions most, how long they take, the
-    80 % range expected after them, and their commands for vLLM, SGLang, GuideLLM, AIPerf or
-    llama-bench. With the address of an OpenAI-compatible server it runs them, and keeps numbers
-    only. Exits with 1 if nothing fits.
+    Finds the runs that narrow predictions at your batches and lengths most. Prints how long they
+    take, the 80 % range expected after them, and their commands for vLLM, SGLang, GuideLLM, AIPerf
+    or llama-bench. With the address of an OpenAI-compatible server it makes the runs and stores
+    numbers only. Exits with 1 if nothing fits.
     """
 
     examples = (

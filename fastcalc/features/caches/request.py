@@ -39,8 +39,8 @@ class SizeCaches(
 ):
     """Size prefix caches for a trace: hit rates, and when a memory tier pays.
 
-    For the chips' own memory, a host's, and larger tiers: hit rate, throughput, price, and the
-    price of memory below which the tier pays. Exits with 1 if no chip holds the batch.
+    Computes hit rate, throughput and price with the chips' own memory, a host's and larger tiers,
+    and the price of memory below which a tier pays. Exits with 1 if no chip holds the batch.
     """
 
     examples = (

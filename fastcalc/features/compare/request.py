@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 class Compare(Evaluated, groups.Written):
     """Compare the speed, latency and price of models on chips.
 
-    A row for each batch: decode speed with its 80 % range and hardware bound, throughput, TTFT,
-    price, and the limiting resource.
+    Prints one row per batch: decode speed with its 80 % range and hardware bound, throughput, TTFT,
+    price and the limiting resource.
     """
 
     examples = (
@@ -31,8 +31,8 @@ class Compare(Evaluated, groups.Written):
 class WriteReport(Evaluated, groups.OutputFile, groups.OwnFolders):
     """Write a comparison as one HTML file, as compare -o FILE.html does.
 
-    It has the headline, a table to sort and filter, charts, each step explained, assumptions and
-    sources. It loads nothing from elsewhere, so that it can be sent and printed.
+    The file has the headline, a table to sort and filter, charts, each step explained, assumptions
+    and sources. It loads nothing from elsewhere, so it can be sent and printed.
     """
 
     examples = (

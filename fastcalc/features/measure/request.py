@@ -44,7 +44,7 @@ class Measurements(groups.FormatOfEach, groups.ChipCount, groups.ParallelRanks):
 class Validate(Measurements, groups.EarlierRun, groups.Written):
     """Compare predictions with measurements: error, bias and coverage.
 
-    Name chip, model and layout of JSON files that do not state them.
+    Options name the chip, model and layout of JSON files that do not state them.
     """
 
     examples = (
@@ -67,9 +67,9 @@ class Validate(Measurements, groups.EarlierRun, groups.Written):
 class Calibrate(Measurements, groups.OutputFile, groups.OwnFolders):
     """Make an engine of your own from measurements of your server.
 
-    The engine keeps the measurements, and predictions follow them. From ten on its values are
-    fitted, too, which needs scipy. Without FILE the shipped engines are fitted again, and -o names
-    the folder of engines and evidence.
+    The engine file holds the measurements, which correct predictions. From ten measurements on,
+    engine parameters are fitted too, which needs scipy. Without FILE the shipped engines are fitted
+    again, and -o names the folder of engines and evidence.
     """
 
     examples = (
