@@ -307,6 +307,16 @@ class Estimate:
             )
         )
 
+    def usd_of_output(self, usd_per_hour: ArrayLike) -> Floats:
+        """Dollars per million tokens of output, for which no prompts are counted. [USD]
+
+        usd_per_hour : price of the whole deployment for an hour of use [USD/h]
+        """
+        seconds = self.output_seconds
+        return money.usd_per_million(
+            usd_per_hour=usd_per_hour, seconds=seconds, tokens=self.traffic.output
+        )
+
     def usd(self, usd_per_hour: ArrayLike) -> tuple[Floats, Floats, Floats]:
         """Price per million input tokens, output tokens, and both together. [USD]
 
@@ -315,7 +325,7 @@ class Estimate:
         traffic, prompt, output = self.traffic, self.prompt_seconds, self.output_seconds
         return (
             money.usd_per_million(usd_per_hour=usd_per_hour, seconds=prompt, tokens=traffic.prompt),
-            money.usd_per_million(usd_per_hour=usd_per_hour, seconds=output, tokens=traffic.output),
+            self.usd_of_output(usd_per_hour),
             money.usd_per_million(
                 usd_per_hour=usd_per_hour,
                 seconds=prompt + output,

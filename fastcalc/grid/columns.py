@@ -233,7 +233,7 @@ FIRST: tuple[Column[EvaluatedPoints], ...] = (
         "usd_per_mtok_output",
         "USD/Mtok",
         "price per million output tokens, from decode alone",
-        lambda points: points.usd[1],
+        "usd_of_output",
         heading=("$/Mtok", "output"),
         drop_priority=3,
         rests_on=(

@@ -41,7 +41,7 @@ class EvaluatedPoints:
     estimate : of arrays that broadcast with each other
     usd_per_hour : price of each deployment, in use or not [USD/h]
     min_chips : gives the fewest chips that hold each batch safely; nan where none do [1]
-    max_batch : sequences that the chips of each point hold safely [1]
+    largest_batch : gives the sequences that the chips of each point hold safely [1]
     locations, warnings : give where it lives, and what a reader must know, as `CodedColumn`
     """
 
@@ -49,7 +49,7 @@ class EvaluatedPoints:
     estimate: Estimate
     usd_per_hour: ArrayLike | None
     min_chips: Callable[[], ArrayLike]
-    max_batch: ArrayLike
+    largest_batch: Callable[[], ArrayLike]
     locations: Callable[[], CodedColumn]
     warnings: Callable[[], CodedColumn]
 
@@ -89,6 +89,11 @@ class EvaluatedPoints:
         return CodedColumn(verdicts(self.placement, self.batch), VERDICTS)
 
     @property
+    def max_batch(self) -> ArrayLike:
+        """Sequences that the chips of each point hold safely. [1]"""
+        return self.largest_batch()
+
+    @property
     def used(self) -> Floats:
         """Share of the usable memory that is taken. [1]"""
         return self.placement.used_fraction(self.batch)
@@ -100,6 +105,14 @@ class EvaluatedPoints:
         if price is None:
             return None, None, None
         return self.estimate.usd(price / self.scenario.pricing.utilization)
+
+    @property
+    def usd_of_output(self) -> Floats | None:
+        """Dollars per million tokens of output; None without a price. [USD]"""
+        price = self.usd_per_hour
+        if price is None:
+            return None
+        return self.estimate.usd_of_output(price / self.scenario.pricing.utilization)
 
     def near(self, kind: str) -> ArrayLike:
         """Share of a kind of bytes that is placed in the fastest memory. [1]"""

@@ -133,7 +133,7 @@ class _PlacedGrid:
                 fewest_chips(site, grid.batches)[:, np.newaxis],
                 np.where(placement.max_batch >= grid.batches, chips, np.nan),
             ),
-            max_batch=placement.max_batch if self.max_batch is None else self.max_batch,
+            largest_batch=lambda: placement.max_batch if self.max_batch is None else self.max_batch,
             locations=lambda: places(estimate, self.positions, self.listed, site),
             warnings=lambda: _and_of_layouts(
                 _and_of_edges(_warnings(scenario, site, estimate), scenario, estimate),

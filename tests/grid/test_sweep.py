@@ -45,7 +45,7 @@ def alone(scenario, layout, prompt, output, context, batch):
                 outcome.estimate,
                 outcome.usd_per_hour,
                 partial(np.array, outcome.min_chips, dtype=float),
-                outcome.max_batch,
+                lambda: outcome.max_batch,
                 lambda: places(
                     outcome.estimate, np.asarray(0), [outcome.placement.layout], outcome.site
                 ),

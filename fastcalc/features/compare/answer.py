@@ -202,7 +202,7 @@ class CompareAnswer(Answer):
             model = (request.models or DEFAULT_MODELS)[0]
             return follow_up(request, request_of("measure"), model, flag("on"), chip)
         has_groups = not compared <= names_typed(catalogue(request), request.on).keys()
-        priced = [outcome for outcome in outcomes if outcome.usd is not None]
+        priced = [outcome for outcome in outcomes if outcome.usd_per_hour is not None]
         is_whole = has_groups or len(priced) == len(outcomes)
         is_searched = priced and not request.speculate and is_whole
         ids = chips_by_id(priced if is_searched else outcomes)
@@ -299,11 +299,14 @@ def _cells(outcome: Outcome) -> Iterator[record_tables.Row]:
     layout = outcome.placement.layout
     lives = " ".join(filter(None, (outcome.memories, str(layout))))
     label = f"{layout.chips} x {outcome.scenario.hardware.id}"
-    for fits, group in groupby(compare_records([outcome]), lambda record: bool(record["fits"])):
+    for fits, group in groupby(
+        point_records.point_records([outcome]), lambda record: bool(record["fits"])
+    ):
         records = list(group)
         for records_of_row in [[record] for record in records] if fits else [records]:
             batches = ", ".join(f"{record['batch']:,}" for record in records_of_row)
-            shown = {**records_of_row[0], "label": label, "lives": lives, "batch": batches}
+            words = {"label": label, "lives": lives, "batch": batches}
+            shown = records_of_row[0].showing(words)
             cells = (record_tables.row(pick("limiter"), record) for record in records_of_row)
             first, *further = dict.fromkeys(row["limiter"] for row in cells)
             word = first.rpartition(" ")[0]  # which is said once

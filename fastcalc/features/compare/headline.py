@@ -13,7 +13,7 @@ from fastcalc.core.ratios import Ranged, independent_ratio, is_level
 from fastcalc.core.scenario import Outcome, Scenario
 from fastcalc.formulas.sequences import grouped
 from fastcalc.kit.answer.numbers_as_text import number
-from fastcalc.kit.answer.point_records import compare_records
+from fastcalc.kit.answer.point_records import point_records
 from fastcalc.kit.answer.table_row import Figure, TableRow
 
 _MOST_PRICED = 2
@@ -106,7 +106,7 @@ class Headline:
 def headline(outcomes: Sequence[Outcome]) -> Headline:
     """Return what the rows of one model state."""
     rows = [
-        TableRow(record, outcome) for outcome in outcomes for record in compare_records([outcome])
+        TableRow(record, outcome) for outcome in outcomes for record in point_records([outcome])
     ]
     by_chip = _by_chip(row for row in rows if row.record["fits"])
     fastest = _fastest(by_chip) if by_chip else None

@@ -1,7 +1,7 @@
 """Outcomes to flat records, and records to text."""
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
 from typing import Any, Protocol
 
@@ -13,7 +13,7 @@ from fastcalc.core.estimate import SITE_FACTOR
 from fastcalc.core.overflow import overflows
 from fastcalc.core.scenario import Location, Outcome, Scenario
 from fastcalc.grid import columns
-from fastcalc.grid.column import Column, values
+from fastcalc.grid.column import values
 from fastcalc.grid.evaluated_points import CodedColumn, EvaluatedPoints, places
 from fastcalc.kit.answer.numbers_as_text import counted
 
@@ -40,41 +40,101 @@ def value_at_point(key: str, row: AtPoint) -> Any:
 KEYS = tuple(column.key for column in columns.COLUMNS)
 
 
+class PointRecord(Mapping[str, Any]):
+    """Record of one batch of an outcome, whose values are computed when they are read.
+
+    of_outcome, index : the values of all batches, and which of them is this one [1]
+    cells : what stands under some keys instead
+    """
+
+    def __init__(
+        self, of_outcome: "_OutcomeRecords", index: int, cells: Mapping[str, Any] | None = None
+    ) -> None:
+        self._of_outcome, self._index, self._cells = of_outcome, index, cells or {}
+
+    def __getitem__(self, key: str) -> Any:
+        if key in self._cells:
+            return self._cells[key]
+        return self._of_outcome.column(key)[self._index]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(dict.fromkeys((*KEYS, *self._cells)))
+
+    def __len__(self) -> int:
+        return len(list(iter(self)))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, PointRecord):
+            return super().__eq__(other)
+        mine, others = ((one._of_outcome, one._index, one._cells) for one in (self, other))
+        return mine == others
+
+    def showing(self, cells: Mapping[str, Any]) -> "PointRecord":
+        """The record with other values under some keys."""
+        return PointRecord(self._of_outcome, self._index, cells)
+
+
+class _OutcomeRecords:
+    """Records of an outcome, which tables, sentences and charts of a page all read."""
+
+    def __init__(self, outcome: Outcome) -> None:
+        self._points, self._shape = _points_of(outcome), outcome.estimate.batch.shape
+        self._columns: dict[str, list[Any]] = {}
+
+    def column(self, key: str) -> list[Any]:
+        """Values of a column, one for each batch."""
+        if key not in self._columns:
+            cells = columns.flat(_BY_KEY[key].of(self._points), self._shape).tolist()
+            if key in columns.NEEDS_FIT:
+                fits = self.column("fits")
+                cells = [cell if fit else None for cell, fit in zip(cells, fits, strict=True)]
+            self._columns[key] = [plain(cell) for cell in cells]
+        return self._columns[key]
+
+    def records(self) -> list[PointRecord]:
+        """A record for each batch, in the order of the batches."""
+        return [PointRecord(self, index) for index in range(math.prod(self._shape))]
+
+
+_BY_KEY = {column.key: column for column in columns.COLUMNS}
+_records_of = lru_cache(maxsize=_KEPT)(_OutcomeRecords)
+
+
+def point_records(outcomes: Iterable[Outcome]) -> list[PointRecord]:
+    """Records of each batch of each outcome, of which what nobody reads is not computed."""
+    return [record for outcome in outcomes for record in _records_of(outcome).records()]
+
+
 def compare_records(outcomes: Iterable[Outcome]) -> list[Record]:
     """Records of each batch of each outcome, keys in the order of the contract."""
-    return [dict(record) for outcome in outcomes for record in _records_of(outcome)]
-
-
-@lru_cache(maxsize=_KEPT)
-def _records_of(outcome: Outcome) -> list[Record]:
-    """Records of an outcome, which tables, sentences and charts of a page all read."""
-    return [plainly(record) for record in unrounded([outcome])]
+    return [dict(record) for record in point_records(outcomes)]
 
 
 def compare_column(outcomes: Iterable[Outcome], key: str) -> list[Any]:
     """Return what the records of outcomes have under one key; others are not computed."""
-    chosen = [column for column in columns.COLUMNS if column.key in ("fits", key)]
-    return [plain(record[key]) for record in unrounded(outcomes, chosen)]
+    return [record[key] for record in point_records(outcomes)]
 
 
-def unrounded(
-    outcomes: Iterable[Outcome], chosen: Sequence[Column[EvaluatedPoints]] = columns.COLUMNS
-) -> Iterator[Record]:
-    """Yield the records of outcomes with all digits, of some columns, `fits` among them."""
+def unrounded(outcomes: Iterable[Outcome]) -> Iterator[Record]:
+    """Yield the records of outcomes with all digits."""
     for outcome in outcomes:
-        points = EvaluatedPoints(
-            scenario=outcome.scenario,
-            estimate=outcome.estimate,
-            usd_per_hour=outcome.usd_per_hour,
-            min_chips=partial(np.array, outcome.min_chips, dtype=float),
-            max_batch=outcome.max_batch,
-            locations=partial(
-                places, outcome.estimate, np.asarray(0), [outcome.placement.layout], outcome.site
-            ),
-            warnings=partial(_warnings, outcome),
-        )
-        of_columns, shape = values(chosen, points), outcome.estimate.batch.shape
-        yield from columns.records(of_columns, shape)
+        of_columns = values(columns.COLUMNS, _points_of(outcome))
+        yield from columns.records(of_columns, outcome.estimate.batch.shape)
+
+
+def _points_of(outcome: Outcome) -> EvaluatedPoints:
+    """An outcome as columns read it."""
+    return EvaluatedPoints(
+        scenario=outcome.scenario,
+        estimate=outcome.estimate,
+        usd_per_hour=outcome.usd_per_hour,
+        min_chips=partial(np.array, outcome.min_chips, dtype=float),
+        largest_batch=lambda: outcome.max_batch,
+        locations=partial(
+            places, outcome.estimate, np.asarray(0), [outcome.placement.layout], outcome.site
+        ),
+        warnings=partial(_warnings, outcome),
+    )
 
 
 def _warnings(outcome: Outcome) -> CodedColumn:

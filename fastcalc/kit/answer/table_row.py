@@ -1,13 +1,13 @@
 """A deployment at one batch: a row of the table, with its speed and its price."""
 
+from collections.abc import Mapping
 from math import nan
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from fastcalc.core.ratios import Ranged, cost_range
 from fastcalc.core.scenario import Outcome
 from fastcalc.formulas.types import floats
 from fastcalc.kit.answer.numbers_as_text import counted
-from fastcalc.kit.answer.point_records import Record
 
 Figure = Literal["speed", "cost"]
 
@@ -15,7 +15,7 @@ Figure = Literal["speed", "cost"]
 class TableRow(NamedTuple):
     """A deployment at one batch: a row of the table."""
 
-    record: Record
+    record: Mapping[str, Any]
     outcome: Outcome
 
     @property
