@@ -13,10 +13,12 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from fastcalc.core.chip.tier import Tier
 from fastcalc.core.estimate import Estimate, evaluate
 from fastcalc.core.own_rows import measured_on
-from fastcalc.core.placement.layout import Layouts
+from fastcalc.core.placement.layout import AnyLayout, Layouts
 from fastcalc.core.placement.placement import AnyPlacement, Placements
+from fastcalc.core.placement.split import Split, split_as_asked
 from fastcalc.core.step.bound import BoundTerms, bound_terms
 from fastcalc.core.step.pass_work import AttentionWork, PassWork
 from fastcalc.core.step.schedule import Schedule
@@ -41,8 +43,8 @@ class Evaluation(NamedTuple):
 def evaluate_all(evaluations: Iterable[Evaluation]) -> list[Estimate]:
     """Estimates of many placements, each as `evaluate` has it, in few stacks.
 
-    Deployments whose bytes may be placed in several memories, hardware bounds and deployments with
-    measurements of their own are evaluated alone.
+    Hardware bounds, deployments with measurements of their own or with bytes that a user places,
+    and wafers whose bytes may be placed in several memories are evaluated alone.
     """
     estimates = [
         evaluate(placement, batch=batch, traffic=traffic)
@@ -52,6 +54,7 @@ def evaluate_all(evaluations: Iterable[Evaluation]) -> list[Estimate]:
         stack = _Stack([estimates[index].passes for index in indices])
         for index, rows in zip(indices, stack.rows(), strict=True):
             estimates[index] = StackedEstimate(estimates[index].passes, rows=rows)
+            estimates[index].passes.find_split = rows.split
     return estimates
 
 
@@ -125,13 +128,13 @@ def _stackable(deployments: Sequence[Schedule]) -> Iterator[list[int]]:
 
 
 def _is_of_numbers(passes: Schedule) -> bool:
-    """Whether its passes are numbers alone, of one memory."""
+    """Whether its passes are numbers alone, and no user places bytes; of regions, of one memory."""
     machine, drafts = passes.machine, passes.traffic.speculation
-    if machine.engine.is_bound or len(machine.tiers) > 1 or machine.place:
+    is_placed = machine.place or (machine.is_spatial and not passes.has_one_memory)
+    if machine.engine.is_bound or is_placed:
         return False
-    is_own = machine.tier.where == "chip" if machine.is_spatial else machine.tier.is_near
     has_one_draft = np.ndim(drafts.drafted) == np.ndim(drafts.tokens_per_pass) == 0
-    return is_own and has_one_draft and machine.prefix is None and not _has_own_rows(passes)
+    return has_one_draft and machine.prefix is None and not _has_own_rows(passes)
 
 
 def _has_own_rows(passes: Schedule) -> bool:
@@ -175,7 +178,26 @@ def _common(passes: Schedule) -> tuple[object, ...]:
     requests: tuple[object, ...] = ()
     if isinstance(traffic, Mix):
         requests = (*map(id, traffic.classes), traffic.arriving, traffic.is_random)
-    return (machine.is_spatial, is_drafted, layer_counts, requests, _columns(passes).bit_length())
+    columns = _columns(passes).bit_length()
+    return machine.is_spatial, is_drafted, layer_counts, requests, columns, _memories(passes)
+
+
+def _memories(passes: Schedule) -> tuple[object, ...]:
+    """What deployments have in common whose bytes are placed in one search; nothing of one memory.
+
+    Sizes of memories and how fast they are may differ, but not what may be done with them.
+    """
+    machine = passes.machine
+    if passes.has_one_memory:
+        return ()
+    tiers = tuple(
+        (tier.name, tier.where, tier.shared_by, tier.streams, tier.flop_rates is None)
+        for tier in machine.tiers
+    )
+    sizes = passes.split_as_asked.sizes.items()
+    kinds = tuple(kind for kind, size in sizes if np.any(size))
+    per_chip = passes.placement.layout.per_chip
+    return tiers, kinds, passes.place_for, passes.is_all_near, per_chip
 
 
 class _JoinedAttention(AttentionWork):
@@ -216,15 +238,28 @@ class _JoinedAttention(AttentionWork):
 class _JoinedSchedule(Schedule):
     """Passes of many deployments.
 
-    join_bound_terms : what their bounds have of their layouts
+    join_bound_terms, join_rooms, join_split : what their bounds have of their layouts, what their
+        memories hold, and their bytes as they are asked to be placed
     """
 
     join_bound_terms: Callable[[], BoundTerms]
+    join_rooms: Callable[[], Sequence[ArrayLike]]
+    join_split: Callable[[], Split]
 
     @cached_property
     def bound_terms(self) -> BoundTerms:
         """What their bounds have of their layouts, counted where a bound is asked for."""
         return self.join_bound_terms()
+
+    @cached_property
+    def rooms(self) -> Sequence[ArrayLike]:
+        """What weights and caches may fill of each memory, for each chip. [byte]"""
+        return self.join_rooms()
+
+    @cached_property
+    def split_as_asked(self) -> Split:
+        """Each kind of bytes in the memory asked for, or in the first."""
+        return self.join_split()
 
 
 class _Stack:
@@ -241,7 +276,8 @@ class _Stack:
         first = 0
         for passes, shape, count in zip(self.members, self.shapes, self.counts, strict=True):
             point_shape = np.broadcast_shapes(shape, passes.batch.shape)
-            yield _StackRows(self, slice(first, first + count), _columns(passes), point_shape)
+            rows = slice(first, first + count)
+            yield _StackRows(self, passes, rows, _columns(passes), point_shape)
             first += count
 
     def number(self, count: Callable[[Schedule], ArrayLike]) -> Floats:
@@ -258,35 +294,72 @@ class _Stack:
         first = members[0].placement
         machine = replace(
             first.machine,
+            tiers=self._tiers(),
             chip=self._joined([passes.machine.chip for passes in members]),
             software=self._joined([passes.machine.software for passes in members]),
         )
         placement = Placements(machine, first.work, self._layouts(), reserved_tokens=0.0)
         attention = _JoinedAttention([passes.attention for passes in members], self.counts)
         passes = _JoinedSchedule(placement, self._traffic(), self._batches(), attention)
-        passes.split, passes.own, passes.join_bound_terms = None, [], self._bound_terms
+        passes.own, passes.is_all_near = [], members[0].is_all_near
+        passes.join_bound_terms = self._bound_terms
+        passes.join_rooms, passes.join_split = self._rooms, self._split_as_asked
         return passes
 
     def _joined(self, records: Sequence[Numbers]) -> Numbers:
         return joined(records, self.counts, axes=1)
+
+    def _tiers(self) -> tuple[Tier, ...]:
+        """Memories of all of them; where there is one, that of the first."""
+        members = self.members
+        if members[0].has_one_memory:
+            return members[0].machine.tiers
+
+        def tier_of_all(tiers: Sequence[Tier]) -> Tier:
+            return replace(
+                tiers[0],
+                capacity=self._joined([tier.capacity for tier in tiers]),
+                bandwidth=self._joined([tier.bandwidth for tier in tiers]),
+                link=self._joined([tier.link for tier in tiers]),
+                flop_rates=self._joined([tier.flop_rates for tier in tiers]),
+            )
+
+        columns = zip(*(passes.machine.tiers for passes in members), strict=True)
+        return tuple(map(tier_of_all, columns))
+
+    def _rooms(self) -> Sequence[ArrayLike]:
+        """What weights and caches may fill of each memory of each of them. [byte]"""
+        return self._joined([tuple(passes.rooms) for passes in self.members])
+
+    def _split_as_asked(self) -> Split:
+        """Bytes of each of them where they are asked to be placed."""
+        passes, sizes = self.passes, [passes.split_as_asked.sizes for passes in self.members]
+        joined_sizes = {kind: self._points([size[kind] for size in sizes]) for kind in sizes[0]}
+        return split_as_asked(passes.machine, passes.placement.layout.chips, joined_sizes)
 
     def _layouts(self) -> Layouts:
         def stacked(axes: Iterable[ArrayLike]) -> Ints:
             rows = [_rows_of(ranks, count) for ranks, count in zip(axes, self.counts, strict=True)]
             return np.concatenate(rows).astype(int)[:, np.newaxis]
 
-        layouts = [passes.placement.layout for passes in self.members]
+        layouts: list[AnyLayout] = [passes.placement.layout for passes in self.members]
         ranks = ((layout.tp, layout.pp, layout.ep, layout.dp) for layout in layouts)
         tp, pp, ep, dp = map(stacked, zip(*ranks, strict=True))
-        return Layouts(tp, pp, ep, dp)
+        return Layouts(tp, pp, ep, dp, layouts[0].per_chip)
 
     def _batches(self) -> Floats:
-        """Batches of all of them, a row for each layout; short rows end in their last batch."""
+        """Batches of all of them, a row for each layout."""
+        return self._points([passes.batch for passes in self.members])
+
+    def _points(self, numbers: Sequence[Floats]) -> Floats:
+        """A number of all of them at each batch; short rows end in that of their last batch."""
         rows, widest = [], max(map(_columns, self.members))
-        for passes, count in zip(self.members, self.counts, strict=True):
+        deployments = zip(self.members, self.shapes, self.counts, numbers, strict=True)
+        for passes, shape, count, number in deployments:
             columns = _columns(passes)
-            batch = np.broadcast_to(passes.batch.reshape(-1, columns), (count, columns))
-            rows.append(batch[:, np.minimum(np.arange(widest), columns - 1)])
+            point_shape = np.broadcast_shapes(shape, passes.batch.shape)
+            points = np.broadcast_to(number, point_shape).reshape(count, columns)
+            rows.append(points[:, np.minimum(np.arange(widest), columns - 1)])
         return np.concatenate(rows)
 
     def _traffic(self) -> Traffic:
@@ -299,30 +372,53 @@ class _Stack:
 
     def _bound_terms(self) -> BoundTerms:
         """What the bounds of all of them have of their layouts."""
-        terms = self._joined(
-            [
-                bound_terms(passes.machine, passes.placement.work, passes.placement.layout)
-                for passes in self.members
-            ]
+        of_each = [
+            bound_terms(passes.machine, passes.placement.work, passes.placement.layout)
+            for passes in self.members
+        ]
+        nothing = floats(0.0)
+        others = [terms._replace(capacities=nothing, bandwidths=nothing) for terms in of_each]
+        return self._joined(others)._replace(
+            capacities=self._by_memory([terms.capacities for terms in of_each]),
+            bandwidths=self._by_memory([terms.bandwidths for terms in of_each]),
         )
-        sizes, rates = (np.asarray(column) for column in (terms.capacities, terms.bandwidths))
-        return terms._replace(capacities=sizes[..., np.newaxis], bandwidths=rates[..., np.newaxis])
+
+    def _by_memory(self, numbers: Sequence[Array]) -> Array:
+        """A number of each memory, which lie along the last axis."""
+        columns = self._joined([tuple(np.moveaxis(number, -1, 0)) for number in numbers])
+        return np.stack(np.broadcast_arrays(*columns), axis=-1)
 
 
 @dataclass(frozen=True, eq=False)
 class _StackRows:
     """Rows of a stack that belong to one deployment.
 
+    passes : of the deployment
     rows, columns : which they are, and how many batches they have [1]
     shape : of the numbers of the deployment
     """
 
     stack: _Stack
+    passes: Schedule
     rows: slice
     columns: int
     shape: tuple[int, ...]
 
     def cut(self, count: Callable[[Schedule], ArrayLike]) -> Array:
         """A number of the deployment's passes."""
-        numbers = self.stack.number(count)[self.rows, : self.columns]
-        return np.atleast_1d(numbers.reshape(self.shape))
+        return np.atleast_1d(self._own(self.stack.number(count)))
+
+    def split(self) -> Split | None:
+        """Where the deployment's bytes live, of a search for those of all."""
+        of_all = self.stack.passes.split
+        if of_all is None:
+            return None
+        shape = self.stack.passes.batch.shape
+        shares = {
+            kind: [self._own(np.broadcast_to(share, shape)) for share in by_memory]
+            for kind, by_memory in of_all.shares.items()
+        }
+        return replace(self.passes.split_as_asked, shares=shares)
+
+    def _own(self, numbers: Floats) -> Floats:
+        return numbers[self.rows, : self.columns].reshape(self.shape)

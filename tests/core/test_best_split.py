@@ -1,7 +1,5 @@
 """Where bytes live takes least of all that there is, or nearly: against a linear program."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 from scipy.optimize import linprog
@@ -66,8 +64,7 @@ def solved(sizes, room, costs):
     """The split of a case, and what it takes."""
     near = [np.float64(tier == 0) for tier in range(len(room))]
     start = Split(tuple(range(len(room))), 1, sizes, dict.fromkeys(KINDS, near))
-    placement = SimpleNamespace(machine=SimpleNamespace(place={}), usable=room)
-    found = best_split(start, placement, costs.seconds, [[costs]])
+    found = best_split(start, (), room, costs.seconds, [[costs]])
     return found, np.broadcast_to(costs.seconds(found), POINTS)
 
 

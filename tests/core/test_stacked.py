@@ -147,19 +147,42 @@ def test_a_mix_of_classes_shares_a_stack_with_itself_alone():
     assert together[0].rows.stack is not together[2].rows.stack
 
 
-def test_several_memories_and_hardware_bounds_are_evaluated_alone():
+def test_hardware_bounds_are_evaluated_alone():
     traffic = Traffic(1000.0, 200.0, 1100.0)
-    host = MemoryChoice(CATALOGUE.hardware("ddr5-2ch"))
     evaluations = [
-        evaluation(
-            scenario_of(chip, "llama-3.1-8b", traffic, engine=engine, memory=memory),
-            [Layout()],
-            (1, 8),
-        )
-        for engine, memory in (("ideal", OWN_MEMORY), (None, host))
+        evaluation(scenario_of(chip, "llama-3.1-8b", traffic, engine="ideal"), [Layout()], (1, 8))
         for chip in ("h100-sxm", "b200")
     ]
     assert not any(isinstance(estimate, StackedEstimate) for estimate in assert_alike(evaluations))
+
+
+@pytest.mark.parametrize("drafts", DRAFTS)
+@pytest.mark.parametrize("use", [None, "compute", "stream"])
+@pytest.mark.parametrize("model", ["llama-3.1-70b", "deepseek-r1"])
+def test_deployments_with_the_memory_of_a_host_share_a_search(model, use, drafts):
+    """Host and disk: bytes of each live where they would live if it were evaluated alone."""
+    traffic = Traffic(2000.0, 300.0, 2150.0, 0.0, drafts)
+    memory = MemoryChoice(CATALOGUE.hardware("ddr5-2ch-nvme"), use=use)
+    evaluations = []
+    for chip in ("h100-sxm", "rtx-4090", "mi300x"):
+        scenario = scenario_of(chip, model, traffic, memory=memory)
+        layouts = list(legal(scenario))
+        evaluations += [evaluation(scenario, [Layout()], (1, 7, 64))]
+        evaluations += [evaluation(scenario, layouts, (1, 2))]
+    together = assert_alike(evaluations)
+    stacked = [
+        (one, estimate)
+        for one, estimate in zip(evaluations, together, strict=True)
+        if isinstance(estimate, StackedEstimate)
+    ]
+    assert len({id(estimate.rows.stack) for _, estimate in stacked}) < len(stacked)
+    for one, estimate in stacked:
+        alone = evaluate(one.placement, batch=one.batch, traffic=one.traffic).passes.split
+        shared = estimate.passes.split
+        assert (alone is None) == (shared is None)
+        for kind, fractions in alone.shares.items() if alone else ():
+            for own, fraction in zip(fractions, shared.shares[kind], strict=True):
+                assert np.array_equal(np.broadcast_to(own, fraction.shape), fraction), kind
 
 
 def test_several_kinds_of_requests_on_several_layouts_are_evaluated_alone():

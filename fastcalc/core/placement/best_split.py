@@ -10,7 +10,7 @@ How fast a part is has no say in which fills of two memories there are, but for 
 no less: with a faster one the best takes no longer.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from itertools import combinations, permutations
@@ -18,9 +18,8 @@ from itertools import combinations, permutations
 import numpy as np
 
 from fastcalc.core.model.kinds import IN_LAYERS, READ
-from fastcalc.core.placement.placement import AnyPlacement
 from fastcalc.core.placement.split import Costs, Split, extra_beyond_rounding
-from fastcalc.formulas.types import Array, Ints, floats
+from fastcalc.formulas.types import Array, ArrayLike, Ints, floats
 
 _TIE = 1e-12
 """Share by which a fill must be better than those before it."""
@@ -34,14 +33,16 @@ _AT_ONCE = 20_000
 
 def best_split(
     split: Split,
-    placement: AnyPlacement,
+    assigned: Collection[str],
+    rooms: Sequence[ArrayLike],
     seconds: Callable[[Split], Array],
     passes: Sequence[Sequence[Costs]],
 ) -> Split:
     """Place each kind of bytes that is left open so that some passes take least.
 
     split : with the kinds that are asked to be placed in one memory, others in the first
-    placement : a workload on a layout; what does not fit at all is in the last memory
+    assigned : the kinds that are asked to be placed in one memory
+    rooms : what each memory holds; what does not fit at all is in the last [byte]
     seconds : gives what the passes take together, with bytes split over the memories [s]
     passes : what each takes of each kind, in each of its ways; none where more than that counts
 
@@ -50,12 +51,11 @@ def best_split(
     Split
         Of arrays that broadcast with the batch.
     """
-    assignment, sizes = placement.machine.place, split.sizes
-    room = []
-    for at, usable in enumerate(placement.usable):
-        placed_bytes = floats(sum(sizes[group] * split.shares[group][at] for group in assignment))
+    sizes, room = split.sizes, []
+    for at, usable in enumerate(rooms):
+        placed_bytes = floats(sum(sizes[group] * split.shares[group][at] for group in assigned))
         room.append(np.maximum(usable - placed_bytes, 0.0))
-    free = [group for group in READ if group not in assignment and np.any(sizes[group])]
+    free = [group for group in READ if group not in assigned and np.any(sizes[group])]
     fastest, gaining = floats(np.inf), _gaining(len(room), passes)
     has_turns = any(costs.turning_memory is not None for options in passes for costs in options)
     for memories in _turns(len(room), gaining) if free else ():
@@ -63,7 +63,7 @@ def best_split(
         may_be_empty = not is_in_order or not gaining.isdisjoint(combinations(memories, 2))
         for fills in _fills(split, free, memories, room, (has_turns, may_be_empty)):
             split, fastest = _best(split, fastest, fills, seconds(fills))
-    return split if "embedding" in assignment else _with_table(split, room)
+    return split if "embedding" in assigned else _with_table(split, room)
 
 
 def _gaining(count: int, passes: Sequence[Sequence[Costs]]) -> set[tuple[int, int]]:
@@ -167,11 +167,12 @@ def _spread(start: Array, width: Array, usable: Sequence[Array]) -> list[Array]:
     usable : of each memory [byte]
     """
     fractions, end, before = [], floats(0.0), floats(0.0)
+    stop, divisor = start + width, np.maximum(width, 1.0)
     for room in usable[:-1]:
         end = end + room
-        beyond = np.maximum(start + width - end, 0.0) / np.maximum(width, 1.0)
-        is_rounding = start + width - end <= _TIE * end
-        filled = np.where(is_rounding, 1.0, np.maximum(1.0 - beyond, 0.0))
+        beyond = stop - end
+        filled = np.maximum(1.0 - np.maximum(beyond, 0.0) / divisor, 0.0)
+        filled[beyond <= _TIE * end] = 1.0  # rounding
         fractions.append(filled - before)
         before = filled
     return [*fractions, np.broadcast_to(1.0 - before, start.shape)]

@@ -215,9 +215,17 @@ def asked_split(placement: AnyPlacement, batch: ArrayLike) -> Split:
     sizes = stored_weights(machine, placement.work, layout) | {
         "kv": placement.sequences(batch) * placement.cache_per_chip
     }
+    return split_as_asked(machine, layout.chips, sizes)
+
+
+def split_as_asked(machine: Machine, chips: ArrayLike, sizes: dict[str, Array]) -> Split:
+    """Bytes of given sizes, each kind in the memory asked for or in the first.
+
+    chips, sizes : as `Split` has them
+    """
     fractions = {}
     for group, size in sizes.items():
         in_first = (1.0, *[0.0] * (len(machine.tiers) - 1))  # where nothing is, too
         placed = zip(machine.place.get(group, in_first), in_first, strict=True)
         fractions[group] = [floats(np.where(size > 0.0, *pair)) for pair in placed]
-    return Split(machine.tiers, layout.chips, sizes, fractions, machine.memory.shares_layers)
+    return Split(machine.tiers, chips, sizes, fractions, machine.memory.shares_layers)

@@ -4,6 +4,7 @@ Each is a `PassWork` for the step function; how many of each make up TPOT, TTFT 
 is said in `fastcalc.core.timeline`.
 """
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property, reduce
 from math import prod
@@ -58,6 +59,7 @@ class Schedule:
     batch : sequences decoded together by the whole deployment [1]
     attention : what its tokens look back on, where that has been counted
     place_for : what bytes are placed for; None for what the user asks
+    find_split : finds where bytes live, among others' in a stack or alone
 
     streams : sequences that one pass decodes: one micro-batch of one replica; regions take all [1]
     expert_sequences : sequences of all replicas that meet in one copy of the experts [1]
@@ -75,6 +77,7 @@ class Schedule:
         self.placement, self.traffic, self.batch = placement, traffic, batch
         layout, self.machine = placement.layout, placement.machine
         self.place_for = place_for or self.machine.memory.place_for
+        self.find_split: Callable[[], Split | None] = self.search_split
         self.is_bound = self.machine.engine.is_bound
         self.is_staged = not (self.is_bound or self.machine.is_spatial)
         shared = layout.dp * layout.pp if self.is_staged else 1
@@ -215,17 +218,43 @@ class Schedule:
     @cached_property
     def split(self) -> Split | None:
         """Where bytes live; None where one memory of the chip takes all."""
-        machine = self.machine
-        tier = machine.tier
-        is_own = tier.where == "chip" if machine.is_spatial else tier.is_near
-        if is_own and len(machine.tiers) == 1:
-            return None
-        all_near = is_own and not machine.place and np.all(fits_near(self.placement, self.batch))
-        if all_near and not any(open_pass.gains for open_pass in self._placed_for):
+        return self.find_split()
+
+    def search_split(self) -> Split | None:
+        """Search for where bytes live so that passes take least."""
+        if self.has_one_memory or (
+            self.is_all_near and not any(open_pass.gains for open_pass in self._placed_for)
+        ):
             return None
         passes = [open_pass.costs for open_pass in self._placed_for if open_pass.costs]
-        start = asked_split(self.placement, self.batch)
-        return best_split(start, self.placement, self._seconds_placed_for, passes)
+        assigned, rooms = self.machine.place, self.rooms
+        return best_split(self.split_as_asked, assigned, rooms, self._seconds_placed_for, passes)
+
+    @property
+    def has_one_memory(self) -> bool:
+        """Whether the chip's own memory is all there is."""
+        return self._is_own_first and len(self.machine.tiers) == 1
+
+    @property
+    def _is_own_first(self) -> bool:
+        machine = self.machine
+        return machine.tier.where == "chip" if machine.is_spatial else machine.tier.is_near
+
+    @cached_property
+    def is_all_near(self) -> bool:
+        """Whether all of every batch fits the chip's first memory, and may be placed there."""
+        is_open = self._is_own_first and not self.machine.place
+        return bool(is_open and np.all(fits_near(self.placement, self.batch)))
+
+    @cached_property
+    def rooms(self) -> Sequence[ArrayLike]:
+        """What weights and caches may fill of each memory, for each chip. [byte]"""
+        return self.placement.usable
+
+    @cached_property
+    def split_as_asked(self) -> Split:
+        """Each kind of bytes in the memory asked for, or in the first."""
+        return asked_split(self.placement, self.batch)
 
     @property
     def _placed_for(self) -> list[OpenPass]:
@@ -339,8 +368,7 @@ class Schedule:
         is_open = len(machine.tiers) > 1 and machine.tiers[0].is_near and not machine.place
         if self.is_bound or not is_open:
             return self.decode.seconds
-        sizes = asked_split(self.placement, self.batch).sizes
-        fastest = self._decoding.least_seconds(sizes)
+        fastest = self._decoding.least_seconds(self.split_as_asked.sizes)
         if self._drafts and not (machine.is_spatial or self._decoding.gains):
             fastest = fastest + drafted * self.drafted_layer(None)
         fastest = fastest * self._as_measured("decode")
