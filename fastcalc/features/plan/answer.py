@@ -582,6 +582,10 @@ class PlanAnswer(Answer):
     def _notes_of_ranked(self, rows: Sequence[PlanRow]) -> Iterator[Note]:
         """Grounds of the plans, the runner-up, why others lost, what would change the answer."""
         decision, unlike = self.decision, self.decision.on_unlike_chips
+        if self.request.think is not None and len(rows) > 1:
+            rate = f"{number(self.service.rate or 0.0)} requests/s"
+            text = f"rows are for {rate}, which users make on plan 1; on faster ones they make more"
+            yield Note(text, Weight.QUEUE)
         if unlike is not None:
             command = plan_records.prompts_command(unlike, self.typed)
             yield Note(plan_notes.crossing_note(unlike, command), Weight.KV_TRANSFER)

@@ -159,11 +159,14 @@ def service_notes(service: Service) -> Iterable[str]:
     )
     if service.share is not None:
         percent = stated_percent(service.share)
+        arriving = "meet that arrive at random"
+        if not service.is_random:
+            arriving = "would meet if they arrived at random, as these do not"
         first = (
-            f"TTFT and TPOT are what {percent} of requests meet that arrive at random, at the load "
-            "of each replica, which has queues of its own; a router that knows which is idle does "
-            "better; with disaggregated prefill, TTFT has the same share of each queue, and TPOT "
-            "is that of full batches"
+            f"TTFT and TPOT are what {percent} of requests {arriving}, at the load of each "
+            "replica, which has queues of its own; a router that knows which is idle does better; "
+            "with disaggregated prefill, TTFT has the same share of each queue, and TPOT is that "
+            "of full batches"
         )
         if service.utilization < 1.0:
             first += (

@@ -104,8 +104,8 @@ def phrase(request: FindPlans, service: Service) -> str:
     phrases = {
         setting.name: setting.phrase for setting in settings(request) if setting.name not in shown
     }
-    if service.share and request.ttft:
-        phrases["ttft"] = f"p{service.share * 100:g} {phrases['ttft']}"
+    if service.claimed_share and request.ttft:
+        phrases["ttft"] = f"p{service.claimed_share * 100:g} {phrases['ttft']}"
     if request.users is not None:
         loop = f"{number(service.rate or 0.0)} requests/s"
         if service.rate and request.think is not None:
@@ -123,7 +123,7 @@ def phrase(request: FindPlans, service: Service) -> str:
 
 def _limits_of_file(request: FindPlans, service: Service) -> Iterator[str]:
     """Yield the limits of the only class of a file, where no option says them, and its rate."""
-    percent = f"p{service.share * 100:g} " if service.share else ""
+    percent = f"p{service.claimed_share * 100:g} " if service.claimed_share else ""
     if request.ttft is None and service.ttft < inf:
         yield f"{percent}TTFT up to {number(service.ttft * 1e3)} ms"
     if request.tpot is None and request.min_speed is None and service.tpot < inf:

@@ -116,8 +116,8 @@ def columns(service: Service, *, wide: bool = False) -> list[TableColumn]:
             heading=_RATELESS[service.objective],
             format=lambda record: number(record["cost"]),
         )
-    if service.claimed_share is not None:
-        level = f"p{service.claimed_share * 100:g}"
+    if service.share is not None:
+        level = f"p{service.share * 100:g}" if service.is_random else "Poisson"
         for key, unit in (("service_ttft_ms", f"{level} ms"), ("service_tpot_ms", level)):
             column = by_key[key]
             by_key[key] = replace(column, heading=(column.heading[0], unit))

@@ -148,14 +148,19 @@ def test_no_plan_for_a_rate_that_its_users_stay_below_costs_less(words, capsys, 
     assert plan["usd_per_month"] <= min(found) * (1.0 + 1e-9)
 
 
-def test_users_have_a_plan_within_means_that_hold_one(capsys, monkeypatch):
-    """Four chips serve the requests that 300 users make on them; what is asked for is enough."""
+@every("formats,enough", [(("--weights", "bf16", "--kv", "bf16"), "4"), ((), "3")])
+def test_users_have_a_plan_within_means_that_hold_one(formats, enough, capsys, monkeypatch):
+    """What is asked for is enough for the requests that 300 users make on it.
+
+    In published formats four chips; in fewer bits three, on which users make more requests.
+    """
     fixtures = {"capsys": capsys, "monkeypatch": monkeypatch}
-    asked = (*PLAN, *_BY_CHIP, "--users", "300", "--think", "0.1s", "--max-chips")
+    asked = ("plan", "llama-3.1-8b", "--on", "h100-sxm", *formats, *_BY_CHIP, "--users", "300")
+    asked += ("--think", "0.1s", "--max-chips")
     refused = run(*asked, "1", **fixtures)
     assert refused.code == 1
-    assert "--max-chips 4" in refused.err
-    assert run(*asked, "4", **fixtures).code == 0
+    assert f"--max-chips {enough}" in refused.err
+    assert run(*asked, enough, **fixtures).code == 0
 
 
 @every("think", ["1ms", "1us"])
