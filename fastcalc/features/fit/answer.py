@@ -11,7 +11,7 @@ from fastcalc.core.scenario import Location, Scenario
 from fastcalc.core.start import StartLocation
 from fastcalc.core.verdict import VERDICTS
 from fastcalc.features import request_of
-from fastcalc.features.fit.gpu_layers import GpuLayers
+from fastcalc.features.fit.gpu_layers import MostOnCard
 from fastcalc.features.fit.records import COLUMNS, fit_records
 from fastcalc.features.fit.request import FitMemory
 from fastcalc.grid.column import Column, TableColumn, key_figure
@@ -85,7 +85,7 @@ class FitAnswer(Answer):
     request: FitMemory
     scenarios: Sequence[Scenario]
     locations: Sequence[StartLocation]
-    gpu_layers: Sequence[GpuLayers] = ()
+    gpu_layers: Sequence[MostOnCard] = ()
 
     @property
     def code(self) -> int:

@@ -11,7 +11,7 @@ from fastcalc.mentions import option
 
 
 @dataclass(frozen=True)
-class GpuLayers:
+class MostOnCard:
     """The most of a model on a card with which a server starts, the rest on a host.
 
     chip, host : names of the card and of the host that has the rest
@@ -50,7 +50,7 @@ class GpuLayers:
         )
 
 
-def most_on_card(location: Location, entries: Catalogue) -> GpuLayers | None:
+def most_on_card(location: Location, entries: Catalogue) -> MostOnCard | None:
     """The most of a model on the card at the smallest batch, None where that is not the question.
 
     It is where layers or experts are shared out as asked, or where llama.cpp does not start on a
@@ -76,7 +76,7 @@ def most_on_card(location: Location, entries: Catalogue) -> GpuLayers | None:
         (n for n, choice in _choices(shared, layers, is_moe=is_moe) if holds(choice)), None
     )
     setting = "n_cpu_moe" if is_moe else "n_gpu_layers"
-    return GpuLayers(chip.id, shared.host.id, setting, count, layers)
+    return MostOnCard(chip.id, shared.host.id, setting, count, layers)
 
 
 def _choices(
