@@ -7,8 +7,10 @@ import time
 
 import pytest
 
+import fastcalc as fc
 from fastcalc.errors import InputError
 from fastcalc.evidence.earlier import factors_in
+from fastcalc.features.measure import validate
 from fastcalc.importers.start_log import _LINES, read_start
 from fastcalc.importers.traces import read_trace
 from fastcalc.importers.workloads import read_workload
@@ -155,6 +157,14 @@ def test_an_aggregate_rate_is_one_that_there_is(tmp_path):
 )
 def test_what_an_earlier_version_wrote_is_refused_with_its_place(content, said, tmp_path):
     assert refusal(factors_in, tmp_path / "b.csv", content).startswith(said)
+
+
+def test_a_baseline_is_refused_before_anything_is_predicted(tmp_path, monkeypatch):
+    monkeypatch.setattr(validate, "validate_shipped", None)
+    path = tmp_path / "b.csv"
+    path.write_text("id,other\n")
+    with pytest.raises(InputError, match="has no columns id and factor"):
+        fc.validate(baseline=path)
 
 
 def test_an_earlier_version_may_have_written_lone_carriage_returns(tmp_path):

@@ -25,9 +25,10 @@ def run(request: Validate) -> ValidationAnswer:
         raise InputError(
             f"{option('max_median_factor')} {limit:g} is below 1, which nothing can reach"
         )
+    earlier = _earlier(request)  # before all is predicted, as it may be refused
     validation, aside = _validation(request)
     median = next(group.median_factor for group in validation.groups if group.name == "all")
-    changes, reasons = _changes(request, validation)
+    changes, reasons = _changes(request, validation, earlier)
     if limit is not None and median > limit:
         reasons += [
             f"the median factor is {median:.3f}, above {option('max_median_factor')} {limit:g}"
@@ -55,10 +56,8 @@ def _validation(request: Validate) -> tuple[Validation, Shipped | None]:
     return Validation(predictions, skipped, scores.fitted.groups), scores
 
 
-def _changes(
-    request: Validate, validation: Validation
-) -> tuple[list[ChipChange] | None, list[str]]:
-    """Return how chips changed since the baseline, and those too much worse, in sentences."""
+def _earlier(request: Validate) -> dict[str, float] | None:
+    """Factors of the baseline by the id of the point, None without one. [1]"""
     allowed = request.max_worse
     if request.baseline is None:
         if allowed is not None:
@@ -66,9 +65,18 @@ def _changes(
                 f"{option('max_worse')} is against earlier predictions; name them with "
                 f"{option('baseline', 'before.csv')}"
             )
-        return None, []
+        return None
     readers.share(allowed or 0.0, option("max_worse"), zero=True)
-    changes = chip_changes(validation.predictions, factors_in(request.baseline))
+    return factors_in(request.baseline)
+
+
+def _changes(
+    request: Validate, validation: Validation, earlier: Mapping[str, float] | None
+) -> tuple[list[ChipChange] | None, list[str]]:
+    """Return how chips changed since the baseline, and those too much worse, in sentences."""
+    if earlier is None:
+        return None, []
+    allowed, changes = request.max_worse, chip_changes(validation.predictions, earlier)
     if not changes:
         raise InputError(f"{request.baseline}: has none of the points that are predicted here")
     if allowed is None:
