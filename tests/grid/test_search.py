@@ -19,12 +19,14 @@ from fastcalc.core.placement.layout import Layout
 from fastcalc.core.pricing import Pricing
 from fastcalc.core.scenario import Scenario, engine_for, solve
 from fastcalc.core.smaller_batch import (
+    all_speeds_at_most,
     cost_multiples,
     largest_batches,
     speeds,
     speeds_at_most,
     speeds_by_memory,
 )
+from fastcalc.core.stacked import Evaluation
 from fastcalc.core.traffic.traffic import Speculation, Traffic
 from fastcalc.features.frontier.search import frontier, placeable
 from fastcalc.formulas.dominance import undominated
@@ -207,17 +209,17 @@ def test_users_are_no_faster_than_at_most(model, chip, host, drafts):
     assert np.all(speeds(placement, traffic, batch) <= highest)
 
 
+@pytest.mark.parametrize("host", [None, "ddr5-2ch"])
 @pytest.mark.parametrize("chip", ["mi300x", "wse-3"])
-def test_drafts_may_be_an_axis(chip):
-    """Each number of drafts has the speeds that it has alone."""
-    space = Space(scenario("deepseek-r1", chip))
+def test_numbers_of_drafts_have_the_speeds_together_that_they_have_alone(chip, host):
+    memory = MemoryChoice(None if host is None else ENTRIES.hardware(host))
+    space = Space(scenario("deepseek-r1", chip, memory=memory))
     placement, batch, traffic = octaves_of(space, space.up_to(64)[::7])
-    drafts, tokens = np.array([1.0, 3.0, 5.0]), np.array([1.92, 2.82, 3.01])
-    axis = Speculation(tokens[:, np.newaxis, np.newaxis], drafts[:, np.newaxis, np.newaxis])
-    together = speeds_at_most(placement, replace(traffic, speculation=axis), batch)
-    for count, kept, found in zip(drafts, tokens, together, strict=True):
-        alone = replace(traffic, speculation=Speculation(float(kept), float(count)))
-        assert found == pytest.approx(speeds(placement, alone, batch), rel=1e-12)
+    drafted = [Speculation(tokens, drafts) for drafts, tokens in ((1.0, 1.92), (3.0, 2.82))]
+    traffics = [replace(traffic, speculation=speculation) for speculation in drafted]
+    together = all_speeds_at_most([Evaluation(placement, batch, each) for each in traffics])
+    for each, found in zip(traffics, together, strict=True):
+        assert found == pytest.approx(speeds_at_most(placement, each, batch), rel=1e-12)
 
 
 def test_batches_that_need_no_host_are_as_fast_among_others():

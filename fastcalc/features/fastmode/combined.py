@@ -18,7 +18,7 @@ import numpy as np
 
 from fastcalc.core.placement.layout import Layout
 from fastcalc.core.scenario import Scenario
-from fastcalc.core.smaller_batch import all_speeds_at_most, speeds, speeds_at_most
+from fastcalc.core.smaller_batch import all_speeds_at_most, speeds
 from fastcalc.core.stacked import Evaluation
 from fastcalc.core.step.least import (
     ChipSupply,
@@ -125,9 +125,11 @@ class ModelOnChip:
         if self.on_layouts is not None and len(rows):
             layouts = [self.on_layouts.layouts[row] for row in rows]
             placement, batch, traffic = octaves_of(Space(self.scenario), layouts, _STEPS_DRAFTING)
-            drafts, tokens = np.array(list(PUBLISHED.items()), float).T[..., np.newaxis, np.newaxis]
-            traffic = replace(traffic, speculation=Speculation(tokens, drafts))
-            user_speeds = speeds_at_most(placement, traffic, batch)
+            drafted = (Speculation(tokens, drafts) for drafts, tokens in PUBLISHED.items())
+            traffics = [replace(traffic, speculation=speculation) for speculation in drafted]
+            user_speeds = all_speeds_at_most(
+                [Evaluation(placement, batch, traffic) for traffic in traffics]
+            )
             for count, speeds_there in zip(PUBLISHED, user_speeds, strict=True):
                 usd = least_usd(layouts, batch, speeds_there, speed) * self.usd_per_hour
                 hopes[count][rows] = usd
