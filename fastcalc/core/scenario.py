@@ -41,6 +41,7 @@ from fastcalc.core.placement.practice import practice_notes
 from fastcalc.core.placement.split import Split, memories_used
 from fastcalc.core.pricing import Pricing, Quote
 from fastcalc.core.stacked import Evaluation, evaluate_all
+from fastcalc.core.start_checks import start_notes
 from fastcalc.core.step.schedule import Schedule
 from fastcalc.core.traffic.traffic import Traffic
 from fastcalc.core.undetermined import batching_notes, undetermined_notes
@@ -501,6 +502,7 @@ def warnings_of(outcome: Location) -> Iterator[str]:
     yield from model_notes(outcome.placement)
     yield from unpacking_notes(outcome.placement)
     yield from limit_notes(outcome.placement, max(scenario.batches))
+    yield from start_notes(outcome.placement)
 
 
 def _host_notes(hardware: Hardware, memory: MemoryChoice) -> Iterator[str]:

@@ -8,16 +8,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fastcalc.catalogue.schema import Engine, Parameters
+from fastcalc.catalogue.schema import Parameters
 from fastcalc.catalogue.schema.engine_parameters import STARTED_WITH
-from fastcalc.core.placement.cache_size import CacheSize, cache_size
 from fastcalc.core.placement.layout import LayoutError
-from fastcalc.core.placement.placement import Placement
 from fastcalc.core.scenario import Location, Scenario, Sharding, locate
+from fastcalc.core.start_checks import StartCheck, certain_check, likely_check
 from fastcalc.core.verdict import VERDICTS
 from fastcalc.mentions import option
-
-GIB = 2.0**30
 
 _MOST_SHARE = 0.98
 """Share of a memory above which driver and context leave an engine nothing. [1]"""
@@ -39,39 +36,6 @@ class StartRemedy(NamedTuple):
         return option(self.setting, self.value)
 
 
-def is_vllm(engine: Engine) -> bool:
-    """Whether an engine is vLLM or a variant of it."""
-    return "vllm" in (engine.id, engine.extends)
-
-
-def is_sglang(engine: Engine) -> bool:
-    """Whether an engine is SGLang or a variant of it."""
-    return "sglang" in (engine.id, engine.extends)
-
-
-def _room(placement: Placement, times: float) -> float:
-    """Memory of a chip for caches, below 0 without any. [byte]
-
-    times : the engine's reserve over what is expected of it [1]
-    """
-    return float(placement.available) - (times - 1.0) * float(placement.reserved)
-
-
-def _lacks_states(placement: Placement, size: CacheSize) -> bool:
-    """Whether fewer blocks of recurrent states are left than sequences that may run."""
-    sequences = float(np.max(placement.machine.max_sequences))
-    return size.has_states and 0 < size.blocks < sequences
-
-
-def _size_of_one(placement: Placement, room: float) -> CacheSize | None:
-    """What caches hold of sequences as long as the longest that a start must serve.
-
-    room : memory of a chip for caches [byte]
-    """
-    longest = float(placement.machine.memory.longest or np.max(placement.reserved_tokens))
-    return cache_size(_with_length(placement, longest), room)
-
-
 @dataclass(frozen=True, eq=False)
 class StartLocation(Location):
     """A scenario placed, held to all that its engine checks when it starts."""
@@ -79,54 +43,30 @@ class StartLocation(Location):
     @property
     def fits(self) -> bool:
         """True where the smallest batch fits and the engine starts, even if only tightly."""
-        return super().fits and not self._stops_at(1.0 / self.placement.machine.reserve.below)
+        return super().fits and not likely_check(self.placement).is_failed
 
     @property
     def verdict(self) -> str:
         """Whether the smallest batch fits and the engine starts, one of `VERDICTS`."""
         if not self.fits:
             return VERDICTS[-1]
-        return VERDICTS[1] if self._stops_at(self._above) else super().verdict
+        return VERDICTS[1] if self._certain.is_failed else super().verdict
 
     @property
     def memory_verdict(self) -> str:
         """Whether memory holds the smallest batch, whatever else the engine checks."""
         return super().verdict
 
-    @property
-    def _above(self) -> float:
-        return self.placement.machine.reserve.above
-
-    def _stops_at(self, times: float) -> bool:
-        size, room = self._sizes(times), _room(self.placement, times)
-        if size is None:
-            return False
-        of_one = _size_of_one(self.placement, room)
-        is_short = of_one is not None and of_one.needed > room
-        return is_short or _lacks_states(self.placement, size)
-
-    def _sizes(self, times: float) -> CacheSize | None:
-        if not is_vllm(self.scenario.engine):
-            return None
-        return cache_size(self.placement, _room(self.placement, times))
+    @cached_property
+    def _certain(self) -> StartCheck:
+        return certain_check(self.placement)
 
     @cached_property
     def stop_line(self) -> str | None:
         """What the engine prints when it stops, None where it starts or nobody knows its words."""
         if self.verdict == "fits":
             return None
-        engine, sizes = self.scenario.engine, self._sizes(1.0 if not self.fits else self._above)
-        room = _room(self.placement, 1.0 if not self.fits else self._above)
-        if is_vllm(engine):
-            return _line_of_vllm(self.placement, sizes, room)
-        if is_sglang(engine) and room <= 0.0:
-            return _line_of_sglang(self.placement, room, self._capacity)
-        return None
-
-    @property
-    def _capacity(self) -> float:
-        machine = self.placement.machine
-        return sum(float(tier.capacity) for tier in machine.tiers)
+        return (self._certain if self.fits else StartCheck(self.placement, 1.0)).line
 
     @cached_property
     def remedies(self) -> list[StartRemedy]:
@@ -141,59 +81,6 @@ def start_location(location: Location) -> StartLocation:
     return StartLocation(
         location.scenario, location.site, location.placement, location.is_default_layout
     )
-
-
-def _line_of_vllm(placement: Placement, size: CacheSize | None, room: float) -> str | None:
-    """The error that vLLM stops with (vllm/v1/core/kv_cache_utils.py, vllm/config/compilation.py).
-
-    room : memory of a chip for caches [byte]
-    """
-    if float(placement.weights_per_chip) > float(sum(placement.usable)) + float(placement.reserved):
-        return "torch.OutOfMemoryError: CUDA out of memory."
-    if room <= 0.0:
-        return (
-            "No available memory for the cache blocks. Try increasing `gpu_memory_utilization` "
-            "when initializing the engine."
-        )
-    if size is None:
-        return None
-    of_one = _size_of_one(placement, room)
-    if of_one is not None and of_one.needed > room:
-        return (
-            f"To serve at least one request with the model's max seq len ({of_one.length}), "
-            f"({of_one.needed / GIB:.2f} GiB KV cache is needed, which is larger than the "
-            f"available KV cache memory ({room / GIB:.2f} GiB)."
-        )
-    if _lacks_states(placement, size):
-        sequences = float(np.max(placement.machine.max_sequences))
-        return (
-            f"max_num_seqs ({sequences:.0f}) exceeds available Mamba cache blocks ({size.blocks})."
-        )
-    return None
-
-
-def _line_of_sglang(placement: Placement, room: float, capacity: float) -> str | None:
-    """The error that SGLang stops with (python/sglang/srt/mem_cache/kv_cache_configurator.py).
-
-    room : memory of a chip for caches, below 0 where weights leave none [byte]
-    capacity : of a chip [byte]
-    """
-    if float(placement.weights_per_chip) >= capacity:
-        return "torch.OutOfMemoryError: CUDA out of memory."
-    fraction = float(np.max(placement.machine.software.memory_fraction))
-    if fraction == 1.0:
-        return "Not enough memory. Please try to increase --mem-fraction-static."
-    min_fraction = ceil(1000.0 * (fraction - room / capacity)) / 1000.0
-    return (
-        f"Loaded weights leave no GPU memory for the KV cache under --mem-fraction-static="
-        f"{fraction:g}. Raise --mem-fraction-static above {min_fraction:.3f}"
-    )
-
-
-def _with_length(placement: Placement, tokens: float) -> Placement:
-    memory = replace(placement.machine.memory, longest=tokens)
-    machine = replace(placement.machine, memory=memory)
-    return Placement(machine, placement.work, placement.layout, placement.reserved_tokens)
 
 
 def _remedies(location: StartLocation) -> Iterator[StartRemedy]:

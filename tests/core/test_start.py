@@ -182,3 +182,15 @@ def test_layers_that_draft_keep_caches_of_their_own_under_sglang():
     drafting = replace(scenario, memory=replace(OWN_MEMORY, drafted=3.0))
     caches = [float(locate(case).placement.cache_on_chip(1000.0)) for case in (scenario, drafting)]
     assert caches == [61 * 576 * 2 * 1000.0, 62 * 576 * 2 * 1000.0]
+
+
+def test_comparisons_say_of_each_row_that_its_server_may_not_start():
+    """1,024 sequences are vLLM's default on an H100; blocks of states are counted above."""
+    settings = {"on": "h100-sxm", "weights": "fp8", "tp": 1, "max_num_seqs": 1024}
+    stopped = fastcalc.compare("qwen3.6-27b", gpu_memory_utilization=0.95, **settings)
+    started = fastcalc.compare("qwen3.6-27b", **{**settings, "max_num_seqs": 512})
+    said = [text for text in stopped.records[0]["warnings"] if "start" in text]
+    assert [text.partition(";")[0] for text in said] == [
+        "vllm on 1 x h100-sxm does not start with these settings"
+    ]
+    assert not [text for text in started.records[0]["warnings"] if "start" in text]
