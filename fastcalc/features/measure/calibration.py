@@ -45,7 +45,7 @@ def values_page(calibration: Calibration) -> str:
         "fraction of the prior uncertainty that measurements removed; at 0 % only the band, or",
         "the value that it overrides, determines a value. *Publishers* have points whose time",
         f"changes by 5 % or more of the value's change; {single} values depend on one publisher.",
-        "[The method](method.md#engines-and-how-they-are-fitted) explains the fit and the gains.",
+        "[The method](method.md#engines-and-how-they-are-fitted) explains the fit.",
         "",
         "| parameter | engine | on | value | ± | band | data | publishers |",
         "|---|---|---|---|---|---|---|---|",
