@@ -84,8 +84,8 @@ and engine:
 
 {novelty}
 
-[Ranges](method.md#ranges) are learned from points that nobody had looked at when the model was
-made, so they are wider than most other points need.
+[Ranges](method.md#ranges) are learned from points not used for model selection, so they are wider
+than most other points need.
 
 [Measured points](evidence.md) says what a point is and how it is predicted. `fastcalc validate
 --format json` has the errors by source too, and `fastcalc validate my-runs.csv` those of your own
@@ -97,14 +97,14 @@ the fraction of measurements inside the 80 % range.
 
 {tests}
 
-- Cross-validation: engines have a few fitted constants. Each publisher's measurements are predicted
-with constants fitted without that publisher.
+- Cross-validation: engines have a few fitted constants. Each source is predicted with constants
+fitted without its publisher.
 - Blind test: the measurements were collected after the fit. Only {blind_share} % were inside the
 80 % range of that version. [Ranges](docs/method.md#ranges) are wider since then; the wider ranges
 have had no blind test yet.
 - {faster} faster than the hardware bound.
-- Exception: {seen} of the {points:,} measurements are from SRAM machines (wafers, LPUs). Their
-engines are fitted on these same measurements, so their true error may be larger.
+- SRAM machines (wafers, LPUs) are not cross-validated: their engines are fitted on their {seen} of
+the {points:,} measurements, so their true error may be larger.
 - With part of the weights in host memory, the median error of {host} further measurements is
 {host_median:.2f}x.
 
@@ -122,10 +122,10 @@ of November 2026, which an earlier version predicted once."""
 WEAK_PLACES = """## Where it is weak
 
 A `*` in the tables by chip and by model marks a median error above {weak}x, or fewer than three
-points: {of} rows. {few} of them have a single source. Known causes: routed experts in the first
-months of a chip or an architecture; public speeds of SRAM machines, which hide speculation;
-software a year older or newer than the engine's data, which changes a latency floor by 1.5 to 2
-times. [Scores of sources predicted once, unseen](evidence.md#scores-of-unseen-sources) are listed
+points: {of} rows. {few} of them have a single source. Known causes: MoE models in the first months
+of a chip or an architecture; public speeds of SRAM machines, which may include speculation;
+software a year older or newer than the engine's data, which changes latency floors by 1.5x to 2x.
+[Scores of sources predicted once, unseen](evidence.md#scores-of-unseen-sources) are listed
 separately.
 """
 
@@ -306,7 +306,7 @@ def trust() -> str:
 def _tests(scores: dict[str, Any]) -> str:
     """The table of the three tests of predictions."""
     names = (
-        "publishers never used for fitting",
+        "sources never used for fitting",
         "cross-validation over all others",
         "blind test of November 2026",
     )
@@ -378,11 +378,11 @@ def apart() -> dict[str, Group]:
 def hosts() -> str:
     """How far off speeds are with weights offloaded to a host."""
     group = apart()[HOSTED]
-    side = "too high" if group.bias > 1.0 else "too low"
+    side = "fast" if group.bias > 1.0 else "slow"
     return (
         f"Against {group.count} published speeds of {group.sources} sources, none used to set a "
-        f"parameter, the median error is {group.median_factor:.2f}x; predictions are "
-        f"{max(group.bias, 1.0 / group.bias):.2f} times {side} in the median"
+        f"parameter, the median error is {group.median_factor:.2f}x; "
+        f"most predictions are too {side}"
     )
 
 
