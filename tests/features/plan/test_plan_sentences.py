@@ -1,0 +1,919 @@
+"""Sentences of a plan at both sides of their conditions, with numbers that a head can multiply.
+
+A made-up chip costs $3.60 per hour, $2,628 per month of 730 hours or 2,628,000 s.
+"""
+
+from collections import Counter
+from dataclasses import replace
+from math import inf, nan
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from fastcalc.core.placement.layout import Layout
+from fastcalc.core.pricing import Pricing
+from fastcalc.core.ratios import Ranged
+from fastcalc.core.scenario import Scenario
+from fastcalc.core.traffic.request_class import Lengths, RequestClass
+from fastcalc.core.traffic.traffic import Traffic
+from fastcalc.features.plan import answer, answer_regret, fleet_notes, notes, refusal
+from fastcalc.features.plan.allocation import Allocation, Fleet, OwnedChips
+from fastcalc.features.plan.answer_tipping_points import tipping_point_notes
+from fastcalc.features.plan.api import api_notes, cheaper_api
+from fastcalc.features.plan.decision import Decision, Plan
+from fastcalc.features.plan.notes import Weight
+from fastcalc.features.plan.percentiles import in_words
+from fastcalc.features.plan.ranked_plan import SECONDS_PER_MONTH
+from fastcalc.features.plan.regret import Measurement, Regret
+from fastcalc.features.plan.service import Service
+from fastcalc.features.plan.sharing import ReplicaPool, Sharing
+from fastcalc.features.plan.tariff import Tariff
+from fastcalc.features.plan.tipping_points import TippingPoint
+from fastcalc.mentions import as_flags
+from tests import made_up
+from tests.helpers import every
+
+MONTH = 2628.0
+"""A chip for 730 hours. [USD]"""
+
+API = Tariff(api=(1.0, 0.1, 3.0))
+"""$0.001 for 1,000 input tokens and $0.003 for 1,000 output tokens."""
+
+SERVICE = Service(1000.0, 1000.0, rate=2.0)
+SECOND = made_up.clocked(id="second-chip")
+UNPRICED = made_up.clocked(id="unpriced-chip", price={})
+
+
+def deployed(chip=None, weights=None, pricing=None):
+    return Scenario(
+        hardware=chip or made_up.clocked(),
+        model=made_up.minimal(),
+        engine=made_up.CLOCK,
+        batches=(10,),
+        traffic=Traffic(1000.0, 1000.0, 1500.0),
+        weights=weights,
+        pricing=pricing or Pricing(),
+    )
+
+
+def plan(chip=None, weights=None, spread=None, pricing=None, **changes):
+    """Two replicas of one chip at half of their throughput; `spread` of the 80 % range of speed."""
+    values = {"ttft": 0.5, "tpot": 0.01, "chips": 2.0} | changes.pop("values", {})
+    made = Plan(
+        **{
+            "scenario": deployed(chip, weights, pricing),
+            "layout": Layout(),
+            "batch": 10.0,
+            "replicas": 2.0,
+            "busy": 0.5,
+            "prefill_layout": None,
+            "prefill_replicas": 0.0,
+            "prefill_busy": 0.0,
+            "values": values,
+            "misses": {},
+            "requests": 10.0,
+            "cost": 10.0,
+            "last_resort": 0.0,
+            **changes,
+        }
+    )
+    if spread is not None:
+        speed = Ranged(*(np.array([speed]) for speed in (1.0, 1.0 / spread, spread)))
+        estimate = SimpleNamespace(ranged_speed=speed, low=None, high=None)
+        made.__dict__["replica"] = replica = SimpleNamespace(**vars(made.replica))
+        replica.estimate = estimate
+    return made
+
+
+def decision(*plans, service=SERVICE, **changes):
+    return Decision(service, best_by_variant={each.variant: each for each in plans}, **changes)
+
+
+def told(sentences):
+    """The only sentence, as the command line writes it; empty without one."""
+    texts = [getattr(sentence, "text", sentence) for sentence in sentences]
+    assert len(texts) <= 1
+    return as_flags("".join(texts))
+
+
+# APIs.
+
+
+CROSSING = (
+    "; as much at 0.500 requests/s (2,628 Mtok per month, {share}), at 4.00 times the price of a "
+    "chip, or where a chip's throughput is that many times lower"
+)
+
+
+@every(
+    "capacity,usd,rest",
+    [
+        # $21,024 are four times $5,256, so that half a request per second costs as much.
+        (5.0, 2 * MONTH, CROSSING.format(share="10.0% of their throughput")),
+        (0.5, 2 * MONTH, CROSSING.format(share="100.0% of their throughput")),
+        (0.4, 2 * MONTH, CROSSING.format(share="more than their throughput of 0.400")),
+        (5.0, 0.0, ""),
+    ],
+)
+def test_an_api_is_compared_with_the_cost_of_the_chips(capacity, usd, rest):
+    bill = "API at $1/0.1/3 per million tokens: $21,024 per month for 2.00 requests/s"
+    chips = f"these chips ${usd:,.0f}"
+    service = replace(SERVICE, tariff=API)
+    assert told(api_notes(service, 2.0, capacity, usd)) == f"{bill}, {chips}{rest}"
+
+
+def test_no_api_is_compared_without_its_prices_or_those_of_the_chips():
+    assert not told(api_notes(SERVICE, 2.0, 5.0, MONTH))
+    assert not told(api_notes(replace(SERVICE, tariff=API), 2.0, 5.0, None))
+
+
+def test_an_api_that_charges_less_is_a_remark_of_the_headline():
+    service = replace(SERVICE, tariff=API)
+    cheaper = "; the API charges less, $21,024 per month"
+    bill = (service.api_request_usd or 0.0) * 2.0 * SECONDS_PER_MONTH
+    assert cheaper_api(service, 2.0, bill + 1.0) == cheaper
+    assert cheaper_api(service, 2.0, bill) == cheaper_api(service, 2.0, bill - 1.0) == ""
+    assert cheaper_api(service, 2.0, None) == cheaper_api(SERVICE, 2.0, 1e9) == ""
+
+
+@every("rate,requests", [(2.0, "2.00"), (None, "10.0")])
+def test_an_api_serves_the_rate_or_else_the_throughput_of_the_plan(rate, requests):
+    service = replace(SERVICE, tariff=API, rate=rate)
+    assert f" per month for {requests} requests/s" in told(notes.against_api(plan(), service))
+
+
+# Nodes.
+
+
+@every(
+    "prefill,idle",
+    [
+        ({}, "idle: 4 of 8 made-up-chip, rented by the node"),
+        ({"prefill_layout": Layout(tp=2), "prefill_replicas": 1.0}, "idle: 2 of 8 made-up-chip"),
+        ({"prefill_layout": Layout(tp=2), "prefill_replicas": 2.0}, ""),
+    ],
+)
+def test_idle_chips_of_nodes(prefill, idle):
+    chosen = plan(layout=Layout(tp=2), values={"chips": 8.0}, **prefill)
+    said = told(notes.idle(chosen))
+    assert said.startswith(idle)
+    assert bool(said) == bool(idle)
+
+
+def test_chips_whose_files_state_no_node_are_named_where_chips_come_in_nodes():
+    in_node = made_up.clocked(id="in-node", node={"name": "n", "chips": 8})
+    plans = [plan(), plan(SECOND), plan(in_node), plan()]
+    in_nodes = replace(SERVICE, in_nodes=True)
+    said = told(notes.by_the_chip(plans, in_nodes))
+    assert said.startswith("counted as single chips: made-up-chip, second-chip, whose files")
+    assert not told(notes.by_the_chip(plans, SERVICE))
+    assert not told(notes.by_the_chip([plan(in_node)], in_nodes))
+
+
+# Runners-up.
+
+
+def test_the_second_best_chip_costs_so_many_times_as_much():
+    best = plan(cost=10.0)
+    second = plan(SECOND, cost=15.0, values={"chips": 3.0})
+    said = told(notes._next_chip(decision(best, second)))
+    bill = "3 chips, $7,884 per month"
+    assert said == f"second-best chip: second-chip, {bill}; 1.50 times the cost"
+    assert not told(notes._next_chip(decision(best)))
+
+
+@every(
+    "best,second,any_weights,is_told",
+    [
+        (None, "int4", False, True),
+        (None, None, False, False),
+        ("int4", "int4", False, False),
+        (None, "int4", True, False),
+    ],
+)
+def test_a_second_best_that_is_quantized_further_is_said_to_be(best, second, any_weights, is_told):
+    service = replace(SERVICE, any_weights=any_weights)
+    plans = plan(weights=best, cost=10.0), plan(SECOND, weights=second, cost=15.0)
+    assert (", quantized further" in told(notes._next_chip(decision(*plans, service=service)))) is (
+        is_told
+    )
+
+
+@every(
+    "objective,is_fleet,phrase",
+    [
+        ("usd", False, "1.50 times the cost"),
+        ("watts", False, "1.50 times the power"),
+        ("chips", False, "1.50 times the chips"),
+        ("usd", True, "sustains 4.00 requests/s"),
+    ],
+)
+def test_what_a_plan_takes_more_of(objective, is_fleet, phrase):
+    service = replace(SERVICE, objective=objective, is_fleet=is_fleet)
+    second = plan(SECOND, spread=nan, cost=15.0, requests=4.0)
+    found = decision(plan(spread=nan, cost=10.0), second, service=service)
+    assert notes.times_the_cost(found, second) == phrase
+
+
+@every("spread,is_tied", [(2.0, True), (1.1, False), (nan, False)])
+def test_plans_are_tied_where_ranges_of_half_to_twice_the_speed_overlap(spread, is_tied):
+    """1.5 times the cost is within two ranges of a factor of 2, not within two of 1.1."""
+    best, second = plan(spread=spread, cost=10.0), plan(SECOND, spread=spread, cost=15.0)
+    found = decision(best, second)
+    said = notes.times_the_cost(found, second)
+    assert said == "1.50 times the cost" + ", tied within the 80 % ranges" * is_tied
+    in_headline = "; tied with second-chip (2 chips, $5,256 per month)" * is_tied
+    assert notes.level_runner_up(found) == in_headline
+    assert notes.level_runner_up(decision(best)) == ""
+    (next_chip,) = [
+        note for note in notes.decision_notes(found, [best], [best]) if "second-best" in note.text
+    ]
+    assert next_chip.weight == (0 if is_tied else Weight.NEXT_CHIP)
+
+
+def test_prices_of_other_chips_leave_out_those_of_the_first_plan():
+    assert not told(notes.other_prices_of_plans([plan(), plan(weights="int4")]))
+    said = told(notes.other_prices_of_plans([plan(), plan(SECOND)]))
+    assert said.startswith("prices, ")
+    assert "second-chip 3.60" in said
+    assert "made-up-chip" not in said
+    # A plan that prefills on the second chip has its price above.
+    both = plan(prefill_scenario=deployed(SECOND), prefill_chips=1.0)
+    assert not told(notes.other_prices_of_plans([both, plan(SECOND)]))
+
+
+def test_chips_without_a_price_are_in_no_list_of_prices():
+    assert told(notes.prices_of_plans([plan(UNPRICED)])) == ""
+    said = told(notes.prices_of_plans([plan(UNPRICED), plan()]))
+    assert "made-up-chip 3.60" in said
+    assert "unpriced-chip" not in said
+
+
+# Terms of prices.
+
+
+def test_reserving_pays_above_the_ratio_of_both_prices():
+    offers = [("on-demand", 4), ("reserved", 3), ("spot", 1)]
+    price = {
+        "offers": [
+            {"provider": "P", "terms": terms, "price": f"{usd} USD/h"} for terms, usd in offers
+        ]
+    }
+    of_two = plan(made_up.clocked(price=price), values={"chips": 2.0})
+    said = told(notes.ways_to_pay(of_two))
+    assert said == (
+        "price terms of made-up-chip, per month: on-demand $5,840, spot $1,460, reserved $4,380; "
+        "reserving pays above 75% utilization of paid hours"
+    )
+    given = plan(made_up.clocked(price=price), pricing=Pricing(user_prices={"made-up-chip": 9.0}))
+    assert told(notes.ways_to_pay(given)) == said
+    one = {"offers": price["offers"][:1]}
+    assert not told(notes.ways_to_pay(plan(made_up.clocked(price=one))))
+    without = {"offers": [price["offers"][0], price["offers"][2]]}
+    both = told(notes.ways_to_pay(plan(made_up.clocked(price=without))))
+    assert both.endswith("on-demand $5,840, spot $1,460")
+
+
+# Utilization and limits.
+
+
+@every(
+    "busy,prefill_busy,rate,share,is_told",
+    [
+        (0.9, 0.0, 2.0, None, False),
+        (0.901, 0.0, 2.0, None, True),
+        (0.0, 0.901, 2.0, None, True),
+        (0.95, 0.0, None, None, False),
+        (0.95, 0.0, 2.0, 0.99, False),
+    ],
+)
+def test_replicas_without_a_queue_that_are_above_90_percent(
+    busy, prefill_busy, rate, share, is_told
+):
+    service = replace(SERVICE, rate=rate, share=share)
+    said = told(notes._busy(plan(busy=busy, prefill_busy=prefill_busy), service))
+    assert bool(said) is is_told
+    if is_told:
+        percent = f"{max(busy, prefill_busy):.1%}"
+        assert said == (
+            f"made-up-chip: at {percent} utilization, Poisson arrivals would queue; "
+            "--percentile 99 plans for them"
+        )
+
+
+@every(
+    "slow,is_speed,met",
+    [
+        (0.025, False, ""),
+        (0.0254, False, "TPOT is 25.4 ms, above 25 ms"),
+        (0.0254, True, "a user gets 39.3 tokens/s, below 40"),
+        (None, False, ""),
+    ],
+)
+def test_a_limit_that_the_slow_end_of_the_range_misses(monkeypatch, slow, is_speed, met):
+    monkeypatch.setattr(notes, "tpot_range", lambda _: slow and (0.01, slow))
+    service = replace(SERVICE, tpot=0.025, is_speed=is_speed)
+    said = told(notes.slow_end(plan(), service))
+    assert said == (met and f"made-up-chip: at the slow end of the 80 % range, {met}")
+
+
+def arriving(variation):
+    return RequestClass("chat", 1.0, Lengths.fixed(1.0, 1.0), variation=variation)
+
+
+@every(
+    "variation,way",
+    [
+        (0.8, ""),
+        (1.25, ""),
+        (0.79, "more evenly (coefficient of variation 0.790), but queues are computed for Poisson "
+         "arrivals (1): waits are shorter, and fewer replicas may do"),
+        (1.26, "in bursts (coefficient of variation 1.26), but queues are computed for Poisson "
+         "arrivals (1): waits are longer, and these replicas may be too few"),
+    ],
+)  # fmt: skip
+def test_arrivals_that_are_not_poisson(variation, way):
+    found = [*notes.bursts([arriving(1.0), arriving(variation)])]
+    assert told(found) == (way and f"chat: requests arrive {way}")
+    assert all(note.weight == Weight.QUEUE for note in found)
+
+
+def loaded(is_known):
+    spread = SimpleNamespace(percentiles=(1.0, 2.0, 3.0, 4.0))
+    percentiles = SimpleNamespace(
+        ttft=spread, tpot=SimpleNamespace(percentiles=(0.1, 0.2, 0.3, 0.025)), request=spread
+    )
+    return SimpleNamespace(
+        is_known=is_known,
+        utilization=0.9,
+        prompt_share=0.25,
+        queued=0.0123,
+        percentiles=lambda: percentiles,
+    )
+
+
+def test_percentiles_in_words():
+    assert in_words(loaded(is_known=True), "x") == (
+        "x, p99 with Poisson arrivals: TTFT 4,000 ms, TPOT 25.0 ms, end-to-end latency 4.00 s"
+    )
+    assert as_flags(in_words(loaded(is_known=False), "x")) == (
+        "x: utilization 90%, prefill 25% of the time, 1.23% of requests queue for a slot; "
+        "percentiles are reliable up to 85%, 80% and 0.50%: use --load 0.8 or less"
+    )
+
+
+@every("is_known,weight", [(True, Weight.QUEUE), (False, 0)])
+def test_percentiles_of_a_plan_are_a_note(monkeypatch, is_known, weight):
+    monkeypatch.setattr(notes, "random_load", lambda *_: loaded(is_known))
+    (note,) = notes.queue_notes(plan(), SERVICE)
+    assert note.weight == weight
+    assert note.text.startswith("made-up-chip")
+    assert not [*notes.queue_notes(plan(), replace(SERVICE, variation=2.0))]
+    monkeypatch.setattr(notes, "random_load", lambda *_: None)
+    assert not [*notes.queue_notes(plan(), SERVICE)]
+
+
+# Plans that lost.
+
+
+def miss(chip=None, **misses):
+    return plan(chip, misses=misses, cost=5.0, requests=20.0)
+
+
+@every(
+    "service,gain",
+    [
+        (SERVICE, "cheaper: {near}, at 50% of the $"),
+        (replace(SERVICE, rate=None), "cheaper: {near}, at 50% of the $ per token"),
+        (replace(SERVICE, objective="watts"), "cheaper: {near}, at 50% of the W"),
+        (
+            replace(SERVICE, objective="watts", rate=None),
+            "cheaper: {near}, at 50% of the joules per token",
+        ),
+        (replace(SERVICE, objective="chips", rate=None), "cheaper: {near}, at 50% of the chips"),
+        (replace(SERVICE, is_fleet=True), "sustains more: {near}, at 20.0 requests/s"),
+    ],
+)
+def test_a_near_miss_says_what_it_gains(service, gain):
+    found = decision(plan(), service=service, near=miss(ttft=1.5, tpot=1.0))
+    near = "made-up-chip, 2 x 1 chip, batch 10, 2 chips in total: ttft 1.50 times the limit"
+    said = [*notes._others(found)]
+    assert f"near miss (within 2 times the limits), {gain.format(near=near)}" in said
+    for cost in (10.0, 11.0):  # no less than the plan
+        dear = replace(found, near=replace(miss(ttft=1.5), cost=cost))
+        assert not [text for text in notes._others(dear) if text.startswith("near miss")]
+
+
+def test_a_near_miss_names_its_prefill_replicas_and_each_limit():
+    apart = replace(
+        miss(ttft=1.5, chips=1.25, tpot=0.9),
+        layout=Layout(tp=2),
+        prefill_layout=Layout(tp=4),
+        prefill_replicas=3.0,
+    )
+    assert notes._miss(apart) == (
+        "made-up-chip, 2 x tp2, batch 10, prefill on 3 x tp4, 2 chips in total: "
+        "ttft 1.50 times the limit, max-chips 1.25 times the limit"
+    )
+
+
+@every(
+    "value,text",
+    [
+        (1.0001, "just over 1"),
+        (1.01, "1.01"),
+        (1.994, "1.99"),
+        (1.999, "just under 2"),
+        (2.0, "2.00"),
+        (2500.0, "2,500"),
+    ],
+)
+def test_a_value_over_its_limit_reads_as_over_and_as_near_where_it_is(value, text):
+    assert notes._times(value) == text
+
+
+def test_chips_that_miss_stand_in_order_of_their_largest_miss():
+    closest = {
+        "made-up-chip": miss(ttft=3.0, tpot=1.5),
+        "second-chip": miss(SECOND, ttft=1.2, tpot=2.5),
+    }
+    found = decision(
+        plan(), closest=closest, candidates=1234, reasons=Counter(ttft=7, tpot=0, unfit=1000)
+    )
+    chips, lost = notes._others(found)
+    assert chips == (
+        "chips that miss the limits, and by how many times: second-chip 2.50, made-up-chip 3.00"
+    )
+    assert lost == (
+        "of 1,234 deployments 1,000 do not fit the chips' memory, 7 take too long to the first "
+        "token"
+    )
+
+
+def test_formats_of_which_no_plan_is():
+    said = next(iter(notes._others(decision(plan(weights="int4")))))
+    assert as_flags(said) == (
+        "no plan uses the model's own formats (bf16, KV cache bf16); --weights bf16 --kv bf16 asks "
+        "for one"
+    )
+    for plans in ([plan()], [plan(weights="int4", cost=1.0), plan()]):
+        assert not [text for text in notes._others(decision(*plans)) if "own formats" in text]
+
+
+@every(
+    "count,weights",
+    [(0, []), (12, [Weight.UNPRICED]), (13, [Weight.MANY_UNPRICED, 0])],
+)
+def test_chips_without_a_price_are_named_up_to_twelve(count, weights):
+    unknown = Counter({f"chip-{number}": 100 - number for number in range(count)})
+    found = [*notes._unpriced(decision(plan(), unknown=unknown))]
+    assert [note.weight for note in found] == weights
+    assert [note.is_hint for note in found] == [
+        weight == Weight.MANY_UNPRICED for weight in weights
+    ]
+    for note in found:
+        assert note.text.startswith("no price is known for chip-0, chip-1, ")
+        assert ("1 more" in note.text) is (count > 12)
+        all_named = "--format json names all" in as_flags(note.text)
+        assert all_named is (note.weight == 0)
+
+
+# Bills.
+
+
+@every(
+    "changes,asked,bill",
+    [
+        ({}, {}, "2 chips, $5,256 per month"),
+        ({"values": {"chips": 1.0}}, {}, "1 chip, $2,628 per month"),
+        ({"node_chips": 2}, {}, "2 chips in a node, $5,256 per month"),
+        ({"node_chips": 1}, {}, "2 chips, $5,256 per month"),
+        ({"node_chips": 2, "values": {"chips": 4.0}}, {}, "4 chips in 2 nodes, $10,512 per month"),
+        # 1,000 W with host and site are 2,170.
+        ({}, {"objective": "watts"}, "2 chips, 4.34 kW, $5,256 per month"),
+        ({"chip": UNPRICED}, {}, "2 chips"),
+        # Without a rate it is ranked by dollars per million tokens.
+        ({"cost": 0.25}, {"rate": None}, "2 chips, $0.25/Mtok, $5,256 per month"),
+        ({"cost": 0.25}, {"rate": None, "is_fleet": True}, "2 chips, $5,256 per month"),
+        ({"cost": 0.25}, {"rate": None, "objective": "chips"}, "2 chips, $5,256 per month"),
+    ],
+)
+def test_chips_and_price_of_a_plan(changes, asked, bill):
+    assert notes.chips_and_price(plan(**changes), replace(SERVICE, **asked)) == bill
+
+
+@every(
+    "is_undetermined,is_dubious,bill",
+    [
+        (False, False, "2 chips, $0.25/Mtok, $5,256 per month"),
+        (True, False, "2? chips, $0.25/Mtok, $5,256? per month"),
+        (False, True, "2 chips, $0.25?/Mtok, $5,256? per month"),
+    ],
+)
+def test_what_of_a_bill_is_uncertain(monkeypatch, is_undetermined, is_dubious, bill):
+    monkeypatch.setattr(notes, "undetermined", lambda *_: ["chips_total"] * is_undetermined)
+    monkeypatch.setattr(notes, "low_confidence", lambda *_: ["cost"] * is_dubious)
+    service = replace(SERVICE, rate=None)
+    assert notes.chips_and_price(plan(cost=0.25), service) == bill
+
+
+def test_formats_that_a_headline_names():
+    asked = replace(SERVICE, any_weights=False)
+    narrow = plan(weights="int4")
+    said = notes.in_fewer_bits([(decision(narrow, service=asked), narrow)])
+    assert said == ", quantized further than published (bf16, cache bf16)"
+    assert notes.in_fewer_bits([(decision(narrow), narrow)]) == ""
+    assert notes.in_fewer_bits([(decision(plan(), service=asked), plan())]) == ""
+
+
+def test_the_transfer_of_a_cache_to_other_chips():
+    """A byte of cache per token: 1,000 tokens are 1 kB."""
+    apart = plan(prefill_scenario=deployed(SECOND), kv_transfer_s=0.0125)
+    assert notes.crossing_note(apart, "fastcalc compare x") == (
+        "prefill on second-chip: TTFT includes 12.5 ms for the KV-cache transfer of 1 kB over the "
+        "slower link (less if sent layer by layer); 'fastcalc compare x' shows prefill speed"
+    )
+
+
+# Owned chips.
+
+
+def owned(chips, usd, hardware=None):
+    return OwnedChips(hardware or made_up.clocked(), chips, usd, search=None)
+
+
+@every(
+    "kinds,total", [([(2, 1.0), (3, 2.0)], "5,840"), ([(2, 1.0)], ""), ([(2, 1.0), (3, None)], "")]
+)
+def test_what_owning_all_chips_costs_together(kinds, total):
+    """2 x $1 and 3 x $2 per hour are $8, $5,840 per month."""
+    fleet = Fleet(SERVICE, [owned(*kind) for kind in kinds], ())
+    sentence = f"owning all these chips costs ${total} per month"
+    assert told(fleet_notes.owning_all(fleet)) == sentence * bool(total)
+    cost = {"5,840": " ($5,840 with your own)"}.get(total, " ($1,460 with your own)")
+    assert fleet_notes.in_all(fleet) == cost * (None not in dict(kinds).values())
+
+
+@every(
+    "kinds,verb", [([(1, 1.0)], "sustains"), ([(2, 1.0)], "sustain"), ([(1, 1.0)] * 2, "sustain")]
+)
+def test_one_chip_sustains_and_several_sustain(kinds, verb):
+    assert fleet_notes.sustain_verb(Fleet(SERVICE, [owned(*kind) for kind in kinds], ())) == verb
+
+
+@every(
+    "chips,tokens,cost",
+    [
+        (1, 0.0, "owning the made-up-chip costs $2,628 per month; "),
+        # $7.20 per hour are $0.002 per second, for 1,000 tokens $2 per million.
+        (2, 1000.0, "owning all 2 made-up-chip costs $5,256 per month, $2.00/Mtok (input and "
+         "output); "),
+    ],
+)  # fmt: skip
+def test_what_owning_chips_costs(chips, tokens, cost):
+    said = fleet_notes.owning(plan(), chips, tokens)
+    assert said.startswith(cost)
+    assert said.removeprefix(cost).startswith("on-demand unless noted, $ per chip-hour: made-up-")
+
+
+@every(
+    "price,power,missing",
+    [
+        ({}, {"chip": "1000 W"}, "no purchase price is known for made-up-chip, so"),
+        ({"purchase": "30000 USD"}, None, "no power is known for made-up-chip ($30,000 per chip "
+         "to buy), so"),
+    ],
+)  # fmt: skip
+def test_what_is_missing_of_the_cost_of_owning(price, power, missing):
+    chip = made_up.clocked(price=price, power=power)
+    said = as_flags(fleet_notes.owning(plan(chip, pricing=Pricing("tco")), 2, 1.0))
+    assert said == (
+        f"{missing} owning it has no price; --price made-up-chip=0.10 sets one per hour (0 is "
+        "allowed)"
+    )
+
+
+# Refusals.
+
+
+@every(
+    "name,value,asked,owns,text",
+    [
+        ("chips", 8.0, {}, None, "--max-chips 8"),
+        ("chips", 8.0, {}, "h100", "--own h100=8"),
+        ("by", 1.0, {}, None, "--by chip"),
+        ("rate", 1.2345, {}, None, "--rate 1.23/s"),
+        ("prompt", 1234.0, {}, None, "--prompt 1234"),
+        ("tpot", 0.025, {"is_speed": True}, None, "--min-speed 40"),
+        ("tpot", 0.02501, {"is_speed": True}, None, "--min-speed 39.9"),
+        ("tpot", 0.025, {}, None, "--tpot 25ms"),
+        ("ttft", 0.99901, {"is_speed": True}, None, "--ttft 1s"),
+        ("ttft", 0.999, {}, None, "--ttft 999ms"),
+        ("ttft", 1.001, {}, None, "--ttft 1.01s"),
+        ("budget", 1234.5, {}, None, "--budget 1240/month"),
+        ("power", 1234.5, {}, None, "--power 1.24kW"),
+    ],
+)
+def test_a_relaxed_limit_as_an_option(name, value, asked, owns, text):
+    limit = refusal.limit_as_option(name, value, replace(SERVICE, **asked), owns)
+    assert as_flags(limit) == text
+
+
+@every(
+    "changes,sentence",
+    [
+        (
+            {"candidates": 0},
+            "no layout of these chips holds one request of this model",
+        ),
+        (
+            {"candidates": 3, "relaxed": {"ttft": 2.0, "tpot": inf, "chips": 4.0}},
+            "no deployment meets this; it would with --ttft 2s, or --max-chips 4",
+        ),
+        (
+            {"candidates": 3, "reasons": Counter(chips=3, unfit=0)},
+            "no deployment meets this: 3 need too many chips",
+        ),
+        (
+            {"candidates": 3, "closest": {"made-up-chip": miss(ttft=1.5, tpot=1.0)}},
+            "no deployment meets this, nor with one limit relaxed; made-up-chip would with --ttft "
+            "500ms",
+        ),
+        (
+            {
+                "candidates": 1,
+                "reasons": Counter(unknown=4),
+                "unknown": Counter(b=1, a=3),
+                "terms": "spot",
+            },
+            "no deployment meets this: 4 have no known price or power; no spot price is known for a and b, which might meet it: "
+            "give one with --price CHIP=USD, or use --objective chips",
+        ),
+    ],
+)
+def test_why_there_is_no_plan(changes, sentence):
+    assert as_flags(refusal.refusal(decision(**changes))) == sentence
+
+
+def test_chips_without_a_known_power():
+    service = replace(SERVICE, objective="watts")
+    found = decision(service=service, unknown=Counter(a=1))
+    words, how = refusal.unknown_chips(found)
+    assert (words, as_flags(how)) == (
+        "no power is known for a",
+        "use --objective usd or chips",
+    )
+
+
+@every(
+    "limits,within",
+    [
+        ({"max_chips": 1}, "within 1 chip"),
+        ({"max_chips": 8, "budget": 9.0}, "within 8 chips and the budget"),
+        ({"power": 9.0}, "within the power"),
+    ],
+)
+@pytest.mark.parametrize(
+    ("narrowed", "more"), [(10.005, ""), (12.0, ", and 12.0 if quantized further")]
+)
+def test_how_much_of_a_rate_the_means_allow(limits, within, narrowed, more):
+    service = replace(SERVICE, rate=20.0, any_weights=False, **limits)
+    found = decision(plan(), plan(weights="int4", requests=narrowed), service=service)
+    assert refusal.load_within_limits(found, service) == (
+        f"{within} 2 x made-up-chip would sustain 10.0 of the 20.0 requests/s{more}"
+    )
+
+
+def allocated(*plans, requests, kind=None, chips=0, service=SERVICE, unserved=(), needed=None):
+    pools = tuple(ReplicaPool((arriving(1.0),), decision(each, service=service)) for each in plans)
+    sharing = Sharing(pools, None, None, unserved, needed or {})
+    return Allocation(sharing, requests, kind, chips)
+
+
+def test_owned_chips_that_cost_more_than_the_budget():
+    kind = owned(2, 1.0)
+    poor = replace(SERVICE, budget=1000.0)
+    fleet = Fleet(poor, [kind], (allocated(plan(), requests=2.0, kind=kind, chips=2),))
+    said = "all owned chips together cost $1,460 per month, used or not, which is more than the "
+    said += "budget: it takes --budget 1460/month"
+    assert [*map(as_flags, refusal.over_budget(fleet))] == [said]
+    assert [*map(as_flags, refusal.fleet_refusals(fleet, 2.0, []))] == [said]
+    assert [*map(as_flags, refusal.mix_refusals(fleet))] == [said]
+    assert refusal.over_budget(replace(fleet, service=replace(SERVICE, budget=1460.0))) == []
+
+
+def test_what_a_fleet_that_is_not_enough_sustains():
+    kind = owned(2, 1.0)
+    served = allocated(plan(), requests=1.5, kind=kind, chips=2)
+    failed = ReplicaPool((arriving(1.0),), decision(candidates=0))
+    none = allocated(requests=0.0, unserved=(failed,))
+    fleet = Fleet(SERVICE, [kind], (served, none))
+    first = "2 made-up-chip and what may be rented sustain 1.50 of 2.00 requests/s"
+    why = "no layout of these chips holds one request of this model"
+    assert refusal.fleet_refusals(fleet, 1.5, ["A", "B"]) == [first, "it would do with A, or B"]
+    assert refusal.fleet_refusals(fleet, 1.5, []) == [first, f"chips to rent: {why}"]
+    assert refusal.fleet_refusals(fleet, 0.0, []) == [f"chips to rent: {why}"]
+    assert refusal.mix_refusals(fleet) == ["1.50 of 2.00 requests/s", f"'chat': {why}"]
+
+
+def test_what_a_mix_needs_includes_what_owned_chips_take():
+    """Owned chips take $1,460 of a budget; those to rent would take $2,628 and 1 chip more."""
+    kind = owned(2, 1.0)
+    served = allocated(plan(), requests=1.5, kind=kind, chips=2)
+    short = allocated(requests=0.0, needed={"budget": MONTH, "chips": 1.0}, unserved=())
+    fleet = Fleet(SERVICE, [kind], (served, short))
+    assert [*map(as_flags, refusal.mix_refusals(fleet))] == [
+        "1.50 of 2.00 requests/s",
+        "all classes together would with --budget 4090/month and --max-chips 1",
+    ]
+
+
+# Uncertainty.
+
+
+@every(
+    "odds,text",
+    [
+        (None, ""),
+        (SimpleNamespace(chance=0.9, confident=None), ""),
+        (
+            SimpleNamespace(chance=0.899, confident=None),
+            "no plan has a 90 % chance of meeting the latency limits (--confidence 90)",
+        ),
+        (
+            SimpleNamespace(chance=0.5, confident=plan(SECOND)),
+            "a 90 % chance of meeting the latency limits (--confidence 90) takes second-chip, 2 "
+            "chips, $5,256 per month",
+        ),
+    ],
+)
+def test_the_plan_of_more_confidence(odds, text):
+    verdict = SimpleNamespace(odds=odds, decision=decision(plan()))
+    assert told(answer_regret.odds_notes(verdict)) == text
+    chance = {None: "", 0.9: "; 90 %", 0.899: "; 90 %", 0.5: "; 50 %"}[odds and odds.chance]
+    said = chance and f"{chance} chance of meeting the latency limits"
+    assert answer_regret.chance_of_limits(verdict) == said
+
+
+def regretted(expected, *measured):
+    """Of plans of $5,256 per month."""
+    plans = [plan(), plan(SECOND)][: len(expected)]
+    return SimpleNamespace(regret=Regret(plans, expected, measured), model="m")
+
+
+COST = "per month on average, compared with the best choice at true speeds"
+
+
+@every(
+    "expected,weight",
+    [((52.56,), 0), ((53.0,), Weight.REGRET)],
+)
+def test_regret_above_a_hundredth_of_the_bill_is_on_the_first_screen(expected, weight):
+    (note,) = answer_regret.regret_notes(regretted(expected))
+    assert note.text == f"speed uncertainty costs $53 {COST}; no benchmark run pays for itself"
+    assert note.weight == weight
+    assert not [*answer_regret.regret_notes(SimpleNamespace(regret=None))]
+
+
+@every("left,usd,pays", [(400.0, 599.0, True), (400.0, 600.0, False), (400.0, 601.0, False)])
+def test_a_measurement_that_pays_for_itself(left, usd, pays):
+    """Of a regret of $1,234."""
+    layout = plan(SECOND, layout=Layout(tp=2), batch=10.0)
+    measured = Measurement(layout, 15, usd + 234.0, 1.25, left)
+    first, *rest = answer_regret.regret_notes(regretted((1234.0, 2345.0), measured))
+    benchmark = f"a 15-minute benchmark on 2 rented second-chip (${usd + 234.0:,.2f}) would cut "
+    said = f"{benchmark}that to $400" if pays else "no benchmark run pays for itself"
+    assert first.text == f"speed uncertainty costs $1,200 {COST}; {said}"
+    assert bool(rest) is pays
+    if pays:
+        hindsight, how = rest
+        assert hindsight.weight == how.weight == 0
+        assert hindsight.text == (
+            "expected regret: average cost above the best of 2 chips in hindsight; other chips: "
+            "second-chip $2,300"
+        )
+        assert "is then known within 25%; 15 minutes are enough" in how.text
+        assert "serve 4 batches" in how.text
+
+
+@every("kind,server", [("gpu", "the server that --on second-chip"), ("wafer", "its server")])
+def test_which_server_a_measurement_starts(kind, server):
+    chip = made_up.clocked(id="second-chip", kind=kind)
+    measured = Measurement(plan(chip), 15, 1.0, 1.25, 400.0)
+    _, how = answer_regret.regret_notes(regretted((1234.0,), measured))
+    assert as_flags(how.text).startswith(f"to measure second-chip: start {server}")
+
+
+def test_what_changes_the_answer_is_listed_by_who_leads_then():
+    turns = [
+        TippingPoint("price", 1.2345, is_above=True, leads="b", of="a"),
+        TippingPoint("rate", 1.2345, is_above=True, leads="c"),
+        TippingPoint("prompt", 1234.5, is_above=False, leads="b"),
+        TippingPoint("slowness", 1.5, is_above=True, leads="b", of="a"),
+        TippingPoint("price", 1.2345, is_above=False, leads="b", of="b"),
+    ]
+    assert [*tipping_point_notes(SimpleNamespace(turns=turns))] == [
+        "b instead, each alone: a from $1.24 per chip-hour, prompts of 1,230 tokens or fewer, "
+        "a 1.5 times slower, b up to $1.23 per chip-hour",
+        "c instead, each alone: 1.24 requests/s or more",
+    ]
+    (none,) = tipping_point_notes(SimpleNamespace(turns=[]))
+    assert none.startswith("nothing changes the answer")
+    assert not [*tipping_point_notes(SimpleNamespace(turns=None))]
+
+
+# Allocations.
+
+
+@every(
+    "requests,asked,is_told",
+    [
+        (12.0, {}, True),
+        (10.02, {}, True),
+        (10.005, {}, False),
+        (20.0, {"rate": 2.0}, False),
+        (20.0, {"any_weights": True}, False),
+    ],
+)
+def test_owned_chips_serve_more_if_quantized_further(requests, asked, is_told):
+    service = replace(SERVICE, **{"rate": None, "any_weights": False, **asked})
+    best = {each.variant: each for each in (plan(), plan(weights="int4", requests=requests))}
+    pool = ReplicaPool((arriving(1.0),), Decision(service, best_by_variant=best))
+    allocation = Allocation(Sharing((pool,), None, None, ()), 1.0)
+    said = told(answer._more_in_fewer_bits(allocation))
+    formats = "quantized further (int4, cache bf16), these chips would serve"
+    flags = "--weights int4 --kv bf16"
+    assert said == f"{formats} {requests:.1f} requests/s: {flags}" * is_told
+
+
+@every("is_power,left", [(True, 0), (False, 1)])
+def test_idle_owned_chips(monkeypatch, is_power, left):
+    monkeypatch.setattr(answer.plan_notes, "queue_notes", lambda *_: ())
+    monkeypatch.setattr(answer.plan_notes, "slow_end", lambda *_: ())
+    kind = owned(2 + left, 1.0)
+    service = replace(SERVICE, power=1e9 if is_power else inf)
+    part = allocated(plan(), requests=2.0, kind=kind, chips=2 + left, service=service)
+    said = [*answer._notes_of_allocation(part)]
+    assert said == ["idle: 1 of 3 made-up-chip"] * left
+
+
+def test_chips_that_serve_nothing_say_why():
+    failed = ReplicaPool((arriving(1.0),), decision(candidates=0))
+    kind = owned(3, 1.0)
+    part = allocated(requests=0.0, kind=kind, chips=3, unserved=(failed,))
+    assert told(answer._notes_of_allocation(part)) == (
+        "3 made-up-chip have no throughput: no layout of these chips holds one request of this "
+        "model"
+    )
+
+
+@every(
+    "market,is_marketplace,text",
+    [
+        ("consumer", False, "; made-up-chip is a consumer card"),
+        (
+            "consumer",
+            True,
+            "; made-up-chip is a consumer card, rented only by individual owners on marketplaces",
+        ),
+        (
+            "datacenter",
+            True,
+            "; made-up-chip is rented only by individual owners on marketplaces",
+        ),
+        ("datacenter", False, ""),
+    ],
+)
+def test_consumer_cards_and_marketplaces(market, is_marketplace, text):
+    chip = SimpleNamespace(id="made-up-chip", market=market)
+    quote = SimpleNamespace(is_marketplace=is_marketplace)
+    assert answer._kind_of_market(SimpleNamespace(hardware=chip, quote=quote)) == text
+
+
+@every(
+    "times,limits,nearest",
+    [
+        # 0.9 of its limit, though the other takes longer.
+        ((0.9, 4.0), (1.0, 8.0), 0.9),
+        ((0.9, 4.0), (1.0, 4.1), 4.0),
+        ((0.9, 4.0), (inf, 8.0), 4.0),
+        ((0.9, 4.0), (inf, inf), None),
+    ],
+)
+def test_the_first_token_of_the_class_nearest_its_limit(times, limits, nearest):
+    classes = [SimpleNamespace(ttft=limit) for limit in limits]
+    pool = SimpleNamespace(plan=SimpleNamespace(class_ttft=times), classes=classes)
+    assert answer._nearest_limit(pool) == nearest
+
+
+def test_the_bill_of_several_pools():
+    def pool(*names, **changes):
+        classes = tuple(replace(arriving(1.0), name=name) for name in names)
+        return ReplicaPool(classes, decision(plan(**changes), service=SERVICE))
+
+    assert answer._bill_of([pool("a", node_chips=2)]) == "2 chips in a node, $5,256 per month"
+    assert answer._bill_of([pool("a", "b", node_chips=2)]) == "2 chips, $5,256 per month"
+    both = [pool("a"), pool("b", values={"chips": 3.0})]
+    assert answer._bill_of(both) == "5 chips, $13,140 per month"
+    assert answer._bill_of([*both, pool("c", chip=UNPRICED)]) == "7 chips"
