@@ -1,0 +1,369 @@
+"""Users who think after each answer, by hand: fleets of given costs, and rates that users make."""
+
+from dataclasses import dataclass, replace
+from math import inf
+from types import SimpleNamespace
+
+import pytest
+
+from fastcalc.features.plan import people as closed_loop
+from fastcalc.features.plan.people import (  # fmt: skip
+    People,
+    _at,
+    _falling,
+    _longest_request,
+    _plan_at,
+    _pool_request_s,
+    _rank,
+    _rising,
+    _settled_rate,
+    at_rate,
+    mean_request_s,
+    people_of,
+    solve_closed_loop,
+)
+from fastcalc.features.plan.request import FindPlans
+from fastcalc.features.plan.service import Service
+from tests.helpers import every
+
+USERS = People(count=100.0, active=0.5, think=30.0, per_minute=1.0, peak=2.0)
+"""100 at the busiest time: half of them, twice."""
+
+
+def test_how_often_users_ask():
+    """50 users who ask three times a minute are 2.5 requests/s, 5 at the peak."""
+    often = replace(USERS, think=None, per_minute=3.0)
+    assert often.rate(99.0) == 5.0
+    assert often.waiting == inf
+    assert USERS.waiting == 100.0
+    # 30 s of thinking and 20 s of an answer.
+    assert USERS.rate(20.0) == 2.0
+
+
+@every(
+    "asked,expected",
+    [
+        ({"think": "30s"}, (1.0, 30.0, 1.0, 1.0)),
+        (
+            {"think": "500ms", "active_fraction": 0.25, "peak_multiplier": 3.0},
+            (0.25, 0.5, 1.0, 3.0),
+        ),
+        ({"requests_per_active_user_per_min": 2.0}, (1.0, None, 2.0, 1.0)),
+    ],
+)
+def test_habits_that_are_not_stated_are_one(asked, expected):
+    request = FindPlans(model="m", on="c", users=500.0, **asked)
+    assert people_of(request) == People(500.0, *expected)
+
+
+@dataclass(frozen=True)
+class At:
+    """A plan for a rate, of which users make another, and its cost."""
+
+    rate: float
+    own: float = 0.0
+    is_enough: bool = True
+    cost: float = 1.0
+    means: float = inf
+
+    @property
+    def service(self):
+        return Service(1000.0, 500.0, rate=self.rate, budget=self.means)
+
+    @property
+    def requests(self):
+        return self.rate
+
+
+@pytest.fixture
+def loop(monkeypatch):
+    """Rates are those that each plan names; a plan at another rate is a pair."""
+    monkeypatch.setattr(closed_loop, "_settled_rate", lambda _, fleet: fleet.own)
+    monkeypatch.setattr(closed_loop, "at_rate", lambda fleet, rate: (fleet.rate, rate))
+    monkeypatch.setattr(closed_loop, "_rank", lambda fleet: (False, fleet.cost))
+
+
+def plans(*known):
+    """The plan for each rate, and the rates that are asked for."""
+    asked = []
+
+    def fleet_at(rate):
+        asked.append(rate)
+        return next(plan for plan in known if plan.rate == pytest.approx(rate))
+
+    return fleet_at, asked
+
+
+@every(
+    "first,others,settled",
+    [
+        # 10, 8 and 6 requests/s, of which users make 6.
+        (At(10.0, 8.0), [At(8.0, 6.0), At(6.0, 6.0)], (6.0, 6.0)),
+        (At(10.0, 8.0), [At(8.0, 7.993)], (8.0, 7.993)),
+        (At(10.0, 8.0), [At(8.0, 7.99), At(7.99, 7.99)], (7.99, 7.99)),
+        # Users who would make more than a plan is for have none.
+        (At(10.0, 10.02), [], None),
+        (At(10.0, 10.005), [], (10.0, 10.005)),
+        (At(10.0, 8.0), [At(8.0, 9.0)], (10.0, 8.0)),
+        # Nor where a plan is not enough.
+        (At(10.0, 8.0, is_enough=False), [], None),
+        (At(10.0, 8.0), [At(8.0, 6.0, is_enough=False)], (10.0, 8.0)),
+    ],
+)
+def test_rates_fall_to_what_users_make_of_a_plan(loop, first, others, settled):
+    fleet_at, asked = plans(*others)
+    assert _falling(USERS, first, fleet_at) == settled
+    assert asked == [other.rate for other in others]
+
+
+def test_sixteen_plans_are_tried_one_after_another(loop):
+    asked = []
+
+    def fleet_at(rate, times=0.5):
+        asked.append(rate)
+        return At(rate, rate * times)
+
+    assert _falling(USERS, At(1.0, 0.5), fleet_at) == (2.0**-15, 2.0**-16)
+    assert len(asked) == 16
+    asked.clear()
+    last = _rising(USERS, 1.0, None, lambda rate: fleet_at(rate, 2.0))
+    assert (last.rate, len(asked)) == (2.0**15, 16)
+
+
+@every(
+    "known,settled,found,rates",
+    [
+        # 2, 5, and 5 as near as a thousandth.
+        ([At(2.0, 5.0), At(5.0, 5.004)], None, (5.0, 5.004), [2.0, 5.0]),
+        ([At(2.0, 2.0)], None, (2.0, 2.0), [2.0]),
+        ([At(2.0, 1.0)], None, (2.0, 1.0), [2.0]),
+        # Two rates in a row that gain less than 2 %: then a step of 2 %.
+        (
+            [At(10.0, 10.1), At(10.1, 10.2), At(10.302, 10.302)],
+            None,
+            (10.302, 10.302),
+            [10.0, 10.1, 10.302],
+        ),
+        (
+            [At(10.0, 10.1), At(10.1, 11.0), At(11.0, 11.1), At(11.1, 11.1)],
+            None,
+            (11.1, 11.1),
+            [10.0, 10.1, 11.0, 11.1],
+        ),
+        # Another that costs no less, and means that allow none, leave what there is.
+        ([At(2.0, 5.0), At(5.0, 5.0, cost=3.0)], At(9.0, cost=3.0), 9.0, [2.0, 5.0]),
+        ([At(2.0, 5.0), At(5.0, 5.0, cost=2.9)], At(9.0, cost=3.0), (5.0, 5.0), [2.0, 5.0]),
+        ([At(2.0, 5.0, is_enough=False)], At(9.0, cost=3.0), 9.0, [2.0]),
+        ([At(2.0, 5.0, is_enough=False)], None, 2.0, [2.0]),
+    ],
+)
+def test_rates_rise_to_what_users_make_of_a_plan(loop, known, settled, found, rates):
+    fleet_at, asked = plans(*known)
+    taken = _rising(USERS, known[0].rate, settled, fleet_at)
+    assert getattr(taken, "rate", taken) == pytest.approx(found)
+    assert asked == pytest.approx(rates)
+
+
+@pytest.fixture
+def ends(monkeypatch):
+    """What is found falling, and then rising, with what each is asked."""
+    found, asked = {"falling": None, "rising": At(1.0)}, {}
+
+    def falling(_, first, __):
+        asked["falling"] = first
+        return found["falling"]
+
+    def rising(_, rate, settled, __):
+        asked["rising"] = rate, settled
+        return found["rising"]
+
+    monkeypatch.setattr(closed_loop, "_falling", falling)
+    monkeypatch.setattr(closed_loop, "_rising", rising)
+    monkeypatch.setattr(closed_loop, "_longest_request", lambda _: 20.0)
+    return found, asked
+
+
+def test_users_who_do_not_wait_have_one_plan(ends):
+    first = At(5.0, is_enough=False, means=1.0)
+    often = replace(USERS, think=None, per_minute=3.0)
+    assert solve_closed_loop(often, lambda rate: replace(first, rate=rate), None) == first
+    assert not ends[1]
+
+
+@every(
+    "settled,lowest",
+    [
+        # 100 users ask every 30 s at least: 3.33 requests/s; at their limits every 50 s.
+        (None, 2.0),
+        (At(9.0), 9.0 / 4),
+        (At(7.0), 2.0),
+    ],
+)
+def test_the_lowest_rate_is_a_quarter_or_that_of_users_at_their_limits(ends, settled, lowest):
+    found, asked = ends
+    found["falling"] = settled
+    assert solve_closed_loop(USERS, At, None) is found["rising"]
+    assert asked["falling"].rate == pytest.approx(100 / 30)
+    assert asked["rising"] == (pytest.approx(lowest), settled)
+
+
+@every(
+    "means,unlimited,last,taken",
+    [
+        # Without means nothing else is looked for.
+        (inf, None, None, At(100 / 30, is_enough=False)),
+        # With means it is at the rate of the cheapest plan without them, where there is one.
+        (9.0, At(7.0, is_enough=False), None, At(100 / 30, is_enough=False, means=9.0)),
+        (9.0, At(7.0), At(1.0, is_enough=False), At(7.0, is_enough=False, means=9.0)),
+        (9.0, At(7.0), At(6.0), At(6.0)),
+    ],
+)
+def test_means_refuse_at_the_rate_of_the_plan_without_them(
+    ends, monkeypatch, means, unlimited, last, taken
+):
+    risen = iter([unlimited, last])
+    monkeypatch.setattr(closed_loop, "_rising", lambda *_: next(risen))
+
+    def fleet_at(rate):
+        return At(rate, is_enough=False, means=means)
+
+    assert solve_closed_loop(USERS, fleet_at, At) == taken
+    assert [*risen] == ([unlimited, last] if means == inf else [last] * (last is None))
+
+
+def pool(share, cost=1.0, leads=True, **changes):
+    decision = SimpleNamespace(may_lead=lambda _: leads)
+    classes = (SimpleNamespace(share=share),)
+    return SimpleNamespace(decision=decision, plan=None, cost=cost, classes=classes, **changes)
+
+
+def test_fleets_are_ranked_by_the_pools_that_are_rented():
+    def fleet(*pools):
+        owned = SimpleNamespace(is_owned=True, pools=[pool(1.0, cost=99.0, leads=False)])
+        return SimpleNamespace(allocations=[owned, SimpleNamespace(is_owned=False, pools=pools)])
+
+    assert _rank(fleet(pool(1.0, cost=2.0), pool(1.0, cost=3.0))) == (False, 5.0)
+    assert _rank(fleet(pool(1.0), pool(1.0, leads=False))) == (True, 2.0)
+
+
+def test_the_longest_request_is_at_its_limits():
+    """1 s and 10 times 0.1 s, or 1.9 s; nothing comes after one token."""
+
+    def kinds(*limits):
+        names = ("ttft", "tpot", "output")
+        made = [SimpleNamespace(**dict(zip(names, each, strict=True))) for each in limits]
+        return SimpleNamespace(request_classes=made)
+
+    assert _longest_request(kinds((1.0, 0.1, 11.0), (1.9, inf, 1.0))) == pytest.approx(2.0)
+    assert _longest_request(kinds((1.0, 0.1, 11.0), (2.1, inf, 1.0))) == 2.1
+
+
+def test_requests_take_as_long_as_users_of_that_rate_wait(monkeypatch):
+    """Of r requests/s each takes r s: 100 users who think 30 s make r (30 + r) = 100, r = 2.8."""
+    monkeypatch.setattr(closed_loop, "mean_request_s", lambda _, rate: rate)
+    by_hand = 325.0**0.5 - 15.0
+    assert _settled_rate(USERS, None) == pytest.approx(by_hand, rel=3e-4)
+
+
+def test_the_mean_over_all_pools_is_by_their_requests(monkeypatch):
+    """3 requests/s in shares of a quarter and three, and 1: twice as many on each at 8 in all."""
+    pools = [pool(0.25, seconds=1.0), pool(0.75, seconds=2.0)], [pool(1.0, seconds=5.0)]
+    parts = zip((3.0, 1.0), pools, strict=True)
+    allocations = [SimpleNamespace(requests=requests, pools=those) for requests, those in parts]
+    fleet = SimpleNamespace(allocations=allocations, requests=4.0)
+    rates = []
+
+    def of_pool(pool, rate):
+        rates.append(rate)
+        return pool.seconds
+
+    monkeypatch.setattr(closed_loop, "_pool_request_s", of_pool)
+    assert mean_request_s(fleet, 8.0) == pytest.approx((0.75 + 2.25 * 2 + 5.0) / 4)
+    assert rates == [1.5, 4.5, 2.0]
+
+
+@every("is_known,seconds", [(True, 3.0), (False, 500.0)])
+def test_a_request_of_a_pool(monkeypatch, is_known, seconds):
+    """By its queues, or of a plan without those alone."""
+    asked = []
+
+    def random_load(_, service):
+        asked.append((service.rate, service.is_fleet))
+        times = SimpleNamespace(request_mean=3.0)
+        return SimpleNamespace(times=lambda: times) if is_known else None
+
+    monkeypatch.setattr(closed_loop, "random_load", random_load)
+    service = Service(1000.0, 500.0, is_fleet=True)
+    plan = SimpleNamespace(request_seconds=lambda output: output)
+    asked_of = SimpleNamespace(decision=SimpleNamespace(service=service), plan=plan)
+    assert _pool_request_s(asked_of, 2.0) == seconds
+    assert asked == [(2.0, False)]
+
+
+@dataclass(frozen=True)
+class Used:
+    """What is scaled with a rate."""
+
+    busy: float = 0.8
+    prefill_busy: float = 0.4
+    is_checked: bool = True
+
+
+@every("is_checked,has_limits", [(True, True), (True, False), (False, True)])
+def test_a_plan_at_another_rate_has_its_percentiles_there(monkeypatch, is_checked, has_limits):
+    service = Service(1000.0, 500.0, rate=2.0)
+    limits = "limits" if has_limits else None
+    monkeypatch.setattr(closed_loop, "held_limits", lambda plan, _: plan.is_checked and limits)
+    monkeypatch.setattr(closed_loop, "with_percentiles", lambda *known: known)
+    plan = _plan_at(Used(is_checked=is_checked), 0.5, service)
+    scaled = Used(0.4, 0.2, is_checked)
+    assert plan == ((scaled, service, "limits") if is_checked and has_limits else scaled)
+
+
+@dataclass(frozen=True)
+class Decided:
+    service: Service
+    best_by_variant: dict
+
+
+@dataclass(frozen=True)
+class Pool:
+    decision: Decided
+
+
+@dataclass(frozen=True)
+class Part:
+    requests: float
+    sharing: object
+
+    @property
+    def pools(self):
+        return self.sharing.pools
+
+
+@dataclass(frozen=True)
+class Whole:
+    requests: float
+    service: Service
+    allocations: tuple
+
+
+def test_a_fleet_at_another_rate_has_the_same_replicas(monkeypatch):
+    """At 3 of 6 requests/s each part and each pool has half; but for what has no rate."""
+    monkeypatch.setattr(closed_loop, "_plan_at", lambda plan, scale, _: (plan, scale))
+    sized = Pool(Decided(Service(1.0, 1.0, rate=4.0), {"v": "plan"}))
+    filled = Pool(Decided(Service(1.0, 1.0), {"v": "plan"}))
+    assert _at(filled, 0.5) is filled
+
+    @dataclass(frozen=True)
+    class Shared:
+        pools: tuple
+
+    parts = (Part(4.0, Shared((sized,))), Part(2.0, Shared((filled,))))
+    halved = at_rate(Whole(6.0, Service(1.0, 1.0, rate=6.0), parts), 3.0)
+    assert halved.service.rate == 3.0
+    assert [part.requests for part in halved.allocations] == [2.0, 1.0]
+    ((half,), (same,)) = (part.sharing.pools for part in halved.allocations)
+    assert half.decision.service.rate == 2.0
+    assert half.decision.best_by_variant == {"v": ("plan", 0.5)}
+    assert same is filled
