@@ -51,6 +51,8 @@ _ALL_LAYERS = re.compile(r"all|auto|-\d+|99|\d{3,}")
 """Counts of layers on the card by which nobody means a share of them."""
 _ALL_EXPERTS = {"--cpu-moe", "-cmoe"}
 _PAST = {"auto", "None"}
+_JOINED = {*_RENAMED, *_OF_ENGINE, "--tp", "--dp", "--engine", "--server"}
+"""Flags of which a value after ``=`` is read here."""
 
 
 def translated(words: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -58,20 +60,15 @@ def translated(words: Sequence[str]) -> tuple[list[str], list[str]]:
 
     Raises InputError for a flag that is answered with what to write instead.
     """
-    words = list(words)
+    words = [part for word in words for part in _parted(word)]
     notes: list[str] = []
     if "--server" in words:
         words, notes = _served(words)
-    names = [word.partition("=")[0] for word in words]
-    engines = [_OF_ENGINE[name] for name in names if name in _OF_ENGINE]
+    engines = [_OF_ENGINE[word] for word in words if word in _OF_ENGINE]
     result: list[str] = []
     at = 0
     while at < len(words):
         word, value = words[at], words[at + 1] if at + 1 < len(words) else ""
-        name, is_joined, joined = word.partition("=")
-        if is_joined and name in (*_RENAMED, *_OF_ENGINE):
-            words[at : at + 1] = [name, joined]
-            continue
         if word == "--enable-expert-parallel":
             result += ["--ep", str(_ranks(words))]
         elif word in _ALL_EXPERTS:
@@ -88,9 +85,15 @@ def translated(words: Sequence[str]) -> tuple[list[str], list[str]]:
     if "--enable-dp-attention" in result:
         result = _copied_attention(result)
         notes.append("--enable-dp-attention: tp counts the ranks of each copy of attention here")
-    if engines and "--engine" not in result and not any("--engine=" in word for word in result):
+    if engines and "--engine" not in result:
         result += ["--engine", engines[0]]
     return result, notes
+
+
+def _parted(word: str) -> list[str]:
+    """A flag and its value, where ``=`` joins them."""
+    name, is_joined, value = word.partition("=")
+    return [name, value] if is_joined and name in _JOINED else [word]
 
 
 def _copied_attention(words: list[str]) -> list[str]:

@@ -27,10 +27,42 @@ from tests.helpers import every
         ("fit m --gpu-layers=20", "fit m --n-gpu-layers 20 --engine llama-cpp"),
         ("fit m -c 8192 --engine vllm", "fit m --max-model-len 8192 --engine vllm"),
         ("fit m --on h100-sxm --tp 2", "fit m --on h100-sxm --tp 2"),
+        # Experts over all ranks, wherever and however these are written.
+        ("fit m -tp 4 -dp 2 --enable-expert-parallel", "fit m --tp 4 --dp 2 --ep 8 --engine vllm"),
+        ("fit m --enable-expert-parallel --tp=4", "fit m --ep 4 --tp 4 --engine vllm"),
+        ("fit m --tp x --enable-expert-parallel", "fit m --tp x --ep 1 --engine vllm"),
+        ("fit m --engine=ideal -c 8192", "fit m --engine ideal --max-model-len 8192"),
+        # Values that say nothing, and those of other flags.
+        ("fit m --quantization None", "fit m"),
+        ("fit m --set a=-c", "fit m --set a=-c"),
+        # Counts of layers that are all.
+        ("fit m -ngl 98", "fit m --n-gpu-layers 98 --engine llama-cpp"),
+        ("fit m -ngl 100", "fit m --engine llama-cpp"),
+        ("fit m -ngl auto", "fit m --engine llama-cpp"),
     ],
 )
 def test_flags_of_engines_are_taken(typed, meant):
     assert translated(typed.split()) == (meant.split(), [])
+
+
+RENAMED = {
+    "--tp": ["--tensor-parallel-size", "--tp-size", "-tp"],
+    "--pp": ["--pipeline-parallel-size", "--pp-size", "-pp"],
+    "--dp": ["--data-parallel-size", "--dp-size", "-dp"],
+    "--ep": ["--ep-size", "--expert-parallel-size"],
+    "--kv": ["--kv-cache-dtype", "--cache-type-k", "-ctk"],
+    "--weights": ["--quantization"],
+    "--max-model-len": ["--context-length", "--ctx-size", "-c", "--max-seq-len"],
+    "--max-num-seqs": ["--max-running-requests", "--parallel", "-np"],
+    "--max-num-batched-tokens": ["--chunked-prefill-size"],
+    "--gpu-memory-utilization": ["--mem-fraction-static"],
+}
+
+
+@every("meant,typed", [(meant, name) for meant, names in RENAMED.items() for name in names])
+def test_each_name_of_a_flag(meant, typed):
+    for words in (["fit", typed, "8"], ["fit", f"{typed}=8"]):
+        assert translated(words)[0][:3] == ["fit", meant, "8"]
 
 
 @every(
@@ -38,6 +70,7 @@ def test_flags_of_engines_are_taken(typed, meant):
     [
         ("fit --server", "--server needs a command"),
         ("fit --server python", "give a command of vLLM, SGLang"),
+        ("fit --server=python", "give a command of vLLM, SGLang"),
     ],
 )
 def test_others_are_answered_with_what_to_write(typed, sentence):
@@ -50,6 +83,65 @@ def test_attention_that_sglang_copies_is_of_ranks_of_its_own():
     words, notes = translated("fit m --tp 8 --dp 8 --enable-dp-attention".split())
     assert " ".join(words) == "fit m --tp 1 --dp 8 --engine sglang"
     assert len(notes) == 1
+
+
+@every(
+    "typed,tp",
+    [
+        ("fit --tp 8 --dp 2 --enable-dp-attention", "4"),
+        ("fit --tp 2 --dp 8 --enable-dp-attention", "1"),
+        ("fit --tp 8 --dp 0 --enable-dp-attention", "8"),
+        # Without both it is as it stands.
+        ("fit --tp 8 --enable-dp-attention", "8"),
+        ("fit --tp 8 --dp x --enable-dp-attention", "8"),
+        ("fit --tp 8 --enable-dp-attention --dp", "8"),
+    ],
+)
+def test_ranks_of_each_copy_of_attention(typed, tp):
+    words, _ = translated(typed.split())
+    assert words[words.index("--tp") + 1] == tp
+    assert "--enable-dp-attention" not in words
+
+
+@every(
+    "command,words",
+    [
+        ("trtllm-serve org/m --tp_size 2", "org/m --engine tensorrt-llm"),
+        ("llama-server -m m.gguf -ngl 20 -c 4096", "m.gguf --n-gpu-layers 20 --max-model-len 4096 "
+         "--engine llama-cpp"),
+        ("llama-server -hf org/m --cpu-moe", "org/m --n-cpu-moe 999 --engine llama-cpp"),
+        ("vllm serve --model org/m", "org/m --engine vllm"),
+        # A word after another flag that takes none is no model, nor is a second one.
+        ("vllm serve org/m other", "org/m --engine vllm"),
+        ("vllm serve org/m --port 8000", "org/m --engine vllm"),
+        ("vllm serve org/m --max-model-len=32K", "org/m --max-model-len 32768 --engine vllm"),
+        ("vllm serve org/m --max-model-len 1.5k", "org/m --max-model-len 1500 --engine vllm"),
+        ("vllm serve org/m --max-model-len 1m", "org/m --max-model-len 1000000 --engine vllm"),
+        ("vllm serve org/m --max-model-len 1M", "org/m --max-model-len 1048576 --engine vllm"),
+        ("vllm serve org/m --max-model-len auto", "org/m --max-model-len auto --engine vllm"),
+        ("vllm serve org/m --max-num-seqs 32k", "org/m --max-num-seqs 32k --engine vllm"),
+        ("vllm serve org/m --speculative-config x", "org/m --engine vllm"),
+        ("docker run vllm/vllm-openai:latest --model org/m", "org/m --engine vllm"),
+        ("docker run vllm/vllm-openai-cu130:v0.25.1 --model org/m", "org/m --engine vllm-0.25"),
+        ("docker run lmsysorg/sglang --model-path org/m", "org/m --engine sglang"),
+    ],
+)  # fmt: skip
+def test_commands_of_servers(command, words):
+    assert translated(["fit", "--server", command])[0] == ["fit", *words.split()]
+    assert translated(["fit", f"--server={command}"])[0] == ["fit", *words.split()]
+
+
+def test_an_engine_that_is_named_is_meant_instead_of_the_command_s():
+    words = ["fit", "--server", "vllm serve org/m", "--engine=ideal"]
+    assert translated(words)[0] == ["fit", "org/m", "--engine", "ideal"]
+
+
+def test_what_of_a_command_is_not_read_is_listed():
+    command = "vllm serve org/m --enforce-eager --seed 3 --port 8000 --swap-space=4"
+    _, notes = translated(["fit", "--server", command])
+    assert notes == ["--server: ignored --enforce-eager, --seed and --swap-space"]
+    with pytest.raises(InputError, match="--server: No closing quotation in the command"):
+        translated(["fit", "--server", "vllm serve 'org"])
 
 
 def test_a_whole_command_is_taken():

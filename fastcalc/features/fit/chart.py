@@ -61,7 +61,7 @@ def _finding(series: Sequence[Series]) -> str:
     """Say which chips give few users the longest contexts, and which the most users."""
     longest = max(series, key=lambda line: (float(line.y[0]), float(line.y[-1])))
     widest = max(series, key=lambda line: (float(line.x[-1]), float(line.y[-1])))
-    of_few = f"{longest.y[0]:,.0f} tokens of {counted(int(longest.x[0]), 'user')}"
+    of_few = f"{longest.y[0]:,.0f} tokens of {_users(longest.x[0])}"
     of_many = f"{widest.y[-1]:,.0f} of each of {widest.x[-1]:,.0f}"
     if longest is not widest:
         return f"{longest.name}: up to {of_few}; {widest.name}: {of_many}."
@@ -81,7 +81,11 @@ def _line(scenarios: Sequence[Scenario], described: str, index: int) -> Series |
     chip = location.scenario.hardware.id
     name = " ".join(filter(None, [f"{capacity.layouts[0].chips:,} x {chip}", described]))
     tips = [
-        f"{counted(int(count), 'user')}, {length:,.0f} tokens each, {name}"
+        f"{_users(count)}, {length:,.0f} tokens each, {name}"
         for count, length in zip(users[is_held], tokens[is_held], strict=True)
     ]
     return Series(name, users[is_held], tokens[is_held], index, tips=tips)
+
+
+def _users(count: float) -> str:
+    return f"{counted(int(count), 'user')}{'s' * (int(count) != 1)}"

@@ -1,0 +1,70 @@
+"""How the program ends: its exit code, and what standard error says."""
+
+import gc
+import sys
+import warnings
+
+import pytest
+
+from fastcalc import cli
+from fastcalc.errors import InputError
+from tests.helpers import every
+
+FAULT = "fastcalc: a fault of fastcalc, not of the request; please report it"
+
+
+def ended_by(error, cause):
+    """An end of the program while something else went wrong."""
+    error.__context__ = cause
+    return error
+
+
+@every(
+    "end,code,says",
+    [
+        (0, 0, ""),
+        (1, 1, ""),
+        (InputError("one", "two"), 2, "fastcalc: one\nfastcalc: two\n"),
+        (RuntimeWarning("overflow"), 2, f"{FAULT}: overflow\n"),
+        (ZeroDivisionError("by zero"), 2, f"{FAULT}: by zero\n"),
+        (SystemExit(3), 3, ""),
+        (SystemExit("typer"), 0, ""),
+        # typer ends so where nobody reads its help any more.
+        (ended_by(SystemExit(1), BrokenPipeError()), 0, ""),
+        (ended_by(SystemExit(1), ValueError()), 1, ""),
+        (KeyboardInterrupt(), 130, ""),
+        (BrokenPipeError(), 0, ""),
+        (OSError(28, "No space left", "out.csv"), 2, "fastcalc: out.csv: no space left\n"),
+        (OSError(28, "No space left"), 2,
+         "fastcalc: standard output cannot be written: no space left\n"),
+    ],
+)  # fmt: skip
+def test_ends_of_the_program(capsys, monkeypatch, end, code, says):
+    def run():
+        if isinstance(end, BaseException):
+            raise end
+        return end
+
+    monkeypatch.setattr(cli, "_run", run)
+    monkeypatch.setattr(sys, "argv", ["fastcalc"])
+    with warnings.catch_warnings(), pytest.raises(SystemExit) as ended:
+        cli.main()
+    gc.unfreeze()
+    gc.enable()
+    assert ended.value.code == code
+    assert capsys.readouterr().err == says
+
+
+def test_what_nobody_expected_is_reported_with_where_it_happened(capsys, monkeypatch):
+    def run():
+        raise KeyError("lost")
+
+    monkeypatch.setattr(cli, "_run", run)
+    with warnings.catch_warnings(), pytest.raises(SystemExit) as ended:
+        cli.main()
+    gc.unfreeze()
+    gc.enable()
+    assert ended.value.code == 2
+    said = capsys.readouterr().err
+    assert said.startswith("Traceback")
+    assert said.endswith(f"KeyError: 'lost'\n{FAULT}\n")
