@@ -1,10 +1,20 @@
 """Scenarios that a request names: of each model on each chip, as many as memory keeps."""
 
+from dataclasses import replace
+from types import SimpleNamespace
+
 import pytest
 
+from fastcalc.catalogue.store import Catalogue
+from fastcalc.core.chip.tier import MemoryChoice
+from fastcalc.core.pricing import Pricing
+from fastcalc.core.scenario import Sharding
 from fastcalc.errors import InputError
 from fastcalc.features.compare.request import Compare
+from fastcalc.features.plan.request import FindPlans
 from fastcalc.kit.request import loading
+from fastcalc.mentions import as_flags
+from tests.helpers import every
 
 
 def test_points_are_of_each_model_on_each_chip_at_each_batch(monkeypatch):
@@ -26,3 +36,278 @@ def test_points_are_of_each_model_on_each_chip_at_each_batch(monkeypatch):
 def test_a_limit_of_an_engine_that_is_none_has_an_example(limits, example):
     with pytest.raises(InputError, match=rf"; write for example {example}$"):
         loading.scenarios(Compare(on="h100-sxm", **limits), [])
+
+
+ENTRIES = Catalogue()
+
+
+def read(function, *given, **named):
+    """What is read, or the sentence that refuses it as the command line says it."""
+    try:
+        return function(*given, **named)
+    except InputError as error:
+        return as_flags(error.args[0])
+
+
+@every(
+    "asked,traffic",
+    [
+        ({}, (1000.0, 1000.0, 1500.0, 0.0)),
+        ({"prompt": 4000, "output": 500}, (4000.0, 500.0, 4250.0, 0.0)),
+        ({"context": 9000, "prefix_hit": 0.25}, (1000.0, 1000.0, 9000.0, 0.25)),
+        ({"prefix_hit": 1.5}, "--prefix-hit 1.5 is not a share from 0 to 1; write for example 0.5"),
+    ],
+)
+def test_traffic_of_a_request(asked, traffic):
+    found = read(loading._traffic, Compare(**asked))
+    if not isinstance(found, str):
+        found = (found.prompt, found.output, found.context, found.prefix_hit)
+    assert found == traffic
+
+
+def test_ranks_of_a_request():
+    request = Compare(chips=16, tp=2, pp=4, ep=8, dp=1)
+    assert loading._sharding(request) == Sharding(16, 2, 4, 8, 1)
+    assert read(loading._sharding, Compare(pp=0)).startswith("--pp 0 is not a whole number from 1")
+
+
+@every(
+    "asked,chips",
+    [
+        ({}, None),
+        ({"on": "2xh100-sxm"}, 2),
+        ({"on": "2xh100-sxm,4xl40s"}, None),
+        ({"on": "2xh100-sxm,l40s"}, 2),
+        ({"on": "2xh100-sxm", "chips": 4}, 4),
+        # Layers on the host: the owner's card, not as many as hold all.
+        ({"n_gpu_layers": 20, "engine": "llama-cpp"}, 1),
+        ({"n_cpu_moe": 20, "engine": "llama-cpp", "models": ["gpt-oss-20b"]}, 1),
+        ({"n_gpu_layers": 20, "engine": "llama-cpp", "on": "2xh100-sxm"}, 2),
+    ],
+)
+def test_how_many_chips_are_asked_for(asked, chips):
+    given = {"models": ["llama-3.1-8b"], "on": "h100-sxm", **asked}
+    assert {each.sharding.chips for each in loading.scenarios(Compare(**given), [])} == {chips}
+
+
+@every(
+    "asked,sentence",
+    [
+        ({"n_gpu_layers": 20, "engine": "vllm"}, "--n-gpu-layers is a setting of llama.cpp"),
+        ({"n_cpu_moe": 20, "engine": "vllm"}, "--n-cpu-moe is a setting of llama.cpp"),
+    ],
+)
+def test_layers_on_the_host_are_of_llama_cpp(asked, sentence):
+    said = read(loading.scenarios, Compare(models=["llama-3.1-8b"], on="h100-sxm", **asked), [])
+    rest = ", and h100-sxm runs vllm: add --engine llama-cpp, or leave it out"
+    assert said == sentence + rest
+
+
+@every(
+    "limit,tokens,is_refused",
+    [(2000, 2000.0, False), (1999, 2000.0, True), (None, 1e9, False)],
+)
+def test_requests_longer_than_the_engine_takes(limit, tokens, is_refused):
+    sentence = (
+        "--max-model-len 1,999 is less than the 2,000 tokens of a request; raise it, or lower "
+        "--prompt or --output"
+    )
+    found = read(loading.check_longest, Compare(max_model_len=limit), tokens)
+    assert found == (sentence if is_refused else None)
+
+
+@every(
+    "asked,engine",
+    [
+        ({}, None),
+        ({"max_num_seqs": 8}, "vllm"),
+        ({"gpu_memory_utilization": 0.5}, "vllm"),
+        ({"max_model_len": 8000}, "vllm"),
+        ({"language_model_only": True}, "vllm"),
+        ({"weights": "q4_k_m"}, None),
+        ({"weights": "fp8"}, "vllm"),
+        ({"weights": "fp8,q4_k_m"}, None),
+    ],
+)
+def test_engines_that_limits_and_formats_imply(asked, engine):
+    weights = asked.pop("weights", None)
+    found = loading.implied_engine(Compare(**asked), weights, ENTRIES, ["llama-3.1-8b"])
+    assert found == engine
+
+
+@every(
+    "chip,name,implied,engine",
+    [
+        ("rtx-4090", None, None, ("llama-cpp", False)),
+        ("rtx-4090", None, "vllm", ("vllm", False)),
+        ("h100-sxm", None, "exllama", ("vllm", False)),
+        ("rtx-4090", "ideal", "vllm", ("ideal", False)),
+    ],
+)
+def test_engines_of_chips(chip, name, implied, engine):
+    chips = [ENTRIES.hardware(chip)] * 2
+    found = loading.engines_of(ENTRIES, chips, name, implied=implied)
+    assert [(each.id, is_borrowed) for each, is_borrowed in found] == [engine] * 2
+
+
+@every(
+    "asked,pricing",
+    [
+        ({}, Pricing()),
+        ({"offer": "spot"}, Pricing(offer="spot")),
+        ({"price_basis": "tco"}, Pricing("tco")),
+        ({"price_basis": "tco", "years": 3.0, "electricity": 0.0}, Pricing("tco", years=3.0,
+         usd_per_kwh=0.0)),
+        ({"price_basis": "tco", "offer": "spot"}, "--offer spot is for cloud prices, and "
+         "--price-basis tco for ownership cost; remove one"),
+        ({"years": 3.0}, "--years applies to owned chips; add --price-basis tco"),
+        ({"electricity": 0.1}, "--electricity applies to owned chips; add --price-basis tco"),
+        ({"price_basis": "tco", "years": 0.05}, "--years 0.05 is not a number from 0.1 to 100; "
+         "write for example 4"),
+        ({"price_basis": "tco", "electricity": 101.0}, "--electricity 101 is not a number 0, or "
+         "from 1e-12 to 100 USD/kWh; write for example 0.08"),
+    ],
+)  # fmt: skip
+def test_the_basis_of_prices(asked, pricing):
+    assert read(loading.basis_of, Compare(**asked)) == pricing
+
+
+def test_owned_chips_of_a_plan_have_years_without_a_basis():
+    request = FindPlans(model="m", on="c", own="h100-sxm=8", years=3.0)
+    assert loading.basis_of(request).years == 3.0
+
+
+@every(
+    "price,prices",
+    [
+        (["h100-sxm=2"], {"h100-sxm": 2.0}),
+        (["h100=2", "l40s=1"], {"h100-sxm": 2.0, "l40s": 1.0}),
+        (["b200=2"], "--price names 'b200', which is not compared here; --on has h100-sxm, l40s"),
+    ],
+)
+def test_prices_are_of_chips_that_are_compared(price, prices):
+    chips = [ENTRIES.hardware(name) for name in ("h100-sxm", "l40s")]
+    found = read(loading.pricing_of, chips, Compare(price=price), utilization=0.5)
+    assert getattr(found, "user_prices", found) == prices
+    assert getattr(found, "utilization", 0.5) == 0.5
+
+
+@every(
+    "rented,is_skipped",
+    [
+        # Of a group those that only marketplaces rent; but not those named, nor all of them.
+        ({"a": True, "b": False}, True),
+        ({"a": True}, False),
+        ({"a": False, "b": False}, False),
+        ({"a": True, "b": False, "named": False}, True),
+    ],
+)
+def test_chips_that_only_marketplaces_rent(monkeypatch, rented, is_skipped):
+    chips = [SimpleNamespace(id=name) for name in rented]
+    pricing = SimpleNamespace(quote=lambda chip: SimpleNamespace(is_marketplace=rented[chip.id]))
+    monkeypatch.setattr(loading, "named", lambda *_: {"named"})
+    notes = []
+    kept = loading.without_marketplaces(ENTRIES, "x", chips, pricing, notes)
+    assert [chip.id for chip in kept] == [
+        name for name in rented if not (is_skipped and name == "a")
+    ]
+    assert [as_flags(note) for note in notes] == [
+        "skipped, because only individual owners on marketplaces rent them: a; name them with "
+        "--on, or add --offer marketplace"
+    ] * is_skipped
+
+
+def test_chips_that_are_named_are_kept_whoever_rents_them(monkeypatch):
+    chips = [SimpleNamespace(id=name) for name in "ab"]
+    pricing = SimpleNamespace(quote=lambda chip: SimpleNamespace(is_marketplace=chip.id == "a"))
+    monkeypatch.setattr(loading, "named", lambda *_: {"a"})
+    assert loading.without_marketplaces(ENTRIES, "x", chips, pricing, []) == chips
+
+
+@every(
+    "name,model,note",
+    [
+        ("meta-llama/Llama-3.1-8B-Instruct", "llama-3.1-8b", ""),
+        ("someone/My-Own-Llama-3.1-8B", "llama-3.1-8b", ""),
+        ("someone/Llama-3.1-8B-Instruct-FP8", "llama-3.1-8b", "; its weights are fp8"),
+        ("someone/unheard-of", None, ""),
+        ("llama-3.1-8b", None, ""),
+        ("a/config.json", None, ""),
+        ("a/model.GGUF", None, ""),
+        ("./llama-3.1-8b", None, ""),
+    ],
+)
+def test_models_of_repositories(name, model, note):
+    notes = []
+    found = loading._repository_model(ENTRIES, name, notes)
+    assert (found and found.id) == model
+    assert notes == [f"{name} is computed as {model}, which has the same shape{note}"] * bool(model)
+
+
+def test_weights_of_a_repository_are_those_in_its_name():
+    names = ["someone/Llama-3.1-8B-Instruct-FP8", "meta-llama/Llama-3.1-70B-Instruct"]
+    request = Compare(models=names, on="h100-sxm")
+    found = {each.model.id: each.weights for each in loading.scenarios(request, [])}
+    assert found == {"llama-3.1-8b": "fp8", "llama-3.1-70b": None}
+    asked = replace(request, weights="bf16")
+    assert {each.weights for each in loading.scenarios(asked, [])} == {"bf16"}
+
+
+@every(
+    "on,note",
+    [
+        ("h100-sxm", []),
+        ("2xh100-sxm", ["2xh100-sxm means 2 x h100-sxm"]),
+    ],
+)
+def test_what_names_of_chips_mean_is_said(on, note):
+    notes = []
+    chips = loading.chips_of(ENTRIES, on, MemoryChoice(), notes)
+    assert ([chip.id for chip in chips], notes) == (["h100-sxm"], note)
+
+
+def test_hosts_are_no_chips():
+    said = read(loading.chips_of, ENTRIES, "ddr5-2ch", MemoryChoice(), [])
+    assert said.startswith("--on ddr5-2ch: this is a host; name a chip, and the host with --host ")
+
+
+def test_chips_without_a_memory_that_is_named_are_skipped():
+    place = MemoryChoice(place=(("kv", "HBM3"),))
+    notes = []
+    chips = loading.chips_of(ENTRIES, "h100-sxm,l40s", place, notes)
+    assert [chip.id for chip in chips] == ["h100-sxm"]
+    assert len(notes) == 1
+    assert notes[0].endswith("; it is skipped")
+    assert "l40s" in notes[0]
+    assert "l40s" in read(loading.chips_of, ENTRIES, "l40s", place, [])
+
+
+@every(
+    "asked,layers",
+    [
+        ({}, (None, None)),
+        ({"n_gpu_layers": 0}, (0, None)),
+        ({"n_cpu_moe": 10_000}, (None, 10_000)),
+        ({"n_gpu_layers": 10_001}, "--n-gpu-layers 10001 is not 0 or a whole number from 1 to "
+         "10,000; write for example 20"),
+        ({"n_cpu_moe": -1}, "--n-cpu-moe -1 is not 0 or a whole number from 1 to 10,000; write "
+         "for example 20"),
+    ],
+)  # fmt: skip
+def test_layers_on_card_and_host(asked, layers):
+    found = read(loading.memory_of, ENTRIES, Compare(**asked))
+    if not isinstance(found, str):
+        found = found.gpu_layers, found.cpu_moe_layers
+    assert found == layers
+
+
+def test_memory_of_a_request():
+    request = Compare(max_model_len=8000, language_model_only=True, place_for="decode")
+    found = loading.memory_of(ENTRIES, request)
+    assert (found.longest, found.language_model_only, found.place_for) == (8000.0, True, "decode")
+    assert loading.memory_of(ENTRIES, Compare()).longest == 0.0
+
+
+def test_pairs_of_formats():
+    request = Compare()
+    assert [*loading.formats_asked(request)] == [(None, None)]
