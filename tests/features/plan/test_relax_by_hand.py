@@ -17,6 +17,7 @@ from fastcalc.features.plan.relaxations import (  # fmt: skip
     rentable_on_top,
 )
 from fastcalc.features.plan.service import Service
+from fastcalc.mentions import as_flags
 from tests import made_up
 from tests.helpers import every
 
@@ -261,3 +262,171 @@ def test_the_longest_prompt_is_found_to_a_hundredth(monkeypatch, longest, prompt
     met = next((at for at, (p, *_) in enumerate(asked) if 1 < p <= longest), len(asked))
     assert all(chips == ["a"] for _, chips, _ in asked[met + 1 :])
     assert len(asked) < 14
+
+
+@every(
+    "least,needed,found",
+    [
+        (2.0, 2.0, 2.0),
+        # A hundredth more, three, seven: halved five times in the step that is enough.
+        (2.0, 2.01, 2.01),
+        (2.0, 2.05, 2.05),
+        (2.0, 3.0, 3.0),
+        (2.0, 2.0 * 2.27, 2.0 * 2.27),
+        (2.0, 2.0 * 2.28, None),
+    ],
+)
+def test_percentiles_may_ask_for_a_little_more_than_the_search(monkeypatch, least, needed, found):
+    asked = []
+
+    def decide(grids, service, shown):
+        asked.append((grids, shown))
+        return SimpleNamespace(plans=["p"] if service.ttft >= needed else [])
+
+    monkeypatch.setattr(relaxations, "decide", decide)
+    value = relaxations._enough(SEARCH, service(ttft=1.0), "ttft", least)
+    if found is None:
+        assert value is None
+    else:
+        assert needed <= value <= max(found * 1.02, least)
+    assert all(call == (["g"], 0) for call in asked)
+
+
+@every(
+    "asked,limits,requests,by_chip,relaxed,is_said",
+    [
+        # 3 of 4 requests/s within the means, and with single chips all.
+        ({}, {"budget": 9.0}, 3.0, True, {"rate": 3.0, "by": 1.0}, True),
+        ({}, {"max_chips": 8}, 3.0, False, {"rate": 3.0}, True),
+        ({}, {"power": 9.0}, 3.0, False, {"rate": 3.0}, True),
+        ({"users": 9}, {"budget": 9.0}, 3.0, True, {"by": 1.0}, True),
+        # None or all of it is no part of a rate.
+        ({}, {"budget": 9.0}, 0.0, False, {}, False),
+        ({}, {"budget": 9.0}, 4.0, False, {}, False),
+        # Without means, or a rate, nothing is looked for.
+        ({}, {}, 3.0, True, {}, False),
+        ({}, {"budget": 9.0, "rate": None}, 3.0, True, {}, False),
+        ({}, {"budget": 9.0, "in_nodes": False}, 3.0, True, {"rate": 3.0}, True),
+    ],
+)
+def test_the_part_of_a_rate_that_means_allow(
+    monkeypatch, asked, limits, requests, by_chip, relaxed, is_said
+):
+    seen = []
+
+    def most_on(search, service, chips):
+        seen.append((search.grids, service.max_chips, chips, search.shown))
+        plans = [SimpleNamespace(requests=each) for each in (requests / 2, requests)]
+        return SimpleNamespace(in_order=plans)
+
+    def decide(grids, service, shown):
+        assert (grids, service.in_nodes, shown) == (["g"], False, 0)
+        return SimpleNamespace(plans=["p"] if by_chip else [])
+
+    monkeypatch.setattr(PoolSearch, "most_on", most_on)
+    monkeypatch.setattr(relaxations, "decide", decide)
+    monkeypatch.setattr(relaxations, "may_meet", lambda grid, _: grid == "g")
+    monkeypatch.setattr(relaxations, "load_within_limits", lambda *_: "said")
+    limits = {"in_nodes": True, "rate": 4.0} | limits
+    decision = SimpleNamespace(service=Service(1000.0, 500.0, **limits), relaxed={})
+    answer = SimpleNamespace(request=SimpleNamespace(users=asked.get("users")))
+    said = relaxations._relaxed_means(answer, decision, among(["g", "lost"]))
+    assert (said, decision.relaxed) == (["said"] * is_said, relaxed)
+    chips = limits.get("max_chips", inf)
+    assert all(call == (["g"], chips, chips, 1) for call in seen)
+
+
+def test_what_would_let_a_rented_deployment_in(monkeypatch):
+    """Of limits alone those that percentiles allow, then means, then a shorter prompt."""
+    enough = {"ttft": 3.0, "tpot": None, "chips": inf}
+    monkeypatch.setattr(relaxations, "least_relaxed", lambda *_: dict.fromkeys(enough, 2.0))
+    monkeypatch.setattr(relaxations, "_enough", lambda *asked: enough[asked[2]])
+    monkeypatch.setattr(relaxations, "_relaxed_means", lambda *_: ["within"])
+    monkeypatch.setattr(relaxations, "longest_prompt", lambda *_: 700.0)
+    monkeypatch.setattr(relaxations, "refusal", lambda decision: str([*decision.relaxed]))
+    asked = service(ttft=1.0)
+    for traffic, prefill, names in (
+        (None, [], ["ttft", "chips", "prompt"]),
+        ("t.yaml", [], ["ttft", "chips"]),
+        (None, ["p"], []),
+    ):
+        decision = SimpleNamespace(service=asked, relaxed={})
+        answer = SimpleNamespace(
+            fleet=SimpleNamespace(allocations=[SimpleNamespace(decision=decision)]),
+            request=SimpleNamespace(traffic=traffic),
+        )
+        search = replace(SEARCH, prefill_grids=prefill)
+        deployments = SimpleNamespace(search=search, scenarios=lambda _: [])
+        sentences, options = relaxations._rented(answer, deployments)
+        assert sentences == [str(names)] + ["within"] * (not prefill)
+        shown = {"ttft": "--ttft 3s", "prompt": "--prompt 700"}
+        assert [*map(as_flags, options)] == [shown[name] for name in names if name in shown]
+
+
+@every(
+    "users,on_top,requests,rate",
+    [(None, None, 1.5, True), (None, [0.5, 2.0], 3.5, True), (9, None, 1.5, False)],
+)
+def test_what_would_let_an_owned_fleet_in(monkeypatch, users, on_top, requests, rate):
+    """1.5 requests/s of its own, and the most that may be rented on top."""
+    plans = [SimpleNamespace(requests=each) for each in on_top or ()]
+    decision = SimpleNamespace(in_order=plans, of_each_chip=[]) if on_top else None
+    monkeypatch.setattr(relaxations, "least_relaxed_of_fleet", lambda *_: {"ttft": 3.0})
+    monkeypatch.setattr(relaxations, "rentable_on_top", lambda *_: decision)
+    monkeypatch.setattr(relaxations, "fewest_owned", lambda *_: {"h100": 9})
+    monkeypatch.setattr(relaxations, "fleet_refusals", lambda _, most, options: [most, options])
+    fleet = SimpleNamespace(service=service(ttft=1.0), requests=1.5)
+    answer = SimpleNamespace(fleet=fleet, request=SimpleNamespace(users=users))
+    (most, listed), options = relaxations._owned(answer, SimpleNamespace(search=among([])))
+    assert most == requests
+    assert listed == options
+    flags = ["--own h100=9", "--ttft 3s"] + [f"--rate {requests:g}/s"] * rate
+    assert [*map(as_flags, options)] == flags
+
+
+def test_a_fleet_that_serves_nothing_has_no_rate_that_would_do(monkeypatch):
+    monkeypatch.setattr(relaxations, "least_relaxed_of_fleet", lambda *_: {})
+    monkeypatch.setattr(relaxations, "rentable_on_top", lambda *_: None)
+    monkeypatch.setattr(relaxations, "fewest_owned", lambda *_: {})
+    monkeypatch.setattr(relaxations, "fleet_refusals", lambda *_: [])
+    request = SimpleNamespace(users=None)
+    for requests, rate in ((0.0, 4.0), (1.5, None)):
+        asked = Service(1000.0, 500.0, rate=rate)
+        answer = SimpleNamespace(
+            fleet=SimpleNamespace(service=asked, requests=requests), request=request
+        )
+        assert relaxations._owned(answer, SimpleNamespace(search=SEARCH)) == ([], [])
+
+
+@every(
+    "is_one,requests,owned,reasons",
+    [
+        (False, 1.5, (), ["of a mix"]),
+        (False, 0.0, (), ["of a mix"]),
+        (True, 1.5, (), ["rented"]),
+        (True, 1.5, ("own",), ["owned"]),
+    ],
+)
+def test_which_refusal_is_of_which_fleet(monkeypatch, is_one, requests, owned, reasons):
+    """Classes of which some are served are an answer that says why not all are."""
+
+    @dataclass(frozen=True)
+    class Answered:
+        fleet: object
+        reasons: tuple = ()
+
+        def details(self):
+            return {"kept": 1}
+
+    monkeypatch.setattr(relaxations, "mix_refusals", lambda _: ["of a mix"])
+    monkeypatch.setattr(relaxations, "_rented", lambda *_: (["rented"], ["a"]))
+    monkeypatch.setattr(relaxations, "_owned", lambda *_: (["owned"], ["b"]))
+    monkeypatch.setattr(relaxations, "_no", lambda _, why, beside: (why, beside))
+    fleet = SimpleNamespace(requests=requests, owned=owned)
+    deployments = SimpleNamespace(search=SimpleNamespace(is_of_one_class=is_one))
+    found = relaxations.refused(Answered(fleet), deployments)
+    if not is_one and requests:
+        assert found.reasons == reasons
+        return
+    options = {"kept": 1, "relax": ["b" if owned else "a"]} if is_one else {}
+    assert found == (reasons, options)
