@@ -1,0 +1,386 @@
+"""Headlines, rows and notes of fleets and of pools, whose plans a test makes up.
+
+As in `test_plan_sentences`: a chip costs $2,628 per month, and a plan has two.
+"""
+
+from dataclasses import replace
+from math import inf
+from types import SimpleNamespace
+
+import pytest
+
+from fastcalc.features.plan import answer as plan_answer
+from fastcalc.features.plan.allocation import Allocation, Fleet
+from fastcalc.features.plan.answer import PlanAnswer
+from fastcalc.features.plan.request import FindPlans
+from fastcalc.features.plan.sharing import ReplicaPool, Sharing
+from fastcalc.mentions import as_flags
+from tests.features.plan.test_plan_sentences import (  # fmt: skip
+    API,
+    SECOND,
+    SERVICE,
+    UNPRICED,
+    arriving,
+    decision,
+    owned,
+    plan,
+)
+from tests.helpers import every
+
+ONE = (arriving(1.0),)
+TWO = (replace(ONE[0], name="chat"), replace(ONE[0], name="code"))
+
+
+def pool(*plans, classes=ONE, service=SERVICE, **changes):
+    return ReplicaPool(classes, decision(*(plans or [plan()]), service=service, **changes))
+
+
+def part(*pools, requests=2.0, kind=None, chips=0, **sharing):
+    known = {"shared_by_all": None, "one_each": None, "unserved": ()} | sharing
+    return Allocation(Sharing(pools, **known), requests, kind, chips)
+
+
+def answer(*parts, service=SERVICE, kinds=(), classes=ONE, expected=None, **asked):
+    request = FindPlans(model="made-up-model", on="c", **asked)
+    fleet = Fleet(service, kinds, parts)
+    made = PlanAnswer(request=request, reading=[], fleet=fleet, classes=classes)
+    verdict = SimpleNamespace(odds=None, regret=None, turns=None, decision=made.decision)
+    made.__dict__.update(verdict=verdict, _models=["made-up-model"])
+    return made
+
+
+# Headlines.
+
+
+def headline(made):
+    title = made.title()
+    return f"{title.name}: {as_flags(title.sentence)}"
+
+
+OWN = owned(8, 1.0)
+
+
+@every(
+    "made,text",
+    [
+        (answer(part(pool())), "made-up-chip: 2 chips, $5,256 per month"),
+        # Without a rate, and where not all of it is served.
+        (
+            answer(part(pool()), service=replace(SERVICE, is_fleet=True, budget=9e9)),
+            "made-up-chip: 2 chips, $5,256 per month, sustain 2.00 requests/s, 2,000 output "
+            "tokens/s",
+        ),
+        # Owned chips alone, and with what is rented on top.
+        (
+            answer(part(pool(), kind=OWN, chips=8), kinds=[OWN]),
+            "8 made-up-chip: sustain 2.00 requests/s, 2,000 output tokens/s",
+        ),
+        (
+            answer(
+                part(pool(), requests=1.5, kind=OWN, chips=8),
+                part(pool(plan(SECOND)), requests=0.5),
+                kinds=[OWN],
+            ),
+            # $5,840 of owning eight, and $5,256 of renting two.
+            "8 made-up-chip: sustain 1.50 of 2.00 requests/s; rent for the rest: second-chip, 2 "
+            "chips, $5,256 per month ($11,096 with your own)",
+        ),
+    ],
+)
+def test_headlines(made, text):
+    assert headline(made) == text
+
+
+@every(
+    "ttft,share,classes,seconds,text",
+    [
+        (inf, 0.99, ONE, 0.5, "; p99 TTFT up to 500 ms (no --ttft set)"),
+        (inf, 0.9, ONE, 1.0, "; p90 TTFT up to 1.00 s (no --ttft set)"),
+        (inf, None, ONE, 0.5, ""),
+        (2.0, 0.99, ONE, 0.5, ""),
+        (inf, 0.99, TWO, 0.5, ""),
+    ],
+)
+def test_the_first_token_where_no_limit_says_what_it_may_take(ttft, share, classes, seconds, text):
+    service = replace(SERVICE, ttft=ttft, share=share)
+    slowest = pool(plan(values={"ttft": seconds})), pool(plan(values={"ttft": seconds / 2}))
+    made = answer(part(*slowest), service=service, classes=classes)
+    assert as_flags(made._unlimited_ttft()) == text
+
+
+@every(
+    "expected,owns,text",
+    [
+        (None, (), ""),
+        ([plan()], (), ""),
+        ([plan(values={"chips": 1.0})], (), "; at expected speeds made-up-chip, 1 chip, $2,628 "
+         "per month"),
+        ([plan(SECOND)], (), "; at expected speeds second-chip, 2 chips, $5,256 per month"),
+        ([plan(SECOND)], [OWN], ""),
+    ],
+)  # fmt: skip
+def test_what_expected_speeds_would_choose(expected, owns, text):
+    by_expected = expected and decision(*expected)
+    made = answer(part(pool(expected=by_expected)), kinds=owns)
+    assert made._expected() == text
+
+
+@every(
+    "requests,rate,classes,text",
+    [
+        (2.0, 2.0, ONE, "2.00 requests/s, 2,000 output tokens/s"),
+        (2.0, None, TWO, "2.00 requests/s of t.yaml"),
+        (2.0, 2.0, TWO, "2.00 requests/s of t.yaml"),
+        (1.5, 2.0, TWO, "1.50 of 2.00 requests/s (75.0 %) of t.yaml"),
+    ],
+)
+def test_what_is_served(requests, rate, classes, text):
+    made = answer(
+        part(pool(), requests=requests),
+        service=replace(SERVICE, rate=rate),
+        classes=classes,
+        traffic="t.yaml",
+    )
+    assert made._load() == text
+
+
+def test_an_api_that_charges_less_is_in_the_headline_of_a_rate_or_a_fleet():
+    """$21,024 per month of 2 requests/s."""
+    dear = pool(plan(values={"chips": 9.0}))
+    for changes, is_said in (({}, True), ({"rate": None}, False), ({"is_fleet": True}, True)):
+        service = replace(SERVICE, tariff=API, **changes)
+        made = answer(part(dear), service=service)
+        assert ("the API charges less, $21,024" in made._remarks()) is is_said
+
+
+@every(
+    "key,has_expected,says",
+    [("one", False, False), ("one", True, True), ("fleet", True, False), ("mix", True, False)],
+)
+def test_keys_of_plans(key, has_expected, says):
+    expected = decision(plan()) if has_expected else None
+    made = {
+        "one": answer(part(pool(expected=expected))),
+        "fleet": answer(part(pool(expected=expected), kind=OWN, chips=8), kinds=[OWN]),
+        "mix": answer(part(pool(expected=expected)), classes=TWO),
+    }[key]
+    made.__dict__["_served"] = []
+    text = made.key()
+    assert ("chips and times: at slow speeds" in text) is says
+    assert ("rented chips get the rest" in text) is (key == "fleet")
+    assert text.startswith("key: pool") is (key == "mix")
+    assert "over its limit" not in text
+
+
+# Rows.
+
+
+def labels(made, *, wide=False):
+    return [
+        f"{row.label} {row.plan.scenario.hardware.id}{'' if row.is_shown else ' hidden'}"
+        for row in made.rows(wide=wide)
+    ]
+
+
+PLANS = [plan(cost=1.0)]
+OTHERS = [plan(SECOND, cost=3.0), plan(UNPRICED, cost=4.0)]
+
+
+def test_rows_of_one_class():
+    many = [*PLANS, *OTHERS, *(plan(replace_id(f"chip-{at}"), cost=5.0 + at) for at in range(2))]
+    made = answer(part(pool(*many)), top=5)
+    first = ["1 made-up-chip", "2 second-chip"]
+    assert labels(made) == [
+        *first,
+        *("other chip unpriced-chip", "other chip chip-0", "other chip chip-1 hidden"),
+    ]
+    five = [*first, "3 unpriced-chip", "4 chip-0", "5 chip-1"]
+    assert labels(made, wide=True) == five
+    assert labels(answer(part(pool(*many)), top=1))[:2] == [
+        "1 made-up-chip",
+        "other chip second-chip",
+    ]
+
+
+def replace_id(name):
+    return SECOND.model_copy(update={"id": name})
+
+
+def test_rows_of_a_fleet():
+    owns = part(pool(), requests=1.0, kind=OWN, chips=8)
+    rents = part(pool(*PLANS, *OTHERS), requests=1.0)
+    assert labels(answer(owns, rents, kinds=[OWN])) == ["owned made-up-chip", "rented made-up-chip"]
+    assert labels(answer(owns, kinds=[OWN])) == ["owned 1 made-up-chip"]
+    assert labels(answer(owns, rents, kinds=[OWN]), wide=True)[1:] == [
+        "rented made-up-chip",
+        "other chip second-chip",
+        "other chip unpriced-chip",
+    ]
+    of_means = replace(SERVICE, rate=None, is_fleet=True)
+    most = part(pool(*PLANS, *OTHERS))
+    assert labels(answer(most, service=of_means))[0] == "rented 1 made-up-chip"
+
+
+def test_rows_of_pools_are_numbered():
+    owns = part(pool(), kind=OWN, chips=8)
+    rents = part(pool(plan(SECOND)), pool())
+    made = answer(owns, rents, kinds=[OWN], classes=TWO)
+    assert labels(made) == ["1 made-up-chip", "2 second-chip", "3 made-up-chip"]
+    assert [row.is_owned for row in made.rows(wide=False)] == [True, False, False]
+
+
+def test_plans_quantized_further_and_in_own_formats_stand_apart():
+    asked = replace(SERVICE, any_weights=False)
+    narrow = plan(weights="int4", cost=0.5)
+    first = pool(plan(cost=1.0), narrow, service=asked)
+    rows = answer(part(first), service=asked).rows(wide=False)
+    assert [(row.label, row.is_marked) for row in rows] == [("1", False), ("quantized", True)]
+    dearer = pool(plan(cost=1.0), replace(narrow, cost=2.0), service=asked)
+    assert [row.label for row in answer(part(dearer), service=asked).rows(wide=False)] == ["1"]
+    leads = pool(plan(cost=1.0), narrow)
+    rows = answer(part(leads), top=1).rows(wide=False)
+    assert [(row.label, row.plan.cost) for row in rows] == [("1", 0.5), ("own formats", 1.0)]
+
+
+@every(
+    "changes,owns,wide,hidden",
+    [
+        ({}, False, False, set()),
+        ({"rate": None}, False, False, {"utilization"}),
+        ({"rate": None, "share": 0.99}, False, False, set()),
+        ({"rate": None, "is_fleet": True, "budget": 9.0}, False, False, {"hardware"}),
+        ({}, True, False, {"hardware"}),
+        ({}, True, True, set()),
+    ],
+)
+def test_columns_that_say_nothing(changes, owns, wide, hidden):
+    kinds = [OWN] if owns else []
+    only = part(pool(), kind=OWN if owns else None, chips=8)
+    made = answer(only, service=replace(SERVICE, **changes), kinds=kinds)
+    always = {"speculation_tokens_per_pass", "service_tpot_ms_low"}
+    assert made.hidden(made.rows(wide=wide), wide=wide) == always | hidden
+
+
+# Notes of pools.
+
+
+def said(sentences):
+    return [*map(as_flags, sentences)]
+
+
+@every(
+    "pools,one_each,shared,owns,sentences",
+    [
+        # One pool for both: what one each would take.
+        (
+            [pool(classes=TWO)],
+            [pool(), pool(plan(SECOND))],
+            None,
+            False,
+            ["a pool for each class would take 4 chips, $10,512 per month (made-up-chip and "
+             "second-chip)"],
+        ),
+        # One each: what one for both would take, or that none would do.
+        ([pool(), pool()], [pool(), pool()], [pool(classes=TWO)], False,
+         ["one pool for all classes would take 2 chips, $5,256 per month"]),
+        ([pool(), pool()], [pool(), pool()], None, False,
+         ["no replica meets the limits of all classes together"]),
+        ([pool(), pool()], None, [pool(classes=TWO)], False, []),
+        ([pool()], [pool()], None, False, []),
+        ([pool(classes=TWO)], [pool(), pool()], None, True,
+         ["owned: a pool for each class would take 4 chips, $10,512 per month (made-up-chip)"]),
+    ],
+)  # fmt: skip
+def test_what_other_sharings_would_take(pools, one_each, shared, owns, sentences):
+    last = part(*pools, one_each=one_each, shared_by_all=shared, kind=OWN if owns else None)
+    parts = [part(pool()), last] if owns else [last]
+    assert said(answer(*parts, classes=TWO)._comparison()) == sentences
+
+
+@every(
+    "pools,on_one_chip,sentence",
+    [
+        ([pool()], None, []),
+        ([pool()], [pool(plan(SECOND, values={"chips": 3.0}), classes=TWO)],
+         ["with one chip type, second-chip: 3 chips, $7,884 per month, $2,628 (50%) more"]),
+        ([pool()], [pool(plan(UNPRICED), classes=TWO)],
+         ["with one chip type, unpriced-chip: 2 chips"]),
+        ([pool(plan(UNPRICED))], [pool(plan(SECOND), classes=TWO)],
+         ["with one chip type, second-chip: 2 chips, $5,256 per month"]),
+    ],
+)  # fmt: skip
+def test_what_one_kind_of_chip_would_take(pools, on_one_chip, sentence):
+    made = answer(part(*pools, on_one_chip=on_one_chip), classes=TWO)
+    assert said(made._one_kind()) == sentence
+
+
+def test_what_the_next_node_would_sustain():
+    in_nodes = SECOND.model_copy(update={"id": "in-node", "node": OWN.hardware.node})
+    kinds = [OWN, replace(OWN, hardware=in_nodes)]
+    made = answer(part(pool(), kind=OWN, chips=8), kinds=kinds)
+    made.__dict__["_grown"] = {"made-up-chip": 3.5}
+    assert said(made._next_nodes()) == [
+        "one more: one made-up-chip more would sustain 3.50 requests/s (+1.50)"
+    ]
+
+
+@every("chips,left", [(8, ["idle: 6 of 8 made-up-chip"]), (2, [])])
+def test_owned_chips_on_which_nothing_runs(chips, left):
+    kind = owned(chips, 1.0)
+    rented = part(pool(plan(SECOND)))
+    made = answer(part(pool(), kind=kind, chips=chips), rented, kinds=[kind], classes=TWO)
+    assert said(made._left()) == left
+
+
+def test_what_owned_chips_cost_for_what_they_serve():
+    """$3.60 of 8 chips are $21,024 per month; 4,000 tokens/s of 2 requests/s in two parts."""
+    parts = [part(pool(), requests=1.5, kind=OWN), part(pool(), requests=0.5, kind=OWN)]
+    (cost,) = said(answer(*parts, kinds=[OWN])._owning())
+    assert cost.startswith(
+        "owning all 8 made-up-chip costs $21,024 per month, $2.00/Mtok (input and output); "
+    )
+    kinds = [OWN, owned(2, 1.0, SECOND)]
+    costs = said(answer(*parts, kinds=kinds)._owning())
+    assert costs[1:] == ["owning all these chips costs $7,300 per month"]
+
+
+@pytest.fixture
+def served():
+    """Two classes, of which one is over a limit."""
+
+    def of(**over):
+        limited = replace(ONE[0], name="chat", ttft=0.5, tpot=0.02)
+        return SimpleNamespace(
+            pool=2, share=0.99, request_class=limited, over=lambda name: over.get(name)
+        )
+
+    return of
+
+
+def test_classes_over_their_limits(served):
+    made = answer(part(pool()), classes=TWO)
+    made.__dict__["_served"] = [served(), served(ttft=0.75, tpot=0.025)]
+    assert said(made._over()) == [
+        "pool 2, chat: TTFT is 750 ms at p99, over its limit of 500 ms",
+        "pool 2, chat: TPOT is 25.0 ms at p99, over its limit of 20.0 ms; the mean TPOT at full "
+        "batch is within it",
+    ]
+    assert made.key().endswith("; ^: over its limit")
+
+
+@every(
+    "is_one,text",
+    [
+        # 10 requests/s of the rented plan, beside 10 that owned chips sustain alone.
+        (True, "2.5% of their throughput"),
+        (False, "25.0% of their throughput"),
+    ],
+)
+def test_an_api_is_compared_with_all_that_chips_sustain(monkeypatch, is_one, text):
+    """$5,256 per month buy half a request per second."""
+    monkeypatch.setattr(plan_answer, "allocate", lambda *_: SimpleNamespace(requests=10.0))
+    monkeypatch.setattr(Sharing, "requests", 2.0)
+    service = replace(SERVICE, tariff=API)
+    made = answer(part(pool()), service=service, classes=ONE if is_one else TWO)
+    assert text in " ".join(made._against_api())
+    assert not [*answer(part(pool()))._against_api()]
