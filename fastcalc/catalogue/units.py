@@ -26,7 +26,7 @@ UNITS: dict[str, dict[str, float]] = {
         for base in ("FLOP/s", "FLOPS", "OP/s", "OPS")
         for prefix, factor in DECIMAL.items()
     },
-    "time": {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9},
+    "time": {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9, "min": 60.0, "h": 3600.0},
     "power": {"W": 1.0, "kW": 1e3, "MW": 1e6},
     "area": {"mm2": 1e-6, "cm2": 1e-4},
     "price": {"USD": 1.0},

@@ -451,7 +451,8 @@ def layout_notes(site: Site, layout: Layout, sharding: Sharding) -> list[str]:
     """Return what a reader must know of a layout, asked for or taken."""
     is_taken = sharding.chips is not None and not sharding.names_ranks
     practice = practice_notes(site, layout) if is_taken else []
-    return [*site.rank_notes(layout), *practice, *own_notes(site.machine, site.work, layout)]
+    own = own_notes(site.machine, site.work, layout)
+    return [*site.rank_notes(layout), *practice, *own, *start_notes(site, layout)]
 
 
 def each_warning(outcomes: Iterable[Outcome]) -> Iterator[str]:
@@ -502,7 +503,6 @@ def warnings_of(outcome: Location) -> Iterator[str]:
     yield from model_notes(outcome.placement)
     yield from unpacking_notes(outcome.placement)
     yield from limit_notes(outcome.placement, max(scenario.batches))
-    yield from start_notes(outcome.placement)
 
 
 def _host_notes(hardware: Hardware, memory: MemoryChoice) -> Iterator[str]:

@@ -8,7 +8,8 @@ from math import ceil
 import numpy as np
 
 from fastcalc.core.placement.cache_size import CacheSize, cache_size
-from fastcalc.core.placement.placement import Placement
+from fastcalc.core.placement.layout import Layout
+from fastcalc.core.placement.placement import Placement, Site
 from fastcalc.mentions import command
 
 GIB = 2.0**30
@@ -135,8 +136,13 @@ def certain_check(placement: Placement) -> StartCheck:
     return StartCheck(placement, placement.machine.reserve.above)
 
 
-def start_notes(placement: Placement) -> Iterator[str]:
-    """Yield that an engine stops at its start, or may, on chips whose memory holds a sequence."""
+def start_notes(site: Site, layout: Layout) -> Iterator[str]:
+    """Yield that an engine stops at its start, or may, where memory holds a sequence.
+
+    Of requests of several lengths it is said of the shortest, for the engine's limits alone.
+    """
+    shortest = float(np.min(site.reserved_tokens))
+    placement = replace(site, reserved_tokens=shortest).place(layout)
     if placement.edge_max_batch < 1 or not certain_check(placement).is_failed:
         return
     machine, why = placement.machine, f"{command('fastcalc fit')} prints why and what helps"

@@ -194,3 +194,15 @@ def test_comparisons_say_of_each_row_that_its_server_may_not_start():
         "vllm on 1 x h100-sxm does not start with these settings"
     ]
     assert not [text for text in started.records[0]["warnings"] if "start" in text]
+
+
+def test_sweeps_say_so_of_each_layout_whatever_the_lengths():
+    """Two lengths and two layouts: half of an H100's weights leave room for 1,024 states."""
+    chips = {"on": "h100-sxm", "weights": "fp8", "tp": [1, 2], "batch": [1, 8]}
+    limits = {"max_num_seqs": 1024, "gpu_memory_utilization": 0.95}
+    swept = fastcalc.sweep("qwen3.6-27b", prompt=[1000, 4000], output=[500], **chips, **limits)
+    said = {
+        row["tp"]: any("does not start" in text for text in row["warnings"])
+        for row in swept.records
+    }
+    assert said == {1: True, 2: False}

@@ -10,8 +10,10 @@ from fastcalc.catalogue.schema import Engine, Hardware, Model
 from fastcalc.core.chip.formats_run import formats_run, narrower_caches
 from fastcalc.core.chip.tier import OWN_MEMORY, MemoryChoice
 from fastcalc.core.chosen_layouts import layouts_on_offer
+from fastcalc.core.placement.layout import Layout
+from fastcalc.core.placement.placement import Site
 from fastcalc.core.pricing import Pricing
-from fastcalc.core.scenario import Scenario, default_cache
+from fastcalc.core.scenario import Scenario, Sharding, default_cache
 from fastcalc.core.traffic.request_class import RequestClass
 from fastcalc.core.traffic.traffic import Speculation, Traffic
 from fastcalc.formulas.types import Floats
@@ -34,6 +36,7 @@ def deployments(
     pricing: Pricing,
     memory: MemoryChoice = OWN_MEMORY,
     prefix_hit: float = 0.0,
+    ranks: Sharding | None = None,
 ) -> Iterator[Scenario]:
     """Yield a scenario for each chip under its engine (borrowed or not), formats and speculation.
 
@@ -54,6 +57,7 @@ def deployments(
                         pricing=pricing,
                         engine_is_borrowed=is_borrowed,
                         memory=memory,
+                        sharding=ranks or Sharding(),
                     )
 
 
@@ -96,8 +100,19 @@ def candidates(
     if not is_laid_out:
         return grid
     site = replace(grid.site, reserved_tokens=longest)
-    holding = layouts_on_offer(site)
+    holding = _layouts(scenario, site)
     if not holding:
         return None
     largest = np.max(site.place_all(holding, axes=1).max_batch)
     return grid.part(layouts=tuple(holding), batches=BATCHES[largest >= BATCHES])
+
+
+def _layouts(scenario: Scenario, site: Site) -> list[Layout]:
+    """Layouts of one copy of the weights that hold a sequence: the one that is asked for, or all.
+
+    Raises LayoutError if a model cannot be laid out as asked.
+    """
+    if not scenario.sharding.names_ranks:
+        return layouts_on_offer(site)
+    asked = site.place(scenario.sharding.layout(site))
+    return [asked.layout] if asked.max_batch >= 1 else []

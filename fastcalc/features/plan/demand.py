@@ -5,6 +5,7 @@ from functools import cached_property
 from pathlib import Path
 
 from fastcalc.catalogue.schema import Model
+from fastcalc.core.placement.layout import LayoutError
 from fastcalc.core.pricing import Pricing
 from fastcalc.core.scenario import Scenario, check_context
 from fastcalc.core.traffic.request_class import Lengths, RequestClass
@@ -26,6 +27,9 @@ from fastcalc.importers.workloads import AskedTraffic, read_workload
 from fastcalc.kit.request import loading, readers
 from fastcalc.mentions import option
 
+_NAMED = 6
+"""Chips that a note names; of more it says how many. [1]"""
+
 
 def traffic_of(request: FindPlans, service: Service) -> AskedTraffic:
     """The classes of a workload file, or the one class that options describe."""
@@ -42,9 +46,7 @@ def owned_counts(request: FindPlans) -> dict[str, int]:
     catalogue, counts = loading.catalogue(request), dict[str, int]()
     for name, count in _owned_chips(request):
         chip = catalogue.hardware(name)
-        if chip.id in counts:
-            raise InputError(f"{option('own')} names {chip.id} twice; give the sum of both")
-        counts[chip.id] = count
+        counts[chip.id] = counts.get(chip.id, 0) + count
     return counts
 
 
@@ -145,11 +147,19 @@ class Deployments:
         self, classes: Classes, service: Service, chips: frozenset[str] | None
     ) -> list[Grid]:
         """The deployments for the classes of a service, on some chips."""
-        grids = (
-            self._grid(scenario, classes, service)
-            for scenario in self._scenarios[self._model_name(classes[0])]
-            if chips is None or scenario.hardware.id in chips
-        )
+        grids: list[Grid | None] = []
+        refused: dict[str, LayoutError] = {}
+        for scenario in self._scenarios[self._model_name(classes[0])]:
+            if chips is None or scenario.hardware.id in chips:
+                try:
+                    grids.append(self._grid(scenario, classes, service))
+                except LayoutError as error:
+                    refused[scenario.hardware.id] = error
+        if refused and not grids:
+            raise next(iter(refused.values()))
+        if refused:
+            names = ", ".join(refused) if len(refused) <= _NAMED else f"{len(refused)} chips"
+            self.notes.append(f"skipped, because ranks cannot be laid out so: {names}")
         return [grid for grid in grids if grid is not None]
 
     def _grid(self, scenario: Scenario, classes: Classes, service: Service) -> Grid | None:
@@ -175,6 +185,7 @@ class Deployments:
         if request.prompts_on is None:
             return []
         swapped = replace(request, on=request.prompts_on, prompts_on=request.on, speculate=None)
+        swapped = replace(swapped, tp=None, pp=None, ep=None, dp=None)  # of those that decode
         more_notes: list[str] = []
         prefill = Deployments(swapped, self.service, more_notes, self.traffic)
         classes, flag = self.traffic.classes, option("prompts_on")

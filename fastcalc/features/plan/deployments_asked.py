@@ -39,7 +39,8 @@ def scenarios_of(
     implied = loading.implied_engine(request, request.weights, entries, [request.model])
     engines = loading.engines_of(entries, chips, engine, implied=implied)
     entries.refuse_idle_changes("engines", [engine for engine, _ in engines])
-    choices = _formats(request, chips, notes)
+    choices, ranks = _formats(request, chips, notes), loading.ranks_of(request)
+    is_alone = all(chip.execution == "spatial" for chip in chips)
     speculated = speculations(request.speculate)
     own = like(request, request.like, entries, engines) if request.like is not None else None
     if own is not None:
@@ -56,6 +57,7 @@ def scenarios_of(
             pricing=pricing,
             memory=memory,
             prefix_hit=prefix_hit,
+            ranks=ranks.on(chip, is_alone=is_alone),
         )
     ]
     if own is not None:

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from fastcalc.kit.request.given_types import NumbersGiven
 
 _BUDGET = re.compile(r"\$?([0-9][^kM/]*)([kM]?)(?:/(h|hour|month|year))?")
+_NEXT_CHIP = re.compile(r",(?=\s*(?:[A-Za-z]|\d+\s*x))")
+"""A comma before another kind of chip, not within a number."""
 _GRID = Limit(0.0, 10_000.0, "g/kWh")
 """From nothing to ten times what burning lignite emits."""
 
@@ -27,12 +29,12 @@ _A_MONTH = {"h": HOURS_PER_MONTH, "hour": HOURS_PER_MONTH, "month": 1.0, "year":
 def owned_chips(owned: Sequence[str] | Mapping[str, int] | None) -> list[tuple[str, int]]:
     """The names of chips and how many there are; an instance type counts all of its chips.
 
-    >>> owned_chips(["h100-sxm=16", "8xl40s", "p5.48xlarge=2"])
+    >>> owned_chips(["h100-sxm=16", "8xl40s,p5.48xlarge=2"])
     [('h100-sxm', 16), ('8xl40s', 8), ('p5.48xlarge', 16)]
     """
     if isinstance(owned, Mapping):
         owned = [f"{name}={count}" for name, count in owned.items()]
-    return [_name_and_count(text) for text in owned or ()]
+    return [_name_and_count(text) for typed in owned or () for text in _NEXT_CHIP.split(typed)]
 
 
 def _name_and_count(text: str) -> tuple[str, int]:
@@ -48,9 +50,6 @@ def _count(typed: str, count: str) -> int:
         chip, _, chips = name.partition(":")
         example = f"{chip}={chips}" if chip and chips.isdigit() else "h100-sxm=16"
         raise InputError(f"{option('own')} '{shown(typed + count)}' is not CHIP=N; write {example}")
-    if "," in count and "=" in count:
-        each = " ".join(option("own", pair.strip()) for pair in f"{name}={count}".split(","))
-        raise InputError(f"{option('own')} takes one kind of chip, once for each: write {each}")
     flag = f"{option('own')} of {shown(name)}"
     return readers.whole(count.strip(), flag, LIMITS["chips"], "16")
 

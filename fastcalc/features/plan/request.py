@@ -49,6 +49,10 @@ def _rate_said(given: "NumberGiven") -> str:
     return f"{rate.strip()} {noun}/{unit.strip() or 's'}"
 
 
+def _users_said(users: int) -> str:
+    return "one user" if users == 1 else f"{users:,} users"
+
+
 class Askers(Request):
     """Load."""
 
@@ -68,7 +72,7 @@ class Askers(Request):
             "N",
             "Closed-loop users, instead of a rate: each waits for the answer, thinks, and asks "
             "again. (For fit, users are concurrent requests.)",
-            says="{:,} users",
+            says=_users_said,
             record_key="people",
             old_name="people",
         ),
@@ -240,6 +244,7 @@ class FindPlans(
     groups.AnyChips,
     PromptChips,
     groups.EngineName,
+    groups.ParallelRanks,
     groups.OwnRuns,
     groups.EngineLimits,
     groups.HostMemory,

@@ -143,7 +143,7 @@ def _for(request: Request, sentence: str, path: Path) -> str:
     words = {option("hardware"): option("on"), option("model"): "MODEL"}
     for word, replacement in words.items():
         sentence = sentence.replace(word, replacement)
-    return sentence if hasattr(request, "tp") else without_ranks(sentence, path)
+    return sentence if hasattr(request, "chips") else without_ranks(sentence, path)
 
 
 def without_ranks(sentence: str, path: Path) -> str:

@@ -36,6 +36,7 @@ from fastcalc.kit.request.groups import (
     GpuLayers,
     HostMemory,
     OwnFolders,
+    ParallelRanks,
     Plugins,
     PrefixHits,
     PriceBasisOnly,
@@ -129,8 +130,13 @@ def _check_points(points: int) -> None:
 
 
 def _sharding(request: Evaluated) -> Sharding:
-    names = ("chips", "tp", "pp", "ep", "dp")
-    return Sharding(**{name: readers.ranks(getattr(request, name), option(name)) for name in names})
+    return replace(ranks_of(request), chips=readers.ranks(request.chips, option("chips")))
+
+
+def ranks_of(request: ParallelRanks) -> Sharding:
+    """Ranks that a request names, on as many chips as these take."""
+    given = {"tp": request.tp, "pp": request.pp, "ep": request.ep, "dp": request.dp}
+    return Sharding(**{name: readers.ranks(ranks, option(name)) for name, ranks in given.items()})
 
 
 def _traffic(request: Evaluated) -> Traffic:

@@ -116,3 +116,34 @@ def test_a_pool_of_a_mix_has_the_smallest_batch_that_needs_no_more_replicas(fast
     many = json.loads(fastcalc(*plan, "--rate", "40/s", "--format", "json").out)["records"]
     assert {record["replicas"] for record in few} == {1}
     assert few[0]["batch"] < many[0]["batch"] / 4
+
+
+def test_ranks_that_are_given_are_those_of_every_replica(fastcalc):
+    """The only layout is planned for: as cheap as an open search where that finds the same one."""
+
+    def plans(*words):
+        ran = fastcalc("plan", "llama-3.1-70b", *words, "--ttft", "1s", "--format", "json")
+        assert ran.code == 0, ran.err
+        return json.loads(ran.out)["records"]
+
+    words = ("--on", "h100-sxm,gh200-96gb", "--rate", "5/s", "--by", "chip")
+    best = plans(*words)[0]
+    ranks = [word for name in ("tp", "pp", "dp") for word in (f"--{name}", str(best[name]))]
+    again = plans(*words, *ranks)
+    assert again[0]["cost"] == best["cost"]
+    of_four = plans(*words, "--tp", "4")
+    assert {(plan["tp"], plan["pp"], plan["dp"]) for plan in of_four} == {(4, 1, 1)}
+    assert {plan["hardware"] for plan in of_four} == {"h100-sxm"}
+    assert of_four[0]["cost"] >= best["cost"]
+
+
+def test_ranks_that_no_chip_has_are_refused_and_of_some_chips_noted(fastcalc):
+    words = ("plan", "llama-3.1-70b", "--rate", "5/s")
+    refused = fastcalc(*words, "--on", "h100-sxm", "--tp", "3")
+    assert (refused.code, refused.err) == (
+        2,
+        "fastcalc: --tp 3 does not divide the attention heads of llama-3.1-70b\n",
+    )
+    noted = fastcalc(*words, "--on", "h100-sxm,gh200-96gb", "--tp", "4")
+    assert noted.code == 0
+    assert "skipped, because ranks cannot be laid out so: gh200-96gb" in noted.err
