@@ -23,38 +23,38 @@ BY_RENT = "at list rents only"
 CHIPS = ("h100-sxm", "h200-sxm", "b200", "gb200")
 
 PLAIN = {
-    "smaller batch": "fewer users at a time",
-    "speculation": "a helper that guesses ahead",
-    "other hardware": "more chips of another kind",
-    "higher markup": "a higher mark-up",
+    "smaller batch": "smaller batch",
+    "speculation": "speculative decoding",
+    "other hardware": "more chips of another type",
+    "higher markup": "higher mark-up",
 }
-"""Techniques in the words of a layman."""
+"""Techniques as the table names them."""
 
 BRIEF = {
-    "smaller batch": "{batch_ratio} times fewer users at a time",
-    "speculation": "a *helper*, a small model that guesses ahead,",
+    "smaller batch": "a batch {batch_ratio} times smaller",
+    "speculation": "speculative decoding",
     "other hardware": "{chips_ratio} times the chips, of a more expensive type",
-    "higher markup": "{markup_ratio} times the *mark-up*, price over cost",
+    "higher markup": "{markup_ratio} times the mark-up (price over cost)",
 }
 """The same with how much, for a sentence; a kind of chip that costs no more explains no price."""
 
 RATIOS = {
-    "batch_ratio": "{} times fewer users",
-    "kept_ratio": "{} times the tokens in one go",
+    "batch_ratio": "{} times smaller",
+    "kept_ratio": "{} times the tokens per step",
     "chips_ratio": "{} times the chips",
     "markup_ratio": "{} times the mark-up",
 }
 COUNTED = {
-    "batch_ratio": "how many users share a machine",
-    "kept_ratio": "how many tokens the model writes in one go",
-    "chips_ratio": "how many chips serve a user",
-    "markup_ratio": "what a token costs the company",
+    "batch_ratio": "users per machine",
+    "kept_ratio": "tokens per step",
+    "chips_ratio": "chips per user",
+    "markup_ratio": "cost per token",
 }
 """What a lab would publish of both modes."""
 
 
 def answer(book: Book) -> Words:
-    """What explains the fast mode's speed and price, in a layman's units."""
+    """What explains the fast mode's speed and price."""
     chips = [book.catalogue.hardware(name) for name in CHIPS]
     published = SoldTiers((SLOW, FAST), (SOLD, SOLD * PREMIUM))
     cloud, owned = (
@@ -69,12 +69,11 @@ def answer(book: Book) -> Words:
         "what the fast mode changes",
         "explains speed and price",
         "by how much",
-        "users of a machine, normal mode",
+        "users per machine, standard mode",
     )
     return {
         "fits_table": table(heads, [_row(one, cloud.chip_kinds, by_rent) for one in shown]),
         "fits_words": _listed(cloud, by_rent),
-        "enough": f"{ENOUGH}",
         "later_words": _later(cloud.chip_kinds, cloud.minimal),
         "drafts_alone": _drafts(),
         "fewer_fits": next(
@@ -99,7 +98,7 @@ def _listed(found: Inverse, by_rent: Collection[Combination]) -> str:
         joined = " with ".join(BRIEF[trick].format(**bands) for trick in one.tricks)
         shown.append(f"({rank}) {joined}{f', {BY_RENT}' * (one.tricks in by_rent)}")
     listed = f"{'; '.join(shown[:-1])}; or {shown[-1]}" if len(shown) > 1 else shown[0]
-    return f"Each fits on some machine and model we tried: {listed}"
+    return f"Each of these fits some machine and model: {listed}"
 
 
 def _later(chips: ChipArrays, minimal: Sequence[Region]) -> str:
@@ -107,14 +106,14 @@ def _later(chips: ChipArrays, minimal: Sequence[Region]) -> str:
     published = SoldTiers((SLOW, SLOW * FASTER), (SOLD, SOLD * LATER))
     inverse = invert(published, chips, tolerance=TOLERANCE, points=POINTS)
     (fewer,) = (one for one in inverse.regions if one.tricks == ("smaller batch",))
-    users = f"{_band('batch_ratio', fewer)} times fewer users are enough"
+    users = f"a batch {_band('batch_ratio', fewer)} times smaller is enough"
     is_same = {one.tricks for one in inverse.minimal} == {one.tricks for one in minimal}
     fits = "and each of the explanations fits" if is_same else "and other explanations fit"
-    return f"{users if fewer.is_found else 'fewer users alone do not do it'}, {fits}"
+    return f"{users if fewer.is_found else 'a smaller batch alone is not enough'}, {fits}"
 
 
 def _joined(tricks: Sequence[str]) -> str:
-    return " together with ".join(PLAIN[trick] for trick in tricks)
+    return " with ".join(PLAIN[trick] for trick in tricks)
 
 
 def _row(region: Region, chips: ChipArrays, by_rent: Collection[Combination]) -> list[str]:
@@ -122,7 +121,9 @@ def _row(region: Region, chips: ChipArrays, by_rent: Collection[Combination]) ->
         return [_joined(region.tricks), "no", "-", "-"]
     return [
         _joined(region.tricks),
-        "yes" + ", roughly" * region.is_thin + f", {BY_RENT}" * (region.tricks in by_rent),
+        "yes"
+        + f", fewer than {ENOUGH} matches" * region.is_thin
+        + f", {BY_RENT}" * (region.tricks in by_rent),
         _much(region, chips),
         _band("batch", region),
     ]
@@ -154,11 +155,11 @@ def _band(name: str, region: Region) -> str:
 
 
 def _drafts() -> str:
-    """Say what guessing ahead was measured to do to the speed of one user alone."""
+    """Say what speculation was measured to do to the speed of one user alone."""
     before, after = (measured(name).value for name in ("trtds-008", "trtds-011"))
     return (
         f"NVIDIA [measured]({address('trtds-011')}) {number(after / before, 2)} times the speed "
-        "for one user alone"
+        "for one user"
     )
 
 
@@ -166,14 +167,14 @@ def _newer(book: Book) -> Words:
     """Whether newer chips alone reach the fast mode's speed, as expected and at its bounds."""
     gains = book.concluded("48")
     low, high = (float(book.filled("48", f"then.{end}")) for end in ("low", "high"))
-    enough = "enough alone" if min(gains) >= FASTER else "not enough alone"
+    enough = "enough" if min(gains) >= FASTER else "too little"
     some = "enough in some cases" if min(gains) < FASTER <= max(gains) else enough
     others = "may be" if low < FASTER <= high else "is" if low >= FASTER else "is not"
     return {
         "newer_gain": span(gains),
         "newer_users": book.concluding("48", "batch"),
-        "newer_words": f"which is {some}",
-        "newer_range": f"{span([low, high])} times, which {others}",
+        "newer_words": some,
+        "newer_range": f"{span([low, high])} times, which {others} enough",
     }
 
 
@@ -181,7 +182,7 @@ def _settled(found: Inverse) -> Words:
     """Which two numbers would separate the explanations, and what even those leave open."""
     minimal = found.minimal
     if len(minimal) < 2:
-        return {"settle_words": "One explanation is left", "settle_open": ""}
+        return {"settle_words": "One explanation is left"}
 
     def shown(names: Sequence[str], region: Region) -> tuple[bool, ...]:
         """In which of some numbers the modes differ, as whoever knows them sees."""
@@ -193,7 +194,7 @@ def _settled(found: Inverse) -> Words:
 
     best = max(combinations(COUNTED, 2), key=kinds)
     named = " and ".join(COUNTED[name] for name in best)
-    apart = "tell these apart" if kinds(best) == len(minimal) else "narrow it down most"
+    apart = "separate these" if kinds(best) == len(minimal) else "narrow it down most"
     known: dict[tuple[bool, ...], list[Region]] = {}
     for region in found.regions:
         if region.is_found:
@@ -203,11 +204,5 @@ def _settled(found: Inverse) -> Words:
         for trick in TECHNIQUES
         if any(len({trick in one.tricks for one in alike}) > 1 for alike in known.values())
     ]
-    also = (
-        f"Even the two numbers at the top would leave open whether {' or '.join(open_still)} "
-        "had a part as well."
-    )
-    return {
-        "settle_words": f"Two numbers of both modes would {apart}: {named}",
-        "settle_open": also * bool(open_still),
-    }
+    also = f", though {' or '.join(open_still)} may still have contributed" * bool(open_still)
+    return {"settle_words": f"Two unpublished numbers of both modes would {apart}: {named}{also}"}

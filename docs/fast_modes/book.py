@@ -26,14 +26,14 @@ Words = dict[str, str]
 """Numbers and words by the name that the template calls them."""
 
 PLAIN = {
-    "supported": "right",
-    "conditional": "right only with something that the article leaves out",
-    "misleading": "a right number with a wrong conclusion",
-    "refuted": "wrong",
-    "undetermined": "possible, and nothing public decides it",
-    "external": "no matter of computing",
+    "supported": "is right",
+    "conditional": "depends on what the article omits",
+    "misleading": "is a right number with a wrong conclusion",
+    "refuted": "is wrong",
+    "undetermined": "is possible, and nothing public decides it",
+    "external": "cannot be computed",
 }
-"""Verdicts as a layman says them."""
+"""Verdicts as predicates of a sentence."""
 
 SLOW, FAST = 65.0, 170.0
 """What the articles report of Claude Opus 4.6, standard and fast. [tokens/s]"""
@@ -175,10 +175,12 @@ class Book:
         """The verdict on a claim."""
         return self.tested(claim).verdict
 
-    def plain(self, claim: str, left_out: str = "") -> str:
-        """The verdict on a claim as a layman says it, with what an article leaves out."""
+    def plain(self, claim: str, omitted: str = "") -> str:
+        """The verdict on a claim as a predicate, with what an article omits."""
         verdict = self.tested(claim).verdict
-        return PLAIN[verdict] + f": {left_out}" * bool(left_out and verdict == "conditional")
+        if omitted and verdict == "conditional":
+            return f"depends on {omitted}, which the article omits"
+        return PLAIN[verdict]
 
     def filled(self, claim: str, name: str) -> str:
         """A number of a claim by the name that its reason could have for it."""

@@ -96,7 +96,7 @@ def choice(_: Book) -> Words:
     ]
     answer, step, whole, _, tooled = found
     return {
-        "choice_table": table(("seconds until it is right", *NAMES, "soonest"), rows),
+        "choice_table": table(("seconds until it is right", *NAMES, "fastest"), rows),
         "step_winner": soonest(step),
         "step_gain": number(float(min(step[:2]) / step[2]), 2),
         "whole_winner": soonest(whole),
@@ -132,7 +132,7 @@ def soonest(seconds: np.ndarray) -> str:
     Examples
     --------
     >>> soonest(np.array([353.0, 135.0, 142.0, 378.0]))
-    'about even: the fast mode and Spark; at 0.68 the fast mode'
+    'the fast mode and Spark tie; at 0.68 the fast mode'
     >>> soonest(np.array([13.7, 5.2, 1.1, 1.2]))
     'Spark'
     """
@@ -142,31 +142,31 @@ def soonest(seconds: np.ndarray) -> str:
 
 def _winner(seconds: np.ndarray) -> str:
     near = [mode for mode, time in zip(MODES, seconds, strict=True) if is_even(time / min(seconds))]
-    return near[0] if len(near) == 1 else f"about even: {' and '.join(near)}"
+    return near[0] if len(near) == 1 else f"{' and '.join(near)} tie"
 
 
 def spark_words(answer: np.ndarray, step: np.ndarray, whole: np.ndarray) -> str:
-    """Say in one sentence where Spark is sooner than the fast mode, and where it is not.
+    """Say in one sentence where Spark is faster than the fast mode, and where it is not.
 
     Examples
     --------
     >>> some = np.array([14.0, 5.0, 1.0, 1.2])
     >>> spark_words(some, some, np.array([353.0, 135.0, 142.0, 378.0]))
-    'Spark is sooner where a wrong answer is seen at once and redone alone, not where mistakes show only after 10 steps'
+    'Spark is faster where a wrong answer is seen at once and redone alone, not where mistakes show only after 10 steps'
     >>> spark_words(some, some, some)
-    'Spark is sooner in all cases tried'
+    'Spark is faster in all cases tried'
     """  # noqa: E501 (what is returned, in one line)
     wins = [bool(max(each[2:]) * (1.0 + EVEN) < min(each[:2])) for each in (answer, step, whole)]
     if all(wins):
-        return "Spark is sooner in all cases tried"
+        return "Spark is faster in all cases tried"
     if not any(wins):
-        return "Spark is not clearly sooner in any of the cases tried"
+        return "Spark is not clearly faster in any of the cases tried"
     if wins == [True, True, False]:
         return (
-            "Spark is sooner where a wrong answer is seen at once and redone alone, not where "
+            "Spark is faster where a wrong answer is seen at once and redone alone, not where "
             f"mistakes show only after {JOBS[-1].steps} steps"
         )
-    return f"Spark is sooner in {sum(wins)} of {len(wins)} cases tried"
+    return f"Spark is faster in {sum(wins)} of {len(wins)} cases tried"
 
 
 def _check(rival: int, steps: int, spark: int = 2) -> float:

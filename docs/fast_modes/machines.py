@@ -11,7 +11,7 @@ from fastcalc.core.scenario import Outcome, solve
 from fastcalc.kit.answer.numbers_as_text import dollars, number
 from fastcalc.written import listed
 
-COMPARED = (("GLM-4.7", "glm-4.7", "fp8"), ("mixture", *SPREAD), ("dense", *DENSE))
+COMPARED = (("GLM-4.7", "glm-4.7", "fp8"), ("MoE", *SPREAD), ("dense", *DENSE))
 """The full model, and Spark as either of two: what the machines are compared on."""
 
 SERVER = 8
@@ -133,12 +133,10 @@ def _sold_at(costs: Sequence[float], users: int) -> str:
     Examples
     --------
     >>> _sold_at([208.0, 36.8], 10), _sold_at([20.8, 2.1], 10)
-    ('36.8 with 10 users above: it takes many more of them, shorter texts or a loss', '2.10 with 10 users above')
+    ('36.8 with 10 users above: so more users, shorter contexts or a loss', '2.10 with 10 users above')
     """  # noqa: E501 (what is returned, in one line)
     here = f"{dollars(min(costs))} with {users} users above"
-    return here + ": it takes many more of them, shorter texts or a loss" * (
-        min(costs) > LIST_PRICE
-    )
+    return here + ": so more users, shorter contexts or a loss" * (min(costs) > LIST_PRICE)
 
 
 def _product(model: float, machine: float, both: float) -> str:

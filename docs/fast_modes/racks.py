@@ -1,4 +1,4 @@
-"""Fewer users on a rack at the speed that Opus has, with a helper that guesses ahead or without."""
+"""Smaller batches on a rack at the speed that Opus has, with speculation and without."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -31,11 +31,11 @@ from fastcalc.formulas.money import usd_per_million
 from fastcalc.kit.answer.numbers_as_text import number
 
 DRAFTS = 2
-"""Tokens that the helper guesses ahead: the number that pays with several users per machine. [1]"""
+"""Draft tokens: the number that pays with several users per machine. [1]"""
 
 
 class Case(NamedTuple):
-    """A model, its tokens of text, and the speed of the normal mode. [1], [1/s]"""
+    """A model, its tokens of context, and the speed of the standard mode. [1], [1/s]"""
 
     name: str
     model: str
@@ -60,12 +60,12 @@ TRIED = 18
 
 
 class Mode(NamedTuple):
-    """A normal mode: its most users at a speed, what that costs, and what a faster mode costs.
+    """A standard mode: its most users at a speed, what that costs, and what a faster mode costs.
 
     users, fewer : that share the rack in either mode; 0 fewer where none is fast enough [1]
-    speed : of each user of the normal mode [1/s]
+    speed : of each user of the standard mode [1/s]
     usd, owned : of a million output tokens by list rent, and by ownership [USD]
-    multiple : what a token of the faster mode costs over one of the normal mode; nan if never [1]
+    multiple : what a token of the faster mode costs over one of the standard mode; nan if never [1]
     """
 
     users: int
@@ -77,7 +77,7 @@ class Mode(NamedTuple):
 
 
 def most_users(scenario: Scenario, goal: float) -> Mode | None:
-    """The normal mode of a rack with the most users at a speed; None where none has it."""
+    """The standard mode of a rack with the most users at a speed; None where none has it."""
 
     def seen(starts: Sequence[int]) -> Curve:
         found = curve(scenario, RACK, np.unique(np.round(starts)).astype(np.int64), FASTER)
@@ -117,7 +117,7 @@ def _last(is_enough: Callable[[np.ndarray], np.ndarray]) -> int:
 
 
 def modes(book: Book, case: Case, drafts: int, servers: Sequence[str] = MEASURED) -> list[Mode]:
-    """The normal mode at a speed with each server, where there is one."""
+    """The standard mode at a speed with each server, where there is one."""
     reached = [most_users(one, case.speed) for one in served(book, case, drafts, servers)]
     return [mode for mode in reached if mode is not None]
 
@@ -170,17 +170,16 @@ def at_speed(book: Book) -> Words:
     lines = []
     for case, drafts in found:
         speed = f"{case.speed:g}{' (Opus)' * (case.speed == SLOW)}"
-        helper = "in both modes" if drafts else "none"
-        start = (case.name, f"{case.context:,.0f}", speed, helper)
+        speculation = "both modes" if drafts else "none"
+        start = (case.name, f"{case.context:,.0f}", speed, speculation)
         lines.append([*start, *cells(found[case, drafts])])
-    heads = ["model", "tokens of text", "tokens/s, normal mode", "helper", "users, normal mode"]
+    heads = ["model", "context", "tokens/s, standard", "speculation", "users, standard"]
     heads.append(f"{FASTER:g} times the speed costs")
     alone, helped = found[MAIN, 0], found[MAIN, DRAFTS]
     return {
         "rack_table": table(heads, lines),
         **perfect(book),
         "single_range": single_range(book),
-        "chip_users": span([mode.users / RACK for mode in helped]),
         "drafts_taken": f"{DRAFTS}",
         "kept_taken": f"{PUBLISHED[DRAFTS]:g}",
         "servers": ", ".join(book.catalogue.engine(name).name for name in MEASURED),
@@ -189,8 +188,8 @@ def at_speed(book: Book) -> Words:
             *([start for _, start in enough_from(book, drafts)] for drafts in (0, DRAFTS))
         ),
         "batch_gain": batch_gain(book, alone),
-        "alone_paid": paid("without a helper", alone),
-        "helped_paid": paid("with one", helped),
+        "alone_paid": paid("without speculation", alone),
+        "helped_paid": paid("with it", helped),
     }
 
 
@@ -206,17 +205,17 @@ def _users(counts: Sequence[int]) -> str:
 
 
 def costs(found: Sequence[Mode]) -> str:
-    """Between which multiples the faster mode costs, and whether it is not to be had.
+    """Between which multiples the faster mode costs, and whether it is out of reach.
 
     Examples
     --------
     >>> costs([Mode(419, 65, 7.7, 1.0, 36, 4.63), Mode(684, 65, 4.7, 0.6, 0, np.nan)])
-    '4.6 times by 1 of 2 programs'
+    '4.6 times by 1 of 2 engines'
     """
     reached = [mode.multiple for mode in found if mode.fewer]
     if not reached:
         return "not expected"
-    part = f" by {len(reached)} of {len(found)} programs" * (len(reached) < len(found))
+    part = f" by {len(reached)} of {len(found)} engines" * (len(reached) < len(found))
     return f"{span(reached)} times{part}"
 
 
@@ -232,32 +231,32 @@ def first_screen(book: Book, alone: Sequence[Mode], helped: Sequence[Mode]) -> W
     low, high = min(float(one.low[0]) for one in lone), max(float(one.high[0]) for one in lone)
     single = f"{number(low, 2)} to {number(high, 2)}"
     if is_enough(alone):
-        here = f"fewer users alone make a token cost {costs(alone)} as much"
+        here = f"a smaller batch alone makes tokens cost {costs(alone)} as much"
     elif any(mode.fewer for mode in alone):
-        here = f"fewer users alone make a token cost too much, {costs(alone)}"
+        here = f"a smaller batch alone costs too much, {costs(alone)}"
     else:
         here = (
-            f"that is not expected{', though possible' * (high >= FASTER * SLOW)}: one user has "
+            f"that fails{', though it is possible' * (high >= FASTER * SLOW)}: one user alone gets "
             f"{span(speeds)} tokens/s (single systems {single})"
         )
-    words = {"fewer_alone": here, "lone_speeds": span(speeds), "lone_range": single}
+    words = {"fewer_alone": here}
     if not is_enough(helped):
-        return {**words, "fewer_helped": "With a helper in both modes it is not either"}
+        return {**words, "fewer_helped": "With speculation in both modes it fails, too"}
     counts = [mode.users for mode in helped]
     after = span([mode.fewer for mode in helped])
     return {
         **words,
         "fewer_helped": (
-            f"With a helper in both modes it is: with {after} users instead of {_users(counts)} "
-            f"a token costs {costs(helped)} as much"
+            f"With speculation in both modes it works: with {after} users instead of "
+            f"{_users(counts)}, tokens cost {costs(helped)} as much"
         ),
     }
 
 
 def drafts_alone(book: Book) -> Words:
-    """The cost of guessing ahead alone, from the slow speed to the fast one, and what it explains.
+    """The cost of speculation alone, from the slow speed to the fast one, and what it explains.
 
-    Each server starts from its own normal mode, and takes as many drafts as are cheapest.
+    Each server starts from its own standard mode, and takes as many drafts as are cheapest.
     """
     users, fewer, multiples, ends = [], [], [], []
     for rack in served(book, MAIN, 0):
@@ -273,53 +272,53 @@ def drafts_alone(book: Book) -> Words:
         ends += [multiples[-1] * float((end / slower.expected)[0]) for end in slower[1:]]
     if not multiples:
         none = dict.fromkeys(("drafts_multiples", "drafts_range"), "-")
-        return {**none, "drafts_rack": f"Alone it does not give our rack {FAST:g} tokens/s"}
+        return {**none, "drafts_rack": f"On our rack it does not reach {FAST:g} tokens/s"}
     explains = "not the price" if max(ends) < PREMIUM / NEAR else "perhaps the price"
     explains = "and the price" if max(multiples) >= PREMIUM / NEAR else explains
     return {
         "drafts_multiples": span(multiples),
         "drafts_range": span(ends),
         "drafts_rack": (
-            f"On our rack {span(fewer)} users then have {FAST:g} tokens/s where {span(users)} "
-            f"had {SLOW:g}, at {span(multiples)} times the cost ({span(ends)}): that explains the "
-            f"speed, {explains}"
+            f"On our rack it gives {span(fewer)} users {FAST:g} tokens/s instead of {span(users)} "
+            f"users {SLOW:g}, at {span(multiples)} times the cost ({span(ends)}): that explains "
+            f"the speed, {explains}"
         ),
     }
 
 
 def starts_words(alone: Sequence[int], helped: Sequence[int]) -> str:
-    """Say from how many users of the normal mode on fewer of them are enough.
+    """Say from how many users of the standard mode on a smaller batch is enough.
 
     Examples
     --------
     >>> starts_words([1059, 4028], [340])
-    'from 1,059 to 4,028 users of the normal mode on without a helper, from 340 with one'
+    'from 1,059 to 4,028 standard-mode users on, or 340 with speculation'
     >>> starts_words([], [340])
-    'from no number of users of the normal mode on without a helper, from 340 with one'
+    'from no number of standard-mode users on, or 340 with speculation'
     """
     first, second = (span(starts) or "no number of" for starts in (alone, helped))
-    return f"from {first} users of the normal mode on without a helper, from {second} with one"
+    return f"from {first} standard-mode users on, or {second} with speculation"
 
 
 def batch_gain(book: Book, alone: Sequence[Mode]) -> str:
-    """Say how much faster the helper makes the rack with one user, with more and with many."""
+    """Say how much faster speculation makes the rack with one user, with more and with many."""
     counts = np.array([1, max(mode.users for mode in alone), 1024])
     racks = zip(served(book, MAIN, 0), served(book, MAIN, DRAFTS), strict=True)
     gains = np.array([_gains(*pair, counts) for pair in racks])
     one, some, full = (span(gain) for gain in gains.T.tolist())
     falls = bool(np.all(np.diff(gains) < 0.0))
-    how = "less the more users there are" if falls else "by how many users there are"
+    how = "falls" if falls else "varies"
     return (
-        f"It gains {how}: we expect {one} times the speed for one user, {some} with {counts[1]} "
-        f"and {full} with {counts[2]:,}"
+        f"The gain {how} with more users: {one} times the speed for one user, {some} with "
+        f"{counts[1]} and {full} with {counts[2]:,}"
     )
 
 
 def _gains(plain: Scenario, helped: Scenario, users: np.ndarray) -> np.ndarray:
-    """How much faster the helper makes some numbers of users, unchanged. [1]"""
+    """How much faster speculation makes some numbers of users, unchanged. [1]"""
     before, after = (curve(rack, RACK, users, FASTER) for rack in (plain, helped))
     assert before is not None, "a rack holds the model"
-    assert after is not None, "with a helper, too"
+    assert after is not None, "with speculation, too"
     return np.asarray(after.speed / before.speed)
 
 
@@ -336,8 +335,8 @@ def paid(how: str, found: Sequence[Mode]) -> str:
 
     Examples
     --------
-    >>> paid("with one", [Mode(419, 65, 7.7, 1.0, 36, 4.63)])
-    'with one 7.7 dollars at list rent and 1.0 on chips of its own'
+    >>> paid("with it", [Mode(419, 65, 7.7, 1.0, 36, 4.63)])
+    '7.7 $/Mtok with it at list rent, 1.0 on owned chips'
     """
     rents, owned = [mode.usd for mode in found], [mode.owned for mode in found]
-    return f"{how} {span(rents)} dollars at list rent and {span(owned)} on chips of its own"
+    return f"{span(rents)} $/Mtok {how} at list rent, {span(owned)} on owned chips"

@@ -12,12 +12,12 @@ from fastcalc.kit.answer.numbers_as_text import number
 from fastcalc.written import listed
 
 MEASURED = (
-    ("sram-017", "(whether with a helper is not said)"),
-    ("sram-009", "without a helper"),
-    ("sram-004", "without a helper, quoted by a competitor"),
-    ("trtds-008", "without a helper"),
-    ("trtds-011", "with a helper"),
-    ("trtds-013", "with a helper whose near misses count, too"),
+    ("sram-017", "(speculation not stated)"),
+    ("sram-009", "without speculation"),
+    ("sram-004", "without speculation, quoted by a competitor"),
+    ("trtds-008", "without speculation"),
+    ("trtds-011", "with speculation"),
+    ("trtds-013", "with relaxed acceptance"),
 )
 """Measurements that the page leans on, with what each is."""
 

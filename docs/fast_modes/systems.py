@@ -185,7 +185,7 @@ def _wafers(book: Book) -> list[list[str]]:
             size,
         ],
         [
-            f"Spark, read as a mixture of {sized(spread)}",
+            f"Spark, read as an MoE of {sized(spread)}",
             _says(book, "17"),
             f"{wafers[id(spread)]}, {speed(spread)} tokens/s",
             size,

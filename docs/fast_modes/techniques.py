@@ -132,8 +132,8 @@ def smaller_batch(book: Book) -> Words:
     )
     steps, slots = book.values("6"), book.values("8")
     named = {
-        "wait": ("6", "how long a step takes"),
-        "flops": ("5", "how long the texts are"),
+        "wait": ("6", "the step time"),
+        "flops": ("5", "the context length"),
         "batch": ("47", ""),
     }
     return {

@@ -16,7 +16,7 @@ DENSE, SPREAD = ("dense-20b", "int8"), ("spark-120b", None)
 ALONE = (
     (*DENSE, "dense, Spark on one wafer"),
     ("codellama-34b", "int8", "dense, Code Llama"),
-    (*SPREAD, "a mixture, Spark over wafers"),
+    (*SPREAD, "MoE, Spark over wafers"),
     ("glm-4.7", "fp8", "GLM-4.7"),
     ("deepseek-r1", None, "DeepSeek-R1"),
     ("frontier-1t", None, "hypothetical"),
@@ -50,7 +50,7 @@ def smaller_model(book: Book) -> Words:
         "layer_low": f"{1e6 * floor.band[0]:.0f}",
         "layer_high": f"{1e6 * floor.band[1]:.0f}",
         "dense_price": _at_thousand(book, *DENSE, "the dense"),
-        "spread_price": _at_thousand(book, *SPREAD, "the mixture of"),
+        "spread_price": _at_thousand(book, *SPREAD, "the MoE of"),
     }
 
 
@@ -120,8 +120,8 @@ def wafer(book: Book) -> Words:
         "fifteen_65": number(book.values("18")[0]),
         "fifteen_60": number(book.values("18")[1]),
         "wafers_355b": number(wafers[0], 1),
-        "sram_verdict": book.plain("20", "how many users there are"),
-        "distil_word": "wrong" if book.verdict("24") == "misleading" else book.plain("24"),
+        "sram_verdict": book.plain("20", "the number of users"),
+        "distil_word": "is wrong" if book.verdict("24") == "misleading" else book.plain("24"),
         "glm_drafted": book.said("glm-speed"),
     }
 
@@ -143,7 +143,7 @@ def billions(outcome: Outcome) -> str:
 def story(book: Book) -> Words:
     """How many users a wafer serves at one speed, how many it holds, and at what price."""
     rows, flats, falls = [], [], []
-    for model, weights, shape in ((*SPREAD, "mixture"), (*DENSE, "dense")):
+    for model, weights, shape in ((*SPREAD, "MoE"), (*DENSE, "dense")):
         for context in TEXTS:
             full = _held(book, model, weights, context)
             label = f"{shape}, {sized(full)} at {bits(full)} bits"
@@ -155,7 +155,7 @@ def story(book: Book) -> Words:
             if context == SHORT:
                 flats.append((shape, flat, flat / float(full.placement.work.layers)))
                 falls.append(_usd(full, largest) / _usd(full, flat))
-    heads = ("Spark, if it is a", "on", "tokens of text", "users", "tokens/s of each", "$/Mtok")
+    heads = ("Spark, if it is", "on", "context", "users", "tokens/s per user", "$/Mtok")
     return {
         "story_table": table(heads, rows),
         "flat_words": _flat(flats, falls),
@@ -167,10 +167,10 @@ def _flat(flats: list[tuple[str, int, float]], falls: list[float]) -> str:
 
     Examples
     --------
-    >>> _flat([("mixture", 37, 1.03), ("dense", 46, 0.96)], [1.0, 1.01])
-    'With up to about one user per layer (37 of the mixture, 46 of the dense), each has the full speed. Then they wait for one another, and a token becomes no cheaper'
-    >>> _flat([("mixture", 12, 0.33)], [0.7])
-    'With up to 12 users of the mixture, each has the full speed. Then they wait for one another, and a token becomes cheaper still'
+    >>> _flat([("MoE", 37, 1.03), ("dense", 46, 0.96)], [1.0, 1.01])
+    'With up to about one user per layer (37 of the MoE, 46 of the dense), each has the full speed. Then they queue, and a token becomes no cheaper'
+    >>> _flat([("MoE", 12, 0.33)], [0.7])
+    'With up to 12 users of the MoE, each has the full speed. Then they queue, and a token becomes cheaper still'
     """  # noqa: E501 (what is returned, in one line)
     counts = ", ".join(f"{flat} of the {shape}" for shape, flat, _ in flats)
     is_layers = all(1.0 / 1.33 <= ratio <= 1.33 for *_, ratio in flats)
@@ -179,7 +179,7 @@ def _flat(flats: list[tuple[str, int, float]], falls: list[float]) -> str:
     )
     further = "cheaper still" if min(falls) < 1.0 / (1.0 + EVEN) else "no cheaper"
     return (
-        f"With up to {limit}, each has the full speed. Then they wait for one another, and a token "
+        f"With up to {limit}, each has the full speed. Then they queue, and a token "
         f"becomes {further}"
     )
 
@@ -243,7 +243,7 @@ def _bought(book: Book, chip: str, goal: float) -> str:
         return f"{allowed}, and none is expected to reach {goal:,.0f} tokens/s"
     users = min(by_money, by_power) / served.placement.layout.chips * served.scenario.batches[0]
     rate = number(first(served), 2)
-    return f"{allowed}. They serve {_round(users)} users at a time with {rate} tokens/s each"
+    return f"{allowed}. They serve {_round(users)} concurrent users with {rate} tokens/s each"
 
 
 def _round(count: float) -> str:
