@@ -22,7 +22,8 @@ _AS_MUCH = 1.001
 """Times a rate at which another is as much. [1]"""
 
 _STEP = 1.02
-"""Times a rate that the next one is, where users would make hardly more twice in a row. [1]"""
+"""Times a rate that the next one is, where users would make hardly more twice in a row; its square
+if they still do. [1]"""
 
 _NEAR = 3e-4
 """Distance to which a rate is found, of the rate. [1]"""
@@ -173,7 +174,7 @@ def _rising(
     rate : of the first, no higher than that of any plan that does [1/s]
     settled : a plan that does
     """
-    was_near = False
+    was_near, step = False, _STEP
     for _ in range(_ROUNDS):
         fleet = fleet_at(rate)
         if not fleet.is_enough or (settled and _rank(fleet) >= _rank(settled)):
@@ -181,9 +182,14 @@ def _rising(
         own_rate = _settled_rate(people, fleet)
         if own_rate <= rate * _AS_MUCH:
             return at_rate(fleet, own_rate)
-        is_near = own_rate < rate * _STEP
-        rate = rate * _STEP if is_near and was_near else own_rate
+        is_near = own_rate < rate * step
+        if is_near and was_near:
+            rate, step = rate * step, step * step
+        else:
+            rate = own_rate
         was_near = is_near
+    else:  # users who would not wait at all make no more
+        fleet = fleet_at(people.rate(0.0))
     return settled or fleet
 
 

@@ -127,7 +127,9 @@ def test_sixteen_plans_are_tried_one_after_another(loop):
     assert len(asked) == 16
     asked.clear()
     last = _rising(USERS, 1.0, None, lambda rate: fleet_at(rate, 2.0))
-    assert (last.rate, len(asked)) == (2.0**15, 16)
+    assert asked[:16] == [2.0**power for power in range(16)]
+    # None agrees: it is the plan for 100 users who think for 30 s and wait for nothing.
+    assert asked[16:] == [last.rate] == [pytest.approx(100.0 / 30.0)]
 
 
 @every(
@@ -149,6 +151,13 @@ def test_sixteen_plans_are_tried_one_after_another(loop):
             None,
             (11.1, 11.1),
             [10.0, 10.1, 11.0, 11.1],
+        ),
+        # A step of 2 % and then of 4 %, below which users now make hardly more, too.
+        (
+            [At(10.0, 10.1), At(10.1, 10.2), At(10.302, 10.5), At(10.302 * 1.0404, 10.7)],
+            None,
+            (10.302 * 1.0404, 10.7),
+            [10.0, 10.1, 10.302, 10.302 * 1.0404],
         ),
         # Another that costs no less, and means that allow none, leave what there is.
         ([At(2.0, 5.0), At(5.0, 5.0, cost=3.0)], At(9.0, cost=3.0), 9.0, [2.0, 5.0]),
