@@ -310,11 +310,11 @@ def dearer(multiple: float) -> str:
     Examples
     --------
     >>> dearer(1.8), dearer(0.8), dearer(1.01)
-    ('dearer', 'cheaper', 'about as dear')
+    ('more expensive', 'cheaper', 'about equal')
     """
     if is_even(multiple):
-        return "about as dear"
-    return "dearer" if multiple > 1.0 else "cheaper"
+        return "about equal"
+    return "more expensive" if multiple > 1.0 else "cheaper"
 
 
 def each_dearer(named: Sequence[tuple[str, float]]) -> str:
@@ -323,7 +323,7 @@ def each_dearer(named: Sequence[tuple[str, float]]) -> str:
     Examples
     --------
     >>> each_dearer([("A", 1.8), ("B", 1.2)]), each_dearer([("A", 1.8), ("B", 0.9)])
-    ('dearer for all', 'dearer for A and cheaper for B')
+    ('more expensive for all', 'more expensive for A and cheaper for B')
     """
     groups: dict[str, list[str]] = {}
     for name, multiple in named:

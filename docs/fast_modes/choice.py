@@ -5,7 +5,6 @@ from typing import Literal, NamedTuple
 import numpy as np
 from book import EVEN, FAST, FASTER, LATER, PREMIUM, SLOW, SOLD, Book, Words, is_even, table
 
-from fastcalc.features.claims.judge import MEANING
 from fastcalc.formulas.agents import busy_sessions, chain_success, time_to_success
 from fastcalc.formulas.break_even import break_even_check, break_even_fix
 from fastcalc.kit.answer.numbers_as_text import number
@@ -199,7 +198,7 @@ def hour_price(read: float = 0.0, cached: float = 0.0, premium: float = PREMIUM)
 
 
 def questions(book: Book) -> Words:
-    """The numbers of the short answers, and what the verdicts' words mean."""
+    """The numbers of the short answers."""
     think, response = (180.0, 960.0)
     low, high = (f"{100.0 * one:.0f}" for one in book.values("54"))
     voice = [
@@ -246,7 +245,6 @@ def questions(book: Book) -> Words:
         "score_full": book.filled("59", "input[under]"),
         "score_spark": book.filled("59", "input[over]"),
         "mending_rare": number(float(break_even_fix(speedup=6.0, more_errors=0.02)), 2),
-        "meanings": "\n".join(f"- *{word}* (verdict): {what}." for word, what in MEANING.items()),
         "faster": f"{FASTER:g}",
         "premium": f"{PREMIUM:g}",
         "slow": f"{SLOW:g}",

@@ -128,7 +128,7 @@ def _same_model(book: Book) -> list[list[str]]:
         [
             "Claude Opus 4.6 fast",
             _says(book, "2"),
-            f"by batch alone {at[FAST]}; on textbook steps {SLOW:g} to {FAST:g} cost {band} times "
+            f"by batch alone {at[FAST]}; on roofline steps {SLOW:g} to {FAST:g} cost {band} times "
             "or are out of reach",
             f"{book.verdict('4')}: size, context, batch, floor",
         ],
