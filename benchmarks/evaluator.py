@@ -265,10 +265,9 @@ def section() -> str:
             f"{RUNS} spans of {SPAN:g} s of CPU time, in turn.",
             grids(),
             "`fastcalc plan` over the whole catalogue, 4,000 tokens in and 1,000 out, TTFT up to 1 "
-            f"s, TPOT up to 25 ms, 20 requests/s, as JSON; medians of {RUNS} runs, in turn. From "
-            "the shell with Python's start and the catalogue's files; in process without. `--"
-            "objective chips` evaluates every deployment, `usd` those with a price, which are "
-            "counted here.",
+            f"s, TPOT up to 25 ms, 20 requests/s, as JSON. Medians of {RUNS} runs, in turn. From "
+            "the shell with start-up; in process without. `--objective chips` evaluates every "
+            "deployment, `usd` those with a price, which are counted here.",
             plans(),
             classes(),
             "`fastcalc sweep` from the shell, every key of the record, words too; seconds are "

@@ -105,11 +105,10 @@ def section(rates: Mapping[str, float]) -> str:
     return "\n\n".join(
         [
             "## Points per second",
-            f"Medians of {RUNS} spans of {SPAN:g} s of CPU time, in turn: full records "
-            "(speed, range, bound, latencies, throughput, limiters, energy, dollars) of one "
-            f"scenario, {BATCHES:,} batches in a call but where it says otherwise; and expected "
-            "times of measured points, each on its own model, chip and layout. Freed memory is "
-            "kept, as `sweep` and `plan` keep it.",
+            f"Medians of {RUNS} spans of {SPAN:g} s of CPU time, in turn. A full record has speed, "
+            "range, bound, latencies, throughput, limiters, energy and dollars; "
+            f"{BATCHES:,} batches in a call unless stated. Measured points each have their own "
+            "model, chip and layout. Freed memory is kept, as in `sweep` and `plan`.",
             markdown(("", "x the first", "points per second"), rows),
         ]
     )

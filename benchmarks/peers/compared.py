@@ -174,16 +174,14 @@ def section(
     return "\n\n".join(
         [
             "## Compared with other calculators",
-            "Each from the package index in an environment of its own, and all in turn with the "
-            f"tables above. Start-up is the median of {startup.RUNS} runs of the shortest command "
-            "(llm-analysis and genz-llm have none, so their import), ours `fastcalc --help`. "
-            f"Points per second of CPU time are full estimates, medians of {speed.RUNS} spans of "
-            f"{SPAN:g} s. "
-            "Of others: a call for each point in a loop, with a different prompt each time, by the "
-            "fastest interface that each documents (the Rust core of ridgepoint, one session of "
-            "aiconfigurator kept open); of fastcalc the first line of *Points per second*, "
-            f"{speed.BATCHES:,} points in a call, and then a call for each point: of the library, "
-            "and of a function that `deployment(...).compiled()` makes.",
+            "Each from the package index in its own environment, in turn. Start-up is the median "
+            f"of {startup.RUNS} runs of the shortest command (llm-analysis and genz-llm have none, "
+            "so their import), ours `fastcalc --help`. Points per second of CPU time are full "
+            f"estimates, medians of {speed.RUNS} spans of {SPAN:g} s. Others get a call per point "
+            "in a loop, with a different prompt each time, by the fastest interface that each "
+            "documents (the Rust core of ridgepoint, one open session of aiconfigurator). "
+            f"fastcalc gets {speed.BATCHES:,} points in a call, and then a call per point: of the "
+            "library, and of a function that `deployment(...).compiled()` makes.",
             speeds(found, start, rate),
             "## Where they disagree",
             "Their number over ours: above 1 they are slower.",
