@@ -153,6 +153,12 @@ def measured(folder: Path) -> Covering:
     return Covering(ROOT, lines, json.loads((folder / "seconds.json").read_text()))
 
 
+def test_files(root: Path) -> list[str]:
+    """Return the files of tests in all folders, but for those that need a browser."""
+    files = (file.relative_to(root) for file in (root / "tests").rglob("test_*.py"))
+    return sorted(str(file) for file in files if "browser" not in file.parts)
+
+
 def measure(folder: Path, jobs: int) -> None:
     """Run every test, and write which lines each executes and what it takes to a folder.
 
@@ -164,13 +170,13 @@ def measure(folder: Path, jobs: int) -> None:
     parts = folder / "parts"
     parts.mkdir(parents=True)
     with copied(ROOT) as copy, ThreadPoolExecutor(jobs) as pool:
-        files = [f"tests/{file.name}" for file in (copy / "tests").glob("test_*.py")]
+        files = test_files(copy)
 
         def run(file: str) -> None:
             result = tested(copy, [file], {"MUTANTS_COVERAGE": str(parts)}, 3600.0)
             print(f"{file}: exit code {result.code}, {result.last}", file=sys.stderr, flush=True)
 
-        list(pool.map(run, [*sorted(files), "fastcalc"]))
+        list(pool.map(run, [*files, "fastcalc"]))
     seconds: dict[str, float] = {}
     for part in parts.glob("*.json"):
         seconds |= json.loads(part.read_text())

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from benchmarks.mutants import covering
 from benchmarks.mutants.__main__ import (
     EQUIVALENT,
     SURVIVORS,
@@ -171,6 +172,20 @@ def test_tests_that_are_not_there_say_nothing(tree):
         verdict_on(mutant, tree, {"tests/test_sum.py::test_product": 1.0})
 
 
+def test_tests_of_all_folders_are_measured_but_those_that_need_a_browser(tmp_path):
+    for name in (
+        "test_a.py",
+        "core/test_b.py",
+        "core/model/test_c.py",
+        "browser/test_d.py",
+        "x.py",
+    ):
+        (tmp_path / "tests" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "tests" / name).touch()
+    found = [f"tests/{name}" for name in ("core/model/test_c.py", "core/test_b.py", "test_a.py")]
+    assert covering.test_files(tmp_path) == found
+
+
 def test_what_an_import_executes_is_seen_by_the_tests_of_the_lines_that_name_it(tmp_path):
     """The test that imports the file first executes its first line, and says nothing of it."""
     (tmp_path / "sums.py").write_text(
@@ -178,8 +193,8 @@ def test_what_an_import_executes_is_seen_by_the_tests_of_the_lines_that_name_it(
     )
     imports, adds, zeros = "tests/test_a.py::a", "tests/test_b.py::adds", "tests/test_c.py::zeros"
     lines = {1: [imports], 2: [imports], 3: [imports], 4: [adds], 5: [imports], 6: [zeros, adds]}
-    covering = Covering(tmp_path, {"sums.py": lines}, {imports: 0.1, adds: 0.2, zeros: 0.3})
-    seen = {one.key: [*covering.tests(one)] for one in mutants_of(tmp_path, "sums.py")}
+    tests = Covering(tmp_path, {"sums.py": lines}, {imports: 0.1, adds: 0.2, zeros: 0.3})
+    seen = {one.key: [*tests.tests(one)] for one in mutants_of(tmp_path, "sums.py")}
     assert seen["sums.py -: 2 -> (2 + 1)"] == [adds]
     assert seen["sums.py -: 2 -> (2 + 1) (#2)"] == [adds]
     assert seen["sums.py add: a + TWICE -> (a - TWICE)"] == [adds]
