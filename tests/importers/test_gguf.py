@@ -215,3 +215,113 @@ def test_what_cannot_be_read_is_said(data, sentence, tmp_path_factory):
 def test_only_the_header_is_read(write):
     """Data that follow may be of any size: 64 zeros here stand for gigabytes."""
     assert read_header(write(header(PAIRS, TENSORS) + b"\0" * 64)).vocabulary == ROWS
+
+
+BLOCKS = {
+    0: (4, 1), 1: (2, 1), 2: (18, 32), 3: (20, 32), 6: (22, 32), 7: (24, 32), 8: (34, 32),
+    10: (84, 256), 11: (110, 256), 12: (144, 256), 13: (176, 256), 14: (210, 256), 16: (66, 256),
+    17: (74, 256), 18: (98, 256), 19: (50, 256), 20: (18, 32), 21: (110, 256), 22: (82, 256),
+    23: (136, 256), 29: (56, 256), 30: (2, 1), 34: (54, 256), 35: (66, 256), 39: (17, 32),
+    40: (36, 64),
+}  # fmt: skip
+"""Bytes and numbers of a block of each type of ggml (ggml-common.h)."""
+
+
+@every("kind", range(48))
+def test_each_type_of_tensors_has_the_bytes_of_its_blocks(kind, tmp_path_factory):
+    file = tmp_path_factory.mktemp("gguf") / "x.gguf"
+    file.write_bytes(header({}, [("blk.0.attn_q.weight", [512, 256], kind)]))
+    if kind not in BLOCKS:  # types of whole files, of integers, or withdrawn
+        with pytest.raises(InputError, match=f"has the unsupported type {kind}; give the model's"):
+            read_header(file)
+        return
+    size, numbers = BLOCKS[kind]
+    (stored,) = read_header(file).stored.values()
+    assert stored.bytes == pytest.approx(size / numbers, rel=2e-3)
+
+
+@every(
+    "kind,form,number",
+    [
+        (0, "B", 200), (1, "b", -100), (2, "H", 60_000), (3, "h", -30_000), (4, "I", 2**32 - 1),
+        (5, "i", -(2**31)), (6, "f", 0.5), (7, "?", True), (10, "Q", 2**64 - 1),
+        (11, "q", -(2**63)), (12, "d", 0.1),
+    ],
+)  # fmt: skip
+def test_each_type_of_values(kind, form, number, tmp_path_factory):
+    """By their numbers in gguf.md; short arrays are kept and long ones passed over."""
+    file = tmp_path_factory.mktemp("gguf") / "x.gguf"
+    packed = struct.pack(f"<{form}", number)
+
+    def array(count):
+        return struct.pack("<IIQ", ARRAY, kind, count) + packed * count
+
+    values = {"one": struct.pack("<I", kind) + packed, "few": array(4096), "many": array(4097)}
+    parts = [b"GGUF", struct.pack("<IQQ", 3, 0, len(values))]
+    file.write_bytes(b"".join([*parts, *(text(key) + each for key, each in values.items())]))
+    pairs = read_header(file).pairs
+    assert pairs == {"one": number, "few": [number] * 4096, "many": None}
+    assert type(pairs["one"]) is type(number)
+
+
+def test_long_texts_and_lists_of_texts_are_cut(write):
+    pairs = read_header(write(header({"text": "a" * 5000, "texts": ["b"] * 5000}, []))).pairs
+    assert pairs["text"] == "a" * 4096
+    assert pairs["texts"] == ["b"] * 4096
+
+
+@every(
+    "data,is_read",
+    [
+        (struct.pack("<IQQ", 3, 200_001, 0), False),
+        (struct.pack("<IQQ", 3, 0, 10_001), False),
+        (struct.pack("<IQQ", 2, 0, 0), True),
+        (struct.pack("<IQQ", 4, 0, 0), False),
+        (struct.pack("<IQQ", 3, 0, 1) + text("a") + struct.pack("<IQ", TEXT, 4_000_001), False),
+        (struct.pack("<IQQ", 3, 0, 1) + text("a") + struct.pack("<IIQ", ARRAY, ARRAY, 1), False),
+        (struct.pack("<IQQ", 3, 1, 0) + text("a") + struct.pack("<I8QIQ", 8, *[1] * 8, 0, 0), True),
+        (
+            struct.pack("<IQQ", 3, 1, 0) + text("a") + struct.pack("<I9QIQ", 9, *[1] * 9, 0, 0),
+            False,
+        ),
+    ],
+)
+def test_limits_of_a_header(data, is_read, tmp_path_factory):
+    file = tmp_path_factory.mktemp("gguf") / "x.gguf"
+    file.write_bytes(b"GGUF" + data)
+    if is_read:
+        assert read_header(file).pairs == {}
+        return
+    with pytest.raises(InputError, match=r"at byte [0-9,]+ of the GGUF header"):
+        read_header(file)
+    with pytest.raises(InputError, match=r"more than|version 4|array of arrays|9 dimensions"):
+        read_header(file)
+
+
+@every(
+    "name,group",
+    [
+        *[(f"blk.0.{name}.weight", "attention") for name in (
+            "attn_q", "attn_k", "attn_v", "attn_qkv", "attn_output", "attn_gate", "attn_q_a",
+            "attn_q_b", "attn_kv_a_mqa", "attn_kv_b", "attn_k_b", "attn_v_b", "ssm_in", "ssm_out",
+            "ssm_ba", "ssm_alpha", "ssm_beta", "ssm_x", "ssm_dt", "shortconv_in", "shortconv_out",
+            "indexer.attn_k",
+        )],
+        *[(f"blk.0.ffn_{name}.weight", "ffn") for name in ("gate", "up", "down")],
+        *[(f"blk.0.ffn_{name}.weight", "experts") for name in (
+            "gate_exps", "up_exps", "down_exps", "gate_up_exps", "gate_chexps",
+        )],
+        *[(f"blk.0.ffn_{name}_shexp.weight", "shared_experts") for name in ("gate", "up", "down")],
+        ("output.weight", "head"),
+        ("token_embd.weight", "embedding"),
+        ("blk.0.attn_norm.weight", None),
+        ("rope_freqs.weight", None),
+    ],
+)  # fmt: skip
+def test_what_each_tensor_is_of(name, group, tmp_path_factory):
+    file = tmp_path_factory.mktemp("gguf") / "x.gguf"
+    file.write_bytes(header({}, [(name, [4, 8], F16), ("blk.1.attn_q.bias", [8], F32)]))
+    read = read_header(file)
+    assert read.sizes == ({group: 32.0} if group else {})
+    assert read.parameters == 40.0
+    assert read.vocabulary == (8 if name == "token_embd.weight" else None)

@@ -1569,3 +1569,10 @@ def test_a_rank_that_is_typed_is_a_number_of_chips(count, is_taken):
         return
     with pytest.raises(InputError, match="is not a whole number"):
         checked({"tp": count})
+
+
+@every("count,ends", [(10_000, "a"), (10_001, "...")])
+def test_texts_of_results_are_cut_at_ten_thousand_letters(count, ends):
+    text = Record(1, {"id": "a" * count}).text("id")
+    assert len(text) == 10_000
+    assert text.endswith(ends)

@@ -10,6 +10,7 @@ from fastcalc.features.plan import pool_search
 from fastcalc.features.plan.allocation import Allocation
 from fastcalc.features.plan.class_groups import ClassGroup, Groups
 from fastcalc.features.plan.pool_search import (  # fmt: skip
+    PoolSearch,
     _cheapest,
     _Chosen,
     _most,
@@ -283,3 +284,185 @@ def test_owned_chips_run_in_units(limited, unit, watts):
     assert owned.used("chips") == 7.0
     unknown = share((3, 0.0, 1.0), owned=SimpleNamespace(hardware=None), unit=unit)
     assert unknown.used("power") == 0.0
+
+
+# What is searched, and how the pools are reported
+
+
+ONE, BOTH = (
+    (SimpleNamespace(share=1.0),),
+    (SimpleNamespace(share=0.25), SimpleNamespace(share=0.75)),
+)
+
+
+def chosen_on(*chips, rate=2.0):
+    """Pools on so many kinds of chips, at the cost that the first letters of their names say."""
+    ways = [
+        SimpleNamespace(
+            grid=SimpleNamespace(scenario=SimpleNamespace(hardware=SimpleNamespace(id=chip)))
+        )
+        for chip in chips
+    ]
+    return SimpleNamespace(pools=[(None, way) for way in ways], rate=rate, order=(len(chips[0]), 1))
+
+
+@pytest.fixture
+def search(monkeypatch):
+    """Pools are named by what they were chosen as."""
+    monkeypatch.setattr(PoolSearch, "_pools", lambda _, chosen, service: (chosen, service))
+    return PoolSearch(BOTH, lambda *_: [])
+
+
+@every(
+    "chips,of_chip,taken",
+    [
+        # All pools on one kind of chip are what they would be on it.
+        (("a", "a"), {"a": "a"}, None),
+        (("a", "b"), {"aaa": "aaa", "b": "b"}, "b"),
+        (("a", "b"), {"aa": "aa", "bbb": None}, "aa"),
+        (("a", "b"), {"a": None}, None),
+        (("a", "b"), {}, None),
+        # Of equals the first; and four kinds of chips at most are tried.
+        (("a", "b"), {"bb": "bb", "aa": "aa"}, "bb"),
+        (("a", "b"), {"eeeee": "e5", "dddd": "d4", "ccc": "c3", "bb": "b2", "a": "a1"}, "b2"),
+    ],
+)
+def test_the_cheapest_pools_on_one_kind_of_chip(search, monkeypatch, chips, of_chip, taken):
+    asked = service(max_chips=9)
+    tried = []
+
+    def groups_of(classes, grids_for, may_share, service, *, is_narrow):
+        assert (classes, service, is_narrow) == (BOTH, asked, True)
+        tried.append(grids_for.args[0])
+        return SimpleNamespace(groupings=lambda rate: (tried[-1], rate))
+
+    def cheapest(groupings, rate, service):
+        assert (groupings[1], rate, service) == (2.0, 2.0, asked)
+        name = of_chip[groupings[0]]
+        return name and SimpleNamespace(name=name, order=(len(groupings[0]), 1))
+
+    monkeypatch.setattr(pool_search, "Groups", groups_of)
+    monkeypatch.setattr(pool_search, "_cheapest", cheapest)
+    known = SimpleNamespace(chips_of_all=lambda rate: [*of_chip] * (rate == 2.0), is_narrow=True)
+    found = search._on_one_chip(chosen_on(*chips), known, asked)
+    assert (found and found[0].name) == taken
+    assert found is None or found[1] == asked
+    assert len(tried) <= 4
+
+
+def test_grids_of_one_kind_of_chip():
+    search = PoolSearch(ONE, lambda classes, service, chips: [(classes, service, chips)])
+    asked = service()
+    alone = [(ONE, asked, frozenset({"a"}))]
+    assert search._grids_of("a", ONE, asked, None) == alone
+    assert search._grids_of("a", ONE, asked, frozenset("ab")) == alone
+    assert search._grids_of("a", ONE, asked, frozenset("b")) == []
+
+
+@every("rate,is_short", [(2.0, False), (2.000001, False), (2.01, True)])
+def test_other_sharings_are_of_the_rate_that_is_sustained(search, monkeypatch, rate, is_short):
+    asked = service(max_chips=9)
+    groups = SimpleNamespace(groupings=lambda rate: [("both",), ("one", "other")] * (rate == 2.0))
+    monkeypatch.setattr(
+        pool_search,
+        "_cheapest",
+        lambda groupings, rate: (*groupings[0], rate) if groupings else None,
+    )
+    monkeypatch.setattr(pool_search, "_needed", lambda _, rate, __: {"chips": rate})
+    found = search._sharing(chosen_on("a"), groups, asked, rate)
+    without = _without_means(asked)
+    assert found.shared_by_all == (("both", 2.0), without)
+    assert found.one_each == (("one", "other", 2.0), without)
+    assert found.pools[1] == asked
+    assert found.needed == ({"chips": rate} if is_short else {})
+    assert found.unserved == ()
+    single = SimpleNamespace(groupings=lambda _: [("both",)])
+    assert search._sharing(chosen_on("a"), single, asked, rate).one_each is None
+
+
+@pytest.fixture
+def pools_for(search, monkeypatch):
+    """What pools are found for a rate, of formats as published and then of any."""
+
+    def find(cheapest, most=None, served=BOTH, **limits):
+        asked = []
+
+        def groups_of(*_, is_narrow):
+            return SimpleNamespace(
+                is_narrow=is_narrow,
+                served=served,
+                groupings=lambda rate: (is_narrow, rate),
+            )
+
+        def cheapest_of(groupings, rate, service):
+            asked.append((groupings, rate, service.is_fleet))
+            return cheapest(*groupings)
+
+        def most_of(groups, _, beyond):
+            asked.append(("most", groups.is_narrow, beyond))
+            return (most or {}).get(groups.is_narrow)
+
+        monkeypatch.setattr(pool_search, "Groups", groups_of)
+        monkeypatch.setattr(pool_search, "_cheapest", cheapest_of)
+        monkeypatch.setattr(pool_search, "_most", most_of)
+        monkeypatch.setattr(pool_search, "_needed", lambda _, rate, __: {"chips": rate})
+        monkeypatch.setattr(
+            PoolSearch, "_sharing", lambda _, chosen, __, ___, rate: Shared(chosen, rate)
+        )
+        monkeypatch.setattr(PoolSearch, "_on_one_chip", lambda *_: "one chip")
+        monkeypatch.setattr(PoolSearch, "_alone", lambda _, kind, __, rate: (kind, rate))
+        return search.pools_for(Service(1000.0, 500.0, is_fleet=True, **limits)), asked
+
+    return find
+
+
+@dataclass(frozen=True)
+class Shared:
+    chosen: object
+    rate: float
+    on_one_chip: object = None
+
+
+@dataclass(frozen=True)
+class At:
+    name: str
+    rate: float
+
+
+def test_pools_for_a_rate_are_in_published_formats_where_any_are(pools_for):
+    found, asked = pools_for(lambda is_narrow, rate: At(f"{is_narrow}", rate), rate=4.0)
+    assert found == Shared(At("False", 4.0), 4.0, "one chip")
+    assert asked == [((False, 4.0), 4.0, False)]
+    found, asked = pools_for(
+        lambda is_narrow, rate: (is_narrow and At("any", rate)) or None, rate=4.0
+    )
+    assert found == Shared(At("any", 4.0), 4.0, "one chip")
+    assert asked[1] == ("most", False, 4.0)
+
+
+def test_pools_for_what_means_sustain(pools_for):
+    """3 of 4 requests/s, and of no rate the most."""
+    found, _ = pools_for(lambda *_: None, {False: At("most", 3.0)}, rate=4.0)
+    assert found == Shared(At("most", 3.0), 4.0, "one chip")
+    found, asked = pools_for(lambda *_: None, {False: At("most", 3.0)})
+    assert found == Shared(At("most", 3.0), 3.0, "one chip")
+    assert asked == [("most", False, inf)]
+
+
+@every("second,taken", [(At("again", 4.0), At("again", 4.0)), (None, At("most", 4.0))])
+def test_more_than_a_rate_is_searched_again_for_it(pools_for, second, taken):
+    results = iter([None, second])
+    found, _ = pools_for(lambda *_: next(results), {False: At("most", 5.0)}, rate=4.0)
+    assert found == Shared(taken, 4.0, "one chip")
+
+
+def test_classes_that_nothing_serves_are_named_or_what_all_would_take(pools_for):
+    first, second = BOTH
+    found, _ = pools_for(lambda *_: None, served=(first,), rate=4.0)
+    assert (found.pools, found.unserved, found.needed) == ((), ((second, 4.0),), {})
+    found, _ = pools_for(lambda *_: None, served=())
+    assert found.unserved == ((first, 1.0), (second, 1.0))
+    found, _ = pools_for(lambda *_: None, rate=4.0)
+    assert (found.unserved, found.needed) == ((), {"chips": 4.0})
+    found, _ = pools_for(lambda *_: None)
+    assert found.needed == {"chips": 1e-4}

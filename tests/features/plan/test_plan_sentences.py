@@ -97,6 +97,11 @@ def told(sentences):
     return as_flags("".join(texts))
 
 
+def test_no_two_kinds_of_notes_share_a_weight():
+    assert len(Weight) == len(Weight.__members__)
+    assert sorted(Weight) == list(Weight)  # as listed, the lightest first
+
+
 # APIs.
 
 
