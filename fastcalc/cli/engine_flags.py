@@ -9,15 +9,20 @@ from fastcalc.errors import InputError
 from fastcalc.written import listed, shown
 
 _RENAMED = {
-    **dict.fromkeys(("--tensor-parallel-size", "--tp-size", "-tp"), "--tp"),
-    **dict.fromkeys(("--pipeline-parallel-size", "--pp-size", "-pp"), "--pp"),
+    **dict.fromkeys(("--tensor-parallel-size", "--tp-size", "--tp_size", "-tp"), "--tp"),
+    **dict.fromkeys(("--pipeline-parallel-size", "--pp-size", "--pp_size", "-pp"), "--pp"),
     **dict.fromkeys(("--data-parallel-size", "--dp-size", "-dp"), "--dp"),
-    **dict.fromkeys(("--ep-size", "--expert-parallel-size"), "--ep"),
+    **dict.fromkeys(("--ep-size", "--ep_size", "--expert-parallel-size"), "--ep"),
     **dict.fromkeys(("--kv-cache-dtype", "--cache-type-k", "-ctk"), "--kv"),
     **dict.fromkeys(("--quantization",), "--weights"),
-    **dict.fromkeys(("--context-length", "--ctx-size", "-c", "--max-seq-len"), "--max-model-len"),
-    **dict.fromkeys(("--max-running-requests", "--parallel", "-np"), "--max-num-seqs"),
-    **dict.fromkeys(("--chunked-prefill-size",), "--max-num-batched-tokens"),
+    **dict.fromkeys(
+        ("--context-length", "--ctx-size", "-c", "--max-seq-len", "--max_seq_len"),
+        "--max-model-len",
+    ),
+    **dict.fromkeys(
+        ("--max-running-requests", "--parallel", "-np", "--max_batch_size"), "--max-num-seqs"
+    ),
+    **dict.fromkeys(("--chunked-prefill-size", "--max_num_tokens"), "--max-num-batched-tokens"),
     **dict.fromkeys(("-ngl", "--gpu-layers"), "--n-gpu-layers"),
     **dict.fromkeys(("-ncmoe",), "--n-cpu-moe"),
     "--mem-fraction-static": "--gpu-memory-utilization",
@@ -49,9 +54,15 @@ _RELEASE = re.compile(r"vllm-openai[\w-]*:v(0\.\d+)")
 _LAYERS = {"-ngl", "--gpu-layers", "--n-gpu-layers"}
 _ALL_LAYERS = re.compile(r"all|auto|-\d+|99|\d{3,}")
 """Counts of layers on the card by which nobody means a share of them."""
+_OF_ONE_RANK = {"vllm", "sglang", "tensorrt-llm"}
+"""Engines that take one chip of several where a command says nothing."""
+_RANKS = {"--tp", "--pp", "--dp", "--ep", "--chips"}
+_AS_FITS = {"auto", "-1"}
+"""Lengths of vLLM that mean the longest which fits."""
 _ALL_EXPERTS = {"--cpu-moe", "-cmoe"}
 _PAST = {"auto", "None"}
-_JOINED = {*_RENAMED, *_OF_ENGINE, "--tp", "--dp", "--engine", "--server"}
+_LENGTH = "--max-model-len"
+_JOINED = {*_RENAMED, *_OF_ENGINE, "--tp", "--dp", "--engine", "--server", _LENGTH}
 """Flags of which a value after ``=`` is read here."""
 
 
@@ -73,7 +84,9 @@ def translated(words: Sequence[str]) -> tuple[list[str], list[str]]:
             result += ["--ep", str(_ranks(words))]
         elif word in _ALL_EXPERTS:
             result += ["--n-cpu-moe", "999"]
-        elif word in _LAYERS and _ALL_LAYERS.fullmatch(value):
+        elif (word in _LAYERS and _ALL_LAYERS.fullmatch(value)) or (
+            word == _LENGTH and value in _AS_FITS
+        ):
             at += 1
         elif word in _RENAMED:
             at += 1
@@ -146,8 +159,41 @@ def _served(words: list[str]) -> tuple[list[str], list[str]]:
     if "--engine" not in served_words:
         release = _RELEASE.search(command)
         served_words += ["--engine", f"vllm-{release[1]}" if release else engine]
-    skipped = f"--server: ignored {listed(unknown)}" if unknown else ""
-    return served_words, [skipped] if skipped else []
+    notes = [f"--server: ignored {listed(unknown)}"] if unknown else []
+    by_default = _by_default(served_words)
+    notes += [f"--server: without {name} it is {value}" for name, value in by_default.items()]
+    return [*served_words, *(word for pair in by_default.items() for word in pair)], notes
+
+
+def _by_default(words: Sequence[str]) -> dict[str, str]:
+    """Flags that a server command leaves out, of those that a command takes.
+
+    One rank, and of vLLM the longest sequences of the model.
+    """
+    from fastcalc.features import COMMANDS, request_of  # few command lines hold a server's
+    from fastcalc.kit.request.fields import declared
+
+    fields = declared(request_of(words[0])) if words[0] in COMMANDS else {}
+    stated = {_RENAMED.get(word, word) for word in words}
+    engine = words[words.index("--engine") + 1].partition("-0.")[0]
+    by_default = {}
+    if "tp" in fields and engine in _OF_ONE_RANK and not stated & _RANKS:
+        by_default["--tp"] = "1"
+    if "max_model_len" in fields and engine == "vllm" and _LENGTH not in stated:
+        longest = _longest(words)
+        by_default |= {_LENGTH: str(longest)} if longest else {}
+    return by_default
+
+
+def _longest(words: Sequence[str]) -> int | None:
+    """Tokens of the longest sequence of the model that a command names; None if it is unknown."""
+    from fastcalc.catalogue.store import Catalogue
+    from fastcalc.kit.request.loading import models_of
+
+    try:
+        return models_of(Catalogue(), words[1:2], [])[0].max_context
+    except InputError:
+        return None
 
 
 _TAKEN = {
@@ -177,12 +223,13 @@ def _of_command(given: Sequence[str]) -> tuple[list[str], list[str], str]:
             is_model = given[at - 2] in ("serve", "trtllm-serve") if at > 1 else False
             model = given[at - 1] if is_model and not model else model
             continue
-        if not is_joined and at < len(given) and not given[at].startswith("-"):
+        has_value = at < len(given) and (given[at] in _AS_FITS or not given[at].startswith("-"))
+        if not is_joined and has_value:
             value, at = given[at], at + 1
         if name in _MODELS:
             model = value
         elif name in _TAKEN:
-            flags += [name, _number(value) if name == "--max-model-len" else value]
+            flags += [name, _number(value) if name == _LENGTH else value]
         elif name == "--speculative-config":
             drafts = re.search(r"num_speculative_tokens\D+(\d+)", value)
             flags += ["--speculate", f"0.8x{drafts[1]}"] if drafts else []

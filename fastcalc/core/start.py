@@ -69,6 +69,19 @@ class StartLocation(Location):
         return (self._certain if self.fits else StartCheck(self.placement, 1.0)).line
 
     @cached_property
+    def at_default_length(self) -> "StartLocation | None":
+        """As vLLM starts it without a length, for the longest sequences of the model.
+
+        None where a length is given, no length of the model is known, or for another engine.
+        """
+        scenario, longest = self.scenario, self.scenario.model.max_context
+        if scenario.memory.longest or not longest or not self._certain.is_of("vllm"):
+            return None
+        memory = replace(scenario.memory, longest=float(longest))
+        placed = locate(replace(_same_chips(self), memory=memory))
+        return start_location(placed)
+
+    @cached_property
     def remedies(self) -> list[StartRemedy]:
         """Changes that would each make it start: the least change of one setting."""
         return [] if self.verdict == "fits" else list(_remedies(self))
@@ -86,7 +99,7 @@ def start_location(location: Location) -> StartLocation:
 def _remedies(location: StartLocation) -> Iterator[StartRemedy]:
     for remedy in (
         _fewer_sequences(location),
-        _shorter(location),
+        shorter(location),
         _narrower_cache(location),
         _larger_share(location),
         more_chips(location),
@@ -140,7 +153,7 @@ def _fewer_sequences(location: StartLocation) -> StartRemedy | None:
     return None if sequences is None else StartRemedy("max_num_seqs", str(sequences))
 
 
-def _shorter(location: StartLocation) -> StartRemedy | None:
+def shorter(location: StartLocation) -> StartRemedy | None:
     """The longest sequences with which one starts, where a length was asked for."""
     scenario = _same_chips(location)
     longest = scenario.memory.longest

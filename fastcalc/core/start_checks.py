@@ -39,17 +39,18 @@ class StartCheck:
     @property
     def line(self) -> str | None:
         """The error that the engine stops with, None where nobody knows its words."""
-        if self._is_of("vllm"):
+        if self.is_of("vllm"):
             return self._line_of_vllm
-        return self._line_of_sglang if self._is_of("sglang") and self.room <= 0.0 else None
+        return self._line_of_sglang if self.is_of("sglang") and self.room <= 0.0 else None
 
-    def _is_of(self, name: str) -> bool:
+    def is_of(self, name: str) -> bool:
+        """Whether the engine is one of that name, or a variant of it."""
         engine = self.placement.machine.engine
         return name in (engine.id, engine.extends)
 
     @cached_property
     def _size(self) -> CacheSize | None:
-        return cache_size(self.placement, self.room) if self._is_of("vllm") else None
+        return cache_size(self.placement, self.room) if self.is_of("vllm") else None
 
     @cached_property
     def _size_of_one(self) -> CacheSize | None:

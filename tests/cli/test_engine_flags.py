@@ -1,5 +1,7 @@
 """Flags of engines as people paste them, and whole server commands."""
 
+import shlex
+
 import pytest
 
 from fastcalc.cli.engine_flags import translated
@@ -106,29 +108,55 @@ def test_ranks_of_each_copy_of_attention(typed, tp):
 @every(
     "command,words",
     [
-        ("trtllm-serve org/m --tp_size 2", "org/m --engine tensorrt-llm"),
-        ("llama-server -m m.gguf -ngl 20 -c 4096", "m.gguf --n-gpu-layers 20 --max-model-len 4096 "
-         "--engine llama-cpp"),
-        ("llama-server -hf org/m --cpu-moe", "org/m --n-cpu-moe 999 --engine llama-cpp"),
-        ("vllm serve --model org/m", "org/m --engine vllm"),
+        ("trtllm-serve org/m --tp_size 2 --max_batch_size 8 --max_seq_len 4096", "org/m --tp_size 2 "
+         "--max_batch_size 8 --max_seq_len 4096 --engine tensorrt-llm"),
+        ("trtllm-serve org/m", "org/m --engine tensorrt-llm --tp 1"),
+        ("llama-server -m m.gguf -ngl 20 -c 4096", "m.gguf -ngl 20 -c 4096 --engine llama-cpp"),
+        ("llama-server -hf org/m --cpu-moe", "org/m --cpu-moe --engine llama-cpp"),
+        ("vllm serve --model org/m", "org/m --engine vllm --tp 1"),
         # A word after another flag that takes none is no model, nor is a second one.
-        ("vllm serve org/m other", "org/m --engine vllm"),
-        ("vllm serve org/m --port 8000", "org/m --engine vllm"),
-        ("vllm serve org/m --max-model-len=32K", "org/m --max-model-len 32768 --engine vllm"),
-        ("vllm serve org/m --max-model-len 1.5k", "org/m --max-model-len 1500 --engine vllm"),
-        ("vllm serve org/m --max-model-len 1m", "org/m --max-model-len 1000000 --engine vllm"),
-        ("vllm serve org/m --max-model-len 1M", "org/m --max-model-len 1048576 --engine vllm"),
-        ("vllm serve org/m --max-model-len auto", "org/m --max-model-len auto --engine vllm"),
-        ("vllm serve org/m --max-num-seqs 32k", "org/m --max-num-seqs 32k --engine vllm"),
-        ("vllm serve org/m --speculative-config x", "org/m --engine vllm"),
-        ("docker run vllm/vllm-openai:latest --model org/m", "org/m --engine vllm"),
-        ("docker run vllm/vllm-openai-cu130:v0.25.1 --model org/m", "org/m --engine vllm-0.25"),
-        ("docker run lmsysorg/sglang --model-path org/m", "org/m --engine sglang"),
+        ("vllm serve org/m other", "org/m --engine vllm --tp 1"),
+        ("vllm serve org/m --port 8000", "org/m --engine vllm --tp 1"),
+        ("vllm serve org/m -dp 2", "org/m -dp 2 --engine vllm"),
+        ("vllm serve org/m --max-model-len=32K", "org/m --max-model-len 32768 --engine vllm --tp 1"),
+        ("vllm serve org/m --max-model-len 1.5k", "org/m --max-model-len 1500 --engine vllm --tp 1"),
+        ("vllm serve org/m --max-model-len 1m", "org/m --max-model-len 1000000 --engine vllm --tp 1"),
+        ("vllm serve org/m --max-model-len 1M", "org/m --max-model-len 1048576 --engine vllm --tp 1"),
+        ("vllm serve org/m --max-num-seqs 32k", "org/m --max-num-seqs 32k --engine vllm --tp 1"),
+        ("vllm serve org/m --speculative-config x", "org/m --engine vllm --tp 1"),
+        ("docker run vllm/vllm-openai:latest --model org/m", "org/m --engine vllm --tp 1"),
+        ("docker run vllm/vllm-openai-cu130:v0.25.1 --model org/m", "org/m --engine vllm-0.25 --tp 1"),
+        ("docker run lmsysorg/sglang --model-path org/m", "org/m --engine sglang --tp 1"),
     ],
 )  # fmt: skip
 def test_commands_of_servers(command, words):
-    assert translated(["fit", "--server", command])[0] == ["fit", *words.split()]
-    assert translated(["fit", f"--server={command}"])[0] == ["fit", *words.split()]
+    meant = translated(["fit", *words.split()])[0]
+    assert sorted(translated(["fit", "--server", command])[0]) == sorted(meant)
+    assert sorted(translated(["fit", f"--server={command}"])[0]) == sorted(meant)
+
+
+@every(
+    "command,length",
+    [
+        # The longest sequences of the model (config.json: max_position_embeddings), or as given.
+        ("fit --server 'vllm serve Qwen/Qwen3-32B'", "40960"),
+        ("fit --server 'vllm serve Qwen/Qwen3-32B --max-model-len 8k'", "8000"),
+        ("fit --server 'vllm serve Qwen/Qwen3-32B --max-model-len auto'", None),
+        ("fit --server 'vllm serve Qwen/Qwen3-32B --max-model-len -1'", None),
+        ("fit qwen3-32b --max-model-len auto", None),
+        ("fit qwen3-32b --max-model-len=auto", None),
+        # SGLang serves what fits, and a command of its own has no such flag.
+        ("fit --server 'sglang serve --model-path Qwen/Qwen3-32B'", None),
+        ("show --server 'vllm serve Qwen/Qwen3-32B'", None),
+    ],
+)
+def test_the_length_that_vllm_takes_by_default(command, length):
+    words, notes = translated(shlex.split(command))
+    assert any(word.startswith("--max-model-len") for word in words) is bool(length)
+    if length:
+        assert words[words.index("--max-model-len") + 1] == length
+    said = "--server: without --max-model-len it is 40960" in notes
+    assert said is (length == "40960")
 
 
 def test_an_engine_that_is_named_is_meant_instead_of_the_command_s():
@@ -139,7 +167,7 @@ def test_an_engine_that_is_named_is_meant_instead_of_the_command_s():
 def test_what_of_a_command_is_not_read_is_listed():
     command = "vllm serve org/m --enforce-eager --seed 3 --port 8000 --swap-space=4"
     _, notes = translated(["fit", "--server", command])
-    assert notes == ["--server: ignored --enforce-eager, --seed and --swap-space"]
+    assert notes[0] == "--server: ignored --enforce-eager, --seed and --swap-space"
     with pytest.raises(InputError, match="--server: No closing quotation in the command"):
         translated(["fit", "--server", "vllm serve 'org"])
 
@@ -172,5 +200,8 @@ def test_a_container_of_vllm_is_of_its_release():
         "docker run --gpus all vllm/vllm-openai:v0.24.0 --model Qwen/Qwen3-32B --max-num-seqs 2"
     )
     words, notes = translated(["fit", "--server", command, "--on", "2x3090"])
-    assert " ".join(words) == ("fit Qwen/Qwen3-32B --on 2x3090 --max-num-seqs 2 --engine vllm-0.24")
-    assert notes == ["--server: ignored --gpus"]
+    assert " ".join(words) == (
+        "fit Qwen/Qwen3-32B --on 2x3090 --max-num-seqs 2 --engine vllm-0.24 --tp 1 "
+        "--max-model-len 40960"
+    )
+    assert notes[:1] == ["--server: ignored --gpus"]

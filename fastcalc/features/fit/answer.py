@@ -8,7 +8,7 @@ from operator import itemgetter
 
 from fastcalc.core.assumed_share import share_assumed
 from fastcalc.core.scenario import Location, Scenario
-from fastcalc.core.start import StartLocation
+from fastcalc.core.start import StartLocation, shorter
 from fastcalc.core.verdict import VERDICTS
 from fastcalc.features import request_of
 from fastcalc.features.fit.gpu_layers import MostOnCard
@@ -127,6 +127,7 @@ class FitAnswer(Answer):
             yield Note(f"{of}{location.scenario.hardware.id}: {why_or_stop(location)}")
         for note in dict.fromkeys(count.note for count in self.gpu_layers):
             yield Note(note)
+        yield from (Note(note, weight=2) for note in _length_notes(self.locations))
         for of, location in labelled_locations:
             yield Note(f"{of}{kept_note(location)}", weight=0)
 
@@ -185,6 +186,27 @@ def why_or_stop(location: StartLocation) -> str:
         return says
     flags = listed([remedy.flag for remedy in remedies], "or")
     return f"{says}; it starts with {flags}"
+
+
+_LENGTHS = 2
+"""Chips of which it is said up to which length their servers start. [1]"""
+
+
+def _length_notes(locations: Sequence[StartLocation]) -> Iterator[str]:
+    """Yield where a server does not start without a length, as it takes the model's longest."""
+    held = (location for location in locations if location.verdict != "no")
+    at_default = (location.at_default_length for location in held)
+    short = [location for location in at_default if location and location.verdict != "fits"]
+    for location in short[:_LENGTHS]:
+        scenario, length = location.scenario, shorter(location)
+        until = f" {int(length.value):,} or less" if length else ""
+        yield (
+            f"{scenario.hardware.id}: without {option('max_model_len')} {scenario.engine.id} takes "
+            f"sequences of {scenario.memory.longest:,.0f} tokens and "
+            f"{'does not' if location.verdict == 'no' else 'may not'} start; give it{until}"
+        )
+    if others := short[_LENGTHS:]:
+        yield f"the same holds of {listed([location.scenario.hardware.id for location in others])}"
 
 
 def follow_up_of(request: FitMemory, fitting: Sequence[Location]) -> str:

@@ -2,7 +2,9 @@
 
 import csv
 import json
+import re
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
@@ -18,7 +20,7 @@ from fastcalc.core.start import start_location
 from fastcalc.core.traffic.traffic import Traffic
 from fastcalc.features.compare.explain.memory import memory_equations
 from tests import made_up
-from tests.helpers import run
+from tests.helpers import run, run_once
 
 GIB = 2.0**30
 ENTRIES = Catalogue()
@@ -392,3 +394,32 @@ def test_what_the_slowest_memory_lacks_for_the_reserve_the_next_gives():
     keeps = made_up.engine(runtime_memory="3 GB")
     place = made_up.placed(made_up.minimal(), on=made_up.chip(memory=memory), under=keeps)
     assert [float(room) for room in place.usable] == [3e9, 0.0]
+
+
+def test_a_length_is_asked_for_where_vllm_would_stop_without_one(capsys, monkeypatch):
+    """131,072 tokens of Llama 3.1 8B take 2 x 32 x 8 x 128 x 2 B each, 16 GiB, and 24 GB hold 16 GB
+    of weights beside (the case of https://github.com/vllm-project/vllm/issues/19407)."""
+    ask = partial(run_once, "fit", "llama-3.1-8b", "--engine", "vllm", "--on")
+    ask = partial(ask, capsys=capsys, monkeypatch=monkeypatch)
+    ran = ask("rtx-4090")
+    sentence = " ".join(ran.out.split())
+    said = re.search(
+        r"rtx-4090: without --max-model-len vllm takes sequences of 131,072 tokens and does not "
+        r"start; give it ([0-9,]+) or less",
+        sentence,
+    )
+    longest = int(said[1].replace(",", ""))
+    verdicts = [
+        fastcalc.fit(
+            "llama-3.1-8b", on="rtx-4090", engine="vllm", tp=1, max_model_len=length
+        ).records[0]["fit_verdict"]
+        for length in (longest, longest + 16)
+    ]
+    assert verdicts[0] == "fits" != verdicts[1]
+    assert "without --max-model-len" not in ask("h100-sxm").out
+    server = "vllm serve meta-llama/Llama-3.1-8B-Instruct"
+    stopped = run_once(
+        "fit", "--server", server, "--on", "rtx-4090", capsys=capsys, monkeypatch=monkeypatch
+    )
+    assert stopped.code == 1
+    assert "max seq len (131072), (16.00 GiB KV cache is needed" in " ".join(stopped.out.split())
