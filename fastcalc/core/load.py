@@ -288,7 +288,7 @@ class RandomLoad:
     def prompt_share(self) -> float:
         """Fraction of time spent on prefill, with several short prompts per step where they fit."""
         requests, chunk = self.mix.kinds, self.passes.machine.software.prompt_chunk
-        filled = np.minimum(requests.computed / chunk, 1.0)
+        filled = requests.computed / chunk
         in_chunks = filled * self._prompt_seconds + (1.0 - filled) * self._marginal
         return (
             self._lane_rate

@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import re
 import subprocess
 import sys
 from math import inf
@@ -16,7 +17,7 @@ from fastcalc.catalogue.store import load
 from fastcalc.core.model.workload import workload
 from fastcalc.errors import InputError
 from fastcalc.features.check.lint import check
-from fastcalc.importers.huggingface import import_model, slug, yaml_text
+from fastcalc.importers.huggingface import import_model, json_file, slug, yaml_text
 from fastcalc.importers.huggingface.families import ALIASES, FAMILIES
 from fastcalc.importers.huggingface.json_file import JsonFile
 from fastcalc.importers.huggingface.model import label, mapping
@@ -674,6 +675,32 @@ REAL = {
     "Meta-Llama-3.1-70B": "llama-3.1-70b", "Nemotron-H-56B-Base-8K": "nemotron-h-56b",
     "Step-3.7-Flash": "step-3.5-flash", "Kimi-K3": "kimi-k3", "Gemma-4-31B-IT-NVFP4": "gemma-4-31b-it",
 }  # fmt: skip
+
+
+@every(
+    "text,refusal",
+    [
+        ('{"a": 1}', ""),
+        ('{"a": 12}', "is larger than 0 MB; a configuration is a few kilobytes"),
+        ("[1]", ":1:1: the file holds a list; a configuration is a mapping"),
+        ("1", ":1:1: the file holds a single value; a configuration is a mapping"),
+        ("", ":1:1: not readable as JSON: the file is empty"),
+        (" \n", ":2:1: not readable as JSON: the file is empty"),
+        ('{"a" 1}', ":1:6: not readable as JSON: expecting ':' delimiter"),
+        (b"{\n\xff", ":2:1: not UTF-8 text, so not a configuration"),
+    ],
+)
+def test_configurations_that_cannot_be_read(text, refusal, tmp_path_factory):
+    """Of eight bytes at most."""
+    file = tmp_path_factory.mktemp("json") / "config.json"
+    file.write_bytes(text if isinstance(text, bytes) else text.encode())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(json_file, "MAX_BYTES", 8)
+        if not refusal:
+            assert json_file.read_json(file).data == {"a": 1}
+            return
+        with pytest.raises(InputError, match=re.escape(refusal)):
+            json_file.read_json(file)
 
 
 def test_real_configurations_of_aiconfigurator_core():

@@ -223,8 +223,8 @@ class PlanAnswer(Answer):
 
     def premises(self) -> Record:
         """Traffic, prices, engines, and how the times are meant."""
-        is_taken = self.pools and not self.is_of_one_class
-        shared = plan_records.assumptions(self.pools[0][1].decision if is_taken else self.decision)
+        decision = self.decision if self.is_of_one_class else self.pools[0][1].decision
+        shared = plan_records.assumptions(decision)
         if self.is_of_fleet or not self.is_of_one_class:
             shared["requests_per_s"] = plain(self.fleet.requests)
         if not self.is_of_one_class:

@@ -38,6 +38,29 @@ def test_what_is_decoded_is_a_sample_of_tokens_not_of_requests():
     assert mix.longest == 31_000
 
 
+def test_prompts_and_outputs_are_counted_around_their_middles():
+    """750 of 1,000 tokens end at 1,000: from 250, in the middle 625. 300 more: 1,150 +- 150.
+
+    A prompt of 10 that yields 300 has 10 to 310, 160 +- 150; as its context is given, no less
+    than none.
+    """
+    asked = []
+
+    def count(middle, spread):
+        asked.append((middle.tolist(), spread.tolist()))
+        return middle
+
+    mix = Mix.of((of(1000, 300, prefix_hit=0.25), of(10, 300)), Speculation())
+    found = mix.mean_over_prompts(count)
+    assert asked == [([625.0, 5.0], [375.0, 5.0])]
+    # 750 and 10 tokens of half of the requests each.
+    assert float(found) == pytest.approx((750 * 625 + 10 * 5) / 760)
+    asked.clear()
+    (decoding,) = mix.mean_while_decoding(lambda *known: [count(*known)])
+    assert asked == [([1150.0, 160.0], [150.0, 150.0])]
+    assert float(decoding) == pytest.approx((1150 + 160) / 2)
+
+
 def test_a_run_of_a_mix_is_the_mean_of_the_runs_of_its_classes():
     """1,000 x 11 + 100 x 20 ms and 2,000 x 11 + 100 x 15 ms for 100 requests: 182.5 ms each."""
     mix = mixed(of(1000, 1000), of(500, 2000))

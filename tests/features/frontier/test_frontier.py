@@ -113,7 +113,10 @@ def test_nothing_is_a_no(fastcalc):
 @pytest.mark.parametrize(
     ("args", "sentence"),
     [
-        (("--max-chips", "0"), "--max-chips 0 is not a whole number"),
+        (
+            ("--max-chips", "0"),
+            "--max-chips 0 is not a whole number from 1 to 4,096; write for example 72",
+        ),
         (("--weights", "fp9"), "is not a weight format"),
         (("--kv", "bf16,fp9"), "is not a KV cache format"),
         (("--weights", ","), "--weights names nothing"),

@@ -1,10 +1,12 @@
 """What a plan refuses before it searches, and the share of a trace that its memory finds."""
 
 from dataclasses import dataclass, replace
+from math import inf
 from types import SimpleNamespace
 
 import pytest
 
+from fastcalc.core.traffic.request_class import Lengths, RequestClass
 from fastcalc.core.traffic.reuse import Reuse
 from fastcalc.errors import InputError
 from fastcalc.features.plan import run as plan_run
@@ -13,11 +15,13 @@ from fastcalc.features.plan.run import (  # fmt: skip
     Planned,
     _caches_note,
     _found_by,
+    _planned_for,
     _refuse_together,
     _refuse_without_range,
     _refuse_without_rate,
     _with_caches,
 )
+from fastcalc.features.plan.service import Service
 from fastcalc.importers.workloads import AskedTraffic
 from fastcalc.mentions import as_flags
 from tests.helpers import every
@@ -165,3 +169,94 @@ def test_the_share_that_is_found_is_said():
     (said,) = _caches_note(TRACE.with_found(0.1234))
     assert said.startswith("12.34% of the prompt tokens of this trace are found in the memory")
     assert not [*_caches_note(replace(TRACE, reuse=None))]
+
+
+@every(
+    "options,classes,rate,of_file,asked_for,is_fleet",
+    [
+        ({}, 1, 2.0, None, 2.0, False),
+        ({}, 1, 2.0, 3.0, 2.0, False),
+        ({}, 2, None, 3.0, 3.0, False),
+        ({}, 1, None, None, None, False),
+        # Without a rate means, or chips for several classes, sustain what they can.
+        ({"budget": "9/month"}, 1, None, None, None, True),
+        ({"budget": "9/month"}, 1, 2.0, None, 2.0, False),
+        ({"max_chips": 8}, 1, None, None, None, False),
+        ({"max_chips": 8}, 2, None, None, None, True),
+    ],
+)
+def test_what_fleets_are_asked_for(options, classes, rate, of_file, asked_for, is_fleet):
+    found = []
+    kinds = tuple(
+        RequestClass(f"{place}", 1 / classes, Lengths.fixed(1000.0, 500.0))
+        for place in range(classes)
+    )
+    traffic = AskedTraffic(kinds, of_file, {})
+    request = asked(**options, **({"traffic": "t.yaml"} if of_file else {}))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(plan_run, "owned_counts", lambda _: {})
+        patch.setattr(
+            plan_run, "allocate", lambda owned, _, service: found.append((owned, service))
+        )
+        planned_ = _planned_for(request, Service(1000.0, 500.0, rate=rate), [], traffic)
+    ((owned, service),) = found
+    assert planned_.traffic is traffic
+    assert (owned, service.rate, service.is_fleet) == ([], asked_for, is_fleet)
+    assert len(service.classes) == (classes if classes > 1 else 0)
+
+
+def test_owned_chips_have_prices_of_their_own(monkeypatch):
+    """Those that are rented have the other prices."""
+    seen = []
+
+    class Known:
+        search = "search"
+
+        def __init__(self, request, *_):
+            seen.append(request.price)
+
+        def owned(self, *known):
+            return known
+
+    monkeypatch.setattr(plan_run, "Deployments", Known)
+    monkeypatch.setattr(plan_run, "owned_counts", lambda _: {"c": 8, "e": 1})
+    monkeypatch.setattr(plan_run, "chip_prices", lambda *_: {"c": 0.5, "d": 2.0})
+    monkeypatch.setattr(plan_run, "allocate", lambda owned, search, _: (owned, search))
+    kind = RequestClass("", 1.0, Lengths.fixed(1000.0, 500.0))
+    found = _planned_for(
+        asked(own="c=8"), Service(1000.0, 500.0), [], AskedTraffic((kind,), 2.0, {})
+    )
+    assert found.fleet == ([("c", 8, 0.5), ("e", 1, None)], "search")
+    assert seen == [{"d": 2.0}]
+
+
+def test_users_are_planned_within_means_and_without(monkeypatch):
+    """Without means any formats may lead; whoever waits for an answer asks for no more."""
+    calls = []
+    monkeypatch.setattr(plan_run, "owned_counts", lambda _: {})
+    monkeypatch.setattr(plan_run, "allocate", lambda *known: known[-1])
+
+    def solve(people, fleet_at, unlimited_at):
+        calls.append(people.waiting)
+        return fleet_at(3.0), unlimited_at(3.0)
+
+    monkeypatch.setattr(plan_run, "solve_closed_loop", solve)
+    kind = RequestClass("", 1.0, Lengths.fixed(1000.0, 500.0))
+    request = asked(users=100.0, think="30s", budget="9/month")
+    service = Service(
+        1000.0, 500.0, budget=9.0, power=8.0, max_chips=7, any_weights=False, any_cache=False
+    )
+    found = _planned_for(request, service, [], AskedTraffic((kind,), None, {}))
+    within, without = found.fleet
+    assert calls == [100.0]
+    assert (within.rate, within.users, within.budget, within.any_weights) == (
+        3.0,
+        100.0,
+        9.0,
+        False,
+    )
+    assert (without.rate, without.users) == (3.0, 100.0)
+    assert (without.budget, without.power, without.max_chips) == (inf, inf, inf)
+    assert without.any_weights
+    assert without.any_cache
+    assert not within.is_fleet

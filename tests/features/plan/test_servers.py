@@ -5,6 +5,8 @@ import os
 import re
 import shlex
 import subprocess
+from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 import yaml
@@ -13,12 +15,15 @@ import fastcalc
 from fastcalc.catalogue.schema.models import REPOSITORY
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.placement.layout import Layout
+from fastcalc.core.traffic.traffic import Speculation
 from fastcalc.errors import InputError
-from fastcalc.features.plan.servers import sglang, trtllm, vllm
+from fastcalc.features.plan.servers import script, sglang, trtllm, vllm
 from fastcalc.features.plan.servers.script import lines_of
 from fastcalc.features.plan.servers.server import Server
 from fastcalc.kit.answer.numbers_as_text import number
-from tests.helpers import ROOT, run_once
+from tests.features.plan.test_plan_sentences import SECOND, SERVICE, deployed
+from tests.features.plan.test_plan_sentences import plan as made_plan
+from tests.helpers import ROOT, every, run_once
 
 FLAGS = {
     program: set((ROOT / "tests" / "server_flags" / f"{program}.txt").read_text().split("\n"))
@@ -330,3 +335,138 @@ def test_other_endings_and_other_answers_are_no_scripts(tmp_path, capsys, monkey
     assert ran(*SMALL[:-2], "-o", script).code == 2
     assert ran(*SMALL, "--tpot", "0.0001ms", "-o", script).code == 1
     assert not script.exists()
+
+
+# Sentences of a script, on servers that a test makes up.
+
+
+def made_server(**changes):
+    given = {
+        "checkpoint": "org/model", "quantized_to": None, "cache": "bf16", "layout": Layout(tp=2),
+        "sequences": 8, "tokens": 2000, "chunk": 4096, "memory_share": 0.9, "cache_share": 1.0,
+    }  # fmt: skip
+    return Server(**(given | changes))
+
+
+def script_lines(monkeypatch, program, role="all", server=None, **changes):
+    monkeypatch.setattr(script, "server_of", lambda *_: server or made_server(role=role))
+    monkeypatch.setattr(script, "_cautions", lambda *_: ["caution"])
+    monkeypatch.setattr(script, "_STARTS", {program: SimpleNamespace(start=lambda _: ["start"])})
+    monkeypatch.setattr(script.trtllm, "options", lambda _: {"a": 1})
+    return [*script._servers(program, made_plan(**changes), role, "m")]
+
+
+FOR = "# for requests of up to 2,000 tokens: raise the limit for longer ones"
+SHARED = "# servers that share a host need chips and a --port of their own"
+
+
+@every(
+    "program,role,changes,server,lines",
+    [
+        ("vllm", "all", {"replicas": 1.0}, None,
+         ["# 1 server for prompts and decode, on tp2 each:", FOR, "# caution", "start"]),
+        ("vllm", "all", {"replicas": 2.0}, None,
+         ["# 2 servers for prompts and decode, on tp2 each:", SHARED, FOR, "# caution", "start"]),
+        ("vllm", "prefill", {"replicas": 1.0, "prefill_replicas": 3.0}, None,
+         ["# 3 servers for prompts, on tp2 each:", SHARED, FOR, "# caution", "start"]),
+        ("vllm", "decode", {"replicas": 1.0, "prefill_replicas": 3.0}, None,
+         ["# 1 server for decode, on tp2 each:", FOR, "# caution", "start"]),
+        ("vllm", "prefill", {"prefill_replicas": 1.0, "prefill_scenario": deployed(SECOND)}, None,
+         ["# 1 server for prompts, on tp2 of second-chip each:", FOR, "# caution", "start"]),
+        ("vllm", "decode", {"replicas": 1.0, "prefill_scenario": deployed(SECOND)}, None,
+         ["# 1 server for decode, on tp2 of made-up-chip each:", FOR, "# caution", "start"]),
+        ("vllm", "all", {"replicas": 1.0}, made_server(layout=Layout(tp=8, pp=2)),
+         ["# 1 server for prompts and decode, on tp8pp2 each:", FOR, "# caution",
+          "# on each of its 2 hosts: NODE_RANK from 0, HEAD the address of host 0", "start"]),
+    ],
+)  # fmt: skip
+def test_what_a_script_says_of_its_servers(program, role, changes, server, lines):
+    with pytest.MonkeyPatch.context() as patch:
+        assert script_lines(patch, program, role, server, **changes) == lines
+
+
+def test_a_script_of_tensorrt_has_a_file_of_options():
+    with pytest.MonkeyPatch.context() as patch:
+        two_hosts = made_server(layout=Layout(tp=8, pp=2))
+        lines = script_lines(patch, "trtllm", server=two_hosts, replicas=1.0)
+    assert lines[3].startswith("# once, for its 2 hosts, which a file '")
+    assert lines[4].startswith("cat > ")
+    assert lines[5:] == ["a: 1", "END", "start"]
+
+
+def test_routers_between_prefill_and_decode():
+    plan = made_plan(prefill_replicas=2.0, replicas=1.0)
+    (router,) = script._router("sglang", plan)
+    assert router.startswith("# a router sends prompts to the first, the rest to the others: sgl")
+    assert [*script._router("trtllm", plan)] == [
+        "# a router, with the addresses of the servers in place of HOST",
+        "cat > disaggregated.yaml <<'END'",
+        'context_servers: {"num_instances": 2, "urls": ["HOST-context-1:8000", '
+        '"HOST-context-2:8000"]}',
+        'generation_servers: {"num_instances": 1, "urls": ["HOST-generation-1:8000"]}',
+        "END",
+        "trtllm-serve disaggregated -c disaggregated.yaml",
+    ]
+
+
+@every(
+    "program,changes,drafted,words",
+    [
+        ("vllm", {}, 0, []),
+        ("vllm", {"checkpoint": "./m"}, 0,
+         ["./m: a folder or repository with weights in bf16"]),
+        ("vllm", {}, 3, ["expected with 3 tokens drafted ahead: add the draft model that you have"]),
+        ("vllm", {"drafts": 3}, 3, []),
+        ("vllm", {"role": "prefill"}, 0,
+         ["VLLM_NIXL_SIDE_CHANNEL_HOST has to be the address of its host"]),
+        ("sglang", {"role": "prefill"}, 0, []),
+        ("trtllm", {"layout": Layout(tp=4, dp=2)}, 0,
+         ["its attention replicas have a rank each: 8, expected 2"]),
+        ("trtllm", {"layout": Layout(tp=4)}, 0, []),
+        ("trtllm", {"layout": Layout(dp=4)}, 0, []),
+        ("sglang", {"layout": Layout(tp=4, dp=2)}, 0,
+         ["its attention replicas share a chunk: 2,048 prompt tokens of each in a step, expected "
+          "4,096"]),
+        ("sglang", {"layout": Layout(tp=4, dp=2), "role": "decode"}, 0, []),
+        ("sglang", {"layout": Layout(tp=4, dp=2), "chunk": None}, 0, []),
+    ],
+)  # fmt: skip
+def test_cautions_of_a_server(program, changes, drafted, words):
+    plan = made_plan()
+    traffic = replace(plan.scenario.traffic, speculation=Speculation(1.0 + drafted / 3, drafted))
+    plan = replace(plan, scenario=replace(plan.scenario, traffic=traffic))
+    assert [*script._cautions(program, plan, made_server(**changes))] == words
+
+
+@every(
+    "program,chip,runs",
+    [
+        ("vllm", {}, True), ("vllm", {"kind": "wafer"}, False), ("vllm", {"kind": "npu"}, True),
+        ("vllm", {"kind": "host"}, False), ("vllm", {"kind": "tpu"}, True),
+        ("vllm", {"kind": "soc"}, True), ("trtllm", {}, False),
+        ("trtllm", {"vendor": "NVIDIA"}, True), ("trtllm", {"vendor": "NVIDIA", "kind": "soc"}, False),
+        ("sglang", {}, True), ("sglang", {"vendor": "Google"}, False),
+    ],
+)  # fmt: skip
+def test_which_chips_a_program_runs_on(program, chip, runs):
+    given = {"kind": "gpu", "vendor": "Nobody"} | chip
+    assert script.runs_on(program, SimpleNamespace(**given)) is runs
+
+
+@every(
+    "ttft,deviations,share,lines",
+    [
+        (0.5, 0.0, None, ["Expected, with up to 10 sequences in flight on each: TPOT 10.0 ms,",
+                          "first token 500 ms;"]),
+        (0.3, 1.0, 0.95, ["Of chips as slow as was asked for, with up to 10 sequences in flight on "
+                          "each: TPOT of 95 % within 10.0 ms,", "first token of 95 % within 300 ms;"]),
+    ],
+)  # fmt: skip
+def test_what_a_script_expects(ttft, deviations, share, lines):
+    """A first token without waiting takes 40.14 ms: ten times as long is 401 ms."""
+    service = replace(SERVICE, deviations=deviations, share=share)
+    found = [*script._expected(made_plan(values={"ttft": ttft}), service, "m", None)]
+    assert found[0] == "2 chips, $5,256 per month of made-up-chip for m"
+    assert found[1:3] == lines
+    assert ("waiting for others" in found[3]) is (ttft > 0.4)
+    assert found[-1].startswith("Made up as of ")

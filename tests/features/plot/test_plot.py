@@ -6,18 +6,21 @@ from dataclasses import replace
 from datetime import datetime
 from functools import cache
 from itertools import combinations
+from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 
 import fastcalc as fc
+from fastcalc.errors import InputError
 from fastcalc.evidence.score import Prediction
 from fastcalc.features.compare import chart as of_outcomes
 from fastcalc.features.compare import steps_chart as of_steps
 from fastcalc.features.measure import accuracy_chart as of_accuracy
 from fastcalc.features.plot import over
 from fastcalc.features.plot.request import Plot
+from fastcalc.features.plot.run import _drawn_by
 from fastcalc.kit.charts import of_memory
 from fastcalc.kit.charts.drawing import COLOURS, DARK, GREY, MOST, Chart, ChartAxis, Panel, Series
 from fastcalc.kit.charts.figure import figure
@@ -25,9 +28,10 @@ from fastcalc.kit.charts.highlight import DASHED, FEW, highlighted
 from fastcalc.kit.charts.labels import fitted, placed
 from fastcalc.kit.charts.look import Look
 from fastcalc.kit.charts.terminal import parts, plot
+from fastcalc.kit.request.loading import DEFAULT_MODELS
 from fastcalc.mentions import as_flags
 from tests.evidence.test_measured import BASE
-from tests.helpers import ROOT, contrast, outcome, run
+from tests.helpers import ROOT, contrast, every, outcome, run
 
 ASKED = ("llama-3.1-8b", "--on", "h100-sxm,wse-3")
 
@@ -620,3 +624,34 @@ def test_without_a_rate_the_plan_that_is_taken_stands_at_the_left():
     leftmost = min(panel.series, key=lambda series: float(series.x[0]))
     assert leftmost.name == "1 x h200-sxm"
     assert leftmost.x[0] == pytest.approx(table[0]["usd_per_mtok_total"], rel=1e-9)
+
+
+FILE = {"path": Path("rows.csv"), "hardware": None}
+DEFAULT = DEFAULT_MODELS[0]
+
+
+@every(
+    "kind,asked,command,changes",
+    [
+        ("speed", {}, "compare", {}),
+        *[(kind, {"models": ["rows.csv"]}, kind, FILE)
+          for kind in ("validate", "diagnose", "calibrate")],
+        ("diagnose", {"models": ["rows.csv"], "on": "b200"}, "diagnose", FILE | {"hardware": "b200"}),
+        ("validate", {}, "validate", {"path": None, "hardware": None}),
+        ("frontier", {}, "frontier", {"model": DEFAULT}),
+        ("frontier", {"models": ["m"]}, "frontier", {"model": "m"}),
+        ("memory", {}, "fit", {"batch": "1"}),
+        ("memory", {"batch": "1,8"}, "fit", {"batch": "1,8"}),
+        ("context", {}, "fit", {"batch": Plot.batch}),
+        ("context", {"batch": "1,8"}, "fit", {"batch": "1,8"}),
+        ("tornado", {}, "sensitivity", {"model": DEFAULT, "batch": "1"}),
+        ("tornado", {"models": ["m"], "batch": "8"}, "sensitivity", {"model": "m", "batch": "8"}),
+    ],
+)  # fmt: skip
+def test_which_command_answers_with_a_chart(kind, asked, command, changes):
+    assert _drawn_by(kind, Plot(kind=kind, **asked)) == (command, changes)
+
+
+def test_charts_of_one_model_refuse_two():
+    with pytest.raises(InputError, match="plot frontier draws one model, not 2; name one"):
+        _drawn_by("frontier", Plot(kind="frontier", models=["a", "b"]))
