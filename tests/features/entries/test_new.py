@@ -16,7 +16,9 @@ from fastcalc.catalogue.json_schema import as_text, json_schema, meanings
 from fastcalc.catalogue.schema import Engine, Hardware, Model
 from fastcalc.catalogue.skeleton import skeleton
 from fastcalc.catalogue.store import Catalogue, load
+from fastcalc.errors import InputError
 from fastcalc.features.check.lint import check
+from fastcalc.features.entries import run as entries
 from fastcalc.kit.request import offered
 from tests.helpers import ROOT, every, loaded, run
 
@@ -332,3 +334,17 @@ def test_show_lists_what_stands_in_for_numbers_left_out(fastcalc, tmp_path):
     assert ["vector", "51"] in rows
     assert ["links.scale_up.domain", "8"] in rows
     assert "left out" not in fastcalc("show", "h100-sxm").out
+
+
+def test_an_entry_stands_for_itself_and_a_name_for_its_entry(tmp_path):
+    catalogue = Catalogue()
+    chip = catalogue.hardware("l40s")
+    assert entries.find(catalogue, chip) is chip
+    assert entries.find(catalogue, "l40s").id == "l40s"
+    assert entries.find(catalogue, "vllm").id == "vllm"
+    for name, sentence in (
+        (f"{tmp_path}/a.yaml", "a.yaml: there is no such file"),
+        ("l40t", "nothing is called 'l40t'; did you mean l40"),
+    ):
+        with pytest.raises(InputError, match=sentence):
+            entries.find(catalogue, name)

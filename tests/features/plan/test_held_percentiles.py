@@ -379,3 +379,123 @@ def test_a_percentile_is_held_against_the_limit_of_its_class(limits, ratio):
     held.__dict__["times"] = times
     assert held.held_against("ttft", 10.0) == ratio
     assert held.held_against("ttft", inf) == 2.0
+
+
+class Limits(SimpleNamespace):
+    """Limits of a replica that has 2 requests/s, and what was asked of them."""
+
+    def highest_rate(self, max_rate):
+        self.asked = max_rate
+        return self.rate
+
+    def fewest_replicas(self, *asked):
+        self.asked = asked
+        return self.replicas
+
+    def at(self, rate):
+        return Limits(**vars(self) | {"at_rate": rate})
+
+
+@pytest.fixture
+def sized(monkeypatch):
+    """A plan of 4 replicas half of which each is busy, and again at another utilization."""
+
+    def size(service, limits, **late):
+        plan = SizedPlan()
+        again = {}
+
+        def resized(_, __, capped):
+            again.update(utilization=capped.utilization, share=capped.share)
+            return SimpleNamespace(service=capped, is_again=True)
+
+        monkeypatch.setattr(cheapest_plans, "resized", resized)
+        monkeypatch.setattr(
+            cheapest_plans,
+            "_plan",
+            lambda scored, _: replace(plan, is_again=hasattr(scored, "is_again")),
+        )
+        monkeypatch.setattr(cheapest_plans, "held_limits", lambda *_: limits)
+        monkeypatch.setattr(cheapest_plans, "_most_replicas", lambda *_: 99.0)
+        monkeypatch.setattr(
+            cheapest_plans, "with_percentiles",
+            lambda plan, _, held: replace(plan, held=held, misses=late or {"ttft": 1.0}),
+        )  # fmt: skip
+        checks = _Checks([])
+        found = cheapest_plans._sized_to_limits(SimpleNamespace(service=service), 0, checks)
+        return found, again, checks.late
+
+    return size
+
+
+@dataclass(frozen=True)
+class SizedPlan:
+    busy: float = 0.5
+    replicas: float = 4.0
+    requests: float = 8.0
+    is_again: bool = False
+    is_checked: bool = False
+    held: object = None
+    misses: dict = field(default_factory=dict)
+
+
+def limits_of(**changes):
+    given = {"are_limited": True, "are_met": True, "rate": 2.0, "replicas": 4, "at_rate": None}
+    return Limits(load=SimpleNamespace(rate=2.0), **given | changes)
+
+
+def test_plans_without_percentiles_or_limits_are_as_they_were_searched(sized):
+    assert sized(SERVICE, None)[0] == SizedPlan(is_checked=True)
+    free = limits_of(are_limited=False)
+    found, again, late = sized(SERVICE, free)
+    assert found.held is free
+    assert not again
+    assert not late
+
+
+@every(
+    "rate,utilization,asked",
+    [
+        # 2 requests/s at half of what it can are 4 at all of it, 3.2 at 80 %.
+        (None, 0.8, 3.2),
+        (8.0, 0.8, (8.0, 4.0, 3.2, 99.0)),
+    ],
+)
+def test_no_replica_is_asked_for_more_than_its_utilization(sized, rate, utilization, asked):
+    limits = limits_of()
+    found, again, late = sized(replace(SERVICE, rate=rate, utilization=utilization), limits)
+    assert limits.asked == pytest.approx(asked)
+    assert not found.is_again  # which has that rate already
+    assert not again
+    assert not late
+
+
+@every(
+    "rate,changes,utilization,at_rate",
+    [
+        # 8 requests/s of 5 replicas are 1.6 each, of 4 at half of what they can: 40 %.
+        (8.0, {"replicas": 5}, 0.4, 2.0),
+        (None, {"rate": 1.0}, 0.25, 2.0),
+    ],
+)
+def test_a_plan_is_sized_again_for_what_percentiles_allow(
+    sized, rate, changes, utilization, at_rate
+):
+    found, again, _ = sized(replace(SERVICE, rate=rate), limits_of(**changes))
+    assert found.is_again
+    assert again == {"utilization": pytest.approx(utilization), "share": None}
+    assert found.held.at_rate == at_rate  # of the 8 requests/s on 4 replicas
+
+
+@every("changes", [{"replicas": 0}, {"rate": 0.0}])
+def test_no_plan_where_no_replicas_are_enough(sized, changes):
+    service = replace(SERVICE, rate=None if "rate" in changes else 8.0)
+    found, _, late = sized(service, limits_of(are_met=False, **changes))
+    assert found is None
+    assert len(late) == 1
+
+
+def test_a_plan_that_is_late_all_the_same_is_none(sized):
+    found, _, late = sized(replace(SERVICE, rate=8.0), limits_of(), ttft=1.1, tpot=0.5)
+    assert found is None
+    assert [plan.held for plan, _ in late] != []
+    assert sized(replace(SERVICE, rate=8.0), limits_of(), ttft=1.0, tpot=0.5)[0] is not None
