@@ -172,7 +172,7 @@ class Queues:
         assert self.slots is not None
         used = _BUSY[level]
         taken = used * self.alone / (1.0 - used * (1.0 - np.asarray(self.alone)))
-        after = np.clip(np.searchsorted(_BUSY, taken), 0, len(_BUSY) - 1)
+        after = np.minimum(np.searchsorted(_BUSY, taken), len(_BUSY) - 1)
         longer = (1.0 - _BUSY[after]) / np.maximum(1.0 - used, 1e-12)
         return np.asarray(self.slots.waits(self.kind, after) * self.holds * longer)
 

@@ -294,3 +294,29 @@ def test_a_queue_that_never_falls_is_at_its_end():
     with np.errstate(all="raise"):
         chances = _stationary(moves, 1)
     assert chances[-1] / chances.sum() == pytest.approx(1.0)
+
+
+def test_chips_of_half_the_speed_take_twice_as_long():
+    """At half the rate all latencies double: as many requests are within limits that double."""
+    rate = 0.5 * load(MIXED, 16).capacity
+    fast, slow = load(MIXED, 16, rate), replace(load(MIXED, 16, rate / 2), slowness=2.0)
+    for name in ("ttft", "tpot", "request"):
+        spreads = [getattr(each.percentiles(), name) for each in (fast, slow)]
+        assert spreads[1].mean == pytest.approx(2.0 * spreads[0].mean)
+        assert spreads[1].percentiles == pytest.approx(2.0 * np.array(spreads[0].percentiles))
+    for share in (0.5, 0.9, 0.99):
+        for index in (None, 0, 1):
+            tpot, ttft = fast.times(index).tpot(share), fast.times(index).ttft(share)
+            for each, times in ((fast, 1.0), (slow, 2.0)):
+                within = each.share_within_tpot(tpot * times, index)
+                assert within == pytest.approx(share, abs=2e-3)
+                within = each.times(index).share_within_ttft(ttft * times)
+                assert within == pytest.approx(share, abs=2e-3)
+
+
+def test_a_limit_between_tokens_is_of_requests_of_several():
+    """A token takes 10.01 ms."""
+    found = load([(0.25, 200, 1), (0.75, 200, 100)])
+    for index, low in ((None, 0.0), (0, 1.0), (1, 0.0)):
+        assert found.share_within_tpot(0.01, index) == pytest.approx(low, abs=1e-6)
+        assert found.share_within_tpot(0.011, index) == pytest.approx(1.0)

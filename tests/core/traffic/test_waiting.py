@@ -24,7 +24,7 @@ from fastcalc.formulas.waiting import (
     slot_wait_percentile,
 )
 from fastcalc.grid.grid import Grid, Requests
-from tests.helpers import ROOT
+from tests.helpers import ROOT, every
 
 busy = st.floats(0.01, 0.99)
 shares = st.floats(0.5, 0.999)
@@ -129,6 +129,43 @@ def test_tabled_waits_are_those_of_the_formulas():
         prompt = prompt_wait_percentile(utilization=0.4 * utilization, service=0.02, share=0.99)
         exact = np.hypot(slot, prompt)
         assert queues.wait(np.array([utilization])) == pytest.approx(float(exact), rel=0.01)
+
+
+class Even:
+    """Slots for which the wait is the share of them that is taken, in times of holding one."""
+
+    def waits(self, kind, level):
+        assert kind == 7
+        return _BUSY[level]
+
+
+@every("alone", [1.0, 0.5, 0.1])
+def test_fewer_slots_are_taken_where_few_requests_are_done_sooner(alone):
+    """Of a utilization u a share of u h / (1 - u (1 - h)) is taken, with h of the time alone."""
+    queues = Queues(0.99, 0.0, 0.0, Even(), 7, 20.0, alone=alone)
+    for level in (0, 1, 100, 300, 511):
+        u = _BUSY[level]
+        taken = u * alone / (1 - u * (1 - alone))
+        at = next(busy for busy in _BUSY if busy >= taken * (1 - 1e-12))
+        by_hand = at * 20.0 * (1 - at) / (1 - u)
+        assert float(queues._slot_waits(np.array([level]))[0]) == pytest.approx(by_hand, rel=0.03)
+        assert float(queues.wait(np.array([u]))[0]) == pytest.approx(by_hand, rel=0.03)
+
+
+@every("share,under_way", [(0.5, 0.0), (0.3, 0.0), (0.9, 0.4), (0.99, 0.49)])
+def test_half_of_the_pass_under_way_is_waited_for_by_half_of_the_requests(share, under_way):
+    """A pass of 2 s: the wait for its end is even, and half of it is counted elsewhere."""
+    queues = Queues(share, 0.0, 0.0, step=2.0)
+    for utilization in (0.0, 0.5, 0.999):
+        assert float(queues.wait(np.array([utilization]))[0]) == pytest.approx(2.0 * under_way)
+    assert np.isinf(queues.wait(np.array([1.0]))[0])
+
+
+@every("slack,utilization,most", [(0.81, 1.0, 0.9999), (0.79, 1.0, 0.0), (0.81, 0.7, 0.7)])
+def test_the_most_utilization_where_the_wait_does_not_depend_on_it(slack, utilization, most):
+    """0.8 s for the pass under way."""
+    queues = Queues(0.9, 0.0, 0.0, step=2.0)
+    assert float(queues.most(np.array([slack]), utilization)[0]) == pytest.approx(most, abs=1e-9)
 
 
 OUTPUT = {"llama-2-70b": 294.45, "mixtral-8x7b": 145.9}

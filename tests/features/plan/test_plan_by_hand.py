@@ -443,3 +443,19 @@ def test_a_prefill_pool_that_another_matches_in_everything_is_left_out(burdens, 
     """Of equal ones the first stays; what counts against both ways has to be equal."""
     pools = "abcd"[: len(burdens[0])]
     assert "".join(undominated_pools(pools, *burdens)) == kept
+
+
+@pytest.mark.parametrize(
+    ("asked", "paid", "busy"),
+    [
+        ({}, 0.7, 0.7),
+        ({"rate": 5.0}, 1.0, 0.65),
+        ({"is_fleet": True, "max_chips": 1.0}, 1.0, 0.7),
+    ],
+)
+def test_without_a_rate_tokens_pay_for_what_must_stay_idle(asked, paid, busy):
+    """130 ms of a replica for a request."""
+    found = decide([grid()], Service(1000.0, 1000.0, utilization=0.7, **asked))
+    (plan,) = found.plans
+    assert plan.scenario.pricing.utilization == paid
+    assert plan.busy == pytest.approx(busy, rel=1e-3)

@@ -497,6 +497,11 @@ def test_chips_without_a_price_are_named_up_to_twelve(count, weights):
         ({"node_chips": 2, "values": {"chips": 4.0}}, {}, "4 chips in 2 nodes, $10,512 per month"),
         # 1,000 W with host and site are 2,170.
         ({}, {"objective": "watts"}, "2 chips, 4.34 kW, $5,256 per month"),
+        (
+            {"chip": made_up.clocked(power=None)},
+            {"objective": "watts"},
+            "2 chips, $5,256 per month",
+        ),
         ({"chip": UNPRICED}, {}, "2 chips"),
         # Without a rate it is ranked by dollars per million tokens.
         ({"cost": 0.25}, {"rate": None}, "2 chips, $0.25/Mtok, $5,256 per month"),
