@@ -3,7 +3,7 @@
 import copy
 import json
 
-from fastcalc.importers import evalscope, genai_bench, llama_benchy, llmperf
+from fastcalc.importers import evalscope, genai_bench, inferencex, llama_benchy, llmperf
 from fastcalc.importers.json_records import Record
 from fastcalc.importers.served_run import Arrivals, ServedRun, Times
 from tests.helpers import every
@@ -398,3 +398,138 @@ def test_summaries_of_llmperf_without_a_run():
     assert llmperf.is_result(Record(1, LLMPERF))
     for key in ("results_ttft_s_mean", "num_concurrent_requests"):
         assert not llmperf.is_result(Record(1, with_changes(LLMPERF, {key: None})))
+
+
+# InferenceX
+
+
+INFERENCEX = {
+    "hw": "mi355x-amd",
+    "conc": 32,
+    "image": "vllm/vllm:v1",
+    "model": "org/model",
+    "framework": "vllm",
+    "precision": "fp8",
+    "spec_decoding": "none",
+    "isl": 8192,
+    "osl": 1024,
+    "date": "2026-03-01T00:00:00",
+    "tp": 8,
+    "ep": 1,
+    "dp_attention": "false",
+    "output_tput_per_gpu": 50.0,
+    "mean_ttft": 2.5,
+    "median_ttft": 2.0,
+    "p99_ttft": 9.0,
+    "mean_tpot": 0.08,
+    "median_itl": 0.07,
+    "mean_e2el": 84.0,
+}
+POOLS = {"is_multinode": True, "decode_tp": 4, "decode_ep": 4, "num_decode_gpu": 8}
+
+
+@every(
+    "changes,name,value",
+    [
+        ({}, "program", "InferenceX"),
+        ({}, "prompt", 8192.0),
+        ({}, "output", 1024.0),
+        ({}, "arrivals", Arrivals(limit=32)),
+        ({}, "ttft", Times(2.5, 2.0, {99: 9.0})),
+        ({}, "tpot", Times(0.08)),
+        ({}, "between_chunks", Times(None, 0.07)),
+        ({}, "request", Times(84.0)),
+        # 50 tokens/s of each of eight GPUs.
+        ({}, "rate", 400.0),
+        ({"output_tput_per_gpu": None}, "rate", None),
+        ({"tp": None}, "rate", None),
+        ({}, "is_speculated", False),
+        ({"spec_decoding": "MTP"}, "is_speculated", True),
+        ({"spec_decoding": None}, "is_speculated", None),
+        ({"spec_decoding": None, "spec_method": "none"}, "is_speculated", False),
+        ({}, "is_decode_only", False),
+        ({}, "date", "2026-03-01"),
+        ({}, "names", ("org/model",)),
+        ({}, "remarks", ("image vllm/vllm:v1",)),
+        ({"image": None}, "remarks", ()),
+        *[({"precision": name}, "weight_bits", bits) for name, bits in (
+            ("FP4", 4), ("int4", 4), ("fp8", 8), ("int8", 8), ("bf16", 16), ("fp16", 16), ("x", None),
+        )],
+        # Numbers of a row may stand in a mapping of their own.
+        ({"metrics": {"mean_ttft": 1.0}}, "ttft", Times(1.0)),
+    ],
+)  # fmt: skip
+def test_each_field_of_inferencex(changes, name, value):
+    (run,) = read(inferencex, with_changes(INFERENCEX, changes))
+    assert attribute(run, name) == value
+
+
+@every(
+    "changes,chips,tp,pp,dp,ep",
+    [
+        ({}, 8, 8, 1, 1, 1),
+        ({"pp": 2}, 16, 8, 2, 1, 1),
+        ({"dp_attention": "True", "ep": 8}, 8, 1, 1, 8, 8),
+        ({"dp_attention": True, "pp": 2}, 16, 1, 2, 8, 1),
+        ({"ep": None}, 8, 8, 1, 1, None),
+        ({"tp": None}, None, None, None, None, None),
+        # Pools: those that decode, two copies of four ranks.
+        (POOLS, 8, 4, 1, 2, 4),
+        (POOLS | {"is_multinode": False}, 8, 4, 1, 2, 4),
+        (POOLS | {"decode_pp": 2}, 8, 4, 2, 1, 4),
+        (POOLS | {"decode_dp_attention": "true"}, 8, 1, 1, 8, 4),
+        (POOLS | {"decode_dp_attention": "true", "decode_pp": 2}, 8, 1, 2, 4, 4),
+        (POOLS | {"num_decode_gpu": 6}, 6, None, None, None, None),
+        # No pool decodes: all are those that prefill.
+        (POOLS | {"num_decode_gpu": 0, "num_prefill_gpu": 16, "prefill_tp": 8}, 16, 8, 1, 2, 4),
+    ],
+)
+def test_layouts_of_inferencex(changes, chips, tp, pp, dp, ep):
+    (run,) = read(inferencex, INFERENCEX | changes)
+    names = ("chips", "tp", "pp", "dp", "ep")
+    counts = zip(names, (chips, tp, pp, dp, ep), strict=True)
+    stated = {name: str(count) for name, count in counts if count}
+    assert {name: run.stated[name] for name in names if name in run.stated} == stated
+    assert run.rate == (chips and 50.0 * chips)
+
+
+@every(
+    "changes,stated",
+    [
+        ({}, {"hardware": "mi355x", "engine": "vllm", "weights": "fp8"}),
+        ({"framework": "dynamo-trt"}, {"hardware": "mi355x", "engine": "tensorrt-llm",
+                                       "weights": "fp8"}),
+        ({"framework": "SGLang-x", "precision": "fp4"}, {"hardware": "mi355x", "engine": "sglang"}),
+        ({"framework": "other", "hw": "new-chip"}, {"hardware": "new-chip", "weights": "fp8"}),
+        ({"hw": None, "hardware": "b200"}, {"hardware": "b200", "engine": "vllm", "weights": "fp8"}),
+        ({"decode_hw": "b200"}, {"hardware": "b200", "engine": "vllm", "weights": "fp8"}),
+    ],
+)  # fmt: skip
+def test_what_a_row_of_inferencex_states(changes, stated):
+    (run,) = read(inferencex, with_changes(INFERENCEX, changes))
+    assert {name: run.stated.get(name) for name in ("hardware", "engine", "weights")} == (
+        dict.fromkeys(("hardware", "engine", "weights")) | stated
+    )
+
+
+def test_disaggregated_rows_of_inferencex_are_of_decode_alone():
+    said, run = read(inferencex, INFERENCEX | {"disagg": True})
+    assert said.startswith("disaggregated prefill: ")
+    assert (run.ttft, run.request, run.rate) == (Times(), Times(), None)
+    assert run.is_decode_only
+    assert run.tpot == Times(0.08)
+
+
+def test_rows_of_inferencex_are_known_by_their_keys():
+    assert inferencex.is_result(Record(1, INFERENCEX))
+    for key in ("conc", "isl", "osl", "framework", "precision"):
+        assert not inferencex.is_result(Record(1, with_changes(INFERENCEX, {key: None})))
+    agentic = {"scenario_type": "agentic", "infmax_model_prefix": "kimi"}
+    assert inferencex.is_result(Record(1, agentic))
+    for key in agentic:
+        assert not inferencex.is_result(Record(1, with_changes(agentic, {key: None})))
+    (said,) = read(inferencex, agentic)
+    assert said.startswith("an agentic run: ")
+    for key in ("isl", "osl"):
+        (said,) = read(inferencex, with_changes(INFERENCEX, {key: None}))
+        assert said.startswith("an agentic run: ")

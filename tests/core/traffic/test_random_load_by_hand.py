@@ -320,3 +320,18 @@ def test_a_limit_between_tokens_is_of_requests_of_several():
     for index, low in ((None, 0.0), (0, 1.0), (1, 0.0)):
         assert found.share_within_tpot(0.01, index) == pytest.approx(low, abs=1e-6)
         assert found.share_within_tpot(0.011, index) == pytest.approx(1.0)
+
+
+def test_some_first_tokens_wait_for_a_slot_as_well():
+    """With chance q for a time with mean w and exponential tail: q w more, of variance q (2-q) w^2."""
+    found = load(MIXED, 2, 0.8 * load(MIXED, 2).capacity)
+    chance, wait = found.slot_wait
+    assert chance > 0.3
+    assert abs(wait - 2.0) > 0.1  # whose square is not twice it
+    times = found.times()
+    for place, (seconds, chances) in enumerate(found._first_tokens):
+        own = seconds @ chances
+        assert times.first_means[place] == pytest.approx(own + chance * wait)
+        variance = (seconds - own) ** 2 @ chances + chance * (2.0 - chance) * wait**2
+        assert times.first_variances[place] == pytest.approx(variance)
+    assert times.further.tolist() == [99.0, 199.0]
