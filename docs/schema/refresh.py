@@ -39,8 +39,7 @@ and stores twelve.
 their dates, and engines. Under `settings` is every flag that differs from its default, by
 premise: `{"engine_limits": {"max_num_seqs": 64}, "files": {"set":
 ["memory.SRAM.capacity=60GB"]}}`. Numbers are numbers, other values are text as given, and
-repeatable flags are lists. Python has the assumptions in `table.assumptions`, a workbook on its
-second sheet, a page in its last section.
+repeatable flags are lists. Python has them in `table.assumptions`.
 """
 FIRST = "compare, frontier, sweep"
 ENDS = ("_least", "_low", "_high", "_most")
