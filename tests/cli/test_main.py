@@ -68,3 +68,35 @@ def test_what_nobody_expected_is_reported_with_where_it_happened(capsys, monkeyp
     said = capsys.readouterr().err
     assert said.startswith("Traceback")
     assert said.endswith(f"KeyError: 'lost'\n{FAULT}\n")
+
+
+@every(
+    "code,error,ends,says",
+    [
+        (0, None, 0, ""),
+        (0, BrokenPipeError(), 0, ""),
+        (1, BrokenPipeError(), 1, ""),
+        (0, OSError(28, "No space left"), 2,
+         "fastcalc: standard output cannot be written: no space left\n"),
+        # What went wrong before is the reason.
+        (1, OSError(28, "No space left"), 1, ""),
+    ],
+)  # fmt: skip
+def test_what_is_left_for_a_reader_that_has_gone_goes_nowhere(
+    capsys, monkeypatch, code, error, ends, says
+):
+    class Gone:
+        def flush(self):
+            if error is not None:
+                raise error
+
+    discarded = []
+    monkeypatch.setattr(cli.output, "discard", discarded.append)
+    monkeypatch.setattr(sys, "stdout", Gone())
+    with pytest.raises(SystemExit) as ended:
+        cli._leave(code)
+    monkeypatch.undo()
+    gc.unfreeze()
+    assert ended.value.code == ends
+    assert discarded == [1] * (error is not None)  # standard output
+    assert capsys.readouterr().err == says
