@@ -335,3 +335,57 @@ def test_some_first_tokens_wait_for_a_slot_as_well():
         variance = (seconds - own) ** 2 @ chances + chance * (2.0 - chance) * wait**2
         assert times.first_variances[place] == pytest.approx(variance)
     assert times.further.tolist() == [99.0, 199.0]
+
+
+@every(
+    "cycle,others",
+    [
+        (np.inf, 1.0),
+        # Of 5 users, who ask every 10 s, 4 are others; a single one has none.
+        (10.0, 0.8),
+        (2.0, 1e-6),
+        (1.0, 1e-6),
+    ],
+)
+def test_prompts_wait_for_those_of_other_users(cycle, others):
+    found = replace(load([EVEN], rate=0.5), cycle=cycle)
+    queue = found.prefill_queue
+    assert queue.rate == pytest.approx(0.5 * others)
+    assert (queue.tokens.tolist(), queue.share.tolist()) == ([1000.0], [1.0])
+    assert queue.chunk == 1000.0
+    assert queue.occupied == pytest.approx(1.0 - found._found[0])
+    assert queue.step == pytest.approx((10.0 + 0.01 * found.in_flight) * MS)
+
+
+def test_slots_that_outputs_of_two_lengths_hold():
+    """100 and 200 tokens: 25,000 over 22,500 of the square of their mean, a ninth more."""
+    slots = 3
+    found = load(MIXED, slots, 0.5 * load(MIXED, slots).capacity)
+    given = {"slots": slots, "variation": 1 / 9}
+    by_hand = slot_wait_regularity(utilization=0.5, **given)
+    assert found._regularity == pytest.approx(float(by_hand))
+    full = load(MIXED, slots, 2.0 * load(MIXED, slots).capacity)
+    assert full._regularity == pytest.approx(
+        float(slot_wait_regularity(utilization=0.999, **given))
+    )
+    queued = found._found[slots:]
+    ahead = sum(n * chance for n, chance in enumerate(queued, 1)) / sum(queued)
+    chance, wait = found.slot_wait
+    assert chance == pytest.approx(sum(queued))
+    assert wait == pytest.approx(found._regularity * ahead / found._rates[-1])
+
+
+@every("share,is_rare", [(0.05, True), (0.6, False)])
+def test_waits_for_a_slot_that_are_not_rare_are_taken_for_longer(share, is_rare):
+    """Of more than one in 200 requests twice as many wait, as long as exponential services make."""
+    found = load(MIXED, 4, share * load(MIXED, 4).capacity)
+    assert (found.queued <= 0.005) is is_rare
+    chance, wait = found.slot_wait
+    longer = (chance, wait) if is_rare else (2.0 * chance, wait / found._regularity)
+    assert found._cautious_slot_wait == pytest.approx(longer)
+    full = load(MIXED, 2, 0.99 * load(MIXED, 2).capacity)
+    assert full._cautious_slot_wait[0] == 1.0
+
+
+def test_one_attention_replica_waits_for_no_prompts_of_others():
+    assert load([EVEN], rate=0.5)._others_prefill(load([EVEN]).passes) == 0.0
