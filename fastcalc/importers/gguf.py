@@ -134,11 +134,11 @@ def read_header(path: Path) -> GgufHeader:
     pieces = [path]
     if match := _PART.search(path.name):
         stem, count = path.name[: match.start()], int(match[2])
-        names = (f"{stem}-{n:05}-of-{match[2]}.gguf" for n in range(1, min(count, 999) + 1))
+        names = (f"{stem}-{n:05}-of-{match[2]}.gguf" for n in range(1, count + 1))
         pieces = [path.with_name(name) for name in names]
-        missing = [item.name for item in pieces if not item.is_file()]
-        if missing:
-            raise InputError(f"{path}: the file has {count} parts, and {missing[0]} is not there")
+        missing = next((item.name for item in pieces if not item.is_file()), None)
+        if missing is not None:
+            raise InputError(f"{path}: the file has {count} parts, and {missing} is not there")
     pairs: dict[str, Json] = {}
     tensors: list[tuple[str, list[int], int]] = []
     for item in pieces:

@@ -23,6 +23,8 @@ from fastcalc.features.decide.agent_run import (
 )
 from fastcalc.features.decide.choice import Choice, Contender
 from fastcalc.features.decide.parameters import PARAMETERS
+from fastcalc.features.decide.request import Decide
+from fastcalc.features.decide.run import _shared, _window
 from tests.helpers import run, words
 from tests.strategies import examples
 
@@ -819,3 +821,12 @@ def test_cached_input_has_its_price_or_a_note(fastcalc, decided):
     note = "cached input of a is billed at the full input price"
     assert note in words(fastcalc(option, *asked).out)
     assert note not in words(fastcalc(f"{option},cached-price=0.5", *asked).out)
+
+
+def test_flags_of_all_options_are_in_seconds_and_counts():
+    """50 ms are a twentieth of a second; the others are as they are typed."""
+    request = Decide(options=["a=speed=65"], round_trip_ms=50.0, steps=20, tool_seconds=3.0)
+    numbers = _shared(request)
+    assert (numbers["round_trip"], numbers["steps"], numbers["tools"]) == (0.05, 20, 3.0)
+    assert _window(Decide(options=["a=speed=65"], window_ms=50.0)) == 0.05
+    assert _window(Decide(options=["a=speed=65"])) is None

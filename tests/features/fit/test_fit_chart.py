@@ -14,12 +14,12 @@ MODEL = made_up.minimal(total_parameters=100_000_000, kv_bytes_per_token=10_000,
 LARGE = made_up.minimal(total_parameters=10**12, kv_bytes_per_token=10_000)
 
 
-def scenario(*batches, chip="a", gigabytes=1, model=MODEL, **changes):
+def scenario(*batches, chip="a", gigabytes=1, model=MODEL, under=None, **changes):
     memory = [{"name": "M", "capacity": f"{gigabytes} GB", "bandwidth": "1 TB/s"}]
     return Scenario(
         hardware=made_up.chip(id=chip, memory=memory),
         model=model,
-        engine=made_up.engine(),
+        engine=under or made_up.engine(),
         batches=batches or (4,),
         traffic=Traffic(100.0, 100.0, 150.0),
         sharding=Sharding(1),

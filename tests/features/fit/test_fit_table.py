@@ -5,10 +5,15 @@
 
 from dataclasses import replace
 
+from fastcalc.core.chip.tier import MemoryChoice
 from fastcalc.core.scenario import locate
 from fastcalc.core.start import start_location
 from fastcalc.features.fit.answer import _heading, _table, _verdict
 from fastcalc.features.fit.records import fit_records
+from fastcalc.features.fit.solve import Solution
+from fastcalc.features.fit.solved import _limit_note, _sentence
+from fastcalc.mentions import as_flags
+from tests import made_up
 from tests.features.fit.test_fit_chart import LARGE, scenario
 from tests.helpers import every
 
@@ -71,3 +76,83 @@ def test_the_heading_has_the_bytes_of_weights_and_of_a_user():
         "Made up: 0.100B parameters; weights bf16 200 MB; KV cache bf16 2 MB for the 200 tokens "
         "reserved per sequence; engine: made-up-engine; asked so"
     )
+
+
+def solved(unknown, certain, limited_by, edge=None, **changes):
+    (location,) = placed(scenario(4, **changes))
+    return Solution(unknown, certain, certain if edge is None else edge, limited_by, location)
+
+
+@every(
+    "unknown,certain,limited_by,note",
+    [
+        ("context", 8000, "engine", "made-up-engine takes 8,000 tokens, by --max-model-len"),
+        ("users", 256, "engine", "made-up-engine runs at most 256 sequences per replica and queues "
+         "the rest; --max-num-seqs changes that"),
+        ("context", 0, "engine", "made-up-engine runs at most 256 sequences per replica and queues "
+         "the rest; --max-num-seqs changes that"),
+        ("context", 8000, "memory", None),
+        ("context", 8000, "model", None),
+    ],
+)  # fmt: skip
+def test_limits_of_an_engine(unknown, certain, limited_by, note):
+    under = made_up.engine(max_sequences=256)
+    memory = MemoryChoice(longest=8000.0)
+    solution = solved(unknown, certain, limited_by, under=under, memory=memory)
+    found = _limit_note(solution)
+    assert (found and as_flags(found)) == note
+
+
+ASKED = "with 200 tokens"
+
+
+@every(
+    "solutions,sentence",
+    [
+        (
+            [solved("users", 400, "memory")],
+            f"made-up-model {ASKED} per user: 400 concurrent users on one a.",
+        ),
+        (
+            [solved("users", 400, "memory"), solved("users", 900, "memory", chip="b")],
+            f"made-up-model {ASKED} per user: 400 concurrent users on one a and 900 on one b.",
+        ),
+        (
+            [solved("users", 400, "memory"), solved("users", 0, "memory", chip="b")],
+            f"made-up-model {ASKED} per user: 400 concurrent users on one a.",
+        ),
+        (
+            [solved("users", number, "memory", chip=f"c{number}") for number in range(9, 0, -1)],
+            f"made-up-model {ASKED} per user: from 1 concurrent users on one c1 to 9 on one c9.",
+        ),
+        (
+            [solved("context", 20_000, "memory")],
+            "Longest context for 4 users of made-up-model: 20,000 tokens on one a.",
+        ),
+        (
+            [solved("users", 0, "memory")],
+            f"One user of made-up-model {ASKED} does not fit on one a.",
+        ),
+        (
+            [solved("users", 0, "memory", edge=3)],
+            f"One user of made-up-model {ASKED} fits on one a only tightly: if the engine reserves "
+            "its minimum.",
+        ),
+        (
+            [solved("context", 0, "memory"), solved("context", 0, "memory", chip="b")],
+            "4 users of made-up-model do not fit on one a or one b.",
+        ),
+        (
+            [solved("context", 0, "memory", edge=9)],
+            "4 users of made-up-model fit on one a only tightly: if the engine reserves its "
+            "minimum.",
+        ),
+        (
+            [solved("users", 400, "memory"), solved("users", 800, "memory", kv="fp8")],
+            f"made-up-model {ASKED} per user: 400 concurrent users on one a (bf16, KV cache bf16) "
+            "and 800 on one a (bf16, KV cache fp8).",
+        ),
+    ],
+)
+def test_what_chips_hold_in_a_sentence(solutions, sentence):
+    assert _sentence(solutions) == sentence

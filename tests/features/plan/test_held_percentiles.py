@@ -431,7 +431,7 @@ def sized(monkeypatch):
 class SizedPlan:
     busy: float = 0.5
     replicas: float = 4.0
-    requests: float = 8.0
+    requests: float = 12.0
     is_again: bool = False
     is_checked: bool = False
     held: object = None
@@ -474,7 +474,7 @@ def test_no_replica_is_asked_for_more_than_its_utilization(sized, rate, utilizat
     [
         # 8 requests/s of 5 replicas are 1.6 each, of 4 at half of what they can: 40 %.
         (8.0, {"replicas": 5}, 0.4, 2.0),
-        (None, {"rate": 1.0}, 0.25, 2.0),
+        (None, {"rate": 1.0}, 0.25, 3.0),
     ],
 )
 def test_a_plan_is_sized_again_for_what_percentiles_allow(
@@ -483,7 +483,7 @@ def test_a_plan_is_sized_again_for_what_percentiles_allow(
     found, again, _ = sized(replace(SERVICE, rate=rate), limits_of(**changes))
     assert found.is_again
     assert again == {"utilization": pytest.approx(utilization), "share": None}
-    assert found.held.at_rate == at_rate  # of the 8 requests/s on 4 replicas
+    assert found.held.at_rate == at_rate  # 8 requests/s, or the 12 that it sustains, on 4 replicas
 
 
 @every("changes", [{"replicas": 0}, {"rate": 0.0}])
