@@ -317,7 +317,7 @@ def _tests(scores: dict[str, Any]) -> str:
         BLIND,
     ]
     return to_markdown(
-        ["test", "measurements", "sources", "median error", "90 % below", "in range"],
+        ["test", "measurements", "sources", "median error", "p90 error", "in range"],
         [
             [name, f"{n:,}", f"{sources}", f"{median:.2f}x", f"{most:.2f}x", f"{share:.0f} %"]
             for name, (n, sources, median, most, share) in zip(names, columns, strict=True)

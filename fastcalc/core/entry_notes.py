@@ -63,18 +63,18 @@ def model_notes(placement: Placement) -> Iterator[str]:
 
 
 def unpacking_notes(placement: Placement) -> Iterator[str]:
-    """Yield which kernels of an engine widen what to 16 bits before they multiply."""
+    """Yield which kernels of an engine upcast what to 16 bits before they multiply."""
     machine = placement.machine
     kernels = widened_by(machine.engine, machine.hardware)
     names = (
-        f"{kernel} of {machine.engine.id} widens {'caches' if group == 'kv' else 'weights'} of "
-        f"{stored.id}"
+        f"{kernel} of {machine.engine.id} upcasts {stored.id} "
+        f"{'KV cache' if group == 'kv' else 'weights'}"
         for group, mix in placement.work.formats._asdict().items()
         for stored, _ in mix.shares
         if (kernel := kernels.kernel_of(group, stored))
     )
     for name in dict.fromkeys(names):
-        yield f"{machine.hardware.id}: {name} to 16 bits before it multiplies"
+        yield f"{machine.hardware.id}: {name} to 16 bits"
 
 
 def limit_notes(placement: Placement, batch: int) -> Iterator[str]:

@@ -26,13 +26,13 @@ def undetermined_notes(machine: Machine) -> Iterator[str]:
     chip, engine = machine.hardware.id, machine.engine
     if is_assumed(engine):
         yield (
-            f"speeds of {chip} are undetermined (?): no measurement supports {engine.id}, so use "
-            "the range, not the expected value"
+            f"speeds of {chip} are undetermined (marked ?): no measurement supports {engine.id}, "
+            "so use the range, not the expected value"
         )
     elif _is_known_for_one_user(machine):
         stated = engine.stated_range("prefill")
-        yield f"prefill speed of {chip} is not published (?): " + (
-            f"TTFT may be {1.0 / stated.above:.3g} to {stated.below:g} times the value shown"
+        yield f"{chip} prefill speed is not published (marked ?): " + (
+            f"actual TTFT may be {1.0 / stated.above:.3g} to {stated.below:g} times the value shown"
             if stated
             else "TTFT and input prices assume a fraction of its peak FLOP/s"
         )
@@ -42,8 +42,8 @@ def batching_notes(machine: Machine) -> Iterator[str]:
     """Yield what speeds of several users depend on where nobody has measured that."""
     if _is_known_for_one_user(machine):
         yield (
-            f"No public benchmark shows {machine.hardware.id} serving several users; its ranges "
-            "start at the speed of serving one user at a time"
+            f"No public benchmark shows {machine.hardware.id} serving several users; ranges start "
+            "at the one-user speed divided by the batch"
         )
 
 

@@ -217,7 +217,7 @@ def test_records_carry_the_price_and_mark_amounts(fastcalc):
     text = fastcalc(*asked).out
     assert re.search(r"1 x mi300x .* \d\.\d+\? +\w+\n", text)
     assert re.search(r"1 x h100-sxm .* \d\.\d+ +\w+\n", text)
-    assert "?: rough (unpublished input or uncertain price)" in words(text)
+    assert "?: rough (unpublished specification or uncertain price)" in words(text)
     rows = list(csv.DictReader(io.StringIO(fastcalc(*asked, "--format", "csv").out)))
     assert rows[0]["price_terms"] == "on-demand"
     assert rows[0]["low_confidence"].split("; ") == sure["mi300x"]
@@ -286,7 +286,7 @@ def test_a_plan_over_all_leaves_marketplaces_out_and_says_so(fastcalc):
     }
     assert "rtx-5090" in only
     ran = fastcalc(*asked)
-    assert ("skipped, because only individual owners on marketplaces rent them: "
+    assert ("skipped, because they are rented only on marketplaces: "
            f"{', '.join(sorted(only))}") \
         in words(ran.err)  # fmt: skip
     assert "--offer marketplace" in ran.err

@@ -140,15 +140,15 @@ def test_the_kernel_that_widens_a_format_is_named(engine, chip, weights, kernel)
     model = ENTRIES.model("llama-3.1-8b")
     traffic = Traffic(1000.0, 1000.0, 1500.0)
     solved = solve(Scenario(hardware, model, entry, (1,), traffic, weights=weights))
-    assert [note for note in solved.warnings if "widens weights" in note] == [
-        f"{chip}: {name} of {engine} widens weights of {weights} to 16 bits before it multiplies"
+    assert [note for note in solved.warnings if "upcasts" in note and " weights " in note] == [
+        f"{chip}: {name} of {engine} upcasts {weights} weights to 16 bits"
         for name in (kernel,)
         if name
     ]
 
 
 def test_attention_over_an_8_bit_cache_runs_at_16_bits_where_kernels_widen_it():
-    """vLLM's prompt attention on an L40S: 0.43 of the 16-bit peak with it, 0.49 without."""
+    """vLLM's prefill attention on an L40S: 0.43 of the 16-bit peak with it, 0.49 without."""
     hardware, model = ENTRIES.hardware("l40s"), ENTRIES.model("llama-3.1-8b")
     rates = {
         engine: machine(
@@ -169,10 +169,10 @@ def test_a_note_says_what_kernels_widen():
         weights="nvfp4",
         kv="fp8",
     )
-    notes = [note for note in solve(scenario).warnings if "widen" in note]
+    notes = [note for note in solve(scenario).warnings if "upcasts" in note]
     assert notes == [
-        "gb10: Marlin of vllm widens weights of nvfp4 to 16 bits before it multiplies",
-        "gb10: prompt attention of vllm widens caches of fp8 to 16 bits before it multiplies",
+        "gb10: Marlin of vllm upcasts nvfp4 weights to 16 bits",
+        "gb10: prefill attention of vllm upcasts fp8 KV cache to 16 bits",
     ]
 
 

@@ -141,7 +141,7 @@ class FormatsRun(Entry):
 
 
 class WideningKernel(Entry):
-    """A kernel that widens what is stored to 16 bits before it multiplies, whatever a chip has.
+    """A kernel that upcasts what is stored to 16 bits before it multiplies, whatever a chip has.
 
     kernel : as the engine's code and logs call it
     weights, caches : the formats that it takes

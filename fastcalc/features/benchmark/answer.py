@@ -138,8 +138,8 @@ def _range(ends: tuple[float, float]) -> str:
 
 _BATCH = numbers("|batch", lambda row: f"{row.batch:,}")
 _BEFORE = (
-    numbers("without runs:|tok/s per user", lambda row: number(row.before[0])),
-    numbers("80 %|range", lambda row: _range(row.before[1:])),
+    numbers("now: tok/s|per user", lambda row: number(row.before[0])),
+    numbers("now: 80 %|range", lambda row: _range(row.before[1:])),
 )
 _NOW = (
     key_figure(numbers("with your runs:|tok/s per user", lambda row: number(row.now[0]))),

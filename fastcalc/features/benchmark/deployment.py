@@ -102,8 +102,9 @@ def _in_one_layout(asked: list[Scenario], notes: list[str]) -> Outcome:
     )
     batches = tuple(sorted({batch for scenario in asked for batch in scenario.batches}))
     notes.append(
-        f"all batches on {largest.placement.layout.chips} chips ({largest.placement.layout}), as "
-        f"the largest needs; give {option('tp')} or {option('chips')} of your server if it differs"
+        f"all batches use {largest.placement.layout.chips} chips ({largest.placement.layout}), "
+        f"which batch {max(largest.scenario.batches):,} needs; set {option('tp')} or "
+        f"{option('chips')} to match your server"
     )
     return solve(replace(_placed(largest), batches=batches))
 

@@ -17,7 +17,7 @@ class CacheSizes(Request):
 
     sizes: Annotated[
         "WordsGiven | None",
-        flag("LIST", "Cache sizes behind all chips together, e.g. 512GB,2TB."),
+        flag("LIST", "Total sizes of the added tier, e.g. 512GB,2TB."),
     ] = None
 
 
@@ -39,8 +39,8 @@ class SizeCaches(
 ):
     """Size prefix caches for a trace: hit rates, and when a memory tier pays.
 
-    Computes hit rate, throughput and price with the chips' own memory, a host's and larger tiers,
-    and the price of memory below which a tier pays. Exits with 1 if no chip holds the batch.
+    Computes hit rate, throughput and price with the chips' own memory, host DRAM and larger tiers,
+    and the break-even memory price of each tier. Exits with 1 if no chip holds the batch.
     """
 
     examples = (

@@ -43,7 +43,7 @@ COLUMNS = (
     ),
     replace(
         numbers("expected", lambda judged: expected_text(judged.check) if judged.check else "-"),
-        heading=("", "claimed"),
+        heading=("", "criterion"),
     ),
     words("claim", lambda judged: with_quantity(judged)),
 )
@@ -101,7 +101,10 @@ class ClaimsAnswer(Answer):
         """What the verdicts of the table mean."""
         verdicts = {judged.verdict for judged in self.judged}
         meanings = [f"{word}: {MEANING[word]}" for word in MEANING if word in verdicts]
-        return f"key: {'. '.join(meanings)}. [In brackets]: what was computed"
+        return (
+            f"key: {'. '.join(meanings)}. criterion: what the claim implies for the computed "
+            "number. [In brackets]: what was computed"
+        )
 
     def next_command(self) -> str:
         """The command that explains the first claim with a number."""
@@ -252,7 +255,7 @@ class ExplainedClaim(ClaimsAnswer):
             yield "article", ", ".join(word for word in facts if word)
 
     def _of_test(self, tested: Tested) -> Iterator[tuple[str, str]]:
-        """The computed and the claimed value of a test, its formula and its inputs."""
+        """The computed value of a test and the criterion for it, its formula and its inputs."""
         check = tested.check
         within = f", within {stated_percent(check.tolerance)}" if check.tolerance else ""
         yield "computed", f"{shown(tested, _MORE)} ({tested.quantity})"
@@ -263,7 +266,7 @@ class ExplainedClaim(ClaimsAnswer):
         expected = f"{expected_text(tested, _WORDS)}{within}"
         enough = "; the claim says 'may', so one case is enough" * check.may
         origin = self._origin(check.expected)
-        yield "claimed", f"{expected}{_range(check.expected)}{origin}{enough}"
+        yield "criterion", f"{expected}{_range(check.expected)}{origin}{enough}"
         for detail in tested.finding.parts:
             yield "detail", f"{detail.label}: {amount([detail.value], detail.unit)}"
         yield "formula", tested.formula
@@ -299,7 +302,7 @@ def shown(tested: Tested, max_listed: int = _FEW) -> str:
         return amount([float(value) for value in values], tested.unit)
     reached = values[np.isfinite(values)]
     text = amount([float(np.min(reached)), float(np.max(reached))], tested.unit, "..")
-    return text + " or never" * (len(reached) < len(values))
+    return text + " or unreachable" * (len(reached) < len(values))
 
 
 def expected_text(tested: Tested, signs: dict[str, str] = _SIGNS) -> str:
@@ -348,7 +351,7 @@ def _numbers_of(tested: Tested | None) -> Record:
 def _end(value: float, unit: str) -> str:
     """End of a range as text; a negligible time is named instead of printed."""
     if not np.isfinite(value):
-        return "never"
+        return "unreachable"
     return "under a microsecond" if unit == "s" and value < 1e-6 else amount([value], unit)
 
 

@@ -34,7 +34,7 @@ MEANING: dict[Verdict, str] = {
 
 Depends = Literal["constants", "catalogue", "engine"]
 DEPENDS: dict[Depends, str] = {
-    "constants": "the articles and the claims file only",
+    "constants": "the source articles and the claims file only",
     "catalogue": "hardware or model files",
     "engine": "hardware, model and engine files",
 }

@@ -38,7 +38,7 @@ _WORDS = {
     "on": "chip type",
     "end": "speed estimate",
     "lead": "TTFT",
-    "expected": "claimed value",
+    "expected": "criterion",
 }
 """What sentences call an input whose name alone would not say what it is."""
 

@@ -61,11 +61,11 @@ _MARKDOWN = (
 
 _KEY = (
     "key: tok/s per user: decode speed of each request; 80 % range: four of five measurements "
-    "should fall inside it; bound: hardware limit in these weight and cache formats (roofline); "
+    "should fall inside it; bound: roofline limit of tok/s per user in these formats; "
     f"$/Mtok: $ per million output tokens, decode only ({option('wide')} adds input tokens)"
 )
 _MEANINGS = {
-    "latency": "latency: kernel launches and hops between chips take most of a step",
+    "latency": "latency: fixed overheads (launches, synchronization, hops) take most of a step",
     "needs": "needs N: the batch needs N chips",
     "fits on": "fits on N: the batch fits on N chips in another layout",
     "no place": "no place: no layout of these chips holds the batch",

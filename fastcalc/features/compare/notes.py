@@ -78,12 +78,12 @@ def _public(speed: "PublicSpeed", outcome: Outcome) -> str:
     is_alone = is_plain and outcome.scenario.batches[0] == 1
     if is_alone and estimate.high is not None and speed.tokens_per_s > estimate.high[0]:
         if speed.chips is None and not outcome.placement.machine.is_spatial:
-            return f"{text}, above the range: chips and draft tokens not stated)"
+            return f"{text}, above the range: chips and speculative decoding not stated)"
         ends = (float(end[0]) for end in (estimate.high, estimate.speed))
         least, most = (number(speed.tokens_per_s / end, 2) for end in ends)
         explained = f"{least} to {most} tokens per speculative step would explain it"
         return f"{text}, above the range: {explained})"
-    return f"{text}; use of draft tokens not stated)"
+    return f"{text}; speculative decoding not stated)"
 
 
 def _rates(outcomes: Sequence[Outcome]) -> Iterator[str]:

@@ -35,7 +35,7 @@ class Steps(Request):
         int | None,
         flag(
             "TOKENS",
-            "Prompt tokens per step, to count prefill and input.",
+            "Prompt tokens per step; adds prefill time and input cost.",
             parser=tokens_of(option("prompt")),
             says="prompts of {:,} tokens",
         ),
@@ -84,7 +84,7 @@ class Steps(Request):
         float, flag("MS", "Network round trip per call.", says="{:g} ms round trip")
     ] = 0.0
     window_ms: Annotated[
-        float | None, flag("MS", "Gap in a conversation: how many tokens fit.")
+        float | None, flag("MS", "Pause of a voice agent: count the tokens that fit in it.")
     ] = None
 
 
@@ -171,12 +171,12 @@ class Decide(
 ):
     """Compare options by speed, price and accuracy: which wins, and what would change that.
 
-    An option is a name and its values: opus=speed=65,price=25 (tokens/s per user, $ per million
-    output tokens). Without values it is a known service (opus, opus-fast, spark) or a model. A
-    subscription, max=speed=65,plan=200,quota=2e9,price=25, costs $200 per month for 2 billion
-    tokens, and price beyond them. A model on chips: glm=model=glm-4.7,on=wse-3. A mix,
-    both=to=spark,else=opus,share=0.7, sends 70 % of the steps to spark. Values not given, such as
-    accuracy, are those of the task.
+    An option to compare is a name and its values: opus=speed=65,price=25 (tokens/s per user, $ per
+    million output tokens). Without values it is a known service (opus, opus-fast, spark) or a
+    model. A subscription is sub=speed=65,plan=200,quota=2e9,price=25: $200 per month for 2 billion
+    tokens, then $25 per million. A model on chips: glm=model=glm-4.7,on=wse-3. A mix,
+    both=to=spark,else=opus,share=0.7, sends 70 % of the steps to spark. Values that an option does
+    not give, such as accuracy, default to the flags of the task.
     """
 
     examples = (
@@ -187,7 +187,7 @@ class Decide(
     options: Annotated[
         "list[str] | None",
         argument(
-            "OPTION",
+            "CANDIDATE",
             "Options to compare; default: opus, opus-fast and spark.",
             is_repeated=True,
             premise="task",

@@ -171,6 +171,13 @@ class EntryAnswer(Answer):
         return [json_text(record_of(self.entry))]
 
 
+_MEANINGS = {
+    "cores": "processors that share memory, such as SMs (NVIDIA) or CUs (AMD)",
+    "reported": "share of the capacity that the driver reports",
+}
+"""Of parameters of chips whose names do not say it."""
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ChipAnswer(EntryAnswer):
     """A chip: every number as written, its source, and what was printed."""
@@ -180,16 +187,16 @@ class ChipAnswer(EntryAnswer):
     def tables(self) -> Iterator[Part]:
         """Its numbers, and what stands in for those that its file leaves out."""
         chip = self.entry
-        runs = "the whole chip runs one layer after another"
+        runs = "layers run one after another"
         if chip.execution == "spatial":
             runs = "each layer runs in its own region"
-        yield Title(chip.id, f"{chip.name}; {chip.kind}, {chip.scope}; {runs}")
+        yield Title(chip.id, f"{chip.name}; {chip.scope}; {runs}")
         rows = [
             (path, value.text, value.source or "-", value.printed or "")
             for path, value in quantities(chip).items()
         ]
         yield ""
-        yield _table(("number", "value", "source", "as printed"), rows)
+        yield _table(("parameter", "value", "source", "as printed"), rows)
         defaults = [
             (default.path, default.quantity.text, default.basis) for default in defaults_of(chip)
         ]
@@ -210,10 +217,10 @@ class ChipAnswer(EntryAnswer):
         """How a number was read, how sure it is, and the notes of its file."""
         offers = offers_of(self.entry)
         for path, value in quantities(self.entry).items():
-            dated = f"of {value.date}" if value.date else None
             is_unsure = value.confidence in ("low", "memory")
-            unsure = f"confidence {value.confidence}" if is_unsure else None
-            facts = [*filter(None, (offers.get(path), value.reading, value.note, dated, unsure))]
+            unsure = f"{value.confidence} confidence" if is_unsure else None
+            about = offers.get(path) or _MEANINGS.get(path.rpartition(".")[2])
+            facts = [*filter(None, (about, value.reading, value.note, value.date, unsure))]
             if facts:
                 yield f"{path}: {'; '.join(facts)}"
         yield from self.entry.notes

@@ -190,4 +190,4 @@ def quantities(entry: Hardware | Engine) -> dict[str, Quantity]:
 def offers_of(chip: Hardware) -> dict[str, str]:
     """Return who asks each offered price, where and on which terms, by its path."""
     offers = enumerate(chip.price.offers)
-    return {f"price.offers[{index}].price": f"offer {offer.name}" for index, offer in offers}
+    return {f"price.offers[{index}].price": offer.name for index, offer in offers}

@@ -19,16 +19,16 @@ from fastcalc.kit.answer.answer import Answer, Charts
 from fastcalc.kit.answer.console import THINNEST, Note, Part, Remark, Screen
 from fastcalc.kit.answer.point_records import Record, assumptions, plain, plainly
 from fastcalc.kit.answer.prices import other_prices, price_line, prices
-from fastcalc.kit.answer.row_words import TIED
 from fastcalc.kit.request.evaluation import Evaluated
 from fastcalc.kit.request.fields import phrases
 from fastcalc.mentions import option
 
 _KEY = (
     "key: each row: cheapest option of its technique that is expected to reach the target; cost: "
-    "price per output token / today's; *: changes the answers (smaller model or formats), ranked "
-    "first only if asked for"
+    "price per output token / today's; *: may change answers (smaller model or "
+    "lower precision), ranked first only if asked for"
 )
+_TIED = "tied: the 80 % range of the cost includes 1x, so it may be no dearer than today"
 _OF_DRAFTS = (
     "speculation assumes the tokens per step published for DeepSeek-R1 with its own "
     "draft tokens on eight B200, by number of draft tokens "
@@ -111,8 +111,8 @@ class FastmodeAnswer(Answer):
 
     def key(self) -> str:
         """What a row is, the star, and a tie."""
-        is_tied = any("a tie" in line for line in sentences.cheapest_options(self.solution))
-        return f"{_KEY}; {TIED}" if is_tied else _KEY
+        is_tied = any(": tied" in line for line in sentences.cheapest_options(self.solution))
+        return f"{_KEY}; {_TIED}" if is_tied else _KEY
 
     def notes(self) -> Iterator[Note]:
         """What a reader must know to trust the table."""

@@ -41,7 +41,7 @@ TRICKS = {
     "fewer-bits": "quantization",
     "speculation": "speculation",
     "smaller-model": "smaller model",
-    "sram-machine": "SRAM machine",
+    "sram-machine": "SRAM accelerator",
     "two-tricks": "two techniques",
     "three-tricks": "three techniques",
     "four-tricks": "four techniques",

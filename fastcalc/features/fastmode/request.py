@@ -37,7 +37,7 @@ class Fastmode(
     """Find the cheapest ways to make decoding faster.
 
     Tries a smaller batch, other and more chips, quantization, speculative decoding, a smaller
-    model, SRAM machines, and combinations of up to four. Splits the cheapest into the factor of
+    model, SRAM accelerators, and combinations of up to four. Splits the cheapest into the factor of
     each change. Exits with 1 if nothing reaches the speed.
     """
 

@@ -127,7 +127,7 @@ def tried(solution: SpeedupOptions) -> str:
     chips, chip = today.placement.layout.chips, today.scenario.hardware.id
     return (
         f"tried: up to {most_chips(today):,} {chip}; other chips: today's number ({chips:,}), "
-        f"a fast-link domain, or the fewest that fit; SRAM machines: up to {WAFERS} times the "
+        f"a fast-link domain, or the fewest that fit; SRAM accelerators: up to {WAFERS} times the "
         "fewest that fit; batches with equal users on each replica"
     )
 

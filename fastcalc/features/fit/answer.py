@@ -55,16 +55,17 @@ _SHOWN = pick(
 
 _FIRST = (
     key_figure(words("|chips", itemgetter(0))),
-    words("|memory", itemgetter(1)),
+    words("memory,|layout", itemgetter(1)),
     numbers("|batch", itemgetter(2)),
     numbers("largest|batch", itemgetter(3)),
-    numbers("memory|used", itemgetter(4)),
+    numbers("%|usable", itemgetter(4)),
     words("usable|per chip", itemgetter(5)),
     words("|contents", itemgetter(6)),
 )
 _KEY = (
-    "key: largest batch: of any common layout, within the engine's limit, with memory reserved for "
-    f"prompt and output of every sequence; {KEY}"
+    f"key: largest batch: in the best common layout, up to {option('max_num_seqs')}, with KV cache "
+    "reserved for full prompt and output; % usable: memory used at this batch / usable memory; "
+    f"GB: 10^9 bytes; {KEY}"
 )
 _KEY_OF_NEEDS = "; needs N: N chips in a common layout"
 _KEY_OF_EDGE = "; a..b: a if the engine reserves its maximum, b if its minimum"

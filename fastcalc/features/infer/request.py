@@ -32,4 +32,4 @@ class Infer(groups.Prices, groups.Written):
     tolerance: Annotated[
         float, groups.a_share("tolerance", "Accepted deviation from each published number.")
     ] = 0.15
-    points: Annotated[int, flag("N", "Number of services to try.")] = 1 << 20
+    points: Annotated[int, flag("N", "Number of configurations to try.")] = 1 << 20

@@ -24,8 +24,8 @@ class Measurements(groups.FormatOfEach, groups.ChipCount, groups.ParallelRanks):
             "shipped evidence.",
         ),
     ] = None
-    hardware: Annotated[str | None, flag("NAME", "Chip of JSON files that do not name it.")] = None
-    model: Annotated[str | None, flag("NAME", "Model of JSON files that do not name it.")] = None
+    hardware: Annotated[str | None, flag("NAME", "Chip, for JSON files that omit it.")] = None
+    model: Annotated[str | None, flag("NAME", "Model, for JSON files that omit it.")] = None
     engine: Annotated[
         "EngineGiven | None", groups.engine_named("Predict every point with this engine.")
     ] = None
@@ -89,7 +89,7 @@ class Diagnose(Measurements, groups.StartUpLog, groups.Written):
     """Explain why a server is slower than predicted, from measurements or its start-up log.
 
     Names at most two causes, each with its probability, its effect and the settings known to change
-    it. Otherwise it says that nothing differs, or what to measure next.
+    it. Otherwise says that the server is as predicted, or what to measure next.
     """
 
     examples = (

@@ -75,16 +75,24 @@ _FIRST, _OTHERS = 2, 2
 
 _REPLICAS = (
     "key: replicas: for decode; util.: load / capacity; prefill: shared with decode (colocated), "
-    "or separate replicas"
+    "or on separate replicas"
 )
-_COLUMNS_IN_KEY = {"util.": "util.", "prefill": "prefill", "80 % range": "80 %", "req/s": "req/s"}
+_COLUMNS_IN_KEY = {
+    "util.": "util.",
+    "prefill": "prefill",
+    "80 % range": "80 %",
+    "req/s": "req/s",
+    "in flight": "in",
+}
 """Terms of a key that a narrow table may have no column for, and the heading of each."""
 
-_KEY = f"{_REPLICAS}; TTFT, TPOT: at this load; 80 % range: of predicted TPOT"
+_AT_LOAD = "TTFT, TPOT: at this load, in ms"
+_FULL = "TTFT: without queueing; TPOT: at full batch, prefill stalls included"
+_OF_RANGE = "80 % range: of predicted TPOT, in ms"
 _OF_SLOW_CHIPS = "; chips and times: at slow speeds; chips expected: at expected speeds"
-_KEY_OF_FLEET = (
-    f"{_REPLICAS}; req/s: sustained by owned chips within the limits; rented chips get the rest; "
-    "TPOT: at full batches, pauses for prefill included"
+_OF_FLEET = (
+    "req/s: sustained by owned chips within the limits, rented chips serve the rest; in flight: "
+    "mean concurrent requests at this load"
 )
 _KEY_OF_MIX = (
     "key: pool: replicas that serve the classes with its number in the second table; TPOT of a "
@@ -419,7 +427,7 @@ class PlanAnswer(Answer):
             return ""
         seconds = max(pool.plan.values["ttft"] for _, pool in self.pools)
         time = f"{number(seconds)} s" if seconds >= 1.0 else f"{number(seconds * 1e3)} ms"
-        return f"; p{share * 100:g} TTFT up to {time} (no {option('ttft')} set)"
+        return f"; predicted p{share * 100:g} TTFT {time} (no {option('ttft')} set)"
 
     def _expected(self) -> str:
         """What would be chosen by expected speeds, where slower ones decide otherwise."""
@@ -459,9 +467,10 @@ class PlanAnswer(Answer):
         """What replicas, requests and times are."""
         if not self.is_of_one_class:
             return _KEY_OF_MIX + f"; {OVER}: over its limit" * any(self._over())
-        if self.is_of_fleet:
-            return _KEY_OF_FLEET
-        return _KEY + _OF_SLOW_CHIPS * (self.decision.expected is not None)
+        of_fleet = [_OF_FLEET] * self.is_of_fleet
+        times = _FULL if self.service.share is None else _AT_LOAD
+        key = "; ".join([_REPLICAS, *of_fleet, times, _OF_RANGE])
+        return key + _OF_SLOW_CHIPS * (self.decision.expected is not None and not of_fleet)
 
     # Tables
 
@@ -584,7 +593,7 @@ class PlanAnswer(Answer):
         decision, unlike = self.decision, self.decision.on_unlike_chips
         if self.request.think is not None and len(rows) > 1:
             rate = f"{number(self.service.rate or 0.0)} requests/s"
-            text = f"rows are for {rate}, which users make on plan 1; on faster ones they make more"
+            text = f"all rows assume {rate}, the rate on plan 1; faster plans would draw more"
             yield Note(text, Weight.QUEUE)
         if unlike is not None:
             command = plan_records.prompts_command(unlike, self.typed)
@@ -770,7 +779,7 @@ def _kind_of_market(scenario: Scenario) -> str:
     chip, is_consumer = scenario.hardware.id, scenario.hardware.market == "consumer"
     if scenario.quote.is_marketplace:
         card = " a consumer card," * is_consumer
-        return f"; {chip} is{card} rented only by individual owners on marketplaces"
+        return f"; {chip} is{card} rented only on marketplaces"
     return f"; {chip} is a consumer card" * is_consumer
 
 

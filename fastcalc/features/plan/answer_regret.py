@@ -55,17 +55,14 @@ def regret_notes(verdict: Verdict) -> Iterator[Note]:
         return
     before, bill = regret.expected[0], regret.plans[0].usd_per_month or 0.0
     weight = Weight.REGRET if before > _MATTERS * bill else 0
-    text = (
-        f"speed uncertainty costs ${_rough(before)} per month on average, compared with the best "
-        "choice at true speeds"
-    )
+    text = f"expected overspend because speeds are uncertain: ${_rough(before)} per month"
     best = next(iter(regret.measurements), None)
     if best is None or best.regret + best.usd >= before:
         yield Note(f"{text}; no benchmark run pays for itself", weight)
         return
     chip = best.plan.scenario.hardware.id
     benchmark = f"a {best.minutes}-minute benchmark on {best.plan.layout.chips} rented {chip}"
-    lowered = f"{benchmark} (${best.usd:,.2f}) would cut that to ${_rough(best.regret)}"
+    lowered = f"{benchmark} (${best.usd:,.2f}) would cut it to ${_rough(best.regret)}"
     yield Note(f"{text}; {lowered}", weight)
     if regret.plans[1:]:
         regrets = (
@@ -73,8 +70,9 @@ def regret_notes(verdict: Verdict) -> Iterator[Note]:
             for plan, usd in zip(regret.plans[1:], regret.expected[1:], strict=True)
         )
         yield Note(
-            "expected regret: average cost above the best of "
-            f"{many(len(regret.plans), 'chip')} in hindsight; other chips: {', '.join(regrets)}",
+            "expected overspend is relative to the best of "
+            f"{many(len(regret.plans), 'chip')} at true speeds; with other chips: "
+            f"{', '.join(regrets)}",
             weight=0,
         )
     server = f"the server that {option('on', chip)} {option('emit', 'vllm')} prints"
@@ -82,8 +80,8 @@ def regret_notes(verdict: Verdict) -> Iterator[Note]:
     yield Note(
         f"to measure {chip}: start {server if has_vllm else 'its server'}, run "
         f"'{bench_command(best.plan, verdict.model)}', and pass its file with {option('like')}; "
-        f"its speed is then known within {best.error - 1.0:.0%}; {best.minutes} minutes are enough "
-        f"to load weights from a drive and serve {BATCHES} batches",
+        f"predicted speed is then within {whole_percent(best.error - 1.0)}; {best.minutes} minutes "
+        f"cover loading the weights and {BATCHES} batches",
         weight=0,
     )
 

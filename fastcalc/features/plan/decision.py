@@ -24,7 +24,7 @@ REASONS = {
     "unknown": "have no known price or power",
     "beaten": "meet all of it, but not at the least",
 }
-
+"""Keys under which records count why deployments lose."""
 
 FEWER_BITS = 2
 """Plans quantized further that are reported where nobody asked for them. [1]"""

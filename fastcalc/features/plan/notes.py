@@ -12,15 +12,15 @@ from fastcalc.core.ratios import Ranged, cost_range, independent_ratio, is_level
 from fastcalc.core.traffic.request_class import RequestClass
 from fastcalc.features.plan.api import api_notes
 from fastcalc.features.plan.break_even import runner_up_prices
-from fastcalc.features.plan.decision import REASONS, Decision, Plan
+from fastcalc.features.plan.decision import Decision, Plan
 from fastcalc.features.plan.percentiles import in_words
 from fastcalc.features.plan.random_load import random_load
 from fastcalc.features.plan.ranked_plan import RankedPlan, low_confidence, tpot_range, undetermined
-from fastcalc.features.plan.refusal import FIELDS, MOST_NAMED, unknown_chips
+from fastcalc.features.plan.refusal import FIELDS, MOST_NAMED, unknown_chips, why_lost
 from fastcalc.features.plan.service import NEAR, Service
 from fastcalc.formulas.money import HOURS_PER_MONTH
 from fastcalc.kit.answer.console import Note
-from fastcalc.kit.answer.numbers_as_text import dollars, number, size
+from fastcalc.kit.answer.numbers_as_text import dollars, number, size, whole_percent
 from fastcalc.kit.answer.prices import prices_of
 from fastcalc.kit.answer.record_tables import marked
 from fastcalc.kit.answer.rounding import rounded_down, rounded_up
@@ -108,8 +108,8 @@ def by_the_chip(shown: Sequence[Plan], service: Service) -> Iterator[str]:
         names = [chip.id for chip in chips if chip.node_chips is None]
         if names:
             yield (
-                f"counted as single chips: {', '.join(names)}, whose files state no node; a file "
-                "that extends one may add it"
+                "counted in single chips, because hardware files give no node size: "
+                f"{', '.join(names)}"
             )
 
 
@@ -163,17 +163,17 @@ def ways_to_pay(chosen: Plan) -> Iterator[str]:
     pricing, chip = chosen.scenario.pricing, chosen.scenario.hardware
     rented = {terms: replace(pricing, basis="cloud", offer=terms) for terms in _RENTED}
     is_whole = chip.node is not None and chip.node.price.purchase is not None
-    owned = "owned" if is_whole else "owned without host"
+    owned = "owned" if is_whole else "owned (no host server)"
     ways = rented | {owned: replace(pricing, basis="tco", offer=None)}
     hours = {name: replace(way, user_prices={}).per_chip_hour(chip) for name, way in ways.items()}
     chips = chosen.values["chips"] * HOURS_PER_MONTH
     bills = [f"{name} ${dollars(usd * chips)}" for name, usd in hours.items() if usd is not None]
     if len(bills) < 2:
         return
-    note = f"price terms of {chip.id}, per month: {', '.join(bills)}"
+    note = f"{chip.id} per month: {', '.join(bills)}"
     on_demand, reserved = hours["on-demand"], hours["reserved"]
     if on_demand and reserved:
-        note += f"; reserving pays above {reserved / on_demand:.0%} utilization of paid hours"
+        note += f"; reserving pays above {whole_percent(reserved / on_demand)} utilization"
     yield note
 
 
@@ -238,8 +238,7 @@ def _others(decision: Decision) -> Iterator[str]:
             f"{plan.scenario.hardware.id} {_times(max(plan.misses.values()))}" for plan in closest
         )
         yield f"chips that miss the limits, and by how many times: {', '.join(names)}"
-    lost = (f"{count:,} {REASONS[name]}" for name, count in decision.reasons.most_common() if count)
-    yield f"of {decision.candidates:,} deployments {', '.join(lost)}"
+    yield f"best of {decision.candidates:,} deployments: {', '.join(why_lost(decision))}"
 
 
 def _unpriced(decision: Decision) -> Iterator[Note]:
@@ -272,7 +271,7 @@ def level_runner_up(decision: Decision) -> str:
     if second is None or not _is_level_with_best(decision, second):
         return ""
     bill = chips_and_price(second, decision.service)
-    return f"; tied with {second.scenario.hardware.id} ({bill})"
+    return f"; tied within the 80 % ranges: {second.scenario.hardware.id} ({bill})"
 
 
 def _is_level_with_best(decision: Decision, plan: Plan) -> bool:

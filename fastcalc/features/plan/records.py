@@ -20,7 +20,7 @@ from fastcalc.features.plan.verdict import Verdict
 from fastcalc.grid.column import values
 from fastcalc.kit.answer import point_records as records
 from fastcalc.kit.answer.commands import Typed, compare_command
-from fastcalc.kit.answer.numbers_as_text import stated_percent
+from fastcalc.kit.answer.numbers_as_text import stated_percent, whole_percent
 from fastcalc.kit.answer.point_records import Record, grounds, plain, plainly
 from fastcalc.mentions import option
 
@@ -153,34 +153,36 @@ def service_notes(service: Service) -> Iterable[str]:
             "nothing comes after one output token, so TPOT, and a limit on it, is of a step that "
             "decodes at that batch, as in compare"
         )
-    first = (
-        "TTFT assumes evenly spaced requests, with no queue: for requests that arrive at "
-        f"random give {option('percentile')}, or leave room with {option('load')}"
-    )
+    yield f"{between}; {_arrivals(service)}"
+    if service.utilization < 1.0 and (service.share or service.rate or service.is_fleet):
+        cap = f"{stated_percent(service.utilization)} ({option('load')})"
+        reason = ", as headroom for Poisson arrivals"
+        if service.share is not None:
+            reason = f"; percentile estimates are valid up to {whole_percent(MOST_BUSY)}"
+        yield f"utilization of each replica is capped at {cap}{reason}"
+    waits = ""
     if service.share is not None:
-        percent = stated_percent(service.share)
-        arriving = "meet that arrive at random"
-        if not service.is_random:
-            arriving = "would meet if they arrived at random, as these do not"
-        first = (
-            f"TTFT and TPOT are what {percent} of requests {arriving}, at the load of each "
-            "replica, which has queues of its own; a router that knows which is idle does better; "
-            "with disaggregated prefill, TTFT has the same share of each queue, and TPOT is that "
-            "of full batches"
-        )
-        if service.utilization < 1.0:
-            first += (
-                f"; replicas do at most {service.utilization:.0%} of what they could, since "
-                f"percentiles hold up to {MOST_BUSY:.0%} ({option('load')} says another share)"
-            )
-    elif service.utilization < 1.0 and (service.rate or service.is_fleet):
-        first = (
-            f"TTFT is without a queue; replicas do at most {service.utilization:.0%} of what they "
-            "could, which leaves room for requests that arrive at random"
-        )
-    yield f"{between}; {first}"
+        level = f"p{service.share * 100:g}"
+        waits = f"; TTFT adds up the {level} wait of each queue, and TPOT assumes full batches"
     yield (
-        "disaggregated prefill: one prompt at a time on replicas of its own, their caches "
-        "then sent over the link beyond the domain; narrower formats may cost quality, "
-        f"{option('weights')} and {option('kv')} choose"
+        "disaggregated prefill: one prompt at a time on separate replicas, KV cache then sent over "
+        f"the scale-out network{waits}"
+    )
+    yield f"lower precision may reduce quality ({option('weights')} and {option('kv')} set it)"
+
+
+def _arrivals(service: Service) -> str:
+    """How requests are taken to arrive, and at which percentile latencies are."""
+    if service.share is None:
+        return (
+            "TTFT assumes evenly spaced requests and no queue; for Poisson arrivals give "
+            f"{option('percentile')}, or leave headroom with {option('load')}"
+        )
+    level = f"p{service.share * 100:g}"
+    arriving = f"are {level} with Poisson arrivals"
+    if not service.is_random:
+        arriving = f"would be {level} if arrivals were Poisson, which these are not"
+    return (
+        f"TTFT and TPOT {arriving}, at the load of each replica, which has its own queue; "
+        "load-aware routing does better"
     )

@@ -3,7 +3,7 @@
 from math import inf
 from typing import TYPE_CHECKING
 
-from fastcalc.features.plan.decision import REASONS, Decision
+from fastcalc.features.plan.decision import Decision
 from fastcalc.features.plan.service import Service
 from fastcalc.kit.answer.numbers_as_text import dollars, number
 from fastcalc.kit.answer.rounding import rounded_down, rounded_up
@@ -25,6 +25,19 @@ FIELDS = {
 }
 """What limits each value, by its name."""
 
+_LOST = {
+    "unfit": "do not fit in memory",
+    "ttft": "exceed the TTFT limit",
+    "tpot": "exceed the TPOT limit",
+    "chips": "need too many chips",
+    "budget": "cost too much per month",
+    "power": "draw too much power",
+    "several": "exceed several limits",
+    "unknown": "have no known price or power",
+    "beaten": "rank lower",
+}
+"""Why deployments lose, by the reasons that a decision counts."""
+
 MOST_NAMED = 12
 """Chips that a sentence names, so that it stays one; JSON names all."""
 
@@ -40,10 +53,7 @@ def refusal(decision: Decision, owned: str | None = None) -> str:
     if options := relaxed(decision, owned):
         sentence += f"; it would with {', or '.join(options)}"
     elif nearest is None and decision.candidates:
-        reasons = (
-            f"{count:,} {REASONS[name]}" for name, count in decision.reasons.items() if count
-        )
-        sentence += f": {', '.join(reasons)}"
+        sentence += f": {', '.join(why_lost(decision))}"
     elif nearest is not None:
         needed = listed(
             [
@@ -58,6 +68,14 @@ def refusal(decision: Decision, owned: str | None = None) -> str:
         chips_unknown, how = unknown_chips(decision)
         sentence += f"; {chips_unknown}, which might meet it: {how}"
     return sentence
+
+
+def why_lost(decision: Decision) -> list[str]:
+    """How many deployments lost for which reason, the most frequent first.
+
+    With the best one they add up to all candidates.
+    """
+    return [f"{count:,} {_LOST[name]}" for name, count in decision.reasons.most_common() if count]
 
 
 def load_within_limits(throughput: Decision, service: Service) -> str:

@@ -25,8 +25,8 @@ class ServiceLevel(Request):
         float | None,
         flag(
             "P",
-            f"Percentage of requests that must meet {option('ttft')}, with Poisson arrivals; "
-            f"default: 99, unless {option('load')} is above 0.8.",
+            f"Percentage of requests that must meet {option('ttft')} (Poisson arrivals); default: "
+            f"99, or none if {option('load')} exceeds 0.8.",
         ),
     ] = None
     tpot: Annotated[
@@ -62,7 +62,8 @@ class Askers(Request):
         "NumberGiven | None",
         flag(
             "N/s",
-            "Request rate to sustain, e.g. 20/s; default: what one replica sustains.",
+            "Request rate to sustain, e.g. 20/s; default: the most that owned chips, budget or "
+            "power allow, else one replica.",
             says=_rate_said,
         ),
     ] = None
@@ -71,7 +72,7 @@ class Askers(Request):
         flag(
             "N",
             "Closed-loop users, instead of a rate: each waits for the answer, thinks, and asks "
-            "again. (For fit, users are concurrent requests.)",
+            "again.",
             says=_users_said,
             record_key="people",
             old_name="people",
@@ -82,7 +83,7 @@ class Askers(Request):
         flag(
             "TIME",
             "Time from an answer to the user's next request, e.g. 30s.",
-            says="think time of {}",
+            says="think time {}",
         ),
     ] = None
     requests_per_active_user_per_min: Annotated[
@@ -118,7 +119,11 @@ class Means(Request):
 
     own: Annotated[
         "OwnedGiven | None",
-        flag("CHIP=N", "Chips that you own, e.g. h100-sxm=16; repeatable.", is_repeated=True),
+        flag(
+            "CHIP=N|NxCHIP",
+            "Chips that you own, e.g. h100-sxm=16 or 16xh100; repeatable.",
+            is_repeated=True,
+        ),
     ] = None
     budget: Annotated[
         "NumberGiven | None",
@@ -195,8 +200,8 @@ class WantedPlans(Request):
         float | None,
         groups.a_share(
             "load",
-            "Maximum utilization of a replica, e.g. 0.7; above 0.8 arrivals are taken as evenly "
-            f"spaced, unless {option('percentile')} is given.",
+            "Maximum utilization of a replica, e.g. 0.7; above 0.8, without "
+            f"{option('percentile')}, queueing is ignored (even arrivals).",
             old_name="utilization",
         ),
     ] = None
@@ -256,9 +261,9 @@ class FindPlans(
 
     Searches chips, formats, layouts, batches, and colocated and disaggregated prefill, and says why
     other deployments lose. For chips that you own: the load that they sustain, and what to rent in
-    addition. Without a request rate: the highest load that the chips, budget or power allow. Skips
-    chips that only individual owners on marketplaces rent, unless you name them. Exits with 1 if no
-    plan meets the limits, and says which limit to relax, to what value.
+    addition. Without a request rate: the highest load that owned chips, budget or power allow.
+    Skips chips that are rented only on marketplaces, unless you name them. Exits with 1 if no plan
+    meets the limits, and says which limit to relax, to what value.
     """
 
     examples = (

@@ -114,7 +114,7 @@ def phrase(request: FindPlans, service: Service) -> str:
             think = readers.quantity(
                 request.think, option("think"), "time", LIMITS["duration"], "30s"
             )
-            loop += f", {number(users / service.rate - think)} s each"
+            loop += f", mean latency {number(users / service.rate - think)} s"
         phrases["users"] = f"{phrases['users']} ({loop})"
     if request.traffic is not None:
         phrases["traffic"] = ", ".join(_limits_of_file(request, service))

@@ -12,10 +12,22 @@ from fastcalc.grid.columns import pick
 from fastcalc.kit.answer import record_tables
 from fastcalc.kit.answer.numbers_as_text import number
 from fastcalc.kit.answer.point_records import Record
+from fastcalc.written import many
 
 
 def _cut(record: Record, prefix: str = "") -> str:
     return cut(Layout(*(record[f"{prefix}{name}"] for name in ("tp", "pp", "ep", "dp"))))
+
+
+def _prefill(record: Record) -> str:
+    """Replicas of disaggregated prefill and their layout, or that decode shares its own."""
+    if record["prefill_replicas"] is None:
+        return "shared"
+    chip, ranks = record["prefill_hardware"], _cut(record, "prefill_")
+    shape = " ".join(word for word in (ranks, chip) if word and word != cut(Layout()))
+    if not shape:
+        return many(record["prefill_replicas"], "replica")
+    return f"{record['prefill_replicas']:,.0f} x {shape}"
 
 
 _COLUMNS = pick(
@@ -33,12 +45,7 @@ _COLUMNS = pick(
             "prompts",
             heading=("", "prefill"),
             drop_priority=2,
-            format=lambda record: (
-                "shared"
-                if record["prefill_replicas"] is None
-                else f"{record['prefill_replicas']:,.0f} x {_cut(record, 'prefill_')} "
-                f"{record['prefill_hardware'] or ''}".rstrip()
-            ),
+            format=_prefill,
         ),
         Column(
             "bound",

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
+from fastcalc.catalogue.schema.engine_parameters import PARAMETERS
 from fastcalc.core.scenario import Outcome, each_warning
 from fastcalc.features import request_of
 from fastcalc.features.sensitivity.moved_batch import MovedBatch
@@ -19,7 +20,7 @@ from fastcalc.kit.answer.next_commands import follow_up
 from fastcalc.kit.answer.point_records import Record, assumptions, plainly
 from fastcalc.kit.answer.prices import price_line, prices
 from fastcalc.kit.request.fields import phrases
-from fastcalc.mentions import flag
+from fastcalc.mentions import flag, option
 from fastcalc.written import many
 
 _FEW = 12
@@ -32,15 +33,15 @@ TABLE = pick(
 )
 _TARGETS = pick("path value target_value target_factor best", [*COLUMNS, BEST])
 
+_OF_ENGINE = f"parameters.*: engine parameters, explained by {option('notes')}"
 _KEY = (
-    "key: +10 %: effect of raising the number by 10 % (or to the next whole one) on tok/s per "
-    "user, served tok/s (prefill included), TTFT, price and largest batch; best gain: of tok/s "
-    "per user at the best valid value; gain ends: value that reaches 99 % of the best gain; "
-    "parameters.*: engine parameters"
+    "key: +10 %: change when the parameter rises by 10 % (or to the next integer); served: tok/s "
+    "with prefill; batch: largest batch; best gain: tok/s per user at the best valid value; "
+    f"saturates at: value with 99 % of that gain; {_OF_ENGINE}"
 )
 _TARGET_KEY = (
-    "key: value that each number alone would need; -: no valid value reaches the target, and the "
-    "last column has the best result; parameters.*: engine parameters"
+    "key: value that each parameter alone would need; -: no valid value reaches the target, and "
+    f"the last column has the best result; {_OF_ENGINE}"
 )
 
 _MARKS = {"*": "not in the file: a median is assumed"}
@@ -99,10 +100,19 @@ class SensitivityAnswer(Answer):
             yield Note(f"{reason}: {', '.join(idle)}", weight=0)
         if not self.goals and (saturated := self.batches[0].buys_nothing()):
             yield Note("; ".join(saturated))
+        for meaning in self._meanings():
+            yield Note(meaning, weight=0)
         yield Note(prices(self.outcomes), weight=0)
         yield from map(Note, each_warning(self.outcomes))
         if idle and cannot:
-            yield Note(f"{many(len(idle), 'number')} that {cannot} are not shown", is_hint=True)
+            yield Note(f"{many(len(idle), 'parameter')} that {cannot} are not shown", is_hint=True)
+
+    def _meanings(self) -> Iterator[str]:
+        """What engine parameters with an effect are, as their names are short."""
+        for path in dict.fromkeys(row.path for row in self.rows if row.moves):
+            owner, _, name = path.rpartition(".")
+            if owner == "parameters" and name in PARAMETERS:
+                yield f"{path}: {PARAMETERS[name].meaning.removesuffix('.')}"
 
     def next_command(self) -> str:
         """The chart of it."""

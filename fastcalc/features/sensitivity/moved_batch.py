@@ -65,7 +65,11 @@ class MovedBatch:
         spare = [row for row in self._designed() if row.is_spare]
         spare = [row for row in spare if row.effect.lever.file == "hardware"]
         spare = sorted(spare, key=lambda row: row.enough / row.value)[:3]
-        return [f"{row.path} has no further effect above {row.text(row.enough)}" for row in spare]
+        names = {"cores": "cores (SMs or CUs)"}
+        return [
+            f"{names.get(row.path, row.path)} has no further effect above {row.text(row.enough)}"
+            for row in spare
+        ]
 
     def _designed(self) -> Iterator[MovedNumber]:
         """Yield what those who build chips and engines may change."""

@@ -181,7 +181,7 @@ COLUMNS: tuple[Column[MovedNumber], ...] = (
         "text",
         "path of the number, as set takes it",
         "path",
-        ("", "number"),
+        ("", "parameter"),
         0,
         MovedNumber.path_cell,
     ),
@@ -232,7 +232,7 @@ COLUMNS: tuple[Column[MovedNumber], ...] = (
         "SI",
         "value at which 99 % of that gain is reached",
         "enough",
-        ("gain", "ends"),
+        ("saturates", "at"),
         format=MovedNumber.enough_cell,
     ),
     Column(

@@ -24,8 +24,8 @@ class Sensitivity(
     """Rank the numbers of a chip, its engine and a model by their effect.
 
     Shows the effect of 10 % more of each number on speed, throughput, TTFT, price and the largest
-    batch in the same layout, and where its gain ends. With a target: the value that each number
-    alone would need, and the smallest change of two. Exits with 1 if nothing reaches the target.
+    batch in the same layout, and where its gain saturates. With a target: the value that each
+    number alone would need, and the smallest change of two. Exits with 1 if nothing reaches it.
     """
 
     examples = (

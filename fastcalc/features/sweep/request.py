@@ -74,10 +74,10 @@ class Sweep(
 ):
     """Evaluate every combination of chips, formats, layouts, traffic and batches.
 
-    Numbers are lists or ranges: 1,8,32 or 1..1024x2 or 8..64+8, with 1k for a thousand. What-ifs
-    vary any number of a chip, model or engine in the same way. Records have the keys of compare.
-    Impossible combinations are skipped and counted on standard error; points that do not fit their
-    chips are kept, with fits false.
+    Numbers are lists or ranges: 1,8,32; 1..1024x2 (doubling); 8..64+8 (steps), with 1k for a
+    thousand. What-ifs vary any number of a chip, model or engine in the same way. Records have the
+    keys of compare. Impossible combinations are skipped and counted on standard error; points that
+    do not fit their chips are kept, with fits false.
     """
 
     examples = (

@@ -68,4 +68,4 @@ def key_of_bound(outcomes: Iterable[Outcome]) -> str:
     chips = dict.fromkeys(
         outcome.scenario.hardware.id for outcome in outcomes if outcome.placement.machine.is_spatial
     )
-    return f"; bound on {', '.join(chips)}: for layers run in sequence" if chips else ""
+    return f"; bound on {', '.join(chips)}: one layer active at a time" if chips else ""

@@ -17,12 +17,12 @@ def interval(ratio: Ranged) -> str:
     """80 % interval of a ratio, and whether it includes 1.
 
     >>> interval(Ranged(0.57, 0.324, 1.02)), interval(Ranged(1.5, 1.04, 2.3))
-    ('0.32 to 1.02: a tie', '1.04 to 2.3')
+    ('0.32 to 1.02: tied', '1.04 to 2.3')
     """
     low, high = map(float, ratio[1:])
     if isnan(low):
         return "range undetermined"
-    return f"{near_one(low)} to {near_one(high)}{': a tie' * bool(is_level(ratio))}"
+    return f"{near_one(low)} to {near_one(high)}{': tied' * bool(is_level(ratio))}"
 
 
 def near_one(value: float) -> str:

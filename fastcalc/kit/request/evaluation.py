@@ -24,7 +24,9 @@ class Decoding(Request):
 
     premise = "traffic"
 
-    batch: Annotated["CountsGiven", flag("LIST", "Batches: 1,8,32 or 1..256x2 or 8..64+8.")] = "1"
+    batch: Annotated[
+        "CountsGiven", flag("LIST", "Batches: 1,8,32; 1..256x2 (doubling); 8..64+8 (steps).")
+    ] = "1"
     speculate: Annotated[
         "NumberGiven | None",
         flag(

@@ -265,8 +265,8 @@ class EngineLimits(Request):
         int | None,
         _tokens(
             "max_num_batched_tokens",
-            "Largest number of prompt tokens per step: the prefill chunk (max_num_batched_tokens).",
-            says="at most {:,} prompt tokens per step",
+            "Token budget of a step, which limits the prefill chunk (max_num_batched_tokens).",
+            says="at most {:,} tokens per step",
         ),
     ] = None
     language_model_only: Annotated[
@@ -284,7 +284,7 @@ class OwnRuns(Request):
         Path | None,
         flag(
             "FILE",
-            "Your measurements, in any format that validate reads; they correct predictions.",
+            "Your measurements (formats: see `fastcalc validate`), to correct predictions.",
             says=lambda file: f"corrected by {file.name}",
         ),
     ] = None
@@ -328,8 +328,8 @@ class HostName(Request):
         "HostGiven | None",
         flag(
             "NAME|dram=SIZE@BANDWIDTH,...",
-            "Host by name, or dram=256GiB@300GB/s,link=64GB/s,chips=N; with compute=FLOP/s, its "
-            "cores compute as well.",
+            "Host by name, or dram=256GiB@300GB/s,link=64GB/s,chips=CHIPS_PER_HOST; "
+            "compute=FLOP/s adds its cores.",
             completion=offered.hosts,
             says=lambda host: f"host {as_text(host)}",
         ),
@@ -362,7 +362,7 @@ class HostMemory(HostName):
         str,
         flag(
             "served|decode",
-            "Optimize the placement of the rest for the fastest requests, or the fastest decode.",
+            f"Optimize what {option('place')} leaves open for request throughput, or decode speed.",
             says="placed for {}",
         ),
     ] = "served"
@@ -421,7 +421,7 @@ class PriceBasisOnly(Request):
         str | None,
         flag(
             "on-demand|reserved|spot|marketplace|survey|estimate",
-            "Price terms; default: on-demand, else survey, estimate or marketplace.",
+            "Price type; default: on-demand, else survey median, estimate, marketplace.",
             says="{} prices",
         ),
     ] = None
@@ -494,7 +494,7 @@ class OutputFile(Request):
         Path | None,
         flag(
             "FILE",
-            "Output file, written whole or not at all; - is standard output.",
+            "Output file, written atomically; - is stdout.",
             "-o",
             "--out",
             parser=file_of,

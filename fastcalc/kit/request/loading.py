@@ -422,7 +422,7 @@ def without_marketplaces(
     if not left_out or len(left_out) == len(chips):
         return chips
     notes.append(
-        "skipped, because only individual owners on marketplaces rent them: "
+        "skipped, because they are rented only on marketplaces: "
         f"{', '.join(left_out)}; name them with {option('on')}, or add "
         f"{option('offer', 'marketplace')}"
     )

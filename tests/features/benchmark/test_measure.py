@@ -74,7 +74,7 @@ def test_batches_of_several_layouts_are_taken_on_that_of_the_largest(capsys, mon
     """One H100 holds Llama 3.1 70B in FP8 at batch 1, and not at 256."""
     words = ("measure", "llama-3.1-70b", "--on", "h100-sxm", "--weights", "fp8", "--batch", "1,256")
     result = ran(*words, capsys=capsys, monkeypatch=monkeypatch)
-    assert "give --tp or --chips of your server" in result.err + result.out
+    assert "set --tp or --chips to match your server" in result.err + result.out
 
 
 def test_nothing_that_fits_is_nothing_to_measure(capsys, monkeypatch):

@@ -317,8 +317,8 @@ def test_what_is_tested_is_what_was_said(judged):
     assert {name: judged[name].check for name in refused} == refused, "plans and offers"
     assert judged["45"].check is None, "a deal"
     assert judged["44"].check.expected == (15,), "nobody says that a wafer gains nothing"
-    assert "conclusion, claimed value: supported below 1.25 x" in break_even(judged["44"])
-    assert "claimed value: refuted below 2.28" in break_even(judged["55"])
+    assert "conclusion, criterion: supported below 1.25 x" in break_even(judged["44"])
+    assert "criterion: refuted below 2.28" in break_even(judged["55"])
     assert "smaller batch" in judged["14"].claim.condition
     assert "as users report" in judged["65"].claim.condition
     assert judged["6"].check.expected == judged["7"].check.expected == (0.1,)
@@ -497,7 +497,7 @@ def test_no_number_in_a_reason_is_written_by_hand(judged):
         ("61", "needs 2.87 to its first success"),
         ("64", f"{1 / (0.5 + 0.5 / 6):.2f} times"),
         ("70", "a TTFT of 1.33 to 2.33 s and the second a TTFT within 0.06 s"),
-        ("72", "92.8 % of cases, a vote in 62.5 %. One after another the 3 paths take 20 %"),
+        ("72", "92.8 % of cases, a vote in 62.5 %. One after another the 3 answers take 20 %"),
         ("glm-speed", f"with 2 tokens per step, {1 / (92 * 17e-6 + 10 * 5e-6):,.0f} with one"),
         ("glm-speed", f"{1 / (92 * 11e-6 + 10 * 5e-6):,.0f} with one at the fastest layers"),
     ],

@@ -346,7 +346,7 @@ def test_what_moves_a_number_stands_in_the_heading(fastcalc):
         ("--price h100-sxm=2", "h100-sxm at $2.00 per chip-hour"),
         ("--gpu-memory-utilization 0.5", "engine limited to 50 % of memory"),
         ("--max-num-seqs 16", "at most 16 sequences per step"),
-        ("--max-num-batched-tokens 2k", "at most 2,000 prompt tokens per step"),
+        ("--max-num-batched-tokens 2k", "at most 2,000 tokens per step"),
         ("--price-basis tco --years 3", "depreciated over 3 years"),
     ):
         text = words(fastcalc(*plain, *flags.split(), columns=300).out)
@@ -539,7 +539,7 @@ def check_plan(text, document, objective, prices):
     scaled = {**row, COST: row["cost"]}, {**best, COST: best["cost"]}
     is_level = holds_one(*scaled, "cost") or abs(math.log(row["cost"] / best["cost"])) < 0.0015
     assert is_level == (", tied within the 80 % ranges" in text)
-    assert is_level == (f"; tied with {row['hardware']} (" in text)
+    assert is_level == (f"; tied within the 80 % ranges: {row['hardware']} (" in text)
     wins = WINS.search(text)
     is_changed = is_narrower(row) and not is_narrower(best)
     assert is_changed == (", quantized further; " in second.group())
@@ -588,7 +588,9 @@ def test_a_plan_whose_next_chip_is_level_says_so_where_it_leads(fastcalc):
     request = ("--on", "h100-sxm,b200", "--tpot", "40ms", "--rate", "40/s")
     request += ("--price", "h100-sxm=2.95", "--price", "b200=6.03")
     text = words(fastcalc("plan", "llama-3.1-70b", *request, columns=400).out)
-    assert re.search(r"^h100-sxm 64 chips .*; tied with b200 \(32 chips in 4 nodes, \$", text)
+    assert re.search(
+        r"^h100-sxm 64 chips .*; tied within the 80 % ranges: b200 \(32 chips in 4 nodes, \$", text
+    )
     assert "second-best chip" not in text  # which the headline has
     every = words(fastcalc("plan", "llama-3.1-70b", *request, "--notes", columns=400).out)
     assert "times the cost, tied within the 80 % ranges" in every
@@ -615,7 +617,7 @@ def test_a_fleet_names_the_next_chip_where_it_is_level(request_of_fleet, is_leve
     assert holds_one(*scaled, "cost") == is_level
     text = words(fastcalc(*asked, "--notes", columns=400).out)
     first, _, _ = text.partition(" Price per ")
-    assert is_level == (f"; tied with {pair[0]['hardware']} (" in first)
+    assert is_level == (f"; tied within the 80 % ranges: {pair[0]['hardware']} (" in first)
     assert is_level == (", tied within the 80 % ranges" in text)
 
 
@@ -634,7 +636,7 @@ WAY = re.compile(
     r"Cheapest on (?P<where>other hardware|[\w.-]+): (?P<trick>[\w.+, -]+?)(?: \((?P<change>[^()]*)\))?"
     r"(?: for (?P<users>[\d,]+ users|one user))?"
     r"(?: at (?P<cost>[\d.,]+)x today's cost(?: \((?P<low>[\d.,]+) to "
-    r"(?P<high>[\d.,]+)(?P<level>: a tie)?\))?"
+    r"(?P<high>[\d.,]+)(?P<level>: tied)?\))?"
     r"(?:, by (?:cloud prices|costs of ownership) of [\d.,]+ over [\d.,]+ \$ a chip-hour)?"
     r"|(?P<free>, which has no price))"
 )

@@ -40,7 +40,7 @@ def test_a_speed_above_the_range_says_how_many_tokens_a_step_explain_it():
 
 def test_a_speed_inside_the_range_leaves_open_whether_tokens_are_drafted():
     (sentence,) = sentences(outcome("gpt-oss-120b", "wse-3", batch=(1,)))
-    assert "1,844 tokens/s (2026; use of draft tokens not stated)" in sentence
+    assert "1,844 tokens/s (2026; speculative decoding not stated)" in sentence
 
 
 def test_several_users_and_chips_that_people_own_are_not_set_against_them():

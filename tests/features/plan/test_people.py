@@ -53,7 +53,7 @@ def test_rate_and_response_time_are_one_fixed_point(words, capsys, monkeypatch):
     think = float(options["--think"].removesuffix("s"))
     assert rate * (think + seconds) == pytest.approx(users, rel=0.01)
     printed = " ".join(run(*PLAN, *words, capsys=capsys, monkeypatch=monkeypatch).out.split())
-    said = re.search(r"\(([\d.]+) requests/s, ([\d.]+) s each\)", printed)
+    said = re.search(r"\(([\d.]+) requests/s, mean latency ([\d.]+) s\)", printed)
     assert float(said[1]) == pytest.approx(rate, rel=0.005)
     assert float(said[2]) == pytest.approx(seconds, rel=0.02)
 
@@ -67,7 +67,7 @@ def test_owned_chips_serve_users_who_think():
     rate, seconds = map(
         float,
         re.search(
-            r"\(([\d.]+) requests/s, ([\d.]+) s each\)", " ".join(table.headline.split())
+            r"\(([\d.]+) requests/s, mean latency ([\d.]+) s\)", " ".join(table.headline.split())
         ).groups(),
     )
     assert rate * (30 + seconds) == pytest.approx(400, rel=0.01)

@@ -14,6 +14,7 @@ from fastcalc.features.plan.allocation import Allocation, Fleet
 from fastcalc.features.plan.answer import PlanAnswer
 from fastcalc.features.plan.request import FindPlans
 from fastcalc.features.plan.sharing import ReplicaPool, Sharing
+from fastcalc.features.plan.table_columns import columns
 from fastcalc.mentions import as_flags
 from tests.features.plan.test_plan_sentences import (  # fmt: skip
     API,
@@ -94,8 +95,8 @@ def test_headlines(made, text):
 @every(
     "ttft,share,classes,seconds,text",
     [
-        (inf, 0.99, ONE, 0.5, "; p99 TTFT up to 500 ms (no --ttft set)"),
-        (inf, 0.9, ONE, 1.0, "; p90 TTFT up to 1.00 s (no --ttft set)"),
+        (inf, 0.99, ONE, 0.5, "; predicted p99 TTFT 500 ms (no --ttft set)"),
+        (inf, 0.9, ONE, 1.0, "; predicted p90 TTFT 1.00 s (no --ttft set)"),
         (inf, None, ONE, 0.5, ""),
         (2.0, 0.99, ONE, 0.5, ""),
         (inf, 0.99, TWO, 0.5, ""),
@@ -167,9 +168,38 @@ def test_keys_of_plans(key, has_expected, says):
     made.__dict__["_served"] = []
     text = made.key()
     assert ("chips and times: at slow speeds" in text) is says
-    assert ("rented chips get the rest" in text) is (key == "fleet")
+    assert ("rented chips serve the rest" in text) is (key == "fleet")
     assert text.startswith("key: pool") is (key == "mix")
     assert "over its limit" not in text
+
+
+@every("share", [0.99, 0.9, None])
+@every("is_owned", [True, False])
+def test_keys_say_at_which_load_times_are(share, is_owned):
+    """Percentiles are at the load that the replicas have; without one the batch is full."""
+    owned = ({"kind": OWN, "chips": 8}, {"kinds": [OWN]}) if is_owned else ({}, {})
+    made = answer(part(pool(), **owned[0]), service=replace(SERVICE, share=share), **owned[1])
+    text = made.key()
+    assert ("TTFT, TPOT: at this load, in ms" in text) is (share is not None)
+    assert ("TPOT: at full batch, prefill stalls included" in text) is (share is None)
+
+
+@every(
+    "replicas,ranks,chip,cell",
+    [
+        (None, 1, None, "shared"),
+        (1.0, 1, None, "1 replica"),
+        (12.0, 1, None, "12 replicas"),
+        (1.0, 2, None, "1 x tp2"),
+        (3.0, 2, "b200", "3 x tp2 b200"),
+        (3.0, 1, "b200", "3 x b200"),
+    ],
+)
+def test_the_cell_of_prefill_replicas(replicas, ranks, chip, cell):
+    (column,) = (column for column in columns(SERVICE) if column.key == "prompts")
+    record = {"prefill_replicas": replicas, "prefill_hardware": chip, "prefill_tp": ranks}
+    record |= {"prefill_pp": 1, "prefill_ep": 1, "prefill_dp": 1}
+    assert column.format(record) == cell
 
 
 # Rows.

@@ -171,7 +171,10 @@ def test_chips_whose_files_state_no_node_are_named_where_chips_come_in_nodes():
     plans = [plan(), plan(SECOND), plan(in_node), plan()]
     in_nodes = replace(SERVICE, in_nodes=True)
     said = told(notes.by_the_chip(plans, in_nodes))
-    assert said.startswith("counted as single chips: made-up-chip, second-chip, whose files")
+    assert said == (
+        "counted in single chips, because hardware files give no node size: made-up-chip, "
+        "second-chip"
+    )
     assert not told(notes.by_the_chip(plans, SERVICE))
     assert not told(notes.by_the_chip([plan(in_node)], in_nodes))
 
@@ -228,7 +231,7 @@ def test_plans_are_tied_where_ranges_of_half_to_twice_the_speed_overlap(spread, 
     found = decision(best, second)
     said = notes.times_the_cost(found, second)
     assert said == "1.50 times the cost" + ", tied within the 80 % ranges" * is_tied
-    in_headline = "; tied with second-chip (2 chips, $5,256 per month)" * is_tied
+    in_headline = "; tied within the 80 % ranges: second-chip (2 chips, $5,256 per month)" * is_tied
     assert notes.level_runner_up(found) == in_headline
     assert notes.level_runner_up(decision(best)) == ""
     (next_chip,) = [
@@ -268,8 +271,8 @@ def test_reserving_pays_above_the_ratio_of_both_prices():
     of_two = plan(made_up.clocked(price=price), values={"chips": 2.0})
     said = told(notes.ways_to_pay(of_two))
     assert said == (
-        "price terms of made-up-chip, per month: on-demand $5,840, spot $1,460, reserved $4,380; "
-        "reserving pays above 75% utilization of paid hours"
+        "made-up-chip per month: on-demand $5,840, spot $1,460, reserved $4,380; reserving pays "
+        "above 75 % utilization"
     )
     given = plan(made_up.clocked(price=price), pricing=Pricing(user_prices={"made-up-chip": 9.0}))
     assert told(notes.ways_to_pay(given)) == said
@@ -451,8 +454,7 @@ def test_chips_that_miss_stand_in_order_of_their_largest_miss():
         "chips that miss the limits, and by how many times: second-chip 2.50, made-up-chip 3.00"
     )
     assert lost == (
-        "of 1,234 deployments 1,000 do not fit the chips' memory, 7 take too long to the first "
-        "token"
+        "best of 1,234 deployments: 1,000 do not fit in memory, 7 exceed the TTFT limit"
     )
 
 
@@ -772,7 +774,7 @@ def regretted(expected, *measured):
     return SimpleNamespace(regret=Regret(plans, expected, measured), model="m")
 
 
-COST = "per month on average, compared with the best choice at true speeds"
+OVERSPEND = "expected overspend because speeds are uncertain"
 
 
 @every(
@@ -781,7 +783,7 @@ COST = "per month on average, compared with the best choice at true speeds"
 )
 def test_regret_above_a_hundredth_of_the_bill_is_on_the_first_screen(expected, weight):
     (note,) = answer_regret.regret_notes(regretted(expected))
-    assert note.text == f"speed uncertainty costs $53 {COST}; no benchmark run pays for itself"
+    assert note.text == f"{OVERSPEND}: $53 per month; no benchmark run pays for itself"
     assert note.weight == weight
     assert not [*answer_regret.regret_notes(SimpleNamespace(regret=None))]
 
@@ -793,18 +795,18 @@ def test_a_measurement_that_pays_for_itself(left, usd, pays):
     measured = Measurement(layout, 15, usd + 234.0, 1.25, left)
     first, *rest = answer_regret.regret_notes(regretted((1234.0, 2345.0), measured))
     benchmark = f"a 15-minute benchmark on 2 rented second-chip (${usd + 234.0:,.2f}) would cut "
-    said = f"{benchmark}that to $400" if pays else "no benchmark run pays for itself"
-    assert first.text == f"speed uncertainty costs $1,200 {COST}; {said}"
+    said = f"{benchmark}it to $400" if pays else "no benchmark run pays for itself"
+    assert first.text == f"{OVERSPEND}: $1,200 per month; {said}"
     assert bool(rest) is pays
     if pays:
         hindsight, how = rest
         assert hindsight.weight == how.weight == 0
         assert hindsight.text == (
-            "expected regret: average cost above the best of 2 chips in hindsight; other chips: "
-            "second-chip $2,300"
+            "expected overspend is relative to the best of 2 chips at true speeds; with other "
+            "chips: second-chip $2,300"
         )
-        assert "is then known within 25%; 15 minutes are enough" in how.text
-        assert "serve 4 batches" in how.text
+        assert "predicted speed is then within 25 %; 15 minutes cover" in how.text
+        assert "loading the weights and 4 batches" in how.text
 
 
 @every("kind,server", [("gpu", "the server that --on second-chip"), ("wafer", "its server")])
@@ -885,12 +887,12 @@ def test_chips_that_serve_nothing_say_why():
         (
             "consumer",
             True,
-            "; made-up-chip is a consumer card, rented only by individual owners on marketplaces",
+            "; made-up-chip is a consumer card, rented only on marketplaces",
         ),
         (
             "datacenter",
             True,
-            "; made-up-chip is rented only by individual owners on marketplaces",
+            "; made-up-chip is rented only on marketplaces",
         ),
         ("datacenter", False, ""),
     ],

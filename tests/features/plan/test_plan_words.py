@@ -799,7 +799,7 @@ def test_a_first_token_without_a_limit_is_in_ms_below_a_second(seconds, said):
         fleet=SimpleNamespace(service=service), is_of_one_class=True, pools=[(None, pool)]
     )
     assert PlanAnswer._unlimited_ttft.__get__(answer)() == (
-        f"; p99 TTFT up to {said} (no --ttft set)"
+        f"; predicted p99 TTFT {said} (no --ttft set)"
     ).replace("--ttft", option("ttft"))
 
 

@@ -124,10 +124,10 @@ LOOP = {"users": 100.0, "think": "30s"}
         ({}, {"output": 1.0}, "m: prompt 1,000, output 1 token"),
         ({}, {"prefix_hit": 0.25}, "m: prompt 1,000 (25 % cached), output 500 tokens"),
         # 100 users at 2 requests/s ask every 50 s, of which they think 30.
-        (LOOP, {}, "(2.00 requests/s, 20.0 s each)"),
+        (LOOP, {}, "(2.00 requests/s, mean latency 20.0 s)"),
         (LOOP | {"active_fraction": 0.5, "peak_multiplier": 3.0}, {},
-         "(2.00 requests/s, 45.0 s each)"),
-        (LOOP | {"active_fraction": 0.8}, {}, "(2.00 requests/s, 10.0 s each)"),
+         "(2.00 requests/s, mean latency 45.0 s)"),
+        (LOOP | {"active_fraction": 0.8}, {}, "(2.00 requests/s, mean latency 10.0 s)"),
         (LOOP, {"rate": None}, "(0 requests/s)"),
         ({"users": 100.0, "requests_per_active_user_per_min": 1.2}, {}, "(2.00 requests/s)"),
     ],

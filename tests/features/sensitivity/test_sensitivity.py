@@ -295,7 +295,7 @@ def test_levers_of_a_target_are_numbers_that_move_it(target, moving, idle):
     assert set(moving) <= shown
     assert not set(idle) & shown
     left_out = len(answer) - len(shown)
-    assert f"{left_out} numbers that cannot " in words(str(answer))
+    assert f"{left_out} parameters that cannot " in words(str(answer))
     assert set(idle) <= {row["path"] for row in answer}, "records have every number"
 
 
@@ -305,7 +305,7 @@ def test_numbers_that_move_a_target_and_miss_it_are_shown(faster):
     assert bandwidth["target_value"] is None
     assert "memory.HBM3.bandwidth" in shown_numbers(faster)
     assert "peak.fp8" not in shown_numbers(faster)
-    assert " numbers that cannot raise the speed are not shown" in words(str(faster))
+    assert " parameters that cannot raise the speed are not shown" in words(str(faster))
 
 
 def test_the_tornado_draws_both_ways(faster):

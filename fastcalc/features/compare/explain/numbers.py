@@ -71,7 +71,7 @@ class Numbers:
         return self._printed("vector rate", rate, "FLOP/s") if rate else number(inf, "FLOP/s")
 
     def kernel(self, group: str) -> str | None:
-        """Kernel that widens a kind of bytes to 16 bits, if one does."""
+        """Kernel that upcasts a kind of bytes to 16 bits, if one does."""
         kernels = widened_by(self.machine.engine, self.machine.hardware)
         return kernels.kernel_of(group, self.work.formats.of(group))
 
@@ -80,7 +80,7 @@ class Numbers:
 
         kernel : what computes in it although more is printed for what is stored
         """
-        owner, why = self._owner(tier), f" ({kernel} widens to it)" if kernel else ""
+        owner, why = self._owner(tier), f" ({kernel} upcasts to it)" if kernel else ""
         for name, quantity in owner.peak.items():
             if quantity.si == scalar(rate):
                 return self._printed(f"dense {name} peak{why}", quantity, "FLOP/s", owner)
