@@ -214,7 +214,8 @@ def follow_up_of(request: FitMemory, fitting: Sequence[Location]) -> str:
     """The command that says how fast what fits is, or what does hold the model."""
     models = request.models or DEFAULT_MODELS
     if not fitting:
-        return follow_up(replace(request, weights=None, kv=None), request_of("plan"), models[0])
+        is_open = replace(request, weights=None, kv=None, tp=None, pp=None, ep=None, dp=None)
+        return follow_up(is_open, request_of("plan"), models[0])
     first = fitting[0].scenario
     native = replace(request, weights=first.weights, kv=first.kv)
     chips = dict.fromkeys(location.scenario.hardware.id for location in fitting)
