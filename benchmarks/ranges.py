@@ -24,11 +24,10 @@ from fastcalc.evidence.score import Prediction
 from fastcalc.evidence.shipped import shipped
 from fastcalc.evidence.speed_ranges import (
     INSIDE,
-    FittedKinds,
-    is_unseen,
     learned,
     publishers_behind,
     ranged,
+    unseen_kinds,
 )
 from fastcalc.evidence.validate import validate
 
@@ -72,7 +71,7 @@ def score_of(predictions: Sequence[Prediction]) -> RangeScore:
 def halves(
     predictions: Sequence[Prediction],
     blind: Collection[str],
-    kinds: FittedKinds,
+    unseen: Sequence[bool],
     behind: Sequence[int],
     splits: int,
     seed: int,
@@ -80,18 +79,20 @@ def halves(
     """Yield blind points of half of the sources, in ranges learned on the other half.
 
     blind : ids of points that nobody had looked at
+    unseen : whether nobody else measured the engine on such a kind of chip
     behind : other publishers that measured the chip, engine and phase of each prediction [1]
     """
-    counted = list(zip(predictions, behind, strict=True))
+    rows = list(zip(predictions, unseen, behind, strict=True))
     sources = np.unique([prediction.point.source_key for prediction in predictions])
     random = np.random.default_rng(seed)
     for _ in range(splits):
         chosen = set(random.permutation(sources)[: len(sources) // 2])
-        known = [(p, count) for p, count in counted if p.point.source_key in chosen]
-        widths = learned([p for p, _ in known], blind, kinds, [count for _, count in known])
+        known = [row for row in rows if row[0].point.source_key in chosen]
+        of_known, alone, counts = zip(*known, strict=True)
+        widths = learned(of_known, blind, alone, counts)
         yield [
-            ranged(prediction, widths, unseen=is_unseen(prediction, kinds), behind=count)
-            for prediction, count in counted
+            ranged(prediction, widths, unseen=is_unseen, behind=count)
+            for prediction, is_unseen, count in rows
             if prediction.point.source_key not in chosen and prediction.point.id in blind
         ]
 
@@ -145,11 +146,11 @@ def main() -> None:
     request = parser.parse_args()
     evidence, catalogue = shipped(), Catalogue()
     points = [point for point in evidence.points if evidence.is_fitted(point)]
-    kinds = {name: catalogue.engine(name).fitted_kinds for name in catalogue.names("engines")}
     blind = {point.id for point in points if evidence.is_blind(point)}
     predictions = left_out.applied(validate(points, catalogue).predictions)
     behind = publishers_behind(predictions, evidence.publisher)
-    scored = list(halves(predictions, blind, kinds, behind, request.splits, request.seed))
+    unseen = unseen_kinds(predictions, evidence.publisher)
+    scored = list(halves(predictions, blind, unseen, behind, request.splits, request.seed))
     covers = [score_of(split).cover for split in scored]
     before = first_ranges([one for one in predictions if one.point.id in blind])
     sys.stdout.write(

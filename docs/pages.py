@@ -84,8 +84,8 @@ chip and engine:
 
 {novelty}
 
-[Ranges](method.md#ranges) are learned from points not used for model selection, so they are wider
-than most other points need.
+[Ranges](method.md#ranges) are learned from fitted publishers, each held out. Points not used for
+model selection count four times.
 
 [Measured points](evidence.md) says what a point is and how it is predicted. `fastcalc validate
 --format json` has the errors by source too, and `fastcalc validate my-runs.csv` those of your own

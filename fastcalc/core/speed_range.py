@@ -37,7 +37,7 @@ def weaknesses(engine: Engine, hardware: Hardware) -> Iterator[str]:
         return
     if not is_fitted_kind(engine, hardware):
         yield (
-            f"{widths.unseen:.2g} times as wide, for {engine.id} has no measurement on chips of "
+            f"{widths.unseen:.3g} times as wide, for {engine.id} has no measurement on chips of "
             f"class {class_of(hardware)}"
         )
 
@@ -60,9 +60,9 @@ def reach(
     fitted_share : as of `speed_range`
     """
     width = widths.of(phase, has_experts=has_experts, machine=machine, is_measured=is_measured)
-    width *= widths.unseen if is_unseen else 1.0
+    times = widths.unseen if is_unseen else 1.0
     # Wider ones would let a faster part lower an end.
-    below, above = (min(width * times, 1.0) for times in (widths.below, widths.above))
+    below, above = (min(side * times, 1.0) for side in (width.below, width.above))
     return (
         np.exp(half_width(least=below, fitted_share=fitted_share)),
         np.exp(half_width(least=above, fitted_share=fitted_share)),

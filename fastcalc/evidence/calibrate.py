@@ -1,14 +1,13 @@
 """Engines fitted on the shipped evidence: values, ranges, and what is left of unseen sources."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from fastcalc.catalogue.schema.engines import Phase, RangeWidths
 from fastcalc.catalogue.store import Catalogue
-from fastcalc.core.chip.machine_class import NARROWLY_FITTED
 from fastcalc.evidence.deployments import PointDeployments
 from fastcalc.evidence.parameters import ParameterFamily, family_of
 from fastcalc.evidence.point import Point
@@ -16,12 +15,18 @@ from fastcalc.evidence.predict import gather
 from fastcalc.evidence.regression import Fit
 from fastcalc.evidence.score import Prediction, predictions_of
 from fastcalc.evidence.shipped import Evidence, fold_of
-from fastcalc.evidence.speed_ranges import ENOUGH, learned, publishers_behind, ranged
+from fastcalc.evidence.speed_ranges import (
+    ENOUGH,
+    learned,
+    publishers_behind,
+    ranged,
+    unseen_kinds,
+)
 from fastcalc.evidence.stacked import StackedPoints, rows_of
 from fastcalc.formulas.types import Floats
 
-FittedSources = Mapping[tuple[str, Phase, str], set[str]]
-"""Sources that were fitted on, by engine, phase and kind of chip."""
+FittedKinds = Collection[tuple[str, Phase, str]]
+"""Engines, phases and kinds of chip that were fitted on."""
 
 
 @dataclass(frozen=True)
@@ -54,13 +59,14 @@ def calibrate(evidence: Evidence, catalogue: Catalogue) -> Calibration:
     rows, family = fit.rows, family_of(catalogue.engine_files())
     everything = np.ones(len(rows.points), dtype=bool)
     logs = fit.solve(everything)
-    fitted = _fitted_sources(rows)
+    fitted = {(one.engine_used, one.phase, one.machine) for one in predictions_of(rows)}
     fitted_kinds = {engine: _kinds_of(engine, fitted, family) for engine in family.engines}
     folds = np.array([str(fold_of(evidence.publisher(point))) for point in rows.points])
     left_out = _predicted(rows, fit.left_out(everything, folds))
     blind = {point.id for point in rows.points if evidence.is_blind(point)}
     behind = publishers_behind(left_out, evidence.publisher)
-    widths = learned(left_out, blind, fitted_kinds, behind)
+    unseen = unseen_kinds(left_out, evidence.publisher)
+    widths = learned(left_out, blind, unseen, behind)
     return Calibration(
         family=family,
         values=np.exp(logs),
@@ -73,9 +79,9 @@ def calibrate(evidence: Evidence, catalogue: Catalogue) -> Calibration:
         left_out=[
             prediction
             if deployment.engine.stated_range(prediction.phase)
-            else _as_a_stranger(prediction, widths, fitted, count)
-            for prediction, deployment, count in zip(
-                left_out, rows.deployments, behind, strict=True
+            else ranged(prediction, widths, unseen=alone, behind=count)
+            for prediction, deployment, count, alone in zip(
+                left_out, rows.deployments, behind, unseen, strict=True
             )
         ],
     )
@@ -108,19 +114,7 @@ def _predicted(rows: StackedPoints, residuals: Floats) -> list[Prediction]:
     return predictions_of(rows, rows.measured * np.exp(residuals))
 
 
-def _fitted_sources(rows: StackedPoints) -> FittedSources:
-    """Return who was fitted on what, by engines whose fit predicts anything."""
-    sources = defaultdict[tuple[str, Phase, str], set[str]](set)
-    for prediction in predictions_of(rows):
-        key = prediction.engine_used, prediction.phase, prediction.machine
-        if prediction.engine_used not in NARROWLY_FITTED:
-            sources[key].add(prediction.point.source_key)
-    return sources
-
-
-def _kinds_of(
-    engine: str, fitted: FittedSources, family: ParameterFamily
-) -> dict[Phase, list[str]]:
+def _kinds_of(engine: str, fitted: FittedKinds, family: ParameterFamily) -> dict[Phase, list[str]]:
     """Kinds of chip that an engine was fitted on; if it was not, all that extend it."""
     is_fitted = any(name == engine for name, _, _ in fitted)
     fitted_kinds = defaultdict[Phase, set[str]](set)
@@ -152,15 +146,3 @@ def _architectures_of(rows: StackedPoints, family: ParameterFamily) -> dict[str,
         naming = (e.id for e in family.chain(deployment.engine.id) if e.fitted_architectures)
         architectures[next(naming, "")].add(deployment.hardware.architecture or "")
     return {owner: sorted(names - {""}) for owner, names in architectures.items()}
-
-
-def _as_a_stranger(
-    prediction: Prediction, widths: RangeWidths, fitted: FittedSources, behind: int
-) -> Prediction:
-    """A fitted point in the range that it would have, had nobody fitted its source.
-
-    behind : other publishers that measured its chip, engine and phase [1]
-    """
-    key = prediction.engine_used, prediction.phase, prediction.machine
-    other_sources = fitted.get(key, set()) - {prediction.point.source_key}
-    return ranged(prediction, widths, unseen=not other_sources, behind=behind)

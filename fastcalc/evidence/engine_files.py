@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from fastcalc.catalogue.schema import Engine, Quantity
 from fastcalc.catalogue.schema.engine_parameters import PARAMETERS
+from fastcalc.catalogue.schema.engines import HalfWidths
 from fastcalc.catalogue.schema.own_rows import OwnDeployment
 from fastcalc.evidence.calibrate import Calibration
 from fastcalc.evidence.own_engine import OwnFit
@@ -61,7 +62,12 @@ def rewritten(text: str, engine: Engine, calibration: Calibration) -> str:
 def _learned(engine: Engine, calibration: Calibration) -> dict[str, str]:
     """Return what an engine was fitted on and its ranges, as its file has them."""
     widths, fitted_kinds = calibration.widths, calibration.kinds[engine.id]
-    numbers = {name: f"{number:g}" for name, number in widths if isinstance(number, float)}
+    numbers = {
+        name: _mapped({side: f"{reach:g}" for side, reach in width})
+        for name, width in widths
+        if isinstance(width, HalfWidths)
+    }
+    numbers["unseen"] = f"{widths.unseen:g}"
     return {
         "fitted_architectures": _listed(calibration.architectures.get(engine.id, ())),
         "fitted_kinds": _mapped({phase: _listed(names) for phase, names in fitted_kinds.items()}),

@@ -1,13 +1,12 @@
-"""80 % ranges learned from points that nobody had looked at when terms were chosen."""
+"""80 % ranges learned from points that fits without their publisher predicted."""
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from math import inf, log
 
 import numpy as np
 
 from fastcalc.catalogue.schema.engines import (
-    Phase,
     RangeWidths,
     width_name,
 )
@@ -21,18 +20,10 @@ INSIDE = 0.8  # share of measurements that a range should hold
 ENOUGH = 3  # publishers behind a chip, engine and phase, from where another one rarely surprises
 
 _DECIMALS = 3  # of widths
+_LEAST = 0.01  # of a width, where all points lie on one side
+_BLIND_COUNTS = 4.0  # times that a point counts that nobody had looked at when terms were chosen
 _FEWEST = 3  # sources that a number is learned from; else those of everything
 _MOST_TIMES = 3.0  # as wide: few sources stand behind it
-
-FittedKinds = Mapping[str, Mapping[Phase, Collection[str]]]
-"""Kinds of chip that engines were fitted on, by engine and phase."""
-
-
-def is_unseen(prediction: Prediction, fitted_kinds: FittedKinds) -> bool:
-    """Whether a point's engine was fitted on nothing of its phase and kind of chip."""
-    return prediction.machine not in fitted_kinds.get(prediction.engine_used, {}).get(
-        prediction.phase, ()
-    )
 
 
 def publishers_behind(
@@ -45,10 +36,30 @@ def publishers_behind(
     publisher : who measured a point
     among : predictions of the points that count; None for these
     """
+    return _others(predictions, publisher, _cell, among)
+
+
+def unseen_kinds(
+    predictions: Sequence[Prediction], publisher: Callable[[Point], str]
+) -> list[bool]:
+    """Whether nobody else measured the engine on such a kind of chip, in the phase of each point.
+
+    publisher : who measured a point
+    """
+    return [count == 0 for count in _others(predictions, publisher, _kind)]
+
+
+def _others(
+    predictions: Sequence[Prediction],
+    publisher: Callable[[Point], str],
+    cell: Callable[[Prediction], tuple[str, str, str]],
+    among: Sequence[Prediction] | None = None,
+) -> list[int]:
+    """How many other publishers have points of the same cell. [1]"""
     behind = defaultdict[tuple[str, str, str], set[str]](set)
     for prediction in predictions if among is None else among:
-        behind[_cell(prediction)].add(publisher(prediction.point))
-    return [len(behind[_cell(one)] - {publisher(one.point)}) for one in predictions]
+        behind[cell(prediction)].add(publisher(prediction.point))
+    return [len(behind[cell(one)] - {publisher(one.point)}) for one in predictions]
 
 
 def by_novelty(
@@ -69,6 +80,10 @@ def by_novelty(
 
 def _cell(prediction: Prediction) -> tuple[str, str, str]:
     return prediction.point.hardware, prediction.engine_used, prediction.phase
+
+
+def _kind(prediction: Prediction) -> tuple[str, str, str]:
+    return prediction.machine, prediction.engine_used, prediction.phase
 
 
 def ranged(
@@ -94,54 +109,53 @@ def ranged(
 def learned(
     predictions: Sequence[Prediction],
     blind: Collection[str],
-    fitted_kinds: FittedKinds,
+    unseen: Sequence[bool],
     behind: Sequence[int],
 ) -> RangeWidths:
     """Widths of ranges that hold 80 % of points of sources like these.
 
-    Every category of prediction has a width of its own. Measurements lie below what is expected
-    more often than above, for servers can be set up worse than those that engines were fitted on,
-    and hardly better: all together say how much further a range reaches down than up, with a tenth
-    of the points beyond each end. All of these, and how many times as wide ranges of unseen chips
-    are, come from points that nobody had looked at when terms were chosen.
+    Every category of prediction has a width below and one above, beyond each of which a tenth of
+    its points lie. Terms were chosen with most points in view, which are therefore nearer than new
+    ones will be: those that nobody had looked at count several times.
 
     predictions : each by a fit that has not seen its publisher
-    blind : ids of those that nobody had looked at
+    blind : ids of those that nobody had looked at when terms were chosen
+    unseen : whether nobody else measured its engine on such a kind of chip, for each
     behind : other publishers that measured the same chip, engine and phase, for each [1]
     """
     # Engines of the others state their ranges.
-    kept = [
-        (one, count)
-        for one, count in zip(predictions, behind, strict=True)
-        if one.part != SRAM and one.point.id in blind
-    ]
-    sources = np.array([one.point.source_key for one, _ in kept])
-    names = np.array([_name(one, count) for one, count in kept])
-    sides = np.array([_needed(one) for one, _ in kept])
-    unseen = np.array([is_unseen(one, fitted_kinds) for one, _ in kept], dtype=bool)
-    usual, widths = ~unseen, dict.fromkeys(_NAMES, 0.0)
+    rows = zip(predictions, behind, unseen, strict=True)
+    kept = [row for row in rows if row[0].part != SRAM]
+    names = np.array([_name(one, count) for one, count, _ in kept])
+    sides = np.array([_needed(one) for one, *_ in kept])
+    is_unseen = np.array([alone for *_, alone in kept], dtype=bool)
+    is_blind = np.array([one.point.id in blind for one, *_ in kept], dtype=bool)
+    sources = np.array([one.point.source_key for one, *_ in kept])
+    counts = np.where(is_blind, _BLIND_COUNTS, 1.0)
+    beyond, usual = (1.0 + INSIDE) / 2.0, ~is_unseen
+    widths: dict[str, tuple[float, float]] = {}
     for name in _NAMES:
-        of_name = names == name
-        sample = of_name & usual
+        sample = usual & (names == name)
         if len(np.unique(sources[sample])) < _FEWEST:
             sample = usual
-        width = _quantile(sides.max(axis=1)[sample], sources[sample], INSIDE)
-        widths[name] = round(width, _DECIMALS)
-    sides /= np.array([widths[name] for name in names])[:, np.newaxis]
-    beyond = (1.0 + INSIDE) / 2.0
-    below, above = (_quantile(side, sources[usual], beyond) for side in sides[usual].T)
-    multiples = (sides / (below, above)).max(axis=1)
+        below, above = (
+            _quantile(side, sources[sample], counts[sample], beyond) for side in sides[sample].T
+        )
+        widths[name] = max(round(below, _DECIMALS), _LEAST), max(round(above, _DECIMALS), _LEAST)
+    needed = (sides / np.array([widths[name] for name in names])).max(axis=1)
+    blind_sources = len(np.unique(sources[is_blind]))
     basis = (
-        f"{len(kept)} points of {len(np.unique(sources))} sources that nobody had looked at when "
-        "terms were chosen, each predicted without its publisher"
+        f"{len(kept):,} points of {len(np.unique(sources))} sources, each predicted without its "
+        f"publisher; {np.count_nonzero(is_blind)} of {blind_sources} that nobody had looked at "
+        f"when terms were chosen count {_BLIND_COUNTS:g} times"
     )
-    learned_numbers = {
-        **widths,
-        "below": round(below, _DECIMALS),
-        "above": round(above, _DECIMALS),
-        "unseen": round(_times_as_wide(multiples, sources, unseen), _DECIMALS),
-    }
-    return RangeWidths.model_validate({**learned_numbers, "basis": basis})
+    return RangeWidths.model_validate(
+        {
+            **{name: {"below": below, "above": above} for name, (below, above) in widths.items()},
+            "unseen": round(_times_as_wide(needed, sources, counts, is_unseen), _DECIMALS),
+            "basis": basis,
+        }
+    )
 
 
 _NAMES = (
@@ -167,11 +181,13 @@ def _name(prediction: Prediction, behind: int) -> str:
     )
 
 
-def _times_as_wide(multiples: Floats, sources: Array, chosen: Bools) -> float:
+def _times_as_wide(needed: Floats, sources: Array, counts: Floats, chosen: Bools) -> float:
     """How many times as wide ranges of some points are as those of the others, 1 to 3."""
     if not chosen.any() or chosen.all():
         return 1.0
-    wide, usual = (_quantile(multiples[of], sources[of], INSIDE) for of in (chosen, ~chosen))
+    wide, usual = (
+        _quantile(needed[of], sources[of], counts[of], INSIDE) for of in (chosen, ~chosen)
+    )
     return min(max(wide / usual, 1.0), _MOST_TIMES)
 
 
@@ -182,10 +198,13 @@ def _needed(prediction: Prediction) -> tuple[float, float]:
     return (too_fast - max(-typical, 0.0)) / times, (-too_fast - max(typical, 0.0)) / times
 
 
-def _quantile(numbers: Floats, sources: Array, fraction: float) -> float:
-    """What a share of points lies below, a source weighing as the root of its points."""
-    _, inverse, counts = np.unique(sources, return_inverse=True, return_counts=True)
-    weights = 1.0 / np.sqrt(counts[inverse])
+def _quantile(numbers: Floats, sources: Array, counts: Floats, fraction: float) -> float:
+    """What a share of points lies below, a source weighing as the root of its points.
+
+    counts : times that each point counts [1]
+    """
+    _, inverse, points = np.unique(sources, return_inverse=True, return_counts=True)
+    weights = counts / np.sqrt(points[inverse])
     order = np.argsort(numbers)
     reached = np.cumsum(weights[order]) - weights[order] / 2.0
     return float(np.interp(fraction * weights.sum(), reached, numbers[order]))

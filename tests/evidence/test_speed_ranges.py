@@ -6,18 +6,22 @@ import numpy as np
 import pytest
 
 from fastcalc.catalogue.schema import Engine
-from fastcalc.catalogue.schema.engines import RangeWidths
+from fastcalc.catalogue.schema.engines import HalfWidths, RangeWidths
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.speed_range import reach
 from fastcalc.evidence import left_out
 from fastcalc.evidence.score import Prediction
 from fastcalc.evidence.shipped import fold_of, role_of, shipped
-from fastcalc.evidence.speed_ranges import by_novelty, learned, publishers_behind, ranged
+from fastcalc.evidence.speed_ranges import (
+    by_novelty,
+    learned,
+    publishers_behind,
+    ranged,
+    unseen_kinds,
+)
 from fastcalc.evidence.validate import validate
 from tests.evidence.test_measured import point
 from tests.helpers import outcome
-
-KINDS = {"vllm": {phase: ["consumer"] for phase in ("decode", "prefill", "served")}}
 
 
 def missed(
@@ -40,98 +44,121 @@ def missed(
     )
 
 
-def one_each(phase, errors, **where):
-    """A point of each of some sources, one too fast and the next too slow."""
+def one_each(phase, errors, sign=1, **where):
+    """A point of each of some sources: too fast, or too slow with a sign of -1."""
+    side = "fast" if sign > 0 else "slow"
     return [
-        missed((-1) ** number * error, f"s{number}", phase=phase, **where)
+        missed(sign * error, f"{side}{number}", phase=phase, **where)
         for number, error in enumerate(errors)
     ]
 
 
+def both(phase, errors, **where):
+    """As many points as far off to either side."""
+    return [*one_each(phase, errors, **where), *one_each(phase, errors, sign=-1, **where)]
+
+
 OTHERS = [
-    *one_each("prefill", [0.5] * 5),
-    *one_each("served", [0.2] * 5),
-    *one_each("served", [0.4] * 5, experts=True),
+    *both("prefill", [0.5] * 5),
+    *both("served", [0.2] * 5),
+    *both("served", [0.4] * 5, experts=True),
 ]
 
 
-def learn(*points, behind=0):
-    """Widths of points that nobody had looked at.
+def learn(*points, blind=None, behind=0, alone=()):
+    """Widths of points, all of which nobody had looked at unless it is said which.
 
     behind : other publishers that measured the chip, engine and phase of each
+    alone : classes of chip on which nobody else measured the engine
     """
-    return learned(points, {one.point.id for one in points}, KINDS, [behind] * len(points))
+    seen = {one.point.id for one in points} if blind is None else blind
+    unseen = [one.machine in alone for one in points]
+    return learned(points, seen, unseen, [behind] * len(points))
 
 
-def test_widths_are_quantiles_of_sources_by_phase():
-    """Nine sources: 0.8 of them is 7.2, and the middle of the seventh lies at 6.5."""
-    decoded = one_each("decode", np.arange(1, 10) / 10)
-    widths = learn(*decoded, *OTHERS)
-    found = (widths.decode, widths.prefill, widths.served, widths.served_experts)
-    assert found == (0.77, 0.5, 0.2, 0.4)
+def sides(width):
+    return width.below, width.above
+
+
+def test_widths_are_quantiles_of_sources_by_phase_and_side():
+    """Ten too fast and ten too slow: a tenth beyond is 18 of 20.
+
+    The middle of the eighth of ten that are too fast lies at 17.5, that of the ninth at 18.5.
+    """
+    fast = one_each("decode", np.arange(1, 11) / 10)
+    slow = one_each("decode", np.arange(1, 11) / 100, sign=-1)
+    widths = learn(*fast, *slow, *OTHERS)
+    assert sides(widths.decode) == pytest.approx((0.85, 0.085))
+    assert [sides(one) for one in (widths.prefill, widths.served, widths.served_experts)] == [
+        (0.5, 0.5),
+        (0.2, 0.2),
+        (0.4, 0.4),
+    ]
     assert widths.unseen == 1.0
-    assert widths.basis.startswith("24 points of 9 sources that nobody had looked at")
+    assert widths.basis.startswith("50 points of 20 sources, each predicted without its publisher")
 
 
 def test_a_source_weighs_as_the_root_of_its_points():
-    """Sixteen points weigh four: 0.8 of eight is 6.4, and the middle of 0.4 lies at 6.5.
+    """Sixteen points weigh four: 0.9 of eight is 7.2, between the middles of 0.4 and 0.5.
 
-    Weighing alike, it would be 16 of 20, where 0.2 lies at 16.5: 0.15.
+    Weighing alike, it would be 18 of 20, between those of 0.3 and 0.4.
     """
     many = [missed(0.1, "many") for _ in range(16)]
     few = one_each("decode", [0.2, 0.3, 0.4, 0.5])
-    assert learn(*many, *few, *OTHERS).decode == 0.39
+    assert learn(*many, *few, *OTHERS).decode.below == pytest.approx(0.47)
 
 
 def test_errors_of_fitted_time_need_half_the_width_without_it():
-    decoded = one_each("decode", [0.6] * 5, fitted=1.0)
-    assert learn(*decoded, *OTHERS).decode == pytest.approx(0.3)
+    decoded = both("decode", [0.6] * 5, fitted=1.0)
+    assert sides(learn(*decoded, *OTHERS).decode) == pytest.approx((0.3, 0.3))
 
 
 def test_ranges_reach_further_down_where_measurements_lie_further_down():
-    """Half of the points are too fast by a width, the others too slow by a third of it."""
-    errors = {"decode": 0.6, "prefill": 0.9, "served": 0.3}
-    points = [
-        missed(by, f"{side}{number}", phase=phase, experts=experts)
-        for phase, width in errors.items()
-        for experts in (False, True)
-        for side, by in (("fast", width), ("slow", -width / 3))
-        for number in range(5)
-    ]
+    """Half of the points of each phase are too fast by a width, the others too slow by a third."""
+    points = [*OTHERS]
+    for experts in (False, True):
+        points += one_each("decode", [0.6] * 5, experts=experts)
+        points += one_each("decode", [0.2] * 5, sign=-1, experts=experts)
     widths = learn(*points)
-    assert (widths.decode, widths.served_experts) == (0.6, 0.3)
-    assert (widths.below, widths.above) == (1.0, 0.333)
+    assert sides(widths.decode) == (0.6, 0.2)
+    assert sides(widths.prefill) == (0.5, 0.5)
 
 
-def test_points_that_were_looked_at_say_nothing():
-    """Theirs are ten times as far off, and twice that on a chip that nobody measured."""
-    decoded = one_each("decode", [0.3] * 5)
-    known = [missed((-1) ** number * 3.0, f"known{number}") for number in range(5)]
-    elsewhere = [missed(6.0, f"known{number}", machine="tpu") for number in range(5)]
-    points = [*decoded, *OTHERS, *known, *elsewhere]
-    blind = {one.point.id for one in (*decoded, *OTHERS)}
-    assert learned(points, blind, KINDS, [0] * len(points)) == learn(*decoded, *OTHERS)
+def test_where_all_points_are_too_fast_a_range_reaches_hardly_up():
+    widths = learn(*one_each("decode", [0.6] * 5), *OTHERS)
+    assert sides(widths.decode) == (0.6, 0.01)
+
+
+def test_points_that_nobody_had_looked_at_count_four_times():
+    """Eight sources that were looked at and two that were not: 0.9 of 16 is 14.4.
+
+    The middles of the last two lie at 10 and 14; counted once, 0.9 of ten would be 9.
+    """
+    known = [missed(0.1, f"known{number}") for number in range(8)]
+    new = [missed(0.3, "new1"), missed(0.5, "new2")]
+    blind = {one.point.id for one in (*new, *OTHERS)}
+    assert learn(*known, *new, *OTHERS, blind=blind).decode.below == pytest.approx(0.5)
+    assert learn(*known, *new, *OTHERS).decode.below == pytest.approx(0.4)
 
 
 def test_prefill_that_three_publishers_measured_has_a_width_of_its_own():
     """Errors of 0.5 on chips with none to two publishers, 0.1 on those with three or more."""
     few = [one for one in OTHERS if one.phase == "prefill"]
-    many = one_each("prefill", [0.1] * 5, machine="datacenter")
-    others = [*one_each("decode", [0.3] * 5), *(one for one in OTHERS if one.phase != "prefill")]
+    many = both("prefill", [0.1] * 5, machine="datacenter")
+    others = [*both("decode", [0.3] * 5), *(one for one in OTHERS if one.phase != "prefill")]
     points = [*few, *many, *others]
-    kinds = {"vllm": {phase: ["consumer", "datacenter"] for phase in KINDS["vllm"]}}
     behind = [2] * len(few) + [3] * len(many) + [3] * len(others)
-    widths = learned(points, {one.point.id for one in points}, kinds, behind)
-    assert (widths.prefill, widths.prefill_measured) == (0.5, 0.1)
+    widths = learned(points, {one.point.id for one in points}, [False] * len(points), behind)
+    assert (sides(widths.prefill), sides(widths.prefill_measured)) == ((0.5, 0.5), (0.1, 0.1))
     for publishers, reached in ((2, 0.5), (3, 0.1)):
         found = ranged(many[0], widths, unseen=False, behind=publishers)
-        assert math.log(found.expected / found.low) == pytest.approx(widths.below * reached)
+        assert math.log(found.expected / found.low) == pytest.approx(reached)
 
 
 def test_publishers_behind_a_point_are_the_others_of_its_chip_engine_and_phase():
     decoded = one_each("decode", [0.1] * 3)
     points = [*decoded, *one_each("prefill", [0.1] * 2), *one_each("decode", [0.1] * 2)]
-    publishers = {"s0": "one", "s1": "one", "s2": "two"}
+    publishers = {"fast0": "one", "fast1": "one", "fast2": "two"}
     counted = publishers_behind(points, lambda one: publishers[one.source_key])
     assert counted == [1, 1, 1, 0, 0, 1, 1]
 
@@ -145,25 +172,36 @@ def test_novelty_counts_publishers_that_were_fitted():
     assert by_novelty([here, elsewhere], behind) == {"none": [elsewhere], "three or more": [here]}
 
 
+def test_an_engine_is_unseen_where_its_publisher_alone_measured_such_chips():
+    """Two publishers on consumer cards; one of both on a datacenter's, and in prefill."""
+    points = [
+        *one_each("decode", [0.1] * 2),
+        missed(0.1, "fast0", machine="datacenter"),
+        missed(0.1, "fast1", phase="prefill"),
+    ]
+    alone = unseen_kinds(points, lambda one: one.source_key)
+    assert alone == [False, False, True, True]
+
+
 def test_a_number_of_two_sources_is_that_of_everything():
-    decoded = one_each("decode", [0.3] * 8)
+    decoded = both("decode", [0.3] * 8)
     two = one_each("served", [0.9, 0.9])
     assert learn(*decoded, *two).served == learn(*decoded, *two).prefill
 
 
 def test_other_kinds_of_chip_say_how_many_times_as_wide():
     """Errors of 0.6 and 1.0 where the phases have 0.3 and 0.5."""
-    unseen = [
-        *one_each("decode", [0.6] * 5, machine="tpu"),
-        *one_each("prefill", [1.0] * 5, machine="tpu"),
+    elsewhere = [
+        *both("decode", [0.6] * 5, machine="tpu"),
+        *both("prefill", [1.0] * 5, machine="tpu"),
     ]
-    seen = [*one_each("decode", [0.3] * 5), *OTHERS]
-    widths = learn(*seen, *unseen)
-    assert (widths.decode, widths.prefill, widths.unseen) == (0.3, 0.5, 2.0)
+    widths = learn(*both("decode", [0.3] * 5), *OTHERS, *elsewhere, alone={"tpu"})
+    assert (sides(widths.decode), sides(widths.prefill)) == ((0.3, 0.3), (0.5, 0.5))
+    assert widths.unseen == 2.0
 
 
 def test_widths_learned_from_some_sources_hold_as_much_of_others():
-    """Of normal errors four in five lie within 1.2816 deviations."""
+    """Of normal errors a tenth lies beyond 1.2816 deviations to either side."""
     random = np.random.default_rng(1)
 
     def normal(phase, spread, **where):
@@ -171,20 +209,22 @@ def test_widths_learned_from_some_sources_hold_as_much_of_others():
 
     traffic = [*normal("served", 0.1), *normal("served", 0.3, experts=True)]
     decoded, others = normal("decode", 0.2), normal("decode", 0.2)
-    widths = learn(*decoded, *normal("prefill", 0.4), *traffic)
-    assert widths.decode == pytest.approx(1.2816 * 0.2, rel=0.05)
-    assert (widths.below, widths.above) == pytest.approx((1.0, 1.0), abs=0.05)
-    held = [abs(math.log(prediction.bias)) <= widths.decode for prediction in others]
+    found = sides(learn(*decoded, *normal("prefill", 0.4), *traffic).decode)
+    assert found == pytest.approx((1.2816 * 0.2, 1.2816 * 0.2), rel=0.06)
+    held = [-found[1] <= math.log(prediction.bias) <= found[0] for prediction in others]
     assert np.mean(held) == pytest.approx(0.80, abs=0.02)
 
 
+def widths_of(half):
+    """Reaching 1.5 times as far down, and half as far up."""
+    return HalfWidths(below=1.5 * half, above=0.5 * half)
+
+
 WIDTHS = RangeWidths(
-    decode=0.2,
-    prefill=0.4,
-    served=0.1,
-    served_experts=0.3,
-    below=1.5,
-    above=0.5,
+    decode=widths_of(0.2),
+    prefill=widths_of(0.4),
+    served=widths_of(0.1),
+    served_experts=widths_of(0.3),
     unseen=2.0,
     basis="made up",
 )
@@ -213,18 +253,16 @@ def test_models_with_routed_experts_have_a_width_of_their_own_in_traffic():
     [("datacenter", False, 0.1), ("datacenter", True, 0.2), ("consumer", False, 0.2)],
 )
 def test_dense_models_decoded_on_datacenter_gpus_have_a_width_of_their_own(machine, experts, width):
-    narrower = WIDTHS.model_copy(update={"decode_datacenter": 0.1})
+    narrower = WIDTHS.model_copy(update={"decode_datacenter": widths_of(0.1)})
     found = ranged(missed(0.0, machine=machine, experts=experts), narrower, unseen=False)
     assert found.low == pytest.approx(100 / math.exp(1.5 * width))
 
 
 def test_it_is_learned_from_their_points():
-    kinds = {"vllm": {phase: ["consumer", "datacenter"] for phase in KINDS["vllm"]}}
-    local = one_each("decode", [0.3] * 5)
-    servers = one_each("decode", [0.1] * 5, machine="datacenter")
-    points = [*local, *servers, *OTHERS]
-    widths = learned(points, {one.point.id for one in points}, kinds, [0] * len(points))
-    assert (widths.decode, widths.decode_datacenter) == (0.3, 0.1)
+    local = both("decode", [0.3] * 5)
+    servers = both("decode", [0.1] * 5, machine="datacenter")
+    widths = learn(*local, *servers, *OTHERS)
+    assert (sides(widths.decode), sides(widths.decode_datacenter)) == ((0.3, 0.3), (0.1, 0.1))
 
 
 def test_no_range_is_so_wide_that_a_faster_part_would_lower_its_end():
@@ -267,21 +305,24 @@ def test_the_shipped_widths_are_learned_from_publishers_left_out():
     """As `fastcalc calibrate` writes them, but for the digits that its table rounds."""
     catalogue, evidence = Catalogue(), shipped()
     fitted = [measured for measured in evidence.points if evidence.is_fitted(measured)]
-    kinds = {name: catalogue.engine(name).fitted_kinds for name in catalogue.names("engines")}
     blind = {measured.id for measured in fitted if evidence.is_blind(measured)}
     predictions = left_out.applied(validate(fitted, catalogue).predictions)
     behind = publishers_behind(predictions, evidence.publisher)
-    widths = learned(predictions, blind, kinds, behind)
+    unseen = unseen_kinds(predictions, evidence.publisher)
+    widths = learned(predictions, blind, unseen, behind)
     written = catalogue.engine("gpu").range_widths
+    assert widths.basis == written.basis
+    assert widths.unseen == pytest.approx(written.unseen, rel=0.02)
     for name, width in written:
-        expected = width if name == "basis" else pytest.approx(width, rel=0.02)
-        assert getattr(widths, name) == expected
+        if isinstance(width, HalfWidths):
+            assert sides(getattr(widths, name)) == pytest.approx(sides(width), rel=0.02)
     measured = {
         (one.engine_used, one.point.hardware)
         for one, count in zip(predictions, behind, strict=True)
         if one.phase == "prefill" and count >= 3
     }
-    named = {(name, chip) for name in kinds for chip in catalogue.engine(name).prefill_chips}
+    chips = {name: catalogue.engine(name).prefill_chips for name in catalogue.names("engines")}
+    named = {(name, chip) for name in chips for chip in chips[name]}
     assert measured <= named  # of exactly three, each has two others
 
 

@@ -23,9 +23,6 @@ Phase = Literal["decode", "prefill", "served"]
 """Phase whose speed a range describes: decode, prefill (and TTFT), or mixed serving."""
 
 
-Times = Annotated[float, Field(ge=0.1, le=10.0)]
-
-
 def width_name(phase: Phase, *, has_experts: bool, machine: str, is_measured: bool) -> str:
     """Which of `RangeWidths` a speed has.
 
@@ -40,38 +37,48 @@ def width_name(phase: Phase, *, has_experts: bool, machine: str, is_measured: bo
     return "decode_datacenter" if is_datacenter else phase
 
 
+class HalfWidths(Entry):
+    """How far a range reaches below and above an expected speed, in the logarithm."""
+
+    below: HalfWidth
+    above: HalfWidth
+
+
 class RangeWidths(Entry):
     """80 % ranges as learned: how far speeds scatter, in the logarithm, where no time is fitted.
 
-    decode, prefill, served, served_experts : half of a range that reaches as far to both sides
+    decode, prefill, served, served_experts : below and above an expected speed, by what is measured
     decode_datacenter : the same of dense models that datacenter GPUs decode, which run few programs
         at fixed clocks; None for that of all decode
     prefill_measured : the same of prefill on chips on which at least three publishers measured it
         with the engine, so that its kernels are known; None for that of all prefill
-    below, above : how many times as far it reaches to each
     unseen : how many times as wide where nobody measured the engine on that category of chip
     """
 
-    decode: HalfWidth
-    prefill: HalfWidth
-    served: HalfWidth
-    served_experts: HalfWidth
-    decode_datacenter: HalfWidth | None = None
-    prefill_measured: HalfWidth | None = None
-    below: Times
-    above: Times
+    decode: HalfWidths
+    prefill: HalfWidths
+    served: HalfWidths
+    served_experts: HalfWidths
+    decode_datacenter: HalfWidths | None = None
+    prefill_measured: HalfWidths | None = None
     unseen: Annotated[float, Field(ge=1.0, le=10.0)]
     basis: str
 
-    def of(self, phase: Phase, *, has_experts: bool, machine: str, is_measured: bool) -> float:
-        """Half-width of a phase, of models with routed experts or dense ones. [1]
+    def of(self, phase: Phase, *, has_experts: bool, machine: str, is_measured: bool) -> HalfWidths:
+        """Half-widths of a phase, of models with routed experts or dense ones. [1]
 
         machine, is_measured : as of `width_name`
         """
-        widths = dict(self)
+        widths = {
+            "decode": self.decode,
+            "decode_datacenter": self.decode_datacenter or self.decode,
+            "prefill": self.prefill,
+            "prefill_measured": self.prefill_measured or self.prefill,
+            "served": self.served,
+            "served_experts": self.served_experts,
+        }
         name = width_name(phase, has_experts=has_experts, machine=machine, is_measured=is_measured)
-        width = widths[name]
-        return float(widths[phase] if width is None else width)
+        return widths[name]
 
 
 class SpeedRange(Entry):

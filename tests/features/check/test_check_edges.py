@@ -1,5 +1,6 @@
 """Where the check begins to doubt a number: just inside and just outside what its rules say."""
 
+import json
 import re
 
 from fastcalc.catalogue.schema.engine_parameters import PARAMETERS as DECLARED
@@ -316,24 +317,29 @@ def test_parameters_without_an_edge_here_have_those_of_their_type():
 
 WIDTHS = [
     # half of the least, and twice the most, that halves of the sources give
-    ("decode", 0.25, (0.09, 0.61)),
-    ("prefill", 0.43, (0.14, 1.1)),
-    ("served", 0.17, (0.09, 1.1)),
-    ("served_experts", 0.16, (0.07, 0.61)),
-    ("decode_datacenter", 0.16, (0.07, 0.61)),
-    ("below", 1.3, (0.4, 2.6)),
-    ("above", 0.7, (0.2, 1.6)),
-    ("unseen", 1.9, (3.6,)),
-    ("prefill_measured", 0.16, (0.07, 1.1)),
+    *[(f"{name}.below", 0.3, (0.03, 1.8)) for name in ("decode", "prefill", "served")],
+    *[(f"{name}.above", 0.2, (0.01, 1.3)) for name in ("served_experts", "decode_datacenter")],
+    ("unseen", 1.9, (5.1,)),
 ]
+PLAUSIBLE = {
+    **{
+        f"{name}.{side}": 0.2
+        for name in ("decode", "prefill", "served", "served_experts", "decode_datacenter")
+        for side in ("below", "above")
+    },
+    "unseen": 1.9,
+}
 
 
 @every("name,fine,doubtful", WIDTHS)
 def test_widths_of_ranges_that_no_sources_give_are_doubted(tmp_path_factory, name, fine, doubtful):
-    usual = {key: width for key, width, _ in WIDTHS}
     for width in (fine, *doubtful):
-        numbers = "".join(f"{key}: {at}, " for key, at in {**usual, name: width}.items())
-        engine = f"id: mine\nname: Mine\nfitted_on: mine\nrange_widths: {{{numbers}basis: x}}\n"
+        stated = {}
+        for key, at in {**PLAUSIBLE, name: width}.items():
+            category, _, side = key.partition(".")
+            stated[category] = {**stated.get(category, {}), side: at} if side else at
+        widths = json.dumps({**stated, "basis": "x"})
+        engine = f"id: mine\nname: Mine\nfitted_on: mine\nrange_widths: {widths}\n"
         found = {fault.rule for fault in faults(tmp_path_factory.mktemp("widths"), "mine", engine)}
         assert ("EN009" in found) == (width in doubtful), width
 

@@ -808,7 +808,8 @@ def test_a_chip_that_no_engine_was_fitted_on_says_whose_floors_it_has(fastcalc):
     assert note.format(", the default of class datacenter,") in text
     assert "its range is wider" not in text
     text = words(fastcalc("compare", "llama-3.1-8b", "--on", "tpu-v5e", "--batch", "1").out)
-    assert "was not fitted on tpu-v5: its floors are other chips', its range is wider" in text
+    assert "was not fitted on tpu-v5: its floors are other chips'" in text
+    assert "its range is wider" not in text  # other publishers measured TPUs
     text = words(fastcalc("compare", "llama-3.1-8b", "--on", "t4", "--engine", "sglang").out)
     assert "t4: sglang was not fitted on turing" in text
     assert "was not fitted" not in fastcalc("compare", "llama-3.1-8b", "--on", "h100-sxm").out
