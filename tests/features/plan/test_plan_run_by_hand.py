@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 from math import inf
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -260,3 +261,19 @@ def test_users_are_planned_within_means_and_without(monkeypatch):
     assert without.any_weights
     assert without.any_cache
     assert not within.is_fleet
+
+
+@every(
+    "options,is_script,written",
+    [
+        ({"emit": "vllm", "out": Path("a.sh")}, True, "table"),
+        ({"emit": "vllm", "out": Path("start")}, True, "table"),
+        ({"emit": "vllm", "out": Path("a.sh"), "format": "json"}, True, "json"),
+        ({"emit": "vllm", "out": Path("a.json")}, False, "json"),
+        ({"emit": "vllm"}, False, "table"),
+        ({"out": Path("a.csv")}, False, "csv"),
+    ],
+)
+def test_what_a_file_of_a_plan_is_written_as(options, is_script, written):
+    request = asked(**options)
+    assert (request.is_script, request.written_as) == (is_script, written)
