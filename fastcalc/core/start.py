@@ -11,6 +11,7 @@ import numpy as np
 from fastcalc.catalogue.schema import Parameters
 from fastcalc.catalogue.schema.engine_parameters import STARTED_WITH
 from fastcalc.core.placement.layout import LayoutError
+from fastcalc.core.placement.practice import usual_layouts
 from fastcalc.core.scenario import Location, Scenario, Sharding, locate
 from fastcalc.core.start_checks import StartCheck, certain_check, likely_check
 from fastcalc.core.verdict import VERDICTS
@@ -188,7 +189,8 @@ def _larger_share(location: StartLocation) -> StartRemedy | None:
 def more_chips(location: StartLocation) -> StartRemedy | None:
     """The fewest chips beyond those it has that start it, in a usual layout."""
     chips = location.placement.layout.chips
-    counts = {layout.chips for layout in location.site.default_layouts}
+    site = location.site
+    counts = {layout.chips for layout in (*usual_layouts(site), *site.default_layouts)}
     for count in sorted(count for count in counts if count > chips):
         if _starts(replace(location.scenario, sharding=Sharding(chips=count))):
             return StartRemedy("chips", str(count))

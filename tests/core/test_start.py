@@ -25,8 +25,7 @@ def placed(model, chip, engine="vllm", *, share=None, sequences=None, **settings
         engine=ENTRIES.engine(engine),
         batches=(1,),
         traffic=Traffic(1000.0, 1000.0, 1500.0),
-        memory=OWN_MEMORY,
-        **{"sharding": Sharding(tp=1), **settings},
+        **{"sharding": Sharding(tp=1), "memory": OWN_MEMORY, **settings},
     )
     for setting, value in (("gpu_memory_utilization", share), ("max_num_seqs", sequences)):
         if value is not None:
@@ -206,3 +205,11 @@ def test_sweeps_say_so_of_each_layout_whatever_the_lengths():
         for row in swept.records
     }
     assert said == {1: True, 2: False}
+
+
+def test_the_chips_that_start_a_server_are_those_of_any_usual_layout():
+    """65.5 GB of Qwen3 32B take three of 24 GB alone, and six in halves of three stages."""
+    memory = replace(OWN_MEMORY, longest=40_960.0)
+    stopped = placed("qwen3-32b", "rtx-4090", memory=memory)
+    (chips,) = [int(each.value) for each in stopped.remedies if each.setting == "chips"]
+    assert chips == stopped.min_chips[0]

@@ -83,8 +83,9 @@ def regret_of(decision: Decision, grids: Sequence[Grid]) -> Regret | None:
     at = np.union1d(_DEVIATIONS, [service.deviations])
     costs = np.array([_costs(plan, decision, grids, at) for plan in plans]) * HOURS_PER_MONTH
     bought = np.array([plan.cost for plan in plans]) * HOURS_PER_MONTH
-    for index, row in enumerate(costs):  # what slow chips cannot do another does on top
-        row[np.isinf(row)] = bought[index] + np.delete(bought, index).min(initial=inf)
+    for index, row in enumerate(costs):
+        # What slow chips cannot do, or only for more money, another does on top.
+        row[:] = np.minimum(row, bought[index] + np.delete(bought, index).min(initial=inf))
     if np.isinf(costs).any():
         return None
     held = service.deviations

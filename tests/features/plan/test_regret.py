@@ -109,8 +109,10 @@ def test_a_confident_plan_is_bought_at_its_own_speed(decided):
     assert found.expected == pytest.approx(expected_regret(costs=costs, at=at, held=1.3).tolist())
 
 
-def test_what_slow_chips_cannot_do_the_cheapest_other_does_on_top(decided):
-    decided(lambda chip, at: math.inf if chip == "risky" and at > 0.0 else stepped(chip, at))
+@pytest.mark.parametrize("usd", [math.inf, 1e6, 31.0])
+def test_what_slow_chips_cannot_do_the_cheapest_other_does_on_top(decided, usd):
+    """Nor is there regret of more of them than the other costs."""
+    decided(lambda chip, at: usd if chip == "risky" and at > 0.0 else stepped(chip, at))
     plans = plan_of("risky", 10.0), plan_of("sure", 20.0), plan_of("sure", 25.0)
     found = regret_of(decision_of(*plans), grids_of("risky", "sure"))
     costs = MONTH * np.array([[10.0] * 5 + [30.0] * 4, [20.0] * 9, [25.0] * 9])
@@ -119,7 +121,8 @@ def test_what_slow_chips_cannot_do_the_cheapest_other_does_on_top(decided):
         expected_regret(costs=costs, at=at, held=0.0)[0], rel=0.01
     )
     # Of the only plan there is none, however many of its chips there are.
-    assert regret_of(decision_of(plans[0]), grids_of("risky")) is None
+    alone = regret_of(decision_of(plans[0]), grids_of("risky"))
+    assert (alone is None) is (usd == math.inf)
 
 
 @every(
