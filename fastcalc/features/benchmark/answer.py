@@ -244,7 +244,7 @@ class MeasureAnswer(Answer):
         takes = seconds(sum(run.seconds for run in runs)) + " in all" * (len(runs) > 1)
         return (
             f"{capital(_count(len(runs)))} ({_loads(runs)}; {takes}) would narrow the 80 % ranges "
-            f"of {what} to {whole_percent(last / first)} of their width."
+            f"of {what} to {whole_percent(last / first)} of their width on average."
         )
 
     def key(self) -> str:

@@ -38,9 +38,9 @@ def _drafts(outcomes: Sequence[Outcome]) -> Iterator[str]:
     if drafts.drafted:
         drafters = "; ".join(f"{model.id}: {drafter(model)}" for model in models_of(outcomes))
         yield (
-            f"speculation: {drafts.drafted:g} tokens drafted and "
-            f"{number(float(drafts.tokens_per_pass))} tokens accepted per step, an acceptance "
-            f"rate of {drafts.acceptance:.2f}; {drafters}"
+            f"speculation: {drafts.drafted:g} draft tokens per step at an acceptance rate of "
+            f"{drafts.acceptance:.2f} generate {number(float(drafts.tokens_per_pass))} tokens per "
+            f"step; {drafters}"
         )
 
 

@@ -1,6 +1,6 @@
 """Lines about outcomes that several answers print: what is compared, and what does not fit."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from fastcalc.core.scenario import Outcome
 from fastcalc.grid.columns import pick
@@ -63,9 +63,15 @@ IN_HEADING = "context kv"
 """Fields that the heading_in_full of all columns shows whether they are set or not."""
 
 
-def key_of_bound(outcomes: Iterable[Outcome]) -> str:
-    """Say in the key of a table of which chips the bound is that of layers in turn."""
+def key_of_bound(outcomes: Sequence[Outcome]) -> str:
+    """Say in the key of a table what the bound takes of layers in turn, and of routed experts."""
     chips = dict.fromkeys(
         outcome.scenario.hardware.id for outcome in outcomes if outcome.placement.machine.is_spatial
     )
-    return f"; bound on {', '.join(chips)}: one layer active at a time" if chips else ""
+    words = [f"bound on {', '.join(chips)}: one layer active at a time"] if chips else []
+    batches = (batch for outcome in outcomes for batch in outcome.scenario.batches)
+    if max(batches) > 1 and any(
+        outcome.placement.work.weights.experts.bytes for outcome in outcomes
+    ):
+        words.append("bound of MoE models: all tokens of a step share the same experts")
+    return "".join(f"; {word}" for word in words)
