@@ -35,7 +35,6 @@ def deployments(
     speculations: Sequence[Speculation] = (Speculation(),),
     pricing: Pricing,
     memory: MemoryChoice = OWN_MEMORY,
-    prefix_hit: float = 0.0,
     ranks: Sharding | None = None,
 ) -> Iterator[Scenario]:
     """Yield a scenario for each chip under its engine (borrowed or not), formats and speculation.
@@ -51,7 +50,7 @@ def deployments(
                         model=model,
                         engine=engine,
                         batches=(1,),
-                        traffic=Traffic(1.0, 1.0, 1.0, prefix_hit, speculation),
+                        traffic=Traffic(1.0, 1.0, 1.0, speculation=speculation),
                         weights=weight,
                         kv=cache,
                         pricing=pricing,

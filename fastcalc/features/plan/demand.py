@@ -125,7 +125,7 @@ class Deployments:
         for name in sorted(names):
             (model, *_) = loading.models_of(entries, [name or self.request.model], self.notes)
             self._check(model, name)
-            scenarios[name] = list(scenarios_of(self.request, model, 0.0, self.notes))
+            scenarios[name] = list(scenarios_of(self.request, model, self.notes))
         return scenarios
 
     def _model_name(self, request_class: RequestClass) -> str:

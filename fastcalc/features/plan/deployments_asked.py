@@ -21,9 +21,7 @@ from fastcalc.mentions import option
 from fastcalc.written import shown
 
 
-def scenarios_of(
-    request: FindPlans, model: Model, prefix_hit: float, notes: list[str]
-) -> list[Scenario]:
+def scenarios_of(request: FindPlans, model: Model, notes: list[str]) -> list[Scenario]:
     """A scenario for each chip, its formats and ways to draft ahead."""
     entries = loading.catalogue(request)
     memory = loading.memory_of(entries, request)
@@ -56,7 +54,6 @@ def scenarios_of(
             speculations=speculated,
             pricing=pricing,
             memory=memory,
-            prefix_hit=prefix_hit,
             ranks=ranks.on(chip, is_alone=is_alone),
         )
     ]
