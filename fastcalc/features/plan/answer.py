@@ -62,8 +62,8 @@ STAR = " *"
 """Mark of plans that are quantized further than asked for."""
 
 _CHANGED = (
-    "; *: quantized below the published precision (may change answers), ranked first only if "
-    f"asked for ({option('weights')}, {option('kv')})"
+    "; *: quantized below the published precision, ranked first only with "
+    f"{option('weights')} or {option('kv')}"
 )
 _MARKS = {WEAK: "wider range: few or no measurements resemble this deployment"}
 _IN_NODES = f"; chips: in whole nodes ({option('by', 'chip')}: single chips)"
@@ -90,10 +90,7 @@ _AT_LOAD = "TTFT, TPOT: at this load, in ms"
 _FULL = "TTFT: without queueing; TPOT: at full batch, prefill stalls included"
 _OF_RANGE = "80 % range: of predicted TPOT, in ms"
 _OF_SLOW_CHIPS = "; chips and times: at slow speeds; chips expected: at expected speeds"
-_OF_FLEET = (
-    "req/s: sustained by owned chips within the limits, rented chips serve the rest; in flight: "
-    "mean concurrent requests at this load"
-)
+_OF_FLEET = "req/s: sustained within the limits; in flight: mean concurrent requests at this load"
 _KEY_OF_MIX = (
     "key: pool: replicas that serve the classes with its number in the second table; TPOT of a "
     "pool: that of the class nearest its limit; all times: at this load, with Poisson arrivals"

@@ -185,7 +185,7 @@ def test_gigabytes_that_are_whole_stacks_in_binary_are_doubted(
     tmp_path_factory, capacity, is_doubtful
 ):
     """Five stacks of 16 GiB less what ECC takes are 79.6 GiB; no stacks give 70.5."""
-    reading = r'      reading: "a vendor.*\n'
+    reading = r'      reading: "vendors.*\n'
     text = put(
         (ROOT / f"{CHIP}.yaml").read_text(), ("value: 80 GiB", f"value: {capacity}"), (reading, "")
     )

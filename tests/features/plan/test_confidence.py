@@ -84,10 +84,11 @@ def test_what_turns_a_verdict_needs_two_that_are_rented_for_a_rate(fastcalc):
 
 
 def test_ranges_without_measurements_like_them_are_marked(fastcalc, records):
-    plan = ("plan", "llama-3.1-8b", "--on", "trainium-2,h100-sxm", "--rate", "5/s", "--by", "chip")
+    plan = ("plan", "llama-3.1-8b", "--on", "rtx-4090,h100-sxm", "--engine", "sglang")
+    plan += ("--rate", "5/s", "--by", "chip")
     wider = {row["hardware"]: row["range_is_wider"] for row in records(*plan)}
     assert wider["h100-sxm"] is None
-    assert "neuron has no measurement on chips of" in wider["trainium-2"]
+    assert "sglang has no measurement on chips of class consumer" in wider["rtx-4090"]
     text = words(fastcalc(*plan).out)
     assert "!: wider range: few or no measurements resemble this deployment" in text
 
