@@ -168,7 +168,7 @@ def test_keys_of_plans(key, has_expected, says):
     made.__dict__["_served"] = []
     text = made.key()
     assert ("chips and times: at slow speeds" in text) is says
-    assert ("rented chips serve the rest" in text) is (key == "fleet")
+    assert ("req/s: sustained within the limits" in text) is (key == "fleet")
     assert text.startswith("key: pool") is (key == "mix")
     assert "over its limit" not in text
 
