@@ -14,7 +14,7 @@ _RENAMED = {
     **dict.fromkeys(("--data-parallel-size", "--dp-size", "-dp"), "--dp"),
     **dict.fromkeys(("--ep-size", "--ep_size", "--expert-parallel-size"), "--ep"),
     **dict.fromkeys(("--kv-cache-dtype", "--cache-type-k", "-ctk"), "--kv"),
-    **dict.fromkeys(("--quantization",), "--weights"),
+    **dict.fromkeys(("--quantization", "-q"), "--weights"),
     **dict.fromkeys(
         ("--context-length", "--ctx-size", "-c", "--max-seq-len", "--max_seq_len"),
         "--max-model-len",
@@ -23,6 +23,8 @@ _RENAMED = {
         ("--max-running-requests", "--parallel", "-np", "--max_batch_size"), "--max-num-seqs"
     ),
     **dict.fromkeys(("--chunked-prefill-size", "--max_num_tokens"), "--max-num-batched-tokens"),
+    "--max-batch-size": "--max-num-seqs",
+    "--max-num-tokens": "--max-num-batched-tokens",
     **dict.fromkeys(("-ngl", "--gpu-layers"), "--n-gpu-layers"),
     **dict.fromkeys(("-ncmoe",), "--n-cpu-moe"),
     "--mem-fraction-static": "--gpu-memory-utilization",
@@ -154,6 +156,10 @@ def _served(words: list[str]) -> tuple[list[str], list[str]]:
     flags, unknown, model = _of_command(given)
     other_words = words[:at] + words[at + 2 :]
     is_named = bool(other_words[1:]) and not other_words[1].startswith("-")
+    if not model and not _names_a_model(other_words):
+        raise InputError(
+            f"--server {shown(command, 60)}: names no model; write it after the command"
+        )
     served = [model] if model and not is_named else []
     served_words = [*other_words[:1], *served, *other_words[1:], *flags]
     if "--engine" not in served_words:
@@ -163,6 +169,11 @@ def _served(words: list[str]) -> tuple[list[str], list[str]]:
     by_default = _by_default(served_words)
     notes += [f"--server: without {name} it is {value}" for name, value in by_default.items()]
     return [*served_words, *(word for pair in by_default.items() for word in pair)], notes
+
+
+def _names_a_model(words: Sequence[str]) -> bool:
+    """Whether a word after the command's name is neither a flag nor what follows one."""
+    return any(not (word.startswith("-") or last.startswith("-")) for last, word in pairwise(words))
 
 
 def _by_default(words: Sequence[str]) -> dict[str, str]:
@@ -205,26 +216,33 @@ _WITHOUT_VALUE = {
     *("--enable-expert-parallel", "--enable-dp-attention", "--language-model-only"),
     *_ALL_EXPERTS,
 }
-_MODELS = {"--model", "--model-path", "-m", "-hf"}
+_MODELS = {"--model", "--model-path", "-m", "-hf", "--hf-repo"}
+_STARTS = re.compile(r"(trtllm-)?serve|.*(vllm-openai|lmsysorg/sglang).*")
+"""Words of a command after which a model may stand."""
+_SWITCH = re.compile(r"--(enable|disable|no|trust|enforce|use|skip|async|allow)-.*")
+"""Flags that take no value, by how they begin."""
 
 
 def _of_command(given: Sequence[str]) -> tuple[list[str], list[str], str]:
     """Flags of a server command that are taken, those that are not, and the model."""
     flags: list[str] = []
     unknown: list[str] = []
-    model, at = "", 0
+    model, is_started, at = "", False, 0
     while at < len(given):
-        name, is_joined, value = given[at].partition("=")
+        word, (name, is_joined, value) = given[at], given[at].partition("=")
         at += 1
+        if not word.startswith("-"):
+            is_server = bool(_STARTS.fullmatch(word))
+            model = word if is_started and not is_server and not model else model
+            is_started = is_started or is_server
+            continue
+        name = name.replace("_", "-")
         if name in _WITHOUT_VALUE:
-            flags.append(name)
+            flags += [name] if value.lower() not in ("false", "0") else []
             continue
-        if not name.startswith("-"):
-            is_model = given[at - 2] in ("serve", "trtllm-serve") if at > 1 else False
-            model = given[at - 1] if is_model and not model else model
-            continue
+        is_switch = name not in _TAKEN and bool(_SWITCH.fullmatch(name))
         has_value = at < len(given) and (given[at] in _AS_FITS or not given[at].startswith("-"))
-        if not is_joined and has_value:
+        if has_value and not (is_joined or is_switch):
             value, at = given[at], at + 1
         if name in _MODELS:
             model = value

@@ -118,6 +118,16 @@ def test_ranks_of_each_copy_of_attention(typed, tp):
         ("vllm serve org/m other", "org/m --engine vllm --tp 1"),
         ("vllm serve org/m --port 8000", "org/m --engine vllm --tp 1"),
         ("vllm serve org/m -dp 2", "org/m -dp 2 --engine vllm"),
+        # A model after flags, switches and images; underscores are hyphens.
+        ("vllm serve --port 8000 org/m", "org/m --engine vllm --tp 1"),
+        ("vllm serve --trust-remote-code org/m", "org/m --engine vllm --tp 1"),
+        ("vllm serve --enable-prefix-caching org/m -q fp8", "org/m -q fp8 --engine vllm --tp 1"),
+        ("docker run --gpus all vllm/vllm-openai:latest org/m", "org/m --engine vllm --tp 1"),
+        ("trtllm-serve serve org/m --max_num_tokens 4096", "org/m --max-num-tokens 4096 --engine "
+         "tensorrt-llm --tp 1"),
+        ("vllm serve org/m --tensor_parallel_size 4 --max_model_len 8192", "org/m "
+         "--tensor-parallel-size 4 --max-model-len 8192 --engine vllm"),
+        ("vllm serve org/m -tp 2 --enable-expert-parallel=False", "org/m -tp 2 --engine vllm"),
         ("vllm serve org/m --max-model-len=32K", "org/m --max-model-len 32768 --engine vllm --tp 1"),
         ("vllm serve org/m --max-model-len 1.5k", "org/m --max-model-len 1500 --engine vllm --tp 1"),
         ("vllm serve org/m --max-model-len 1m", "org/m --max-model-len 1000000 --engine vllm --tp 1"),
@@ -205,3 +215,10 @@ def test_a_container_of_vllm_is_of_its_release():
         "--max-model-len 40960"
     )
     assert notes[:1] == ["--server: ignored --gpus"]
+
+
+def test_a_server_command_without_a_model_is_refused():
+    with pytest.raises(InputError, match="names no model"):
+        translated(["fit", "--server", "vllm serve -tp 2", "--on", "h100-sxm"])
+    words, _ = translated(["fit", "--on", "h100-sxm", "mine", "--server", "vllm serve -tp 2"])
+    assert words[:4] == ["fit", "--on", "h100-sxm", "mine"]

@@ -160,7 +160,11 @@ class Deployments:
         if refused:
             names = ", ".join(refused) if len(refused) <= _NAMED else f"{len(refused)} chips"
             self.notes.append(f"skipped, because ranks cannot be laid out so: {names}")
-        return [grid for grid in grids if grid is not None]
+        held = [grid for grid in grids if grid is not None]
+        if not held and loading.ranks_of(self.request).names_ranks:
+            ranks = ", ".join(option(name) for name in ("tp", "pp", "ep", "dp"))
+            self.notes.append(f"only one layout was asked for: leave out {ranks} to try others")
+        return held
 
     def _grid(self, scenario: Scenario, classes: Classes, service: Service) -> Grid | None:
         key = (id(scenario), classes)

@@ -49,7 +49,7 @@ def refusal(decision: Decision, owned: str | None = None) -> str:
     """
     sentence, nearest = "no deployment meets this", decision.nearest
     if not decision.candidates:
-        sentence = "no layout of these chips holds one request of this model"
+        sentence = "no layout to choose from holds one request of this model"
     if options := relaxed(decision, owned):
         sentence += f"; it would with {', or '.join(options)}"
     elif nearest is None and decision.candidates:

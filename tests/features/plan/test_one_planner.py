@@ -147,3 +147,12 @@ def test_ranks_that_no_chip_has_are_refused_and_of_some_chips_noted(fastcalc):
     noted = fastcalc(*words, "--on", "h100-sxm,gh200-96gb", "--tp", "4")
     assert noted.code == 0
     assert "skipped, because ranks cannot be laid out so: gh200-96gb" in noted.err
+
+
+def test_ranks_that_hold_no_request_are_named(fastcalc):
+    """141 GB of Llama 3.1 70B on one H100."""
+    ran = fastcalc("plan", "llama-3.1-70b", "--rate", "5/s", "--on", "h100-sxm", "--tp", "1")
+    said = " ".join((ran.out + ran.err).split())
+    assert ran.code == 1
+    assert "no layout to choose from holds one request of this model" in said
+    assert "only one layout was asked for: leave out --tp, --pp, --ep, --dp to try others" in said

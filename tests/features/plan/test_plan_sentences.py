@@ -637,7 +637,7 @@ def test_a_relaxed_limit_as_an_option(name, value, asked, owns, text):
     [
         (
             {"candidates": 0},
-            "no layout of these chips holds one request of this model",
+            "no layout to choose from holds one request of this model",
         ),
         (
             {"candidates": 3, "relaxed": {"ttft": 2.0, "tpot": inf, "chips": 4.0}},
@@ -722,7 +722,7 @@ def test_what_a_fleet_that_is_not_enough_sustains():
     none = allocated(requests=0.0, unserved=(failed,))
     fleet = Fleet(SERVICE, [kind], (served, none))
     first = "2 made-up-chip and what may be rented sustain 1.50 of 2.00 requests/s"
-    why = "no layout of these chips holds one request of this model"
+    why = "no layout to choose from holds one request of this model"
     assert refusal.fleet_refusals(fleet, 1.5, ["A", "B"]) == [first, "it would do with A, or B"]
     assert refusal.fleet_refusals(fleet, 1.5, []) == [first, f"chips to rent: {why}"]
     assert refusal.fleet_refusals(fleet, 0.0, []) == [f"chips to rent: {why}"]
@@ -875,7 +875,7 @@ def test_chips_that_serve_nothing_say_why():
     kind = owned(3, 1.0)
     part = allocated(requests=0.0, kind=kind, chips=3, unserved=(failed,))
     assert told(answer._notes_of_allocation(part)) == (
-        "3 made-up-chip have no throughput: no layout of these chips holds one request of this "
+        "3 made-up-chip have no throughput: no layout to choose from holds one request of this "
         "model"
     )
 
