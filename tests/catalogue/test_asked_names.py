@@ -1,5 +1,7 @@
 """A model that is asked for by an alias goes by that name, not by the one whose shape it has."""
 
+import re
+
 import pytest
 
 from fastcalc.catalogue.store import Catalogue
@@ -45,3 +47,31 @@ def test_every_alias_is_in_its_heading(name, alias):
     assert (model.id, model.asked_name) == (name, alias)
     printed = model.repositories.get(alias, alias).rpartition("/")[2]
     assert model.heading == f"{printed} (same shape as {model.name})"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "compare {} --on l40s --batch 1",
+        "fit {} --on l40s",
+        "frontier {} --on l40s --max-chips 1",
+        "sweep {} --on l40s --batch 1",
+        "plan {} --on l40s --rate 1/s --max-chips 1",
+    ],
+)
+def test_every_command_takes_the_weights_that_a_repository_names(command, capsys, monkeypatch):
+    """The files of thesven/Meta-Llama-3.1-8B-Instruct-AWQ have 5.73 GB (tests/stored_sizes.csv)."""
+    words = command.format("thesven/Meta-Llama-3.1-8B-Instruct-AWQ").split()
+    ran = run_once(*words, "--format", "json", capsys=capsys, monkeypatch=monkeypatch)
+    assert ran.code == 0
+    formats = set(re.findall(r'"weight_format": "([^"]+)"', ran.out))
+    sizes = [float(text) for text in re.findall(r'"weights_gb": ([\d.]+)', ran.out)]
+    assert formats == {"awq-int4-g128"}
+    assert sizes == pytest.approx([5.73] * len(sizes), rel=0.01)
+
+
+def test_one_shape_in_two_formats_is_compared(capsys, monkeypatch):
+    models = ("thesven/Meta-Llama-3.1-8B-Instruct-AWQ", "llama-3.1-8b")
+    words = ("compare", *models, "--on", "l40s", "--batch", "1")
+    ran = run_once(*words, capsys=capsys, monkeypatch=monkeypatch)
+    assert re.findall(r"parameters, (\S+)", ran.out) == ["awq-int4-g128", "bf16"]

@@ -87,8 +87,8 @@ class CompareAnswer(Answer):
 
     @cached_property
     def by_model(self) -> list[tuple[Headline, list[Outcome]]]:
-        """The outcomes of each model, and what they state."""
-        models = groupby(self.outcomes, lambda outcome: outcome.scenario.model.id)
+        """The outcomes of each model, as it is stored, and what they state."""
+        models = groupby(self.outcomes, lambda outcome: id(outcome.scenario.model))
         groups = [list(group) for _, group in models]
         return [(headline(group), group) for group in groups]
 

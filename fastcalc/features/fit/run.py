@@ -14,7 +14,7 @@ from fastcalc.features.fit.solve import Unknown, solve_for
 from fastcalc.features.fit.solved import SolvedAnswer
 from fastcalc.kit.request import readers
 from fastcalc.kit.request.evaluation import Evaluated
-from fastcalc.kit.request.loading import catalogue, formats_asked, scenarios
+from fastcalc.kit.request.loading import catalogue, format_pairs, scenarios
 from fastcalc.kit.request.number_lists import numbers
 from fastcalc.mentions import option
 
@@ -75,7 +75,7 @@ def _scenarios(request: FitMemory, notes: list[str]) -> list[Scenario]:
     """Return the scenarios of each model in each pair of formats on each chip."""
     all_scenarios = [
         scenario
-        for weight, cache in formats_asked(request)
+        for weight, cache in format_pairs(request)
         for scenario in scenarios(Evaluated.sharing(request, weights=weight, kv=cache), notes)
     ]
     models = list(dict.fromkeys(scenario.model.id for scenario in all_scenarios))

@@ -13,7 +13,7 @@ from fastcalc.kit.answer.point_records import KEYS
 from fastcalc.kit.request import readers
 from fastcalc.kit.request.evaluation import Evaluated
 from fastcalc.kit.request.like import without_ranks
-from fastcalc.kit.request.loading import formats_asked, scenarios
+from fastcalc.kit.request.loading import format_pairs, scenarios
 from fastcalc.mentions import option
 
 
@@ -37,7 +37,7 @@ def run(request: Frontier) -> Answer:
 
 
 def _scenarios(request: Frontier, comparison: Evaluated, notes: list[str]) -> list[Scenario]:
-    formats = list(formats_asked(request))
+    formats = list(format_pairs(request))
     try:
         of_chips = scenarios(comparison, notes)
     except InputError as error:

@@ -121,7 +121,8 @@ def _in_full(
 def typed_of(request: FindPlans) -> commands.Typed:
     """What a command must repeat: files by the paths typed, and folders."""
     entries = loading.catalogue(request)
-    names = {entries.model(request.model).id: as_text(request.model)}
+    (model,) = loading.models_of(entries, [request.model], [])
+    names = {model.id: as_text(request.model)}
     names |= loading.names_typed(entries, request.on)
     if request.prompts_on is not None:
         names |= loading.names_typed(entries, request.prompts_on)

@@ -22,6 +22,7 @@ from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.chip.host import memory_choice, with_gpu_layers, with_usual_cores
 from fastcalc.core.chip.machine import tier_position
 from fastcalc.core.chip.tier import MemoryChoice, PlaceFor, own_tiers
+from fastcalc.core.model.workload import formats_asked
 from fastcalc.core.pricing import USD_PER_KWH, YEARS, PriceBasis, Pricing
 from fastcalc.core.scenario import Scenario, Sharding, by_layout, engine_for
 from fastcalc.core.traffic.traffic import Traffic
@@ -72,7 +73,6 @@ def scenarios(request: Evaluated, notes: list[str]) -> list[Scenario]:
     chips = chips_of(entries, request.on, memory, notes)
     _check_points(len(models) * len(chips) * len(batches))
     pricing = pricing_of(chips, request, utilization=request.utilization)
-    formats = _formats_of_names(entries, request.models, models)
     implied = implied_engine(request, request.weights, entries, request.models)
     engines = engines_of(entries, chips, request.engine, implied=implied)
     entries.refuse_idle_changes("engines", [engine for engine, _ in engines])
@@ -90,7 +90,7 @@ def scenarios(request: Evaluated, notes: list[str]) -> list[Scenario]:
             engine=engine,
             batches=batches,
             traffic=traffic,
-            weights=request.weights or formats.get(model.id),
+            weights=request.weights,
             kv=request.kv,
             sharding=(placed := sharding.on(chip, is_alone=is_alone)),
             ignores_ranks=sharding.cuts_layers and not placed.cuts_layers,
@@ -184,18 +184,6 @@ def reading_of(entries: Catalogue, name: "ModelGiven | None") -> list[str]:
     ]
 
 
-def _formats_of_names(
-    entries: Catalogue, names: Sequence["ModelGiven"] | None, models: Sequence[Model]
-) -> dict[str, str]:
-    """Weight formats in the names of repositories, by model."""
-    stored = {}
-    for name in names or ():
-        model, text = _repository_model(entries, name, []), str(name)
-        if model is not None and (text_format := checkpoint_format(text)):
-            stored[model.id] = text_format
-    return {model.id: stored[model.id] for model in models if model.id in stored}
-
-
 def _published_formats(entries: Catalogue, names: Sequence["ModelGiven"] | None) -> Iterator[str]:
     """Weight formats that names of repositories, and configurations of checkpoints, state."""
     for name in names or ():
@@ -208,7 +196,8 @@ def _published_formats(entries: Catalogue, names: Sequence["ModelGiven"] | None)
 def _repository_model(entries: Catalogue, name: "ModelGiven", notes: list[str]) -> Model | None:
     """Entry of a Hugging Face repository, by its name; None for anything else.
 
-    A fine-tune has the shape of the model whose name ends its own.
+    A fine-tune has the shape of the model whose name ends its own. The weights are in the format
+    that the name states.
     """
     text = str(name)
     if isinstance(name, Model) or "/" not in text or Path(text).exists() or text.startswith("."):
@@ -225,8 +214,23 @@ def _repository_model(entries: Catalogue, name: "ModelGiven", notes: list[str]) 
         return None
     stored = checkpoint_format(text)
     weights = f"; its weights are {stored}" if stored else ""
-    notes.append(f"{text} is computed as {known_id}, which has the same shape{weights}")
-    return entries.model(known_id)
+    model = entries.model(known_id)
+    longest = ""
+    if repository(text) not in model.repositories.values() and model.max_context:
+        longest = f"; its config.json may state another longest context than {model.max_context:,}"
+    notes.append(f"{text} is computed as {known_id}, which has the same shape{weights}{longest}")
+    return _stored_as(model, stored or None)
+
+
+@once
+def _stored_as(model: Model, stored: str | None) -> Model:
+    """The same model as a checkpoint that has its weights in a format."""
+    formats = formats_asked(model, stored)
+    if formats == model.own_formats:
+        return model
+    groups = {name: mixed.id for name, mixed in formats.groups}
+    own = {"weight_format": formats.base.id, "expert_format": None, "group_formats": groups}
+    return model.model_copy(update=own)
 
 
 @once
@@ -306,7 +310,7 @@ def chips_of(
     return [chip for chip in chips if chip.id not in missing]
 
 
-def formats_asked(request: FormatsToTry) -> Iterator[tuple[str | None, str | None]]:
+def format_pairs(request: FormatsToTry) -> Iterator[tuple[str | None, str | None]]:
     """Yield each pair of weight and cache formats to try; None stands for the model's own."""
     weights = readers.weights_if_any(request.weights) or (None,)
     caches = readers.caches_if_any(request.kv) or (None,)

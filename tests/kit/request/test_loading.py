@@ -224,12 +224,15 @@ def test_chips_that_are_named_are_kept_whoever_rents_them(monkeypatch):
     assert loading.without_marketplaces(ENTRIES, "x", chips, pricing, []) == chips
 
 
+_OWN_LENGTH = "; its config.json may state another longest context than 131,072"
+
+
 @every(
     "name,model,note",
     [
-        ("meta-llama/Llama-3.1-8B-Instruct", "llama-3.1-8b", ""),
-        ("someone/My-Own-Llama-3.1-8B", "llama-3.1-8b", ""),
-        ("someone/Llama-3.1-8B-Instruct-FP8", "llama-3.1-8b", "; its weights are fp8"),
+        ("meta-llama/Llama-3.1-8B", "llama-3.1-8b", ""),
+        ("someone/My-Own-Llama-3.1-8B", "llama-3.1-8b", _OWN_LENGTH),
+        ("someone/Llama-3.1-8B-FP8", "llama-3.1-8b", f"; its weights are fp8{_OWN_LENGTH}"),
         ("someone/unheard-of", None, ""),
         ("llama-3.1-8b", None, ""),
         ("a/config.json", None, ""),
@@ -247,8 +250,8 @@ def test_models_of_repositories(name, model, note):
 def test_weights_of_a_repository_are_those_in_its_name():
     names = ["someone/Llama-3.1-8B-Instruct-FP8", "meta-llama/Llama-3.1-70B-Instruct"]
     request = Compare(models=names, on="h100-sxm")
-    found = {each.model.id: each.weights for each in loading.scenarios(request, [])}
-    assert found == {"llama-3.1-8b": "fp8", "llama-3.1-70b": None}
+    found = {each.model.id: each.work.weight_format for each in loading.scenarios(request, [])}
+    assert found == {"llama-3.1-8b": "fp8", "llama-3.1-70b": "bf16"}
     asked = replace(request, weights="bf16")
     assert {each.weights for each in loading.scenarios(asked, [])} == {"bf16"}
 
@@ -310,4 +313,4 @@ def test_memory_of_a_request():
 
 def test_pairs_of_formats():
     request = Compare()
-    assert [*loading.formats_asked(request)] == [(None, None)]
+    assert [*loading.format_pairs(request)] == [(None, None)]
