@@ -2,29 +2,24 @@
 
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import pairwise
 
 from fastcalc.errors import InputError
 from fastcalc.written import listed, shown
 
 _RENAMED = {
-    **dict.fromkeys(("--tensor-parallel-size", "--tp-size", "--tp_size", "-tp"), "--tp"),
-    **dict.fromkeys(("--pipeline-parallel-size", "--pp-size", "--pp_size", "-pp"), "--pp"),
+    **dict.fromkeys(("--tensor-parallel-size", "--tp-size", "-tp"), "--tp"),
+    **dict.fromkeys(("--pipeline-parallel-size", "--pp-size", "-pp"), "--pp"),
     **dict.fromkeys(("--data-parallel-size", "--dp-size", "-dp"), "--dp"),
-    **dict.fromkeys(("--ep-size", "--ep_size", "--expert-parallel-size"), "--ep"),
+    **dict.fromkeys(("--ep-size", "--expert-parallel-size"), "--ep"),
     **dict.fromkeys(("--kv-cache-dtype", "--cache-type-k", "-ctk"), "--kv"),
     **dict.fromkeys(("--quantization", "-q"), "--weights"),
+    **dict.fromkeys(("--context-length", "--ctx-size", "-c", "--max-seq-len"), "--max-model-len"),
     **dict.fromkeys(
-        ("--context-length", "--ctx-size", "-c", "--max-seq-len", "--max_seq_len"),
-        "--max-model-len",
+        ("--max-running-requests", "--parallel", "-np", "--max-batch-size"), "--max-num-seqs"
     ),
-    **dict.fromkeys(
-        ("--max-running-requests", "--parallel", "-np", "--max_batch_size"), "--max-num-seqs"
-    ),
-    **dict.fromkeys(("--chunked-prefill-size", "--max_num_tokens"), "--max-num-batched-tokens"),
-    "--max-batch-size": "--max-num-seqs",
-    "--max-num-tokens": "--max-num-batched-tokens",
+    **dict.fromkeys(("--chunked-prefill-size", "--max-num-tokens"), "--max-num-batched-tokens"),
     **dict.fromkeys(("-ngl", "--gpu-layers"), "--n-gpu-layers"),
     **dict.fromkeys(("-ncmoe",), "--n-cpu-moe"),
     "--mem-fraction-static": "--gpu-memory-utilization",
@@ -77,6 +72,11 @@ def translated(words: Sequence[str]) -> tuple[list[str], list[str]]:
     notes: list[str] = []
     if "--server" in words:
         words, notes = _served(words)
+    notes += [
+        f"{_LENGTH} {value}: vllm takes the longest sequences that fit, as fit --solve context says"
+        for word, value in pairwise(words)
+        if word == _LENGTH and value in _AS_FITS
+    ]
     engines = [_OF_ENGINE[word] for word in words if word in _OF_ENGINE]
     result: list[str] = []
     at = 0
@@ -106,9 +106,12 @@ def translated(words: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def _parted(word: str) -> list[str]:
-    """A flag and its value, where ``=`` joins them."""
+    """A flag and its value, where ``=`` joins them; an engine may write it with underscores."""
     name, is_joined, value = word.partition("=")
-    return [name, value] if is_joined and name in _JOINED else [word]
+    plain = name.replace("_", "-")
+    if plain not in _JOINED:
+        return [word]
+    return [plain, value] if is_joined else [plain]
 
 
 def _copied_attention(words: list[str]) -> list[str]:
@@ -142,6 +145,8 @@ def _served(words: list[str]) -> tuple[list[str], list[str]]:
     at = words.index("--server")
     if at + 1 >= len(words):
         raise InputError("--server needs a command: --server 'vllm serve MODEL ...'")
+    if words.count("--server") > 1:
+        raise InputError("--server is given twice; name one command")
     command = words[at + 1]
     engine = next((name for sign, name in _SERVERS if re.search(sign, command)), None)
     if engine is None:
@@ -153,10 +158,10 @@ def _served(words: list[str]) -> tuple[list[str], list[str]]:
         given = shlex.split(command.replace("\\\n", " "))
     except ValueError as error:
         raise InputError(f"--server: {error} in the command") from None
-    flags, unknown, model = _of_command(given)
+    flags, unknown, model = _of_command(given, _fields_of(words[0]))
     other_words = words[:at] + words[at + 2 :]
-    is_named = bool(other_words[1:]) and not other_words[1].startswith("-")
-    if not model and not _names_a_model(other_words):
+    is_named = _names_a_model(other_words)
+    if not model and not is_named:
         raise InputError(
             f"--server {shown(command, 60)}: names no model; write it after the command"
         )
@@ -181,10 +186,7 @@ def _by_default(words: Sequence[str]) -> dict[str, str]:
 
     One rank, and of vLLM the longest sequences of the model.
     """
-    from fastcalc.features import COMMANDS, request_of  # few command lines hold a server's
-    from fastcalc.kit.request.fields import declared
-
-    fields = declared(request_of(words[0])) if words[0] in COMMANDS else {}
+    fields = _fields_of(words[0])
     stated = {_RENAMED.get(word, word) for word in words}
     engine = words[words.index("--engine") + 1].partition("-0.")[0]
     by_default = {}
@@ -194,6 +196,14 @@ def _by_default(words: Sequence[str]) -> dict[str, str]:
         longest = _longest(words)
         by_default |= {_LENGTH: str(longest)} if longest else {}
     return by_default
+
+
+def _fields_of(command: str) -> Collection[str]:
+    """Fields of the request of one of fastcalc's commands."""
+    from fastcalc.features import COMMANDS, request_of  # few command lines hold a server's
+    from fastcalc.kit.request.fields import declared
+
+    return declared(request_of(command)) if command in COMMANDS else ()
 
 
 def _longest(words: Sequence[str]) -> int | None:
@@ -213,9 +223,12 @@ _TAKEN = {
     *("--tp", "--pp", "--dp", "--ep", "--n-gpu-layers", "--n-cpu-moe"),
 }
 _WITHOUT_VALUE = {
-    *("--enable-expert-parallel", "--enable-dp-attention", "--language-model-only"),
-    *_ALL_EXPERTS,
+    "--enable-expert-parallel": "ep",
+    "--enable-dp-attention": "dp",
+    "--language-model-only": "language_model_only",
+    **dict.fromkeys(_ALL_EXPERTS, "n_cpu_moe"),
 }
+"""Flags without a value, and the field that each sets."""
 _MODELS = {"--model", "--model-path", "-m", "-hf", "--hf-repo"}
 _STARTS = re.compile(r"(trtllm-)?serve|.*(vllm-openai|lmsysorg/sglang).*")
 """Words of a command after which a model may stand."""
@@ -223,8 +236,11 @@ _SWITCH = re.compile(r"--(enable|disable|no|trust|enforce|use|skip|async|allow)-
 """Flags that take no value, by how they begin."""
 
 
-def _of_command(given: Sequence[str]) -> tuple[list[str], list[str], str]:
-    """Flags of a server command that are taken, those that are not, and the model."""
+def _of_command(given: Sequence[str], fields: Collection[str]) -> tuple[list[str], list[str], str]:
+    """Flags of a server command that are taken, those that are not, and the model.
+
+    fields : of the request, which may choose the ranks itself
+    """
     flags: list[str] = []
     unknown: list[str] = []
     model, is_started, at = "", False, 0
@@ -238,7 +254,10 @@ def _of_command(given: Sequence[str]) -> tuple[list[str], list[str], str]:
             continue
         name = name.replace("_", "-")
         if name in _WITHOUT_VALUE:
-            flags += [name] if value.lower() not in ("false", "0") else []
+            is_on = value.lower() not in ("false", "0")
+            is_taken = _WITHOUT_VALUE[name] in fields
+            flags += [name] if is_on and is_taken else []
+            unknown += [name] if is_on and not is_taken else []
             continue
         is_switch = name not in _TAKEN and bool(_SWITCH.fullmatch(name))
         has_value = at < len(given) and (given[at] in _AS_FITS or not given[at].startswith("-"))
@@ -246,7 +265,7 @@ def _of_command(given: Sequence[str]) -> tuple[list[str], list[str], str]:
             value, at = given[at], at + 1
         if name in _MODELS:
             model = value
-        elif name in _TAKEN:
+        elif name in _TAKEN and _field(name) in fields:
             flags += [name, _number(value) if name == _LENGTH else value]
         elif name == "--speculative-config":
             drafts = re.search(r"num_speculative_tokens\D+(\d+)", value)
@@ -254,6 +273,10 @@ def _of_command(given: Sequence[str]) -> tuple[list[str], list[str], str]:
         elif name != "--port":
             unknown.append(name)
     return flags, unknown, model
+
+
+def _field(name: str) -> str:
+    return _RENAMED.get(name, name).lstrip("-").replace("-", "_")
 
 
 def _number(text: str) -> str:

@@ -108,8 +108,8 @@ def test_ranks_of_each_copy_of_attention(typed, tp):
 @every(
     "command,words",
     [
-        ("trtllm-serve org/m --tp_size 2 --max_batch_size 8 --max_seq_len 4096", "org/m --tp_size 2 "
-         "--max_batch_size 8 --max_seq_len 4096 --engine tensorrt-llm"),
+        ("trtllm-serve org/m --tp_size 2 --max_batch_size 8 --max_seq_len 4096", "org/m --tp-size 2 "
+         "--max-batch-size 8 --max-seq-len 4096 --engine tensorrt-llm"),
         ("trtllm-serve org/m", "org/m --engine tensorrt-llm --tp 1"),
         ("llama-server -m m.gguf -ngl 20 -c 4096", "m.gguf -ngl 20 -c 4096 --engine llama-cpp"),
         ("llama-server -hf org/m --cpu-moe", "org/m --cpu-moe --engine llama-cpp"),
@@ -222,3 +222,26 @@ def test_a_server_command_without_a_model_is_refused():
         translated(["fit", "--server", "vllm serve -tp 2", "--on", "h100-sxm"])
     words, _ = translated(["fit", "--on", "h100-sxm", "mine", "--server", "vllm serve -tp 2"])
     assert words[:4] == ["fit", "--on", "h100-sxm", "mine"]
+
+
+def test_what_a_command_chooses_itself_is_not_taken_from_a_server():
+    """frontier tries all layouts, and decide has none: ranks of a server are ignored, and said."""
+    server = "vllm serve org/m -tp 8 --enable-expert-parallel --gpu-memory-utilization 0.8"
+    words, notes = translated(["frontier", "--server", server])
+    assert words == ["frontier", "org/m", "--gpu-memory-utilization", "0.8", "--engine", "vllm"]
+    assert notes[0] == "--server: ignored -tp and --enable-expert-parallel"
+
+
+def test_one_server_and_one_model():
+    words = ["fit", "--on", "h100", "llama-3.1-8b", "--server", "vllm serve org/m"]
+    assert "org/m" not in translated(words)[0]
+    with pytest.raises(InputError, match="--server is given twice; name one command"):
+        translated([*words, "--server", "vllm serve org/m"])
+
+
+def test_a_length_that_fits_is_said_to():
+    _, notes = translated(["fit", "m", "--max-model-len", "auto"])
+    assert notes == [
+        "--max-model-len auto: vllm takes the longest sequences that fit, as fit --solve context "
+        "says"
+    ]

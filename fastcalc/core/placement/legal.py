@@ -340,10 +340,13 @@ class LegalLayouts:
                 f"{option('ep')} {layout.ep}: {self.work.model.id} has no routed experts",
             )
         if layout.width % layout.ep or max(layout.ep, layout.tp) % min(layout.ep, layout.tp):
+            ranks = layout.ep
+            remedy = f"; add {option('dp')} {ranks} or {option('tp')} {ranks}"
             raise LayoutError(
                 "ep that does not suit tp x dp",
-                f"{option('ep')} {layout.ep} does not suit tp {layout.tp} x dp {layout.dp}: it "
-                "divides their product and is a multiple or a divisor of tp",
+                f"{option('ep')} {ranks} does not suit tp {layout.tp} x dp {layout.dp}: it "
+                "divides their product and is a multiple or a divisor of tp"
+                + (remedy if layout.width == 1 else ""),
             )
 
 

@@ -21,11 +21,13 @@ from fastcalc.features.plan.request import FindPlans
 from fastcalc.features.plan.score import has_cost
 from fastcalc.features.plan.service import Service
 from fastcalc.features.plan.service_asked import is_of_fleet
+from fastcalc.formulas.sequences import grouped
 from fastcalc.grid.grid import Grid
 from fastcalc.importers.instances import printed_chip
 from fastcalc.importers.workloads import AskedTraffic, read_workload
 from fastcalc.kit.request import loading, readers
 from fastcalc.mentions import option
+from fastcalc.written import first_few, listed
 
 _NAMED = 6
 """Chips that a note names; of more it says how many. [1]"""
@@ -158,8 +160,7 @@ class Deployments:
         if refused and not grids:
             raise next(iter(refused.values()))
         if refused:
-            names = ", ".join(refused) if len(refused) <= _NAMED else f"{len(refused)} chips"
-            self.notes.append(f"skipped, because ranks cannot be laid out so: {names}")
+            self.notes.extend(_skipped(refused))
         held = [grid for grid in grids if grid is not None]
         if not held and loading.ranks_of(self.request).names_ranks:
             ranks = ", ".join(option(name) for name in ("tp", "pp", "ep", "dp"))
@@ -203,3 +204,11 @@ class Deployments:
                 "alone"
             )
         return grids
+
+
+def _skipped(refused: dict[str, LayoutError]) -> list[str]:
+    """A note for each rule by which chips cannot have the ranks that were asked for."""
+    by_rule = grouped(refused, lambda chip: refused[chip].rule)
+    return [
+        f"skipped {listed(first_few(chips, _NAMED))}: {rule}" for rule, chips in by_rule.items()
+    ]

@@ -38,7 +38,6 @@ def scenarios_of(request: FindPlans, model: Model, notes: list[str]) -> list[Sce
     engines = loading.engines_of(entries, chips, engine, implied=implied)
     entries.refuse_idle_changes("engines", [engine for engine, _ in engines])
     choices, ranks = _formats(request, chips, notes), loading.ranks_of(request)
-    is_alone = all(chip.execution == "spatial" for chip in chips)
     speculated = speculations(request.speculate)
     own = like(request, request.like, entries, engines) if request.like is not None else None
     if own is not None:
@@ -54,7 +53,7 @@ def scenarios_of(request: FindPlans, model: Model, notes: list[str]) -> list[Sce
             speculations=speculated,
             pricing=pricing,
             memory=memory,
-            ranks=ranks.on(chip, is_alone=is_alone),
+            ranks=ranks.on(chip, is_alone=True),
         )
     ]
     if own is not None:

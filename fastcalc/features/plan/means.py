@@ -34,7 +34,8 @@ def owned_chips(owned: Sequence[str] | Mapping[str, int] | None) -> list[tuple[s
     """
     if isinstance(owned, Mapping):
         owned = [f"{name}={count}" for name, count in owned.items()]
-    return [_name_and_count(text) for typed in owned or () for text in _NEXT_CHIP.split(typed)]
+    texts = (text for typed in owned or () for text in _NEXT_CHIP.split(typed.rstrip(", ")))
+    return [_name_and_count(text) for text in texts]
 
 
 def _name_and_count(text: str) -> tuple[str, int]:

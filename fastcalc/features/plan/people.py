@@ -113,7 +113,7 @@ def _or_one(number: float | None) -> float:
 
 
 def _seconds(think: str) -> float:
-    return readers.quantity(think, option("think"), "time", LIMITS["duration"], "30s")
+    return readers.quantity(think, option("think"), "time", LIMITS["duration"], "30s or 5min")
 
 
 def solve_closed_loop(

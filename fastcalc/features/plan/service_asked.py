@@ -112,7 +112,7 @@ def phrase(request: FindPlans, service: Service) -> str:
             users = request.users * (request.active_fraction or 1.0)
             users *= request.peak_multiplier or 1.0
             think = readers.quantity(
-                request.think, option("think"), "time", LIMITS["duration"], "30s"
+                request.think, option("think"), "time", LIMITS["duration"], "30s or 5min"
             )
             loop += f", mean latency {number(users / service.rate - think)} s"
         phrases["users"] = f"{phrases['users']} ({loop})"

@@ -146,7 +146,16 @@ def test_ranks_that_no_chip_has_are_refused_and_of_some_chips_noted(fastcalc):
     )
     noted = fastcalc(*words, "--on", "h100-sxm,gh200-96gb", "--tp", "4")
     assert noted.code == 0
-    assert "skipped, because ranks cannot be laid out so: gh200-96gb" in noted.err
+    assert "skipped gh200-96gb: tp beyond the link domain" in noted.err
+
+
+def test_a_wafer_has_no_ranks_of_a_layer(fastcalc):
+    """A plan that was asked for with tensor parallelism is not answered by wafers without."""
+    words = ("plan", "llama-3.1-70b", "--rate", "1/s", "--tp", "2", "--on", "h200-sxm,wse-3")
+    ran = fastcalc(*words, "--format", "csv", "--wide")
+    assert ran.code == 0
+    assert "wse-3" not in ran.out
+    assert "skipped wse-3: tp, ep or dp on chips that pipeline whole layers" in ran.err
 
 
 def test_ranks_that_hold_no_request_are_named(fastcalc):
