@@ -255,11 +255,11 @@ def verdicts(book: Book) -> Words:
             f'"{one.claim.claim}"' for one in wrong if one.verdict == "refuted"
         ),
         "wrong_table": table(
-            ("id", "the claim", "its number", "expected", "why"),
+            ("id", "the claim", "computed", "criterion", "why"),
             [[*_told(one), reason(one)] for one in wrong],
         ),
         "open_table": table(
-            ("id", "the claim", "its number", "expected", "what is not public"),
+            ("id", "the claim", "computed", "criterion", "what is not public"),
             [[*_told(one), one.claim.unpublished or ""] for one in unknown],
         ),
     }
@@ -268,7 +268,8 @@ def verdicts(book: Book) -> Words:
 def _told(one: Judged) -> list[str]:
     check = one.conclusion if one.verdict == "misleading" else one.check
     assert check is not None, "only external claims have no test"
-    return [one.claim.id, one.claim.claim, claim_text.shown(check), claim_text.expected_text(check)]
+    cells = claim_text.over_assumptions(check), claim_text.criterion(check)
+    return [one.claim.id, one.claim.claim, *cells]
 
 
 def _by_article(book: Book) -> str:

@@ -1,9 +1,11 @@
 """Judged claims as a table, as records, and one of them in full."""
 
+import re
 import textwrap
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -22,11 +24,24 @@ from fastcalc.kit.answer.point_records import Record, plain
 from fastcalc.kit.answer.record_tables import numbers, words
 from fastcalc.mentions import command, flag, option
 from fastcalc.quoting import shell_line
-from fastcalc.written import many
+from fastcalc.written import listed, many
 
 _SIGNS = {"equals": "", "at-least": ">= ", "at-most": "<= ", "between": ""}
 _WORDS = {"equals": "", "at-least": "at least ", "at-most": "at most ", "between": "between "}
+_DEVIATION = {"equals": "±", "between": "±", "at-least": "-", "at-most": "+"}
+_FORMS = {
+    r"^[0-9].*\.\.": "A..B: between both",
+    r"[<>].*\.\.": "<= A..B: plausible thresholds",
+    "±": "± N %: tolerance",
+    r"^[0-9,.]+$": "a bare number: exact",
+}
+"""What a criterion means that has this form."""
+
 _COLUMN = len("depends on")
+UNREACHABLE = "unreachable"
+UNREACHABLE_MEANS = f"{UNREACHABLE}: no batch gives the speeds of both tiers"
+_NEGLIGIBLE_S = 1e-6
+_RANGE_DIGITS = 3
 _FEW, _MORE = 2, 6
 """Most values that a table and a claim in full list; of more, only the ends are shown."""
 
@@ -34,19 +49,55 @@ _WIDEST = 100
 """Most characters in a line of a claim in full, on any screen."""
 
 
+class Line(NamedTuple):
+    """A row of the table: a claim with its check, or the conclusion that it draws.
+
+    tested : None without a test
+    """
+
+    judged: Judged
+    tested: Tested | None
+
+    @property
+    def is_conclusion(self) -> bool:
+        """Whether the row has the conclusion, below the row of its claim."""
+        return self.tested is not None and self.tested is self.judged.conclusion
+
+    def cell(self, text: str) -> str:
+        """A cell of the claim, empty in the row of its conclusion."""
+        return "" if self.is_conclusion else text
+
+    @property
+    def claim(self) -> str:
+        """The claim, its condition if it has one, and in brackets what was computed to test it."""
+        claim = self.judged.claim
+        condition = f" Condition: {claim.condition}." * bool(claim.condition)
+        quantity = f" [{self.tested.quantity}]" if self.tested else ""
+        return f"{self.cell(f'{claim.claim}{condition}') or 'conclusion'}{quantity}"
+
+
 COLUMNS = (
-    words("id", lambda judged: judged.claim.id),
-    key_figure(words("verdict", lambda judged: judged.verdict)),
+    words("id", lambda line: line.cell(line.judged.claim.id)),
+    key_figure(words("verdict", lambda line: line.cell(line.judged.verdict))),
     replace(
-        numbers("value", lambda judged: shown(judged.check) if judged.check else "-"),
+        numbers("value", lambda line: over_assumptions(line.tested) if line.tested else "-"),
         heading=("", "computed"),
     ),
     replace(
-        numbers("expected", lambda judged: expected_text(judged.check) if judged.check else "-"),
+        numbers("expected", lambda line: criterion(line.tested) if line.tested else "-"),
         heading=("", "criterion"),
     ),
-    words("claim", lambda judged: with_quantity(judged)),
+    words("claim", lambda line: line.claim),
 )
+
+
+def lines(judged: Iterable[Judged]) -> list[Line]:
+    """Rows of some claims: each with its check, then its conclusion if it draws one."""
+    return [
+        Line(one, tested)
+        for one in judged
+        for tested in ([one.check, one.conclusion] if one.conclusion else [one.check])
+    ]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -69,7 +120,7 @@ class ClaimsAnswer(Answer):
         groups = self.groups()
         headings = ["Claims about how fast modes work", "All other claims"]
         headings = headings if len(groups) > 1 else [""]
-        rows = [[record_tables.row(COLUMNS, judged) for judged in group] for group in groups]
+        rows = [[record_tables.row(COLUMNS, line) for line in lines(group)] for group in groups]
         tables = record_tables.tables(COLUMNS, rows, screen.width)
         for heading, table in zip(headings, tables, strict=True):
             yield from ("", heading) if heading else ("",)
@@ -101,10 +152,27 @@ class ClaimsAnswer(Answer):
         """What the verdicts of the table mean."""
         verdicts = {judged.verdict for judged in self.judged}
         meanings = [f"{word}: {MEANING[word]}" for word in MEANING if word in verdicts]
-        return (
-            f"key: {'. '.join(meanings)}. criterion: what the claim implies for the computed "
-            "number. [In brackets]: what was computed"
-        )
+        return f"key: {'. '.join([*meanings, *self._columns_mean()])}"
+
+    def _columns_mean(self) -> Iterator[str]:
+        """What the numbers of the table are, where there are any."""
+        tests = [tested for judged in self.judged for tested in judged.tested]
+        if any(tested.check.premises for tested in tests):
+            yield "computed: over all plausible assumptions and cases"
+        if any(np.isinf(tested.ends[1]) for tested in tests):
+            yield UNREACHABLE_MEANS
+        if tests:
+            criteria = [criterion(tested) for tested in tests]
+            signs = [
+                means
+                for form, means in _FORMS.items()
+                if any(re.search(form, text) for text in criteria)
+            ]
+            meaning = "criterion: what the claim implies for the computed number"
+            yield meaning + f" ({', '.join(signs)})" * bool(signs)
+            yield "[In brackets]: what was computed"
+        if any(judged.conclusion for judged in self.judged):
+            yield "conclusion: what the claim infers, tested by itself"
 
     def next_command(self) -> str:
         """The command that explains the first claim with a number."""
@@ -205,7 +273,7 @@ class ClaimsAnswer(Answer):
 
     def table(self) -> tuple[Sequence[TableColumn], Iterable[object]]:
         """All claims as one table."""
-        return COLUMNS, self.judged
+        return COLUMNS, lines(self.judged)
 
     def details(self) -> Record:
         """Meaning of each verdict."""
@@ -260,10 +328,10 @@ class ExplainedClaim(ClaimsAnswer):
         within = f", within {stated_percent(check.tolerance)}" if check.tolerance else ""
         yield "computed", f"{shown(tested, _MORE)} ({tested.quantity})"
         if check.premises:
-            low, high = (_end(value, tested.unit) for value in tested.ends)
-            ends = high if low == high else f"{low} to {high}"
-            yield "range", f"{ends} over all plausible assumptions"
-        expected = f"{expected_text(tested, _WORDS)}{within}"
+            ranges = ([_end(value, tested.unit) for value in ends] for ends in tested.ranges)
+            texts = [" to ".join(dict.fromkeys(ends)) for ends in ranges]
+            yield "range", f"{listed(texts)} over all plausible assumptions"
+        expected = f"{expected_text(tested)}{within}"
         enough = "; the claim says 'may', so one case is enough" * check.may
         origin = self._origin(check.expected)
         yield "criterion", f"{expected}{_range(check.expected)}{origin}{enough}"
@@ -302,28 +370,49 @@ def shown(tested: Tested, max_listed: int = _FEW) -> str:
         return amount([float(value) for value in values], tested.unit)
     reached = values[np.isfinite(values)]
     text = amount([float(np.min(reached)), float(np.max(reached))], tested.unit, "..")
-    return text + " or unreachable" * (len(reached) < len(values))
+    return text + f" or {UNREACHABLE}" * (len(reached) < len(values))
 
 
-def expected_text(tested: Tested, signs: dict[str, str] = _SIGNS) -> str:
-    """Value that a claim states; in a table in the unit of the computed one, beside which it is."""
-    comparison, expected = tested.check.comparison, tested.expected
-    is_brief = signs is _SIGNS
-    unit = "" if is_brief and tested.unit != "share" else tested.unit
-    if comparison == "between" and len(expected) == 2:
-        text = amount(expected, unit, ".." if is_brief else " and ")
-    elif comparison == "between":
-        pairs = zip(expected[::2], expected[1::2], strict=True)
-        text = ", ".join(amount(pair, unit, "..") for pair in pairs)
-    else:
-        text = amount(expected, unit)
-    return signs[comparison] + text
+def over_assumptions(tested: Tested) -> str:
+    """Computed value as a cell: its range over all plausible assumptions, if it has any."""
+    if not tested.check.premises:
+        return shown(tested)
+    return ", ".join(_range_cell(ends, tested.unit) for ends in tested.ranges)
 
 
-def with_quantity(judged: Judged) -> str:
-    """A claim, and in brackets what was computed to test it."""
-    quantity = f" [{judged.check.quantity}]" if judged.check else ""
-    return f"{judged.claim.claim}{quantity}"
+def _range_cell(ends: tuple[float, float], unit: str) -> str:
+    """Range as a cell; a negligible time is 0."""
+    reached = [
+        0.0 if unit == "s" and end < _NEGLIGIBLE_S else end for end in ends if np.isfinite(end)
+    ]
+    texts = [amount(reached, unit, "..", _RANGE_DIGITS)] * bool(reached)
+    return "..".join(texts + [UNREACHABLE] * (len(reached) < len(ends)))
+
+
+def criterion(tested: Tested) -> str:
+    """Value that a claim states, as a cell beside the computed one, with what deviation it allows.
+
+    The ends of its plausible range are given instead if it has one.
+    """
+    check, unit = tested.check, tested.unit if tested.unit == "share" else ""
+    ends = [end / check.expected.factor for end in check.expected.ends]
+    text = amount(ends, unit, "..") if ends else _between(tested, unit, "..")
+    within = f" {_DEVIATION[check.comparison]} {stated_percent(check.tolerance)}"
+    return f"{_SIGNS[check.comparison]}{text}{within * bool(check.tolerance)}"
+
+
+def expected_text(tested: Tested) -> str:
+    """Value that a claim states, in words."""
+    return _WORDS[tested.check.comparison] + _between(tested, tested.unit, " and ")
+
+
+def _between(tested: Tested, unit: str, between: str) -> str:
+    """Values that a claim states, or pairs of them that bound what it states."""
+    expected = tested.expected
+    if tested.check.comparison != "between":
+        return amount(expected, unit)
+    pairs = list(zip(expected[::2], expected[1::2], strict=True))
+    return ", ".join(amount(pair, unit, ".." if len(pairs) > 1 else between) for pair in pairs)
 
 
 def _premise(tested: Tested, name: str) -> Record:
@@ -351,8 +440,9 @@ def _numbers_of(tested: Tested | None) -> Record:
 def _end(value: float, unit: str) -> str:
     """End of a range as text; a negligible time is named instead of printed."""
     if not np.isfinite(value):
-        return "unreachable"
-    return "under a microsecond" if unit == "s" and value < 1e-6 else amount([value], unit)
+        return UNREACHABLE
+    is_negligible = unit == "s" and value < _NEGLIGIBLE_S
+    return "under a microsecond" if is_negligible else amount([value], unit, count=_RANGE_DIGITS)
 
 
 def _range(premise: Input) -> str:

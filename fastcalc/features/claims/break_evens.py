@@ -23,8 +23,8 @@ _WORDS: dict[Outcome, str] = {
 }
 
 
-def digits(value: float) -> str:
-    """A number with four digits, without trailing zeros.
+def digits(value: float, count: int = 4) -> str:
+    """A number with some significant digits, without trailing zeros.
 
     >>> digits(6.0), digits(26.75), digits(525000.0), digits(0.348678), digits(4e12)
     ('6', '26.75', '525,000', '0.3487', '4e12')
@@ -35,8 +35,8 @@ def digits(value: float) -> str:
     ('1.308e-25', '0.0001308')
     """
     if 1e9 <= abs(value) < inf or 0.0 < abs(value) < 1e-4:
-        return f"{value:.4g}".replace("e+", "e")
-    return trimmed(number(value, 4))
+        return f"{value:.{count}g}".replace("e+", "e")
+    return trimmed(number(value, count))
 
 
 def break_even(judged: Judged) -> str:
@@ -151,14 +151,16 @@ def _at(flip: Flip) -> str:
     return amount([flip.at], flip.unit)
 
 
-def amount(values: Sequence[float], unit: str, between: str = ", ") -> str:
-    """Numbers with their unit, shares in percent.
+def amount(values: Sequence[float], unit: str, between: str = ", ", count: int = 4) -> str:
+    """Numbers with their unit, shares in percent; a range with equal ends is one number.
 
-    >>> amount([0.2434], "share"), amount([2.0, 4.0], "s", ".."), amount([1.5], "")
+    >>> amount([0.2434], "share"), amount([2.0, 4.0], "s", ".."), amount([1.5, 1.51], "", "..", 2)
     ('24.34 %', '2..4 s', '1.5')
     """
     factor, shown_unit = (100.0, "%") if unit == "share" else (1.0, unit)
-    return f"{between.join(digits(factor * value) for value in values)} {shown_unit}".strip()
+    texts = [digits(factor * value, count) for value in values]
+    distinct = texts if between == ", " else dict.fromkeys(texts)
+    return f"{between.join(distinct)} {shown_unit}".strip()
 
 
 def spaced(name: str) -> str:

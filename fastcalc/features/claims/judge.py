@@ -24,7 +24,8 @@ from fastcalc.formulas.types import ArrayLike, Bools, Floats
 Verdict = Literal["supported", "conditional", "misleading", "refuted", "undetermined", "external"]
 MEANING: dict[Verdict, str] = {
     "supported": "true for all plausible inputs, or for some of them if the claim says 'may'",
-    "conditional": "true under some plausible assumptions and false under others",
+    "conditional": "true under some plausible assumptions and false under others, or only under "
+    "the condition that follows the claim",
     "misleading": "the number is right, but the conclusion drawn from it is not",
     "refuted": "false for all plausible inputs",
     "undetermined": "the deciding facts are unpublished; the computed number agrees in at least "
@@ -48,6 +49,8 @@ class Tested:
     origins : file and source of each input that the catalogue provides
     trial : the check at any inputs
     outcome_over_ranges : outcome over the plausible ranges of the inputs
+    ranges : smallest and largest number over those ranges, in the unit of the expected value; one
+        pair for each number if each has its own criterion
     files : catalogue entries that the test read
     where : position of a field of the check, for error messages
     """
@@ -57,24 +60,20 @@ class Tested:
     origins: dict[str, tuple[str, ...]]
     trial: "_Trial"
     outcome_over_ranges: Outcome
+    ranges: tuple[tuple[float, float], ...]
     files: tuple[str, ...]
     where: Callable[..., str]
 
-    @property
+    @cached_property
     def explored(self) -> Explored:
         """Where the outcome changes over the plausible ranges of the inputs."""
-        return self._explored[0]
+        with placed(self.where):
+            return explore(self.trial.answer, self.check.premises, COUNTS, SOLVED.each)
 
     @property
     def ends(self) -> tuple[float, float]:
-        """Smallest and largest number over those ranges, in the unit of the expected value."""
-        return self._explored[1]
-
-    @cached_property
-    def _explored(self) -> tuple[Explored, tuple[float, float]]:
-        with placed(self.where):
-            explored = explore(self.trial.answer, self.check.premises, COUNTS, SOLVED.each)
-        return explored, self.trial.ends
+        """Smallest and largest number over all cases and ranges, in the unit of `ranges`."""
+        return min(low for low, _ in self.ranges), max(high for _, high in self.ranges)
 
     def elsewhere(self, moved: Moved) -> Floats:
         """Numbers at other inputs, in the unit of the expected value."""
@@ -306,14 +305,18 @@ def _trial(catalogue: Catalogue, check: Check, locate: Callable[..., str], read:
 def _tested(trial: "_Trial", locate: Callable[..., str]) -> Tested:
     """A check at the stated inputs and over their plausible ranges."""
     check, inputs = trial.check, trial.inputs
+    is_cheap = "catalogue" not in TESTS[check.test].groups
     with placed(locate):
-        outcome = outcome_over(trial.answer, check.premises, COUNTS, SOLVED.each)
+        outcome = outcome_over(
+            trial.answer, check.premises, COUNTS, SOLVED.each, is_thorough=is_cheap
+        )
     return Tested(
         check,
         {name: resolved.text for name, resolved in inputs.items()},
         {name: resolved.origins for name, resolved in inputs.items() if resolved.origins},
         trial,
         outcome,
+        trial.ranges,
         tuple(sorted(trial.catalogue.entries)),
         locate,
     )
@@ -384,7 +387,7 @@ class _Trial:
     def _answer(self, moved: Moved) -> Outcome:
         values = self._computed(moved)
         expected: Floats = np.atleast_1d(moved.get(EXPECTED, self.check.expected.values))
-        count = expected.size // (2 if self.check.comparison == "between" else 1)
+        count = self._criteria(expected)
         if count not in (1, values.size):
             raise InputError(
                 f"{count:,} numbers are expected, and {self.check.test} gives {values.size:,} with "
@@ -394,6 +397,10 @@ class _Trial:
         met = np.broadcast_to(met, values.shape)
         return "holds" if bool(np.all(met)) else "varies" if bool(np.any(met)) else "fails"
 
+    def _criteria(self, expected: Floats) -> int:
+        """Number of criteria that some expected values make. [1]"""
+        return expected.size // (2 if self.check.comparison == "between" else 1)
+
     def _computed(self, moved: Moved) -> Floats:
         key = tuple((name, setting) for name, setting in moved.items() if name != EXPECTED)
         if key not in self.computed:
@@ -401,10 +408,12 @@ class _Trial:
         return self.computed[key]
 
     @property
-    def ends(self) -> tuple[float, float]:
-        """Smallest and largest number over all inputs tried. [unit]"""
-        numbers = np.concatenate(list(self.computed.values()))
-        return float(np.min(numbers)), float(np.max(numbers))
+    def ranges(self) -> tuple[tuple[float, float], ...]:
+        """Smallest and largest number over all inputs tried, one pair for each criterion. [unit]"""
+        computed = [*self.computed.values()]
+        is_of_each = self._criteria(np.asarray(self.check.expected.values)) > 1
+        cases = np.stack(computed, axis=1) if is_of_each else [np.concatenate(computed)]
+        return tuple((float(np.min(case)), float(np.max(case))) for case in cases)
 
 
 class _Resolved(NamedTuple):

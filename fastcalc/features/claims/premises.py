@@ -70,13 +70,17 @@ def outcome_over(
     premises: Mapping[str, Input],
     counts: Container[str] = (),
     each: Each = one_by_one,
+    *,
+    is_thorough: bool = False,
 ) -> Outcome:
     """Outcome of a check over the ranges of its inputs; ``counts`` take whole numbers only.
 
     Values between the ends of a range are looked at where the outcome is the same at all ends.
+
+    is_thorough : look at them in any case, for tests that cost little
     """
     outcomes = set(each([partial(answer, moved) for moved in _corners(premises)]))
-    if len(outcomes) == 1:
+    if is_thorough or len(outcomes) == 1:
         looks = [
             {name: value}
             for name, premise in premises.items()

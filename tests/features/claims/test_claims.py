@@ -21,7 +21,7 @@ from fastcalc.catalogue.schema.claims import Check, Input
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.errors import InputError
 from fastcalc.features.claims import premium, tests_on_machines
-from fastcalc.features.claims.answer import ClaimsAnswer
+from fastcalc.features.claims.answer import ClaimsAnswer, criterion, lines, over_assumptions
 from fastcalc.features.claims.break_evens import break_even
 from fastcalc.features.claims.claim_file import read_claims
 from fastcalc.features.claims.judge import MEANING, judge, meets
@@ -1138,3 +1138,52 @@ def test_a_number_of_chips_that_holds_less_than_a_smaller_one_is_exceeded(stated
     place = asked.holding(catalogue, 32.0)
     assert place.chips == {3: 4, 5: 6, 7: 8}[stated]
     assert tests_on_machines.outcome(catalogue, place, users).estimate.fits.all()
+
+
+def test_what_a_conditional_claim_prints_lies_on_both_sides_of_its_criterion(judged):
+    """A reader who sees only numbers that miss a criterion takes the claim to be refuted."""
+    for name, one in judged.items():
+        if one.verdict in ("conditional", "undetermined"):
+            assert one.claim.condition or any(_spans(tested) for tested in one.tested), name
+    table = {line.judged.claim.id: line for line in lines(judged.values()) if not line.judged.unfit}
+    assert f"Condition: {judged['65'].claim.condition}. [" in table["65"].claim
+
+
+def _spans(tested):
+    """Whether the printed numbers are on both sides of a criterion, or around it."""
+    stated = tested.check.expected
+    ends = [[end / stated.factor] for end in stated.ends] or [tested.expected]
+    numbers = np.array(tested.ranges).T if tested.check.premises else tested.values
+    met = {bool(one) for at in ends for one in np.ravel(meets(numbers, tested.check, at))}
+    low, high = tested.ends
+    return len(met) == 2 or low < np.min(ends) <= np.max(ends) < high
+
+
+@pytest.mark.parametrize(
+    ("claim", "computed", "stated"),
+    [
+        # half a step of 10 ms; 64 requests at 6.4/s fill a static batch after 63 / 12.8 s
+        ("6", "0.005..4.92 s", ">= 0.1"),
+        # half a step of 10 ms and of 350 ms
+        ("7", "0.005..0.175 s", "<= 0.1"),
+        # 44 GB x 0.8 and x 1, at two bytes and at one
+        ("21", "17.6..22 B, 35.2..44 B", ">= 20, 40 - 5 %"),
+        # 1,000 / 65 and 1,000 / 60
+        ("18", "15.38, 16.67 x", "15 ± 5 %"),
+        # 50 ms of 50 ms and 3 s, 200 ms of 200 ms and 50 ms; what is significant has a range
+        ("54", "1.64..80 %", ">= 5..20 %"),
+    ],
+)
+def test_a_row_has_the_range_over_assumptions_and_the_tolerance(judged, claim, computed, stated):
+    first, *_ = lines([judged[claim]])
+    assert (over_assumptions(first.tested), criterion(first.tested)) == (computed, stated)
+
+
+def test_the_conclusion_of_a_claim_has_a_row_of_its_own(judged):
+    """Claim 24 is misleading: its number is right, what it infers is not."""
+    check, conclusion = lines([judged["24"]])
+    assert conclusion.cell("24") == "" != check.cell("24")
+    assert conclusion.claim == "conclusion [speed on several wafers / 1,000 tokens/s]"
+    # 981, 1,000 and 1,201 tokens/s were measured on several wafers
+    assert over_assumptions(conclusion.tested) == "0.981..1.2 x"
+    assert lines([judged["45"]]) == [(judged["45"], None)], "no test"
