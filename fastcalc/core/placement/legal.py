@@ -291,6 +291,14 @@ class LegalLayouts:
             )
         return notes
 
+    def allows(self, layout: Layout) -> bool:
+        """Whether chip and model can have a layout."""
+        try:
+            self.check(layout)
+        except LayoutError:
+            return False
+        return True
+
     def check(self, layout: Layout) -> Layout:
         """A layout that a user asked for, or say why it cannot be.
 

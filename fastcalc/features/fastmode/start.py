@@ -161,7 +161,8 @@ class Base:
     def deployments(self, space: Space) -> list[Layout]:
         """Layouts of a machine, a model and formats, up to a reasonable number of chips.
 
-        On today's kind of chip they are today's own as well, and those of more chips.
+        On today's kind of chip they are today's own as well, where the model can have it, and those
+        of more chips.
         """
         fewest = space.fewest_chips
         if fewest is None:
@@ -171,9 +172,10 @@ class Base:
             max_chips = fewest * WAFERS
         layouts = space.up_to(max_chips)
         if space.scenario.hardware is self.scenario.hardware:
+            today = [self.layout] if space.site.allows(self.layout) else []
             copies = space.cuts(self.layout.chips)
             beyond = self.beyond_today(space)
-            layouts = list(dict.fromkeys([self.layout, *layouts, *copies, *beyond]))
+            layouts = list(dict.fromkeys([*today, *layouts, *copies, *beyond]))
         return layouts
 
     def up_to_today(self) -> list[Layout]:

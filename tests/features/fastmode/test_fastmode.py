@@ -20,7 +20,7 @@ from fastcalc.features.fastmode.lighter_passes import PUBLISHED, narrower, neede
 from fastcalc.features.fastmode.option import TRICKS
 from fastcalc.features.fastmode.smaller_models import family_of, fewer_layers, smaller_models
 from fastcalc.features.fastmode.solve import fastmode, start_at_speed
-from fastcalc.features.fastmode.start import Base
+from fastcalc.features.fastmode.start import Base, with_model
 from fastcalc.grid.space import Space, sharding
 from tests.helpers import run_once, words
 from tests.strategies import scaled
@@ -402,6 +402,33 @@ def test_smaller_models_have_fewer_active_parameters(answers):
     ]
     assert all(size < active for size in sizes)
     assert sizes == sorted(sizes, reverse=True)
+
+
+@pytest.mark.parametrize(
+    ("model", "chip"),
+    [
+        ("llama-3.1-405b", "h200-sxm"),  # tp 8, and the 52 heads of llama-33b
+        ("qwen3-235b-a22b", "b200"),  # tp 4, and the 14 heads of qwen2.5-0.5b
+        ("qwen3.5-397b-a17b", "h200-sxm"),  # ep 8, and models without experts
+        ("deepseek-r1", "trn2"),  # tp 32, and the 16 heads of deepseek-v2-lite
+    ],
+)
+def test_no_model_is_tried_on_a_layout_that_it_cannot_have(model, chip):
+    base = Base(solve(serving(model, chip, batch=8)), 100.0, ENTRIES)
+    assert base.smaller
+    for smaller in base.smaller:
+        space = Space(with_model(base.scenario, smaller))
+        for layout in base.deployments(space):
+            space.site.check(layout)
+    spaces = (Space(with_model(base.scenario, smaller)) for smaller in base.smaller)
+    assert not all(space.site.allows(base.layout) for space in spaces)
+
+
+def test_a_family_with_odd_numbers_of_heads_has_an_answer(fastcalc):
+    """Nobody named llama-33b, whose 52 heads eight ranks do not divide; four do."""
+    ran = fastcalc("fastmode", "llama-3.1-405b", "--on", "h200-sxm", "--format", "json")
+    (odd,) = (row for row in records(ran) if row["change"] == "llama-33b")
+    assert odd["tp"] in (1, 2, 4)
 
 
 def test_a_shape_with_fewer_layers_reaches_it_and_one_more_does_not():
