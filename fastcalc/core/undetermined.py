@@ -29,10 +29,15 @@ def undetermined_notes(machine: Machine) -> Iterator[str]:
             f"speeds of {chip} are undetermined (marked ?): no measurement supports {engine.id}, "
             "so use the range, not the expected value"
         )
-    elif _is_known_for_one_user(machine):
-        stated = engine.stated_range("prefill")
-        yield f"{chip} prefill speed is not published (marked ?): " + (
-            f"actual TTFT may be {1.0 / stated.above:.3g} to {stated.below:g} times the value shown"
+    yield from prefill_notes(machine)
+
+
+def prefill_notes(machine: Machine) -> Iterator[str]:
+    """Yield how far off TTFT may be where only decode speed is published."""
+    if not is_assumed(machine.engine) and _is_known_for_one_user(machine):
+        stated = machine.engine.stated_range("prefill")
+        yield f"{machine.hardware.id} prefill speed is not published (marked ?): " + (
+            f"actual TTFT may be {1.0 / stated.above:.3g} to {stated.below:g} times the prediction"
             if stated
             else "TTFT and input prices assume a fraction of its peak FLOP/s"
         )
@@ -42,8 +47,8 @@ def batching_notes(machine: Machine) -> Iterator[str]:
     """Yield what speeds of several users depend on where nobody has measured that."""
     if _is_known_for_one_user(machine):
         yield (
-            f"No public benchmark shows {machine.hardware.id} serving several users; ranges start "
-            "at the one-user speed divided by the batch"
+            f"No public benchmark shows {machine.hardware.id} serving several users; the low "
+            "end of its range is that of one user divided by the batch"
         )
 
 

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, replace
 from functools import cached_property, partial
 
 from fastcalc.core.scenario import Outcome, Scenario, each_warning
+from fastcalc.core.undetermined import prefill_notes
 from fastcalc.features import request_of
 from fastcalc.features.fastmode import factors, sentences
 from fastcalc.features.fastmode.lighter_passes import PUBLISHED
@@ -24,10 +25,11 @@ from fastcalc.kit.request.fields import phrases
 from fastcalc.mentions import option
 
 _KEY = (
-    "key: each row: cheapest option of its technique that is expected to reach the target; cost: "
-    "price per output token / today's; *: may change answers (smaller model or "
-    "lower precision), ranked first only if asked for"
+    "key: rows: cheapest options of each technique that are expected to reach the target, and "
+    "those named above; cost: price per output token / today's"
 )
+_OF_OTHER_MODELS = f"{TRICKS['smaller-model']}: that with the most active parameters below today's"
+_STAR = "*: may change answers, so not named above"
 _TIED = "tied: the 80 % range of the cost includes 1x, so it may be no dearer than today"
 _OF_DRAFTS = (
     "speculation assumes the tokens per step published for DeepSeek-R1 with its own "
@@ -36,7 +38,7 @@ _OF_DRAFTS = (
     "models and texts differ"
 )
 _OF_ANSWERS = (
-    "quantization and smaller models (*) change the answers, speculation does not; the "
+    "quantization and other models (*) change the answers, speculation does not; the "
     "effect on quality is not computed"
 )
 
@@ -111,13 +113,24 @@ class FastmodeAnswer(Answer):
 
     def key(self) -> str:
         """What a row is, the star, and a tie."""
-        is_tied = any(": tied" in line for line in sentences.cheapest_options(self.solution))
-        return f"{_KEY}; {_TIED}" if is_tied else _KEY
+        solution = self.solution
+        changing = [choice for choice in self._shown if choice not in solution.same_answers]
+        is_tied = any(": tied" in line for line in sentences.cheapest_options(solution))
+        meanings = {
+            _KEY: True,
+            _OF_OTHER_MODELS: any(
+                choice.trick == "smaller-model" and choice.outcome for choice in self._shown
+            ),
+            _STAR: any(choice.outcome for choice in changing),
+            _TIED: is_tied,
+        }
+        return "; ".join(meaning for meaning, is_used in meanings.items() if is_used)
 
     def notes(self) -> Iterator[Note]:
         """What a reader must know to trust the table."""
         solution, outcomes = self.solution, self._outcomes(self._shown)
-        yield from map(Note, sentences.first_way(solution)[1:])
+        for line in sentences.first_way(solution)[1:]:
+            yield Note(line, weight=0)
         yield from self._hints()
         yield Note(sentences.law_of_batches(solution), weight=0)
         if too_fast := sentences.too_fast(solution):
@@ -132,8 +145,12 @@ class FastmodeAnswer(Answer):
         for line in [line for outcome in outcomes for line in sentences.formats(outcome)]:
             yield Note(line, weight=0)
         of_first = set(each_warning(self._outcomes(self._first)))
+        # No table here has a TTFT.
+        of_prefill = {
+            line for outcome in outcomes for line in prefill_notes(outcome.placement.machine)
+        }
         for line in each_warning(outcomes):
-            yield Note(line, weight=2 * (line in of_first))
+            yield Note(line, weight=2 * (line in of_first and line not in of_prefill))
         left = Counter(choice.trick for choice in solution.options)
         left -= Counter(choice.trick for choice in self._shown)
         if left:

@@ -77,8 +77,8 @@ COLUMNS: tuple[TableColumn, ...] = (
         "source",
     ),
 )
-_IN_WORDS = {"drafts": "draft tokens"}
-"""What a sentence calls a factor, where that is not its name in records."""
+_IN_WORDS = {"drafts": "draft tokens", "bits": "quantization"}
+"""What a sentence calls a technique, where that is not its name in records."""
 
 _TABLE = [column for column in COLUMNS if column.key != "source"]
 
@@ -98,12 +98,22 @@ def product(factors: Sequence[Factor]) -> str:
     speedup = prod(factor.speedup for factor in factors)
     costs = [factor.cost_multiple for factor in factors]
     known_costs = [cost for cost in costs if cost is not None]
-    law = " x ".join(
-        f"{number(factor.speedup)} ({_IN_WORDS.get(factor.trick, factor.trick)})"
-        for factor in factors
-    )
+    law = " x ".join(f"{number(factor.speedup)} ({_in_words(factor)})" for factor in factors)
     cost = f"; cost {dollars(prod(known_costs))}x" if len(known_costs) == len(costs) else ""
     return f"{number(speedup)}x = {law}{cost}"
+
+
+def _in_words(factor: Factor) -> str:
+    """Techniques of a factor, with the chips and the batch that a layout or a batch changes."""
+    words = [_IN_WORDS.get(trick, trick) for trick in factor.trick.split(" + ")]
+    points = factor.after, factor.before
+    chips, chips_before = (point.placement.layout.chips for point in points)
+    batch, batch_before = (point.scenario.batches[0] for point in points)
+    if "layout" in words and chips != chips_before:
+        words[words.index("layout")] = f"{chips:,} chips instead of {chips_before:,}"
+    if "batch" in words and batch != batch_before:
+        words[words.index("batch")] = f"batch {batch:,} instead of {batch_before:,}"
+    return " + ".join(words)
 
 
 def parts(factors: Sequence[Factor], width: int) -> list[Part]:

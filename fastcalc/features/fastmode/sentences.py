@@ -100,7 +100,7 @@ def first_way(solution: SpeedupOptions) -> list[str]:
     pass_today, all_today, pass_then, all_then = texts
     today, changed = ([record[key] for key in _ANSWERS_REST_ON] for record in records)
     return [
-        f"{capital(trick_cell(records[1]))}: {product(factors_of(solution, choice))}."
+        f"Factors of {trick_cell(records[1])}: {product(factors_of(solution, choice))}."
         + " Model output is unchanged." * (today == changed),
         f"{trick_cell(records[1])}: a step takes {pass_then} ({all_then}); today it takes "
         f"{pass_today} ({all_today})",

@@ -533,7 +533,7 @@ def test_another_model_leads_only_where_it_is_named(fastcalc):
     assert "llama-3.2-1b" not in begun
     assert "llama-3.2-1b" in other
     assert only.count("x today's cost") <= 2  # on these chips, and on another machine
-    assert "smaller model" not in words(kept).partition("not enough alone: ")[2].partition(";")[0]
+    assert "other model" not in words(kept).partition("not enough alone: ")[2].partition(";")[0]
     assert "four techniques" not in words(kept).partition("not enough alone: ")[2].partition(";")[0]
 
 
@@ -588,9 +588,22 @@ def test_the_headline_gives_these_chips_first_and_names_both_prices(fastcalc):
 
 def test_the_smaller_model_shown_is_the_largest_that_reaches(fastcalc):
     out = fastcalc(*LARGE, "--smaller", "llama-3.2-1b,llama-3.1-8b").out
-    (row,) = [line for line in out.splitlines() if line.startswith("smaller model ")]
+    (row,) = [line for line in out.splitlines() if line.startswith("other model ")]
     assert row.endswith(" llama-3.1-8b")
-    assert "each row: cheapest option of its technique" in words(out)
+    assert "other model: that with the most active parameters below today's" in words(out)
+
+
+def test_notes_are_of_columns_on_the_screen_and_of_chips_that_miss_the_target(fastcalc):
+    """No fastmode table has a TTFT, and a wafer and a newer GPU do reach the target."""
+    asked = ("fastmode", "llama-3.1-70b", "--on", "h100")
+    text = words(fastcalc(*asked).out)
+    assert "TTFT" not in text
+    assert "the low end of its range is that of one user divided by the batch" in text
+    assert "actual TTFT may be" in words(fastcalc(*asked, "--notes").out)
+    missed = text.partition("not enough alone: ")[2].partition(";")[0].split(", ")
+    table = text.partition(" today ")[2].partition(" - key: ")[0]
+    assert "not-newer hardware" in missed
+    assert all(f" {name} " not in table for name in missed)
 
 
 def test_a_cost_over_a_start_without_a_price_is_left_out(fastcalc):
@@ -628,7 +641,7 @@ def test_what_is_tried_is_said_where_more_chips_would_be_cheaper(fastcalc):
     """64 MI355X cost less than the 72 GB300 of a row: other chips are tried up to eight, it says."""
     speed = ["--on", "h200-sxm", "--batch", "256", "--speedup", "2.5", "--smaller", "none"]
     text = words(fastcalc("fastmode", "deepseek-r1", *speed, "--notes").out)
-    assert "cheapest option of its technique" in text
+    assert "cheapest options of each technique" in text
     assert "tried: up to 64 h200-sxm; other chips: today's number (8)," in text
     rows = json.loads(fastcalc("fastmode", "deepseek-r1", *speed, "--format", "json").out)[
         "records"
