@@ -19,6 +19,7 @@ from fastcalc.core.placement.legal import MOST_CHIPS
 from fastcalc.core.placement.placement import Placements, Site
 from fastcalc.core.placement.practice import copies_run_by_people, usual_layouts
 from fastcalc.core.stacked import Evaluation, evaluate_all
+from fastcalc.core.start_checks import layouts_that_start
 from fastcalc.core.traffic.traffic import Traffic
 from fastcalc.formulas.types import ArrayLike, Bools, Floats, Ints, floats
 from fastcalc.mentions import option
@@ -57,12 +58,12 @@ class Chosen(NamedTuple):
 
 
 def layouts_on_offer(site: Site) -> list[Layout]:
-    """Layouts of one copy of the weights that hold a sequence, from few chips to many.
+    """Layouts of one copy of the weights that hold a sequence and start, from few chips to many.
 
     They are usual ones; where none of these holds one, the smallest legal layout that does.
     """
     if holding := _holding(site, usual_layouts(site)):
-        return holding
+        return layouts_that_start(site, holding)
     smallest = site.smallest(1)
     return [smallest.layout] if smallest else []
 
@@ -86,9 +87,9 @@ def open_layouts(site: Site, chips: int) -> list[Layout]:
 
 
 def practised_layouts(site: Site, chips: int) -> list[Layout]:
-    """Usual layouts of a given number of chips that hold the weights and a token."""
+    """Usual layouts of a given number of chips that hold the weights and a token, and start."""
     layouts = list(dict.fromkeys(copies_run_by_people(site, chips)))
-    return _holding(replace(site, reserved_tokens=1.0), layouts)
+    return layouts_that_start(site, _holding(replace(site, reserved_tokens=1.0), layouts))
 
 
 def _holding(site: Site, layouts: Sequence[Layout]) -> list[Layout]:

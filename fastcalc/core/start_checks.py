@@ -3,13 +3,15 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import ceil
+from math import ceil, inf
 
 import numpy as np
 
+from fastcalc.core.placement.cache_blocks import block_pool
 from fastcalc.core.placement.cache_size import CacheSize, cache_size
 from fastcalc.core.placement.layout import Layout
-from fastcalc.core.placement.placement import Placement, Site
+from fastcalc.core.placement.placement import AnyPlacement, Placement, Site
+from fastcalc.formulas.types import ArrayLike, floats
 from fastcalc.mentions import command
 
 GIB = 2.0**30
@@ -25,16 +27,31 @@ class StartCheck:
     placement: Placement
     times: float
 
-    @property
+    @cached_property
     def room(self) -> float:
         """Memory of a chip for caches, below 0 without any. [byte]"""
-        placement = self.placement
-        return float(placement.available) - (self.times - 1.0) * float(placement.reserved)
+        return float(_room(self.placement, self.times))
 
     @cached_property
     def is_failed(self) -> bool:
         """Whether the engine stops, of those whose checks are known."""
-        return self._size is not None and (self._is_short or self._lacks_states)
+        return self.room < self.least_room
+
+    @cached_property
+    def least_room(self) -> float:
+        """Memory of a chip for caches below which the engine stops. [byte]
+
+        Minus infinity where nobody knows what it checks. It is equal for all layouts of the same
+        tp and pp.
+        """
+        of_one, placement = self._size_of_one, self.placement
+        if of_one is None or not self.is_of("vllm"):
+            return -inf
+        machine, layout = placement.machine, placement.layout
+        pool = block_pool(machine, placement.work, layout.tp, layout.pp)
+        if pool is None or not pool.has_states:
+            return of_one.needed
+        return max(of_one.needed, self._sequences * pool.block_bytes * machine.ranks)
 
     @property
     def line(self) -> str | None:
@@ -54,7 +71,7 @@ class StartCheck:
 
     @cached_property
     def _size_of_one(self) -> CacheSize | None:
-        """What caches hold of sequences as long as the longest that a start must serve."""
+        """Caches of the longest sequence that a start must serve, for what one of them needs."""
         placement = self.placement
         longest = float(placement.machine.memory.longest or np.max(placement.reserved_tokens))
         memory = replace(placement.machine.memory, longest=longest)
@@ -64,7 +81,7 @@ class StartCheck:
             placement.layout,
             placement.reserved_tokens,
         )
-        return cache_size(with_length, self.room)
+        return cache_size(with_length, 0.0)  # what one needs, whatever there is
 
     @property
     def _is_short(self) -> bool:
@@ -127,6 +144,11 @@ class StartCheck:
         )
 
 
+def _room(placement: AnyPlacement, times: float) -> ArrayLike:
+    """Memory of a chip for caches, if the engine reserves some times what is expected. [byte]"""
+    return placement.available - (times - 1.0) * placement.reserved
+
+
 def likely_check(placement: Placement) -> StartCheck:
     """Return the check that passes if the engine reserves its minimum."""
     return StartCheck(placement, 1.0 / placement.machine.reserve.below)
@@ -137,13 +159,38 @@ def certain_check(placement: Placement) -> StartCheck:
     return StartCheck(placement, placement.machine.reserve.above)
 
 
+def layouts_that_start(site: Site, layouts: list[Layout]) -> list[Layout]:
+    """Layouts on which an engine surely starts; else those on which it may; else all.
+
+    Only pages that several kinds of layers share, and a length to serve, tell layouts apart that
+    hold a sequence.
+    """
+    is_shared = block_pool(site.machine, site.work, 1, 1) is not None
+    if len(layouts) < 2 or not (is_shared or site.machine.memory.longest):
+        return layouts
+    shortest = _of_shortest(site)
+    placed = shortest.place_all(layouts)
+    least = {(layout.tp, layout.pp): layout for layout in layouts}
+    rooms = {ranks: likely_check(shortest.place(one)).least_room for ranks, one in least.items()}
+    least_room = np.array([rooms[layout.tp, layout.pp] for layout in layouts])
+    for times in (site.machine.reserve.above, 1.0 / site.machine.reserve.below):
+        starts = floats(_room(placed, times)) >= least_room
+        if starts.any():
+            return [layouts[index] for index in np.flatnonzero(starts).tolist()]
+    return layouts
+
+
+def _of_shortest(site: Site) -> Site:
+    """The site with the shortest of its requests, which hold least cache."""
+    return replace(site, reserved_tokens=float(np.min(site.reserved_tokens)))
+
+
 def start_notes(site: Site, layout: Layout) -> Iterator[str]:
     """Yield that an engine stops at its start, or may, where memory holds a sequence.
 
     Of requests of several lengths it is said of the shortest, for the engine's limits alone.
     """
-    shortest = float(np.min(site.reserved_tokens))
-    placement = replace(site, reserved_tokens=shortest).place(layout)
+    placement = _of_shortest(site).place(layout)
     if placement.edge_max_batch < 1 or not certain_check(placement).is_failed:
         return
     machine, why = placement.machine, f"{command('fastcalc fit')} prints why and what helps"

@@ -9,9 +9,12 @@ from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.chip.machine import largest_memory
 from fastcalc.core.chip.reserve import start_rows
 from fastcalc.core.chip.tier import OWN_MEMORY
+from fastcalc.core.chosen_layouts import layouts_on_offer
 from fastcalc.core.placement.placement import Placement
+from fastcalc.core.placement.practice import copies_run_by_people
 from fastcalc.core.scenario import Scenario, Sharding, locate
 from fastcalc.core.start import limited, start_location
+from fastcalc.core.start_checks import layouts_that_start, likely_check
 from fastcalc.core.traffic.traffic import Traffic
 from tests import made_up
 
@@ -24,8 +27,12 @@ def placed(model, chip, engine="vllm", *, share=None, sequences=None, **settings
         model=ENTRIES.model(model),
         engine=ENTRIES.engine(engine),
         batches=(1,),
-        traffic=Traffic(1000.0, 1000.0, 1500.0),
-        **{"sharding": Sharding(tp=1), "memory": OWN_MEMORY, **settings},
+        **{
+            "traffic": Traffic(1000.0, 1000.0, 1500.0),
+            "sharding": Sharding(tp=1),
+            "memory": OWN_MEMORY,
+            **settings,
+        },
     )
     for setting, value in (("gpu_memory_utilization", share), ("max_num_seqs", sequences)):
         if value is not None:
@@ -213,3 +220,34 @@ def test_the_chips_that_start_a_server_are_those_of_any_usual_layout():
     stopped = placed("qwen3-32b", "rtx-4090", memory=memory)
     (chips,) = [int(each.value) for each in stopped.remedies if each.setting == "chips"]
     assert chips == stopped.min_chips[0]
+
+
+@pytest.mark.parametrize(
+    ("model", "chip", "weights", "prompt"),
+    [
+        # 793 blocks of recurrent states on each chip with dp 4 ep 4, for 1,024 sequences.
+        ("qwen3.5-397b-a17b", "b200", "fp8", 1000.0),
+        # Experts are padded by a third where tp 8 cuts their 3,072 columns to 384.
+        ("deepseek-v4-pro", "b200", None, 128_000.0),
+        ("deepseek-v4-pro", "gb300", None, 128_000.0),
+        ("llama-3.1-70b", "h100-sxm", None, 1000.0),
+    ],
+)
+def test_the_layout_taken_is_one_that_starts(model, chip, weights, prompt):
+    traffic = Traffic(prompt, 1000.0, prompt + 500.0)
+    found = placed(model, chip, sharding=Sharding(), weights=weights, traffic=traffic)
+    assert (found.verdict, found.stop_line) == ("fits", None)
+    site = found.site
+    offered = layouts_on_offer(site)
+    assert found.placement.layout.chips in {layout.chips for layout in offered}
+    for layout in offered:
+        assert not likely_check(site.place(layout)).is_failed
+
+
+def test_where_no_layout_starts_all_are_left():
+    """A length of which no chip holds one sequence: what holds the weights is still placed."""
+    memory = replace(OWN_MEMORY, longest=1e9)
+    site = placed("llama-3.1-70b", "h100-sxm", sharding=Sharding(chips=8), memory=memory).site
+    layouts = [*copies_run_by_people(site, 8)]
+    assert layouts_that_start(site, layouts) == layouts
+    assert all(likely_check(site.place(layout)).is_failed for layout in layouts)
