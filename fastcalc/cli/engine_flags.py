@@ -92,7 +92,8 @@ def translated(words: Sequence[str]) -> tuple[list[str], list[str]]:
             at += 1
         elif word in _RENAMED:
             at += 1
-            if value not in _PAST:
+            is_models = _RENAMED[word] == _LENGTH and value == "0"  # llama.cpp: the model's length
+            if value not in _PAST and not is_models:
                 result += [_RENAMED[word], value]
         else:
             result.append(word)

@@ -112,6 +112,7 @@ def test_ranks_of_each_copy_of_attention(typed, tp):
          "--max-batch-size 8 --max-seq-len 4096 --engine tensorrt-llm"),
         ("trtllm-serve org/m", "org/m --engine tensorrt-llm --tp 1"),
         ("llama-server -m m.gguf -ngl 20 -c 4096", "m.gguf -ngl 20 -c 4096 --engine llama-cpp"),
+        ("llama-server -m m.gguf -c 0", "m.gguf --engine llama-cpp"),
         ("llama-server -hf org/m --cpu-moe", "org/m --cpu-moe --engine llama-cpp"),
         ("vllm serve --model org/m", "org/m --engine vllm --tp 1"),
         # A word after another flag that takes none is no model, nor is a second one.

@@ -169,6 +169,15 @@ class Machine:
         small = self.software.small_sequences if is_small else inf
         return np.minimum(self.software.max_sequences, small)
 
+    @property
+    def shared_context(self) -> float:
+        """Tokens that all sequences of a replica share; infinity where each has its own. [1]
+
+        llama.cpp divides its context among slots: ggml-org/llama.cpp, tools/server/README.md.
+        """
+        is_shared = "llama-cpp" in (self.engine.id, self.engine.extends)
+        return self.memory.longest if is_shared and self.memory.longest else inf
+
     def chips_of(self, ranks: ArrayLike) -> ArrayLike:
         """Chips that a number of ranks fill, one after another. [1]"""
         return chips_filled(ranks, self.ranks)

@@ -157,7 +157,8 @@ class _PlacedWorkload(Generic[OneOrMore]):
     @property
     def engine_batch(self) -> ArrayLike:
         """Sequences that the engine takes into a step at most, all replicas together. [1]"""
-        return np.floor(self.machine.max_sequences) * self.layout.dp
+        sharing = self.machine.shared_context / self.reserved_tokens
+        return np.floor(np.minimum(self.machine.max_sequences, sharing)) * self.layout.dp
 
     @cached_property
     def certain_batch(self) -> Array | int:

@@ -142,6 +142,7 @@ def solve_for(unknown: Unknown, location: Location) -> Solution:
     ends: dict[float | None, Limiter] = {
         scenario.model.max_context: "model",
         capacity.site.machine.memory.longest: "engine",
+        capacity.site.machine.shared_context // users: "engine",
     }
     prompt = certain - output
     traffic = replace(scenario.traffic, prompt=prompt, context=prompt + output / 2.0)

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
+from math import inf
 
 from fastcalc.core.placement.cache_size import cache_size
 from fastcalc.core.scenario import Location
@@ -160,9 +161,12 @@ def _limit_note(solution: Solution) -> str | None:
     if solution.limited_by != "engine":
         return None
     if solution.unknown == "context" and solution.certain:
-        longest = solution.location.placement.machine.memory.longest
-        engine = solution.location.scenario.engine.id
-        return f"{engine} takes {longest:,.0f} tokens, by {option('max_model_len')}"
+        machine = solution.location.placement.machine
+        among = " for all sequences of a replica" if machine.shared_context < inf else ""
+        return (
+            f"{machine.engine.id} takes {machine.memory.longest:,.0f} tokens{among}, by "
+            f"{option('max_model_len')}"
+        )
     return engine_limit(solution.location)
 
 

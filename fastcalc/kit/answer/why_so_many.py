@@ -90,8 +90,14 @@ def _at_the_edge(location: Location) -> str:
 
 def engine_limit(location: Location) -> str:
     """Say how many sequences the engine runs at once, and what changes that."""
-    limit = float(location.placement.machine.max_sequences)
+    placement, engine = location.placement, location.scenario.engine.id
+    limit, shared = float(placement.machine.max_sequences), placement.machine.shared_context
+    if float(placement.engine_batch) < np.floor(limit) * placement.layout.dp:
+        return (
+            f"{engine} divides {shared:,.0f} tokens of context among the sequences of a replica; "
+            f"{option('max_model_len')} changes that"
+        )
     return (
-        f"{location.scenario.engine.id} runs at most {limit:,.0f} sequences per replica and queues "
+        f"{engine} runs at most {limit:,.0f} sequences per replica and queues "
         f"the rest; {option('max_num_seqs')} changes that"
     )
