@@ -17,6 +17,9 @@ from fastcalc.written import many
 _MATTERS = 0.01
 """Share of a bill above which regret is worth a line of a first screen. [1]"""
 
+_DEAR = 3.0
+"""Times the cost of a plan from which it is said how many. [1]"""
+
 
 def _rough(usd: float) -> str:
     """Dollars in two digits, which is more than is known of them."""
@@ -44,7 +47,9 @@ def odds_notes(verdict: Verdict) -> Iterator[Note]:
     if confident is not None:
         slower = replace(service, deviations=CONFIDENT_DEVIATIONS)
         bill = chips_and_price(confident, slower)
-        text = f"{chance} takes {confident.scenario.hardware.id}, {bill}"
+        times = confident.cost / verdict.decision.plans[0].cost
+        dearer = f"{times:,.0f} times the cost: " if times >= _DEAR else ""
+        text = f"{chance} takes {dearer}{confident.scenario.hardware.id}, {bill}"
     yield Note(text, Weight.ODDS)
 
 

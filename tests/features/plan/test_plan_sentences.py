@@ -758,12 +758,19 @@ def test_what_a_mix_needs_includes_what_owned_chips_take():
             "a 90 % chance of meeting the latency limits (--confidence 90) takes second-chip, 2 "
             "chips, $5,256 per month",
         ),
+        (
+            SimpleNamespace(chance=0.7, confident=plan(SECOND, cost=40.0)),
+            "a 90 % chance of meeting the latency limits (--confidence 90) takes 4 times the cost: "
+            "second-chip, 2 chips, $5,256 per month",
+        ),
     ],
 )
 def test_the_plan_of_more_confidence(odds, text):
     verdict = SimpleNamespace(odds=odds, decision=decision(plan()))
     assert told(answer_regret.odds_notes(verdict)) == text
-    chance = {None: "", 0.9: "; 90 %", 0.899: "; 90 %", 0.5: "; 50 %"}[odds and odds.chance]
+    chance = {None: "", 0.9: "; 90 %", 0.899: "; 90 %", 0.5: "; 50 %", 0.7: "; 70 %"}[
+        odds and odds.chance
+    ]
     said = chance and f"{chance} chance of meeting the latency limits"
     assert answer_regret.chance_of_limits(verdict) == said
 
