@@ -20,11 +20,13 @@ from fastcalc.core.placement.fullest_chip import stored_weights
 from fastcalc.core.placement.layout import Layout
 from fastcalc.core.placement.legal import slots
 from fastcalc.core.placement.placement import Placement
+from fastcalc.core.scenario import Sharding
 from fastcalc.core.traffic.traffic import Traffic
 from fastcalc.formulas.pipeline import heaviest_stage
 from tests import made_up, strategies
 from tests.core import test_tiers
 from tests.core.test_properties import BATCHES, TINY, traffics
+from tests.helpers import outcome
 
 KINDS = {
     "dense": {"kind": "dense", "width": 6000},
@@ -270,3 +272,26 @@ def test_experts_and_dense_layers_are_counted_as_they_are():
     routed = 256 * 3 * 7168 * 2048  # fp8, a byte each
     stored = stored_weights(experts.machine, experts.work, experts.layout)["experts"]
     assert stored == pytest.approx(8 * routed / 8, rel=1e-3)  # and their scales
+
+
+@pytest.mark.parametrize("pp", [1, 2])
+def test_a_token_reads_one_stage_after_another(pp):
+    """Llama 3.1 405B: 405.85e9 less 2.10e9 embeddings at 2 bytes, over 8 x 3.35 TB/s of a stage."""
+    seconds = (405.853e9 - 128256 * 16384) * 2 / (8 * 3.35e12)
+    sharding = Sharding(tp=8, pp=pp)
+    found = outcome("llama-3.1-405b", "h100-sxm", prompt=1, output=1, sharding=sharding)
+    bound = float(np.ravel(found.estimate.bound)[0])
+    assert bound == pytest.approx(1.0 / seconds, rel=1e-3)
+    assert bound == pytest.approx(33.2, abs=0.05)
+
+
+def test_micro_batches_share_the_caches_and_not_the_weights():
+    """Two stages of one H100 each: weights twice, caches of all sequences once, at 2 x 3.35 TB/s."""
+    found = outcome(
+        "llama-3.1-70b", "h100-sxm", weights="fp8", batch=(64,), sharding=Sharding(tp=1, pp=2)
+    )
+    weights = (70.554e9 - 2 * 128256 * 8192) + 2 * 128256 * 8192  # the head stays at 16 bits
+    caches = 64 * 1500 * 80 * 2 * 8 * 128 * 2
+    seconds = (2 * weights + caches) / (2 * 3.35e12)
+    bound = float(np.ravel(found.estimate.bound)[0])
+    assert bound == pytest.approx(1.0 / seconds, rel=0.01)

@@ -5,7 +5,7 @@ No honest measurement may beat it: no latency, and only the bytes that must move
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from math import inf
 from typing import NamedTuple
 
@@ -68,6 +68,7 @@ class BoundTerms(NamedTuple):
     """What the bound of a pass has of a layout: numbers, or columns over layouts.
 
     read : weights that a token reads, the fewest experts among them [byte]
+    stages : that it passes one after another, each with memories of its own [1]
     capacities, bandwidths : of all memories of a deployment, those that are read through soonest
         first along the last axis [byte], [byte/s]
     pinned : shares of kinds of bytes that are asked to be in one memory [1], and its rate [byte/s]
@@ -85,6 +86,7 @@ class BoundTerms(NamedTuple):
     """
 
     read: Kinds[ArrayLike]
+    stages: ArrayLike
     capacities: Array
     bandwidths: Array
     pinned: tuple[tuple[dict[str, float], Array], ...]
@@ -110,8 +112,10 @@ def bound_terms(machine: Machine, work: Workload, layout: AnyLayout) -> BoundTer
     groups = (weights.dense, weights.experts, weights.small, weights.head)
     dense, experts, small, head = (component.parameters for component in groups)
     read: Kinds[ArrayLike] = work.bytes
+    is_shared = any(tier.shared_by > 1.0 for tier in machine.tiers)
     return BoundTerms(
         read=read._replace(experts=read.experts * work.active_share),
+        stages=1.0 if machine.is_spatial or is_shared else layout.pp,
         capacities=capacities,
         bandwidths=bandwidths,
         pinned=tuple(
@@ -148,8 +152,7 @@ def bound_step(terms: BoundTerms, rows: PassInput) -> Bound:
     tokens = floats(rows.sequences * rows.verified + rows.prompt)
     read = terms.read._replace(kv=rows.sequences * rows.attention.cache)
     moved: ArrayLike = sum(read)
-    memory = time_over_tiers(work=moved, capacities=terms.capacities, bandwidths=terms.bandwidths)
-    memory = np.maximum(memory, _longest_pinned_read(terms, read))
+    memory = _read_time(terms, read)
     flops, compute = _multiplied(terms, rows, tokens)
     sent, link = _sent(terms, tokens)
     return Bound(
@@ -164,6 +167,23 @@ def bound_step(terms: BoundTerms, rows: PassInput) -> Bound:
             norm=inf,
         )
     )
+
+
+def _read_time(terms: BoundTerms, read: Kinds[ArrayLike]) -> ArrayLike:
+    """Least time in which memories are read; each stage reads its own in its turn. [s]"""
+    tiers = partial(time_over_tiers, capacities=terms.capacities, bandwidths=terms.bandwidths)
+    at_once = np.maximum(tiers(work=sum(read)), _longest_pinned_read(terms, read))
+    stages, kv = terms.stages, read.kv
+    if np.max(stages) == 1.0:
+        return at_once
+    # As many micro-batches as stages, of which each has its part of the caches.
+    weights = [stages * size for size in read[:-1]]
+    all_bytes: ArrayLike = sum(weights) + kv
+    dense, head, experts = weights
+    in_turn = _longest_pinned_read(terms, Kinds(dense, head, experts, kv))
+    weights_alone = stages * tiers(work=sum(read[:-1]))
+    at_full_rate = all_bytes / floats(np.sum(terms.bandwidths, axis=-1))
+    return floats(np.maximum(np.maximum(at_once, in_turn), np.maximum(weights_alone, at_full_rate)))
 
 
 def _multiplied(terms: BoundTerms, rows: PassInput, tokens: Array) -> tuple[ArrayLike, ArrayLike]:
