@@ -16,8 +16,8 @@ from fastcalc.catalogue.once import Answer, Arguments
 from fastcalc.core.estimate import Estimate
 from fastcalc.core.placement.layout import Layout, LayoutError
 from fastcalc.core.placement.legal import MOST_CHIPS
-from fastcalc.core.placement.placement import Placements, Site
-from fastcalc.core.placement.practice import copies_run_by_people, usual_layouts
+from fastcalc.core.placement.placement import Placement, Placements, Site
+from fastcalc.core.placement.practice import copies_run_by_people, run_by_people, usual_layouts
 from fastcalc.core.stacked import Evaluation, evaluate_all
 from fastcalc.core.start_checks import layouts_that_start
 from fastcalc.core.traffic.traffic import Traffic
@@ -90,6 +90,20 @@ def practised_layouts(site: Site, chips: int) -> list[Layout]:
     """Usual layouts of a given number of chips that hold the weights and a token, and start."""
     layouts = list(dict.fromkeys(copies_run_by_people(site, chips)))
     return layouts_that_start(site, _holding(replace(site, reserved_tokens=1.0), layouts))
+
+
+def on_fewer_chips(site: Site, chips: int) -> Placement | None:
+    """The workload on the next smaller usual number of chips, in the layout that holds most.
+
+    None where no usual layout takes fewer.
+    """
+    for count in range(chips - 1, 0, -1):
+        if layouts := practised_layouts(site, count) or list(run_by_people(site, count)):
+            placements = site.place_all(layouts)
+            held = np.broadcast_to(placements.edge_batch, (len(layouts),))
+            free = np.broadcast_to(placements.available, (len(layouts),))
+            return site.place(layouts[int(np.lexsort((free, held))[-1])])
+    return None
 
 
 def _holding(site: Site, layouts: Sequence[Layout]) -> list[Layout]:

@@ -10,6 +10,7 @@ import numpy as np
 
 from fastcalc.catalogue.schema import Parameters
 from fastcalc.catalogue.schema.engine_parameters import STARTED_WITH
+from fastcalc.core.chosen_layouts import on_fewer_chips
 from fastcalc.core.placement.layout import LayoutError
 from fastcalc.core.placement.practice import usual_layouts
 from fastcalc.core.scenario import Location, Scenario, Sharding, locate
@@ -68,6 +69,16 @@ class StartLocation(Location):
         if self.verdict == "fits":
             return None
         return (self._certain if self.fits else StartCheck(self.placement, 1.0)).line
+
+    @cached_property
+    def tight_chips(self) -> int | None:
+        """Fewer chips on which it starts only tightly, where the fewest that fit were taken. [1]"""
+        if not self.is_default_layout or self.verdict != "fits":
+            return None
+        fewer = on_fewer_chips(self.site, self.placement.layout.chips)
+        if fewer is None or replace(self, placement=fewer).verdict != "edge":
+            return None
+        return fewer.layout.chips
 
     @cached_property
     def at_default_length(self) -> "StartLocation | None":

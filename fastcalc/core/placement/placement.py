@@ -232,8 +232,26 @@ class _PlacedWorkload(Generic[OneOrMore]):
     @property
     def available(self) -> Array:
         """What weights leave for caches on the fullest chip, below 0 if they do not fit. [byte]"""
-        usable, weights = _room(self.machine, self.work, self.layout)
+        return self.available_beside(1.0)
+
+    def available_beside(self, reserves: float) -> Array:
+        """What weights and the engine's reserve leave for caches on the fullest chip. [byte]
+
+        reserves : the engine's reserve by what is expected of it [1]
+        """
+        usable, weights = _room(self.machine, self.work, self.layout, reserves)
         return floats(usable - weights) * self.machine.software.cache_fraction
+
+    @property
+    def longest_per_chip(self) -> float:
+        """Cache of the longest sequence that the engine takes, 0 without a length. [byte]
+
+        It is to fit on a replica's fullest chip, or the engine does not start.
+        """
+        longest = self.machine.memory.longest
+        if not longest:
+            return 0.0
+        return float(np.max(_reserved(self.machine, self.work, self.layout, longest)))
 
     def sequences(self, batch: ArrayLike) -> Array:
         """Sequences of a batch on the fullest replica. [1]"""
@@ -294,10 +312,15 @@ class Site(LegalLayouts):
         padding = float(expert_padding(self.machine, self.work, Layout()))
         return self.work.bytes.experts * padding
 
-    def bytes_needed(self, batch: float) -> float:
-        """Weights, as kernels pad them, and the caches of a batch. [byte]"""
-        work, padding = self.work, self._experts - self.work.bytes.experts
-        return work.weight_bytes + padding + batch * float(work.cache_bytes(self.reserved_tokens))
+    @property
+    def weight_bytes_needed(self) -> float:
+        """Weights, as kernels pad them. [byte]"""
+        return self.work.weight_bytes + self._experts - self.work.bytes.experts
+
+    def cache_bytes_needed(self, batch: float) -> float:
+        """Caches of a batch, or of the longest sequence that the engine takes if more. [byte]"""
+        of_batch = batch * float(self.work.cache_bytes(self.reserved_tokens))
+        return max(of_batch, float(self.work.cache_bytes(self.machine.memory.longest)))
 
     def chips_needed(self, batch: float) -> tuple[int | None, int | None]:
         """Chips that capacity alone asks, and those that whole layers ask. [1]
@@ -306,8 +329,8 @@ class Site(LegalLayouts):
         where one layer fills more than a chip.
         """
         work, tiers = self.work, range(len(self.machine.tiers))
-        cache = float(work.cache_bytes(self.reserved_tokens))
-        sizes = work.bytes._replace(experts=self._experts, kv=batch * cache)._asdict()
+        cache = self.cache_bytes_needed(batch)
+        sizes = work.bytes._replace(experts=self._experts, kv=cache)._asdict()
         sizes["embedding"] = work.weights.embedding.bytes
         places = self.machine.place
         pinned = [
@@ -315,14 +338,14 @@ class Site(LegalLayouts):
             for tier in tiers
             if any(fractions[tier] for fractions in places.values())
         ]
-        needs = [(self.bytes_needed(batch), tiers), *pinned]
+        needs = [(self.weight_bytes_needed + cache, tiers), *pinned]
         most_chips = max(self._chips_for(*need) for need in needs)
         capacity = int(most_chips) if most_chips < inf else None
         if not self.machine.is_spatial:
             return capacity, None
         for_layers = chips_for_whole_layers(
             layers=slots(self.machine, self.work),
-            layer_bytes=self.work.largest_layer_bytes + batch * cache / self.work.layers,
+            layer_bytes=self.work.largest_layer_bytes + cache / self.work.layers,
             usable_per_chip=float(sum(self._usable(1.0))),
         )
         if for_layers == inf and self.most_stages > slots(self.machine, self.work):

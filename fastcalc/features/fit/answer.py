@@ -179,7 +179,7 @@ def why_or_stop(location: StartLocation) -> str:
         return why(location)
     line, remedies = location.stop_line, location.remedies
     stops = f"{location.scenario.engine.id} would stop with '{line}'"
-    if line is None or location.memory_verdict == "edge":
+    if line is None or (location.fits and location.memory_verdict == "edge"):
         says = why(location)
     else:
         says = f"if it reserves its maximum, {stops}" if location.fits else stops
@@ -284,7 +284,7 @@ def _heading(members: Sequence[Location], phrases: Sequence[str]) -> str:
     return "; ".join([memory_sentence, f"engine: {listed(engine_names)}", *phrases])
 
 
-def _verdict(members: Sequence[Location]) -> str:
+def _verdict(members: Sequence[StartLocation]) -> str:
     model = members[0].scenario.model.asked_name
     batch = min(location.scenario.batches[0] for location in members)
     at_batch = [location for location in members if location.scenario.batches[0] == batch]
@@ -294,7 +294,7 @@ def _verdict(members: Sequence[Location]) -> str:
     clauses, largest = [], ""
     if fitting:
         largest = f" The largest batch is {listed([*_largest_batches(fitting)])}."
-        chips = listed([named_chips(location) for location in fitting], "or")
+        chips = listed([f"{named_chips(place)}{_tight_on(place)}" for place in fitting], "or")
         clauses.append(("fits", f"on {chips}"))
     if edge:
         engines = listed([*dict.fromkeys(location.scenario.engine.id for location in edge)])
@@ -337,6 +337,12 @@ def _assumed(members: Sequence[Location]) -> Iterator[str]:
 
 def _count(chips: int) -> str:
     return WORDS.get(chips, f"{chips:,}") if chips else "none"
+
+
+def _tight_on(location: StartLocation) -> str:
+    """Fewer chips on which it fits tightly, in brackets."""
+    chips = location.tight_chips
+    return f" (tight on {_count(chips)})" if chips else ""
 
 
 def _certain(edge: Sequence[Location]) -> str:

@@ -69,6 +69,20 @@ def size(value: float) -> str:
     return prefixed(value, "B")
 
 
+def sizes_apart(*values: float) -> list[str]:
+    """Bytes with as many digits, from three on, as tell them apart.
+
+    >>> sizes_apart(69.41e9, 68.6e9), sizes_apart(71.31e9, 71.28e9)
+    (['69.4 GB', '68.6 GB'], ['71.31 GB', '71.28 GB'])
+    """
+    texts: list[str] = []
+    for digits in range(3, 7):
+        texts = [prefixed(value, "B", digits) for value in values]
+        if len(set(texts)) == len(set(values)):
+            break
+    return texts
+
+
 def prefixed(value: float, unit: str, digits: int = 3) -> str:
     """A value in SI with a decimal prefix.
 

@@ -1,55 +1,157 @@
 """Why a model takes this number of chips, or fits on none: in a phrase."""
 
+from math import ceil
+from typing import NamedTuple
+
 import numpy as np
 
-from fastcalc.core.chosen_layouts import open_layouts
+from fastcalc.core.chosen_layouts import on_fewer_chips, open_layouts
 from fastcalc.core.placement.layout import Layout
+from fastcalc.core.placement.placement import Placement, Site
 from fastcalc.core.placement.split import asked_split
 from fastcalc.core.scenario import Location
-from fastcalc.kit.answer.numbers_as_text import size
+from fastcalc.kit.answer.numbers_as_text import counted, size, sizes_apart
 from fastcalc.mentions import option
+
+
+class _Demand(NamedTuple):
+    """What is to be held, of all chips or of one.
+
+    weights, batch, longest : weights, caches of a batch, cache of the longest sequence [byte]
+    tokens : of that sequence, which the engine must be able to hold; 0 where it takes any [1]
+    """
+
+    weights: float
+    batch: float
+    longest: float
+    tokens: float
+
+    @property
+    def total(self) -> float:
+        """Weights and the larger of both caches. [byte]"""
+        return self.weights + max(self.batch, self.longest)
+
+    @property
+    def details(self) -> str:
+        """What a total is made of, in brackets, where not the batch decides it."""
+        if self.longest <= self.batch:
+            return ""
+        return (
+            f" ({size(self.weights)} and {size(self.longest)} of cache for one sequence of "
+            f"{self.tokens:,.0f} tokens)"
+        )
+
+    @property
+    def text(self) -> str:
+        """The total and its details."""
+        return f"{size(self.total)}{self.details}"
+
+
+def _of_all(site: Site, batch: float) -> _Demand:
+    """What all chips together are to hold."""
+    tokens = site.machine.memory.longest
+    longest = float(site.work.cache_bytes(tokens)) if tokens else 0.0
+    of_batch = batch * float(site.work.cache_bytes(site.reserved_tokens))
+    return _Demand(site.weight_bytes_needed, of_batch, longest, tokens)
+
+
+def _of_chip(placement: Placement, batch: float) -> _Demand:
+    """What the fullest chip is to hold."""
+    of_batch = float(placement.sequences(batch) * placement.reserved_per_chip)
+    weights, tokens = float(placement.weights_per_chip), placement.machine.memory.longest
+    return _Demand(weights, of_batch, placement.longest_per_chip, tokens)
+
+
+def _left(placement: Placement, reserves: float) -> float:
+    """What an engine leaves of a chip for weights and caches. [byte]
+
+    reserves : the engine's reserve by what is expected of it [1]
+    """
+    return float(placement.weights_per_chip + placement.available_beside(reserves))
 
 
 def why(location: Location) -> str:
     """Say why a model takes this number of chips, in a phrase."""
     placement, batch = location.placement, min(location.scenario.batches)
     chips = placement.layout.chips
-    usable = float(sum(placement.usable))
-    needed = location.site.bytes_needed(batch)
     if placement.machine.memory.shares_layers:
         return _in_each_memory(location)
     if location.verdict == "edge":
-        return _at_the_edge(location)
+        return f"tight fit: {_short_of(placement, batch)}"
     if not location.fits:
-        site = location.site
-        if placement.edge_batch >= batch:
-            return engine_limit(location)
-        if not site.is_joined(Layout(pp=site.domain + 1)):
-            joined = "one chip" if site.chips_joined == 1 else f"{site.chips_joined} chips"
-            return (
-                f"{size(needed)} does not fit {joined}, and the file states no link to more chips"
-            )
-        return f"{size(needed)} does not fit ({size(usable)} usable per chip)"
+        return _too_large(location)
+    needed, usable = _of_all(location.site, batch).text, size(float(sum(placement.usable)))
     if not location.is_default_layout:
         is_asked = location.scenario.sharding.names_ranks
         is_alone = is_asked or len(open_layouts(location.site, chips)) == 1
         how = "layout as asked" if is_alone else "layout with the highest throughput"
         chip_count = f"{chips} chips" if chips > 1 else "a chip"
         each = " each" * (chips > 1)
-        return f"{how}; {size(needed)} fits on {chip_count} with {size(usable)} usable{each}"
+        return f"{how}; {needed} fits on {chip_count} with {usable} usable{each}"
     if placement.machine.place and chips > 1:
-        return f"{size(needed)} needs {chips} chips with the placement of {option('place')}"
+        return f"{needed} needs {chips} chips with the placement of {option('place')}"
     if chips == 1:
-        return f"{size(needed)} fits in {size(usable)} usable"
-    capacity, by_layers = location.site.chips_needed(batch)
+        return f"{needed} fits in {usable} usable"
+    return _why_not_fewer(location)
+
+
+def _too_large(location: Location) -> str:
+    """Say why a batch does not fit, whatever the engine reserves."""
+    placement, batch, site = location.placement, min(location.scenario.batches), location.site
+    chips, needed = placement.layout.chips, _of_all(site, batch)
+    if placement.edge_batch >= batch:
+        return engine_limit(location)
+    if placement.machine.place:
+        return f"{needed.text} does not fit with the placement of {option('place')}"
+    of_chip, of_joined = _of_chip(placement, batch), site.chips_joined * _left(placement, 1.0)
+    is_alone = location.is_default_layout and not site.is_joined(Layout(pp=site.domain + 1))
+    if is_alone and needed.total > of_joined:
+        joined = "one chip" if site.chips_joined == 1 else f"{site.chips_joined} chips"
+        return f"{needed.text} does not fit {joined}, and the file states no link to more chips"
+    total, usable = sizes_apart(of_chip.total, _left(placement, 1.0))
+    if chips == 1:
+        return f"{total}{of_chip.details} does not fit ({usable} usable per chip)"
+    return f"each of {chips} chips needs {total}{of_chip.details}, more than the {usable} usable"
+
+
+def _why_not_fewer(location: Location) -> str:
+    """Say why the chips of a layout that was chosen are not fewer."""
+    placement, batch, site = location.placement, min(location.scenario.batches), location.site
+    chips, usable = placement.layout.chips, float(sum(placement.usable))
+    capacity, by_layers = site.chips_needed(batch)
     if by_layers is not None and capacity is not None and by_layers > capacity:
         return f"{capacity} chips have the capacity, but unsplit layers need {by_layers}"
-    if capacity is not None and capacity == chips:
-        return f"{size(needed)} needs {chips} chips ({size(usable)} usable each)"
+    needed, fewer = _of_all(site, batch), on_fewer_chips(site, chips)
+    fewest = min(ceil(needed.total / usable), chips)
+    if fewer is not None and fewer.max_batch < batch <= fewer.edge_max_batch:
+        holding = f"{counted(chips, 'chips')} hold it whatever {location.scenario.engine.id}"
+        return f"{holding} reserves; {_short_of(fewer, batch)}"
+    if fewer is not None and fewer.edge_batch >= batch:
+        return engine_limit(location)
+    if fewer is not None and fewer.layout.chips >= fewest:
+        return _short_of(fewer, batch)
+    if fewest == chips:
+        return f"{needed.text} needs {chips} chips ({size(usable)} usable each)"
     return (
-        f"{size(needed)} needs at least {capacity} chips ({size(usable)} usable each); the next "
-        f"practical layout uses {chips}"
+        f"{needed.text} needs at least {counted(fewest, 'chip')}{'s' * (fewest > 1)} "
+        f"({size(usable)} usable each); the next practical layout uses {chips}"
     )
+
+
+def _short_of(placement: Placement, batch: float) -> str:
+    """Say what a chip needs, and that an engine may leave, or leaves, less."""
+    machine, chips = placement.machine, placement.layout.chips
+    engine, needed = machine.engine.id, _of_chip(placement, batch)
+    if machine.place:
+        return f"the placement of {option('place')} fits only if {engine} reserves little"
+    reserve = machine.reserve
+    least, most = (_left(placement, times) for times in (reserve.above, 1.0 / reserve.below))
+    chip = "one chip" if chips == 1 else f"each of {counted(chips, 'chips')}"
+    total, smallest, largest = sizes_apart(needed.total, least, most)
+    left = f"at most {largest}"
+    if needed.total <= most:
+        left = f"{smallest} to {largest}, depending on its reserve"
+    return f"{chip} needs {total}{needed.details}, and {engine} leaves {left}"
 
 
 def _in_each_memory(location: Location) -> str:
@@ -66,25 +168,6 @@ def _in_each_memory(location: Location) -> str:
         f"{tier.name} {'is to hold' if amount > usable else 'holds'} {size(amount)} of "
         f"{size(float(usable))} usable"
         for tier, amount, usable in zip(needed.tiers, sums, placement.usable, strict=True)
-    )
-
-
-def _at_the_edge(location: Location) -> str:
-    """Say why a batch may fit or not, in a phrase: what is needed, and what may be left for it."""
-    placement, engine = location.placement, location.scenario.engine
-    reserve, sequences = (
-        placement.machine.reserve,
-        placement.sequences(min(location.scenario.batches)),
-    )
-    needed = placement.weights_per_chip + sequences * placement.reserved_per_chip
-    smallest, largest = (
-        size(float(sum(placement.usable_beside(reserved))))
-        for reserved in (reserve.above, 1.0 / reserve.below)
-    )
-    chip = "the chip" if placement.layout.chips == 1 else "each chip"
-    return (
-        f"tight fit: {chip} needs {size(float(needed))}, and {engine.id} leaves {smallest} to "
-        f"{largest}, depending on its reserve"
     )
 
 
