@@ -194,20 +194,41 @@ _LENGTHS = 2
 
 
 def _length_notes(locations: Sequence[StartLocation]) -> Iterator[str]:
-    """Yield where a server does not start without a length, as it takes the model's longest."""
+    """Yield where a server does not start without a length, as it takes the model's longest.
+
+    Each deployment once, at its smallest batch.
+    """
     held = (location for location in locations if location.verdict != "no")
-    at_default = (location.at_default_length for location in held)
+    servers: dict[tuple[object, ...], StartLocation] = {}
+    for location in held:
+        chip, layout = location.scenario.hardware.id, location.placement.layout
+        servers.setdefault((*_what(location), chip, layout), location)
+    at_default = (location.at_default_length for location in servers.values())
     short = [location for location in at_default if location and location.verdict != "fits"]
-    for location in short[:_LENGTHS]:
+    names = _names_of(short)
+    for name, location in zip(names[:_LENGTHS], short, strict=False):
         scenario, length = location.scenario, shorter(location)
-        until = f" {int(length.value):,} or less" if length else ""
+        until = "no length that holds these requests is certain to start"
+        if length:
+            until = f"give it {int(length.value):,} or less"
         yield (
-            f"{scenario.hardware.id}: without {option('max_model_len')} {scenario.engine.id} takes "
+            f"{name}: without {option('max_model_len')} {scenario.engine.id} takes "
             f"sequences of {scenario.memory.longest:,.0f} tokens and "
-            f"{'does not' if location.verdict == 'no' else 'may not'} start; give it{until}"
+            f"{'does not' if location.verdict == 'no' else 'may not'} start; {until}"
         )
-    if others := short[_LENGTHS:]:
-        yield f"the same holds of {listed([location.scenario.hardware.id for location in others])}"
+    if others := names[_LENGTHS:]:
+        yield f"{listed(others)} may not start without {option('max_model_len')} either"
+
+
+def _names_of(locations: Sequence[StartLocation]) -> list[str]:
+    """Chips of some deployments, with model and layout where these tell them apart."""
+    pairs = [(_what(location), location.scenario.hardware.id) for location in locations]
+    has_models, names = len({what for what, _ in pairs}) > 1, []
+    for (what, chip), location in zip(pairs, locations, strict=True):
+        of = f"{' '.join(what)} on " * has_models
+        layout = str(location.placement.layout) or "one chip"
+        names.append(f"{of}{chip}{f' ({layout})' * (pairs.count((what, chip)) > 1)}")
+    return names
 
 
 def follow_up_of(request: FitMemory, fitting: Sequence[Location]) -> str:

@@ -423,3 +423,30 @@ def test_a_length_is_asked_for_where_vllm_would_stop_without_one(capsys, monkeyp
     )
     assert stopped.code == 1
     assert "max seq len (131072), (16.00 GiB KV cache is needed" in " ".join(stopped.out.split())
+
+
+def length_notes(*typed, capsys, monkeypatch):
+    ran = run_once("fit", *typed, capsys=capsys, monkeypatch=monkeypatch)
+    notes = " ".join(ran.out.split()).split(" - ")
+    return [note for note in notes if "without --max-model-len" in note]
+
+
+def test_where_no_length_is_certain_to_start_a_sentence_says_so(capsys, monkeypatch):
+    """One sequence of 2,000 tokens fits one H100 only tightly, and a longer one no better."""
+    asked = ("gpt-oss-120b", "--on", "h100-sxm", "--chips", "1")
+    (note,) = length_notes(*asked, capsys=capsys, monkeypatch=monkeypatch)
+    assert note.endswith("may not start; no length that holds these requests is certain to start")
+
+
+def test_each_server_is_named_once_whatever_its_batches(capsys, monkeypatch):
+    asked = ("deepseek-r1", "--on", "mi300x", "--tp", "4", "--batch", "1,70,71,106")
+    (note,) = length_notes(*asked, capsys=capsys, monkeypatch=monkeypatch)
+    assert re.search(r"may not start; give it 1\d\d,\d\d\d or less$", note)
+    chips = ["rtx-4090", "rtx-3090", "a10", "rtx-4080"]
+    asked = ("llama-3.1-8b", "--engine", "vllm", "--on", ",".join(chips), "--batch", "1,2")
+    *_, others = length_notes(*asked, capsys=capsys, monkeypatch=monkeypatch)
+    named = others.partition(" may not start without --max-model-len either")[0]
+    assert [chip for chip in chips if named.count(chip) == 1] == named.split(" and ")
+    asked = ("llama-3.1-8b", "--engine", "vllm", "--on", "rtx-4090", "--weights", "bf16,q8_0")
+    first, *_ = length_notes(*asked, capsys=capsys, monkeypatch=monkeypatch)
+    assert first.startswith("llama-3.1-8b bf16 bf16 on rtx-4090: without --max-model-len")
