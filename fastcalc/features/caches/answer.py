@@ -124,12 +124,15 @@ def _sentence(place: DeploymentTiers) -> str:
     """Say what is found in the chips' memory, and in the largest tier."""
     near, last = place.tiers[1], place.tiers[-1]
     model = place.deployment.scenario.model.asked_name
-    return (
-        f"{near.name} of {place.chips} serves {percent(near.hit)} of {model}'s prompt tokens "
-        f"from cache. A cache of {size(last.size)} in {_named(last)} would serve "
-        f"{percent(last.hit)} and sustain {number(last.requests)} requests/s instead of "
-        f"{number(near.requests)}."
-    )
+    now, then = ((percent(tier.hit), number(tier.requests)) for tier in (near, last))
+    serves = f"{near.name} of {place.chips} serves {now[0]} of {model}'s prompt tokens from cache"
+    cache = f"cache of {size(last.size)} in {_named(last)}"
+    if now == then:
+        return f"{serves} and sustains {now[1]} requests/s. A {cache} would change neither."
+    sustain = f"still sustain {now[1]} requests/s"
+    if now[1] != then[1]:
+        sustain = f"sustain {then[1]} requests/s instead of {now[1]}"
+    return f"{serves}. A {cache} would serve {then[0]} and {sustain}."
 
 
 def _named(tier: CachedTier) -> str:

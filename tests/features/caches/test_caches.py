@@ -6,6 +6,7 @@ docs/examples/my-trace.jsonl is the first 500 requests of the trace of conversat
 
 import json
 import random
+import re
 from collections import OrderedDict
 from types import SimpleNamespace
 
@@ -183,6 +184,24 @@ def test_a_deployment_by_hand(folder, capsys, monkeypatch):
     assert (tiers.x[0], tiers.y[0]) == (pytest.approx(0.994), 49.5)
     assert (line.y[0], line.y[-1]) == (0.0, 99.0)
     assert most["usd_per_request"] == pytest.approx(1e-3 / most["requests_per_s"])
+
+
+def test_a_tier_that_changes_nothing_is_said_to(folder, capsys, monkeypatch):
+    """One prompt again and again is found in the chip's memory; of two in turn neither is."""
+    line = {"input_length": 1024, "output_length": 10, "hash_ids": [1, 2]}
+    lines = [{"timestamp": 500 * n, **line} for n in range(200)]
+    (folder / "one.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    trace = [word if word != "t.jsonl" else "one.jsonl" for word in ASKED]
+    said = " ".join(run(*trace, capsys=capsys, monkeypatch=monkeypatch).out.split())
+    assert re.search(
+        r"M of one made-up serves [\d.]+ % of small's prompt tokens from cache and sustains "
+        r"([\d.]+) requests/s\. A cache of [\d.]+ [kMG]B in another memory tier would change "
+        r"neither\.",
+        said,
+    )
+    said = " ".join(asked(capsys=capsys, monkeypatch=monkeypatch).out.split())
+    changed = re.search(r"sustain ([\d.]+) requests/s instead of ([\d.]+)\.", said)
+    assert float(changed[1]) > float(changed[2])
 
 
 def test_what_is_carried_is_what_compare_says_with_so_much_found(folder, capsys, monkeypatch):
