@@ -173,7 +173,10 @@ def _served(words: list[str]) -> tuple[list[str], list[str]]:
         served_words += ["--engine", f"vllm-{release[1]}" if release else engine]
     notes = [f"--server: ignored {listed(unknown)}"] if unknown else []
     by_default = _by_default(served_words)
-    notes += [f"--server: without {name} it is {value}" for name, value in by_default.items()]
+    notes += [
+        f"--server: {name} is not given; the server takes {value}"
+        for name, value in by_default.items()
+    ]
     return [*served_words, *(word for pair in by_default.items() for word in pair)], notes
 
 

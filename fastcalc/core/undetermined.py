@@ -37,7 +37,7 @@ def prefill_notes(machine: Machine) -> Iterator[str]:
     if not is_assumed(machine.engine) and _is_known_for_one_user(machine):
         stated = machine.engine.stated_range("prefill")
         yield f"{machine.hardware.id} prefill speed is not published (marked ?): " + (
-            f"actual TTFT may be {1.0 / stated.above:.3g} to {stated.below:g} times the prediction"
+            f"TTFT may be {1.0 / stated.above:.3g} to {stated.below:g} times the prediction"
             if stated
             else "TTFT and input prices assume a fraction of its peak FLOP/s"
         )

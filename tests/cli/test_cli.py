@@ -198,11 +198,11 @@ def test_the_first_screen_is_one_screen_that_answers(fastcalc):
 @pytest.mark.parametrize(
     ("words_", "start"),
     [
-        ("llama-3.1-8b --on h100-sxm --batch 1,64", "At batch 1 one h100-sxm gives each user "),
-        ("deepseek-r1 --on h100-sxm --batch 1", "At batch 1, 16 h100-sxm give each user "),
+        ("llama-3.1-8b --on h100-sxm --batch 1,64", "At batch 1 one h100-sxm gives one user "),
+        ("deepseek-r1 --on h100-sxm --batch 1", "At batch 1, 16 h100-sxm give one user "),
         (
             "llama-3.1-8b --on h100-sxm --batch 1 --engine",
-            "At batch 1 one h100-sxm gives each user ",
+            "At batch 1 one h100-sxm gives one user ",
         ),
         (
             "llama-3.1-8b --on h100-sxm,h200-sxm --batch 1 --engine",

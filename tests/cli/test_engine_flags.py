@@ -166,7 +166,7 @@ def test_the_length_that_vllm_takes_by_default(command, length):
     assert any(word.startswith("--max-model-len") for word in words) is bool(length)
     if length:
         assert words[words.index("--max-model-len") + 1] == length
-    said = "--server: without --max-model-len it is 40960" in notes
+    said = "--server: --max-model-len is not given; the server takes 40960" in notes
     assert said is (length == "40960")
 
 

@@ -299,7 +299,7 @@ def test_a_notebook_gets_the_headline_and_the_key_of_the_page():
     headline = html.partition("<caption>")[2].partition("</caption>")[0]
     assert page.startswith(headline)
     assert " ".join(table.headline.split()) == headline
-    assert "<p>key: largest batch: in the best common layout" in html
+    assert "<p>key: largest batch: most sequences of full prompt" in html
 
 
 def test_a_notebook_gets_no_million_rows():

@@ -240,11 +240,12 @@ class MeasureAnswer(Answer):
                 f"in {self.request.results_file}. The 80 % range of its speed now spans a factor "
                 f"of at most {number(max(widths), 2)} (before: {number(max(before), 2)})."
             )
-        first, *_, last = self.advice.widths
+        kept = [(row.after[1] - row.after[0]) / (row.now[2] - row.now[1]) for row in self.batches]
+        ends = dict.fromkeys(map(whole_percent, (min(kept), max(kept))))
         takes = seconds(sum(run.seconds for run in runs)) + " in all" * (len(runs) > 1)
         return (
             f"{capital(_count(len(runs)))} ({_loads(runs)}; {takes}) would narrow the 80 % ranges "
-            f"of {what} to {whole_percent(last / first)} of their width on average."
+            f"of {what} to {'..'.join(ends)} of their width, depending on the batch."
         )
 
     def key(self) -> str:
@@ -253,8 +254,9 @@ class MeasureAnswer(Answer):
             ""
             if self.measured
             else (
-                "; remaining range width: width after this run and those above it, as a percentage "
-                "of today's; expected range: around today's prediction, which the runs will shift"
+                "; remaining range width: after this run and those above it, relative to today's "
+                "(log scale, geometric mean over batches); expected range: around today's "
+                "prediction, which the runs will shift"
             )
         )
         return f"key: 80 % range: four of five measurements should fall inside{after}"

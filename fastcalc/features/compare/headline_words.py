@@ -19,7 +19,7 @@ _MOST_NAMED = 4
 _MOST_TIMES = 8
 """Largest ratio of chips at which a comparison at equal numbers is worth suggesting."""
 
-_LEVEL = {"speed": "Tied in speed", "cost": "Tied in price"}
+_LEVEL = {"speed": "Statistical tie in speed", "cost": "Statistical tie in price"}
 
 
 _LINE = 100

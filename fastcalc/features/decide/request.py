@@ -68,7 +68,8 @@ class Steps(Request):
         "NumberGiven",
         flag(
             "oracle|majority|SHARE",
-            "Judge that picks the answer: oracle, majority or its reliability.",
+            "Who picks the answer: oracle (a right one if there is any), majority, or a judge "
+            "that is right in this fraction of cases.",
             says=_judge_said,
         ),
     ] = "oracle"
@@ -84,7 +85,8 @@ class Steps(Request):
         float, flag("MS", "Network round trip per call.", says="{:g} ms round trip")
     ] = 0.0
     window_ms: Annotated[
-        float | None, flag("MS", "Pause of a voice agent: count the tokens that fit in it.")
+        float | None,
+        flag("MS", "Latency budget of a voice agent's answer; counts the tokens that fit."),
     ] = None
 
 
@@ -137,7 +139,8 @@ class UsersTime(Request):
         str | None,
         flag(
             "total|time|cost",
-            f"Quantity to minimize; default: total with {option('hour')}, else time.",
+            "Quantity to minimize, total: cost plus the value of the user's time; default: total "
+            f"with {option('hour')}, else time.",
         ),
     ] = None
 
@@ -171,12 +174,12 @@ class Decide(
 ):
     """Compare options by speed, price and accuracy: which wins, and what would change that.
 
-    An option to compare is a name and its values: opus=speed=65,price=25 (tokens/s per user, $ per
+    Write an option as NAME=KEY=VALUE,..., such as opus=speed=65,price=25 (tokens/s per user, $ per
     million output tokens). Without values it is a known service (opus, opus-fast, spark) or a
     model. A subscription is sub=speed=65,plan=200,quota=2e9,price=25: $200 per month for 2 billion
-    tokens, then $25 per million. A model on chips: glm=model=glm-4.7,on=wse-3. A mix,
-    both=to=spark,else=opus,share=0.7, sends 70 % of the steps to spark. Values that an option does
-    not give, such as accuracy, default to the flags of the task.
+    tokens, then $25 per million. A model on chips: glm=model=glm-4.7,on=wse-3. A
+    router, here named both: both=to=spark,else=opus,share=0.7 sends 70 % of the steps to spark, the
+    others to opus. Values missing in an option, such as accuracy, come from the Task flags.
     """
 
     examples = (
@@ -200,4 +203,4 @@ class Decide(
             "Map the best option over two numbers, e.g. tools=0..30,spark.accuracy=0.6..1.",
         ),
     ] = None
-    notes: Annotated[bool, flag(None, "Print all notes and tipping points.")] = False
+    notes: Annotated[bool, flag(None, "Print all notes and break-even values.")] = False

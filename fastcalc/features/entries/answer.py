@@ -171,9 +171,15 @@ class EntryAnswer(Answer):
         return [json_text(record_of(self.entry))]
 
 
+EXECUTION = {
+    "sequential": "in turn on all cores",
+    "spatial": "side by side, each in its own region of cores",
+}
+"""How layers share a chip, by the word of its file."""
+
 _MEANINGS = {
     "cores": "processors that share memory, such as SMs (NVIDIA) or CUs (AMD)",
-    "reported": "share of the capacity that the driver reports",
+    "reported": "share of the capacity that is visible to the driver (CUDA or ROCm)",
 }
 """Of parameters of chips whose names do not say it."""
 
@@ -187,16 +193,14 @@ class ChipAnswer(EntryAnswer):
     def tables(self) -> Iterator[Part]:
         """Its numbers, and what stands in for those that its file leaves out."""
         chip = self.entry
-        runs = "layers run one after another"
-        if chip.execution == "spatial":
-            runs = "each layer runs in its own region"
+        runs = f"layers run {EXECUTION[chip.execution]}"
         yield Title(chip.id, f"{chip.name}; {chip.scope}; {runs}")
         rows = [
             (path, value.text, value.source or "-", value.printed or "")
             for path, value in quantities(chip).items()
         ]
         yield ""
-        yield _table(("parameter", "value", "source", "as printed"), rows)
+        yield _table(("parameter", "value", "source", "quoted from source"), rows)
         defaults = [
             (default.path, default.quantity.text, default.basis) for default in defaults_of(chip)
         ]

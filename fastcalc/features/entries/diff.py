@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fastcalc.catalogue.schema import Hardware, Model, Quantity
-from fastcalc.features.entries.answer import question_on
+from fastcalc.features.entries.answer import EXECUTION, question_on
 from fastcalc.features.entries.records import (
     CatalogueEntry,
     model_record,
@@ -17,7 +17,8 @@ from fastcalc.features.entries.request import DiffEntries
 from fastcalc.grid.column import Column, TableColumn
 from fastcalc.kit.answer.answer import Answer
 from fastcalc.kit.answer.console import Note, Part, Screen, TextTable
-from fastcalc.kit.answer.numbers_as_text import number
+from fastcalc.kit.answer.field_names import in_words
+from fastcalc.kit.answer.numbers_as_text import number, size
 from fastcalc.kit.answer.point_records import Record
 from fastcalc.kit.request.readers import as_text
 
@@ -37,14 +38,15 @@ class DiffAnswer(Answer):
 
     def body(self, screen: Screen) -> Iterator[Part]:  # noqa: ARG002
         """A row for each number or word, right over left."""
-        rows = []
+        rows, names = [], _names(self.left) | _names(self.right)
         for row in self.records():
-            is_same = row["left_si"] == row["right_si"]
+            field, is_same = str(row["field"]), row["left_si"] == row["right_si"]
             ratio = number(row["ratio"])
             if row["ratio"] is None:
                 is_same, ratio = row["left"] == row["right"], ""
-            shown = (row["left"] or "-", row["right"] or "-", "=" if is_same else ratio)
-            rows.append((row["field"], *shown))
+            texts = [_shown(row[side], row[f"{side}_si"]) for side in ("left", "right")]
+            shown = (*(EXECUTION.get(text, text) for text in texts), "=" if is_same else ratio)
+            rows.append((names.get(field, field), *shown))
         heads = [("",), (self.left.id,), (self.right.id,), ("ratio",)]
         yield TextTable(heads, rows, left=(0,), key_figures=(3,))
         yield ""
@@ -88,6 +90,24 @@ class DiffAnswer(Answer):
         return records
 
 
+def _names(entry: CatalogueEntry) -> dict[str, str]:
+    """Fields in the words of the field, where their names are not."""
+    if not isinstance(entry, Hardware):
+        return {}
+    named = {_field(path): in_words(_of_rank(path)) for path in quantities(entry)}
+    return named | {"execution": "layers run", "survey": "median rental price (survey)"}
+
+
+def _of_rank(path: str) -> str:
+    """A path in which memory is known by its rank, not by its make, to meet its peer."""
+    items = path.split(".")
+    return ".".join(["memory", items[-1]] if items[0] == "memory" else items)
+
+
+def _field(path: str) -> str:
+    return _of_rank(path).replace(".", " ").replace("_", " ")
+
+
 def _fields(entry: CatalogueEntry) -> dict[str, Any]:
     """Return what can be compared of an entry, by name: quantities, counts and words."""
     words = {
@@ -104,11 +124,13 @@ def _fields(entry: CatalogueEntry) -> dict[str, Any]:
     fields = dict(words)
     offers = offers_of(entry) if isinstance(entry, Hardware) else {}
     for path, quantity in quantities(entry).items():
-        # Memory is known by its rank, not by its make, to meet its peer.
-        items = path.split(".")
-        items = ["memory", items[-1]] if items[0] == "memory" else items
-        fields[offers.get(path, " ".join(items).replace("_", " "))] = quantity
+        fields[offers.get(path, _field(path))] = quantity
     return fields
+
+
+def _shown(text: str | None, si: float | None) -> str:
+    """A cell: binary units in decimal ones as well, which the other pages use."""
+    return f"{size(si)} ({text})" if text and text.endswith("iB") and si else text or "-"
 
 
 def _si(value: Any) -> float | None:

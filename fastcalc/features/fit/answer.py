@@ -63,11 +63,11 @@ _FIRST = (
     words("|contents", itemgetter(6)),
 )
 _KEY = (
-    f"key: largest batch: in the best common layout, up to {option('max_num_seqs')}, with KV cache "
-    "reserved for full prompt and output; % usable: memory used at this batch / usable memory; "
+    "key: largest batch: most sequences of full prompt and output that any practical layout holds, "
+    f"up to {option('max_num_seqs')}; % usable: memory used at this batch / usable memory; "
     f"GB: 10^9 bytes; {KEY}"
 )
-_KEY_OF_NEEDS = "; needs N: N chips in a common layout"
+_KEY_OF_NEEDS = "; needs N: N chips in a practical layout"
 _KEY_OF_EDGE = "; a..b: a if the engine reserves its maximum, b if its minimum"
 
 _IN_HEADING = "kv speculate engine"
@@ -322,11 +322,18 @@ def _verdict(members: Sequence[StartLocation]) -> str:
         condition = f"it starts only if {engines} reserves less memory than its maximum"
         clauses.append(("fits tightly", f"on {_chips_of(edge)}: {condition}{_certain(edge)}"))
     if unfit:
-        without = listed([location.scenario.hardware.id for location in unfit], "or")
+        without = listed([_where_unfit(location) for location in unfit], "or")
         clauses.append(("does not fit", f"on {without}"))
     (verb, chips), *others = clauses
     further = "".join(f"; it {verb} {chips}" for verb, chips in others)
     return f"{model} {verb} at batch {batch:,} {chips}{further}.{largest}"
+
+
+def _where_unfit(location: Location) -> str:
+    """Chips on which a model does not fit: their number if it was given, else any number."""
+    sharding = location.scenario.sharding
+    is_sized = sharding.chips is not None or sharding.names_ranks
+    return named_chips(location) if is_sized else location.scenario.hardware.id
 
 
 def _largest_batches(fitting: Sequence[Location]) -> Iterator[str]:
@@ -335,7 +342,8 @@ def _largest_batches(fitting: Sequence[Location]) -> Iterator[str]:
         on = f" on {named_chips(location)}" * (len(fitting) > 1)
         layout = location.roomiest.layout
         is_other = layout != location.placement.layout
-        yield f"{location.max_batch:,}{on}{f' (layout {layout})' * is_other}"
+        instead = f" (layout {layout} instead of {location.placement.layout})" * is_other
+        yield f"{location.max_batch:,}{on}{instead}"
 
 
 def _assumed(members: Sequence[Location]) -> Iterator[str]:

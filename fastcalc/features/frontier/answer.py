@@ -61,7 +61,7 @@ _TRIED = (
 _KEY = (
     "key: a row is a layout and batch, and no other is both faster and cheaper; tok/s per user: "
     "decode speed, with its 80 % range and the hardware bound; $/Mtok output: $ per million output "
-    "tokens; total: $ per million input and output tokens"
+    "tokens; total: cost of prefill and decode / all tokens, input and output"
 )
 _MARKS = {"*": "quantizing below the published precision changes the answers"}
 

@@ -142,7 +142,10 @@ class ValidationAnswer(Answer):
         groups = self.validation.groups
         excepted = sum(group.count for group in groups if group.name == f"part:{SRAM}")
         exception = f", except {excepted} of {SRAM}," if excepted else ""
-        return f" Each point{exception} is predicted by a fit without its publisher."
+        return (
+            f" Cross-validated: each point{exception} is predicted by a fit without its "
+            "publisher's data."
+        )
 
     def key(self) -> str:
         """What a factor and a bias are."""

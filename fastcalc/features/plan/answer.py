@@ -424,7 +424,7 @@ class PlanAnswer(Answer):
             return ""
         seconds = max(pool.plan.values["ttft"] for _, pool in self.pools)
         time = f"{number(seconds)} s" if seconds >= 1.0 else f"{number(seconds * 1e3)} ms"
-        return f"; predicted p{share * 100:g} TTFT {time} (no {option('ttft')} set)"
+        return f"; p{share * 100:g} TTFT {time} (no limit set; {option('ttft')} sets one)"
 
     def _expected(self) -> str:
         """What would be chosen by expected speeds, where slower ones decide otherwise."""
@@ -590,7 +590,7 @@ class PlanAnswer(Answer):
         decision, unlike = self.decision, self.decision.on_unlike_chips
         if self.request.think is not None and len(rows) > 1:
             rate = f"{number(self.service.rate or 0.0)} requests/s"
-            text = f"all rows assume {rate}, the rate on plan 1; faster plans would draw more"
+            text = f"all rows use plan 1's {rate}; on a faster plan the same users would send more"
             yield Note(text, Weight.QUEUE)
         if unlike is not None:
             command = plan_records.prompts_command(unlike, self.typed)

@@ -42,14 +42,15 @@ def odds_notes(verdict: Verdict) -> Iterator[Note]:
     if odds is None or odds.chance >= CONFIDENT / 100.0:
         return
     flag, confident = option("confidence", f"{CONFIDENT:g}"), odds.confident
-    chance = f"a {CONFIDENT:g} % chance of meeting the latency limits ({flag})"
-    text = f"no plan has {chance}"
+    chance = f"a {CONFIDENT:g} % chance of meeting the latency limits"
+    text = f"no plan has {chance} ({flag})"
     if confident is not None:
         slower = replace(service, deviations=CONFIDENT_DEVIATIONS)
         bill = chips_and_price(confident, slower)
         times = confident.cost / verdict.decision.plans[0].cost
-        dearer = f"{times:,.0f} times the cost: " if times >= _DEAR else ""
-        text = f"{chance} takes {dearer}{confident.scenario.hardware.id}, {bill}"
+        dearer = f", {times:,.0f} times the cost" if times >= _DEAR else ""
+        chip = confident.scenario.hardware.id
+        text = f"for {chance}, the cheapest plan is {chip}, {bill}{dearer} ({flag})"
     yield Note(text, Weight.ODDS)
 
 

@@ -31,6 +31,7 @@ _RENTED: tuple[Terms, ...] = ("on-demand", "spot", "reserved", "marketplace")
 """Terms on which chips can be rented; the others say what a rent is like."""
 
 _AMOUNTS = {"usd": "cost", "watts": "power", "chips": "chips"}
+_NAMES = {"ttft": "TTFT", "tpot": "TPOT"}
 _UNITS = {"usd": "$", "watts": "W", "chips": "chips"}
 _FULL = 0.9
 """Share of its capacity above which a replica without a queue is worth a word. [1]"""
@@ -163,7 +164,7 @@ def ways_to_pay(chosen: Plan) -> Iterator[str]:
     pricing, chip = chosen.scenario.pricing, chosen.scenario.hardware
     rented = {terms: replace(pricing, basis="cloud", offer=terms) for terms in _RENTED}
     is_whole = chip.node is not None and chip.node.price.purchase is not None
-    owned = "owned" if is_whole else "owned (no host server)"
+    owned = "owned" if is_whole else "owned (no server)"
     ways = rented | {owned: replace(pricing, basis="tco", offer=None)}
     hours = {name: replace(way, user_prices={}).per_chip_hour(chip) for name, way in ways.items()}
     chips = chosen.values["chips"] * HOURS_PER_MONTH
@@ -228,10 +229,10 @@ def _others(decision: Decision) -> Iterator[str]:
             f"{option('weights', weights)} {option('kv', cache)} asks for one"
         )
     if near is not None and near.cost < chosen.cost:
-        gain, share = "cheaper", f"{near.cost / chosen.cost:.0%} of the {_unit(service)}"
+        gain = f"at {whole_percent(near.cost / chosen.cost)} of the {_unit(service)}"
         if service.is_fleet:
-            gain, share = "sustains more", f"{number(near.requests)} requests/s"
-        yield f"near miss (within {NEAR:g} times the limits), {gain}: {_miss(near)}, at {share}"
+            gain = f"sustaining {number(near.requests)} requests/s"
+        yield f"near miss (within {NEAR:g} times the limits) {gain}: {_miss(near)}"
     if decision.closest:
         closest = sorted(decision.closest.values(), key=lambda plan: max(plan.misses.values()))
         names = (
@@ -262,7 +263,7 @@ def times_the_cost(decision: Decision, plan: Plan) -> str:
     times = f"{number(plan.cost / decision.plans[0].cost)} times the {amount}"
     if decision.service.is_fleet:
         times = f"sustains {number(plan.requests)} requests/s"
-    return times + ", tied within the 80 % ranges" * _is_level_with_best(decision, plan)
+    return times + ", not significantly different" * _is_level_with_best(decision, plan)
 
 
 def level_runner_up(decision: Decision) -> str:
@@ -271,7 +272,7 @@ def level_runner_up(decision: Decision) -> str:
     if second is None or not _is_level_with_best(decision, second):
         return ""
     bill = chips_and_price(second, decision.service)
-    return f"; tied within the 80 % ranges: {second.scenario.hardware.id} ({bill})"
+    return f"; not significantly different: {second.scenario.hardware.id} ({bill})"
 
 
 def _is_level_with_best(decision: Decision, plan: Plan) -> bool:
@@ -326,7 +327,7 @@ def crossing_note(plan: Plan, command: str | None) -> str:
 
 def _miss(plan: Plan) -> str:
     over = [
-        f"{FIELDS[name].replace('_', '-')} {_times(value)} times the limit"
+        f"{_NAMES.get(name) or FIELDS[name].replace('_', '-')} is {_times(value)} times its limit"
         for name, value in plan.misses.items()
         if value > 1.0
     ]
@@ -335,7 +336,7 @@ def _miss(plan: Plan) -> str:
     if plan.prefill_layout is not None:
         parts += [f"prefill on {plan.prefill_replicas:,.0f} x {cut(plan.prefill_layout)}"]
     parts += [f"{many(plan.values['chips'], 'chip')} in total"]
-    return f"{', '.join(parts)}: {', '.join(over)}"
+    return f"{', '.join(parts)}; {', '.join(over)}"
 
 
 def _times(value: float) -> str:

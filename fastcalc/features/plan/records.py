@@ -163,10 +163,12 @@ def service_notes(service: Service) -> Iterable[str]:
     waits = ""
     if service.share is not None:
         level = f"p{service.share * 100:g}"
-        waits = f"; TTFT adds up the {level} wait of each queue, and TPOT assumes full batches"
+        waits = (
+            f"; its TTFT is the sum of the {level} waits of both queues, its TPOT is at full batch"
+        )
     yield (
-        "disaggregated prefill: one prompt at a time on separate replicas, KV cache then sent over "
-        f"the scale-out network{waits}"
+        "disaggregated prefill: separate replicas prefill one prompt at a time and send its KV "
+        f"cache over the scale-out network{waits}"
     )
     yield f"lower precision may reduce quality ({option('weights')} and {option('kv')} set it)"
 
@@ -183,6 +185,6 @@ def _arrivals(service: Service) -> str:
     if not service.is_random:
         arriving = f"would be {level} if arrivals were Poisson, which these are not"
     return (
-        f"TTFT and TPOT {arriving}, at the load of each replica, which has its own queue; "
-        "load-aware routing does better"
+        f"TTFT and TPOT {arriving}, split randomly over replicas with a queue each; load-aware "
+        "routing would lower them"
     )

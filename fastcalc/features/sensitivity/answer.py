@@ -8,7 +8,7 @@ from fastcalc.catalogue.schema.engine_parameters import PARAMETERS
 from fastcalc.core.scenario import Outcome, each_warning
 from fastcalc.features import request_of
 from fastcalc.features.sensitivity.moved_batch import MovedBatch
-from fastcalc.features.sensitivity.moved_numbers import BEST, COLUMNS, KEYS, MovedNumber
+from fastcalc.features.sensitivity.moved_numbers import BEST, COLUMNS, KEYS, NAME, MovedNumber
 from fastcalc.features.sensitivity.request import Sensitivity
 from fastcalc.features.sensitivity.targets import Goal
 from fastcalc.grid.column import TableColumn, values
@@ -16,32 +16,34 @@ from fastcalc.grid.columns import pick
 from fastcalc.kit.answer import outcome_lines, record_tables
 from fastcalc.kit.answer.answer import Answer, Charts
 from fastcalc.kit.answer.console import Note, Part, Screen
+from fastcalc.kit.answer.field_names import in_words
 from fastcalc.kit.answer.next_commands import follow_up
 from fastcalc.kit.answer.point_records import Record, assumptions, plainly
 from fastcalc.kit.answer.prices import price_line, prices
 from fastcalc.kit.request.fields import phrases
 from fastcalc.mentions import flag, option
-from fastcalc.written import many
+from fastcalc.written import listed, many
 
 _FEW = 12
 """Rows of a first screen."""
 
 TABLE = pick(
-    "path value tokens_per_s_per_user_change served_tokens_per_s_total_change ttft_ms_change "
+    "name value tokens_per_s_per_user_change served_tokens_per_s_total_change ttft_ms_change "
     "usd_per_mtok_output_change max_batch_change tokens_per_s_per_user_best enough_value",
-    COLUMNS,
+    [NAME, *COLUMNS],
 )
-_TARGETS = pick("path value target_value target_factor best", [*COLUMNS, BEST])
+_TARGETS = pick("name value target_value target_factor best", [NAME, *COLUMNS, BEST])
+_PATH = pick("path", COLUMNS)
 
-_OF_ENGINE = f"parameters.*: engine parameters, explained by {option('notes')}"
+_PATHS = f"{option('wide')} adds the paths for {flag('set')}"
 _KEY = (
     "key: +10 %: change when the parameter rises by 10 % (or to the next integer); served: tok/s "
-    "with prefill; batch: largest batch; best gain: tok/s per user at the best valid value; "
-    f"saturates at: value with 99 % of that gain; {_OF_ENGINE}"
+    "with prefill; best gain: tok/s per user at the best value that this parameter alone may have, "
+    f"over today's; saturates at: value that gives 99 % of it; {_PATHS}"
 )
 _TARGET_KEY = (
     "key: value that each parameter alone would need; -: no valid value reaches the target, and "
-    f"the last column has the best result; {_OF_ENGINE}"
+    f"the last column has the best result; {_PATHS}"
 )
 
 _MARKS = {"*": "not in the file: a median is assumed"}
@@ -84,7 +86,7 @@ class SensitivityAnswer(Answer):
             if not index:
                 yield outcome_lines.heading([batch.outcome], phrases(self.settings))
             shown = batch.shown if screen.wide else batch.shown[:_FEW]
-            yield record_tables.table(columns, shown, screen.width)
+            yield record_tables.table([*columns, *_PATH * screen.wide], shown, screen.width)
 
     def key(self) -> str:
         """What the columns mean."""
@@ -99,7 +101,10 @@ class SensitivityAnswer(Answer):
             reason = f"not shown, as they {cannot}" if cannot else "have no effect here"
             yield Note(f"{reason}: {', '.join(idle)}", weight=0)
         if not self.goals and (saturated := self.batches[0].buys_nothing()):
-            yield Note("; ".join(saturated))
+            yield Note(
+                "decode speed and largest batch gain nothing from "
+                f"{listed(saturated)} (TTFT may gain)"
+            )
         for meaning in self._meanings():
             yield Note(meaning, weight=0)
         yield Note(prices(self.outcomes), weight=0)
@@ -112,7 +117,7 @@ class SensitivityAnswer(Answer):
         for path in dict.fromkeys(row.path for row in self.rows if row.moves):
             owner, _, name = path.rpartition(".")
             if owner == "parameters" and name in PARAMETERS:
-                yield f"{path}: {PARAMETERS[name].meaning.removesuffix('.')}"
+                yield f"{in_words(path)} ({path}): {PARAMETERS[name].meaning.removesuffix('.')}"
 
     def next_command(self) -> str:
         """The chart of it."""

@@ -24,7 +24,7 @@ def tornado(batches: Sequence[MovedBatch]) -> Chart:
     first = batches[0]
     all_swings = [
         Swing(
-            name=_short(row.path),
+            name=row.name,
             says=row.text(row.value),
             lowered=_change(row.effect.lowered, row.place),
             raised=_change(row.effect.raised, row.place),
@@ -55,17 +55,6 @@ def tornado(batches: Sequence[MovedBatch]) -> Chart:
         finding=first.opening(first.buys()),
         grounds=grounds([first.outcome.scenario]),
     )
-
-
-def _short(path: str) -> str:
-    """A path without the word that all numbers of its kind begin with.
-
-    >>> _short("memory.SRAM.bandwidth"), _short("blocks[0].count")
-    ('SRAM.bandwidth', 'layers')
-    """
-    if path == "blocks[0].count":
-        return "layers"
-    return path.removeprefix("parameters.").removeprefix("memory.").removeprefix("blocks[0].")
 
 
 def _change(other: OtherValue, index: int) -> float:

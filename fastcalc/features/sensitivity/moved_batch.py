@@ -8,6 +8,7 @@ from fastcalc.core.scenario import Outcome
 from fastcalc.features.sensitivity.effects import Effect
 from fastcalc.features.sensitivity.moved_numbers import MovedNumber, rank
 from fastcalc.features.sensitivity.targets import Goal, Target
+from fastcalc.kit.answer.field_names import in_words
 from fastcalc.kit.answer.numbers_as_text import capital, number, of_kind
 from fastcalc.kit.answer.point_records import compare_records
 from fastcalc.kit.answer.row_words import alone
@@ -54,22 +55,18 @@ class MovedBatch:
         """Say what buys most, of chip and engine."""
         worth = (row for row in self._designed() if abs(row.elasticity) >= _WORTH)
         return [
-            f"{rank_name} lever of chip and engine: {row.path} (now {row.text(row.value)}); "
+            f"{rank_name} lever of chip and engine: {row.name} (now {row.text(row.value)}); "
             f"{'raising' if row.elasticity > 0 else 'cutting'} it by 1 % raises speed by "
             f"{number(abs(row.elasticity), 2)} %"
             for rank_name, row in zip(("largest", "second"), worth, strict=False)
         ]
 
     def buys_nothing(self) -> list[str]:
-        """Say what of a chip buys nothing more beyond which value."""
+        """Numbers of a chip, and above which value they buy neither speed nor a larger batch."""
         spare = [row for row in self._designed() if row.is_spare]
         spare = [row for row in spare if row.effect.lever.file == "hardware"]
         spare = sorted(spare, key=lambda row: row.enough / row.value)[:3]
-        names = {"cores": "cores (SMs or CUs)"}
-        return [
-            f"{names.get(row.path, row.path)} has no further effect above {row.text(row.enough)}"
-            for row in spare
-        ]
+        return [f"{row.name} above {row.text(row.enough)}" for row in spare]
 
     def _designed(self) -> Iterator[MovedNumber]:
         """Yield what those who build chips and engines may change."""
@@ -83,7 +80,7 @@ class MovedBatch:
         if all(row.factor == 1.0 for row in self.rows):
             return f"{wanted} is already reached."
         reaching = [
-            f"{row.path} of {row.text(row.needed)} (now {row.text(row.value)})"
+            f"{row.name} of {row.text(row.needed)} (now {row.text(row.value)})"
             for row in sorted(self.rows, key=_distance)
             if row.effect.lever.file != "model" and row.needed is not None
         ]
@@ -93,7 +90,7 @@ class MovedBatch:
         if goal.pair is None:
             return sentence
         pair = [
-            f"{lever.number.path} of {of_kind(value, lever.number.kind)}"
+            f"{in_words(lever.number.path)} of {of_kind(value, lever.number.kind)}"
             for lever, value in zip(goal.pair.levers, goal.pair.values, strict=True)
         ]
         times = number(goal.pair.factor)

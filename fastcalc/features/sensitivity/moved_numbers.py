@@ -10,6 +10,7 @@ from fastcalc.features.sensitivity.figures import FIGURES
 from fastcalc.features.sensitivity.targets import NeededValue
 from fastcalc.grid.column import Column, TableColumn, key_figure
 from fastcalc.grid.columns import pick
+from fastcalc.kit.answer.field_names import in_words
 from fastcalc.kit.answer.numbers_as_text import number, of_kind
 from fastcalc.kit.answer.point_records import Record, value_at_point
 
@@ -105,7 +106,19 @@ class MovedNumber:
 
     def path_cell(self) -> str:
         """Its path, with a star where a median stands in for it."""
-        return self.path + " *" * self.effect.lever.number.is_default
+        return self._starred(self.path)
+
+    @property
+    def name(self) -> str:
+        """Its name in the words of the field."""
+        return in_words(self.path)
+
+    def name_cell(self) -> str:
+        """Its name, with a star where a median stands in for it."""
+        return self._starred(self.name)
+
+    def _starred(self, text: str) -> str:
+        return text + " *" * self.effect.lever.number.is_default
 
     def value_cell(self) -> str:
         """Return what it is, with its unit."""
@@ -181,7 +194,7 @@ COLUMNS: tuple[Column[MovedNumber], ...] = (
         "text",
         "path of the number, as set takes it",
         "path",
-        ("", "parameter"),
+        ("", "path for what-ifs"),
         0,
         MovedNumber.path_cell,
     ),
@@ -208,7 +221,7 @@ COLUMNS: tuple[Column[MovedNumber], ...] = (
     _change("total", ("served", "+10 %"), 3),
     _change("ttft", ("TTFT", "+10 %"), 2),
     _change("usd", ("$/Mtok", "+10 %"), 4),
-    _change("largest_batch", ("batch", "+10 %"), 5),
+    _change("largest_batch", ("max", "batch +10 %"), 5),
     *(
         Column(
             f"{key}_elasticity",
@@ -222,7 +235,7 @@ COLUMNS: tuple[Column[MovedNumber], ...] = (
     Column(
         "tokens_per_s_per_user_best",
         "tokens/s",
-        "with the best valid value; null for models",
+        "with the best value that a file may hold; null for models",
         "best_speed",
         ("best", "gain"),
         format=MovedNumber.reach_cell,
@@ -253,6 +266,9 @@ COLUMNS: tuple[Column[MovedNumber], ...] = (
         format=MovedNumber.factor_cell,
     ),
 )
+NAME = Column[MovedNumber]("name", "text", heading=("", "parameter"), format=MovedNumber.name_cell)
+"""Column of tables alone: the number in the words of the field."""
+
 BEST = Column[MovedNumber](
     "best",
     "figure",

@@ -35,7 +35,10 @@ class ListedRanks(Request):
     ] = None
     chips: Annotated[
         "CountsGiven | None",
-        flag("LIST", "Chips; without ranks, the layout with the highest throughput at each batch."),
+        flag(
+            "LIST",
+            "Numbers of chips; without tp, pp, ep or dp, the layout with the highest throughput.",
+        ),
     ] = None
     tp: Annotated[
         "CountsGiven | None",
@@ -75,9 +78,9 @@ class Sweep(
     """Evaluate every combination of chips, formats, layouts, traffic and batches.
 
     Numbers are lists or ranges: 1,8,32; 1..1024x2 (doubling); 8..64+8 (steps), with 1k for a
-    thousand. What-ifs vary any number of a chip, model or engine in the same way. Records have the
-    keys of compare. Impossible combinations are skipped and counted on standard error; points that
-    do not fit their chips are kept, with fits false.
+    thousand. What-ifs vary any parameter of a chip, model or engine in the same way. Rows
+    have the columns of compare. Impossible combinations are skipped and counted on standard error;
+    points that do not fit their chips are kept, with fits false.
     """
 
     examples = (

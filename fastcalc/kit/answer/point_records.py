@@ -225,8 +225,8 @@ def models_of(outcomes: Sequence[Outcome]) -> list[Model]:
 
 def drafter(model: Model) -> str:
     """Say who is taken to draft for a model, and at what cost."""
-    head = "its own multi-token-prediction module" if model.mtp else "a head of one layer (assumed)"
-    return f"{head}, a draft token costs the time of one layer"
+    head = "its own multi-token-prediction module" if model.mtp else "a one-layer head (assumed)"
+    return f"drafted by {head}; each draft token costs the time of one layer"
 
 
 def plainly(record: Record) -> Record:

@@ -114,8 +114,8 @@ def basis_of(pricing: Pricing) -> str:
     if pricing.basis == "cloud":
         return pricing.offer or "on-demand unless noted"
     return (
-        f"ownership cost (purchase and power, no host) over {pricing.years:g} years at "
-        f"{pricing.usd_per_kwh:g} $/kWh"
+        "ownership cost (chip purchase and electricity, no server) over "
+        f"{pricing.years:g} years at {pricing.usd_per_kwh:g} $/kWh"
     )
 
 

@@ -21,7 +21,10 @@ UNDETERMINED = "?"
 """After a number that no publication determines, or whose price is uncertain."""
 
 _MARKED = re.compile(r"\dx?\?")
-MARK_MEANS = f"{UNDETERMINED}: rough (unpublished specification or uncertain price)"
+MARK_MEANS = (
+    f"{UNDETERMINED}: rough (unpublished specification; marketplace, estimated or low-confidence "
+    "price)"
+)
 """What the key of a table says of it; the notes of its chip and its price say why."""
 
 BOUND = "tokens_per_s_per_user_bound"

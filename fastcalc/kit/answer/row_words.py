@@ -9,7 +9,7 @@ from fastcalc.kit.answer.record_tables import output_price, user_speed
 from fastcalc.kit.answer.table_row import TableRow
 from fastcalc.written import listed
 
-TIED = "tied: the 80 % range of the ratio includes 1"
+TIED = "tie, tied: the 80 % range of the ratio includes 1"
 """What the key of a table says where a headline speaks of a tie."""
 
 
@@ -34,16 +34,17 @@ def near_one(value: float) -> str:
 def alone(row: TableRow) -> str:
     """Say what each user gets of the only chip, at what price, and what limits it."""
     low, high = map(float, row.speed[1:])
-    within = "range undetermined" if isnan(low) else f"{number(low)} to {number(high)}"
+    within = "range undetermined" if isnan(low) else f"80 % range {number(low)} to {number(high)}"
     pause = "" if row.chips in WORDS else ","
+    users = "one user" if row.batch == 1 else "each user"
     gives = "gives" if row.chips == 1 else "give"
     price = ""
     if row.price is not None:
         price = f" at {output_price(row.record)} per million output tokens{by_prices_of([row])}"
     return (
-        f"At batch {row.batch:,}{pause} {row.name} {gives} each user "
+        f"At batch {row.batch:,}{pause} {row.name} {gives} {users} "
         f"{user_speed(row.record)} tokens/s ({within}){price}; "
-        f"{row.record['limiter']} limits it."
+        f"{row.record['limiter']}-bound."
     )
 
 

@@ -362,7 +362,7 @@ class HostMemory(HostName):
         str,
         flag(
             "served|decode",
-            f"Optimize what {option('place')} leaves open for request throughput, or decode speed.",
+            f"Goal of what {option('place')} leaves open: request throughput or decode speed.",
             says="placed for {}",
         ),
     ] = "served"

@@ -172,12 +172,12 @@ def test_a_headline_compares_like_with_like(seed):
         assert " does not fit on " in text
         return
     check_statement(stated.fastest, rows, "speed", SPEED, max)
-    assert ("Tied in speed" in text) == stated.fastest.is_level
+    assert ("Statistical tie in speed" in text) == stated.fastest.is_level
     assert ("Fastest:" in text) == (stated.has_rivals and not stated.fastest.is_level)
     priced = [row for row in rows if row[COST] is not None]
     if stated.has_rivals and priced:
         check_statement(stated.cheapest, priced, "cost", COST, min)
-        assert ("Tied in price" in text) == stated.cheapest.is_level
+        assert ("Statistical tie in price" in text) == stated.cheapest.is_level
         assert ("Cheapest:" in text) != stated.cheapest.is_level
     for statement in filter(None, (stated.fastest, stated.cheapest)):
         if statement.comparison is not None:
@@ -223,7 +223,7 @@ def test_a_headline_marks_an_uncertain_price(fastcalc):
 def test_a_headline_marks_a_speed_that_no_publication_determines(fastcalc):
     """Of batches 1 and 8, equally fast on a wafer, it is 1 that public speeds determine."""
     text = words(fastcalc("compare", "llama-3.1-70b", "--on", "wse-3", "--batch", "1,8").out)
-    assert re.match(r"At batch 1 four wse-3 give each user \d+ tokens/s \(", text)
+    assert re.match(r"At batch 1 four wse-3 give one user \d+ tokens/s \(", text)
     for request in (
         ["compare", "llama-3.1-70b", "--on", "wse-3", "--batch", "8"],
         ["compare", "glm-4.7", "--on", "h200-sxm,wse-3", "--batch", "128", "--chips", "24"],
@@ -245,7 +245,7 @@ def test_a_chip_is_not_compared_with_itself(fastcalc):
     """Eight H200 run the two batches in two layouts, which are no two chips."""
     request = ["compare", "deepseek-r1", "--on", "h200-sxm", "--chips", 8, "--batch", "1,256"]
     text = words(fastcalc(*request).out).partition(" DeepSeek-R1:")[0]
-    assert text.startswith("At batch 1 eight h200-sxm give each user")
+    assert text.startswith("At batch 1 eight h200-sxm give one user")
     assert "Cheapest at batch 256: $" in text
     assert "times" not in text
 
@@ -358,7 +358,7 @@ def test_what_moves_a_number_stands_in_the_heading(fastcalc):
 def test_a_page_has_the_sentence_of_a_first_screen(fastcalc, tmp_path):
     request, page = ("compare", "glm-4.7", "--on", "h200-sxm,wse-3"), tmp_path / "page.html"
     sentence = words(fastcalc(*request).out).partition(" GLM-4.7:")[0]
-    assert "give 65.6. Tied in price" in sentence
+    assert "give 65.6. Statistical tie in price" in sentence
     assert fastcalc(*request, "-o", page).code == 0
     assert escape(sentence) in words(page.read_text(encoding="utf-8"))
 
@@ -538,8 +538,8 @@ def check_plan(text, document, objective, prices):
     assert second.group(6) == number(row["cost"] / best["cost"])
     scaled = {**row, COST: row["cost"]}, {**best, COST: best["cost"]}
     is_level = holds_one(*scaled, "cost") or abs(math.log(row["cost"] / best["cost"])) < 0.0015
-    assert is_level == (", tied within the 80 % ranges" in text)
-    assert is_level == (f"; tied within the 80 % ranges: {row['hardware']} (" in text)
+    assert is_level == (", not significantly different" in text)
+    assert is_level == (f"; not significantly different: {row['hardware']} (" in text)
     wins = WINS.search(text)
     is_changed = is_narrower(row) and not is_narrower(best)
     assert is_changed == (", quantized further; " in second.group())
@@ -589,11 +589,11 @@ def test_a_plan_whose_next_chip_is_level_says_so_where_it_leads(fastcalc):
     request += ("--price", "h100-sxm=2.95", "--price", "b200=6.03")
     text = words(fastcalc("plan", "llama-3.1-70b", *request, columns=400).out)
     assert re.search(
-        r"^h100-sxm 64 chips .*; tied within the 80 % ranges: b200 \(32 chips in 4 nodes, \$", text
+        r"^h100-sxm 64 chips .*; not significantly different: b200 \(32 chips in 4 nodes, \$", text
     )
     assert "second-best chip" not in text  # which the headline has
     every = words(fastcalc("plan", "llama-3.1-70b", *request, "--notes", columns=400).out)
-    assert "times the cost, tied within the 80 % ranges" in every
+    assert "times the cost, not significantly different" in every
 
 
 @pytest.mark.parametrize(
@@ -617,8 +617,8 @@ def test_a_fleet_names_the_next_chip_where_it_is_level(request_of_fleet, is_leve
     assert holds_one(*scaled, "cost") == is_level
     text = words(fastcalc(*asked, "--notes", columns=400).out)
     first, _, _ = text.partition(" Price per ")
-    assert is_level == (f"; tied within the 80 % ranges: {pair[0]['hardware']} (" in first)
-    assert is_level == (", tied within the 80 % ranges" in text)
+    assert is_level == (f"; not significantly different: {pair[0]['hardware']} (" in first)
+    assert is_level == (", not significantly different" in text)
 
 
 POINT = (

@@ -599,7 +599,7 @@ def test_notes_are_of_columns_on_the_screen_and_of_chips_that_miss_the_target(fa
     text = words(fastcalc(*asked).out)
     assert "TTFT" not in text
     assert "the low end of its range is that of one user divided by the batch" in text
-    assert "actual TTFT may be" in words(fastcalc(*asked, "--notes").out)
+    assert "TTFT may be" in words(fastcalc(*asked, "--notes").out)
     missed = text.partition("not enough alone: ")[2].partition(";")[0].split(", ")
     table = text.partition(" today ")[2].partition(" - key: ")[0]
     assert "not-newer hardware" in missed

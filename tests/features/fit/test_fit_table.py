@@ -33,7 +33,7 @@ def placed(*scenarios):
         (
             [scenario(4), scenario(4, chip="b", model=LARGE)],
             [FOUR, ["b", "-", "4", "-", "-", "-", "no place"]],
-            "fits at batch 4 on one a; it does not fit on b. The largest batch is 400.",
+            "fits at batch 4 on one a; it does not fit on one b. The largest batch is 400.",
         ),
         (
             # Of the smallest batch alone.
@@ -50,7 +50,7 @@ def placed(*scenarios):
         (
             [scenario(401)],
             [["a", "-", "401", "-", "-", "-", "needs 2 chips"]],
-            "does not fit at batch 401 on a.",
+            "does not fit at batch 401 on one a.",
         ),
     ],
 )

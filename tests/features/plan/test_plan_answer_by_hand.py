@@ -95,8 +95,8 @@ def test_headlines(made, text):
 @every(
     "ttft,share,classes,seconds,text",
     [
-        (inf, 0.99, ONE, 0.5, "; predicted p99 TTFT 500 ms (no --ttft set)"),
-        (inf, 0.9, ONE, 1.0, "; predicted p90 TTFT 1.00 s (no --ttft set)"),
+        (inf, 0.99, ONE, 0.5, "; p99 TTFT 500 ms (no limit set; --ttft sets one)"),
+        (inf, 0.9, ONE, 1.0, "; p90 TTFT 1.00 s (no limit set; --ttft sets one)"),
         (inf, None, ONE, 0.5, ""),
         (2.0, 0.99, ONE, 0.5, ""),
         (inf, 0.99, TWO, 0.5, ""),

@@ -230,8 +230,8 @@ def test_plans_are_tied_where_ranges_of_half_to_twice_the_speed_overlap(spread, 
     best, second = plan(spread=spread, cost=10.0), plan(SECOND, spread=spread, cost=15.0)
     found = decision(best, second)
     said = notes.times_the_cost(found, second)
-    assert said == "1.50 times the cost" + ", tied within the 80 % ranges" * is_tied
-    in_headline = "; tied within the 80 % ranges: second-chip (2 chips, $5,256 per month)" * is_tied
+    assert said == "1.50 times the cost" + ", not significantly different" * is_tied
+    in_headline = "; not significantly different: second-chip (2 chips, $5,256 per month)" * is_tied
     assert notes.level_runner_up(found) == in_headline
     assert notes.level_runner_up(decision(best)) == ""
     (next_chip,) = [
@@ -392,22 +392,22 @@ def miss(chip=None, **misses):
 @every(
     "service,gain",
     [
-        (SERVICE, "cheaper: {near}, at 50% of the $"),
-        (replace(SERVICE, rate=None), "cheaper: {near}, at 50% of the $ per token"),
-        (replace(SERVICE, objective="watts"), "cheaper: {near}, at 50% of the W"),
+        (SERVICE, "at 50 % of the $: {near}"),
+        (replace(SERVICE, rate=None), "at 50 % of the $ per token: {near}"),
+        (replace(SERVICE, objective="watts"), "at 50 % of the W: {near}"),
         (
             replace(SERVICE, objective="watts", rate=None),
-            "cheaper: {near}, at 50% of the joules per token",
+            "at 50 % of the joules per token: {near}",
         ),
-        (replace(SERVICE, objective="chips", rate=None), "cheaper: {near}, at 50% of the chips"),
-        (replace(SERVICE, is_fleet=True), "sustains more: {near}, at 20.0 requests/s"),
+        (replace(SERVICE, objective="chips", rate=None), "at 50 % of the chips: {near}"),
+        (replace(SERVICE, is_fleet=True), "sustaining 20.0 requests/s: {near}"),
     ],
 )
 def test_a_near_miss_says_what_it_gains(service, gain):
     found = decision(plan(), service=service, near=miss(ttft=1.5, tpot=1.0))
-    near = "made-up-chip, 2 x 1 chip, batch 10, 2 chips in total: ttft 1.50 times the limit"
+    near = "made-up-chip, 2 x 1 chip, batch 10, 2 chips in total; TTFT is 1.50 times its limit"
     said = [*notes._others(found)]
-    assert f"near miss (within 2 times the limits), {gain.format(near=near)}" in said
+    assert f"near miss (within 2 times the limits) {gain.format(near=near)}" in said
     for cost in (10.0, 11.0):  # no less than the plan
         dear = replace(found, near=replace(miss(ttft=1.5), cost=cost))
         assert not [text for text in notes._others(dear) if text.startswith("near miss")]
@@ -421,8 +421,8 @@ def test_a_near_miss_names_its_prefill_replicas_and_each_limit():
         prefill_replicas=3.0,
     )
     assert notes._miss(apart) == (
-        "made-up-chip, 2 x tp2, batch 10, prefill on 3 x tp4, 2 chips in total: "
-        "ttft 1.50 times the limit, max-chips 1.25 times the limit"
+        "made-up-chip, 2 x tp2, batch 10, prefill on 3 x tp4, 2 chips in total; "
+        "TTFT is 1.50 times its limit, max-chips is 1.25 times its limit"
     )
 
 
@@ -755,13 +755,13 @@ def test_what_a_mix_needs_includes_what_owned_chips_take():
         ),
         (
             SimpleNamespace(chance=0.5, confident=plan(SECOND)),
-            "a 90 % chance of meeting the latency limits (--confidence 90) takes second-chip, 2 "
-            "chips, $5,256 per month",
+            "for a 90 % chance of meeting the latency limits, the cheapest plan is second-chip, 2 "
+            "chips, $5,256 per month (--confidence 90)",
         ),
         (
             SimpleNamespace(chance=0.7, confident=plan(SECOND, cost=40.0)),
-            "a 90 % chance of meeting the latency limits (--confidence 90) takes 4 times the cost: "
-            "second-chip, 2 chips, $5,256 per month",
+            "for a 90 % chance of meeting the latency limits, the cheapest plan is second-chip, 2 "
+            "chips, $5,256 per month, 4 times the cost (--confidence 90)",
         ),
     ],
 )

@@ -372,11 +372,10 @@ def missing(found, **changes):
 
 def test_a_near_miss_names_its_prefill_chips_and_all_chips(found):
     decision, near = missing(found, replicas=3.0, prefill_replicas=7.0, misses={"tpot": 1.5})
-    (line,) = lines(decision, "near miss (within 2 times the limits), cheaper: ")
+    (line,) = lines(decision, "near miss (within 2 times the limits) at 50 % of the $: ")
     size = str(near.prefill_layout).replace(" ", "")
-    assert f"prefill on 7 x {size}, {near.values['chips']:.0f} chips in total: tpot 1.50" in line
+    assert f"prefill on 7 x {size}, {near.values['chips']:.0f} chips in total; TPOT is 1.50" in line
     assert f"{near.scenario.hardware.id}, 3 x " in line
-    assert line.endswith("at 50% of the $")
 
 
 @pytest.mark.parametrize(
@@ -385,8 +384,8 @@ def test_a_near_miss_names_its_prefill_chips_and_all_chips(found):
 )
 def test_a_near_miss_is_never_said_to_be_none_or_not_near(over, said, found):
     decision, _ = missing(found, misses={"tpot": over})
-    (line,) = lines(decision, "near miss (within 2 times the limits), cheaper: ")
-    assert f": tpot {said} times the limit" in line
+    (line,) = lines(decision, "near miss (within 2 times the limits) at 50 % of the $: ")
+    assert f"; TPOT is {said} times its limit" in line
 
 
 def test_a_near_miss_that_costs_more_is_not_shown(found):
@@ -799,7 +798,7 @@ def test_a_first_token_without_a_limit_is_in_ms_below_a_second(seconds, said):
         fleet=SimpleNamespace(service=service), is_of_one_class=True, pools=[(None, pool)]
     )
     assert PlanAnswer._unlimited_ttft.__get__(answer)() == (
-        f"; predicted p99 TTFT {said} (no --ttft set)"
+        f"; p99 TTFT {said} (no limit set; --ttft sets one)"
     ).replace("--ttft", option("ttft"))
 
 

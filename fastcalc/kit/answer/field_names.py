@@ -1,0 +1,83 @@
+"""Numbers of catalogue files in the words of the field; a path such as ``cores`` names each."""
+
+import re
+
+_CHIP = {
+    r"memory\.reported": "memory visible to the driver / capacity",
+    r"memory\.(.+)\.reported": "{} visible to the driver / capacity",
+    r"memory\.(.+)\.link": "{} link bandwidth",
+    r"memory\.(.+)\.shared_by": "chips that share {}",
+    r"memory\.(.+)\.(.+)": "{} {}",
+    r"peak\.(.+)": "peak {}",
+    r"vector": "peak of vector units",
+    r"links\.scale_(up|out)\.bandwidth": "one-way scale-{} bandwidth",
+    r"links\.scale_up\.domain": "chips per scale-up domain",
+    r"links\.scale_(up|out)\.latency": "scale-{} latency",
+    r"fabric\.bandwidth": "on-chip network bandwidth",
+    r"cores": "cores (SMs or CUs)",
+    r"area": "die area",
+    r"power\.chip": "chip power (TDP)",
+    r"power\.all_in": "power with server and cooling",
+    r"price\.cloud": "price per hour",
+    r"price\.purchase": "purchase price",
+}
+_MODEL = {
+    r"count": "layers",
+    r"attention\.heads": "attention heads",
+    r"attention\.kv_heads": "KV heads",
+    r"attention\.head_dim": "attention head dimension",
+    r"attention\.(.+)": "attention {}",
+    r"ffn\.width": "FFN width",
+    r"ffn\.active_experts": "active experts",
+    r"ffn\.experts": "experts",
+    r"ffn\.shared_width": "width of shared experts",
+    r"ffn\.(.+)": "FFN {}",
+}
+_ENGINE = {
+    "bandwidth_fraction": "memory bandwidth reached / peak",
+    "bandwidth_per_core": "bandwidth in flight per core",
+    "compute_fraction": "FLOP/s reached / peak",
+    "compute_per_core": "FLOP/s reached per core",
+    "grouped_gemm_fraction": "grouped GEMM / dense GEMM rate",
+    "block_gemm_fraction": "GGUF prefill GEMM rate / peak",
+    "link_fraction": "link bandwidth reached / peak",
+    "rank_wait": "wait for the slowest TP rank",
+    "crossing_latency": "all-reduce latency across domains",
+    "decode_layer_floor": "least time per layer, decode",
+    "prefill_layer_floor": "least time per layer, prefill",
+    "expert_layer_extra": "extra least time per MoE layer",
+    "latent_layer_extra": "extra least time per MLA layer",
+    "sequence_overhead": "host time per sequence and step",
+    "stage_overhead": "host time per pipeline stage",
+    "request_overhead": "server time per request",
+    "memory_fraction": "share of memory that it may use",
+    "prompt_chunk": "prefill tokens per step",
+    "max_sequences": "sequences per step",
+}
+
+
+def in_words(path: str) -> str:
+    """Name of a number of a chip, model or engine, as readers of benchmarks call it.
+
+    >>> in_words("memory.HBM3.bandwidth"), in_words("parameters.rank_wait"), in_words("mtp.layers")
+    ('HBM3 bandwidth', 'wait for the slowest TP rank', 'mtp layers')
+
+    The numbers of a model's first kind of layers need no index.
+
+    >>> in_words("blocks[0].count"), in_words("blocks[1].ffn.width")
+    ('layers', 'FFN width of blocks[1]')
+    """
+    owner, _, name = path.rpartition(".")
+    if owner == "parameters" or owner.startswith("architectures."):
+        return _ENGINE.get(name, name.replace("_", " "))
+    if block := re.fullmatch(r"blocks\[(\d+)\]\.(.+)", path):
+        index, field = block.groups()
+        return _matched(_MODEL, field) + (f" of blocks[{index}]" if index != "0" else "")
+    return _matched(_CHIP, path)
+
+
+def _matched(patterns: dict[str, str], path: str) -> str:
+    for pattern, words in patterns.items():
+        if found := re.fullmatch(pattern, path):
+            return words.format(*found.groups()).replace("_", " ")
+    return path.replace(".", " ").replace("_", " ")
