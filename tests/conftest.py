@@ -20,7 +20,7 @@ from fastcalc.features.measure import validate as validate_command
 from fastcalc.features.plan.verdict import Verdict
 from tests import helpers
 
-gc.set_threshold(100_000, 20, 1000)  # what is kept lives long, and is looked through each time
+gc.set_threshold(20_000, 10, 5)  # answers refer to themselves, and hold arrays until collected
 
 if sys.platform == "win32":  # these need bash, signals, pipes or symbolic links
     collect_ignore = [
@@ -59,6 +59,12 @@ def once() -> Iterator[None]:
         for module in (validate_command, validate):
             patch.setattr(module, "validate_shipped", helpers.score_once)
         yield
+
+
+def pytest_collection_finish() -> None:
+    """Leave out what all tests keep when garbage is looked for."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_sessionfinish() -> None:

@@ -123,9 +123,11 @@ def run(*args: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Monk
     """Run the command line in this process and return what it did."""
     monkeypatch.setattr(sys, "argv", ["fastcalc", *map(str, args)])
     capsys.readouterr()
+    monkeypatch.setattr(
+        gc, "freeze", lambda: None
+    )  # a command ends its process: here others follow
     with pytest.raises(SystemExit) as stopped:
         main()
-    gc.unfreeze()  # a command ends its process: here others follow
     gc.enable()
     text = capsys.readouterr()
     return Ran(int(stopped.value.code or 0), text.out, text.err)
@@ -134,8 +136,18 @@ def run(*args: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Monk
 PRESENTATION = ("format", "out", "wide", "notes")
 """Fields of a request that change how its answer is written, and no number of it."""
 
+MOST_KEPT = 40
+"""Answers that a process keeps: each holds megabytes of arrays."""
+
 answers: dict[str, Answer] = {}
-"""Answers to requests that name shipped entries alone, of this process."""
+"""The last answers to requests that name shipped entries alone, of this process."""
+
+
+def remember(kept: dict[str, Any], key: str, value: Any) -> None:
+    """Keep a value, and let go of the oldest of too many."""
+    kept[key] = value
+    if len(kept) > MOST_KEPT:
+        del kept[next(iter(kept))]
 
 
 def form(command: str, request: Request) -> str:
@@ -159,7 +171,7 @@ def answer_once(command: str, request: Request, notes: Sequence[str] = ()) -> An
         answer = answer_to(command, request)
         if not isinstance(answer, Answer) or (command == "fastmode" and answer.code):
             return answer  # a no of fastmode is a page, or a reason
-        answers[key] = answer
+        remember(answers, key, answer)
     return answers[key]
 
 
@@ -224,7 +236,7 @@ def fastmode_once(
         return fastmode(today, speed, catalogue, smaller)
     key = repr((today, speed, smaller))
     if key not in searches:
-        searches[key] = fastmode(today, speed, catalogue, smaller)
+        remember(searches, key, fastmode(today, speed, catalogue, smaller))
     return searches[key]
 
 

@@ -176,8 +176,6 @@ def test_the_command_holds_prices_engines_formats_and_folders(fastcalc, tmp_path
 @pytest.mark.parametrize(
     "args",
     [
-        ("deepseek-r1", "--on", "gb200", "--chips", "72", "--batch", "930", "--context", "64000",
-         "--speedup", "2.5", "--smaller", "none"),
         ("glm-4.7", "--on", "h200-sxm", "--from-speed", "65", "--to-speed", "170",
          "--smaller", "none"),
         ("spark-120b", "--on", "gb200", "--from-speed", "65", "--to-speed", "1000"),

@@ -607,7 +607,10 @@ def test_more_chips_carry_no_less_in_the_same_formats(fastcalc):
     ("asked", "chip"),
     [
         (("llama-3.1-70b", "--weights", "q4_k_m", "--on", "l4"), "rtx-4090"),
-        (("qwen3-32b", "--tpot", "100ms", "--ttft", "5s", "--on", "l4"), "apple-m4-max"),
+        (
+            tuple("qwen3-32b --weights q4_k_m --kv bf16 --tpot 100ms --ttft 5s --on l4".split()),
+            "apple-m4-max",
+        ),
     ],
 )
 def test_single_chips_are_added_singly(asked, chip, fastcalc):
