@@ -60,9 +60,9 @@ class Names:
         """Whether a kind has an entry of this id or alias."""
         if is_too_long(name):
             return False
-        return self._named(name, entry_type) is not None or name.lower() in self._by_alias(
-            entry_type
-        )
+        if self._named(name, entry_type) or name.lower() in self._by_alias(entry_type):
+            return True
+        return self._by_spelling(name, entry_type) is not None
 
     def owners(self, entry_type: Kind) -> Callable[[str], str | None]:
         """What gives the id of the entry that a name finds, or None; it knows today's files."""
@@ -96,6 +96,8 @@ class Names:
             return aliases[name.lower()]
         if entry_type == "models" and (unpublished := service(name)):
             raise InputError(unpublished.refusal)
+        if path := self._by_spelling(name, entry_type):
+            return path
         near = self.near(name, entry_type)
         hint = instead_of(near, f"list them with 'fastcalc list {entry_type}'")
         positions: dict[Kind, str] = {
@@ -127,6 +129,18 @@ class Names:
     def _named(self, name: str, entry_type: Kind) -> Path | None:
         paths = (folder / f"{name}.yaml" for folder in self.folders(entry_type))
         return next((path for path in paths if name and path.is_file()), None)
+
+    def _by_spelling(self, name: str, entry_type: Kind) -> Path | None:
+        """File of the only entry that a name means however it is hyphenated, if there is one.
+
+        The vendor may be named before it, or left out.
+        """
+        wanted, paths = _spelling(name), dict[str, Path]()  # by id, the user's own last
+        for folder in reversed(self.folders(entry_type)) if wanted else ():
+            for path, state in _listed(folder):
+                if wanted in _spellings(path, state.st_mtime_ns, state.st_size):
+                    paths[path.stem] = path
+        return next(iter(paths.values())) if len(paths) == 1 else None
 
     def _by_alias(self, entry_type: Kind) -> dict[str, Path]:
         """Files of all ids and aliases in lower case, the user's own first."""
@@ -181,6 +195,34 @@ def _aliases(path: Path, changed: int, size: int) -> Iterable[str]:  # noqa: ARG
 _WORD = rb"[A-Za-z][\w.-]*"
 _ID = re.compile(rb"^id: (%s)$" % _WORD, re.MULTILINE)
 _ALIASES = re.compile(rb"^aliases: \[(%s(?:, %s)*)\]$" % (_WORD, _WORD), re.MULTILINE)
+
+
+_VENDOR = re.compile(rb"^vendor: ([A-Za-z][\w-]*)", re.MULTILINE)
+
+
+@lru_cache(maxsize=4096)
+def _spellings(path: Path, changed: int, size: int) -> frozenset[str]:
+    """Spellings of an entry's names, with its vendor's and without."""
+    spellings = {_spelling(name) for name in _aliases(path, changed, size)}
+    try:
+        stated = _VENDOR.search(path.read_bytes())
+    except OSError:
+        stated = None
+    if stated is not None:
+        vendor = _spelling(stated[1].decode())
+        spellings |= {name.removeprefix(vendor) for name in spellings}
+        spellings |= {vendor + name for name in spellings}
+    return frozenset(spellings - {"", vendor} if stated is not None else spellings)
+
+
+def _spelling(name: str) -> str:
+    """A name in lower case, with hyphens between digits alone.
+
+    >>> _spelling("RTX 5090"), _spelling("qwen3_32b"), _spelling("llama-4-maverick")
+    ('rtx5090', 'qwen3-32b', 'llama4maverick')
+    """
+    hyphenated = re.sub(r"[\s_-]+", "-", name.strip().lower())
+    return re.sub(r"(?<![0-9])-|-(?![0-9])", "", hyphenated)
 
 
 def nearest(name: str, names: Iterable[str], maximum: int = 3) -> list[str]:

@@ -9,6 +9,9 @@ _INSTEAD = {
     "--output-file": "-o FILE",
     "--hardware": "--on CHIPS",
     "--gpu": "--on CHIPS",
+    **dict.fromkeys(("--isl", "--input-len", "--random-input-len"), "--prompt TOKENS"),
+    **dict.fromkeys(("--osl", "--output-len", "--random-output-len"), "--output TOKENS"),
+    **dict.fromkeys(("--concurrency", "--max-concurrency"), "--batch SEQUENCES"),
 }
 """What other programs call an option, and what it is called here."""
 

@@ -341,8 +341,8 @@ def test_show_every_kind(fastcalc, name):
 
 
 WRONG_REQUESTS = [
-    (("compare", "llama3.1-70b"), "did you mean llama-3.1-70b"),
-    (("compare", "--on", "h100sxm"), "did you mean h100-sxm"),
+    (("compare", "llma-3.1-70b"), "did you mean llama-3.1-70b"),
+    (("compare", "--on", "h100-sxn"), "did you mean h100-sxm"),
     (("compare", "--on", ","), "names nothing"),
     (("compare", "--batch", "0"), "from 1 to"),
     (("compare", "--batch", "-3"), "from 1 to"),
@@ -811,7 +811,7 @@ def test_a_service_without_a_published_model_is_named_as_one(fastcalc, command):
     ("name", "likely"),
     [
         ("llama 3", "llama-3-8b"),  # and no llama-33b before it
-        ("H200_SXM", "h200-sxm?"),
+        ("H200_SXN", "h200-sxm"),
         ("mixtral", "mixtral-8x7b or mixtral-8x22b?"),
         ("vlm", "vllm?"),
         ("hpoper-h100", None),

@@ -38,6 +38,11 @@ def missing_file(name: str) -> str:
     'nowhere.json: there is no such file'
     """
     sentence = f"{shown(name, 120)}: there is no such file"
+    if name.lower().endswith(".gguf"):
+        return (
+            f"{sentence}; its header is read, so give the path to it, or its repository with the "
+            "quantization: org/repo:Q4_K_M, after -hf in a server's command"
+        )
     if not _HUB_NAME.fullmatch(name) or name.lower().endswith((".json", ".yaml", ".yml")):
         return sentence
     folder = name.split("/")[1]

@@ -80,6 +80,9 @@ class Request:
             dataclass(frozen=True, kw_only=True)(cls)
         return super().__new__(cls)
 
+    def __post_init__(self) -> None:
+        """Check or complete the fields of a group."""
+
     @classmethod
     def command(cls) -> str:
         """Name of the command that asks this, as its examples write it."""

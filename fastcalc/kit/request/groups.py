@@ -11,6 +11,7 @@ from fastcalc.kit.request.readers import (
     format_of,
     kind_of,
     prices,
+    several,
     share_of,
     tokens_of,
 )
@@ -45,6 +46,13 @@ class ModelNames(Request):
             is_repeated=True,
         ),
     ] = None
+
+    def __post_init__(self) -> None:
+        """Take names that commas separate as several models."""
+        super().__post_init__()
+        if self.models is not None:
+            models = [name for given in self.models for name in several(given, "MODEL")]
+            object.__setattr__(self, "models", models)
 
 
 class ModelName(Request):
@@ -514,6 +522,7 @@ class Output(OutputFile):
 
     def __post_init__(self) -> None:
         """Refuse a format that the command does not write."""
+        super().__post_init__()
         assert self.written_as
 
     @property

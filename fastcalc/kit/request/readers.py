@@ -170,6 +170,12 @@ def names(given: Any, flag: str) -> list[Any]:
     return [str(name) if isinstance(name, Path) else name for name in listed]
 
 
+def several(given: Any, flag: str) -> list[Any]:
+    """Names that commas separate in one word, or the path or the entry that it is."""
+    is_list = isinstance(given, str) and "," in given and not os.path.exists(given)
+    return _named(given, flag) if is_list else [given]
+
+
 def _named(text: str, flag: str) -> list[str]:
     """Names that commas separate, paths with theirs, each once, in order."""
     items, start = text.split(","), 0
