@@ -144,19 +144,32 @@ class Base:
 
     @cached_property
     def smaller(self) -> list[Model]:
-        """Models with fewer active parameters that may take its place, the largest first."""
-        today, active = self.scenario.model.id, self.today.placement.work.active_parameters
+        """Models with fewer active parameters that may take its place, the largest first.
+
+        Of the family those that are no older and have no more parameters in all; of named models
+        any.
+        """
+        model, work = self.scenario.model, self.today.placement.work
         if self.models is None:
             names = self.catalogue.names("models")
             family = [
-                name for name in names if family_of(name) == family_of(today) and name != today
+                name
+                for name in names
+                if family_of(name) == family_of(model.id) and name != model.id
             ]
-            models = readable(self.catalogue.model, family)
+            models = (
+                other
+                for other in readable(self.catalogue.model, family)
+                if (other.released or "") >= (model.released or "")
+                and workload(other).total_parameters <= work.total_parameters
+            )
         else:
             models = (self.catalogue.model(name) for name in self.models)
-        sizes = [(workload(model).active_parameters, model) for model in models]
-        smaller = sorted((pair for pair in sizes if pair[0] < active), key=lambda pair: -pair[0])
-        return [model for _, model in smaller]
+        sizes = [(workload(other).active_parameters, other) for other in models]
+        smaller = sorted(
+            (pair for pair in sizes if pair[0] < work.active_parameters), key=lambda pair: -pair[0]
+        )
+        return [other for _, other in smaller]
 
     def deployments(self, space: Space) -> list[Layout]:
         """Layouts of a machine, a model and formats, up to a reasonable number of chips.

@@ -402,30 +402,38 @@ def test_smaller_models_have_fewer_active_parameters(answers):
     assert sizes == sorted(sizes, reverse=True)
 
 
+def test_models_of_the_family_are_no_older_and_no_larger():
+    """Llama 4 Maverick has fewer active parameters than Llama 3.1 70B, and 401 billion in all."""
+    base = Base(solve(serving("llama-3.1-70b", "h100-sxm", batch=8)), 100.0, ENTRIES)
+    family = ["llama-3.3-nemotron-super-49b", "llama-3.1-8b", "llama-3.2-3b", "llama-3.2-1b"]
+    assert [model.id for model in base.smaller] == family
+    named = replace(base, models=["llama-4-maverick", "llama-2-13b"])
+    assert [model.id for model in named.smaller] == ["llama-4-maverick", "llama-13b"]
+
+
 @pytest.mark.parametrize(
-    ("model", "chip"),
+    ("model", "chip", "smaller"),
     [
-        ("llama-3.1-405b", "h200-sxm"),  # tp 8, and the 52 heads of llama-33b
-        ("qwen3-235b-a22b", "b200"),  # tp 4, and the 14 heads of qwen2.5-0.5b
-        ("qwen3.5-397b-a17b", "h200-sxm"),  # ep 8, and models without experts
-        ("deepseek-r1", "trn2"),  # tp 32, and the 16 heads of deepseek-v2-lite
+        ("llama-3.1-405b", "h200-sxm", "llama-33b"),  # tp 8, and 52 heads
+        ("qwen3-235b-a22b", "b200", "qwen2.5-0.5b"),  # tp 4, and 14 heads
+        ("qwen3.5-397b-a17b", "h200-sxm", "qwen3-8b"),  # ep 8, and no experts
+        ("deepseek-r1", "trn2", "deepseek-v2-lite"),  # tp 32, and 16 heads
     ],
 )
-def test_no_model_is_tried_on_a_layout_that_it_cannot_have(model, chip):
-    base = Base(solve(serving(model, chip, batch=8)), 100.0, ENTRIES)
-    assert base.smaller
-    for smaller in base.smaller:
-        space = Space(with_model(base.scenario, smaller))
-        for layout in base.deployments(space):
-            space.site.check(layout)
-    spaces = (Space(with_model(base.scenario, smaller)) for smaller in base.smaller)
-    assert not all(space.site.allows(base.layout) for space in spaces)
+def test_no_model_is_tried_on_a_layout_that_it_cannot_have(model, chip, smaller):
+    base = Base(solve(serving(model, chip, batch=8)), 100.0, ENTRIES, models=[smaller])
+    space = Space(with_model(base.scenario, *base.smaller))
+    for layout in base.deployments(space):
+        space.site.check(layout)
+    assert not space.site.allows(base.layout)
 
 
-def test_a_family_with_odd_numbers_of_heads_has_an_answer(fastcalc):
-    """Nobody named llama-33b, whose 52 heads eight ranks do not divide; four do."""
-    ran = fastcalc("fastmode", "llama-3.1-405b", "--on", "h200-sxm", "--format", "json")
-    (odd,) = (row for row in records(ran) if row["change"] == "llama-33b")
+def test_a_model_with_an_odd_number_of_heads_has_an_answer(fastcalc):
+    """Eight ranks do not divide the 52 heads of llama-33b; four do."""
+    asked = ("fastmode", "llama-3.1-405b", "--on", "h200-sxm", "--smaller", "llama-33b")
+    (odd,) = (
+        row for row in records(fastcalc(*asked, "--format", "json")) if row["change"] == "llama-33b"
+    )
     assert odd["tp"] in (1, 2, 4)
 
 
