@@ -39,6 +39,7 @@ from fastcalc.features.plan.servers.script import script
 from fastcalc.features.plan.service import Service
 from fastcalc.features.plan.service_asked import phrase
 from fastcalc.features.plan.sharing import Pools, ReplicaPool, Sharing
+from fastcalc.features.plan.single_chips import single_chip_notes
 from fastcalc.features.plan.table_columns import columns, columns_but, with_formats
 from fastcalc.features.plan.verdict import Verdict
 from fastcalc.formulas.sequences import sum_if_known
@@ -602,6 +603,7 @@ class PlanAnswer(Answer):
         yield from weighted(Weight.TIPPING_POINT, tipping_point_notes(self.verdict))
         yield from regret_notes(self.verdict)
         yield from odds_notes(self.verdict)
+        yield from single_chip_notes(decision, self.verdict.grids)
         yield from weighted(0, plan_records.service_notes(self.service))
         warnings = decision.plans[0].replica.warnings
         for warning in each_warning(plan.replica for plan in plans):

@@ -56,6 +56,7 @@ class Weight(IntEnum):
     TIPPING_POINT = 14
     KV_TRANSFER = 15
     ODDS = 16
+    SINGLE_CHIPS = 17
 
 
 def weighted(weight: int, texts: Iterable[str]) -> Iterator[Note]:
