@@ -14,7 +14,7 @@ CASES = [
     ),
     (
         "dense-20b --on wse-3 --chips 1",
-        "does not fit at batch 1 on wse-3. This assumes that 90 % of the memory",
+        "does not fit at batch 1 on one wse-3. This assumes that 90 % of the memory",
     ),
     ("dense-40b --on wse-3", "usable: at 96 % or more it fits on one"),
     (

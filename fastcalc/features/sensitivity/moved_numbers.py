@@ -272,7 +272,7 @@ NAME = Column[MovedNumber]("name", "text", heading=("", "parameter"), format=Mov
 BEST = Column[MovedNumber](
     "best",
     "figure",
-    heading=("result with the best valid value", "value"),
+    heading=("best valid", "value gives"),
     format=MovedNumber.best_cell,
 )
 """Column of tables alone: the figure of the target where no value reaches it."""

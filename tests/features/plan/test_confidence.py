@@ -70,7 +70,7 @@ def test_expected_speeds_are_named_only_where_they_rent_something_else(fastcalc)
     assert document["records"][0]["chips_expected"] == document["records"][0]["chips_total"]
     assert "at expected speeds" not in words(fastcalc(*node).out).partition(" - key")[0]
     singly = words(fastcalc(*node, "--rate", "30/s", "--by", "chip").out)
-    assert "; predicted p99 TTFT " in singly.partition(", 90 % sure")[0]
+    assert "; p99 TTFT " in singly.partition(", 90 % sure")[0]
     assert "; at expected speeds h100-sxm, " in singly
 
 
