@@ -161,7 +161,7 @@ def _served(words: list[str]) -> tuple[list[str], list[str]]:
         raise InputError(f"--server: {error} in the command") from None
     flags, unknown, model = _of_command(given, _fields_of(words[0]))
     other_words = words[:at] + words[at + 2 :]
-    is_named = _names_a_model(other_words)
+    is_named = _model_of(other_words) is not None
     if not model and not is_named:
         raise InputError(
             f"--server {shown(command, 60)}: names no model; write it after the command"
@@ -180,9 +180,12 @@ def _served(words: list[str]) -> tuple[list[str], list[str]]:
     return [*served_words, *(word for pair in by_default.items() for word in pair)], notes
 
 
-def _names_a_model(words: Sequence[str]) -> bool:
-    """Whether a word after the command's name is neither a flag nor what follows one."""
-    return any(not (word.startswith("-") or last.startswith("-")) for last, word in pairwise(words))
+def _model_of(words: Sequence[str]) -> str | None:
+    """The first word after the command's name that is neither a flag nor what follows one."""
+    named = (
+        word for last, word in pairwise(words) if not (word.startswith("-") or last.startswith("-"))
+    )
+    return next(named, None)
 
 
 def _by_default(words: Sequence[str]) -> dict[str, str]:
@@ -215,8 +218,9 @@ def _longest(words: Sequence[str]) -> int | None:
     from fastcalc.catalogue.store import Catalogue
     from fastcalc.kit.request.loading import models_of
 
+    model = _model_of(words)
     try:
-        return models_of(Catalogue(), words[1:2], [])[0].max_context
+        return models_of(Catalogue(), [model] if model else None, [])[0].max_context
     except InputError:
         return None
 

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator
 
+import numpy as np
+
 from fastcalc.catalogue.schema import Engine, Hardware
 from fastcalc.core.chip.formats_run import widened_by
 from fastcalc.core.chip.machine_class import class_of, engine_of_class
@@ -82,7 +84,7 @@ def limit_notes(placement: Placement, batch: int) -> Iterator[str]:
 
     batch : the largest [1]
     """
-    limit = float(placement.machine.max_sequences)
+    limit = float(np.min(placement.engine_batch)) / placement.layout.dp
     if batch / placement.layout.dp > limit:
         name = placement.machine.engine.id
         yield f"a batch beyond {limit:,.0f} sequences per replica exceeds {name}'s limit"

@@ -151,6 +151,7 @@ def test_commands_of_servers(command, words):
     [
         # The longest sequences of the model (config.json: max_position_embeddings), or as given.
         ("fit --server 'vllm serve Qwen/Qwen3-32B'", "40960"),
+        ("fit --on h100 qwen3-32b --server 'vllm serve'", "40960"),
         ("fit --server 'vllm serve Qwen/Qwen3-32B --max-model-len 8k'", "8000"),
         ("fit --server 'vllm serve Qwen/Qwen3-32B --max-model-len auto'", None),
         ("fit --server 'vllm serve Qwen/Qwen3-32B --max-model-len -1'", None),

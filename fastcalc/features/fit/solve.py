@@ -79,13 +79,14 @@ class Capacity:
         """Most concurrent sequences that the engine takes, whatever fits. [1]"""
         return float(np.max(floats(self.site.machine.max_sequences) * self._stack.dp))
 
-    def context(self, users: Array, reserves: float) -> Floats:
+    def context(self, users: Array, reserves: float, *, is_limited: bool = True) -> Floats:
         """Longest sequence, in tokens, that fits for each number of users; 0 where none. [1]
 
         users : of the whole deployment [1]
         reserves : the engine's reserve by what is expected of it [1]
+        is_limited : False for what memory alone would hold
         """
-        users_at = partial(self.users, reserves=reserves)
+        users_at = partial(self.users, reserves=reserves, is_limited=is_limited)
         return floats(largest_reaching(users_at, floats(users), 0, int(self.longest) + 1))
 
     def solved(self, unknown: Unknown) -> tuple[int, int]:
@@ -142,12 +143,15 @@ def solve_for(unknown: Unknown, location: Location) -> Solution:
     ends: dict[float | None, Limiter] = {
         scenario.model.max_context: "model",
         capacity.site.machine.memory.longest: "engine",
-        capacity.site.machine.shared_context // users: "engine",
     }
+    by_memory = capacity.context(
+        np.array([float(users)]), capacity.largest_reserve, is_limited=False
+    )
+    otherwise: Limiter = "engine" if by_memory[0] > certain else "memory"
     prompt = certain - output
     traffic = replace(scenario.traffic, prompt=prompt, context=prompt + output / 2.0)
     placed = _placed(replace(scenario, traffic=traffic), location)
-    return Solution(unknown, certain, edge, ends.get(certain, "memory"), placed)
+    return Solution(unknown, certain, edge, ends.get(certain, otherwise), placed)
 
 
 def _placed(scenario: Scenario, location: Location) -> Location:
