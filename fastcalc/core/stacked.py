@@ -19,7 +19,7 @@ from fastcalc.core.own_rows import measured_on
 from fastcalc.core.placement.layout import AnyLayout, Layouts
 from fastcalc.core.placement.placement import AnyPlacement, Placements
 from fastcalc.core.placement.split import Split, split_as_asked
-from fastcalc.core.step.bound import BoundTerms, bound_terms
+from fastcalc.core.step.bound import BoundTerms, Memories, bound_terms
 from fastcalc.core.step.pass_work import AttentionWork, PassWork
 from fastcalc.core.step.schedule import Schedule
 from fastcalc.core.traffic.mix import Mix
@@ -376,12 +376,17 @@ class _Stack:
             bound_terms(passes.machine, passes.placement.work, passes.placement.layout)
             for passes in self.members
         ]
-        nothing = floats(0.0)
-        others = [terms._replace(capacities=nothing, bandwidths=nothing) for terms in of_each]
+        nothing = Memories(floats(0.0), floats(0.0))
+        others = [terms._replace(at_once=nothing, in_turn=nothing) for terms in of_each]
         return self._joined(others)._replace(
-            capacities=self._by_memory([terms.capacities for terms in of_each]),
-            bandwidths=self._by_memory([terms.bandwidths for terms in of_each]),
+            at_once=self._memories([terms.at_once for terms in of_each]),
+            in_turn=self._memories([terms.in_turn for terms in of_each]),
         )
+
+    def _memories(self, of_each: Sequence[Memories]) -> Memories:
+        """Memories of all of them."""
+        capacities, bandwidths = zip(*of_each, strict=True)
+        return Memories(self._by_memory(capacities), self._by_memory(bandwidths))
 
     def _by_memory(self, numbers: Sequence[Array]) -> Array:
         """A number of each memory, which lie along the last axis."""

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from fastcalc.catalogue.schema import Model
 from fastcalc.catalogue.store import Catalogue
+from fastcalc.core.chip.host import memory_choice
 from fastcalc.core.chip.tier import MemoryChoice
 from fastcalc.core.estimate import evaluate
 from fastcalc.core.model.kinds import KINDS as KINDS_OF_BYTES
@@ -283,6 +284,17 @@ def test_a_token_reads_one_stage_after_another(pp):
     bound = float(np.ravel(found.estimate.bound)[0])
     assert bound == pytest.approx(1.0 / seconds, rel=1e-3)
     assert bound == pytest.approx(33.2, abs=0.05)
+
+
+def test_a_stage_reads_all_that_a_host_gives_and_only_its_own_chips():
+    """405B on 8 of 16 H100 at a time, and one server's host over 8 links of 64 GB/s."""
+    memory = memory_choice(Catalogue(), host="dram=1TB@600GB/s,link=64GB/s,chips=8")
+    sharding = Sharding(tp=8, pp=2)
+    found = outcome(
+        "llama-3.1-405b", "h100-sxm", prompt=1, output=1, sharding=sharding, memory=memory
+    )
+    seconds = (405.853e9 - 128256 * 16384) * 2 / (8 * 3.35e12 + 8 * 64e9)
+    assert float(np.ravel(found.estimate.bound)[0]) == pytest.approx(1.0 / seconds, rel=1e-3)
 
 
 def test_micro_batches_share_the_caches_and_not_the_weights():

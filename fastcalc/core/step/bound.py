@@ -5,7 +5,7 @@ No honest measurement may beat it: no latency, and only the bytes that must move
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from math import inf
 from typing import NamedTuple
 
@@ -64,14 +64,28 @@ class Bound:
         )
 
 
+class Memories(NamedTuple):
+    """Memories of a deployment, first along the last axis the one that is read through soonest.
+
+    capacities, bandwidths : of all of a tier [byte], [byte/s]
+    """
+
+    capacities: Array
+    bandwidths: Array
+
+    def read_time(self, size: ArrayLike) -> Array:
+        """Least time to read bytes that are spread over them as well as can be. [s]"""
+        return time_over_tiers(work=size, capacities=self.capacities, bandwidths=self.bandwidths)
+
+
 class BoundTerms(NamedTuple):
     """What the bound of a pass has of a layout: numbers, or columns over layouts.
 
     read : weights that a token reads, the fewest experts among them [byte]
     stages : that it passes one after another, each with memories of its own [1]
-    capacities, bandwidths : of all memories of a deployment, those that are read through soonest
-        first along the last axis [byte], [byte/s]
-    pinned : shares of kinds of bytes that are asked to be in one memory [1], and its rate [byte/s]
+    at_once, in_turn : all memories of a deployment, and what one stage reads of them in its turn
+    pinned : shares of kinds of bytes that are asked to be in one memory [1], and its rates, read at
+        once and in turn [byte/s]
     parameters : of dense weights, experts, norms and head, which products have two FLOPs for [1]
     active_share : share of the experts that a token passes [1]
     rates : of products with these and with caches on each chip [FLOP/s]
@@ -87,9 +101,9 @@ class BoundTerms(NamedTuple):
 
     read: Kinds[ArrayLike]
     stages: ArrayLike
-    capacities: Array
-    bandwidths: Array
-    pinned: tuple[tuple[dict[str, float], Array], ...]
+    at_once: Memories
+    in_turn: Memories
+    pinned: tuple[tuple[dict[str, float], Array, Array], ...]
     parameters: tuple[ArrayLike, ArrayLike, ArrayLike, ArrayLike]
     active_share: ArrayLike
     rates: tuple[ArrayLike, ArrayLike, ArrayLike, ArrayLike, ArrayLike]
@@ -106,22 +120,22 @@ class BoundTerms(NamedTuple):
 def bound_terms(machine: Machine, work: Workload, layout: AnyLayout) -> BoundTerms:
     """What the bound has of a layout."""
     chips, count, chip, weights = layout.chips, floats(layout.chips), machine.chip, work.weights
-    capacities, bandwidths = _memory(machine, layout)
+    stages: ArrayLike = 1.0 if machine.is_spatial else layout.pp
     tp_chips = machine.chips_of(layout.tp)
     crossed = where(layout.pp > 1, np.maximum(chip.link, chip.link_out), inf)
     groups = (weights.dense, weights.experts, weights.small, weights.head)
     dense, experts, small, head = (component.parameters for component in groups)
     read: Kinds[ArrayLike] = work.bytes
-    is_shared = any(tier.shared_by > 1.0 for tier in machine.tiers)
     return BoundTerms(
         read=read._replace(experts=read.experts * work.active_share),
-        stages=1.0 if machine.is_spatial or is_shared else layout.pp,
-        capacities=capacities,
-        bandwidths=bandwidths,
+        stages=stages,
+        at_once=_memories(machine, layout, 1.0),
+        in_turn=_memories(machine, layout, stages),
         pinned=tuple(
             (
                 {kind: fractions[index] for kind, fractions in machine.place.items()},
                 _bandwidth(tier, count),
+                _bandwidth(tier, count, stages),
             )
             for index, tier in enumerate(machine.tiers if machine.place else ())
         ),
@@ -171,19 +185,20 @@ def bound_step(terms: BoundTerms, rows: PassInput) -> Bound:
 
 def _read_time(terms: BoundTerms, read: Kinds[ArrayLike]) -> ArrayLike:
     """Least time in which memories are read; each stage reads its own in its turn. [s]"""
-    tiers = partial(time_over_tiers, capacities=terms.capacities, bandwidths=terms.bandwidths)
-    at_once = np.maximum(tiers(work=sum(read)), _longest_pinned_read(terms, read))
-    stages, kv = terms.stages, read.kv
-    if np.max(stages) == 1.0:
+    at_once = np.maximum(
+        terms.at_once.read_time(sum(read)),
+        _longest_pinned_read(read, [(parts, rate) for parts, rate, _ in terms.pinned]),
+    )
+    if np.max(terms.stages) == 1.0:
         return at_once
     # As many micro-batches as stages, of which each has its part of the caches.
-    weights = [stages * size for size in read[:-1]]
-    all_bytes: ArrayLike = sum(weights) + kv
-    dense, head, experts = weights
-    in_turn = _longest_pinned_read(terms, Kinds(dense, head, experts, kv))
-    weights_alone = stages * tiers(work=sum(read[:-1]))
-    at_full_rate = all_bytes / floats(np.sum(terms.bandwidths, axis=-1))
-    return floats(np.maximum(np.maximum(at_once, in_turn), np.maximum(weights_alone, at_full_rate)))
+    each = read._replace(kv=read.kv / terms.stages)
+    in_turn = np.maximum(
+        terms.in_turn.read_time(sum(read[:-1])),
+        _longest_pinned_read(each, [(parts, rate) for parts, _, rate in terms.pinned]),
+    )
+    at_full_rate = sum(each) / floats(np.sum(terms.in_turn.bandwidths, axis=-1))
+    return floats(np.maximum(np.maximum(at_once, in_turn), at_full_rate))
 
 
 def _multiplied(terms: BoundTerms, rows: PassInput, tokens: Array) -> tuple[ArrayLike, ArrayLike]:
@@ -209,33 +224,37 @@ def _multiplied(terms: BoundTerms, rows: PassInput, tokens: Array) -> tuple[Arra
     return flops, compute / terms.chips
 
 
-def _memory(machine: Machine, layout: AnyLayout) -> tuple[Array, Array]:
-    """What all memories of a deployment hold, and how fast they are read at once.
-
-    First that which is read through soonest.
-    """
-    chips, count = layout.chips, floats(layout.chips)
-    capacities = [count * tier.share(chips) * tier.capacity for tier in machine.tiers]
-    bandwidths = [_bandwidth(tier, count) for tier in machine.tiers]
-    sizes, rates = np.stack(capacities, axis=-1), np.stack(bandwidths, axis=-1)
+def _memories(machine: Machine, layout: AnyLayout, stages: ArrayLike) -> Memories:
+    """All memories of a deployment as one of its stages reads them."""
+    chips = floats(layout.chips)
+    capacities = [chips * tier.share(chips) * tier.capacity for tier in machine.tiers]
+    bandwidths = [_bandwidth(tier, chips, stages) for tier in machine.tiers]
+    sizes = np.stack(np.broadcast_arrays(*capacities), axis=-1)
+    rates = np.stack(np.broadcast_arrays(*bandwidths), axis=-1)
     if sizes.shape[-1] == 1:
-        return sizes, rates
+        return Memories(sizes, rates)
     order = np.argsort(sizes / rates, axis=-1)
-    return np.take_along_axis(sizes, order, axis=-1), np.take_along_axis(rates, order, axis=-1)
+    return Memories(
+        np.take_along_axis(sizes, order, axis=-1), np.take_along_axis(rates, order, axis=-1)
+    )
 
 
-def _bandwidth(tier: Tier, chips: Array) -> Array:
-    """How fast all memories of a tier are read at once, by links where they must be. [byte/s]"""
-    memory = chips * tier.share(chips) * tier.bandwidth
-    return memory if tier.flop_rates else np.minimum(memory, chips * tier.link)
+def _bandwidth(tier: Tier, chips: Array, stages: ArrayLike = 1.0) -> Array:
+    """How fast a stage reads all memories of a tier, by links where it must. [byte/s]
+
+    Memory of a chip is read by its own stage; any stage may have all that a shared one gives.
+    """
+    readers = chips / stages
+    memory = (readers if tier.shared_by == 1.0 else chips) * tier.share(chips) * tier.bandwidth
+    return floats(memory if tier.flop_rates else np.minimum(memory, readers * tier.link))
 
 
-def _longest_pinned_read(terms: BoundTerms, read: Kinds[ArrayLike]) -> ArrayLike:
+def _longest_pinned_read(
+    read: Kinds[ArrayLike], pinned: Sequence[tuple[dict[str, float], Array]]
+) -> ArrayLike:
     """Longest that one memory takes to read what is asked to be placed in it. [s]"""
-    if not terms.pinned:
-        return 0.0
     sizes, longest = read._asdict() | {"embedding": 0.0}, floats(0.0)
-    for fractions, rate in terms.pinned:
+    for fractions, rate in pinned:
         moved = sum(sizes[group] * fraction for group, fraction in fractions.items())
         longest = np.maximum(longest, time_of(work=moved, rate=rate))
     return longest
