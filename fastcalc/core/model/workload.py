@@ -139,14 +139,16 @@ class Workload:
 
     @property
     def active_parameters(self) -> float:
-        """Parameters one token touches, the whole embedding table counted. [1]"""
+        """Parameters one token touches, the embedding counted whole and further tables not. [1]"""
         experts = self.weights.experts.parameters + self.weights.expert_biases.parameters
-        return self.total_parameters - experts * (1.0 - self.active_share)
+        unused = experts * (1.0 - self.active_share) + _looked_up(self.model)
+        return self.total_parameters - unused
 
     @property
     def multiplied_parameters(self) -> float:
         """Parameters one token is multiplied with: no input embedding, which is a lookup. [1]"""
-        return self.active_parameters - self.weights.embedding.parameters
+        embedding = self.weights.embedding.parameters - _looked_up(self.model)
+        return self.active_parameters - embedding
 
     @property
     def weight_bytes(self) -> float:
@@ -353,10 +355,14 @@ def _minimal(model: Model, matrices: NumberFormat, kv_format: str) -> Workload:
     )
 
 
+def _looked_up(model: Model) -> float:
+    """Parameters of further tables, of which a token reads a few rows. [1]"""
+    return model.lookup_parameters.si if model.lookup_parameters else 0.0
+
+
 def _whole(model: Model, formats: WeightFormats, kv_format: str) -> Workload:
     assert model.hidden_size and model.vocabulary
     table = float(model.hidden_size) * model.vocabulary
-    looked_up = model.lookup_parameters.si if model.lookup_parameters else 0.0
     small = model.hidden_size * (1.0 + model.norm_bias) + model.other_parameters
     layers = _layers(model, model.blocks, formats, kv_format)
     in_layers = layers.weights.small
@@ -368,7 +374,8 @@ def _whole(model: Model, formats: WeightFormats, kv_format: str) -> Workload:
             small=replace(in_layers, parameters=in_layers.parameters + small),
             head=Weights(table, formats.of("head")),
             embedding=Weights(
-                looked_up + (0.0 if model.tied_embeddings else table), formats.of("embedding")
+                _looked_up(model) + (0.0 if model.tied_embeddings else table),
+                formats.of("embedding"),
             ),
         ),
         layer_kinds=tuple(

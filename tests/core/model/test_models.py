@@ -358,6 +358,17 @@ def test_an_unknown_kind_of_attention_lists_the_known(tmp_path):
         Catalogue().model(str(path))
 
 
+@pytest.mark.parametrize(
+    ("model", "effective"),
+    [("gemma-4-e2b", 2.3e9), ("gemma-4-e4b", 4.5e9), ("qwen3.8-flash-next-180b", 7.3e9)],
+)
+def test_tables_of_which_a_token_reads_rows_are_not_active(catalogue, model, effective):
+    """Google's effective parameters; 176.9B less 51.2B of n-grams and 502 of 512 experts of 2.5B."""
+    work = workload(catalogue.model(model))
+    assert work.active_parameters == pytest.approx(effective, rel=0.035)
+    assert work.multiplied_parameters <= work.active_parameters
+
+
 def test_biases_and_norms_by_hand():
     """Hidden 8, one head of 4: norms with bias 2 x 2 x 8 + 16, FFN biases 10 + 8, QKV and output biases."""
     model = Model.model_validate(
