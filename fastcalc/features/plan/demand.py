@@ -157,7 +157,7 @@ class Deployments:
                     grids.append(self._grid(scenario, classes, service))
                 except LayoutError as error:
                     refused[scenario.hardware.id] = error
-        if refused and not grids:
+        if refused and not any(grid is None or grid.layouts for grid in grids):
             raise next(iter(refused.values()))
         if refused:
             self.notes.extend(_skipped(refused))

@@ -144,6 +144,9 @@ def test_ranks_that_no_chip_has_are_refused_and_of_some_chips_noted(fastcalc):
         2,
         "fastcalc: --tp 3 does not divide the attention heads of llama-3.1-70b\n",
     )
+    # groq-lpu has no price, so nothing of it could lead: the other chip's reason is what helps.
+    beside = fastcalc(*words, "--on", "groq-lpu,h100-sxm", "--tp", "3")
+    assert (beside.code, beside.err) == (2, refused.err)
     noted = fastcalc(*words, "--on", "h100-sxm,gh200-96gb", "--tp", "4")
     assert noted.code == 0
     assert "skipped gh200-96gb: tp beyond the link domain" in noted.err
