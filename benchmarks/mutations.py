@@ -279,7 +279,12 @@ def print_blind(seed: int, *, missed: bool) -> None:
 
 def share(caught: list[bool]) -> str:
     """Return a share and its count."""
-    return f"{100 * sum(caught) / len(caught):.0f} % of {len(caught):,}" if caught else ""
+    return f"{percent(caught)} of {len(caught):,}" if caught else ""
+
+
+def percent(caught: list[bool]) -> str:
+    """Per cent of mistakes that were caught; empty where none was tried."""
+    return f"{100 * sum(caught) / len(caught):.0f} %" if caught else ""
 
 
 def main() -> None:
@@ -290,11 +295,11 @@ def main() -> None:
         return
     arguments = [one for one in sys.argv[1:] if one != "--missed"]
     score, alarms, files = run(Path(arguments[0]) if arguments else shipped_folder("hardware"))
-    print("| mistake | on | slip | misread | unknown |")
-    print("|---|---|---|---|---|")
+    print("| mistake | on | times | slip | misread | unknown |")
+    print("|---|---|---:|---|---|---|")
     for (kind, on), columns in score.counts.items():
-        cells = (share(columns[name]) for name in ("slip", "misread", "unknown"))
-        print(f"| {kind} | {on} | {' | '.join(cells)} |")
+        cells = (percent(columns[name]) for name in ("slip", "misread", "unknown"))
+        print(f"| {kind} | {on} | {len(columns['slip']):,} | {' | '.join(cells)} |")
     for column in ("slip", "misread", "unknown"):
         wanted = [
             caught
