@@ -31,8 +31,8 @@ from fastcalc.mentions import as_flags, flag
 from fastcalc.written import to_markdown
 
 DOCS = Path(__file__).resolve().parent
-Option = tuple[str, str, str, str]
-"""A flag as the page shows it: heading, name, meaning and default."""
+Option = tuple[str, str, str]
+"""A flag as the page shows it: heading, name, and meaning with its default."""
 GAP = "-"
 WEAK = 1.25
 """The median error above which a chip or a model is marked as weak."""
@@ -147,7 +147,7 @@ def commands() -> str:
 
 
 def _options(name: str) -> list[Option]:
-    """Every visible option of a command: heading, name, meaning and default."""
+    """Every visible option of a command: heading, name, and meaning with its default."""
     flags = request_of(name)
     rows = []
     for field, (annotation, heading) in declared(flags).items():
@@ -155,9 +155,11 @@ def _options(name: str) -> list[Option]:
         if not option.is_hidden:
             value = getattr(flags, field, None)
             text = f"{value:g}" if isinstance(value, float) else str(value)
-            default = "" if value in (None, False) else f"`{text}`"
+            has_default = value not in (None, False) and "default" not in (option.help or "")
+            default = f" Default: `{text}`." if has_default else ""
             heading = "Arguments" if option.is_argument else heading
-            rows.append((heading, f"`{_names(field, option)}`", as_flags(option.help), default))
+            meaning = f"{as_flags(option.help)}{default}"
+            rows.append((heading, f"`{_names(field, option)}`", meaning))
     return rows
 
 
@@ -167,7 +169,7 @@ def _tables(options: Iterable[Option]) -> list[str]:
     for heading, *row in options:
         sections.setdefault(heading, []).append(row)
     return [
-        f"**{heading}**\n\n" + to_markdown(["flag", "meaning", "default"], rows)
+        f"**{heading}**\n\n" + to_markdown(["flag", "meaning"], rows)
         for heading, rows in _in_order(sections)
     ]
 
@@ -209,7 +211,7 @@ def catalogue() -> str:
             CHIPS.format(count=len(chips)),
             to_markdown(
                 ["chip", "memory", "TB/s", "TFLOP/s 16-bit", "8-bit", "4-bit", "link GB/s",
-                 "domain", "W", "$/h", "date"],
+                 "domain", "W", "$/h"],
                 map(_chip, chips),
             ),
             _gaps(chips.records),
@@ -237,6 +239,7 @@ def _chip(one: Any) -> list[str]:
         for names in (("bf16", "fp16"), ("fp8", "int8"), ("fp4",))
     ]
     price = one["price_cloud_usd_per_h"]
+    dated = one["price_cloud_date"] or "no date"
     domain = one["scale_up_domain_chips"]
     return [
         f"`{one['id']}`",
@@ -246,8 +249,7 @@ def _chip(one: Any) -> list[str]:
         _in_units(one["scale_up_bandwidth_bytes_per_s"], 1e9),
         GAP if domain is None else f"{domain:,}",
         _in_units(one["power_chip_w"], 1.0),
-        GAP if price is None else f"{price:.2f}{'?' * one['price_is_uncertain']}",
-        one["price_cloud_date"] or GAP,
+        GAP if price is None else f"{price:.2f}{'?' * one['price_is_uncertain']} ({dated})",
     ]
 
 
