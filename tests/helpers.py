@@ -27,6 +27,7 @@ from fastcalc.core.chip.tier import OWN_MEMORY, MemoryChoice
 from fastcalc.core.pricing import Pricing
 from fastcalc.core.scenario import Outcome, Scenario, Sharding, engine_for, solve
 from fastcalc.core.traffic.traffic import Speculation, Traffic
+from fastcalc.errors import InputError
 from fastcalc.evidence.shipped import Evidence, shipped
 from fastcalc.evidence.validate import Shipped, validate_shipped
 from fastcalc.features import answer_to
@@ -35,6 +36,7 @@ from fastcalc.features.fastmode.solve import SpeedupOptions, fastmode
 from fastcalc.kit.answer.answer import Answer
 from fastcalc.kit.charts.drawing import luminance
 from fastcalc.kit.request.fields import Request, declared
+from fastcalc.mentions import as_flags
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -255,6 +257,14 @@ def run_once(*args: Any, **fixtures: Any) -> Ran:
         ran = run(*args, **fixtures)
         keep(kept, json.dumps(asdict(ran)).encode())
     return Ran(**json.loads(kept.read_text()))
+
+
+def read_or_refusal(function: Callable[..., Any], *given: Any, **named: Any) -> Any:
+    """What is read, or the sentence that refuses it as the command line says it."""
+    try:
+        return function(*given, **named)
+    except InputError as error:
+        return as_flags(error.args[0])
 
 
 def every(names: str, cases: Collection[Any]) -> Callable[[Callable[..., None]], Any]:

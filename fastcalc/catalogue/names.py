@@ -147,7 +147,7 @@ class Names:
         paths: dict[str, Path] = {}
         for folder in reversed(self.folders(entry_type)):
             for path, state in _listed(folder):
-                paths |= dict.fromkeys(_aliases(path, state.st_mtime_ns, state.st_size), path)
+                paths |= dict.fromkeys(_names(path, state.st_mtime_ns, state.st_size)[0], path)
         return paths
 
 
@@ -172,47 +172,41 @@ def is_too_long(name: str) -> bool:
 
 
 @lru_cache(maxsize=4096)  # a file of measurements may hold thousands of names that nobody knows
-def _aliases(path: Path, changed: int, size: int) -> Iterable[str]:  # noqa: ARG001  (the key)
-    """An entry's names in lower case; a broken neighbour has its file's alone.
+def _names(path: Path, changed: int, size: int) -> tuple[list[str], str]:  # noqa: ARG001  (the key)
+    """An entry's names in lower case, and its vendor; a broken neighbour has its file's name alone.
 
     Parsing all entries takes longer than a comparison. Where id and aliases are plain words in a
     line each, as `fastcalc new` and `import` write them, those lines are enough.
     """
     try:
         text = path.read_bytes()
-        ids, lists = _ID.findall(text), _ALIASES.findall(text)
+        ids, lists, vendors = (each.findall(text) for each in (_ID, _ALIASES, _VENDOR))
+        vendor = vendors[0].decode() if vendors else ""
         if len(ids) == 1 and len(lists) == text.count(b"aliases:") <= 1:
             words = b", ".join((*ids, *lists)).decode().lower()
-            return [path.stem.lower(), *words.split(", ")]
+            return [path.stem.lower(), *words.split(", ")], vendor
         data = read(path).mapping()
     except (InputError, OSError):
-        return [path.stem]
+        return [path.stem], ""
     listed = data.get("aliases")
     names = [data.get("id", path.stem), *(listed if isinstance(listed, list) else [])]
-    return [path.stem.lower(), *(str(name).lower() for name in names)]
+    return [path.stem.lower(), *(str(name).lower() for name in names)], vendor
 
 
 _WORD = rb"[A-Za-z][\w.-]*"
 _ID = re.compile(rb"^id: (%s)$" % _WORD, re.MULTILINE)
 _ALIASES = re.compile(rb"^aliases: \[(%s(?:, %s)*)\]$" % (_WORD, _WORD), re.MULTILINE)
-
-
 _VENDOR = re.compile(rb"^vendor: ([A-Za-z][\w-]*)", re.MULTILINE)
 
 
 @lru_cache(maxsize=4096)
 def _spellings(path: Path, changed: int, size: int) -> frozenset[str]:
     """Spellings of an entry's names, with its vendor's and without."""
-    spellings = {_spelling(name) for name in _aliases(path, changed, size)}
-    try:
-        stated = _VENDOR.search(path.read_bytes())
-    except OSError:
-        stated = None
-    if stated is not None:
-        vendor = _spelling(stated[1].decode())
-        spellings |= {name.removeprefix(vendor) for name in spellings}
-        spellings |= {vendor + name for name in spellings}
-    return frozenset(spellings - {"", vendor} if stated is not None else spellings)
+    names, stated = _names(path, changed, size)
+    vendor, spellings = _spelling(stated), {_spelling(name) for name in names}
+    spellings |= {name.removeprefix(vendor) for name in spellings}
+    spellings |= {vendor + name for name in spellings}
+    return frozenset(spellings - {"", vendor})
 
 
 def _spelling(name: str) -> str:

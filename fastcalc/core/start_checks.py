@@ -7,6 +7,7 @@ from math import ceil, inf
 
 import numpy as np
 
+from fastcalc.core.placement.block_pool import BlockPool
 from fastcalc.core.placement.cache_blocks import block_pool
 from fastcalc.core.placement.cache_size import CacheSize, cache_size
 from fastcalc.core.placement.layout import Layout
@@ -44,14 +45,13 @@ class StartCheck:
         Minus infinity where nobody knows what it checks. It is equal for all layouts of the same
         tp and pp.
         """
-        of_one, placement = self._size_of_one, self.placement
+        of_one, pool = self._size_of_one, self._pool
         if of_one is None or not self.is_of("vllm"):
             return -inf
-        machine, layout = placement.machine, placement.layout
-        pool = block_pool(machine, placement.work, layout.tp, layout.pp)
         if pool is None or not pool.has_states:
             return of_one.needed
-        return max(of_one.needed, self._sequences * pool.block_bytes * machine.ranks)
+        ranks = self.placement.machine.ranks
+        return max(of_one.needed, self._sequences * pool.block_bytes * ranks)
 
     @property
     def line(self) -> str | None:
@@ -66,8 +66,10 @@ class StartCheck:
         return name in (engine.id, engine.extends)
 
     @cached_property
-    def _size(self) -> CacheSize | None:
-        return cache_size(self.placement, self.room) if self.is_of("vllm") else None
+    def _pool(self) -> BlockPool | None:
+        placement = self.placement
+        layout = placement.layout
+        return block_pool(placement.machine, placement.work, layout.tp, layout.pp)
 
     @cached_property
     def _size_of_one(self) -> CacheSize | None:
@@ -82,18 +84,6 @@ class StartCheck:
             placement.reserved_tokens,
         )
         return cache_size(with_length, 0.0)  # what one needs, whatever there is
-
-    @property
-    def _is_short(self) -> bool:
-        """Whether one sequence of the longest takes more than there is."""
-        of_one = self._size_of_one
-        return of_one is not None and of_one.needed > self.room
-
-    @property
-    def _lacks_states(self) -> bool:
-        """Whether fewer blocks of recurrent states are left than sequences that may run."""
-        size = self._size
-        return size is not None and size.has_states and 0 < size.blocks < self._sequences
 
     @property
     def _sequences(self) -> float:
@@ -111,19 +101,20 @@ class StartCheck:
                 "No available memory for the cache blocks. Try increasing "
                 "`gpu_memory_utilization` when initializing the engine."
             )
-        of_one, size = self._size_of_one, self._size
-        if size is None or of_one is None:
+        of_one = self._size_of_one
+        if of_one is None:
             return None
-        if self._is_short:
+        if of_one.needed > self.room:
             return (
                 "To serve at least one request with the model's max seq len "
                 f"({of_one.length}), ({of_one.needed / GIB:.2f} GiB KV cache is needed, which is "
                 f"larger than the available KV cache memory ({self.room / GIB:.2f} GiB)."
             )
-        if self._lacks_states:
+        if self._pool is not None and self.is_failed:
+            blocks = self._pool.blocks(self.room / placement.machine.ranks)
             return (
                 f"max_num_seqs ({self._sequences:.0f}) exceeds available Mamba cache blocks "
-                f"({size.blocks})."
+                f"({blocks})."
             )
         return None
 

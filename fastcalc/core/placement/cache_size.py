@@ -24,7 +24,6 @@ class CacheSize:
     concurrency : sequences of that length that they hold [1]
     blocks : blocks of the pool, 0 where the engine has none [1]
     needed : memory of a chip that one sequence of that length takes [byte]
-    has_states : True where each running sequence keeps a block for recurrent states
     """
 
     length: int
@@ -32,7 +31,6 @@ class CacheSize:
     concurrency: float
     blocks: int
     needed: float
-    has_states: bool
 
 
 def longest_sequence(placement: Placement) -> int:
@@ -60,7 +58,7 @@ def cache_size(placement: Placement, available: float | None = None) -> CacheSiz
     if machine.place or not sequence:
         return None
     tokens = float(cached_tokens(available=room, sequence=sequence, tokens=in_blocks, block=BLOCK))
-    return CacheSize(length, int(tokens), tokens / in_blocks, 0, sequence, has_states=False)
+    return CacheSize(length, int(tokens), tokens / in_blocks, 0, sequence)
 
 
 def _of_pool(placement: Placement, pool: BlockPool, length: int, room: float) -> CacheSize:
@@ -72,6 +70,4 @@ def _of_pool(placement: Placement, pool: BlockPool, length: int, room: float) ->
     blocks = pool.blocks(room / machine.ranks)
     concurrency = blocks / a_sequence
     needed = a_sequence * pool.checked_bytes * machine.ranks
-    return CacheSize(
-        length, int(concurrency * length), concurrency, blocks, needed, pool.has_states
-    )
+    return CacheSize(length, int(concurrency * length), concurrency, blocks, needed)

@@ -1,7 +1,7 @@
 """What a search for deployments finds: plans, why the others lose, and what would help."""
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -12,6 +12,7 @@ from fastcalc.features.plan.scored import Scored
 from fastcalc.features.plan.service import Service
 from fastcalc.formulas.money import HOURS_PER_MONTH
 from fastcalc.formulas.sequences import sum_if_known
+from fastcalc.grid.grid import Grid
 
 REASONS = {
     "unfit": "do not fit the chips' memory",
@@ -216,6 +217,12 @@ class Decision:
         """Whether formats have bits as published, or as few as were asked for."""
         weights, cache = self.service.any_weights, self.service.any_cache
         return (weights or not narrows_weights(scenario)) and (cache or not narrows_cache(scenario))
+
+    def grids_to_lead(self, grids: Sequence[Grid], chip: str) -> list[Grid]:
+        """Grids of a chip in formats that may lead; in all formats where no plan may lead."""
+        leads = self.may_lead(self.plans[0])
+        of_chip = (grid for grid in grids if grid.scenario.hardware.id == chip)
+        return [grid for grid in of_chip if not leads or self.may_lead_in(grid.scenario)]
 
     def _order(self, plan: Plan) -> tuple[bool, float, float, bool, float]:
         """Key to sort by; of equals those first whose percentiles a closed form has."""

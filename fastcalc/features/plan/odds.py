@@ -86,8 +86,8 @@ def _confident_plan(decision: Decision, grids: Sequence[Grid]) -> Plan | None:
     than by the search alone, so that each is only looked at where it may still be the cheapest.
     """
     surely = replace(decision.service, deviations=CONFIDENT_DEVIATIONS)
-    leads = decision.may_lead(decision.plans[0])
-    plans = [plan for plan in decision.of_each_chip if decision.may_lead(plan) or not leads]
+    plans = [plan for plan in decision.of_each_chip if decision.may_lead(plan)]
+    plans = plans or decision.of_each_chip
     waiting: list[tuple[float, int, Decision | None, bool]] = [
         (plan.cost, number, None, False) for number, plan in enumerate(plans)
     ]
@@ -97,14 +97,8 @@ def _confident_plan(decision: Decision, grids: Sequence[Grid]) -> Plan | None:
         if found is not None and is_held:
             return found.plans[0]
         if found is None:
-            chip = plans[number].scenario.hardware.id
-            grids_of_chip = [
-                grid
-                for grid in grids
-                if grid.scenario.hardware.id == chip
-                and (not leads or decision.may_lead_in(grid.scenario))
-            ]
-            found = decide(grids_of_chip, surely, shown=0, is_held=False)
+            of_chip = decision.grids_to_lead(grids, plans[number].scenario.hardware.id)
+            found = decide(of_chip, surely, shown=0, is_held=False)
         else:
             hold_limits(found, 0)
             is_held = True

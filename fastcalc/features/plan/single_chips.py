@@ -20,13 +20,7 @@ def in_single_chips(decision: Decision, grids: Sequence[Grid]) -> Plan | None:
     is_a_node = chosen.node_chips > 1 and chosen.values["chips"] == chosen.node_chips
     if not (grids and service.in_nodes and service.rate and is_a_node):
         return None
-    chip = chosen.scenario.hardware.id
-    leads = decision.may_lead(chosen)
-    of_chip = [
-        grid
-        for grid in grids
-        if grid.scenario.hardware.id == chip and (not leads or decision.may_lead_in(grid.scenario))
-    ]
+    of_chip = decision.grids_to_lead(grids, chosen.scenario.hardware.id)
     plans = decide(of_chip, replace(service, in_nodes=False), shown=0).plans
     return plans[0] if plans and plans[0].cost <= _HALF * chosen.cost else None
 

@@ -22,13 +22,11 @@ from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.chip.host import memory_choice, with_gpu_layers, with_usual_cores
 from fastcalc.core.chip.machine import tier_position
 from fastcalc.core.chip.tier import MemoryChoice, PlaceFor, own_tiers
-from fastcalc.core.model.workload import formats_asked
 from fastcalc.core.pricing import USD_PER_KWH, YEARS, PriceBasis, Pricing
 from fastcalc.core.scenario import Scenario, Sharding, by_layout, engine_for
 from fastcalc.core.traffic.traffic import Traffic
 from fastcalc.errors import InputError
 from fastcalc.importers.instances import printed_chip, stated_count
-from fastcalc.importers.naming import checkpoint_format, model_id, repository
 from fastcalc.kit.request import readers
 from fastcalc.kit.request.evaluation import Evaluated
 from fastcalc.kit.request.groups import (
@@ -46,6 +44,7 @@ from fastcalc.kit.request.groups import (
 from fastcalc.kit.request.like import like
 from fastcalc.kit.request.number_lists import numbers
 from fastcalc.kit.request.readers import as_text
+from fastcalc.kit.request.repositories import published_formats, repository_model
 from fastcalc.kit.request.speculate import speculation
 from fastcalc.mentions import option
 from fastcalc.written import ReadingNote, shown
@@ -159,7 +158,7 @@ def models_of(
     models: list[Model] = []
     given_names: list[list[str]] = []
     for name in names or DEFAULT_MODELS:
-        model = _repository_model(entries, name, notes) or entries.model(name)
+        model = repository_model(entries, name, notes) or entries.model(name)
         if model not in models:
             models.append(model)
             given_names.append([])
@@ -182,55 +181,6 @@ def reading_of(entries: Catalogue, name: "ModelGiven | None") -> list[str]:
         else f"{model.id}: {note}"
         for note in model.notes
     ]
-
-
-def _published_formats(entries: Catalogue, names: Sequence["ModelGiven"] | None) -> Iterator[str]:
-    """Weight formats that names of repositories, and configurations of checkpoints, state."""
-    for name in names or ():
-        if entries.is_configuration(name):
-            yield entries.model(name).own_formats.text
-        elif _repository_model(entries, name, []) and (stored := checkpoint_format(str(name))):
-            yield stored
-
-
-def _repository_model(entries: Catalogue, name: "ModelGiven", notes: list[str]) -> Model | None:
-    """Entry of a Hugging Face repository, by its name; None for anything else.
-
-    A fine-tune has the shape of the model whose name ends its own. The weights are in the format
-    that the name states.
-    """
-    text = str(name)
-    if isinstance(name, Model) or "/" not in text or Path(text).exists() or text.startswith("."):
-        return None
-    if text.lower().endswith((".json", ".yaml", ".yml", ".gguf")):
-        return None
-    known_id = model_id(text, entries)
-    if known_id is None:
-        words = repository(text).rpartition("/")[2].lower().split("-")
-        ends = ("-".join(words[at:]) for at in range(1, len(words)))
-        tuned = (end for end in ends if entries.knows(end, "models"))
-        known_id = next(tuned, None)
-    if known_id is None:
-        return None
-    stored = checkpoint_format(text)
-    weights = f"; its weights are {stored}" if stored else ""
-    model = entries.model(known_id)
-    longest = ""
-    if repository(text) not in model.repositories.values() and model.max_context:
-        longest = f"; its config.json may state another longest context than {model.max_context:,}"
-    notes.append(f"{text} is computed as {known_id}, which has the same shape{weights}{longest}")
-    return _stored_as(model, stored or None)
-
-
-@once
-def _stored_as(model: Model, stored: str | None) -> Model:
-    """The same model as a checkpoint that has its weights in a format."""
-    formats = formats_asked(model, stored)
-    if formats == model.own_formats:
-        return model
-    groups = {name: mixed.id for name, mixed in formats.groups}
-    own = {"weight_format": formats.base.id, "expert_format": None, "group_formats": groups}
-    return model.model_copy(update=own)
 
 
 @once
@@ -340,7 +290,7 @@ def implied_engine(
     if any(getattr(request, name) not in (None, False) for name in limits):
         return "vllm"
     asked = readers.weights_if_any(weights)
-    formats = asked or list(_published_formats(entries, names))
+    formats = asked or list(published_formats(entries, names))
     is_read = partial(is_read_by_llama_cpp, as_published=not asked)
     if not formats or any(map(is_read, formats)):
         return None

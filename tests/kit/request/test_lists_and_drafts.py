@@ -4,20 +4,10 @@ import pytest
 
 from fastcalc.catalogue.limits import LIMITS
 from fastcalc.core.traffic.traffic import Speculation
-from fastcalc.errors import InputError
 from fastcalc.kit.request import number_lists
 from fastcalc.kit.request.number_lists import numbers
 from fastcalc.kit.request.speculate import speculation, speculations
-from fastcalc.mentions import as_flags
-from tests.helpers import every
-
-
-def read(function, *given):
-    try:
-        return function(*given)
-    except InputError as error:
-        return as_flags(error.args[0])
-
+from tests.helpers import every, read_or_refusal
 
 WRITE = "write it like 1..1024x2 (times two) or 8..64+8"
 TWO_WAYS = "can be read two ways; write 3000, 3_000 or 3k for one number, and 1..8 for a range"
@@ -48,17 +38,17 @@ TWO_WAYS = "can be read two ways; write 3000, 3_000 or 3k for one number, and 1.
     ],
 )  # fmt: skip
 def test_lists_of_numbers(given, values):
-    assert read(numbers, given, "-x", LIMITS["sequences"]) == values
+    assert read_or_refusal(numbers, given, "-x", LIMITS["sequences"]) == values
 
 
 @every("given,count", [("1..10", 10), ("1..11", None), ("1..10,7", 10), ("1..10,11", None)])
 def test_a_list_of_so_many_numbers(given, count):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(number_lists, "MOST_VALUES", 10)
-        found = read(numbers, given, "-x", LIMITS["sequences"])
+        found = read_or_refusal(numbers, given, "-x", LIMITS["sequences"])
         many = f"-x {given} has more than 10 values; use larger steps"
         assert found == (many if count is None else tuple(range(1, count + 1)))
-        assert read(numbers, list(range(1, 12)), "-x", LIMITS["sequences"]) == (
+        assert read_or_refusal(numbers, list(range(1, 12)), "-x", LIMITS["sequences"]) == (
             "-x has more than 10 values; use larger steps"
         )
 
@@ -104,7 +94,7 @@ def test_drafts(given, tokens, drafted):
     ],
 )  # fmt: skip
 def test_drafts_that_cannot_be(given, sentence):
-    assert read(speculation, given) == sentence
+    assert read_or_refusal(speculation, given) == sentence
 
 
 def test_several_ways_of_drafting_each_once():

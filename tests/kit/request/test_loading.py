@@ -14,7 +14,7 @@ from fastcalc.features.compare.request import Compare
 from fastcalc.features.plan.request import FindPlans
 from fastcalc.kit.request import loading
 from fastcalc.mentions import as_flags
-from tests.helpers import every
+from tests.helpers import every, read_or_refusal
 
 
 def test_points_are_of_each_model_on_each_chip_at_each_batch(monkeypatch):
@@ -41,14 +41,6 @@ def test_a_limit_of_an_engine_that_is_none_has_an_example(limits, example):
 ENTRIES = Catalogue()
 
 
-def read(function, *given, **named):
-    """What is read, or the sentence that refuses it as the command line says it."""
-    try:
-        return function(*given, **named)
-    except InputError as error:
-        return as_flags(error.args[0])
-
-
 @every(
     "asked,traffic",
     [
@@ -59,7 +51,7 @@ def read(function, *given, **named):
     ],
 )
 def test_traffic_of_a_request(asked, traffic):
-    found = read(loading._traffic, Compare(**asked))
+    found = read_or_refusal(loading._traffic, Compare(**asked))
     if not isinstance(found, str):
         found = (found.prompt, found.output, found.context, found.prefix_hit)
     assert found == traffic
@@ -68,7 +60,9 @@ def test_traffic_of_a_request(asked, traffic):
 def test_ranks_of_a_request():
     request = Compare(chips=16, tp=2, pp=4, ep=8, dp=1)
     assert loading._sharding(request) == Sharding(16, 2, 4, 8, 1)
-    assert read(loading._sharding, Compare(pp=0)).startswith("--pp 0 is not a whole number from 1")
+    assert read_or_refusal(loading._sharding, Compare(pp=0)).startswith(
+        "--pp 0 is not a whole number from 1"
+    )
 
 
 @every(
@@ -98,7 +92,9 @@ def test_how_many_chips_are_asked_for(asked, chips):
     ],
 )
 def test_layers_on_the_host_are_of_llama_cpp(asked, sentence):
-    said = read(loading.scenarios, Compare(models=["llama-3.1-8b"], on="h100-sxm", **asked), [])
+    said = read_or_refusal(
+        loading.scenarios, Compare(models=["llama-3.1-8b"], on="h100-sxm", **asked), []
+    )
     rest = ", and h100-sxm runs vllm: add --engine llama-cpp, or leave it out"
     assert said == sentence + rest
 
@@ -112,7 +108,7 @@ def test_requests_longer_than_the_engine_takes(limit, tokens, is_refused):
         "--max-model-len 1,999 is less than the 2,000 tokens of a request; raise it, or lower "
         "--prompt or --output"
     )
-    found = read(loading.check_longest, Compare(max_model_len=limit), tokens)
+    found = read_or_refusal(loading.check_longest, Compare(max_model_len=limit), tokens)
     assert found == (sentence if is_refused else None)
 
 
@@ -169,7 +165,7 @@ def test_engines_of_chips(chip, name, implied, engine):
     ],
 )  # fmt: skip
 def test_the_basis_of_prices(asked, pricing):
-    assert read(loading.basis_of, Compare(**asked)) == pricing
+    assert read_or_refusal(loading.basis_of, Compare(**asked)) == pricing
 
 
 def test_owned_chips_of_a_plan_have_years_without_a_basis():
@@ -187,7 +183,7 @@ def test_owned_chips_of_a_plan_have_years_without_a_basis():
 )
 def test_prices_are_of_chips_that_are_compared(price, prices):
     chips = [ENTRIES.hardware(name) for name in ("h100-sxm", "l40s")]
-    found = read(loading.pricing_of, chips, Compare(price=price), utilization=0.5)
+    found = read_or_refusal(loading.pricing_of, chips, Compare(price=price), utilization=0.5)
     assert getattr(found, "user_prices", found) == prices
     assert getattr(found, "utilization", 0.5) == 0.5
 
@@ -270,7 +266,7 @@ def test_what_names_of_chips_mean_is_said(on, note):
 
 
 def test_hosts_are_no_chips():
-    said = read(loading.chips_of, ENTRIES, "ddr5-2ch", MemoryChoice(), [])
+    said = read_or_refusal(loading.chips_of, ENTRIES, "ddr5-2ch", MemoryChoice(), [])
     assert said.startswith("--on ddr5-2ch: this is a host; name a chip, and the host with --host ")
 
 
@@ -282,7 +278,7 @@ def test_chips_without_a_memory_that_is_named_are_skipped():
     assert len(notes) == 1
     assert notes[0].endswith("; it is skipped")
     assert "l40s" in notes[0]
-    assert "l40s" in read(loading.chips_of, ENTRIES, "l40s", place, [])
+    assert "l40s" in read_or_refusal(loading.chips_of, ENTRIES, "l40s", place, [])
 
 
 @every(
@@ -298,7 +294,7 @@ def test_chips_without_a_memory_that_is_named_are_skipped():
     ],
 )  # fmt: skip
 def test_layers_on_card_and_host(asked, layers):
-    found = read(loading.memory_of, ENTRIES, Compare(**asked))
+    found = read_or_refusal(loading.memory_of, ENTRIES, Compare(**asked))
     if not isinstance(found, str):
         found = found.gpu_layers, found.cpu_moe_layers
     assert found == layers

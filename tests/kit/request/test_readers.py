@@ -8,8 +8,7 @@ import pytest
 from fastcalc.catalogue.limits import LIMITS
 from fastcalc.errors import InputError
 from fastcalc.kit.request import readers
-from fastcalc.mentions import as_flags
-from tests.helpers import every
+from tests.helpers import every, read_or_refusal
 
 
 @every("text,example", [("1,234", "1234"), ("12,345,678", "12345678"), ("1,2", "8"), ("x", "8")])
@@ -39,14 +38,6 @@ SEQUENCES = LIMITS["sequences"]
 """From 1 to 1,000,000."""
 
 
-def read(function, *given, **named):
-    """What is read, or the sentence that refuses it as the command line says it."""
-    try:
-        return function(*given, **named)
-    except InputError as error:
-        return as_flags(error.args[0])
-
-
 @every(
     "given,value",
     [
@@ -67,7 +58,7 @@ def read(function, *given, **named):
     ],
 )  # fmt: skip
 def test_whole_numbers(given, value):
-    assert read(readers.whole, given, "--batch", SEQUENCES) == value
+    assert read_or_refusal(readers.whole, given, "--batch", SEQUENCES) == value
 
 
 @every(
@@ -83,12 +74,12 @@ def test_whole_numbers(given, value):
     ],
 )
 def test_numbers_within_a_limit(value, zero, said):
-    found = read(readers.number, value, "--x", LIMITS["factor"], 2.0, zero=zero)
+    found = read_or_refusal(readers.number, value, "--x", LIMITS["factor"], 2.0, zero=zero)
     assert found == (value if said is None else said)
 
 
 def test_a_limit_of_whole_numbers_says_so():
-    assert read(readers.number, 1.5, "--x", LIMITS["chips"], 8) == (
+    assert read_or_refusal(readers.number, 1.5, "--x", LIMITS["chips"], 8) == (
         "--x 1.5 is not a whole number from 1 to 1,000,000; write for example 8"
     )
 
@@ -109,7 +100,7 @@ def test_a_limit_of_whole_numbers_says_so():
     ],
 )  # fmt: skip
 def test_numbers_as_users_write_them(type_, text, value):
-    found = read(readers.number_of("--x", type_), text)
+    found = read_or_refusal(readers.number_of("--x", type_), text)
     assert (found, type(found)) == (value, type(value))
 
 
@@ -126,7 +117,7 @@ def test_numbers_as_users_write_them(type_, text, value):
     ],
 )
 def test_shares_as_users_write_them(text, value):
-    assert read(readers.share_of("--x"), text) == value
+    assert read_or_refusal(readers.share_of("--x"), text) == value
 
 
 @every(
@@ -143,7 +134,7 @@ def test_shares_as_users_write_them(text, value):
 )
 def test_quantities_have_their_unit(text, value):
     said = f"--x '{text}' is not a time with its unit from 1e-12 to 1e+09 s; write for example 1s"
-    found = read(readers.quantity, text, "--x", "time", LIMITS["duration"], "1s")
+    found = read_or_refusal(readers.quantity, text, "--x", "time", LIMITS["duration"], "1s")
     assert found == (said if value is None else value)
 
 
@@ -168,7 +159,7 @@ def test_quantities_have_their_unit(text, value):
     ],
 )  # fmt: skip
 def test_prices_of_chips(given, zero, priced):
-    assert read(readers.prices, given, zero=zero) == priced
+    assert read_or_refusal(readers.prices, given, zero=zero) == priced
 
 
 @every(
@@ -190,7 +181,7 @@ def test_prices_of_chips(given, zero, priced):
     ],
 )  # fmt: skip
 def test_rates_of_requests(given, requests):
-    assert read(readers.rate, given) == requests
+    assert read_or_refusal(readers.rate, given) == requests
 
 
 @every(
@@ -212,15 +203,17 @@ def test_rates_of_requests(given, requests):
     ],
 )  # fmt: skip
 def test_formats_of_files(format_, file, formats, kind):
-    assert read(readers.kind_of, format_, file and Path(file), formats) == kind
+    assert read_or_refusal(readers.kind_of, format_, file and Path(file), formats) == kind
 
 
 def test_files_to_write(tmp_path):
     assert readers.file_of("-") is None
     assert readers.file_of("./-") == Path("./-")
-    assert read(readers.file_of, "").startswith("-o names no file")
+    assert read_or_refusal(readers.file_of, "").startswith("-o names no file")
     (tmp_path / "a").touch()
-    assert "ends like a folder but must be a file" in read(readers.file_of, f"{tmp_path}/a/")
+    assert "ends like a folder but must be a file" in read_or_refusal(
+        readers.file_of, f"{tmp_path}/a/"
+    )
     assert readers.file_of(f"{tmp_path}/b/") == tmp_path / "b"
 
 
@@ -250,7 +243,7 @@ def test_values_as_they_are_typed(value, text):
     ],
 )
 def test_names_in_lists(given, listed):
-    assert read(readers.names, given, "--on") == listed
+    assert read_or_refusal(readers.names, given, "--on") == listed
 
 
 def test_a_path_may_have_seven_commas(tmp_path, monkeypatch):

@@ -1,0 +1,63 @@
+"""Models by the names of Hugging Face repositories, which may be fine-tunes and checkpoints."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fastcalc.catalogue.once import once
+from fastcalc.catalogue.schema import Model
+from fastcalc.catalogue.store import Catalogue
+from fastcalc.core.model.workload import formats_asked
+from fastcalc.importers.naming import checkpoint_format, model_id, repository
+
+if TYPE_CHECKING:
+    from fastcalc.kit.request.given_types import ModelGiven
+
+
+def published_formats(entries: Catalogue, names: Sequence["ModelGiven"] | None) -> Iterator[str]:
+    """Weight formats that names of repositories, and configurations of checkpoints, state."""
+    for name in names or ():
+        if entries.is_configuration(name):
+            yield entries.model(name).own_formats.text
+        elif repository_model(entries, name, []) and (stored := checkpoint_format(str(name))):
+            yield stored
+
+
+def repository_model(entries: Catalogue, name: "ModelGiven", notes: list[str]) -> Model | None:
+    """Entry of a Hugging Face repository, by its name; None for anything else.
+
+    A fine-tune has the shape of the model whose name ends its own. The weights are in the format
+    that the name states.
+    """
+    text = str(name)
+    if isinstance(name, Model) or "/" not in text or Path(text).exists() or text.startswith("."):
+        return None
+    if text.lower().endswith((".json", ".yaml", ".yml", ".gguf")):
+        return None
+    known_id = model_id(text, entries)
+    if known_id is None:
+        words = repository(text).rpartition("/")[2].lower().split("-")
+        ends = ("-".join(words[at:]) for at in range(1, len(words)))
+        tuned = (end for end in ends if entries.knows(end, "models"))
+        known_id = next(tuned, None)
+    if known_id is None:
+        return None
+    stored = checkpoint_format(text)
+    weights = f"; its weights are {stored}" if stored else ""
+    model = entries.model(known_id)
+    longest = ""
+    if repository(text) not in model.repositories.values() and model.max_context:
+        longest = f"; its config.json may state another longest context than {model.max_context:,}"
+    notes.append(f"{text} is computed as {known_id}, which has the same shape{weights}{longest}")
+    return _stored_as(model, stored or None)
+
+
+@once
+def _stored_as(model: Model, stored: str | None) -> Model:
+    """The same model as a checkpoint that has its weights in a format."""
+    formats = formats_asked(model, stored)
+    if formats == model.own_formats:
+        return model
+    groups = {name: mixed.id for name, mixed in formats.groups}
+    own = {"weight_format": formats.base.id, "expert_format": None, "group_formats": groups}
+    return model.model_copy(update=own)
