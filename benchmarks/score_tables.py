@@ -137,20 +137,16 @@ def side_by_side(rows: Sequence[Row], calculator: Calculator) -> str:
 
 
 def refusals(calculators: Sequence[Calculator]) -> str:
-    """The three most frequent reasons for which each calculator has no answer."""
+    """The three most frequent reasons for no answer of each calculator, with their points."""
     lines = [
-        [calculator.name.partition(" ")[0], reason.replace("|", "/")[:110], str(count)]
+        [
+            calculator.name.partition(" ")[0],
+            ", ".join(
+                f"{reason.replace('|', '/')[:110]} ({count})"
+                for reason, count in calculator.refused.most_common(3)
+            ),
+        ]
         for calculator in calculators
-        for reason, count in calculator.refused.most_common(3)
+        if calculator.refused
     ]
-    return markdown(("calculator", "has no answer for", "points"), lines, left=2)
-
-
-def times(calculators: Sequence[Calculator]) -> str:
-    """Return how long each was installed and asked."""
-    lines = [
-        [calculator.name, f"{calculator.installed_s:.0f}", f"{calculator.answered_s:.0f}"]
-        for calculator in calculators
-        if not calculator.absent
-    ]
-    return markdown(("calculator", "installing, s", "asking, s"), lines)
+    return markdown(("calculator", "has no answer for (points)"), lines, left=2)

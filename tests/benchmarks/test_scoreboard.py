@@ -159,7 +159,7 @@ def test_dense_models_and_experts_stand_apart():
     lines = side_by_side(ROWS, PEER).splitlines()
     assert "| dense, all sources | 1 | 1 | 1.250 | 1.25 | 1.25 | 2.000 | 2.00 | 0.50 |" in lines
     assert "| experts, in no fit | 1 | 1 | 4.000 | 4.00 | 4.00 | 2.000 | 2.00 | 2.00 |" in lines
-    assert "| peer | chip h20 | 3 |" in refusals([PEER])
+    assert "| peer | chip h20 (3) |" in refusals([PEER])
 
 
 def test_a_page_keeps_its_words_and_changes_its_tables(tmp_path):
