@@ -91,7 +91,7 @@ _AT_LOAD = "TTFT, TPOT: at this load, in ms"
 _FULL = "TTFT: without queueing; TPOT: at full batch, prefill stalls included"
 _OF_RANGE = "80 % range: of predicted TPOT, in ms"
 _OF_SLOW_CHIPS = "; chips and times: at slow speeds; chips expected: at expected speeds"
-_OF_FLEET = "req/s: sustained within the limits; in flight: mean concurrent requests at this load"
+_OF_FLEET = "req/s: served within the limits; in flight: mean concurrent requests at this load"
 _KEY_OF_MIX = (
     "key: pool: replicas that serve the classes with its number in the second table; TPOT of a "
     "pool: that of the class nearest its limit; all times: at this load, with Poisson arrivals"

@@ -18,8 +18,10 @@ def in_all(fleet: Fleet) -> str:
 
 
 def sustain_verb(fleet: Fleet) -> str:
-    """The verb of what the owned chips do."""
-    return "sustains" if sum(kind.chips for kind in fleet.owned) == 1 else "sustain"
+    """The verb of what the owned chips do: serve all of a stated rate, or sustain a highest one."""
+    is_all = fleet.service.rate is not None and all(one.is_owned for one in fleet.allocations)
+    verb = "serve" if is_all and fleet.serves_all else "sustain"
+    return f"{verb}s" if sum(kind.chips for kind in fleet.owned) == 1 else verb
 
 
 def owning_all(fleet: Fleet) -> Iterator[str]:

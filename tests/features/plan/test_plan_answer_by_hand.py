@@ -74,7 +74,7 @@ OWN = owned(8, 1.0)
         # Owned chips alone, and with what is rented on top.
         (
             answer(part(pool(), kind=OWN, chips=8), kinds=[OWN]),
-            "8 made-up-chip: sustain 2.00 requests/s, 2,000 output tokens/s",
+            "8 made-up-chip: serve 2.00 requests/s, 2,000 output tokens/s",
         ),
         (
             answer(
@@ -168,7 +168,7 @@ def test_keys_of_plans(key, has_expected, says):
     made.__dict__["_served"] = []
     text = made.key()
     assert ("chips and times: at slow speeds" in text) is says
-    assert ("req/s: sustained within the limits" in text) is (key == "fleet")
+    assert ("req/s: served within the limits" in text) is (key == "fleet")
     assert text.startswith("key: pool") is (key == "mix")
     assert "over its limit" not in text
 
