@@ -10,8 +10,9 @@ import re
 import sys
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import asdict, dataclass
-from functools import cache, wraps
+from functools import cache, partial, wraps
 from hashlib import sha256
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -295,6 +296,28 @@ def every(names: str, cases: Collection[Any]) -> Callable[[Callable[..., None]],
         return made
 
     return of
+
+
+SLOW_COMMANDS = ("plan", "fastmode", "frontier", "infer", "sensitivity")
+"""Commands that search: an answer of most takes seconds."""
+
+
+def is_slow(command: str, *others: object) -> bool:
+    """Return whether a command that the documentation shows takes seconds."""
+    return command.split()[1] in SLOW_COMMANDS and "--emit" not in command
+
+
+thorough = partial(pytest.param, marks=pytest.mark.thorough)
+"""A case of a test that is left to a thorough run."""
+
+
+def sweep(cases: Iterable[Any], is_slow: Callable[..., bool], ids: Iterable[str] = ()) -> list[Any]:
+    """Return cases of a test, of which the slow ones are left to a thorough run."""
+    marked = []
+    for case, name in zip_longest(cases, ids):
+        values = case if isinstance(case, tuple) else (case,)
+        marked.append((thorough if is_slow(*values) else pytest.param)(*values, id=name))
+    return marked
 
 
 def loaded(text: str) -> Any:

@@ -14,7 +14,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from tests.helpers import ROOT, loaded, run
+from tests.helpers import ROOT, loaded, run, thorough
 from tests.rule_examples import H100, h100
 
 HOOK = loaded((ROOT / ".pre-commit-hooks.yaml").read_text())[0]
@@ -97,7 +97,7 @@ def run_hook(
     )
 
 
-@pytest.mark.parametrize("wrong", [False, True])
+@pytest.mark.parametrize("wrong", [thorough(False), True])
 def test_the_hook_runs(repository, environment, wrong):
     files = [name for name in tracked(repository) if wrong or "wrong" not in name]
     assert len(files) >= 7
@@ -169,12 +169,16 @@ def words_of(workspace: Path, environment: dict[str, str], **inputs: str) -> lis
     ("inputs", "code", "printed"),
     [
         ({}, 1, "::error file=hardware/wrong.yaml,line=4,col=1,title=ST015"),
-        ({"paths": "hardware/h100-sxm.yaml"}, 0, "1 file checked: clean"),
-        ({"paths": "hardware/h100-sxm.yaml\n  hardware\n\n", "strict": "true"}, 1, "::error"),
-        ({"paths": "root.yaml\ndeploy"}, 0, "1 file checked, skipped 4 (not fastcalc files: "),
-        ({"paths": "nowhere"}, 2, ""),
-        ({"paths": "*"}, 2, ""),
-        ({"paths": "root.yaml", "measurements": "runs.csv"}, 0, "median"),
+        thorough({"paths": "hardware/h100-sxm.yaml"}, 0, "1 file checked: clean"),
+        thorough(
+            {"paths": "hardware/h100-sxm.yaml\n  hardware\n\n", "strict": "true"}, 1, "::error"
+        ),
+        thorough(
+            {"paths": "root.yaml\ndeploy"}, 0, "1 file checked, skipped 4 (not fastcalc files: "
+        ),
+        thorough({"paths": "nowhere"}, 2, ""),
+        thorough({"paths": "*"}, 2, ""),
+        thorough({"paths": "root.yaml", "measurements": "runs.csv"}, 0, "median"),
         ({"paths": "", "measurements": "runs.csv", "max-median-factor": "1.01"}, 1, "median"),
     ],
 )
@@ -274,6 +278,7 @@ def hostile(repository) -> Path:
     return repository
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("wrong", [False, True])
 def test_nothing_of_the_workspace_is_run(hostile, environment, wrong):
     """Nor where the workflow itself names the workspace for modules."""

@@ -24,6 +24,7 @@ def test_a_seed_gives_the_same_cases():
     assert draw(5, 1) != draw(6, 1)
 
 
+@pytest.mark.thorough
 def test_every_command_and_flag_is_drawn(monkeypatch):
     monkeypatch.setattr(mutations, "damaged", lambda *drawn: (drawn[-1], False))
     missing = {
@@ -48,6 +49,7 @@ def test_nothing_breaks_it():
     assert not broken, summary(broken, CASES)
 
 
+@pytest.mark.thorough
 def test_nothing_breaks_a_process():
     broken = list(campaign(seed=1, numbers=range(PROCESSES), is_process=True))
     assert not broken, summary(broken, PROCESSES)

@@ -32,7 +32,7 @@ from fastcalc.kit.answer.commands import Typed
 from fastcalc.mentions import as_arguments, as_flags
 from fastcalc.quoting import shell_line, shell_words, yaml_text
 from fastcalc.written import without_controls
-from tests.helpers import ROOT, loaded, run
+from tests.helpers import ROOT, loaded, run, sweep
 from tests.strategies import scaled
 
 CASES = {
@@ -143,6 +143,7 @@ class Done:
 RANKED = "[ $NODE_RANK = 0 ]"
 
 
+@pytest.mark.thorough
 def test_a_script_runs_its_servers_and_nothing_that_a_name_says(planned, shell):
     rng = Random(35)
     for at in range(scaled(25)):
@@ -254,7 +255,7 @@ WHERE = {
 """Shipped files, and where each has a name: a mapping has one as a key."""
 
 
-@pytest.mark.parametrize("kind", WHERE)
+@pytest.mark.parametrize("kind", sweep(WHERE, lambda kind: kind == "claims"))
 def test_names_in_files_hold_no_controls(tmp_path, fastcalc, kind):
     """The fault stands where the name does, and whatever a shell or a terminal reads is refused."""
     source, places = WHERE[kind]

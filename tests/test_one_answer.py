@@ -164,6 +164,7 @@ def compare_until(count, has_answer):
             return
 
 
+@pytest.mark.thorough
 def test_what_a_search_prints_compare_prints_again(asked):
     def has_answer(seed):
         request, compared = Request(seed), False
@@ -176,6 +177,7 @@ def test_what_a_search_prints_compare_prints_again(asked):
     compare_until(REQUESTS, has_answer)
 
 
+@pytest.mark.thorough
 def test_where_they_choose_they_agree(asked):
     """Without chips all three choose the deployment; with chips the layout."""
 

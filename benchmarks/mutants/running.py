@@ -102,7 +102,8 @@ def tested(copy: Path, paths: list[str], plugin: Mapping[str, str], timeout: flo
     unset = {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": ""}
     path = os.pathsep.join(map(str, (copy, ROOT)))
     options = ("-q", "--tb=line", "-p", "no:cacheprovider", "-p", "benchmarks.mutants.plugin")
-    command = [sys.executable, "-m", "pytest", *options, "--assert=plain", *paths]
+    options += ("--assert=plain", "-m", "")
+    command = [sys.executable, "-m", "pytest", *options, *paths]
     with subprocess.Popen(
         command,
         cwd=copy,

@@ -19,7 +19,7 @@ from benchmarks.mutants.covering import Covering
 from benchmarks.mutants.generated import Mutant, mutants_of, sample
 from benchmarks.mutants.page import page
 from benchmarks.mutants.running import NoVerdictError, Verdict, verdict_on
-from tests.helpers import ROOT, every
+from tests.helpers import ROOT, every, thorough
 
 FILES = ["fastcalc/formulas/waiting.py", "fastcalc/formulas/network.py"]
 EXPRESSIONS = [
@@ -149,8 +149,8 @@ def tree(tmp_path_factory):
     ("change", "tests", "word", "by"),
     [
         ("one + other -> (one - other)", ("blind", "sum"), "killed", "test_sum"),
-        ("one + other -> (one - other)", ("blind",), "survived", ""),
-        ("one -= 10 -> pass", ("tens",), "endless", ""),
+        thorough("one + other -> (one - other)", ("blind",), "survived", ""),
+        thorough("one -= 10 -> pass", ("tens",), "endless", ""),
     ],
 )
 def test_a_mutant_is_killed_where_a_test_fails(tree, change, tests, word, by, monkeypatch):

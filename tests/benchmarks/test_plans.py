@@ -7,6 +7,7 @@ import pytest
 from benchmarks import plans
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("check", [plans.same, plans.monotone])
 def test_some_random_questions_have_no_wrong_answer(check, without_regret):
     assert [*check(3, seed=5)] == []

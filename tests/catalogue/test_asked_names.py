@@ -5,7 +5,7 @@ import re
 import pytest
 
 from fastcalc.catalogue.store import Catalogue
-from tests.helpers import run_once, words
+from tests.helpers import run_once, thorough, words
 
 CATALOGUE = Catalogue()
 ALIASES = [
@@ -21,7 +21,7 @@ ALIASES = [
         ("fit kimi-k2.6 --on b200", "kimi-k2.6 fits at batch 1 on four b200"),
         ("fit kimi-k2.6 --on b200 --solve users", "kimi-k2.6 with 2,000 tokens per user: "),
         ("frontier kimi-k2.6 --on b200 --max-chips 8", "kimi-k2.6: "),
-        (
+        thorough(
             "fastmode kimi-k2.6 --on b200 --batch 8 --speedup 2",
             "kimi-k2.6 on 4 b200 gives each of 8 users ",
         ),

@@ -13,7 +13,7 @@ import fastcalc as fc
 from fastcalc.catalogue.schema.hardware import Terms
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.pricing import Pricing
-from tests.helpers import loaded, run_once, words
+from tests.helpers import loaded, run_once, thorough, words
 
 FILES = [loaded(path.read_text("utf-8")) for path in sorted(Path("hardware").glob("*.yaml"))]
 CHIPS = {chip["id"]: chip for chip in FILES if chip["kind"] != "host"}
@@ -149,8 +149,8 @@ def test_a_files_own_rent_goes_before_offers_but_is_none(tmp_path, fastcalc):
         (("compare", "llama-3.1-8b", "--on", "mi300x", "--batch", "1,8", "--wide"), MI300X),
         (("compare", "llama-3.1-8b", "--on", "mi300x", "--batch", "1,8", "--explain"), MI300X),
         (("frontier", "llama-3.1-8b", "--on", "mi300x", "--max-chips", "1"), MI300X),
-        (("fastmode", "llama-3.1-8b", "--on", "mi300x", "--speedup", "1.2"), MI300X),
-        (("sensitivity", "llama-3.1-8b", "--on", "mi300x"), MI300X),
+        thorough(("fastmode", "llama-3.1-8b", "--on", "mi300x", "--speedup", "1.2"), MI300X),
+        thorough(("sensitivity", "llama-3.1-8b", "--on", "mi300x"), MI300X),
         (("decide", "a=model=llama-3.1-8b", "b=speed=9,price=1", "--on", "mi300x"), MI300X),
         (("plan", *SMALL, "--on", "mi300x"), MI300X),
         (("plan", *SMALL, "--on", "mi300x", "--rate", "2/s"), MI300X),
@@ -183,6 +183,7 @@ def test_under_each_headline_of_money_stands_the_price(command, line, fastcalc):
     assert f"Price per chip-hour: {line}" in head
 
 
+@pytest.mark.thorough
 def test_classes_of_a_file_have_it_too(fastcalc):
     ran = fastcalc(
         "plan", "llama-3.1-8b", "--on", "mi300x", "--traffic", "docs/examples/my-mix.yaml"
@@ -278,6 +279,7 @@ def test_prices_of_kinds_stand_in_one_parquet_file(tmp_path, fastcalc):
 # Marketplaces.
 
 
+@pytest.mark.thorough
 def test_a_plan_over_all_leaves_marketplaces_out_and_says_so(fastcalc):
     asked = ("plan", "llama-3.1-8b", "--rate", "1/s", "--tpot", "60ms", "--format", "json")
     only = {
@@ -309,6 +311,7 @@ def test_a_plan_over_all_leaves_marketplaces_out_and_says_so(fastcalc):
 # Break-even.
 
 
+@pytest.mark.thorough
 def test_the_break_even_price_by_hand_where_prompts_have_chips_of_their_own():
     """Where two chip types share the bill, only the part of the first moves with its price."""
     options = {

@@ -24,7 +24,7 @@ from fastcalc.features.fit.request import FitMemory
 from fastcalc.features.plan.request import FindPlans
 from fastcalc.kit.answer import output
 from fastcalc.kit.request.fields import declared
-from tests.helpers import run, words
+from tests.helpers import run, thorough, words
 
 CONTRACT = (
     "hardware, model, engine, chips, tp, pp, ep, dp, weight_format, kv_format, batch, "
@@ -577,7 +577,7 @@ def test_help_has_a_section_for_each_group_of_flags(command, fastcalc):
 @pytest.mark.parametrize(
     ("command", "next_command"),
     [("compare", "frontier"), ("fit", "compare"), ("plan", "compare"),
-     ("fastmode --smaller none", "report"), ("frontier", "fastmode")],
+     thorough("fastmode --smaller none", "report"), ("frontier", "fastmode")],
 )  # fmt: skip
 def test_the_next_command_repeats_what_is_said_of_memory(command, next_command, fastcalc):
     memory = "--host dram=256GiB@90GB/s,link=25GB/s --host-use stream --place embedding=host"
@@ -670,7 +670,9 @@ def test_help_and_version_and_nothing_at_all():
     assert fresh("--version").stdout.startswith("fastcalc ")
 
 
-@pytest.mark.parametrize("asked", ["compare --batch 1..400 --format csv", "sweep --batch 1..400"])
+@pytest.mark.parametrize(
+    "asked", ["compare --batch 1..400 --format csv", thorough("sweep --batch 1..400")]
+)
 def test_a_reader_that_stops_early_sees_no_traceback(asked):
     """And a script that asks for every part of a pipe to succeed goes on."""
     command = f"set -o pipefail; {sys.executable} -m fastcalc {asked} | head -1"
@@ -726,7 +728,7 @@ def test_links_keep_pointing_and_modes_stay(fastcalc, tmp_path):
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
-@pytest.mark.parametrize("args", ["compare --format csv", "--help", "sweep"])
+@pytest.mark.parametrize("args", ["compare --format csv", "--help", thorough("sweep")])
 def test_a_full_device_gets_a_sentence(args):
     command = f"{sys.executable} -m fastcalc {args} > /dev/full"
     ran = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=60)

@@ -9,13 +9,12 @@ import pytest
 import fastcalc
 from fastcalc.features import COMMANDS, GROUPS, request_of
 from fastcalc.kit.request.fields import declared
-from tests.helpers import ROOT, run, run_once
-from tests.strategies import scaled
+from tests.helpers import ROOT, is_slow, run, run_once, sweep, thorough
 
-ONWARDS = "new check list show diff fit plan caches diagnose compare calibrate frontier infer fastmode sensitivity validate report plot".split()
+ONWARDS = "new check list show diff fit plan caches diagnose measure compare calibrate frontier infer fastmode sensitivity validate report plot".split()
 """Commands in the order in which their answers lead to each other."""
 
-EXAMPLES = [(name, one) for name in COMMANDS for one in request_of(name).examples]
+EXAMPLES = [one for name in COMMANDS for one in request_of(name).examples]
 
 
 @pytest.fixture
@@ -38,17 +37,13 @@ def test_two_examples_are_shown(name, capsys, monkeypatch):
     assert all(len(line) <= 80 for line in shown)
 
 
-@pytest.mark.parametrize(("name", "example"), EXAMPLES, ids=[one for _, one in EXAMPLES])
-def test_an_example_runs_and_so_does_what_it_leads_to(name, example, folder, capsys, monkeypatch):
-    """A command after ``next:`` is one further on, or the same which does not lead back.
-
-    What the second example leads to is tried where tests are thorough.
-    """
+@pytest.mark.parametrize("example", sweep(EXAMPLES, is_slow))
+def test_an_example_runs_and_so_does_what_it_leads_to(example, folder, capsys, monkeypatch):
+    """A command after ``next:`` is one further on, or the same which does not lead back."""
+    name = example.split()[1]
     ask = {"capsys": capsys, "monkeypatch": monkeypatch}
     ran = run_once(*shlex.split(example)[1:], **ask)
     assert ran.code in (0, 1), ran.err
-    if scaled(1) == 1 and example != request_of(name).examples[0]:
-        return
     for command in re.findall(r"(?m)^next: (fastcalc .*(?:\n {2,}.*)*)", ran.out):
         words = shlex.split(" ".join(command.split()))
         then = run_once(*words[1:], **ask)
@@ -86,7 +81,7 @@ OLD_NAMES = {
 """Earlier names of flags of plan, a value, and what else it is asked."""
 
 
-@pytest.mark.parametrize("name", OLD_NAMES)
+@pytest.mark.parametrize("name", ["load", thorough("users")])
 def test_the_old_name_of_a_flag_works_and_says_so(name, capsys, monkeypatch):
     old_name, value, words = OLD_NAMES[name]
     asked = ("plan", "llama-3.1-8b", "--on", "h100-sxm", *words, "--format", "json")
@@ -133,11 +128,17 @@ def test_every_command_stands_in_one_group_with_its_summary_whole(capsys, monkey
         assert shown.count(f" {name} {' '.join(summary.split())}") == 1
 
 
-def test_the_bare_name_says_where_to_start_in_six_lines_which_run(capsys, monkeypatch):
+def test_the_bare_name_says_where_to_start_in_six_lines(capsys, monkeypatch):
     lines = run(capsys=capsys, monkeypatch=monkeypatch).out.splitlines()
     assert len(lines) == 6
     for line in lines[1:5]:
+        assert re.match(rf"  fastcalc (?:{'|'.join(COMMANDS)}) .+\w  +\w", line)
+
+
+@pytest.mark.thorough
+def test_the_commands_of_these_lines_run(capsys, monkeypatch):
+    lines = run(capsys=capsys, monkeypatch=monkeypatch).out.splitlines()
+    for line in lines[1:5]:
         command, _ = re.split("  +", line.strip())
-        _, name, *words = shlex.split(command)
-        assert name in COMMANDS
-        assert run_once(name, *words, capsys=capsys, monkeypatch=monkeypatch).code == 0
+        words = shlex.split(command)[1:]
+        assert run_once(*words, capsys=capsys, monkeypatch=monkeypatch).code == 0

@@ -34,6 +34,7 @@ def node(tmp_path):
     return file
 
 
+@pytest.mark.thorough
 def test_a_node_file_is_planned_in_whole_nodes(node, fastcalc):
     """Three dollars and 1.5 kW a chip, before the site; one request a second takes a node."""
     chip = Catalogue().hardware(str(node))

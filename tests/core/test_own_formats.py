@@ -2,6 +2,8 @@
 
 import json
 
+import pytest
+
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.own_formats import narrows_weights
 from tests.helpers import outcome, words
@@ -32,6 +34,7 @@ def test_every_further_release_has_a_source():
     assert named == set(RELEASED_IN_FP8.split())
 
 
+@pytest.mark.thorough
 def test_a_plan_in_official_fp8_leads_without_a_star(capsys, monkeypatch):
     from tests.helpers import run
 

@@ -154,6 +154,7 @@ def test_fit_keeps_room_for_what_is_drafted(fastcalc):
     assert room * 1e9 == pytest.approx(4 * 327_680, rel=1e-6)
 
 
+@pytest.mark.thorough
 def test_a_row_of_fast_modes_is_repeated_from_its_record(capsys, monkeypatch):
     flags = ("--on", "gb200", "--kv", "bf16", "--format", "json")
     asked = ("fastmode", "qwen3-0.6b", *flags[:2], "--batch", "64", "--smaller", "none", *flags[4:])

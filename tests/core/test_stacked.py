@@ -19,6 +19,7 @@ from fastcalc.core.traffic.request_class import Lengths, RequestClass
 from fastcalc.core.traffic.traffic import Speculation, Traffic
 from fastcalc.errors import InputError
 from tests import strategies
+from tests.helpers import thorough
 
 CATALOGUE = Catalogue()
 NUMBERS = (
@@ -158,7 +159,7 @@ def test_hardware_bounds_are_evaluated_alone():
 
 @pytest.mark.parametrize("drafts", DRAFTS)
 @pytest.mark.parametrize("use", [None, "compute", "stream"])
-@pytest.mark.parametrize("model", ["llama-3.1-70b", "deepseek-r1"])
+@pytest.mark.parametrize("model", ["llama-3.1-70b", thorough("deepseek-r1")])
 def test_deployments_with_the_memory_of_a_host_share_a_search(model, use, drafts):
     """Host and disk: bytes of each live where they would live if it were evaluated alone."""
     traffic = Traffic(2000.0, 300.0, 2150.0, 0.0, drafts)

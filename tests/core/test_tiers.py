@@ -730,6 +730,7 @@ def other_splits(found: Outcome, steps: int) -> Iterator[tuple[Split, np.ndarray
     yield replace(split, shares=shares), fits
 
 
+@pytest.mark.thorough
 @strategies.examples(15)
 @given(
     requests(),

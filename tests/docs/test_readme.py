@@ -13,7 +13,7 @@ import pytest
 
 from fastcalc.features import COMMANDS
 from tests.docs.plan_amounts import check_plan
-from tests.helpers import ROOT, by_hand, run, run_once, words
+from tests.helpers import ROOT, by_hand, is_slow, run, run_once, sweep, thorough, words
 
 README = (ROOT / "README.md").read_text()
 
@@ -59,7 +59,9 @@ def folder(monkeypatch, tmp_path):
     return tmp_path
 
 
-@pytest.mark.parametrize(("command", "expected"), SHOWN, ids=[command for command, _ in SHOWN])
+@pytest.mark.parametrize(
+    ("command", "expected"), sweep(SHOWN, is_slow, [command for command, _ in SHOWN])
+)
 def test_it_prints_what_it_shows(command, expected, folder, capsys, monkeypatch):
     command, _, pipe = command.partition(" | ")
     ran = run_once(*shlex.split(command)[1:], capsys=capsys, monkeypatch=monkeypatch)
@@ -80,7 +82,7 @@ _PLAN_LINES, _MIX_LINES = 24, 30
 """Lines of the first screen of a plan, and of one with a table of classes."""
 
 
-@pytest.mark.parametrize("command", RECIPES)
+@pytest.mark.parametrize("command", sweep(RECIPES, is_slow))
 def test_a_recipe_runs(command, folder, capsys, monkeypatch):
     ran = run_once(*shlex.split(command)[1:], capsys=capsys, monkeypatch=monkeypatch)
     assert ran.code == 0, ran.err
@@ -103,7 +105,11 @@ def test_every_file_that_a_command_reads_is_an_example_or_written_by_another():
             assert any((home / file).exists() for home in (EXAMPLES, ROOT)) or file in written, file
 
 
-@pytest.mark.parametrize("page", IN_CODE, ids=lambda page: page.name)
+def is_of_plans(page) -> bool:
+    return page.name in ("questions.md", "server.md")
+
+
+@pytest.mark.parametrize("page", sweep(IN_CODE, is_of_plans, [page.name for page in IN_CODE]))
 def test_commands_that_read_examples_run(page, folder, capsys, monkeypatch):
     """In their order, those of console blocks and of the README's recipes apart."""
     for command in IN_CODE[page]:
@@ -164,7 +170,7 @@ def pages():
         sys.modules.pop("pages", None)
 
 
-@pytest.mark.parametrize("name", ["commands.md", "catalogue.md", "accuracy.md"])
+@pytest.mark.parametrize("name", ["commands.md", "catalogue.md", thorough("accuracy.md")])
 def test_a_generated_page_is_up_to_date(pages, name):
     """``python docs/refresh.py`` writes it."""
     assert (ROOT / "docs" / name).read_text() == pages.PAGES[name]()

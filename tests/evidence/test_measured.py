@@ -169,6 +169,7 @@ def test_blocks_predict_what_all_at_once_does(monkeypatch):
         assert one.median_factor == pytest.approx(other.median_factor, rel=1e-12)
 
 
+@pytest.mark.thorough
 def test_what_is_kept_of_a_point_does_not_hold_its_passes(monkeypatch):
     """A few numbers each: five of a prediction, five of a score, eight bytes each."""
     points = [point(id=f"a-{n}", concurrency=n % 50 + 1, line=n + 2) for n in range(5000)]
@@ -390,6 +391,7 @@ def test_an_engine_without_fitted_values_is_named_as_the_user_did(catalogue):
         fit_own(synthetic(), catalogue, catalogue.engine("groq"), "runs.csv", "groq.yaml")
 
 
+@pytest.mark.thorough
 def test_calibrate_gives_the_shipped_engines(shipped_fit):
     """To three significant digits; a fit starts from the bands, not from the files."""
     everything = np.ones(len(shipped_fit.rows.points), dtype=bool)
@@ -398,6 +400,7 @@ def test_calibrate_gives_the_shipped_engines(shipped_fit):
     np.testing.assert_allclose(found, written, rtol=5e-4)
 
 
+@pytest.mark.thorough
 def test_publishers_behind_a_value_are_those_of_points_that_depend_on_it(shipped_fit):
     """Splitwise alone measured its engine; no value has more than measured the chips and engines."""
     evidence, nodes = shipped(), shipped_fit.family.nodes
@@ -422,6 +425,7 @@ def honest(shipped_fit):
     return {one.point.id: one for one in left_out.applied(predictions_of(shipped_fit.rows))}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("source", ["sily", "sglcook", "anl"][: scaled(1)])
 def test_the_shipped_table_leaves_publishers_out(shipped_fit, honest, source):
     rows, evidence = shipped_fit.rows, shipped()

@@ -334,6 +334,7 @@ def test_any_bytes_are_points_or_faults(tmp_path_factory, raw):
     assert read_points(path).faults or not raw.strip()
 
 
+@pytest.mark.thorough
 @given(st.lists(PIECES | st.text(max_size=5), max_size=12).map("".join))
 def test_any_text_is_points_or_faults(text):
     found = points_in("p.csv", f"{HEADER}\n{text}".split("\n"))

@@ -301,6 +301,7 @@ def test_compare_takes_the_width_of_its_kind_of_chip_or_what_is_stated():
     assert float(found.speed[0] / found.low[0]) == pytest.approx(3.0)
 
 
+@pytest.mark.thorough
 def test_the_shipped_widths_are_learned_from_publishers_left_out():
     """As `fastcalc calibrate` writes them, but for the digits that its table rounds."""
     catalogue, evidence = Catalogue(), shipped()

@@ -73,6 +73,7 @@ def test_every_command_that_takes_a_model_is_asked():
     assert not WITHOUT & set(ASKED)
 
 
+@pytest.mark.thorough
 @every("command", sorted(ASKED))
 def test_a_warning_is_the_first_thing_that_a_command_says(command, files, capsys, monkeypatch):
     words = list(ASKED[command])

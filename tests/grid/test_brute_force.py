@@ -143,6 +143,7 @@ def test_the_frontier_is_that_of_a_sweep(names, model, chips, traffic, speculati
         assert np.any((points[:, 0] >= one * (1 - SAME)) & (points[:, 1] <= cost * (1 + SAME)))
 
 
+@pytest.mark.thorough
 @examples(9)
 @given(
     st.lists(

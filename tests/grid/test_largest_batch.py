@@ -3,6 +3,8 @@
 import os
 import random
 
+import pytest
+
 import fastcalc as fc
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.errors import InputError
@@ -49,6 +51,7 @@ def is_usual(record):
     return not any("but unusual" in warning for warning in record["warnings"])
 
 
+@pytest.mark.thorough
 def test_the_fewest_chips_of_a_batch_are_the_same_in_every_command():
     """They hold it for certain as a number of chips that is asked for, and one chip less does not."""
     for model, flags, chance, alone in cases():
@@ -75,6 +78,7 @@ def test_the_fewest_chips_of_a_batch_are_the_same_in_every_command():
             assert fewer["max_batch"] < batch or not is_usual(fewer), where
 
 
+@pytest.mark.thorough
 def test_the_largest_batch_of_some_chips_is_the_same_in_every_command():
     for model, flags, chance, alone in cases():
         chips = alone["chips"] * chance.choice([1, 1, 2, 3])

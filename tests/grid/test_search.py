@@ -278,6 +278,7 @@ def test_an_uneven_pipeline_takes_the_cheaper_of_its_batches():
         assert float(found.usd[1][0]) == pytest.approx(min(solved.usd[1][reach]), rel=1e-12)
 
 
+@pytest.mark.thorough
 @given(
     strategies.hardware(),
     strategies.models(),

@@ -130,6 +130,7 @@ def legal(grid):
                     continue
 
 
+@pytest.mark.thorough
 @strategies.examples(25)
 @given(
     st.sampled_from(["h100-sxm", "d-matrix-corsair", "wse-3", "groq-lpu", "gb200", "rtx-4090"]),

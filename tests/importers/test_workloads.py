@@ -218,6 +218,7 @@ def fixtures(capsys, monkeypatch):
     return {"capsys": capsys, "monkeypatch": monkeypatch}
 
 
+@pytest.mark.thorough
 def test_a_plan_says_what_each_class_gets(fixtures):
     ran = planned(
         fixtures,
@@ -256,6 +257,7 @@ def test_a_file_without_a_rate_asks_for_one(tmp_path, fixtures):
     assert "says no rate; write aggregate_rate: 20, or give --rate 20/s or --users 500" in ran.err
 
 
+@pytest.mark.thorough
 def test_classes_of_two_models_are_named_and_share_no_replicas(tmp_path, fixtures):
     half = CHAT.replace("1.0", "0.5")
     other = half.replace("id: chat", "id: small, model: llama-3.1-8b")
@@ -538,6 +540,7 @@ def test_odd_rows_and_failed_requests_are_left_out_and_counted(tmp_path):
     )
 
 
+@pytest.mark.thorough
 def test_commands_begin_with_what_a_trace_says(tmp_path, fixtures):
     bailian = [
         {"chat_id": k, "timestamp": k / 2, "input_length": 512, "hash_ids": list(range(32))}

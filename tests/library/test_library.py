@@ -18,7 +18,7 @@ from fastcalc.kit.request.fields import declared
 from fastcalc.library import functions
 from fastcalc.library.answer_table import MOST_ROWS
 from fastcalc.library.functions import FUNCTIONS, parameters, request
-from tests.helpers import ROOT, answer_once, nodes, run_once
+from tests.helpers import ROOT, answer_once, nodes, run_once, sweep, thorough
 
 
 @pytest.fixture(autouse=True)
@@ -562,7 +562,12 @@ ANSWERS = {
 """Answers that say something of what to give."""
 
 
-@pytest.mark.parametrize("name", ANSWERS)
+SLOW = ("slow start", "curve")
+
+
+@pytest.mark.parametrize(
+    "name", sweep(ANSWERS, lambda name: name in SLOW or name.startswith("fastmode"))
+)
 def test_nothing_that_python_shows_names_a_flag(name, tmp_path):
     table = ANSWERS[name]()
     shown = [
@@ -643,7 +648,7 @@ def test_a_refusal_names_the_argument_and_what_to_give_it():
     assert note.endswith("give one with price='apple-m1=USD'")
 
 
-@pytest.mark.parametrize("kind", ["speed", "frontier", "memory", "tornado"])
+@pytest.mark.parametrize("kind", ["speed", "frontier", "memory", thorough("tornado")])
 def test_a_chart_is_drawn_as_the_command_draws_it(kind, tmp_path, run):
     pytest.importorskip("matplotlib")
     words = ("plot", kind, "llama-3.1-8b", "--on", "h100-sxm", "--max-chips", 2)

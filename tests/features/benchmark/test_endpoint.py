@@ -153,6 +153,7 @@ def test_a_file_of_something_else_is_not_written_to(tmp_path):
     assert file.read_text() == "a,b\n1,2\n"
 
 
+@pytest.mark.thorough
 def test_an_interrupt_keeps_what_was_measured(tmp_path):
     """Ctrl-C in the second of two runs."""
     with StandIn(ttft=0.02, tpot=0.01) as server:  # a second for each answer

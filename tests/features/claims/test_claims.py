@@ -526,6 +526,7 @@ def test_reasons_say_what_other_commands_print(judged, capsys, monkeypatch):
     assert f"a token takes {slope:.2f} times as long" in reason(judged["9"])
 
 
+@pytest.mark.thorough
 def test_no_word_of_a_reason_goes_stale_with_an_engine(book, judged, tmp_path):
     """A tenth more of numbers of engines, but for switches and shares near 1: no word moves."""
     for engine in ("vllm", "cerebras"):

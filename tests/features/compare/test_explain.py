@@ -210,6 +210,7 @@ def test_it_is_no_flat_record(fastcalc):
     assert "use json" in ran.err
 
 
+@pytest.mark.thorough
 def test_of_many_batches_a_page_explains_eight_and_json_all(fastcalc):
     asked = ("compare", "llama-3.1-8b", "--on", "h100-sxm", "--batch", "1..100+1", "--explain")
     page = fastcalc(*asked).out
@@ -263,6 +264,7 @@ def test_formulas_come_to_what_the_step_says(chip, model, engine, traffic):
     check(*explained(chip, model, engine, traffic))
 
 
+@pytest.mark.thorough
 @strategies.examples(30)
 @given(requests(), st.booleans())
 def test_formulas_come_to_it_over_hosts_links_and_places(request, is_bound):

@@ -204,6 +204,7 @@ def test_the_accuracy_that_ties_is_the_closed_form(accuracy, speed, faster, step
     assert (flip.winner, flip.is_above) == ("slow", False)
 
 
+@pytest.mark.thorough
 @examples(20)
 @given(SHARES, SHARES, SPEEDS, SPEEDS, COUNTS, st.floats(0.0, 10.0))
 def test_both_are_equal_where_the_verdict_flips(one, other, slow, fast, steps, tools):

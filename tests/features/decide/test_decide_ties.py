@@ -125,6 +125,7 @@ def before(flip):
     return aside if (aside < flip.now) != flip.is_above else None
 
 
+@pytest.mark.thorough
 @examples(20)
 @given(dice)
 def test_headline_records_break_evens_and_map_name_one_winner(roll):

@@ -104,6 +104,7 @@ def test_the_shipped_schemas_are_current(kind):
     assert (ROOT / "docs" / "schema" / f"{kind}.schema.json").read_text() == as_text(kind)
 
 
+@pytest.mark.thorough
 @every("kind,path", FILES)
 def test_shipped_files_name_their_schema_and_keep_to_it(kind, path):
     first, *_ = path.read_text().splitlines()
@@ -260,6 +261,7 @@ for asked in words:
 """
 
 
+@pytest.mark.thorough
 def test_completion_through_the_shell_reads_file_names_only():
     """As bash asks: by the environment; numpy, yaml and our own use of pydantic stay out."""
     ran = subprocess.run(

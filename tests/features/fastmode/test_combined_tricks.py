@@ -192,6 +192,7 @@ def seconds(outcome):
     return hour / 3600.0 / float(outcome.estimate.total[0]) * 1e6
 
 
+@pytest.mark.thorough
 @examples(3)
 @given(bases())
 def test_the_cheapest_combination_is_that_of_brute_force(base):
@@ -233,6 +234,7 @@ def test_the_cheapest_combination_is_that_of_brute_force(base):
     assert nearest(base)[0] == pytest.approx(fastest, rel=1e-9)
 
 
+@pytest.mark.thorough
 @settings(max_examples=int(os.environ.get("FASTCALC_REQUESTS", scaled(5))), deadline=None)
 @given(bases())
 def test_every_row_of_one_trick_is_the_cheapest_of_a_full_sweep(base):
@@ -280,6 +282,7 @@ def fastcalc(capsys, monkeypatch):
     return lambda *args: run(*args, capsys=capsys, monkeypatch=monkeypatch)
 
 
+@pytest.mark.thorough
 def test_wafers_with_a_smaller_model_are_tried(fastcalc):
     """`compare glm-4.7-flash --on wse-3` has over 1,000 tokens/s, so 718 are not out of reach."""
     asked = ("glm-4.7", "--on", "h100-sxm", "--batch", "16", "--speedup", "15", "--format", "json")
@@ -314,6 +317,7 @@ def test_where_nothing_reaches_the_nearest_is_said(fastcalc):
     assert document["reason"].startswith("nothing in the catalogue reaches 100,000,000 tokens/s")
 
 
+@pytest.mark.thorough
 def test_smaller_models_may_be_named(fastcalc):
     asked = ("fastmode", "llama-3.1-8b", "--smaller", "qwen3-4b", "--speedup", "2")
     asked += ("--format", "json")

@@ -57,9 +57,10 @@ def book(pages):
 
 
 @pytest.fixture(scope="module")
-def texts(pages, book):
+def texts():
     """Both pages, by name."""
-    return pages["refresh"].pages(book)
+    names = ("fast-modes.md", "fast-modes-in-detail.md")
+    return {name: (ROOT / "docs" / name).read_text(encoding="utf-8") for name in names}
 
 
 @pytest.fixture(scope="module")
@@ -96,10 +97,10 @@ def spans(pattern, text):
     return [(low, high or low) for low, high in zip(shown[::2], shown[1::2], strict=True)]
 
 
-def test_they_are_up_to_date(texts):
+@pytest.mark.thorough
+def test_they_are_up_to_date(texts, pages, book):
     """``python docs/fast_modes/refresh.py`` writes them."""
-    for name, text in texts.items():
-        assert (ROOT / "docs" / name).read_text(encoding="utf-8") == text
+    assert pages["refresh"].pages(book) == texts
 
 
 @pytest.mark.parametrize("template", ["template.md", "detail.md"])
@@ -143,6 +144,7 @@ def test_its_first_screen_answers(text):
         assert word not in text, word
 
 
+@pytest.mark.thorough
 def test_what_fits_is_what_infer_finds(text, capsys, monkeypatch):
     answer = json.loads(
         run("infer", "--format", "json", capsys=capsys, monkeypatch=monkeypatch).out
@@ -438,6 +440,7 @@ def test_its_gains_are_the_ratios_of_its_speeds(text):
     assert ("So it may be all of the 15 times, though less was measured" in page) == whole
 
 
+@pytest.mark.thorough
 def test_users_at_the_speed_of_opus_by_brute_force(pages, text, book):
     """One user more is slower than 65, and the faster mode's batch is the largest fast enough."""
     racks, counts = pages["racks"], np.arange(1, 900)
@@ -459,6 +462,7 @@ def test_users_at_the_speed_of_opus_by_brute_force(pages, text, book):
     assert possible == (single[1] >= 2.5 * 65)
 
 
+@pytest.mark.thorough
 def test_speculation_alone_by_fastmode(text, capsys, monkeypatch):
     """Of both servers: users before and after, what that costs, and the range of that."""
     shown = spans(
@@ -489,6 +493,7 @@ def test_speculation_alone_by_fastmode(text, capsys, monkeypatch):
     assert says == (ends[-1][1] < 6 / 1.15)
 
 
+@pytest.mark.thorough
 def test_six_times_starts_at_the_first_number_of_users(pages, text, book):
     """From there on the end makes a sixth of the tokens or more, and with one user fewer less."""
     ends = spans("from SPAN standard-mode users on, or SPAN with speculation", text)
@@ -611,6 +616,7 @@ def floor_of(engine):
     return re.search(r"decode_layer_floor: {value: ([^,]+),", content)[1]
 
 
+@pytest.mark.thorough
 def test_words_follow_the_numbers(pages, tmp_path):
     """Slow wafers and servers, and a cheap new chip, turn the words that depend on them.
 
@@ -715,6 +721,7 @@ def stale(text, book):
     return [phrase for phrase, holds in found.items() if (phrase in page) != holds]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("engine", "name", "value", "factor"), MOVED)
 def test_no_word_outlives_its_number(pages, tmp_path, monkeypatch, engine, name, value, factor):
     """A value of an engine moves by a tenth, the page is filled again, and its words still hold.

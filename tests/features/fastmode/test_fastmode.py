@@ -22,11 +22,11 @@ from fastcalc.features.fastmode.smaller_models import family_of, fewer_layers, s
 from fastcalc.features.fastmode.solve import fastmode, start_at_speed
 from fastcalc.features.fastmode.start import Base, with_model
 from fastcalc.grid.space import Space, sharding
-from tests.helpers import run_once, words
+from tests.helpers import fastmode_once, run_once, thorough, words
 from tests.strategies import scaled
 
 ENTRIES = Catalogue()
-TODAY = ("gpt-oss-120b", "--on", "h100-sxm", "--batch", "32")
+TODAY = ("llama-3.1-8b", "--on", "h100-sxm", "--batch", "32")
 """What most ask about, at the speed-up that stands where none is given."""
 
 
@@ -51,14 +51,14 @@ def serving(model="gpt-oss-120b", hardware="h100-sxm", batch=32, **changes) -> S
 
 def faster(scenario: Scenario, speedup: float, smaller=None):
     today = scenario
-    return fastmode(today, speedup * float(solve(today).estimate.speed[0]), ENTRIES, smaller)
+    return fastmode_once(today, speedup * float(solve(today).estimate.speed[0]), ENTRIES, smaller)
 
 
 @pytest.fixture(scope="module")
 def answers():
     """Of 2 and 2.5 the command is asked, too."""
     others = np.linspace(4.0, 50.0, scaled(1) - 1)
-    return [faster(serving(), speedup) for speedup in (1.0, 2.0, 2.5, *others)]
+    return [faster(serving("llama-3.1-8b"), speedup) for speedup in (1.0, 2.0, 2.5, *others)]
 
 
 def records(ran):
@@ -135,6 +135,7 @@ def test_identity_on_fixed_hardware(answers):
         assert cost * speed == pytest.approx(ratio, rel=1e-12)
 
 
+@pytest.mark.thorough
 def test_every_row_is_the_row_that_compare_prints(fastcalc):
     ran = fastcalc("fastmode", *TODAY, "--format", "json")
     assert ran.code == 0
@@ -158,6 +159,7 @@ def test_every_row_is_the_row_that_compare_prints(fastcalc):
     assert checked > 10
 
 
+@pytest.mark.thorough
 def test_the_command_holds_prices_engines_formats_and_folders(fastcalc, tmp_path):
     flags = ["--price", "h100-sxm=2.5", "--price-basis", "tco", "--utilization", "0.5"]
     flags += ["--engine", "ideal", "--weights", "fp8", "--kv", "fp8", "--prefix-hit", "0.5"]
@@ -176,10 +178,10 @@ def test_the_command_holds_prices_engines_formats_and_folders(fastcalc, tmp_path
 @pytest.mark.parametrize(
     "args",
     [
-        ("glm-4.7", "--on", "h200-sxm", "--from-speed", "65", "--to-speed", "170",
-         "--smaller", "none"),
-        ("spark-120b", "--on", "gb200", "--from-speed", "65", "--to-speed", "1000"),
-        ("frontier-1t", "--on", "gb200", "--chips", "72", "--speedup", "2.5", "--smaller", "none"),
+        thorough(("glm-4.7", "--on", "h200-sxm", "--from-speed", "65", "--to-speed", "170",
+         "--smaller", "none")),
+        thorough(("spark-120b", "--on", "gb200", "--from-speed", "65", "--to-speed", "1000")),
+        thorough(("frontier-1t", "--on", "gb200", "--chips", "72", "--speedup", "2.5", "--smaller", "none")),
         ("llama-3.1-8b", "--on", "wse-3", "--batch", "4", "--speedup", "1.2", "--smaller", "none"),
     ],
 )  # fmt: skip
@@ -191,6 +193,7 @@ def test_the_systems_of_the_articles_have_an_answer(fastcalc, args):
     assert ran.code == (0 if any(row["reaches"] for row in rows) else 1)
 
 
+@pytest.mark.thorough
 def test_both_batches_are_solved_for(fastcalc):
     args = ("gpt-oss-120b", "--on", "h100-sxm", "--from-speed", "65", "--to-speed", "130")
     rows = records(fastcalc("fastmode", *args, "--smaller", "none", "--format", "json"))
@@ -205,6 +208,7 @@ def test_both_batches_are_solved_for(fastcalc):
         assert again["tokens_per_s_per_user"] is None or again["tokens_per_s_per_user"] < speed
 
 
+@pytest.mark.thorough
 def test_a_speed_above_every_bound_is_refused_with_the_bound(fastcalc):
     table = fastcalc("fastmode", *TODAY, "--to-speed", "1e8", "--wide")
     assert table.code == 1
@@ -359,6 +363,7 @@ def test_the_table_shows_a_few_and_all_if_asked(fastcalc):
         assert promised in words(few)
 
 
+@pytest.mark.thorough
 def test_a_users_price_turns_a_machine_without_one_into_a_row(fastcalc):
     rows = records(fastcalc("fastmode", *TODAY, "--format", "json"))
     free = next(row for row in rows if row["hardware"] == "sn40l")
@@ -428,6 +433,7 @@ def test_no_model_is_tried_on_a_layout_that_it_cannot_have(model, chip, smaller)
     assert not space.site.allows(base.layout)
 
 
+@pytest.mark.thorough
 def test_a_model_with_an_odd_number_of_heads_has_an_answer(fastcalc):
     """Eight ranks do not divide the 52 heads of llama-33b; four do."""
     asked = ("fastmode", "llama-3.1-405b", "--on", "h200-sxm", "--smaller", "llama-33b")
@@ -457,6 +463,7 @@ def test_a_shape_with_fewer_layers_than_stages_reaches_nothing():
     assert fewer_layers(Base(today, 20_000.0, ENTRIES)) is None
 
 
+@pytest.mark.thorough
 def test_closed_models_with_nothing_but_totals_have_answers_too(tmp_path):
     path = tmp_path / "closed.yaml"
     path.write_text(
@@ -493,10 +500,12 @@ def test_needed_tokens_rise_with_the_speed(answers):
         assert np.all(fast.tokens >= slow.tokens * (1 - 1e-9))
 
 
+@pytest.mark.thorough
 def test_the_first_screen_answers_and_names_what_cannot_be(fastcalc):
-    ran = fastcalc("fastmode", *TODAY)
+    asked = ("fastmode", "gpt-oss-120b", "--on", "h100-sxm", "--batch", "32")
+    ran = fastcalc(*asked)
     lines, text = ran.out.splitlines(), words(ran.out)
-    rows = records(fastcalc("fastmode", *TODAY, "--format", "json"))
+    rows = records(fastcalc(*asked, "--format", "json"))
     tried = [one for one in rows if one["trick"] in TRICKS]
     missed = {TRICKS[one["trick"]] for one in tried} - {
         TRICKS[one["trick"]] for one in tried if one["cannot"] is None
@@ -528,6 +537,7 @@ def before_factors(text):
 LARGE = ("fastmode", "llama-3.1-70b", "--batch", "64")
 
 
+@pytest.mark.thorough
 def test_another_model_leads_only_where_it_is_named(fastcalc):
     """With none allowed the first sentence is the same; one that is named may be the cheapest."""
     every, kept, named = (
@@ -543,6 +553,7 @@ def test_another_model_leads_only_where_it_is_named(fastcalc):
     assert "four techniques" not in words(kept).partition("not enough alone: ")[2].partition(";")[0]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("more", [("--smaller", "none"), ("--wide",), ()][: scaled(2)])
 def test_the_first_sentence_names_a_row_of_its_table_that_keeps_the_answers(fastcalc, more):
     """Its trick, its change and its cost stand in one row, which has no star."""
@@ -578,6 +589,7 @@ def test_the_first_sentence_names_a_row_of_its_table_that_keeps_the_answers(fast
             assert change in table
 
 
+@pytest.mark.thorough
 def test_the_headline_gives_these_chips_first_and_names_both_prices(fastcalc):
     """What other sellers ask for communication stands behind what the same chips do."""
     asked = ("glm-4.7", "--on", "h200-sxm", "--speedup", "2", "--smaller", "none")
@@ -592,6 +604,7 @@ def test_the_headline_gives_these_chips_first_and_names_both_prices(fastcalc):
     assert "Price per chip-hour: h200-sxm $3.50 (given) and b200 $5.00 (given)." in paid
 
 
+@pytest.mark.thorough
 def test_the_smaller_model_shown_is_the_largest_that_reaches(fastcalc):
     out = fastcalc(*LARGE, "--smaller", "llama-3.2-1b,llama-3.1-8b").out
     (row,) = [line for line in out.splitlines() if line.startswith("other model ")]
@@ -599,6 +612,7 @@ def test_the_smaller_model_shown_is_the_largest_that_reaches(fastcalc):
     assert "other model: that with the most active parameters below today's" in words(out)
 
 
+@pytest.mark.thorough
 def test_notes_are_of_columns_on_the_screen_and_of_chips_that_miss_the_target(fastcalc):
     """No fastmode table has a TTFT, and a wafer and a newer GPU do reach the target."""
     asked = ("fastmode", "llama-3.1-70b", "--on", "h100")
@@ -612,12 +626,14 @@ def test_notes_are_of_columns_on_the_screen_and_of_chips_that_miss_the_target(fa
     assert all(f" {name} " not in table for name in missed)
 
 
+@pytest.mark.thorough
 def test_a_cost_over_a_start_without_a_price_is_left_out(fastcalc):
     text = words(fastcalc("fastmode", "gpt-oss-120b", "--on", "groq-lpu", "--batch", "8").out)
     begun = text.partition(" That is ")[0]
     assert "which has no price" in begun or "x today's cost" not in begun
 
 
+@pytest.mark.thorough
 def test_a_lower_speed_has_a_larger_batch_and_one_user_is_one(fastcalc):
     asked = ("gpt-oss-120b", "--batch", "1", "--speedup", "0.5", "--smaller", "none")
     text = fastcalc("fastmode", *asked).out
@@ -626,6 +642,7 @@ def test_a_lower_speed_has_a_larger_batch_and_one_user_is_one(fastcalc):
     assert "smaller batch" not in text
 
 
+@pytest.mark.thorough
 def test_a_start_that_memory_limits_says_which_speed_was_asked_for(fastcalc):
     """Four H100 hold 203 users of Llama 3.1 70B, who get more than 20 tokens/s; eight hold more."""
     request = ["fastmode", "llama-3.1-70b", "--to-speed", "40", "--smaller", "none", "--from-speed"]
@@ -643,6 +660,7 @@ def test_a_start_that_memory_limits_says_which_speed_was_asked_for(fastcalc):
     )
 
 
+@pytest.mark.thorough
 def test_what_is_tried_is_said_where_more_chips_would_be_cheaper(fastcalc):
     """64 MI355X cost less than the 72 GB300 of a row: other chips are tried up to eight, it says."""
     speed = ["--on", "h200-sxm", "--batch", "256", "--speedup", "2.5", "--smaller", "none"]

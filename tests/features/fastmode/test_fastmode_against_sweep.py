@@ -39,6 +39,7 @@ def reaching(speed, *names, **request):
     raise AssertionError(f"batch {last} reaches the speed, so a larger one may")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("seed", range(REQUESTS))
 def test_a_row_is_the_cheapest_of_every_layout_and_batch_of_a_sweep(seed, fastmode):
     chance = random.Random(seed)

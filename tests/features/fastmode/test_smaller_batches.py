@@ -144,6 +144,7 @@ def fastcalc(capsys, monkeypatch):
 ASKED = ("fastmode", "llama-3.1-70b", "--on", "h100-sxm", "--chips", "8", "--context", "8192")
 
 
+@pytest.mark.thorough
 def test_the_curve_is_a_page_and_records(fastcalc):
     page = fastcalc(*ASKED, "--curve")
     assert page.code == 0

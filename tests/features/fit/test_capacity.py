@@ -85,6 +85,7 @@ def is_held(layouts, verdicts, **changes):
     )
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("verdict", ["certain", "edge"])
 def test_no_more_users_fit_and_no_longer_context_than_what_is_solved_for(verdict):
     """Random cases: fit holds the answer and not one more, unless model or engine takes no more."""

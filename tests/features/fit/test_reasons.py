@@ -5,6 +5,8 @@ from collections import Counter
 from functools import partial
 from itertools import product
 
+import pytest
+
 from fastcalc.features import answer_to
 from fastcalc.features.fit.answer import why_or_stop
 from fastcalc.library.functions import request
@@ -91,6 +93,7 @@ def reasons(model, chip, **settings):
         yield location, as_flags(why_or_stop(location))
 
 
+@pytest.mark.thorough
 def test_what_is_needed_is_more_than_what_is_left():
     kinds = Counter()
     for model, chip, settings in asked():

@@ -20,7 +20,7 @@ from fastcalc.core.start import start_location
 from fastcalc.core.traffic.traffic import Traffic
 from fastcalc.features.compare.explain.memory import memory_equations
 from tests import made_up
-from tests.helpers import run, run_once
+from tests.helpers import run, run_once, thorough
 
 GIB = 2.0**30
 ENTRIES = Catalogue()
@@ -288,9 +288,9 @@ def test_one_sequence_of_the_longest_length_is_to_fit():
     ("limits", "verdict"),
     [
         # 4.47 GiB for caches of 0.25 MiB a token hold 17,900 tokens, and 12,200 for certain.
-        ({"prompt": 9000}, "fits"),
+        thorough({"prompt": 9000}, "fits"),
         ({"prompt": 15_000}, "edge"),
-        ({"prompt": 15_000, "max_num_seqs": 64}, "fits"),
+        thorough({"prompt": 15_000, "max_num_seqs": 64}, "fits"),
         ({"prompt": 1000, "max_model_len": 24_000}, "no"),
         ({"prompt": 1000, "gpu_memory_utilization": 0.8}, "no"),
     ],

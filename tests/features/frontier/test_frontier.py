@@ -148,6 +148,7 @@ def test_a_sentence_says_both_ends_and_which_chip_is_cheapest_where(fastcalc):
     assert max(gpus) < float(edge) < min(others)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("model", "chips", "more"),
     [

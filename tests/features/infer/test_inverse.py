@@ -111,6 +111,7 @@ def made_up(luck):
             )
 
 
+@pytest.mark.thorough
 def test_the_truth_of_made_up_services_lies_in_the_region():
     """Of what is published, each number is off by 5 %; the box is `BOX`, fixed.
 
@@ -214,6 +215,7 @@ def test_the_same_seed_gives_the_same_region_and_points_are_consistent():
             assert abs(math.log(value / reported)) <= math.log(1 + TOLERANCE) + 1e-9
 
 
+@pytest.mark.thorough
 def test_the_share_of_a_box_is_that_of_a_count():
     """Markups are drawn where the prices allow: the volume is that of drawing them blindly."""
     asked, points = SoldTiers((65.0, 90.0), (25.0, 40.0)), 1 << 20
@@ -251,6 +253,7 @@ def test_what_tells_combinations_apart_by_hand():
     assert all(one >= 1 / 3 - 1e-9 for one in chances.values())
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("seed", [1, 2])
 def test_what_is_printed_is_stable_over_seeds(monkeypatch, seed):
     """What to publish word for word, and ends of bands of large regions within two of their steps."""
@@ -379,6 +382,7 @@ def test_a_number_that_no_explanation_changes_decides_nothing():
     assert [chance for _, chance, _ in found.decided_by()] == pytest.approx([0.5] * len(SIDES))
 
 
+@pytest.mark.thorough
 def test_an_explanation_at_the_edge_of_the_box_says_so(infer):
     """Drafts at six times the price take 6 x 2 to 3 times the markup: within a box that ends at 50.
 

@@ -211,6 +211,7 @@ def test_the_library_and_the_command_line_say_the_same(tmp_path, capsys, monkeyp
     assert 0.85 * cause["slower_low"] < eager / usual < 1.15 * cause["slower_high"]
 
 
+@pytest.mark.thorough
 @every("case", [SMALL, LARGE])
 def test_what_to_measure_next_was_not_measured(case):
     """Whatever is slower: no row that is given, nor another rate of its run, is asked for again."""

@@ -223,6 +223,7 @@ def density(residuals, covariance):
     return math.exp(-0.5 * exponent) / math.sqrt(np.linalg.det(2.0 * math.pi * covariance))
 
 
+@pytest.mark.thorough
 @every(
     "residuals,spreads",
     [

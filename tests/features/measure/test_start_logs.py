@@ -460,6 +460,7 @@ def test_a_start_on_two_cards_is_as_expected_and_next_repeats_its_flags(tmp_path
         assert words in answer.next_command()
 
 
+@pytest.mark.thorough
 @every(
     "changes,settings,sentence",
     [

@@ -78,6 +78,7 @@ def most_of_everything(classes, chips, model, layouts, price, limit):
     return most
 
 
+@pytest.mark.thorough
 @examples(8)
 @given(
     st.lists(kinds, min_size=2, max_size=2),
@@ -108,6 +109,7 @@ def test_it_is_the_most_of_every_division(
     assert sum(bills) <= limit * (1 + 1e-9)
 
 
+@pytest.mark.thorough
 def test_owned_chips_first_and_the_rest_on_top():
     """What is owned carries a part; what is rented the rest; both count against one budget."""
     classes = classes_of([((2000.0, 500.0), 0.0, 2.0, 0.05), ((200.0, 50.0), 0.0, 2.0, 0.05)])
@@ -169,6 +171,7 @@ def test_what_classes_share_costs_no_less_than_any_of_them_may(chip, rate):
         assert max(group.cost(rate) for group in apart) > shared.cost(rate)
 
 
+@pytest.mark.thorough
 def test_a_power_runs_whole_nodes_of_owned_chips():
     """Eight at 1,730 W are 13,840: 27 kW hold a node of two, and fifteen chips where these count.
 

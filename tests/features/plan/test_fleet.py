@@ -40,7 +40,7 @@ from tests.features.plan.test_plan import (
     together,
 )
 from tests.helpers import run_once as run
-from tests.helpers import words
+from tests.helpers import thorough, words
 from tests.strategies import examples
 
 MONTH = 730.0
@@ -367,6 +367,7 @@ def test_as_many_are_served_at_once_as_arrive_meanwhile(chip, fastcalc):
     assert first["requests_in_flight"] < first["service_requests_per_s"] * seconds["p99"] / 1e3
 
 
+@pytest.mark.thorough
 def test_owned_chips_may_cost_nothing_and_cost_what_owning_does(fastcalc):
     """26,000 USD over four years and 1.73 kW at 0.08 USD: 0.742 + 0.138 USD an hour."""
     options = {"own": "h100-sxm=16", "on": "h100-sxm", **ASKED}
@@ -400,7 +401,7 @@ def test_the_next_chip_of_a_budget_carries_less_at_any_price():
     ("model", "options", "sentence"),
     [
         # Some deployment that misses a limit carries nothing.
-        ("llama-3.1-8b", {"own": {"gb200": 8}, "prompt": 8000, "ttft": "10s"}, "8 gb200 sustain"),
+        thorough("llama-3.1-8b", {"own": {"gb200": 8}, "prompt": 8000, "ttft": "10s"}, "8 gb200 sustain"),
         # Six of eight l4 draw all of the power and leave none to the rest.
         (
             "llama-3.1-70b",
@@ -470,6 +471,7 @@ def test_wrong_means_are_refused(wrong, sentence):
         fc.plan("llama-3.1-8b", **wrong)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("typed", ["16xh100", "p5.48xlarge=2", "NVIDIA H100 80GB HBM3=16"])
 def test_owned_chips_are_counted_as_clouds_and_drivers_name_them(typed):
     """An instance of AWS's p5.48xlarge has eight H100."""
@@ -498,10 +500,21 @@ def test_what_is_infeasible_says_what_the_limits_carry(fastcalc):
 @pytest.mark.parametrize(
     "options",
     [
-        ("--rate", "20/s", "--api", "0.6/0.15/2.4"),
-        ("--own", "h100-sxm=16", "--api", "0.6/0.15/0.8", "--grid", "400"),
-        ("--own", "h100-sxm=24", "--own", "l40s=3", "--rate", "20/s"),
-        ("--budget", "50k/month"),
+        thorough(("--rate", "20/s", "--api", "0.6/0.15/2.4")),
+        (
+            "--own",
+            "h100-sxm=16",
+            "--api",
+            "0.6/0.15/0.8",
+            "--grid",
+            "400",
+            "--kv",
+            "bf16",
+            "--weights",
+            "bf16",
+        ),
+        thorough(("--own", "h100-sxm=24", "--own", "l40s=3", "--rate", "20/s")),
+        thorough(("--budget", "50k/month")),
     ],
 )
 def test_a_first_screen_has_26_lines(fastcalc, monkeypatch, options):
@@ -515,6 +528,7 @@ def test_a_first_screen_has_26_lines(fastcalc, monkeypatch, options):
     assert sum(line.startswith("- ") for line in lines) >= 3  # key, a note, what else there is
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("without_regret")
 def test_owned_chips_whose_requests_wait_are_relaxed_without_a_fault(fastcalc):
     """A time without a limit leaves a slack of many years, and waits that are the same."""
@@ -523,6 +537,7 @@ def test_owned_chips_whose_requests_wait_are_relaxed_without_a_fault(fastcalc):
     assert "it would do with --ttft" in ran.err
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("without_regret")
 def test_the_longest_prompt_and_the_largest_rate_are_the_least_relaxations(fastcalc):
     """With what is said there is a plan; a fiftieth beyond it there is none."""
@@ -542,6 +557,7 @@ def test_the_longest_prompt_and_the_largest_rate_are_the_least_relaxations(fastc
             assert fastcalc(*command, *limits, flag, text).code == code, (flag, value)
 
 
+@pytest.mark.thorough
 def test_a_limit_that_is_left_out_is_the_loosest(fastcalc):
     """Each limit allows what every shorter one does, and none allows all of that."""
     fleet = ("--own", "l40s=2", "--weights", "bf16", "--kv", "bf16", "--format", "json")
@@ -566,9 +582,11 @@ clients:
     "command",
     [
         ("--own", "rtx-4090=2"),
-        ("--own", "rtx-4090=1", "--own", "rtx-5090=2", "--rate", "0.2/s", "--on", "rtx-5090"),
+        thorough(
+            ("--own", "rtx-4090=1", "--own", "rtx-5090=2", "--rate", "0.2/s", "--on", "rtx-5090")
+        ),
         ("--budget", "700/month", "--on", "rtx-5090"),
-        ("--own", "rtx-5090=2", "--traffic", "mix.yaml", "--ttft", "20s"),
+        thorough(("--own", "rtx-5090=2", "--traffic", "mix.yaml", "--ttft", "20s")),
     ],
 )
 def test_fewer_bits_than_published_stand_in_headline_and_rows(
@@ -586,6 +604,7 @@ def test_fewer_bits_than_published_stand_in_headline_and_rows(
     assert all(re.search(r"\*.* (q4_k_m|q8_0|fp8|nvfp4) ", row) for row in rows)
 
 
+@pytest.mark.thorough
 def test_more_chips_carry_no_less_in_the_same_formats(fastcalc):
     """141 GB of weights fit eight cards of 24 GB, and four only in fewer bits."""
     documents = {
@@ -607,7 +626,7 @@ def test_more_chips_carry_no_less_in_the_same_formats(fastcalc):
     ("asked", "chip"),
     [
         (("llama-3.1-70b", "--weights", "q4_k_m", "--on", "l4"), "rtx-4090"),
-        (
+        thorough(
             tuple("qwen3-32b --weights q4_k_m --kv bf16 --tpot 100ms --ttft 5s --on l4".split()),
             "apple-m4-max",
         ),
@@ -628,6 +647,7 @@ def test_whole_nodes_are_added_as_nodes():
         assert owned(chip, count, service).unit(service) == node
 
 
+@pytest.mark.thorough
 def test_first_tokens_of_classes_stand_once_and_wide_pools_have_power(
     fastcalc, monkeypatch, tmp_path
 ):
@@ -647,6 +667,7 @@ def test_first_tokens_of_classes_stand_once_and_wide_pools_have_power(
     assert re.search(r"\b(\d,)?\d{3} +(\d{3})$", pools[-1])
 
 
+@pytest.mark.thorough
 def test_all_owned_chips_are_paid_for_and_can_carry(fastcalc):
     """Of 16 H100 and two L40S, of which eight serve; the API is set against what all of them do."""
     command = ("--own", "h100-sxm=16", "--own", "l40s=2", "--on", "l40s", "--tpot", "50ms")
@@ -665,6 +686,7 @@ def test_all_owned_chips_are_paid_for_and_can_carry(fastcalc):
     assert "owning all 16 h100-sxm costs" in text
 
 
+@pytest.mark.thorough
 def test_owned_and_rented_chips_are_priced_in_all(fastcalc):
     command = ("--own", "l40s=2", "--budget", "5k/month", "--on", "h100-pcie", "--tpot", "50ms")
     ran = fastcalc("plan", "llama-3.1-8b", *command, "--format", "json")
@@ -697,6 +719,7 @@ def test_names_of_chips_to_rent_are_held_against_the_catalogue_first(fastcalc):
     assert "no hardware is called 'm44'; list them with 'fastcalc list hardware'" in ran.err
 
 
+@pytest.mark.thorough
 def test_classes_without_a_rate_are_carried_by_so_many_chips(fastcalc, tmp_path):
     """As many as a budget of as many carries, and no more chips than those."""
     mix = tmp_path / "mix.yaml"

@@ -5,7 +5,7 @@ from functools import partial
 
 import pytest
 
-from tests.helpers import run_once, words
+from tests.helpers import run_once, thorough, words
 
 PLAN = ("plan", "llama-3.1-70b", "--on", "h100-sxm,mi355x", "--rate", "20/s", "--by", "chip")
 LIMITS = ("--ttft", "1s", "--tpot", "25ms")
@@ -21,6 +21,7 @@ def planned(fastcalc):
     return lambda *words: json.loads(fastcalc(*words, "--format", "json").out)
 
 
+@pytest.mark.thorough
 def test_a_plan_of_more_confidence_is_the_one_that_is_named(planned, without_regret):
     named = planned(*PLAN, *LIMITS)["plan_at_90_percent_confidence"]
     asked = planned(*PLAN, *LIMITS, "--confidence", 90)["records"][0]
@@ -28,6 +29,7 @@ def test_a_plan_of_more_confidence_is_the_one_that_is_named(planned, without_reg
         assert named[key] == asked[key]
 
 
+@pytest.mark.thorough
 def test_a_plan_costs_as_much_with_a_little_less_confidence_than_its_chance(
     planned, without_regret
 ):
@@ -39,6 +41,7 @@ def test_a_plan_costs_as_much_with_a_little_less_confidence_than_its_chance(
     assert surely["usd_per_month"] == pytest.approx(found["records"][0]["usd_per_month"])
 
 
+@pytest.mark.thorough
 def test_a_first_screen_says_the_chance_and_the_price_of_more(fastcalc):
     found = json.loads(fastcalc(*PLAN, *LIMITS, "--format", "json").out)
     text = words(fastcalc(*PLAN, *LIMITS).out)
@@ -51,13 +54,15 @@ def test_a_first_screen_says_the_chance_and_the_price_of_more(fastcalc):
     assert f"{confident}(--confidence 90)" in text
 
 
+@pytest.mark.thorough
 def test_no_chance_is_said_of_what_has_no_limit(planned, without_regret):
     assert planned(*PLAN)["limits_hold_percent"] is None
     assert planned(*PLAN, *LIMITS, "--confidence", 80)["limits_hold_percent"] is None
 
 
 @pytest.mark.parametrize(
-    ("limit", "is_said"), [((), True), (("--ttft", "1s"), False), (("--load", "0.9"), False)]
+    ("limit", "is_said"),
+    [((), True), thorough(("--ttft", "1s"), False), (("--load", "0.9"), False)],
 )
 def test_a_ttft_without_a_limit_is_in_the_headline(fastcalc, limit, is_said, without_regret):
     """Requests at random wait; without a limit the sentence says how long the slowest do."""
@@ -68,6 +73,7 @@ def test_a_ttft_without_a_limit_is_in_the_headline(fastcalc, limit, is_said, wit
     assert (said in headline) is is_said
 
 
+@pytest.mark.thorough
 def test_consumer_cards_and_marketplaces_are_named_in_the_headline(fastcalc, without_regret):
     plan = ("plan", "llama-3.1-8b", "--rate", "2/s", "--tpot", "40ms", "--ttft", "1s")
     headline = words(fastcalc(*plan, "--on", "rtx-4090").out).partition("Price per")[0]
@@ -79,6 +85,7 @@ def test_consumer_cards_and_marketplaces_are_named_in_the_headline(fastcalc, wit
     assert "consumer" not in fastcalc(*plan, "--on", "l40s").out
 
 
+@pytest.mark.thorough
 def test_owned_chips_say_what_fewer_bits_would_serve(fastcalc):
     """Two cards hold 8-bit weights twice as often as 16-bit ones, which lead where they fit."""
     plan = ("plan", "llama-3.1-70b", "--own", "h100-sxm=16", *LIMITS)

@@ -5,7 +5,7 @@ from functools import partial
 
 import pytest
 
-from tests.helpers import run_once
+from tests.helpers import run_once, thorough
 
 ASKED = [
     # Chips, options, limits of a request, and how many arrive.
@@ -19,6 +19,7 @@ ASKED = [
     ("llama-3.1-8b", "l40s", 1000, 500, "1s", "30ms", 40.0, ("--own", "l40s=4")),
     ("llama-3.1-8b", "l40s", 1000, 500, "1s", "30ms", None, ("--own", "l40s=4")),
     ("llama-3.1-8b", "l40s", 1000, 500, "1s", "30ms", None, ("--budget", "5000/month")),
+    ("llama-3.1-8b", "l40s", 1000, 500, "1s", "30ms", None, ("--users", "300", "--think", "20s")),
     (
         "llama-3.1-8b",
         "l40s",
@@ -29,7 +30,6 @@ ASKED = [
         None,
         ("--max-chips", "3", "--percentile", "99"),
     ),
-    ("llama-3.1-8b", "l40s", 1000, 500, "1s", "30ms", None, ("--users", "300", "--think", "20s")),
     ("llama-3.1-8b", "l40s", 1000, 500, "1ms", "30ms", 5.0, ()),
 ]
 
@@ -39,7 +39,7 @@ def fastcalc(capsys, monkeypatch):
     return partial(run_once, capsys=capsys, monkeypatch=monkeypatch)
 
 
-@pytest.mark.parametrize("asked", ASKED)
+@pytest.mark.parametrize("asked", [*map(thorough, ASKED[:-2]), *ASKED[-2:]])
 def test_options_and_a_file_of_one_class_have_one_plan(asked, fastcalc, tmp_path, without_regret):
     model, chips, prompt, output, ttft, tpot, rate, more = asked
     limits = {name: limit for name, limit in (("ttft", ttft), ("tpot", tpot)) if limit}
@@ -72,6 +72,7 @@ def test_options_and_a_file_of_one_class_have_one_plan(asked, fastcalc, tmp_path
     assert [found.get(key) == expected.get(key) for key in keys] == [True] * len(keys)
 
 
+@pytest.mark.thorough
 def test_every_plan_has_one_json(fastcalc, tmp_path, without_regret):
     """What stands beside the records has the same keys, whatever is asked."""
     plan = ("plan", "llama-3.1-8b", "--on", "l40s", "--format", "json")
@@ -88,6 +89,7 @@ clients:
 """
 
 
+@pytest.mark.thorough
 def test_a_mix_on_several_kinds_of_chip_stands_beside_one_kind(fastcalc, tmp_path):
     """What one kind takes is what a plan on that kind alone finds, and no less than the cheapest."""
     file = tmp_path / "mix.yaml"
@@ -107,6 +109,7 @@ def test_a_mix_on_several_kinds_of_chip_stands_beside_one_kind(fastcalc, tmp_pat
     assert found["sharing"]["cheapest"]["usd_per_month"] <= cheapest * (1 + 1e-9)
 
 
+@pytest.mark.thorough
 def test_a_pool_of_a_mix_has_the_smallest_batch_that_needs_no_more_replicas(fastcalc, tmp_path):
     file = tmp_path / "mix.yaml"
     file.write_text(MIX.replace("aggregate_rate: 10", "aggregate_rate: 0.2"), encoding="utf-8")
@@ -118,6 +121,7 @@ def test_a_pool_of_a_mix_has_the_smallest_batch_that_needs_no_more_replicas(fast
     assert few[0]["batch"] < many[0]["batch"] / 4
 
 
+@pytest.mark.thorough
 def test_ranks_that_are_given_are_those_of_every_replica(fastcalc):
     """The only layout is planned for: as cheap as an open search where that finds the same one."""
 

@@ -9,7 +9,7 @@ import pytest
 import fastcalc as fc
 from fastcalc.features.plan import run as plan_run
 from fastcalc.features.plan.people import mean_request_s, solve_closed_loop
-from tests.helpers import every
+from tests.helpers import every, thorough
 from tests.helpers import run_once as run
 
 PLAN = ("plan", "llama-3.1-8b", "--on", "h100-sxm", "--weights", "bf16", "--kv", "bf16")
@@ -33,13 +33,13 @@ def test_a_rate_by_how_often_they_ask(capsys, monkeypatch):
     assert plan == by_rate
 
 
-@every(
+@pytest.mark.parametrize(
     "words",
     [
         ["--users", "500", "--think", "30s"],
-        ["--users", "500", "--think", "5s"],
-        ["--users", "200", "--think", "1s", "--tpot", "15ms"],
-        ["--users", "900", "--active-fraction", "0.5", "--think", "20s", "--ttft", "1s"],
+        thorough(["--users", "500", "--think", "5s"]),
+        thorough(["--users", "200", "--think", "1s", "--tpot", "15ms"]),
+        thorough(["--users", "900", "--active-fraction", "0.5", "--think", "20s", "--ttft", "1s"]),
     ],
 )
 def test_rate_and_response_time_are_one_fixed_point(words, capsys, monkeypatch):
@@ -58,6 +58,7 @@ def test_rate_and_response_time_are_one_fixed_point(words, capsys, monkeypatch):
     assert float(said[2]) == pytest.approx(seconds, rel=0.02)
 
 
+@pytest.mark.thorough
 def test_owned_chips_serve_users_who_think():
     """The fleet has as many requests as 400 make whose answers take as long as on it."""
     limits = {"tpot": "25ms", "ttft": "1s", "prompt": 4000, "output": 500}
@@ -92,6 +93,7 @@ def test_what_people_cannot_be_is_said(words, sentence, capsys, monkeypatch):
     assert sentence in ran.err
 
 
+@pytest.mark.thorough
 def test_a_budget_of_what_a_plan_costs_has_that_plan(capsys, monkeypatch):
     """Users who wait make fewer requests: neither plan is made for those who never wait."""
     asked = ("plan", "llama-3.1-8b", "--on", "l40s", "--users", 500, "--think", "10s")
@@ -122,6 +124,7 @@ def test_a_budget_of_what_a_plan_costs_has_that_plan(capsys, monkeypatch):
 _BY_CHIP = ("--by", "chip")
 
 
+@pytest.mark.thorough
 @every(
     "words",
     [
@@ -148,6 +151,7 @@ def test_no_plan_for_a_rate_that_its_users_stay_below_costs_less(words, capsys, 
     assert plan["usd_per_month"] <= min(found) * (1.0 + 1e-9)
 
 
+@pytest.mark.thorough
 @every("formats,enough", [(("--weights", "bf16", "--kv", "bf16"), "4"), ((), "3")])
 def test_users_have_a_plan_within_means_that_hold_one(formats, enough, capsys, monkeypatch):
     """What is asked for is enough for the requests that 300 users make on it.
@@ -163,6 +167,7 @@ def test_users_have_a_plan_within_means_that_hold_one(formats, enough, capsys, m
     assert run(*asked, enough, **fixtures).code == 0
 
 
+@pytest.mark.thorough
 @every("think", ["1ms", "1us"])
 def test_users_who_hardly_think_ask_as_often_as_they_are_answered(think, capsys, monkeypatch):
     ran = run(

@@ -30,8 +30,8 @@ from fastcalc.features.plan.service import Service
 from fastcalc.grid.grid import Grid, Requests
 from fastcalc.kit.answer.rounding import rounded_down, rounded_up
 from tests.helpers import run_once as run
-from tests.helpers import words
-from tests.strategies import examples, scaled
+from tests.helpers import thorough, words
+from tests.strategies import examples
 
 pytestmark = pytest.mark.usefixtures("without_regret")
 CATALOGUE = Catalogue()
@@ -284,6 +284,7 @@ def test_what_is_planned_to_meet_a_percentile_meets_it_however_it_is_rounded(lim
     assert np.all(scored.misses["ttft"][in_time] <= 1.0)
 
 
+@pytest.mark.thorough
 @examples(30)
 @given(
     st.sampled_from(["h100-sxm", "mi300x", "b200", "l40s"]),
@@ -312,6 +313,7 @@ def test_in_whole_nodes_it_is_what_trying_everything_finds(chip, model, service,
         assert_relaxed(least_relaxed([grid], service), everything, service)
 
 
+@pytest.mark.thorough
 @example(
     ["l40s", "h100-sxm"],
     ["mi300x"],
@@ -484,14 +486,14 @@ LOADED += ("--on", "gb200,rtx-pro-6000-server")  # with host_use null and comput
     ("model", "rate"),
     [
         ("llama-3.1-70b", ()),
-        ("deepseek-r1", ("--load", 0.7)),
-        (
+        thorough("deepseek-r1", ("--load", 0.7)),
+        thorough(
             "gpt-oss-120b",
             ("--load", 0.3, "--price-basis", "tco", "--percentile", 99),
         ),
-        ("gpt-oss-120b", ("--rate", "5/s", "--load", 0.7, "--price-basis", "tco")),
-        ("llama-3.1-70b", ("--rate", "5/s", "--speculate", "none,0.8x3")),
-        ("deepseek-r1", ("--rate", "5/s", "--load", 1, "--prefix-hit", "60%", *LOADED)),
+        thorough("gpt-oss-120b", ("--rate", "5/s", "--load", 0.7, "--price-basis", "tco")),
+        thorough("llama-3.1-70b", ("--rate", "5/s", "--speculate", "none,0.8x3")),
+        thorough("deepseek-r1", ("--rate", "5/s", "--load", 1, "--prefix-hit", "60%", *LOADED)),
     ],
 )
 def test_every_offered_plan_is_what_compare_says(model, rate, capsys, monkeypatch):
@@ -727,7 +729,7 @@ def random_arrivals(capsys, monkeypatch, *more, model="llama-3.1-70b", chips="h1
     return json.loads(ran.out)["records"]
 
 
-@pytest.mark.parametrize("percentile", [50, 99])
+@pytest.mark.parametrize("percentile", [50, thorough(99)])
 def test_random_arrivals_are_given_as_many_replicas_as_their_limit_asks(
     percentile, capsys, monkeypatch
 ):
@@ -742,6 +744,7 @@ def test_random_arrivals_are_given_as_many_replicas_as_their_limit_asks(
         assert plan["utilization"] <= 0.8 * (1 + 1e-9)  # what percentiles are planned for
 
 
+@pytest.mark.thorough
 @examples(10)
 @given(
     st.sampled_from(["h100-sxm", "mi300x", "l40s"]),
@@ -769,6 +772,7 @@ def test_a_limit_that_is_printed_as_met_is_met_and_with_a_replica_less_is_not(
                 assert max(busy, at_more.load.utilization) > 0.8 or not at_more.are_met
 
 
+@pytest.mark.thorough
 def test_more_certainty_never_costs_less(capsys, monkeypatch):
     levels = [("--load", 1), *(("--percentile", one) for one in (50, 99.9))]
     costs = [
@@ -808,7 +812,8 @@ def test_a_percentile_that_cannot_be_is_refused(asked, sentence, capsys, monkeyp
     assert sentence in ran.err
 
 
-@pytest.mark.parametrize("limit", ["20ms", "60ms"][: scaled(1)])
+@pytest.mark.thorough
+@pytest.mark.parametrize("limit", ["20ms", thorough("60ms")])
 def test_what_a_refusal_says_of_a_percentile_is_enough(limit, capsys, monkeypatch):
     asked = ("plan", "llama-3.1-70b", "--on", "h100-sxm,mi300x", "--rate", "3/s", "--prompt", 4000)
     asked += ("--percentile", 99)
@@ -828,6 +833,7 @@ def test_prompts_that_cost_nothing_alongside_the_bound_leave_nothing_undefined(c
     assert all(plan["utilization"] > 0.1 for plan in json.loads(ran.out)["records"])
 
 
+@pytest.mark.thorough
 def test_a_percentile_never_lets_replicas_do_more_than_is_allowed(capsys, monkeypatch):
     asked = ("plan", "llama-3.1-8b", "--on", "h100-sxm", "--rate", "1/s", "--load", "1e-7")
     found = [
@@ -838,7 +844,8 @@ def test_a_percentile_never_lets_replicas_do_more_than_is_allowed(capsys, monkey
     assert found[1]["cost"] >= found[0]["cost"]
 
 
-@pytest.mark.parametrize("limits", [("41ms", 2), ("30ms", 3), ("20ms", 2)][: scaled(2)])
+@pytest.mark.thorough
+@pytest.mark.parametrize("limits", [("41ms", 2), ("30ms", 3), ("20ms", 2)])
 def test_what_is_said_to_be_enough_with_prompts_apart_is(limits, capsys, monkeypatch):
     asked = ("plan", "llama-3.1-70b", "--on", "h100-sxm,mi355x", "--prompt", 1, "--rate", "0.01/s")
     asked += ("--percentile", 99.9, "--tpot", "25ms", "--max-chips", limits[1])
@@ -856,6 +863,7 @@ def test_an_empty_file_name_is_refused(capsys, monkeypatch):
     assert "-o names no file" in ran.err
 
 
+@pytest.mark.thorough
 def test_a_limit_of_as_many_chips_as_a_plan_has_does_not_hide_it(capsys, monkeypatch):
     """Two replicas of eight chips hold it as published; in fp8 eight chips do, which come second."""
     asked = ("plan", "llama-3.3-70b", "--on", "h100-sxm", "--prompt", 2000, "--output", 400)
@@ -868,6 +876,7 @@ def test_a_limit_of_as_many_chips_as_a_plan_has_does_not_hide_it(capsys, monkeyp
     assert {**limited, "command": ""} == {**free, "command": ""}
 
 
+@pytest.mark.thorough
 def test_bursts_are_not_said_to_hold_a_percentile(capsys, monkeypatch, tmp_path):
     """Queues are computed for Poisson arrivals, whose times vary by their mean.
 

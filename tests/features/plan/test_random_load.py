@@ -16,6 +16,7 @@ from tests.helpers import every
 MEAN, SLOWEST = 0.10, 0.25
 
 
+@pytest.mark.thorough
 @every("name", TRAFFIC)
 def test_closed_form_is_the_simulation(name):
     """Means within 10 %, the 99th percentile within 25 %, at up to 85 % of what is carried."""

@@ -23,7 +23,7 @@ from fastcalc.features.plan.servers.server import Server
 from fastcalc.kit.answer.numbers_as_text import number
 from tests.features.plan.test_plan_sentences import SECOND, SERVICE, deployed
 from tests.features.plan.test_plan_sentences import plan as made_plan
-from tests.helpers import ROOT, every, run_once
+from tests.helpers import ROOT, every, run_once, thorough
 
 FLAGS = {
     program: set((ROOT / "tests" / "server_flags" / f"{program}.txt").read_text().split("\n"))
@@ -52,7 +52,7 @@ def values(words: list[str]) -> dict[str, str]:
 
 
 CASES = [
-    "llama-3.3-70b --on h100-sxm,h200-sxm --rate 10/s --ttft 1s --tpot 40ms",
+    "llama-3.3-70b --on h100-sxm --rate 10/s --ttft 1s --tpot 40ms --weights fp8 --kv fp8",
     "deepseek-r1 --on h200-sxm --rate 10/s --ttft 1s --tpot 40ms --speculate 1.8/1",
     "kimi-k3 --on b200 --rate 3/s",
     "llama-3.1-8b --on l40s --rate 10/s --weights fp8 --kv fp8",
@@ -206,6 +206,7 @@ def test_what_takes_in_prompts_apart_is_reached_from_other_hosts():
         assert ("disable_overlap_scheduler" in options) is (role == "prefill")
 
 
+@pytest.mark.thorough
 def test_the_script_has_the_numbers_of_the_plan():
     arguments = {"on": "h200-sxm", "rate": 10, "ttft": "1s", "tpot": "40ms"}
     table = fastcalc.plan("llama-3.3-70b", emit="vllm", **arguments)
@@ -264,7 +265,7 @@ def test_weights_that_no_repository_has_are_a_folder_to_name():
     assert "# ./deepseek-r1-nvfp4: a folder or repository with weights in nvfp4" in script
 
 
-@pytest.mark.parametrize("program", STARTS)
+@pytest.mark.parametrize("program", ["vllm", thorough("sglang"), thorough("trtllm")])
 @pytest.mark.parametrize(
     ("file", "folder"),
     [("m$(touch pwned).yaml", "./m$(touch pwned)"), ("of mine/m-1.5.yml", "./m-1.5")],
@@ -281,6 +282,13 @@ def test_weights_of_a_model_file_are_a_folder_of_its_stem(
         for weights, ending in ((None, ""), ("fp8", "-fp8")):
             (words,) = commands(str(fastcalc.plan(name, weights=weights, **asked)))
             assert f"{folder}{ending}" in words
+
+
+@pytest.mark.thorough
+def test_a_benchmark_that_is_advised_names_the_folder_of_its_stem(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    file, folder = "m$(touch pwned).yaml", "./m$(touch pwned)"
+    (tmp_path / file).write_text((ROOT / "models" / "llama-3.1-8b.yaml").read_text())
     measured = fastcalc.plan(file, on="l40s,h100-sxm", rate="20/s", weights="fp8")
     bench = shlex.split(measured.details["regret"]["measurements"][0]["command"])
     assert bench[bench.index("--model") + 1] == f"{folder}-fp8"

@@ -123,6 +123,7 @@ def partitions(classes):
             yield [*groups[:place], (first, *group), *groups[place + 1 :]]
 
 
+@pytest.mark.thorough
 @examples(5)
 @given(
     st.lists(kinds, min_size=2, max_size=3),

@@ -31,7 +31,7 @@ from fastcalc.kit.charts.terminal import parts, plot
 from fastcalc.kit.request.loading import DEFAULT_MODELS
 from fastcalc.mentions import as_flags
 from tests.evidence.test_measured import BASE
-from tests.helpers import ROOT, contrast, every, outcome, run
+from tests.helpers import ROOT, contrast, every, outcome, run, sweep, thorough
 
 ASKED = ("llama-3.1-8b", "--on", "h100-sxm,wse-3")
 
@@ -396,7 +396,7 @@ def test_a_file_is_the_same_each_time_and_says_what_it_shows(fastcalc, kind, tmp
     assert "wse-3" in words
 
 
-@pytest.mark.parametrize(("name", "begins"), [("a.png", b"\x89PNG"), ("a.pdf", b"%PDF")])
+@pytest.mark.parametrize(("name", "begins"), [("a.png", b"\x89PNG"), thorough("a.pdf", b"%PDF")])
 @pytest.mark.parametrize("ground", [(), ("--dark", "--width", "5")])
 def test_a_file_is_of_its_ending(fastcalc, name, begins, ground, tmp_path):
     pytest.importorskip("matplotlib")
@@ -457,9 +457,9 @@ def overlapping(texts, renderer):
         ("speed", 1, 3.3, "print"),
         ("speed", 4, 6, "light"),
         ("roofline", 8, 3.3, "dark"),
-        ("speed", 20, 3.3, "print"),
-        ("roofline", 20, 9, "light"),
-        ("step", 8, 6, "print"),
+        thorough("speed", 20, 3.3, "print"),
+        thorough("roofline", 20, 9, "light"),
+        thorough("step", 8, 6, "print"),
     ],
 )
 def test_no_name_number_or_key_covers_another_or_is_cut_off(kind, count, width, style):
@@ -526,7 +526,13 @@ PICTURES = re.findall(
 )
 
 
-@pytest.mark.parametrize(("command", "file"), PICTURES, ids=[file for _, file in PICTURES])
+def is_slow(_: str, file: str) -> bool:
+    return Path(file).stem in ("accuracy", "diagnose", "map", "tornado")
+
+
+@pytest.mark.parametrize(
+    ("command", "file"), sweep(PICTURES, is_slow, [file for _, file in PICTURES])
+)
 def test_the_pictures_of_the_docs_say_what_they_would_today(
     fastcalc, command, file, tmp_path, monkeypatch
 ):
@@ -586,7 +592,9 @@ def test_of_more_chips_than_a_chart_tells_apart_the_unbeaten_are_drawn():
     assert f"drawn are {len(drawn)} of " in chart.notes[-1]
 
 
-@pytest.mark.parametrize("kind", ["speed", "price", "roofline", "step", "memory", "frontier"])
+@pytest.mark.parametrize(
+    "kind", [*map(thorough, ("speed", "price", "roofline", "step")), "memory", "frontier"]
+)
 def test_every_chart_of_all_chips_is_drawn_in_a_terminal(fastcalc, kind):
     limits = ("--max-chips", "1") if kind == "frontier" else ()
     ran = fastcalc("plot", kind, "llama-3.1-8b", "--on", "all", *limits, columns=80)

@@ -27,7 +27,7 @@ from fastcalc.kit.answer.field_names import in_words
 from fastcalc.kit.charts.terminal import parts
 from tests import strategies
 from tests.core.test_each_number import multiplied
-from tests.helpers import outcome, run_once, words
+from tests.helpers import outcome, run_once, thorough, words
 
 
 @st.composite
@@ -96,6 +96,7 @@ def test_elasticities_are_difference_quotients(solved):
         assert min(sides) - 2e-3 <= slope <= max(sides) + 2e-3, lever
 
 
+@pytest.mark.thorough
 @some(1)
 @given(outcomes(), st.floats(1.05, 4.0))
 def test_what_a_number_alone_would_have_to_be_is_the_first_of_a_scan(solved, faster):
@@ -122,6 +123,7 @@ def test_what_a_number_alone_would_have_to_be_is_the_first_of_a_scan(solved, fas
             assert speed_with(scenario, lever, nearer) < now * faster, lever
 
 
+@pytest.mark.thorough
 def test_no_two_numbers_change_less_than_the_pair():
     """Every pair of what moves the speed, each a little less than the factor of the pair better."""
     solved = outcome("llama-3.1-8b", "h100-sxm")
@@ -144,6 +146,7 @@ def test_no_two_numbers_change_less_than_the_pair():
         assert (fastest >= 400.0 * (1.0 - 1e-6)) == is_enough
 
 
+@pytest.mark.thorough
 def test_a_change_is_that_of_the_what_if():
     """Rows of the table, with 10 % more, against a comparison with each what-if."""
     case = {"on": "h100-sxm", "batch": 8, "tp": 1}
@@ -210,6 +213,7 @@ def test_it_says_beyond_which_bandwidth_nothing_is_bought(chip):
     assert "largest batch gain nothing from SRAM bandwidth above" in words(str(table))
 
 
+@pytest.mark.thorough
 def test_prices_and_first_tokens_are_targets_too(chip):
     """Half the price of an hour is half the price of a token; a peak shortens the first token."""
     base = fc.compare("llama-3.1-8b", on=chip, batch=1)[0]
@@ -231,6 +235,7 @@ def faster():
     return fc.sensitivity("llama-3.1-8b", on="h100-sxm", target=400)
 
 
+@pytest.mark.thorough
 def test_whole_numbers_of_a_model_move_to_the_next_that_a_file_may_hold(faster):
     rows = {row["path"]: row for row in faster}
     assert rows["blocks[0].attention.kv_heads"]["more_value"] == 16
@@ -254,8 +259,8 @@ def test_the_two_numbers_stand_alongside_the_records(faster):
 @pytest.mark.parametrize(
     "asked",
     [
-        ("kimi-k2", "--on", "wse-3", "--batch", "8"),
-        ("llama-3.1-8b", "--on", "h100-sxm", "--batch", "1"),
+        thorough(("kimi-k2", "--on", "wse-3", "--batch", "8")),
+        thorough(("llama-3.1-8b", "--on", "h100-sxm", "--batch", "1")),
         ("llama-3.1-8b", "--on", "groq-lpu", "--batch", "1"),
     ],
 )
@@ -287,7 +292,9 @@ def shown_numbers(answer):
             ["parameters.decode_layer_floor", "blocks[0].count"],
             ["price.cloud", "peak.bf16"],
         ),
-        ("1$/Mtok", ["price.cloud", "parameters.decode_layer_floor"], ["peak.bf16", "area"]),
+        thorough(
+            "1$/Mtok", ["price.cloud", "parameters.decode_layer_floor"], ["peak.bf16", "area"]
+        ),
     ],
 )
 def test_levers_of_a_target_are_numbers_that_move_it(target, moving, idle):
@@ -338,6 +345,7 @@ def test_several_chips_are_refused():
         fc.sensitivity("llama-3.1-8b", on="h100-sxm,wse-3")
 
 
+@pytest.mark.thorough
 def test_nothing_that_reaches_a_target_is_the_answer_no(chip, fastcalc):
     ran = fastcalc("sensitivity", "llama-3.1-8b", "--on", str(chip), "--target", "900000000")
     assert ran.code == 1
@@ -391,6 +399,7 @@ def test_a_step_is_found_as_well(at):
     assert nearest(lambda v: v - at, 1e6, 1.0, is_whole=True) == ceil(at)
 
 
+@pytest.mark.thorough
 def test_the_least_pair_is_that_of_all_pairs(catalogue):
     """Every pair tried one by one, on a chip that misses a target of twice its speed."""
     solved = outcome("llama-3.1-8b", "h100-sxm", engine="vllm")

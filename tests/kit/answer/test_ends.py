@@ -12,7 +12,7 @@ import time
 import pytest
 
 from fastcalc.kit.answer import output
-from tests.helpers import ROOT, run
+from tests.helpers import ROOT, run, thorough
 
 FASTCALC = f"{sys.executable} -m fastcalc"
 
@@ -33,9 +33,9 @@ def shell(command, folder):
     ("asked", "code", "stream"),
     [
         ("compare --batch 1,99999 --format json", 0, "2>&-"),  # with notes
-        ("compare --batch 1,99999 --format json", 0, "2>/dev/full"),
-        ("plan llama-3.1-8b --on l4 --ttft 1us", 1, "2>/dev/full"),
-        ("compare --on nothing", 2, "2>&-"),
+        thorough("compare --batch 1,99999 --format json", 0, "2>/dev/full"),
+        thorough("plan llama-3.1-8b --on l4 --ttft 1us", 1, "2>/dev/full"),
+        thorough("compare --on nothing", 2, "2>&-"),
     ],
 )
 def test_a_note_that_cannot_be_written_changes_no_answer(asked, code, stream, tmp_path):
@@ -44,7 +44,9 @@ def test_a_note_that_cannot_be_written_changes_no_answer(asked, code, stream, tm
     assert code or len(json.loads(ran.stdout)["records"]) > 1
 
 
-@pytest.mark.parametrize("asked", ["--help", "compare --help", "--version", "list engines"])
+@pytest.mark.parametrize(
+    "asked", ["--help", "compare --help", "--version", thorough("list engines")]
+)
 def test_a_reader_that_has_gone_is_no_failure(asked, tmp_path):
     ran = shell(f"fastcalc {asked} | (exec <&-); echo ${{PIPESTATUS[0]}}", tmp_path)
     assert (ran.stdout, ran.stderr) == ("0\n", "")
@@ -55,7 +57,7 @@ def test_the_version_is_not_reported_to_nobody(tmp_path):
     assert (ran.returncode, "closed" in ran.stderr) == (2, True)
 
 
-@pytest.mark.parametrize("name", ["/dev/fd/1", "link"])
+@pytest.mark.parametrize("name", [thorough("/dev/fd/1"), "link"])
 def test_what_the_shell_has_opened_is_written_in_place(name, tmp_path):
     """After what is in it: to open it anew would begin at the beginning."""
     if not os.path.exists("/proc/self/fd/1"):
@@ -173,6 +175,7 @@ def test_what_an_earlier_command_read_may_be_written(tmp_path, capsys, monkeypat
     assert json.loads((tmp_path / "chip.yaml").read_text())
 
 
+@pytest.mark.thorough
 def test_a_draft_of_a_killed_program_goes_with_the_next_and_no_other(tmp_path):
     """Of two that write the same file, neither takes the other's draft for a dead one."""
     asked = "sweep --batch 1..1000 --prompt 1k..8k+100 --output 1..36 -o found.csv".split()
@@ -236,14 +239,14 @@ def test_where_there_are_no_locks_files_are_written_all_the_same(tmp_path, monke
     assert {one.name for one in tmp_path.iterdir()} == {"found", draft.name}
 
 
-@pytest.mark.parametrize("command", ["sweep", "compare"])
+@pytest.mark.parametrize("command", [thorough("sweep"), "compare"])
 def test_a_closed_standard_output_gets_a_sentence(command, tmp_path):
     ran = shell(f"fastcalc {command} llama-3.1-8b --on h100-sxm >&-", tmp_path)
     assert (ran.returncode, ran.stderr.count("\n")) == (2, 1)
     assert "standard output is closed" in ran.stderr
 
 
-@pytest.mark.parametrize("asked", ["frontier", "plan", "fit", "fastmode --smaller none"])
+@pytest.mark.parametrize("asked", ["frontier", "plan", "fit", thorough("fastmode --smaller none")])
 def test_so_it_does_in_every_command(asked, capsys, monkeypatch):
     command, *flags = asked.split()
     monkeypatch.setattr(sys, "stdout", None)  # as Python has it where the stream is closed

@@ -9,13 +9,12 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
 
 import fastcalc as fc
 from fastcalc.features import COMMANDS, request_of
 from fastcalc.kit.request.fields import declared
 from fastcalc.library.functions import parameters
-from tests.helpers import ROOT
+from tests.helpers import ROOT, SLOW_COMMANDS, thorough
 from tests.rule_examples import put
 
 EXAMPLES = ROOT / "docs" / "examples"
@@ -68,9 +67,6 @@ ONLY_SHOWN = {
 """Fields that say what is shown, not what numbers rest on."""
 
 NOT_TRIED = {"plugins": "needs an installed package", "points": "says how many are drawn"}
-
-SLOW_COMMANDS = ("sensitivity", "fastmode", "diagnose")
-"""Of these the suite tries the fields that no other command has; all with the thorough profile."""
 
 ON_A_HOST = {"models": "llama-3.1-70b", "model": "llama-3.1-70b", "on": "rtx-4090", "batch": "1"}
 ON_A_HOST |= {"host": "ddr5-2ch", "weights": "int4", "prompt": 1000, "rate": None}
@@ -327,16 +323,13 @@ def changed(command, field, value):
 
 
 def cases():
-    """Yield each field of each request."""
-    shared = {
-        name for command in ASKED if command not in SLOW_COMMANDS for name in fields_of(command)
-    }
-    is_thorough = settings().max_examples > 40
+    """Yield each field of each request; by default at the first command that has it, if quick."""
+    tried = set()
     for command in ASKED:
         for field in fields_of(command):
-            if command in SLOW_COMMANDS and field in shared and not is_thorough:
-                continue
-            yield pytest.param(command, field, id=f"{command}-{field}")
+            is_quick = field not in tried and command not in (*SLOW_COMMANDS, "diagnose")
+            tried.add(field)
+            yield (pytest.param if is_quick else thorough)(command, field, id=f"{command}-{field}")
 
 
 @pytest.mark.parametrize(("command", "field"), [*cases()])
