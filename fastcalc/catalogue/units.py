@@ -93,7 +93,7 @@ def parse_quantity(text: object, dimension: str) -> float:
             f"'{short}' is {_A.get(home, f'a {home}')}, not {name}: {hint}", "UN003"
         )
     if unit not in units:
-        same = next((known for known in units if is_same_unit(unit, known)), None)
+        same = next((candidate for candidate in units if is_same_unit(unit, candidate)), None)
         hint = f"did you mean '{same}'?" if same else did_you_mean(unit, units, hint)
         if unit.replace("b", "B") in units:
             hint = f"a small b is a bit; write bytes, such as '{EXAMPLES[dimension]}'"

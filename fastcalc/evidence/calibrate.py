@@ -59,7 +59,10 @@ def calibrate(evidence: Evidence, catalogue: Catalogue) -> Calibration:
     rows, family = fit.rows, family_of(catalogue.engine_files())
     everything = np.ones(len(rows.points), dtype=bool)
     logs = fit.solve(everything)
-    fitted = {(one.engine_used, one.phase, one.machine) for one in predictions_of(rows)}
+    fitted = {
+        (prediction.engine_used, prediction.phase, prediction.machine)
+        for prediction in predictions_of(rows)
+    }
     fitted_kinds = {engine: _kinds_of(engine, fitted, family) for engine in family.engines}
     folds = np.array([str(fold_of(evidence.publisher(point))) for point in rows.points])
     left_out = _predicted(rows, fit.left_out(everything, folds))
@@ -128,10 +131,10 @@ def _kinds_of(engine: str, fitted: FittedKinds, family: ParameterFamily) -> dict
 def _prefill_chips(predictions: Sequence[Prediction], evidence: Evidence) -> dict[str, list[str]]:
     """Chips whose prefill enough publishers measured, by the engine that they measured it with."""
     publishers = defaultdict[tuple[str, str], set[str]](set)
-    for one in predictions:
-        if one.phase == "prefill":
-            cell = one.engine_used, one.point.hardware
-            publishers[cell].add(evidence.publisher(one.point))
+    for prediction in predictions:
+        if prediction.phase == "prefill":
+            cell = prediction.engine_used, prediction.point.hardware
+            publishers[cell].add(evidence.publisher(prediction.point))
     chips = defaultdict[str, list[str]](list)
     for (engine, chip), names in sorted(publishers.items()):
         if len(names) >= ENOUGH:

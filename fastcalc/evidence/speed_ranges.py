@@ -59,7 +59,9 @@ def _others(
     behind = defaultdict[tuple[str, str, str], set[str]](set)
     for prediction in predictions if among is None else among:
         behind[cell(prediction)].add(publisher(prediction.point))
-    return [len(behind[cell(one)] - {publisher(one.point)}) for one in predictions]
+    return [
+        len(behind[cell(prediction)] - {publisher(prediction.point)}) for prediction in predictions
+    ]
 
 
 def by_novelty(
@@ -72,7 +74,7 @@ def by_novelty(
     ends = (("none", 0, 0), ("one or two", 1, ENOUGH - 1), ("three or more", ENOUGH, inf))
     counted = list(zip(predictions, behind, strict=True))
     groups = {
-        name: [one for one, count in counted if least <= count <= most]
+        name: [prediction for prediction, count in counted if least <= count <= most]
         for name, least, most in ends
     }
     return {name: group for name, group in groups.items() if group}
@@ -125,12 +127,14 @@ def learned(
     """
     # Engines of the others state their ranges.
     rows = zip(predictions, behind, unseen, strict=True)
-    kept = [row for row in rows if row[0].part != SRAM]
-    names = np.array([_name(one, count) for one, count, _ in kept])
-    sides = np.array([_needed(one) for one, *_ in kept])
-    is_unseen = np.array([alone for *_, alone in kept], dtype=bool)
-    is_blind = np.array([one.point.id in blind for one, *_ in kept], dtype=bool)
-    sources = np.array([one.point.source_key for one, *_ in kept])
+    fitted_rows = [row for row in rows if row[0].part != SRAM]
+    names = np.array([_name(prediction, count) for prediction, count, _ in fitted_rows])
+    sides = np.array([_needed(prediction) for prediction, *_ in fitted_rows])
+    is_unseen = np.array([alone for *_, alone in fitted_rows], dtype=bool)
+    is_blind = np.array(
+        [prediction.point.id in blind for prediction, *_ in fitted_rows], dtype=bool
+    )
+    sources = np.array([prediction.point.source_key for prediction, *_ in fitted_rows])
     counts = np.where(is_blind, _BLIND_COUNTS, 1.0)
     beyond, usual = (1.0 + INSIDE) / 2.0, ~is_unseen
     widths: dict[str, tuple[float, float]] = {}
@@ -145,9 +149,9 @@ def learned(
     needed = (sides / np.array([widths[name] for name in names])).max(axis=1)
     blind_sources = len(np.unique(sources[is_blind]))
     basis = (
-        f"{len(kept):,} points of {len(np.unique(sources))} sources, each predicted without its "
-        f"publisher; {np.count_nonzero(is_blind)} of {blind_sources} that nobody had looked at "
-        f"when terms were chosen count {_BLIND_COUNTS:g} times"
+        f"{len(fitted_rows):,} points of {len(np.unique(sources))} sources, each predicted "
+        f"without its publisher; {np.count_nonzero(is_blind)} of {blind_sources} that nobody had "
+        f"looked at when terms were chosen count {_BLIND_COUNTS:g} times"
     )
     return RangeWidths.model_validate(
         {

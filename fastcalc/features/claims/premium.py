@@ -149,24 +149,26 @@ class _CostQuestion:
 
     def answer_all(self, questions: Sequence[Question]) -> "Sequence[Multiples | ArithmeticError]":
         """Batches and multiples of each, or why it has none; those of one case are one array."""
-        asked = [one for one in questions if isinstance(one, _CostQuestion)]
+        asked = [question for question in questions if isinstance(question, _CostQuestion)]
         answers: dict[_CostQuestion, Multiples | ArithmeticError] = {}
-        for group in grouped(asked, lambda one: (one.case, one.usable)).values():
+        for group in grouped(asked, lambda question: (question.case, question.usable)).values():
             try:
                 answers.update(zip(group, _multiples_of(group), strict=True))
             except ArithmeticError as error:  # a chip or model of absurd size
                 answers.update(dict.fromkeys(group, error))
-        return [answers[one] for one in asked]
+        return [answers[question] for question in asked]
 
 
 def _multiples_of(questions: Sequence[_CostQuestion]) -> Iterator[Multiples]:
     """Answers to questions on one case and one fraction of memory."""
-    first, counts = questions[0], [len(one.software) for one in questions]
-    floors, bandwidths, computes = np.array([row for one in questions for row in one.software]).T
+    first, counts = questions[0], [len(question.software) for question in questions]
+    floors, bandwidths, computes = np.array(
+        [row for question in questions for row in question.software]
+    ).T
     engine = engine_of(Software(floors, bandwidths, computes, first.usable))
     slow, fast = (
         np.repeat([float(speed) for speed in speeds], counts)
-        for speeds in zip(*((one.slow, one.fast) for one in questions), strict=True)
+        for speeds in zip(*((question.slow, question.fast) for question in questions), strict=True)
     )
     with np.errstate(all="ignore"):
         all_tested = first.case.batches(engine, slow, fast)

@@ -93,15 +93,15 @@ def _confident_plan(decision: Decision, grids: Sequence[Grid]) -> Plan | None:
     ]
     heapify(waiting)
     while waiting:
-        _, number, found, is_held = heappop(waiting)
-        if found is not None and is_held:
-            return found.plans[0]
-        if found is None:
+        _, number, slower, is_held = heappop(waiting)
+        if slower is not None and is_held:
+            return slower.plans[0]
+        if slower is None:
             of_chip = decision.grids_to_lead(grids, plans[number].scenario.hardware.id)
-            found = decide(of_chip, surely, shown=0, is_held=False)
+            slower = decide(of_chip, surely, shown=0, is_held=False)
         else:
-            hold_limits(found, 0)
+            hold_limits(slower, 0)
             is_held = True
-        if found.plans:
-            heappush(waiting, (found.plans[0].cost, number, found, is_held))
+        if slower.plans:
+            heappush(waiting, (slower.plans[0].cost, number, slower, is_held))
     return None

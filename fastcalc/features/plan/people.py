@@ -142,8 +142,8 @@ def solve_closed_loop(
     settled = _falling(people, first, fleet_at)
     rate = (settled or first).service.rate or 0.0
     lowest = max(rate / _FEWER, people.rate(_longest_request(first.service)))
-    found = _rising(people, lowest, settled, fleet_at)
-    return found if found.is_enough or first.is_enough else first
+    rising = _rising(people, lowest, settled, fleet_at)
+    return rising if rising.is_enough or first.is_enough else first
 
 
 def _has_means(service: Service) -> bool:

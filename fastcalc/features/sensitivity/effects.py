@@ -82,13 +82,13 @@ def effects(outcome: Outcome, figures: MovedFigures | None = None) -> list[Effec
     scenario, in_step = figures.scenario, figures.answered.in_step
     base = answers_of(solve(scenario))
     measured = in_step([partial(_effect, figures, base, lever) for lever in levers(scenario)])
-    found = [effect for effect in measured if effect is not None]
-    searches = [_enough_at(figures, effect, base.speed) for effect in found]
+    effects = [effect for effect in measured if effect is not None]
+    searches = [_enough_at(figures, effect, base.speed) for effect in effects]
     values = iter(in_step([search for of_one in searches for search in of_one.values()]))
-    for effect, of_one in zip(found, searches, strict=True):
+    for effect, of_one in zip(effects, searches, strict=True):
         for index in of_one:
             effect.enough[index] = next(values)
-    return found
+    return effects
 
 
 def _effect(figures: MovedFigures, base: Answers, lever: Lever) -> Effect | None:

@@ -101,8 +101,8 @@ def prices_of(pricing: Pricing, chips: Iterable[Hardware], *, in_short: bool) ->
         for index, chip in enumerate(listed_chips)
     ]
     if in_short:
-        known = [pricing.quote(chip).usd_per_hour is not None for chip in listed_chips]
-        quoted = [*compress(quoted, known), *compress(quoted, map(not_, known))]
+        is_priced = [pricing.quote(chip).usd_per_hour is not None for chip in listed_chips]
+        quoted = [*compress(quoted, is_priced), *compress(quoted, map(not_, is_priced))]
         quoted = first_few(quoted, MOST_PRICED)
     is_given = all(chip.id in pricing.user_prices for chip in listed_chips)
     basis = "" if is_given else f", {basis_of(pricing)}"

@@ -12,7 +12,7 @@ from fastcalc.core.scenario import Sharding
 from fastcalc.errors import InputError
 from fastcalc.features.compare.request import Compare
 from fastcalc.features.plan.request import FindPlans
-from fastcalc.kit.request import loading
+from fastcalc.kit.request import loading, repositories
 from fastcalc.mentions import as_flags
 from tests.helpers import every, read_or_refusal
 
@@ -238,7 +238,7 @@ _OWN_LENGTH = "; its config.json may state another longest context than 131,072"
 )
 def test_models_of_repositories(name, model, note):
     notes = []
-    found = loading._repository_model(ENTRIES, name, notes)
+    found = repositories.repository_model(ENTRIES, name, notes)
     assert (found and found.id) == model
     assert notes == [f"{name} is computed as {model}, which has the same shape{note}"] * bool(model)
 
