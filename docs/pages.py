@@ -92,24 +92,22 @@ model selection count four times.
 points.
 """
 TRUST = """Predictions are compared with published measurements of {measured} of the {entries}
-chips. An error of 1.2x means that the prediction is 1.2 times too fast or too slow. *In range* is
-the fraction of measurements inside the 80 % range.
+chips. An error of 1.2x means 1.2 times too fast or too slow. *In range* is the fraction of
+measurements inside the 80 % range, ideally 80 %:
 
 {tests}
 
-- Cross-validation: engines have a few fitted constants. Each source is predicted with constants
-fitted without its publisher.
-- Blind test: the measurements were collected after the fit. Only {blind_share} % were inside the
-80 % range of that version. [Ranges](docs/method.md#ranges) are wider since then; the wider ranges
-have had no blind test yet.
+- Cross-validation predicts each source with constants that were fitted without its publisher.
+- The blind test used measurements that were collected after the fit, and too few were in range.
+[Ranges](docs/method.md#ranges) have been widened since; the wider ones have had no blind test yet.
 - {faster} faster than the hardware bound.
 - SRAM machines (wafers, LPUs) are not cross-validated: their engines are fitted on their {seen} of
 the {points:,} measurements, so their true error may be larger.
 - With part of the weights in host memory, the median error of {host} further measurements is
 {host_median:.2f}x.
 
-The next table has the median errors of cross-validation by class. *Decode* is tokens/s per user,
-*served* is the throughput of a loaded server, and MoE is a mixture of experts:
+Cross-validation by class: *decode* is tokens/s per user, *served* the throughput of a loaded
+server, MoE a mixture of experts.
 
 {by_class}
 
@@ -295,7 +293,6 @@ def trust() -> str:
         **scores,
         tests=_tests(scores).rstrip(),
         faster=f"{scores['above']} measurements are" if scores["above"] else "No measurement is",
-        blind_share=BLIND[-1],
         by_class=_by_class(_of(groups, "part")).rstrip(),
         alone=sum(one["sources"] == 1 for one in chips),
         chips=len(chips),
