@@ -12,6 +12,7 @@ from pathlib import Path
 from fastcalc.catalogue.folders import shipped_folder
 from fastcalc.catalogue.kinds import SINGULAR, Kind
 from fastcalc.catalogue.reader import read
+from fastcalc.catalogue.spellings import plain_spelling, plain_spellings, spelling
 from fastcalc.catalogue.stand_ins import service, services
 from fastcalc.errors import InputError
 from fastcalc.mentions import option
@@ -135,12 +136,18 @@ class Names:
 
         The vendor may be named before it, or left out.
         """
-        wanted, paths = _spelling(name), dict[str, Path]()  # by id, the user's own last
-        for folder in reversed(self.folders(entry_type)) if wanted else ():
-            for path, state in _listed(folder):
-                if wanted in _spellings(path, state.st_mtime_ns, state.st_size):
-                    paths[path.stem] = path
-        return next(iter(paths.values())) if len(paths) == 1 else None
+        for wanted, spellings_of in (
+            (spelling(name), _spellings),
+            (plain_spelling(name), _plain_spellings),
+        ):
+            paths = dict[str, Path]()  # by id, the user's own last
+            for folder in reversed(self.folders(entry_type)) if wanted else ():
+                for path, state in _listed(folder):
+                    if wanted in spellings_of(path, state.st_mtime_ns, state.st_size):
+                        paths[path.stem] = path
+            if paths:
+                return next(iter(paths.values())) if len(paths) == 1 else None
+        return None
 
     def _by_alias(self, entry_type: Kind) -> dict[str, Path]:
         """Files of all ids and aliases in lower case, the user's own first."""
@@ -197,26 +204,36 @@ _WORD = rb"[A-Za-z][\w.-]*"
 _ID = re.compile(rb"^id: (%s)$" % _WORD, re.MULTILINE)
 _ALIASES = re.compile(rb"^aliases: \[(%s(?:, %s)*)\]$" % (_WORD, _WORD), re.MULTILINE)
 _VENDOR = re.compile(rb"^vendor: ([A-Za-z][\w-]*)", re.MULTILINE)
+_REPOSITORIES = re.compile(rb"^repositories:(?: \{.*|(?:\n  .*)+)", re.MULTILINE)
+_REPOSITORY = re.compile(rb": ([\w.-]+)/([\w.-]+)")
 
 
 @lru_cache(maxsize=4096)
 def _spellings(path: Path, changed: int, size: int) -> frozenset[str]:
     """Spellings of an entry's names, with its vendor's and without."""
     names, stated = _names(path, changed, size)
-    vendor, spellings = _spelling(stated), {_spelling(name) for name in names}
+    vendor, spellings = spelling(stated), {spelling(name) for name in names}
     spellings |= {name.removeprefix(vendor) for name in spellings}
     spellings |= {vendor + name for name in spellings}
     return frozenset(spellings - {"", vendor})
 
 
-def _spelling(name: str) -> str:
-    """A name in lower case, with hyphens between digits alone.
+@lru_cache(maxsize=4096)
+def _plain_spellings(path: Path, changed: int, size: int) -> frozenset[str]:
+    """Spellings of an entry without what people add or leave out: `plain_spellings`.
 
-    >>> _spelling("RTX 5090"), _spelling("qwen3_32b"), _spelling("llama-4-maverick")
-    ('rtx5090', 'qwen3-32b', 'llama4maverick')
+    The names of its repositories are among them, and their owners among the makers.
     """
-    hyphenated = re.sub(r"[\s_-]+", "-", name.strip().lower())
-    return re.sub(r"(?<![0-9])-|-(?![0-9])", "", hyphenated)
+    (names, vendor), text = _names(path, changed, size), b""
+    with suppress(OSError):
+        text = path.read_bytes()
+    section = _REPOSITORIES.search(text)
+    repositories = _REPOSITORY.findall(section[0]) if section else []
+    owners = {owner.decode().lower() for owner, _ in repositories}
+    makers = owners | {owner.partition("-")[0] for owner in owners} | {vendor.lower()}
+    plain = {*names, *(name.decode() for _, name in repositories)}
+    plain |= {name.removeprefix(f"{vendor.lower()}-") for name in plain if vendor}
+    return plain_spellings(plain, makers)
 
 
 def nearest(name: str, names: Iterable[str], maximum: int = 3) -> list[str]:

@@ -5,7 +5,8 @@ A name is taken only where it leaves no choice. llama.cpp prints the type of a f
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import PurePosixPath
@@ -134,11 +135,12 @@ _STORED = re.compile(
     r"[-_.](?:bf16|fp16|fp8|fp4|nvfp4|mxfp4|int4|int8|awq|gptq|w\da\d+|g\d+|dynamic|block"
     r"|quantized|quantized\.\w+|autoround)(?:-v\d|-preview)?$"
 )
-_PLAIN = re.compile(r"[\w.-]{1,100}", re.ASCII)
+_PLAIN = re.compile(r"[\w.: -]{1,100}", re.ASCII)
 _VERSION = re.compile(r"-v\d(?:\.\d)?$")
 _GGUF = re.compile(
     r"(?:[-_.]\d{5}-of-\d{5})?\.gguf$|[-_.](?:ud-)?(?:(?:iq|tq|q)\d\w*|bf16|f16|f32|mxfp4(?:_moe)?)$"
 )
+_GGUF_TYPE = re.compile(r"[-_.]((?:ud-)?(?:iq|tq|q)\d_\w+)$")
 
 
 _TAGGED = re.compile(r"[\w.-]+/[\w.-]+:([\w.-]+)")
@@ -183,14 +185,8 @@ def model_id(text: str, catalogue: Catalogue) -> str | None:
     'qwen2.5-7b'
     >>> model_id("models/7B/ggml-model-q4_0.gguf", Catalogue())
     """
-    last = PurePosixPath(repository(text)).name.lower()
-    if last.endswith(".gguf"):
-        last = _GGUF.sub("", _GGUF.sub("", last))
-    last = last.removeprefix("meta-") if last.startswith("meta-llama-3.") else last
-    shorter = [last]  # ever less of what was done to the model
-    while (last := _STORED.sub("", last)) != shorter[-1]:
-        shorter.append(last)
-    untuned = _TUNED.sub("", last)
+    shorter = _without_format(text)
+    untuned = _TUNED.sub("", shorter[-1])
     shorter += [untuned, _VERSION.sub("", untuned)]
     for name in shorter:
         if name.endswith((".yaml", ".yml", ".json")) or not _PLAIN.fullmatch(name):
@@ -198,6 +194,29 @@ def model_id(text: str, catalogue: Catalogue) -> str | None:
         if catalogue.knows(name, "models"):
             return catalogue.model(name).id
     return None
+
+
+def _without_format(text: str) -> list[str]:
+    """A name, and ever less of what it says of the format of the weights."""
+    last = PurePosixPath(repository(text)).name.lower()
+    last = _GGUF.sub("", _GGUF.sub("", last))
+    last = last.removeprefix("meta-") if last.startswith("meta-llama-3.") else last
+    shorter = [last]
+    while (last := _STORED.sub("", last)) != shorter[-1]:
+        shorter.append(last)
+    return shorter
+
+
+def is_quantized_copy(text: str, repositories: Iterable[str]) -> bool:
+    """Whether a name is that of one of some repositories but for the format of its weights.
+
+    >>> is_quantized_copy("Qwen/Qwen3-32B-FP8", ["Qwen/Qwen3-32B"])
+    True
+    >>> is_quantized_copy("mine/Qwen3-32B-128K", ["Qwen/Qwen3-32B"])
+    False
+    """
+    originals = {_without_format(name)[-1] for name in repositories}
+    return _without_format(text)[-1].removesuffix("-gguf") in originals
 
 
 _STORED_AS = {
@@ -212,10 +231,15 @@ def checkpoint_format(text: str) -> str | None:
 
     >>> checkpoint_format("Qwen/Qwen3-32B-FP8"), checkpoint_format("Qwen/Qwen3-32B")
     ('fp8', '')
+    >>> checkpoint_format("qwen3:32b-q8_0")
+    'q8_0'
     """
     if tag := tagged_format(text):
         return tag
     last = repository(text).rsplit("/", 1)[-1].lower()
+    if file_type := _GGUF_TYPE.search(last):
+        with suppress(InputError):
+            return weight_name(file_type[1])
     tokens = re.split(r"[-_.]", last)
     formats = {_STORED_AS[token] for token in tokens if token in _STORED_AS}
     if {"gptq", "int4"} <= set(tokens):

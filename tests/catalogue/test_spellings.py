@@ -5,9 +5,11 @@ from collections import Counter
 import pytest
 
 import fastcalc
-from fastcalc.catalogue.names import _spelling
+from fastcalc.catalogue.spellings import spelling
 from fastcalc.catalogue.store import Catalogue
+from fastcalc.core.chip.tier import MemoryChoice
 from fastcalc.errors import InputError
+from fastcalc.kit.request.loading import chips_of, models_of
 from tests.helpers import run_once
 
 ENTRIES = Catalogue()
@@ -45,6 +47,96 @@ def test_models_are_found_as_people_type_them(typed, meant):
     assert ENTRIES.model(typed).id == meant
 
 
+# As posts, model cards, cloud consoles, drivers, Ollama, Kubernetes and benchmark files write them.
+MODELS = {
+    "llama-3.1-8b": "meta llama 3.1 8b|Meta Llama 3.1 8B Instruct|llama31-8b|llama-31-8b|llama3.1:8b"
+    "|llama-3-1-8b|Meta-Llama-3.1-8B-Instruct|llama3.1:8b-instruct-q4_K_M",
+    "llama-3.1-70b": "Llama-3.3 70B|llama33-70b|llama3.3:70b",
+    "llama-4-maverick": "llama4 maverick 17b 128e|Llama 4 Maverick",
+    "glm-4.5": "glm45|GLM 4.5|zai-org glm 4.5",
+    "glm-4.5-air": "glm45-air|glm-4-5-air",
+    "glm-4.6": "zai glm 4.6|glm46",
+    "gpt-oss-120b": "gpt-oss:120b|openai gpt-oss 120b|GPT OSS 120B|gptoss120b|gpt-oss-120b-mxfp4",
+    "deepseek-r1": "DSR1|dsv3|DeepSeek V3.1|deepseek-ai/DeepSeek-R1",
+    "deepseek-v3.2": "dsv3.2|DeepSeek-V3-2",
+    "qwen2.5-7b": "qwen 2.5 7b instruct|qwen25-7b|qwen2-5-7b|Qwen2.5-7B-Instruct-Q4_K_M",
+    "qwen3-32b": "qwen3:32b|Qwen 3 32B|Qwen3-32B-FP8|qwen3:32b-q8_0|qwen qwen3 32b",
+    "qwen3-30b-a3b": "qwen3-30b|qwen3:30b-a3b",
+    "qwen3-coder-480b-a35b": "Qwen3 Coder 480B|qwen3-coder:480b",
+    "qwen3-next-80b-a3b": "qwen3-next-80b|Qwen3 Next 80B A3B Instruct",
+    "gemma-3-27b": "gemma3:27b|google gemma 3 27b it|Gemma 3 27B",
+    "mistral-small-3.1-24b": "Mistral Small 3.2 24B|mistral-small3.1-24b",
+    "command-r-plus": "command r+|Command R Plus",
+    "kimi-k2.5": "kimik2.5|moonshotai kimi k2.5|kimi-k2-5",
+}  # fmt: skip
+CHIPS = {
+    "rtx-5090": "GeForce RTX 5090|NVIDIA GeForce RTX 5090|5090|geforce 5090 rtx",
+    "rtx-4090": "geforce rtx 4090|RTX4090|NVIDIA RTX 4090",
+    "rtx-pro-6000": "RTX PRO 6000|RTX 6000 Pro",
+    "rtx-a6000": "A6000|NVIDIA RTX A6000",
+    "rtx-6000-ada": "RTX 6000 Ada",
+    "h100-sxm": "H100|NVIDIA H100 80GB HBM3|H100 SXM5|8xH100|p5.48xlarge|a3-highgpu-8g",
+    "h200-sxm": "H200 SXM|NVIDIA H200",
+    "a100-sxm-80gb": "A100 SXM4 80GB|NVIDIA A100-SXM4-80GB|A100 80GB",
+    "t4": "Tesla T4|NVIDIA Tesla T4",
+    "gb10": "DGX Spark|NVIDIA GB10",
+    "mi300x": "Instinct MI300X|AMD Instinct MI300X",
+    "mi355x": "mi355|AMD Instinct MI355X",
+    "rx-7900-xtx": "Radeon RX 7900 XTX|7900 XTX",
+    "ryzen-ai-max-395": "Ryzen AI Max+ 395|AMD Ryzen AI Max+ 395|Strix Halo",
+    "apple-m3-ultra-80": "Mac Studio M3 Ultra|M3 Ultra",
+    "tpu-v6e": "v6e|Cloud TPU v6e|Google TPU v6e",
+    "wse-3": "Cerebras WSE-3|WSE3",
+}  # fmt: skip
+ENGINES = {
+    "tensorrt-llm": "TRT-LLM|trtllm|trt llm|TensorRT LLM|tensorrt_llm",
+    "llama-cpp": "llama.cpp|llamacpp|llama cpp|llama-server|Llama.cpp server|ollama|KoboldCpp",
+    "vllm-0.19": "vllm 0.11|vLLM v0.11.0|vllm-0.11.2",
+    "exllama": "ExLlamaV2|exllamav3|exl2",
+    "mlx": "MLX|mlx-lm|mlx_lm",
+    "sglang": "SGLang|sgl",
+}
+
+
+def _spelled(table):
+    return [(word, entry) for entry, words in table.items() for word in words.split("|")]
+
+
+@pytest.mark.parametrize(("typed", "meant"), _spelled(MODELS))
+def test_models_are_found_as_people_write_them(typed, meant):
+    (model,) = models_of(ENTRIES, [typed], [])
+    assert model.id == meant
+
+
+@pytest.mark.parametrize(("typed", "meant"), _spelled(CHIPS))
+def test_chips_are_found_as_people_write_them(typed, meant):
+    (chip,) = chips_of(ENTRIES, [typed], MemoryChoice(), [])
+    assert chip.id == meant
+
+
+@pytest.mark.parametrize(("typed", "meant"), _spelled(ENGINES))
+def test_engines_are_found_as_people_write_them(typed, meant):
+    assert ENTRIES.engine(typed).id == meant
+
+
+@pytest.mark.parametrize(
+    ("typed", "kind", "suggested"),
+    [
+        ("gpt-oss", "models", "gpt-oss-20b or gpt-oss-120b"),
+        ("deepseek v4", "models", "deepseek-v4-pro, deepseek-v4-flash"),
+        ("mistral 7b", "models", "mistral-7b-v0.1, mistral-7b-v0.3"),
+        ("llama 70b", "models", "llama-3.1-70b"),
+        ("command r", "models", "command-r-plus"),  # another model, of 35 billion parameters
+        ("V100", "hardware", "v100-sxm-16gb, v100-sxm-32gb"),
+        ("MI300", "hardware", "mi300x"),
+        ("A10G", "hardware", "a10"),  # another card, of AWS
+    ],
+)
+def test_a_name_of_several_is_answered_with_them(typed, kind, suggested):
+    with pytest.raises(InputError, match=f"did you mean {suggested}"):
+        ENTRIES.find(typed, kind)
+
+
 def test_every_nvidia_card_is_found_without_hyphens():
     cards = [name for name in ENTRIES.names("hardware") if name.startswith("rtx-")]
     assert len(cards) > 10
@@ -59,7 +151,7 @@ def test_every_apple_chip_is_found_without_its_maker():
 
 
 @pytest.mark.parametrize(
-    "typed", ["qwen-38b", "llama-31-8b", "apple", "nvidia", "h-", "", " ", "rtx", "qwen3.-8b"]
+    "typed", ["qwen-38b", "llama-3-18b", "apple", "nvidia", "h-", "", " ", "rtx", "qwen3.-8b"]
 )
 def test_digits_keep_their_hyphens_and_a_part_of_a_name_is_none(typed):
     """Else qwen3-8b would be a model of 38 billion parameters, and 3-18b one of 3.1."""
@@ -70,7 +162,7 @@ def test_digits_keep_their_hyphens_and_a_part_of_a_name_is_none(typed):
 def test_no_two_entries_are_spelled_alike():
     for kind in ("hardware", "models", "engines"):
         entries = {alias: path.stem for alias, path in ENTRIES._by_alias(kind).items()}
-        owners = {(_spelling(alias), entry) for alias, entry in entries.items()}
+        owners = {(spelling(alias), entry) for alias, entry in entries.items()}
         counts = Counter(spelling for spelling, _ in owners)
         assert max(counts.values()) == 1
 

@@ -8,7 +8,12 @@ from fastcalc.catalogue.once import once
 from fastcalc.catalogue.schema import Model
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.model.workload import formats_asked
-from fastcalc.importers.naming import checkpoint_format, model_id, repository
+from fastcalc.importers.naming import (
+    checkpoint_format,
+    is_quantized_copy,
+    model_id,
+    repository,
+)
 
 if TYPE_CHECKING:
     from fastcalc.kit.request.given_types import ModelGiven
@@ -24,29 +29,32 @@ def published_formats(entries: Catalogue, names: Sequence["ModelGiven"] | None) 
 
 
 def repository_model(entries: Catalogue, name: "ModelGiven", notes: list[str]) -> Model | None:
-    """Entry of a Hugging Face repository, by its name; None for anything else.
+    """Entry of a Hugging Face repository, or of a name with a format; None for anything else.
 
     A fine-tune has the shape of the model whose name ends its own. The weights are in the format
     that the name states.
     """
     text = str(name)
-    if isinstance(name, Model) or "/" not in text or Path(text).exists() or text.startswith("."):
+    if isinstance(name, Model) or Path(text).exists() or text.startswith("."):
         return None
     if text.lower().endswith((".json", ".yaml", ".yml", ".gguf")):
         return None
+    is_repository = "/" in text
+    if not is_repository and entries.knows(text, "models"):
+        return None
     known_id = model_id(text, entries)
-    if known_id is None:
+    if known_id is None and is_repository:
         words = repository(text).rpartition("/")[2].lower().split("-")
         ends = ("-".join(words[at:]) for at in range(1, len(words)))
-        tuned = (end for end in ends if entries.knows(end, "models"))
-        known_id = next(tuned, None)
+        known_id = next(filter(None, (model_id(end, entries) for end in ends)), None)
     if known_id is None:
         return None
     stored = checkpoint_format(text)
     weights = f"; its weights are {stored}" if stored else ""
     model = entries.model(known_id)
     longest = ""
-    if repository(text) not in model.repositories.values() and model.max_context:
+    is_copy = not is_repository or is_quantized_copy(text, model.repositories.values())
+    if model.max_context and not is_copy:
         longest = f"; its config.json may state another longest context than {model.max_context:,}"
     notes.append(f"{text} is computed as {known_id}, which has the same shape{weights}{longest}")
     return _stored_as(model, stored or None)

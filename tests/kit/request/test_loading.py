@@ -228,7 +228,10 @@ _OWN_LENGTH = "; its config.json may state another longest context than 131,072"
     [
         ("meta-llama/Llama-3.1-8B", "llama-3.1-8b", ""),
         ("someone/My-Own-Llama-3.1-8B", "llama-3.1-8b", _OWN_LENGTH),
-        ("someone/Llama-3.1-8B-FP8", "llama-3.1-8b", f"; its weights are fp8{_OWN_LENGTH}"),
+        # The same name but for the format of its weights has the same configuration.
+        ("someone/Llama-3.1-8B-FP8", "llama-3.1-8b", "; its weights are fp8"),
+        ("someone/My-Llama-3.1-8B-FP8", "llama-3.1-8b", f"; its weights are fp8{_OWN_LENGTH}"),
+        ("Llama-3.1-8B-FP8", "llama-3.1-8b", "; its weights are fp8"),
         ("someone/unheard-of", None, ""),
         ("llama-3.1-8b", None, ""),
         ("a/config.json", None, ""),
