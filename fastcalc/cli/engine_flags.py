@@ -273,7 +273,7 @@ def _of_command(given: Sequence[str], fields: Collection[str]) -> tuple[list[str
             value, at = given[at], at + 1
         if name in _MODELS:
             model = value
-        elif name in _TAKEN and _field(name) in fields:
+        elif name in _TAKEN and _RENAMED.get(name, name).lstrip("-").replace("-", "_") in fields:
             flags += [name, _number(value) if name == _LENGTH else value]
         elif name == "--speculative-config":
             drafts = re.search(r"num_speculative_tokens\D+(\d+)", value)
@@ -281,10 +281,6 @@ def _of_command(given: Sequence[str], fields: Collection[str]) -> tuple[list[str
         elif name != "--port":
             unknown.append(name)
     return flags, unknown, model
-
-
-def _field(name: str) -> str:
-    return _RENAMED.get(name, name).lstrip("-").replace("-", "_")
 
 
 def _number(text: str) -> str:

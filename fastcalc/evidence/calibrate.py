@@ -65,7 +65,7 @@ def calibrate(evidence: Evidence, catalogue: Catalogue) -> Calibration:
     }
     fitted_kinds = {engine: _kinds_of(engine, fitted, family) for engine in family.engines}
     folds = np.array([str(fold_of(evidence.publisher(point))) for point in rows.points])
-    left_out = _predicted(rows, fit.left_out(everything, folds))
+    left_out = predictions_of(rows, rows.measured * np.exp(fit.left_out(everything, folds)))
     blind = {point.id for point in rows.points if evidence.is_blind(point)}
     behind = publishers_behind(left_out, evidence.publisher)
     unseen = unseen_kinds(left_out, evidence.publisher)
@@ -111,10 +111,6 @@ def publishers_of(fit: Fit, logs: Floats, evidence: Evidence) -> list[int]:
     publishers = np.array([evidence.publisher(point) for point in fit.rows.points])
     depends = np.abs(fit.jacobian(logs)) >= _DEPENDS
     return [len(np.unique(publishers[column])) for column in depends.T]
-
-
-def _predicted(rows: StackedPoints, residuals: Floats) -> list[Prediction]:
-    return predictions_of(rows, rows.measured * np.exp(residuals))
 
 
 def _kinds_of(engine: str, fitted: FittedKinds, family: ParameterFamily) -> dict[Phase, list[str]]:

@@ -154,15 +154,11 @@ def solve_fixed_point(
     planned_for: Callable[[float], Planned],
     effect_of: Callable[[Planned], float | None],
     cautious: Planned,
-    *,
-    near: float = 1.0,
 ) -> Planned:
     """A plan whose own effect is at least what it was planned for, starting from a cautious plan.
 
     Each round plans for the effect of the plan before. The cautious plan itself where it has no
     effect or none is settled on.
-
-    near : share of an effect at which it counts as reached [1]
 
     >>> solve_fixed_point(lambda effect: effect / 2.0 + 1.0, lambda plan: plan, 0.5)
     1.25
@@ -173,6 +169,6 @@ def solve_fixed_point(
             break
         planned, assumed = planned_for(effect), effect
         effect = effect_of(planned)
-        if effect is not None and effect >= assumed * near:
+        if effect is not None and effect >= assumed:
             return planned
     return cautious

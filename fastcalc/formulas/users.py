@@ -3,17 +3,14 @@
 from fastcalc.formulas.types import Array, ArrayLike, floats
 
 
-def requests_of_thinkers(
-    *, people: ArrayLike, think: ArrayLike, request: ArrayLike, peak: ArrayLike = 1.0
-) -> Array:
+def requests_of_thinkers(*, people: ArrayLike, think: ArrayLike, request: ArrayLike) -> Array:
     r"""Requests per second of users who think between two of them. [1/s]
 
-    .. math:: \lambda = \frac{k N}{Z + R}
+    .. math:: \lambda = \frac{N}{Z + R}
 
     people : that are at it, :math:`N` [1]
     think : time from an answer to the next request, :math:`Z` [s]
     request : time of a request, :math:`R` [s]
-    peak : busiest hour over the mean one, :math:`k` [1]
 
     The response-time law of a closed system. Source: Harchol-Balter, "Performance modeling," 2013,
     sec. 6.3.
@@ -21,7 +18,7 @@ def requests_of_thinkers(
     >>> float(requests_of_thinkers(people=100, think=15, request=5))
     5.0
     """
-    return floats(people) * peak / (floats(think) + request)
+    return floats(people) / (floats(think) + request)
 
 
 def requests_of_active(

@@ -332,7 +332,7 @@ PUBLISHED = [
     # A deviation as large as the mean: the root of ln 2.
     ("lognormal_sigma", {"mean": 5.0, "deviation": 5.0}, 0.832555, 1e-6),
     # 500 people, 40 s to think and 10 s for an answer: one of each in 50 s.
-    ("requests_of_thinkers", {"people": 500, "think": 40, "request": 10, "peak": 1.5}, 15.0, 1e-12),
+    ("requests_of_thinkers", {"people": 500, "think": 40, "request": 10}, 10.0, 1e-12),
     # A fifth of 600 people, two requests a minute each, three times as many at the peak.
     (
         "requests_of_active",

@@ -23,7 +23,8 @@ def run(request: Measure) -> Answer:
     _check(request)
     notes: list[str] = []
     deployment = measured_deployment(request, notes)
-    tool = _tool(request, deployment)
+    engine = deployment.now.scenario.engine
+    tool = request.tool or tool_of(engine.id, engine.extends)
     is_lone = tool == "llama-bench" and request.url is None
     if is_lone and request.batch == Measure.batch:
         notes.clear()
@@ -42,12 +43,6 @@ def run(request: Measure) -> Answer:
             request=request, reading=notes, deployment=deployment, advice=advice, tool=tool
         )
     return _made(request, request.url, deployment, advice, notes)
-
-
-def _tool(request: Measure, deployment: MeasuredDeployment) -> str:
-    """Load generator that is asked for, or that of the engine."""
-    engine = deployment.now.scenario.engine
-    return request.tool or tool_of(engine.id, engine.extends)
 
 
 def _made(

@@ -51,7 +51,10 @@ def served_runs(outcome: Outcome) -> list[BenchmarkRun]:
     if float(traffic.output) > 2 * SHORT:
         context = float(traffic.prompt) + SHORT / 2
         lengths.append(replace(traffic, output=float(SHORT), context=context))
-    counts = _concurrencies(outcome)
+    asked = outcome.estimate.batch[outcome.estimate.fits].astype(int).tolist()
+    most = min(_LARGER * max(asked), int(outcome.placement.edge_max_batch))
+    powers = (2**power for power in range(most.bit_length()))
+    counts = sorted({*asked, *(count for count in powers if count <= most)})
     return [run for each in lengths for run in _runs_of(outcome, each, counts)]
 
 
@@ -68,14 +71,6 @@ def _runs_of(outcome: Outcome, traffic: Traffic, counts: Sequence[int]) -> Itera
             seconds=wave * requests / count,
             places=places_of(estimate, RATES, [index]),
         )
-
-
-def _concurrencies(outcome: Outcome) -> list[int]:
-    """Powers of two and the user's batches that fit, up to twice the largest of these. [1]"""
-    asked = outcome.estimate.batch[outcome.estimate.fits].astype(int).tolist()
-    most = min(_LARGER * max(asked), int(outcome.placement.edge_max_batch))
-    powers = (2**power for power in range(most.bit_length()))
-    return sorted({*asked, *(count for count in powers if count <= most)})
 
 
 def lone_runs(outcome: Outcome) -> list[BenchmarkRun]:

@@ -40,16 +40,11 @@ def speed(stated: Headline) -> str:
     """Say who is fastest, or of one chip what it gives each user."""
     fastest = stated.fastest
     if fastest is None:
-        return _unfit(stated)
+        chips = listed(first_few(stated.tried, _MOST_NAMED), "or")
+        sentence = f"{stated.model} does not fit on {chips} at batch {stated.smallest_batch:,}."
+        needs = [_needs(chip, needed) for chip, needed in stated.left_out]
+        return f"{sentence} It needs {listed(first_few(needs, 2))}." if needs else sentence
     return f"{_fastest(fastest)}." if stated.has_rivals else alone(fastest.leaders[0])
-
-
-def _unfit(stated: Headline) -> str:
-    """Say on which chips a model does not fit, and how many of them it needs."""
-    chips = listed(first_few(stated.tried, _MOST_NAMED), "or")
-    sentence = f"{stated.model} does not fit on {chips} at batch {stated.smallest_batch:,}."
-    needs = [_needs(chip, needed) for chip, needed in stated.left_out]
-    return f"{sentence} It needs {listed(first_few(needs, 2))}." if needs else sentence
 
 
 def _equal_numbers(stated: Headline) -> str:

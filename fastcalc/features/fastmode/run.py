@@ -48,7 +48,9 @@ def run(request: Fastmode) -> Answer:
         return no_answer(reasons=[_no_start(scenario, slow)])
     today = float(solve(start).estimate.speed[0])
     speed = request.to_speed or today * (request.speedup or SPEEDUP)
-    smaller_models = _smaller_models(request, catalogue)
+    smaller = readers.names(request.smaller, option("smaller"))
+    words = {"family": None, "none": [], "all": catalogue.names("models")}
+    smaller_models = words.get(smaller[0], smaller) if len(smaller) == 1 else smaller
     solution = replace(tricks(start, speed, catalogue, smaller_models), asked_start=slow)
     answer = FastmodeAnswer(
         request=request, reading=reading, comparison=comparison, solution=solution
@@ -56,13 +58,6 @@ def run(request: Fastmode) -> Answer:
     if solution.reached or request.written_as in ("table", "html"):
         return answer
     return no_answer(reasons=[no_option_reaches(solution)], beside=answer.details())
-
-
-def _smaller_models(request: Fastmode, catalogue: Catalogue) -> list[str] | None:
-    """Models that may take today's place; None for those of its family."""
-    smaller = readers.names(request.smaller, option("smaller"))
-    words = {"family": None, "none": [], "all": catalogue.names("models")}
-    return words.get(smaller[0], smaller) if len(smaller) == 1 else smaller
 
 
 def _no_start(scenario: Scenario, speed: float | None) -> str:

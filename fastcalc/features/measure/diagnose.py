@@ -43,7 +43,12 @@ def run(request: Diagnose) -> DiagnosisAnswer | StoppedAnswer:
         assert log is not None
         if log.stopped:
             return _of_stop(request, catalogue, log)
-        return _of_log(request, catalogue, log)
+        scenario = _scenario_of_log(request, catalogue, log)
+        try:
+            start = _started(log, scenario)
+        except InputError as error:
+            raise InputError(f"{request.log}: {error.sentence}") from None
+        return DiagnosisAnswer(request=request, start=start)
     return _of_points(request, catalogue, request.path, log)
 
 
@@ -162,16 +167,6 @@ def _of_stop(request: Diagnose, catalogue: Catalogue, log: StartLog) -> StoppedA
         for scenario in (start.scenario_as_started, start.scenario_as_logged)
     )
     return StoppedAnswer(request=request, log=log, location=expected, as_logged=logged)
-
-
-def _of_log(request: Diagnose, catalogue: Catalogue, log: StartLog) -> DiagnosisAnswer:
-    """Return what a log alone says."""
-    scenario = _scenario_of_log(request, catalogue, log)
-    try:
-        start = _started(log, scenario)
-    except InputError as error:
-        raise InputError(f"{request.log}: {error.sentence}") from None
-    return DiagnosisAnswer(request=request, start=start)
 
 
 def _scenario_of_log(request: Diagnose, catalogue: Catalogue, log: StartLog) -> Scenario:

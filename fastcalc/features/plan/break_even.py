@@ -12,7 +12,8 @@ def break_even_price(plan: Plan, chip: str, cost: float, cost_of_chip: float = 0
     cost, cost_of_chip : of what it is compared with, and how much of that the same chip costs, in
         the unit of the plan's cost
     """
-    price = _price(plan, chip)
+    quotes = {scenario.hardware.id: scenario.quote for scenario in plan.scenarios}
+    price = quotes[chip].usd_per_hour if chip in quotes else None
     own_cost = plan.cost * share_of_cost(plan, chip)
     slope = own_cost - cost_of_chip
     if not price or slope == 0.0:
@@ -36,11 +37,6 @@ def runner_up_prices(decision: Decision) -> tuple[float | None, float | None]:
     above = break_even_price(best, ours, second.cost, second.cost * share_of_cost(second, ours))
     below = break_even_price(second, theirs, best.cost, best.cost * share_of_cost(best, theirs))
     return above, below
-
-
-def _price(plan: Plan, chip: str) -> float | None:
-    quotes = {scenario.hardware.id: scenario.quote for scenario in plan.scenarios}
-    return quotes[chip].usd_per_hour if chip in quotes else None
 
 
 def share_of_cost(plan: Plan, chip: str) -> float:

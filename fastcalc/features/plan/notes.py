@@ -8,7 +8,7 @@ from typing import Any
 from fastcalc.catalogue.schema.hardware import Terms
 from fastcalc.core.defaults_used import power_notes
 from fastcalc.core.own_formats import own_formats
-from fastcalc.core.ratios import Ranged, cost_range, independent_ratio, is_level
+from fastcalc.core.ratios import cost_range, independent_ratio, is_level
 from fastcalc.core.traffic.request_class import RequestClass
 from fastcalc.features.plan.api import api_notes
 from fastcalc.features.plan.break_even import runner_up_prices
@@ -282,12 +282,11 @@ def _is_level_with_best(decision: Decision, plan: Plan) -> bool:
     As many chips are needed as each is slower, as far as the speed of a user goes; the throughput
     of a fleet is as much lower.
     """
-    cheapest, compared = (_ranged_cost(candidate) for candidate in (decision.plans[0], plan))
+    cheapest, compared = (
+        cost_range(candidate.cost, candidate.replica.estimate.ranged_speed)
+        for candidate in (decision.plans[0], plan)
+    )
     return bool(is_level(independent_ratio(over=compared, under=cheapest))[0])
-
-
-def _ranged_cost(plan: Plan) -> Ranged:
-    return cost_range(plan.cost, plan.replica.estimate.ranged_speed)
 
 
 def in_fewer_bits(chosen_plans: Iterable[tuple[Decision, Plan]]) -> str:

@@ -62,14 +62,6 @@ def _prepare(grids: Iterable[Grid]) -> None:
         _kept.popitem(last=False)
 
 
-def _points(grid: Grid) -> EvaluatedPoints:
-    """The evaluated points of a grid, those evaluated last kept."""
-    if grid not in _kept:
-        _prepare([grid])
-    _kept.move_to_end(grid)
-    return _kept[grid]
-
-
 def score(
     grid: Grid, service: Service, prompt_pools: Sequence[PrefillPool | None] | None = None
 ) -> list[Scored]:
@@ -105,7 +97,10 @@ def resized(scored: Scored, index: int, service: Service) -> Scored:
 
 def _all_unsized(grid: Grid, service: Service, prompt_pools: AnyPools) -> "Iterator[_Unsized]":
     """Yield what a service asks of the replicas of a grid with colocated and other prefill."""
-    points = _points(grid)
+    if grid not in _kept:
+        _prepare([grid])
+    _kept.move_to_end(grid)
+    points = _kept[grid]
     points = replace(points, estimate=points.estimate.slowed(service.deviations))
     is_new = np.diff(np.broadcast_to(grid.batches, grid.shape[1:]), prepend=0.0) > 0.0
     fits = is_new & _fits(grid, points)

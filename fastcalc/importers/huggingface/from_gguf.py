@@ -71,7 +71,7 @@ def configuration(path: Path, header: GgufHeader) -> dict[str, Json]:
     data |= {
         "vocab_size": header.vocabulary,
         "torch_dtype": "bfloat16",
-        "_name_or_path": _name(pairs),
+        "_name_or_path": str(pairs.get("general.name") or pairs.get("general.basename") or ""),
     }
     data["tie_word_embeddings"] = "output.weight" not in header.names
     data["attention_bias"] = "blk.0.attn_q.bias" in header.names
@@ -118,7 +118,3 @@ def _alike(path: Path, key: str, value: Json) -> Json:
         f"{path}: layers differ in {key} ({listed([str(one) for one in distinct[:3]])}), which is "
         f"not read from a GGUF file; give the model's config.json with {option('weights')} FORMAT"
     )
-
-
-def _name(pairs: Mapping[str, Json]) -> str:
-    return str(pairs.get("general.name") or pairs.get("general.basename") or "")

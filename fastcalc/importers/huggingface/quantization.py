@@ -109,7 +109,13 @@ def formats(fields: Fields, layers: Sequence[Layer], predicting: int = 0) -> For
 
     predicting : layers for multi-token prediction [1]
     """
-    plain = _plain(fields)
+    word = fields.word("torch_dtype") or fields.word("dtype")
+    if word is None:
+        fields.assume("torch_dtype", "bfloat16")
+    dtype = _DTYPES.get(("bfloat16" if word is None else word).lower().removeprefix("torch."))
+    if dtype is None:
+        fields.remark(f"torch_dtype '{shown(word)}' is unknown; bf16 is assumed.")
+    plain = dtype or "bf16"
     config = fields.mapping("quantization_config")
     if not config:
         return Formats(plain)
@@ -122,16 +128,6 @@ def formats(fields: Fields, layers: Sequence[Layer], predicting: int = 0) -> For
     scheme_of_cache = config.get("kv_cache_scheme") or config.get("kv_cache_quant_algo")
     stored.cache = _cache(scheme_of_cache)
     return stored
-
-
-def _plain(fields: Fields) -> str:
-    word = fields.word("torch_dtype") or fields.word("dtype")
-    if word is None:
-        fields.assume("torch_dtype", "bfloat16")
-    dtype = _DTYPES.get(("bfloat16" if word is None else word).lower().removeprefix("torch."))
-    if dtype is None:
-        fields.remark(f"torch_dtype '{shown(word)}' is unknown; bf16 is assumed.")
-    return dtype or "bf16"
 
 
 def _cache(scheme: Json) -> str:
@@ -245,7 +241,8 @@ def _scalars(data: Json) -> Iterator[str]:
 def _scheme(config: Fields, fields: Fields, plain: str, *, has_experts: bool) -> Scheme:
     method = (config.word("quant_method") or "").lower()
     algorithm = (config.word("quant_algo") or "").upper()
-    rules = [FormatRule(_listed(config), None)]
+    left_alone = (text for name in _LEFT_ALONE for text in _texts(config.data.get(name)))
+    rules = [FormatRule(ModulePatterns(left_alone), None)]
     layers = config.data.get("quantized_layers")
     if isinstance(layers, dict) and layers:
         return Scheme([*rules, *_by_layer(layers)], "fp8" if method == "fp8" else None)
@@ -268,11 +265,6 @@ def _scheme(config: Fields, fields: Fields, plain: str, *, has_experts: bool) ->
 def _texts(listed: Json) -> list[str]:
     members = listed if isinstance(listed, list) else [listed]
     return [text for text in members if isinstance(text, str)]
-
-
-def _listed(config: Fields) -> ModulePatterns:
-    """Modules that the quantization leaves alone."""
-    return ModulePatterns(text for name in _LEFT_ALONE for text in _texts(config.data.get(name)))
 
 
 def _by_layer(layers: dict[str, Json]) -> Iterator[FormatRule]:

@@ -49,23 +49,19 @@ def write(request: Output, answer: Answer, wording: Wording = as_flags) -> Seque
     """
     form = request.written_as
     if form == "table":
-        return _write_text(request, answer, wording)
+        first, laid_out = _first_notes(answer), screen(request)
+        laid_out = replace(laid_out, lines=laid_out.lines - console.height(first, laid_out.width))
+        if text := answer.text(laid_out):
+            is_script = getattr(request, "is_script", False)
+            output.write(_SHELL * is_script + wording(text), request.out, executable=is_script)
+        elif blocks := answer.page(laid_out):
+            page(request, lambda _: [*first, *blocks], wording)
+            return first
+        return ()
     if form in _WRITERS:
         _WRITERS[form](request, answer, wording)
     elif request.out is not None:
         _write_sheet(request, answer, wording)
-    return ()
-
-
-def _write_text(request: Output, answer: Answer, wording: Wording) -> Sequence[str]:
-    first, laid_out = _first_notes(answer), screen(request)
-    laid_out = replace(laid_out, lines=laid_out.lines - console.height(first, laid_out.width))
-    if text := answer.text(laid_out):
-        is_script = getattr(request, "is_script", False)
-        output.write(_SHELL * is_script + wording(text), request.out, executable=is_script)
-    elif blocks := answer.page(laid_out):
-        page(request, lambda _: [*first, *blocks], wording)
-        return first
     return ()
 
 
