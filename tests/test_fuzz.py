@@ -44,6 +44,7 @@ def test_every_command_and_flag_is_drawn(monkeypatch):
     assert not missing
 
 
+@pytest.mark.thorough
 def test_nothing_breaks_it():
     broken = list(campaign(seed=1, numbers=range(CASES)))
     assert not broken, summary(broken, CASES)

@@ -153,6 +153,7 @@ def _numbers_alone(entry):
     return [_numbers_alone(value) for value in entry] if isinstance(entry, list) else entry
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", SCHEMAS)
 def test_every_number_of_every_file_is_reached_by_the_path_that_errors_print(catalogue, kind):
     """Set to its own value it changes nothing; of each key one file is read as an entry, too."""

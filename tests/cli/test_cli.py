@@ -507,7 +507,7 @@ def test_own_files_and_folders(fastcalc, tmp_path, monkeypatch):
     assert records(priced.out)[0]["usd_per_hour"] == 2.5
 
 
-@pytest.mark.parametrize("kind", ["table", "json"])
+@pytest.mark.parametrize("kind", [thorough("table"), "json"])
 def test_fit_reads_the_catalogue_no_more_often_for_more_batches(kind, fastcalc, monkeypatch):
     reads = []
     read = Catalogue.hardware

@@ -106,6 +106,7 @@ def test_an_old_and_a_new_name_at_once_are_refused(capsys, monkeypatch):
     assert "--people is an earlier name of --users; give one of them" in ran.err
 
 
+@pytest.mark.thorough
 def test_python_takes_an_old_name_and_records_keep_their_key():
     asked = {"on": "h100-sxm", "think": "20s"}
     old = fastcalc.plan("llama-3.1-8b", people=300, **asked)

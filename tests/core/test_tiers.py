@@ -539,6 +539,7 @@ def better_ones(request: Scenario, factor: float) -> Iterator[tuple[str, Scenari
         yield f"host {path}", replace(request, memory=more)
 
 
+@pytest.mark.thorough
 @strategies.examples(15)
 @given(requests(), st.sampled_from([1.01, 1.5, 20.0]), st.sampled_from(["served", "decode"]))
 def test_a_faster_or_larger_part_never_slows_what_bytes_are_placed_for(request, factor, place_for):

@@ -32,7 +32,7 @@ from fastcalc.evidence.stacked import rows_of
 from fastcalc.evidence.validate import Validation, validate
 from fastcalc.features.measure import validate as show_validate
 from fastcalc.features.measure.validation import _weak
-from tests.helpers import outcome, run, words
+from tests.helpers import outcome, run, thorough, words
 from tests.strategies import scaled
 
 BASE = Point(
@@ -635,7 +635,11 @@ def test_classes_of_few_sources_and_those_far_off_are_weak():
 
 @pytest.mark.parametrize(
     ("name", "date"),
-    [("my: runs #1.csv", "2026-01"), ('my "runs".csv', 'July "26'), ("runs.csv", "5/6/26")],
+    [
+        thorough("my: runs #1.csv", "2026-01"),
+        ('my "runs".csv', 'July "26'),
+        thorough("runs.csv", "5/6/26"),
+    ],
 )
 def test_an_engine_of_ones_own_loads_whatever_its_runs_are_called(tmp_path, fastcalc, name, date):
     rows = [{column: getattr(one, column) for column in COLUMNS} for one in synthetic(factor=1.5)]

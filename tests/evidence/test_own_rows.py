@@ -405,6 +405,7 @@ def test_an_absurd_row_is_no_traceback(tmp_path, fastcalc, changes):
     assert "Traceback" not in answer.err
 
 
+@pytest.mark.thorough
 def test_many_chips_without_rows_are_one_note(tmp_path, fastcalc):
     words = ("compare", "llama-3.1-70b", "--batch", "8", "--on", "nvidia")
     notes = fastcalc(*words, "--like", runs(tmp_path), "--format", "csv").err

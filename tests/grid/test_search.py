@@ -318,6 +318,7 @@ def test_the_bound_of_a_chip_with_two_memories_is_of_both():
     assert found.bound == pytest.approx(float(space.at(layout, 1).estimate.bound[0]))
 
 
+@pytest.mark.thorough
 @given(st.integers(1, 6), st.floats(1.05, 4.0))
 def test_tokens_needed_per_pass_give_the_speed(drafts, speedup):
     today = outcome("gpt-oss-120b", "h100-sxm", batch=(8,))

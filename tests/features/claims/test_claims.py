@@ -311,6 +311,7 @@ def test_each_number_says_what_it_is(book):
     assert all(check.quantity for claim in book.claims for check in claim.checks.values())
 
 
+@pytest.mark.thorough
 def test_what_is_tested_is_what_was_said(judged):
     """Readings that a verdict once rested on and no article has."""
     refused = {"15": None, "12": None, "75": None}
@@ -1081,6 +1082,7 @@ def columns_of(line):
     return len(line) + sum(unicodedata.east_asian_width(sign) in "WF" for sign in line)
 
 
+@pytest.mark.thorough
 def test_every_claim_explains_itself(fastcalc, judged):
     for name in judged:
         ran = fastcalc("claims", "--explain", name)

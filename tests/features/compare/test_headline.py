@@ -555,7 +555,7 @@ def check_plan(text, document, objective, prices):
 
 
 @pytest.mark.usefixtures("without_regret")
-@pytest.mark.parametrize("seed", [thorough(0), *range(1, FEW)])
+@pytest.mark.parametrize("seed", [thorough(0), 1, *map(thorough, range(2, FEW))])
 def test_a_plan_is_the_least_of_all_that_keep_the_answers(seed, fastcalc):
     """And the next chip is dearer by as much, and wins above the price that is named."""
     chance = random.Random(seed)
@@ -582,6 +582,7 @@ def test_a_plan_is_the_least_of_all_that_keep_the_answers(seed, fastcalc):
         assert fastcalc(*request, flag, value).code == 0, (flag, value)
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("without_regret")
 def test_a_plan_whose_next_chip_is_level_says_so_where_it_leads(fastcalc):
     """64 H100 and 32 B200 cost within 2 % a month, with speeds that are 30 % unsure."""

@@ -17,7 +17,7 @@ from fastcalc.features.decide.parameters import PARAMETERS
 from fastcalc.features.decide.verdict import verdict
 from fastcalc.kit.answer.point_records import compare_records
 from fastcalc.kit.answer.table_row import TableRow
-from tests.helpers import outcome, run, words
+from tests.helpers import outcome, run, thorough, words
 from tests.strategies import Dice, dice, examples
 
 OTHER = {"time": "cost", "cost": "time", "total": "time"}
@@ -236,7 +236,7 @@ def test_no_mix_fits_a_gap(fastcalc):
 @pytest.mark.parametrize(
     "options",
     [
-        ("a=model=glm-4.7,on=h200-sxm,batch=32", "b=model=glm-4.7,on=b200,batch=32"),
+        thorough(("a=model=glm-4.7,on=h200-sxm,batch=32", "b=model=glm-4.7,on=b200,batch=32")),
         ("a=model=glm-4.7,on=h200-sxm,batch=32", "b=speed=40,price=9"),
     ],
 )

@@ -164,6 +164,7 @@ def test_what_fits_is_what_infer_finds(text, capsys, monkeypatch):
     assert shown == {}
 
 
+@pytest.mark.thorough
 def test_two_numbers_tell_the_explanations_apart(text, book, pages, monkeypatch):
     """Whoever knows batch and tokens a pass of both modes has one of the explanations left.
 
@@ -578,6 +579,7 @@ def test_every_system_of_the_articles_has_a_row(detail, system):
     assert any(len(row) == 4 and all(row) for row in cells)
 
 
+@pytest.mark.thorough
 def test_what_is_wrong_or_open_is_there(detail, book):
     for one in book.judged:
         row = re.search(

@@ -289,7 +289,7 @@ def test_one_sequence_of_the_longest_length_is_to_fit():
     [
         # 4.47 GiB for caches of 0.25 MiB a token hold 17,900 tokens, and 12,200 for certain.
         thorough({"prompt": 9000}, "fits"),
-        ({"prompt": 15_000}, "edge"),
+        thorough({"prompt": 15_000}, "edge"),
         thorough({"prompt": 15_000, "max_num_seqs": 64}, "fits"),
         ({"prompt": 1000, "max_model_len": 24_000}, "no"),
         ({"prompt": 1000, "gpu_memory_utilization": 0.8}, "no"),

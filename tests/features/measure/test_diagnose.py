@@ -143,6 +143,7 @@ def test_one_point_is_too_few_and_the_next_one_would_tell():
     assert max(slower.values()) > 1.1 * min(slower.values())
 
 
+@pytest.mark.thorough
 def test_a_first_token_of_several_requests_is_off_where_nothing_is_wrong():
     """By half as much again: more than a third of those in the evidence are further off."""
     points = [*SMALL.points[1:3], replace(SMALL.points[4], concurrency=16)]
@@ -185,6 +186,7 @@ def test_the_chart_stands_where_measured_and_predicted_do():
     assert line.y.tolist() == [1.0, 1.0]
 
 
+@pytest.mark.thorough
 def test_an_order_of_points_makes_no_difference():
     points = measured(LARGE, FAULTS["power cap"])
     first, second = (diagnose(order, ENTRIES).findings[0] for order in (points, points[::-1]))
@@ -231,6 +233,7 @@ def test_what_to_measure_next_was_not_measured(case):
             )
 
 
+@pytest.mark.thorough
 def test_what_is_named_is_not_calledunnamed():
     """Lower clocks slow products and reads; of bandwidth, what is left is that it is alone."""
     noise = np.exp(0.05 * np.random.default_rng(0).normal(size=len(LARGE.points)))
@@ -242,6 +245,7 @@ def test_what_is_named_is_not_calledunnamed():
     assert "alone" not in unnamed(other)
 
 
+@pytest.mark.thorough
 def test_times_have_a_unit(tmp_path):
     """Half a second to the first token, by the file: 500 ms, next to its name."""
     first = replace(SMALL.points[4], value=0.5)
@@ -253,6 +257,7 @@ def test_times_have_a_unit(tmp_path):
     assert "TPOT ms at 1 " in text
 
 
+@pytest.mark.thorough
 def test_points_of_two_prompts_are_told_apart():
     """The last two rows of the example differ in their prompts alone: 1,000 and 4,000 tokens."""
     page = fastcalc.diagnose(ROOT / "docs/examples/my-slow-runs.csv")._answer.page

@@ -153,6 +153,7 @@ def test_sglang_is_expected_to_cache_what_it_logged(tmp_path):
     assert not named(answer)
 
 
+@pytest.mark.thorough
 def test_an_old_release_is_named_by_its_log(tmp_path):
     """Llama 3 8B on an H100, prompts and outputs of 256 tokens, with benchmark_throughput.py.
 
@@ -261,6 +262,7 @@ def test_points_are_predicted_with_the_settings_of_the_log(tmp_path, monkeypatch
     assert max(map(len, lines)) <= 80
 
 
+@pytest.mark.thorough
 def test_half_the_room_by_the_log_is_not_named_again_by_points(tmp_path):
     path = file_of(measured(LARGE, FAULTS["utilization 0.5"]), tmp_path)
     settings = {"model": "llama-3.1-70b", "tensor_parallel_size": 4, "gpu_memory_utilization": 0.5}

@@ -27,6 +27,7 @@ from tests.features.plan.test_sharing import (
     kinds,
     partitions,
 )
+from tests.helpers import thorough
 from tests.strategies import examples
 
 
@@ -143,8 +144,8 @@ def test_owned_chips_first_and_the_rest_on_top():
     assert "$1,460 per month, used or not" in mix_refusals(poor)[0]
 
 
-@pytest.mark.parametrize("chip", ["gh200-96gb", "h100-sxm"])
-@pytest.mark.parametrize("rate", [0.5, 28.0])
+@pytest.mark.parametrize("chip", ["gh200-96gb", thorough("h100-sxm")])
+@pytest.mark.parametrize("rate", [thorough(0.5), 28.0])
 def test_what_classes_share_costs_no_less_than_any_of_them_may(chip, rate):
     """By that bound chips are left out. A class costs more alone within its limits.
 

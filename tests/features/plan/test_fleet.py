@@ -273,10 +273,10 @@ def test_owned_chips_first_and_the_cheapest_on_top():
     [
         {"rate": 200.0, "chips": 2},
         {"rate": 200.0, "budget": 9000.0},
-        {"rate": 100.0, "power": 6000.0},
-        {"rate": 60.0, "tpot": 0.01, "chips": 1},
+        thorough({"rate": 100.0, "power": 6000.0}),
+        thorough({"rate": 60.0, "tpot": 0.01, "chips": 1}),
         {"rate": 10.0, "ttft": 0.02},
-        {"rate": None, "ttft": 0.02},
+        thorough({"rate": None, "ttft": 0.02}),
     ],
 )
 def test_each_limit_of_a_fleet_is_relaxed_to_the_least(limits):
@@ -385,6 +385,7 @@ def test_owned_chips_may_cost_nothing_and_cost_what_owning_does(fastcalc):
     assert refused.code == 2
 
 
+@pytest.mark.thorough
 def test_the_next_chip_of_a_budget_carries_less_at_any_price():
     """A dearer chip is fewer chips, so no price of the first is where the next one leads."""
     limits = {"prompt": 2000, "output": 500, "tpot": "30ms", "ttft": "1s"}
@@ -418,6 +419,7 @@ def test_what_is_left_with_nothing_is_answered(model, options, sentence):
     assert answer.details["shares"]
 
 
+@pytest.mark.thorough
 def test_json_says_what_is_left_and_what_a_node_adds(fastcalc):
     ran = fastcalc(
         *("plan", "llama-3.1-8b", "--own", "l40s=3", "--own", "h100=1", "--tpot", "50ms"),
@@ -697,6 +699,7 @@ def test_owned_and_rented_chips_are_priced_in_all(fastcalc):
     assert f"(${owned + rented:,.0f} with your own)" in text
 
 
+@pytest.mark.thorough
 def test_what_keeps_owned_chips_from_a_price_is_named(fastcalc):
     """The file of an M4 Max has what it costs to buy, and no power."""
     chip = CATALOGUE.hardware("apple-m4-max")
@@ -739,7 +742,12 @@ def test_classes_without_a_rate_are_carried_by_so_many_chips(fastcalc, tmp_path)
 
 
 @pytest.mark.parametrize(
-    "own", ["h100-sxm=12,4xh100", ["h100-sxm=8", "8xh100"], {"h100-sxm": 8, "h100": 8}]
+    "own",
+    [
+        thorough("h100-sxm=12,4xh100"),
+        thorough(["h100-sxm=8", "8xh100"]),
+        {"h100-sxm": 8, "h100": 8},
+    ],
 )
 def test_chips_named_again_are_added_up(own):
     planned = fc.plan("llama-3.1-8b", own=own, rate=1.0)

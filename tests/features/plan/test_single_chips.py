@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.helpers import run_once, words
+from tests.helpers import run_once, thorough, words
 
 MONTH = 730
 
@@ -31,10 +31,10 @@ def test_a_chip_of_a_node_that_would_do(fastcalc):
 @pytest.mark.parametrize(
     ("model", "flags"),
     [
-        ("llama-3.1-8b", ("--rate", "200/s")),  # fills its nodes
+        thorough("llama-3.1-8b", ("--rate", "200/s")),  # fills its nodes
         ("llama-3.1-8b", ("--rate", "1.94/s", "--on", "l40s")),  # of which no node is stated
         ("llama-3.1-8b", ()),  # no rate: the node's throughput is what is asked for
-        ("llama-3.1-405b", ("--rate", "1/s")),  # 812 GB need the node
+        thorough("llama-3.1-405b", ("--rate", "1/s")),  # 812 GB need the node
     ],
 )
 def test_nothing_is_said_where_a_node_is_needed(model, flags, fastcalc):

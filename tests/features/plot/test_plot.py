@@ -383,7 +383,7 @@ def test_without_matplotlib_a_file_is_refused_with_what_to_install(fastcalc, mon
 # -- in files: matplotlib is an extra, and not everywhere ----------------------------------
 
 
-@pytest.mark.parametrize("kind", ["speed", "roofline", "step", "memory"])
+@pytest.mark.parametrize("kind", ["speed", *map(thorough, ("roofline", "step", "memory"))])
 def test_a_file_is_the_same_each_time_and_says_what_it_shows(fastcalc, kind, tmp_path):
     pytest.importorskip("matplotlib")
     for name in ("one.svg", "two.svg"):
@@ -527,7 +527,7 @@ PICTURES = re.findall(
 
 
 def is_slow(_: str, file: str) -> bool:
-    return Path(file).stem in ("accuracy", "diagnose", "map", "tornado")
+    return Path(file).stem not in ("memory", "roofline", "step")
 
 
 @pytest.mark.parametrize(
@@ -581,6 +581,7 @@ def test_a_plot_of_more_bounds_than_digits_has_them_all():
     assert [line.split()[-1] for line in lines if "bound" in line] == [*map(str, range(1, 13))]
 
 
+@pytest.mark.thorough
 def test_of_more_chips_than_a_chart_tells_apart_the_unbeaten_are_drawn():
     """What the frontier of all chips together has points of, and no more chips than colours."""
     together = fc.frontier("llama-3.1-8b", on="all", max_chips=2)
@@ -593,7 +594,7 @@ def test_of_more_chips_than_a_chart_tells_apart_the_unbeaten_are_drawn():
 
 
 @pytest.mark.parametrize(
-    "kind", [*map(thorough, ("speed", "price", "roofline", "step")), "memory", "frontier"]
+    "kind", [*map(thorough, ("speed", "price", "roofline", "step", "memory")), "frontier"]
 )
 def test_every_chart_of_all_chips_is_drawn_in_a_terminal(fastcalc, kind):
     limits = ("--max-chips", "1") if kind == "frontier" else ()

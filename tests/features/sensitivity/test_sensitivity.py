@@ -249,6 +249,7 @@ def test_whole_numbers_of_a_model_move_to_the_next_that_a_file_may_hold(faster):
     assert speeds[0] >= 400 > speeds[1]
 
 
+@pytest.mark.thorough
 def test_the_two_numbers_stand_alongside_the_records(faster):
     (target,) = faster.details["targets"]
     assert target["figure"] == "tokens_per_s_per_user"
@@ -264,7 +265,7 @@ def test_the_two_numbers_stand_alongside_the_records(faster):
         ("llama-3.1-8b", "--on", "groq-lpu", "--batch", "1"),
     ],
 )
-@pytest.mark.parametrize("target", [(), ("--target", "900")])
+@pytest.mark.parametrize("target", [(), thorough(("--target", "900"))])
 def test_it_opens_as_the_comparison_and_prices_what_has_dollars(fastcalc, asked, target):
     """One chip, one sentence: with its range and price, and a price per hour only beside money."""
     opening = "-bound."
@@ -308,6 +309,7 @@ def test_levers_of_a_target_are_numbers_that_move_it(target, moving, idle):
     assert set(idle) <= {row["path"] for row in answer}, "records have every number"
 
 
+@pytest.mark.thorough
 def test_numbers_that_move_a_target_and_miss_it_are_shown(faster):
     """No bandwidth alone reaches 400 tokens/s, but with more of it a user gets more."""
     (bandwidth,) = (row for row in faster if row["path"] == "memory.HBM3.bandwidth")

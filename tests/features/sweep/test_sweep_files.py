@@ -226,6 +226,7 @@ def test_an_interrupt_leaves_no_half_file(capsys, monkeypatch, tmp_path):
     assert path.read_text() == "before\n"
 
 
+@pytest.mark.thorough
 def test_a_request_to_end_leaves_no_half_file(tmp_path):
     """As `kill` and `timeout` send it, while the file is being written."""
     asked = "sweep --on all --batch 1..1000 --prompt 1k..8k+100 -o found.csv".split()

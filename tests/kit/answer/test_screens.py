@@ -144,6 +144,7 @@ def test_of_a_title_the_name_and_the_answer_are_bold():
     ]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("columns", [80, 120])
 def test_the_bill_of_a_plan_is_bold_in_its_headline(screen, columns):
     asked = next(asked for asked in SCREENS if asked.startswith("plan"))

@@ -56,6 +56,7 @@ def test_no_line_is_wider_than_the_terminal(page, asked, columns):
         assert is_inside(line, columns), line
 
 
+@pytest.mark.thorough
 def test_the_points_that_are_furthest_off_fit_80_columns(page, tmp_path):
     """The longest names and the longest metric there are."""
     with (ROOT / "evidence" / "measured.csv").open(encoding="utf-8", newline="") as stream:
