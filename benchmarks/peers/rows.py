@@ -1,4 +1,4 @@
-"""aiconfigurator and fastcalc on the same measured points: factors off, by kind and by chip.
+"""aiconfigurator and fastcalc on the same measured points: factors off, by kind.
 
 aiconfigurator interpolates operators measured on each chip; fastcalc is fitted on these points.
 So fastcalc is scored twice: as shipped, and with the source of each point left out of the fit.
@@ -158,7 +158,6 @@ def table(contest: Contest) -> str:
     groups = {"all": list(contest.scored)}
     groups |= _grouped(contest.scored, lambda one: "experts" if one.has_experts else "dense")
     groups |= _grouped(contest.scored, lambda one: f"kind: {one.rule}")
-    groups |= _grouped(contest.scored, lambda one: f"chip: {one.point.hardware}")
     return markdown(heads, [_line(name, members) for name, members in groups.items()])
 
 

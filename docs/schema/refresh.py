@@ -38,8 +38,8 @@ digits of a table and stores twelve.
 `assumptions` hold what the records are computed from: traffic, prices with their dates, and
 engines. Under `settings` is every flag that differs from its default, by premise:
 `{"engine_limits": {"max_num_seqs": 64}, "files": {"set": ["memory.SRAM.capacity=60GB"]}}`. Numbers
-are numbers, other values are text as given, and repeatable flags are lists. Python has them in
-`table.assumptions`.
+are numbers, other values are text as given, and repeatable flags are lists. The schema lists the
+settings of each premise. Python has them in `table.assumptions`.
 """
 FIRST = "compare, frontier, sweep"
 ENDS = ("_least", "_low", "_high", "_most")
@@ -49,11 +49,7 @@ _SETTINGS = "flags that differ from their defaults, by premise"
 
 def data_dictionary() -> str:
     """The page on what each key means and in which unit it is."""
-    stated = (
-        [f"`{premise}`", ", ".join(f"`{name}`" for name in names)]
-        for premise, names in settings().items()
-    )
-    sections = [INTRODUCTION, to_markdown(["premise", "settings"], stated)]
+    sections = [INTRODUCTION]
     for command, columns in COMMANDS.items():
         table = to_markdown(["key", "unit", "meaning"], _distributions(_own(command, columns)))
         sections.append(f"## {command}\n\n{table}")
