@@ -28,6 +28,7 @@ class Parameter:
     neutral : its value where a file leaves it out, which costs nothing [SI]
     raised : what a larger value makes of a step; None where that depends on the request
     plausible : what engines have, with room (EN004); None where the type's own limits do [SI]
+    label : its name in tables, as readers of benchmarks call it
     """
 
     quantity: Any
@@ -35,6 +36,7 @@ class Parameter:
     meaning: str
     raised: Literal["faster", "slower"] | None = None
     plausible: tuple[float, float] | None = None
+    label: str = ""
 
     @property
     def reader(self) -> QuantityReader:
@@ -50,9 +52,10 @@ def choice(
     neutral: float,
     plausible: tuple[float, float] | None = None,
     raised: Literal["faster", "slower"] | None = None,
+    label: str = "",
 ) -> Any:
     """Declare a parameter: more of a `rate` is faster and of a `cost` slower, else it depends."""
-    parameter = Parameter(quantity, neutral, meaning, raised, plausible)
+    parameter = Parameter(quantity, neutral, meaning, raised, plausible, label)
     return field(default=neutral, metadata={"declared": parameter})
 
 
@@ -71,22 +74,42 @@ class DeclaredParameters(Generic[Value]):
     """Every parameter, in the order in which files are written."""
 
     bandwidth_fraction: Value = rate(
-        Fraction, "Share of printed bandwidth that long reads reach.", plausible=(0.4, 0.98)
+        Fraction,
+        "Share of printed bandwidth that long reads reach.",
+        label="memory bandwidth reached / peak",
+        plausible=(0.4, 0.98),
     )
     bandwidth_per_core: Value = rate(
-        Bandwidth, "What one core keeps in flight.", neutral=inf, plausible=(1e9, 1e11)
+        Bandwidth,
+        "What one core keeps in flight.",
+        label="bandwidth in flight per core",
+        neutral=inf,
+        plausible=(1e9, 1e11),
     )
     compute_fraction: Value = rate(
-        Fraction, "Share of the dense peak that products reach.", plausible=SHARE
+        Fraction,
+        "Share of the dense peak that products reach.",
+        label="FLOP/s reached / peak",
+        plausible=SHARE,
     )
     compute_per_core: Value = rate(
-        ComputeRate, "What kernels feed one core, at 16 bits.", neutral=inf, plausible=(1e11, 1e14)
+        ComputeRate,
+        "What kernels feed one core, at 16 bits.",
+        label="FLOP/s reached per core",
+        neutral=inf,
+        plausible=(1e11, 1e14),
     )
     grouped_gemm_fraction: Value = rate(
-        Fraction, "Products over routed experts by dense ones.", plausible=(0.05, 1.0)
+        Fraction,
+        "Products over routed experts by dense ones.",
+        label="grouped GEMM / dense GEMM rate",
+        plausible=(0.05, 1.0),
     )
     block_gemm_fraction: Value = rate(
-        Fraction, "Prompt products on weights in blocks (GGUF).", plausible=SHARE
+        Fraction,
+        "Prompt products on weights in blocks (GGUF).",
+        label="GGUF prefill GEMM rate / peak",
+        plausible=SHARE,
     )
     narrow_expert_width: Value = cost(
         Number,
@@ -97,25 +120,40 @@ class DeclaredParameters(Generic[Value]):
         Number, "Vector operations to widen a packed weight.", plausible=(0.25, 16)
     )
     link_fraction: Value = rate(
-        Fraction, "Share of the one-way link that collectives reach.", plausible=SHARE
+        Fraction,
+        "Share of the one-way link that collectives reach.",
+        label="link bandwidth reached / peak",
+        plausible=SHARE,
     )
     collective_latency: Value = cost(
         Time, "One exchange of a collective, however small.", plausible=PER_EXCHANGE
     )
     crossing_latency: Value = cost(
-        Time, "What an all-reduce over several domains takes more.", plausible=PER_EXCHANGE
+        Time,
+        "What an all-reduce over several domains takes more.",
+        label="all-reduce latency across domains",
+        plausible=PER_EXCHANGE,
     )
     rank_wait: Value = cost(
-        Time, "What an all-reduce waits for the slowest rank.", plausible=PER_EXCHANGE
+        Time,
+        "What an all-reduce waits for the slowest rank.",
+        label="wait for the slowest TP rank",
+        plausible=PER_EXCHANGE,
     )
     exchange_gathers: Value = cost(
         Part, "1 where every rank of a host gets every token, 0 for those of its experts."
     )
     decode_layer_floor: Value = cost(
-        Time, "Launches, ramps and tails of a layer in decode.", plausible=PER_LAYER
+        Time,
+        "Launches, ramps and tails of a layer in decode.",
+        label="least time per layer, decode",
+        plausible=PER_LAYER,
     )
     prefill_layer_floor: Value = cost(
-        Time, "The same in a pass with prompt tokens.", plausible=PER_LAYER
+        Time,
+        "The same in a pass with prompt tokens.",
+        label="least time per layer, prefill",
+        plausible=PER_LAYER,
     )
     launches_ahead: Value = rate(
         Part,
@@ -123,10 +161,16 @@ class DeclaredParameters(Generic[Value]):
         neutral=0.0,
     )
     expert_layer_extra: Value = cost(
-        Number, "Further layer floors where experts are routed.", plausible=(0.05, 8)
+        Number,
+        "Further layer floors where experts are routed.",
+        label="extra least time per MoE layer",
+        plausible=(0.05, 8),
     )
     latent_layer_extra: Value = cost(
-        Number, "Further layer floors of latent attention in decode.", plausible=(0.05, 4)
+        Number,
+        "Further layer floors of latent attention in decode.",
+        label="extra least time per MLA layer",
+        plausible=(0.05, 4),
     )
     floor_width_exponent: Value = choice(
         Part,
@@ -135,13 +179,22 @@ class DeclaredParameters(Generic[Value]):
         plausible=(0.1, 1.0),
     )
     sequence_overhead: Value = cost(
-        Time, "Host and sampler, for each sequence of a step.", plausible=PER_SEQUENCE
+        Time,
+        "Host and sampler, for each sequence of a step.",
+        label="host time per sequence and step",
+        plausible=PER_SEQUENCE,
     )
     stage_overhead: Value = cost(
-        Time, "Further host work of a pipeline stage, for each sequence.", plausible=PER_SEQUENCE
+        Time,
+        "Further host work of a pipeline stage, for each sequence.",
+        label="host time per pipeline stage",
+        plausible=PER_SEQUENCE,
     )
     request_overhead: Value = cost(
-        Time, "Server and client, before a request's first step.", plausible=(1e-4, 2.0)
+        Time,
+        "Server and client, before a request's first step.",
+        label="server time per request",
+        plausible=(1e-4, 2.0),
     )
     expert_correlation: Value = cost(
         Fraction,
@@ -156,7 +209,10 @@ class DeclaredParameters(Generic[Value]):
         plausible=(1.0, 4.0),
     )
     memory_fraction: Value = rate(
-        Fraction, "Share of memory for weights and cache.", plausible=LARGE_SHARE
+        Fraction,
+        "Share of memory for weights and cache.",
+        label="share of memory that it may use",
+        plausible=LARGE_SHARE,
     )
     reported_fraction: Value = rate(
         Fraction,
@@ -167,7 +223,11 @@ class DeclaredParameters(Generic[Value]):
         Fraction, "Share for caches of what weights leave of it.", plausible=LARGE_SHARE
     )
     prompt_chunk: Value = choice(
-        Count, "Prompt tokens in a step, at most.", neutral=inf, plausible=(64, 1e6)
+        Count,
+        "Prompt tokens in a step, at most.",
+        label="prefill tokens per step",
+        neutral=inf,
+        plausible=(64, 1e6),
     )
     block_size: Value = choice(
         Count,
@@ -188,7 +248,11 @@ class DeclaredParameters(Generic[Value]):
         Count, "Rows that a product computes at least.", neutral=1.0, plausible=(1, 512)
     )
     max_sequences: Value = choice(
-        Count, "Sequences in a step, at most.", neutral=inf, plausible=(16, 16384)
+        Count,
+        "Sequences in a step, at most.",
+        label="sequences per step",
+        neutral=inf,
+        plausible=(16, 16384),
     )
     host_bandwidth_fraction: Value = rate(
         Fraction,

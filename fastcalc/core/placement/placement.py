@@ -319,8 +319,16 @@ class Site(LegalLayouts):
 
     def cache_bytes_needed(self, batch: float) -> float:
         """Caches of a batch, or of the longest sequence that the engine takes if more. [byte]"""
-        of_batch = batch * float(self.work.cache_bytes(self.reserved_tokens))
-        return max(of_batch, float(self.work.cache_bytes(self.machine.memory.longest)))
+        return max(self.batch_cache_bytes(batch), self.longest_cache_bytes)
+
+    def batch_cache_bytes(self, batch: float) -> float:
+        """Caches of a batch. [byte]"""
+        return batch * float(self.work.cache_bytes(self.reserved_tokens))
+
+    @property
+    def longest_cache_bytes(self) -> float:
+        """Cache of the longest sequence that the engine must be able to hold. [byte]"""
+        return float(self.work.cache_bytes(self.machine.memory.longest))
 
     def chips_needed(self, batch: float) -> tuple[int | None, int | None]:
         """Chips that capacity alone asks, and those that whole layers ask. [1]

@@ -2,6 +2,8 @@
 
 import re
 
+from fastcalc.catalogue.schema.engine_parameters import PARAMETERS
+
 _CHIP = {
     r"memory\.reported": "memory visible to the driver / capacity",
     r"memory\.(.+)\.reported": "{} visible to the driver / capacity",
@@ -33,27 +35,6 @@ _MODEL = {
     r"ffn\.shared_width": "width of shared experts",
     r"ffn\.(.+)": "FFN {}",
 }
-_ENGINE = {
-    "bandwidth_fraction": "memory bandwidth reached / peak",
-    "bandwidth_per_core": "bandwidth in flight per core",
-    "compute_fraction": "FLOP/s reached / peak",
-    "compute_per_core": "FLOP/s reached per core",
-    "grouped_gemm_fraction": "grouped GEMM / dense GEMM rate",
-    "block_gemm_fraction": "GGUF prefill GEMM rate / peak",
-    "link_fraction": "link bandwidth reached / peak",
-    "rank_wait": "wait for the slowest TP rank",
-    "crossing_latency": "all-reduce latency across domains",
-    "decode_layer_floor": "least time per layer, decode",
-    "prefill_layer_floor": "least time per layer, prefill",
-    "expert_layer_extra": "extra least time per MoE layer",
-    "latent_layer_extra": "extra least time per MLA layer",
-    "sequence_overhead": "host time per sequence and step",
-    "stage_overhead": "host time per pipeline stage",
-    "request_overhead": "server time per request",
-    "memory_fraction": "share of memory that it may use",
-    "prompt_chunk": "prefill tokens per step",
-    "max_sequences": "sequences per step",
-}
 
 
 def in_words(path: str) -> str:
@@ -69,7 +50,8 @@ def in_words(path: str) -> str:
     """
     owner, _, name = path.rpartition(".")
     if owner == "parameters" or owner.startswith("architectures."):
-        return _ENGINE.get(name, name.replace("_", " "))
+        label = PARAMETERS[name].label if name in PARAMETERS else ""
+        return label or name.replace("_", " ")
     if block := re.fullmatch(r"blocks\[(\d+)\]\.(.+)", path):
         index, field = block.groups()
         return _matched(_MODEL, field) + (f" of blocks[{index}]" if index != "0" else "")

@@ -49,10 +49,8 @@ class _Demand(NamedTuple):
 
 def _of_all(site: Site, batch: float) -> _Demand:
     """What all chips together are to hold."""
-    tokens = site.machine.memory.longest
-    longest = float(site.work.cache_bytes(tokens)) if tokens else 0.0
-    of_batch = batch * float(site.work.cache_bytes(site.reserved_tokens))
-    return _Demand(site.weight_bytes_needed, of_batch, longest, tokens)
+    longest, tokens = site.longest_cache_bytes, site.machine.memory.longest
+    return _Demand(site.weight_bytes_needed, site.batch_cache_bytes(batch), longest, tokens)
 
 
 def _of_chip(placement: Placement, batch: float) -> _Demand:
