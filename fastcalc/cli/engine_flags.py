@@ -4,9 +4,13 @@ import re
 import shlex
 from collections.abc import Collection, Sequence
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 from fastcalc.errors import InputError
 from fastcalc.written import listed, shown
+
+if TYPE_CHECKING:
+    from fastcalc.catalogue.schema import Model
 
 _RENAMED = {
     **dict.fromkeys(("--tensor-parallel-size", "--tp-size", "-tp"), "--tp"),
@@ -191,7 +195,7 @@ def _model_of(words: Sequence[str]) -> str | None:
 def _by_default(words: Sequence[str]) -> dict[str, str]:
     """Flags that a server command leaves out, of those that a command takes.
 
-    One rank, and of vLLM the longest sequences of the model.
+    One rank, and of vLLM the longest sequences of the model, and experts that all ranks share.
     """
     fields = _fields_of(words[0])
     stated = {_RENAMED.get(word, word) for word in words}
@@ -199,9 +203,14 @@ def _by_default(words: Sequence[str]) -> dict[str, str]:
     by_default = {}
     if "tp" in fields and engine in _OF_ONE_RANK and not stated & _RANKS:
         by_default["--tp"] = "1"
-    if "max_model_len" in fields and engine == "vllm" and _LENGTH not in stated:
-        longest = _longest(words)
-        by_default |= {_LENGTH: str(longest)} if longest else {}
+    model = _named(words) if engine == "vllm" else None
+    if model is None:
+        return by_default
+    if "max_model_len" in fields and _LENGTH not in stated and model.max_context:
+        by_default[_LENGTH] = str(model.max_context)
+    is_spread = stated & {"--ep", "--dp", "--enable-expert-parallel"}
+    if "ep" in fields and "--tp" in stated and not is_spread and _has_experts(model):
+        by_default["--ep"] = "1"
     return by_default
 
 
@@ -213,16 +222,22 @@ def _fields_of(command: str) -> Collection[str]:
     return declared(request_of(command)) if command in COMMANDS else ()
 
 
-def _longest(words: Sequence[str]) -> int | None:
-    """Tokens of the longest sequence of the model that a command names; None if it is unknown."""
+def _named(words: Sequence[str]) -> "Model | None":
+    """The model that a command names; None if it is unknown."""
     from fastcalc.catalogue.store import Catalogue
     from fastcalc.kit.request.loading import models_of
 
     model = _model_of(words)
     try:
-        return models_of(Catalogue(), [model] if model else None, [])[0].max_context
+        return models_of(Catalogue(), [model] if model else None, [])[0]
     except InputError:
         return None
+
+
+def _has_experts(model: "Model") -> bool:
+    from fastcalc.catalogue.schema import MixtureOfExperts
+
+    return any(isinstance(block.ffn, MixtureOfExperts) for block in model.blocks)
 
 
 _TAKEN = {

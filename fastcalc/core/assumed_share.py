@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from fastcalc.catalogue.schema import Parameters
 from fastcalc.catalogue.schema.quantities import Quantity
+from fastcalc.core.chip.working_set import with_raised_limit
 from fastcalc.core.scenario import Location, locate
 from fastcalc.formulas.solving import bisect_integers
 
@@ -49,6 +50,19 @@ def share_assumed(location: Location) -> ShareAssumed | None:
     fewer = _turn(location, percent, min(percent + reach, 100))
     more = _turn(location, percent, percent - reach)
     return ShareAssumed(usable.si, fewer, more) if fewer or more else None
+
+
+def chips_with_raised_limit(location: Location) -> int | None:
+    """Chips that hold the smallest batch if macOS gives its GPU all memory; None for as many."""
+    scenario = location.scenario
+    hardware = with_raised_limit(scenario.hardware)
+    if hardware is scenario.hardware:
+        return None
+    raised = locate(replace(scenario, hardware=hardware))
+    fewer = raised.fits and not (
+        location.fits and raised.placement.layout.chips >= location.placement.layout.chips
+    )
+    return raised.placement.layout.chips if fewer else None
 
 
 def _turn(location: Location, same: int, second: int) -> OtherCount | None:

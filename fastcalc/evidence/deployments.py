@@ -12,6 +12,7 @@ from fastcalc.core.chip.host import memory_choice
 from fastcalc.core.chip.machine import machine
 from fastcalc.core.chip.machine_class import engine_of_class
 from fastcalc.core.chip.tier import OWN_MEMORY, MemoryChoice
+from fastcalc.core.chip.working_set import with_raised_limit
 from fastcalc.core.model.workload import Workload, workload
 from fastcalc.core.placement.layout import Layout
 from fastcalc.core.placement.legal import MOST_CHIPS
@@ -152,6 +153,7 @@ class PointDeployments:
 
     def _entries(self, point: Point) -> tuple[Hardware, Model, Engine]:
         hardware = self._entry(self.catalogue.hardware, point.hardware, "hardware")
+        hardware = with_raised_limit(hardware)  # what was measured did run
         model = self._entry(self.catalogue.model, point.model, "models")
         engine = self.engine
         if engine is None:

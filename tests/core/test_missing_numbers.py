@@ -188,13 +188,7 @@ def test_defaults_of_models_are_medians_of_the_catalogue():
     shaped = [work for work in works if work.model.blocks]
     ratios = [
         work.hidden
-        / np.sqrt(
-            (
-                work.active_parameters
-                - sum(w.parameters for w in (work.weights.embedding, work.weights.head))
-            )
-            / work.layers
-        )
+        / np.sqrt((work.multiplied_parameters - work.weights.head.parameters) / work.layers)
         for work in shaped
     ]
     assert pytest.approx(np.median(ratios), abs=0.002) == WIDTH_RATIO

@@ -294,6 +294,8 @@ class Model(Entry):
     that of ``experts``. ``other_parameters`` are small vectors and tables without a key of their
     own; ``lookup_parameters`` are further tables of which a token reads a few rows, as it does of
     the embedding (embeddings of layers, of n-grams).
+    ``block_sizes`` are the sides of square blocks that share a scale, by the format that a
+    checkpoint stores in such blocks: no rank can have a part of one.
     ``also_published`` names, by the format of its weights, what else its maker releases, as a
     source prints it. ``repositories`` says where weights in its own formats are to be had, by its
     names.
@@ -313,6 +315,7 @@ class Model(Entry):
     expert_format: FormatName | None = None
     group_formats: dict[GroupName, FormatMix] = {}
     kv_format: FormatName = "bf16"
+    block_sizes: dict[FormatName, Whole] = {}
     also_published: dict[FormatName, Quotation] = {}
     repositories: dict[Identifier, RepositoryName] = {}
     max_context: Whole | None = None

@@ -22,6 +22,7 @@ from fastcalc.catalogue.schema import Hardware, LinearAttention
 from fastcalc.core.chip.machine import Machine, chips_filled
 from fastcalc.core.model.workload import Workload
 from fastcalc.core.placement.layout import HOST_CHIPS, Layout, LayoutError
+from fastcalc.core.placement.scale_blocks import block_side, dense_blocks, expert_blocks
 from fastcalc.formulas.types import ArrayLike
 from fastcalc.mentions import option
 
@@ -234,11 +235,22 @@ class LegalLayouts:
     def expert_ranks(self, tp: int, dp: int) -> int:
         """Ranks that share the experts where none are asked for. [1]
 
-        With attention replicas they are spread over the whole stage.
+        With attention replicas they are spread over the whole stage, and without any where a part
+        of an expert is no whole blocks.
 
         tp, dp : tensor-parallel ranks and replicas [1]
         """
-        return tp * dp if dp > 1 and self.work.experts else 1
+        is_spread = dp > 1 or not self.has_whole_blocks(Layout(tp))
+        return tp * dp if is_spread and self.work.experts else 1
+
+    def has_whole_blocks(self, layout: Layout) -> bool:
+        """Whether all ranks have whole blocks of weights that share a scale."""
+        machine, work = self.machine, self.work
+        sharers = layout.width // layout.ep if layout.width % layout.ep == 0 else 1
+        return (
+            dense_blocks(machine, work) % layout.tp == 0
+            and expert_blocks(machine, work) % sharers == 0
+        )
 
     def exactly(self, chips: int) -> Iterator[Layout]:
         """Yield the layouts of a given number of chips that may be taken by default."""
@@ -254,7 +266,7 @@ class LegalLayouts:
                 dp = groups // pp
                 is_inside = dp == 1 or not self.work.experts or tp * dp <= self.domain
                 layout = self.counted(Layout(tp, pp, self.expert_ranks(tp, dp), dp))
-                if is_inside and self.is_joined(layout):
+                if is_inside and self.is_joined(layout) and self.has_whole_blocks(layout):
                     yield layout
 
     def _has_heads(self, tp: int) -> bool:
@@ -274,6 +286,11 @@ class LegalLayouts:
     def rank_notes(self, layout: Layout) -> list[str]:
         """Return what a reader must know of a layout on chips of several ranks."""
         ranks, chip, model = self.machine.ranks, self.machine.hardware.id, self.work.model.id
+        if layout.dp == 1 and layout.ep > 1 and not self.has_whole_blocks(replace(layout, ep=1)):
+            return [
+                f"tp {layout.tp} without ep would cut blocks of weights with one scale each, with "
+                f"which {self.machine.engine.id} does not start"
+            ]
         if ranks == 1 and layout.tp > self.domain:
             joined = f"joins {self.domain} chips" if self.domain > 1 else "has no link of its own"
             return [
@@ -339,6 +356,7 @@ class LegalLayouts:
                 f"that extends it, or add copies with {option('dp')}",
             )
         self._check_experts(layout)
+        self._check_blocks(layout)
         return layout
 
     def _check_experts(self, layout: Layout) -> None:
@@ -357,15 +375,33 @@ class LegalLayouts:
                 + (remedy if layout.width == 1 else ""),
             )
 
+    def _check_blocks(self, layout: Layout) -> None:
+        if self.has_whole_blocks(layout):
+            return
+        engine, side = self.machine.engine.id, block_side(self.machine, self.work)
+        spread = replace(layout, ep=layout.width)
+        options = [option("ep", str(layout.width))] if self.has_whole_blocks(spread) else []
+        halves = (layout.tp >> power for power in range(1, layout.tp.bit_length()))
+        fewer = next(tp for tp in halves if self.has_whole_blocks(replace(layout, tp=tp, ep=1)))
+        raise LayoutError(
+            "ranks that cut blocks with a scale",
+            f"{option('tp')} {layout.tp} cuts blocks of {side} weights with one scale each in "
+            f"{self.work.model.id}, with which {engine} does not start; use "
+            f"{' or '.join([*options, option('tp', str(fewer))])}",
+        )
+
 
 @lru_cache(maxsize=512)
 def _by_default(machine: Machine, work: Workload) -> tuple[Layout, ...]:
     """Default layouts in order of chips: found once for a machine and model."""
     legal = LegalLayouts(machine, work)
-    groups = [1] if machine.is_spatial else legal.doubled_groups
+    blocks = dense_blocks(machine, work)
+    groups = [1] if machine.is_spatial else [tp for tp in legal.doubled_groups if blocks % tp == 0]
     # A chip is not left half idle where its ranks can share the work.
     smallest = min(machine.ranks, groups[-1])
-    layouts, tp = [Layout(ranks) for ranks in groups if ranks >= smallest], groups[-1]
+    tp = groups[-1]
+    layouts = [Layout(ranks, ep=legal.expert_ranks(ranks, 1)) for ranks in groups]
+    layouts = [layout for layout in layouts if layout.tp >= smallest]
     if work.experts and not machine.is_spatial:
         layouts += [Layout(tp, 1, tp * dp, dp) for dp in range(2, legal.domain // tp + 1)]
     last, layers = layouts[-1], ceil(slots(machine, work))

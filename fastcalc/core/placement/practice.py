@@ -44,7 +44,7 @@ def run_by_people(legal: LegalLayouts, *chips: int) -> tuple[Layout, ...]:
     by_chips = _layouts_by_chips(topology_of(legal.machine), legal.work.model)
     if chips not in by_chips:
         by_chips[chips] = tuple(layout for count in chips for layout in _run_of(legal, count))
-    return by_chips[chips]
+    return tuple(filter(legal.has_whole_blocks, by_chips[chips]))
 
 
 def usual_layouts(legal: LegalLayouts) -> Sequence[Layout]:

@@ -9,7 +9,7 @@ from fastcalc.core.estimate import SITE_FACTOR
 from fastcalc.core.scenario import Outcome, each_warning
 from fastcalc.core.speed_range import range_note
 from fastcalc.kit.answer.console import Note
-from fastcalc.kit.answer.memories import kept_note, lives
+from fastcalc.kit.answer.memories import kept_note, lives, raised_limit
 from fastcalc.kit.answer.numbers_as_text import number, whole_percent
 from fastcalc.kit.answer.outcome_lines import no_place
 from fastcalc.kit.answer.point_records import drafter, models_of
@@ -26,6 +26,7 @@ def remarks(outcomes: Sequence[Outcome]) -> Iterator[Note]:
         if placement := "; ".join(lives(outcome)):
             yield Note(f"{outcome.scenario.hardware.id}: {placement}")
     yield from (Note(reason) for reason in map(no_place, outcomes) if reason is not None)
+    yield from (Note(limit) for limit in map(raised_limit, outcomes) if limit is not None)
     yield from map(Note, _drafts(outcomes))
     yield from map(Note, _published(outcomes))
     yield from map(Note, each_warning(outcomes))

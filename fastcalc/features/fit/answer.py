@@ -19,7 +19,7 @@ from fastcalc.grid.columns import pick
 from fastcalc.kit.answer import record_tables
 from fastcalc.kit.answer.answer import Answer, Charts
 from fastcalc.kit.answer.console import Note, Part, Screen, TextTable, between_blank_lines
-from fastcalc.kit.answer.memories import KEY, LETTERS, bar, filled, kept_note
+from fastcalc.kit.answer.memories import KEY, LETTERS, bar, filled, kept_note, raised_limit
 from fastcalc.kit.answer.next_commands import follow_up, typed_as
 from fastcalc.kit.answer.numbers_as_text import (
     WORDS,
@@ -349,9 +349,11 @@ def _largest_batches(fitting: Sequence[Location]) -> Iterator[str]:
 def _assumed(members: Sequence[Location]) -> Iterator[str]:
     """Say of which chips the number turns on a usable share of memory that is assumed."""
     batch = min(location.scenario.batches[0] for location in members)
-    for location in members:
-        flips = share_assumed(location) if location.scenario.batches[0] == batch else None
-        if flips is not None:
+    for location in (one for one in members if one.scenario.batches[0] == batch):
+        flips, limit = share_assumed(location), raised_limit(location)
+        if limit is not None:
+            yield f"{limit}."
+        elif flips is not None:
             chip, percent = location.scenario.hardware.id, 100 * flips.share
             counts = [
                 f"at {whole_percent(flip.share)} or {side} it fits on {_count(flip.chips)}"

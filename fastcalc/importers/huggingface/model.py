@@ -150,6 +150,7 @@ def mapping(file: JsonFile, stored: Formats | None = None) -> tuple[dict[str, Js
         "weight_format": stored.weights,
         **({"expert_format": stored.experts} if stored.experts else {}),
         **({"group_formats": {**stored.groups}} if stored.groups else {}),
+        **({"block_sizes": {"fp8": stored.block_side}} if stored.block_side else {}),
         "kv_format": stored.cache,
         **({"max_context": context} if context else {}),
         "hidden_size": fields.count("hidden_size"),

@@ -70,12 +70,14 @@ class Formats:
     """The formats of a checkpoint: of most matrices, of routed experts, of caches, of other groups.
 
     experts : None where they are stored as most matrices are
+    block_side : rows and columns of square blocks of fp8 with one scale each; 0 without any [1]
     """
 
     weights: str
     experts: str | None = None
     cache: str = "bf16"
     groups: dict[str, str] = field(default_factory=dict)
+    block_side: int = 0
 
 
 @dataclass
@@ -127,6 +129,9 @@ def formats(fields: Fields, layers: Sequence[Layer], predicting: int = 0) -> For
     stored = as_formats(*_counted(scheme, fields, layers, plain, predicting))
     scheme_of_cache = config.get("kv_cache_scheme") or config.get("kv_cache_quant_algo")
     stored.cache = _cache(scheme_of_cache)
+    sides = config.get("weight_block_size")
+    if isinstance(sides, list) and all(isinstance(side, int) and side > 0 for side in sides):
+        stored.block_side = max((side for side in sides if isinstance(side, int)), default=0)
     return stored
 
 

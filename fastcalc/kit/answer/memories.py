@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from fastcalc.core.assumed_share import chips_with_raised_limit
 from fastcalc.core.chip.formats_run import widened_by
 from fastcalc.core.chip.rates import working_rate
 from fastcalc.core.chip.reserve import NOTHING
@@ -12,7 +13,8 @@ from fastcalc.core.placement.split import asked_split
 from fastcalc.core.scenario import Location, Outcome
 from fastcalc.formulas.types import Array
 from fastcalc.grid.evaluated_points import host_use
-from fastcalc.kit.answer.numbers_as_text import size, stated_percent, whole_percent
+from fastcalc.kit.answer.numbers_as_text import WORDS, size, stated_percent, whole_percent
+from fastcalc.mentions import option
 from fastcalc.written import listed
 
 NAMES = dict(
@@ -90,6 +92,20 @@ def lives(outcome: Outcome) -> Iterator[str]:
             how = _HOW[use.words[int(_at(np.asarray(use.codes), index))]] if use else ""
             shown.append(f"at batch {batches[index]:,} {'; '.join(sentences)}{how}")
     yield from dict.fromkeys((*shown[:1], *shown[-1:]))
+
+
+def raised_limit(location: Location) -> str | None:
+    """Say on how many Macs it fits once their users raise a limit, where that is fewer."""
+    chips = chips_with_raised_limit(location)
+    if chips is None:
+        return None
+    machine = location.placement.machine
+    given, chip = whole_percent(float(machine.reported(machine.tier))), machine.hardware.id
+    raised = option("set", f"{chip}:memory.{machine.tier.name}.reported=1")
+    return (
+        f"macOS gives the GPU {given} of the memory of {chip}: with iogpu.wired_limit_mb raised "
+        f"({raised}) it fits on {WORDS.get(chips, f'{chips:,}')}"
+    )
 
 
 def kept_note(location: Location) -> str:

@@ -1,0 +1,18 @@
+"""What an operating system lets a GPU have of memory that both share."""
+
+from fastcalc.catalogue.once import once
+from fastcalc.catalogue.schema import Hardware
+from fastcalc.catalogue.schema.quantities import Quantity
+
+
+@once
+def with_raised_limit(hardware: Hardware) -> Hardware:
+    """A chip whose user has given its GPU all memory: of Macs, by iogpu.wired_limit_mb.
+
+    Other systems have no limit that a user raises.
+    """
+    if hardware.kind != "apple":
+        return hardware
+    all_of_it = {"reported": Quantity(si=1.0, text="1")}
+    memory = [one.model_copy(update=all_of_it) for one in hardware.memory]
+    return hardware.model_copy(update={"memory": memory})
