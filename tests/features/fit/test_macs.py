@@ -3,7 +3,7 @@
 import pytest
 
 from fastcalc.core.assumed_share import chips_with_raised_limit
-from tests.helpers import outcome
+from tests.helpers import outcome, run
 
 
 @pytest.mark.parametrize(
@@ -27,7 +27,10 @@ def test_macs_hold_what_macos_gives_their_gpu(model, weights, chip, chips, raise
     assert chips_with_raised_limit(found) == raised
 
 
-def test_the_first_screen_says_what_raises_the_limit(fastcalc):
+def test_the_first_screen_says_what_raises_the_limit(capsys, monkeypatch):
+    def fastcalc(*words):
+        return run(*words, capsys=capsys, monkeypatch=monkeypatch)
+
     ran = fastcalc("fit", "qwen3-30b-a3b", "--on", "apple-m4-pro", "--weights", "bf16")
     said = " ".join(ran.out.split())
     assert (
