@@ -9,10 +9,12 @@ import numpy as np
 
 from fastcalc.catalogue.limits import LIMITS
 from fastcalc.core.chosen_layouts import layout_of, open_layouts
+from fastcalc.core.placement.cache_blocks import block_pool
 from fastcalc.core.placement.layout import Layout, Layouts
 from fastcalc.core.placement.placement import Placements, Site
 from fastcalc.core.scenario import Location, Scenario, site_of
-from fastcalc.formulas.solving import largest_reaching
+from fastcalc.core.start_checks import StartCheck
+from fastcalc.formulas.solving import bisect_integers, largest_reaching
 from fastcalc.formulas.types import Array, Floats, floats
 
 Unknown = Literal["context", "users"]
@@ -68,11 +70,27 @@ class Capacity:
         reserves : the engine's reserve by what is expected of it [1]
         is_limited : False for what memory alone would hold
         """
+        return floats(self._of_each_layout(tokens, reserves, is_limited=is_limited).max(axis=-1))
+
+    def _of_each_layout(self, tokens: Array, reserves: float, *, is_limited: bool = True) -> Floats:
+        """Most concurrent sequences of some lengths, a column for each layout. [1]"""
         reserved = floats(tokens)[..., np.newaxis] + self.scenario.traffic.speculation.drafted
         placements = Placements(self.site.machine, self.site.work, self._stack, reserved)
         max_users = placements.engine_batch if is_limited else np.inf
         max_users = np.minimum(max_users, LIMITS["sequences"].maximum)
-        return floats(np.minimum(placements.batch_beside(reserves), max_users).max(axis=-1))
+        return floats(np.minimum(placements.batch_beside(reserves), max_users))
+
+    def _starts(self, tokens: int, users: float, reserves: float) -> bool:
+        """Whether a server that serves so long sequences starts, in a layout that holds the users.
+
+        Only pages that several kinds of layers share need more for a start than for a sequence.
+        """
+        site = replace(self.site, reserved_tokens=float(tokens))
+        held = self._of_each_layout(np.array([tokens]), reserves)[0]
+        return any(
+            sequences >= users and not StartCheck(site.place(layout), reserves).is_failed
+            for layout, sequences in zip(self.layouts, held, strict=True)
+        )
 
     @property
     def most_taken(self) -> float:
@@ -95,14 +113,26 @@ class Capacity:
         unknown : solved for, at the scenario's smallest batch or at its prompt and output
         """
         reserves = (self.largest_reserve, 1.0 / self.site.machine.reserve.below)
-        if unknown == "users":
-            tokens = np.array([self.scenario.traffic.longest])
-            amounts_held = [self.users(tokens, reserve) for reserve in reserves]
-        else:
-            users = np.array([float(min(self.scenario.batches))])
-            amounts_held = [self.context(users, reserve) for reserve in reserves]
-        certain, edge = (int(amounts[0]) for amounts in amounts_held)
+        certain, edge = (self._held(unknown, reserve) for reserve in reserves)
         return certain, edge
+
+    def _held(self, unknown: Unknown, reserves: float) -> int:
+        """Largest value that fits and with which a server starts. [1]"""
+        if unknown == "users":
+            longest = int(self.scenario.traffic.longest)
+            users = float(self.users(np.array([longest]), reserves)[0])
+            return int(users) if not self._has_pool or self._starts(longest, 1, reserves) else 0
+        users = float(min(self.scenario.batches))
+        longest = int(self.context(np.array([users]), reserves)[0])
+        if not (longest and self._has_pool) or self._starts(longest, users, reserves):
+            return longest
+        starts = partial(self._starts, users=users, reserves=reserves)
+        return bisect_integers(starts, 1, longest)[0] if starts(1) else 0
+
+    @property
+    def _has_pool(self) -> bool:
+        """Whether kinds of layers share pages, which a start needs more of than a sequence."""
+        return block_pool(self.site.machine, self.site.work, 1, 1) is not None
 
 
 @dataclass(frozen=True, eq=False)

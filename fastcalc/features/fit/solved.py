@@ -162,6 +162,11 @@ def _limit_note(solution: Solution) -> str | None:
         return None
     if solution.unknown == "context" and solution.certain:
         machine = solution.location.placement.machine
+        if not machine.memory.longest:
+            return (
+                f"{machine.engine.id} checks more at its start than longer sequences would take: "
+                f"'fastcalc fit' with a longer {option('prompt')} says what and what helps"
+            )
         among = " for all sequences of a replica" if machine.shared_context < inf else ""
         return (
             f"{machine.engine.id} takes {machine.memory.longest:,.0f} tokens{among}, by "

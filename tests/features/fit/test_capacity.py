@@ -146,6 +146,21 @@ def test_fit_agrees_with_what_it_solves_for(model, flags):
         assert solved["solution"] == by[solved["solution_limited_by"]]
 
 
+def test_what_is_solved_for_starts():
+    """Windows of 52 layers: vLLM's check at its start counts a chunk of a prompt in each."""
+    asked = {"on": "h100-sxm", "chips": 1}
+    (solved,) = fastcalc.fit("gemma-3-27b", solve="context", **asked)
+    longest = solved["solution"]
+    assert solved["solution_limited_by"] == "engine"
+    verdicts = [
+        fastcalc.fit("gemma-3-27b", prompt=tokens - 1000, output=1000, **asked)[0]["fit_verdict"]
+        for tokens in (longest, longest + 1)
+    ]
+    assert verdicts == ["fits", "edge"]
+    (users,) = fastcalc.fit("gemma-3-27b", solve="users", prompt=100_000, output=1000, **asked)
+    assert (users["solution"], users["solution_at_edge"]) == (0, 2)
+
+
 def test_memory_of_a_record_by_hand():
     """Llama 3.1 8B in bf16: 8.03 billion parameters, and 128 KiB of cache for each of 3,500 tokens."""
     (record,) = fastcalc.fit("llama-3.1-8b", on="h100-sxm", prompt=3000, output=500, batch=4)
