@@ -18,7 +18,7 @@ from tests.helpers import loaded, run_once, thorough, words
 FILES = [loaded(path.read_text("utf-8")) for path in sorted(Path("hardware").glob("*.yaml"))]
 CHIPS = {chip["id"]: chip for chip in FILES if chip["kind"] != "host"}
 SMALL = ("llama-3.1-8b", "--prompt", "1000", "--output", "1000")
-MI300X = "mi300x $6.00? (on-demand, Azure, 2026-05-25, low confidence)"
+MI300X = "mi300x $1.99 (on-demand, DigitalOcean, 2026-05-28, high confidence)"
 H100 = "h100-sxm $2.95 (on-demand, Nebius eu-north1, 2026, medium confidence)"
 
 
@@ -79,7 +79,7 @@ def test_on_demand_comes_first_and_whatever_stands_in_is_marked():
 @pytest.mark.parametrize(
     ("chip", "terms", "usd", "months"),
     [
-        ("mi300x", "on-demand", 6.00, None),  # what Azure and Oracle list, not the survey's 1.99
+        ("mi300x", "on-demand", 1.99, None),  # of 1.50, 1.85, 1.99, 6.00 and 6.00
         ("mi300x", "survey", 1.99, None),
         ("mi355x", None, 8.60, None),  # Oracle's list, not what others ask for a commitment
         ("mi355x", "reserved", 2.29, 36),
