@@ -106,10 +106,10 @@ def test_what_only_single_owners_rent_is_a_marketplaces():
 
 
 def test_a_chip_without_the_kind_says_so_and_has_no_price(fastcalc):
-    asked = ("compare", "llama-3.1-8b", "--on", "mi325x", "--offer", "on-demand", "--batch", "1")
+    asked = ("compare", "llama-3.1-8b", "--on", "l4", "--offer", "on-demand", "--batch", "1")
     ran = fastcalc(*asked)
     assert "Price per chip-hour" not in ran.out
-    assert "mi325x has no on-demand price (only survey), so $ are empty" in words(ran.out)
+    assert "l4 has no on-demand price (only survey), so $ are empty" in words(ran.out)
     (record,) = json.loads(fastcalc(*asked, "--format", "json").out)["records"]
     assert record["usd_per_mtok_output"] is record["usd_per_chip_hour"] is None
     assert record["price_terms"] is None
@@ -205,9 +205,9 @@ AMOUNTS = ("usd_per_mtok_input", "usd_per_mtok_output", "usd_per_mtok_total", "u
 
 def test_records_carry_the_price_and_mark_amounts(fastcalc):
     """In the table a `?` stands on each amount that the record lists, and the key explains it."""
-    asked = ("compare", "llama-3.1-8b", "--on", "mi300x,h100-sxm", "--batch", "8")
+    asked = ("compare", "llama-3.1-8b", "--on", "gb200,h100-sxm", "--batch", "8")
     ran = fastcalc(*asked, "--format", "json")
-    sure = {"h100-sxm": [], "mi300x": [*AMOUNTS, "usd_per_chip_hour"]}
+    sure = {"h100-sxm": [], "gb200": [*AMOUNTS, "usd_per_chip_hour"]}
     for record in json.loads(ran.out)["records"]:
         assert record["low_confidence"] == sure[record["hardware"]]
         assert record["usd_per_hour"] == record["usd_per_chip_hour"] * record["chips"]
@@ -216,14 +216,14 @@ def test_records_carry_the_price_and_mark_amounts(fastcalc):
         by_hand = record["usd_per_chip_hour"] * record["chips"] / rate
         assert record["usd_per_mtok_output"] == pytest.approx(by_hand, rel=1e-9)
     text = fastcalc(*asked).out
-    assert re.search(r"1 x mi300x .* \d\.\d+\? +\w+\n", text)
+    assert re.search(r"1 x gb200 .* \d\.\d+\? +\w+\n", text)
     assert re.search(r"1 x h100-sxm .* \d\.\d+ +\w+\n", text)
     assert "?: rough (unpublished specification; marketplace, estimated or low-confidence" in words(
         text
     )
     rows = list(csv.DictReader(io.StringIO(fastcalc(*asked, "--format", "csv").out)))
     assert rows[0]["price_terms"] == "on-demand"
-    assert rows[0]["low_confidence"].split("; ") == sure["mi300x"]
+    assert rows[0]["low_confidence"].split("; ") == sure["gb200"]
 
 
 def test_a_price_of_another_chip_is_marked(tmp_path, fastcalc):
@@ -239,19 +239,19 @@ def test_a_price_of_another_chip_is_marked(tmp_path, fastcalc):
 
 
 def test_a_plan_marks_its_bill(fastcalc):
-    ran = fastcalc("plan", *SMALL, "--on", "mi300x", "--rate", "2/s")
-    # Eight chips for 730 hours at 6.00.
-    assert "$35,040? per month" in words(ran.out)
-    document = json.loads(fastcalc("plan", *SMALL, "--on", "mi300x", "--rate", "2/s", "--format",
+    ran = fastcalc("plan", *SMALL, "--on", "gb200", "--rate", "2/s")
+    # Seventy-two chips for 730 hours at 16.00.
+    assert "$840,960? per month" in words(ran.out)
+    document = json.loads(fastcalc("plan", *SMALL, "--on", "gb200", "--rate", "2/s", "--format",
                                    "json").out)  # fmt: skip
     (first, *_) = document["records"]
-    assert first["usd_per_month"] == 8 * 730 * 6.00
+    assert first["usd_per_month"] == 72 * 730 * 16.00
     assert {"usd_per_month", "cost"} <= set(first["low_confidence"])
-    assert document["assumptions"]["prices"]["mi300x"]["terms"] == "on-demand"
+    assert document["assumptions"]["prices"]["gb200"]["terms"] == "on-demand"
 
 
 def test_options_of_a_decision_mark_amounts_of_uncertain_chips(fastcalc):
-    asked = ("decide", "a=model=llama-3.1-8b", "b=speed=9,price=1", "--on", "mi300x")
+    asked = ("decide", "a=model=llama-3.1-8b", "b=speed=9,price=1", "--on", "gb200")
     text = fastcalc(*asked).out
     assert re.search(r"^A  a .*\?$", text, re.MULTILINE)
     assert not re.search(r"^B  b .*\?", text, re.MULTILINE)
@@ -259,7 +259,7 @@ def test_options_of_a_decision_mark_amounts_of_uncertain_chips(fastcalc):
     marks = [record["low_confidence"] for record in document["records"]]
     assert "usd_a_month" in marks[0]
     assert marks[1] == []
-    assert document["assumptions"]["prices"]["mi300x"]["usd_per_chip_hour"] == 6.0
+    assert document["assumptions"]["prices"]["gb200"]["usd_per_chip_hour"] == 16.0
 
 
 def test_prices_of_kinds_stand_in_one_parquet_file(tmp_path, fastcalc):
