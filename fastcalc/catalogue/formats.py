@@ -441,7 +441,14 @@ def _sized(name: str) -> NumberFormat | None:
     """A format whose name states its bits: ``exl3-3.5bpw`` of ExLlama, ``int4-g64`` of a group.
 
     A group shares a scale of 16 bits; with ``-zp``, a zero as wide as a weight, too (GPTQ, AWQ).
+    ``mlx-4bit`` has a scale and an offset of 16 bits each per 64, embedding and head included
+    (ml-explore/mlx-lm, mlx_lm/utils.py; its converter prints 4.5 bits per weight).
     """
+    of_mlx = _MLX.fullmatch(name)
+    if of_mlx is not None and int(of_mlx[2] or 64) in (32, 64, 128):
+        bits, size = int(of_mlx[1]), int(of_mlx[2] or 64)
+        group_text = "" if size == 64 else f"-g{size}"
+        return NumberFormat(f"mlx-{bits}bit{group_text}", bits + 32 / size, whole_file=True)
     group = _GROUPED.fullmatch(name)
     if group is not None and int(group[2]) >= 8:
         bits, size, zero = int(group[1]), int(group[2]), group[3] or ""
@@ -453,5 +460,6 @@ def _sized(name: str) -> NumberFormat | None:
 
 
 _BPW = re.compile(r"(exl[23][-_])?([0-9](?:\.[0-9]{1,3})?)[-_ ]?bpw")
+_MLX = re.compile(r"mlx-([2-8])bit(?:-g([0-9]{2,3}))?")
 _GROUPED = re.compile(r"int([2-8])-?g([0-9]{1,4})(-zp)?")
 WITHOUT_SIZE = ("exl2", "exl3")

@@ -717,3 +717,18 @@ def test_real_configurations_of_aiconfigurator_core():
                 counted = (work.total_parameters, work.active_parameters)
                 assert counted == pytest.approx(totals[REAL[name]], rel=1e-3), name
     assert set(REAL) <= set(found)
+
+
+@pytest.mark.parametrize("key", ["quantization", "quantization_config"])
+@pytest.mark.parametrize(
+    ("group", "bits", "name", "gigabytes"),
+    # 8.19 billion parameters, a scale and an offset of 16 bits each for a group: 4.5 bits by 64
+    [(64, 4, "mlx-4bit", 4.61), (64, 8, "mlx-8bit", 8.70), (32, 4, "mlx-4bit-g32", 5.12)],
+)
+def test_mlx_quantizes_embedding_and_head_as_well(tmp_path, key, group, bits, name, gigabytes):
+    config = json.loads((CONFIGS / "qwen3-8b.json").read_text())
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(config | {key: {"group_size": group, "bits": bits}}))
+    model = import_model(path).model
+    assert model.weight_format == name
+    assert workload(model).weight_bytes / 1e9 == pytest.approx(gigabytes, abs=0.006)

@@ -69,8 +69,11 @@ def import_model(name: str | Path, *, id: str | None = None) -> Imported:  # noq
 def _with_sidecar(path: Path, file: JsonFile) -> str:
     """Quantization from a file next to a configuration that has none, or where to look for it.
 
-    ModelOpt, AutoGPTQ and AutoAWQ have written it into files of their own.
+    ModelOpt, AutoGPTQ and AutoAWQ have written it into files of their own, MLX under another key.
     """
+    of_mlx = file.data.get("quantization")
+    if isinstance(of_mlx, dict) and not file.data.get("quantization_config"):
+        file.data["quantization_config"] = of_mlx
     if file.data.get("quantization_config") or not file.data.get("model_type"):
         return ""
     found = next((name for name in _SIDECARS if path.with_name(name).is_file()), None)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pydantic import ValidationError
 
 from fastcalc.catalogue.formats import (
+    FORMATS,
     QUANTIZED,
     NumberFormat,
     WeightFormats,
@@ -122,6 +123,8 @@ def formats(fields: Fields, layers: Sequence[Layer], predicting: int = 0) -> For
     if not config:
         return Formats(plain)
     inside = fields.inside(config, "quantization_config")
+    if of_mlx := _of_mlx(inside):
+        return Formats(of_mlx)
     has_experts = any(_is_routed(layer) for layer in layers)
     scheme = _scheme(inside, fields, plain, has_experts=has_experts)
     for pattern in (name for rule in scheme.rules for name in rule.modules.unread):
@@ -133,6 +136,18 @@ def formats(fields: Fields, layers: Sequence[Layer], predicting: int = 0) -> For
     if isinstance(sides, list) and all(isinstance(side, int) and side > 0 for side in sides):
         stored.block_side = max((side for side in sides if isinstance(side, int)), default=0)
     return stored
+
+
+def _of_mlx(config: Fields) -> str | None:
+    """MLX quantizes all matrices alike, embedding and head included, and names no method."""
+    bits, group = config.data.get("bits"), config.data.get("group_size")
+    is_named = config.data.keys() & {"quant_method", "quant_algo", "config_groups", "version"}
+    if is_named or bits not in range(2, 9) or group not in (32, 64, 128):
+        return None
+    mode = config.word("mode") or "affine"
+    if mode != "affine":
+        return mode if mode in FORMATS else None
+    return f"mlx-{bits}bit" if group == 64 else f"mlx-{bits}bit-g{group}"
 
 
 def _cache(scheme: Json) -> str:
