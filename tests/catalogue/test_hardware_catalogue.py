@@ -353,7 +353,7 @@ tpu-v5p tpu-v6e trainium-1 trainium-2
 
 
 # No source lists them on demand.
-SURVEYED = {"l4", ""}
+SURVEYED = {"l4"}
 
 
 @every("name", RENTED)
