@@ -162,9 +162,8 @@ class PointDeployments:
             engine = self._entry(self.catalogue.engine, name, "engines")
             month = (point.date or "")[:_MONTH]
             for swap in engine.instead:
-                is_meant = swap.attention is None or workload(model).latent_layers
                 is_early = swap.before is None or (month and month < swap.before)
-                if is_meant and is_early and swap.is_of(hardware):
+                if is_early and swap.is_of(hardware) and swap.is_for(model):
                     return hardware, model, self.catalogue.engine(swap.engine)
         return hardware, model, engine
 

@@ -6,6 +6,7 @@ from pydantic import Field, create_model
 
 from fastcalc.catalogue.schema.engine_parameters import PARAMETERS
 from fastcalc.catalogue.schema.hardware import Hardware
+from fastcalc.catalogue.schema.models import Model
 from fastcalc.catalogue.schema.own_rows import OwnDeployment
 from fastcalc.catalogue.schema.quantities import (
     CacheFormatName,
@@ -116,22 +117,32 @@ def merged(first: Parameters, *later: Parameters) -> Parameters:
     return first
 
 
+_KINDS_OF_ATTENTION = {"latent": "mla", "compressed": "compressed"}
+
+
 class Instead(Entry):
     """What old measurements, or those of some chips or models, are predicted with instead.
 
     kinds, architectures : of the chips it holds on; all where omitted
+    attention : of the models it holds for: over latents (``mla``), or over ``compressed`` entries;
+        all where omitted
     """
 
     engine: Identifier
     before: Annotated[str, Field(pattern=r"^\d{4}-\d\d$")] | None = None
     kinds: list[str] = []
     architectures: list[Identifier] = []
-    attention: Literal["latent"] | None = None
+    attention: Literal["latent", "compressed"] | None = None
 
     def is_of(self, hardware: Hardware) -> bool:
         """Whether it holds on a chip."""
         is_kind = not self.kinds or hardware.kind in self.kinds
         return is_kind and (not self.architectures or hardware.architecture in self.architectures)
+
+    def is_for(self, model: Model) -> bool:
+        """Whether it holds for a model."""
+        kinds = {block.attention.kind for block in model.blocks if block.attention}
+        return self.attention is None or _KINDS_OF_ATTENTION[self.attention] in kinds
 
 
 class FormatsRun(Entry):
