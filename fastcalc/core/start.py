@@ -198,11 +198,27 @@ def _larger_share(location: StartLocation) -> StartRemedy | None:
 
 
 def more_chips(location: StartLocation) -> StartRemedy | None:
-    """The fewest chips beyond those it has that start it, in a usual layout."""
+    """The fewest chips beyond those it has that start it, in a usual layout.
+
+    Where ranks are stated, one of them is raised: chips beside them would hold copies.
+    """
+    if location.scenario.sharding.names_ranks:
+        return _more_ranks(location)
     chips = location.placement.layout.chips
     site = location.site
     counts = {layout.chips for layout in (*usual_layouts(site), *site.default_layouts)}
     for count in sorted(count for count in counts if count > chips):
         if _starts(replace(location.scenario, sharding=Sharding(chips=count))):
             return StartRemedy("chips", str(count))
+    return None
+
+
+def _more_ranks(location: StartLocation) -> StartRemedy | None:
+    """More tensor-parallel ranks, or else stages, that start it."""
+    scenario, layout = location.scenario, location.placement.layout
+    for name, ranks in (("tp", layout.tp), ("pp", layout.pp)):
+        for count in (2 * ranks, 4 * ranks, 8 * ranks):
+            sharding = replace(scenario.sharding, chips=None, **{name: count})
+            if _starts(replace(scenario, sharding=sharding)):
+                return StartRemedy(name, str(count))
     return None

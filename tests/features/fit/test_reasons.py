@@ -7,6 +7,7 @@ from itertools import product
 
 import pytest
 
+import fastcalc
 from fastcalc.features import answer_to
 from fastcalc.features.fit.answer import why_or_stop
 from fastcalc.library.functions import request
@@ -129,3 +130,21 @@ def test_chips_that_hold_it_tightly_are_named_where_more_were_taken(capsys, monk
     sentence = ask("gpt-oss-120b", "--on", "h100-sxm").out.partition(". ")[0]
     assert sentence == "gpt-oss-120b fits at batch 1 on two h100-sxm (tight on one)"
     assert "tight on" not in ask("llama-3.1-8b", "--on", "tpu-v5e").out
+
+
+@pytest.mark.parametrize(
+    ("model", "chip", "ranks"),
+    [
+        ("gemma-3-27b", "rtx-3090", {"tp": 2}),
+        ("llama-3.1-70b", "rtx-3090", {"tp": 4}),
+        ("llama-3.1-405b", "h100-sxm", {"tp": 8}),
+    ],
+)
+def test_where_ranks_are_stated_more_of_them_are_advised(model, chip, ranks):
+    """Chips beside stated ranks would hold copies, which start as little."""
+    (record,) = fastcalc.fit(model, on=chip, engine="vllm", **ranks)
+    advised = dict(remedy.split() for remedy in record["start_remedies"])
+    assert "chips" not in advised
+    (name,) = advised.keys() & {"tp", "pp"}
+    (again,) = fastcalc.fit(model, on=chip, engine="vllm", **ranks | {name: int(advised[name])})
+    assert again["fit_verdict"] == "fits"
