@@ -20,8 +20,7 @@ from fastcalc.features.plan.tariff import Tariff
 from fastcalc.grid.column import values
 from tests import made_up
 from tests.features.plan.test_plan_sentences import SECOND, SERVICE, UNPRICED, deployed, plan
-from tests.helpers import every
-from tests.kit.request.test_readers import read
+from tests.helpers import every, read_or_refusal
 
 PRICED = Tariff(api=(1.0, 0.1, 3.0), grid=400.0)
 """$0.004 for a request of 1,000 and 1,000 tokens."""
@@ -285,7 +284,7 @@ def test_headings_of_times_and_the_key_figure(asked, ttft, tpot, key_figure):
     ],
 )  # fmt: skip
 def test_budgets(typed, usd):
-    found = read(usd_a_month, typed)
+    found = read_or_refusal(usd_a_month, typed)
     assert found == (pytest.approx(usd) if isinstance(usd, float) else usd)
 
 
@@ -302,7 +301,7 @@ def test_budgets(typed, usd):
     ],
 )  # fmt: skip
 def test_prices_of_apis(typed, prices):
-    assert read(api_prices, typed) == prices
+    assert read_or_refusal(api_prices, typed) == prices
 
 
 @every(
@@ -311,7 +310,7 @@ def test_prices_of_apis(typed, prices):
      (10_001, "--grid 10001 is not a number from 0 to 10000 g/kWh; write for example 400")],
 )  # fmt: skip
 def test_carbon_of_a_grid(typed, grams):
-    assert read(grid_grams, typed) == grams
+    assert read_or_refusal(grid_grams, typed) == grams
 
 
 @every(
@@ -333,7 +332,7 @@ def test_carbon_of_a_grid(typed, grams):
     ],
 )
 def test_owned_chips(typed, chips):
-    assert read(owned_chips, typed) == chips
+    assert read_or_refusal(owned_chips, typed) == chips
 
 
 def test_services_without_a_tariff_are_charged_nothing():

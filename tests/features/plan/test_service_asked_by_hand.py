@@ -10,8 +10,7 @@ from fastcalc.features.plan.request import FindPlans
 from fastcalc.features.plan.service import Service
 from fastcalc.features.plan.service_asked import _limits_of_file, is_of_fleet, phrase, service_of
 from fastcalc.features.plan.tariff import Tariff
-from tests.helpers import every
-from tests.kit.request.test_readers import read
+from tests.helpers import every, read_or_refusal
 
 
 def asked(**options):
@@ -93,7 +92,7 @@ def test_what_options_ask_of_a_service(options, field, value):
     ],
 )  # fmt: skip
 def test_what_no_service_may_be(options, sentence):
-    assert read(service_of, asked(**options)) == sentence
+    assert read_or_refusal(service_of, asked(**options)) == sentence
 
 
 @every(
