@@ -2,7 +2,7 @@
 
 import re
 import shlex
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -30,13 +30,15 @@ _RENAMED = {
 }
 """What engines call a flag, and what it is called here."""
 
+_UNIFIED = {"-kvu", "--kv-unified"}
+"""Flags by which slots of llama.cpp share its context where their number is given, too."""
 _OF_ENGINE = {
     "--mem-fraction-static": "sglang",
     "--max-running-requests": "sglang",
     "--context-length": "sglang",
     "--chunked-prefill-size": "sglang",
     **dict.fromkeys(("-ngl", "--n-gpu-layers", "--gpu-layers", "-c", "--ctx-size"), "llama-cpp"),
-    **dict.fromkeys(("-np", "-ctk", "--cache-type-k"), "llama-cpp"),
+    **dict.fromkeys(("-np", "-ctk", "--cache-type-k", *_UNIFIED), "llama-cpp"),
     **dict.fromkeys(("--n-cpu-moe", "-ncmoe", "--cpu-moe", "-cmoe"), "llama-cpp"),
     "--enable-dp-attention": "sglang",
     **dict.fromkeys(("--tensor-parallel-size", "--enable-expert-parallel"), "vllm"),
@@ -58,6 +60,8 @@ _ALL_LAYERS = re.compile(r"all|auto|-\d+|99|\d{3,}")
 _OF_ONE_RANK = {"vllm", "sglang", "tensorrt-llm"}
 """Engines that take one chip of several where a command says nothing."""
 _RANKS = {"--tp", "--pp", "--dp", "--ep", "--chips"}
+_LENGTHS = {"sglang": "--context-length", "tensorrt-llm": "--max_seq_len", "llama-cpp": "-c"}
+"""Engines that serve what fits of the model's length where this flag is left out."""
 _AS_FITS = {"auto", "-1"}
 """Lengths of vLLM that mean the longest which fits."""
 _ALL_EXPERTS = {"--cpu-moe", "-cmoe"}
@@ -81,6 +85,8 @@ def translated(words: Sequence[str]) -> tuple[list[str], list[str]]:
         for word, value in pairwise(words)
         if word == _LENGTH and value in _AS_FITS
     ]
+    words, shared = _with_shared_context(words)
+    notes += shared
     engines = [_OF_ENGINE[word] for word in words if word in _OF_ENGINE]
     result: list[str] = []
     at = 0
@@ -96,8 +102,9 @@ def translated(words: Sequence[str]) -> tuple[list[str], list[str]]:
             at += 1
         elif word in _RENAMED:
             at += 1
-            is_models = _RENAMED[word] == _LENGTH and value == "0"  # llama.cpp: the model's length
-            if value not in _PAST and not is_models:
+            is_zero = _RENAMED[word] == _LENGTH and value == "0"  # llama.cpp: the model's length
+            value = str(_longest(words) or "auto") if is_zero else value
+            if value not in _PAST:
                 result += [_RENAMED[word], value]
         else:
             result.append(word)
@@ -108,6 +115,24 @@ def translated(words: Sequence[str]) -> tuple[list[str], list[str]]:
     if engines and "--engine" not in result:
         result += ["--engine", engines[0]]
     return result, notes
+
+
+def _with_shared_context(words: list[str]) -> tuple[list[str], list[str]]:
+    """Words without the number of slots of llama.cpp, where these share its context."""
+    if not _UNIFIED & set(words):
+        return words, []
+    pairs = list(zip(words, [*words[1:], ""], strict=True))
+    slots = [value for word, value in pairs if _RENAMED.get(word, word) == "--max-num-seqs"]
+    result, is_value = list[str](), False
+    for word in words:
+        is_slots = _RENAMED.get(word, word) == "--max-num-seqs"
+        if not (is_slots or is_value or word in _UNIFIED):
+            result.append(word)
+        is_value = is_slots
+    engine = [] if "--engine" in result else ["--engine", "llama-cpp"]
+    sentence = "--kv-unified: all sequences share the context of -c"
+    told = [f"{sentence}; {slots[0]} run at once"] if slots else [sentence]
+    return [*result, *engine], told
 
 
 def _parted(word: str) -> list[str]:
@@ -181,15 +206,32 @@ def _served(words: list[str]) -> tuple[list[str], list[str]]:
         f"--server: {name} is not given; the server takes {value}"
         for name, value in by_default.items()
     ]
+    notes += _left_to_server(served_words)
     return [*served_words, *(word for pair in by_default.items() for word in pair)], notes
 
 
 def _model_of(words: Sequence[str]) -> str | None:
-    """The first word after the command's name that is neither a flag nor what follows one."""
+    """The first word after the command's name that is neither a flag nor the value of one."""
+    switches = _switches(words[0]) if words else ()
     named = (
-        word for last, word in pairwise(words) if not (word.startswith("-") or last.startswith("-"))
+        word
+        for last, word in pairwise(words)
+        if not word.startswith("-") and (last in switches or not last.startswith("-"))
     )
     return next(named, None)
+
+
+def _switches(command: str) -> Collection[str]:
+    """Flags of one of fastcalc's commands that take no value."""
+    from fastcalc.features import COMMANDS, request_of
+    from fastcalc.kit.request.fields import declared
+
+    fields = declared(request_of(command)) if command in COMMANDS else {}
+    return {
+        "--" + name.replace("_", "-")
+        for name, (shown_as, _) in fields.items()
+        if shown_as.__metadata__[0].metavar is None
+    }
 
 
 def _by_default(words: Sequence[str]) -> dict[str, str]:
@@ -214,6 +256,25 @@ def _by_default(words: Sequence[str]) -> dict[str, str]:
     return by_default
 
 
+def _left_to_server(words: Sequence[str]) -> Iterator[str]:
+    """Say what servers other than vLLM's take of length and slots where a command leaves it out.
+
+    They start where the longest sequence of the model does not fit (sgl-project/sglang#4048), but
+    for llama.cpp's ``-c 0``: its server fits a context that is left out to memory.
+    """
+    engine = words[words.index("--engine") + 1]
+    stated, fields = {_RENAMED.get(word, word) for word in words}, _fields_of(words[0])
+    if engine not in _LENGTHS or "max_model_len" not in fields:
+        return
+    if _LENGTH not in stated and (longest := _longest(words)):
+        yield (
+            f"--server: {_LENGTHS[engine]} is not given; the server takes {longest}, or less where "
+            "memory holds less"
+        )
+    if engine == "llama-cpp" and "--max-num-seqs" not in stated:
+        yield "--server: -np is not given; the server runs 4 slots, which share its context"
+
+
 def _fields_of(command: str) -> Collection[str]:
     """Fields of the request of one of fastcalc's commands."""
     from fastcalc.features import COMMANDS, request_of  # few command lines hold a server's
@@ -234,6 +295,12 @@ def _named(words: Sequence[str]) -> "Model | None":
         return None
 
 
+def _longest(words: Sequence[str]) -> int | None:
+    """Tokens of the longest sequence of the model that a command names; None if it is unknown."""
+    model = _named(words)
+    return model.max_context if model else None
+
+
 def _has_experts(model: "Model") -> bool:
     from fastcalc.catalogue.schema import MixtureOfExperts
 
@@ -250,6 +317,7 @@ _WITHOUT_VALUE = {
     "--enable-dp-attention": "dp",
     "--language-model-only": "language_model_only",
     **dict.fromkeys(_ALL_EXPERTS, "n_cpu_moe"),
+    **dict.fromkeys(_UNIFIED, "max_num_seqs"),
 }
 """Flags without a value, and the field that each sets."""
 _MODELS = {"--model", "--model-path", "-m", "-hf", "--hf-repo"}
@@ -288,8 +356,8 @@ def _of_command(given: Sequence[str], fields: Collection[str]) -> tuple[list[str
             value, at = given[at], at + 1
         if name in _MODELS:
             model = value
-        elif name in _TAKEN and _RENAMED.get(name, name).lstrip("-").replace("-", "_") in fields:
-            flags += [name, _number(value) if name == _LENGTH else value]
+        elif name in _TAKEN and _field(name) in fields:
+            flags += [name, _number(name, value) if _field(name) == "max_model_len" else value]
         elif name == "--speculative-config":
             drafts = re.search(r"num_speculative_tokens\D+(\d+)", value)
             flags += ["--speculate", f"0.8x{drafts[1]}"] if drafts else []
@@ -298,9 +366,17 @@ def _of_command(given: Sequence[str], fields: Collection[str]) -> tuple[list[str
     return flags, unknown, model
 
 
-def _number(text: str) -> str:
-    """A number as vLLM writes it: 32k is 32,000 and 32K 32,768."""
+def _field(name: str) -> str:
+    return _RENAMED.get(name, name).lstrip("-").replace("-", "_")
+
+
+def _number(name: str, text: str) -> str:
+    """A length as an engine reads it: of vLLM 32k is 32,000 and 32K 32,768, others take digits."""
     factors = {"k": 1000, "K": 1024, "m": 10**6, "M": 2**20}
-    if text[-1:] in factors and text[:-1].replace(".", "", 1).isdigit():
-        return str(int(float(text[:-1]) * factors[text[-1]]))
-    return text
+    if text[-1:] not in factors or not text[:-1].replace(".", "", 1).isdigit():
+        return text
+    tokens = str(int(float(text[:-1]) * factors[text[-1]]))
+    if name != _LENGTH:
+        thousands = str(int(float(text[:-1]) * factors[text[-1].upper()]))
+        raise InputError(f"--server: {name} {text}: this engine takes digits alone, as {thousands}")
+    return tokens

@@ -157,7 +157,7 @@ def layouts_that_start(site: Site, layouts: list[Layout]) -> list[Layout]:
     hold a sequence.
     """
     is_shared = block_pool(site.machine, site.work, 1, 1) is not None
-    if len(layouts) < 2 or not (is_shared or site.machine.memory.longest):
+    if len(layouts) < 2 or not (is_shared or site.machine.length_to_start):
         return layouts
     shortest = _of_shortest(site)
     placed = shortest.place_all(layouts)

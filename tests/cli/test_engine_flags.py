@@ -157,8 +157,13 @@ def test_commands_of_servers(command, words):
         ("fit --server 'vllm serve Qwen/Qwen3-32B --max-model-len -1'", None),
         ("fit qwen3-32b --max-model-len auto", None),
         ("fit qwen3-32b --max-model-len=auto", None),
-        # SGLang serves what fits, and a command of its own has no such flag.
+        # Of llama.cpp 0 is the length of the model, and others serve what fits.
+        ("fit --server 'llama-server -hf Qwen/Qwen3-32B-GGUF -c 0'", "40960"),
+        ("fit qwen3-32b -c 0", "40960"),
+        ("fit --server 'llama-server -hf Qwen/Qwen3-32B-GGUF'", None),
         ("fit --server 'sglang serve --model-path Qwen/Qwen3-32B'", None),
+        ("fit --server 'trtllm-serve Qwen/Qwen3-32B'", None),
+        # A command of its own has no such flag.
         ("show --server 'vllm serve Qwen/Qwen3-32B'", None),
     ],
 )
@@ -168,7 +173,49 @@ def test_the_length_that_vllm_takes_by_default(command, length):
     if length:
         assert words[words.index("--max-model-len") + 1] == length
     said = "--server: --max-model-len is not given; the server takes 40960" in notes
-    assert said is (length == "40960")
+    assert said is (length == "40960" and "vllm serve" in command and "max-model" not in command)
+
+
+@every(
+    "command,said",
+    [
+        ("llama-server -hf Qwen/Qwen3-32B-GGUF", ["-c is not given; the server takes 40960, or",
+         "-np is not given; the server runs 4 slots, which share its context"]),
+        ("llama-server -hf Qwen/Qwen3-32B-GGUF -c 8192 -np 2", []),
+        ("sglang serve --model-path Qwen/Qwen3-32B --tp 1", ["--context-length is not given; the "
+         "server takes 40960, or"]),
+        ("trtllm-serve Qwen/Qwen3-32B --tp_size 1", ["--max_seq_len is not given; the server "
+         "takes 40960, or"]),
+    ],
+)  # fmt: skip
+def test_what_other_servers_take_by_default_is_said(command, said):
+    _, notes = translated(["fit", "--server", command])
+    assert len(notes) == len(said)
+    for note, start in zip(notes, said, strict=True):
+        assert note.startswith(f"--server: {start}")
+
+
+def test_slots_that_share_a_context_are_not_counted():
+    """``-np`` divides the context of llama.cpp, but with ``-kvu`` (tools/server/server.cpp)."""
+    words, notes = translated("fit m -c 8192 -np 4 -kvu".split())
+    assert " ".join(words) == "fit m --max-model-len 8192 --engine llama-cpp"
+    assert notes == ["--kv-unified: all sequences share the context of -c; 4 run at once"]
+    server = "llama-server -hf org/m -c 8192 --parallel 4 --kv-unified"
+    words, _ = translated(["fit", "--server", server])
+    assert " ".join(words) == "fit org/m --max-model-len 8192 --engine llama-cpp"
+
+
+@every(
+    "command,digits",
+    [
+        ("llama-server -hf org/m -c 4k", "-c 4k: this engine takes digits alone, as 4096"),
+        ("sglang serve --model-path m --context-length 32K", "32K: this engine takes .* as 32768"),
+        ("trtllm-serve org/m --max_seq_len 8k", "8k: this engine takes digits alone, as 8192"),
+    ],
+)
+def test_lengths_of_other_engines_are_digits(command, digits):
+    with pytest.raises(InputError, match=digits):
+        translated(["fit", "--server", command])
 
 
 def test_an_engine_that_is_named_is_meant_instead_of_the_command_s():
@@ -224,6 +271,9 @@ def test_a_server_command_without_a_model_is_refused():
         translated(["fit", "--server", "vllm serve -tp 2", "--on", "h100-sxm"])
     words, _ = translated(["fit", "--on", "h100-sxm", "mine", "--server", "vllm serve -tp 2"])
     assert words[:4] == ["fit", "--on", "h100-sxm", "mine"]
+    # A flag without a value may stand before the model.
+    words, _ = translated(["compare", "--wide", "mine", "--server", "vllm serve -tp 2"])
+    assert words[:3] == ["compare", "--wide", "mine"]
 
 
 def test_what_a_command_chooses_itself_is_not_taken_from_a_server():

@@ -171,12 +171,31 @@ class Machine:
 
     @property
     def shared_context(self) -> float:
-        """Tokens that all sequences of a replica share; infinity where each has its own. [1]
+        """Tokens of context of all sequences of a replica; infinity where each has its own. [1]"""
+        is_shared = is_llama_cpp(self.engine) and self.memory.longest
+        return self.memory.longest if is_shared else inf
 
-        llama.cpp divides its context among slots: ggml-org/llama.cpp, tools/server/README.md.
+    @property
+    def length_to_start(self) -> float:
+        """Tokens of a sequence that must fit or the engine does not start; 0 without such. [1]
+
+        SGLang and TensorRT-LLM start, and refuse requests that are longer than their cache
+        (sgl-project/sglang#4048; NVIDIA/TensorRT-LLM#16802).
         """
-        is_shared = "llama-cpp" in (self.engine.id, self.engine.extends)
-        return self.memory.longest if is_shared and self.memory.longest else inf
+        starts = {"sglang", "tensorrt-llm"} & {self.engine.id, self.engine.extends}
+        return 0.0 if starts else self.memory.longest
+
+    def sequences_of_context(self, tokens: ArrayLike) -> ArrayLike:
+        """Sequences of some tokens each that the context of a replica holds. [1]
+
+        Slots of llama.cpp share its context, or have an equal part each where their number is given
+        (``-np``) without ``-kvu``: ggml-org/llama.cpp, tools/server/server.cpp and
+        src/llama-context.cpp, November 2026.
+        """
+        context, slots = self.shared_context, self.memory.slots
+        if context == inf or slots == 1.0:
+            return context / np.asarray(tokens)
+        return np.where(np.asarray(tokens) <= context / slots, slots, 0.0)
 
     def chips_of(self, ranks: ArrayLike) -> ArrayLike:
         """Chips that a number of ranks fill, one after another. [1]"""
@@ -216,6 +235,11 @@ class Machine:
     def is_spatial(self) -> bool:
         """True where every layer has a region of its own."""
         return self.hardware.execution == "spatial"
+
+
+def is_llama_cpp(engine: Engine) -> bool:
+    """Whether an engine is llama.cpp, or takes its numbers."""
+    return "llama-cpp" in (engine.id, engine.extends)
 
 
 def chips_filled(ranks: ArrayLike, of_chip: int) -> ArrayLike:

@@ -32,6 +32,8 @@ class MemoryChoice:
     place_for : what bytes that are left open are placed for
     note : what a reader must know of how it was read
     longest : tokens of a sequence of which one is to fit, whatever the requests; 0 for these [1]
+    slots : sequences that have an equal part of ``longest`` each under llama.cpp; 1 where all
+        share it [1]
     language_model_only : True where what encodes images and sound is not loaded
     drafted : draft tokens of a pass, whose layers are loaded as well [1]
     gpu_layers : layers in the chip's memory, counted from the last, with the output layer as one
@@ -48,6 +50,7 @@ class MemoryChoice:
     place_for: PlaceFor = "served"
     note: str | None = None
     longest: float = 0.0
+    slots: float = 1.0
     language_model_only: bool = False
     drafted: float = 0.0
     gpu_layers: int | None = None

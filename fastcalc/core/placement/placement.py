@@ -95,8 +95,8 @@ def _sequences_that_fit(
     fits = partial(largest_batch, usable=usable, weights=weights)
     fraction = machine.software.cache_fraction
     per_replica = fits(cache_per_sequence=cache / fraction)
-    if machine.memory.longest:
-        longest = _reserved(machine, work, layout, machine.memory.longest)
+    if machine.length_to_start:
+        longest = _reserved(machine, work, layout, machine.length_to_start)
         per_replica = np.where(fits(cache_per_sequence=longest / fraction) >= 1.0, per_replica, 0.0)
     return np.minimum(per_replica, 1e12) * layout.dp
 
@@ -157,7 +157,7 @@ class _PlacedWorkload(Generic[OneOrMore]):
     @property
     def engine_batch(self) -> ArrayLike:
         """Sequences that the engine takes into a step at most, all replicas together. [1]"""
-        sharing = self.machine.shared_context / self.reserved_tokens
+        sharing = self.machine.sequences_of_context(self.reserved_tokens)
         return np.floor(np.minimum(self.machine.max_sequences, sharing)) * self.layout.dp
 
     @cached_property
@@ -248,7 +248,7 @@ class _PlacedWorkload(Generic[OneOrMore]):
 
         It is to fit on a replica's fullest chip, or the engine does not start.
         """
-        longest = self.machine.memory.longest
+        longest = self.machine.length_to_start
         if not longest:
             return 0.0
         return float(np.max(_reserved(self.machine, self.work, self.layout, longest)))
@@ -328,7 +328,7 @@ class Site(LegalLayouts):
     @property
     def longest_cache_bytes(self) -> float:
         """Cache of the longest sequence that the engine must be able to hold. [byte]"""
-        return float(self.work.cache_bytes(self.machine.memory.longest))
+        return float(self.work.cache_bytes(self.machine.length_to_start))
 
     def chips_needed(self, batch: float) -> tuple[int | None, int | None]:
         """Chips that capacity alone asks, and those that whole layers ask. [1]

@@ -167,7 +167,10 @@ def _limit_note(solution: Solution) -> str | None:
                 f"{machine.engine.id} checks more at its start than longer sequences would take: "
                 f"'fastcalc fit' with a longer {option('prompt')} says what and what helps"
             )
-        among = " for all sequences of a replica" if machine.shared_context < inf else ""
+        among, slots = "", machine.memory.slots
+        if machine.shared_context < inf:
+            parts = f" in {slots:,.0f} equal parts" if slots > 1.0 else ""
+            among = f" for all sequences of a replica{parts}"
         return (
             f"{machine.engine.id} takes {machine.memory.longest:,.0f} tokens{among}, by "
             f"{option('max_model_len')}"

@@ -49,14 +49,14 @@ class _Demand(NamedTuple):
 
 def _of_all(site: Site, batch: float) -> _Demand:
     """What all chips together are to hold."""
-    longest, tokens = site.longest_cache_bytes, site.machine.memory.longest
+    longest, tokens = site.longest_cache_bytes, site.machine.length_to_start
     return _Demand(site.weight_bytes_needed, site.batch_cache_bytes(batch), longest, tokens)
 
 
 def _of_chip(placement: Placement, batch: float) -> _Demand:
     """What the fullest chip is to hold."""
     of_batch = float(placement.sequences(batch) * placement.reserved_per_chip)
-    weights, tokens = float(placement.weights_per_chip), placement.machine.memory.longest
+    weights, tokens = float(placement.weights_per_chip), placement.machine.length_to_start
     return _Demand(weights, of_batch, placement.longest_per_chip, tokens)
 
 
@@ -156,7 +156,7 @@ def _in_each_memory(location: Location) -> str:
     """Say what card and host are to hold of what they can, where layers are shared out."""
     placement = location.placement
     needed = asked_split(placement, float(min(location.scenario.batches)))
-    longest = float(placement.cache_on_chip(placement.machine.memory.longest))
+    longest = float(placement.cache_on_chip(placement.machine.length_to_start))
     sizes = needed.sizes | {"kv": np.maximum(needed.sizes["kv"], longest)}
     sums = [
         float(sum(np.ravel(sizes[kind] * shares[at])[0] for kind, shares in needed.shares.items()))

@@ -258,7 +258,7 @@ class EngineLimits(Request):
         _tokens(
             "max_model_len",
             "Longest sequence in tokens; one such sequence must fit.",
-            says="at most {:,} tokens per sequence",
+            says="context limit {:,} tokens",
         ),
     ] = None
     max_num_seqs: Annotated[

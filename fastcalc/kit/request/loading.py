@@ -20,7 +20,7 @@ from fastcalc.catalogue.schema.hardware import Terms
 from fastcalc.catalogue.selection import named, selected, single_names
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.chip.host import memory_choice, with_gpu_layers, with_usual_cores
-from fastcalc.core.chip.machine import tier_position
+from fastcalc.core.chip.machine import is_llama_cpp, tier_position
 from fastcalc.core.chip.tier import MemoryChoice, PlaceFor, own_tiers
 from fastcalc.core.pricing import USD_PER_KWH, YEARS, PriceBasis, Pricing
 from fastcalc.core.scenario import Scenario, Sharding, by_layout, engine_for
@@ -76,6 +76,8 @@ def scenarios(request: Evaluated, notes: list[str]) -> list[Scenario]:
     engines = engines_of(entries, chips, request.engine, implied=implied)
     entries.refuse_idle_changes("engines", [engine for engine, _ in engines])
     check_longest(request, traffic.longest)
+    if any(is_llama_cpp(engine) for engine, _ in engines):
+        _check_slots(memory, traffic.longest)
     sharding = _sharding(request)
     if sharding == Sharding():
         # The owner's card, not as many as hold all.
@@ -427,6 +429,20 @@ def check_longest(request: EngineLimits, tokens: float) -> None:
         )
 
 
+def _check_slots(memory: MemoryChoice, tokens: float) -> None:
+    """Refuse requests that are longer than the part of the context that llama.cpp gives each slot.
+
+    tokens : that a sequence grows to [1]
+    """
+    if memory.longest and memory.slots > 1.0 and tokens > memory.longest / memory.slots:
+        raise InputError(
+            f"{option('max_model_len')} {memory.longest:,.0f} (-c) gives each of "
+            f"{memory.slots:,.0f} slots of llama.cpp {memory.longest // memory.slots:,.0f} tokens, "
+            f"and a request has {tokens:,.0f}; raise it, or leave out {option('max_num_seqs')} "
+            "(-np): slots then share it"
+        )
+
+
 def _layers(request: HostMemory, name: str) -> int | None:
     if not isinstance(request, GpuLayers):
         return None
@@ -448,5 +464,6 @@ def memory_of(entries: Catalogue, request: HostMemory) -> MemoryChoice:
         gpu_layers=_layers(request, "n_gpu_layers"),
         cpu_moe_layers=_layers(request, "n_cpu_moe"),
         longest=float(limits.max_model_len or 0.0) if limits else 0.0,
+        slots=float(limits.max_num_seqs or 1) if limits else 1.0,
         language_model_only=limits is not None and limits.language_model_only,
     )

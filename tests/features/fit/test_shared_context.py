@@ -23,6 +23,37 @@ def test_sequences_of_2000_tokens_share_the_context(flags, sequences, fit):
     assert record["max_batch"] == sequences
 
 
+@pytest.mark.parametrize(
+    ("flags", "tokens"),
+    [
+        (("-np", "4"), 2048),  # a quarter of 8,192 each
+        (("-np", "4", "-kvu"), 8192),
+        ((), 8192),
+    ],
+)
+def test_slots_have_equal_parts_where_their_number_is_given(flags, tokens, fit):
+    """llama.cpp: n_ctx_seq = n_ctx / n_seq_max unless kv_unified (src/llama-context.cpp)."""
+    (record,) = json.loads(fit("--solve", "context", *flags, "--format", "json"))["records"]
+    assert record["solution"] == tokens
+
+
+def test_a_request_beyond_the_part_of_a_slot_is_refused(capsys, monkeypatch):
+    ran = run_once(*FIT, "-np", "8", capsys=capsys, monkeypatch=monkeypatch)
+    assert ran.code == 2
+    said = words(ran.err)
+    assert "gives each of 8 slots of llama.cpp 1,024 tokens, and a request has 2,000" in said
+
+
+@pytest.mark.parametrize("engine", ["sglang", "tensorrt-llm"])
+def test_servers_that_start_with_less_context_do_not_need_room_for_it(engine, capsys, monkeypatch):
+    """DeepSeek-R1 started with 163,840 tokens of context where 59,862 fit (sglang#4048)."""
+    asked = ("fit", "llama-3.1-8b", "--on", "l4", "--engine", engine, "--chips", "1")
+    flags = ("--max-model-len", "131072", "--format", "json")
+    ran = run_once(*asked, *flags, capsys=capsys, monkeypatch=monkeypatch)
+    (record,) = json.loads(ran.out)["records"]
+    assert record["max_batch"] >= 1
+
+
 def test_each_sequence_of_vllm_may_be_as_long(fit):
     (record,) = json.loads(fit("--engine", "vllm", "--format", "json"))["records"]
     assert record["max_batch"] > 4
