@@ -27,7 +27,13 @@ from fastcalc.features.plan.class_table import (
 from fastcalc.features.plan.columns import KEYS, WEAK
 from fastcalc.features.plan.decision import FEWER_BITS, Decision, Plan
 from fastcalc.features.plan.deployments_asked import typed_of
-from fastcalc.features.plan.fleet_notes import in_all, owning, owning_all, sustain_verb
+from fastcalc.features.plan.fleet_notes import (
+    idle_chips,
+    in_all,
+    next_nodes,
+    owning_each,
+    sustain_verb,
+)
 from fastcalc.features.plan.notes import Weight, weighted
 from fastcalc.features.plan.percentiles import in_words
 from fastcalc.features.plan.pool_search import PoolSearch
@@ -38,23 +44,28 @@ from fastcalc.features.plan.request import FindPlans
 from fastcalc.features.plan.servers.script import script
 from fastcalc.features.plan.service import Service
 from fastcalc.features.plan.service_asked import phrase
-from fastcalc.features.plan.sharing import Pools, ReplicaPool, Sharing
+from fastcalc.features.plan.sharing import ReplicaPool
+from fastcalc.features.plan.sharing_notes import (
+    bill_of,
+    one_chip_type,
+    other_sharings,
+    over_limits,
+)
 from fastcalc.features.plan.single_chips import single_chip_notes
 from fastcalc.features.plan.table_columns import columns, columns_but, with_formats
 from fastcalc.features.plan.verdict import Verdict
-from fastcalc.formulas.sequences import sum_if_known
 from fastcalc.grid.column import TableColumn
 from fastcalc.grid.columns import pick
 from fastcalc.kit.answer import record_tables
 from fastcalc.kit.answer.answer import Answer, Charts
 from fastcalc.kit.answer.commands import Typed, compare_command
 from fastcalc.kit.answer.console import HeadlineCase, Note, Part, Screen, TextTable, Title
-from fastcalc.kit.answer.numbers_as_text import counted, dollars, number
+from fastcalc.kit.answer.numbers_as_text import number
 from fastcalc.kit.answer.point_records import Record, plain, plainly
 from fastcalc.kit.answer.prices import price_line
 from fastcalc.kit.request.readers import as_text
 from fastcalc.mentions import option
-from fastcalc.written import listed, many
+from fastcalc.written import listed
 
 if TYPE_CHECKING:
     from fastcalc.kit.charts.drawing import Chart
@@ -248,7 +259,7 @@ class PlanAnswer(Answer):
         return {
             **of_plans,
             "classes": [class_record(served) for served in self._served],
-            "sharing": _sharings(self.fleet.allocations[-1].sharing),
+            "sharing": plan_records.sharings(self.fleet.allocations[-1].sharing),
             "requests_per_s": plain(self.fleet.requests),
             "rate": plain(self.fleet.service.rate),
             "requests_per_s_with_next_node": {
@@ -272,7 +283,7 @@ class PlanAnswer(Answer):
             "requests_per_s": plain(allocation.requests),
             "chips_left": plain(allocation.chips_left),
             **of_plans,
-            "sharing": _sharings(allocation.sharing),
+            "sharing": plan_records.sharings(allocation.sharing),
         }
 
     @cached_property
@@ -370,7 +381,7 @@ class PlanAnswer(Answer):
         fleet, remarks = self.fleet, self._remarks()
         rented = [pool for allocation, pool in self.pools if not allocation.is_owned]
         chips = " + ".join(dict.fromkeys(pool.plan.scenario.hardware.id for pool in rented))
-        bill = _bill_of(rented)
+        bill = bill_of(rented)
         if not fleet.owned:
             is_sized = fleet.serves_all and not fleet.service.is_fleet
             answer = bill if is_sized else f"{bill}, sustain {self._load()}"
@@ -464,7 +475,7 @@ class PlanAnswer(Answer):
     def key(self) -> str:
         """What replicas, requests and times are."""
         if not self.is_of_one_class:
-            return _KEY_OF_MIX + f"; {OVER}: over its limit" * any(self._over())
+            return _KEY_OF_MIX + f"; {OVER}: over its limit" * any(over_limits(self._served))
         of_fleet = [_OF_FLEET] * self.is_of_fleet
         times = _FULL if self.service.share is None else _AT_LOAD
         key = "; ".join([_REPLICAS, *of_fleet, times, _OF_RANGE])
@@ -619,8 +630,8 @@ class PlanAnswer(Answer):
         """What an API, more chips and all owned ones cost or serve, then what each part is."""
         rented = [row.plan for row in rows if not row.is_owned]
         yield from weighted(1, self._against_api())
-        yield from weighted(1, self._next_nodes())
-        yield from weighted(1, self._owning())
+        yield from weighted(1, next_nodes(self.fleet, self._grown))
+        yield from weighted(1, owning_each(self.fleet, self.service))
         for allocation in self.fleet.allocations:
             yield from weighted(1, _notes_of_allocation(allocation))
         if chance := chance_of_limits(self.verdict).removeprefix("; "):
@@ -639,15 +650,15 @@ class PlanAnswer(Answer):
 
     def _notes_of_mix(self) -> Iterator[Note]:
         """Limits that are not met, bills, other sharings, and pools without percentiles."""
-        yield from weighted(1, self._over())
-        yield from weighted(1, self._one_kind())
+        yield from weighted(1, over_limits(self._served))
+        yield from weighted(1, one_chip_type(self.fleet))
         yield from weighted(1, self._against_api())
-        yield from weighted(1, self._next_nodes())
+        yield from weighted(1, next_nodes(self.fleet, self._grown))
         for allocation, pool in self.pools:
             yield from weighted(1, () if allocation.is_owned else plan_notes.idle(pool.plan))
-        yield from weighted(1, self._left())
-        yield from weighted(1, self._owning())
-        yield from weighted(1, self._comparison())
+        yield from weighted(1, idle_chips(self.fleet))
+        yield from weighted(1, owning_each(self.fleet, self.service))
+        yield from weighted(1, other_sharings(self.fleet, self._models))
         yield from weighted(1, self._busy())
         yield from weighted(0, plan_records.service_notes(self.service))
 
@@ -665,80 +676,6 @@ class PlanAnswer(Answer):
         else:
             capacity = sum(allocation.sharing.requests for allocation in fleet.allocations)
         yield from api_notes(fleet.service, fleet.requests, capacity, fleet.usd_per_month)
-
-    def _next_nodes(self) -> Iterator[str]:
-        """Say what one more node of each kind of owned chip would add, or one more of others."""
-        owned = {kind.hardware.id: kind for kind in self.fleet.owned}
-        for chip, sustained in self._grown.items():
-            together = owned[chip].unit(self.fleet.service)
-            node = "next node" if together > 1 else "one more"
-            yield (
-                f"{node}: {counted(together, chip)} more would sustain {number(sustained)} "
-                f"requests/s (+{number(sustained - self.fleet.requests)})"
-            )
-
-    def _left(self) -> Iterator[str]:
-        """Say which owned chips nothing runs on."""
-        for allocation in self.fleet.allocations:
-            if allocation.owned is not None and allocation.plans and allocation.chips_left:
-                chips = f"{allocation.chips:,} {allocation.owned.hardware.id}"
-                yield f"idle: {allocation.chips_left:,.0f} of {chips}"
-
-    def _owning(self) -> Iterator[str]:
-        """Say what all owned chips cost per month, used or not: of each kind, and together."""
-        for kind in self.fleet.owned:
-            allocated = [
-                allocation for allocation in self.fleet.allocations if allocation.owned is kind
-            ]
-            tokens = self.service.prompt + self.service.output
-            tokens *= sum(allocation.requests for allocation in allocated)
-            for plan in [plan for allocation in allocated for plan in allocation.plans][:1]:
-                yield owning(plan, kind.chips, tokens)
-        yield from owning_all(self.fleet)
-
-    def _over(self) -> Iterator[str]:
-        """Say which classes are over a limit at the percentile that is to meet it."""
-        for served in self._served:
-            for name in ("ttft", "tpot"):
-                if seconds := served.over(name):
-                    is_met = "; the mean TPOT at full batch is within it" if name == "tpot" else ""
-                    yield (
-                        f"pool {served.pool}, {served.request_class.name}: {name.upper()} is "
-                        f"{number(seconds * 1e3)} ms at p{(served.share or 0.0) * 100:g}, over its "
-                        f"limit of {number(getattr(served.request_class, name) * 1e3)} ms{is_met}"
-                    )
-
-    def _one_kind(self) -> Iterator[str]:
-        """Say what one kind of chip would take, where the cheapest pools are on several."""
-        for allocation in self.fleet.allocations:
-            pools = allocation.sharing.on_one_chip
-            if pools is None:
-                continue
-            chip = pools[0].plan.scenario.hardware.id
-            text = f"with one chip type, {chip}: {_bill_of(pools)}"
-            usd = sum_if_known(pool.plan.usd_per_month for pool in pools)
-            cheapest = allocation.usd_per_month
-            if usd is not None and cheapest:
-                more = usd - cheapest
-                text += f", ${dollars(more)} ({more / cheapest:.0%}) more"
-            yield text
-
-    def _comparison(self) -> Iterator[str]:
-        """Say what the other sharings would take."""
-        last = self.fleet.allocations[-1]
-        sharing, pools = last.sharing, last.pools
-        label = "owned" if last.is_owned else "rented"
-        part = "" if len(self.fleet.allocations) == 1 else f"{label}: "
-        if sharing.one_each is None or len(pools[0].classes) == len(pools) == 1:
-            return
-        if len(pools) > 1 and sharing.shared_by_all is not None:
-            bill = _bill_of(sharing.shared_by_all)
-            yield f"{part}one pool for all classes would take {bill}"
-        elif len(pools) > 1 and len(self._models) == 1:
-            yield f"{part}no replica meets the limits of all classes together"
-        if len(pools) < sum(len(pool.classes) for pool in pools):
-            bill = f"{_bill_of(sharing.one_each)} ({listed(_chip_types(sharing.one_each))})"
-            yield f"{part}a pool for each class would take {bill}"
 
     def _busy(self) -> Iterator[str]:
         """Say which pools have no percentiles, and why."""
@@ -805,36 +742,3 @@ def _nearest_limit(pool: ReplicaPool) -> float | None:
     times = zip(pool.plan.class_ttft, pool.classes, strict=False)
     limited = [(ttft / kind.ttft, ttft) for ttft, kind in times if kind.ttft < inf]
     return max(limited)[1] if limited else None
-
-
-def _bill_of(pools: Sequence[ReplicaPool]) -> str:
-    """Say what pools take."""
-    if len(pools) == 1 and len(pools[0].classes) == 1:
-        return plan_notes.chips_and_price(pools[0].plan, pools[0].decision.service)
-    chips = many(sum(pool.chips for pool in pools), "chip")
-    usd = sum_if_known(pool.plan.usd_per_month for pool in pools)
-    return chips if usd is None else f"{chips}, ${dollars(usd)} per month"
-
-
-def _chip_types(pools: Pools) -> list[str]:
-    return [*dict.fromkeys(pool.plan.scenario.hardware.id for pool in pools)]
-
-
-def _sharings(sharing: Sharing) -> Record:
-    """The bills of pools that classes share, and of how else they might."""
-    sharings = {
-        "cheapest": sharing.pools,
-        "together": sharing.shared_by_all,
-        "apart": sharing.one_each,
-        "on_one_chip": sharing.on_one_chip,
-    }
-    return {name: _bill(pools) for name, pools in sharings.items() if pools}
-
-
-def _bill(pools: Pools) -> Record:
-    return {
-        "pools": [", ".join(kind.name for kind in pool.classes) for pool in pools],
-        "chips": plain(sum(pool.chips for pool in pools)),
-        "usd_per_month": plain(sum_if_known(pool.plan.usd_per_month for pool in pools)),
-        "cost": plain(sum(pool.cost for pool in pools)),
-    }

@@ -1,13 +1,14 @@
-"""What owned chips cost, used or not, in words."""
+"""What owned chips cost, used or not, which are idle, and what more of them would add."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from fastcalc.features.plan.allocation import Fleet
 from fastcalc.features.plan.decision import Plan
 from fastcalc.features.plan.notes import prices_of_plans
+from fastcalc.features.plan.service import Service
 from fastcalc.formulas.money import HOURS_PER_MONTH
 from fastcalc.formulas.sequences import sum_if_known
-from fastcalc.kit.answer.numbers_as_text import dollars
+from fastcalc.kit.answer.numbers_as_text import counted, dollars, number
 from fastcalc.mentions import option
 
 
@@ -22,6 +23,17 @@ def sustain_verb(fleet: Fleet) -> str:
     is_all = fleet.service.rate is not None and all(one.is_owned for one in fleet.allocations)
     verb = "serve" if is_all and fleet.serves_all else "sustain"
     return f"{verb}s" if sum(kind.chips for kind in fleet.owned) == 1 else verb
+
+
+def owning_each(fleet: Fleet, service: Service) -> Iterator[str]:
+    """Say what all owned chips cost per month, used or not: of each kind, and together."""
+    for kind in fleet.owned:
+        allocated = [allocation for allocation in fleet.allocations if allocation.owned is kind]
+        tokens = service.prompt + service.output
+        tokens *= sum(allocation.requests for allocation in allocated)
+        for plan in [plan for allocation in allocated for plan in allocation.plans][:1]:
+            yield owning(plan, kind.chips, tokens)
+    yield from owning_all(fleet)
 
 
 def owning_all(fleet: Fleet) -> Iterator[str]:
@@ -54,3 +66,26 @@ def owning(chosen: Plan, chips: int, tokens: float) -> str:
     )
     all_chips = f"all {chips:,} {chip.id}" if chips > 1 else f"the {chip.id}"
     return f"owning {all_chips} costs ${month} per month{a_million}; {basis}"
+
+
+def next_nodes(fleet: Fleet, grown: Mapping[str, float]) -> Iterator[str]:
+    """Say what one more node of each kind of owned chip would add, or one more of others.
+
+    grown : by chip, what the fleet would sustain with that [1/s]
+    """
+    owned = {kind.hardware.id: kind for kind in fleet.owned}
+    for chip, sustained in grown.items():
+        together = owned[chip].unit(fleet.service)
+        node = "next node" if together > 1 else "one more"
+        yield (
+            f"{node}: {counted(together, chip)} more would sustain {number(sustained)} "
+            f"requests/s (+{number(sustained - fleet.requests)})"
+        )
+
+
+def idle_chips(fleet: Fleet) -> Iterator[str]:
+    """Say which owned chips nothing runs on."""
+    for allocation in fleet.allocations:
+        if allocation.owned is not None and allocation.plans and allocation.chips_left:
+            chips = f"{allocation.chips:,} {allocation.owned.hardware.id}"
+            yield f"idle: {allocation.chips_left:,.0f} of {chips}"

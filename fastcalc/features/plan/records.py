@@ -16,7 +16,9 @@ from fastcalc.features.plan.random_load import random_load
 from fastcalc.features.plan.ranked_plan import RankedPlan, low_confidence, undetermined
 from fastcalc.features.plan.refusal import relaxed
 from fastcalc.features.plan.service import Service
+from fastcalc.features.plan.sharing import Pools, Sharing
 from fastcalc.features.plan.verdict import Verdict
+from fastcalc.formulas.sequences import sum_if_known
 from fastcalc.grid.column import values
 from fastcalc.kit.answer import point_records as records
 from fastcalc.kit.answer.commands import Typed, compare_command
@@ -188,3 +190,23 @@ def _arrivals(service: Service) -> str:
         f"TTFT and TPOT {arriving}, split randomly over replicas with a queue each; load-aware "
         "routing would lower them"
     )
+
+
+def sharings(sharing: Sharing) -> Record:
+    """The bills of pools that classes share, and of how else they might."""
+    ways = {
+        "cheapest": sharing.pools,
+        "together": sharing.shared_by_all,
+        "apart": sharing.one_each,
+        "on_one_chip": sharing.on_one_chip,
+    }
+    return {name: _bill(pools) for name, pools in ways.items() if pools}
+
+
+def _bill(pools: Pools) -> Record:
+    return {
+        "pools": [", ".join(kind.name for kind in pool.classes) for pool in pools],
+        "chips": plain(sum(pool.chips for pool in pools)),
+        "usd_per_month": plain(sum_if_known(pool.plan.usd_per_month for pool in pools)),
+        "cost": plain(sum(pool.cost for pool in pools)),
+    }

@@ -12,8 +12,10 @@ import pytest
 from fastcalc.features.plan import answer as plan_answer
 from fastcalc.features.plan.allocation import Allocation, Fleet
 from fastcalc.features.plan.answer import PlanAnswer
+from fastcalc.features.plan.fleet_notes import idle_chips, next_nodes, owning_each
 from fastcalc.features.plan.request import FindPlans
 from fastcalc.features.plan.sharing import ReplicaPool, Sharing
+from fastcalc.features.plan.sharing_notes import one_chip_type, other_sharings, over_limits
 from fastcalc.features.plan.table_columns import columns
 from fastcalc.mentions import as_flags
 from tests.features.plan.test_plan_sentences import (  # fmt: skip
@@ -324,7 +326,8 @@ def said(sentences):
 def test_what_other_sharings_would_take(pools, one_each, shared, owns, sentences):
     last = part(*pools, one_each=one_each, shared_by_all=shared, kind=OWN if owns else None)
     parts = [part(pool()), last] if owns else [last]
-    assert said(answer(*parts, classes=TWO)._comparison()) == sentences
+    made = answer(*parts, classes=TWO)
+    assert said(other_sharings(made.fleet, made._models)) == sentences
 
 
 @every(
@@ -341,15 +344,14 @@ def test_what_other_sharings_would_take(pools, one_each, shared, owns, sentences
 )  # fmt: skip
 def test_what_one_kind_of_chip_would_take(pools, on_one_chip, sentence):
     made = answer(part(*pools, on_one_chip=on_one_chip), classes=TWO)
-    assert said(made._one_kind()) == sentence
+    assert said(one_chip_type(made.fleet)) == sentence
 
 
 def test_what_the_next_node_would_sustain():
     in_nodes = SECOND.model_copy(update={"id": "in-node", "node": OWN.hardware.node})
     kinds = [OWN, replace(OWN, hardware=in_nodes)]
     made = answer(part(pool(), kind=OWN, chips=8), kinds=kinds)
-    made.__dict__["_grown"] = {"made-up-chip": 3.5}
-    assert said(made._next_nodes()) == [
+    assert said(next_nodes(made.fleet, {"made-up-chip": 3.5})) == [
         "one more: one made-up-chip more would sustain 3.50 requests/s (+1.50)"
     ]
 
@@ -359,18 +361,20 @@ def test_owned_chips_on_which_nothing_runs(chips, left):
     kind = owned(chips, 1.0)
     rented = part(pool(plan(SECOND)))
     made = answer(part(pool(), kind=kind, chips=chips), rented, kinds=[kind], classes=TWO)
-    assert said(made._left()) == left
+    assert said(idle_chips(made.fleet)) == left
 
 
 def test_what_owned_chips_cost_for_what_they_serve():
     """$3.60 of 8 chips are $21,024 per month; 4,000 tokens/s of 2 requests/s in two parts."""
     parts = [part(pool(), requests=1.5, kind=OWN), part(pool(), requests=0.5, kind=OWN)]
-    (cost,) = said(answer(*parts, kinds=[OWN])._owning())
+    made = answer(*parts, kinds=[OWN])
+    (cost,) = said(owning_each(made.fleet, made.service))
     assert cost.startswith(
         "owning all 8 made-up-chip costs $21,024 per month, $2.00/Mtok (input and output); "
     )
     kinds = [OWN, owned(2, 1.0, SECOND)]
-    costs = said(answer(*parts, kinds=kinds)._owning())
+    made = answer(*parts, kinds=kinds)
+    costs = said(owning_each(made.fleet, made.service))
     assert costs[1:] == ["owning all these chips costs $7,300 per month"]
 
 
@@ -390,7 +394,7 @@ def served():
 def test_classes_over_their_limits(served):
     made = answer(part(pool()), classes=TWO)
     made.__dict__["_served"] = [served(), served(ttft=0.75, tpot=0.025)]
-    assert said(made._over()) == [
+    assert said(over_limits(made._served)) == [
         "pool 2, chat: TTFT is 750 ms at p99, over its limit of 500 ms",
         "pool 2, chat: TPOT is 25.0 ms at p99, over its limit of 20.0 ms; the mean TPOT at full "
         "batch is within it",

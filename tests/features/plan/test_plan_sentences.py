@@ -17,7 +17,14 @@ from fastcalc.core.ratios import Ranged
 from fastcalc.core.scenario import Scenario
 from fastcalc.core.traffic.request_class import Lengths, RequestClass
 from fastcalc.core.traffic.traffic import Traffic
-from fastcalc.features.plan import answer, answer_regret, fleet_notes, notes, refusal
+from fastcalc.features.plan import (
+    answer,
+    answer_regret,
+    fleet_notes,
+    notes,
+    refusal,
+    sharing_notes,
+)
 from fastcalc.features.plan.allocation import Allocation, Fleet, OwnedChips
 from fastcalc.features.plan.answer_tipping_points import tipping_point_notes
 from fastcalc.features.plan.api import api_notes, cheaper_api
@@ -931,8 +938,8 @@ def test_the_bill_of_several_pools():
         classes = tuple(replace(arriving(1.0), name=name) for name in names)
         return ReplicaPool(classes, decision(plan(**changes), service=SERVICE))
 
-    assert answer._bill_of([pool("a", node_chips=2)]) == "2 chips in a node, $5,256 per month"
-    assert answer._bill_of([pool("a", "b", node_chips=2)]) == "2 chips, $5,256 per month"
+    assert sharing_notes.bill_of([pool("a", node_chips=2)]) == "2 chips in a node, $5,256 per month"
+    assert sharing_notes.bill_of([pool("a", "b", node_chips=2)]) == "2 chips, $5,256 per month"
     both = [pool("a"), pool("b", values={"chips": 3.0})]
-    assert answer._bill_of(both) == "5 chips, $13,140 per month"
-    assert answer._bill_of([*both, pool("c", chip=UNPRICED)]) == "7 chips"
+    assert sharing_notes.bill_of(both) == "5 chips, $13,140 per month"
+    assert sharing_notes.bill_of([*both, pool("c", chip=UNPRICED)]) == "7 chips"

@@ -32,6 +32,7 @@ from fastcalc.features.plan.request import FindPlans
 from fastcalc.features.plan.service import Service
 from fastcalc.features.plan.service_asked import phrase
 from fastcalc.features.plan.sharing import ReplicaPool, Sharing
+from fastcalc.features.plan.sharing_notes import one_chip_type
 from fastcalc.features.plan.table_columns import with_formats
 from fastcalc.grid.columns import pick
 from fastcalc.kit.answer.commands import Typed, compare_command
@@ -726,9 +727,11 @@ def test_a_table_of_formats_that_differ_leaves_other_tables_as_they_are():
     assert with_formats(kept, alike, has_fewer_bits=True) == before
 
 
-@pytest.mark.parametrize("over", [[], ["chat: TTFT is 2 s"]])
+@pytest.mark.parametrize("over", [None, 2.0])
 def test_a_mark_of_times_over_their_limit_is_explained_where_one_stands(over):
-    mix = SimpleNamespace(is_of_one_class=False, _over=lambda: iter(over))
+    limited = RequestClass("chat", 1.0, Lengths.fixed(4000.0, 1000.0), ttft=1.0, tpot=1.0)
+    served = SimpleNamespace(pool=1, share=0.99, request_class=limited, over=lambda _: over)
+    mix = SimpleNamespace(is_of_one_class=False, _served=[served])
     assert ("^: over its limit" in PlanAnswer.key(mix)) is bool(over)
 
 
@@ -798,8 +801,7 @@ def test_chips_of_one_kind_are_next_to_a_mix_that_costs_less(found):
         SimpleNamespace(sharing=SimpleNamespace(on_one_chip=one), usd_per_month=usd)
         for one in (pools, None)
     )
-    answer = SimpleNamespace(fleet=SimpleNamespace(allocations=[alone, mix]))
-    (text,) = PlanAnswer._one_kind(answer)
+    (text,) = one_chip_type(SimpleNamespace(allocations=[alone, mix]))
     chip = found.plans[0].scenario.hardware.id
     assert text.startswith(f"with one chip type, {chip}: ")
     assert text.endswith(f", ${dollars(usd)} (100%) more")
