@@ -79,10 +79,6 @@ def scenarios(request: Evaluated, notes: list[str]) -> list[Scenario]:
     if any(is_llama_cpp(engine) for engine, _ in engines):
         _check_slots(memory, traffic.longest)
     sharding = _sharding(request)
-    if sharding == Sharding():
-        # The owner's card, not as many as hold all.
-        is_one = request.n_gpu_layers is not None or request.n_cpu_moe is not None
-        sharding = Sharding(chips=count_of_names(request) or (1 if is_one else None))
     is_alone = all(chip.execution == "spatial" for chip in chips)
     compared = [
         Scenario(
@@ -131,7 +127,12 @@ def _check_points(points: int) -> None:
 
 
 def _sharding(request: Evaluated) -> Sharding:
-    return replace(ranks_of(request), chips=readers.ranks(request.chips, option("chips")))
+    sharding = replace(ranks_of(request), chips=readers.ranks(request.chips, option("chips")))
+    if sharding != Sharding():
+        return sharding
+    # The owner's card, not as many as hold all.
+    is_one = request.n_gpu_layers is not None or request.n_cpu_moe is not None
+    return Sharding(chips=count_of_names(request) or (1 if is_one else None))
 
 
 def ranks_of(request: ParallelRanks) -> Sharding:
