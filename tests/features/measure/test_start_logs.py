@@ -420,7 +420,7 @@ def test_what_would_start_it_is_computed_where_the_chip_is_known(tmp_path, capsy
     assert ran.code == 1
     assert text.startswith("vllm did not start: max_num_seqs (1024) exceeds available")
     assert "--max-num-seqs 939 (by the error)" in text
-    assert " 2 chips" in text
+    assert "--tensor-parallel-size 2 (as computed)" in text
     assert "--engine vllm --weights fp8 --max-num-seqs 939" in text
 
 
@@ -503,10 +503,10 @@ def test_copies_of_attention_of_sglang_are_ranks_of_their_own_in_the_next_comman
 
 
 def test_a_start_out_of_memory_that_was_to_fit_needs_more_chips(tmp_path):
-    """Kimi K2 in FP8 was to leave 4 GiB on each of eight; smaller limits or sixteen chips do."""
+    """Kimi K2 in FP8 was to leave 4 GiB on each of eight; smaller limits or two stages do."""
     stopped = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 112.00 MiB."
     log = logged(tmp_path, stopped, model="moonshotai/Kimi-K2-Instruct", tensor_parallel_size=8)
     answer = fastcalc.diagnose(log=log, hardware="h200-sxm", engine="vllm")._answer
     settings = [one.setting for one in answer.remedies]
-    assert settings == ["max_num_seqs", "gpu_memory_utilization", "chips"]
-    assert answer.remedies[-1].value == "16"
+    assert settings == ["max_num_seqs", "gpu_memory_utilization", "pp"]
+    assert answer.remedies[-1].value == "2"  # two stages of the eight ranks that it had
