@@ -302,7 +302,7 @@ def weight_formats(name: str, model_formats: WeightFormats | None = None) -> Wei
     return formats.with_groups(map(_group_format, group_texts))
 
 
-_NO_GGUF = ("fp8", "mxfp8", "int8-w8a8", "gptq-", "awq-", "exl2-", "exl3-")
+_NO_GGUF = ("mlx-", "fp8", "mxfp8", "int8-w8a8", "gptq-", "awq-", "exl2-", "exl3-")
 """How formats begin that GGUF files have no type for."""
 
 

@@ -133,7 +133,7 @@ def _words(text: str) -> frozenset[str]:
 _TUNED = re.compile(r"-(?:instruct|chat|it|hf|base|gguf)(?=-|$)")
 _STORED = re.compile(
     r"[-_.](?:bf16|fp16|fp8|fp4|nvfp4|mxfp4|int4|int8|awq|gptq|w\da\d+|g\d+|dynamic|block"
-    r"|quantized|quantized\.\w+|autoround)(?:-v\d|-preview)?$"
+    r"|quantized|quantized\.\w+|autoround|bnb|[2-8]bit|gs\d+|dwq|mlx|kv)(?:-v\d|-preview)?$"
 )
 _PLAIN = re.compile(r"[\w.: -]{1,100}", re.ASCII)
 _VERSION = re.compile(r"-v\d(?:\.\d)?$")
@@ -223,7 +223,19 @@ _STORED_AS = {
     "fp8": "fp8", "nvfp4": "nvfp4", "fp4": "nvfp4", "mxfp4": "mxfp4", "bf16": "bf16",
     "fp16": "fp16", "awq": "awq-int4-g128",
 }  # fmt: skip
-_UNCLEAR = re.compile(r"gptq|int[48]|w\da\d+|autoround|quantized|bnb|\d\.?\d*bpw")
+_OF_MLX = re.compile(r"^mlx-community/.*-([2-8])bit(?:-gs(32|128))?(?:-dwq)?$")
+_SAID_TOGETHER = (
+    ({"gptq", "int4"}, "gptq-int4-g128"),
+    ({"gptq", "int8"}, "int8-g128-zp"),
+    ({"bnb", "4bit"}, "int4-double"),
+    ({"autoround", "int4"}, "int4-g128"),
+    ({"w4a16"}, "int4-g128"),
+    ({"w8a8"}, "int8-w8a8"),
+    ({"w8a16"}, "int8"),
+)
+"""Words of a name and the format that they mean, as llm-compressor, AutoGPTQ, AutoRound and
+bitsandbytes store by default."""
+_UNCLEAR = re.compile(r"gptq|int[48]|w\da\d+|autoround|quantized|bnb|[2-8]bit|\d\.?\d*bpw")
 
 
 def checkpoint_format(text: str) -> str | None:
@@ -231,8 +243,8 @@ def checkpoint_format(text: str) -> str | None:
 
     >>> checkpoint_format("Qwen/Qwen3-32B-FP8"), checkpoint_format("Qwen/Qwen3-32B")
     ('fp8', '')
-    >>> checkpoint_format("qwen3:32b-q8_0")
-    'q8_0'
+    >>> checkpoint_format("qwen3:32b-q8_0"), checkpoint_format("RedHatAI/Qwen3-32B-quantized.w4a16")
+    ('q8_0', 'int4-g128')
     """
     if tag := tagged_format(text):
         return tag
@@ -242,8 +254,11 @@ def checkpoint_format(text: str) -> str | None:
             return weight_name(file_type[1])
     tokens = re.split(r"[-_.]", last)
     formats = {_STORED_AS[token] for token in tokens if token in _STORED_AS}
-    if {"gptq", "int4"} <= set(tokens):
-        return "gptq-int4-g128"
+    if of_mlx := _OF_MLX.search(repository(text).lower()):
+        return f"mlx-{of_mlx[1]}bit{f'-g{of_mlx[2]}' if of_mlx[2] else ''}"
+    if not formats:
+        meant = (stored for words, stored in _SAID_TOGETHER if words <= set(tokens))
+        formats.update([*meant][:1])
     if len(formats) > 1 or (not formats and any(_UNCLEAR.fullmatch(token) for token in tokens)):
         return None
     return formats.pop() if formats else ""

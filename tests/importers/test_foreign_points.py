@@ -165,7 +165,7 @@ def test_what_vllm_leaves_unsaid_is_asked_in_one_sentence(catalogue):
     )
     said = fault(served(catalogue, model_id="me/my-tune-8B", tokenizer_id=""))
     assert said == "run.json:1:1: no model of the catalogue is 'me/my-tune-8B': give --model"
-    said = fault(served(catalogue, model_id="me/Llama-3.1-8B-Instruct-quantized.w8a8"))
+    said = fault(served(catalogue, model_id="me/Llama-3.1-8B-Instruct-int4"))
     assert said.endswith("is not clear from its name: give --weights")
 
 
@@ -406,6 +406,17 @@ def test_a_driver_names_one_chip_or_none(catalogue, text, chip):
         ("RedHatAI/Llama-3.3-70B-Instruct-FP8-dynamic", "llama-3.1-70b", "fp8"),
         ("Qwen/Qwen2.5-72B-Instruct-AWQ", "qwen2.5-72b", "awq-int4-g128"),
         ("Qwen/Qwen2.5-72B-Instruct-GPTQ-Int4", "qwen2.5-72b", "gptq-int4-g128"),
+        ("Qwen/Qwen2.5-72B-Instruct-GPTQ-Int8", "qwen2.5-72b", "int8-g128-zp"),
+        ("RedHatAI/Qwen3-32B-quantized.w4a16", "qwen3-32b", "int4-g128"),
+        ("RedHatAI/Qwen3-32B-quantized.w8a8", "qwen3-32b", "int8-w8a8"),
+        ("Intel/Qwen3-32B-int4-AutoRound", "qwen3-32b", "int4-g128"),
+        ("unsloth/Qwen3-32B-bnb-4bit", "qwen3-32b", "int4-double"),
+        ("cpatonn/Qwen3-32B-AWQ-4bit", "qwen3-32b", "awq-int4-g128"),
+        ("amd/Llama-3.3-70B-Instruct-FP8-KV", "llama-3.1-70b", "fp8"),
+        ("someone/Qwen3-32B-int4", "qwen3-32b", None),
+        ("mlx-community/Qwen3-32B-4bit", "qwen3-32b", "mlx-4bit"),
+        ("mlx-community/GLM-4.6-8bit-gs32", "glm-4.6", "mlx-8bit-g32"),
+        ("mlx-community/Qwen3-32B-4bit-DWQ", "qwen3-32b", "mlx-4bit"),
         ("C:\\models\\Qwen2.5-7B-Instruct-Q4_K_M.gguf", "qwen2.5-7b", ""),
         ("Qwen3-235B-A22B-UD-Q2_K_XL-00001-of-00002.gguf", "qwen3-235b-a22b", ""),
         ("./Qwen2.5-7B-Instruct/", "qwen2.5-7b", ""),

@@ -297,7 +297,11 @@ def implied_engine(
     is_read = partial(is_read_by_llama_cpp, as_published=not asked)
     if not formats or any(map(is_read, formats)):
         return None
-    return "exllama" if all(name.startswith("exl") for name in formats) else "vllm"
+    of_engine = (("exllama", "exl"), ("mlx", "mlx-"))
+    alone = (
+        engine for engine, start in of_engine if all(name.startswith(start) for name in formats)
+    )
+    return next(alone, "vllm")
 
 
 def engines_of(
@@ -309,7 +313,7 @@ def engines_of(
 ) -> list[tuple[Engine, bool]]:
     """Engine of each chip and whether it is borrowed; each file is read once.
 
-    implied : the engine that GPUs run in place of llama.cpp, by `implied_engine`
+    implied : the engine that GPUs, or Macs, run in place of llama.cpp, by `implied_engine`
     """
     if name is not None:
         return [(entries.engine(name), False)] * len(chips)
@@ -319,7 +323,8 @@ def engines_of(
     for chip, machine_class in zip(chips, classes, strict=True):
         if machine_class not in engines:
             default_engine = engine_for(entries, chip)
-            is_replaced = chip.kind in ("gpu", "soc") and default_engine[0].id == "llama-cpp"
+            kinds = ("apple",) if implied == "mlx" else ("gpu", "soc")
+            is_replaced = chip.kind in kinds and default_engine[0].id == "llama-cpp"
             engines[machine_class] = (
                 (entries.engine(implied), False) if implied and is_replaced else default_engine
             )

@@ -14,6 +14,7 @@ from fastcalc.importers.naming import (
     model_id,
     repository,
 )
+from fastcalc.mentions import option
 
 if TYPE_CHECKING:
     from fastcalc.kit.request.given_types import ModelGiven
@@ -50,6 +51,11 @@ def repository_model(entries: Catalogue, name: "ModelGiven", notes: list[str]) -
     if known_id is None:
         return None
     stored = checkpoint_format(text)
+    if stored is None:
+        notes.append(
+            f"Warning: {text} does not say how its weights are stored: they are taken as "
+            f"{entries.model(known_id).own_formats.text}; {option('weights')} says another format"
+        )
     weights = f"; its weights are {stored}" if stored else ""
     model = entries.model(known_id)
     longest = ""
