@@ -142,13 +142,24 @@ class Scenario:
     @cached_property
     def work(self) -> Workload:
         """The model in its formats."""
-        kv = self.kv or default_cache(self.model, self.engine, self.weights)
-        return workload(self.model, self.weights, kv)
+        weights = self.weights or default_weights(self.model, self.engine)
+        kv = self.kv or default_cache(self.model, self.engine, weights)
+        return workload(self.model, weights, kv)
 
     @cached_property
     def quote(self) -> Quote:
         """The price of a chip-hour and its provenance."""
         return self.pricing.quote(self.hardware)
+
+
+def default_weights(model: Model, engine: Engine) -> str | None:
+    """Weight format of the files that an engine has of a model; None for those as published.
+
+    llama.cpp stores a model with experts in MXFP4 beside 16 bits with all else in Q8_0: of the 687
+    tensors of gpt-oss-120b 108 are mxfp4 and 146 q8_0, 59.02 GiB (ggml-org/llama.cpp#15253).
+    """
+    is_mixed = model.expert_format == "mxfp4" and model.weight_format == "bf16"
+    return "mxfp4-experts-q8_0" if is_mixed and engine.id == "llama-cpp" else None
 
 
 def default_cache(model: Model, engine: Engine, weights: str | None) -> str:
