@@ -14,6 +14,8 @@ _INSTEAD = {
     **dict.fromkeys(("--concurrency", "--max-concurrency"), "--batch SEQUENCES"),
 }
 """What other programs call an option, and what it is called here."""
+_OF_ONE_CARD = ("--n-gpu-layers", "--n-cpu-moe")
+"""Options of llama.cpp's that commands which choose chips do not take."""
 
 
 def sentence(error: Exception) -> str:
@@ -22,4 +24,9 @@ def sentence(error: Exception) -> str:
     unknown = _UNKNOWN.match(message)
     if unknown and unknown[1] in _INSTEAD:
         return f"no option is called {unknown[1]}; write {_INSTEAD[unknown[1]]}"
+    if unknown and unknown[1] in _OF_ONE_CARD:
+        return (
+            f"this command shares no layers between card and host, as {unknown[1]} does; "
+            "'fastcalc compare' and 'fastcalc fit' do"
+        )
     return f"{message}; see --help"

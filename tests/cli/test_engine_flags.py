@@ -6,7 +6,8 @@ import pytest
 
 from fastcalc.cli.engine_flags import translated
 from fastcalc.errors import InputError
-from tests.helpers import every
+from tests.helpers import every, run_once
+from tests.helpers import words as said_words
 
 
 @every(
@@ -297,3 +298,10 @@ def test_a_length_that_fits_is_said_to():
         "--max-model-len auto: vllm takes the longest sequences that fit, as fit --solve context "
         "says"
     ]
+
+
+@pytest.mark.parametrize("command", ["plan", "sweep", "frontier"])
+def test_commands_that_share_no_layers_name_those_that_do(command, capsys, monkeypatch):
+    ran = run_once(command, "qwen3-32b", "-ngl", "20", capsys=capsys, monkeypatch=monkeypatch)
+    assert ran.code == 2
+    assert "'fastcalc compare' and 'fastcalc fit' do" in said_words(ran.err)
