@@ -13,6 +13,7 @@ what searches offer.
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
+from itertools import islice
 from math import ceil, floor, gcd
 from typing import NamedTuple, TypeAlias
 
@@ -246,7 +247,7 @@ class LegalLayouts:
     def has_whole_blocks(self, layout: Layout) -> bool:
         """Whether all ranks have whole blocks of weights that share a scale."""
         machine, work = self.machine, self.work
-        sharers = layout.width // layout.ep if layout.width % layout.ep == 0 else 1
+        sharers = layout.expert_shards // layout.ep
         return (
             dense_blocks(machine, work) % layout.tp == 0
             and expert_blocks(machine, work) % sharers == 0
@@ -382,12 +383,13 @@ class LegalLayouts:
         spread = replace(layout, ep=layout.width)
         options = [option("ep", str(layout.width))] if self.has_whole_blocks(spread) else []
         halves = (layout.tp >> power for power in range(1, layout.tp.bit_length()))
-        fewer = next(tp for tp in halves if self.has_whole_blocks(replace(layout, tp=tp, ep=1)))
+        whole = (tp for tp in halves if self.has_whole_blocks(replace(layout, tp=tp, ep=1)))
+        options += [option("tp", str(tp)) for tp in islice(whole, 1)]
         raise LayoutError(
             "ranks that cut blocks with a scale",
             f"{option('tp')} {layout.tp} cuts blocks of {side} weights with one scale each in "
             f"{self.work.model.id}, with which {engine} does not start; use "
-            f"{' or '.join([*options, option('tp', str(fewer))])}",
+            f"{' or '.join(options)}",
         )
 
 
