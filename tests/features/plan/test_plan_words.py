@@ -840,7 +840,7 @@ def test_the_page_holds_every_note_and_warning(found):
 
 @pytest.mark.thorough
 def test_the_first_screen_of_a_plan(fastcalc):
-    chips = "h200-sxm,mi300x"
+    chips = "h100-sxm,h200-sxm,b200,mi300x"
     asked = ("llama-3.1-70b", "--on", chips, "--ttft", "1s", "--rate", "20/s")
     lines = fastcalc("plan", *asked).out.splitlines()
     assert len(lines) <= 24
