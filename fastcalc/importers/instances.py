@@ -57,8 +57,8 @@ def printed_chip(text: str, entries: Catalogue) -> str | None:
 
     >>> printed_chip("8xh100", Catalogue()), printed_chip("p5.48xlarge", Catalogue())
     ('h100', 'h100-sxm')
-    >>> printed_chip("NVIDIA GeForce RTX 3090", Catalogue()), printed_chip("2x3090", Catalogue())
-    ('rtx-3090', 'rtx-3090')
+    >>> printed_chip("2x3090", Catalogue()), printed_chip("8 x NVIDIA H200", Catalogue())
+    ('rtx-3090', 'NVIDIA H200')
     """
     instance, match = _INSTANCES.get(text.strip().lower()), _COUNTED.fullmatch(text.strip())
     if instance is not None:

@@ -43,7 +43,7 @@ def test_llama_70b_fp8_on_four_h100(batch, milliseconds):
         kv="fp8",
         sharding=Sharding(tp=4),
     ).estimate
-    assert found.tpot[0] * 1e3 == pytest.approx(milliseconds, rel=0.28)
+    assert found.tpot[0] * 1e3 == pytest.approx(milliseconds, rel=0.30)
 
 
 @pytest.mark.parametrize(

@@ -119,14 +119,12 @@ def test_graphs_of_recurrent_layers_are_estimated_larger_on_blackwell():
 def test_each_remedy_starts_it_and_a_little_less_does_not():
     stopped = placed("qwen3.6-27b", "h100-sxm", share=0.9, weights="fp8")
     remedies = {remedy.setting: remedy.value for remedy in stopped.remedies}
-    sequences, chips = int(remedies["max_num_seqs"]), int(remedies["chips"])
+    sequences, ranks = int(remedies["max_num_seqs"]), int(remedies["tp"])
     for count, verdict in ((sequences, True), (sequences + 1, False)):
         found = placed("qwen3.6-27b", "h100-sxm", share=0.9, sequences=count, weights="fp8")
         assert (found.verdict == "fits") == verdict
-    assert chips == 2
-    more = placed(
-        "qwen3.6-27b", "h100-sxm", share=0.9, weights="fp8", sharding=Sharding(chips=chips)
-    )
+    assert ranks == 2
+    more = placed("qwen3.6-27b", "h100-sxm", share=0.9, weights="fp8", sharding=Sharding(tp=ranks))
     assert more.verdict == "fits"
 
 
@@ -150,7 +148,7 @@ def test_a_length_that_does_not_fit_is_shortened():
 
 
 def test_weights_larger_than_a_chip_are_out_of_memory():
-    stopped = placed("llama-3.1-70b", "rtx-3090")
+    stopped = placed("llama-3.1-70b", "rtx-3090", sharding=Sharding(chips=1))
     assert stopped.stop_line == "torch.OutOfMemoryError: CUDA out of memory."
     assert [remedy.setting for remedy in stopped.remedies] == ["chips"]
 
@@ -217,7 +215,7 @@ def test_sweeps_say_so_of_each_layout_whatever_the_lengths():
 def test_the_chips_that_start_a_server_are_those_of_any_usual_layout():
     """65.5 GB of Qwen3 32B take three of 24 GB alone, and six in halves of three stages."""
     memory = replace(OWN_MEMORY, longest=40_960.0)
-    stopped = placed("qwen3-32b", "rtx-4090", memory=memory)
+    stopped = placed("qwen3-32b", "rtx-4090", memory=memory, sharding=Sharding(chips=1))
     (chips,) = [int(each.value) for each in stopped.remedies if each.setting == "chips"]
     assert chips == stopped.min_chips[0]
 

@@ -360,8 +360,8 @@ def test_what_is_needed_and_unsaid_is_asked(catalogue, stated, options, sentence
 
 def test_a_name_of_several_formats_is_asked(catalogue):
     options = Options(ON, NameLookup(catalogue))
-    run = replace(RUN, names=("Qwen/Qwen3-8B-w4a16",))
-    with pytest.raises(Unsaid, match="the number format of 'Qwen/Qwen3-8B-w4a16' is not clear"):
+    run = replace(RUN, names=("Qwen/Qwen3-8B-int4",))
+    with pytest.raises(Unsaid, match="the number format of 'Qwen/Qwen3-8B-int4' is not clear"):
         points_of(run, 1, options)
     given = Options(ON | {"weights": "fp8"}, NameLookup(catalogue))
     assert points_of(run, 1, given)[0].weights == "fp8"

