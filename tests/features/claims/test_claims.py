@@ -268,13 +268,13 @@ def test_the_rent_at_which_a_token_costs_the_same_by_hand(judged):
         cache = rows * 1500 * 126 * 2 * 8 * 128 * 2 / min(tp, 8) / read
         message = rows * 16384 * 2
         reduced = 252 * (2 * (tp - 1) / tp * message / (0.65 * link) + 2 * 4e-6)
-        layers = dense + cache + 126 * 69.9e-6 + reduced + 252 * 12.31e-6
-        return layers, head, rows * 6.531e-6
+        layers = dense + cache + 126 * 69.61e-6 + reduced + 252 * 12.61e-6
+        return layers, head, rows * 6.539e-6
 
     new = sum(step(16, 64, 8e12, 2.5e15, 152, 900e9))
     # Eight ways and two stages of half the batch each: both launch and sample their own.
     layers, head, own = step(8, 32, 3.35e12, 989.5e12, 132, 450e9)
-    old = 2 * (layers / 2 + head + own + 32 * 34.18e-6)
+    old = 2 * (layers / 2 + head + own + 32 * 34.86e-6)
     # 2.95 USD/h of an H100 buy as many tokens as 2.95 x old / new of a GB200.
     (found,) = re.findall(r"costs the same at (\S+) USD/h", break_even(judged["gb200-price"]))
     assert float(found) == pytest.approx(2.95 * old / new, rel=1e-3)
