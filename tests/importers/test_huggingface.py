@@ -549,7 +549,7 @@ def test_a_hub_name_is_reported_how_to_fetch(command, tmp_path, capsys, monkeypa
     ran = run(command, "meta-llama/Llama-3.1-8B", capsys=capsys, monkeypatch=monkeypatch)
     assert (ran.code, ran.out) == (2, "")
     assert "there is no such file, and nothing is downloaded" in ran.err
-    assert "huggingface-cli download meta-llama/Llama-3.1-8B config.json" in ran.err
+    assert "hf download meta-llama/Llama-3.1-8B config.json" in ran.err
     assert "https://huggingface.co/meta-llama/Llama-3.1-8B/resolve/main/config.json" in ran.err
     if command != "import":
         assert "the catalogue has 'llama-3.1-8b'" in ran.err

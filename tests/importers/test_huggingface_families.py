@@ -685,7 +685,7 @@ def test_a_name_of_the_hub_says_how_to_fetch(name, is_hub):
     assert ("nothing is downloaded" in sentence) is is_hub
     if is_hub:
         folder = name.split("/")[1]
-        assert f"huggingface-cli download {name} config.json --local-dir {folder}'" in sentence
+        assert f"hf download {name} config.json --local-dir {folder}'" in sentence
         assert sentence.endswith(f"then name the folder: ./{folder}")
 
 

@@ -48,7 +48,7 @@ def missing_file(name: str) -> str:
     folder = name.split("/")[1]
     return (
         f"{sentence}, and nothing is downloaded; if it is a model on Hugging Face, fetch its "
-        f"configuration with 'huggingface-cli download {name} {CONFIG} --local-dir {folder}' "
+        f"configuration with 'hf download {name} {CONFIG} --local-dir {folder}' "
         f"or 'curl -L --create-dirs -o {folder}/{CONFIG} "
         f"https://huggingface.co/{name}/resolve/main/{CONFIG}', then name the folder: ./{folder}"
     )

@@ -1,9 +1,11 @@
 """Models by the names of Hugging Face repositories, which may be fine-tunes and checkpoints."""
 
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fastcalc.catalogue.formats import weight_name
 from fastcalc.catalogue.once import once
 from fastcalc.catalogue.schema import Model
 from fastcalc.catalogue.store import Catalogue
@@ -18,6 +20,10 @@ from fastcalc.mentions import option
 
 if TYPE_CHECKING:
     from fastcalc.kit.request.given_types import ModelGiven
+
+
+_FILE_TYPE = re.compile(r"(ud-)?((iq|tq|q)\d|mxfp4)", re.IGNORECASE)
+"""How names of quantizations of llama.cpp begin."""
 
 
 def published_formats(entries: Catalogue, names: Sequence["ModelGiven"] | None) -> Iterator[str]:
@@ -49,6 +55,9 @@ def repository_model(entries: Catalogue, name: "ModelGiven", notes: list[str]) -
         ends = ("-".join(words[at:]) for at in range(1, len(words)))
         known_id = next(filter(None, (model_id(end, entries) for end in ends)), None)
     if known_id is None:
+        named, _, tag = text.partition(":")
+        if _FILE_TYPE.match(tag) and repository_model(entries, named, []):
+            weight_name(tag)  # says what it may mean
         return None
     stored = checkpoint_format(text)
     if stored is None:

@@ -1,5 +1,7 @@
 """Names as drivers, clouds and Hugging Face print them, and which engine runs what is asked."""
 
+import re
+
 import pytest
 
 import fastcalc
@@ -59,3 +61,15 @@ def test_the_next_command_has_as_many_chips_as_the_name(capsys, monkeypatch):
         ran = run("fit", "qwen3-8b", "--on", on, capsys=capsys, monkeypatch=monkeypatch)
         (line,) = (line for line in ran.out.splitlines() if line.startswith("next: "))
         assert line.rstrip().endswith(f"--on rtx-3090 {ending}".rstrip())
+
+
+@pytest.mark.parametrize(
+    ("tag", "sentence"),
+    [
+        ("UD-Q3_K_XL", "'ud-q3_k_xl' is not a weight format that fastcalc knows; did you mean"),
+        ("latest", "unsloth/DeepSeek-R1-GGUF:latest: there is no such file"),
+    ],
+)
+def test_a_quantization_that_is_unknown_is_said_to_be(tag, sentence):
+    with pytest.raises(fastcalc.InputError, match=re.escape(sentence)):
+        fastcalc.fit(f"unsloth/DeepSeek-R1-GGUF:{tag}", on="apple-m3-ultra-80")
