@@ -128,7 +128,7 @@ def hold_limits(decision: Decision, shown: int) -> None:
     late: list[_Late] = []
     while True:
         plans = decision.reported(shown) if shown else decision.plans[:1]
-        unchecked = {plan.variant for plan in plans if not plan.is_checked}
+        unchecked = dict.fromkeys(plan.variant for plan in plans if not plan.is_checked)
         if not unchecked:
             break
         for variant in unchecked:
