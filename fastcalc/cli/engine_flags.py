@@ -2,7 +2,7 @@
 
 import re
 import shlex
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -11,6 +11,7 @@ from fastcalc.written import listed, shown
 
 if TYPE_CHECKING:
     from fastcalc.catalogue.schema import Model
+    from fastcalc.kit.request.fields import DeclaredField
 
 _RENAMED = {
     **dict.fromkeys(("--tensor-parallel-size", "--tp-size", "-tp"), "--tp"),
@@ -223,14 +224,10 @@ def _model_of(words: Sequence[str]) -> str | None:
 
 def _switches(command: str) -> Collection[str]:
     """Flags of one of fastcalc's commands that take no value."""
-    from fastcalc.features import COMMANDS, request_of
-    from fastcalc.kit.request.fields import declared
-
-    fields = declared(request_of(command)) if command in COMMANDS else {}
     return {
         "--" + name.replace("_", "-")
-        for name, (shown_as, _) in fields.items()
-        if shown_as.__metadata__[0].metavar is None
+        for name, field in _fields_of(command).items()
+        if field.setting.metavar is None
     }
 
 
@@ -275,12 +272,12 @@ def _left_to_server(words: Sequence[str]) -> Iterator[str]:
         yield "--server: -np is not given; the server runs 4 slots, which share its context"
 
 
-def _fields_of(command: str) -> Collection[str]:
+def _fields_of(command: str) -> "Mapping[str, DeclaredField]":
     """Fields of the request of one of fastcalc's commands."""
     from fastcalc.features import COMMANDS, request_of  # few command lines hold a server's
     from fastcalc.kit.request.fields import declared
 
-    return declared(request_of(command)) if command in COMMANDS else ()
+    return declared(request_of(command)) if command in COMMANDS else {}
 
 
 def _named(words: Sequence[str]) -> "Model | None":

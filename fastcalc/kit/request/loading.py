@@ -29,6 +29,7 @@ from fastcalc.errors import InputError
 from fastcalc.importers.instances import printed_chip, stated_count
 from fastcalc.kit.request import readers
 from fastcalc.kit.request.evaluation import Evaluated
+from fastcalc.kit.request.fields import Request
 from fastcalc.kit.request.groups import (
     EngineLimits,
     FormatsToTry,
@@ -213,12 +214,9 @@ def _times(count: int | None) -> str:
     return f"{count:,} x " if count else ""
 
 
-def count_of_names(request: object) -> int | None:
-    """How many chips the names of chips mean, where all that mean a number mean the same. [1]
-
-    request : one with chips, as ``on``
-    """
-    names = readers.names(getattr(request, "on", None), option("on"))
+def count_of_names(request: Request) -> int | None:
+    """How many chips the names of chips mean, where all that mean a number mean the same. [1]"""
+    names = readers.names(request.values.get("on"), option("on"))
     counts = {stated_count(name) for name in names if isinstance(name, str)} - {None}
     return counts.pop() if len(counts) == 1 else None
 
@@ -290,7 +288,7 @@ def implied_engine(
     names : models
     """
     limits = (*STARTED_WITH, "max_model_len", "language_model_only")
-    if any(getattr(request, name) not in (None, False) for name in limits):
+    if any(request.values[name] not in (None, False) for name in limits):
         return "vllm"
     asked = readers.weights_if_any(weights)
     formats = asked or list(published_formats(entries, names))
@@ -343,9 +341,9 @@ def basis_of(request: PriceBasisOnly) -> Pricing:
             )
     numbers = {"years": ("years", YEARS), "electricity": ("energy price", USD_PER_KWH)}
     for name, (dimension, usual) in numbers.items():
-        if (value := getattr(request, name)) is not None:
+        if (value := request.values[name]) is not None:
             readers.number(value, option(name), LIMITS[dimension], usual)
-            if basis == "cloud" and getattr(request, "own", None) is None:
+            if basis == "cloud" and request.values.get("own") is None:
                 raise InputError(
                     f"{option(name)} applies to owned chips; add {option('price_basis', 'tco')}"
                 )
@@ -400,7 +398,7 @@ def catalogue(request: OwnFolders) -> Catalogue:
 def folders_of(request: Plugins) -> dict[Kind, tuple[Path, ...]]:
     """Folders of each kind in addition to the shipped ones: the user's own, then plugins'."""
     folders: dict[Kind, tuple[Path, ...]] = {
-        dimension: tuple(getattr(request, f"{dimension}_dir", None) or ()) for dimension in SCHEMAS
+        dimension: tuple(request.values.get(f"{dimension}_dir") or ()) for dimension in SCHEMAS
     }
     if request.plugins is not None:
         from fastcalc.catalogue.plugins import plugin_folders
@@ -414,7 +412,7 @@ def _limits(request: EngineLimits) -> Parameters | None:
     """Parameters that engines are started with, None for their own."""
     limits: dict[str, float] = {}
     for field, names in STARTED_WITH.items():
-        if (given := getattr(request, field)) is None:
+        if (given := request.values[field]) is None:
             continue
         limit = PARAMETERS[names[0]].reader.limit
         value = readers.number(given, option(field), limit, 256 if limit.is_whole else 0.9)
