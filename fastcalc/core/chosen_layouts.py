@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fastcalc.catalogue.once import Answer, Arguments
+from fastcalc.core.chip.formats_run import refused_weights
 from fastcalc.core.estimate import Estimate
 from fastcalc.core.placement.layout import Layout, LayoutError
 from fastcalc.core.placement.legal import MOST_CHIPS
@@ -61,11 +62,24 @@ def layouts_on_offer(site: Site) -> list[Layout]:
     """Layouts of one copy of the weights that hold a sequence and start, from few chips to many.
 
     They are usual ones; where none of these holds one, the smallest legal layout that does.
+
+    Raises LayoutError if the engine has no kernel for the weights.
     """
+    check_kernels(site)
     if holding := _holding(site, usual_layouts(site)):
         return layouts_that_start(site, holding)
     smallest = site.smallest(1)
     return [smallest.layout] if smallest else []
+
+
+def check_kernels(site: Site) -> None:
+    """Refuse weights for which the engine has no kernel.
+
+    Raises LayoutError with what to give instead.
+    """
+    machine = site.machine
+    if why := refused_weights(machine.engine, machine.hardware, site.work):
+        raise LayoutError("weights that their engine has no kernel for", why)
 
 
 def open_layouts(site: Site, chips: int) -> list[Layout]:

@@ -11,6 +11,7 @@ import numpy as np
 
 from fastcalc.catalogue.schema import Engine, Hardware, Model
 from fastcalc.catalogue.store import Catalogue
+from fastcalc.core.chip.formats_run import refused_weights
 from fastcalc.core.chip.host import WRITTEN
 from fastcalc.core.chip.machine import machine
 from fastcalc.core.chip.machine_class import engine_of_class
@@ -463,7 +464,9 @@ def layout_notes(site: Site, layout: Layout, sharding: Sharding) -> list[str]:
     is_taken = sharding.chips is not None and not sharding.names_ranks
     practice = practice_notes(site, layout) if is_taken else []
     own = own_notes(site.machine, site.work, layout)
-    return [*site.rank_notes(layout), *practice, *own, *start_notes(site, layout)]
+    refused = refused_weights(site.machine.engine, site.machine.hardware, site.work)
+    starts = [refused] if refused else start_notes(site, layout)
+    return [*site.rank_notes(layout), *practice, *own, *starts]
 
 
 def each_warning(outcomes: Iterable[Outcome]) -> Iterator[str]:

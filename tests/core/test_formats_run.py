@@ -7,14 +7,16 @@ import pytest
 import fastcalc
 from fastcalc.catalogue.formats import number_format
 from fastcalc.catalogue.store import Catalogue
-from fastcalc.core.chip.formats_run import format_notes, formats_run, widened_by
+from fastcalc.core.chip.formats_run import format_notes, formats_run, refused_weights, widened_by
 from fastcalc.core.chip.machine import machine
 from fastcalc.core.chip.rates import working_rate
 from fastcalc.core.chip.tier import OWN_MEMORY
 from fastcalc.core.model.workload import workload
 from fastcalc.core.scenario import Scenario, engine_for, solve
 from fastcalc.core.traffic.traffic import Traffic
+from fastcalc.errors import InputError
 from fastcalc.features.fastmode.lighter_passes import narrower
+from tests.helpers import every
 
 ENTRIES = Catalogue()
 CHIPS = [ENTRIES.hardware(name) for name in ENTRIES.names("hardware")]
@@ -77,6 +79,42 @@ def test_fewer_bits_of_a_request_are_of_that_list():
         found, listed = list(narrower(scenario)), formats_run(entry, hardware)
         assert {one.weights for _, one in found} == {None, *listed.weights}
         assert {one.kv for _, one in found} == {None, *listed.caches}
+
+
+REFUSED = {
+    # vLLM's table of supported hardware: Marlin needs 7.5, for MXFP4 8.0; AWQ needs 7.5.
+    "v100-sxm-32gb": {"awq-int4-g128", "fp8", "mxfp4", "nvfp4"},
+    "t4": {"mxfp4"},
+    "a100-sxm-80gb": set(),
+}
+
+
+@every("chip", REFUSED)
+def test_weights_without_a_kernel_are_named(chip):
+    model, hardware = ENTRIES.model("llama-3.1-8b"), ENTRIES.hardware(chip)
+    for name in ("bf16", "fp8", "awq-int4-g128", "gptq-int4-g128", "nvfp4", "mxfp4"):
+        why = refused_weights(ENTRIES.engine("vllm"), hardware, workload(model, name, "bf16"))
+        assert (why is not None) is (name in REFUSED[chip]), name
+        assert why is None or f"no kernel for {name} weights on {chip} (" in why
+        assert not refused_weights(
+            ENTRIES.engine("llama-cpp"), hardware, workload(model, name, "bf16")
+        )
+
+
+def test_weights_without_a_kernel_are_neither_planned_for_nor_on_a_frontier():
+    """GPT-OSS has experts in MXFP4, which vLLM has no kernel for on Turing; llama.cpp reads them."""
+    asked = {"on": "t4", "prompt": 500, "output": 100}
+    with pytest.raises(InputError, match="vllm has no kernel for mxfp4 weights on t4"):
+        fastcalc.plan("gpt-oss-20b", **asked, rate="0.1/s")
+    frontier = fastcalc.frontier("gpt-oss-20b", **asked | {"on": "t4,l4"})
+    assert {point["hardware"] for point in frontier} == {"l4"}
+    assert fastcalc.plan("gpt-oss-20b", **asked, rate="0.1/s", engine="llama-cpp").found
+    (warning,) = [
+        text
+        for text in fastcalc.compare("gpt-oss-20b", **asked, batch=1)[0]["warnings"]
+        if "kernel" in text
+    ]
+    assert warning.endswith("does not start; give another engine or weights")
 
 
 def test_an_architecture_of_ones_own_has_what_its_units_say_and_a_note(tmp_path):

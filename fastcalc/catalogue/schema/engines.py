@@ -149,11 +149,14 @@ class FormatsRun(Entry):
     """The formats that software runs, on some architectures or on all.
 
     weights, caches : those that may be asked for
+    refused : formats of weights that it has no kernel for, so that it does not start, published
+        ones included
     """
 
     architectures: list[Identifier] | None = None
     weights: list[FormatName]
     caches: list[CacheFormatName]
+    refused: list[FormatName] = []
     source: str
     note: str | None = None
 

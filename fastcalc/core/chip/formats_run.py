@@ -5,17 +5,21 @@ from typing import NamedTuple
 from fastcalc.catalogue.formats import NumberFormat, number_format
 from fastcalc.catalogue.once import once
 from fastcalc.catalogue.schema import Engine, Hardware
+from fastcalc.core.model.workload import Workload
+from fastcalc.mentions import option
 
 
 class RunnableFormats(NamedTuple):
     """Formats of weights and of caches, beyond the one that a model is published in.
 
+    refused : formats of weights that the engine has no kernel for on the chip
     is_listed : False where the engine has no list for the chip's architecture, so that the units
         of the chip decide
     """
 
     weights: tuple[str, ...]
     caches: tuple[str, ...]
+    refused: tuple[str, ...] = ()
     is_listed: bool = True
 
 
@@ -35,10 +39,25 @@ def formats_run(engine: Engine, hardware: Hardware) -> RunnableFormats:
     """Formats that an engine lists for a chip, or else those the chip has units for."""
     for row in engine.formats:
         if row.architectures is None or hardware.architecture in row.architectures:
-            return RunnableFormats(tuple(row.weights), tuple(row.caches))
+            return RunnableFormats(tuple(row.weights), tuple(row.caches), tuple(row.refused))
     eight = ("fp8",) if hardware.rate("fp8") else ()
     four = four_bits(hardware)
     return RunnableFormats((*eight, *((four,) if four else ())), eight, is_listed=False)
+
+
+def refused_weights(engine: Engine, hardware: Hardware, work: Workload) -> str | None:
+    """Why an engine does not start with a model's weights on a chip; None where it may."""
+    refused = formats_run(engine, hardware).refused
+    kinds = work.formats.dense, work.formats.experts
+    stored = dict.fromkeys(matrix.id for kind in kinds for matrix, _ in kind.shares)
+    formats = [name for name in stored if name in refused]
+    if not formats:
+        return None
+    return (
+        f"{engine.id} has no kernel for {' and '.join(formats)} weights on {hardware.id} "
+        f"({hardware.architecture}) and does not start; give another {option('engine')} or "
+        f"{option('weights')}"
+    )
 
 
 @once

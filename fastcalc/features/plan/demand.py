@@ -159,9 +159,11 @@ class Deployments:
                     refused[scenario.hardware.id] = error
         if refused and not any(grid is None or grid.layouts for grid in grids):
             raise next(iter(refused.values()))
-        if refused:
-            self.notes.extend(_skipped(refused))
         held = [grid for grid in grids if grid is not None]
+        in_other_formats = {grid.scenario.hardware.id for grid in held}
+        self.notes.extend(
+            _skipped({chip: refused[chip] for chip in refused if chip not in in_other_formats})
+        )
         if not held and loading.ranks_of(self.request).names_ranks:
             ranks = ", ".join(option(name) for name in ("tp", "pp", "ep", "dp"))
             self.notes.append(f"only one layout was asked for: leave out {ranks} to try others")
@@ -207,7 +209,7 @@ class Deployments:
 
 
 def _skipped(refused: dict[str, LayoutError]) -> list[str]:
-    """A note for each rule by which chips cannot have the ranks that were asked for."""
+    """A note for each rule by which chips cannot have ranks or weights that were asked for."""
     by_rule = grouped(refused, lambda chip: refused[chip].rule)
     return [
         f"skipped {listed(first_few(chips, _NAMED))}: {rule}" for rule, chips in by_rule.items()

@@ -137,7 +137,7 @@ def _lists(sheet: Sheet) -> Iterator[tuple[Path_, list[Json]]]:
     """Yield every list of names, and where it stands."""
     yield ("fitted_architectures",), sheet.items("fitted_architectures")
     for key, fields in (
-        ("formats", ("architectures", "weights", "caches")),
+        ("formats", ("architectures", "weights", "caches", "refused")),
         ("widening", ("architectures", "weights", "caches")),
         ("instead", ("kinds", "architectures")),
     ):
