@@ -12,15 +12,15 @@ from fastcalc.mentions import option
 class RunnableFormats(NamedTuple):
     """Formats of weights and of caches, beyond the one that a model is published in.
 
-    refused : formats of weights that the engine has no kernel for on the chip
     is_listed : False where the engine has no list for the chip's architecture, so that the units
         of the chip decide
+    refused : formats of weights that the engine has no kernel for on the chip
     """
 
     weights: tuple[str, ...]
     caches: tuple[str, ...]
-    refused: tuple[str, ...] = ()
     is_listed: bool = True
+    refused: tuple[str, ...] = ()
 
 
 class Widened(NamedTuple):
@@ -39,7 +39,9 @@ def formats_run(engine: Engine, hardware: Hardware) -> RunnableFormats:
     """Formats that an engine lists for a chip, or else those the chip has units for."""
     for row in engine.formats:
         if row.architectures is None or hardware.architecture in row.architectures:
-            return RunnableFormats(tuple(row.weights), tuple(row.caches), tuple(row.refused))
+            return RunnableFormats(
+                tuple(row.weights), tuple(row.caches), refused=tuple(row.refused)
+            )
     eight = ("fp8",) if hardware.rate("fp8") else ()
     four = four_bits(hardware)
     return RunnableFormats((*eight, *((four,) if four else ())), eight, is_listed=False)
