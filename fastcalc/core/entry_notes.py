@@ -65,18 +65,24 @@ def model_notes(placement: Placement) -> Iterator[str]:
 
 
 def unpacking_notes(placement: Placement) -> Iterator[str]:
-    """Yield which kernels of an engine upcast what to 16 bits before they multiply."""
+    """Yield which kernels of an engine multiply what at the 16-bit rate."""
     machine = placement.machine
     kernels = widened_by(machine.engine, machine.hardware)
     names = (
-        f"{kernel} of {machine.engine.id} upcasts {stored.id} "
-        f"{'KV cache' if group == 'kv' else 'weights'}"
+        f"{kernel} of {machine.engine.id} multiplies {stored.id} "
+        f"{_bytes_of(group, is_of_all=stored.id in kernels.dense)}"
         for group, mix in placement.work.formats._asdict().items()
         for stored, _ in mix.shares
-        if (kernel := kernels.kernel_of(group, stored))
+        if (kernel := kernels.of(group).get(stored.id))
     )
     for name in dict.fromkeys(names):
-        yield f"{machine.hardware.id}: {name} to 16 bits"
+        yield f"{machine.hardware.id}: {name} at the 16-bit rate"
+
+
+def _bytes_of(group: str, *, is_of_all: bool) -> str:
+    if group == "kv":
+        return "KV cache"
+    return "weights" if is_of_all else "experts"
 
 
 def limit_notes(placement: Placement, batch: int) -> Iterator[str]:

@@ -174,12 +174,12 @@ def test_products_run_at_the_rate_of_the_kernel_that_an_engine_has(engine, chip,
 )
 def test_the_kernel_that_widens_a_format_is_named(engine, chip, weights, kernel):
     entry, hardware = ENTRIES.engine(engine), ENTRIES.hardware(chip)
-    assert widened_by(entry, hardware).kernel_of("dense", number_format(weights)) == kernel
+    assert widened_by(entry, hardware).dense.get(weights) == kernel
     model = ENTRIES.model("llama-3.1-8b")
     traffic = Traffic(1000.0, 1000.0, 1500.0)
     solved = solve(Scenario(hardware, model, entry, (1,), traffic, weights=weights))
-    assert [note for note in solved.warnings if "upcasts" in note and " weights " in note] == [
-        f"{chip}: {name} of {engine} upcasts {weights} weights to 16 bits"
+    assert [note for note in solved.warnings if "16-bit rate" in note and " weights " in note] == [
+        f"{chip}: {name} of {engine} multiplies {weights} weights at the 16-bit rate"
         for name in (kernel,)
         if name
     ]
@@ -197,6 +197,20 @@ def test_attention_over_an_8_bit_cache_runs_at_16_bits_where_kernels_widen_it():
     assert rates == {"vllm": hardware.rate("bf16").si, "tensorrt-llm": hardware.rate("fp8").si}
 
 
+def test_experts_alone_are_multiplied_at_the_16_bit_rate_where_the_engine_says_so():
+    """vLLM on MI300X: dense FP8 at twice the 16-bit rate, routed experts at that rate."""
+    hardware, model = ENTRIES.hardware("mi300x"), ENTRIES.model("qwen3-235b-a22b")
+    work = workload(model, "fp8", "bf16")
+    products = machine(hardware, ENTRIES.engine("vllm"), work, OWN_MEMORY).chip.products
+    assert products.dense.peak == hardware.rate("fp8").si
+    assert products.experts.peak == hardware.rate("bf16").si
+    traffic = Traffic(1000.0, 1000.0, 1500.0)
+    solved = solve(Scenario(hardware, model, ENTRIES.engine("vllm"), (1,), traffic, weights="fp8"))
+    assert [note for note in solved.warnings if "16-bit rate" in note] == [
+        "mi300x: fused MoE of vllm multiplies fp8 experts at the 16-bit rate"
+    ]
+
+
 def test_a_note_says_what_kernels_widen():
     scenario = Scenario(
         ENTRIES.hardware("gb10"),
@@ -207,10 +221,10 @@ def test_a_note_says_what_kernels_widen():
         weights="nvfp4",
         kv="fp8",
     )
-    notes = [note for note in solve(scenario).warnings if "upcasts" in note]
+    notes = [note for note in solve(scenario).warnings if "16-bit rate" in note]
     assert notes == [
-        "gb10: Marlin of vllm upcasts nvfp4 weights to 16 bits",
-        "gb10: prefill attention of vllm upcasts fp8 KV cache to 16 bits",
+        "gb10: Marlin of vllm multiplies nvfp4 weights at the 16-bit rate",
+        "gb10: prefill attention of vllm multiplies fp8 KV cache at the 16-bit rate",
     ]
 
 

@@ -162,15 +162,16 @@ class FormatsRun(Entry):
 
 
 class WideningKernel(Entry):
-    """A kernel that upcasts what is stored to 16 bits before it multiplies, whatever a chip has.
+    """A kernel that multiplies at the 16-bit rate, whatever units a chip has: most upcast first.
 
     kernel : as the engine's code and logs call it
-    weights, caches : the formats that it takes
+    weights, experts, caches : the formats that it takes, of all weights or of routed experts alone
     """
 
     kernel: Name
     architectures: list[Identifier]
     weights: list[FormatName] = []
+    experts: list[FormatName] = []
     caches: list[CacheFormatName] = []
     source: str
     note: str | None = None

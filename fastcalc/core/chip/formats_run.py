@@ -2,9 +2,10 @@
 
 from typing import NamedTuple
 
-from fastcalc.catalogue.formats import NumberFormat, number_format
+from fastcalc.catalogue.formats import number_format
 from fastcalc.catalogue.once import once
 from fastcalc.catalogue.schema import Engine, Hardware
+from fastcalc.core.model.kinds import Kinds
 from fastcalc.core.model.workload import Workload
 from fastcalc.mentions import option
 
@@ -21,17 +22,6 @@ class RunnableFormats(NamedTuple):
     caches: tuple[str, ...]
     is_listed: bool = True
     refused: tuple[str, ...] = ()
-
-
-class Widened(NamedTuple):
-    """The kernels that widen formats to 16 bits, whatever units the chip has, by format."""
-
-    weights: dict[str, str]
-    caches: dict[str, str]
-
-    def kernel_of(self, group: str, stored: NumberFormat) -> str | None:
-        """Kernel that widens a kind of bytes, stored in a format; None for none."""
-        return (self.caches if group == "kv" else self.weights).get(stored.id)
 
 
 @once
@@ -63,13 +53,13 @@ def refused_weights(engine: Engine, hardware: Hardware, work: Workload) -> str |
 
 
 @once
-def widened_by(engine: Engine, hardware: Hardware) -> Widened:
-    """Return which kernels of an engine widen what on a chip."""
+def widened_by(engine: Engine, hardware: Hardware) -> Kinds[dict[str, str]]:
+    """Kernels that multiply at the 16-bit rate, whatever units the chip has, by stored format."""
     rows = [row for row in engine.widening if hardware.architecture in row.architectures]
-    return Widened(
-        {name: row.kernel for row in rows for name in row.weights},
-        {name: row.kernel for row in rows for name in row.caches},
-    )
+    weights = {name: row.kernel for row in rows for name in row.weights}
+    experts = {name: row.kernel for row in rows for name in row.experts}
+    caches = {name: row.kernel for row in rows for name in row.caches}
+    return Kinds(dense=weights, head=weights, experts={**weights, **experts}, kv=caches)
 
 
 def four_bits(hardware: Hardware) -> str | None:

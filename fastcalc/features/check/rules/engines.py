@@ -138,7 +138,7 @@ def _lists(sheet: Sheet) -> Iterator[tuple[Path_, list[Json]]]:
     yield ("fitted_architectures",), sheet.items("fitted_architectures")
     for key, fields in (
         ("formats", ("architectures", "weights", "caches", "refused")),
-        ("widening", ("architectures", "weights", "caches")),
+        ("widening", ("architectures", "weights", "experts", "caches")),
         ("instead", ("kinds", "architectures")),
     ):
         for index in range(len(sheet.items(key))):
