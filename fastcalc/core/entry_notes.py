@@ -11,6 +11,7 @@ from fastcalc.core.placement.placement import Placement
 from fastcalc.core.pricing import Pricing
 from fastcalc.core.speed_range import is_fitted_kind
 from fastcalc.core.undetermined import is_assumed
+from fastcalc.mentions import option
 
 _OF_A_CHIP = ("memory", "peak", "vector", "cores", "ranks", "fabric", "links", "power", "price")
 """Keys of a chip's file that answers depend on."""
@@ -25,6 +26,17 @@ def inherited_notes(hardware: Hardware, pricing: Pricing) -> Iterator[str]:
             keys.setdefault(hardware.inherited[key], []).append(key)
     for parent, names in keys.items():
         yield f"{hardware.id}: {', '.join(names)} as of {parent}, which its file extends"
+
+
+def instance_notes(hardware: Hardware, pricing: Pricing) -> Iterator[str]:
+    """Yield that a chip is rented in instances of so few chips, where its price says that."""
+    offer = pricing.quote(hardware).offer
+    if offer is not None and offer.instance_chips is not None:
+        size = "one chip" if offer.instance_chips == 1 else f"{offer.instance_chips} chips"
+        yield (
+            f"{hardware.id} is priced in instances of {size} ({offer.name}): more that a fast link "
+            f"joins have no known price; {option('price', f'{hardware.id}=USD')} gives one"
+        )
 
 
 def engine_notes(hardware: Hardware, engine: Engine, *, is_borrowed: bool) -> Iterator[str]:

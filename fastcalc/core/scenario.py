@@ -27,6 +27,7 @@ from fastcalc.core.defaults_used import default_notes
 from fastcalc.core.entry_notes import (
     engine_notes,
     inherited_notes,
+    instance_notes,
     limit_notes,
     model_notes,
     unpacking_notes,
@@ -487,6 +488,7 @@ def warnings_of(outcome: Location) -> Iterator[str]:
     for entry in (hardware, model, engine):
         yield from entry.what_if.values()
     yield from inherited_notes(hardware, scenario.pricing)
+    yield from instance_notes(hardware, scenario.pricing)
     yield from domain_notes(hardware)
     yield from _host_notes(hardware, scenario.memory)
     yield from engine_notes(hardware, engine, is_borrowed=scenario.engine_is_borrowed)

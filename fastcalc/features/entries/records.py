@@ -104,6 +104,7 @@ def _prices(chip: Hardware) -> Record:
                 "provider": offer.provider,
                 "terms": offer.terms,
                 "region": offer.region,
+                "instance_chips": offer.instance_chips,
                 "usd_per_h": _si(offer.price),
                 "date": offer.price.date,
                 "commitment_months": offer.commitment_months,
