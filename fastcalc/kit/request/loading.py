@@ -21,9 +21,10 @@ from fastcalc.catalogue.selection import named, selected, single_names
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.chip.host import memory_choice, with_gpu_layers, with_usual_cores
 from fastcalc.core.chip.machine import is_llama_cpp, tier_position
+from fastcalc.core.chip.machine_class import engine_of_class
 from fastcalc.core.chip.tier import MemoryChoice, PlaceFor, own_tiers
 from fastcalc.core.pricing import USD_PER_KWH, YEARS, PriceBasis, Pricing
-from fastcalc.core.scenario import Scenario, Sharding, by_layout, engine_for
+from fastcalc.core.scenario import Scenario, Sharding, by_layout
 from fastcalc.core.traffic.traffic import Traffic
 from fastcalc.errors import InputError
 from fastcalc.importers.instances import printed_chip, stated_count
@@ -309,24 +310,21 @@ def engines_of(
     *,
     implied: str | None = None,
 ) -> list[tuple[Engine, bool]]:
-    """Engine of each chip and whether it is borrowed; each file is read once.
+    """Engine of each chip and whether it is borrowed.
 
     implied : the engine that GPUs, or Macs, run in place of llama.cpp, by `implied_engine`
     """
     if name is not None:
         return [(entries.engine(name), False)] * len(chips)
-    engines: dict[tuple[str, str, str], tuple[Engine, bool]] = {}
-    # What the engine taken by default depends on.
-    classes = [(chip.kind, chip.execution, chip.market) for chip in chips]
-    for chip, machine_class in zip(chips, classes, strict=True):
-        if machine_class not in engines:
-            default_engine = engine_for(entries, chip)
-            kinds = ("apple",) if implied == "mlx" else ("gpu", "soc")
-            is_replaced = chip.kind in kinds and default_engine[0].id == "llama-cpp"
-            engines[machine_class] = (
-                (entries.engine(implied), False) if implied and is_replaced else default_engine
-            )
-    return [engines[machine_class] for machine_class in classes]
+    kinds = ("apple",) if implied == "mlx" else ("gpu", "soc")
+    names = [
+        (implied, False)
+        if implied and usual == "llama-cpp" and chip.kind in kinds
+        else (usual, is_borrowed)
+        for chip, (usual, is_borrowed) in zip(chips, map(engine_of_class, chips), strict=True)
+    ]
+    engines = {engine: entries.engine(engine) for engine in dict(names)}
+    return [(engines[engine], is_borrowed) for engine, is_borrowed in names]
 
 
 def basis_of(request: PriceBasisOnly) -> Pricing:

@@ -1,6 +1,7 @@
 """Scenarios that a request names: of each model on each chip, as many as memory keeps."""
 
 from dataclasses import replace
+from itertools import permutations
 from types import SimpleNamespace
 
 import pytest
@@ -347,3 +348,14 @@ def test_memory_of_a_request():
 def test_pairs_of_formats():
     request = Compare()
     assert [*loading.format_pairs(request)] == [(None, None)]
+
+
+def test_the_engine_of_a_chip_does_not_depend_on_those_beside_it():
+    """Gaudi has kernels in their first months, Trainium its maker's compiler, both are of kind npu."""
+    chips = [ENTRIES.hardware(name) for name in ("trainium-2", "gaudi-3", "d-matrix-corsair")]
+    usual = {"trainium-2": "neuron", "gaudi-3": "young", "d-matrix-corsair": "d-matrix"}
+    for order in permutations(chips):
+        engines = loading.engines_of(ENTRIES, list(order), None)
+        assert {
+            chip.id: engine.id for chip, (engine, _) in zip(order, engines, strict=True)
+        } == usual
