@@ -108,6 +108,22 @@ UNSEEN = {
     "club-3090-qwen3.6-35b-a3b-int4": "edge",
     "recipes-qwen3.8-27b-nvfp4-rtx-5090-fail": "no",
     "club-3090-qwen3.8-27b-fp8-3090-tp2": "edge",
+    "recipes-qwen3.8-27b-nvfp4-rtx-5090-tp2": "edge",
+    "recipes-muse-glimmer-mi355x-tp4": "fits",
+    "vllm-qwen3.8-27b-int4-rx-7900-xt-tp2-fail": "no",
+    "kaito-qwen3.6-27b-h100-nvl-fail": "no",
+    "kaito-mistral-small-4-h100-nvl-tp2-fail": "edge",
+    "club-5090-qwen3.6-35b-a3b-int4-tp2": "fits",
+    "club-5090-qwen3.6-35b-a3b-nvfp4-tp2": "fits",
+    "club-5090-qwen3.6-27b-nvfp4-65k": "edge",
+    "club-3090-qwen3.6-35b-a3b-int4-tp2": "fits",
+    "vllm-gemma-4-31b-gb10": "edge",
+    "vllm-kimi-linear-48b-awq-3090-tp2": "fits",
+    "huikang-gpt-oss-120b-h100": "fits",
+    "devto-gpt-oss-20b-l4": "fits",
+    "recipes-deepseek-v4-flash-gb300": "fits",
+    "recipes-qwen3.8-27b-fp8-gb300-tp4": "fits",
+    "recipes-mimo-v2.5-pro-h200-tp8": "fits",
 }
 """Starts found after the engine's numbers, and what is said of them.
 
@@ -126,6 +142,8 @@ UNSEEN_FAR = {
     "club-3090-gemma-4-31b-awq-tp2-fail",  # with a draft model that no flag states
     "club-3090-qwen3.6-35b-a3b-int4-fail",  # 0.07 GiB were left
     "club-3090-qwen3.6-35b-a3b-int4",  # 0.78 GiB were left
+    "recipes-qwen3.8-27b-nvfp4-rtx-5090-tp2",  # another build of these formats left twice as much
+    "vllm-kimi-linear-48b-awq-3090-tp2",  # steps of 64,000 tokens took some 4 GiB more
 }
 """Those of them whose memory for caches is further off than a tenth."""
 
@@ -240,7 +258,7 @@ def test_no_start_that_failed_is_said_to_fit_and_one_with_room_to_spare_is(name)
         return
     assert location.fits
     cache = float(location.placement.cache_per_chip) / GIB
-    if gib(row, "available") - cache > gib(row, "total") / 10:
+    if row["available_gib"] and gib(row, "available") - cache > gib(row, "total") / 10:
         assert location.verdict == "fits"
 
 
