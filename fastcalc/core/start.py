@@ -22,6 +22,11 @@ _MOST_SHARE = 0.98
 """Share of a memory above which driver and context leave an engine nothing. [1]"""
 
 
+_OF_CHIPS = ("chips", "tp", "pp")
+_FIRST_OF_TWO = (("kv", "fp8"), ("gpu_memory_utilization", "0.95"), ("max_num_seqs", "256"))
+"""Changes that are tried beside a second one, the one that costs a service least first."""
+
+
 class StartRemedy(NamedTuple):
     """The least change of one setting that starts a server.
 
@@ -98,6 +103,13 @@ class StartLocation(Location):
         """Changes that would each make it start: the least change of one setting."""
         return [] if self.verdict == "fits" else list(_remedies(self))
 
+    @cached_property
+    def joint_remedies(self) -> list[StartRemedy]:
+        """Two changes that start it together on its chips; none where one of them alone does."""
+        if self.verdict == "fits" or any(each.setting not in _OF_CHIPS for each in self.remedies):
+            return []
+        return next(_pairs(self), [])
+
 
 def start_location(location: Location) -> StartLocation:
     """A placed scenario as its engine would start it."""
@@ -118,6 +130,26 @@ def _remedies(location: StartLocation) -> Iterator[StartRemedy]:
     ):
         if remedy is not None:
             yield remedy
+
+
+def _pairs(location: StartLocation) -> Iterator[list[StartRemedy]]:
+    """Pairs of changes that start a server on its chips, the least of the second each."""
+    scenario, has_narrow_cache = _same_chips(location), location.scenario.work.formats.kv.bits <= 8
+    for setting, value in _FIRST_OF_TWO:
+        if setting == "kv" and has_narrow_cache:
+            continue
+        is_kv, first = setting == "kv", StartRemedy(setting, value)
+        changed = start_location(
+            locate(
+                replace(scenario, kv=value) if is_kv else limited(scenario, setting, float(value))
+            )
+        )
+        if not is_kv and changed.placement.available <= location.placement.available:
+            continue  # it is started with as much already
+        for least in (_larger_share, _fewer_sequences, shorter):
+            second = least(changed)
+            if second is not None and second.setting != setting:
+                yield [first, second]
 
 
 def limited(scenario: Scenario, setting: str, value: float) -> Scenario:

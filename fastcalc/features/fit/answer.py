@@ -142,9 +142,13 @@ class FitAnswer(Answer):
         """How fast what fits is, or what does hold the model."""
         fitting = [location for location in self.locations if location.fits]
         request, shared = self._with_batch, [asked for asked in self.gpu_layers if asked.count]
+        models = request.models or DEFAULT_MODELS
+        if not fitting and len(self.locations) == 1 and (pair := self.locations[0].joint_remedies):
+            ending = [word for each in pair for word in (flag(each.setting), each.value)]
+            on = flag("on"), typed_as(request, request.on, self.locations[0].scenario.hardware.id)
+            return follow_up(request, request_of("fit"), models[0], *on, ending=ending)
         if fitting or not shared:
             return follow_up_of(request, fitting)
-        models = request.models or DEFAULT_MODELS
         first = shared[0]
         if first.setting == "n_cpu_moe":
             with_host = replace(request, n_cpu_moe=first.count)
@@ -183,10 +187,9 @@ def why_or_stop(location: StartLocation) -> str:
         says = why(location)
     else:
         says = f"if it reserves its maximum, {stops}" if location.fits else stops
-    if not remedies:
-        return says
-    flags = listed([remedy.flag for remedy in remedies], "or")
-    return f"{says}; it starts with {flags}"
+    together = " ".join(remedy.flag for remedy in location.joint_remedies)
+    flags = [*([together] if together else []), *(remedy.flag for remedy in remedies)]
+    return f"{says}; it starts with {listed(flags, 'or')}" if flags else says
 
 
 _LENGTHS = 2
