@@ -197,11 +197,14 @@ def _served(words: list[str]) -> tuple[list[str], list[str]]:
             f"--server {shown(command, 60)}: names no model; write it after the command"
         )
     served = [model] if model and not is_named else []
+    _refuse_twice(other_words, flags)
     served_words = [*other_words[:1], *served, *other_words[1:], *flags]
     if "--engine" not in served_words:
         release = _RELEASE.search(command)
         served_words += ["--engine", f"vllm-{release[1]}" if release else engine]
     notes = [f"--server: ignored {listed(unknown)}"] if unknown else []
+    if model and is_named:
+        notes.append(f"--server: {_model_of(other_words)} is computed in place of {model}")
     by_default = _by_default(served_words)
     notes += [
         f"--server: {name} is not given; the server takes {value}"
@@ -209,6 +212,20 @@ def _served(words: list[str]) -> tuple[list[str], list[str]]:
     ]
     notes += _left_to_server(served_words)
     return [*served_words, *(word for pair in by_default.items() for word in pair)], notes
+
+
+def _refuse_twice(words: Sequence[str], of_server: Sequence[str]) -> None:
+    """Refuse a flag that is given beside a server's command and in it, with another value."""
+    stated, served = (
+        {_RENAMED.get(word, word): (word, value) for word, value in pairwise([*some, ""])}
+        for some in (words, of_server)
+    )
+    for name, (word, value) in served.items():
+        if name.startswith("-") and name in stated and stated[name][1] != value:
+            raise InputError(
+                f"{stated[name][0]} {stated[name][1]} is given, and {word} {value} in the command "
+                "after --server; remove one"
+            )
 
 
 def _model_of(words: Sequence[str]) -> str | None:

@@ -305,3 +305,27 @@ def test_commands_that_share_no_layers_name_those_that_do(command, capsys, monke
     ran = run_once(command, "qwen3-32b", "-ngl", "20", capsys=capsys, monkeypatch=monkeypatch)
     assert ran.code == 2
     assert "'fastcalc compare' and 'fastcalc fit' do" in said_words(ran.err)
+
+
+def test_a_flag_beside_a_server_and_in_it_has_one_value():
+    served = ["fit", "--on", "l40s", "--server", "vllm serve Qwen/Qwen3-32B -tp 2"]
+    with pytest.raises(InputError, match=r"^--tp 4 is given, and -tp 2 in the command after"):
+        translated([*served, "--tp", "4"])
+    words, _ = translated([*served, "--tp", "2"])
+    assert words.count("--tp") == 2
+
+
+def test_a_model_beside_a_server_is_said_to_be_computed():
+    command = "vllm serve Qwen/Qwen3-32B-AWQ --tensor-parallel-size 4"
+    _, notes = translated(["fit", "qwen3-14b", "--on", "l40s", "--server", command])
+    assert "--server: qwen3-14b is computed in place of Qwen/Qwen3-32B-AWQ" in notes
+
+
+# vLLM, vllm/config/model.py: "User-specified max_model_len (65536) is greater than the derived
+# max_model_len (max_position_embeddings=40960)"; llama.cpp warns alone.
+@every("engine,code", [("vllm", 2), ("vllm-0.19", 2), ("sglang", 2), ("llama-cpp", 0)])
+def test_a_length_beyond_the_model_s(engine, code, capsys, monkeypatch):
+    words = ["fit", "qwen3-32b", "--on", "h200-sxm", "--engine", engine, "--chips", "1"]
+    ran = run_once(*words, "--max-model-len", "65536", capsys=capsys, monkeypatch=monkeypatch)
+    assert ran.code == code
+    assert ("exceeds the 40,960 tokens that qwen3-32b takes" in said_words(ran.err)) == (code == 2)

@@ -109,6 +109,7 @@ def _memory_under(
     engine: Engine, chip: Hardware, model: Model, memory: MemoryChoice, entries: Catalogue
 ) -> MemoryChoice:
     """What the user asks of memory, as an engine takes it: llama.cpp computes on the host."""
+    _check_model_length(engine, model, memory)
     if not memory.shares_layers:
         return with_usual_cores(memory) if engine.id == "llama-cpp" else memory
     if engine.id != "llama-cpp":
@@ -442,6 +443,23 @@ def _check_slots(memory: MemoryChoice, tokens: float) -> None:
             f"{memory.slots:,.0f} slots of llama.cpp {memory.longest // memory.slots:,.0f} tokens, "
             f"and a request has {tokens:,.0f}; raise it, or leave out {option('max_num_seqs')} "
             "(-np): slots then share it"
+        )
+
+
+_CHECK_LENGTHS = {"vllm", "sglang"}
+"""Engines that do not start with a length beyond the model's, but where an environment variable
+says otherwise."""
+
+
+def _check_model_length(engine: Engine, model: Model, memory: MemoryChoice) -> None:
+    longest = model.max_context
+    if not longest or memory.longest <= longest:
+        return
+    if _CHECK_LENGTHS & {engine.id, engine.extends}:
+        raise InputError(
+            f"{option('max_model_len')} {memory.longest:,.0f} exceeds the {longest:,} tokens that "
+            f"{model.id} takes, and {engine.id} does not start with it; lower it, or raise "
+            "max_context in a copy of the model's file, as rope scaling does"
         )
 
 
