@@ -134,10 +134,12 @@ def closed(count: int, seed: int) -> list[float]:
             continue
         load = found[0].load
         # Of one replica: N / k users make the rate; between whole numbers it is a straight line.
-        each = load.rate * (think + load.times().request_mean)
+        cycle = think + load.times().request_mean
+        each = load.rate * cycle
         rng, whole = np.random.default_rng(number), sorted({int(each), int(np.ceil(each))} - {0})
         rates = [
-            simulate(load, Arrivals(6_000, rng, users=n, think=think), rng).rate for n in whole
+            simulate(load, Arrivals(6_000, rng, users=n, think=think, cycle=cycle), rng).rate
+            for n in whole
         ]
         factors.append(load.rate / float(np.interp(each, whole, rates)))
     return factors

@@ -116,6 +116,9 @@ class Arrivals:
     """Poisson arrivals, or those of closed-loop users who think after each answer.
 
     users, think : of a closed loop; 0 users where arrivals are Poisson [1], [s]
+    cycle : mean time from one request of a user to the next, over which first requests are spread:
+        users that all begin at once stay together for hundreds of requests where they think for
+        less time than answers take [s]
     rate : Poisson arrivals of the group [1/s]
     """
 
@@ -127,10 +130,11 @@ class Arrivals:
         rate: float = 0.0,
         users: int = 0,
         think: float = 0.0,
+        cycle: float = 0.0,
     ) -> None:
         self._dice, self._think, self.left = dice, think, count
         if users:
-            times = dice.exponential(max(think, 1e-9), users)
+            times = dice.uniform(0.0, cycle, users)
         else:
             times = np.cumsum(dice.exponential(1.0 / rate, count))
         self._heap = sorted(times.tolist())
