@@ -65,6 +65,11 @@ class Sharding:
     ep: int | None = None
     dp: int | None = None
 
+    @classmethod
+    def of(cls, layout: Layout) -> "Sharding":
+        """A layout as a user would ask for it, rank by rank."""
+        return cls(tp=layout.tp, pp=layout.pp, ep=layout.ep, dp=layout.dp)
+
     @property
     def cuts_layers(self) -> bool:
         """True where a layer is to be cut or copied, which chips of whole layers cannot do."""
@@ -185,6 +190,11 @@ class Location:
     site: Site
     placement: Placement
     is_default_layout: bool
+
+    @property
+    def on_its_layout(self) -> Scenario:
+        """The scenario with the layout as if it had been asked for: numbers move, chips do not."""
+        return replace(self.scenario, sharding=Sharding.of(self.placement.layout))
 
     @cached_property
     def split(self) -> Split | None:

@@ -95,7 +95,7 @@ class StartLocation(Location):
         if scenario.memory.longest or not longest or not self._certain.is_of("vllm"):
             return None
         memory = replace(scenario.memory, longest=float(longest))
-        placed = locate(replace(_same_chips(self), memory=memory))
+        placed = locate(replace(self.on_its_layout, memory=memory))
         return start_location(placed)
 
     @cached_property
@@ -134,7 +134,7 @@ def _remedies(location: StartLocation) -> Iterator[StartRemedy]:
 
 def _pairs(location: StartLocation) -> Iterator[list[StartRemedy]]:
     """Pairs of changes that start a server on its chips, the least of the second each."""
-    scenario, has_narrow_cache = _same_chips(location), location.scenario.work.formats.kv.bits <= 8
+    scenario, has_narrow_cache = location.on_its_layout, location.scenario.work.formats.kv.bits <= 8
     for setting, value in _FIRST_OF_TWO:
         if setting == "kv" and has_narrow_cache:
             continue
@@ -166,13 +166,6 @@ def _starts(scenario: Scenario) -> bool:
         return False
 
 
-def _same_chips(location: StartLocation) -> Scenario:
-    """The scenario on the chips and the ranks that it was placed on."""
-    layout = location.placement.layout
-    sharding = Sharding(None, layout.tp, layout.pp, layout.ep, layout.dp)
-    return replace(location.scenario, sharding=sharding)
-
-
 def _largest_that_starts(starts: Callable[[int], bool], low: int, high: int) -> int | None:
     """The largest of some whole numbers that starts, None where the smallest does not."""
     if high < low or not starts(low):
@@ -184,7 +177,7 @@ def _largest_that_starts(starts: Callable[[int], bool], low: int, high: int) -> 
 
 
 def _fewer_sequences(location: StartLocation) -> StartRemedy | None:
-    scenario = _same_chips(location)
+    scenario = location.on_its_layout
     max_sequences = float(np.max(location.placement.machine.max_sequences))
     if not np.isfinite(max_sequences):
         return None
@@ -199,7 +192,7 @@ def _fewer_sequences(location: StartLocation) -> StartRemedy | None:
 
 def shorter(location: StartLocation) -> StartRemedy | None:
     """The longest sequences with which one starts, where a length was asked for."""
-    scenario = _same_chips(location)
+    scenario = location.on_its_layout
     longest = scenario.memory.longest
     if not longest:
         return None
@@ -213,14 +206,14 @@ def shorter(location: StartLocation) -> StartRemedy | None:
 
 
 def _narrower_cache(location: StartLocation) -> StartRemedy | None:
-    scenario = _same_chips(location)
+    scenario = location.on_its_layout
     if scenario.work.formats.kv.bits <= 8 or not _starts(replace(scenario, kv="fp8")):
         return None
     return StartRemedy("kv", "fp8")
 
 
 def _larger_share(location: StartLocation) -> StartRemedy | None:
-    scenario = _same_chips(location)
+    scenario = location.on_its_layout
     fraction = float(np.max(location.placement.machine.software.memory_fraction))
     hundredths = range(int(fraction * 100) + 1, int(_MOST_SHARE * 100) + 1)
     for hundredth in hundredths:

@@ -28,8 +28,7 @@ def command(request: Evaluated, outcome: Outcome, today: Outcome) -> str:
     names = {scenario.model.id: as_text((request.models or DEFAULT_MODELS)[0])}
     names |= names_typed(catalogue(request), request.on)
     names |= {scenario.engine.id: as_text(request.engine)} if request.engine else {}
-    sharding = Sharding(None, layout.tp, layout.pp, layout.ep, layout.dp)
-    placed = replace(outcome.scenario, sharding=sharding)
+    placed = replace(outcome.scenario, sharding=Sharding.of(layout))
     has_memories = len(outcome.placement.machine.tiers) > 1
     words = repeated(request, Evaluated, OF_A_POINT, has_memories=has_memories)
     return compare_command(placed, Typed(names, words))
