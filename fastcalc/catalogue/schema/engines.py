@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field, create_model
 
-from fastcalc.catalogue.schema.engine_parameters import PARAMETERS
+from fastcalc.catalogue.schema.engine_parameters import PARAMETERS, STARTED_WITH
 from fastcalc.catalogue.schema.hardware import Hardware
 from fastcalc.catalogue.schema.models import Model
 from fastcalc.catalogue.schema.own_rows import OwnDeployment
@@ -17,6 +17,8 @@ from fastcalc.catalogue.schema.quantities import (
     Name,
     Source,
 )
+from fastcalc.errors import InputError
+from fastcalc.mentions import option
 
 HalfWidth = Annotated[float, Field(gt=0.0, le=3.0)]
 
@@ -217,10 +219,33 @@ class Engine(Entry):
         if "memory_fraction" in limits.given and "chunk_memory" in self.parameters.given:
             limits = merged(Parameters.model_validate({"chunk_memory": "0 GiB"}), limits)
         by_architecture = {
-            key: merged(values, limits) for key, values in self.architectures.items()
+            key: merged(self._within_budget(values, limits), limits)
+            for key, values in self.architectures.items()
         }
-        parameters = merged(self.parameters, limits)
+        parameters = merged(self._within_budget(self.parameters, limits), limits)
         return self.model_copy(update={"parameters": parameters, "architectures": by_architecture})
+
+    def _within_budget(self, parameters: Parameters, limits: Parameters) -> Parameters:
+        """Parameters with no more sequences than a given budget of tokens, of which each takes one.
+
+        vLLM lowers its default number of sequences to the budget (vllm/engine/arg_utils.py) and
+        refuses a larger one that is given (vllm/config/scheduler.py). SGLang's budget
+        (--chunked-prefill-size) is for prompts alone; llama.cpp decodes all slots beyond its (-b).
+        """
+        budget, given = limits.given.get("prompt_chunk"), limits.given.get("max_sequences")
+        if budget is None or {"sglang", "llama-cpp"} & {self.id, self.extends}:
+            return parameters
+        if given and given.si > budget.si:
+            raise InputError(
+                f"{option('max_num_batched_tokens')} {budget.si:,.0f} is less than "
+                f"{option('max_num_seqs')} {given.si:,.0f}: each sequence takes a token of a step, "
+                f"and {self.id} does not start; raise it, or lower {option('max_num_seqs')}"
+            )
+        own = parameters.given
+        larger = (name for name in STARTED_WITH["max_num_seqs"] if name in own)
+        return parameters.model_copy(
+            update={name: budget for name in larger if own[name].si > budget.si}
+        )
 
     def on(self, *groups: str | None) -> Parameters:
         """Parameters for a chip of some kind and architecture, the latter's last."""
