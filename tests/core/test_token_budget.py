@@ -9,7 +9,12 @@ self.max_num_batched_tokens)``, and refuses more in vllm/config/scheduler.py, ``
 import pytest
 
 import fastcalc
-from tests.helpers import every
+from fastcalc.catalogue.schema.engines import Parameters
+from fastcalc.catalogue.store import Catalogue
+from fastcalc.core.scenario import locate
+from fastcalc.kit.answer.why_so_many import engine_limit
+from fastcalc.mentions import option
+from tests.helpers import every, outcome
 
 SETTINGS = {"on": "l40s", "chips": 4, "tp": 4, "weights": "awq-int4-g128", "batch": [16, 17]}
 
@@ -44,6 +49,9 @@ def test_more_sequences_than_tokens_do_not_start():
         fitting(engine="vllm", max_num_batched_tokens=16, max_num_seqs=64)
 
 
-def test_fit_names_the_budget_as_what_limits_the_batch():
-    answer = fastcalc.fit("qwen3-32b", **{**SETTINGS, "batch": 17, "max_num_batched_tokens": 16})
-    assert "max_num_batched_tokens changes that" in str(answer)
+def test_the_budget_is_named_as_what_limits_the_batch():
+    budget = {"prompt_chunk": 16.0}
+    engine = Catalogue().engine("vllm").limited(Parameters.model_validate(budget))
+    said = engine_limit(locate(outcome("qwen3-8b", "l40s", engine=engine).scenario))
+    assert "at most 16 sequences" in said
+    assert said.endswith(f"{option('max_num_batched_tokens')} changes that")
