@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from benchmarks.replica_simulation import Arrivals
+from benchmarks.plan_limits import held
+from benchmarks.replica_simulation import Arrivals, simulate
 
 
 def drawn(**of):
@@ -21,3 +22,16 @@ def test_users_of_a_closed_loop_begin_over_a_whole_cycle():
 
 def test_poisson_arrivals_have_their_rate():
     assert drawn(rate=4.0)[-1] == pytest.approx(2000 / 4.0, rel=0.05)
+
+
+@pytest.mark.thorough
+def test_users_whose_answers_differ_in_length_make_the_rate_that_a_plan_says():
+    """Twenty who think for a second; answers of one length would end, and be asked for, together."""
+    asked = {"on": "l40s", "prompt": 2000, "output": 100, "ttft": "5s", "by": "chip"}
+    plan = {"model": "llama-3.1-8b", **asked, "users": 20, "think": "1s"}
+    (limits,) = held(plan)
+    load, dice = limits.load, np.random.default_rng(1)
+    cycle = 1.0 + load.times().request_mean
+    users = round(load.rate * cycle)
+    arrivals = Arrivals(3000, dice, users=users, think=1.0, cycle=cycle)
+    assert simulate(load, arrivals, dice, spread=0.5).rate == pytest.approx(load.rate, rel=0.05)
