@@ -22,7 +22,8 @@ _RENAMED = {
     **dict.fromkeys(("--quantization", "-q"), "--weights"),
     **dict.fromkeys(("--context-length", "--ctx-size", "-c", "--max-seq-len"), "--max-model-len"),
     **dict.fromkeys(
-        ("--max-running-requests", "--parallel", "-np", "--max-batch-size"), "--max-num-seqs"
+        ("--max-running-requests", "--parallel", "-np", "--max-batch-size", "--decode-concurrency"),
+        "--max-num-seqs",
     ),
     **dict.fromkeys(("--chunked-prefill-size", "--max-num-tokens"), "--max-num-batched-tokens"),
     **dict.fromkeys(("-ngl", "--gpu-layers"), "--n-gpu-layers"),
@@ -52,6 +53,7 @@ _SERVERS = (
     (r"sglang\.launch_server|sglang\s+serve|lmsysorg/sglang", "sglang"),
     (r"llama-server|llama-cli|ggml-org/llama\.cpp", "llama-cpp"),
     (r"trtllm-serve", "tensorrt-llm"),
+    (r"mlx_lm[. ]server", "mlx"),
 )
 _RELEASE = re.compile(r"vllm-openai[\w-]*:v(0\.\d+)")
 """The release in the name of an image of vLLM."""
@@ -67,8 +69,26 @@ _AS_FITS = {"auto", "-1"}
 """Lengths of vLLM that mean the longest which fits."""
 _ALL_EXPERTS = {"--cpu-moe", "-cmoe"}
 _PAST = {"auto", "None"}
+_METHODS = {
+    *("modelopt", "compressed-tensors", "quark", "ascend", "gguf", "moe_wna16", "inc", "fp_quant"),
+}
+"""Methods of quantization that engines name of which a checkpoint says the format."""
+_DRAFTS = {
+    *("--speculative-num-steps", "--speculative-config.num-speculative-tokens"),
+    "--num-draft-tokens",
+}
+"""Flags whose value is the number of tokens that are drafted per step."""
+_NOT_MODELLED = {
+    "--enforce-eager": "memory and speed are those with CUDA graphs; --engine eager has the speed",
+    "--kv-cache-memory-bytes": "the cache takes what --gpu-memory-utilization leaves",
+    "--cpu-offload-gb": "all weights are on the cards; --engine llama-cpp --host splits them",
+}
+"""Flags that change memory and are not computed, and what is computed instead."""
 _LENGTH = "--max-model-len"
-_JOINED = {*_RENAMED, *_OF_ENGINE, "--tp", "--dp", "--engine", "--server", _LENGTH}
+_JOINED = {
+    *(*_RENAMED, *_OF_ENGINE, *_DRAFTS, *_NOT_MODELLED),
+    *("--speculative-config", "--tp", "--dp", "--engine", "--server", _LENGTH),
+}
 """Flags of which a value after ``=`` is read here."""
 
 
@@ -86,6 +106,8 @@ def translated(words: Sequence[str]) -> tuple[list[str], list[str]]:
         for word, value in pairwise(words)
         if word == _LENGTH and value in _AS_FITS
     ]
+    words, told = _without_unmodelled(words)
+    notes += told
     words, shared = _with_shared_context(words)
     notes += shared
     engines = [_OF_ENGINE[word] for word in words if word in _OF_ENGINE]
@@ -105,8 +127,12 @@ def translated(words: Sequence[str]) -> tuple[list[str], list[str]]:
             at += 1
             is_zero = _RENAMED[word] == _LENGTH and value == "0"  # llama.cpp: the model's length
             value = str(_longest(words) or "auto") if is_zero else value
-            if value not in _PAST:
+            is_method = _RENAMED[word] == "--weights" and value in _METHODS
+            if value not in _PAST and not is_method:
                 result += [_RENAMED[word], value]
+        elif drafts := _drafted(word, value):
+            at += 1
+            result += drafts
         else:
             result.append(word)
         at += 1
@@ -116,6 +142,26 @@ def translated(words: Sequence[str]) -> tuple[list[str], list[str]]:
     if engines and "--engine" not in result:
         result += ["--engine", engines[0]]
     return result, notes
+
+
+def _without_unmodelled(words: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Words without flags that are not computed, and a sentence on each of them."""
+    result, notes, is_value = list[str](), list[str](), False
+    for word in words:
+        if word in _NOT_MODELLED:
+            notes.append(f"{word} is not modelled: {_NOT_MODELLED[word]}")
+        elif not (is_value and not word.startswith("-")):
+            result.append(word)
+        is_value = word in _NOT_MODELLED and word not in _WITHOUT_VALUE
+    return result, notes
+
+
+def _drafted(name: str, value: str) -> list[str]:
+    """Speculative decoding in fastcalc's words, of a flag that states its draft tokens."""
+    if name in ("--speculative-config", "-sc"):
+        drafts = re.search(r"num_speculative_tokens\D+(\d+)", value)
+        return ["--speculate", f"0.8x{drafts[1]}"] if drafts else []
+    return ["--speculate", f"0.8x{value}"] if name in _DRAFTS and value.isdigit() else []
 
 
 def _with_shared_context(words: list[str]) -> tuple[list[str], list[str]]:
@@ -182,8 +228,8 @@ def _served(words: list[str]) -> tuple[list[str], list[str]]:
     engine = next((name for sign, name in _SERVERS if re.search(sign, command)), None)
     if engine is None:
         raise InputError(
-            f"--server {shown(command, 60)}: give a command of vLLM, SGLang, llama.cpp or "
-            "TensorRT-LLM, such as 'vllm serve MODEL --tensor-parallel-size 2'"
+            f"--server {shown(command, 60)}: give a command of vLLM, SGLang, llama.cpp, "
+            "TensorRT-LLM or MLX, such as 'vllm serve MODEL --tensor-parallel-size 2'"
         )
     try:
         given = shlex.split(command.replace("\\\n", " "))
@@ -332,6 +378,7 @@ _WITHOUT_VALUE = {
     "--language-model-only": "language_model_only",
     **dict.fromkeys(_ALL_EXPERTS, "n_cpu_moe"),
     **dict.fromkeys(_UNIFIED, "max_num_seqs"),
+    "--enforce-eager": "tp",  # of every command on a server
 }
 """Flags without a value, and the field that each sets."""
 _MODELS = {"--model", "--model-path", "-m", "-hf", "--hf-repo"}
@@ -372,10 +419,11 @@ def _of_command(given: Sequence[str], fields: Collection[str]) -> tuple[list[str
             model = value
         elif name in _TAKEN and _field(name) in fields:
             flags += [name, _number(name, value) if _field(name) == "max_model_len" else value]
-        elif name == "--speculative-config":
-            drafts = re.search(r"num_speculative_tokens\D+(\d+)", value)
-            flags += ["--speculate", f"0.8x{drafts[1]}"] if drafts else []
-        elif name != "--port":
+        elif name in _NOT_MODELLED:
+            flags += [name, value]
+        elif "speculate" in fields and (drafts := _drafted(name, value)):
+            flags += drafts
+        elif name not in ("--port", "--host"):
             unknown.append(name)
     return flags, unknown, model
 

@@ -42,6 +42,12 @@ from tests.helpers import words as said_words
         ("fit m -ngl 98", "fit m --n-gpu-layers 98 --engine llama-cpp"),
         ("fit m -ngl 100", "fit m --engine llama-cpp"),
         ("fit m -ngl auto", "fit m --engine llama-cpp"),
+        # Methods by which a checkpoint says its own format, and drafts of each engine.
+        ("fit m --quantization modelopt", "fit m"),
+        ("fit m --quantization compressed-tensors", "fit m"),
+        ("fit m --speculative-num-steps 3", "fit m --speculate 0.8x3"),
+        ("fit m --speculative-config.num_speculative_tokens=2", "fit m --speculate 0.8x2"),
+        ("fit m --speculative-config {num_speculative_tokens:4}", "fit m --speculate 0.8x4"),
     ],
 )
 def test_flags_of_engines_are_taken(typed, meant):
@@ -227,9 +233,43 @@ def test_an_engine_that_is_named_is_meant_instead_of_the_command_s():
 def test_what_of_a_command_is_not_read_is_listed():
     command = "vllm serve org/m --enforce-eager --seed 3 --port 8000 --swap-space=4"
     _, notes = translated(["fit", "--server", command])
-    assert notes[0] == "--server: ignored --enforce-eager, --seed and --swap-space"
+    assert notes[0] == "--server: ignored --seed and --swap-space"
+    assert notes[-1].startswith("--enforce-eager is not modelled: memory and speed are those with ")
     with pytest.raises(InputError, match="--server: No closing quotation in the command"):
         translated(["fit", "--server", "vllm serve 'org"])
+
+
+_IS = "is not modelled:"
+_CACHE = "the cache takes what --gpu-memory-utilization leaves"
+_CARDS = "all weights are on the cards; --engine llama-cpp --host splits them"
+
+
+@every(
+    "flags,sentences",
+    [
+        ("--kv-cache-memory-bytes 820000000", [f"--kv-cache-memory-bytes {_IS} {_CACHE}"]),
+        ("--cpu-offload-gb=4", [f"--cpu-offload-gb {_IS} {_CARDS}"]),
+        (
+            "--cpu_offload_gb 4 --kv-cache-memory-bytes=1",
+            [f"--cpu-offload-gb {_IS} {_CARDS}", f"--kv-cache-memory-bytes {_IS} {_CACHE}"],
+        ),
+    ],
+)
+def test_flags_of_memory_that_are_not_computed_are_said_to_be(flags, sentences):
+    words, notes = translated(f"fit m --tp 2 {flags} --batch 4".split())
+    assert (words, notes) == (["fit", "m", "--tp", "2", "--batch", "4"], sentences)
+    words, notes = translated(["fit", "--server", f"vllm serve m -tp 2 {flags} --max-num-seqs 4"])
+    assert words == "fit m --tp 2 --max-num-seqs 4 --engine vllm".split()
+    assert notes == sentences
+
+
+def test_a_command_of_mlx_is_taken():
+    command = "mlx_lm.server --model mlx-community/Qwen3-30B-A3B-4bit --port 8080"
+    words, notes = translated(
+        ["fit", "--server", f"{command} --prompt-cache-size 10 --decode-concurrency 8"]
+    )
+    asked = "fit mlx-community/Qwen3-30B-A3B-4bit --max-num-seqs 8 --engine mlx"
+    assert (words, notes) == (asked.split(), ["--server: ignored --prompt-cache-size"])
 
 
 def test_a_whole_command_is_taken():

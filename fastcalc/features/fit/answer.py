@@ -354,6 +354,8 @@ def _assumed(members: Sequence[Location]) -> Iterator[str]:
     batch = min(location.scenario.batches[0] for location in members)
     for location in (one for one in members if one.scenario.batches[0] == batch):
         flips, limit = share_assumed(location), raised_limit(location)
+        if started := _started_share(location):
+            yield started
         if limit is not None:
             yield f"{limit}."
         elif flips is not None:
@@ -367,6 +369,20 @@ def _assumed(members: Sequence[Location]) -> Iterator[str]:
                 f"This assumes that {percent:.0f} % of the memory of {chip} is usable: "
                 f"{', '.join(counts)} ({option('gpu_memory_utilization')})."
             )
+
+
+def _started_share(location: Location) -> str | None:
+    """That an engine does not start with its default share of a memory that the system uses."""
+    scenario, name = location.scenario, "memory_fraction"
+    usual = scenario.engine.parameters.given.get(name)
+    here = scenario.engine.on(*scenario.hardware.groups).given.get(name)
+    if usual is None or here is None or usual.si <= here.si:
+        return None
+    engine, chip = scenario.engine.id, scenario.hardware.id
+    return (
+        f"The system shares the memory of {chip}: {engine} does not start with its default share "
+        f"of {usual.si:g}, so {option('gpu_memory_utilization', f'{here.si:g}')} is assumed."
+    )
 
 
 def _count(chips: int) -> str:

@@ -443,6 +443,18 @@ def test_a_length_is_asked_for_where_vllm_would_stop_without_one(capsys, monkeyp
     assert "max seq len (131072), (16.00 GiB KV cache is needed" in " ".join(stopped.out.split())
 
 
+def test_vllm_is_given_less_of_a_memory_that_the_system_shares(capsys, monkeypatch):
+    """vllm-project/recipes 632: GB10 "needs --gpu-memory-utilization 0.85", not the 0.92 of vLLM."""
+    ask = partial(run_once, "fit", "qwen3-32b", "--engine", "vllm", capsys=capsys)
+    said = "vllm does not start with its default share of 0.92, so --gpu-memory-utilization 0.85 is"
+    spark = " ".join(ask("--on", "gb10", monkeypatch=monkeypatch).out.split())
+    assert f"The system shares the memory of gb10: {said} assumed." in spark
+    given = ask("--on", "gb10", "--gpu-memory-utilization", "0.85", monkeypatch=monkeypatch).out
+    assert said not in " ".join(given.split())
+    other = ask("--on", "h100-sxm", monkeypatch=monkeypatch).out
+    assert "shares the memory" not in other
+
+
 def length_notes(*typed, capsys, monkeypatch):
     ran = run_once("fit", *typed, capsys=capsys, monkeypatch=monkeypatch)
     notes = " ".join(ran.out.split()).split(" - ")
