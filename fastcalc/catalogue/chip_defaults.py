@@ -184,7 +184,8 @@ def _defaults_of(hardware: Hardware) -> Iterator[Default]:
     if hardware.vector is None and chip_type != "host" and hardware.execution == "sequential":
         yield from _default("vector", "vector", chip_type)
     for name, link in hardware.links:
-        for field in _OF_LINKS if link else ():
+        is_bus = name == "scale_out" and hardware.is_bridged
+        for field in _OF_LINKS if link and not is_bus else ():
             if field not in link.given:
                 yield from _default(path := f"links.{name}.{field}", path, chip_type)
     up = hardware.links.scale_up

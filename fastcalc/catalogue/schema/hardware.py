@@ -223,8 +223,14 @@ class Hardware(Entry):
     def groups(self) -> tuple[str, ...]:
         """What engines may have values of their own for, the narrowest last."""
         up = self.links.scale_up
-        names = self.kind, up and up.kind, self.architecture
+        names = self.kind, up and up.kind, "bridged" if self.is_bridged else None, self.architecture
         return tuple(name for name in names if name)
+
+    @property
+    def is_bridged(self) -> bool:
+        """Whether the bus of a host joins what the fast link does not."""
+        out = self.links.scale_out
+        return out is not None and out.kind == "pcie"
 
     @property
     def node_chips(self) -> int | None:

@@ -67,6 +67,7 @@ class Topology(NamedTuple):
     mesh : chips with a link between every two of them, or None [1]
     link : kind of the fast link, empty where its file names none; None without one
     has_scale_out : whether a network joins domains
+    is_bridged : whether the bus of a host joins domains
     """
 
     ranks: int
@@ -75,6 +76,7 @@ class Topology(NamedTuple):
     mesh: int | None
     link: str | None
     has_scale_out: bool
+    is_bridged: bool
 
     @property
     def is_over_host(self) -> bool:
@@ -101,6 +103,7 @@ def topology_of(machine: Machine) -> Topology:
         mesh=mesh_chips(hardware),
         link=None if up is None else up.kind or "",
         has_scale_out=out is not None,
+        is_bridged=hardware.is_bridged,
     )
 
 
@@ -192,9 +195,17 @@ class LegalLayouts:
 
     @property
     def is_pcie(self) -> bool:
-        """True where the link inside the domain is the bus of a host."""
+        """True where chips of a host meet over its bus, if only beyond a bridge."""
         link = self.machine.hardware.links.scale_up
-        return link is not None and link.kind == "pcie"
+        return self.machine.hardware.is_bridged or (link is not None and link.kind == "pcie")
+
+    @cached_property
+    def usual_domain(self) -> int:
+        """Ranks that a group has at most by default: of the fast link, or of a host. [1]
+
+        Cards that a bridge joins in pairs are run as one tensor-parallel group over the bus, too.
+        """
+        return self.widest_group if self.machine.hardware.is_bridged else self.domain
 
     def is_joined(self, layout: Layout) -> bool:
         """Whether stated links join all chips that a token passes; copies need none.
@@ -231,7 +242,7 @@ class LegalLayouts:
     @cached_property
     def doubled_groups(self) -> tuple[int, ...]:
         """Ranks of tensor-parallel groups in powers of two, few enough for experts. [1]"""
-        return _doubled_groups(self.domain, self.machine.ranks, self.work)
+        return _doubled_groups(self.usual_domain, self.machine.ranks, self.work)
 
     def expert_ranks(self, tp: int, dp: int) -> int:
         """Ranks that share the experts where none are asked for. [1]
@@ -265,7 +276,7 @@ class LegalLayouts:
             stages = range(min(self.most_stages, groups), 0, -1)
             for pp in (count for count in stages if left == 0 and groups % count == 0):
                 dp = groups // pp
-                is_inside = dp == 1 or not self.work.experts or tp * dp <= self.domain
+                is_inside = dp == 1 or not self.work.experts or tp * dp <= self.usual_domain
                 layout = self.counted(Layout(tp, pp, self.expert_ranks(tp, dp), dp))
                 if is_inside and self.is_joined(layout) and self.has_whole_blocks(layout):
                     yield layout
@@ -405,7 +416,7 @@ def _by_default(machine: Machine, work: Workload) -> tuple[Layout, ...]:
     layouts = [Layout(ranks, ep=legal.expert_ranks(ranks, 1)) for ranks in groups]
     layouts = [layout for layout in layouts if layout.tp >= smallest]
     if work.experts and not machine.is_spatial:
-        layouts += [Layout(tp, 1, tp * dp, dp) for dp in range(2, legal.domain // tp + 1)]
+        layouts += [Layout(tp, 1, tp * dp, dp) for dp in range(2, legal.usual_domain // tp + 1)]
     last, layers = layouts[-1], ceil(slots(machine, work))
     layouts += [Layout(last.tp, pp, last.ep, last.dp) for pp in range(2, layers + 1)]
     layouts += [Layout(pp=pp) for pp in range(2 * layers, legal.most_stages + 1, layers)]

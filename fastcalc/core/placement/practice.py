@@ -60,7 +60,7 @@ def _usual_layouts(machine: Machine, work: Workload) -> Sequence[Layout]:
     legal = LegalLayouts(machine, work)
     if machine.is_spatial:
         return legal.default_layouts
-    joined = legal.chips_joined
+    joined = legal.usual_domain // machine.ranks
     widths = {joined, *(2**power for power in range(joined.bit_length()))}
     counts = {width * pp for width in widths for pp in range(1, MOST_STAGES + 1)}
     layouts = run_by_people(legal, *sorted(counts))
@@ -114,7 +114,7 @@ def is_run(legal: LegalLayouts, layout: Layout) -> bool:
     if layout.pp == 1:
         return True
     is_in_hosts = layout.chips in HOST_SIZES or layout.chips % HOST_CHIPS == 0
-    is_inside = legal.is_pcie and layout.ranks <= legal.domain and is_in_hosts
+    is_inside = legal.is_pcie and layout.ranks <= legal.usual_domain and is_in_hosts
     is_beyond = width > HOST_CHIPS * legal.machine.ranks
     is_full = width in _stage_widths(legal.machine, legal.work)
     return is_inside or (is_full and (is_in_hosts or is_beyond))
@@ -131,7 +131,7 @@ def _stage_widths(machine: Machine, work: Workload) -> tuple[int, ...]:
     legal = LegalLayouts(machine, work)
     experts, groups = int(work.experts), legal.doubled_groups
     widths = []
-    for ranks in (legal.domain, min(legal.domain, HOST_CHIPS * machine.ranks)):
+    for ranks in (legal.usual_domain, min(legal.usual_domain, HOST_CHIPS * machine.ranks)):
         powers = [1 << power for power in range(ranks.bit_length())]
         even = [width for width in powers if experts and experts % width == 0]
         is_rack = experts >= ranks and not is_power_of_two(ranks)
