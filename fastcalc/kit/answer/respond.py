@@ -147,7 +147,8 @@ def _about(request: Output) -> str:
     names = map(request.values.get, fields)
     about = ", ".join(_named(named).replace(",", ", ") for named in names if named)
     on = request.values.get("on")
-    if about and on not in (None, declared(type(request))["on"].default):
+    field = declared(type(request)).get("on")
+    if about and on is not None and not (field and on == field.default):
         about += f" on {as_text(on).replace(',', ', ')}"
     return f": {about}" * bool(about)
 
