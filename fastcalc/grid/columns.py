@@ -24,8 +24,6 @@ Columns = dict[str, Any]
 
 _fitting = partial(Column[EvaluatedPoints], needs_fit=True)
 """A column without a value where the batch does not fit."""
-_SERVED = ("engine", "prefill")
-_SERVED_PRICE = (*_SERVED, "price")
 
 FIRST: tuple[Column[EvaluatedPoints], ...] = (
     Column("hardware", "text", "id of the chip", "scenario.hardware.id", heading=("", "hardware")),
@@ -189,7 +187,10 @@ FIRST: tuple[Column[EvaluatedPoints], ...] = (
         lambda points: points.estimate.ttft * 1e3,
         heading=("TTFT", "ms"),
         drop_priority=5,
-        rests_on=_SERVED,
+        rests_on=(
+            "engine",
+            "prefill",
+        ),
     ),
     _fitting(
         "request_s",
@@ -197,7 +198,10 @@ FIRST: tuple[Column[EvaluatedPoints], ...] = (
         "end-to-end latency of a request: TTFT, then the other tokens at tpot_ms",
         "estimate.request",
         heading=("request", "s"),
-        rests_on=_SERVED,
+        rests_on=(
+            "engine",
+            "prefill",
+        ),
     ),
     Column(
         "limiter",
@@ -219,7 +223,11 @@ FIRST: tuple[Column[EvaluatedPoints], ...] = (
         lambda points: points.usd[0],
         heading=("$/Mtok", "input"),
         drop_priority=6,
-        rests_on=_SERVED_PRICE,
+        rests_on=(
+            "engine",
+            "prefill",
+            "price",
+        ),
     ),
     _fitting(
         "usd_per_mtok_output",
@@ -228,7 +236,10 @@ FIRST: tuple[Column[EvaluatedPoints], ...] = (
         "usd_of_output",
         heading=("$/Mtok", "output"),
         drop_priority=3,
-        rests_on=("engine", "price"),
+        rests_on=(
+            "engine",
+            "price",
+        ),
     ),
     _fitting(
         "usd_per_mtok_total",
@@ -237,7 +248,11 @@ FIRST: tuple[Column[EvaluatedPoints], ...] = (
         lambda points: points.usd[2],
         heading=("$/Mtok", "total"),
         drop_priority=2,
-        rests_on=_SERVED_PRICE,
+        rests_on=(
+            "engine",
+            "prefill",
+            "price",
+        ),
     ),
     _fitting(
         "joules_per_token",
@@ -246,7 +261,10 @@ FIRST: tuple[Column[EvaluatedPoints], ...] = (
         "estimate.joules",
         heading=("J per", "token"),
         drop_priority=9,
-        rests_on=_SERVED,
+        rests_on=(
+            "engine",
+            "prefill",
+        ),
     ),
     Column("warnings", "list", "notes on this row", lambda points: points.warnings()),
     _fitting(
@@ -256,7 +274,10 @@ FIRST: tuple[Column[EvaluatedPoints], ...] = (
         "estimate.served",
         heading=("tok/s", "served"),
         drop_priority=8,
-        rests_on=_SERVED,
+        rests_on=(
+            "engine",
+            "prefill",
+        ),
     ),
     _fitting(
         "served_request_s",
@@ -264,7 +285,10 @@ FIRST: tuple[Column[EvaluatedPoints], ...] = (
         "time to serve one batch of requests",
         "estimate.run",
         heading=("request served", "s"),
-        rests_on=_SERVED,
+        rests_on=(
+            "engine",
+            "prefill",
+        ),
     ),
     _fitting(
         "bound_limiter",
@@ -301,7 +325,10 @@ LATER: tuple[Column[EvaluatedPoints], ...] = (
         lambda points: points.estimate.tpot_in_traffic * 1e3,
         heading=("TPOT in", "traffic"),
         drop_priority=7,
-        rests_on=_SERVED,
+        rests_on=(
+            "engine",
+            "prefill",
+        ),
     ),
     Column("host", "text", "host whose memory the chips may use", "host"),
     _fitting(

@@ -11,7 +11,7 @@ Little's law.
 from collections.abc import Iterator, Sequence
 from math import inf
 
-from fastcalc.importers.json_records import NoNumberError, NoRunError, Record
+from fastcalc.importers.json_records import NoNumberError, Record
 from fastcalc.importers.served_run import Arrivals, ServedRun, Times, times_in, times_of
 from fastcalc.written import shown
 
@@ -32,8 +32,12 @@ def is_request(record: Record) -> bool:
 
 
 def runs(record: Record) -> Iterator[ServedRun | str]:
-    """Yield the one run that a record sums up, or raise NoRunError."""
+    """Yield the one run that a record sums up, or why it is none."""
     config = record.within("input_config")
+    arrivals = _arrivals(config)
+    if isinstance(arrivals, str):
+        yield arrivals
+        return
     ttft, tpot, request = (_times(record.within(name)) for name in _LATENCIES)
     is_streamed = False not in (
         config.data.get("streaming"),
@@ -46,7 +50,7 @@ def runs(record: Record) -> Iterator[ServedRun | str]:
         seconds=_seconds(record.within("benchmark_duration")),
         prompt=record.within("input_sequence_length").number("avg") or 0.0,
         output=record.within("output_sequence_length").number("avg") or 0.0,
-        arrivals=_arrivals(config),
+        arrivals=arrivals,
         ttft=ttft if is_streamed else Times(),
         tpot=tpot if is_streamed else Times(),
         request=request if is_streamed else Times(),
@@ -77,7 +81,7 @@ def _seconds(statistics: Record) -> float | None:
     return None if duration is None else duration * _unit(statistics, "s")
 
 
-def _arrivals(config: Record) -> Arrivals:
+def _arrivals(config: Record) -> Arrivals | str:
     """Return the load that was asked for.
 
     AIPerf's ``loadgen`` before 0.10, its phases from then on; GenAI-Perf's ``perf_analyzer``, and
@@ -89,9 +93,7 @@ def _arrivals(config: Record) -> Arrivals:
         if phase.data.get("exclude_from_results") is not True
     ]
     if len(phases) > 1:
-        raise NoRunError(
-            f"the run has {len(phases)} phases of load, whose requests it does not part"
-        )
+        return f"the run has {len(phases)} phases of load, whose requests it does not part"
     loads = [
         *phases,
         config.within("loadgen"),
@@ -105,7 +107,7 @@ def _arrivals(config: Record) -> Arrivals:
         return Arrivals(rate, limit)
     if limit is not None and limit > 0:
         return Arrivals(limit=limit)
-    raise NoRunError("the file does not say how requests came: neither a concurrency nor a rate")
+    return "the file does not say how requests came: neither a concurrency nor a rate"
 
 
 def _names(config: Record) -> tuple[str, ...]:
@@ -118,25 +120,26 @@ def _names(config: Record) -> tuple[str, ...]:
     names = next((names for names in lists if isinstance(names, list)), [])
     served = [name for name in names if isinstance(name, str)]
     served += [model.text("name") for model in config.within("models").mappings("items")]
-    return (*served, config.within("tokenizer").text("name"), endpoint.text("model"))
+    served += [config.within("tokenizer").text("name"), endpoint.text("model")]
+    return tuple(filter(None, served))
 
 
-def run_of_requests(requests: Sequence[Record]) -> ServedRun:
-    """Return the run that lines of requests were, or raise NoRunError."""
+def run_of_requests(requests: Sequence[Record]) -> ServedRun | str:
+    """Return the run that lines of requests were, or why it is none."""
     answered = [
         request
         for request in requests
         if request.data.get("error") is None and "request_latency" in request.within("metrics").data
     ]
     if not answered:
-        raise NoRunError("no request was completed")
+        return "no request was completed"
     starts, ends = (_nanoseconds(answered, f"request_{edge}_ns") for edge in ("start", "end"))
     seconds = (max(ends) - min(starts)) / 1e9 if starts and ends else 0.0
     prompts, outputs = (
         _values(answered, f"{side}_sequence_length") for side in ("input", "output")
     )
     if seconds <= 0 or not prompts or not outputs:
-        raise NoRunError("the requests have no end, no prompt or no answer")
+        return "the requests have no end, no prompt or no answer"
     ttft, tpot, latencies = (
         times_of([milliseconds / 1e3 for milliseconds in _values(answered, name)])
         for name in _LATENCIES

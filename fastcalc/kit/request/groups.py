@@ -528,7 +528,8 @@ class Output(OutputFile):
     @property
     def written_as(self) -> str:
         """The format to write: what is asked for, by name or by the ending of the file."""
-        formats = (declared(type(self))["format"].setting.metavar or "").split("|")
+        shown, _ = declared(type(self))["format"]
+        formats = shown.__metadata__[0].metavar.split("|")
         return kind_of(self.format, self.out, formats)
 
 
