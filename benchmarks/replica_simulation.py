@@ -108,6 +108,7 @@ class _Request:
     kind: int
     arrival: float
     left: int
+    steps: int
     first: float = 0.0
     has_slot: bool = False
 
@@ -116,6 +117,9 @@ class Arrivals:
     """Poisson arrivals, or those of closed-loop users who think after each answer.
 
     users, think : of a closed loop; 0 users where arrivals are Poisson [1], [s]
+    cycle : mean time from one request of a user to the next, over which first requests are spread:
+        users that all begin at once stay together for hundreds of requests where they think for
+        less time than answers take [s]
     rate : Poisson arrivals of the group [1/s]
     """
 
@@ -127,10 +131,11 @@ class Arrivals:
         rate: float = 0.0,
         users: int = 0,
         think: float = 0.0,
+        cycle: float = 0.0,
     ) -> None:
         self._dice, self._think, self.left = dice, think, count
         if users:
-            times = dice.exponential(max(think, 1e-9), users)
+            times = dice.uniform(0.0, cycle, users)
         else:
             times = np.cumsum(dice.exponential(1.0 / rate, count))
         self._heap = sorted(times.tolist())
@@ -152,11 +157,15 @@ class Arrivals:
             heapq.heappush(self._heap, now + self._dice.exponential(self._think))
 
 
-def simulate(load: RandomLoad, arrivals: Arrivals, dice: np.random.Generator) -> Simulated:
+def simulate(
+    load: RandomLoad, arrivals: Arrivals, dice: np.random.Generator, *, spread: float = 0.0
+) -> Simulated:
     """Simulate a replica: attention replicas run in step, micro-batches of a pipeline in turn.
 
     A request goes to the lane that has the fewest. Slots are of each attention replica, whatever
     the micro-batch, as many as a start script gives it.
+
+    spread : of outputs, up to which they are shorter or longer than their kind's, evenly [1]
     """
     times, kinds = PassTimes.of(load), load.mix.kinds
     layout = load.passes.placement.layout
@@ -173,12 +182,15 @@ def simulate(load: RandomLoad, arrivals: Arrivals, dice: np.random.Generator) ->
         if not group.is_busy or arrivals.next <= group.now:
             kind, at = int(dice.choice(len(share), p=share)), arrivals.take()
             lane = min(lanes, key=lambda each: each.load)
-            lane.queue.append(_Request(kind, at, int(prompts[kind])))
+            longer = dice.uniform(1.0 - spread, 1.0 + spread) if spread else 1.0
+            lane.queue.append(
+                _Request(kind, at, int(prompts[kind]), ceil(steps[kind] * longer - 0.5))
+            )
             for other in groups:
                 other.now = other.now if other.was_busy else max(other.now, at)
                 other.was_busy = other.is_busy
             continue
-        for request in group.run(arrivals.next, steps):
+        for request in group.run(arrivals.next):
             done.append((request.kind, request.arrival, request.first, group.now))
             arrivals.answered(group.now)
         group.was_busy = group.is_busy
@@ -198,7 +210,7 @@ class _Group:
         """Whether any of its lanes has a request."""
         return any(lane.is_busy for lane in self.lanes)
 
-    def run(self, arrival: float, steps: Ints) -> list[_Request]:
+    def run(self, arrival: float) -> list[_Request]:
         """Run a pass, or several where nothing happens before an arrival; return what is done."""
         lanes, times = self.lanes, self.times
         taken = [lane.take_in(times.chunk) for lane in lanes]
@@ -215,7 +227,7 @@ class _Group:
             if any(lane.queue for lane in lanes):  # for a slot that another group may free
                 until = 1
         self.now, self.passes = self.now + until * step, self.passes + until
-        return [request for lane in lanes for request in lane.ended(self.passes, self.now, steps)]
+        return [request for lane in lanes for request in lane.ended(self.passes, self.now)]
 
 
 def _measured(done: Floats, output: Floats, overhead: float) -> Simulated:
@@ -270,16 +282,15 @@ class _Lane:
                 self._begun.append(self.queue.popleft())
         return taken
 
-    def ended(self, passes: int, now: float, steps: Ints) -> list[_Request]:
+    def ended(self, passes: int, now: float) -> list[_Request]:
         """Return what is done after a pass, and begin to decode what had its first token in it."""
         done = []
         while self.decoding and self.decoding[0][0] <= passes:
             done.append(heapq.heappop(self.decoding)[2])
         for request in self._begun:
             request.first = now
-            further = int(steps[request.kind])
-            if further:
-                heapq.heappush(self.decoding, (passes + further, id(request), request))
+            if request.steps:
+                heapq.heappush(self.decoding, (passes + request.steps, id(request), request))
             else:
                 done.append(request)
         self._begun = []

@@ -8,6 +8,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import cache
+from inspect import Parameter
 from pathlib import Path
 from textwrap import fill
 from typing import Any
@@ -154,16 +155,17 @@ def _options(name: str) -> list[Option]:
     """Every visible option of a command: heading, name, and meaning with its default."""
     flags = request_of(name)
     rows = []
-    for field, (annotation, heading) in declared(flags).items():
-        option = annotation.__metadata__[0]
+    for key, field in declared(flags).items():
+        option, value = field.setting, field.default
         if not option.is_hidden:
-            value = getattr(flags, field, None)
             text = f"{value:g}" if isinstance(value, float) else str(value)
-            has_default = value not in (None, False) and "default" not in (option.help or "")
+            has_default = value not in (None, False, Parameter.empty) and "default" not in (
+                option.help or ""
+            )
             default = f" Default: `{text}`." if has_default else ""
-            heading = "Arguments" if option.is_argument else heading
+            heading = "Arguments" if option.is_argument else field.heading
             meaning = f"{as_flags(option.help)}{default}"
-            rows.append((heading, f"`{_names(field, option)}`", meaning))
+            rows.append((heading, f"`{_names(key, option)}`", meaning))
     return rows
 
 

@@ -63,7 +63,7 @@ def _function(name: str) -> str:
         is_named = parameter.kind is Parameter.KEYWORD_ONLY
         if is_named and "    *,\n" not in lines and not _is_open(lines):
             lines.append("    *,\n")
-        taken = _taken(flags[parameter.name][0].__origin__)
+        taken = _taken(flags[parameter.name].annotation.__origin__)
         if parameter.kind is Parameter.VAR_POSITIONAL:
             item = EACH.get(taken.removesuffix(" | None"), "str")
             lines.append(f"    *{parameter.name}: {item},\n")

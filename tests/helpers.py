@@ -36,7 +36,7 @@ from fastcalc.features.claims.judge import Judged, judge
 from fastcalc.features.fastmode.solve import SpeedupOptions, fastmode
 from fastcalc.kit.answer.answer import Answer
 from fastcalc.kit.charts.drawing import luminance
-from fastcalc.kit.request.fields import Request, declared
+from fastcalc.kit.request.fields import Request
 from fastcalc.mentions import as_flags
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -165,7 +165,7 @@ def form(command: str, request: Request) -> str:
 
 def answer_once(command: str, request: Request, notes: Sequence[str] = ()) -> Any:
     """Answer a request, or give the answer again where only its presentation differs."""
-    fields = {name: repr(getattr(request, name)) for name in declared(type(request))}
+    fields = {name: repr(value) for name, value in request.values.items()}
     words = [command, *(f"{name}={fields[name]}" for name in fields if name not in PRESENTATION)]
     key = " ".join([*words, form(command, request)])
     if notes or any(FILE.search(word.strip("'\"")) or "Path(" in word for word in words):

@@ -88,7 +88,7 @@ def settings() -> dict[str, dict[str, str]]:
         request = commands.request_of(command)
         fields = declared(request)
         for name, premise in premises(request).items():
-            shown = fields[name][0].__metadata__[0]
+            shown = fields[name].setting
             help_text = as_flags(shown.help)
             kept.setdefault(premise, {}).setdefault(shown.record_key or name, help_text)
     return kept

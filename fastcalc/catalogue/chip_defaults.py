@@ -3,13 +3,15 @@
 A default is the median of the catalogue's chips of the kind that state the number, or of all chips
 where none of the kind does; of two in the middle, the one that makes a chip slower. A power with
 host and site that is not stated is the chip's times such a median, but for machines whose
-printed power is that of the whole box. Prices, powers of chips, capacities and links that are left
-out stay so. Latencies inside a domain are omitted, too, where
+printed power is that of the whole box. Cores are as many as put peak and bandwidth of each at the
+median, and at most those of the largest chip: a faster chip has no fewer. Prices, powers of chips,
+capacities and links that are left out stay so. Latencies inside a domain are omitted, too, where
 engines hold them: as `collective_latency` of chips that run layer after layer, and in the layer
 floor of Groq's engine, which includes the hops between chips.
 """
 
 from collections.abc import Iterator
+from math import ceil
 from typing import NamedTuple
 
 from fastcalc.catalogue.once import once
@@ -22,7 +24,8 @@ class Medians(NamedTuple):
 
     name : the property, in words
     dimension : as `QuantityReader` has it
-    by_kind : by type of chip, for memories by where they are; ``all`` applies to chips of any type
+    by_kind : by type of chip, for memories by where they are; ``all`` applies to chips of any type.
+        Of cores, those of the largest chip
     """
 
     name: str
@@ -32,7 +35,9 @@ class Medians(NamedTuple):
 
 MEDIANS = {
     "cores": Medians(
-        "cores", "amount", {"gpu": 108, "apple": 30, "soc": 40, "rdu": 1040, "wafer": 850_000}
+        "number of cores",
+        "amount",
+        {"gpu": 304, "apple": 80, "soc": 48, "rdu": 1040, "wafer": 900_000},
     ),
     "vector": Medians(
         "rate of vector units",
@@ -64,6 +69,17 @@ MEDIANS = {
 }
 
 
+OF_A_CORE = {
+    "gpu": ("2.535 TFLOP/s", "11.41 GB/s"),
+    "apple": ("0.3579 TFLOP/s", "12 GB/s"),
+    "soc": ("2.604 TFLOP/s", "6.4 GB/s"),
+    "rdu": ("0.6135 TFLOP/s", "234.4 GB/s"),
+    "wafer": ("17.33 GFLOP/s", "23.53 GB/s"),
+}
+"""16-bit peak and memory bandwidth of a core, by type of chip: the medians of chips that state
+cores. The cores of the largest chip are in `MEDIANS`."""
+
+
 class Default(NamedTuple):
     """A number that stands in for one that a file leaves out.
 
@@ -71,16 +87,20 @@ class Default(NamedTuple):
     row : its row of `MEDIANS`
     kind : whose median it is
     times : what a median that is a ratio is multiplied with
+    cores : how many a chip is assumed to have [1]
     """
 
     path: str
     row: str
     kind: str
     times: Quantity | None = None
+    cores: float | None = None
 
     @property
     def quantity(self) -> Quantity:
         """The number as a file would hold it."""
+        if self.cores is not None:
+            return Quantity(si=self.cores, text=f"{self.cores:.0f}", source=self.path)
         raw = MEDIANS[self.row].by_kind[self.kind]
         si, text = QuantityReader(MEDIANS[self.row].dimension).si(raw), str(raw)
         if self.times is not None:
@@ -90,7 +110,11 @@ class Default(NamedTuple):
     @property
     def basis(self) -> str:
         """Whose median it is, in a phrase."""
-        return f"median of {_MANY.get(self.kind, f'chips of kind {self.kind}')} that state it"
+        whose = f"{_MANY.get(self.kind, f'chips of kind {self.kind}')} that state"
+        if self.cores is not None:
+            most = MEDIANS[self.row].by_kind[self.kind]
+            return f"from the median peak and bandwidth per core of {whose} cores, at most {most:,}"
+        return f"median of {whose} it"
 
 
 HOST_LINK = Default("links.scale_up.bandwidth", "links.host", "pcie")
@@ -154,13 +178,14 @@ def completed(hardware: Hardware) -> Hardware:
 
 def _defaults_of(hardware: Hardware) -> Iterator[Default]:
     chip_type = hardware.kind
-    if hardware.cores is None:
-        yield from _default("cores", "cores", chip_type)
+    if hardware.cores is None and chip_type in OF_A_CORE:
+        yield Default("cores", "cores", chip_type, cores=_assumed_cores(hardware, chip_type))
     # Cores of a host widen weights at the rates of its peaks, and those of regions do not.
     if hardware.vector is None and chip_type != "host" and hardware.execution == "sequential":
         yield from _default("vector", "vector", chip_type)
     for name, link in hardware.links:
-        for field in _OF_LINKS if link else ():
+        is_bus = name == "scale_out" and hardware.is_bridged
+        for field in _OF_LINKS if link and not is_bus else ():
             if field not in link.given:
                 yield from _default(path := f"links.{name}.{field}", path, chip_type)
     up = hardware.links.scale_up
@@ -174,6 +199,18 @@ def _defaults_of(hardware: Hardware) -> Iterator[Default]:
         for field in _OF_MEMORIES if tier.where in ("host", "disk") else ():
             if field not in tier.given:
                 yield from _default(f"memory.{tier.name}.{field}", f"memory.{field}", tier.where)
+
+
+def _assumed_cores(hardware: Hardware, chip_type: str) -> float:
+    """Cores of a chip whose file states none. [1]"""
+    peak, bandwidth = OF_A_CORE[chip_type]
+    peaks = (rate.si for name, rate in hardware.peak.items() if name in ("bf16", "fp16"))
+    near = (tier.bandwidth.si for tier in hardware.memory if tier.where not in ("host", "disk"))
+    cores = max(
+        max(peaks) / QuantityReader("compute rate").si(peak),
+        max(near, default=0.0) / QuantityReader("bandwidth").si(bandwidth),
+    )
+    return float(min(ceil(cores), QuantityReader("amount").si(MEDIANS["cores"].by_kind[chip_type])))
 
 
 def _default(

@@ -2,7 +2,7 @@
 
 import re
 import shlex
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -11,6 +11,7 @@ from fastcalc.written import listed, shown
 
 if TYPE_CHECKING:
     from fastcalc.catalogue.schema import Model
+    from fastcalc.kit.request.fields import DeclaredField
 
 _RENAMED = {
     **dict.fromkeys(("--tensor-parallel-size", "--tp-size", "-tp"), "--tp"),
@@ -21,7 +22,8 @@ _RENAMED = {
     **dict.fromkeys(("--quantization", "-q"), "--weights"),
     **dict.fromkeys(("--context-length", "--ctx-size", "-c", "--max-seq-len"), "--max-model-len"),
     **dict.fromkeys(
-        ("--max-running-requests", "--parallel", "-np", "--max-batch-size"), "--max-num-seqs"
+        ("--max-running-requests", "--parallel", "-np", "--max-batch-size", "--decode-concurrency"),
+        "--max-num-seqs",
     ),
     **dict.fromkeys(("--chunked-prefill-size", "--max-num-tokens"), "--max-num-batched-tokens"),
     **dict.fromkeys(("-ngl", "--gpu-layers"), "--n-gpu-layers"),
@@ -30,11 +32,6 @@ _RENAMED = {
 }
 """What engines call a flag, and what it is called here."""
 
-_SPLIT_MODES = {"-sm", "--split-mode"}
-_CARDS = {"-ts", "--tensor-split", "-dev", "--device"}
-"""Flags of llama.cpp with a value for each card."""
-_TENSOR_SPLITS = {"row", "tensor", "graph"}
-"""Split modes that divide each matrix among cards; ``graph`` is that of ik_llama.cpp."""
 _UNIFIED = {"-kvu", "--kv-unified"}
 """Flags by which slots of llama.cpp share its context where their number is given, too."""
 _OF_ENGINE = {
@@ -44,7 +41,6 @@ _OF_ENGINE = {
     "--chunked-prefill-size": "sglang",
     **dict.fromkeys(("-ngl", "--n-gpu-layers", "--gpu-layers", "-c", "--ctx-size"), "llama-cpp"),
     **dict.fromkeys(("-np", "-ctk", "--cache-type-k", *_UNIFIED), "llama-cpp"),
-    **dict.fromkeys((*_SPLIT_MODES, *_CARDS), "llama-cpp"),
     **dict.fromkeys(("--n-cpu-moe", "-ncmoe", "--cpu-moe", "-cmoe"), "llama-cpp"),
     "--enable-dp-attention": "sglang",
     **dict.fromkeys(("--tensor-parallel-size", "--enable-expert-parallel"), "vllm"),
@@ -57,6 +53,7 @@ _SERVERS = (
     (r"sglang\.launch_server|sglang\s+serve|lmsysorg/sglang", "sglang"),
     (r"llama-server|llama-cli|ggml-org/llama\.cpp", "llama-cpp"),
     (r"trtllm-serve", "tensorrt-llm"),
+    (r"mlx_lm[. ]server", "mlx"),
 )
 _RELEASE = re.compile(r"vllm-openai[\w-]*:v(0\.\d+)")
 """The release in the name of an image of vLLM."""
@@ -72,8 +69,26 @@ _AS_FITS = {"auto", "-1"}
 """Lengths of vLLM that mean the longest which fits."""
 _ALL_EXPERTS = {"--cpu-moe", "-cmoe"}
 _PAST = {"auto", "None"}
+_METHODS = {
+    *("modelopt", "compressed-tensors", "quark", "ascend", "gguf", "moe_wna16", "inc", "fp_quant"),
+}
+"""Methods of quantization that engines name of which a checkpoint says the format."""
+_DRAFTS = {
+    *("--speculative-num-steps", "--speculative-config.num-speculative-tokens"),
+    "--num-draft-tokens",
+}
+"""Flags whose value is the number of tokens that are drafted per step."""
+_NOT_MODELLED = {
+    "--enforce-eager": "memory and speed are those with CUDA graphs; --engine eager has the speed",
+    "--kv-cache-memory-bytes": "the cache takes what --gpu-memory-utilization leaves",
+    "--cpu-offload-gb": "all weights are on the cards; --engine llama-cpp --host splits them",
+}
+"""Flags that change memory and are not computed, and what is computed instead."""
 _LENGTH = "--max-model-len"
-_JOINED = {*_RENAMED, *_OF_ENGINE, "--tp", "--dp", "--engine", "--server", _LENGTH}
+_JOINED = {
+    *(*_RENAMED, *_OF_ENGINE, *_DRAFTS, *_NOT_MODELLED),
+    *("--speculative-config", "--tp", "--dp", "--engine", "--server", _LENGTH),
+}
 """Flags of which a value after ``=`` is read here."""
 
 
@@ -91,11 +106,11 @@ def translated(words: Sequence[str]) -> tuple[list[str], list[str]]:
         for word, value in pairwise(words)
         if word == _LENGTH and value in _AS_FITS
     ]
+    words, told = _without_unmodelled(words)
+    notes += told
     words, shared = _with_shared_context(words)
     notes += shared
     engines = [_OF_ENGINE[word] for word in words if word in _OF_ENGINE]
-    words, split = _with_split_mode(words)
-    notes += split
     result: list[str] = []
     at = 0
     while at < len(words):
@@ -112,8 +127,12 @@ def translated(words: Sequence[str]) -> tuple[list[str], list[str]]:
             at += 1
             is_zero = _RENAMED[word] == _LENGTH and value == "0"  # llama.cpp: the model's length
             value = str(_longest(words) or "auto") if is_zero else value
-            if value not in _PAST:
+            is_method = _RENAMED[word] == "--weights" and value in _METHODS
+            if value not in _PAST and not is_method:
                 result += [_RENAMED[word], value]
+        elif drafts := _drafted(word, value):
+            at += 1
+            result += drafts
         else:
             result.append(word)
         at += 1
@@ -123,6 +142,26 @@ def translated(words: Sequence[str]) -> tuple[list[str], list[str]]:
     if engines and "--engine" not in result:
         result += ["--engine", engines[0]]
     return result, notes
+
+
+def _without_unmodelled(words: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Words without flags that are not computed, and a sentence on each of them."""
+    result, notes, is_value = list[str](), list[str](), False
+    for word in words:
+        if word in _NOT_MODELLED:
+            notes.append(f"{word} is not modelled: {_NOT_MODELLED[word]}")
+        elif not (is_value and not word.startswith("-")):
+            result.append(word)
+        is_value = word in _NOT_MODELLED and word not in _WITHOUT_VALUE
+    return result, notes
+
+
+def _drafted(name: str, value: str) -> list[str]:
+    """Speculative decoding in fastcalc's words, of a flag that states its draft tokens."""
+    if name in ("--speculative-config", "-sc"):
+        drafts = re.search(r"num_speculative_tokens\D+(\d+)", value)
+        return ["--speculate", f"0.8x{drafts[1]}"] if drafts else []
+    return ["--speculate", f"0.8x{value}"] if name in _DRAFTS and value.isdigit() else []
 
 
 def _with_shared_context(words: list[str]) -> tuple[list[str], list[str]]:
@@ -141,48 +180,6 @@ def _with_shared_context(words: list[str]) -> tuple[list[str], list[str]]:
     sentence = "--kv-unified: all sequences share the context of -c"
     told = [f"{sentence}; {slots[0]} run at once"] if slots else [sentence]
     return [*result, *engine], told
-
-
-def _with_split_mode(words: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Words with the layout that a split mode of llama.cpp means, in place of the mode.
-
-    Source: docs/multi-gpu.md of ggml-org/llama.cpp, November 2026.
-    """
-    result, mode, cards = list[str](), "", 0
-    at = 0
-    while at < len(words):
-        word, value = words[at], words[at + 1] if at + 1 < len(words) else ""
-        if word in _SPLIT_MODES:
-            mode = value
-        elif word in _CARDS:
-            cards = len([share for share in re.split("[,/;]", value) if share.strip("0. ")])
-        else:
-            result.append(word)
-            at -= 1
-        at += 2
-    if mode not in {"", "none", "layer", *_TENSOR_SPLITS}:
-        raise InputError(
-            f"-sm {shown(mode, 20)}: llama.cpp splits by none, layer (its default), row or tensor"
-        )
-    stated = result[result.index("--chips") + 1] if "--chips" in result[:-1] else ""
-    cards = int(stated) if stated.isdigit() else cards
-    if mode == "none":
-        return [*_without(result, "--chips"), "--tp", "1"], []
-    if mode in _TENSOR_SPLITS and "--tp" not in result:
-        if not cards:
-            raise InputError(f"-sm {mode}: say over how many cards, as with --chips 2 or -ts 1,1")
-        result = [*_without(result, "--chips"), "--tp", str(cards)]
-    elif cards and not stated and "--tp" not in result:
-        result += ["--pp", str(cards)]
-    if mode == "row":
-        return result, ["-sm row: computed as -sm tensor, which llama.cpp recommends and is faster"]
-    return result, []
-
-
-def _without(words: Sequence[str], flag: str) -> list[str]:
-    """Words without a flag and its value."""
-    at = words.index(flag) if flag in words else len(words)
-    return [*words[:at], *words[at + 2 :]]
 
 
 def _parted(word: str) -> list[str]:
@@ -231,8 +228,8 @@ def _served(words: list[str]) -> tuple[list[str], list[str]]:
     engine = next((name for sign, name in _SERVERS if re.search(sign, command)), None)
     if engine is None:
         raise InputError(
-            f"--server {shown(command, 60)}: give a command of vLLM, SGLang, llama.cpp or "
-            "TensorRT-LLM, such as 'vllm serve MODEL --tensor-parallel-size 2'"
+            f"--server {shown(command, 60)}: give a command of vLLM, SGLang, llama.cpp, "
+            "TensorRT-LLM or MLX, such as 'vllm serve MODEL --tensor-parallel-size 2'"
         )
     try:
         given = shlex.split(command.replace("\\\n", " "))
@@ -246,11 +243,14 @@ def _served(words: list[str]) -> tuple[list[str], list[str]]:
             f"--server {shown(command, 60)}: names no model; write it after the command"
         )
     served = [model] if model and not is_named else []
+    _refuse_twice(other_words, flags)
     served_words = [*other_words[:1], *served, *other_words[1:], *flags]
     if "--engine" not in served_words:
         release = _RELEASE.search(command)
         served_words += ["--engine", f"vllm-{release[1]}" if release else engine]
     notes = [f"--server: ignored {listed(unknown)}"] if unknown else []
+    if model and is_named:
+        notes.append(f"--server: {_model_of(other_words)} is computed in place of {model}")
     by_default = _by_default(served_words)
     notes += [
         f"--server: {name} is not given; the server takes {value}"
@@ -258,6 +258,20 @@ def _served(words: list[str]) -> tuple[list[str], list[str]]:
     ]
     notes += _left_to_server(served_words)
     return [*served_words, *(word for pair in by_default.items() for word in pair)], notes
+
+
+def _refuse_twice(words: Sequence[str], of_server: Sequence[str]) -> None:
+    """Refuse a flag that is given beside a server's command and in it, with another value."""
+    stated, served = (
+        {_RENAMED.get(word, word): (word, value) for word, value in pairwise([*some, ""])}
+        for some in (words, of_server)
+    )
+    for name, (word, value) in served.items():
+        if name.startswith("-") and name in stated and stated[name][1] != value:
+            raise InputError(
+                f"{stated[name][0]} {stated[name][1]} is given, and {word} {value} in the command "
+                "after --server; remove one"
+            )
 
 
 def _model_of(words: Sequence[str]) -> str | None:
@@ -273,14 +287,10 @@ def _model_of(words: Sequence[str]) -> str | None:
 
 def _switches(command: str) -> Collection[str]:
     """Flags of one of fastcalc's commands that take no value."""
-    from fastcalc.features import COMMANDS, request_of
-    from fastcalc.kit.request.fields import declared
-
-    fields = declared(request_of(command)) if command in COMMANDS else {}
     return {
         "--" + name.replace("_", "-")
-        for name, (shown_as, _) in fields.items()
-        if shown_as.__metadata__[0].metavar is None
+        for name, field in _fields_of(command).items()
+        if field.setting.metavar is None
     }
 
 
@@ -325,12 +335,12 @@ def _left_to_server(words: Sequence[str]) -> Iterator[str]:
         yield "--server: -np is not given; the server runs 4 slots, which share its context"
 
 
-def _fields_of(command: str) -> Collection[str]:
+def _fields_of(command: str) -> "Mapping[str, DeclaredField]":
     """Fields of the request of one of fastcalc's commands."""
     from fastcalc.features import COMMANDS, request_of  # few command lines hold a server's
     from fastcalc.kit.request.fields import declared
 
-    return declared(request_of(command)) if command in COMMANDS else ()
+    return declared(request_of(command)) if command in COMMANDS else {}
 
 
 def _named(words: Sequence[str]) -> "Model | None":
@@ -368,6 +378,7 @@ _WITHOUT_VALUE = {
     "--language-model-only": "language_model_only",
     **dict.fromkeys(_ALL_EXPERTS, "n_cpu_moe"),
     **dict.fromkeys(_UNIFIED, "max_num_seqs"),
+    "--enforce-eager": "tp",  # of every command on a server
 }
 """Flags without a value, and the field that each sets."""
 _MODELS = {"--model", "--model-path", "-m", "-hf", "--hf-repo"}
@@ -406,14 +417,13 @@ def _of_command(given: Sequence[str], fields: Collection[str]) -> tuple[list[str
             value, at = given[at], at + 1
         if name in _MODELS:
             model = value
-        elif name in (*_SPLIT_MODES, *_CARDS) and "tp" in fields:
-            flags += [name, value]
         elif name in _TAKEN and _field(name) in fields:
             flags += [name, _number(name, value) if _field(name) == "max_model_len" else value]
-        elif name == "--speculative-config":
-            drafts = re.search(r"num_speculative_tokens\D+(\d+)", value)
-            flags += ["--speculate", f"0.8x{drafts[1]}"] if drafts else []
-        elif name != "--port":
+        elif name in _NOT_MODELLED:
+            flags += [name, value]
+        elif "speculate" in fields and (drafts := _drafted(name, value)):
+            flags += drafts
+        elif name not in ("--port", "--host"):
             unknown.append(name)
     return flags, unknown, model
 

@@ -49,13 +49,12 @@ def as_function(name: str, request_type: type[Request], *, has_flags: bool) -> C
 
 def _parameters(request_type: type[Request]) -> Iterator[Parameter]:
     """Parameters of a command's function: each field, and earlier names that help leaves out."""
-    for field, (annotation, heading) in declared(request_type).items():
-        default = getattr(request_type, field, Parameter.empty)
-        value_type, setting = get_args(annotation)
-        shown = _annotation(field, value_type, setting, heading)
-        yield Parameter(field, Parameter.KEYWORD_ONLY, default=default, annotation=shown)
-    for old, field in old_names(request_type).items():
-        value_type, setting = get_args(declared(request_type)[field][0])
+    for name, field in declared(request_type).items():
+        value_type, setting = get_args(field.annotation)
+        shown = _annotation(name, value_type, setting, field.heading)
+        yield Parameter(name, Parameter.KEYWORD_ONLY, default=field.default, annotation=shown)
+    for old, name in old_names(request_type).items():
+        value_type, setting = get_args(declared(request_type)[name].annotation)
         shown = _annotation(old, value_type, replace(setting, is_hidden=True), "Options")
         yield Parameter(old, Parameter.KEYWORD_ONLY, default=None, annotation=shown)
 

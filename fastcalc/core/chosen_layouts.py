@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fastcalc.catalogue.once import Answer, Arguments
+from fastcalc.core.chip.formats_run import refused_weights
 from fastcalc.core.estimate import Estimate
 from fastcalc.core.placement.layout import Layout, LayoutError
 from fastcalc.core.placement.legal import MOST_CHIPS
@@ -61,11 +62,24 @@ def layouts_on_offer(site: Site) -> list[Layout]:
     """Layouts of one copy of the weights that hold a sequence and start, from few chips to many.
 
     They are usual ones; where none of these holds one, the smallest legal layout that does.
+
+    Raises LayoutError if the engine has no kernel for the weights.
     """
+    check_kernels(site)
     if holding := _holding(site, usual_layouts(site)):
         return layouts_that_start(site, holding)
     smallest = site.smallest(1)
     return [smallest.layout] if smallest else []
+
+
+def check_kernels(site: Site) -> None:
+    """Refuse weights for which the engine has no kernel.
+
+    Raises LayoutError with what to give instead.
+    """
+    machine = site.machine
+    if why := refused_weights(machine.engine, machine.hardware, site.work):
+        raise LayoutError("weights that their engine has no kernel for", why)
 
 
 def open_layouts(site: Site, chips: int) -> list[Layout]:
@@ -78,20 +92,11 @@ def open_layouts(site: Site, chips: int) -> list[Layout]:
     if layouts := list(site.exactly(chips)):
         return layouts
     why = "" if site.is_joined(Layout(pp=chips * site.machine.ranks)) else f"{site.unjoined}; "
-    ranks = f"{option('tp')}, {option('pp')} and {option('dp')}, or another {option('chips')}"
-    engine = site.machine.engine
-    give = (
-        f"give {ranks}"
-        if site.defaults_to("dp")
-        else (
-            f"{engine.name} starts a server for each copy of the model: give the {option('chips')} "
-            "of one"
-        )
-    )
     raise LayoutError(
         "chips beyond what the model can be laid out over",
         f"{site.work.model.id} cannot be laid out over {chips} chips of "
-        f"{site.machine.hardware.id}; {why}{give}",
+        f"{site.machine.hardware.id}; {why}give {option('tp')}, {option('pp')} and "
+        f"{option('dp')}, or another {option('chips')}",
     )
 
 
@@ -298,7 +303,7 @@ def fewest_chips(site: Site, batches: ArrayLike) -> Floats:
     fewest = np.full((*rows, *sequences.shape), inf)
     counts, largest = _usually_held(site)
     copies = np.where(largest > 0.0, np.ceil(sequences / np.maximum(largest, 1.0)), inf)
-    if site.machine.is_spatial or not site.defaults_to("dp"):
+    if site.machine.is_spatial:
         copies = np.where(copies > 1.0, inf, copies)
     fewest = np.minimum(fewest, (counts * copies).min(axis=0, initial=inf))
     fewest = _beside_shared_memory(site, np.where(fewest <= MOST_CHIPS, fewest, inf), sequences)

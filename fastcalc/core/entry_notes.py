@@ -11,6 +11,7 @@ from fastcalc.core.placement.placement import Placement
 from fastcalc.core.pricing import Pricing
 from fastcalc.core.speed_range import is_fitted_kind
 from fastcalc.core.undetermined import is_assumed
+from fastcalc.mentions import option
 
 _OF_A_CHIP = ("memory", "peak", "vector", "cores", "ranks", "fabric", "links", "power", "price")
 """Keys of a chip's file that answers depend on."""
@@ -25,6 +26,17 @@ def inherited_notes(hardware: Hardware, pricing: Pricing) -> Iterator[str]:
             keys.setdefault(hardware.inherited[key], []).append(key)
     for parent, names in keys.items():
         yield f"{hardware.id}: {', '.join(names)} as of {parent}, which its file extends"
+
+
+def instance_notes(hardware: Hardware, pricing: Pricing) -> Iterator[str]:
+    """Yield that a chip is rented in instances of so few chips, where its price says that."""
+    offer = pricing.quote(hardware).offer
+    if offer is not None and offer.instance_chips is not None:
+        size = "one chip" if offer.instance_chips == 1 else f"{offer.instance_chips} chips"
+        yield (
+            f"{hardware.id} is priced in instances of {size} ({offer.name}): more that a fast link "
+            f"joins have no known price; {option('price', f'{hardware.id}=USD')} gives one"
+        )
 
 
 def engine_notes(hardware: Hardware, engine: Engine, *, is_borrowed: bool) -> Iterator[str]:
@@ -65,18 +77,24 @@ def model_notes(placement: Placement) -> Iterator[str]:
 
 
 def unpacking_notes(placement: Placement) -> Iterator[str]:
-    """Yield which kernels of an engine upcast what to 16 bits before they multiply."""
+    """Yield which kernels of an engine multiply what at the 16-bit rate."""
     machine = placement.machine
     kernels = widened_by(machine.engine, machine.hardware)
     names = (
-        f"{kernel} of {machine.engine.id} upcasts {stored.id} "
-        f"{'KV cache' if group == 'kv' else 'weights'}"
+        f"{kernel} of {machine.engine.id} multiplies {stored.id} "
+        f"{_bytes_of(group, is_of_all=stored.id in kernels.dense)}"
         for group, mix in placement.work.formats._asdict().items()
         for stored, _ in mix.shares
-        if (kernel := kernels.kernel_of(group, stored))
+        if (kernel := kernels.of(group).get(stored.id))
     )
     for name in dict.fromkeys(names):
-        yield f"{machine.hardware.id}: {name} to 16 bits"
+        yield f"{machine.hardware.id}: {name} at the 16-bit rate"
+
+
+def _bytes_of(group: str, *, is_of_all: bool) -> str:
+    if group == "kv":
+        return "KV cache"
+    return "weights" if is_of_all else "experts"
 
 
 def limit_notes(placement: Placement, batch: int) -> Iterator[str]:

@@ -16,6 +16,7 @@ from fastcalc.core.speed_range import TO_LOW_END, speed_range
 from fastcalc.core.step.bound import Bound
 from fastcalc.core.step.component import LIMITERS, Step
 from fastcalc.core.step.schedule import Schedule
+from fastcalc.core.timeline import Number, Timeline
 from fastcalc.core.traffic.traffic import Traffic
 from fastcalc.formulas import money
 from fastcalc.formulas.types import Array, ArrayLike, Bools, Floats, Ints, floats, where
@@ -64,28 +65,8 @@ def _bound_limiter(passes: Schedule) -> ArrayLike:
     return passes.decode_bound.limiter
 
 
-def _token(passes: Schedule) -> ArrayLike:
-    return timeline.token(passes).seconds
-
-
-def _token_in_traffic(passes: Schedule) -> ArrayLike:
-    return timeline.token_in_traffic(passes).seconds
-
-
-def _first_token(passes: Schedule) -> ArrayLike:
-    return timeline.first_token(passes).seconds
-
-
-def _prompts_together(passes: Schedule) -> ArrayLike:
-    return timeline.prompts_together(passes).seconds
-
-
 def _in_turn_at_random(passes: Schedule) -> ArrayLike:
     return passes.in_turn_at_random
-
-
-def _served_run(passes: Schedule) -> ArrayLike:
-    return timeline.served_run(passes).seconds
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,9 +127,12 @@ class Estimate:
         """Decode step, by component."""
         return self.passes.decode
 
-    def of_passes(self, count: Callable[[Schedule], ArrayLike]) -> Array:
+    def of_passes(self, count: Callable[[Schedule], Number]) -> Array:
         """Evaluate a function of the steps, with one element per batch."""
-        return np.atleast_1d(count(self.passes))
+        return np.atleast_1d(timeline.evaluated(count, self.passes))
+
+    def _slowed_seconds(self, time: Callable[[Schedule], Timeline]) -> Floats:
+        return floats(self.of_passes(time) * self.slowness)
 
     @property
     def limiter_index(self) -> Ints:
@@ -198,22 +182,22 @@ class Estimate:
     @cached_property
     def tpot(self) -> Floats:
         """Time per output token (TPOT) in decode alone. [s]"""
-        return floats(self.of_passes(_token) * self.slowness)
+        return self._slowed_seconds(timeline.token)
 
     @cached_property
     def tpot_in_traffic(self) -> Floats:
         """TPOT in traffic, with prefill of other requests between the tokens. [s]"""
-        return floats(self.of_passes(_token_in_traffic) * self.slowness)
+        return self._slowed_seconds(timeline.token_in_traffic)
 
     @cached_property
     def ttft(self) -> Floats:
         """Time to first token (TTFT) of a request that joins the batch, without queueing. [s]"""
-        return floats(self.of_passes(_first_token) * self.slowness)
+        return self._slowed_seconds(timeline.first_token)
 
     @property
     def prompts_together(self) -> Floats:
         """Time of a step with a prompt on each attention replica. [s]"""
-        return floats(self.of_passes(_prompts_together) * self.slowness)
+        return self._slowed_seconds(timeline.prompts_together)
 
     @property
     def in_turn_at_random(self) -> Floats:
@@ -273,7 +257,7 @@ class Estimate:
 
     @cached_property
     def _run(self) -> Floats:
-        return floats(self.of_passes(_served_run) * self.slowness)
+        return self._slowed_seconds(timeline.served_run)
 
     @cached_property
     def served(self) -> Floats:

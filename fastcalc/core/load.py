@@ -147,8 +147,8 @@ class RandomLoad:
     @cached_property
     def _lane_rate(self) -> float:
         """Arrivals for one attention replica, or one stage's micro-batch. [1/s]"""
-        lanes = self.passes.placement.layout.dp * self.passes.lanes
-        return self._arrivals / float(lanes)
+        layout = self.passes.placement.layout
+        return self._arrivals / float(layout.dp * layout.pp)
 
     @property
     def _replicas(self) -> int:

@@ -127,6 +127,14 @@ class Pricing:
             return Quote(price.cloud.si, "unstated", price.cloud, price_of=price_of)
         return Quote(None)
 
+    def as_rented(self, hardware: Hardware) -> Hardware:
+        """A chip whose fast link joins no more chips than an instance that is rented at its price.
+
+        Chips that are owned, or priced by the user, are joined as their file says.
+        """
+        offer = self.quote(hardware).offer
+        return hardware if offer is None else hardware.joined(offer.instance_chips)
+
     def _stated_by(self, hardware: Hardware) -> str | None:
         """Entry from which a chip's file takes the price; None where it is its own."""
         price = hardware.node.price if hardware.node else None

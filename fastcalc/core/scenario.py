@@ -11,6 +11,7 @@ import numpy as np
 
 from fastcalc.catalogue.schema import Engine, Hardware, Model
 from fastcalc.catalogue.store import Catalogue
+from fastcalc.core.chip.formats_run import refused_weights
 from fastcalc.core.chip.host import WRITTEN
 from fastcalc.core.chip.machine import machine
 from fastcalc.core.chip.machine_class import engine_of_class
@@ -26,6 +27,7 @@ from fastcalc.core.defaults_used import default_notes
 from fastcalc.core.entry_notes import (
     engine_notes,
     inherited_notes,
+    instance_notes,
     limit_notes,
     model_notes,
     unpacking_notes,
@@ -62,6 +64,11 @@ class Sharding:
     pp: int | None = None
     ep: int | None = None
     dp: int | None = None
+
+    @classmethod
+    def of(cls, layout: Layout) -> "Sharding":
+        """A layout as a user would ask for it, rank by rank."""
+        return cls(tp=layout.tp, pp=layout.pp, ep=layout.ep, dp=layout.dp)
 
     @property
     def cuts_layers(self) -> bool:
@@ -102,8 +109,6 @@ class Sharding:
         """Layout whose ranks this names, on a site."""
         tp, pp, dp = self.tp or 1, self.pp or 1, self.dp or 1
         ranks = None if self.chips is None else self.chips * site.machine.ranks
-        if ranks is not None and self.pp is None and tp == dp == 1 and not site.defaults_to("dp"):
-            pp = ranks
         if ranks is not None and tp * pp * dp != ranks:
             if site.machine.is_spatial:
                 site.check(Layout(tp, pp, self.ep or 1, dp))
@@ -112,7 +117,7 @@ class Sharding:
                     f"{option('chips')} {self.chips} is not {option('pp')} {pp}, and "
                     f"{site.machine.hardware.id} pipelines whole layers: give one of the two",
                 )
-            if self.dp is None and ranks % (tp * pp) == 0 and site.defaults_to("dp"):
+            if self.dp is None and ranks % (tp * pp) == 0:
                 dp = ranks // (tp * pp)
             else:
                 of = f", of {site.machine.ranks} ranks each," if site.machine.ranks > 1 else ""
@@ -185,6 +190,11 @@ class Location:
     site: Site
     placement: Placement
     is_default_layout: bool
+
+    @property
+    def on_its_layout(self) -> Scenario:
+        """The scenario with the layout as if it had been asked for: numbers move, chips do not."""
+        return replace(self.scenario, sharding=Sharding.of(self.placement.layout))
 
     @cached_property
     def split(self) -> Split | None:
@@ -465,8 +475,9 @@ def layout_notes(site: Site, layout: Layout, sharding: Sharding) -> list[str]:
     is_taken = sharding.chips is not None and not sharding.names_ranks
     practice = practice_notes(site, layout) if is_taken else []
     own = own_notes(site.machine, site.work, layout)
-    ranks = [*site.mode_notes(layout), *site.rank_notes(layout)]
-    return [*ranks, *practice, *own, *start_notes(site, layout)]
+    refused = refused_weights(site.machine.engine, site.machine.hardware, site.work)
+    starts = [refused] if refused else start_notes(site, layout)
+    return [*site.rank_notes(layout), *practice, *own, *starts]
 
 
 def each_warning(outcomes: Iterable[Outcome]) -> Iterator[str]:
@@ -487,6 +498,7 @@ def warnings_of(outcome: Location) -> Iterator[str]:
     for entry in (hardware, model, engine):
         yield from entry.what_if.values()
     yield from inherited_notes(hardware, scenario.pricing)
+    yield from instance_notes(hardware, scenario.pricing)
     yield from domain_notes(hardware)
     yield from _host_notes(hardware, scenario.memory)
     yield from engine_notes(hardware, engine, is_borrowed=scenario.engine_is_borrowed)

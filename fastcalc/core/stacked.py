@@ -22,6 +22,7 @@ from fastcalc.core.placement.split import Split, split_as_asked
 from fastcalc.core.step.bound import BoundTerms, Memories, bound_terms
 from fastcalc.core.step.pass_work import AttentionWork, PassWork
 from fastcalc.core.step.schedule import Schedule
+from fastcalc.core.timeline import Number, evaluated
 from fastcalc.core.traffic.mix import Mix
 from fastcalc.core.traffic.traffic import Traffic
 from fastcalc.formulas.types import Array, ArrayLike, Floats, Ints, floats
@@ -67,7 +68,7 @@ class StackedEstimate(Estimate):
 
     rows: "_StackRows" = field(kw_only=True)
 
-    def of_passes(self, count: Callable[[Schedule], ArrayLike]) -> Array:
+    def of_passes(self, count: Callable[[Schedule], Number]) -> Array:
         """A number of the passes, an element for each batch."""
         return self.rows.cut(count)
 
@@ -269,7 +270,7 @@ class _Stack:
         self.members = members
         self.shapes = [_row_shape(passes) for passes in members]
         self.counts = [int(np.prod(shape, dtype=int)) for shape in self.shapes]
-        self._numbers: dict[Callable[[Schedule], ArrayLike], Floats] = {}
+        self._numbers: dict[Callable[[Schedule], Number], Floats] = {}
 
     def rows(self) -> "Iterator[_StackRows]":
         """Rows of each of the deployments."""
@@ -280,10 +281,10 @@ class _Stack:
             yield _StackRows(self, passes, rows, _columns(passes), point_shape)
             first += count
 
-    def number(self, count: Callable[[Schedule], ArrayLike]) -> Floats:
+    def number(self, count: Callable[[Schedule], Number]) -> Floats:
         """A number of all passes, rows x batches."""
         if count not in self._numbers:
-            values = np.asarray(count(self.passes))
+            values = np.asarray(evaluated(count, self.passes))
             self._numbers[count] = np.broadcast_to(values, self.passes.batch.shape)
         return self._numbers[count]
 
@@ -409,7 +410,7 @@ class _StackRows:
     columns: int
     shape: tuple[int, ...]
 
-    def cut(self, count: Callable[[Schedule], ArrayLike]) -> Array:
+    def cut(self, count: Callable[[Schedule], Number]) -> Array:
         """A number of the deployment's passes."""
         return np.atleast_1d(self._own(self.stack.number(count)))
 

@@ -22,6 +22,11 @@ _MOST_SHARE = 0.98
 """Share of a memory above which driver and context leave an engine nothing. [1]"""
 
 
+_OF_CHIPS = ("chips", "tp", "pp")
+_FIRST_OF_TWO = (("kv", "fp8"), ("gpu_memory_utilization", "0.95"), ("max_num_seqs", "256"))
+"""Changes that are tried beside a second one, the one that costs a service least first."""
+
+
 class StartRemedy(NamedTuple):
     """The least change of one setting that starts a server.
 
@@ -90,13 +95,20 @@ class StartLocation(Location):
         if scenario.memory.longest or not longest or not self._certain.is_of("vllm"):
             return None
         memory = replace(scenario.memory, longest=float(longest))
-        placed = locate(replace(_same_chips(self), memory=memory))
+        placed = locate(replace(self.on_its_layout, memory=memory))
         return start_location(placed)
 
     @cached_property
     def remedies(self) -> list[StartRemedy]:
         """Changes that would each make it start: the least change of one setting."""
         return [] if self.verdict == "fits" else list(_remedies(self))
+
+    @cached_property
+    def joint_remedies(self) -> list[StartRemedy]:
+        """Two changes that start it together on its chips; none where one of them alone does."""
+        if self.verdict == "fits" or any(each.setting not in _OF_CHIPS for each in self.remedies):
+            return []
+        return next(_pairs(self), [])
 
 
 def start_location(location: Location) -> StartLocation:
@@ -120,6 +132,26 @@ def _remedies(location: StartLocation) -> Iterator[StartRemedy]:
             yield remedy
 
 
+def _pairs(location: StartLocation) -> Iterator[list[StartRemedy]]:
+    """Pairs of changes that start a server on its chips, the least of the second each."""
+    scenario, has_narrow_cache = location.on_its_layout, location.scenario.work.formats.kv.bits <= 8
+    for setting, value in _FIRST_OF_TWO:
+        if setting == "kv" and has_narrow_cache:
+            continue
+        is_kv, first = setting == "kv", StartRemedy(setting, value)
+        changed = start_location(
+            locate(
+                replace(scenario, kv=value) if is_kv else limited(scenario, setting, float(value))
+            )
+        )
+        if not is_kv and changed.placement.available <= location.placement.available:
+            continue  # it is started with as much already
+        for least in (_larger_share, _fewer_sequences, shorter):
+            second = least(changed)
+            if second is not None and second.setting != setting:
+                yield [first, second]
+
+
 def limited(scenario: Scenario, setting: str, value: float) -> Scenario:
     """A scenario whose engine is started with another limit."""
     limits = dict.fromkeys(STARTED_WITH[setting], value)
@@ -134,13 +166,6 @@ def _starts(scenario: Scenario) -> bool:
         return False
 
 
-def _same_chips(location: StartLocation) -> Scenario:
-    """The scenario on the chips and the ranks that it was placed on."""
-    layout = location.placement.layout
-    sharding = Sharding(None, layout.tp, layout.pp, layout.ep, layout.dp)
-    return replace(location.scenario, sharding=sharding)
-
-
 def _largest_that_starts(starts: Callable[[int], bool], low: int, high: int) -> int | None:
     """The largest of some whole numbers that starts, None where the smallest does not."""
     if high < low or not starts(low):
@@ -152,7 +177,7 @@ def _largest_that_starts(starts: Callable[[int], bool], low: int, high: int) -> 
 
 
 def _fewer_sequences(location: StartLocation) -> StartRemedy | None:
-    scenario = _same_chips(location)
+    scenario = location.on_its_layout
     max_sequences = float(np.max(location.placement.machine.max_sequences))
     if not np.isfinite(max_sequences):
         return None
@@ -167,7 +192,7 @@ def _fewer_sequences(location: StartLocation) -> StartRemedy | None:
 
 def shorter(location: StartLocation) -> StartRemedy | None:
     """The longest sequences with which one starts, where a length was asked for."""
-    scenario = _same_chips(location)
+    scenario = location.on_its_layout
     longest = scenario.memory.longest
     if not longest:
         return None
@@ -181,14 +206,14 @@ def shorter(location: StartLocation) -> StartRemedy | None:
 
 
 def _narrower_cache(location: StartLocation) -> StartRemedy | None:
-    scenario = _same_chips(location)
+    scenario = location.on_its_layout
     if scenario.work.formats.kv.bits <= 8 or not _starts(replace(scenario, kv="fp8")):
         return None
     return StartRemedy("kv", "fp8")
 
 
 def _larger_share(location: StartLocation) -> StartRemedy | None:
-    scenario = _same_chips(location)
+    scenario = location.on_its_layout
     fraction = float(np.max(location.placement.machine.software.memory_fraction))
     hundredths = range(int(fraction * 100) + 1, int(_MOST_SHARE * 100) + 1)
     for hundredth in hundredths:

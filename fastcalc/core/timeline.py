@@ -5,8 +5,9 @@ request. They are listed here and nowhere else: an estimate prices them at once,
 once and prices them again and again, an explanation writes them out, and a plan reads the result.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 
@@ -59,6 +60,16 @@ class Timeline:
         for name, count in self.counts:
             for work, times in self.passes.works(name):
                 yield work, floats(count * times / self.per)
+
+
+Number: TypeAlias = ArrayLike | Timeline
+"""A number of passes, or the timeline whose seconds are one."""
+
+
+def evaluated(count: Callable[[Schedule], Number], passes: Schedule) -> ArrayLike:
+    """A number of passes, for every batch."""
+    number = count(passes)
+    return number.seconds if isinstance(number, Timeline) else number
 
 
 def token(passes: Schedule) -> Timeline:

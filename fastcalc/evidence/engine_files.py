@@ -11,9 +11,11 @@ from fastcalc.catalogue.schema.own_rows import OwnDeployment
 from fastcalc.evidence.calibrate import Calibration
 from fastcalc.evidence.own_engine import OwnFit
 from fastcalc.evidence.parameters import FIT, FittedValue
+from fastcalc.evidence.score import groups_of
 from fastcalc.quoting import yaml_text
 from fastcalc.written import many
 
+_EVIDENCE = "evidence/measured.csv"
 DIGITS = 4  # of fitted values
 COMMAND = "'fastcalc calibrate'"  # how values of one's own came about
 _KEY = re.compile(r"( *)([\w.-]+):")
@@ -68,12 +70,35 @@ def _learned(engine: Engine, calibration: Calibration) -> dict[str, str]:
         if isinstance(width, HalfWidths)
     }
     numbers["unseen"] = f"{widths.unseen:g}"
+    fitted_on = _fitted_on(engine, calibration)
     return {
+        **({"fitted_on": yaml_text(fitted_on)} if fitted_on else {}),
         "fitted_architectures": _listed(calibration.architectures.get(engine.id, ())),
         "fitted_kinds": _mapped({phase: _listed(names) for phase, names in fitted_kinds.items()}),
         "prefill_chips": _listed(calibration.prefill_chips.get(engine.id, ())),
         "range_widths": _mapped(numbers | {"basis": yaml_text(widths.basis)}),
     }
+
+
+def _fitted_on(engine: Engine, calibration: Calibration) -> str | None:
+    """How many points an engine was fitted on; None where there is none."""
+    is_first = engine.id == calibration.family.nodes[0].engine
+    groups = {group.name: group for group in groups_of(calibration.left_out)}
+    own = groups.get("all" if is_first else f"engine:{engine.id}")
+    if own is None:
+        return None
+    points = f"{own.count:,} published points of {many(own.sources, 'source')}"
+    if is_first:
+        return (
+            f"{points}, all GPU engines together ({_EVIDENCE}); publishers left out of a fit are "
+            f"met within {own.median_factor:.2f} (median) and {own.p90_factor:.2f} (90 %)"
+        )
+    parent = calibration.family.engines[engine.extends] if engine.extends else None
+    if parent is None:
+        return None
+    common = parent.name if parent.extends else "what all GPU engines have in common"
+    has_own = any(node.engine == engine.id for node in calibration.family.nodes)
+    return f"{points}, {'drawn to' if has_own else 'with'} {common} ({_EVIDENCE})"
 
 
 def _listed(names: Iterable[str]) -> str:

@@ -2,7 +2,10 @@
 
 import numpy as np
 
-from fastcalc.formulas.types import ArrayLike, Bools
+from fastcalc.formulas.types import ArrayLike, Bools, Floats
+
+_BITS = 36
+"""Of a mantissa that count: numbers that differ by less than about 1e-11 are equal. [1]"""
 
 
 def undominated(*, gain: ArrayLike, cost: ArrayLike) -> Bools:
@@ -13,17 +16,24 @@ def undominated(*, gain: ArrayLike, cost: ArrayLike) -> Bools:
     gain : what more is better of, for each choice [1]
     cost : what less is better of, in the same shape [1]
 
-    Of equal choices the first stands for all; none of nan is kept. Source: Kung, Luccio and
-    Preparata, "On finding the maxima of a set of vectors," Journal of the ACM 22(4), 1975.
+    Of equal choices, but for rounding, the first stands for all; none of nan is kept. Source:
+    Kung, Luccio and Preparata, "On finding the maxima of a set of vectors," Journal of the ACM
+    22(4), 1975.
 
     >>> undominated(gain=[10, 20, 15, 20], cost=[1, 3, 4, 3]).tolist()
     [True, True, False, False]
     """
     shape = np.shape(gain)
-    gains, costs = (np.asarray(values, float).ravel() for values in (gain, cost))
+    gains, costs = (_rounded(np.asarray(values, float).ravel()) for values in (gain, cost))
     order = np.lexsort((np.arange(gains.size), costs, -gains))
     order = order[(np.isfinite(gains) & np.isfinite(costs))[order]]
     cheapest_before = np.minimum.accumulate(np.concatenate([[np.inf], costs[order]]))[:-1]
     is_best = np.zeros(gains.shape, dtype=bool)
     is_best[order[costs[order] < cheapest_before]] = True
     return is_best.reshape(shape)
+
+
+def _rounded(values: Floats) -> Floats:
+    """The same with fewer digits, in which two computations of one number agree."""
+    mantissa, exponent = np.frexp(values)
+    return np.asarray(np.ldexp(np.round(np.ldexp(mantissa, _BITS)), exponent - _BITS))

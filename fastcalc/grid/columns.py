@@ -24,6 +24,8 @@ Columns = dict[str, Any]
 
 _fitting = partial(Column[EvaluatedPoints], needs_fit=True)
 """A column without a value where the batch does not fit."""
+_SERVED = ("engine", "prefill")
+_SERVED_PRICE = (*_SERVED, "price")
 
 FIRST: tuple[Column[EvaluatedPoints], ...] = (
     Column("hardware", "text", "id of the chip", "scenario.hardware.id", heading=("", "hardware")),
@@ -187,10 +189,7 @@ FIRST: tuple[Column[EvaluatedPoints], ...] = (
         lambda points: points.estimate.ttft * 1e3,
         heading=("TTFT", "ms"),
         drop_priority=5,
-        rests_on=(
-            "engine",
-            "prefill",
-        ),
+        rests_on=_SERVED,
     ),
     _fitting(
         "request_s",
@@ -198,10 +197,7 @@ FIRST: tuple[Column[EvaluatedPoints], ...] = (
         "end-to-end latency of a request: TTFT, then the other tokens at tpot_ms",
         "estimate.request",
         heading=("request", "s"),
-        rests_on=(
-            "engine",
-            "prefill",
-        ),
+        rests_on=_SERVED,
     ),
     Column(
         "limiter",
@@ -223,11 +219,7 @@ FIRST: tuple[Column[EvaluatedPoints], ...] = (
         lambda points: points.usd[0],
         heading=("$/Mtok", "input"),
         drop_priority=6,
-        rests_on=(
-            "engine",
-            "prefill",
-            "price",
-        ),
+        rests_on=_SERVED_PRICE,
     ),
     _fitting(
         "usd_per_mtok_output",
@@ -236,10 +228,7 @@ FIRST: tuple[Column[EvaluatedPoints], ...] = (
         "usd_of_output",
         heading=("$/Mtok", "output"),
         drop_priority=3,
-        rests_on=(
-            "engine",
-            "price",
-        ),
+        rests_on=("engine", "price"),
     ),
     _fitting(
         "usd_per_mtok_total",
@@ -248,11 +237,7 @@ FIRST: tuple[Column[EvaluatedPoints], ...] = (
         lambda points: points.usd[2],
         heading=("$/Mtok", "total"),
         drop_priority=2,
-        rests_on=(
-            "engine",
-            "prefill",
-            "price",
-        ),
+        rests_on=_SERVED_PRICE,
     ),
     _fitting(
         "joules_per_token",
@@ -261,10 +246,7 @@ FIRST: tuple[Column[EvaluatedPoints], ...] = (
         "estimate.joules",
         heading=("J per", "token"),
         drop_priority=9,
-        rests_on=(
-            "engine",
-            "prefill",
-        ),
+        rests_on=_SERVED,
     ),
     Column("warnings", "list", "notes on this row", lambda points: points.warnings()),
     _fitting(
@@ -274,10 +256,7 @@ FIRST: tuple[Column[EvaluatedPoints], ...] = (
         "estimate.served",
         heading=("tok/s", "served"),
         drop_priority=8,
-        rests_on=(
-            "engine",
-            "prefill",
-        ),
+        rests_on=_SERVED,
     ),
     _fitting(
         "served_request_s",
@@ -285,10 +264,7 @@ FIRST: tuple[Column[EvaluatedPoints], ...] = (
         "time to serve one batch of requests",
         "estimate.run",
         heading=("request served", "s"),
-        rests_on=(
-            "engine",
-            "prefill",
-        ),
+        rests_on=_SERVED,
     ),
     _fitting(
         "bound_limiter",
@@ -325,10 +301,7 @@ LATER: tuple[Column[EvaluatedPoints], ...] = (
         lambda points: points.estimate.tpot_in_traffic * 1e3,
         heading=("TPOT in", "traffic"),
         drop_priority=7,
-        rests_on=(
-            "engine",
-            "prefill",
-        ),
+        rests_on=_SERVED,
     ),
     Column("host", "text", "host whose memory the chips may use", "host"),
     _fitting(

@@ -71,12 +71,7 @@ class Space:
 
     def at(self, layout: Layout, *batches: int) -> Outcome:
         """Scenario solved on a layout for some batches."""
-        return solve(replace(self.scenario, batches=batches, sharding=sharding(layout)))
-
-
-def sharding(layout: Layout) -> Sharding:
-    """A layout as a user would ask for it, rank by rank."""
-    return Sharding(tp=layout.tp, pp=layout.pp, ep=layout.ep, dp=layout.dp)
+        return solve(replace(self.scenario, batches=batches, sharding=Sharding.of(layout)))
 
 
 def chip_counts(fewest: int, largest: int) -> list[int]:

@@ -11,7 +11,7 @@ Little's law.
 from collections.abc import Iterator, Sequence
 from math import inf
 
-from fastcalc.importers.json_records import NoNumberError, Record
+from fastcalc.importers.json_records import NoNumberError, NoRunError, Record
 from fastcalc.importers.served_run import Arrivals, ServedRun, Times, times_in, times_of
 from fastcalc.written import shown
 
@@ -32,12 +32,8 @@ def is_request(record: Record) -> bool:
 
 
 def runs(record: Record) -> Iterator[ServedRun | str]:
-    """Yield the one run that a record sums up, or why it is none."""
+    """Yield the one run that a record sums up, or raise NoRunError."""
     config = record.within("input_config")
-    arrivals = _arrivals(config)
-    if isinstance(arrivals, str):
-        yield arrivals
-        return
     ttft, tpot, request = (_times(record.within(name)) for name in _LATENCIES)
     is_streamed = False not in (
         config.data.get("streaming"),
@@ -50,7 +46,7 @@ def runs(record: Record) -> Iterator[ServedRun | str]:
         seconds=_seconds(record.within("benchmark_duration")),
         prompt=record.within("input_sequence_length").number("avg") or 0.0,
         output=record.within("output_sequence_length").number("avg") or 0.0,
-        arrivals=arrivals,
+        arrivals=_arrivals(config),
         ttft=ttft if is_streamed else Times(),
         tpot=tpot if is_streamed else Times(),
         request=request if is_streamed else Times(),
@@ -81,7 +77,7 @@ def _seconds(statistics: Record) -> float | None:
     return None if duration is None else duration * _unit(statistics, "s")
 
 
-def _arrivals(config: Record) -> Arrivals | str:
+def _arrivals(config: Record) -> Arrivals:
     """Return the load that was asked for.
 
     AIPerf's ``loadgen`` before 0.10, its phases from then on; GenAI-Perf's ``perf_analyzer``, and
@@ -93,7 +89,9 @@ def _arrivals(config: Record) -> Arrivals | str:
         if phase.data.get("exclude_from_results") is not True
     ]
     if len(phases) > 1:
-        return f"the run has {len(phases)} phases of load, whose requests it does not part"
+        raise NoRunError(
+            f"the run has {len(phases)} phases of load, whose requests it does not part"
+        )
     loads = [
         *phases,
         config.within("loadgen"),
@@ -107,7 +105,7 @@ def _arrivals(config: Record) -> Arrivals | str:
         return Arrivals(rate, limit)
     if limit is not None and limit > 0:
         return Arrivals(limit=limit)
-    return "the file does not say how requests came: neither a concurrency nor a rate"
+    raise NoRunError("the file does not say how requests came: neither a concurrency nor a rate")
 
 
 def _names(config: Record) -> tuple[str, ...]:
@@ -120,26 +118,25 @@ def _names(config: Record) -> tuple[str, ...]:
     names = next((names for names in lists if isinstance(names, list)), [])
     served = [name for name in names if isinstance(name, str)]
     served += [model.text("name") for model in config.within("models").mappings("items")]
-    served += [config.within("tokenizer").text("name"), endpoint.text("model")]
-    return tuple(filter(None, served))
+    return (*served, config.within("tokenizer").text("name"), endpoint.text("model"))
 
 
-def run_of_requests(requests: Sequence[Record]) -> ServedRun | str:
-    """Return the run that lines of requests were, or why it is none."""
+def run_of_requests(requests: Sequence[Record]) -> ServedRun:
+    """Return the run that lines of requests were, or raise NoRunError."""
     answered = [
         request
         for request in requests
         if request.data.get("error") is None and "request_latency" in request.within("metrics").data
     ]
     if not answered:
-        return "no request was completed"
+        raise NoRunError("no request was completed")
     starts, ends = (_nanoseconds(answered, f"request_{edge}_ns") for edge in ("start", "end"))
     seconds = (max(ends) - min(starts)) / 1e9 if starts and ends else 0.0
     prompts, outputs = (
         _values(answered, f"{side}_sequence_length") for side in ("input", "output")
     )
     if seconds <= 0 or not prompts or not outputs:
-        return "the requests have no end, no prompt or no answer"
+        raise NoRunError("the requests have no end, no prompt or no answer")
     ttft, tpot, latencies = (
         times_of([milliseconds / 1e3 for milliseconds in _values(answered, name)])
         for name in _LATENCIES

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from math import inf
 
-from fastcalc.importers.json_records import NoNumberError, Record, alongside
+from fastcalc.importers.json_records import NoNumberError, NoRunError, Record, alongside
 from fastcalc.importers.served_run import UPPER, Arrivals, ServedRun, Times
 
 _UNITS = {"(s)": 1.0, "(ms)": 1e-3}
@@ -40,14 +40,13 @@ def is_result(record: Record) -> bool:
 
 
 def runs(record: Record) -> Iterator[ServedRun | str]:
-    """Yield the one run of a summary, or why it is none."""
+    """Yield the one run of a summary, or raise NoRunError."""
     clients, sent, completed, failed = (
         _number(record, name) for name in ("clients", "sent", "completed", "failed")
     )
     rate, limit = _number(record, "rate") or -1.0, min(clients or inf, sent or inf)
     if rate <= 0 and not 1 <= limit < inf:
-        yield "the file does not say how many requests were in flight"
-        return
+        raise NoRunError("the file does not say how many requests were in flight")
     percentiles = [
         row for row in alongside(record.file, "benchmark_percentile.json") if _share(row)
     ]
@@ -68,7 +67,7 @@ def runs(record: Record) -> Iterator[ServedRun | str]:
         rate=_number(record, "tokens"),
         failed=int(failed or 0.0),
         tokens_per_pass=accepted if accepted and accepted >= 1 else None,
-        names=tuple(filter(None, (arguments.text("model"), arguments.text("tokenizer_path")))),
+        names=(arguments.text("model"), arguments.text("tokenizer_path")),
     )
 
 

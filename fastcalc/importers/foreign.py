@@ -24,7 +24,7 @@ from fastcalc.importers import (
     tensorrt_llm,
     vllm,
 )
-from fastcalc.importers.json_records import NoNumberError, Record, records
+from fastcalc.importers.json_records import NoNumberError, NoRunError, Record, records
 from fastcalc.importers.naming import NameLookup, Options
 from fastcalc.importers.served_run import ServedRun, points_of
 from fastcalc.importers.setup import Unsaid, checked
@@ -160,6 +160,8 @@ class Results:
                     wrong |= dict.fromkeys(beyond_range)
                     if not beyond_range:
                         self.measured.append((record.file, record.line, point))
+        except NoRunError as error:
+            self.measured.append((record.file, record.line, str(error)))
         except Unsaid as error:
             self.unsaid.setdefault(str(error), []).append(record)
         except NoNumberError as error:

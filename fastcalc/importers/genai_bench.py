@@ -7,8 +7,8 @@ GPUs are in ``experiment_metadata.json`` next to it.
 
 from collections.abc import Iterator
 
-from fastcalc.importers.json_records import Record, alongside
-from fastcalc.importers.served_run import Arrivals, ServedRun, Times, times_in
+from fastcalc.importers.json_records import NoRunError, Record, Stated, alongside
+from fastcalc.importers.served_run import Arrivals, ServedRun, Times, clients_in, times_in
 
 _UNITS = {"": 1.0, "s": 1.0, "ms": 1e-3}
 _ENGINES = {"vllm": "vllm", "sglang": "sglang", "sgl": "sglang", "trtllm": "tensorrt-llm",
@@ -21,19 +21,13 @@ def is_result(record: Record) -> bool:
 
 
 def runs(record: Record) -> Iterator[ServedRun | str]:
-    """Yield the one run of a file, or why it is none."""
+    """Yield the one run of a file, or raise NoRunError."""
     unit = _UNITS.get(record.text("_time_unit"))
     if unit is None:
-        yield f"times are in {record.text('_time_unit')}, which is neither s nor ms"
-        return
+        raise NoRunError(f"times are in {record.text('_time_unit')}, which is neither s nor ms")
     run, stats = record.within("aggregated_metrics"), record.within("aggregated_metrics", "stats")
     if run.text("iteration_type") == "batch_size":
-        yield "a run of embeddings, which does not decode"
-        return
-    clients = run.count("num_concurrency")
-    if not clients or clients < 1:
-        yield "the file does not say how many requests were in flight: num_concurrency"
-        return
+        raise NoRunError("a run of embeddings, which does not decode")
     experiment = next(iter(alongside(record.file, "experiment_metadata.json")), Record(1, {}))
     completed = run.count("num_completed_requests")
     called = ("server_model_tokenizer", "api_model_name", "model")
@@ -43,13 +37,13 @@ def runs(record: Record) -> Iterator[ServedRun | str]:
         seconds=_seconds(run, completed),
         prompt=stats.within("num_input_tokens").number("mean") or 0.0,
         output=stats.within("num_output_tokens").number("mean") or 0.0,
-        arrivals=Arrivals(limit=clients),
+        arrivals=Arrivals(limit=clients_in(run, "num_concurrency")),
         ttft=_times(stats, "ttft", unit),
         tpot=_times(stats, "tpot", unit),
         request=_times(stats, "e2e_latency", unit),
         rate=run.number("mean_output_throughput_tokens_per_s"),
         failed=run.count("num_error_requests") or 0,
-        names=tuple(filter(None, map(experiment.text, called))),
+        names=tuple(map(experiment.text, called)),
         stated=_stated(experiment),
     )
 
@@ -67,11 +61,10 @@ def _seconds(run: Record, completed: int | None) -> float | None:
     return completed / rate if completed and rate > 0 else None
 
 
-def _stated(experiment: Record) -> dict[str, str]:
+def _stated(experiment: Record) -> Stated:
     count = experiment.data.get("server_gpu_count")
-    stated = {
+    return {
         "hardware": experiment.text("server_gpu_type"),
-        "engine": _ENGINES.get(experiment.text("server_engine").lower(), ""),
-        "chips": str(count) if isinstance(count, (int, str)) else "",
+        "engine": _ENGINES.get(experiment.text("server_engine").lower()),
+        "chips": str(count) if isinstance(count, (int, str)) else None,
     }
-    return {name: text for name, text in stated.items() if text}

@@ -7,7 +7,7 @@ The keys are those of ``src/guidellm/schemas`` at 31c74ea (version 2 of the meta
 from collections.abc import Iterator
 from dataclasses import replace
 
-from fastcalc.importers.json_records import Record
+from fastcalc.importers.json_records import NoRunError, Record
 from fastcalc.importers.served_run import Arrivals, ServedRun, Times, each_run, times_in
 
 _CLOSED = {"synchronous": None, "concurrent": "streams", "throughput": "max_concurrency"}
@@ -20,26 +20,20 @@ def is_result(record: Record) -> bool:
 
 def runs(record: Record) -> Iterator[ServedRun | str]:
     """Yield a run for each benchmark of a report, or why it is none."""
-    benchmarks = list(record.mappings("benchmarks"))
-    if not benchmarks:
-        yield "the report holds no benchmark"
     called = (
         record.within("config", "spec", "backend").text("model"),
         record.within("config", "backend").text("model"),
         record.within("args").text("model"),
     )
-    for benchmark, run in each_run(benchmarks, _run):
+    for benchmark, run in each_run(record, _run):
         if isinstance(run, ServedRun):
             names = (benchmark.within("config", "backend").text("model"), *called)
-            run = replace(run, names=tuple(filter(None, names)))
+            run = replace(run, names=names)
         yield run
 
 
-def _run(benchmark: Record) -> ServedRun | str:
+def _run(benchmark: Record) -> ServedRun:
     metrics = benchmark.within("metrics")
-    arrivals = _arrivals(benchmark)
-    if isinstance(arrivals, str):
-        return arrivals
     outputs = metrics.within("output_token_count", "successful")
     rate = metrics.within("output_tokens_per_second", "successful").number("mean")
     tokens = outputs.number("total_sum")
@@ -50,7 +44,7 @@ def _run(benchmark: Record) -> ServedRun | str:
         seconds=tokens / rate if tokens and rate else benchmark.number("duration") or 0.0,
         prompt=metrics.within("prompt_token_count", "successful").number("mean") or 0.0,
         output=outputs.number("mean") or 0.0,
-        arrivals=arrivals,
+        arrivals=_arrivals(benchmark),
         ttft=_times(metrics.within("time_to_first_token_ms", "successful"), 1e-3),
         tpot=_times(metrics.within("inter_token_latency_ms", "successful"), 1e-3),
         request=_times(metrics.within("request_latency", "successful"), 1.0),
@@ -64,7 +58,7 @@ def _times(statistics: Record, unit: float) -> Times:
     return times_in(statistics.within("percentiles"), unit=unit, mean=statistics.number("mean"))
 
 
-def _arrivals(benchmark: Record) -> Arrivals | str:
+def _arrivals(benchmark: Record) -> Arrivals:
     strategy = benchmark.within("config", "strategy")
     type_id = strategy.text("type_") or strategy.text("kind")
     in_flight = benchmark.within("metrics", "request_concurrency", "successful").number("mean")
@@ -75,5 +69,6 @@ def _arrivals(benchmark: Record) -> Arrivals | str:
     if rate is None or rate <= 0:
         rate = benchmark.within("metrics", "requests_per_second", "successful").number("mean")
     if rate is None or rate <= 0:
-        return f"the report does not say how requests came: strategy {type_id or 'missing'}"
+        why = "the report does not say how requests came"
+        raise NoRunError(f"{why}: strategy {type_id or 'missing'}")
     return Arrivals(rate, in_flight=in_flight)

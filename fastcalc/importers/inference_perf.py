@@ -12,7 +12,7 @@ from pathlib import Path
 
 from fastcalc.catalogue import reader
 from fastcalc.errors import InputError
-from fastcalc.importers.json_records import Record
+from fastcalc.importers.json_records import NoRunError, Record
 from fastcalc.importers.served_run import Arrivals, ServedRun, times_in
 
 _ENGINES = {"vllm": "vllm", "sglang": "sglang"}
@@ -42,12 +42,11 @@ def is_result(record: Record) -> bool:
 
 
 def runs(record: Record) -> Iterator[ServedRun | str]:
-    """Yield the run of a stage, or why it is none."""
+    """Yield the run of a stage, or raise NoRunError."""
     load, successes = record.within("load_summary"), record.within("successes")
     latency, throughput = successes.within("latency"), successes.within("throughput")
     if "requested_rate" not in load.data:
-        yield "a summary of all stages, whose loads differ"
-        return
+        raise NoRunError("a summary of all stages, whose loads differ")
     config = _configuration(Path(record.file).parent)
     requests_per_s = throughput.number("requests_per_sec") or 0.0
     output = successes.within("output_len").number("mean") or 0.0
@@ -77,7 +76,7 @@ def runs(record: Record) -> Iterator[ServedRun | str]:
         rate=rate,
         failed=record.within("failures").count("count") or 0,
         names=config.names,
-        stated={"engine": config.engine} if config.engine else {},
+        stated={"engine": config.engine},
         remarks=remarks,
     )
 

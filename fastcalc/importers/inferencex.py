@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from fastcalc.importers import vllm
-from fastcalc.importers.json_records import Record
+from fastcalc.importers.json_records import NoRunError, Record, Stated
 from fastcalc.importers.served_run import Arrivals, ServedRun, Times
 
 _CHIPS = {
@@ -33,8 +33,8 @@ def runs(record: Record) -> Iterator[ServedRun | str]:
     """Yield the one run of a row, or why it is none."""
     prompt, output = record.number("isl"), record.number("osl")
     if prompt is None or output is None:
-        yield "an agentic run: the record does not hold its prompts, nor what of them was cached"
-        return
+        why = "an agentic run: the record does not hold its prompts, nor what of them was cached"
+        raise NoRunError(why)
     measured = record.within("metrics") if "metrics" in record.data else record
     is_split = record.data.get("disagg") is True
     chips, layout = _layout(record)
@@ -54,9 +54,9 @@ def runs(record: Record) -> Iterator[ServedRun | str]:
         is_speculated=_is_speculated(record),
         weight_bits=_BITS.get(record.text("precision").lower()),
         date=record.text("date")[:10],
-        names=tuple(filter(None, (record.text("model"),))),
+        names=(record.text("model"),),
         stated=_stated(record, layout),
-        remarks=tuple(filter(None, (shown_image(record),))),
+        remarks=(shown_image(record),),
     )
     if is_split:
         yield "disaggregated prefill: TTFT and throughput are also of the chips that prefill"
@@ -92,14 +92,13 @@ def _layout(record: Record) -> tuple[int | None, dict[str, int | None]]:
     return chips, {"chips": chips, "tp": ranks, "pp": pp, "dp": copies, "ep": ep}
 
 
-def _stated(record: Record, layout: dict[str, int | None]) -> dict[str, str]:
+def _stated(record: Record, layout: dict[str, int | None]) -> Stated:
     called = record.text("decode_hw") or record.text("hw") or record.text("hardware")
     framework = record.text("framework").lower()
     engine = next((engine for name, engine in _ENGINES if name in framework), "")
-    stated = {name: str(count) for name, count in layout.items() if count}
-    stated |= {
+    return {
+        **layout,
         "hardware": _CHIPS.get(called.lower().partition("-")[0], called),
         "engine": engine,
-        "weights": _WEIGHTS.get(record.text("precision").lower(), ""),
+        "weights": _WEIGHTS.get(record.text("precision").lower()),
     }
-    return {name: text for name, text in stated.items() if text}

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import isfinite
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from fastcalc.catalogue.limits import LIMITS
 from fastcalc.errors import InputError
@@ -14,6 +14,8 @@ from fastcalc.evidence.text_files import FileFault, Text, opened, text_in
 from fastcalc.importers.json_places import json_marks, short_whole
 from fastcalc.written import shown
 
+Stated: TypeAlias = Mapping[str, str | int | None]
+"""What a record says, by name; what is empty is not said."""
 _SPACE = re.compile(r"[ \t\r\n]*")
 _MOST_TEXT = 10_000
 
@@ -112,6 +114,10 @@ class NoNumberError(ValueError):
     def __init__(self, path: tuple[str | int, ...], sentence: str) -> None:
         super().__init__(sentence)
         self.path = path
+
+
+class NoRunError(Exception):
+    """Why a record is no run that can be used, in a sentence."""
 
 
 class _NotJson(Exception):  # noqa: N818  (it becomes a fault)

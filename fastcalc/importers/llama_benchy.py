@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import partial
 
 from fastcalc.importers.json_records import Record
-from fastcalc.importers.served_run import Arrivals, ServedRun, Times, each_run, times_of
+from fastcalc.importers.served_run import Arrivals, ServedRun, Times, clients_in, each_run, times_of
 
 
 def is_result(record: Record) -> bool:
@@ -20,25 +20,18 @@ def is_result(record: Record) -> bool:
 
 def runs(record: Record) -> Iterator[ServedRun | str]:
     """Yield a run for each benchmark of a report, or why it is none."""
-    benchmarks = list(record.mappings("benchmarks"))
-    if not benchmarks:
-        yield "the report holds no benchmark"
     is_cached = record.data.get("prefix_caching_enabled") is True
-    for _, run in each_run(benchmarks, partial(_run, is_cached=is_cached)):
+    for _, run in each_run(record, partial(_run, is_cached=is_cached)):
         if isinstance(run, ServedRun):
-            names = tuple(filter(None, (record.text("model"),)))
-            run = replace(run, names=names, date=record.text("timestamp")[:10])
+            run = replace(run, names=(record.text("model"),), date=record.text("timestamp")[:10])
         yield run
 
 
-def _run(benchmark: Record, *, is_cached: bool) -> ServedRun | str:
-    clients = benchmark.count("concurrency") or 0
+def _run(benchmark: Record, *, is_cached: bool) -> ServedRun:
     context, prompt = (
         benchmark.number("context_size") or 0.0,
         benchmark.number("prompt_size") or 0.0,
     )
-    if clients < 1:
-        return "the report does not say how many requests were in flight: concurrency"
     first, remarks = _times(benchmark, "e2e_ttft"), tuple[str, ...]()
     if context and benchmark.data.get("is_context_prefill_phase") is True:
         prompt, remarks = 0.0, ("the context is loaded",)
@@ -51,7 +44,7 @@ def _run(benchmark: Record, *, is_cached: bool) -> ServedRun | str:
         seconds=None,
         prompt=context + prompt,
         output=benchmark.number("response_size") or 0.0,
-        arrivals=Arrivals(limit=clients),
+        arrivals=Arrivals(limit=clients_in(benchmark, "concurrency")),
         ttft=first,
         tpot=times_of([1.0 / speed for speed in speeds]),
         request=Times(),

@@ -8,8 +8,8 @@ are counted by the tokenizer of Llama 2, whatever the model.
 
 from collections.abc import Iterator
 
-from fastcalc.importers.json_records import Record
-from fastcalc.importers.served_run import Arrivals, ServedRun, Times, times_in
+from fastcalc.importers.json_records import NoRunError, Record
+from fastcalc.importers.served_run import Arrivals, ServedRun, Times, clients_in, times_in
 
 
 def is_result(record: Record) -> bool:
@@ -23,14 +23,9 @@ def _is_request(record: Record) -> bool:
 
 
 def runs(record: Record) -> Iterator[ServedRun | str]:
-    """Yield the one run of a summary, or why it is none."""
+    """Yield the one run of a summary, or raise NoRunError."""
     if _is_request(record):
-        yield "one request of llmperf: how many were in flight is in its *_summary.json"
-        return
-    clients = record.count("num_concurrent_requests")
-    if not clients or clients < 1:
-        yield "the file does not say how many requests were in flight: num_concurrent_requests"
-        return
+        raise NoRunError("one request of llmperf: how many were in flight is in its *_summary.json")
     completed = record.count("results_num_completed_requests")
     rate = record.number("results_num_completed_requests_per_min")
     yield ServedRun(
@@ -39,13 +34,13 @@ def runs(record: Record) -> Iterator[ServedRun | str]:
         seconds=completed / rate * 60.0 if completed and rate and rate > 0 else None,
         prompt=_mean(record, "number_input_tokens", "mean_input_tokens"),
         output=_mean(record, "number_output_tokens", "mean_output_tokens"),
-        arrivals=Arrivals(limit=clients),
+        arrivals=Arrivals(limit=clients_in(record, "num_concurrent_requests")),
         ttft=_times(record, "ttft_s"),
         tpot=Times(),
         request=_times(record, "end_to_end_latency_s"),
         rate=record.number("results_mean_output_throughput_token_per_s"),
         failed=record.count("results_number_errors") or 0,
-        names=tuple(filter(None, (record.text("model"),))),
+        names=(record.text("model"),),
         remarks=("tokens counted by the tokenizer of Llama 2",),
     )
 

@@ -132,15 +132,16 @@ def _words(text: str) -> frozenset[str]:
 
 _TUNED = re.compile(r"-(?:instruct|chat|it|hf|base|gguf)(?=-|$)")
 _STORED = re.compile(
-    r"[-_.](?:bf16|fp16|fp8|fp4|nvfp4|mxfp4|int4|int8|awq|gptq|w\da\d+|g\d+|dynamic|block"
-    r"|quantized|quantized\.\w+|autoround|bnb|[2-8]bit|gs\d+|dwq|mlx|kv)(?:-v\d|-preview)?$"
+    r"[-_.](?:bf16|fp16|fp8|fp4|nvfp4|nvfp4a16|mxfp4|w-mxfp4-a-fp8|int4|int8|awq|gptq|w\da\d+|g\d+"
+    r"|dynamic|block|quantized|quantized\.\w+|autoround|unsloth|bnb|[2-8]bit|gs\d+|dwq|mlx|kv|qat"
+    r"|exl[23]|\d(?:\.\d+)?bpw)(?:-v\d|-preview)?$"
 )
 _PLAIN = re.compile(r"[\w.: -]{1,100}", re.ASCII)
-_VERSION = re.compile(r"-v\d(?:\.\d)?$")
+_VERSION = re.compile(r"-(?:v\d(?:[._]\d)?|1m)$")
 _GGUF = re.compile(
-    r"(?:[-_.]\d{5}-of-\d{5})?\.gguf$|[-_.](?:ud-)?(?:(?:iq|tq|q)\d\w*|bf16|f16|f32|mxfp4(?:_moe)?)$"
+    r"(?:[-_.]\d{5}-of-\d{5})?[-.]gguf$|[-_.](?:ud-)?(?:(?:iq|tq|q)\d\w*|bf16|f16|f32|mxfp4(?:_moe)?)$"
 )
-_GGUF_TYPE = re.compile(r"[-_.]((?:ud-)?(?:iq|tq|q)\d_\w+)$")
+_GGUF_TYPE = re.compile(r"[-_.]((?:ud-)?(?:iq|tq|q)\d_\w+)(?:-gguf)?$")
 
 
 _TAGGED = re.compile(r"[\w.-]+/[\w.-]+:([\w.-]+)")
@@ -216,14 +217,14 @@ def is_quantized_copy(text: str, repositories: Iterable[str]) -> bool:
     False
     """
     originals = {_without_format(name)[-1] for name in repositories}
-    return _without_format(text)[-1].removesuffix("-gguf") in originals
+    return _without_format(text)[-1] in originals
 
 
 _STORED_AS = {
     "fp8": "fp8", "nvfp4": "nvfp4", "fp4": "nvfp4", "mxfp4": "mxfp4", "bf16": "bf16",
-    "fp16": "fp16", "awq": "awq-int4-g128",
+    "fp16": "fp16", "awq": "awq-int4-g128", "nvfp4a16": "nvfp4",
 }  # fmt: skip
-_OF_MLX = re.compile(r"^mlx-community/.*-([2-8])bit(?:-gs(32|128))?(?:-dwq)?$")
+_OF_MLX = re.compile(r"(?:^mlx-community/.*|-mlx)-([2-8])bit(?:-gs(32|128))?(?:-dwq)?(?:-v\d)?$")
 _SAID_TOGETHER = (
     ({"gptq", "int4"}, "gptq-int4-g128"),
     ({"gptq", "int8"}, "int8-g128-zp"),
@@ -232,10 +233,21 @@ _SAID_TOGETHER = (
     ({"w4a16"}, "int4-g128"),
     ({"w8a8"}, "int8-w8a8"),
     ({"w8a16"}, "int8"),
+    ({"mxfp4", "fp8"}, "mxfp4"),  # of weights and of activations
 )
 """Words of a name and the format that they mean, as llm-compressor, AutoGPTQ, AutoRound and
 bitsandbytes store by default."""
-_UNCLEAR = re.compile(r"gptq|int[48]|w\da\d+|autoround|quantized|bnb|[2-8]bit|\d\.?\d*bpw")
+_USUAL = (
+    ({"nvfp4", "fp8"}, "nvfp4+attention=fp8"),
+    ({"gptq"}, "gptq-int4-g128"),
+    ({"int4"}, "int4-g128"),
+    ({"4bit"}, "int4-g128"),
+    ({"int8"}, "int8"),
+    ({"8bit"}, "int8"),
+)
+"""Words of several meanings, and the one that most checkpoints have."""
+_BPW = re.compile(r"-(exl[23])[-_](\d(?:\.\d+)?bpw)")
+_UNCLEAR = re.compile(r"exl[23]|gptq|int[48]|w\da\d+|autoround|quantized|bnb|[2-8]bit|\d\.?\d*bpw")
 
 
 def checkpoint_format(text: str) -> str | None:
@@ -252,16 +264,46 @@ def checkpoint_format(text: str) -> str | None:
     if file_type := _GGUF_TYPE.search(last):
         with suppress(InputError):
             return weight_name(file_type[1])
+    if per_weight := _BPW.search(last):
+        return weight_name("-".join(per_weight.groups()))
     tokens = re.split(r"[-_.]", last)
     formats = {_STORED_AS[token] for token in tokens if token in _STORED_AS}
     if of_mlx := _OF_MLX.search(repository(text).lower()):
         return f"mlx-{of_mlx[1]}bit{f'-g{of_mlx[2]}' if of_mlx[2] else ''}"
-    if not formats:
-        meant = (stored for words, stored in _SAID_TOGETHER if words <= set(tokens))
-        formats.update([*meant][:1])
+    if len(formats) != 1 and (meant := _first_said(_SAID_TOGETHER, tokens)):
+        formats = {meant}
     if len(formats) > 1 or (not formats and any(_UNCLEAR.fullmatch(token) for token in tokens)):
         return None
     return formats.pop() if formats else ""
+
+
+def usual_format(text: str) -> str | None:
+    """The most usual meaning of a name of which `checkpoint_format` has several; None for none.
+
+    >>> usual_format("poolside/Laguna-S-2.1-INT4"), usual_format("turboderp/Qwen3-32B-exl3")
+    ('int4-g128', None)
+    """
+    return _first_said(_USUAL, re.split(r"[-_.]", repository(text).lower()))
+
+
+def _first_said(meanings: Iterable[tuple[set[str], str]], words: Iterable[str]) -> str | None:
+    said = set(words)
+    return next((stored for together, stored in meanings if together <= said), None)
+
+
+_FP8_CACHE = re.compile(r"^nvidia/.*-(?:nv)?fp4(?:-v\d)?$|-fp8-kv$")
+
+
+def checkpoint_cache(text: str) -> str | None:
+    """Cache format that a checkpoint of this name declares; None for that of its activations.
+
+    NVIDIA's of four bits declare ``"kv_cache_quant_algo": "FP8"`` in their hf_quant_config.json,
+    which vLLM (since its pull request 29980), SGLang and TensorRT-LLM take; AMD says ``-FP8-KV``.
+
+    >>> checkpoint_cache("nvidia/DeepSeek-R1-0528-FP4"), checkpoint_cache("Qwen/Qwen3-32B-FP8")
+    ('fp8', None)
+    """
+    return "fp8" if _FP8_CACHE.search(repository(text).lower()) else None
 
 
 _FILE_TYPE = re.compile(

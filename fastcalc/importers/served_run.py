@@ -3,7 +3,7 @@
 Each writer's module makes `ServedRun` of its fields; what a run measures is decided here, once.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf, isinf, sqrt
 from statistics import mean, median
@@ -14,7 +14,7 @@ from fastcalc.catalogue.limits import LIMITS
 from fastcalc.catalogue.names import nearest
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.evidence.point import INFERRED, Point
-from fastcalc.importers.json_records import NoNumberError, Record
+from fastcalc.importers.json_records import NoNumberError, NoRunError, Record, Stated
 from fastcalc.importers.naming import Options, checkpoint_format
 from fastcalc.importers.setup import asked, columns, layout, no_model, unclear_format
 from fastcalc.mentions import option
@@ -131,8 +131,28 @@ class ServedRun:
     weight_bits: int | None = None
     date: str = ""
     names: tuple[str, ...] = ()
-    stated: Mapping[str, str] = field(default_factory=dict)
+    stated: Stated = field(default_factory=dict)
     remarks: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Leave out what is empty."""
+        object.__setattr__(self, "names", tuple(filter(None, self.names)))
+        object.__setattr__(self, "remarks", tuple(filter(None, self.remarks)))
+        stated = {name: str(value) for name, value in self.stated.items() if value}
+        object.__setattr__(self, "stated", stated)
+
+    @property
+    def called(self) -> str:
+        """The likeliest name of the model; empty where the file has none."""
+        return self.names[0] if self.names else ""
+
+
+def clients_in(record: Record, key: str) -> int:
+    """Requests that a record says were kept in flight; NoRunError if it says nothing. [1]"""
+    clients = record.count(key)
+    if not clients or clients < 1:
+        raise NoRunError(f"the file does not say how many requests were in flight: {key}")
+    return clients
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,12 +165,17 @@ class Load:
 
 
 def each_run(
-    records: Iterable[Record], read: Callable[[Record], ServedRun | str]
+    report: Record, read: Callable[[Record], ServedRun]
 ) -> Iterator[tuple[Record, ServedRun | str]]:
-    """Yield each record of a report with its run; one with a value that is no number has none."""
-    for record in records:
+    """Yield each benchmark of a report with its run, or why it is none."""
+    benchmarks = list(report.mappings("benchmarks"))
+    if not benchmarks:
+        raise NoRunError("the report holds no benchmark")
+    for record in benchmarks:
         try:
             yield record, read(record)
+        except NoRunError as error:
+            yield record, str(error)
         except NoNumberError as error:
             line, column = replace(record, steps=()).mark(*error.path)
             yield record, f"{record.file}:{line}:{column}: {error}"
@@ -170,9 +195,8 @@ def points_of(run: ServedRun, line: int, options: Options) -> list[Point | str]:
         return ["the file holds no time to a first token, none of each token and no output rate"]
     failed = f"{run.failed} failed" if run.failed > 0 else ""
     count = "" if run.completed is None else f"requests {run.completed}"
-    called = shown(run.names[0], 100) if run.names else ""
     tokens_per_pass, speculated = _speculation(run)
-    words = (load.words, count, failed, speculated, *run.remarks, called)
+    words = (load.words, count, failed, speculated, *run.remarks, shown(run.called, 100))
     point = Point(
         **_setup(run, options),
         source=run.program,
@@ -338,15 +362,14 @@ def accepted_tokens(record: Record, key: str) -> float | None:
 
 def _setup(run: ServedRun, options: Options) -> dict[str, Any]:
     """Return the columns of machine and model: what the file says, completed by the user."""
-    names, called = options.names, run.names[0] if run.names else ""
-    chip = run.stated.get("hardware", "")
+    names, called = options.names, run.called
+    said = {name: str(value) for name, value in run.stated.items()}
+    chip, known_as = said.get("hardware", ""), (said.get("model", ""), *run.names)
     from_record = {
-        **run.stated,
+        **said,
         "hardware": names.chip(chip),
-        "model": next(
-            filter(None, map(names.model, (run.stated.get("model", ""), *run.names))), None
-        ),
-        "weights": run.stated.get("weights") or checkpoint_format(called),
+        "model": next(filter(None, map(names.model, known_as)), None),
+        "weights": said.get("weights") or checkpoint_format(called),
     }
     stated = {name: text for name, text in from_record.items() if text} | options.left_by(
         from_record

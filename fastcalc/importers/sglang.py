@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from fastcalc.importers import vllm
-from fastcalc.importers.json_records import Record
+from fastcalc.importers.json_records import NoRunError, Record, Stated
 from fastcalc.importers.served_run import Arrivals, ServedRun, accepted_tokens
 
 _OWN = {"mean_e2e_latency_ms", "median_e2e_latency_ms", "total_output_tokens_retokenized"}
@@ -23,36 +23,32 @@ def is_result(record: Record) -> bool:
 
 
 def runs(record: Record) -> Iterator[ServedRun | str]:
-    """Yield the one run of a line, or why it is none."""
-    arrivals = _arrivals(record)
-    if isinstance(arrivals, str):
-        yield arrivals
-        return
-    run = vllm.run_of(record, arrivals)
+    """Yield the one run of a line, or raise NoRunError."""
+    run = vllm.run_of(record, _arrivals(record))
     server = record.within("server_info")
     engine = _ENGINES.get(record.text("backend").partition("-")[0])
-    called = (server.text("model_path"), server.text("served_model_name"), record.text("model_id"))
     yield replace(
         run,
         program="sglang.bench_serving",
         request=vllm.times(record, "e2e_latency"),
         tokens_per_pass=accepted_tokens(record, "accept_length"),
-        names=tuple(filter(None, called)),
+        names=(*map(server.text, ("model_path", "served_model_name")), record.text("model_id")),
         stated={**_stated(server), **run.stated, **({"engine": engine} if engine else {})},
     )
 
 
-def _arrivals(record: Record) -> Arrivals | str:
+def _arrivals(record: Record) -> Arrivals:
     in_flight = record.number("concurrency")
     if record.text("request_rate") == "trace":
         seconds = record.number("duration") or 0.0
         rate = (record.number("completed") or 0.0) / seconds if seconds > 0 else 0.0
-        return Arrivals(rate, in_flight=in_flight) if rate > 0 else "no request was completed"
-    arrivals = vllm.arrivals_of(record)
-    return arrivals if isinstance(arrivals, str) else replace(arrivals, in_flight=in_flight)
+        if rate <= 0:
+            raise NoRunError("no request was completed")
+        return Arrivals(rate, in_flight=in_flight)
+    return replace(vllm.arrivals_of(record), in_flight=in_flight)
 
 
-def _stated(server: Record) -> dict[str, str]:
+def _stated(server: Record) -> Stated:
     """Return the layout that a server states; attention replicas share its ranks."""
     counts = {name: server.count(key) for name, key in _LAYOUT.items()}
     replicas = server.count("dp_size")
@@ -60,6 +56,5 @@ def _stated(server: Record) -> dict[str, str]:
         counts |= {"tp": counts["tp"] // replicas, "dp": replicas}
     elif replicas:
         counts["dp"] = replicas
-    stated = {name: str(count) for name, count in counts.items() if count}
-    cache = server.text("kv_cache_dtype")
-    return stated | ({"kv": "fp8"} if cache.startswith("fp8") else {})
+    cache = "fp8" if server.text("kv_cache_dtype").startswith("fp8") else ""
+    return {**counts, "kv": cache}

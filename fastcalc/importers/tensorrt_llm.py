@@ -7,7 +7,7 @@ reporting.py``. A report says how many requests were in flight on average, not h
 from collections.abc import Iterator
 from math import ceil
 
-from fastcalc.importers.json_records import Record
+from fastcalc.importers.json_records import NoRunError, Record, Stated
 from fastcalc.importers.served_run import Arrivals, ServedRun, accepted_tokens, times_in
 
 _WEIGHTS = {
@@ -24,13 +24,12 @@ def is_result(record: Record) -> bool:
 
 
 def runs(record: Record) -> Iterator[ServedRun | str]:
-    """Yield the one run of a report, or why it is none."""
+    """Yield the one run of a report, or raise NoRunError."""
     requests, speed = record.within("request_info"), record.within("performance")
     world, streamed = record.within("world_info"), record.within("streaming_metrics")
     in_flight = requests.number("avg_num_concurrent_requests")
     if in_flight is None or in_flight <= 0:
-        yield "the report does not say how many requests were in flight"
-        return
+        raise NoRunError("the report does not say how many requests were in flight")
     largest = world.count("max_batch_size")
     is_queued = largest is not None and in_flight > largest
     latency = speed.within("request_latency_percentiles_ms")
@@ -55,19 +54,19 @@ def runs(record: Record) -> Iterator[ServedRun | str]:
         tokens_per_pass=accepted_tokens(accepted, "average")
         if "decoding_stats" in record.data
         else 1.0,
-        names=tuple(filter(None, (model.text("model"), model.text("model_path")))),
+        names=(model.text("model"), model.text("model_path")),
         stated=_stated(record),
         remarks=(f"mean requests in flight {in_flight:.4g}",) if not is_queued else (),
     )
 
 
-def _stated(record: Record) -> dict[str, str]:
+def _stated(record: Record) -> Stated:
     world, model = record.within("world_info"), record.within("engine")
     counts = {name: world.count(key) for name, key in _LAYOUT.items()}
-    stated = {name: str(count) for name, count in counts.items() if count}
-    stated |= {"engine": "tensorrt-llm", "hardware": record.within("machine").text("name")}
-    if weights := _WEIGHTS.get(model.text("quantization").lower()):
-        stated["weights"] = weights
-    if model.text("kv_cache_dtype").lower() == "fp8":
-        stated["kv"] = "fp8"
-    return stated
+    return {
+        **counts,
+        "engine": "tensorrt-llm",
+        "hardware": record.within("machine").text("name"),
+        "weights": _WEIGHTS.get(model.text("quantization").lower()),
+        "kv": "fp8" if model.text("kv_cache_dtype").lower() == "fp8" else None,
+    }

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from math import inf
 
-from fastcalc.importers.json_records import Record
+from fastcalc.importers.json_records import NoRunError, Record
 from fastcalc.importers.served_run import (
     UPPER,
     Arrivals,
@@ -29,9 +29,8 @@ def is_result(record: Record) -> bool:
 
 
 def runs(record: Record) -> Iterator[ServedRun | str]:
-    """Yield the one run of a record, or why it is none."""
-    arrivals = arrivals_of(record)
-    yield arrivals if isinstance(arrivals, str) else run_of(record, arrivals)
+    """Yield the one run of a record, or raise NoRunError."""
+    yield run_of(record, arrivals_of(record))
 
 
 def run_of(record: Record, arrivals: Arrivals) -> ServedRun:
@@ -60,7 +59,7 @@ def run_of(record: Record, arrivals: Arrivals) -> ServedRun:
         # A file without the mean acceptance length does not say that it is 1.
         tokens_per_pass=accepted_tokens(record, "spec_decode_acceptance_length"),
         date="-".join(date.groups()) if date else "",
-        names=tuple(filter(None, map(record.text, ("model_id", "tokenizer_id")))),
+        names=(record.text("model_id"), record.text("tokenizer_id")),
         stated=_stated(record),
     )
 
@@ -82,10 +81,10 @@ def times(record: Record, name: str) -> Times:
     return Times(seconds("mean"), seconds("p50") if middle is None else middle, upper)
 
 
-def arrivals_of(record: Record) -> Arrivals | str:
-    """Return how requests came, by ``request_rate`` and ``max_concurrency``, or why none is one."""
+def arrivals_of(record: Record) -> Arrivals:
+    """How requests came, by ``request_rate`` and ``max_concurrency``, or NoRunError."""
     if record.data.get("ramp_up_strategy"):
-        return "the request rate rose during the run (ramp_up_strategy)"
+        raise NoRunError("the request rate rose during the run (ramp_up_strategy)")
     counts = (record.count("max_concurrency"), record.count("num_prompts"))
     limit, sent = (count if count and count > 0 else None for count in counts)
     if limit is not None and sent is not None:
@@ -94,7 +93,7 @@ def arrivals_of(record: Record) -> Arrivals | str:
         return Arrivals(limit=limit)
     rate = None if record.text("request_rate") else record.number("request_rate")
     if rate is None or rate <= 0:
-        return "the file does not say how requests came: request_rate is missing"
+        raise NoRunError("the file does not say how requests came: request_rate is missing")
     return Arrivals(rate, limit)
 
 

@@ -64,11 +64,10 @@ def request(command: str, *names: Any, **arguments: Any) -> Any:
 def parameters(flags: type[Request]) -> tuple[dict[str, Parameter], dict[str, Parameter]]:
     """Return what a function takes by position, and by name."""
     positional, keyword_only = {}, {}
-    for name, (annotation, _) in declared(flags).items():
-        is_argument = annotation.__metadata__[0].is_argument
-        default = getattr(flags, name, Parameter.empty)
-        if is_argument:
-            several = annotation.__metadata__[0].is_repeated
+    for name, field in declared(flags).items():
+        default = field.default
+        if field.setting.is_argument:
+            several = field.setting.is_repeated
             parameter_kind = (
                 Parameter.VAR_POSITIONAL if several else Parameter.POSITIONAL_OR_KEYWORD
             )
@@ -144,11 +143,10 @@ def document(flags: type[Request]) -> str:
         "Parameters",
         "----------",
     ]
-    declared_flags = declared(flags)
     for name in (*positional, *keyword_only):
-        shown = declared_flags[name][0].__metadata__[0]
-        default = getattr(flags, name, None)
-        ends = "" if default is None else f", default {default!r}"
+        field = declared(flags)[name]
+        shown, default = field.setting, field.default
+        ends = "" if default in (None, Parameter.empty) else f", default {default!r}"
         summary = as_arguments(shown.help)
         lines += [f"{name} : {(shown.metavar or 'bool')}{ends}", f"    {summary}"]
     return "\n".join(

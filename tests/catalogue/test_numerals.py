@@ -67,8 +67,8 @@ def number_flags():
             get_args(_annotation(field, kind, setting, ""))[1].parser,
         )
         for command in COMMANDS
-        for field, (annotation, _) in declared(request_of(command)).items()
-        for kind, setting in [get_args(annotation)]
+        for field, declaration in declared(request_of(command)).items()
+        for kind, setting in [get_args(declaration.annotation)]
         if setting.metavar in NUMBERS and not isinstance(kind, ForwardRef)
     ]
 

@@ -12,6 +12,7 @@ import pytest
 import fastcalc as fc
 from fastcalc.catalogue.schema.hardware import Terms
 from fastcalc.catalogue.store import Catalogue
+from fastcalc.core.placement.legal import link_domain
 from fastcalc.core.pricing import Pricing
 from tests.helpers import loaded, run_once, thorough, words
 
@@ -332,3 +333,26 @@ def test_the_break_even_price_by_hand_where_prompts_have_chips_of_their_own():
 
     assert bill(best, price[first]) < bill(second, price[first])
     assert bill(best, above) == pytest.approx(bill(second, above), rel=1e-9)
+
+
+def test_a_price_of_an_instance_of_one_chip_is_of_no_pair():
+    """Lambda rents GH200 singly; its file states a pair that NVLink joins, which owners have."""
+    chip, cloud = Catalogue().hardware("gh200-96gb"), Pricing()
+    assert link_domain(chip) == 2
+    assert link_domain(cloud.as_rented(chip)) == 1
+    for pricing in (Pricing(basis="tco"), Pricing(user_prices={"gh200-96gb": 3.0})):
+        assert pricing.as_rented(chip) is chip
+    assert cloud.as_rented(Catalogue().hardware("h100-sxm")).links.scale_up.domain.si == 8
+    # 141 GB of Llama 3.1 70B on 96 GB.
+    asked = {"on": "gh200-96gb", "weights": "bf16", "kv": "bf16"}
+    assert not fc.plan("llama-3.1-70b", **asked, rate="1/s").found
+    own_price = fc.plan("llama-3.1-70b", **asked, rate="1/s", price={"gh200-96gb": 3.0})
+    assert own_price[0]["tp"] == 2
+    assert not fc.frontier("llama-3.1-70b", **asked).found
+    warned = [
+        text for text in fc.compare("llama-3.1-70b", **asked)[0]["warnings"] if "inst" in text
+    ]
+    assert warned == [
+        "gh200-96gb is priced in instances of one chip (Lambda, us-east-1, on-demand): more that a "
+        "fast link joins have no known price; price='gh200-96gb=USD' gives one"
+    ]

@@ -624,8 +624,8 @@ def test_help_shows_every_flag_once(command, fastcalc):
     names = {"everything": "all", "with_": "with"}
     expected = [
         names.get(flag, flag).replace("_", "-")
-        for flag, (annotation, _) in declared(request_of(command)).items()
-        if not ((setting := annotation.__metadata__[0]).is_argument or setting.is_hidden)
+        for flag, field in declared(request_of(command)).items()
+        if not ((setting := field.setting).is_argument or setting.is_hidden)
     ]
     assert sorted(shown) == sorted([*expected, "help"])
 

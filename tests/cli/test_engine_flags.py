@@ -42,24 +42,16 @@ from tests.helpers import words as said_words
         ("fit m -ngl 98", "fit m --n-gpu-layers 98 --engine llama-cpp"),
         ("fit m -ngl 100", "fit m --engine llama-cpp"),
         ("fit m -ngl auto", "fit m --engine llama-cpp"),
-        # Split modes of llama.cpp, and the cards that they are over.
-        ("fit m -sm layer --chips 2", "fit m --chips 2 --engine llama-cpp"),
-        ("fit m --split-mode tensor --chips 2", "fit m --tp 2 --engine llama-cpp"),
-        ("fit m -sm tensor -ts 3,1", "fit m --tp 2 --engine llama-cpp"),
-        ("fit m -sm=tensor -dev CUDA0,CUDA1", "fit m --tp 2 --engine llama-cpp"),
-        ("fit m -ts 1,1,0", "fit m --pp 2 --engine llama-cpp"),
-        ("fit m -sm none --chips 2", "fit m --tp 1 --engine llama-cpp"),
-        ("fit m -sm none -ts 1,1", "fit m --tp 1 --engine llama-cpp"),
+        # Methods by which a checkpoint says its own format, and drafts of each engine.
+        ("fit m --quantization modelopt", "fit m"),
+        ("fit m --quantization compressed-tensors", "fit m"),
+        ("fit m --speculative-num-steps 3", "fit m --speculate 0.8x3"),
+        ("fit m --speculative-config.num_speculative_tokens=2", "fit m --speculate 0.8x2"),
+        ("fit m --speculative-config {num_speculative_tokens:4}", "fit m --speculate 0.8x4"),
     ],
 )
 def test_flags_of_engines_are_taken(typed, meant):
     assert translated(typed.split()) == (meant.split(), [])
-
-
-def test_rows_are_computed_as_tensors_and_said_to_be():
-    taken, (note,) = translated("fit m -sm row --chips 4".split())
-    assert taken == "fit m --tp 4 --engine llama-cpp".split()
-    assert note.startswith("-sm row: computed as -sm tensor")
 
 
 RENAMED = {
@@ -88,8 +80,6 @@ def test_each_name_of_a_flag(meant, typed):
         ("fit --server", "--server needs a command"),
         ("fit --server python", "give a command of vLLM, SGLang"),
         ("fit --server=python", "give a command of vLLM, SGLang"),
-        ("fit m -sm row", "-sm row: say over how many cards, as with --chips 2"),
-        ("fit m -sm rows --chips 2", "-sm rows: llama.cpp splits by none, layer"),
     ],
 )
 def test_others_are_answered_with_what_to_write(typed, sentence):
@@ -243,9 +233,43 @@ def test_an_engine_that_is_named_is_meant_instead_of_the_command_s():
 def test_what_of_a_command_is_not_read_is_listed():
     command = "vllm serve org/m --enforce-eager --seed 3 --port 8000 --swap-space=4"
     _, notes = translated(["fit", "--server", command])
-    assert notes[0] == "--server: ignored --enforce-eager, --seed and --swap-space"
+    assert notes[0] == "--server: ignored --seed and --swap-space"
+    assert notes[-1].startswith("--enforce-eager is not modelled: memory and speed are those with ")
     with pytest.raises(InputError, match="--server: No closing quotation in the command"):
         translated(["fit", "--server", "vllm serve 'org"])
+
+
+_IS = "is not modelled:"
+_CACHE = "the cache takes what --gpu-memory-utilization leaves"
+_CARDS = "all weights are on the cards; --engine llama-cpp --host splits them"
+
+
+@every(
+    "flags,sentences",
+    [
+        ("--kv-cache-memory-bytes 820000000", [f"--kv-cache-memory-bytes {_IS} {_CACHE}"]),
+        ("--cpu-offload-gb=4", [f"--cpu-offload-gb {_IS} {_CARDS}"]),
+        (
+            "--cpu_offload_gb 4 --kv-cache-memory-bytes=1",
+            [f"--cpu-offload-gb {_IS} {_CARDS}", f"--kv-cache-memory-bytes {_IS} {_CACHE}"],
+        ),
+    ],
+)
+def test_flags_of_memory_that_are_not_computed_are_said_to_be(flags, sentences):
+    words, notes = translated(f"fit m --tp 2 {flags} --batch 4".split())
+    assert (words, notes) == (["fit", "m", "--tp", "2", "--batch", "4"], sentences)
+    words, notes = translated(["fit", "--server", f"vllm serve m -tp 2 {flags} --max-num-seqs 4"])
+    assert words == "fit m --tp 2 --max-num-seqs 4 --engine vllm".split()
+    assert notes == sentences
+
+
+def test_a_command_of_mlx_is_taken():
+    command = "mlx_lm.server --model mlx-community/Qwen3-30B-A3B-4bit --port 8080"
+    words, notes = translated(
+        ["fit", "--server", f"{command} --prompt-cache-size 10 --decode-concurrency 8"]
+    )
+    asked = "fit mlx-community/Qwen3-30B-A3B-4bit --max-num-seqs 8 --engine mlx"
+    assert (words, notes) == (asked.split(), ["--server: ignored --prompt-cache-size"])
 
 
 def test_a_whole_command_is_taken():
@@ -321,3 +345,27 @@ def test_commands_that_share_no_layers_name_those_that_do(command, capsys, monke
     ran = run_once(command, "qwen3-32b", "-ngl", "20", capsys=capsys, monkeypatch=monkeypatch)
     assert ran.code == 2
     assert "'fastcalc compare' and 'fastcalc fit' do" in said_words(ran.err)
+
+
+def test_a_flag_beside_a_server_and_in_it_has_one_value():
+    served = ["fit", "--on", "l40s", "--server", "vllm serve Qwen/Qwen3-32B -tp 2"]
+    with pytest.raises(InputError, match=r"^--tp 4 is given, and -tp 2 in the command after"):
+        translated([*served, "--tp", "4"])
+    words, _ = translated([*served, "--tp", "2"])
+    assert words.count("--tp") == 2
+
+
+def test_a_model_beside_a_server_is_said_to_be_computed():
+    command = "vllm serve Qwen/Qwen3-32B-AWQ --tensor-parallel-size 4"
+    _, notes = translated(["fit", "qwen3-14b", "--on", "l40s", "--server", command])
+    assert "--server: qwen3-14b is computed in place of Qwen/Qwen3-32B-AWQ" in notes
+
+
+# vLLM, vllm/config/model.py: "User-specified max_model_len (65536) is greater than the derived
+# max_model_len (max_position_embeddings=40960)"; llama.cpp warns alone.
+@every("engine,code", [("vllm", 2), ("vllm-0.19", 2), ("sglang", 2), ("llama-cpp", 0)])
+def test_a_length_beyond_the_model_s(engine, code, capsys, monkeypatch):
+    words = ["fit", "qwen3-32b", "--on", "h200-sxm", "--engine", engine, "--chips", "1"]
+    ran = run_once(*words, "--max-model-len", "65536", capsys=capsys, monkeypatch=monkeypatch)
+    assert ran.code == code
+    assert ("exceeds the 40,960 tokens that qwen3-32b takes" in said_words(ran.err)) == (code == 2)

@@ -66,8 +66,8 @@ def test_a_word_has_one_meaning():
     lists |= {"set"}
     meanings: dict[str, set[str]] = {}
     for command in COMMANDS:
-        for name, (annotation, _) in declared(request_of(command)).items():
-            shown = annotation.__metadata__[0]
+        for name, field in declared(request_of(command)).items():
+            shown = field.setting
             if not (shown.is_argument or shown.is_hidden) and name not in lists:
                 meanings.setdefault(name, set()).add(shown.help)
     several = {name for name, some in meanings.items() if len(some) > 1}

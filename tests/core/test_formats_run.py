@@ -7,14 +7,16 @@ import pytest
 import fastcalc
 from fastcalc.catalogue.formats import number_format
 from fastcalc.catalogue.store import Catalogue
-from fastcalc.core.chip.formats_run import format_notes, formats_run, widened_by
+from fastcalc.core.chip.formats_run import format_notes, formats_run, refused_weights, widened_by
 from fastcalc.core.chip.machine import machine
 from fastcalc.core.chip.rates import working_rate
 from fastcalc.core.chip.tier import OWN_MEMORY
 from fastcalc.core.model.workload import workload
 from fastcalc.core.scenario import Scenario, engine_for, solve
 from fastcalc.core.traffic.traffic import Traffic
+from fastcalc.errors import InputError
 from fastcalc.features.fastmode.lighter_passes import narrower
+from tests.helpers import every
 
 ENTRIES = Catalogue()
 CHIPS = [ENTRIES.hardware(name) for name in ENTRIES.names("hardware")]
@@ -79,6 +81,42 @@ def test_fewer_bits_of_a_request_are_of_that_list():
         assert {one.kv for _, one in found} == {None, *listed.caches}
 
 
+REFUSED = {
+    # vLLM's table of supported hardware: Marlin needs 7.5, for MXFP4 8.0; AWQ needs 7.5.
+    "v100-sxm-32gb": {"awq-int4-g128", "fp8", "mxfp4", "nvfp4"},
+    "t4": {"mxfp4"},
+    "a100-sxm-80gb": set(),
+}
+
+
+@every("chip", REFUSED)
+def test_weights_without_a_kernel_are_named(chip):
+    model, hardware = ENTRIES.model("llama-3.1-8b"), ENTRIES.hardware(chip)
+    for name in ("bf16", "fp8", "awq-int4-g128", "gptq-int4-g128", "nvfp4", "mxfp4"):
+        why = refused_weights(ENTRIES.engine("vllm"), hardware, workload(model, name, "bf16"))
+        assert (why is not None) is (name in REFUSED[chip]), name
+        assert why is None or f"no kernel for {name} weights on {chip} (" in why
+        assert not refused_weights(
+            ENTRIES.engine("llama-cpp"), hardware, workload(model, name, "bf16")
+        )
+
+
+def test_weights_without_a_kernel_are_neither_planned_for_nor_on_a_frontier():
+    """GPT-OSS has experts in MXFP4, which vLLM has no kernel for on Turing; llama.cpp reads them."""
+    asked = {"on": "t4", "prompt": 500, "output": 100}
+    with pytest.raises(InputError, match="vllm has no kernel for mxfp4 weights on t4"):
+        fastcalc.plan("gpt-oss-20b", **asked, rate="0.1/s")
+    frontier = fastcalc.frontier("gpt-oss-20b", **asked | {"on": "t4,l4"})
+    assert {point["hardware"] for point in frontier} == {"l4"}
+    assert fastcalc.plan("gpt-oss-20b", **asked, rate="0.1/s", engine="llama-cpp").found
+    (warning,) = [
+        text
+        for text in fastcalc.compare("gpt-oss-20b", **asked, batch=1)[0]["warnings"]
+        if "kernel" in text
+    ]
+    assert warning.endswith("does not start; give another engine or weights")
+
+
 def test_an_architecture_of_ones_own_has_what_its_units_say_and_a_note(tmp_path):
     """The file extends an H100, which has units for fp8 and none for four bits."""
     (tmp_path / "mine.yaml").write_text("id: mine\nextends: h100-sxm\narchitecture: newer\n")
@@ -136,12 +174,12 @@ def test_products_run_at_the_rate_of_the_kernel_that_an_engine_has(engine, chip,
 )
 def test_the_kernel_that_widens_a_format_is_named(engine, chip, weights, kernel):
     entry, hardware = ENTRIES.engine(engine), ENTRIES.hardware(chip)
-    assert widened_by(entry, hardware).kernel_of("dense", number_format(weights)) == kernel
+    assert widened_by(entry, hardware).dense.get(weights) == kernel
     model = ENTRIES.model("llama-3.1-8b")
     traffic = Traffic(1000.0, 1000.0, 1500.0)
     solved = solve(Scenario(hardware, model, entry, (1,), traffic, weights=weights))
-    assert [note for note in solved.warnings if "upcasts" in note and " weights " in note] == [
-        f"{chip}: {name} of {engine} upcasts {weights} weights to 16 bits"
+    assert [note for note in solved.warnings if "16-bit rate" in note and " weights " in note] == [
+        f"{chip}: {name} of {engine} multiplies {weights} weights at the 16-bit rate"
         for name in (kernel,)
         if name
     ]
@@ -159,6 +197,20 @@ def test_attention_over_an_8_bit_cache_runs_at_16_bits_where_kernels_widen_it():
     assert rates == {"vllm": hardware.rate("bf16").si, "tensorrt-llm": hardware.rate("fp8").si}
 
 
+def test_experts_alone_are_multiplied_at_the_16_bit_rate_where_the_engine_says_so():
+    """vLLM on MI300X: dense FP8 at twice the 16-bit rate, routed experts at that rate."""
+    hardware, model = ENTRIES.hardware("mi300x"), ENTRIES.model("qwen3-235b-a22b")
+    work = workload(model, "fp8", "bf16")
+    products = machine(hardware, ENTRIES.engine("vllm"), work, OWN_MEMORY).chip.products
+    assert products.dense.peak == hardware.rate("fp8").si
+    assert products.experts.peak == hardware.rate("bf16").si
+    traffic = Traffic(1000.0, 1000.0, 1500.0)
+    solved = solve(Scenario(hardware, model, ENTRIES.engine("vllm"), (1,), traffic, weights="fp8"))
+    assert [note for note in solved.warnings if "16-bit rate" in note] == [
+        "mi300x: fused MoE of vllm multiplies fp8 experts at the 16-bit rate"
+    ]
+
+
 def test_a_note_says_what_kernels_widen():
     scenario = Scenario(
         ENTRIES.hardware("gb10"),
@@ -169,10 +221,10 @@ def test_a_note_says_what_kernels_widen():
         weights="nvfp4",
         kv="fp8",
     )
-    notes = [note for note in solve(scenario).warnings if "upcasts" in note]
+    notes = [note for note in solve(scenario).warnings if "16-bit rate" in note]
     assert notes == [
-        "gb10: Marlin of vllm upcasts nvfp4 weights to 16 bits",
-        "gb10: prefill attention of vllm upcasts fp8 KV cache to 16 bits",
+        "gb10: Marlin of vllm multiplies nvfp4 weights at the 16-bit rate",
+        "gb10: prefill attention of vllm multiplies fp8 KV cache at the 16-bit rate",
     ]
 
 

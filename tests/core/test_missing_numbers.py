@@ -2,22 +2,23 @@
 
 import json
 from functools import cache
-from statistics import median_low
+from statistics import median_high, median_low
 
 import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from fastcalc.catalogue.chip_defaults import HOST_LINK, MEDIANS
+from fastcalc.catalogue.chip_defaults import HOST_LINK, MEDIANS, OF_A_CORE, defaults_of
 from fastcalc.catalogue.schema import Hardware
+from fastcalc.catalogue.schema.quantities import QuantityReader
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.chip.host import memory_choice
 from fastcalc.core.model.workload import VOCABULARY, WIDTH_RATIO, workload
 from fastcalc.core.scenario import Sharding
 from fastcalc.errors import InputError
 from tests import made_up
-from tests.helpers import outcome, run
+from tests.helpers import every, outcome, run
 from tests.strategies import examples
 
 CATALOGUE = Catalogue()
@@ -222,3 +223,52 @@ def test_cores_that_are_no_cores_of_a_gpu_limit_nothing_stated_or_not():
     silent, stated = (outcome("llama-3.1-8b", one, batch=(64,)) for one in (chip, counted))
     assert silent.estimate.speed[0] == stated.estimate.speed[0]
     assert any("no limit per core" in note for note in stated.warnings)
+
+
+@every(
+    "kind,cores",
+    [
+        # Of a 16-bit PFLOP/s at 2.535 TFLOP/s a core, and of 5 TB/s at 11.41 GB/s; at most an MI300X's.
+        ({"peak": "100 TFLOP/s", "bandwidth": "0.1 TB/s"}, 40),
+        ({"peak": "100 TFLOP/s", "bandwidth": "2 TB/s"}, 176),
+        ({"peak": "5 PFLOP/s", "bandwidth": "20 TB/s"}, 304),
+    ],
+)
+def test_cores_that_are_not_stated_follow_peak_and_bandwidth(kind, cores):
+    memory = [{"name": "M", "capacity": "100 GB", "bandwidth": kind["bandwidth"]}]
+    chip = made_up.chip(memory=memory, peak={"bf16": kind["peak"]})
+    (found,) = (default for default in defaults_of(chip) if default.path == "cores")
+    assert found.quantity.si == cores
+
+
+def test_medians_of_a_core_are_those_of_the_catalogue():
+    """Of two in the middle, the one that makes a chip slower: more of a chip per core."""
+    by_kind = {}
+    for chip in chips():
+        if chip.cores and chip.kind in MEDIANS["cores"].by_kind:
+            by_kind.setdefault(chip.kind, []).append(chip)
+    for kind, alike in by_kind.items():
+        assert max(chip.cores.si for chip in alike) == MEDIANS["cores"].by_kind[kind]
+        peaks = [
+            max(chip.peak[name].si for name in ("bf16", "fp16") if name in chip.peak)
+            / chip.cores.si
+            for chip in alike
+        ]
+        tiers = [max(tier.bandwidth.si for tier in chip.memory) / chip.cores.si for chip in alike]
+        for printed, each, dimension in zip(
+            OF_A_CORE[kind], (peaks, tiers), ("compute rate", "bandwidth"), strict=True
+        ):
+            told = QuantityReader(dimension).si(printed)
+            assert told == pytest.approx(median_high(each), rel=0.002), (kind, dimension)
+
+
+def test_a_faster_chip_is_no_slower_for_lack_of_cores():
+    """An MI455X has twice the 16-bit peak and 2.45 times the bandwidth of an MI355X."""
+    older, newer = (
+        outcome("qwen3-32b", without(CATALOGUE.hardware(name), "cores"), prompt=8000).estimate
+        for name in ("mi355x", "mi455x")
+    )
+    stated = outcome("qwen3-32b", "mi355x", prompt=8000).estimate
+    for one in (older, stated):
+        assert newer.speed[0] > one.speed[0]
+        assert newer.ttft[0] < one.ttft[0]

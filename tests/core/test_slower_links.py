@@ -3,6 +3,7 @@
 import pytest
 
 import fastcalc
+from fastcalc.catalogue.store import Catalogue
 from tests.helpers import every
 
 
@@ -18,6 +19,27 @@ def test_four_cards_of_a_bridge_of_two_run_over_the_slower_link(chip):
     assert len(said) == 1
     of_pair = any("take the slower link" in line for line in pair["warnings"])
     assert of_pair == (chip == "rtx-2080-ti")
+
+
+@every("chip", ["rtx-3090", "rtx-a6000", "a40", "h100-nvl", "rtx-2080-ti"])
+def test_a_bridge_of_two_cards_takes_no_layout_away(chip):
+    """Eight cards over PCIe are one tensor-parallel group at batch 1, with a bridge or without."""
+    (usual, asked) = (
+        fastcalc.compare("qwen3-14b", on=chip, batch=1, engine="vllm", **ranks)[0]
+        for ranks in ({"chips": 8}, {"tp": 8})
+    )
+    assert [usual[name] for name in ("tp", "pp", "dp")] == [8, 1, 1]
+    assert usual["tokens_per_s_per_user"] == asked["tokens_per_s_per_user"]
+
+
+def test_an_exchange_over_the_bus_takes_what_it_takes_without_a_bridge():
+    """NVIDIA aiconfigurator-core 0.12.0: 12 us among four cards over PCIe, 2.5 to 5.6 over NVLink."""
+    bridged, bus = (
+        Catalogue().engine("vllm").on(*Catalogue().hardware(chip).groups)
+        for chip in ("rtx-3090", "rtx-4090")
+    )
+    over_bus = bridged.collective_latency.si + bridged.crossing_latency.si
+    assert over_bus == pytest.approx(bus.collective_latency.si) == pytest.approx(12e-6)
 
 
 def test_chips_of_a_large_domain_stay_in_it_and_heads_still_divide():

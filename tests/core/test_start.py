@@ -1,6 +1,7 @@
 """Whether a server starts, the line it stops with, and the least that starts it."""
 
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
@@ -126,6 +127,21 @@ def test_each_remedy_starts_it_and_a_little_less_does_not():
     assert ranks == 2
     more = placed("qwen3.6-27b", "h100-sxm", share=0.9, weights="fp8", sharding=Sharding(tp=ranks))
     assert more.verdict == "fits"
+
+
+def test_two_changes_start_what_none_alone_does():
+    """Kimi K2 on eight H200: 120 GiB of weights leave 4 of 8.6 GiB for one sequence of 131,072."""
+    memory = replace(OWN_MEMORY, longest=131_072.0)
+    kimi = partial(placed, "kimi-k2", "h200-sxm", sharding=Sharding(tp=8), memory=memory)
+    stopped = kimi()
+    assert [remedy.setting for remedy in stopped.remedies] == ["pp"]
+    (cache, share) = stopped.joint_remedies
+    assert (cache, share.setting) == (("kv", "fp8"), "gpu_memory_utilization")
+    assert kimi(kv="fp8", share=float(share.value)).verdict == "fits"
+    for less in ({"kv": "fp8"}, {"share": float(share.value)}):
+        assert kimi(**less).verdict != "fits"
+    assert kimi(kv="fp8", share=float(share.value) - 0.01).verdict != "fits"
+    assert kimi(kv="fp8", share=float(share.value)).joint_remedies == []
 
 
 def test_a_length_that_does_not_fit_is_shortened():

@@ -118,6 +118,19 @@ def test_undominated_leaves_out_what_is_not_known():
     ]
 
 
+def test_a_difference_of_rounding_is_none():
+    """0.1 + 0.2 is 0.30000000000000004: what is slower is no cheaper at 0.3, nor the other way."""
+    assert undominated(gain=[2.0, 1.0], cost=[0.1 + 0.2, 0.3]).tolist() == [True, False]
+    assert undominated(gain=[0.1 + 0.2, 0.3], cost=[2.0, 1.0]).tolist() == [False, True]
+    assert undominated(gain=[1.0, 1.0 - 1e-9], cost=[2.0, 2.0 - 1e-9]).tolist() == [True, True]
+
+
+def test_a_wafer_whose_price_no_longer_falls_is_on_the_frontier_once():
+    """From 32 requests on it serves no more: each is slower, and costs the same but for rounding."""
+    wafer = scenario("llama-3.1-8b", "wse-3", pricing=Pricing(user_prices={"wse-3": 1.0}))
+    assert len(frontier([wafer], max_chips=1)) == 1
+
+
 def test_chip_counts_hold_both_ends():
     assert chip_counts(1, 1) == [1]
     assert chip_counts(9, 72) == [9, 16, 32, 64, 72]
@@ -266,10 +279,7 @@ def test_an_uneven_pipeline_takes_the_cheaper_of_its_batches():
     larger = change("rtx-pro-6000:memory.GDDR7.capacity=98GiB")
     card = Catalogue({}, (larger,)).hardware("rtx-pro-6000")
     pricing = Pricing(user_prices={"rtx-pro-6000": 1.0})
-    engine = ENTRIES.engine("llama-cpp")
-    parameters = engine.parameters.model_copy(update={"micro_batches": None})
-    engine = engine.model_copy(update={"split_modes": [], "parameters": parameters})
-    one = scenario("frontier-5t", "rtx-pro-6000", pricing=pricing, engine=engine)
+    one = scenario("frontier-5t", "rtx-pro-6000", pricing=pricing)
     space = Space(replace(one, hardware=card))
     layout = Layout(tp=2, pp=14, ep=4, dp=2)
     most = space.site.place(layout).max_batch

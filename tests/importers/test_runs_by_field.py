@@ -4,7 +4,7 @@ import copy
 import json
 
 from fastcalc.importers import evalscope, genai_bench, inferencex, llama_benchy, llmperf
-from fastcalc.importers.json_records import Record
+from fastcalc.importers.json_records import NoRunError, Record
 from fastcalc.importers.served_run import Arrivals, ServedRun, Times
 from tests.helpers import every
 
@@ -26,7 +26,10 @@ def with_changes(document, changes):
 
 def read(module, document, file="nowhere/run.json"):
     text = json.dumps(document)
-    return [*module.runs(Record(1, document, text, 0, file))]
+    try:
+        return [*module.runs(Record(1, document, text, 0, file))]
+    except NoRunError as error:
+        return [str(error)]
 
 
 def attribute(run, name):
@@ -103,9 +106,9 @@ def test_each_field_of_llama_benchy(changes, name, value):
     "changes,reason",
     [
         ({"benchmarks": []}, "the report holds no benchmark"),
-        ({RUN + "concurrency": 0}, "the report does not say how many requests were in flight: "
+        ({RUN + "concurrency": 0}, "the file does not say how many requests were in flight: "
          "concurrency"),
-        ({RUN + "concurrency": None}, "the report does not say how many requests were in flight: "
+        ({RUN + "concurrency": None}, "the file does not say how many requests were in flight: "
          "concurrency"),
     ],
 )  # fmt: skip

@@ -36,7 +36,9 @@ def run(capsys, monkeypatch):
 def test_a_value_of_another_type_is_refused_by_the_arguments_name(command):
     """Of every argument; a truth is no number, though Python counts with it."""
     positional, by_name = parameters(request_of(command))
-    kinds = {name: str(one[0].__origin__) for name, one in declared(request_of(command)).items()}
+    kinds = {
+        name: str(one.annotation.__origin__) for name, one in declared(request_of(command)).items()
+    }
     for name in (*positional, *by_name):
         for wrong in (1, "yes") if "bool" in kinds[name] else (True, b"8", 1j, [True], object()):
             with pytest.raises(fc.InputError, match=f"^{name} (takes|is) .*, not "):

@@ -1,11 +1,10 @@
 """What an engine file may hold."""
 
-from collections.abc import Collection
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field, create_model
 
-from fastcalc.catalogue.schema.engine_parameters import PARAMETERS
+from fastcalc.catalogue.schema.engine_parameters import PARAMETERS, STARTED_WITH
 from fastcalc.catalogue.schema.hardware import Hardware
 from fastcalc.catalogue.schema.models import Model
 from fastcalc.catalogue.schema.own_rows import OwnDeployment
@@ -18,6 +17,8 @@ from fastcalc.catalogue.schema.quantities import (
     Name,
     Source,
 )
+from fastcalc.errors import InputError
+from fastcalc.mentions import option
 
 HalfWidth = Annotated[float, Field(gt=0.0, le=3.0)]
 
@@ -150,54 +151,36 @@ class FormatsRun(Entry):
     """The formats that software runs, on some architectures or on all.
 
     weights, caches : those that may be asked for
+    refused : formats of weights that it has no kernel for, so that it does not start, published
+        ones included
     """
 
     architectures: list[Identifier] | None = None
     weights: list[FormatName]
     caches: list[CacheFormatName]
-    source: str
-    note: str | None = None
-
-
-Rank = Literal["tp", "pp", "ep", "dp"]
-"""Ranks of a layout, of which there may be more than one."""
-
-RANKS: tuple[Rank, ...] = ("tp", "pp", "ep", "dp")
-
-
-class SplitMode(Entry):
-    """A way in which software divides a model among chips, where it has only some.
-
-    ranks : those that it may have more than one of
-    flag : what chooses it on the command line of the software
-    """
-
-    ranks: Annotated[list[Rank], Field(min_length=1)]
-    flag: Annotated[str, Field(pattern=r"^-\S+ \S+$")]
+    refused: list[FormatName] = []
     source: str
     note: str | None = None
 
 
 class WideningKernel(Entry):
-    """A kernel that upcasts what is stored to 16 bits before it multiplies, whatever a chip has.
+    """A kernel that multiplies at the 16-bit rate, whatever units a chip has: most upcast first.
 
     kernel : as the engine's code and logs call it
-    weights, caches : the formats that it takes
+    weights, experts, caches : the formats that it takes, of all weights or of routed experts alone
     """
 
     kernel: Name
     architectures: list[Identifier]
     weights: list[FormatName] = []
+    experts: list[FormatName] = []
     caches: list[CacheFormatName] = []
     source: str
     note: str | None = None
 
 
 class Engine(Entry):
-    """How well one piece of software uses hardware.
-
-    split_modes : layouts over several chips, its default first; empty where all can be had
-    """
+    """How well one piece of software uses hardware."""
 
     id: Identifier
     name: Name
@@ -213,7 +196,6 @@ class Engine(Entry):
     cache_formats: dict[FormatName, CacheFormatName] = {}
     formats: list[FormatsRun] = []
     widening: list[WideningKernel] = []
-    split_modes: list[SplitMode] = []
     parameters: Parameters = Field(default_factory=Parameters)
     architectures: dict[Identifier, Parameters] = {}
     instead: list[Instead] = []
@@ -222,15 +204,6 @@ class Engine(Entry):
     own_deployments: list[OwnDeployment] = []
     notes: list[str] = []
     excused: Excuses = {}
-
-    @property
-    def default_ranks(self) -> tuple[Rank, ...]:
-        """Ranks of which layouts may have more than one where a user asks for none."""
-        return tuple(self.split_modes[0].ranks) if self.split_modes else RANKS
-
-    def split_mode_of(self, ranks: Collection[Rank]) -> SplitMode | None:
-        """First split mode that has more than one of all of these ranks, if any does."""
-        return next((mode for mode in self.split_modes if set(ranks) <= {*mode.ranks}), None)
 
     def stated_range(self, name: Phase | Literal["offload"]) -> SpeedRange | None:
         """Range that the file states of something, or of all that has no other."""
@@ -246,10 +219,33 @@ class Engine(Entry):
         if "memory_fraction" in limits.given and "chunk_memory" in self.parameters.given:
             limits = merged(Parameters.model_validate({"chunk_memory": "0 GiB"}), limits)
         by_architecture = {
-            key: merged(values, limits) for key, values in self.architectures.items()
+            key: merged(self._within_budget(values, limits), limits)
+            for key, values in self.architectures.items()
         }
-        parameters = merged(self.parameters, limits)
+        parameters = merged(self._within_budget(self.parameters, limits), limits)
         return self.model_copy(update={"parameters": parameters, "architectures": by_architecture})
+
+    def _within_budget(self, parameters: Parameters, limits: Parameters) -> Parameters:
+        """Parameters with no more sequences than a given budget of tokens, of which each takes one.
+
+        vLLM lowers its default number of sequences to the budget (vllm/engine/arg_utils.py) and
+        refuses a larger one that is given (vllm/config/scheduler.py). SGLang's budget
+        (--chunked-prefill-size) is for prompts alone; llama.cpp decodes all slots beyond its (-b).
+        """
+        budget, given = limits.given.get("prompt_chunk"), limits.given.get("max_sequences")
+        if budget is None or {"sglang", "llama-cpp"} & {self.id, self.extends}:
+            return parameters
+        if given and given.si > budget.si:
+            raise InputError(
+                f"{option('max_num_batched_tokens')} {budget.si:,.0f} is less than "
+                f"{option('max_num_seqs')} {given.si:,.0f}: each sequence takes a token of a step, "
+                f"and {self.id} does not start; raise it, or lower {option('max_num_seqs')}"
+            )
+        own = parameters.given
+        larger = (name for name in STARTED_WITH["max_num_seqs"] if name in own)
+        return parameters.model_copy(
+            update={name: budget for name in larger if own[name].si > budget.si}
+        )
 
     def on(self, *groups: str | None) -> Parameters:
         """Parameters for a chip of some kind and architecture, the latter's last."""

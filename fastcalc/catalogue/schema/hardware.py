@@ -91,12 +91,16 @@ DEFAULT_TERMS: tuple[Terms, ...] = ("on-demand", "survey", "estimate", "marketpl
 
 
 class Offer(Entry):
-    """The price of an hour of one chip, from whom and on which terms."""
+    """The price of an hour of one chip, from whom and on which terms.
+
+    instance_chips : of the largest instance at this price per chip: no fast link joins more [1]
+    """
 
     provider: Name | None = None
     terms: Terms = "on-demand"
     commitment_months: Annotated[int, Field(gt=0, le=120, strict=True)] | None = None
     region: Name | None = None
+    instance_chips: Annotated[int, Field(gt=0, le=1024, strict=True)] | None = None
     price: DollarsPerHour
 
     @property
@@ -219,8 +223,14 @@ class Hardware(Entry):
     def groups(self) -> tuple[str, ...]:
         """What engines may have values of their own for, the narrowest last."""
         up = self.links.scale_up
-        names = self.kind, up and up.kind, self.architecture
+        names = self.kind, up and up.kind, "bridged" if self.is_bridged else None, self.architecture
         return tuple(name for name in names if name)
+
+    @property
+    def is_bridged(self) -> bool:
+        """Whether the bus of a host joins what the fast link does not."""
+        out = self.links.scale_out
+        return out is not None and out.kind == "pcie"
 
     @property
     def node_chips(self) -> int | None:
@@ -230,6 +240,17 @@ class Hardware(Entry):
         up = self.links.scale_up
         chips = self.node.chips or (up and up.domain)
         return int(chips.si) if chips else None
+
+    @once
+    def joined(self, chips: int | None) -> "Hardware":
+        """The same chip where no more than some are joined by the fast link; None for no limit."""
+        up = self.links.scale_up
+        if chips is None or up is None or up.domain is None or up.domain.si <= chips:
+            return self
+        domain = up.domain.model_copy(update={"si": float(chips), "text": str(chips)})
+        up = up.model_copy(update={"domain": domain})
+        links = self.links.model_copy(update={"scale_up": up})
+        return self.model_copy(update={"links": links})
 
     @property
     @once

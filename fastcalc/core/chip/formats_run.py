@@ -2,9 +2,12 @@
 
 from typing import NamedTuple
 
-from fastcalc.catalogue.formats import NumberFormat, number_format
+from fastcalc.catalogue.formats import number_format
 from fastcalc.catalogue.once import once
 from fastcalc.catalogue.schema import Engine, Hardware
+from fastcalc.core.model.kinds import Kinds
+from fastcalc.core.model.workload import Workload
+from fastcalc.mentions import option
 
 
 class RunnableFormats(NamedTuple):
@@ -12,22 +15,13 @@ class RunnableFormats(NamedTuple):
 
     is_listed : False where the engine has no list for the chip's architecture, so that the units
         of the chip decide
+    refused : formats of weights that the engine has no kernel for on the chip
     """
 
     weights: tuple[str, ...]
     caches: tuple[str, ...]
     is_listed: bool = True
-
-
-class Widened(NamedTuple):
-    """The kernels that widen formats to 16 bits, whatever units the chip has, by format."""
-
-    weights: dict[str, str]
-    caches: dict[str, str]
-
-    def kernel_of(self, group: str, stored: NumberFormat) -> str | None:
-        """Kernel that widens a kind of bytes, stored in a format; None for none."""
-        return (self.caches if group == "kv" else self.weights).get(stored.id)
+    refused: tuple[str, ...] = ()
 
 
 @once
@@ -35,20 +29,37 @@ def formats_run(engine: Engine, hardware: Hardware) -> RunnableFormats:
     """Formats that an engine lists for a chip, or else those the chip has units for."""
     for row in engine.formats:
         if row.architectures is None or hardware.architecture in row.architectures:
-            return RunnableFormats(tuple(row.weights), tuple(row.caches))
+            return RunnableFormats(
+                tuple(row.weights), tuple(row.caches), refused=tuple(row.refused)
+            )
     eight = ("fp8",) if hardware.rate("fp8") else ()
     four = four_bits(hardware)
     return RunnableFormats((*eight, *((four,) if four else ())), eight, is_listed=False)
 
 
-@once
-def widened_by(engine: Engine, hardware: Hardware) -> Widened:
-    """Return which kernels of an engine widen what on a chip."""
-    rows = [row for row in engine.widening if hardware.architecture in row.architectures]
-    return Widened(
-        {name: row.kernel for row in rows for name in row.weights},
-        {name: row.kernel for row in rows for name in row.caches},
+def refused_weights(engine: Engine, hardware: Hardware, work: Workload) -> str | None:
+    """Why an engine does not start with a model's weights on a chip; None where it may."""
+    refused = formats_run(engine, hardware).refused
+    kinds = work.formats.dense, work.formats.experts
+    stored = dict.fromkeys(matrix.id for kind in kinds for matrix, _ in kind.shares)
+    formats = [name for name in stored if name in refused]
+    if not formats:
+        return None
+    return (
+        f"{engine.id} has no kernel for {' and '.join(formats)} weights on {hardware.id} "
+        f"({hardware.architecture}) and does not start; give another {option('engine')} or "
+        f"{option('weights')}"
     )
+
+
+@once
+def widened_by(engine: Engine, hardware: Hardware) -> Kinds[dict[str, str]]:
+    """Kernels that multiply at the 16-bit rate, whatever units the chip has, by stored format."""
+    rows = [row for row in engine.widening if hardware.architecture in row.architectures]
+    weights = {name: row.kernel for row in rows for name in row.weights}
+    experts = {name: row.kernel for row in rows for name in row.experts}
+    caches = {name: row.kernel for row in rows for name in row.caches}
+    return Kinds(dense=weights, head=weights, experts={**weights, **experts}, kv=caches)
 
 
 def four_bits(hardware: Hardware) -> str | None:

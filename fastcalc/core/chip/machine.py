@@ -410,10 +410,9 @@ def _chip(
     hardware: Hardware, engine: Engine, formats: Kinds[NumberFormat], bandwidth: float
 ) -> Chip:
     short_sums = bool(parameters_on(engine, hardware).short_sums)
-    weights, caches = widened_by(engine, hardware)
     products = (
         working_rate(hardware, stored, short_sums=short_sums, unpacked=names)
-        for stored, names in zip(formats, (*[weights] * 3, caches), strict=True)
+        for stored, names in zip(formats, widened_by(engine, hardware), strict=True)
     )
     up, out = hardware.links.scale_up, hardware.links.scale_out
     links_both = [link for link in (out, up) if link]

@@ -8,8 +8,8 @@ YOUNG = "young"
 NEURON = "neuron"
 """The engine of Trainium and Inferentia, whose maker compiles whole passes."""
 
-_OF_MAKERS = {"neuroncore-": (NEURON, True), "dimc": ("d-matrix", False)}
-"""Engines of one maker's chips, by how their architectures begin, and whether each is borrowed."""
+OF_ARCHITECTURES = (("neuroncore", NEURON), ("dimc", "d-matrix"))
+"""Engines of one maker's chips, by how their architectures begin."""
 
 NARROWLY_FITTED = (YOUNG, NEURON, "tpu")
 """Engines that predict little of other chips and servers: kernels in their first months, and
@@ -43,9 +43,9 @@ def class_of(hardware: Hardware) -> str:
 
 def engine_of_class(hardware: Hardware) -> tuple[str, bool]:
     """Engine for a chip's class or cores, and whether it predicts little of it."""
-    for beginning, engine in _OF_MAKERS.items():
+    for beginning, engine in OF_ARCHITECTURES:
         if (hardware.architecture or "").startswith(beginning):
-            return engine
+            return engine, engine in NARROWLY_FITTED
     chip_class = class_of(hardware)
     if chip_class in ENGINES:
         return ENGINES[chip_class], ENGINES[chip_class] in NARROWLY_FITTED

@@ -12,7 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
-from fastcalc.core.traffic.request_class import RequestClass
+from fastcalc.core.traffic.request_class import Lengths, RequestClass
 from fastcalc.core.traffic.traffic import Speculation, Traffic
 from fastcalc.formulas.load import passes_with_prompts
 from fastcalc.formulas.types import Array, ArrayLike, Floats, floats
@@ -130,13 +130,9 @@ class RequestKinds:
     """
 
     def __init__(self, classes: Sequence[RequestClass]) -> None:
-        fraction = np.concatenate(
-            [request_class.share * request_class.lengths.share for request_class in classes]
-        )
-        self.share = fraction / fraction.sum()
-        self.prompt = np.concatenate([request_class.lengths.prompt for request_class in classes])
+        lengths = Lengths.together(classes)
+        self.share, self.prompt, self.output = lengths.share, lengths.prompt, lengths.output
         self.computed = np.concatenate([request_class.computed for request_class in classes])
-        self.output = np.concatenate([request_class.lengths.output for request_class in classes])
         sizes = [len(request_class.lengths.share) for request_class in classes]
         self.places = np.repeat(np.arange(len(classes)), sizes)
         self.context = self.prompt + self.output / 2.0

@@ -111,8 +111,6 @@ def _in_one_layout(asked: list[Scenario], notes: list[str]) -> Outcome:
 
 def _placed(outcome: Outcome) -> Scenario:
     """The scenario of an outcome with its layout as if it had been asked for."""
-    layout = outcome.placement.layout
     if outcome.placement.machine.is_spatial:
-        return replace(outcome.scenario, sharding=Sharding(pp=layout.chips))
-    sharding = Sharding(None, layout.tp, layout.pp, layout.ep, layout.dp)
-    return replace(outcome.scenario, sharding=sharding)
+        return replace(outcome.scenario, sharding=Sharding(pp=outcome.placement.layout.chips))
+    return outcome.on_its_layout

@@ -25,13 +25,11 @@ class ServedModel:
     name : of the model, which is that of its tokenizer, too
     url : of the server
     stated : chip, layout and formats, by the names of columns of measured points
-    split_mode : flag of the engine that chooses the layout, if it needs one
     """
 
     name: str
     url: str
     stated: Mapping[str, str]
-    split_mode: str = ""
 
 
 @dataclass(frozen=True)
@@ -95,7 +93,7 @@ def _llama_bench(served: ServedModel, run: BenchmarkRun, results: str) -> list[s
         "-n",
         f"{run.output}",
     ]
-    words += ["-d", f"{depth}"] * bool(depth) + served.split_mode.split()
+    words += ["-d", f"{depth}"] * bool(depth)
     return [*words, "-r", f"{REPETITIONS}", "-o", "jsonl", ShellText(">>"), results]
 
 
@@ -140,8 +138,7 @@ def served_model(outcome: Outcome, typed: str, url: str) -> ServedModel:
     stated |= {rank: f"{count}" for rank, count in ranks.items() if count > 1}
     stated |= {"model": model.id, "weights": outcome.placement.work.weight_format}
     stated |= {"kv": outcome.placement.work.kv_format}
-    mode = scenario.engine.split_mode_of(layout.several) if layout.several else None
-    return ServedModel(name, url.rstrip("/"), stated, mode.flag if mode else "")
+    return ServedModel(name, url.rstrip("/"), stated)
 
 
 def command_of(tool: str, served: ServedModel, run: BenchmarkRun, results: str = "") -> str:

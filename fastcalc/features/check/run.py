@@ -46,7 +46,7 @@ def run(request: CheckFiles) -> int:
         raise InputError(f"{pipes[0]} is a pipe; {option('fix')} corrects files")
     settings = settings_of(Path.cwd(), partial(request_of, "check"))
     folder = Path.cwd() if request.baseline else settings.folder
-    unset = {name: value for name, value in settings.values.items() if not getattr(request, name)}
+    unset = {name: value for name, value in settings.values.items() if not request.values[name]}
     request = replace(request, **unset)
     policy = policy_of(request, folder)
     report = _checked(request, policy)

@@ -86,7 +86,7 @@ def _shared(request: Decide) -> dict[str, Any]:
     }
     for key in _TO_ALL:
         name, parameter = _FLAGS.get(key, key), PARAMETERS[key]
-        value = getattr(request, name.replace("-", "_"))
+        value = request.values[name.replace("-", "_")]
         if value is not None:
             numbers[parameter.field] = (
                 checked(value, parameter, option(name.replace("-", "_"))) * parameter.scale

@@ -6,7 +6,7 @@ from typing import get_args
 from fastcalc.catalogue.entry_numbers import numbers_of
 from fastcalc.catalogue.schema import Engine, Hardware, Memory, Model, Quantity
 from fastcalc.catalogue.schema.hardware import RateFormat
-from fastcalc.core.chip.machine_class import ENGINES
+from fastcalc.core.chip.machine_class import ENGINES, OF_ARCHITECTURES
 from fastcalc.core.model.workload import checkpoint_parameters, workload
 from fastcalc.core.pricing import Pricing
 from fastcalc.formulas.roofline import critical_batch
@@ -104,6 +104,7 @@ def _prices(chip: Hardware) -> Record:
                 "provider": offer.provider,
                 "terms": offer.terms,
                 "region": offer.region,
+                "instance_chips": offer.instance_chips,
                 "usd_per_h": _si(offer.price),
                 "date": offer.price.date,
                 "commitment_months": offer.commitment_months,
@@ -167,7 +168,7 @@ def engine_record(engine: Engine) -> Record:
 
 def default_kinds(engine: Engine) -> list[str]:
     """Kinds of chips that run on an engine where none is named."""
-    return [chip_type for chip_type, name in ENGINES.items() if name == engine.id]
+    return [chips for chips, name in (*ENGINES.items(), *OF_ARCHITECTURES) if name == engine.id]
 
 
 def cautions(entries: Iterable[CatalogueEntry]) -> list[str]:

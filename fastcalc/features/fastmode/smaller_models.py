@@ -7,11 +7,10 @@ from typing import Any
 
 from fastcalc.catalogue.schema import DenseFFN, MixtureOfExperts, Model
 from fastcalc.core.model.workload import workload
-from fastcalc.core.scenario import solve
+from fastcalc.core.scenario import Sharding, solve
 from fastcalc.errors import InputError
 from fastcalc.features.fastmode.option import Option
 from fastcalc.features.fastmode.start import Base, family_of, with_model
-from fastcalc.grid.space import sharding
 
 
 def smaller_models(base: Base) -> list[Option]:
@@ -49,7 +48,7 @@ def thinner_layers(base: Base) -> SmallerShape | None:
 
 def _largest(base: Base, shapes: list[Model]) -> SmallerShape | None:
     """Last of some shapes, from small to large, that reaches the speed."""
-    served = replace(base.scenario, batches=(base.batch,), sharding=sharding(base.layout))
+    served = replace(base.scenario, batches=(base.batch,), sharding=Sharding.of(base.layout))
 
     def speed(model: Model) -> float:
         try:

@@ -8,7 +8,7 @@ import numpy as np
 
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.chosen_layouts import layouts_on_offer
-from fastcalc.core.scenario import Outcome, Scenario, locate, solve
+from fastcalc.core.scenario import Outcome, Scenario, Sharding, locate, solve
 from fastcalc.core.smaller_batch import ROUNDING, speeds
 from fastcalc.errors import InputError
 from fastcalc.features.fastmode import lighter_passes as passes
@@ -19,7 +19,7 @@ from fastcalc.features.fastmode.smaller_models import SmallerShape
 from fastcalc.features.fastmode.start import Base
 from fastcalc.formulas.solving import largest_reaching
 from fastcalc.formulas.types import Floats
-from fastcalc.grid.space import Space, sharding
+from fastcalc.grid.space import Space
 from fastcalc.mentions import option
 
 MOST_CHIPS = 1024  # of a deployment that is looked for to serve users at a speed today
@@ -136,4 +136,4 @@ def start_at_speed(scenario: Scenario, speed: float) -> Scenario | None:
     chosen = int(((batches > 0) if chips is None else batches).argmax())
     if not batches[chosen]:
         return None
-    return replace(scenario, batches=(int(batches[chosen]),), sharding=sharding(layouts[chosen]))
+    return replace(scenario, batches=(int(batches[chosen]),), sharding=Sharding.of(layouts[chosen]))

@@ -12,7 +12,6 @@ from typing import NamedTuple
 from fastcalc.core.scenario import Outcome, Scenario, Sharding, solve
 from fastcalc.errors import InputError
 from fastcalc.features.fastmode.lighter_passes import DRAFTED_BY, PUBLISHED_BY
-from fastcalc.grid.space import sharding
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,7 +114,7 @@ def _steps(today: Outcome, end: Outcome) -> Iterator[_Step]:
         rests = ("published", PUBLISHED_BY) if is_its_own else ("assumed", assumption)
         yield _Step("drafts", words, scenario, *rests)
     layout = end.placement.layout
-    fixed = replace(scenario, sharding=sharding(layout))
+    fixed = replace(scenario, sharding=Sharding.of(layout))
     yield _Step("layout", str(layout) or "one chip", fixed, *software)
     yield _Step("batch", f"{last.batches[0]:,}", last, *software)
 
@@ -129,7 +128,7 @@ def _point(scenario: Scenario, today: Outcome, end: Outcome) -> Outcome | None:
     counts = [today.placement.layout.chips, end.placement.layout.chips, None]
     layouts = [Sharding(chips=count) for count in counts]
     if scenario.hardware is today.scenario.hardware:
-        layouts.insert(0, sharding(today.placement.layout))
+        layouts.insert(0, Sharding.of(today.placement.layout))
     for layout in [scenario.sharding] if scenario.sharding.names_ranks else layouts:
         with suppress(InputError):  # a layout that this model or chip cannot have
             outcome = solve(replace(scenario, sharding=layout))

@@ -142,9 +142,13 @@ class FitAnswer(Answer):
         """How fast what fits is, or what does hold the model."""
         fitting = [location for location in self.locations if location.fits]
         request, shared = self._with_batch, [asked for asked in self.gpu_layers if asked.count]
+        models = request.models or DEFAULT_MODELS
+        if not fitting and len(self.locations) == 1 and (pair := self.locations[0].joint_remedies):
+            ending = [word for each in pair for word in (flag(each.setting), each.value)]
+            on = flag("on"), typed_as(request, request.on, self.locations[0].scenario.hardware.id)
+            return follow_up(request, request_of("fit"), models[0], *on, ending=ending)
         if fitting or not shared:
             return follow_up_of(request, fitting)
-        models = request.models or DEFAULT_MODELS
         first = shared[0]
         if first.setting == "n_cpu_moe":
             with_host = replace(request, n_cpu_moe=first.count)
@@ -183,10 +187,9 @@ def why_or_stop(location: StartLocation) -> str:
         says = why(location)
     else:
         says = f"if it reserves its maximum, {stops}" if location.fits else stops
-    if not remedies:
-        return says
-    flags = listed([remedy.flag for remedy in remedies], "or")
-    return f"{says}; it starts with {flags}"
+    together = " ".join(remedy.flag for remedy in location.joint_remedies)
+    flags = [*([together] if together else []), *(remedy.flag for remedy in remedies)]
+    return f"{says}; it starts with {listed(flags, 'or')}" if flags else says
 
 
 _LENGTHS = 2
@@ -351,6 +354,8 @@ def _assumed(members: Sequence[Location]) -> Iterator[str]:
     batch = min(location.scenario.batches[0] for location in members)
     for location in (one for one in members if one.scenario.batches[0] == batch):
         flips, limit = share_assumed(location), raised_limit(location)
+        if started := _started_share(location):
+            yield started
         if limit is not None:
             yield f"{limit}."
         elif flips is not None:
@@ -364,6 +369,20 @@ def _assumed(members: Sequence[Location]) -> Iterator[str]:
                 f"This assumes that {percent:.0f} % of the memory of {chip} is usable: "
                 f"{', '.join(counts)} ({option('gpu_memory_utilization')})."
             )
+
+
+def _started_share(location: Location) -> str | None:
+    """That an engine does not start with its default share of a memory that the system uses."""
+    scenario, name = location.scenario, "memory_fraction"
+    usual = scenario.engine.parameters.given.get(name)
+    here = scenario.engine.on(*scenario.hardware.groups).given.get(name)
+    if usual is None or here is None or usual.si <= here.si:
+        return None
+    engine, chip = scenario.engine.id, scenario.hardware.id
+    return (
+        f"The system shares the memory of {chip}: {engine} does not start with its default share "
+        f"of {usual.si:g}, so {option('gpu_memory_utilization', f'{here.si:g}')} is assumed."
+    )
 
 
 def _count(chips: int) -> str:

@@ -44,7 +44,12 @@ def _scenarios(request: Frontier, comparison: Evaluated, notes: list[str]) -> li
         like = request.like
         raise InputError(*(without_ranks(s, like) if like else s for s in error.args)) from None
     return [
-        replace(scenario, weights=weight, kv=cache)
+        replace(
+            scenario,
+            hardware=scenario.pricing.as_rented(scenario.hardware),
+            weights=weight,
+            kv=cache,
+        )
         for scenario in of_chips
         for weight, cache in formats
     ]

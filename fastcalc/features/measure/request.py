@@ -33,11 +33,10 @@ class Measurements(groups.FormatOfEach, groups.ChipCount, groups.ParallelRanks):
     def file_options(self) -> dict[str, Any]:
         """Return what is said of a file of measurements, by the name of the field."""
         names = ("hardware", "model", "engine", "weights", "kv", "chips", "tp", "pp", "ep", "dp")
-        values = {name: getattr(self, name) for name in names}
         return {
             name: value if name == "engine" else str(value)
-            for name, value in values.items()
-            if value is not None
+            for name in names
+            if (value := self.values[name]) is not None
         }
 
 

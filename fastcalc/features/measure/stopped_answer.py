@@ -72,6 +72,11 @@ class StoppedAnswer(Answer):
         available = float(self.location.placement.available) / GIB
         logged = f"; it logged {self.log.available / GIB:.2f}" if self.log.available else ""
         yield Note(f"{available:.2f} GiB of a chip are expected for caches{logged}")
+        traffic = self.location.scenario.traffic
+        yield Note(
+            f"a log states no requests: what is computed assumes {traffic.prompt:,.0f} prompt and "
+            f"{traffic.output:,.0f} output tokens of each"
+        )
 
     def _line(self, remedy: StartRemedy) -> str:
         names = SETTINGS[self.log.program]

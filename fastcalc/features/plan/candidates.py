@@ -9,7 +9,7 @@ from fastcalc.catalogue.formats import number_format
 from fastcalc.catalogue.schema import Engine, Hardware, Model
 from fastcalc.core.chip.formats_run import formats_run, narrower_caches
 from fastcalc.core.chip.tier import OWN_MEMORY, MemoryChoice
-from fastcalc.core.chosen_layouts import layouts_on_offer
+from fastcalc.core.chosen_layouts import check_kernels, layouts_on_offer
 from fastcalc.core.placement.layout import Layout
 from fastcalc.core.placement.placement import Site
 from fastcalc.core.pricing import Pricing
@@ -109,9 +109,10 @@ def candidates(
 def _layouts(scenario: Scenario, site: Site) -> list[Layout]:
     """Layouts of one copy of the weights that hold a sequence: the one that is asked for, or all.
 
-    Raises LayoutError if a model cannot be laid out as asked.
+    Raises LayoutError if a model cannot be laid out as asked, or its engine has no kernel for it.
     """
     if not scenario.sharding.names_ranks:
         return layouts_on_offer(site)
+    check_kernels(site)
     asked = site.place(scenario.sharding.layout(site))
     return [asked.layout] if asked.max_batch >= 1 else []

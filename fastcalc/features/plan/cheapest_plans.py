@@ -7,7 +7,7 @@ from math import inf, isnan
 
 import numpy as np
 
-from fastcalc.core.scenario import Scenario
+from fastcalc.core.scenario import Scenario, Sharding
 from fastcalc.features.plan.decision import FEWER_BITS, Decision, Plan, Variant, variant_of
 from fastcalc.features.plan.pools import PrefillPool, transfer_seconds
 from fastcalc.features.plan.random_load import HeldLimits, held_limits
@@ -20,7 +20,6 @@ from fastcalc.formulas.solving import bisect_integers
 from fastcalc.formulas.types import Bools, Floats
 from fastcalc.grid.blocks import keep_freed_memory
 from fastcalc.grid.grid import Grid
-from fastcalc.grid.space import sharding
 
 _CHECKED = 12
 """Layouts of a variant whose percentiles are checked at most."""
@@ -128,7 +127,7 @@ def hold_limits(decision: Decision, shown: int) -> None:
     late: list[_Late] = []
     while True:
         plans = decision.reported(shown) if shown else decision.plans[:1]
-        unchecked = {plan.variant for plan in plans if not plan.is_checked}
+        unchecked = dict.fromkeys(plan.variant for plan in plans if not plan.is_checked)
         if not unchecked:
             break
         for variant in unchecked:
@@ -431,7 +430,7 @@ def _plan(scored: Scored, index: int) -> Plan:
         base,
         batches=(int(batch),),
         traffic=service.traffic(base.traffic),
-        sharding=sharding(grid.layouts[row]),
+        sharding=Sharding.of(grid.layouts[row]),
         pricing=replace(base.pricing, utilization=paid),
     )
     plan = Plan(
@@ -463,7 +462,7 @@ def _with_prompts_on(
     pool: PrefillPool, scenario: Scenario, plan: Plan, service: Service, seconds: float
 ) -> Plan:
     """A plan with heterogeneous prefill, with the time of the KV-cache transfer."""
-    traffic, ranks = service.traffic(scenario.traffic), sharding(pool.layout)
+    traffic, ranks = service.traffic(scenario.traffic), Sharding.of(pool.layout)
     return replace(
         plan,
         prefill_scenario=replace(scenario, traffic=traffic, sharding=ranks),

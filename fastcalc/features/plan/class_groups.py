@@ -196,7 +196,8 @@ class Groups:
             for chip, cost in least_costs.items()
             if cost < cost_without_sharing or self._has_means
         }
-        chips |= {min(least_costs, key=lambda chip: least_costs[chip])} if least_costs else set()
+        cheapest = min(least_costs, key=lambda chip: (least_costs[chip], chip), default=None)
+        chips |= set() if cheapest is None else {cheapest}
         if new := frozenset(chips - self._searched.get(members, frozenset())):
             self._search(members, new)
 

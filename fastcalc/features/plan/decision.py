@@ -224,10 +224,13 @@ class Decision:
         of_chip = (grid for grid in grids if grid.scenario.hardware.id == chip)
         return [grid for grid in of_chip if not leads or self.may_lead_in(grid.scenario)]
 
-    def _order(self, plan: Plan) -> tuple[bool, float, float, bool, float]:
-        """Key to sort by; of equals those first whose percentiles a closed form has."""
-        cost, chips, last_resort = plan.order
-        return not self.may_lead(plan), cost, chips, not plan.has_percentiles, last_resort
+    def _order(self, plan: Plan) -> tuple[bool, float, float, bool, float, str]:
+        """Key to sort by; of equals those first whose percentiles a closed form has.
+
+        Chip and formats decide last, so that no two variants are in another order in another run.
+        """
+        (cost, chips, last_resort), name = plan.order, repr(plan.variant)
+        return not self.may_lead(plan), cost, chips, not plan.has_percentiles, last_resort, name
 
     @property
     def in_order(self) -> list[Plan]:

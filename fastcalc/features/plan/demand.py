@@ -4,7 +4,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
-from fastcalc.catalogue.schema import Model
+from fastcalc.catalogue.schema import Hardware, Model
 from fastcalc.core.placement.layout import LayoutError
 from fastcalc.core.pricing import Pricing
 from fastcalc.core.scenario import Scenario, check_context
@@ -127,8 +127,14 @@ class Deployments:
         for name in sorted(names):
             (model, *_) = loading.models_of(entries, [name or self.request.model], self.notes)
             self._check(model, name)
-            scenarios[name] = list(scenarios_of(self.request, model, self.notes))
+            scenarios[name] = [
+                replace(scenario, hardware=self._as_rented(scenario))
+                for scenario in scenarios_of(self.request, model, self.notes)
+            ]
         return scenarios
+
+    def _as_rented(self, scenario: Scenario) -> Hardware:
+        return (self.pricing or scenario.pricing).as_rented(scenario.hardware)
 
     def _model_name(self, request_class: RequestClass) -> str:
         return self.traffic.models.get(request_class.name, "")
@@ -159,9 +165,11 @@ class Deployments:
                     refused[scenario.hardware.id] = error
         if refused and not any(grid is None or grid.layouts for grid in grids):
             raise next(iter(refused.values()))
-        if refused:
-            self.notes.extend(_skipped(refused))
         held = [grid for grid in grids if grid is not None]
+        in_other_formats = {grid.scenario.hardware.id for grid in held}
+        self.notes.extend(
+            _skipped({chip: refused[chip] for chip in refused if chip not in in_other_formats})
+        )
         if not held and loading.ranks_of(self.request).names_ranks:
             ranks = ", ".join(option(name) for name in ("tp", "pp", "ep", "dp"))
             self.notes.append(f"only one layout was asked for: leave out {ranks} to try others")
@@ -207,7 +215,7 @@ class Deployments:
 
 
 def _skipped(refused: dict[str, LayoutError]) -> list[str]:
-    """A note for each rule by which chips cannot have the ranks that were asked for."""
+    """A note for each rule by which chips cannot have ranks or weights that were asked for."""
     by_rule = grouped(refused, lambda chip: refused[chip].rule)
     return [
         f"skipped {listed(first_few(chips, _NAMED))}: {rule}" for rule, chips in by_rule.items()

@@ -79,7 +79,7 @@ class People:
 def people_of(request: Askers) -> People | None:
     """Who makes the requests, None where nobody is said to."""
     habits = ("think", "active_fraction", "requests_per_active_user_per_min", "peak_multiplier")
-    stated = [name for name in habits if getattr(request, name) is not None]
+    stated = [name for name in habits if request.values[name] is not None]
     if request.users is None:
         if stated:
             raise InputError(f"{option(stated[0])} needs {option('users', '500')}; give that too")

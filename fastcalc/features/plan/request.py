@@ -216,7 +216,7 @@ class ServersToStart(Request):
     emit: Annotated[
         str | None,
         flag(
-            "vllm|sglang|trtllm|llama-cpp",
+            "vllm|sglang|trtllm",
             f"Print the commands that start the cheapest plan's servers; {option('out')} "
             "start.sh writes a script.",
         ),

@@ -85,7 +85,7 @@ def look_of(request: Drawing) -> Look:
         ("height", 1, 80, 5),
         ("dpi", 30, 1200, 300),
     ):
-        value = getattr(request, name)
+        value = request.values[name]
         if value is not None and not low <= value <= high:
             inches = "" if name == "dpi" else " inches"
             raise InputError(

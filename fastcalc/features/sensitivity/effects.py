@@ -15,7 +15,7 @@ from fastcalc.features.sensitivity.figures import (
     MovedFigures,
     answers_of,
 )
-from fastcalc.features.sensitivity.levers import Lever, levers, with_layout
+from fastcalc.features.sensitivity.levers import Lever, levers
 from fastcalc.formulas.types import Floats
 
 MORE = 1.1
@@ -78,7 +78,7 @@ def effects(outcome: Outcome, figures: MovedFigures | None = None) -> list[Effec
 
     figures : of that layout, where somebody else asks for them as well
     """
-    figures = figures or MovedFigures(with_layout(outcome))
+    figures = figures or MovedFigures(outcome.on_its_layout)
     scenario, in_step = figures.scenario, figures.answered.in_step
     base = answers_of(solve(scenario))
     measured = in_step([partial(_effect, figures, base, lever) for lever in levers(scenario)])

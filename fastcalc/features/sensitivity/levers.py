@@ -7,7 +7,7 @@ from fastcalc.catalogue.entry_numbers import EntryNumber, default_numbers, entry
 from fastcalc.catalogue.schema import Engine, Hardware
 from fastcalc.catalogue.schema.engine_parameters import PARAMETERS
 from fastcalc.core.chip.host import WRITTEN
-from fastcalc.core.scenario import Outcome, Scenario, Sharding
+from fastcalc.core.scenario import Scenario
 
 _UNMOVED = ("ranks",)
 """Numbers that belong to the layout, which stays."""
@@ -46,13 +46,6 @@ class Lever:
             host = with_value(scenario.memory.host, location, value)
             return replace(scenario, memory=replace(scenario.memory, host=host))
         return replace(scenario, hardware=with_value(scenario.hardware, location, value))
-
-
-def with_layout(outcome: Outcome) -> Scenario:
-    """Return what was solved, held to the layout that it has: numbers move, chips do not."""
-    layout = outcome.placement.layout
-    ranks = Sharding(None, layout.tp, layout.pp, layout.ep, layout.dp)
-    return replace(outcome.scenario, sharding=ranks)
 
 
 def levers(scenario: Scenario) -> list[Lever]:

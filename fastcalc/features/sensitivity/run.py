@@ -7,7 +7,6 @@ from fastcalc.errors import InputError
 from fastcalc.features.sensitivity.answer import TABLE, SensitivityAnswer
 from fastcalc.features.sensitivity.effects import effects
 from fastcalc.features.sensitivity.figures import MovedFigures
-from fastcalc.features.sensitivity.levers import with_layout
 from fastcalc.features.sensitivity.moved_batch import MovedBatch, batches_of
 from fastcalc.features.sensitivity.moved_numbers import COLUMNS
 from fastcalc.features.sensitivity.request import Sensitivity
@@ -49,7 +48,7 @@ def run(request: Sensitivity) -> Answer:
 
 def _moved(outcome: Outcome, aim: Target | None) -> Iterator[MovedBatch]:
     """Move every number at every batch, and look for those that reach a target."""
-    figures = MovedFigures(with_layout(outcome))
+    figures = MovedFigures(outcome.on_its_layout)
     progress.say("what each number would have to be")
     reached = goals(outcome, aim, figures) if aim else {}
     progress.say("effect of each number")

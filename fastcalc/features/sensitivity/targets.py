@@ -12,7 +12,7 @@ from fastcalc.core.scenario import Outcome, Scenario
 from fastcalc.features.sensitivity.crossing import nearest
 from fastcalc.features.sensitivity.effects import ends_of
 from fastcalc.features.sensitivity.figures import BatchFigure, MovedFigures
-from fastcalc.features.sensitivity.levers import Lever, levers, with_layout
+from fastcalc.features.sensitivity.levers import Lever, levers
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ def goals(outcome: Outcome, target: Target, figures: MovedFigures | None = None)
 
     figures : of the layout that the outcome has, where somebody else asks for them
     """
-    figures = figures or MovedFigures(with_layout(outcome))
+    figures = figures or MovedFigures(outcome.on_its_layout)
     of_batches = {
         index: BatchFigure(figures, target.figure, index)
         for index, fits in enumerate(outcome.estimate.fits)

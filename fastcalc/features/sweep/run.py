@@ -221,7 +221,7 @@ def _axes(request: Sweep, notes: list[str]) -> Axes:
             **{
                 name: numbers(text, option(name), LIMITS["chips"])
                 for name in ("chips", "tp", "pp", "ep", "dp")
-                if (text := getattr(request, name)) is not None
+                if (text := request.values[name]) is not None
             }
         ),
         prefix_hit=readers.share(request.prefix_hit, option("prefix_hit"), zero=True),

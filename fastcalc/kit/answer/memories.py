@@ -155,17 +155,16 @@ def _kernels(location: Location) -> str:
     placement = location.placement
     machine, work = placement.machine, placement.work
     formats, products = work.formats, machine.chip.products
-    unpacked = widened_by(machine.engine, machine.hardware).weights
+    widened = widened_by(machine.engine, machine.hardware)
     groups = (work.weights.dense, work.weights.head, work.weights.experts)
-    stored = dict.fromkeys(
-        weight for group in groups if group.parameters for weight, _ in group.format.shares
+    widths = dict.fromkeys(
+        f"{weight.id} in {working_rate(machine.hardware, weight, unpacked=names).bits:g} bits"
+        for group, names in zip(groups, widened[:3], strict=True)
+        if group.parameters
+        for weight, _ in group.format.shares
     )
-    widths = [
-        f"{weight.id} in {working_rate(machine.hardware, weight, unpacked=unpacked).bits:g} bits"
-        for weight in stored
-    ]
     cache = f"{formats.kv.id} in {np.asarray(products.kv.bits):g}"
-    return f"its kernels multiply weights of {listed(widths)}, caches of {cache}"
+    return f"its kernels multiply weights of {listed([*widths])}, caches of {cache}"
 
 
 def _at(values: Array, index: int) -> float:

@@ -28,8 +28,7 @@ def command(request: Evaluated, outcome: Outcome, today: Outcome) -> str:
     names = {scenario.model.id: as_text((request.models or DEFAULT_MODELS)[0])}
     names |= names_typed(catalogue(request), request.on)
     names |= {scenario.engine.id: as_text(request.engine)} if request.engine else {}
-    sharding = Sharding(None, layout.tp, layout.pp, layout.ep, layout.dp)
-    placed = replace(outcome.scenario, sharding=sharding)
+    placed = replace(outcome.scenario, sharding=Sharding.of(layout))
     has_memories = len(outcome.placement.machine.tiers) > 1
     words = repeated(request, Evaluated, OF_A_POINT, has_memories=has_memories)
     return compare_command(placed, Typed(names, words))
@@ -50,8 +49,8 @@ def follow_up(
 
 def _chips_counted(request: Request, target: type[Request]) -> list[str]:
     """``--chips`` where the name of a chip says how many, as in 2xrtx-3090, and no flag does."""
-    is_laid_out = any(getattr(request, name, None) for name in ("chips", *LAYOUT))
-    if is_laid_out or "chips" not in declared(target) or not getattr(request, "on", None):
+    is_laid_out = any(request.values.get(name) for name in ("chips", *LAYOUT))
+    if is_laid_out or "chips" not in declared(target) or not request.values.get("on"):
         return []
     count = count_of_names(request)
     return [flag("chips"), str(count)] if count else []
@@ -65,7 +64,7 @@ def repeated(
     apart : names of fields that the command has from elsewhere
     has_memories : whether the chip has several memories of its own
     """
-    is_placed = has_memories or any(getattr(request, name, None) for name in ("host", "place"))
+    is_placed = has_memories or any(request.values.get(name) for name in ("host", "place"))
     idle = () if is_placed else ("place_for",)
     return [
         word
@@ -73,7 +72,7 @@ def repeated(
         if setting.name in declared(target)
         and setting.name not in (*apart, *idle)
         and not setting.shown.is_argument
-        and setting.value != getattr(target, setting.name)
+        and setting.value != declared(target)[setting.name].default
         for word in setting.words
     ]
 
@@ -110,7 +109,7 @@ def rows_kept(request: Evaluated, rows: Path, chip: str) -> str | None:
         return None
     names = ("weights", "kv", *LAYOUT)
     stated: dict[str, object] = {"hardware": chip, "model": (*(request.models or ()), None)[0]}
-    stated |= {name: getattr(request, name) for name in names}
+    stated |= {name: request.values[name] for name in names}
     words = [
         word for name, value in stated.items() if value for word in (flag(name), as_text(value))
     ]

@@ -9,7 +9,7 @@ from fastcalc.kit.answer.answer import Answer
 from fastcalc.kit.answer.console import Wording
 from fastcalc.kit.answer.envelope import envelope
 from fastcalc.kit.answer.point_records import SCHEMA
-from fastcalc.kit.request.fields import Request, phrases
+from fastcalc.kit.request.fields import Request, declared, phrases
 from fastcalc.kit.request.groups import Output, OutputFile
 from fastcalc.kit.request.readers import as_text
 from fastcalc.mentions import as_flags, written
@@ -29,7 +29,7 @@ def page(
 
 def screen(request: Request) -> console.Screen:
     """Return what a page is laid out for; it has all notes where no flag asks for them."""
-    wide, notes = getattr(request, "wide", False), getattr(request, "notes", True)
+    wide, notes = request.values.get("wide", False), request.values.get("notes", True)
     return console.Screen(console.output_width(), wide, notes)
 
 
@@ -52,7 +52,7 @@ def write(request: Output, answer: Answer, wording: Wording = as_flags) -> Seque
         first, laid_out = _first_notes(answer), screen(request)
         laid_out = replace(laid_out, lines=laid_out.lines - console.height(first, laid_out.width))
         if text := answer.text(laid_out):
-            is_script = getattr(request, "is_script", False)
+            is_script = request.values.get("is_script", False)
             output.write(_SHELL * is_script + wording(text), request.out, executable=is_script)
         elif blocks := answer.page(laid_out):
             page(request, lambda _: [*first, *blocks], wording)
@@ -144,10 +144,11 @@ def _html(request: Output, answer: Answer) -> str:
 def _about(request: Output) -> str:
     """Return what is asked about, after a colon; nothing where nothing is named."""
     fields = ("model", "models", "names", "entries", "left", "right", "path")
-    names = (getattr(request, name, None) for name in fields)
+    names = map(request.values.get, fields)
     about = ", ".join(_named(named).replace(",", ", ") for named in names if named)
-    on = getattr(request, "on", None)
-    if about and on not in (None, getattr(type(request), "on", None)):
+    on = request.values.get("on")
+    field = declared(type(request)).get("on")
+    if about and on is not None and not (field and on == field.default):
         about += f" on {as_text(on).replace(',', ', ')}"
     return f": {about}" * bool(about)
 

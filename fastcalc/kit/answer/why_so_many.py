@@ -178,7 +178,9 @@ def engine_limit(location: Location) -> str:
             f"{engine} divides {shared:,.0f} tokens of context among the sequences of a replica; "
             f"{option('max_model_len')} changes that"
         )
+    is_of_budget = limit == float(placement.machine.software.prompt_chunk)
+    setting = option("max_num_batched_tokens" if is_of_budget else "max_num_seqs")
     return (
         f"{engine} runs at most {limit:,.0f} sequences per replica and queues "
-        f"the rest; {option('max_num_seqs')} changes that"
+        f"the rest; {setting} changes that"
     )

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from inspect import get_annotations
-from typing import Any, ClassVar, Self, dataclass_transform
+from inspect import Parameter, get_annotations
+from typing import Any, ClassVar, NamedTuple, Self, dataclass_transform
 
 from fastcalc.catalogue.once import once
 from fastcalc.errors import InputError
@@ -74,9 +74,7 @@ class Request:
     def __new__(cls, **_: Any) -> Self:
         """Make the class a dataclass at first use: a millisecond that ``--help`` has no use for."""
         if "__dataclass_fields__" not in vars(cls):
-            cls.__annotations__ = {
-                name: annotation for name, (annotation, _) in declared(cls).items()
-            }
+            cls.__annotations__ = {name: field.annotation for name, field in declared(cls).items()}
             dataclass(frozen=True, kw_only=True)(cls)
         return super().__new__(cls)
 
@@ -88,27 +86,50 @@ class Request:
         """Name of the command that asks this, as its examples write it."""
         return cls.examples[0].split()[1]
 
+    @property
+    def values(self) -> Mapping[str, Any]:
+        """Value of each field by its name."""
+        return vars(self)
+
     @classmethod
     def sharing(cls, request: "Request", **changes: Any) -> Self:
         """A request of this class: what it shares with another, but for the changes."""
-        shared = {name: getattr(request, name) for name in declared(cls) if hasattr(request, name)}
+        shared = {name: value for name, value in request.values.items() if name in declared(cls)}
         return cls(**shared | changes)
 
 
+class DeclaredField(NamedTuple):
+    """A field of a request as its class declares it.
+
+    heading : of the section of ``--help`` that it stands in
+    default : `Parameter.empty` where there is none
+    """
+
+    annotation: Any
+    heading: str
+    default: Any
+
+    @property
+    def setting(self) -> FieldSetting:
+        """What is shown of it, and how its text is read."""
+        setting: FieldSetting = self.annotation.__metadata__[0]
+        return setting
+
+
 @once
-def declared(request: type[Request]) -> dict[str, tuple[Any, str]]:
-    """Annotation of each field and the heading that it stands under, by name."""
-    annotations: dict[str, tuple[Any, str]] = {}
+def declared(request: type[Request]) -> dict[str, DeclaredField]:
+    """Fields of a request, by name."""
+    fields: dict[str, DeclaredField] = {}
     for owner in request.__mro__:
         heading = "Options" if owner is request else (owner.__doc__ or "").partition(".")[0]
         for name, annotation in get_annotations(owner).items():
             if "ClassVar" in str(annotation):
                 continue
             # Taken out, so that it stands where it is declared first.
-            nearest, _ = annotations.pop(name, (annotation, heading))
-            is_shown = hasattr(nearest, "__metadata__")
-            annotations[name] = (nearest if is_shown else annotation, heading)
-    return annotations
+            nearest = fields.pop(name).annotation if name in fields else annotation
+            shown = nearest if hasattr(nearest, "__metadata__") else annotation
+            fields[name] = DeclaredField(shown, heading, getattr(request, name, Parameter.empty))
+    return fields
 
 
 @once
@@ -119,10 +140,9 @@ def premises(request: type[Request]) -> dict[str, str]:
         for owner in request.__mro__
         for name in get_annotations(owner)
     }
-    settings = {name: shown.__metadata__[0] for name, (shown, _) in declared(request).items()}
     premise_of = {
-        name: of_group[name] if setting.premise is None else setting.premise
-        for name, setting in settings.items()
+        name: of_group[name] if field.setting.premise is None else field.setting.premise
+        for name, field in declared(request).items()
     }
     return {name: premise for name, premise in premise_of.items() if premise}
 
@@ -130,8 +150,8 @@ def premises(request: type[Request]) -> dict[str, str]:
 @once
 def old_names(request: type[Request]) -> dict[str, str]:
     """Field of each earlier name that a request still accepts."""
-    settings = {name: shown.__metadata__[0] for name, (shown, _) in declared(request).items()}
-    return {setting.old_name: name for name, setting in settings.items() if setting.old_name}
+    earlier = {field.setting.old_name: name for name, field in declared(request).items()}
+    return {old: name for old, name in earlier.items() if old}
 
 
 def renamed(request: type[Request], given: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
@@ -141,7 +161,8 @@ def renamed(request: type[Request], given: Mapping[str, Any]) -> tuple[dict[str,
         value = values.pop(old, None)
         if value is None:
             continue
-        if values.get(new, getattr(request, new, None)) != getattr(request, new, None):
+        default = declared(request)[new].default
+        if values.get(new, default) != default:
             raise InputError(f"{option(old)} is an earlier name of {option(new)}; give one of them")
         values[new] = value
         command = request.command()
@@ -197,11 +218,11 @@ def differing(request: Request) -> list[Setting]:
     """Every field of a request that differs from its default, in the order of ``--help``."""
     request_type = type(request)
     premise_of = premises(request_type)
-    fields = sorted(declared(request_type).items(), key=lambda field: field[1][1] == "Options")
+    fields = sorted(declared(request_type).items(), key=lambda item: item[1].heading == "Options")
     return [
-        Setting(name, value, premise_of.get(name, ""), annotation.__metadata__[0])
-        for name, (annotation, _) in fields
-        if (value := getattr(request, name)) not in (None, getattr(request_type, name, None))
+        Setting(name, value, premise_of.get(name, ""), field.setting)
+        for name, field in fields
+        if (value := request.values[name]) not in (None, field.default)
     ]
 
 

@@ -11,7 +11,7 @@ from fastcalc.catalogue.once import once
 from fastcalc.catalogue.schema import Engine, Entry, Hardware, Model
 from fastcalc.errors import InputError
 from fastcalc.kit.request import given_types
-from fastcalc.kit.request.fields import FieldSetting, Request, declared
+from fastcalc.kit.request.fields import Request, declared
 from fastcalc.kit.request.readers import is_whole
 from fastcalc.written import listed, shown
 
@@ -34,7 +34,7 @@ def from_python(request: type[Request], name: str, value: Any) -> Any:
 
     What a command line repeats is a list, what it separates by commas a tuple.
     """
-    setting: FieldSetting = declared(request)[name][0].__metadata__[0]
+    setting = declared(request)[name].setting
     if isinstance(value, str) and setting.parser is not None:
         return setting.parser(value)
     accepted = _taken(name, value, _kinds(request)[name])

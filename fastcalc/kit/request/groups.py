@@ -528,8 +528,7 @@ class Output(OutputFile):
     @property
     def written_as(self) -> str:
         """The format to write: what is asked for, by name or by the ending of the file."""
-        shown, _ = declared(type(self))["format"]
-        formats = shown.__metadata__[0].metavar.split("|")
+        formats = (declared(type(self))["format"].setting.metavar or "").split("|")
         return kind_of(self.format, self.out, formats)
 
 

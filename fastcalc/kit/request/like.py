@@ -125,9 +125,9 @@ def _measured(request: Request, path: Path, entries: Catalogue) -> "Points":
     measured = read(path, catalogue=entries)
     if path.is_dir() or (measured.faults and is_foreign(path)):
         names = ("weights", "kv", *LAYOUT)
-        texts = {name: as_text(getattr(request, name, None) or "") for name in names}
-        chips = readers.names(getattr(request, "on", ""), option("on"))
-        models = getattr(request, "models", None) or [getattr(request, "model", "")]
+        texts = {name: as_text(request.values.get(name) or "") for name in names}
+        chips = readers.names(request.values.get("on", ""), option("on"))
+        models = request.values.get("models") or [request.values.get("model", "")]
         models = [] if path.is_dir() else models  # whose files may be of several
         for name, entry_names in (("hardware", chips), ("model", models)):
             texts[name] = as_text(entry_names[0]) if len(entry_names) == 1 else ""
@@ -143,7 +143,7 @@ def _for(request: Request, sentence: str, path: Path) -> str:
     words = {option("hardware"): option("on"), option("model"): "MODEL"}
     for word, replacement in words.items():
         sentence = sentence.replace(word, replacement)
-    return sentence if hasattr(request, "chips") else without_ranks(sentence, path)
+    return sentence if "chips" in request.values else without_ranks(sentence, path)
 
 
 def without_ranks(sentence: str, path: Path) -> str:

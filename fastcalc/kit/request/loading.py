@@ -21,14 +21,16 @@ from fastcalc.catalogue.selection import named, selected, single_names
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.chip.host import memory_choice, with_gpu_layers, with_usual_cores
 from fastcalc.core.chip.machine import is_llama_cpp, tier_position
+from fastcalc.core.chip.machine_class import engine_of_class
 from fastcalc.core.chip.tier import MemoryChoice, PlaceFor, own_tiers
 from fastcalc.core.pricing import USD_PER_KWH, YEARS, PriceBasis, Pricing
-from fastcalc.core.scenario import Scenario, Sharding, by_layout, engine_for
+from fastcalc.core.scenario import Scenario, Sharding, by_layout
 from fastcalc.core.traffic.traffic import Traffic
 from fastcalc.errors import InputError
 from fastcalc.importers.instances import printed_chip, stated_count
 from fastcalc.kit.request import readers
 from fastcalc.kit.request.evaluation import Evaluated
+from fastcalc.kit.request.fields import Request
 from fastcalc.kit.request.groups import (
     EngineLimits,
     FormatsToTry,
@@ -107,6 +109,7 @@ def _memory_under(
     engine: Engine, chip: Hardware, model: Model, memory: MemoryChoice, entries: Catalogue
 ) -> MemoryChoice:
     """What the user asks of memory, as an engine takes it: llama.cpp computes on the host."""
+    _check_model_length(engine, model, memory)
     if not memory.shares_layers:
         return with_usual_cores(memory) if engine.id == "llama-cpp" else memory
     if engine.id != "llama-cpp":
@@ -213,12 +216,9 @@ def _times(count: int | None) -> str:
     return f"{count:,} x " if count else ""
 
 
-def count_of_names(request: object) -> int | None:
-    """How many chips the names of chips mean, where all that mean a number mean the same. [1]
-
-    request : one with chips, as ``on``
-    """
-    names = readers.names(getattr(request, "on", None), option("on"))
+def count_of_names(request: Request) -> int | None:
+    """How many chips the names of chips mean, where all that mean a number mean the same. [1]"""
+    names = readers.names(request.values.get("on"), option("on"))
     counts = {stated_count(name) for name in names if isinstance(name, str)} - {None}
     return counts.pop() if len(counts) == 1 else None
 
@@ -290,7 +290,7 @@ def implied_engine(
     names : models
     """
     limits = (*STARTED_WITH, "max_model_len", "language_model_only")
-    if any(getattr(request, name) not in (None, False) for name in limits):
+    if any(request.values[name] not in (None, False) for name in limits):
         return "vllm"
     asked = readers.weights_if_any(weights)
     formats = asked or list(published_formats(entries, names))
@@ -311,24 +311,21 @@ def engines_of(
     *,
     implied: str | None = None,
 ) -> list[tuple[Engine, bool]]:
-    """Engine of each chip and whether it is borrowed; each file is read once.
+    """Engine of each chip and whether it is borrowed.
 
     implied : the engine that GPUs, or Macs, run in place of llama.cpp, by `implied_engine`
     """
     if name is not None:
         return [(entries.engine(name), False)] * len(chips)
-    engines: dict[tuple[str, str, str], tuple[Engine, bool]] = {}
-    # What the engine taken by default depends on.
-    classes = [(chip.kind, chip.execution, chip.market) for chip in chips]
-    for chip, machine_class in zip(chips, classes, strict=True):
-        if machine_class not in engines:
-            default_engine = engine_for(entries, chip)
-            kinds = ("apple",) if implied == "mlx" else ("gpu", "soc")
-            is_replaced = chip.kind in kinds and default_engine[0].id == "llama-cpp"
-            engines[machine_class] = (
-                (entries.engine(implied), False) if implied and is_replaced else default_engine
-            )
-    return [engines[machine_class] for machine_class in classes]
+    kinds = ("apple",) if implied == "mlx" else ("gpu", "soc")
+    names = [
+        (implied, False)
+        if implied and usual == "llama-cpp" and chip.kind in kinds
+        else (usual, is_borrowed)
+        for chip, (usual, is_borrowed) in zip(chips, map(engine_of_class, chips), strict=True)
+    ]
+    engines = {engine: entries.engine(engine) for engine in dict(names)}
+    return [(engines[engine], is_borrowed) for engine, is_borrowed in names]
 
 
 def basis_of(request: PriceBasisOnly) -> Pricing:
@@ -343,9 +340,9 @@ def basis_of(request: PriceBasisOnly) -> Pricing:
             )
     numbers = {"years": ("years", YEARS), "electricity": ("energy price", USD_PER_KWH)}
     for name, (dimension, usual) in numbers.items():
-        if (value := getattr(request, name)) is not None:
+        if (value := request.values[name]) is not None:
             readers.number(value, option(name), LIMITS[dimension], usual)
-            if basis == "cloud" and getattr(request, "own", None) is None:
+            if basis == "cloud" and request.values.get("own") is None:
                 raise InputError(
                     f"{option(name)} applies to owned chips; add {option('price_basis', 'tco')}"
                 )
@@ -400,7 +397,7 @@ def catalogue(request: OwnFolders) -> Catalogue:
 def folders_of(request: Plugins) -> dict[Kind, tuple[Path, ...]]:
     """Folders of each kind in addition to the shipped ones: the user's own, then plugins'."""
     folders: dict[Kind, tuple[Path, ...]] = {
-        dimension: tuple(getattr(request, f"{dimension}_dir", None) or ()) for dimension in SCHEMAS
+        dimension: tuple(request.values.get(f"{dimension}_dir") or ()) for dimension in SCHEMAS
     }
     if request.plugins is not None:
         from fastcalc.catalogue.plugins import plugin_folders
@@ -414,7 +411,7 @@ def _limits(request: EngineLimits) -> Parameters | None:
     """Parameters that engines are started with, None for their own."""
     limits: dict[str, float] = {}
     for field, names in STARTED_WITH.items():
-        if (given := getattr(request, field)) is None:
+        if (given := request.values[field]) is None:
             continue
         limit = PARAMETERS[names[0]].reader.limit
         value = readers.number(given, option(field), limit, 256 if limit.is_whole else 0.9)
@@ -446,6 +443,23 @@ def _check_slots(memory: MemoryChoice, tokens: float) -> None:
             f"{memory.slots:,.0f} slots of llama.cpp {memory.longest // memory.slots:,.0f} tokens, "
             f"and a request has {tokens:,.0f}; raise it, or leave out {option('max_num_seqs')} "
             "(-np): slots then share it"
+        )
+
+
+_CHECK_LENGTHS = {"vllm", "sglang"}
+"""Engines that do not start with a length beyond the model's, but where an environment variable
+says otherwise."""
+
+
+def _check_model_length(engine: Engine, model: Model, memory: MemoryChoice) -> None:
+    longest = model.max_context
+    if not longest or memory.longest <= longest:
+        return
+    if _CHECK_LENGTHS & {engine.id, engine.extends}:
+        raise InputError(
+            f"{option('max_model_len')} {memory.longest:,.0f} exceeds the {longest:,} tokens that "
+            f"{model.id} takes, and {engine.id} does not start with it; lower it, or raise "
+            "max_context in a copy of the model's file, as rope scaling does"
         )
 
 

@@ -11,10 +11,12 @@ from fastcalc.catalogue.schema import Model
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.model.workload import formats_asked
 from fastcalc.importers.naming import (
+    checkpoint_cache,
     checkpoint_format,
     is_quantized_copy,
     model_id,
     repository,
+    usual_format,
 )
 from fastcalc.mentions import option
 
@@ -31,7 +33,9 @@ def published_formats(entries: Catalogue, names: Sequence["ModelGiven"] | None) 
     for name in names or ():
         if entries.is_configuration(name):
             yield entries.model(name).own_formats.text
-        elif repository_model(entries, name, []) and (stored := checkpoint_format(str(name))):
+        elif (model := repository_model(entries, name, [])) and (
+            stored := _stored(str(name), model)
+        ):
             yield stored
 
 
@@ -59,28 +63,49 @@ def repository_model(entries: Catalogue, name: "ModelGiven", notes: list[str]) -
         if _FILE_TYPE.match(tag) and repository_model(entries, named, []):
             weight_name(tag)  # says what it may mean
         return None
-    stored = checkpoint_format(text)
-    if stored is None:
-        notes.append(
-            f"Warning: {text} does not say how its weights are stored: they are taken as "
-            f"{entries.model(known_id).own_formats.text}; {option('weights')} says another format"
-        )
-    weights = f"; its weights are {stored}" if stored else ""
     model = entries.model(known_id)
-    longest = ""
+    stored, cache, longest = _stored(text, model), checkpoint_cache(text), ""
+    notes += _sentences_on_formats(text, model, stored)
+    weights = f"; its weights are {stored}" if stored else ""
+    weights += f", its cache is {cache}" if cache else ""
     is_copy = not is_repository or is_quantized_copy(text, model.repositories.values())
     if model.max_context and not is_copy:
         longest = f"; its config.json may state another longest context than {model.max_context:,}"
     notes.append(f"{text} is computed as {known_id}, which has the same shape{weights}{longest}")
-    return _stored_as(model, stored or None)
+    return _stored_as(model, stored, cache)
+
+
+def _stored(text: str, model: Model) -> str | None:
+    """Weight format that a name states, or most often means; None for the model's own.
+
+    llama.cpp takes Q4_K_M from a repository of GGUF files, or the only file of gpt-oss.
+    """
+    stored = checkpoint_format(text)
+    if stored == "" and repository(text).lower().endswith("-gguf"):
+        return "mxfp4-experts-q8_0" if model.expert_format == "mxfp4" else "q4_k_m"
+    return usual_format(text) if stored is None else stored or None
+
+
+def _sentences_on_formats(text: str, model: Model, stored: str | None) -> Iterator[str]:
+    """Say which format is taken where a name leaves it open."""
+    other = f"{option('weights')} says another format"
+    stated = checkpoint_format(text)
+    if stated is None:
+        taken = stored or model.own_formats.text
+        yield (
+            f"Warning: {text} does not say how its weights are stored: they are taken as {taken}; "
+            f"{other}"
+        )
+    elif not stated and stored:
+        yield f"{text} holds files of several formats: llama.cpp takes {stored}; {other}"
 
 
 @once
-def _stored_as(model: Model, stored: str | None) -> Model:
-    """The same model as a checkpoint that has its weights in a format."""
+def _stored_as(model: Model, stored: str | None, cache: str | None) -> Model:
+    """The same model as a checkpoint that has its weights and its cache in other formats."""
     formats = formats_asked(model, stored)
-    if formats == model.own_formats:
-        return model
-    groups = {name: mixed.id for name, mixed in formats.groups}
-    own = {"weight_format": formats.base.id, "expert_format": None, "group_formats": groups}
-    return model.model_copy(update=own)
+    own: dict[str, object] = {"kv_format": cache or model.kv_format}
+    if formats != model.own_formats:
+        groups = {name: mixed.id for name, mixed in formats.groups}
+        own |= {"weight_format": formats.base.id, "expert_format": None, "group_formats": groups}
+    return model.model_copy(update=own) if own != {"kv_format": model.kv_format} else model

@@ -21,7 +21,7 @@ from fastcalc.features.fastmode.option import TRICKS
 from fastcalc.features.fastmode.smaller_models import family_of, fewer_layers, smaller_models
 from fastcalc.features.fastmode.solve import fastmode, start_at_speed
 from fastcalc.features.fastmode.start import Base, with_model
-from fastcalc.grid.space import Space, sharding
+from fastcalc.grid.space import Space
 from tests.helpers import fastmode_once, run_once, thorough, words
 from tests.strategies import scaled
 
@@ -118,7 +118,7 @@ def test_the_batch_is_the_largest_that_reaches(answers):
         one_more = replace(
             point.scenario,
             batches=(batch + 1,),
-            sharding=sharding(point.placement.layout),
+            sharding=Sharding.of(point.placement.layout),
         )
         assert float(solve(one_more).estimate.speed[0]) < answer.speed
 
@@ -452,7 +452,7 @@ def test_a_shape_with_fewer_layers_reaches_it_and_one_more_does_not():
     for layers, reaches in ((found.layers, True), (found.layers + 1, False)):
         cut = model.model_copy(update={"blocks": [block.model_copy(update={"count": layers})]})
         solved = solve(
-            replace(today.scenario, model=cut, sharding=sharding(today.placement.layout))
+            replace(today.scenario, model=cut, sharding=Sharding.of(today.placement.layout))
         )
         assert bool(solved.estimate.speed[0] >= speed) is reaches
 

@@ -148,3 +148,12 @@ def test_where_ranks_are_stated_more_of_them_are_advised(model, chip, ranks):
     (name,) = advised.keys() & {"tp", "pp"}
     (again,) = fastcalc.fit(model, on=chip, engine="vllm", **ranks | {name: int(advised[name])})
     assert again["fit_verdict"] == "fits"
+
+
+def test_next_is_the_start_with_the_two_changes_that_it_needs(capsys, monkeypatch):
+    asked = "fit kimi-k2 --on h200-sxm --engine vllm --tp 8 --max-model-len 131072"
+    stopped = run_once(*asked.split(), capsys=capsys, monkeypatch=monkeypatch)
+    command = stopped.out.strip().splitlines()[-1].removeprefix("next: fastcalc ")
+    assert command.startswith(f"{asked} --kv fp8 --gpu-memory-utilization 0.9")
+    started = run_once(*command.split(), capsys=capsys, monkeypatch=monkeypatch)
+    assert (stopped.code, started.code) == (1, 0)

@@ -510,3 +510,13 @@ def test_a_start_out_of_memory_that_was_to_fit_needs_more_chips(tmp_path):
     settings = [one.setting for one in answer.remedies]
     assert settings == ["max_num_seqs", "gpu_memory_utilization", "pp"]
     assert answer.remedies[-1].value == "2"  # two stages of the eight ranks that it had
+
+
+def test_what_is_computed_of_a_stopped_start_says_which_requests_it_assumes(tmp_path):
+    stopped = "ValueError: max_num_seqs (1024) exceeds available Mamba cache blocks (49)."
+    log = logged(tmp_path, stopped, model="Qwen/Qwen3.6-27B-FP8", max_model_len=131_072)
+    answer = fastcalc.diagnose(log=log, hardware="h100-sxm")._answer
+    assert (
+        "a log states no requests: what is computed assumes 1,000 prompt and 1,000 output tokens "
+        "of each"
+    ) in [note.text for note in answer.notes()]

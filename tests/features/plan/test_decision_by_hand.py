@@ -88,6 +88,14 @@ def test_what_orders_plans_of_one_cost(first, second, leads):
         assert (found.in_order[0].scenario.hardware.id == "made-up-chip") is leads
 
 
+def test_plans_that_are_equal_in_all_else_are_in_order_of_chip_and_formats():
+    """Whichever of them was found first."""
+    equal = [plan(weights="fp8"), plan(weights="int4"), plan(SECOND, weights="fp8")]
+    for plans in (equal, equal[::-1]):
+        found = decision(*plans, service=AS_PUBLISHED)
+        assert names(found.in_order) == ["mad fp8", "mad int4", "sec fp8"]
+
+
 def test_prefill_on_other_chips_is_the_best_such_plan():
     unlike = [
         plan(cost=cost, prefill_scenario=deployed(SECOND), prefill_layout=Layout(), batch=cost)

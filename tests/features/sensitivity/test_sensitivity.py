@@ -20,7 +20,7 @@ from fastcalc.errors import InputError
 from fastcalc.features.sensitivity.crossing import nearest
 from fastcalc.features.sensitivity.effects import effects
 from fastcalc.features.sensitivity.figures import BatchFigure, MovedFigures
-from fastcalc.features.sensitivity.levers import levers, with_layout
+from fastcalc.features.sensitivity.levers import levers
 from fastcalc.features.sensitivity.targets import Target, _better, _good_end, goals
 from fastcalc.kit.answer.console import render
 from fastcalc.kit.answer.field_names import in_words
@@ -74,7 +74,7 @@ def some(count):
 @some(1)
 @given(outcomes())
 def test_elasticities_are_difference_quotients(solved):
-    scenario = with_layout(solved)
+    scenario = solved.on_its_layout
     now = float(solve(scenario).estimate.speed[0])
     for effect in effects(solved):
         lever = effect.lever
@@ -100,7 +100,7 @@ def test_elasticities_are_difference_quotients(solved):
 @some(1)
 @given(outcomes(), st.floats(1.05, 4.0))
 def test_what_a_number_alone_would_have_to_be_is_the_first_of_a_scan(solved, faster):
-    scenario = with_layout(solved)
+    scenario = solved.on_its_layout
     now = float(solve(scenario).estimate.speed[0])
     reached = goals(solved, Target("speed", now * faster))[0]
     for answer in reached.alone:
@@ -406,7 +406,7 @@ def test_the_least_pair_is_that_of_all_pairs(catalogue):
     """Every pair tried one by one, on a chip that misses a target of twice its speed."""
     solved = outcome("llama-3.1-8b", "h100-sxm", engine="vllm")
     target = Target("speed", 2.0 * float(solved.estimate.speed[0]))
-    figures = BatchFigure(MovedFigures(with_layout(solved)), "speed", 0)
+    figures = BatchFigure(MovedFigures(solved.on_its_layout), "speed", 0)
     found = goals(solved, target)[0].pair
     ends = {
         lever: end

@@ -1,6 +1,7 @@
 """Scenarios that a request names: of each model on each chip, as many as memory keeps."""
 
 from dataclasses import replace
+from itertools import permutations
 from types import SimpleNamespace
 
 import pytest
@@ -246,6 +247,40 @@ def test_models_of_repositories(name, model, note):
     assert notes == [f"{name} is computed as {model}, which has the same shape{note}"] * bool(model)
 
 
+_FILES = " holds files of several formats: llama.cpp takes "
+_UNSAID = "Warning: {} does not say how its weights are stored: they are taken as "
+
+
+@every(
+    "name,weights,cache,note",
+    [
+        # hf_quant_config.json of NVIDIA's FP4 checkpoints: "kv_cache_quant_algo": "FP8".
+        ("nvidia/DeepSeek-R1-0528-FP4", "nvfp4", "fp8", None),
+        ("nvidia/Qwen3-32B-NVFP4", "nvfp4", "fp8", None),
+        ("amd/Llama-3.3-70B-Instruct-FP8-KV", "fp8", "fp8", None),
+        ("RedHatAI/Qwen3-32B-NVFP4", "nvfp4", "bf16", None),
+        # llama-server --help on -hf: "quant is optional [...] default to Q4_K_M".
+        ("unsloth/Qwen3-32B-GGUF", "q4_k_m", "bf16", f"{{}}{_FILES}q4_k_m"),
+        ("unsloth/Qwen3-32B-GGUF:Q8_0", "q8_0", "bf16", None),
+        ("unsloth/gpt-oss-20b-GGUF", "q8_0+experts=mxfp4", "bf16", f"{{}}{_FILES}mxfp4-experts-"),
+        ("someone/Qwen3-32B-INT4", "int4-g128", "bf16", f"{_UNSAID}int4-g128"),
+        ("TheBloke/Llama-2-70B-Chat-GPTQ", "gptq-int4-g128", "bf16", f"{_UNSAID}gptq-int4-g128"),
+        ("RedHatAI/Hy3-NVFP4-FP8", "nvfp4+attention=fp8", "bf16", f"{_UNSAID}nvfp4+attention=fp8"),
+        ("turboderp/Qwen3-32B-exl3", "bf16", "bf16", f"{_UNSAID}bf16"),
+    ],
+)
+def test_formats_of_checkpoints_by_name(name, weights, cache, note):
+    notes = []
+    found = repositories.repository_model(ENTRIES, name, notes)
+    assert (found.own_formats.text, found.kv_format) == (weights, cache)
+    first, *others = notes
+    if note is None:
+        assert not others
+    else:
+        assert first.startswith(note.format(name))
+        assert as_flags(first).endswith("; --weights says another format")
+
+
 def test_weights_of_a_repository_are_those_in_its_name():
     names = ["someone/Llama-3.1-8B-Instruct-FP8", "meta-llama/Llama-3.1-70B-Instruct"]
     request = Compare(models=names, on="h100-sxm")
@@ -313,3 +348,14 @@ def test_memory_of_a_request():
 def test_pairs_of_formats():
     request = Compare()
     assert [*loading.format_pairs(request)] == [(None, None)]
+
+
+def test_the_engine_of_a_chip_does_not_depend_on_those_beside_it():
+    """Gaudi has kernels in their first months, Trainium its maker's compiler, both are of kind npu."""
+    chips = [ENTRIES.hardware(name) for name in ("trainium-2", "gaudi-3", "d-matrix-corsair")]
+    usual = {"trainium-2": "neuron", "gaudi-3": "young", "d-matrix-corsair": "d-matrix"}
+    for order in permutations(chips):
+        engines = loading.engines_of(ENTRIES, list(order), None)
+        assert {
+            chip.id: engine.id for chip, (engine, _) in zip(order, engines, strict=True)
+        } == usual

@@ -137,8 +137,8 @@ def _lists(sheet: Sheet) -> Iterator[tuple[Path_, list[Json]]]:
     """Yield every list of names, and where it stands."""
     yield ("fitted_architectures",), sheet.items("fitted_architectures")
     for key, fields in (
-        ("formats", ("architectures", "weights", "caches")),
-        ("widening", ("architectures", "weights", "caches")),
+        ("formats", ("architectures", "weights", "caches", "refused")),
+        ("widening", ("architectures", "weights", "experts", "caches")),
         ("instead", ("kinds", "architectures")),
     ):
         for index in range(len(sheet.items(key))):

@@ -71,16 +71,16 @@ class Numbers:
         return self._printed("vector rate", rate, "FLOP/s") if rate else number(inf, "FLOP/s")
 
     def kernel(self, group: str) -> str | None:
-        """Kernel that upcasts a kind of bytes to 16 bits, if one does."""
-        kernels = widened_by(self.machine.engine, self.machine.hardware)
-        return kernels.kernel_of(group, self.work.formats.of(group))
+        """Kernel that multiplies a kind of bytes at the 16-bit rate, if one does."""
+        kernels = widened_by(self.machine.engine, self.machine.hardware).of(group)
+        return kernels.get(self.work.formats.of(group).id)
 
     def peak(self, rate: ArrayLike, tier: Tier | None = None, *, kernel: str | None = None) -> Term:
         """Printed dense peak of a value, of the chip or where a memory is. [FLOP/s]
 
         kernel : what computes in it although more is printed for what is stored
         """
-        owner, why = self._owner(tier), f" ({kernel} upcasts to it)" if kernel else ""
+        owner, why = self._owner(tier), f" (the rate of {kernel})" if kernel else ""
         for name, quantity in owner.peak.items():
             if quantity.si == scalar(rate):
                 return self._printed(f"dense {name} peak{why}", quantity, "FLOP/s", owner)
