@@ -246,6 +246,17 @@ _USUAL = (
     ({"8bit"}, "int8"),
 )
 """Words of several meanings, and the one that most checkpoints have."""
+_CHECKPOINTS = {
+    # As their configurations say.
+    "nvidia/gemma-4-31b-it-nvfp4": "nvfp4+attention=bf16",
+    "nvidia/deepseek-v3.1-nvfp4": "nvfp4+attention=62.77%nvfp4/37.23%bf16+mtp=bf16",
+    # github.com/noonghunna/club-3090, BENCHMARKS.md: "NVFP4 FFN + FP8 attention" of the first.
+    "nvidia/qwen3.6-27b-nvfp4": "nvfp4+attention=fp8",
+    "nvidia/qwen3.6-35b-a3b-nvfp4": "nvfp4+attention=bf16",
+    # vLLM recipes, pull request 831: a start loaded 24.04 GiB.
+    "inferact/qwen3.8-27b-nvfp4": "nvfp4+attention=59%bf16/41%nvfp4",
+}
+"""Checkpoints that are stored in more formats than their names say."""
 _BPW = re.compile(r"-(exl[23])[-_](\d(?:\.\d+)?bpw)")
 _UNCLEAR = re.compile(r"exl[23]|gptq|int[48]|w\da\d+|autoround|quantized|bnb|[2-8]bit|\d\.?\d*bpw")
 
@@ -258,7 +269,7 @@ def checkpoint_format(text: str) -> str | None:
     >>> checkpoint_format("qwen3:32b-q8_0"), checkpoint_format("RedHatAI/Qwen3-32B-quantized.w4a16")
     ('q8_0', 'int4-g128')
     """
-    if tag := tagged_format(text):
+    if tag := tagged_format(text) or _CHECKPOINTS.get(repository(text).lower()):
         return tag
     last = repository(text).rsplit("/", 1)[-1].lower()
     if file_type := _GGUF_TYPE.search(last):

@@ -421,6 +421,7 @@ def test_a_driver_names_one_chip_or_none(catalogue, text, chip):
         ("lmstudio-community/Qwen3-32B-MLX-8bit", "qwen3-32b", "mlx-8bit"),
         ("Qwen/Qwen3-14B-MLX-4bit", "qwen3-14b", "mlx-4bit"),
         ("RedHatAI/Qwen3-32B-NVFP4A16", "qwen3-32b", "nvfp4"),
+        ("nvidia/Gemma-4-31B-IT-NVFP4", "gemma-4-31b", "nvfp4+attention=bf16"),
         ("amd/gpt-oss-120b-w-mxfp4-a-fp8", "gpt-oss-120b", "mxfp4"),
         ("turboderp/Llama-3.3-70B-Instruct-exl3-4.0bpw", "llama-3.1-70b", "exl3-4.0bpw"),
         ("turboderp/Qwen3-32B-exl3", "qwen3-32b", None),

@@ -281,6 +281,19 @@ def test_formats_of_checkpoints_by_name(name, weights, cache, note):
         assert as_flags(first).endswith("; --weights says another format")
 
 
+@every(
+    "name,gigabytes",
+    [
+        ("nvidia/Gemma-4-31B-IT-NVFP4", 31.5),  # attention 8.5B, embedding 1.4B at 16 bits
+        ("nvidia/DeepSeek-V3.1-NVFP4", 386.4),  # without the projections that it excludes
+        ("Inferact/Qwen3.8-27B-NVFP4", 25.81 - 0.92),  # 24.04 GiB loaded, with a vision tower
+    ],
+)
+def test_checkpoints_in_more_formats_than_their_names_say(name, gigabytes):
+    found, *_ = loading.scenarios(Compare(models=[name], on="b300"), [])
+    assert found.work.weight_bytes / 1e9 == pytest.approx(gigabytes, rel=0.01)
+
+
 def test_weights_of_a_repository_are_those_in_its_name():
     names = ["someone/Llama-3.1-8B-Instruct-FP8", "meta-llama/Llama-3.1-70B-Instruct"]
     request = Compare(models=names, on="h100-sxm")
