@@ -4,7 +4,7 @@ Without a number of chips each batch takes the fewest that hold it safely. What 
 memory beside the engine's largest reserve, and the sequences that the engine takes at once.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import inf
@@ -58,18 +58,23 @@ class Chosen(NamedTuple):
         return self.layouts[int(self.positions[0])]
 
 
-def layouts_on_offer(site: Site) -> list[Layout]:
+def layouts_on_offer(site: Site, chips: Collection[int] | None = None) -> list[Layout]:
     """Layouts of one copy of the weights that hold a sequence and start, from few chips to many.
 
-    They are usual ones; where none of these holds one, the smallest legal layout that does.
+    They are usual ones; where none of these holds one, the smallest legal layout that does. Those
+    that may start are left out where others surely do, on as many chips as there may be.
+
+    chips : numbers of chips that there may be; None for any [1]
 
     Raises LayoutError if the engine has no kernel for the weights.
     """
     check_kernels(site)
-    if holding := _holding(site, usual_layouts(site)):
-        return layouts_that_start(site, holding)
-    smallest = site.smallest(1)
-    return [smallest.layout] if smallest else []
+    holding = _holding(site, usual_layouts(site))
+    if not holding:
+        smallest = site.smallest(1)
+        holding = [smallest.layout] if smallest else []
+    allowed = [layout for layout in holding if chips is None or layout.chips in chips]
+    return layouts_that_start(site, allowed)
 
 
 def check_kernels(site: Site) -> None:

@@ -41,7 +41,7 @@ class Space:
         """
         if self.site.machine.is_spatial:
             return self.holding([*run_by_people(self.site, *chips)])
-        return [layout for layout in layouts_on_offer(self.site) if layout.chips in chips]
+        return layouts_on_offer(self.site, chips)
 
     def up_to(self, max_chips: int) -> list[Layout]:
         """Layouts from the fewest chips that hold a sequence up to a given number of chips.

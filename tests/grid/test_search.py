@@ -131,6 +131,13 @@ def test_a_wafer_whose_price_no_longer_falls_is_on_the_frontier_once():
     assert len(frontier([wafer], max_chips=1)) == 1
 
 
+def test_chips_on_which_a_server_may_start_are_on_a_frontier_of_no_more():
+    """DeepSeek-V4-Flash on four L40S starts if vLLM reserves little, on more it surely does."""
+    tight = scenario("deepseek-v4-flash", "l40s", pricing=Pricing(user_prices={"l40s": 1.0}))
+    assert {point.outcome.placement.layout.chips for point in frontier([tight], max_chips=4)} == {4}
+    assert 4 not in {layout.chips for layout in Space(tight).layouts(4, 6, 8)}
+
+
 def test_chip_counts_hold_both_ends():
     assert chip_counts(1, 1) == [1]
     assert chip_counts(9, 72) == [9, 16, 32, 64, 72]
