@@ -1,7 +1,7 @@
 """A user's rows as an engine file keeps them: by deployment, each over what the engine expects."""
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import compress
@@ -17,7 +17,7 @@ from fastcalc.evidence.deployments import PointDeployments
 from fastcalc.evidence.point import Point
 from fastcalc.evidence.points import Points
 from fastcalc.evidence.predict import Batch, gather
-from fastcalc.evidence.score import TOLERANCE
+from fastcalc.evidence.score import IMPLAUSIBLE, TOLERANCE, TOO_SLOW
 from fastcalc.evidence.stacked import StackedPoints, rows_of
 from fastcalc.formulas.sequences import evenly
 from fastcalc.formulas.types import Floats
@@ -77,9 +77,9 @@ def own_rows(
         left_aside[reason] += 1
     if not batches:
         raise InputError(_nothing(file, points, left_aside))
-    members, dates, too_fast = _members(batches)
-    if too_fast:
-        left_aside[_TOO_FAST] += too_fast
+    members, dates, refused = _members(batches)
+    for reason, count in refused.items():
+        left_aside[reason] += count
     if not members:
         raise InputError(_nothing(file, points, left_aside))
     deployments = [
@@ -126,9 +126,11 @@ _Key = tuple[object, ...]
 _DATE = re.compile(r"\d{4}-\d\d(?:-\d\d)?", re.ASCII)
 
 
-def _members(batches: Sequence[Batch]) -> tuple[dict[_Key, list[OwnRow]], dict[_Key, str], int]:
-    """Rows of each deployment, the date of the latest, and how many are above the bound."""
-    rows, too_fast = defaultdict[_Key, list[OwnRow]](list), 0
+def _members(
+    batches: Sequence[Batch],
+) -> tuple[dict[_Key, list[OwnRow]], dict[_Key, str], Counter[str]]:
+    """Rows of each deployment, the date of the latest, and how many are too fast or too slow."""
+    rows, refused = defaultdict[_Key, list[OwnRow]](list), Counter[str]()
     dates = defaultdict[_Key, str](str)
     for batch in batches:
         placed, work = batch.deployment, batch.deployment.work
@@ -136,16 +138,17 @@ def _members(batches: Sequence[Batch]) -> tuple[dict[_Key, list[OwnRow]], dict[_
         ranks = (stated.tp, stated.pp, stated.ep, stated.dp)
         names = (placed.hardware.id, placed.model.id, work.weight_format, work.kv_format)
         stacked = rows_of([batch])
-        is_possible = np.ravel(stacked.measured * TOLERANCE >= stacked.bound)
-        too_fast += int(np.sum(~is_possible))
         expected = np.maximum(stacked.seconds(), stacked.bound)
-        possible = compress(rows_over(batch, stacked, expected), is_possible)
+        is_fast = np.ravel(stacked.measured * TOLERANCE < stacked.bound)
+        is_slow = np.ravel(stacked.measured > IMPLAUSIBLE * expected)
+        refused.update({_TOO_FAST: int(np.sum(is_fast)), TOO_SLOW: int(np.sum(is_slow))})
+        possible = compress(rows_over(batch, stacked, expected), ~(is_fast | is_slow))
         key = (*names, batch.placement.layout.chips, *ranks)
         rows[key] += possible
         stated_dates = (point.date for point in batch.points if _DATE.fullmatch(point.date))
         dates[key] = max([dates[key], *stated_dates])
     kept = {key: _thinned(of_deployment) for key, of_deployment in rows.items() if of_deployment}
-    return kept, dates, too_fast
+    return kept, dates, +refused
 
 
 def rows_over(batch: Batch, stacked: StackedPoints, expected: Floats) -> list[OwnRow]:

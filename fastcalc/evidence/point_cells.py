@@ -128,7 +128,10 @@ def wrong_layout(
 
 
 def header_faults(names: Sequence[str]) -> Iterator[tuple[int, str]]:
-    """Yield the position of each wrong column of a header, and a sentence."""
+    """Yield the position of each wrong column of a header, and a sentence.
+
+    A column may be left out if a row says what was measured without it.
+    """
     recognized = [name for name in names if name in COLUMNS]
     missing = [name for name in COLUMNS if name not in names]
     if not recognized:
@@ -152,12 +155,13 @@ def header_faults(names: Sequence[str]) -> Iterator[tuple[int, str]]:
             yield position, f"no column is called '{shown(name)}'; did you mean '{near[0]}'?"
         else:
             yield position, f"no column is called '{shown(name)}'; take it out"
-    if missing:
-        several = "columns are" if len(missing) > 1 else "column is"
+    needed = [name for name in missing if name in _NEEDED and name != "id"]
+    if needed:
+        several = "columns are" if len(needed) > 1 else "column is"
         yield (
             0,
             (
-                f"{len(missing)} {several} missing: {', '.join(missing)}; "
-                "add them; leave cells empty that have no value"
+                f"{len(needed)} {several} missing: {', '.join(needed)}; add them; other columns "
+                "may be left out"
             ),
         )

@@ -16,6 +16,12 @@ from fastcalc.evidence.stacked import StackedPoints
 from fastcalc.formulas.types import Floats
 
 TOLERANCE = 1.02  # a measurement above the bound by rounding is still within it
+IMPLAUSIBLE = 100.0
+"""Times the expected time from which a unit is in question: seconds and ms differ by 1000. [1]"""
+TOO_SLOW = (
+    f"over {IMPLAUSIBLE:.0f} times slower than expected: is the value in the unit of its metric "
+    "(tpot_s and ttft_s are seconds), and are chip, model and batch right?"
+)
 SRAM = "SRAM machines"
 """The class whose engines are set from the few speeds there are."""
 PHASES: dict[str, Phase] = {
@@ -88,6 +94,11 @@ class Prediction:
             return False
         over = self.point.value / self.bound
         return (1.0 / over if self.point.is_time else over) > TOLERANCE
+
+    @property
+    def is_implausible(self) -> bool:
+        """Whether a measurement is so slow that its unit is in question."""
+        return self.bias > IMPLAUSIBLE
 
     @property
     def part(self) -> str:

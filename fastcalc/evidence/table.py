@@ -10,6 +10,8 @@ from fastcalc.evidence.text_files import FileFault
 from fastcalc.written import shown
 
 _MOST_FAULTS = 1000  # kept of a file
+_EMPTY = dict.fromkeys(COLUMNS, "")
+"""Cells of columns that a file leaves out."""
 
 
 def no_file(_: str) -> None:
@@ -61,7 +63,7 @@ class PointTable:
                 yield point
 
     def _point(self, line: int, cells: Sequence[str], names: Sequence[str]) -> Point | None:
-        row = dict(zip(names, cells))  # noqa: B905  (of one length)
+        row = {**_EMPTY, "id": f"row-{line}", **dict(zip(names, cells))}  # noqa: B905  (of one length)
         numbers: dict[str, float | None] = {}
         wrong = wrong_words(row)
         for name in NUMBERS:
@@ -76,7 +78,8 @@ class PointTable:
             wrong["id"] = f"{stands}; each point has its own"
         wrong = wrong or wrong_layout(numbers, lambda: self.ranks_of(row["hardware"]))
         for name, message in wrong.items():
-            self._note(self._rows.fault(line, names.index(name), message))
+            position = names.index(name) if name in names else 0
+            self._note(self._rows.fault(line, position, message))
         # Of the row's texts those that are numbers are replaced, which a type checker does not see.
         return None if wrong else Point(**{**row, **numbers}, line=line)  # type: ignore[arg-type]
 

@@ -11,7 +11,7 @@ from fastcalc.evidence.packed_predictions import PackedPredictions
 from fastcalc.evidence.point import Point
 from fastcalc.evidence.points import Skipped
 from fastcalc.evidence.predict import Batch, alike, batches_of
-from fastcalc.evidence.score import Group, Prediction, groups_of, predictions_of
+from fastcalc.evidence.score import TOO_SLOW, Group, Prediction, groups_of, predictions_of
 from fastcalc.evidence.shipped import Evidence
 from fastcalc.evidence.stacked import rows_of
 
@@ -50,17 +50,24 @@ def validate(
     *,
     engine: Engine | None = None,
     skipped: Sequence[Skipped] = (),
+    is_own: bool = False,
     so_far: Callable[[int], None] = lambda _: None,
 ) -> Validation:
     """Predict points, all under one engine if it is given, and score the predictions.
 
+    is_own : whether points are a user's, of which those are skipped whose unit is in question
     so_far : is told how many are predicted, again and again
     """
     groups, reasons = alike(points, PointDeployments(catalogue, engine))
     predictions = PackedPredictions(points)
     for batches in _pooled(batches_of(groups, points, reasons, _AT_ONCE)):
         index = [position for batch in batches for position in batch.index]
-        predictions.take(index, predictions_of(rows_of(batches)))
+        found = dict(zip(index, predictions_of(rows_of(batches)), strict=True))
+        slow = [position for position in found if is_own and found[position].is_implausible]
+        reasons |= dict.fromkeys(slow, TOO_SLOW)
+        for position in slow:
+            del found[position]
+        predictions.take([*found], [*found.values()])
         so_far(predictions.predicted)
     predictions.close()
     left = [Skipped(points[at].id, points[at].line, why) for at, why in sorted(reasons.items())]

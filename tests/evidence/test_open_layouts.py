@@ -247,7 +247,7 @@ def test_a_host_that_nobody_knows_skips_its_point():
 def test_each_point_says_what_was_assumed(tmp_path, capsys, monkeypatch):
     cells = dict.fromkeys(COLUMNS, "") | {
         "id": "a-1", "hardware": "h100-sxm", "model": "llama-3.1-8b", "weights": "bf16", "chips": 8,
-        "prompt": 1000, "output": 1000, "metric": "tokens_per_s_total", "value": 100,
+        "prompt": 1000, "output": 1000, "metric": "tokens_per_s_total", "value": 10000,
         "notes": "kind=e2e_saturated",
     }  # fmt: skip
     file = tmp_path / "mine.csv"

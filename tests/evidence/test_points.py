@@ -186,6 +186,17 @@ def test_faults_beyond_what_people_read_are_counted():
     assert found.sentences()[-1] == "p.csv: and 1,234 more"
 
 
+def test_columns_that_a_source_does_not_state_may_be_left_out():
+    found = read("model,hardware,value,metric", "qwen3-8b,l40s,20,tpot_s", "qwen3-8b,l40s,x,tpot_s")
+    (one,) = found.points
+    full = dict.fromkeys(ROW, "") | {"id": "row-2", "model": "qwen3-8b", "hardware": "l40s"}
+    (same,) = read(HEADER, line(**full | {"value": "20", "metric": "tpot_s"})).points
+    assert one == same
+    assert found.sentences() == [
+        "p.csv:3:15: value is 'x', not a number; write it in the unit that the metric names, without the unit"
+    ]
+
+
 def test_an_id_is_given_once():
     (sentence,) = sentences(HEADER, line(), line())
     assert sentence.startswith("p.csv:3:1: id 'mine-001' stands on line 2 already")
@@ -196,7 +207,8 @@ def test_an_id_is_given_once():
     [
         ([], "p.csv:1:1: the file is empty; it begins with id,source,"),
         (["", "  "], "p.csv:1:1: the file is empty"),
-        ([HEADER.replace(",ep", "")], "p.csv:1:1: 1 column is missing: ep; add them"),
+        ([HEADER.replace(",metric", "")], "p.csv:1:1: 1 column is missing: metric; add them"),
+        (["id,hardware"], "3 columns are missing: model, metric, value; add them"),
         ([HEADER.replace("hardware", "hardwere")], "p.csv:1:20: no column is called 'hardwere'; did you mean 'hardware'?"),
         ([HEADER + ",colour"], f"p.csv:1:{len(HEADER) + 2}: no column is called 'colour'; take it out"),
         ([HEADER + ",id"], "column 'id' is there twice, at 1 and 23"),

@@ -103,6 +103,7 @@ def of_file(catalogue: Catalogue, path: Path, file_options: Mapping[str, Any]) -
         catalogue,
         engine=engine,
         skipped=measured.skipped,
+        is_own=True,
         so_far=lambda points_done: progress.say(f"{points_done:,} of {count:,} points predicted"),
     )
     if not result.predictions:

@@ -12,7 +12,7 @@ from fastcalc.errors import InputError
 from fastcalc.evidence.deployments import PointDeployments
 from fastcalc.evidence.point import Point
 from fastcalc.evidence.predict import Batch, gather
-from fastcalc.evidence.score import Prediction, predictions_of
+from fastcalc.evidence.score import TOO_SLOW, Prediction, predictions_of
 from fastcalc.evidence.stacked import rows_of
 from fastcalc.features.measure.diagnosis.belief import (
     GRID,
@@ -203,7 +203,7 @@ def diagnose(
         why = "; ".join(list(dict.fromkeys(reasons.values()))[:3]) or "the file holds no point"
         raise UndiagnosedError(why, points[min(reasons)].line if reasons else 0)
     batches, elsewhere = _of_one_deployment(batches)
-    possible, impossible = _below_bound(batches)
+    possible, impossible = _plausible(batches)
     if not possible:
         raise UndiagnosedError("; ".join(impossible[:3]), 0)
     weighed, sampled = _few_enough(possible)
@@ -251,15 +251,24 @@ def _of_one_deployment(batches: Sequence[Batch]) -> tuple[list[Batch], list[str]
     ]
 
 
-def _below_bound(batches: Sequence[Batch]) -> tuple[list[Point], list[str]]:
+def _plausible(batches: Sequence[Batch]) -> tuple[list[Point], list[str]]:
     """Return the points that software may reach, and a sentence about each of the others."""
     predictions = predictions_of(rows_of(batches))
-    return [prediction.point for prediction in predictions if not prediction.beats_bound], [
-        f"skipped {prediction.point.id}: {prediction.point.value:g} exceeds the hardware bound of "
-        f"these chips ({prediction.bound:.4g}); check its unit, chips and format"
-        for prediction in predictions
-        if prediction.beats_bound
-    ]
+    reasons = {prediction.point.id: _refused(prediction) for prediction in predictions}
+    possible = [one.point for one in predictions if not reasons[one.point.id]]
+    return possible, [f"skipped {name}: {reason}" for name, reason in reasons.items() if reason]
+
+
+def _refused(prediction: Prediction) -> str | None:
+    """Say why software does not reach a point: too fast, or too slow for its unit."""
+    if prediction.is_implausible:
+        return f"{prediction.point.value:g} is {TOO_SLOW}"
+    if not prediction.beats_bound:
+        return None
+    return (
+        f"{prediction.point.value:g} exceeds the hardware bound of these chips "
+        f"({prediction.bound:.4g}); check its unit, chips and format"
+    )
 
 
 def _few_enough(points: Sequence[Point]) -> tuple[Sequence[Point], list[str]]:
