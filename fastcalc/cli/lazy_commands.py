@@ -50,12 +50,12 @@ def as_function(name: str, request_type: type[Request], *, has_flags: bool) -> C
 def _parameters(request_type: type[Request]) -> Iterator[Parameter]:
     """Parameters of a command's function: each field, and earlier names that help leaves out."""
     for name, field in declared(request_type).items():
-        value_type, setting = get_args(field.annotation)
-        shown = _annotation(name, value_type, setting, field.heading)
+        shown = _annotation(name, get_args(field.annotation)[0], field.setting, field.heading)
         yield Parameter(name, Parameter.KEYWORD_ONLY, default=field.default, annotation=shown)
     for old, name in old_names(request_type).items():
-        value_type, setting = get_args(declared(request_type)[name].annotation)
-        shown = _annotation(old, value_type, replace(setting, is_hidden=True), "Options")
+        field = declared(request_type)[name]
+        hidden = replace(field.setting, is_hidden=True)
+        shown = _annotation(old, get_args(field.annotation)[0], hidden, "Options")
         yield Parameter(old, Parameter.KEYWORD_ONLY, default=None, annotation=shown)
 
 

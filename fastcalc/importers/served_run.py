@@ -363,13 +363,13 @@ def accepted_tokens(record: Record, key: str) -> float | None:
 def _setup(run: ServedRun, options: Options) -> dict[str, Any]:
     """Return the columns of machine and model: what the file says, completed by the user."""
     names, called = options.names, run.called
-    said = {name: str(value) for name, value in run.stated.items()}
-    chip, known_as = said.get("hardware", ""), (said.get("model", ""), *run.names)
+    texts = {name: str(value) for name, value in run.stated.items()}
+    chip, known_as = texts.get("hardware", ""), (texts.get("model", ""), *run.names)
     from_record = {
-        **said,
+        **texts,
         "hardware": names.chip(chip),
         "model": next(filter(None, map(names.model, known_as)), None),
-        "weights": said.get("weights") or checkpoint_format(called),
+        "weights": texts.get("weights") or checkpoint_format(called),
     }
     stated = {name: text for name, text in from_record.items() if text} | options.left_by(
         from_record

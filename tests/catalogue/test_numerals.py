@@ -68,7 +68,7 @@ def number_flags():
         )
         for command in COMMANDS
         for field, declaration in declared(request_of(command)).items()
-        for kind, setting in [get_args(declaration.annotation)]
+        for kind, setting in [(get_args(declaration.annotation)[0], declaration.setting)]
         if setting.metavar in NUMBERS and not isinstance(kind, ForwardRef)
     ]
 

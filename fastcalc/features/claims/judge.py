@@ -241,7 +241,7 @@ def judge(
 
 def find_break_evens(judged: Iterable[Judged]) -> None:
     """Explore all tests of claims in step, so that what they evaluate is evaluated together."""
-    all_tested = [tested for one in judged for tested in one.tested]
+    all_tested = [tested for claim in judged for tested in claim.tested]
     SOLVED.in_step([partial(_in_full, tested) for tested in all_tested])
     SOLVED.known.clear()
 

@@ -84,7 +84,9 @@ class _Question:
 
     def answer_all(self, questions: Sequence[Question]) -> Sequence[Outcome | InputError]:
         """Outcome of each, or why it has none."""
-        return solve_each(one.scenario for one in questions if isinstance(one, _Question))
+        return solve_each(
+            question.scenario for question in questions if isinstance(question, _Question)
+        )
 
 
 _question = once(_Question)

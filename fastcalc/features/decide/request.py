@@ -28,22 +28,19 @@ class Steps(Request):
             "P", "Accuracy per step: chance that an answer is right.", says="accuracy {:g} per step"
         ),
     ] = 1.0
-    tokens: Annotated[
-        int, flag("N", "Output tokens per step.", parser=tokens_of(option("tokens")))
-    ] = 1000
+    tokens: Annotated[int, flag("N", "Output tokens per step.", parser_of=tokens_of)] = 1000
     prompt: Annotated[
         int | None,
         flag(
             "TOKENS",
             "Prompt tokens per step; adds prefill time and input cost.",
-            parser=tokens_of(option("prompt")),
+            parser_of=tokens_of,
             says="prompts of {:,} tokens",
         ),
     ] = None
     cached: Annotated[
         float,
         groups.a_share(
-            "cached",
             "Fraction of the prompt in the prefix cache, billed at the option's cached-price.",
             says="{} of prompts cached",
         ),
@@ -107,8 +104,7 @@ class UsersTime(Request):
         ),
     ] = None
     sessions: Annotated[
-        int,
-        flag("N", "Concurrent sessions per user.", says="{:,} sessions side by side"),
+        int, flag("N", "Concurrent sessions per user.", says="{:,} sessions side by side")
     ] = 1
     look_away: Annotated[
         float | None,
@@ -127,8 +123,7 @@ class UsersTime(Request):
         ),
     ] = 0.0
     hour: Annotated[
-        float | None,
-        flag("USD", "Value of a user's hour.", says="a user's hour is worth ${:g}"),
+        float | None, flag("USD", "Value of a user's hour.", says="a user's hour is worth ${:g}")
     ] = None
     hours: Annotated[float, flag("H", "Working hours per month.")] = 160.0
     budget: Annotated[

@@ -30,6 +30,6 @@ class Infer(groups.Prices, groups.Written):
         "ChipsGiven", groups.chips_named("Chip types that may serve.", premise="deployment")
     ] = "h100-sxm,h200-sxm,b200,gb200"
     tolerance: Annotated[
-        float, groups.a_share("tolerance", "Accepted deviation from each published number.")
+        float, groups.a_share("Accepted deviation from each published number.")
     ] = 0.15
     points: Annotated[int, flag("N", "Number of configurations to try.")] = 1 << 20

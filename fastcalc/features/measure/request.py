@@ -57,8 +57,7 @@ class Validate(Measurements, groups.EarlierRun, groups.Written):
     max_worse: Annotated[
         float | None,
         groups.a_share(
-            "max_worse",
-            "Exit with 1 if the error of a chip exceeds that of the earlier run by more, e.g. 3%.",
+            "Exit with 1 if the error of a chip exceeds that of the earlier run by more, e.g. 3%."
         ),
     ] = None
 

@@ -96,19 +96,11 @@ class Askers(Request):
     ] = None
     active_fraction: Annotated[
         float | None,
-        groups.a_share(
-            "active_fraction",
-            "Fraction of the users who are active.",
-            says="{} of them active",
-        ),
+        groups.a_share("Fraction of the users who are active.", says="{} of them active"),
     ] = None
     peak_multiplier: Annotated[
         float | None,
-        flag(
-            "X",
-            "Peak load / mean load, to plan for the peak.",
-            says="peak {:g} times the mean",
-        ),
+        flag("X", "Peak load / mean load, to plan for the peak.", says="peak {:g} times the mean"),
     ] = None
 
 
@@ -135,11 +127,7 @@ class Means(Request):
     ] = None
     power: Annotated[
         str | None,
-        flag(
-            "POWER",
-            "Maximum power, host and cooling included, e.g. 100kW.",
-            says="at most {}",
-        ),
+        flag("POWER", "Maximum power, host and cooling included, e.g. 100kW.", says="at most {}"),
     ] = None
 
 
@@ -191,15 +179,12 @@ class WantedPlans(Request):
     sensitivity: Annotated[
         bool,
         flag(
-            None,
-            "Print the price, speed, rate and length at which another chip wins.",
-            premise="",
+            None, "Print the price, speed, rate and length at which another chip wins.", premise=""
         ),
     ] = False
     load: Annotated[
         float | None,
         groups.a_share(
-            "load",
             "Maximum utilization of a replica, e.g. 0.7; above 0.8, without "
             f"{option('percentile')}, queueing is ignored (even arrivals).",
             old_name="utilization",

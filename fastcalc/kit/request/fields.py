@@ -1,7 +1,7 @@
 """A request: a frozen dataclass of fields, each with what a command line and a page say of it."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from inspect import Parameter, get_annotations
 from typing import Any, ClassVar, NamedTuple, Self, dataclass_transform
 
@@ -25,6 +25,8 @@ class FieldSetting:
     is_hidden : whether ``--help`` leaves it out
     is_repeated : whether it may be given several times; the field is a list then
     variable : of the environment, which gives it where nothing else does
+    parser : reads its text
+    parser_of : makes the parser that names the flag where it refuses a text
     completion : returns what the shell offers for what is typed
     says : how a value reads in a heading, as a template or a function of it; None if it is no news
         there
@@ -42,6 +44,7 @@ class FieldSetting:
     is_repeated: bool = False
     variable: str | None = None
     parser: Callable[[Any], Any] | None = None
+    parser_of: Callable[[str], Callable[[Any], Any]] | None = None
     completion: Callable[[str], list[str]] | None = field(default=None)
     says: Says = None
     premise: str | None = None
@@ -101,35 +104,41 @@ class Request:
 class DeclaredField(NamedTuple):
     """A field of a request as its class declares it.
 
+    setting : what is shown of it, and how its text is read
     heading : of the section of ``--help`` that it stands in
     default : `Parameter.empty` where there is none
     """
 
     annotation: Any
+    setting: FieldSetting
     heading: str
     default: Any
-
-    @property
-    def setting(self) -> FieldSetting:
-        """What is shown of it, and how its text is read."""
-        setting: FieldSetting = self.annotation.__metadata__[0]
-        return setting
 
 
 @once
 def declared(request: type[Request]) -> dict[str, DeclaredField]:
     """Fields of a request, by name."""
-    fields: dict[str, DeclaredField] = {}
+    annotations: dict[str, tuple[Any, str]] = {}
     for owner in request.__mro__:
         heading = "Options" if owner is request else (owner.__doc__ or "").partition(".")[0]
         for name, annotation in get_annotations(owner).items():
             if "ClassVar" in str(annotation):
                 continue
             # Taken out, so that it stands where it is declared first.
-            nearest = fields.pop(name).annotation if name in fields else annotation
-            shown = nearest if hasattr(nearest, "__metadata__") else annotation
-            fields[name] = DeclaredField(shown, heading, getattr(request, name, Parameter.empty))
-    return fields
+            nearest, _ = annotations.pop(name, (annotation, heading))
+            is_shown = hasattr(nearest, "__metadata__")
+            annotations[name] = (nearest if is_shown else annotation, heading)
+    defaults = {name: getattr(request, name, Parameter.empty) for name in annotations}
+    return {
+        name: DeclaredField(annotation, _setting(name, annotation), heading, defaults[name])
+        for name, (annotation, heading) in annotations.items()
+    }
+
+
+def _setting(name: str, annotation: Any) -> FieldSetting:
+    setting: FieldSetting = annotation.__metadata__[0]
+    of_flag = setting.parser_of
+    return replace(setting, parser=of_flag(option(name))) if of_flag else setting
 
 
 @once

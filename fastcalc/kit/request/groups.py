@@ -66,11 +66,11 @@ class ModelName(Request):
     ]
 
 
-def _tokens(name: str, summary: str, **settings: Any) -> FieldSetting:
-    return flag("TOKENS", summary, parser=tokens_of(option(name)), **settings)
+def _tokens(summary: str, **settings: Any) -> FieldSetting:
+    return flag("TOKENS", summary, parser_of=tokens_of, **settings)
 
 
-def a_share(name: str, summary: str, says: str | None = None, **settings: Any) -> FieldSetting:
+def a_share(summary: str, says: str | None = None, **settings: Any) -> FieldSetting:
     """Return what is shown of a flag that takes a share; a heading says it in percent."""
 
     def said(fraction: float) -> str:
@@ -78,8 +78,7 @@ def a_share(name: str, summary: str, says: str | None = None, **settings: Any) -
 
         return str(says).format(stated_percent(fraction))
 
-    parser = share_of(option(name))
-    return flag("SHARE", summary, parser=parser, says=says and said, **settings)
+    return flag("SHARE", summary, parser_of=share_of, says=says and said, **settings)
 
 
 class RequestTokens(Request):
@@ -87,8 +86,8 @@ class RequestTokens(Request):
 
     premise = "traffic"
 
-    prompt: Annotated[int, _tokens("prompt", "Prompt tokens per request, e.g. 8k.")] = 1000
-    output: Annotated[int, _tokens("output", "Output tokens per request.")] = 1000
+    prompt: Annotated[int, _tokens("Prompt tokens per request, e.g. 8k.")] = 1000
+    output: Annotated[int, _tokens("Output tokens per request.")] = 1000
 
 
 class MeanContext(Request):
@@ -98,11 +97,7 @@ class MeanContext(Request):
 
     context: Annotated[
         int | None,
-        _tokens(
-            "context",
-            "Mean context in decode; default: prompt + output/2.",
-            says="mean context {:,}",
-        ),
+        _tokens("Mean context in decode; default: prompt + output/2.", says="mean context {:,}"),
     ] = None
 
 
@@ -114,9 +109,7 @@ class PrefixHits(Request):
     prefix_hit: Annotated[
         float,
         a_share(
-            "prefix_hit",
-            "Prefix-cache hit rate of the prompt, e.g. 0.4 or 40%.",
-            says="{} of prompts cached",
+            "Prefix-cache hit rate of the prompt, e.g. 0.4 or 40%.", says="{} of prompts cached"
         ),
     ] = 0.0
     prefix_tier: Annotated[
@@ -133,9 +126,8 @@ class PrefixHits(Request):
 _OF_CACHE = "KV cache {}"
 
 
-def _format(name: str, summary: str, says: str | None = None) -> FieldSetting:
-    parser = format_of(option(name))
-    return flag("FORMAT", summary, parser=parser, completion=offered.formats, says=says)
+def _format(summary: str, says: str | None = None) -> FieldSetting:
+    return flag("FORMAT", summary, parser_of=format_of, completion=offered.formats, says=says)
 
 
 def formats_named(summary: str, metavar: str = "NAMES", says: Says = None) -> FieldSetting:
@@ -148,12 +140,10 @@ class FormatOfEach(Request):
 
     premise = "formats"
 
-    weights: Annotated[
-        str | None, _format("weights", "Weight format; default: the model's own.")
-    ] = None
-    kv: Annotated[
-        str | None, _format("kv", "KV cache format; default: the model's own.", _OF_CACHE)
-    ] = None
+    weights: Annotated[str | None, _format("Weight format; default: the model's own.")] = None
+    kv: Annotated[str | None, _format("KV cache format; default: the model's own.", _OF_CACHE)] = (
+        None
+    )
 
 
 def caches_said(formats: "WordsGiven") -> str:
@@ -248,7 +238,6 @@ class EngineLimits(Request):
     gpu_memory_utilization: Annotated[
         float | None,
         a_share(
-            "gpu_memory_utilization",
             "Fraction of memory that the engine may fill (gpu_memory_utilization).",
             says="engine limited to {} of memory",
         ),
@@ -256,7 +245,6 @@ class EngineLimits(Request):
     max_model_len: Annotated[
         int | None,
         _tokens(
-            "max_model_len",
             "Longest sequence in tokens; one such sequence must fit.",
             says="context limit {:,} tokens",
         ),
@@ -272,14 +260,12 @@ class EngineLimits(Request):
     max_num_batched_tokens: Annotated[
         int | None,
         _tokens(
-            "max_num_batched_tokens",
             "Token budget of a step, which limits the prefill chunk (max_num_batched_tokens).",
             says="at most {:,} tokens per step",
         ),
     ] = None
     language_model_only: Annotated[
-        bool,
-        flag(None, "Do not load image and audio encoders.", says="without encoders"),
+        bool, flag(None, "Do not load image and audio encoders.", says="without encoders")
     ] = False
 
 
@@ -422,8 +408,7 @@ class PriceBasisOnly(Request):
     premise = "prices"
 
     price_basis: Annotated[
-        str,
-        flag("cloud|tco", "Cloud price, or ownership cost.", says="ownership cost"),
+        str, flag("cloud|tco", "Cloud price, or ownership cost.", says="ownership cost")
     ] = "cloud"
     offer: Annotated[
         str | None,
@@ -475,7 +460,6 @@ class PaidHours(Request):
     utilization: Annotated[
         float,
         a_share(
-            "utilization",
             "Utilization: fraction of paid hours in which the machine serves.",
             says="{} utilization of paid hours",
         ),
@@ -501,11 +485,7 @@ class OutputFile(Request):
     out: Annotated[
         Path | None,
         flag(
-            "FILE",
-            "Output file, written atomically; - is stdout.",
-            "-o",
-            "--out",
-            parser=file_of,
+            "FILE", "Output file, written atomically; - is stdout.", "-o", "--out", parser=file_of
         ),
     ] = None
 

@@ -18,7 +18,7 @@ READ_TWO_WAYS = re.compile(r"(?<![0-9])[0-9]{1,3},0[0-9]{2}(?![0-9])|[0-9]-[0-9]
 _STEPS = re.compile(r"([0-9_]+[kM]?)\.\.([0-9_]+[kM]?)(?:([x+])([1-9][0-9_]*[kM]?))?")
 
 
-def numbers(given: "CountsGiven", flag: str, limit: Limit) -> tuple[int, ...]:
+def numbers(listing: "CountsGiven", flag: str, limit: Limit) -> tuple[int, ...]:
     """Whole numbers within a limit of a list, sorted, each once.
 
     Text has commas, and ranges: ``a..bxk`` multiplies and ``a..b+k`` adds; ``k`` is a thousand and
@@ -29,32 +29,32 @@ def numbers(given: "CountsGiven", flag: str, limit: Limit) -> tuple[int, ...]:
     (1, 2, 4, 8, 10, 15, 20, 1000)
     """
     values: set[int] = set()
-    for item in _parts(given, flag):
+    for item in _parts(listing, flag):
         steps = None if isinstance(item, int) else _STEPS.fullmatch(item)
         values.update(_range(steps, flag, limit) if steps else [_whole(item, flag, limit)])
         if len(values) > MOST_VALUES:
-            listed = f" {shown(given)}" if isinstance(given, str) else ""
+            listed = f" {shown(listing)}" if isinstance(listing, str) else ""
             raise InputError(
                 f"{flag}{listed} has more than {MOST_VALUES:,} values; use larger steps"
             )
     return tuple(sorted(values))
 
 
-def _parts(given: "CountsGiven", flag: str) -> Iterable[int | str]:
+def _parts(listing: "CountsGiven", flag: str) -> Iterable[int | str]:
     """Numbers and ranges of a list; of text, those between its commas."""
-    if isinstance(given, int):
-        return [given]
-    if not isinstance(given, str):
-        listed = [item for number in given for item in _parts(number, flag)]
+    if isinstance(listing, int):
+        return [listing]
+    if not isinstance(listing, str):
+        listed = [item for number in listing for item in _parts(number, flag)]
         if not listed:
             raise InputError(f"{flag} names no number; give one or several")
         return listed
-    if READ_TWO_WAYS.search(given):
+    if READ_TWO_WAYS.search(listing):
         raise InputError(
-            f"{flag} '{shown(given, 40)}' can be read two ways; write 3000, 3_000 or 3k for one "
+            f"{flag} '{shown(listing, 40)}' can be read two ways; write 3000, 3_000 or 3k for one "
             "number, and 1..8 for a range"
         )
-    return readers.names(given, flag)
+    return readers.names(listing, flag)
 
 
 def _range(steps: re.Match[str], flag: str, limit: Limit) -> list[int]:
@@ -73,5 +73,5 @@ def _range(steps: re.Match[str], flag: str, limit: Limit) -> list[int]:
     return values
 
 
-def _whole(given: str | int, flag: str, limit: Limit) -> int:
-    return readers.whole(given, flag, limit, "8, 1k or 1..256x2")
+def _whole(item: str | int, flag: str, limit: Limit) -> int:
+    return readers.whole(item, flag, limit, "8, 1k or 1..256x2")
