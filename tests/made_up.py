@@ -116,11 +116,12 @@ def site(
     model: Model,
     *,
     on: Hardware | None = None,
+    under: Engine | None = None,
     reserved: float = 0.0,
     memory: MemoryChoice = OWN_MEMORY,
 ) -> Site:
     """Return the layouts there are of a model on a chip."""
-    place = placed(model, on=on, memory=memory)
+    place = placed(model, on=on, under=under, memory=memory)
     return Site(place.machine, place.work, reserved)
 
 

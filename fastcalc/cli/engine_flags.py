@@ -32,6 +32,11 @@ _RENAMED = {
 }
 """What engines call a flag, and what it is called here."""
 
+_SPLIT_MODES = {"-sm", "--split-mode"}
+_CARDS = {"-ts", "--tensor-split", "-dev", "--device"}
+"""Flags of llama.cpp with a value for each card."""
+_TENSOR_SPLITS = {"row", "tensor", "graph"}
+"""Split modes that divide each matrix among cards; ``graph`` is that of ik_llama.cpp."""
 _UNIFIED = {"-kvu", "--kv-unified"}
 """Flags by which slots of llama.cpp share its context where their number is given, too."""
 _OF_ENGINE = {
@@ -41,6 +46,7 @@ _OF_ENGINE = {
     "--chunked-prefill-size": "sglang",
     **dict.fromkeys(("-ngl", "--n-gpu-layers", "--gpu-layers", "-c", "--ctx-size"), "llama-cpp"),
     **dict.fromkeys(("-np", "-ctk", "--cache-type-k", *_UNIFIED), "llama-cpp"),
+    **dict.fromkeys((*_SPLIT_MODES, *_CARDS), "llama-cpp"),
     **dict.fromkeys(("--n-cpu-moe", "-ncmoe", "--cpu-moe", "-cmoe"), "llama-cpp"),
     "--enable-dp-attention": "sglang",
     **dict.fromkeys(("--tensor-parallel-size", "--enable-expert-parallel"), "vllm"),
@@ -111,6 +117,8 @@ def translated(words: Sequence[str]) -> tuple[list[str], list[str]]:
     words, shared = _with_shared_context(words)
     notes += shared
     engines = [_OF_ENGINE[word] for word in words if word in _OF_ENGINE]
+    words, split = _with_split_mode(words)
+    notes += split
     result: list[str] = []
     at = 0
     while at < len(words):
@@ -180,6 +188,48 @@ def _with_shared_context(words: list[str]) -> tuple[list[str], list[str]]:
     sentence = "--kv-unified: all sequences share the context of -c"
     told = [f"{sentence}; {slots[0]} run at once"] if slots else [sentence]
     return [*result, *engine], told
+
+
+def _with_split_mode(words: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Words with the layout that a split mode of llama.cpp means, in place of the mode.
+
+    Source: docs/multi-gpu.md of ggml-org/llama.cpp, November 2026.
+    """
+    result, mode, cards = list[str](), "", 0
+    at = 0
+    while at < len(words):
+        word, value = words[at], words[at + 1] if at + 1 < len(words) else ""
+        if word in _SPLIT_MODES:
+            mode = value
+        elif word in _CARDS:
+            cards = len([share for share in re.split("[,/;]", value) if share.strip("0. ")])
+        else:
+            result.append(word)
+            at -= 1
+        at += 2
+    if mode not in {"", "none", "layer", *_TENSOR_SPLITS}:
+        raise InputError(
+            f"-sm {shown(mode, 20)}: llama.cpp splits by none, layer (its default), row or tensor"
+        )
+    stated = result[result.index("--chips") + 1] if "--chips" in result[:-1] else ""
+    cards = int(stated) if stated.isdigit() else cards
+    if mode == "none":
+        return [*_without(result, "--chips"), "--tp", "1"], []
+    if mode in _TENSOR_SPLITS and "--tp" not in result:
+        if not cards:
+            raise InputError(f"-sm {mode}: say over how many cards, as with --chips 2 or -ts 1,1")
+        result = [*_without(result, "--chips"), "--tp", str(cards)]
+    elif cards and not stated and "--tp" not in result:
+        result += ["--pp", str(cards)]
+    if mode == "row":
+        return result, ["-sm row: computed as -sm tensor, which llama.cpp recommends and is faster"]
+    return result, []
+
+
+def _without(words: Sequence[str], flag: str) -> list[str]:
+    """Words without a flag and its value."""
+    at = words.index(flag) if flag in words else len(words)
+    return [*words[:at], *words[at + 2 :]]
 
 
 def _parted(word: str) -> list[str]:
@@ -417,6 +467,8 @@ def _of_command(given: Sequence[str], fields: Collection[str]) -> tuple[list[str
             value, at = given[at], at + 1
         if name in _MODELS:
             model = value
+        elif name in (*_SPLIT_MODES, *_CARDS) and "tp" in fields:
+            flags += [name, value]
         elif name in _TAKEN and _field(name) in fields:
             flags += [name, _number(name, value) if _field(name) == "max_model_len" else value]
         elif name in _NOT_MODELLED:

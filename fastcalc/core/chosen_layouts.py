@@ -97,11 +97,20 @@ def open_layouts(site: Site, chips: int) -> list[Layout]:
     if layouts := list(site.exactly(chips)):
         return layouts
     why = "" if site.is_joined(Layout(pp=chips * site.machine.ranks)) else f"{site.unjoined}; "
+    ranks = f"{option('tp')}, {option('pp')} and {option('dp')}, or another {option('chips')}"
+    engine = site.machine.engine
+    give = (
+        f"give {ranks}"
+        if site.defaults_to("dp")
+        else (
+            f"{engine.name} starts a server for each copy of the model: give the {option('chips')} "
+            "of one"
+        )
+    )
     raise LayoutError(
         "chips beyond what the model can be laid out over",
         f"{site.work.model.id} cannot be laid out over {chips} chips of "
-        f"{site.machine.hardware.id}; {why}give {option('tp')}, {option('pp')} and "
-        f"{option('dp')}, or another {option('chips')}",
+        f"{site.machine.hardware.id}; {why}{give}",
     )
 
 
@@ -308,7 +317,7 @@ def fewest_chips(site: Site, batches: ArrayLike) -> Floats:
     fewest = np.full((*rows, *sequences.shape), inf)
     counts, largest = _usually_held(site)
     copies = np.where(largest > 0.0, np.ceil(sequences / np.maximum(largest, 1.0)), inf)
-    if site.machine.is_spatial:
+    if site.machine.is_spatial or not site.defaults_to("dp"):
         copies = np.where(copies > 1.0, inf, copies)
     fewest = np.minimum(fewest, (counts * copies).min(axis=0, initial=inf))
     fewest = _beside_shared_memory(site, np.where(fewest <= MOST_CHIPS, fewest, inf), sequences)

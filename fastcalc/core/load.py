@@ -147,8 +147,8 @@ class RandomLoad:
     @cached_property
     def _lane_rate(self) -> float:
         """Arrivals for one attention replica, or one stage's micro-batch. [1/s]"""
-        layout = self.passes.placement.layout
-        return self._arrivals / float(layout.dp * layout.pp)
+        lanes = self.passes.placement.layout.dp * self.passes.lanes
+        return self._arrivals / float(lanes)
 
     @property
     def _replicas(self) -> int:

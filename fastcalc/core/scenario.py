@@ -109,6 +109,8 @@ class Sharding:
         """Layout whose ranks this names, on a site."""
         tp, pp, dp = self.tp or 1, self.pp or 1, self.dp or 1
         ranks = None if self.chips is None else self.chips * site.machine.ranks
+        if ranks is not None and self.pp is None and tp == dp == 1 and not site.defaults_to("dp"):
+            pp = ranks
         if ranks is not None and tp * pp * dp != ranks:
             if site.machine.is_spatial:
                 site.check(Layout(tp, pp, self.ep or 1, dp))
@@ -117,7 +119,7 @@ class Sharding:
                     f"{option('chips')} {self.chips} is not {option('pp')} {pp}, and "
                     f"{site.machine.hardware.id} pipelines whole layers: give one of the two",
                 )
-            if self.dp is None and ranks % (tp * pp) == 0:
+            if self.dp is None and ranks % (tp * pp) == 0 and site.defaults_to("dp"):
                 dp = ranks // (tp * pp)
             else:
                 of = f", of {site.machine.ranks} ranks each," if site.machine.ranks > 1 else ""
@@ -475,9 +477,10 @@ def layout_notes(site: Site, layout: Layout, sharding: Sharding) -> list[str]:
     is_taken = sharding.chips is not None and not sharding.names_ranks
     practice = practice_notes(site, layout) if is_taken else []
     own = own_notes(site.machine, site.work, layout)
+    ranks = [*site.mode_notes(layout), *site.rank_notes(layout)]
     refused = refused_weights(site.machine.engine, site.machine.hardware, site.work)
     starts = [refused] if refused else start_notes(site, layout)
-    return [*site.rank_notes(layout), *practice, *own, *starts]
+    return [*ranks, *practice, *own, *starts]
 
 
 def each_warning(outcomes: Iterable[Outcome]) -> Iterator[str]:

@@ -48,10 +48,24 @@ from tests.helpers import words as said_words
         ("fit m --speculative-num-steps 3", "fit m --speculate 0.8x3"),
         ("fit m --speculative-config.num_speculative_tokens=2", "fit m --speculate 0.8x2"),
         ("fit m --speculative-config {num_speculative_tokens:4}", "fit m --speculate 0.8x4"),
+        # Split modes of llama.cpp, and the cards that they are over.
+        ("fit m -sm layer --chips 2", "fit m --chips 2 --engine llama-cpp"),
+        ("fit m --split-mode tensor --chips 2", "fit m --tp 2 --engine llama-cpp"),
+        ("fit m -sm tensor -ts 3,1", "fit m --tp 2 --engine llama-cpp"),
+        ("fit m -sm=tensor -dev CUDA0,CUDA1", "fit m --tp 2 --engine llama-cpp"),
+        ("fit m -ts 1,1,0", "fit m --pp 2 --engine llama-cpp"),
+        ("fit m -sm none --chips 2", "fit m --tp 1 --engine llama-cpp"),
+        ("fit m -sm none -ts 1,1", "fit m --tp 1 --engine llama-cpp"),
     ],
 )
 def test_flags_of_engines_are_taken(typed, meant):
     assert translated(typed.split()) == (meant.split(), [])
+
+
+def test_rows_are_computed_as_tensors_and_said_to_be():
+    taken, (note,) = translated("fit m -sm row --chips 4".split())
+    assert taken == "fit m --tp 4 --engine llama-cpp".split()
+    assert note.startswith("-sm row: computed as -sm tensor")
 
 
 RENAMED = {
@@ -80,6 +94,8 @@ def test_each_name_of_a_flag(meant, typed):
         ("fit --server", "--server needs a command"),
         ("fit --server python", "give a command of vLLM, SGLang"),
         ("fit --server=python", "give a command of vLLM, SGLang"),
+        ("fit m -sm row", "-sm row: say over how many cards, as with --chips 2"),
+        ("fit m -sm rows --chips 2", "-sm rows: llama.cpp splits by none, layer"),
     ],
 )
 def test_others_are_answered_with_what_to_write(typed, sentence):

@@ -594,6 +594,7 @@ def test_a_faster_host_serves_more_where_it_may_take_what_prompts_need(catalogue
                 outcome(
                     "glm-4.5",
                     chip,
+                    engine=catalogue.engine("vllm"),
                     batch=(4,),
                     output=10,
                     weights="fp8",

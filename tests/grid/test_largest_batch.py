@@ -128,7 +128,7 @@ def test_no_point_of_a_frontier_is_beyond_what_its_chips_hold():
 
 def test_copies_that_share_a_memory_of_the_host_hold_less_each():
     """Counts that no layout has are passed over: eight cards of a host do not do, nor do nine."""
-    words = {"on": "rtx-4090", "host": "epyc-9005-12ch", "batch": 2000}
+    words = {"on": "rtx-4090", "host": "epyc-9005-12ch", "batch": 2000, "engine": "vllm"}
     row = one(fc.compare("deepseek-r1", **words))
     assert row["fit_verdict"] == "fits"
     for chips in range(1, row["chips"]):

@@ -286,7 +286,10 @@ def test_an_uneven_pipeline_takes_the_cheaper_of_its_batches():
     larger = change("rtx-pro-6000:memory.GDDR7.capacity=98GiB")
     card = Catalogue({}, (larger,)).hardware("rtx-pro-6000")
     pricing = Pricing(user_prices={"rtx-pro-6000": 1.0})
-    one = scenario("frontier-5t", "rtx-pro-6000", pricing=pricing)
+    engine = ENTRIES.engine("llama-cpp")
+    parameters = engine.parameters.model_copy(update={"micro_batches": None})
+    engine = engine.model_copy(update={"split_modes": [], "parameters": parameters})
+    one = scenario("frontier-5t", "rtx-pro-6000", pricing=pricing, engine=engine)
     space = Space(replace(one, hardware=card))
     layout = Layout(tp=2, pp=14, ep=4, dp=2)
     most = space.site.place(layout).max_batch

@@ -254,6 +254,13 @@ class DeclaredParameters(Generic[Value]):
         neutral=inf,
         plausible=(16, 16384),
     )
+    micro_batches: Value = choice(
+        Count,
+        "Micro-batches that decode in different pipeline stages at once, at most.",
+        label="micro-batches in flight",
+        neutral=inf,
+        plausible=(1, 64),
+    )
     host_bandwidth_fraction: Value = rate(
         Fraction,
         "Share of the printed bandwidth that reads of a host's memory reach.",

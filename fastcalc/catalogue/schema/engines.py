@@ -1,5 +1,6 @@
 """What an engine file may hold."""
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field, create_model
@@ -163,6 +164,25 @@ class FormatsRun(Entry):
     note: str | None = None
 
 
+Rank = Literal["tp", "pp", "ep", "dp"]
+"""Ranks of a layout, of which there may be more than one."""
+
+RANKS: tuple[Rank, ...] = ("tp", "pp", "ep", "dp")
+
+
+class SplitMode(Entry):
+    """A way in which software divides a model among chips, where it has only some.
+
+    ranks : those that it may have more than one of
+    flag : what chooses it on the command line of the software
+    """
+
+    ranks: Annotated[list[Rank], Field(min_length=1)]
+    flag: Annotated[str, Field(pattern=r"^-\S+ \S+$")]
+    source: str
+    note: str | None = None
+
+
 class WideningKernel(Entry):
     """A kernel that multiplies at the 16-bit rate, whatever units a chip has: most upcast first.
 
@@ -180,7 +200,10 @@ class WideningKernel(Entry):
 
 
 class Engine(Entry):
-    """How well one piece of software uses hardware."""
+    """How well one piece of software uses hardware.
+
+    split_modes : layouts over several chips, its default first; empty where all can be had
+    """
 
     id: Identifier
     name: Name
@@ -196,6 +219,7 @@ class Engine(Entry):
     cache_formats: dict[FormatName, CacheFormatName] = {}
     formats: list[FormatsRun] = []
     widening: list[WideningKernel] = []
+    split_modes: list[SplitMode] = []
     parameters: Parameters = Field(default_factory=Parameters)
     architectures: dict[Identifier, Parameters] = {}
     instead: list[Instead] = []
@@ -204,6 +228,15 @@ class Engine(Entry):
     own_deployments: list[OwnDeployment] = []
     notes: list[str] = []
     excused: Excuses = {}
+
+    @property
+    def default_ranks(self) -> tuple[Rank, ...]:
+        """Ranks of which layouts may have more than one where a user asks for none."""
+        return tuple(self.split_modes[0].ranks) if self.split_modes else RANKS
+
+    def split_mode_of(self, ranks: Collection[Rank]) -> SplitMode | None:
+        """First split mode that has more than one of all of these ranks, if any does."""
+        return next((mode for mode in self.split_modes if set(ranks) <= {*mode.ranks}), None)
 
     def stated_range(self, name: Phase | Literal["offload"]) -> SpeedRange | None:
         """Range that the file states of something, or of all that has no other."""

@@ -7,6 +7,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from fastcalc.catalogue.schema.engines import Rank
 from fastcalc.errors import InputError
 from fastcalc.formulas.types import Ints
 
@@ -49,6 +50,15 @@ class Layout:
         return -(-self.ranks // self.per_chip)
 
     @property
+    def several(self) -> tuple[Rank, ...]:
+        """Ranks of which there are more than one."""
+        return tuple(name for name, ranks in self._axes if ranks > 1)
+
+    @property
+    def _axes(self) -> tuple[tuple[Rank, int], ...]:
+        return (("tp", self.tp), ("pp", self.pp), ("dp", self.dp), ("ep", self.ep))
+
+    @property
     def expert_shards(self) -> int:
         """Ranks over which one copy of the experts is spread. [1]"""
         return max(self.tp, self.ep)
@@ -59,8 +69,7 @@ class Layout:
         return self.tp * self.dp
 
     def __str__(self) -> str:
-        axes = (("tp", self.tp), ("pp", self.pp), ("dp", self.dp), ("ep", self.ep))
-        return " ".join(f"{name} {ranks}" for name, ranks in axes if ranks > 1)
+        return " ".join(f"{name} {ranks}" for name, ranks in self._axes if ranks > 1)
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,6 +20,7 @@ from typing import NamedTuple, TypeAlias
 from fastcalc.catalogue.chip_defaults import completed
 from fastcalc.catalogue.once import once
 from fastcalc.catalogue.schema import Hardware, LinearAttention
+from fastcalc.catalogue.schema.engines import Rank
 from fastcalc.core.chip.machine import Machine, chips_filled
 from fastcalc.core.model.workload import Workload
 from fastcalc.core.placement.layout import HOST_CHIPS, Layout, LayoutError
@@ -148,6 +149,13 @@ def _doubled_groups(domain: int, per_chip: int, work: Workload) -> tuple[int, ..
     return tuple(ranks for ranks in powers if common_heads(work) % ranks == 0)
 
 
+_RANK_NAMES: dict[Rank, str] = {
+    "tp": "tensor-parallel ranks",
+    "pp": "pipeline stages",
+    "ep": "expert-parallel ranks",
+    "dp": "data-parallel ranks",
+}
+
 BRIDGED_CHIPS = 2
 """Cards that a bridge joins; larger domains are switched or meshed, and end there. [1]"""
 
@@ -173,6 +181,15 @@ class LegalLayouts:
     def domain(self) -> int:
         """Ranks of the chips that the fast link joins. [1]"""
         return self.chips_joined * self.machine.ranks
+
+    @property
+    def widest_stage(self) -> int:
+        """Ranks of the widest pipeline stage where no ranks are asked for. [1]"""
+        return self.usual_domain if self.defaults_to("tp") else 1
+
+    def defaults_to(self, rank: Rank) -> bool:
+        """Whether the engine has more than one of a rank where none are asked for."""
+        return rank in self.machine.engine.default_ranks
 
     @property
     def widest_group(self) -> int:
@@ -242,7 +259,7 @@ class LegalLayouts:
     @cached_property
     def doubled_groups(self) -> tuple[int, ...]:
         """Ranks of tensor-parallel groups in powers of two, few enough for experts. [1]"""
-        return _doubled_groups(self.usual_domain, self.machine.ranks, self.work)
+        return _doubled_groups(self.widest_stage, self.machine.ranks, self.work)
 
     def expert_ranks(self, tp: int, dp: int) -> int:
         """Ranks that share the experts where none are asked for. [1]
@@ -277,6 +294,7 @@ class LegalLayouts:
             for pp in (count for count in stages if left == 0 and groups % count == 0):
                 dp = groups // pp
                 is_inside = dp == 1 or not self.work.experts or tp * dp <= self.usual_domain
+                is_inside &= dp == 1 or self.defaults_to("dp")
                 layout = self.counted(Layout(tp, pp, self.expert_ranks(tp, dp), dp))
                 if is_inside and self.is_joined(layout) and self.has_whole_blocks(layout):
                     yield layout
@@ -294,6 +312,15 @@ class LegalLayouts:
     def padded_heads(self, tp: int) -> int:
         """Return how many heads fill up the last ranks of a tensor-parallel group. [1]"""
         return -common_heads(self.work) % tp
+
+    def mode_notes(self, layout: Layout) -> list[str]:
+        """Return what chooses a layout of an engine that has few, and what to know of it."""
+        engine = self.machine.engine
+        mode = engine.split_mode_of(layout.several) if layout.several else None
+        if mode is None:
+            return []
+        note = f", {mode.note}" if mode.note else ""
+        return [f"{layout} is {mode.flag} of {engine.name}{note}"]
 
     def rank_notes(self, layout: Layout) -> list[str]:
         """Return what a reader must know of a layout on chips of several ranks."""
@@ -334,6 +361,7 @@ class LegalLayouts:
         Raises LayoutError if a number does not suit the chip or the model.
         """
         layout = self.counted(layout)
+        self._check_engine(layout)
         hardware, model, domain = self.machine.hardware, self.work.model, self.widest_group
         if self.machine.is_spatial and (layout.tp, layout.ep, layout.dp) != (1, 1, 1):
             raise LayoutError(
@@ -370,6 +398,28 @@ class LegalLayouts:
         self._check_experts(layout)
         self._check_blocks(layout)
         return layout
+
+    def _check_engine(self, layout: Layout) -> None:
+        """Refuse ranks that the engine does not have, or not together."""
+        engine, ranks = self.machine.engine, layout.several
+        if not engine.split_modes or engine.split_mode_of(ranks):
+            return
+        has = [rank for rank in ranks if engine.split_mode_of([rank])]
+        modes = " or ".join(
+            f"{' '.join(option(rank) for rank in mode.ranks)} ({mode.flag})"
+            for mode in engine.split_modes
+        )
+        if missing := [rank for rank in ranks if rank not in has]:
+            lacks = " and ".join(f"{_RANK_NAMES[rank]} ({option(rank)})" for rank in missing)
+            raise LayoutError(
+                "ranks that the engine does not have",
+                f"{engine.name} has no {lacks}: over several chips it takes {modes}",
+            )
+        raise LayoutError(
+            "ranks that the engine does not have together",
+            f"{engine.name} does not combine {' and '.join(option(rank) for rank in ranks)}: over "
+            f"several chips it takes {modes}",
+        )
 
     def _check_experts(self, layout: Layout) -> None:
         if layout.ep > 1 and not self.work.experts:
@@ -415,7 +465,7 @@ def _by_default(machine: Machine, work: Workload) -> tuple[Layout, ...]:
     tp = groups[-1]
     layouts = [Layout(ranks, ep=legal.expert_ranks(ranks, 1)) for ranks in groups]
     layouts = [layout for layout in layouts if layout.tp >= smallest]
-    if work.experts and not machine.is_spatial:
+    if work.experts and not machine.is_spatial and legal.defaults_to("dp"):
         layouts += [Layout(tp, 1, tp * dp, dp) for dp in range(2, legal.usual_domain // tp + 1)]
     last, layers = layouts[-1], ceil(slots(machine, work))
     layouts += [Layout(last.tp, pp, last.ep, last.dp) for pp in range(2, layers + 1)]

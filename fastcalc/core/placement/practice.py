@@ -16,7 +16,8 @@ layout is computed where a user names it.
   whole hosts are taken, as they are rented and wired by the host.
 - There are up to `MOST_STAGES` stages: measured deployments have up to eight.
 
-Chips that pipeline whole layers have one layout for each number of them.
+Chips that pipeline whole layers have one layout for each number of them. An engine whose file names
+`split_modes` has the layouts of the first; others are taken where ranks are asked for.
 """
 
 from collections.abc import Iterator, Sequence
@@ -25,6 +26,7 @@ from functools import lru_cache
 
 from fastcalc.catalogue.once import once
 from fastcalc.catalogue.schema import Model
+from fastcalc.catalogue.schema.engines import Rank
 from fastcalc.core.chip.machine import Machine
 from fastcalc.core.model.workload import Workload
 from fastcalc.core.placement.layout import HOST_CHIPS, Layout
@@ -41,7 +43,8 @@ def run_by_people(legal: LegalLayouts, *chips: int) -> tuple[Layout, ...]:
     """Usual layouts of some numbers of chips, one copy of all weights each."""
     if legal.machine.is_spatial:
         return tuple(layout for count in chips for layout in legal.exactly(count))
-    by_chips = _layouts_by_chips(topology_of(legal.machine), legal.work.model)
+    engine_ranks = legal.machine.engine.default_ranks
+    by_chips = _layouts_by_chips(topology_of(legal.machine), legal.work.model, engine_ranks)
     if chips not in by_chips:
         by_chips[chips] = tuple(layout for count in chips for layout in _run_of(legal, count))
     return tuple(filter(legal.has_whole_blocks, by_chips[chips]))
@@ -73,8 +76,15 @@ _LayoutsByChips = dict[tuple[int, ...], tuple[Layout, ...]]
 
 
 @once
-def _layouts_by_chips(topology: Topology, model: Model) -> _LayoutsByChips:  # noqa: ARG001  (the key)
-    """Layouts of some numbers of chips so far: formats, engines and rates change none."""
+def _layouts_by_chips(
+    topology: Topology,  # noqa: ARG001  (the key)
+    model: Model,  # noqa: ARG001
+    engine_ranks: tuple[Rank, ...],  # noqa: ARG001
+) -> _LayoutsByChips:
+    """Layouts of some numbers of chips so far: formats and rates change none.
+
+    engine_ranks : those that the engine may have more than one of
+    """
     return {}
 
 
@@ -103,7 +113,7 @@ def is_run(legal: LegalLayouts, layout: Layout) -> bool:
         return True
     if layout.pp > MOST_STAGES or layout.tp not in legal.doubled_groups:
         return False
-    if not legal.is_joined(layout):
+    if not legal.is_joined(layout) or not all(map(legal.defaults_to, layout.several)):
         return False
     is_odd = experts > 0 and not is_power_of_two(width)
     is_rack = is_odd and width == _stage_widths(legal.machine, legal.work)[0]
@@ -131,7 +141,8 @@ def _stage_widths(machine: Machine, work: Workload) -> tuple[int, ...]:
     legal = LegalLayouts(machine, work)
     experts, groups = int(work.experts), legal.doubled_groups
     widths = []
-    for ranks in (legal.usual_domain, min(legal.usual_domain, HOST_CHIPS * machine.ranks)):
+    widest = legal.widest_stage
+    for ranks in (widest, min(widest, HOST_CHIPS * machine.ranks)):
         powers = [1 << power for power in range(ranks.bit_length())]
         even = [width for width in powers if experts and experts % width == 0]
         is_rack = experts >= ranks and not is_power_of_two(ranks)
@@ -142,7 +153,8 @@ def _stage_widths(machine: Machine, work: Workload) -> tuple[int, ...]:
 
 def copies_run_by_people(legal: LegalLayouts, chips: int) -> Iterator[Layout]:
     """Yield usual layouts of a given number of chips, with any number of copies of weights."""
-    for copies in [1] if legal.machine.is_spatial else range(1, chips + 1):
+    is_alone = legal.machine.is_spatial or not legal.defaults_to("dp")
+    for copies in [1] if is_alone else range(1, chips + 1):
         if chips % copies == 0:
             for layout in run_by_people(legal, chips // copies):
                 yield replace(layout, dp=layout.dp * copies)

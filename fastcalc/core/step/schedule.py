@@ -63,6 +63,7 @@ class Schedule:
 
     streams : sequences that one pass decodes: one micro-batch of one replica; regions take all [1]
     expert_sequences : sequences of all replicas that meet in one copy of the experts [1]
+    lanes : micro-batches of a replica, which are in different stages [1]
     """
 
     def __init__(
@@ -80,11 +81,13 @@ class Schedule:
         self.find_split: Callable[[], Split | None] = self.search_split
         self.is_bound = self.machine.engine.is_bound
         self.is_staged = not (self.is_bound or self.machine.is_spatial)
-        shared = layout.dp * layout.pp if self.is_staged else 1
+        most = self.machine.software.micro_batches
+        self.lanes = np.minimum(layout.pp, most)
+        shared = layout.dp * self.lanes if self.is_staged else 1
         self.streams = np.maximum(batch / shared, 1.0)
-        copies = layout.pp * layout.width / layout.expert_shards
+        copies = self.lanes * layout.width / layout.expert_shards
         self.expert_sequences = np.maximum(batch / (copies if self.is_staged else 1), 1.0)
-        self.in_flight = np.maximum(batch / layout.dp, 1.0)
+        self.in_flight = np.minimum(np.maximum(batch / layout.dp, 1.0), most)
 
     def joined_by(self, traffic: Traffic) -> "Schedule":
         """Same passes for a request of one class, which joins those of all.
@@ -132,7 +135,7 @@ class Schedule:
     def _in_turn(self, together: ArrayLike) -> Array:
         layout = self.placement.layout
         apart = self.streams * (layout.dp / together)
-        return np.minimum(apart, np.maximum(self.batch / layout.pp, self.streams))
+        return np.minimum(apart, np.maximum(self.batch / self.lanes, self.streams))
 
     @property
     def lumps(self) -> Array:

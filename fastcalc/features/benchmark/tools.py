@@ -25,11 +25,13 @@ class ServedModel:
     name : of the model, which is that of its tokenizer, too
     url : of the server
     stated : chip, layout and formats, by the names of columns of measured points
+    split_mode : flag of the engine that chooses the layout, if it needs one
     """
 
     name: str
     url: str
     stated: Mapping[str, str]
+    split_mode: str = ""
 
 
 @dataclass(frozen=True)
@@ -93,7 +95,7 @@ def _llama_bench(served: ServedModel, run: BenchmarkRun, results: str) -> list[s
         "-n",
         f"{run.output}",
     ]
-    words += ["-d", f"{depth}"] * bool(depth)
+    words += ["-d", f"{depth}"] * bool(depth) + served.split_mode.split()
     return [*words, "-r", f"{REPETITIONS}", "-o", "jsonl", ShellText(">>"), results]
 
 
@@ -138,7 +140,8 @@ def served_model(outcome: Outcome, typed: str, url: str) -> ServedModel:
     stated |= {rank: f"{count}" for rank, count in ranks.items() if count > 1}
     stated |= {"model": model.id, "weights": outcome.placement.work.weight_format}
     stated |= {"kv": outcome.placement.work.kv_format}
-    return ServedModel(name, url.rstrip("/"), stated)
+    mode = scenario.engine.split_mode_of(layout.several) if layout.several else None
+    return ServedModel(name, url.rstrip("/"), stated, mode.flag if mode else "")
 
 
 def command_of(tool: str, served: ServedModel, run: BenchmarkRun, results: str = "") -> str:

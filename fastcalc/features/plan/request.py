@@ -201,7 +201,7 @@ class ServersToStart(Request):
     emit: Annotated[
         str | None,
         flag(
-            "vllm|sglang|trtllm",
+            "vllm|sglang|trtllm|llama-cpp",
             f"Print the commands that start the cheapest plan's servers; {option('out')} "
             "start.sh writes a script.",
         ),

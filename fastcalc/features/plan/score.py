@@ -250,9 +250,8 @@ def _colocated_load(
     ttft = alone + meets * np.maximum(replica.prompts_together - alone, 0.0)
     # Nobody's prompt is before that of one alone. Each attention replica, and each micro-batch of
     # a pipeline, prefills prompts of its own, and its queue is longer in proportion.
-    before = (
-        prompts / batch * (1.0 - 1.0 / batch) * service.prompt_variation * replica.pp * replica.dp
-    )
+    lanes = np.minimum(replica.pp, grid.site.machine.software.micro_batches) * replica.dp
+    before = prompts / batch * (1.0 - 1.0 / batch) * service.prompt_variation * lanes
     first = mixed.latest(service, ttft)[np.newaxis]
     step = np.where(
         batch > 1.0, replica.tpot * grid.scenario.traffic.speculation.tokens_per_pass, 0.0

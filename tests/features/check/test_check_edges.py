@@ -287,6 +287,7 @@ PARAMETERS = [
     ("block_size", ("1", "256"), ("257",)),
     ("state_blocks", ("1", "16"), ("17",)),
     ("minimum_rows", ("1", "512"), ("513",)),
+    ("micro_batches", ("1", "64"), ("65",)),
     ("max_sequences", ("16", "16384"), ("15", "16385")),
     ("host_bandwidth_fraction", ("0.3", "1"), ("0.29",)),
     ("host_link_fraction", ("0.3", "1"), ("0.29",)),

@@ -72,13 +72,6 @@ def test_users_are_as_many_as_the_context_holds(fit):
     assert "llama-cpp divides 8,192 tokens of context among the sequences of a replica" in said
 
 
-def test_replicas_have_a_context_each(fit):
-    """Two users on each of two replicas: half of 8,192 tokens, by the engine and not by memory."""
-    flags = ("--solve", "context", "--batch", "4", "--output", "100", "--chips", "2", "--dp", "2")
-    (record,) = json.loads(fit(*flags, "--format", "json"))["records"]
-    assert (record["solution"], record["solution_limited_by"]) == (4096, "engine")
-
-
 def test_compare_names_the_limit_of_the_context(capsys, monkeypatch):
     asked = ("compare", *FIT[1:], "--batch", "8", "--chips", "1", "--notes")
     said = words(run_once(*asked, capsys=capsys, monkeypatch=monkeypatch).out)

@@ -17,7 +17,7 @@ from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.placement.layout import Layout
 from fastcalc.core.traffic.traffic import Speculation
 from fastcalc.errors import InputError
-from fastcalc.features.plan.servers import script, sglang, trtllm, vllm
+from fastcalc.features.plan.servers import llamacpp, script, sglang, trtllm, vllm
 from fastcalc.features.plan.servers.script import lines_of
 from fastcalc.features.plan.servers.server import Server
 from fastcalc.kit.answer.numbers_as_text import number
@@ -33,6 +33,7 @@ STARTS = {
     "vllm": "vllm serve",
     "sglang": "python -m sglang.launch_server",
     "trtllm": "trtllm-serve serve",
+    "llama-cpp": "llama-server",
 }
 
 
@@ -73,6 +74,32 @@ def test_engines_have_every_flag(program, case, capsys, monkeypatch):
     for quoted in re.findall(r"<<'END'\n(.*?)END", ran.out, re.DOTALL):
         assert yaml.safe_load(quoted)
     assert all(line.startswith(("#", " ")) or line for line in ran.out.splitlines() if line)
+
+
+LLAMA_FLAGS = set((ROOT / "tests" / "server_flags" / "llama-cpp.txt").read_text().split("\n"))
+
+
+@every("ranks,mode", [("", "layer"), ("--tp 2", "tensor"), ("--pp 4", "layer")])
+def test_llama_server_is_told_its_split_mode(ranks, mode, capsys, monkeypatch):
+    """Slots have an equal part of the context each, so that it is slots times a request."""
+    asked = f"llama-3.1-70b --on rtx-3090 --weights q4_k_m --rate 0.02/s {ranks}".split()
+    ran = run_once("plan", *asked, "--emit", "llama-cpp", capsys=capsys, monkeypatch=monkeypatch)
+    assert ran.code == 0, ran.err
+    ((program, *words),) = commands(ran.out)
+    flags = values(words)
+    assert program == "llama-server"
+    assert set(flags) <= LLAMA_FLAGS
+    assert flags["--split-mode"] == mode
+    assert flags["--model"] == "./llama-3.1-70b-q4_k_m.gguf"
+    assert int(flags["--ctx-size"]) == 2000 * int(flags["--parallel"])
+
+
+def test_llama_server_of_one_card_has_no_split_mode():
+    alone = server(layout=Layout(), cache="q8_0", sequences=4, checkpoint="./m-q8_0")
+    assert " ".join(llamacpp.start(alone)) == (
+        "llama-server --model ./m-q8_0.gguf --n-gpu-layers all --cache-type-k q8_0 "
+        "--cache-type-v q8_0 --flash-attn on --parallel 4 --ctx-size 12000"
+    )
 
 
 def server(**changes):

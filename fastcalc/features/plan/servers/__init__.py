@@ -1,1 +1,1 @@
-"""The commands that start the servers of a plan: vLLM, SGLang and TensorRT-LLM."""
+"""The commands that start the servers of a plan: vLLM, SGLang, TensorRT-LLM and llama.cpp."""

@@ -7,12 +7,13 @@ from types import ModuleType
 from fastcalc import __version__
 from fastcalc.catalogue.schema import Hardware
 from fastcalc.core.chip.reserve import start_rows
+from fastcalc.core.placement.layout import HOST_CHIPS
 from fastcalc.core.scenario import Scenario, solve
 from fastcalc.errors import InputError
 from fastcalc.features.plan.decision import Plan
 from fastcalc.features.plan.notes import chips_and_price, cut
 from fastcalc.features.plan.ranked_plan import tpot_range
-from fastcalc.features.plan.servers import sglang, trtllm, vllm
+from fastcalc.features.plan.servers import llamacpp, sglang, trtllm, vllm
 from fastcalc.features.plan.servers.checkpoint import checkpoint_of
 from fastcalc.features.plan.servers.server import HEAD, RANK, Role, Server
 from fastcalc.features.plan.service import Service
@@ -21,16 +22,28 @@ from fastcalc.mentions import option
 from fastcalc.quoting import comment, shell_word
 from fastcalc.written import many, to_json
 
-ENGINES = {"vllm": "vllm", "sglang": "sglang", "trtllm": "tensorrt-llm"}
+ENGINES = {
+    "vllm": "vllm",
+    "sglang": "sglang",
+    "trtllm": "tensorrt-llm",
+    "llama-cpp": "llama-cpp",
+}
 """Engines of the catalogue, by what starts their servers."""
 
-_STARTS: Mapping[str, ModuleType] = {"vllm": vllm, "sglang": sglang, "trtllm": trtllm}
+_STARTS: Mapping[str, ModuleType] = {
+    "vllm": vllm,
+    "sglang": sglang,
+    "trtllm": trtllm,
+    "llama-cpp": llamacpp,
+}
 
 
 def runs_on(program: str, chip: Hardware) -> bool:
     """Whether a program of `ENGINES` is made for a chip."""
     if program == "trtllm":
         return chip.kind == "gpu" and chip.vendor == "NVIDIA"
+    if program == "llama-cpp":
+        return chip.kind in ("gpu", "soc", "apple")
     if program == "sglang" and chip.vendor in sglang.NO_DEVICE_OF:
         return False
     return chip.kind in ("gpu", "soc", "tpu", "npu")
@@ -51,7 +64,7 @@ def script(
     first_tokens : when these come, in words; None for the time that is held against its limit
 
     Raises InputError if the plan keeps weights or caches in a host's memory, or caches in a format
-    that the program has not.
+    that the program has not, or if the program cannot serve it as planned.
     """
     engine = plan.scenario.engine
     if ENGINES[program] not in (engine.id, engine.extends):
@@ -69,6 +82,12 @@ def script(
         raise InputError(
             f"{option('emit', program)}: {engine.name} keeps no cache in {cache}; "
             f"{option('kv')} takes {', '.join(caches)}"
+        )
+    if program == "llama-cpp" and (plan.prefill_layout or plan.layout.chips > HOST_CHIPS):
+        kind = "disaggregated prefill" if plan.prefill_layout else f"{plan.layout.chips} chips"
+        raise InputError(
+            f"{option('emit', program)} starts servers of one host each, and the plan is of "
+            f"{kind}; give {option('pp', '8')} or fewer, or another {option('emit')}"
         )
     lines = [
         *map(comment, _expected(plan, service, name, first_tokens)),
@@ -156,10 +175,13 @@ _ROUTERS = {"vllm": "vllm-router, llm-d", "sglang": "sglang_router --pd-disaggre
 
 def _cautions(program: str, plan: Plan, server: Server) -> Iterator[str]:
     model, layout = plan.scenario.model, server.layout
-    if server.checkpoint.startswith("./"):
-        stored = plan.scenario.weights or model.weight_format
+    stored = plan.scenario.weights or model.weight_format
+    if program == "llama-cpp":
+        yield f"{llamacpp.file_of(server)}: a GGUF file with weights in {stored}"
+    elif server.checkpoint.startswith("./"):
         yield f"{server.checkpoint}: a folder or repository with weights in {stored}"
-    if plan.scenario.traffic.speculation.drafted and not server.drafts:
+    has_drafts = server.drafts and program != "llama-cpp"
+    if plan.scenario.traffic.speculation.drafted and not has_drafts:
         drafted = int(plan.scenario.traffic.speculation.drafted)
         yield f"expected with {drafted} tokens drafted ahead: add the draft model that you have"
     if program == "trtllm" and layout.dp > 1 and layout.tp > 1:
@@ -200,6 +222,7 @@ def server_of(program: str, plan: Plan, role: Role, name: str) -> Server:
     loaded_as = _STARTS[program].LOADED_AS
     checkpoint, quantized_to = checkpoint_of(loaded_as, scenario.model, scenario.weights, name)
     _, chunk = start_rows(machine.software, machine.tiers[0])
+    mode = scenario.engine.split_mode_of(layout.several) if layout.several else None
     drafts = int(scenario.traffic.speculation.drafted) if scenario.model.mtp else 0
     return Server(
         checkpoint=checkpoint,
@@ -213,6 +236,7 @@ def server_of(program: str, plan: Plan, role: Role, name: str) -> Server:
         cache_share=float(machine.software.cache_fraction),
         drafts=0 if role == "prefill" else drafts,
         role=role,
+        split_mode=mode.flag if mode else None,
     )
 
 

@@ -35,6 +35,7 @@ class Server:
     memory_share, cache_share : of a chip's memory that the engine may fill, and of what weights
         leave of that which its cache takes [1]
     drafts : tokens drafted ahead by the model's own layers for that [1]
+    split_mode : flag that chooses the layout, of an engine that has few
     """
 
     checkpoint: str
@@ -48,6 +49,7 @@ class Server:
     cache_share: float
     drafts: int = 0
     role: Role = "all"
+    split_mode: str | None = None
 
     @property
     def hosts(self) -> int:
