@@ -52,8 +52,8 @@ def write(request: Output, answer: Answer, wording: Wording = as_flags) -> Seque
         first, laid_out = _first_notes(answer), screen(request)
         laid_out = replace(laid_out, lines=laid_out.lines - console.height(first, laid_out.width))
         if text := answer.text(laid_out):
-            is_script = request.values.get("is_script", False)
-            output.write(_SHELL * is_script + wording(text), request.out, executable=is_script)
+            lines, is_script = _SHELL * request.is_script + wording(text), request.is_script
+            output.write(lines, request.out, executable=is_script)
         elif blocks := answer.page(laid_out):
             page(request, lambda _: [*first, *blocks], wording)
             return first

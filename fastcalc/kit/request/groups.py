@@ -506,6 +506,11 @@ class Output(OutputFile):
         assert self.written_as
 
     @property
+    def is_script(self) -> bool:
+        """Whether the answer is a script that the shell runs."""
+        return False
+
+    @property
     def written_as(self) -> str:
         """The format to write: what is asked for, by name or by the ending of the file."""
         formats = (declared(type(self))["format"].setting.metavar or "").split("|")
