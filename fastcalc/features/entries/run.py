@@ -22,6 +22,7 @@ from fastcalc.features.entries.records import CatalogueEntry
 from fastcalc.features.entries.request import DiffEntries, ListEntries, ShowEntry
 from fastcalc.kit.request import loading, readers
 from fastcalc.kit.request.readers import as_text
+from fastcalc.kit.request.repositories import repository_model
 from fastcalc.mentions import option
 from fastcalc.written import ReadingNote, instead_of, shown
 
@@ -118,6 +119,9 @@ def _warnings(catalogue: Catalogue, name: "EntryGiven") -> list[str]:
     """What is doubtful of the reading of a model's configuration; nothing of other entries."""
     if not isinstance(name, (str, Path)):
         return []
+    computed: list[str] = []
+    if repository_model(catalogue, name, computed):
+        return computed
     return [text for text in loading.reading_of(catalogue, name) if isinstance(text, ReadingNote)]
 
 
@@ -131,7 +135,7 @@ def find(catalogue: Catalogue, given: "EntryGiven") -> CatalogueEntry:
             raise InputError(f"{name}: there is no such file")
         return catalogue.of_any_kind(Path(name))
     if catalogue.is_configuration(name) or "/" in name:
-        return catalogue.model(name)
+        return repository_model(catalogue, name, []) or catalogue.model(name)
     loaders = _loaders(catalogue)
     for entry_type, load in loaders.items():
         if catalogue.knows(name, entry_type):

@@ -1,6 +1,6 @@
 """Where models fit: a sentence, and a table of what fills each memory."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import groupby
@@ -208,7 +208,7 @@ def _length_notes(locations: Sequence[StartLocation]) -> Iterator[str]:
         servers.setdefault((*_what(location), chip, layout), location)
     at_default = (location.at_default_length for location in servers.values())
     short = [location for location in at_default if location and location.verdict != "fits"]
-    names = _names_of(short)
+    names = _names_of(short, {_what(location) for location in locations})
     for name, location in zip(names[:_LENGTHS], short, strict=False):
         scenario, length = location.scenario, shorter(location)
         until = "no length that holds these requests is certain to start"
@@ -223,10 +223,15 @@ def _length_notes(locations: Sequence[StartLocation]) -> Iterator[str]:
         yield f"{listed(others)} may not start without {option('max_model_len')} either"
 
 
-def _names_of(locations: Sequence[StartLocation]) -> list[str]:
-    """Chips of some deployments, with model and layout where these tell them apart."""
+def _names_of(
+    locations: Sequence[StartLocation], models: Collection[tuple[object, ...]]
+) -> list[str]:
+    """Chips of some deployments, with model and layout where these tell them apart.
+
+    models : all that the answer is about, with their formats
+    """
     pairs = [(_what(location), location.scenario.hardware.id) for location in locations]
-    has_models, names = len({what for what, _ in pairs}) > 1, []
+    has_models, names = len(models) > 1, []
     for (what, chip), location in zip(pairs, locations, strict=True):
         of = f"{' '.join(what)} on " * has_models
         layout = str(location.placement.layout) or "one chip"

@@ -350,3 +350,11 @@ def test_an_entry_stands_for_itself_and_a_name_for_its_entry(tmp_path):
     ):
         with pytest.raises(InputError, match=sentence):
             entries.find(catalogue, name)
+
+
+@pytest.mark.parametrize("name", ["moonshotai/Kimi-K2-Thinking", "Qwen/Qwen3-32B-AWQ"])
+def test_show_takes_the_names_of_repositories_that_compare_takes(fastcalc, name):
+    shown, known = fastcalc("show", name), fastcalc("show", name.split("/")[1].removesuffix("-AWQ"))
+    assert shown.code == known.code == 0
+    assert shown.out.splitlines()[0] == known.out.splitlines()[0]
+    assert "is computed as qwen3-32b" in shown.err or "AWQ" not in name

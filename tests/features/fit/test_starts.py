@@ -480,3 +480,10 @@ def test_each_server_is_named_once_whatever_its_batches(capsys, monkeypatch):
     asked = ("llama-3.1-8b", "--engine", "vllm", "--on", "rtx-4090", "--weights", "bf16,q8_0")
     first, *_ = length_notes(*asked, capsys=capsys, monkeypatch=monkeypatch)
     assert first.startswith("llama-3.1-8b bf16 bf16 on rtx-4090: without --max-model-len")
+
+
+def test_a_note_on_one_of_several_models_names_it():
+    """Only minimax-m2's longest sequence leaves an mi355x too little memory."""
+    answer = fastcalc.fit("deepseek-v3.1", "minimax-m2", on="mi355x")
+    (note,) = (note for note in str(answer).split("\n- ") if "without max_model_len" in note)
+    assert note.startswith("minimax-m2 fp8 bf16 on mi355x: ")
