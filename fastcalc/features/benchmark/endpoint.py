@@ -64,10 +64,10 @@ class Endpoint:
         listed = _mapping(response, self.url).get("data")
         entries = listed if isinstance(listed, list) else []
         names = [entry.get("id") for entry in entries if isinstance(entry, dict)]
-        found = [name for name in names if isinstance(name, str) and name]
-        if not found:
+        models = [name for name in names if isinstance(name, str) and name]
+        if not models:
             raise InputError(f"{self.url}/v1/models names no model: is it OpenAI-compatible?")
-        return found
+        return models
 
     async def prompt_tokens(self, text: str) -> int:
         """Tokens of a text as the server counts them, by a request for a single token."""
@@ -163,14 +163,14 @@ class Endpoint:
         if status in (401, 403):
             return f"{self.url} asks for a key (HTTP {status}): set {KEY}"
         try:
-            said = shown(_words(response.json()), _SAID)
+            reply = shown(_words(response.json()), _SAID)
         except ValueError:
-            said = shown(response.text, _SAID)
+            reply = shown(response.text, _SAID)
         if status == 404 and self.model:
-            return f"{self.url} does not serve '{shown(self.model)}' (HTTP 404): {said}"
+            return f"{self.url} does not serve '{shown(self.model)}' (HTTP 404): {reply}"
         if status == 404:
             return f"{self.url} has no {path} (HTTP 404): is it an OpenAI-compatible server?"
-        return f"{self.url} refused a request (HTTP {status}): {said}"
+        return f"{self.url} refused a request (HTTP {status}): {reply}"
 
     def _why(self, error: "httpx.HTTPError") -> str:
         """Why there is no answer, in a sentence."""

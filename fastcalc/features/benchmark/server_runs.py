@@ -81,27 +81,31 @@ def make_runs(
     }
     server = BenchmarkedServer(served, scenario.model.id, scenario.engine.id, typed, entries)
     _rows_before(request.results_file, entries)
-    made: list[MeasuredRun] = []
+    measured_runs: list[MeasuredRun] = []
 
     def keep(run: ServedRun, client_busy: float) -> None:
         busy = (f"client busy {client_busy:.0%} of the run",) * (client_busy > MOST_BUSY)
         points = _points(replace(run, remarks=busy), server)
         _add(request.results_file, points, entries)
-        made.append(_medians(run, client_busy))
+        measured_runs.append(_medians(run, client_busy))
 
     try:
         asyncio.run(_measured(request, server, runs, keep))
     except InputError as error:
-        raise InputError(f"{error.sentence}{_so_far(made, runs, request.results_file)}") from error
+        raise InputError(
+            f"{error.sentence}{_so_far(measured_runs, runs, request.results_file)}"
+        ) from error
     except KeyboardInterrupt:
-        output.notify(f"\nfastcalc: interrupted{_so_far(made, runs, request.results_file)}\n")
+        output.notify(
+            f"\nfastcalc: interrupted{_so_far(measured_runs, runs, request.results_file)}\n"
+        )
         raise
-    return made
+    return measured_runs
 
 
-def _so_far(made: Sequence[MeasuredRun], runs: Sequence[BenchmarkRun], file: Path) -> str:
-    kept = f"; {len(made)} of {many(len(runs), 'run')} kept in {file}"
-    return kept if made else "; nothing was measured"
+def _so_far(measured_runs: Sequence[MeasuredRun], runs: Sequence[BenchmarkRun], file: Path) -> str:
+    kept = f"; {len(measured_runs)} of {many(len(runs), 'run')} kept in {file}"
+    return kept if measured_runs else "; nothing was measured"
 
 
 async def _measured(

@@ -53,8 +53,8 @@ class Place(NamedTuple):
         """Place with the chips that it states, and more where the batch takes more."""
         if self.chips is None:
             return self
-        asked = _scenario(catalogue, self._replace(chips=None), (batch,))
-        return self._replace(chips=_fewest_chips(asked, (self.chips,)))
+        scenario = _scenario(catalogue, self._replace(chips=None), (batch,))
+        return self._replace(chips=_fewest_chips(scenario, (self.chips,)))
 
 
 def outcome(catalogue: Catalogue, place: Place, batches: Floats) -> Outcome:
