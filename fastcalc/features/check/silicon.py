@@ -63,6 +63,7 @@ class Core:
     link: float | None = None
     adapter: float | None = None
     port: float | None = None
+    most: int | None = None
 
 
 def fastest_link(sheet: Sheet) -> float | None:

@@ -3,9 +3,11 @@
 import json
 import re
 
+import pytest
+
 from fastcalc.catalogue.schema.engine_parameters import PARAMETERS as DECLARED
 from tests.features.check.test_check import faults
-from tests.helpers import ROOT, every
+from tests.helpers import ROOT, every, run
 from tests.rule_examples import child, put, value
 
 CHIP, CORES, MODEL, EXPERTS, PICKS, WINDOWS = (
@@ -362,3 +364,26 @@ def test_an_engine_says_when_it_was_fitted(tmp_path_factory, month, is_doubtful)
     text = put(child(floor)[1], ('date: "2026-11"', line))
     found = faults(tmp_path_factory.mktemp("dates"), "child", text, strict=True)
     assert ("EN003" in {fault.rule for fault in found}) == is_doubtful
+
+
+@pytest.mark.parametrize(
+    ("architecture", "memory", "dense", "sparse"),
+    [
+        # NVIDIA's data sheets: 989.5 and 1,979 TFLOP/s of an H100, 2,250 and 4,500 of a B200.
+        ("hopper", "{name: HBM3, capacity: 80 GiB, bandwidth: 3.35 TB/s}", 989.5, 1979),
+        ("blackwell", "{name: HBM3e, capacity: 180 GiB, bandwidth: 7.7 TB/s}", 2250, 4500),
+    ],
+)
+def test_a_sparse_peak_is_asked_about_where_the_file_states_no_cores(
+    architecture, memory, dense, sparse, tmp_path, capsys, monkeypatch
+):
+    file = tmp_path / "mine.yaml"
+    for rate, is_asked in ((dense, False), (sparse, True)):
+        file.write_text(
+            f"id: mine\nname: Mine\nvendor: NVIDIA\nkind: gpu\narchitecture: {architecture}\n"
+            f"scope: one GPU\nmemory: [{memory}]\n"
+            f"peak: {{bf16: {rate} TFLOP/s, fp16: {rate} TFLOP/s, fp8: {2 * rate} TFLOP/s}}\n"
+        )
+        said = run("check", str(file), capsys=capsys, monkeypatch=monkeypatch)
+        assert ("HW008" in said.out + said.err) == is_asked
+        assert ("the figure with sparsity" in said.out + said.err) == is_asked

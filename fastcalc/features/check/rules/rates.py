@@ -140,9 +140,19 @@ def implied_clock(sheet: Sheet, _: RuleContext) -> Findings:
     Instead: Write the dense rate of one chip; check 'cores' (SMs or CUs, not CUDA cores).
     """
     core, rate = core_of(sheet), sixteen_bit(sheet)
-    if core and rate and rate.si:
+    if not core or not rate or not rate.si:
+        return
+    if sheet.si("cores"):
         ask = ": dense, of one chip, and with the right number of cores?"
         yield from _off_clock(sheet, rate, core, core.matrix, ask=ask)
+    elif core.most and rate.si > core.most * core.matrix * core.fastest * GB:
+        dense = core.most * core.matrix * core.fastest / 1000
+        yield (
+            rate,
+            f"{rate.text} exceeds the {dense:,.0f} TFLOP/s of {core.most:,} cores, the most that a "
+            f"{sheet.word('architecture')} has, at {core.fastest} GHz: is this the figure with "
+            "sparsity, or of two chips?",
+        )
 
 
 def _off_clock(
