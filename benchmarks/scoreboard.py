@@ -14,7 +14,6 @@ from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
 
-from benchmarks import frozen
 from benchmarks.__main__ import machine
 from benchmarks.peers.install import PEERS, ROWS_ALONE, AbsentError, Peer, install
 from benchmarks.peers.jobs import InexpressibleError, Job, job_of
@@ -29,7 +28,6 @@ from benchmarks.score_tables import (
     refusals,
     side_by_side,
 )
-from fastcalc.catalogue.folders import shipped_folder
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.evidence.deployments import PointDeployments
 from fastcalc.evidence.predict import gather
@@ -103,7 +101,7 @@ def _with_jobs(peer: Peer, rows: Sequence[Row], cache: Path, installed_s: float)
     return Calculator(title, "", speeds, refused, installed_s, seconds_of(answers.values()))
 
 
-def page(rows: Sequence[Row], calculators: Sequence[Calculator], scores_kept: str) -> str:
+def page(rows: Sequence[Row], calculators: Sequence[Calculator]) -> str:
     """Return the tables between the rules of docs/scoreboard.md, with what they hold."""
     present = [calculator for calculator in calculators if not calculator.absent]
     operators = [peer for peer in present if peer.name.startswith(MEASURED_OPERATORS)]
@@ -125,10 +123,6 @@ def page(rows: Sequence[Row], calculators: Sequence[Calculator], scores_kept: st
             for peer in operators
             for text in (f"## Compared with {peer.name}", side_by_side(rows, peer))
         ],
-        "## Kept before they were scored",
-        "What a version expected of points that no fit of it had seen, as it was written then "
-        "(`python -m benchmarks.frozen`).",
-        scores_kept,
         "## What has no answer",
         refusals(present),
         f"It takes {seconds / 60:.0f} minutes with nothing kept, on such a machine.",
@@ -158,7 +152,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         cache = (request.cache or Path(scratch)).resolve()
         calculators = [ask(peer, rows, cache) for peer in peers]
-    text = page(rows, calculators, frozen.table(frozen.kept(shipped_folder("evidence"))))
+    text = page(rows, calculators)
     if request.out is None:
         sys.stdout.write(text)
     else:

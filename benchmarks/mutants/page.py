@@ -12,9 +12,9 @@ _HEAD = (
     "# Mutation tests: do the tests notice?",
     "",
     "Mutation testing measures whether the tests notice a wrong line.",
-    "`python -m benchmarks.mutants --page docs/code-mutants.md` changes one expression at a time:",
-    "a comparison, a constant, a sign, a condition, a statement. The tests that execute it run,",
-    "fastest first, until one fails: the mutant is killed. Mutants that change no answer are",
+    "`python -m benchmarks.mutants --page benchmarks/code-mutants.md` changes one expression at a",
+    "time: a comparison, a constant, a sign, a condition, a statement. The tests that execute it",
+    "run, fastest first, until one fails: the mutant is killed. Mutants that change no answer are",
     "listed with reasons in `benchmarks/mutants/equivalent.yaml`.",
     "",
 )

@@ -259,7 +259,7 @@ def verdicts(book: Book) -> Words:
             [[*_told(one), reason(one)] for one in wrong],
         ),
         "open_table": table(
-            ("id", "the claim", "computed", "criterion", "what is not public"),
+            ("id", "the claim", "computed", "criterion", "unpublished inputs"),
             [[*_told(one), one.claim.unpublished or ""] for one in unknown],
         ),
     }

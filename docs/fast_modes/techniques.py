@@ -221,8 +221,16 @@ def rivals(book: Book) -> Words:
     options = {
         technique: [one for one in answer.options if one.trick == technique] for technique in TRICKS
     }
+    tried = {technique: best(some) or some[0] for technique, some in options.items() if some}
     rows = [
-        _trick(technique, best(some) or some[0], now) for technique, some in options.items() if some
+        _trick(technique, option, option.outcome, now)
+        for technique, option in tried.items()
+        if option.outcome
+    ]
+    failed = [
+        f"{TRICKS[technique]} ({option.why_not})"
+        for technique, option in tried.items()
+        if option.outcome is None
     ]
     heads = (
         "technique",
@@ -237,6 +245,7 @@ def rivals(book: Book) -> Words:
         "base_batch": f"{today.batches[0]:,}",
         "base_speed": speed(now),
         "trick_table": table(heads, rows),
+        "not_possible": listed(failed),
         "default_engine": rack.engine.name,
         "acceptance_lengths": f"{listed([f'{kept:g}' for kept in PUBLISHED.values()])} "
         f"for {min(PUBLISHED)} to {max(PUBLISHED)} draft tokens",
@@ -262,16 +271,12 @@ def _multiple(option: Option, today: Outcome) -> str:
     return f"{dollars(option.usd / price(today))}x" if option.usd else "no price"
 
 
-def _trick(technique: str, option: Option, today: Outcome) -> list[str]:
-    if option.outcome is None:
-        return [TRICKS[technique], f"not possible: {option.why_not}", *["-"] * 5]
-    scenario, layout = option.outcome.scenario, option.outcome.placement.layout
+def _trick(technique: str, option: Option, outcome: Outcome, today: Outcome) -> list[str]:
+    scenario, layout = outcome.scenario, outcome.placement.layout
     how, batch = option.change or "today's layout", scenario.batches[0]
-    owned, now = (
-        solve(replace(one.scenario, pricing=Pricing("tco"))) for one in (option.outcome, today)
-    )
+    owned, now = (solve(replace(one.scenario, pricing=Pricing("tco"))) for one in (outcome, today))
     both = (_multiple(option, today), f"{number(price(owned) / price(now), 2)}x")
-    return [TRICKS[technique], how, f"{batch:,}", f"{layout.chips:,}", speed(option.outcome), *both]
+    return [TRICKS[technique], how, f"{batch:,}", f"{layout.chips:,}", speed(outcome), *both]
 
 
 def curve(book: Book) -> Words:
@@ -282,7 +287,6 @@ def curve(book: Book) -> Words:
     where = (report.where(curve, PREMIUM) for curve in found.engines)
     return {
         "curve_table": table([heading(one) for one in heads], cells),
-        "curve_chart": "\n".join(report.floors_chart(found, PREMIUM, 90, is_ascii=False)),
         "curve_where": "\n".join(f"- {line}." for line in where),
         "rack": str(RACK),
         "context": f"{LONG:,}",

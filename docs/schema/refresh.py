@@ -32,14 +32,15 @@ of each command in the order that JSON, CSV and Parquet have. What does not appl
 and empty in CSV: for example all rates, times and prices of a batch that does not fit.
 
 A JSON document begins with `schema`, the `version` of fastcalc and the date on which it was
-`generated` (`SOURCE_DATE_EPOCH` sets it). A workbook has both on its second sheet; it displays the
-digits of a table and stores twelve.
+`generated` (`SOURCE_DATE_EPOCH` sets it). A workbook has both on its second sheet.
 
 `assumptions` hold what the records are computed from: traffic, prices with their dates, and
 engines. Under `settings` is every flag that differs from its default, by premise:
-`{"engine_limits": {"max_num_seqs": 64}, "files": {"set": ["memory.SRAM.capacity=60GB"]}}`. Numbers
-are numbers, other values are text as given, and repeatable flags are lists. The schema lists the
-settings of each premise. Python has them in `table.assumptions`.
+`{"engine_limits": {"max_num_seqs": 64}, "files": {"set": ["memory.SRAM.capacity=60GB"]}}`. Python
+has them in `table.assumptions`.
+
+Keys of a distribution end in `_least`, `_low`, `_high` and `_most`: smallest value, 10th and 90th
+percentile, largest value.
 """
 FIRST = "compare, frontier, sweep"
 ENDS = ("_least", "_low", "_high", "_most")
@@ -73,11 +74,13 @@ def _distributions(columns: Iterable[Column[Any]]) -> list[list[str]]:
         keys = [*group]
         if [one.key[one.key.rfind("_") :] for one in keys] == [*ENDS]:
             stem = keys[0].key.removesuffix(ENDS[0])
-            ends = ", ".join(one.meaning.partition(": ")[2] for one in keys)
             names = ", ".join(f"`{end}`" for end in ENDS[1:])
-            rows.append([f"`{stem}{ENDS[0]}`, {names}", unit, f"{meaning}: {ends}"])
+            rows.append([f"`{stem}{ENDS[0]}`, {names}", unit, meaning])
         else:
-            rows += [[f"`{one.key}`", one.unit, one.meaning] for one in keys]
+            rows += [
+                [", ".join(f"`{one.key}`" for one in same), unit, text]
+                for text, same in groupby(keys, key=lambda one: one.meaning)
+            ]
     return rows
 
 

@@ -132,9 +132,9 @@ class Names:
         return next((path for path in paths if name and path.is_file()), None)
 
     def _by_spelling(self, name: str, entry_type: Kind) -> Path | None:
-        """File of the only entry that a name means however it is hyphenated, if there is one.
+        """File of the entry that a name identifies up to hyphenation; None if several match.
 
-        The vendor may be named before it, or left out.
+        A vendor in front of the name is optional.
         """
         for wanted, spellings_of in (
             (spelling(name), _spellings),
@@ -220,9 +220,9 @@ def _spellings(path: Path, changed: int, size: int) -> frozenset[str]:
 
 @lru_cache(maxsize=4096)
 def _plain_spellings(path: Path, changed: int, size: int) -> frozenset[str]:
-    """Spellings of an entry without what people add or leave out: `plain_spellings`.
+    """Spellings of an entry without optional words: `plain_spellings`.
 
-    The names of its repositories are among them, and their owners among the makers.
+    They include the names of its repositories; repository owners count as makers.
     """
     (names, vendor), text = _names(path, changed, size), b""
     with suppress(OSError):

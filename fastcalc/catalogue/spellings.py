@@ -1,4 +1,4 @@
-"""Spellings of names: hyphens, dots, makers and product lines as people write and omit them."""
+"""Spellings of names: hyphens, dots, makers and product lines which users write or omit."""
 
 import re
 from collections.abc import Iterable
@@ -29,7 +29,7 @@ def spelling(name: str) -> str:
 
 
 def plain_spelling(name: str) -> str:
-    """Spelling of a name without the words that people add or leave out.
+    """Spelling of a name without its optional words.
 
     >>> plain_spelling("NVIDIA GeForce RTX 5090"), plain_spelling("Llama 3.1 8B Instruct")
     ('nvidiartx5090', 'llama3.1-8b')

@@ -70,7 +70,7 @@ _OF_ONE_RANK = {"vllm", "sglang", "tensorrt-llm"}
 """Engines that take one chip of several where a command says nothing."""
 _RANKS = {"--tp", "--pp", "--dp", "--ep", "--chips"}
 _LENGTHS = {"sglang": "--context-length", "tensorrt-llm": "--max_seq_len", "llama-cpp": "-c"}
-"""Engines that serve what fits of the model's length where this flag is left out."""
+"""Flags without which an engine serves as much of the model's context as fits."""
 _AS_FITS = {"auto", "-1"}
 """Lengths of vLLM that mean the longest which fits."""
 _ALL_EXPERTS = {"--cpu-moe", "-cmoe"}
@@ -367,10 +367,10 @@ def _by_default(words: Sequence[str]) -> dict[str, str]:
 
 
 def _left_to_server(words: Sequence[str]) -> Iterator[str]:
-    """Say what servers other than vLLM's take of length and slots where a command leaves it out.
+    """Say which context length and slots a server other than vLLM's uses by default.
 
-    They start where the longest sequence of the model does not fit (sgl-project/sglang#4048), but
-    for llama.cpp's ``-c 0``: its server fits a context that is left out to memory.
+    Such a server starts even if the model's longest sequence does not fit
+    (sgl-project/sglang#4048); llama.cpp's shortens its default context to fit, except ``-c 0``.
     """
     engine = words[words.index("--engine") + 1]
     stated, fields = {_RENAMED.get(word, word) for word in words}, _fields_of(words[0])

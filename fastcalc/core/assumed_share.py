@@ -53,7 +53,7 @@ def share_assumed(location: Location) -> ShareAssumed | None:
 
 
 def chips_with_raised_limit(location: Location) -> int | None:
-    """Chips that hold the smallest batch if macOS gives its GPU all memory; None for as many."""
+    """Chips that hold the smallest batch once macOS gives its GPU all memory; None if no fewer."""
     scenario = location.scenario
     hardware = with_raised_limit(scenario.hardware)
     if hardware is scenario.hardware:

@@ -331,10 +331,10 @@ class RandomLoad:
 
     @property
     def _cautious_slot_wait(self) -> tuple[float, float]:
-        """The same for percentiles, which a wait for a slot decides where it is not rare. [1], [s]
+        """Upper estimate of `slot_wait`, for percentiles once waiting is common. [1], [s]
 
-        Slots then fill more unevenly than this process has it, and twice as many requests wait at
-        most as long as with exponential times of service.
+        Slots then fill more unevenly than in a birth-death process: up to twice the probability of
+        waiting, and waits as long as with exponential service times.
         """
         chance, mean = self.slot_wait
         if self.queued <= MOST_QUEUED:

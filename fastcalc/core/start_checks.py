@@ -153,8 +153,8 @@ def certain_check(placement: Placement) -> StartCheck:
 def layouts_that_start(site: Site, layouts: list[Layout]) -> list[Layout]:
     """Layouts on which an engine surely starts; else those on which it may; else all.
 
-    Only pages that several kinds of layers share, and a length to serve, tell layouts apart that
-    hold a sequence.
+    Layouts that hold a sequence differ in this only with a page pool that several types of layers
+    share, or with a length to serve.
     """
     is_shared = block_pool(site.machine, site.work, 1, 1) is not None
     if len(layouts) < 2 or not (is_shared or site.machine.length_to_start):

@@ -47,7 +47,7 @@ def batching_notes(machine: Machine) -> Iterator[str]:
     """Yield what speeds of several users depend on where nobody has measured that."""
     if _is_known_for_one_user(machine):
         yield (
-            f"No public benchmark shows {machine.hardware.id} serving several users; the low "
+            f"no public benchmark shows {machine.hardware.id} serving several users; the low "
             "end of its range is that of one user divided by the batch"
         )
 

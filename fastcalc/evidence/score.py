@@ -22,6 +22,7 @@ TOO_SLOW = (
     f"over {IMPLAUSIBLE:.0f} times slower than expected: is the value in the unit of its metric "
     "(tpot_s and ttft_s are seconds), and are chip, model and batch right?"
 )
+_CLASSES = dict.fromkeys(("apple", "unified"), "Apple and unified") | {"npu": "NPU", "tpu": "TPU"}
 SRAM = "SRAM machines"
 """The class whose engines are set from the few speeds there are."""
 PHASES: dict[str, Phase] = {
@@ -110,11 +111,10 @@ class Prediction:
         if self.phase == "prefill":
             return "prefill"
         if self.phase == "served":
-            return f"served, {'routed experts' if self.has_experts else 'dense'}"
+            return f"served, {'MoE' if self.has_experts else 'dense'}"
         if self.has_experts and self.machine == "datacenter":
-            return "decode, routed experts"
-        is_shared = self.machine in ("apple", "unified")
-        return f"decode, {'Apple and unified' if is_shared else self.machine}"
+            return "decode, MoE"
+        return f"decode, {_CLASSES.get(self.machine, self.machine)}"
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ ENOUGH = 3  # publishers behind a chip, engine and phase, from where another one
 
 _DECIMALS = 3  # of widths
 _LEAST = 0.01  # of a width, where all points lie on one side
-_BLIND_COUNTS = 4.0  # times that a point counts that nobody had looked at when terms were chosen
+_BLIND_COUNTS = 4.0  # weight of a point that was not used in model selection
 _FEWEST = 3  # sources that a number is learned from; else those of everything
 _MOST_TIMES = 3.0  # as wide: few sources stand behind it
 
@@ -118,10 +118,10 @@ def learned(
 
     Every category of prediction has a width below and one above, beyond each of which a tenth of
     its points lie. Terms were chosen with most points in view, which are therefore nearer than new
-    ones will be: those that nobody had looked at count several times.
+    ones will be: those not used in model selection count several times.
 
     predictions : each by a fit that has not seen its publisher
-    blind : ids of those that nobody had looked at when terms were chosen
+    blind : ids of those that were not used in model selection
     unseen : whether nobody else measured its engine on such a kind of chip, for each
     behind : other publishers that measured the same chip, engine and phase, for each [1]
     """
@@ -150,8 +150,8 @@ def learned(
     blind_sources = len(np.unique(sources[is_blind]))
     basis = (
         f"{len(fitted_rows):,} points of {len(np.unique(sources))} sources, each predicted "
-        f"without its publisher; {np.count_nonzero(is_blind)} of {blind_sources} that nobody had "
-        f"looked at when terms were chosen count {_BLIND_COUNTS:g} times"
+        f"without its publisher; {np.count_nonzero(is_blind)} of them, of {blind_sources} sources "
+        f"unused in model selection, count {_BLIND_COUNTS:g} times"
     )
     return RangeWidths.model_validate(
         {

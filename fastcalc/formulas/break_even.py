@@ -6,12 +6,12 @@ from fastcalc.formulas.types import Array, ArrayLike, floats
 
 
 def break_even_fix(*, speedup: ArrayLike, more_errors: ArrayLike) -> Array:
-    r"""Return how long fixing a mistake may take, in times of writing an answer. [1]
+    r"""Break-even time to fix a mistake, relative to the time of a slow answer. [1]
 
     .. math:: \frac{t_m}{t} = \frac{1 - 1/s}{\Delta e}
 
-    speedup : of writing, :math:`s` [1]
-    more_errors : share of the answers that are wrong now and were not, :math:`\Delta e` [1]
+    speedup : speed of the faster option over that of the slower one, :math:`s` [1]
+    more_errors : additional error rate of the faster option, :math:`\Delta e` [1]
 
     Source: Goedecke, "Two different tricks for fast LLM inference," 2026.
 
@@ -24,13 +24,13 @@ def break_even_fix(*, speedup: ArrayLike, more_errors: ArrayLike) -> Array:
 def break_even_check(
     *, attempt: ArrayLike, success: ArrayLike, other: ArrayLike, other_success: ArrayLike
 ) -> Array:
-    r"""Time of checking an attempt at which two options succeed as soon. [s]
+    r"""Time to check an attempt at which two options take equally long per success. [s]
 
     .. math:: \frac{t + v}{P} = \frac{t' + v}{P'} \;\Rightarrow\; v = \frac{t P' - t' P}{P - P'}
 
-    attempt : attempt of the more accurate option, :math:`t` [s]
+    attempt : duration of an attempt of the more accurate option, :math:`t` [s]
     success : its probability of success, :math:`P` [1]
-    other : attempt of the faster option, :math:`t'` [s]
+    other : duration of an attempt of the faster option, :math:`t'` [s]
     other_success : its probability of success, :math:`P'` [1]
 
     Below it the faster option wins. Source: Feller, "Probability theory," vol. 1, sec. VI.8.

@@ -15,18 +15,18 @@ _MORE = 1.0 + 1e-6  # of a rate, by which another is more than it
 def found_by_arrivals(
     *, arrivals: Floats, served: Floats, slots: int = 0, spread: float = 1.0
 ) -> Floats:
-    r"""Chances that an arrival finds none, one, two, ... requests in flight. [1]
+    r"""Distribution of the requests in flight that an arriving request finds. [1]
 
     .. math:: p_k \propto \prod_{j=1}^{k} \left(e^{c} \lambda_{j-1} / \mu_j\right)^{1 / s},
         \quad a_k \propto \lambda_k p_k
 
-    arrivals : at none, one, ... in flight, one more than served, :math:`\lambda_0, \ldots` [1/s]
-    served : departures at one, two, ... in flight, :math:`\mu_1, \mu_2, \ldots` [1/s]
-    slots : requests in flight up to which their number varies more [1]
-    spread : its variance over that of a birth-death process, :math:`s` [1]
+    arrivals : arrival rate with 0, 1, ... in flight, one more value than served,
+        :math:`\lambda_0, \ldots` [1/s]
+    served : departure rate with 1, 2, ... in flight, :math:`\mu_1, \mu_2, \ldots` [1/s]
+    slots : requests in flight up to which the spread applies; beyond, requests queue [1]
+    spread : variance over that of a birth-death process, :math:`s` [1]
 
-    Beyond the slots requests only queue, and the spread is 1. Of another spread it is as wide as
-    asked for around a mean, moved by :math:`c`, at which as many leave as arrive.
+    With a spread above 1 the mean is shifted by :math:`c`, so that departures equal arrivals.
 
     Source: M. Harchol-Balter, "Performance modeling," 2013, sec. 13.4, for a spread of 1, which is
     a birth-death process; the others are our own.
@@ -52,11 +52,11 @@ def found_by_arrivals(
 
 
 def clustered_spread(*, prompts: ArrayLike, overlap: ArrayLike) -> Array:
-    r"""Variance of the number in flight over that of a birth-death process, at least 1. [1]
+    r"""Variance of the requests in flight, relative to a birth-death process; at least 1. [1]
 
     .. math:: s = (1 - p) \left(1 + o \left((1 - p)^{-2} - 1\right)\right)
 
-    prompts : share of the time in which prompts are prefilled, :math:`p` [1]
+    prompts : fraction of time with prefill, :math:`p` [1]
     overlap : mean of the shorter of two outputs over the mean output, :math:`o` [1]
 
     Counted in passes, a prompt makes its pass longer, so that more requests arrive in it, whose
@@ -67,7 +67,7 @@ def clustered_spread(*, prompts: ArrayLike, overlap: ArrayLike) -> Array:
     Source: A. G. Hawkes, D. Oakes, "A cluster process representation of a self-exciting process,"
     Journal of Applied Probability 11, 1974, for the count; the overlap is our own.
 
-    Outputs that are alike, and prompts for half of the time:
+    Outputs of equal length, and prefill for half of the time:
 
     >>> float(clustered_spread(prompts=0.5, overlap=1.0))
     2.0
@@ -77,16 +77,16 @@ def clustered_spread(*, prompts: ArrayLike, overlap: ArrayLike) -> Array:
 
 
 def closed_loop_arrivals(*, users: float, rate: float, served: Floats) -> Floats | None:
-    r"""Rates of arrivals of users who wait for an answer before they ask again. [1/s]
+    r"""Arrival rates of closed-loop users, by number of requests in flight. [1/s]
 
     .. math:: \lambda_k = (N - k) \theta, \quad \sum_k p_k \lambda_k = \lambda
 
-    users : that there are, :math:`N`, whole or not [1]
-    rate : requests that all make, :math:`\lambda` [1/s]
-    served : rate of departures at one, two, ... in flight, as many as there are users [1/s]
+    users : number of users, :math:`N`, whole or not [1]
+    rate : request rate of all users, :math:`\lambda` [1/s]
+    served : departure rate with 1, 2, ... in flight, up to the number of users [1/s]
 
-    None where users who think for no time make fewer than that. The rate :math:`\theta` of
-    a user who waits for no answer is the one at which all make the rate. Source: Harchol-Balter,
+    :math:`\theta`, the rate of a thinking user, is solved for. None if the users cannot reach the
+    request rate even without think time. Source: Harchol-Balter,
     "Performance modeling," 2013, ch. 13 (a finite number of sources).
 
     Two users of a server that takes a second each, who think for a second on average: 0.8 1/s.

@@ -71,16 +71,16 @@ DRAIN = 0.25
 
 
 def run_over_steady(*, concurrency: ArrayLike, requests: ArrayLike) -> Array:
-    r"""Time of a run of some requests over that of as many in steady state. [1]
+    r"""Duration of a finite run, relative to serving the same requests in steady state. [1]
 
     .. math:: f = 1 + \frac{1}{4} \min\left(\frac{C}{N}, 1\right)
 
-    concurrency : requests served at a time, :math:`C` [1]
+    concurrency : concurrent requests, :math:`C` [1]
     requests : requests of the whole run, :math:`N` [1]
 
-    Over about one service the last C requests end one after another, and nothing takes their slots:
-    half of them are empty on average. Where memory limits, a step with half of the sequences takes
-    as long, and half a service is lost; where compute limits, nothing is. A quarter lies between.
+    The last C requests finish over about one request time, during which half of the slots are empty
+    on average. That loses half a request time if memory is the limit, and nothing if compute is. A
+    quarter lies between.
     Source: our own sum, docs/method.md (finite runs).
 
     >>> run_over_steady(concurrency=[64, 64, 1], requests=[64, 256, 1000]).tolist()

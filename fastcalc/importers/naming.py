@@ -149,9 +149,9 @@ _CACHED = re.compile(r"(?:^|/)models--([^/]+?)--([^/]+)")
 
 
 def repository(text: str) -> str:
-    """The repository of a model's name, which may be a path into the cache of Hugging Face.
+    """Repository (owner/name) of a model name, or of a path into the Hugging Face cache.
 
-    A format that llama.cpp takes after a colon is left out.
+    A format after a colon, as llama.cpp accepts, is removed.
 
     >>> repository("/data/models--openai--gpt-oss-120b/snapshots/b5c939d/")
     'openai/gpt-oss-120b'

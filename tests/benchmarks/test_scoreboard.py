@@ -151,7 +151,7 @@ def test_a_calculator_stands_next_to_fastcalc_on_its_own_points():
 
 def test_a_class_with_few_answers_has_no_line_of_the_calculator():
     text = by_class(ROWS, [PEER])
-    assert "| served, routed experts | fastcalc | 1 |" in text
+    assert "| served, MoE | fastcalc | 1 |" in text
     assert "peer" not in text
 
 

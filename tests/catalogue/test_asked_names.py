@@ -23,7 +23,7 @@ ALIASES = [
         ("frontier kimi-k2.6 --on b200 --max-chips 8", "kimi-k2.6: "),
         thorough(
             "fastmode kimi-k2.6 --on b200 --batch 8 --speedup 2",
-            "kimi-k2.6 on 4 b200 gives each of 8 users ",
+            "kimi-k2.6 (int4-g32) on 4 b200 gives each of 8 users ",
         ),
         ("show kimi-k2.6", "kimi-k2.6 Kimi-K2.6 (same shape as Kimi K2.5)"),
         ("compare deepseek-r1 --on b200", " DeepSeek-R1: 671B"),

@@ -75,181 +75,183 @@ class DeclaredParameters(Generic[Value]):
 
     bandwidth_fraction: Value = rate(
         Fraction,
-        "Share of printed bandwidth that long reads reach.",
+        "Fraction of the datasheet bandwidth that long reads reach.",
         label="memory bandwidth reached / peak",
         plausible=(0.4, 0.98),
     )
     bandwidth_per_core: Value = rate(
         Bandwidth,
-        "What one core keeps in flight.",
+        "Memory bandwidth that one core can keep in flight.",
         label="bandwidth in flight per core",
         neutral=inf,
         plausible=(1e9, 1e11),
     )
     compute_fraction: Value = rate(
         Fraction,
-        "Share of the dense peak that products reach.",
+        "Fraction of the dense peak that matmuls reach.",
         label="FLOP/s reached / peak",
         plausible=SHARE,
     )
     compute_per_core: Value = rate(
         ComputeRate,
-        "What kernels feed one core, at 16 bits.",
+        "FLOP/s that one core reaches in 16-bit matmuls.",
         label="FLOP/s reached per core",
         neutral=inf,
         plausible=(1e11, 1e14),
     )
     grouped_gemm_fraction: Value = rate(
         Fraction,
-        "Products over routed experts by dense ones.",
+        "Rate of grouped GEMMs (experts) relative to dense GEMMs.",
         label="grouped GEMM / dense GEMM rate",
         plausible=(0.05, 1.0),
     )
     block_gemm_fraction: Value = rate(
         Fraction,
-        "Prompt products on weights in blocks (GGUF).",
+        "Fraction of peak that prefill GEMMs on block-quantized weights (GGUF) reach.",
         label="GGUF prefill GEMM rate / peak",
         plausible=SHARE,
     )
     narrow_expert_width: Value = cost(
         Number,
-        "Columns of an expert's slice that read at half of what long reads reach.",
+        "Width of an expert's slice, in columns, at which reads reach half of the bandwidth.",
         plausible=(8, 512),
     )
     dequantization_operations: Value = cost(
-        Number, "Vector operations to widen a packed weight.", plausible=(0.25, 16)
+        Number, "Vector operations to dequantize a packed weight.", plausible=(0.25, 16)
     )
     link_fraction: Value = rate(
         Fraction,
-        "Share of the one-way link that collectives reach.",
+        "Fraction of the one-way link bandwidth that collectives reach.",
         label="link bandwidth reached / peak",
         plausible=SHARE,
     )
     collective_latency: Value = cost(
-        Time, "One exchange of a collective, however small.", plausible=PER_EXCHANGE
+        Time, "Latency of one exchange of a collective, whatever its size.", plausible=PER_EXCHANGE
     )
     crossing_latency: Value = cost(
         Time,
-        "What an all-reduce over several domains takes more.",
+        "Additional latency of an all-reduce across scale-up domains.",
         label="all-reduce latency across domains",
         plausible=PER_EXCHANGE,
     )
     rank_wait: Value = cost(
         Time,
-        "What an all-reduce waits for the slowest rank.",
+        "Time that an all-reduce waits for the slowest rank.",
         label="wait for the slowest TP rank",
         plausible=PER_EXCHANGE,
     )
     exchange_gathers: Value = cost(
-        Part, "1 where every rank of a host gets every token, 0 for those of its experts."
+        Part, "1 if every rank of a host receives all tokens, 0 if only those for its experts."
     )
     decode_layer_floor: Value = cost(
         Time,
-        "Launches, ramps and tails of a layer in decode.",
+        "Latency floor of a layer in decode: kernel launches, ramp-up and tails.",
         label="least time per layer, decode",
         plausible=PER_LAYER,
     )
     prefill_layer_floor: Value = cost(
         Time,
-        "The same in a pass with prompt tokens.",
+        "Latency floor of a layer in a step with prompt tokens.",
         label="least time per layer, prefill",
         plausible=PER_LAYER,
     )
     launches_ahead: Value = rate(
         Part,
-        "1 where prefill in a mixed step has the latency floor of decode, else 0.",
+        "1 if a mixed step has the latency floor of decode, 0 if that of prefill.",
         neutral=0.0,
     )
     expert_layer_extra: Value = cost(
         Number,
-        "Further layer floors where experts are routed.",
+        "Additional latency floors of a layer with routed experts.",
         label="extra least time per MoE layer",
         plausible=(0.05, 8),
     )
     latent_layer_extra: Value = cost(
         Number,
-        "Further layer floors of latent attention in decode.",
+        "Additional latency floors of a layer with latent attention (MLA) in decode.",
         label="extra least time per MLA layer",
         plausible=(0.05, 4),
     )
     floor_width_exponent: Value = choice(
         Part,
-        "Power of a model's width over 4,096 that the floor of a layer in a region of its own has.",
+        "Exponent of (hidden size / 4,096) in a layer's latency floor, if layers have regions.",
         neutral=0.0,
         plausible=(0.1, 1.0),
     )
     sequence_overhead: Value = cost(
         Time,
-        "Host and sampler, for each sequence of a step.",
+        "Host and sampling time per sequence of a step.",
         label="host time per sequence and step",
         plausible=PER_SEQUENCE,
     )
     stage_overhead: Value = cost(
         Time,
-        "Further host work of a pipeline stage, for each sequence.",
+        "Additional host time of a pipeline stage per sequence.",
         label="host time per pipeline stage",
         plausible=PER_SEQUENCE,
     )
     request_overhead: Value = cost(
         Time,
-        "Server and client, before a request's first step.",
+        "Server and client time before a request's first step.",
         label="server time per request",
         plausible=(1e-4, 2.0),
     )
     expert_correlation: Value = cost(
         Fraction,
-        "1 where tokens pick experts independently, less where choices are correlated.",
+        "1 if tokens pick experts independently, less if their choices are correlated.",
         neutral=1.0,
         plausible=(0.4, 1.0),
     )
     expert_imbalance: Value = cost(
         Factor,
-        "The fullest rank by the mean, where 128 experts are spread over 8.",
+        "Load of the fullest rank over the mean, for 128 experts on 8 ranks.",
         neutral=1.0,
         plausible=(1.0, 4.0),
     )
     memory_fraction: Value = rate(
         Fraction,
-        "Share of memory for weights and cache.",
+        "Fraction of memory that the engine may use (gpu_memory_utilization).",
         label="share of memory that it may use",
         plausible=LARGE_SHARE,
     )
     reported_fraction: Value = rate(
         Fraction,
-        "Share of memory that a driver reports, of chips whose files do not say.",
+        "Fraction of memory that the driver reports, for chips whose files do not state it.",
         plausible=LARGE_SHARE,
     )
     cache_fraction: Value = rate(
-        Fraction, "Share for caches of what weights leave of it.", plausible=LARGE_SHARE
+        Fraction,
+        "Fraction of the memory left by weights for caches.",
+        plausible=LARGE_SHARE,
     )
     prompt_chunk: Value = choice(
         Count,
-        "Prompt tokens in a step, at most.",
+        "Maximum prompt tokens per step.",
         label="prefill tokens per step",
         neutral=inf,
         plausible=(64, 1e6),
     )
     block_size: Value = choice(
         Count,
-        "Tokens of a cache block, where layers of all kinds take pages from one pool.",
+        "Tokens per cache block, if all types of layers share one page pool.",
         neutral=inf,
         plausible=(1, 256),
     )
     state_blocks: Value = choice(
         Count,
-        "Blocks that a sequence keeps of recurrent states: more where prefixes are cached.",
+        "Blocks of recurrent states per sequence; more with prefix caching.",
         neutral=1.0,
         plausible=(1, 16),
     )
     state_fraction: Value = cost(
-        Part, "Share of a cache's memory that is for recurrent states alone; 0 where they share it."
+        Part, "Fraction of cache memory reserved for recurrent states; 0 if shared."
     )
     minimum_rows: Value = cost(
-        Count, "Rows that a product computes at least.", neutral=1.0, plausible=(1, 512)
+        Count, "Minimum rows that a matmul computes (tile size).", neutral=1.0, plausible=(1, 512)
     )
     max_sequences: Value = choice(
         Count,
-        "Sequences in a step, at most.",
+        "Maximum sequences per step.",
         label="sequences per step",
         neutral=inf,
         plausible=(16, 16384),
@@ -263,45 +265,45 @@ class DeclaredParameters(Generic[Value]):
     )
     host_bandwidth_fraction: Value = rate(
         Fraction,
-        "Share of the printed bandwidth that reads of a host's memory reach.",
+        "Fraction of the datasheet bandwidth that reads of host memory reach.",
         plausible=(0.3, 1.0),
     )
     host_link_fraction: Value = rate(
-        Fraction, "Share of the link to the host that copies reach.", plausible=(0.3, 1.0)
+        Fraction, "Fraction of the host link's bandwidth that copies reach.", plausible=(0.3, 1.0)
     )
     host_layer_overhead: Value = cost(
-        Time, "A layer's turn to the host's cores and back.", plausible=PER_LAYER
+        Time, "Round trip of a layer to the host's cores.", plausible=PER_LAYER
     )
     small_memory: Value = choice(
         Kept,
-        "Memory below which a start makes ready for fewer sequences.",
+        "Chip memory below which the start profiles fewer sequences.",
         neutral=0.0,
         plausible=(1e10, 1e12),
     )
     small_sequences: Value = choice(
         Count,
-        "Sequences that it makes ready for there, at most.",
+        "Maximum sequences profiled on such a chip.",
         neutral=inf,
         plausible=(16, 16384),
     )
     small_chunk: Value = choice(
-        Count, "Prompt tokens of a step there, at most.", neutral=inf, plausible=(64, 1e6)
+        Count, "Maximum prompt tokens per step on such a chip.", neutral=inf, plausible=(64, 1e6)
     )
     large_memory: Value = choice(
         Kept,
-        "Memory from which a start makes ready for more prompt tokens.",
+        "Chip memory from which the start profiles more prompt tokens.",
         neutral=inf,
         plausible=(1e10, 1e12),
     )
     large_chunk: Value = choice(
         Count,
-        "Prompt tokens of a step that it makes ready for there.",
+        "Prompt tokens per step profiled on such a chip.",
         neutral=inf,
         plausible=(64, 1e6),
     )
     sampler_copies: Value = cost(
         Number,
-        "32-bit copies of the logits of all sequences while they are sampled.",
+        "32-bit copies of the logits of all sequences during sampling.",
         plausible=(1, 20),
     )
     chunk_logits: Value = cost(
@@ -309,43 +311,43 @@ class DeclaredParameters(Generic[Value]):
     )
     layer_buffers: Value = cost(
         Number,
-        "16-bit copies of what a layer computes for the tokens of a step.",
+        "16-bit copies of a layer's activations for the tokens of a step.",
         plausible=(0.5, 4),
     )
     chunk_memory: Value = cost(
-        Kept, "Memory kept free for each prompt token of a step.", plausible=(1e4, 1e7)
+        Kept, "Memory reserved per prompt token of a step.", plausible=(1e4, 1e7)
     )
     graph_memory: Value = cost(Kept, "Memory reserved for each CUDA graph.", plausible=(1e5, 1e9))
     graph_layer_memory: Value = cost(
         Kept,
-        "Further memory of a CUDA graph per layer: of prompts, or of recurrent states.",
+        "Additional memory of a CUDA graph per layer, for prompts or recurrent states.",
         plausible=(1e4, 1e7),
     )
     graph_row_memory: Value = cost(
         Kept,
-        "Further memory per CUDA graph and row of the largest, of a model with recurrent states.",
+        "Additional memory per CUDA graph and row of the largest, with recurrent states.",
         plausible=(1e4, 1e7),
     )
     loads_encoders: Value = cost(
-        Part, "1 where a start loads what encodes images and sound, 0 for the text core alone."
+        Part, "1 if the start loads image and audio encoders, 0 for the language model alone."
     )
     encoder_memory: Value = cost(
         Kept,
-        "Memory while the largest image or clip is encoded.",
+        "Peak memory while the largest image or clip is encoded.",
         plausible=(1e7, 1e11),
     )
     encoder_fraction: Value = cost(
-        Part, "Share of what is not kept otherwise that is left free for encoders."
+        Part, "Fraction of the memory otherwise unreserved that stays free for encoders."
     )
     runtime_memory: Value = cost(
         Kept, "Memory of runtime and libraries on each chip.", plausible=(1e7, 1e10)
     )
     joined_memory: Value = cost(
-        Kept, "Further memory of each chip where several work together.", plausible=(1e7, 1e10)
+        Kept, "Additional memory per chip for communication between chips.", plausible=(1e7, 1e10)
     )
     expert_columns: Value = choice(
         Count,
-        "Columns that experts in MXFP4 are padded to a multiple of.",
+        "MXFP4 experts are padded to a multiple of this many columns.",
         neutral=1.0,
         plausible=(2, 1024),
     )

@@ -295,9 +295,9 @@ def machine(hardware: Hardware, engine: Engine, work: Workload, memory: MemoryCh
 def _places(
     hardware: Hardware, tiers: Sequence[Tier], memory: MemoryChoice, work: Workload
 ) -> dict[str, tuple[float, ...]]:
-    """Share of kinds of bytes in each memory, where the user says: by kind, or by layers. [1]
+    """Fraction of each category of bytes per memory tier, as the user placed them. [1]
 
-    Layers count as alike, and the output layer is the last of all (``i_gpu_start`` in llama.cpp,
+    All layers count as equal, and the output layer is the last one (``i_gpu_start`` in llama.cpp,
     src/llama-model.cpp, November 2026). Experts on the host are those of the first layers.
     """
 

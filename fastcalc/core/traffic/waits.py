@@ -84,12 +84,12 @@ class Waits:
 def binned(
     times: Floats, chances: Floats, points: int = _POINTS, *, start: float | None = None
 ) -> tuple[Floats, Floats]:
-    """Probabilities of evenly spaced times, in place of more of them, with the same mean. [s], [1]
+    """A distribution of times on fewer, evenly spaced points, with the same mean. [s], [1]
 
-    A chance between two of them is divided, so that the mean stays and the variance grows by a
-    quarter of the square of their distance at most. What has next to no chance is left out.
+    The probability of a time is divided between its two neighbors, which keeps the mean and adds
+    at most a quarter of the squared spacing to the variance. Negligible probabilities are dropped.
 
-    start : the first of them; the least of the times if left out [s]
+    start : first point; default: the smallest time [s]
 
     >>> times, chances = binned(np.array([0.0, 1.0, 4.0]), np.array([0.2, 0.4, 0.4]), 3)
     >>> times.round(6).tolist(), chances.round(6).tolist()

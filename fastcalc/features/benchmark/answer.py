@@ -243,10 +243,11 @@ class MeasureAnswer(Answer):
         kept = [(row.after[1] - row.after[0]) / (row.now[2] - row.now[1]) for row in self.batches]
         least, most = map(whole_percent, (min(kept), max(kept)))
         left = most if least == most else f"{least.removesuffix(' %')} to {most}"
+        by_batch = ", depending on the batch" * (least != most)
         takes = seconds(sum(run.seconds for run in runs)) + " in all" * (len(runs) > 1)
         return (
             f"{capital(_count(len(runs)))} ({_loads(runs)}; {takes}) would narrow the 80 % ranges "
-            f"of {what} to {left} of their width, depending on the batch."
+            f"of {what} to {left} of their width{by_batch}."
         )
 
     def key(self) -> str:

@@ -110,11 +110,11 @@ class ModelOnChip:
         return usd * self.usd_per_hour
 
     def drafting_hopes(self, speed: float, below: float) -> dict[int, Floats]:
-        """The same by drafts, with the time that they take where that is near the least of all.
+        """Lower bounds of the cost by number of draft tokens; near the lowest, with drafting time.
 
-        Memory for drafts is left out: more room is never slower.
+        Memory for draft tokens is neglected, which keeps it a lower bound.
 
-        below : dollars from which nobody asks [USD]
+        below : cost from which a candidate cannot win [USD]
         """
         hopes = {drafts: self.hopes(drafts, speed) for drafts in PUBLISHED}
         least = np.min(list(hopes.values()), axis=0)
@@ -264,7 +264,7 @@ def _cheapest(base: Base, choices: list[_Way]) -> Option | None:
 
 
 def _look_ahead(choices: Iterable[_Way]) -> None:
-    """Evaluate together where some ways live, if that of the first is not known yet."""
+    """Evaluate the chips of several candidates together, if those of the first are pending."""
     on_chips = {id(choice.on_chip): choice.on_chip for choice in choices}
     unknown = [on_chip for on_chip in on_chips.values() if "on_layouts" not in vars(on_chip)]
     if unknown and unknown[0] is next(iter(on_chips.values())):

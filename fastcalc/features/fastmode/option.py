@@ -8,11 +8,11 @@ from fastcalc.grid.largest_batch import Reach
 
 @dataclass(frozen=True, eq=False)
 class Option:
-    """One technique and what it comes to.
+    """One technique for a higher speed: the cheapest serving point with it, or why there is none.
 
     trick, change : technique, a key of `TRICKS`, and the change in words
-    outcome, why_not : the cheapest point that reaches the speed, or why none does
-    fastest : the highest speed expected where none does; 0 where nothing could be placed [1/s]
+    outcome, why_not : cheapest point that reaches the speed, or why none does
+    fastest : highest expected speed if none does; 0 if no layout fits [1/s]
     tricks, is_ruled_out : number of techniques [1], and whether the request rules them out
     """
 

@@ -31,9 +31,9 @@ def headline(solution: SpeedupOptions) -> str:
     remark = f" ({number(solution.asked_start or 0.0)} asked, but no larger batch fits)"
     limit = remark * bool(too_fast(solution))
     begun = (
-        f"{today.scenario.model.asked_name} on {chips:,} {today.scenario.hardware.id} gives "
-        f"{users} {number(speed)} tokens/s{limit}; target {number(solution.speed)} "
-        f"({number(solution.speed / speed)}x)"
+        f"{today.scenario.model.asked_name} ({today.scenario.work.weight_format}) on {chips:,} "
+        f"{today.scenario.hardware.id} gives {users} {number(speed)} tokens/s{limit}; "
+        f"target {number(solution.speed)} ({number(solution.speed / speed)}x)"
     )
     if solution.cheapest is None and solution.reached:
         return f"{begun}. Only quantization or another model reaches it; both change the answers."
@@ -184,11 +184,11 @@ def drafts_needed(solution: SpeedupOptions) -> str:
         if isnan(tokens):
             needed = "the hardware bound is below it"
         elif isnan(acceptance):
-            needed = f"{number(tokens)}, more than possible"
+            needed = f"{number(tokens)} (impossible)"
         items.append(f"{count:.0f}: {needed}")
     return (
-        f"speculation at batch {batch:,}, tokens per step needed, by number of draft tokens: "
-        + ", ".join(items)
+        f"tokens per step that speculation needs at batch {batch:,}, by number of draft tokens: "
+        + "; ".join(items)
     )
 
 

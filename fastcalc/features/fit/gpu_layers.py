@@ -12,12 +12,12 @@ from fastcalc.mentions import option
 
 @dataclass(frozen=True)
 class MostOnCard:
-    """The most of a model on a card with which a server starts, the rest on a host.
+    """Largest part of a model on a card with which a server starts; a host holds the rest.
 
-    chip, host : names of the card and of the host that has the rest
-    setting : ``n_gpu_layers``, the most that starts, or ``n_cpu_moe``, the least
-    count : its value; None where the host has too little memory for the rest [1]
-    layers : of the model, without the output layer [1]
+    chip, host : names of the card and of the host
+    setting : ``n_gpu_layers``, the largest that starts, or ``n_cpu_moe``, the smallest
+    count : its value; None if the host has too little memory [1]
+    layers : layers of the model, without the output layer [1]
     """
 
     chip: str

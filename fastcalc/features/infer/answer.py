@@ -296,8 +296,8 @@ class InferAnswer(Answer):
         )
         yield Note(f"ranges searched: {'; '.join(sides)}", weight=0)
         yield Note(
-            f"{self.inverse.points:,} services sampled with seed {SEED}, printed to the digits on "
-            "which samples agree; fractions of the box are by volume on logarithmic sides",
+            f"{self.inverse.points:,} services sampled with seed {SEED}; numbers are printed "
+            "to the digits on which samples agree; fractions of the search range are in log space",
             weight=0,
         )
         yield Note(
@@ -369,7 +369,7 @@ class InferAnswer(Answer):
         nouns += [f"{listed(ratios, 'or')} of both tiers"] * bool(ratios)
         now, chance_then = number(100.0 / count, 2), stable(100.0 * top_chance, 100.0 * error)
         yield (
-            f"to tell the {count} explanations apart, find out {listed(nouns, 'or')}: "
+            f"to distinguish the {count} explanations, find out {listed(nouns, 'or')}: "
             f"{'any of these' if len(nouns) > 1 or len(ratios) > 1 else 'it'} raises the chance of "
             f"naming the right explanation from {now} to {chance_then} %"
         )

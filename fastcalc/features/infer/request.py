@@ -13,7 +13,7 @@ class Infer(groups.Prices, groups.Written):
     """Infer how a provider's fast tier may work, from the speeds and prices of two tiers.
 
     Finds which combinations of a smaller batch, speculative decoding, other hardware and a higher
-    markup explain them, and what the provider would have to publish to tell these apart.
+    markup explain them, and what the provider would have to publish to distinguish these.
     """
 
     examples = (

@@ -1,4 +1,4 @@
-"""The deployments there are: formats a chip computes in, layouts that people run, batches."""
+"""Candidate deployments: formats that a chip computes in, practical layouts, batches."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace

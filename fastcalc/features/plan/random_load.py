@@ -20,10 +20,10 @@ _SLACK = 1e-9  # of a replica
 
 
 def random_load(plan: Plan, service: Service) -> RandomLoad | None:
-    """The load of a replica; None where no rate says it, or no closed form has its queues.
+    """Queueing model of one replica; None without a request rate, or without a closed form.
 
-    Those are of replicas with colocated prefill, layer after layer. Requests that come in bursts,
-    or evenly, are computed as if they arrived at random.
+    The closed form covers replicas with colocated prefill on chips that run layers in turn. Bursty
+    and evenly spaced arrivals are treated as Poisson.
     """
     machine = plan.replica.placement.machine
     rate = plan.requests if service.is_fleet else service.rate

@@ -152,8 +152,8 @@ def service_notes(service: Service) -> Iterable[str]:
     between = "TPOT includes prefill of other requests between two tokens"
     if service.output <= 1.0:
         between = (
-            "nothing comes after one output token, so TPOT, and a limit on it, is of a step that "
-            "decodes at that batch, as in compare"
+            "with a single output token, TPOT and its limit refer to one decode step at that "
+            "batch, as in compare"
         )
     yield f"{between}; {_arrivals(service)}"
     if service.utilization < 1.0 and (service.share or service.rate or service.is_fleet):

@@ -72,8 +72,8 @@ def _share_in_time(request: FindPlans) -> float | None:
         return DEFAULT_PERCENTILE / 100.0 if arrives and not is_even else None
     if request.ttft is None and not arrives:
         raise InputError(
-            f"{option('percentile')} is of requests that meet {option('ttft')}, or that come at a "
-            f"rate; give {option('ttft', '1s')} or {option('rate', '20/s')}"
+            f"{option('percentile')} needs a TTFT limit or a request rate; give "
+            f"{option('ttft', '1s')} or {option('rate', '20/s')}"
         )
     return _percent(request.percentile, "percentile", 99.99, 99) / 100.0
 

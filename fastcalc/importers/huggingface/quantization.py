@@ -139,7 +139,7 @@ def formats(fields: Fields, layers: Sequence[Layer], predicting: int = 0) -> For
 
 
 def _of_mlx(config: Fields) -> str | None:
-    """MLX quantizes all matrices alike, embedding and head included, and names no method."""
+    """MLX quantizes every matrix to one format, embedding and head included; it names no method."""
     bits, group = config.data.get("bits"), config.data.get("group_size")
     is_named = config.data.keys() & {"quant_method", "quant_algo", "config_groups", "version"}
     if is_named or bits not in range(2, 9) or group not in (32, 64, 128):

@@ -136,7 +136,7 @@ def _kept(location: Location) -> str:
     terms = (
         max(((float(np.asarray(value)), when) for value, when in peaks), key=lambda peak: peak[0]),
         (float(np.asarray(memory.runtime)), "for its runtime"),
-        (float(np.asarray(memory.joined)), "for other chips"),
+        (float(np.asarray(memory.joined)), "for communication between chips"),
         (float(np.asarray(memory.graphs)), "for CUDA graphs"),
     )
     terms_text = listed([f"{size(value)} {purpose}" for value, purpose in terms if value])
@@ -158,13 +158,14 @@ def _kernels(location: Location) -> str:
     widened = widened_by(machine.engine, machine.hardware)
     groups = (work.weights.dense, work.weights.head, work.weights.experts)
     widths = dict.fromkeys(
-        f"{weight.id} in {working_rate(machine.hardware, weight, unpacked=names).bits:g} bits"
+        f"{weight.id} weights in "
+        f"{working_rate(machine.hardware, weight, unpacked=names).bits:g} bits"
         for group, names in zip(groups, widened[:3], strict=True)
         if group.parameters
         for weight, _ in group.format.shares
     )
-    cache = f"{formats.kv.id} in {np.asarray(products.kv.bits):g}"
-    return f"its kernels multiply weights of {listed([*widths])}, caches of {cache}"
+    cache = f"the {formats.kv.id} KV cache in {np.asarray(products.kv.bits):g} bits"
+    return f"its kernels multiply {listed([*widths, cache])}"
 
 
 def _at(values: Array, index: int) -> float:

@@ -70,7 +70,7 @@ def size(value: float) -> str:
 
 
 def sizes_apart(*values: float) -> list[str]:
-    """Bytes with as many digits, from three on, as tell them apart.
+    """Sizes in bytes with enough digits, at least three, to differ in print.
 
     >>> sizes_apart(69.41e9, 68.6e9), sizes_apart(71.31e9, 71.28e9)
     (['69.4 GB', '68.6 GB'], ['71.31 GB', '71.28 GB'])

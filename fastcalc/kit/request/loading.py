@@ -139,7 +139,7 @@ def _sharding(request: Evaluated) -> Sharding:
 
 
 def ranks_of(request: ParallelRanks) -> Sharding:
-    """Ranks that a request names, on as many chips as these take."""
+    """Sharding with the ranks of a request, on the number of chips that they need."""
     given = {"tp": request.tp, "pp": request.pp, "ep": request.ep, "dp": request.dp}
     return Sharding(**{name: readers.ranks(ranks, option(name)) for name, ranks in given.items()})
 

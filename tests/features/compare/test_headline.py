@@ -775,7 +775,7 @@ def test_a_fast_mode_leads_with_the_cheapest_that_keeps_the_answers(seed, fastca
 )
 def test_a_wafers_price_beyond_a_user_says_what_it_rests_on(command, capsys, monkeypatch):
     shown = " ".join(run_once(*command.split(), capsys=capsys, monkeypatch=monkeypatch).out.split())
-    assert "No public benchmark shows wse-3 serving several users" in shown
+    assert "no public benchmark shows wse-3 serving several users" in shown
 
 
 @pytest.mark.parametrize("rest", ["--on wse-3 --batch 1", "--on h100-sxm --batch 8"])
@@ -783,7 +783,7 @@ def test_where_nothing_rests_on_that_nothing_is_said_of_it(rest, capsys, monkeyp
     shown = run_once(
         "compare", "llama-3.1-8b", *rest.split(), capsys=capsys, monkeypatch=monkeypatch
     ).out
-    assert "No public benchmark" not in shown
+    assert "no public benchmark" not in shown
 
 
 def test_what_fits_nowhere_says_why_in_every_command(fastcalc, tmp_path):

@@ -48,11 +48,11 @@ LATENCIES = {"collective_latency": 1.0, "crossing_latency": 1.0, "rank_wait": 1.
 READS = {"bandwidth_fraction": 1.0, "bandwidth_per_core": 1.0}
 PRODUCTS = {"compute_fraction": 1.0, "compute_per_core": 1.0}
 EXPECTED_PARTS = [
-    (HOST, "of each step", {}, {"decode_layer_floor": 1.0}, 150.0),
-    (HOST, "of each prompt", {}, {"prefill_layer_floor": 1.0}, 150.0),
-    (HOST, "of each sequence", {}, {"sequence_overhead": 1.0, "stage_overhead": 1.0}, 150.0),
-    (HOST, "of every launch", {}, {}, 150.0),
-    (HOST, "of every kernel", {}, {}, 150.0),
+    (HOST, "per step", {}, {"decode_layer_floor": 1.0}, 150.0),
+    (HOST, "per prompt", {}, {"prefill_layer_floor": 1.0}, 150.0),
+    (HOST, "per sequence", {}, {"sequence_overhead": 1.0, "stage_overhead": 1.0}, 150.0),
+    (HOST, "per launch", {}, {}, 150.0),
+    (HOST, "per kernel", {}, {}, 150.0),
     # A chip at a quarter of its bandwidth, an eighth of its products; low clocks slow products,
     # and reads by the power of 0.4.
     (BANDWIDTH, "", READS, {}, 4.0),
@@ -140,7 +140,7 @@ def test_what_other_parts_slow_as_well():
     assert not clocks.is_within(reads)
     assert not reads.is_within(products)
     assert not parts[RUNNING, ""].is_within(clocks)
-    assert not parts[HOST, "of each step"].is_within(clocks)
+    assert not parts[HOST, "per step"].is_within(clocks)
     assert not LAUNCHES.is_within(clocks)
     assert link.is_within(parts[LINKS, "in both"])
     assert not parts[LINKS, "in both"].is_within(link)

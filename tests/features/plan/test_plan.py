@@ -800,7 +800,10 @@ def test_without_a_rate_a_percentile_leaves_a_replica_partly_idle(capsys, monkey
 @pytest.mark.parametrize(
     ("asked", "sentence"),
     [
-        (("--percentile", "99"), "--percentile is of requests that meet --ttft, or that come at"),
+        (
+            ("--percentile", "99"),
+            "--percentile needs a TTFT limit or a request rate; give --ttft 1s",
+        ),
         (("--ttft", "1s", "--percentile", "100"), "not from 50 to 99.99"),
         (("--ttft", "1s", "--percentile", "0.99"), "write for example 99"),
         (("--ttft", "1s", "--percentile", "nan"), "is not a number"),

@@ -78,8 +78,8 @@ def test_what_options_ask_of_a_service(options, field, value):
 @every(
     "options,sentence",
     [
-        ({"percentile": 95.0}, "--percentile is of requests that meet --ttft, or that come at a "
-         "rate; give --ttft 1s or --rate 20/s"),
+        ({"percentile": 95.0}, "--percentile needs a TTFT limit or a request rate; give --ttft 1s "
+         "or --rate 20/s"),
         ({"rate": "2/s", "percentile": 49.0}, "--percentile 49 is not from 50 to 99.99; write for "
          "example 99"),
         ({"rate": "2/s", "percentile": 99.991}, "--percentile 99.991 is not from 50 to 99.99; "

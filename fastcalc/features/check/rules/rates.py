@@ -217,7 +217,7 @@ def ridge_point(sheet: Sheet, _: RuleContext) -> Findings:
     if not low <= ridge <= high:
         has = f"{rate.text} over {tier.bandwidth.text} is {ratio(ridge)} FLOP per byte"
         chips = f"chips with such memory have {ratio(low)} to {ratio(high)}"
-        ask = "check prefixes, bits and bytes, sparsity, and that both are of one chip"
+        ask = "check prefixes, bits and bytes, sparsity, and that both numbers describe one chip"
         yield tier.bandwidth, f"{has}; {chips}; {ask}"
 
 

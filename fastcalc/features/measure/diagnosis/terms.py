@@ -95,7 +95,7 @@ EAGER = "eager mode instead of CUDA graphs (enforce_eager)"
 # Launches without graphs are about those of engines/eager.yaml, kernels of an early release about
 # those of engines/young.yaml.
 LAUNCHES = Part(
-    "of every launch",
+    "per launch",
     towards=(
         ("decode_layer_floor", 150e-6),
         ("collective_latency", 40e-6),
@@ -107,12 +107,12 @@ HOST = SlowdownTerm(
     "longer",
     "a step is longer by the same at any batch, or grows with the batch whatever the model",
     parts=(
-        Part("of each step", costs=(("decode_layer_floor", 1.0),)),
-        Part("of each prompt", costs=(("prefill_layer_floor", 1.0),)),
-        Part("of each sequence", costs=(("sequence_overhead", 1.0), ("stage_overhead", 1.0))),
+        Part("per step", costs=(("decode_layer_floor", 1.0),)),
+        Part("per prompt", costs=(("prefill_layer_floor", 1.0),)),
+        Part("per sequence", costs=(("sequence_overhead", 1.0), ("stage_overhead", 1.0))),
         LAUNCHES,
         Part(
-            "of every kernel",
+            "per kernel",
             towards=(
                 ("decode_layer_floor", 100e-6),
                 ("prefill_layer_floor", 1.7e-3),
@@ -173,7 +173,7 @@ LINKS = SlowdownTerm(
 )
 ROOM = Part("")
 RUNNING = SlowdownTerm(
-    "room for requests",
+    "KV-cache capacity",
     "smaller",
     "above some concurrency requests wait, and throughput stops growing",
     parts=(ROOM,),

@@ -69,13 +69,13 @@ def script(
     engine = plan.scenario.engine
     if ENGINES[program] not in (engine.id, engine.extends):
         raise InputError(
-            f"{option('emit', program)} writes what {ENGINES[program]} takes, and the plan is of "
-            f"{engine.id}; leave {option('engine')} out"
+            f"{option('emit', program)} writes commands of {ENGINES[program]}, but the plan uses "
+            f"{engine.id}; omit {option('engine')}"
         )
     if plan.scenario.memory.host is not None:
         raise InputError(
-            f"{option('emit', program)} starts servers that keep all in the memory of their "
-            f"chips; leave {option('host')} out"
+            f"{option('emit', program)} starts servers without offloading to a host; "
+            f"omit {option('host')}"
         )
     cache, caches = plan.scenario.work.kv_format, _STARTS[program].CACHES
     if cache not in caches:
