@@ -33,12 +33,12 @@ class Change:
     value: Json
 
     def fits(self, names: Iterable[str]) -> bool:
-        """Whether an entry of some names is meant."""
+        """Whether the change applies to an entry with one of these names."""
         return self.entry is None or self.entry.lower() in map(str.lower, names)
 
 
 def changes(what_ifs: Iterable[str] | Mapping[str, Json] | None) -> list[Change]:
-    """Each change of a list as `change` reads it, or of a mapping from paths to values."""
+    """Changes from ``PATH=VALUE`` texts, or from a mapping of paths to values."""
     if isinstance(what_ifs, Mapping):
         return [_valued(path, value) for path, value in what_ifs.items()]
     return [change(text) for text in what_ifs or ()]

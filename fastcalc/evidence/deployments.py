@@ -83,7 +83,7 @@ class Deployment:
         return placements
 
     def assumed(self, layout: Layout, reason: str, choices: int) -> str | None:
-        """Return what of a layout nobody stated; None where nothing was left open.
+        """Say which ranks of a layout were completed; None if its source states all of them.
 
         reason, choices : why it was taken, and of how many [1]
         """

@@ -36,7 +36,7 @@ class Record:
     steps: tuple[str | int, ...] = ()
 
     def mark(self, *steps: str | int) -> tuple[int, int]:
-        """Return line and column of a value, or of the innermost mapping on the way that exists."""
+        """Line and column of a value, or of the innermost mapping on its path that exists."""
         marks, path = json_marks(self.source, self.start), (*self.steps, *steps)
         while path not in marks:
             path = path[:-1]

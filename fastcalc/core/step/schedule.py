@@ -245,7 +245,7 @@ class Schedule:
 
     @cached_property
     def is_all_near(self) -> bool:
-        """Whether all of every batch fits the chip's first memory, and may be placed there."""
+        """Whether every batch and the weights fit the fastest memory and may be placed there."""
         is_open = self._is_own_first and not self.machine.place
         return bool(is_open and np.all(fits_near(self.placement, self.batch)))
 

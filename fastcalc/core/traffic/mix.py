@@ -89,7 +89,7 @@ class Mix(Traffic):
         return _mean(tokens / tokens.sum(), counted)
 
     def prompt_lump(self, *, batch: ArrayLike, steps: ArrayLike, chunk: ArrayLike) -> Array:
-        """Return the prompt tokens in a step that has any: all prompts over all such steps. [1]"""
+        """Prompt tokens of a mixed step: all prompt tokens over all such steps. [1]"""
         requests = self.kinds
         computed = float(requests.share @ requests.computed)
         steady = floats(batch) * computed / steps

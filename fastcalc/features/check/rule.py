@@ -117,7 +117,7 @@ def rule(
 
 
 def add_rules_of_reader(path: Path) -> None:
-    """Register the rules of a file: those that reading an entry finds."""
+    """Register the rules whose faults reading a file reports."""
     document, keys = read(path), ("title", "why", "seen", "instead")
     for id_ in document.mapping():
         title, why, example, fix = (str(document.at(id_, key)) for key in keys)

@@ -101,7 +101,7 @@ def is_geforce(sheet: Sheet) -> bool:
 
 
 def is_uniform(sheet: Sheet) -> bool:
-    """Whether a chip doubles its rate with every halving of bits: GPUs on servers do."""
+    """Whether a chip doubles its rate with every halving of bits, as datacenter GPUs do."""
     return sheet.word("vendor").startswith(("nvidia", "amd")) and not is_geforce(sheet)
 
 

@@ -334,6 +334,6 @@ def saving_by_flops(
 
 
 def _one_of(engine: EngineParameters, index: int) -> EngineParameters:
-    """Parameters of one software of several."""
+    """Engine parameters of one case out of several."""
     varied = ("bandwidth_fraction", "compute_fraction", "decode_layer_floor")
     return replace(engine, **{name: np.asarray(engine.value(name))[index] for name in varied})

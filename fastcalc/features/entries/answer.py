@@ -159,7 +159,7 @@ class EntryAnswer(Answer):
         yield from self.entry.notes
 
     def notes(self) -> Iterator[Note]:
-        """All remarks."""
+        """All notes of the answer."""
         return map(Note, self.remarks())
 
     def next_command(self) -> str | None:

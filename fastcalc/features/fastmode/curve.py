@@ -218,7 +218,7 @@ def name(curve: Curve) -> str:
 
 
 def rows(study: Study) -> list[int]:
-    """Places that a table shows: powers of two, few that reach nothing, the largest."""
+    """Positions of the batches in the table: powers of two and the largest."""
     starts = study.engines[0].starts
     reached = np.flatnonzero(np.any([curve.batch > 0 for curve in study.engines], axis=0))
     first = int(reached[0]) if len(reached) else len(starts) - 1

@@ -49,7 +49,7 @@ class Base:
         return self.models is not None and not self.models
 
     def may_take(self, model: Model) -> bool:
-        """Whether a model is today's, or one that was named to take its place."""
+        """Whether a model is today's, or was named as an alternative."""
         return model is self.scenario.model or bool(self.models)
 
     def keeps_answers(self, option: Option) -> bool:

@@ -39,7 +39,7 @@ class Capacity:
 
     @classmethod
     def of(cls, location: Location) -> "Capacity":
-        """Capacity of the chips that a location has, their layout open unless ranks are given.
+        """Capacity of a location's chips, over all layouts unless ranks are given.
 
         Raises LayoutError if there is no layout.
         """

@@ -129,7 +129,7 @@ def _start_of_points(
 
 
 def contradictions(start: Start, points: Sequence[Point]) -> list[str]:
-    """What points state otherwise than the log of the server that they are to be of, in sentences.
+    """Where measurements contradict the server's start-up log, in sentences.
 
     The points are taken as they are.
     """

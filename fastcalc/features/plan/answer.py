@@ -694,7 +694,7 @@ def _of_shown(key: str, tables: Iterable[TextTable]) -> str:
 
 
 def _more_in_fewer_bits(allocation: Allocation) -> Iterator[str]:
-    """Say the throughput of owned chips if quantized further, where published formats lead."""
+    """Say the throughput of owned chips with quantized weights, if published formats lead."""
     decision = allocation.decision
     if allocation.plan is None or not decision.may_lead(allocation.plan):
         return

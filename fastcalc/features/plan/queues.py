@@ -129,7 +129,7 @@ class Queues:
         return most
 
     def _only(self, among: Bools) -> "Queues":
-        """The queues before some of the deployments."""
+        """The queues of a subset of the deployments."""
 
         def those(columns: Iterable[ArrayLike]) -> Floats:
             (values,) = columns

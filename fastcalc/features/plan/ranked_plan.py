@@ -122,7 +122,7 @@ class RankedPlan:
 
 
 def tpot_range(plan: Plan) -> tuple[float, float] | None:
-    """The least and the most time between tokens of the 80 % range, if there is one. [s]"""
+    """TPOT at the fast and at the slow end of the 80 % range, if there is one. [s]"""
     estimate, tpot = plan.replica.estimate, plan.values["tpot"] / plan.slowness
     if estimate.low is None or estimate.high is None:
         return None

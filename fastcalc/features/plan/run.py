@@ -166,7 +166,7 @@ def _found_by(planned: Planned) -> float:
 
 
 def _caches_note(traffic: AskedTraffic) -> Iterator[str]:
-    """Say what share of the prompts of a trace is found."""
+    """Say which hit rate the prefix caches reach for a trace."""
     share = traffic.classes[0].prefix_hit
     if isinstance(traffic.reuse, Reuse):
         yield (

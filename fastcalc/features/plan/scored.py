@@ -144,7 +144,7 @@ class Scored:
 
     @cached_property
     def batch(self) -> Floats:
-        """Sequences that each decodes together. [1]"""
+        """Decode batch of each deployment. [1]"""
         return np.tile(self.replica.batch, self._ways)
 
     @cached_property

@@ -138,7 +138,7 @@ class Fields:
         return None if listed is None else [self._whole(name, number, 0, MOST) for number in listed]
 
     def words(self, name: str, layers: int, *, is_complete: bool = False) -> list[str] | None:
-        """Return a list of texts, one a layer; ``is_complete`` keeps those of prediction layers."""
+        """A list of texts, one per layer; ``is_complete`` keeps those of prediction layers."""
         listed = self._list(name, layers, is_complete=is_complete)
         if listed is None:
             return None

@@ -27,7 +27,7 @@ def mimo(fields: Fields) -> list[Layer]:
 
 
 def qwen(fields: Fields, **habits: bool) -> list[Layer]:
-    """Return Qwen layers: windows from a layer on, experts where there are."""
+    """Layers of a Qwen configuration: sliding windows from some layer on, experts if it has any."""
     late = patterns.late_windows(fields, fields.layers())
     full = parts.grouped(fields, **habits)
     short = parts.grouped(fields, window=parts.window(fields), **habits) if any(late) else full

@@ -170,7 +170,7 @@ def shared_width(fields: Fields) -> int:
 
 
 def uniform(fields: Fields, attention: Part, ffn: Part, norms: int = 0) -> list[Layer]:
-    """Return equal layers."""
+    """Identical layers, as many as the configuration states."""
     count = fields.layers()
     return mixed([attention] * count, [ffn] * count, norms)
 

@@ -148,7 +148,7 @@ def lfm(fields: Fields) -> list[Layer]:
 
 
 def _lfm_network(fields: Fields) -> Part:
-    """A network whose stated width LFM2 cuts by a third and rounds up."""
+    """Feed-forward network of LFM2: two thirds of the stated width, rounded up."""
     width = fields.count("block_ff_dim", "intermediate_size")
     is_cut = parts.flagged(fields, "block_auto_adjust_ff_dim")
     if is_cut:

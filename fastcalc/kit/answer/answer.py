@@ -156,7 +156,7 @@ class NoAnswer(Answer):
 
     @property
     def keys(self) -> Iterable[str]:
-        """Those asked for."""
+        """Keys of the requested columns."""
         return self.asked_keys
 
     def table(self) -> tuple[Sequence[TableColumn], Iterable[object]]:

@@ -42,7 +42,7 @@ class PanelGrid:
 
     @property
     def columns(self) -> int:
-        """Plots in a row, of rows that are as full as can be."""
+        """Number of plots per row, chosen so that rows are as full as possible."""
         count = max(len(self.chart.panels), 1)
         return ceil(count / ceil(count / max(min(count, 4, int(self.wide / _PANEL)), 1)))
 

@@ -254,7 +254,7 @@ def quantity(text: str, flag: str, dimension: str, limit: Limit, example: str) -
 
 
 def ranks(value: int | None, flag: str) -> int | None:
-    """A number of chips or ranks, or refuse one that no machine has."""
+    """Read a number of chips or ranks; refuse one that no machine has."""
     return None if value is None else int(number(value, flag, LIMITS["chips"], 8))
 
 

@@ -29,7 +29,7 @@ _FILE_TYPE = re.compile(r"(ud-)?((iq|tq|q)\d|mxfp4)", re.IGNORECASE)
 
 
 def published_formats(entries: Catalogue, names: Sequence["ModelGiven"] | None) -> Iterator[str]:
-    """Weight formats that names of repositories, and configurations of checkpoints, state."""
+    """Weight formats stated by repository names and checkpoint configurations."""
     for name in names or ():
         if entries.is_configuration(name):
             yield entries.model(name).own_formats.text

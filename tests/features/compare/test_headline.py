@@ -623,7 +623,7 @@ def test_a_fleet_names_the_next_chip_where_it_is_level(request_of_fleet, is_leve
 
 
 POINT = (
-    r"([\w.-]+) on ([\d,]+) ([\w.-]+) gives (?:each of )?([\w,]+) users? ([\d.,]+) tokens/s"
+    r"([\w.-]+) \([^)]+\) on ([\d,]+) ([\w.-]+) gives (?:each of )?([\w,]+) users? ([\d.,]+) tokens/s"
     r"(?: \([\d.,]+ asked, but no larger batch fits\))?"
 )
 FAST = re.compile(
@@ -751,6 +751,7 @@ def test_a_fast_mode_leads_with_the_cheapest_that_keeps_the_answers(seed, fastca
         return
     today = rows[0]
     assert said.group(1, 3) == (today["model"], today["hardware"])
+    assert f"{today['model']} ({today['weight_format']}) on " in text
     assert count(said.group(2)) == today["chips"]
     assert count(said.group(4)) == today["batch"]
     assert said.group(5) == number(today["tokens_per_s_per_user"])

@@ -74,7 +74,7 @@ def _memory_parts(outcome: Outcome, memory: Sequence[Equation]) -> Iterable[cons
 
 
 def spread(batches: Sequence[int]) -> list[int]:
-    """Batches to explain: all where they are few, else some from the least to the most.
+    """Batches to explain: all of a few, else a sample from the smallest to the largest.
 
     >>> spread(range(1, 129))
     [1, 2, 4, 8, 16, 32, 64, 128]

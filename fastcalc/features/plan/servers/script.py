@@ -152,7 +152,7 @@ def _servers(program: str, plan: Plan, role: Role, name: str) -> Iterator[str]:
 
 
 def _router(program: str, plan: Plan) -> Iterator[str]:
-    """Yield what sends a prompt to a server of one kind, and its output to one of the other."""
+    """Commands of the router between the prefill and the decode servers."""
     if program == "trtllm":
         counts = {"context": plan.prefill_replicas, "generation": plan.replicas}
         yield comment(f"a router, with the addresses of the servers in place of {_HOST}")
