@@ -90,15 +90,15 @@ def _fitted_on(engine: Engine, calibration: Calibration) -> str | None:
     points = f"{own.count:,} published points of {many(own.sources, 'source')}"
     if is_first:
         return (
-            f"{points}, all GPU engines together ({_EVIDENCE}); publishers left out of a fit are "
-            f"met within {own.median_factor:.2f} (median) and {own.p90_factor:.2f} (90 %)"
+            f"{points}, all GPU engines together ({_EVIDENCE}); held-out publishers: median error "
+            f"{own.median_factor:.2f}, 90 % within {own.p90_factor:.2f}"
         )
     parent = calibration.family.engines[engine.extends] if engine.extends else None
     if parent is None:
         return None
-    common = parent.name if parent.extends else "what all GPU engines have in common"
+    whose = parent.name if parent.extends else "all GPU engines"
     has_own = any(node.engine == engine.id for node in calibration.family.nodes)
-    return f"{points}, {'drawn to' if has_own else 'with'} {common} ({_EVIDENCE})"
+    return f"{points}, with the values of {whose}{' as prior' * has_own} ({_EVIDENCE})"
 
 
 def _listed(names: Iterable[str]) -> str:
