@@ -10,6 +10,7 @@ import numpy as np
 
 from fastcalc.catalogue.schema import Parameters
 from fastcalc.catalogue.schema.engine_parameters import STARTED_WITH
+from fastcalc.core.chip.formats_run import refused_weights
 from fastcalc.core.chosen_layouts import on_fewer_chips
 from fastcalc.core.placement.layout import LayoutError
 from fastcalc.core.placement.practice import usual_layouts
@@ -50,7 +51,13 @@ class StartLocation(Location):
     @property
     def fits(self) -> bool:
         """True where the smallest batch fits and the engine starts, even if only tightly."""
-        return super().fits and not likely_check(self.placement).is_failed
+        return super().fits and not (self.refused or likely_check(self.placement).is_failed)
+
+    @property
+    def refused(self) -> str | None:
+        """Why the engine does not start with these weights, whatever memory there is."""
+        machine = self.site.machine
+        return refused_weights(machine.engine, machine.hardware, self.site.work)
 
     @property
     def verdict(self) -> str:
@@ -98,15 +105,20 @@ class StartLocation(Location):
         placed = locate(replace(self.on_its_layout, memory=memory))
         return start_location(placed)
 
+    @property
+    def _needs_none(self) -> bool:
+        """Whether no change of memory helps: it starts, or would not with any."""
+        return self.verdict == "fits" or self.refused is not None
+
     @cached_property
     def remedies(self) -> list[StartRemedy]:
         """Changes that would each make it start: the least change of one setting."""
-        return [] if self.verdict == "fits" else list(_remedies(self))
+        return [] if self._needs_none else list(_remedies(self))
 
     @cached_property
     def joint_remedies(self) -> list[StartRemedy]:
         """Two changes that start it together on its chips; none where one of them alone does."""
-        if self.verdict == "fits" or any(each.setting not in _OF_CHIPS for each in self.remedies):
+        if self._needs_none or any(each.setting not in _OF_CHIPS for each in self.remedies):
             return []
         return next(_pairs(self), [])
 

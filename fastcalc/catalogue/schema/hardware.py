@@ -42,6 +42,10 @@ class Memory(Entry):
     shared_by: Count | None = None
 
 
+BRIDGED = "bridged"
+"""What engines call chips that a fast link joins in groups, and the bus of a host beyond them."""
+
+
 class Link(Entry):
     """A way between chips: one direction, one chip.
 
@@ -223,7 +227,7 @@ class Hardware(Entry):
     def groups(self) -> tuple[str, ...]:
         """What engines may have values of their own for, the narrowest last."""
         up = self.links.scale_up
-        names = self.kind, up and up.kind, "bridged" if self.is_bridged else None, self.architecture
+        names = self.kind, up and up.kind, BRIDGED if self.is_bridged else None, self.architecture
         return tuple(name for name in names if name)
 
     @property

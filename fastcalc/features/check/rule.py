@@ -11,6 +11,7 @@ from typing import Literal
 from fastcalc.catalogue.faults import Severity
 from fastcalc.catalogue.kinds import Kind
 from fastcalc.catalogue.reader import Path_, read
+from fastcalc.catalogue.schema.hardware import BRIDGED
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.features.check.document import Sheet, WrittenNumber
 
@@ -43,7 +44,7 @@ class RuleContext:
         texts = Catalogue(dict(self.folders)).texts("hardware").values()
         return frozenset(
             word for text in texts for word in re.findall(rb"(?:architecture|kind): (.*)\n", text)
-        )
+        ) | {BRIDGED.encode()}
 
     def catalogue(self, file: str, entry_type: Kind) -> Catalogue:
         """Return what a file of a kind may name."""

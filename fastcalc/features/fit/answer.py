@@ -181,6 +181,8 @@ def why_or_stop(location: StartLocation) -> str:
     """Why a model needs that number of chips, or what stops its server and what would start it."""
     if location.verdict == "fits":
         return why(location)
+    if location.refused:
+        return location.refused
     line, remedies = location.stop_line, location.remedies
     stops = f"{location.scenario.engine.id} would stop with '{line}'"
     if line is None or (location.fits and location.memory_verdict == "edge"):

@@ -349,7 +349,7 @@ def test_fit_says_what_the_edge_of_memory_means(capsys, monkeypatch):
     assert " 0..2 " in text
     assert "each of two chips needs 70.9 GB, and vllm-0.19 leaves 69.3 GB to 71.3 GB" in text
     assert "vllm-0.19 fills 90 % of 85 GB and reserves 5.77 GB (5.24 GB to 7.21 GB)" in text
-    assert "caches of bf16 in 16" in text
+    assert "the bf16 KV cache in 16 bits" in text
 
 
 def test_explain_writes_the_memory_of_an_engine_out(capsys, monkeypatch):
@@ -487,3 +487,12 @@ def test_a_note_on_one_of_several_models_names_it():
     answer = fastcalc.fit("deepseek-v3.1", "minimax-m2", on="mi355x")
     (note,) = (note for note in str(answer).split("\n- ") if "without max_model_len" in note)
     assert note.startswith("minimax-m2 fp8 bf16 on mi355x: ")
+
+
+def test_weights_without_a_kernel_do_not_start(capsys, monkeypatch):
+    """vLLM, model_executor/layers/quantization/mxfp4.py: get_min_capability() is 80; a T4 has 75."""
+    words = ["fit", "gpt-oss-20b", "--on", "t4", "--engine", "vllm"]
+    ran = run_once(*words, capsys=capsys, monkeypatch=monkeypatch)
+    assert ran.code == 1
+    assert "does not start" in ran.out
+    assert "vllm has no kernel for mxfp4 weights on t4" in " ".join(ran.out.split())

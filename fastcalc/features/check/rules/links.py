@@ -84,7 +84,7 @@ def adapters_of_the_year(sheet: Sheet, _: RuleContext) -> Findings:
     Instead: Write '400 Gb/s'.
     """
     link, core = sheet.numbers.get("links.scale_out.bandwidth"), core_of(sheet)
-    if not link:
+    if not link or sheet.at("links", "scale_out", "kind") == "pcie":  # the bus of a host
         return
     of_kind = f"adapters_{sheet.word('kind')}"
     limit = by_year(of_kind if of_kind in tables() else "adapters", sheet.year) / 8
