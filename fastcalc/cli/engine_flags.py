@@ -119,14 +119,25 @@ def translated(words: Sequence[str]) -> tuple[list[str], list[str]]:
     engines = [_OF_ENGINE[word] for word in words if word in _OF_ENGINE]
     words, split = _with_split_mode(words)
     notes += split
-    result: list[str] = []
+    result = list(_renamed(words))
+    if "--enable-dp-attention" in result:
+        result = _copied_attention(result)
+        notes.append("--enable-dp-attention: tp counts the ranks of each copy of attention here")
+    if engines and "--engine" not in result:
+        result += ["--engine", engines[0]]
+    return result, notes
+
+
+def _renamed(words: Sequence[str]) -> Iterator[str]:
+    """Words with each flag of an engine in fastcalc's words, without those that say nothing."""
     at = 0
     while at < len(words):
         word, value = words[at], words[at + 1] if at + 1 < len(words) else ""
+        at += 1
         if word == "--enable-expert-parallel":
-            result += ["--ep", str(_ranks(words))]
+            yield from ("--ep", str(_ranks(words)))
         elif word in _ALL_EXPERTS:
-            result += ["--n-cpu-moe", "999"]
+            yield from ("--n-cpu-moe", "999")
         elif (word in _LAYERS and _ALL_LAYERS.fullmatch(value)) or (
             word == _LENGTH and value in _AS_FITS
         ):
@@ -137,19 +148,12 @@ def translated(words: Sequence[str]) -> tuple[list[str], list[str]]:
             value = str(_longest(words) or "auto") if is_zero else value
             is_method = _RENAMED[word] == "--weights" and value in _METHODS
             if value not in _PAST and not is_method:
-                result += [_RENAMED[word], value]
+                yield from (_RENAMED[word], value)
         elif drafts := _drafted(word, value):
             at += 1
-            result += drafts
+            yield from drafts
         else:
-            result.append(word)
-        at += 1
-    if "--enable-dp-attention" in result:
-        result = _copied_attention(result)
-        notes.append("--enable-dp-attention: tp counts the ranks of each copy of attention here")
-    if engines and "--engine" not in result:
-        result += ["--engine", engines[0]]
-    return result, notes
+            yield word
 
 
 def _without_unmodelled(words: Sequence[str]) -> tuple[list[str], list[str]]:
