@@ -39,6 +39,12 @@ _TENSOR_SPLITS = {"row", "tensor", "graph"}
 """Split modes that divide each matrix among cards; ``graph`` is that of ik_llama.cpp."""
 _UNIFIED = {"-kvu", "--kv-unified"}
 """Flags by which slots of llama.cpp share its context where their number is given, too."""
+_SLOTS = {"-np", "--parallel"}
+_DEFAULT_SLOTS = "4"
+"""Slots of llama-server for ``-np -1``, its default, which share its context.
+
+Source: tools/server/server.cpp of ggml-org/llama.cpp, November 2026.
+"""
 _OF_ENGINE = {
     "--mem-fraction-static": "sglang",
     "--max-running-requests": "sglang",
@@ -105,7 +111,8 @@ def translated(words: Sequence[str]) -> tuple[list[str], list[str]]:
     """
     words = [part for word in words for part in _parted(word)]
     notes: list[str] = []
-    if "--server" in words:
+    is_server = "--server" in words
+    if is_server:
         words, notes = _served(words)
     notes += [
         f"{_LENGTH} {value}: vllm takes the longest sequences that fit, as fit --solve context says"
@@ -114,8 +121,8 @@ def translated(words: Sequence[str]) -> tuple[list[str], list[str]]:
     ]
     words, told = _without_unmodelled(words)
     notes += told
-    words, shared = _with_shared_context(words)
-    notes += shared
+    words, told = _with_shared_context(words, is_server=is_server)
+    notes += told
     engines = [_OF_ENGINE[word] for word in words if word in _OF_ENGINE]
     words, split = _with_split_mode(words)
     notes += split
@@ -176,22 +183,38 @@ def _drafted(name: str, value: str) -> list[str]:
     return ["--speculate", f"0.8x{value}"] if name in _DRAFTS and value.isdigit() else []
 
 
-def _with_shared_context(words: list[str]) -> tuple[list[str], list[str]]:
-    """Words without the number of slots of llama.cpp, where these share its context."""
-    if not _UNIFIED & set(words):
+def _with_shared_context(words: list[str], *, is_server: bool) -> tuple[list[str], list[str]]:
+    """Words with a limit on sequences in place of slots of llama.cpp that share its context.
+
+    is_server : True for words of a server command, which has slots where it does not say how many
+    """
+    pairs = list(pairwise([*words, ""]))
+    slots = [(word, value) for word, value in pairs if _is_slots(word)]
+    is_auto = is_server and not slots and ("--engine", "llama-cpp") in pairs
+    is_auto = is_auto or any(word in _SLOTS and value == "-1" for word, value in slots)
+    is_unified = bool(_UNIFIED & set(words))
+    if not (is_auto or is_unified):
         return words, []
-    pairs = list(zip(words, [*words[1:], ""], strict=True))
-    slots = [value for word, value in pairs if _RENAMED.get(word, word) == "--max-num-seqs"]
-    result, is_value = list[str](), False
-    for word in words:
-        is_slots = _RENAMED.get(word, word) == "--max-num-seqs"
-        if not (is_slots or is_value or word in _UNIFIED):
-            result.append(word)
-        is_value = is_slots
-    engine = [] if "--engine" in result else ["--engine", "llama-cpp"]
-    sentence = "--kv-unified: all sequences share the context of -c"
-    told = [f"{sentence}; {slots[0]} run at once"] if slots else [sentence]
-    return [*result, *engine], told
+    result = [
+        word
+        for last, word in pairwise(["", *words])
+        if not (_is_slots(last) or _is_slots(word) or word in _UNIFIED)
+    ]
+    result += [] if "--engine" in result else ["--engine", "llama-cpp"]
+    told = ["--kv-unified: all sequences share the context of -c"] if is_unified else []
+    if is_auto and "max_num_seqs" not in _fields_of(words[0]):
+        return result, told
+    most = _DEFAULT_SLOTS if is_auto else slots[0][1] if slots else ""
+    if is_auto:
+        cause = "-np -1" if slots else "-np is not given"
+        told.append(f"{cause}; the server runs {most} slots, which share its context")
+    elif most:
+        told = [f"{told[0]}; {most} run at once"]
+    return result + (["--set", f"parameters.max_sequences={most}"] if most else []), told
+
+
+def _is_slots(word: str) -> bool:
+    return _RENAMED.get(word, word) == "--max-num-seqs"
 
 
 def _with_split_mode(words: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -371,7 +394,7 @@ def _by_default(words: Sequence[str]) -> dict[str, str]:
 
 
 def _left_to_server(words: Sequence[str]) -> Iterator[str]:
-    """Say which context length and slots a server other than vLLM's uses by default.
+    """Say which context length a server other than vLLM's uses by default.
 
     Such a server starts even if the model's longest sequence does not fit
     (sgl-project/sglang#4048); llama.cpp's shortens its default context to fit, except ``-c 0``.
@@ -385,8 +408,6 @@ def _left_to_server(words: Sequence[str]) -> Iterator[str]:
             f"--server: {_LENGTHS[engine]} is not given; the server takes {longest}, or less where "
             "memory holds less"
         )
-    if engine == "llama-cpp" and "--max-num-seqs" not in stated:
-        yield "--server: -np is not given; the server runs 4 slots, which share its context"
 
 
 def _fields_of(command: str) -> "Mapping[str, DeclaredField]":

@@ -1,5 +1,6 @@
 """Flags of engines as people paste them, and whole server commands."""
 
+import json
 import shlex
 
 import pytest
@@ -134,9 +135,10 @@ def test_ranks_of_each_copy_of_attention(typed, tp):
         ("trtllm-serve org/m --tp_size 2 --max_batch_size 8 --max_seq_len 4096", "org/m --tp-size 2 "
          "--max-batch-size 8 --max-seq-len 4096 --engine tensorrt-llm"),
         ("trtllm-serve org/m", "org/m --engine tensorrt-llm --tp 1"),
-        ("llama-server -m m.gguf -ngl 20 -c 4096", "m.gguf -ngl 20 -c 4096 --engine llama-cpp"),
-        ("llama-server -m m.gguf -c 0", "m.gguf --engine llama-cpp"),
-        ("llama-server -hf org/m --cpu-moe", "org/m --cpu-moe --engine llama-cpp"),
+        ("llama-server -m m.gguf -ngl 20 -c 4096 -np 1", "m.gguf -ngl 20 -c 4096 --max-num-seqs 1 "
+         "--engine llama-cpp"),
+        ("llama-server -m m.gguf -c 0", "m.gguf --engine llama-cpp -np -1"),
+        ("llama-server -hf org/m --cpu-moe", "org/m --cpu-moe --engine llama-cpp -np -1"),
         ("vllm serve --model org/m", "org/m --engine vllm --tp 1"),
         # A word after another flag that takes none is no model, nor is a second one.
         ("vllm serve org/m other", "org/m --engine vllm --tp 1"),
@@ -215,17 +217,48 @@ def test_what_other_servers_take_by_default_is_said(command, said):
     _, notes = translated(["fit", "--server", command])
     assert len(notes) == len(said)
     for note, start in zip(notes, said, strict=True):
-        assert note.startswith(f"--server: {start}")
+        assert note.removeprefix("--server: ").startswith(start)
 
 
-def test_slots_that_share_a_context_are_not_counted():
-    """``-np`` divides the context of llama.cpp, but with ``-kvu`` (tools/server/server.cpp)."""
-    words, notes = translated("fit m -c 8192 -np 4 -kvu".split())
-    assert " ".join(words) == "fit m --max-model-len 8192 --engine llama-cpp"
+# tools/server/server.cpp: without -np "n_parallel is set to auto, using n_parallel = 4 and
+# kv_unified = true".
+@every(
+    "flags,most",
+    [
+        ("-np 8 -kvu", "8"),
+        ("--parallel 2 --kv-unified", "2"),
+        ("-kvu -np -1", "4"),
+        ("-np -1", "4"),
+        ("-kvu", None),
+    ],
+)
+def test_slots_that_share_a_context_limit_sequences_alone(flags, most):
+    words, _ = translated(f"fit m -c 8192 {flags}".split())
+    limit = ["--set", f"parameters.max_sequences={most}"] if most else []
+    assert words == ["fit", "m", *"--max-model-len 8192 --engine llama-cpp".split(), *limit]
+    words, _ = translated(["fit", "--server", f"llama-server -hf org/m -c 8192 {flags}"])
+    assert words[-1] == f"parameters.max_sequences={most or 4}"
+    assert "--max-num-seqs" not in words
+
+
+def test_slots_are_said_to_share_their_context():
+    _, notes = translated("fit m -c 8192 -np 4 -kvu".split())
     assert notes == ["--kv-unified: all sequences share the context of -c; 4 run at once"]
-    server = "llama-server -hf org/m -c 8192 --parallel 4 --kv-unified"
-    words, _ = translated(["fit", "--server", server])
-    assert " ".join(words) == "fit org/m --max-model-len 8192 --engine llama-cpp"
+
+
+def test_a_command_without_sequences_has_no_slots():
+    words, notes = translated(["show", "--server", "llama-server -hf org/m"])
+    assert (words, notes) == ("show org/m --engine llama-cpp".split(), [])
+
+
+@every("flags,most", [("", 4), ("-np 8 -kvu", 8), ("-np 2", 2), ("-kvu -np 500", 32)])
+def test_the_largest_batch_is_of_as_many_slots(flags, most, capsys, monkeypatch):
+    """65,536 tokens have room for 32 sequences of 2,000, and fewer run where slots are fewer."""
+    server = f"llama-server -hf Qwen/Qwen3-30B-A3B-GGUF -c 65536 {flags}"
+    words = ("fit", "--server", server, "--on", "rtx-3090", "--weights", "q4_k_m")
+    ran = run_once(*words, "--format", "json", capsys=capsys, monkeypatch=monkeypatch)
+    (record,) = json.loads(ran.out)["records"]
+    assert record["max_batch"] == most
 
 
 @every(
