@@ -13,6 +13,7 @@ from fastcalc.kit.answer.memories import kept_note, lives, raised_limit
 from fastcalc.kit.answer.numbers_as_text import number, whole_percent
 from fastcalc.kit.answer.outcome_lines import no_place
 from fastcalc.kit.answer.point_records import drafter, models_of
+from fastcalc.written import listed, many
 
 if TYPE_CHECKING:
     from fastcalc.evidence.public_speeds import PublicSpeed
@@ -27,11 +28,33 @@ def remarks(outcomes: Sequence[Outcome]) -> Iterator[Note]:
             yield Note(f"{outcome.scenario.hardware.id}: {placement}")
     yield from (Note(reason) for reason in map(no_place, outcomes) if reason is not None)
     yield from (Note(limit) for limit in map(raised_limit, outcomes) if limit is not None)
+    yield from (Note(sentence, weight=2) for sentence in _engines(outcomes))
     yield from map(Note, _drafts(outcomes))
     yield from map(Note, _published(outcomes))
     yield from map(Note, each_warning(outcomes))
     for about in (_rates, _ranges, _memories, _serial_bounds):
         yield from (Note(sentence, weight=0) for sentence in about(outcomes))
+
+
+_NAMED = 3
+"""Chips of an engine that a note names; of more, it says how many."""
+
+
+def _engines(outcomes: Sequence[Outcome]) -> Iterator[str]:
+    """Say which chips run which engine, and on which weights, where a comparison has several."""
+    formats = {outcome.placement.work.weight_format for outcome in outcomes}
+    has_formats = len(models_of(outcomes)) == 1 and len(formats) > 1
+    chips_of = dict[str, dict[str, None]]()
+    for outcome in outcomes:
+        weights = f" with {outcome.placement.work.weight_format}" if has_formats else ""
+        chips = chips_of.setdefault(f"{outcome.scenario.engine.id}{weights}", {})
+        chips[outcome.scenario.hardware.id] = None
+    if len(chips_of) > 1:
+        runs = (
+            f"{what} on {listed([*ids] if len(ids) <= _NAMED else [many(len(ids), 'chip')])}"
+            for what, ids in chips_of.items()
+        )
+        yield f"engines differ: {'; '.join(runs)}"
 
 
 def _drafts(outcomes: Sequence[Outcome]) -> Iterator[str]:

@@ -11,13 +11,14 @@ from fastcalc.kit.answer.why_so_many import why
 def heading(outcomes: Sequence[Outcome], phrases: Sequence[str]) -> str:
     """Return what is compared, in a line: the model as it is held, and what was asked of it.
 
-    outcomes : of one model
+    outcomes : of one model; its weights may be in another format on each chip
     phrases : those of the settings that differ from their defaults
     """
-    work = outcomes[0].placement.work
+    works = [outcome.placement.work for outcome in outcomes]
+    weights = dict.fromkeys(f"{work.weight_format} {size(work.weight_bytes)}" for work in works)
     model_text = (
-        f"{outcomes[0].scenario.model.heading}: {parameters(work.total_parameters)} parameters, "
-        f"{work.weight_format} {size(work.weight_bytes)}"
+        f"{outcomes[0].scenario.model.heading}: {parameters(works[0].total_parameters)} "
+        f"parameters, {' or '.join(weights)}"
     )
     return "; ".join([model_text, requests_of(outcomes[0]), *phrases])
 
