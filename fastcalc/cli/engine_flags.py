@@ -3,6 +3,7 @@
 import re
 import shlex
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -52,7 +53,7 @@ _OF_ENGINE = {
     "--chunked-prefill-size": "sglang",
     **dict.fromkeys(("-ngl", "--n-gpu-layers", "--gpu-layers", "-c", "--ctx-size"), "llama-cpp"),
     **dict.fromkeys(("-np", "-ctk", "--cache-type-k", *_UNIFIED), "llama-cpp"),
-    **dict.fromkeys((*_SPLIT_MODES, *_CARDS), "llama-cpp"),
+    **dict.fromkeys((*_SPLIT_MODES, *_CARDS, "-ot", "--override-tensor"), "llama-cpp"),
     **dict.fromkeys(("--n-cpu-moe", "-ncmoe", "--cpu-moe", "-cmoe"), "llama-cpp"),
     "--enable-dp-attention": "sglang",
     **dict.fromkeys(("--tensor-parallel-size", "--enable-expert-parallel"), "vllm"),
@@ -80,6 +81,17 @@ _LENGTHS = {"sglang": "--context-length", "tensorrt-llm": "--max_seq_len", "llam
 _AS_FITS = {"auto", "-1"}
 """Lengths of vLLM that mean the longest which fits."""
 _ALL_EXPERTS = {"--cpu-moe", "-cmoe"}
+_MOST_LAYERS = 999
+_OVERRIDES = {"-ot", "--override-tensor"}
+"""Flags of llama.cpp that say where tensors lie whose names regular expressions match."""
+_EXPERT_TENSORS = tuple(f"blk.{{}}.ffn_{name}_exps.weight" for name in ("gate", "up", "down"))
+_OTHER_TENSORS = (
+    "output.weight",
+    *(f"blk.0.attn_{name}.weight" for name in ("q", "k", "v", "output")),
+    *(f"blk.0.ffn_{name}.weight" for name in ("gate", "up", "down")),
+    *(f"blk.0.ffn_{name}_shexp.weight" for name in ("gate", "up", "down")),
+)
+"""Names of tensors in GGUF files. Source: gguf-py/gguf/constants.py, November 2026."""
 _PAST = {"auto", "None"}
 _METHODS = {
     *("modelopt", "compressed-tensors", "quark", "ascend", "gguf", "moe_wna16", "inc", "fp_quant"),
@@ -124,8 +136,10 @@ def translated(words: Sequence[str]) -> tuple[list[str], list[str]]:
     words, told = _with_shared_context(words, is_server=is_server)
     notes += told
     engines = [_OF_ENGINE[word] for word in words if word in _OF_ENGINE]
-    words, split = _with_split_mode(words)
-    notes += split
+    words, told = _with_overrides(words)
+    notes += told
+    words, told = _with_split_mode(words)
+    notes += told
     result = list(_renamed(words))
     if "--enable-dp-attention" in result:
         result = _copied_attention(result)
@@ -144,7 +158,7 @@ def _renamed(words: Sequence[str]) -> Iterator[str]:
         if word == "--enable-expert-parallel":
             yield from ("--ep", str(_ranks(words)))
         elif word in _ALL_EXPERTS:
-            yield from ("--n-cpu-moe", "999")
+            yield from ("--n-cpu-moe", str(_MOST_LAYERS))
         elif (word in _LAYERS and _ALL_LAYERS.fullmatch(value)) or (
             word == _LENGTH and value in _AS_FITS
         ):
@@ -215,6 +229,55 @@ def _with_shared_context(words: list[str], *, is_server: bool) -> tuple[list[str
 
 def _is_slots(word: str) -> bool:
     return _RENAMED.get(word, word) == "--max-num-seqs"
+
+
+def _with_overrides(words: list[str]) -> tuple[list[str], list[str]]:
+    """Words with the layers whose routed experts tensor overrides of llama.cpp leave to the host.
+
+    A layer counts by the share of its three matrices of experts that are there.
+    """
+    pairs = list(pairwise(["", *words, ""]))
+    given = [text for last, word in pairs if last in _OVERRIDES for text in word.split(",")]
+    if not given:
+        return words, []
+    overrides = [_override(text) for text in given]
+    on_host = partial(_is_on_host, overrides)
+
+    def experts(layers: int) -> float:
+        names = (name.format(layer) for layer in range(layers) for name in _EXPERT_TENSORS)
+        return sum(map(on_host, names)) / len(_EXPERT_TENSORS)
+
+    count = _MOST_LAYERS
+    if experts(count) < count:
+        model = _named(words)
+        count = round(experts(sum(block.count for block in model.blocks) if model else 0))
+    text = f"-ot {shown(','.join(given), 60)}"
+    notes = [f"{text}: computed as --n-cpu-moe {count}"] if 0 < count < _MOST_LAYERS else []
+    if not count:
+        notes.append(f"{text} is not modelled: it moves no routed experts of the model to the CPU")
+    elif any(map(on_host, _OTHER_TENSORS)):
+        notes.append(f"{text}: only routed experts are computed on the CPU")
+    if any(buffer != "CPU" for _, buffer in overrides):
+        notes.append(f"{text}: which card holds a tensor is not modelled")
+    result = [word for last, word in pairs[:-1] if not _OVERRIDES & {last, word}]
+    return result + (["--n-cpu-moe", str(count)] if count else []), notes
+
+
+def _override(text: str) -> tuple[re.Pattern[str], str]:
+    """The pattern and the buffer of a tensor override."""
+    pattern, is_joined, buffer = text.partition("=")
+    try:
+        if pattern and is_joined and buffer:
+            return re.compile(pattern), buffer
+    except re.error:
+        pass
+    raise InputError(f"-ot {shown(text, 60)}: write a regular expression and a buffer, as exps=CPU")
+
+
+def _is_on_host(overrides: Sequence[tuple[re.Pattern[str], str]], name: str) -> bool:
+    """Whether a tensor is in host memory, by the first override that matches it."""
+    buffers = (buffer for pattern, buffer in overrides if pattern.search(name))
+    return next(buffers, None) == "CPU"
 
 
 def _with_split_mode(words: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -456,6 +519,11 @@ _WITHOUT_VALUE = {
     "--enforce-eager": "tp",  # of every command on a server
 }
 """Flags without a value, and the field that each sets."""
+_READ_ALONE = {
+    **dict.fromkeys((*_SPLIT_MODES, *_CARDS), "tp"),
+    **dict.fromkeys(_OVERRIDES, "n_cpu_moe"),
+}
+"""Flags of llama.cpp whose values are read in functions of their own, and the field they set."""
 _MODELS = {"--model", "--model-path", "-m", "-hf", "--hf-repo"}
 _STARTS = re.compile(r"(trtllm-)?serve|.*(vllm-openai|lmsysorg/sglang).*")
 """Words of a command after which a model may stand."""
@@ -492,7 +560,7 @@ def _of_command(given: Sequence[str], fields: Collection[str]) -> tuple[list[str
             value, at = given[at], at + 1
         if name in _MODELS:
             model = value
-        elif name in (*_SPLIT_MODES, *_CARDS) and "tp" in fields:
+        elif _READ_ALONE.get(name) in fields:
             flags += [name, value]
         elif name in _TAKEN and _field(name) in fields:
             flags += [name, _number(name, value) if _field(name) == "max_model_len" else value]

@@ -261,6 +261,64 @@ def test_the_largest_batch_is_of_as_many_slots(flags, most, capsys, monkeypatch)
     assert record["max_batch"] == most
 
 
+# qwen3-30b-a3b has 48 layers with experts.
+@every(
+    "override,layers",
+    [
+        ("exps=CPU", 999),
+        (".ffn_.*_exps.=CPU", 999),
+        (r"\.ffn_(gate|up|down)_exps\.=CPU", 999),
+        (r"blk\.(2[0-9]|3[0-9])\.ffn_.*_exps.=CPU", 20),
+        (r"blk\.[0-9]\.ffn_.*_exps.=CPU", 10),
+        # Two of the three matrices of each layer, and both of these of 24 layers alone.
+        ("ffn_(up|down)_exps=CPU", 32),
+        (r"blk\.\d*[02468]\.ffn_(up|down)_exps=CPU", 16),
+        # Lists, of which the first that matches counts.
+        (r"blk\.[0-9]\.ffn.*exps=CPU,blk\.1[0-9]\.ffn.*exps=CPU", 20),
+        (r"blk\.[0-7]\.=CUDA0,exps=CPU", 40),
+    ],
+)
+def test_overrides_of_experts_are_layers_on_the_host(override, layers):
+    for flags in (["-ot", override], [f"--override-tensor={override}"]):
+        words, notes = translated(["fit", "qwen3-30b-a3b", *flags])
+        asked = f"fit qwen3-30b-a3b --n-cpu-moe {layers} --engine llama-cpp"
+        assert " ".join(words) == asked
+        said = [note.rpartition(": ")[2] for note in notes]
+        assert (f"computed as --n-cpu-moe {layers}" in said) is (layers < 999)
+        assert ("which card holds a tensor is not modelled" in said) is ("CUDA" in override)
+
+
+def test_overrides_that_are_given_one_by_one_and_in_a_server_command():
+    overrides = r"-ot 'blk\.[0-7]\.=CUDA0' -ot exps=CPU"
+    words, _ = translated(["fit", "qwen3-30b-a3b", *shlex.split(overrides)])
+    assert words[2:4] == ["--n-cpu-moe", "40"]
+    command = f"llama-server -hf Qwen/Qwen3-30B-A3B-GGUF {overrides} -c 4096 -np 1"
+    words, notes = translated(["fit", "--server", command])
+    assert words[words.index("--n-cpu-moe") + 1] == "40"
+    assert not any("ignored" in note for note in notes)
+    _, notes = translated(["plan", "--server", command])
+    assert "--server: ignored -ot and -ot" in notes
+
+
+@every(
+    "override,sentence",
+    [
+        ("attn=CPU", "it moves no routed experts of the model to the CPU"),
+        ("exps=CUDA0", "which card holds a tensor is not modelled"),
+        (".*=CPU", "only routed experts are computed on the CPU"),
+    ],
+)
+def test_overrides_that_are_not_computed_are_said_to_be(override, sentence):
+    _, notes = translated(["fit", "qwen3-30b-a3b", "-ot", override])
+    assert any(note.startswith(f"-ot {override}") and sentence in note for note in notes)
+
+
+@every("override", ["exps", "=CPU", "exps=", "(=CPU", ""])
+def test_overrides_are_a_pattern_and_a_buffer(override):
+    with pytest.raises(InputError, match="write a regular expression and a buffer, as exps=CPU"):
+        translated(["fit", "qwen3-30b-a3b", "-ot", override])
+
+
 @every(
     "command,digits",
     [
