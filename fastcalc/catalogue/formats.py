@@ -411,10 +411,12 @@ def mixed_format(amounts: Iterable[tuple[NumberFormat, float]]) -> NumberFormat:
         return FORMATS["bf16"]
     ordered = sorted(totals.items(), key=lambda pair: -pair[1])
     fractions = tuple((stored, amount / total_parameters) for stored, amount in ordered)
+    cached = [(stored.cache_bits or 0.0) * fraction for stored, fraction in fractions]
     return NumberFormat(
         _SHARES.join(f"{100 * fraction:.4g}%{stored.id}" for stored, fraction in fractions),
         sum(stored.bits * fraction for stored, fraction in fractions),
         whole_file=all(stored.whole_file for stored, _ in fractions),
+        cache_bits=sum(cached) if all(cached) else None,
         mix=fractions,
     )
 
@@ -422,11 +424,15 @@ def mixed_format(amounts: Iterable[tuple[NumberFormat, float]]) -> NumberFormat:
 def number_format(name: str, *, cache: bool = False) -> NumberFormat:
     """A format by its id or another name of it; with ``cache`` one that a KV cache can have.
 
+    A cache may mix formats, as of llama.cpp, whose keys and values have types of their own.
+
     >>> number_format("mxfp4").bits, number_format("AWQ").id, number_format("6.5bpw").bits
     (4.25, 'awq-int4-g128', 6.5)
     """
     written = name.strip().lower()
     listed = FORMATS.get(written) or FORMATS.get(NAMES.get(written, "")) or _sized(written)
+    if cache and _SHARES in written:
+        listed = format_mix(written)
     if listed and (listed.cache_bits or not cache):
         return listed
     if written in WITHOUT_SIZE:

@@ -7,6 +7,7 @@ from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from fastcalc.catalogue.formats import number_format
 from fastcalc.errors import InputError
 from fastcalc.written import listed, shown
 
@@ -19,7 +20,7 @@ _RENAMED = {
     **dict.fromkeys(("--pipeline-parallel-size", "--pp-size", "-pp"), "--pp"),
     **dict.fromkeys(("--data-parallel-size", "--dp-size", "-dp"), "--dp"),
     **dict.fromkeys(("--ep-size", "--expert-parallel-size"), "--ep"),
-    **dict.fromkeys(("--kv-cache-dtype", "--cache-type-k", "-ctk"), "--kv"),
+    "--kv-cache-dtype": "--kv",
     **dict.fromkeys(("--quantization", "-q"), "--weights"),
     **dict.fromkeys(("--context-length", "--ctx-size", "-c", "--max-seq-len"), "--max-model-len"),
     **dict.fromkeys(
@@ -40,6 +41,7 @@ _TENSOR_SPLITS = {"row", "tensor", "graph"}
 """Split modes that divide each matrix among cards; ``graph`` is that of ik_llama.cpp."""
 _UNIFIED = {"-kvu", "--kv-unified"}
 """Flags by which slots of llama.cpp share its context where their number is given, too."""
+_KEY_TYPES, _VALUE_TYPES = {"-ctk", "--cache-type-k"}, {"-ctv", "--cache-type-v"}
 _SLOTS = {"-np", "--parallel"}
 _DEFAULT_SLOTS = "4"
 """Slots of llama-server for ``-np -1``, its default, which share its context.
@@ -52,7 +54,7 @@ _OF_ENGINE = {
     "--context-length": "sglang",
     "--chunked-prefill-size": "sglang",
     **dict.fromkeys(("-ngl", "--n-gpu-layers", "--gpu-layers", "-c", "--ctx-size"), "llama-cpp"),
-    **dict.fromkeys(("-np", "-ctk", "--cache-type-k", *_UNIFIED), "llama-cpp"),
+    **dict.fromkeys(("-np", *_KEY_TYPES, *_VALUE_TYPES, *_UNIFIED), "llama-cpp"),
     **dict.fromkeys((*_SPLIT_MODES, *_CARDS, "-ot", "--override-tensor"), "llama-cpp"),
     **dict.fromkeys(("--n-cpu-moe", "-ncmoe", "--cpu-moe", "-cmoe"), "llama-cpp"),
     "--enable-dp-attention": "sglang",
@@ -136,6 +138,7 @@ def translated(words: Sequence[str]) -> tuple[list[str], list[str]]:
     words, told = _with_shared_context(words, is_server=is_server)
     notes += told
     engines = [_OF_ENGINE[word] for word in words if word in _OF_ENGINE]
+    words = _with_cache_types(words)
     words, told = _with_overrides(words)
     notes += told
     words, told = _with_split_mode(words)
@@ -229,6 +232,49 @@ def _with_shared_context(words: list[str], *, is_server: bool) -> tuple[list[str
 
 def _is_slots(word: str) -> bool:
     return _RENAMED.get(word, word) == "--max-num-seqs"
+
+
+def _with_cache_types(words: list[str]) -> list[str]:
+    """Words with one cache format in place of the types of keys and of values, each f16 by default.
+
+    Source: tools/server/README.md of ggml-org/llama.cpp, November 2026.
+    """
+    flags = _KEY_TYPES | _VALUE_TYPES
+    if not flags & set(words):
+        return words
+    if "--kv" in words:
+        raise InputError("-ctk or -ctv is given, and --kv; remove one")
+    pairs = list(pairwise([*words, ""]))
+    of_keys, of_values = (
+        number_format(next((value for word, value in pairs if word in names), "f16"), cache=True).id
+        for names in (_KEY_TYPES, _VALUE_TYPES)
+    )
+    result = [word for last, word in pairwise(["", *words]) if not flags & {last, word}]
+    fraction = _key_fraction(result)
+    if of_keys == of_values or fraction == 1.0:
+        return [*result, "--kv", of_keys]
+    shares = (f"{100 * fraction:.4g}%{of_keys}", f"{100 * (1 - fraction):.4g}%{of_values}")
+    return [*result, "--kv", "/".join(shares)]
+
+
+def _key_fraction(words: Sequence[str]) -> float:
+    """Share of keys in the cache of the model that a command names; a half if it is unknown. [1]
+
+    Latent attention caches one vector for both, which has the type of keys.
+    """
+    from fastcalc.catalogue.schema import Attention, CompressedAttention, LatentAttention
+
+    keys = values = 0
+    model = _named(words)
+    for block in model.blocks if model else ():
+        attention = block.attention
+        if isinstance(attention, Attention):
+            heads = block.count * attention.cached_heads
+            keys += heads * attention.head_dim
+            values += heads * (attention.value_dim or attention.head_dim)
+        elif isinstance(attention, (LatentAttention, CompressedAttention)):
+            keys += block.count
+    return keys / (keys + values) if keys else 0.5
 
 
 def _with_overrides(words: list[str]) -> tuple[list[str], list[str]]:
@@ -522,6 +568,7 @@ _WITHOUT_VALUE = {
 _READ_ALONE = {
     **dict.fromkeys((*_SPLIT_MODES, *_CARDS), "tp"),
     **dict.fromkeys(_OVERRIDES, "n_cpu_moe"),
+    **dict.fromkeys((*_KEY_TYPES, *_VALUE_TYPES), "kv"),
 }
 """Flags of llama.cpp whose values are read in functions of their own, and the field they set."""
 _MODELS = {"--model", "--model-path", "-m", "-hf", "--hf-repo"}

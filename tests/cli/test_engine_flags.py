@@ -74,7 +74,7 @@ RENAMED = {
     "--pp": ["--pipeline-parallel-size", "--pp-size", "-pp"],
     "--dp": ["--data-parallel-size", "--dp-size", "-dp"],
     "--ep": ["--ep-size", "--expert-parallel-size"],
-    "--kv": ["--kv-cache-dtype", "--cache-type-k", "-ctk"],
+    "--kv": ["--kv-cache-dtype"],
     "--weights": ["--quantization"],
     "--max-model-len": ["--context-length", "--ctx-size", "-c", "--max-seq-len"],
     "--max-num-seqs": ["--max-running-requests", "--parallel", "-np"],
@@ -317,6 +317,54 @@ def test_overrides_that_are_not_computed_are_said_to_be(override, sentence):
 def test_overrides_are_a_pattern_and_a_buffer(override):
     with pytest.raises(InputError, match="write a regular expression and a buffer, as exps=CPU"):
         translated(["fit", "qwen3-30b-a3b", "-ot", override])
+
+
+# README of llama.cpp's server: --cache-type-k and --cache-type-v, both f16 by default.
+@every(
+    "model,flags,kv",
+    [
+        ("m", "-ctk q8_0 -ctv q8_0", "q8_0"),
+        ("m", "-ctk q8_0", "50%q8_0/50%fp16"),
+        ("m", "--cache-type-v=q4_0", "50%fp16/50%q4_0"),
+        ("m", "-ctv q4_0 -ctk q8_0", "50%q8_0/50%q4_0"),
+        ("m", "-ctk f16", "fp16"),
+        ("qwen3-30b-a3b", "-ctk q8_0", "50%q8_0/50%fp16"),
+        # One latent vector is key and value; MiMo's keys have 192 elements and its values 128.
+        ("deepseek-r1", "-ctk q8_0 -ctv q4_0", "q8_0"),
+        ("deepseek-r1", "-ctv q4_0", "fp16"),
+        ("mimo-v2-flash", "-ctk q8_0", "60%q8_0/40%fp16"),
+    ],
+)
+def test_keys_and_values_have_types_of_their_own(model, flags, kv):
+    words, notes = translated(["fit", model, *flags.split()])
+    assert words == ["fit", model, "--kv", kv, "--engine", "llama-cpp"]
+    words, notes = translated(["fit", model, "--server", f"llama-server -c 4096 -np 1 {flags}"])
+    assert words[words.index("--kv") + 1] == kv
+    assert notes == []
+
+
+@every(
+    "flags,sentence",
+    [
+        ("-ctk q9_9", "'q9_9' is not a KV cache format"),
+        ("-ctv q4_k_m", "'q4_k_m' is not a KV cache format"),
+        ("--kv fp8 -ctk q8_0", "-ctk or -ctv is given, and --kv; remove one"),
+    ],
+)
+def test_types_of_a_cache_that_are_refused(flags, sentence):
+    with pytest.raises(InputError, match=sentence):
+        translated(["fit", "m", *flags.split()])
+
+
+# 48 layers with 4 heads of 128 elements for keys and as many for values, of 2,000 tokens: 98.3
+# million elements, which take 16 bits in f16, 8.5 in q8_0 and 4.5 in q4_0.
+@every("flags,bits", [("-ctk f16", 16), ("-ctk q8_0", 12.25), ("-ctv q4_0 -ctk q8_0", 6.5)])
+def test_bytes_of_keys_and_values(flags, bits, capsys, monkeypatch):
+    words = ("fit", "qwen3-30b-a3b", "--on", "rtx-3090", "--weights", "q4_k_m", *flags.split())
+    ran = run_once(*words, "--format", "json", capsys=capsys, monkeypatch=monkeypatch)
+    (record,) = json.loads(ran.out)["records"]
+    elements = 48 * 2 * 4 * 128 * 2000
+    assert record["kv_gb"] == pytest.approx(elements * bits / 8 / 1e9)
 
 
 @every(

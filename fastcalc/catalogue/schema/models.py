@@ -7,7 +7,6 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, Field, model_validator
 
 from fastcalc.catalogue.formats import (
-    FORMATS,
     GROUPS,
     WeightFormats,
     format_mix,
@@ -426,7 +425,7 @@ class Model(Entry):
             raise ValueError(f"active_experts {self.active_experts} exceeds experts {self.experts}")
         if self.expert_format is not None and "experts" in self.group_formats:
             raise ValueError("give expert_format or experts in group_formats, not both")
-        if FORMATS[self.kv_format].cache_bits is None:
+        if number_format(self.kv_format).cache_bits is None:
             raise ValueError(f"kv_format '{self.kv_format}' is not one that a KV cache has")
         return self
 

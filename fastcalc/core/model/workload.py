@@ -197,7 +197,7 @@ class Workload:
 
     def element_bytes(self, group: CacheGroup) -> float:
         """Return what an element of a cache takes. [byte]"""
-        return group.element_bytes or FORMATS[self.kv_format].cache_bytes
+        return group.element_bytes or number_format(self.kv_format, cache=True).cache_bytes
 
     @property
     def cache_bytes_per_token(self) -> float:
@@ -325,7 +325,7 @@ def _minimal(model: Model, matrices: NumberFormat, kv_format: str) -> Workload:
     # P = D + R and A = D + R k/E; without k and E, nothing is known to be shared: D = 0.
     routed = (total - active) / (1.0 - fraction) if fraction < 1.0 else 0.0
     routed = min(routed, total)
-    elements = model.kv_bytes_per_token.si / FORMATS[model.kv_format].cache_bytes
+    elements = model.kv_bytes_per_token.si / number_format(model.kv_format, cache=True).cache_bytes
     none = Weights(0.0, matrices)
     return Workload(
         model=model,

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from math import ceil
 from typing import NamedTuple
 
-from fastcalc.catalogue.formats import FORMATS
+from fastcalc.catalogue.formats import number_format
 from fastcalc.catalogue.schema import CompressedAttention
 from fastcalc.core.model.workload import Workload
 from fastcalc.core.placement.block_pool import BlockGroup, BlockPool, LayerCache
@@ -75,7 +75,7 @@ def compressed_pool(work: Workload, pp: int) -> BlockPool | None:
             return None
         key = block.attention
         counts[key] = counts.get(key, 0) + int(block.count)
-    pages = _Pages(is_quantized=FORMATS[work.kv_format].cache_bytes <= 1.0)
+    pages = _Pages(is_quantized=number_format(work.kv_format, cache=True).cache_bytes <= 1.0)
     stage = {attention: ceil(count / pp) for attention, count in counts.items()}
     full = _entries(stage, pages)
     if not full.sizes:
