@@ -205,6 +205,7 @@ def test_a_calibrated_file_keeps_every_other_letter():
         kinds={"gpu": {"decode": ["gpu"]}},
         architectures={"gpu": ("hopper",)},
         prefill_chips={},
+        left_out=[],
     )
     text = (ROOT / "engines" / "gpu.yaml").read_text()
     plain = rewritten(text, engine, calibration)

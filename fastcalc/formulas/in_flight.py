@@ -20,8 +20,7 @@ def found_by_arrivals(
     .. math:: p_k \propto \prod_{j=1}^{k} \left(e^{c} \lambda_{j-1} / \mu_j\right)^{1 / s},
         \quad a_k \propto \lambda_k p_k
 
-    arrivals : arrival rate with 0, 1, ... in flight, one more value than served,
-        :math:`\lambda_0, \ldots` [1/s]
+    arrivals : arrival rate with 0, 1, ... in flight, to one more than served [1/s]
     served : departure rate with 1, 2, ... in flight, :math:`\mu_1, \mu_2, \ldots` [1/s]
     slots : requests in flight up to which the spread applies; beyond, requests queue [1]
     spread : variance over that of a birth-death process, :math:`s` [1]

@@ -3,6 +3,7 @@
 The engine is the shipped one. Of these the server with Qwen3 alone is a source that it was fitted on.
 """
 
+import numpy as np
 import pytest
 
 from fastcalc.catalogue.schema import Model
@@ -33,7 +34,10 @@ def test_one_stream_of_llama_8b_on_one_h100(engine, context, milliseconds):
 
 @pytest.mark.parametrize(("batch", "milliseconds"), [(32, 12.8), (128, 18.9), (256, 27.8)])
 def test_llama_70b_fp8_on_four_h100(batch, milliseconds):
-    """aiconfigurator 0.12, as above, with an fp8 cache."""
+    """aiconfigurator 0.12, as above, with an fp8 cache.
+
+    Kernels that are timed by themselves wait for no other rank.
+    """
     found = outcome(
         "llama-3.1-70b",
         "h100-sxm",
@@ -43,7 +47,9 @@ def test_llama_70b_fp8_on_four_h100(batch, milliseconds):
         kv="fp8",
         sharding=Sharding(tp=4),
     ).estimate
-    assert found.tpot[0] * 1e3 == pytest.approx(milliseconds, rel=0.30)
+    waits = next(part for part in found.step.components if part.name == "rank wait")
+    kernels = found.tpot[0] - np.ravel(waits.seconds)[0]
+    assert kernels * 1e3 == pytest.approx(milliseconds, rel=0.17)
 
 
 @pytest.mark.parametrize(

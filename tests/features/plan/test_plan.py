@@ -576,7 +576,7 @@ def test_one_output_token_has_no_prompts_between_tokens(capsys, monkeypatch):
 
     code, found = planned()
     assert code == 0
-    assert "one output token" in found["assumptions"]["notes"][0]
+    assert "a single output token" in found["assumptions"]["notes"][0]
     for plan in found["records"]:
         assert plan["service_tpot_ms"] == plan["tpot_ms"]
         words = shlex.split(plan["command"])[1:]

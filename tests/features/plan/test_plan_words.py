@@ -138,7 +138,7 @@ def test_assumptions_are_an_object_with_what_compare_says(planned, fastcalc):
 
 def test_one_output_token_is_reported_in_the_assumptions(planned):
     assumed = planned(*SMALL, "--output", 1)["assumptions"]
-    assert "one output token" in assumed["notes"][0]
+    assert "a single output token" in assumed["notes"][0]
 
 
 def test_a_plan_that_finds_nothing_still_says_what_it_rests_on(planned):

@@ -266,9 +266,9 @@ def test_pools_apart_have_a_command_each():
         ({"on": "wse-3"}, "starts no server on wse-3"),
         ({"on": "mi300x", "emit": "trtllm"}, "starts no server on mi300x"),
         ({"on": "tpu-v6e", "emit": "sglang"}, "starts no server on tpu-v6e"),
-        ({"on": "h100-sxm", "engine": "sglang"}, "leave engine out"),
+        ({"on": "h100-sxm", "engine": "sglang"}, "omit engine"),
         ({"on": "h100-sxm", "emit": "vlm"}, "did you mean 'vllm'"),
-        ({"on": "h100-sxm", "host": "dram=256GiB@300GB/s,link=64GB/s"}, "leave host out"),
+        ({"on": "h100-sxm", "host": "dram=256GiB@300GB/s,link=64GB/s"}, "omit host"),
         ({"on": "a100-sxm-80gb", "kv": "int8", "emit": "sglang"}, "SGLang keeps no cache in int8"),
     ],
 )
