@@ -133,16 +133,16 @@ def translated(words: Sequence[str]) -> tuple[list[str], list[str]]:
         for word, value in pairwise(words)
         if word == _LENGTH and value in _AS_FITS
     ]
-    words, told = _without_unmodelled(words)
-    notes += told
-    words, told = _with_shared_context(words, is_server=is_server)
-    notes += told
+    words, sentences = _without_unmodelled(words)
+    notes += sentences
+    words, sentences = _with_shared_context(words, is_server=is_server)
+    notes += sentences
     engines = [_OF_ENGINE[word] for word in words if word in _OF_ENGINE]
     words = _with_cache_types(words)
-    words, told = _with_overrides(words)
-    notes += told
-    words, told = _with_split_mode(words)
-    notes += told
+    words, sentences = _with_overrides(words)
+    notes += sentences
+    words, sentences = _with_split_mode(words)
+    notes += sentences
     result = list(_renamed(words))
     if "--enable-dp-attention" in result:
         result = _copied_attention(result)
@@ -218,16 +218,16 @@ def _with_shared_context(words: list[str], *, is_server: bool) -> tuple[list[str
         if not (_is_slots(last) or _is_slots(word) or word in _UNIFIED)
     ]
     result += [] if "--engine" in result else ["--engine", "llama-cpp"]
-    told = ["--kv-unified: all sequences share the context of -c"] if is_unified else []
+    sentences = ["--kv-unified: all sequences share the context of -c"] if is_unified else []
     if is_auto and "max_num_seqs" not in _fields_of(words[0]):
-        return result, told
-    most = _DEFAULT_SLOTS if is_auto else slots[0][1] if slots else ""
+        return result, sentences
+    count = _DEFAULT_SLOTS if is_auto else slots[0][1] if slots else ""
     if is_auto:
         cause = "-np -1" if slots else "-np is not given"
-        told.append(f"{cause}; the server runs {most} slots, which share its context")
-    elif most:
-        told = [f"{told[0]}; {most} run at once"]
-    return result + (["--set", f"parameters.max_sequences={most}"] if most else []), told
+        sentences.append(f"{cause}; the server runs {count} slots, which share its context")
+    elif count:
+        sentences = [f"{sentences[0]}; {count} run at once"]
+    return result + (["--set", f"parameters.max_sequences={count}"] if count else []), sentences
 
 
 def _is_slots(word: str) -> bool:
@@ -283,10 +283,10 @@ def _with_overrides(words: list[str]) -> tuple[list[str], list[str]]:
     A layer counts by the share of its three matrices of experts that are there.
     """
     pairs = list(pairwise(["", *words, ""]))
-    given = [text for last, word in pairs if last in _OVERRIDES for text in word.split(",")]
-    if not given:
+    texts = [text for last, word in pairs if last in _OVERRIDES for text in word.split(",")]
+    if not texts:
         return words, []
-    overrides = [_override(text) for text in given]
+    overrides = [_override(text) for text in texts]
     on_host = partial(_is_on_host, overrides)
 
     def experts(layers: int) -> float:
@@ -297,7 +297,7 @@ def _with_overrides(words: list[str]) -> tuple[list[str], list[str]]:
     if experts(count) < count:
         model = _named(words)
         count = round(experts(sum(block.count for block in model.blocks) if model else 0))
-    text = f"-ot {shown(','.join(given), 60)}"
+    text = f"-ot {shown(','.join(texts), 60)}"
     notes = [f"{text}: computed as --n-cpu-moe {count}"] if 0 < count < _MOST_LAYERS else []
     if not count:
         notes.append(f"{text} is not modelled: it moves no routed experts of the model to the CPU")
