@@ -3,22 +3,22 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
+from fastcalc.features.plan.decision import Plan
 from fastcalc.features.plan.notes import Weight, chips_and_price
-from fastcalc.features.plan.odds import CONFIDENT, CONFIDENT_DEVIATIONS
+from fastcalc.features.plan.odds import CONFIDENT, CONFIDENT_DEVIATIONS, DEAR, Odds
+from fastcalc.features.plan.refusal import limit_as_option
 from fastcalc.features.plan.regret import BATCHES, Measurement
 from fastcalc.features.plan.servers.benchmark import bench_command
+from fastcalc.features.plan.service import Service
 from fastcalc.features.plan.verdict import Verdict
 from fastcalc.kit.answer.console import Note
 from fastcalc.kit.answer.numbers_as_text import whole_percent
 from fastcalc.kit.answer.point_records import Record, plain
 from fastcalc.mentions import option
-from fastcalc.written import many
+from fastcalc.written import listed, many
 
 _MATTERS = 0.01
 """Share of a bill above which regret is worth a line of a first screen. [1]"""
-
-_DEAR = 3.0
-"""Times the cost of a plan from which it is said how many. [1]"""
 
 
 def _rough(usd: float) -> str:
@@ -37,21 +37,32 @@ def chance_of_limits(verdict: Verdict) -> str:
 
 
 def odds_notes(verdict: Verdict) -> Iterator[Note]:
-    """Say what holds the limits with more confidence."""
+    """Say what holds the limits with more confidence, or that they are at the edge of a chip."""
     odds, service = verdict.odds, verdict.decision.service
     if odds is None or odds.chance >= CONFIDENT / 100.0:
         return
-    flag, confident = option("confidence", f"{CONFIDENT:g}"), odds.confident
+    chosen, confident = verdict.decision.plans[0], odds.confident
+    flag = option("confidence", f"{CONFIDENT:g}")
     chance = f"a {CONFIDENT:g} % chance of meeting the latency limits"
-    text = f"no plan has {chance} ({flag})"
-    if confident is not None:
+    if confident is None:
+        text = f"no plan has {chance}{_edge(odds, chosen, service)}"
+    elif (times := confident.cost / chosen.cost) < DEAR:
         slower = replace(service, deviations=CONFIDENT_DEVIATIONS)
         bill = chips_and_price(confident, slower)
-        times = confident.cost / verdict.decision.plans[0].cost
-        dearer = f", {times:,.0f} times the cost" if times >= _DEAR else ""
+        text = f"for {chance}, the cheapest plan is {confident.scenario.hardware.id}, {bill}"
+    else:
         chip = confident.scenario.hardware.id
-        text = f"for {chance}, the cheapest plan is {chip}, {bill}{dearer} ({flag})"
-    yield Note(text, Weight.ODDS)
+        on = "" if chip == chosen.scenario.hardware.id else f" with {chip}"
+        text = f"{chance} costs {times:,.0f} times as much{on}{_edge(odds, chosen, service)}"
+    yield Note(f"{text} ({flag})", Weight.ODDS)
+
+
+def _edge(odds: Odds, chosen: Plan, service: Service) -> str:
+    """Say that limits are at the edge of what a chip does, and which to relax, in clauses."""
+    options = [limit_as_option(name, value, service, None) for name, value in odds.relaxed.items()]
+    edge = f": they are at the edge of what {chosen.scenario.hardware.id} can do"
+    enough = f"; {listed(options, 'or')} would be enough, at no more than {DEAR:g} times the cost"
+    return f"{edge}{enough}" if options else edge
 
 
 def regret_notes(verdict: Verdict) -> Iterator[Note]:

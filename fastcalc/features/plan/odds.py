@@ -1,13 +1,14 @@
 """The chance that a plan holds its limits, by the ranges of speeds, and what holds them surely."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from heapq import heapify, heappop, heappush
 from math import inf
 from statistics import NormalDist
 
 from fastcalc.features.plan.cheapest_plans import decide, hold_limits
 from fastcalc.features.plan.decision import Decision, Plan, variant_of
+from fastcalc.features.plan.relax import enough, least_relaxed
 from fastcalc.formulas.solving import bisect
 from fastcalc.grid.grid import Grid
 
@@ -16,6 +17,9 @@ CONFIDENT = 90.0
 
 CONFIDENT_DEVIATIONS = NormalDist().inv_cdf(CONFIDENT / 100.0)
 """The same as standard deviations below expected speed. [1]"""
+
+DEAR = 3.0
+"""Times the cost of a plan from which nobody buys more confidence with more chips. [1]"""
 
 _MOST, _HALVINGS = 2.4, 5
 """Standard deviations up to which a plan is tried, and halvings: to 0.08 of one, or 3 %."""
@@ -27,10 +31,13 @@ class Odds:
 
     chance : that its chips hold them, at the batch that suits their speed [1]
     confident : cheapest plan that holds them with `CONFIDENT`; None where none does
+    relaxed : where it is `DEAR`, what each latency limit alone would have to be for a plan of the
+        same chip that is not [s]
     """
 
     chance: float
     confident: Plan | None
+    relaxed: Mapping[str, float] = field(default_factory=dict)
 
 
 def odds_of(decision: Decision, grids: Sequence[Grid]) -> Odds | None:
@@ -46,7 +53,29 @@ def odds_of(decision: Decision, grids: Sequence[Grid]) -> Odds | None:
         return None
     if chosen.replica.estimate.low is None or chosen.prefill_scenario is not None:
         return None
-    return Odds(_chance(chosen, decision, grids), _confident_plan(decision, grids))
+    confident = _confident_plan(decision, grids)
+    is_dear = confident is None or confident.cost >= DEAR * chosen.cost
+    relaxed = _relaxed(chosen, decision, grids) if is_dear else {}
+    return Odds(_chance(chosen, decision, grids), confident, relaxed)
+
+
+def _relaxed(chosen: Plan, decision: Decision, grids: Sequence[Grid]) -> dict[str, float]:
+    """Latency limits at which chips of the plan hold them surely, and cost at most `DEAR` times.
+
+    None where a plan is not chosen for its price.
+    """
+    usd, service = chosen.usd_per_month, decision.service
+    if usd is None or service.objective != "usd":
+        return {}
+    budget = min(service.budget, DEAR * usd * (1.0 + 1e-9))
+    surely = replace(service, deviations=CONFIDENT_DEVIATIONS, budget=budget)
+    of_chip = decision.grids_to_lead(grids, chosen.scenario.hardware.id)
+    return {
+        name: value
+        for name, least_value in least_relaxed(of_chip, surely).items()
+        if name in ("ttft", "tpot")
+        if (value := enough(of_chip, surely, name, least_value)) is not None
+    }
 
 
 def _chance(chosen: Plan, decision: Decision, grids: Sequence[Grid]) -> float:

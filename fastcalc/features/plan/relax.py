@@ -23,11 +23,15 @@ from fastcalc.features.plan.refine import between, with_largest
 from fastcalc.features.plan.score import has_cost, score
 from fastcalc.features.plan.scored import Scored
 from fastcalc.features.plan.service import Service
-from fastcalc.formulas.types import Floats, Ints
+from fastcalc.formulas.solving import bisect
+from fastcalc.formulas.types import ArrayLike, Floats, Ints
 from fastcalc.grid.grid import Grid, solved
 
 _LESS = 1.0 - 1e-9  # of a value that was found: nearer ones are no less
 _CLOSE = 0.01  # of a prompt, which is searched for no closer
+
+_MORE, _HALVINGS = 0.01, 5
+"""Share by which a limit is first raised until a plan meets it, and halvings to the least such."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,6 +73,27 @@ def least_relaxed(grids: Sequence[Grid], service: Service) -> dict[str, float]:
                 gaps[name] += _gaps(group, service, name, lowest[name])
     relaxed = {name: _least(gaps[name], service, name, lowest[name]) for name in limited}
     return {name: value for name, value in relaxed.items() if value < inf}
+
+
+def enough(grids: Sequence[Grid], service: Service, name: str, least_value: float) -> float | None:
+    """The value of one limit with which a plan meets all, from the least it may be.
+
+    Percentiles of plans may ask for a little more than the search takes to be enough. None where
+    that is not found at several times as much.
+    """
+
+    def is_enough(value: ArrayLike) -> bool:
+        return bool(decide(grids, service.limited({name: float(value)}), shown=0).plans)
+
+    larger_values = (least_value * (1.0 + _MORE * step) for step in (0, 1, 3, 7, 15, 31, 63, 127))
+    too_little = least_value
+    for value in larger_values:
+        if is_enough(value):
+            if value > least_value:
+                return float(bisect(is_enough, value, too_little, halvings=_HALVINGS)[0])
+            return value
+        too_little = value
+    return None
 
 
 def _scored(grid: Grid, service: Service, lowest: Mapping[str, float]) -> list[Scored]:

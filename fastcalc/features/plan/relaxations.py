@@ -17,17 +17,12 @@ from fastcalc.features.plan.refusal import (
     mix_refusals,
     refusal,
 )
-from fastcalc.features.plan.relax import least_relaxed, longest_prompt, may_meet
-from fastcalc.features.plan.service import Service
-from fastcalc.formulas.solving import bisect, bisect_integers
-from fastcalc.formulas.types import ArrayLike
+from fastcalc.features.plan.relax import enough, least_relaxed, longest_prompt, may_meet
+from fastcalc.formulas.solving import bisect_integers
 from fastcalc.kit.answer.answer import Answer, NoAnswer
 from fastcalc.mentions import option
 
 _CLOSE = 0.001  # of a limit, which is searched for no closer
-_MORE, _HALVINGS = 0.01, 5
-"""Share by which a limit is first raised until a plan meets it, and halvings to the least such."""
-
 _NO_LIMIT = 1e15
 _MOST_TIMES = 64  # times the owned chips of a type, up to which more are tried
 
@@ -66,7 +61,7 @@ def _rented(answer: PlanAnswer, deployments: Deployments) -> tuple[list[str], li
         decision.relaxed = {
             name: value
             for name, least_value in least_relaxed(search.grids, decision.service).items()
-            if (value := _enough(search, decision.service, name, least_value)) is not None
+            if (value := enough(search.grids, decision.service, name, least_value)) is not None
         }
         sentences += _relaxed_means(answer, decision, search)
         scenarios = deployments.scenarios(decision.service.prefix_hit)
@@ -81,27 +76,6 @@ def _rented(answer: PlanAnswer, deployments: Deployments) -> tuple[list[str], li
         if value < inf
     ]
     return [refusal(decision), *sentences], options
-
-
-def _enough(search: PoolSearch, service: Service, name: str, least_value: float) -> float | None:
-    """The value of one limit with which a plan meets all, from the least it may be.
-
-    Percentiles of plans may ask for a little more than the search takes to be enough. None where
-    that is not found at several times as much.
-    """
-
-    def is_enough(value: ArrayLike) -> bool:
-        return bool(decide(search.grids, service.limited({name: float(value)}), shown=0).plans)
-
-    larger_values = (least_value * (1.0 + _MORE * step) for step in (0, 1, 3, 7, 15, 31, 63, 127))
-    too_little = least_value
-    for value in larger_values:
-        if is_enough(value):
-            if value > least_value:
-                return float(bisect(is_enough, value, too_little, halvings=_HALVINGS)[0])
-            return value
-        too_little = value
-    return None
 
 
 def _relaxed_means(answer: PlanAnswer, decision: Decision, search: PoolSearch) -> list[str]:

@@ -1,6 +1,7 @@
 """The chance that limits hold, what more confidence costs, and what a first sentence must not hide."""
 
 import json
+import re
 from functools import partial
 
 import pytest
@@ -52,6 +53,21 @@ def test_a_first_screen_says_the_chance_and_the_price_of_more(fastcalc):
     )
     confident = f"for a 90 % chance of meeting the latency limits, the cheapest plan is {bill} "
     assert f"{confident}(--confidence 90)" in text
+
+
+def test_limits_at_the_edge_of_a_chip_are_relaxed_and_not_bought(fastcalc, planned, without_regret):
+    """At the slow end of its range a replica takes hardly any batch: 29 times as many chips."""
+    plan = ("plan", "qwen3-32b", "--on", "rtx-5090", "--rate", "1/s", "--ttft", "500ms")
+    plan += ("--weights", "awq,fp8", "--tpot")
+    found = planned(*plan, "20ms")
+    usd = found["records"][0]["usd_per_month"]
+    assert found["plan_at_90_percent_confidence"]["usd_per_month"] > 10.0 * usd
+    text = words(fastcalc(*plan, "20ms").out)
+    assert "they are at the edge of what rtx-5090 can do" in text
+    enough = re.search(r"; --tpot (\S+) would be enough, at no more than 3 times the cost", text)[1]
+    assert planned(*plan, enough, "--confidence", 90)["records"][0]["usd_per_month"] <= 3.001 * usd
+    barely = f"{float(enough.removesuffix('ms')) - 0.7:g}ms"
+    assert planned(*plan, barely, "--confidence", 90)["records"][0]["usd_per_month"] > 3.0 * usd
 
 
 @pytest.mark.thorough

@@ -757,8 +757,9 @@ def test_what_a_mix_needs_includes_what_owned_chips_take():
         (None, ""),
         (SimpleNamespace(chance=0.9, confident=None), ""),
         (
-            SimpleNamespace(chance=0.899, confident=None),
-            "no plan has a 90 % chance of meeting the latency limits (--confidence 90)",
+            SimpleNamespace(chance=0.899, confident=None, relaxed={}),
+            "no plan has a 90 % chance of meeting the latency limits: they are at the edge of what "
+            "made-up-chip can do (--confidence 90)",
         ),
         (
             SimpleNamespace(chance=0.5, confident=plan(SECOND)),
@@ -766,9 +767,22 @@ def test_what_a_mix_needs_includes_what_owned_chips_take():
             "chips, $5,256 per month (--confidence 90)",
         ),
         (
-            SimpleNamespace(chance=0.7, confident=plan(SECOND, cost=40.0)),
-            "for a 90 % chance of meeting the latency limits, the cheapest plan is second-chip, 2 "
-            "chips, $5,256 per month, 4 times the cost (--confidence 90)",
+            SimpleNamespace(chance=0.7, confident=plan(SECOND, cost=40.0), relaxed={}),
+            "a 90 % chance of meeting the latency limits costs 4 times as much with second-chip: "
+            "they are at the edge of what made-up-chip can do (--confidence 90)",
+        ),
+        (
+            SimpleNamespace(
+                chance=0.7, confident=plan(cost=290.0), relaxed={"ttft": 1.5, "tpot": 0.02781}
+            ),
+            "a 90 % chance of meeting the latency limits costs 29 times as much: they are at the "
+            "edge of what made-up-chip can do; --ttft 1.5s or --tpot 27.9ms would be enough, at no "
+            "more than 3 times the cost (--confidence 90)",
+        ),
+        (
+            SimpleNamespace(chance=0.7, confident=plan(cost=29.9)),
+            "for a 90 % chance of meeting the latency limits, the cheapest plan is made-up-chip, 2 "
+            "chips, $5,256 per month (--confidence 90)",
         ),
     ],
 )

@@ -289,8 +289,8 @@ def test_percentiles_may_ask_for_a_little_more_than_the_search(monkeypatch, need
         asked.append((grids, shown))
         return SimpleNamespace(plans=["p"] if service.ttft >= needed else [])
 
-    monkeypatch.setattr(relaxations, "decide", decide)
-    value = relaxations._enough(SEARCH, service(ttft=1.0), "ttft", 2.0)
+    monkeypatch.setattr(relax, "decide", decide)
+    value = relax.enough(["g"], service(ttft=1.0), "ttft", 2.0)
     if most is None:
         assert value is None
     else:
@@ -347,7 +347,7 @@ def test_what_would_let_a_rented_deployment_in(monkeypatch):
     """Of limits alone those that percentiles allow, then means, then a shorter prompt."""
     enough = {"ttft": 3.0, "tpot": None, "chips": inf}
     monkeypatch.setattr(relaxations, "least_relaxed", lambda *_: dict.fromkeys(enough, 2.0))
-    monkeypatch.setattr(relaxations, "_enough", lambda *asked: enough[asked[2]])
+    monkeypatch.setattr(relaxations, "enough", lambda *asked: enough[asked[2]])
     monkeypatch.setattr(relaxations, "_relaxed_means", lambda *_: ["within"])
     monkeypatch.setattr(relaxations, "longest_prompt", lambda *_: 700.0)
     monkeypatch.setattr(relaxations, "refusal", lambda decision: str([*decision.relaxed]))
