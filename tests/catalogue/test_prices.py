@@ -82,9 +82,9 @@ def test_on_demand_comes_first_and_whatever_stands_in_is_marked():
     [
         ("mi300x", "on-demand", 1.99, None),  # of 1.50, 1.85, 1.99, 6.00 and 6.00
         ("mi300x", "survey", 1.99, None),
-        ("mi355x", None, 8.60, None),  # Oracle's list, not what others ask for a commitment
+        ("mi355x", None, 2.59, None),  # of 2.59 and 8.60, not what is asked for a commitment
         ("mi355x", "reserved", 2.29, 36),
-        ("gb200", None, 16.00, None),  # of 10.50, 16.00 and 27.04
+        ("gb200", None, 10.50, None),  # of 4.54, 10.50, 16.00 and 27.04
         ("tpu-v6e", "reserved", 1.22, 36),  # of 1.22 for three years and 1.89 for one
         ("wse-3", None, 41.96, None),
         ("wse-3", "on-demand", None, None),  # an analyst's estimate is no offer
@@ -206,9 +206,9 @@ AMOUNTS = ("usd_per_mtok_input", "usd_per_mtok_output", "usd_per_mtok_total", "u
 
 def test_records_carry_the_price_and_mark_amounts(fastcalc):
     """In the table a `?` stands on each amount that the record lists, and the key explains it."""
-    asked = ("compare", "llama-3.1-8b", "--on", "gb200,h100-sxm", "--batch", "8")
+    asked = ("compare", "llama-3.1-8b", "--on", "gaudi-3,h100-sxm", "--batch", "8")
     ran = fastcalc(*asked, "--format", "json")
-    sure = {"h100-sxm": [], "gb200": [*AMOUNTS, "usd_per_chip_hour"]}
+    sure = {"h100-sxm": [], "gaudi-3": [*AMOUNTS, "usd_per_chip_hour"]}
     for record in json.loads(ran.out)["records"]:
         assert record["low_confidence"] == sure[record["hardware"]]
         assert record["usd_per_hour"] == record["usd_per_chip_hour"] * record["chips"]
@@ -217,14 +217,14 @@ def test_records_carry_the_price_and_mark_amounts(fastcalc):
         by_hand = record["usd_per_chip_hour"] * record["chips"] / rate
         assert record["usd_per_mtok_output"] == pytest.approx(by_hand, rel=1e-9)
     text = fastcalc(*asked).out
-    assert re.search(r"1 x gb200 .* \d\.\d+\? +\w+\n", text)
+    assert re.search(r"1 x gaudi-3 .* \d\.\d+\? +\w+\n", text)
     assert re.search(r"1 x h100-sxm .* \d\.\d+ +\w+\n", text)
     assert "?: rough (unpublished specification; marketplace, estimated or low-confidence" in words(
         text
     )
     rows = list(csv.DictReader(io.StringIO(fastcalc(*asked, "--format", "csv").out)))
     assert rows[0]["price_terms"] == "on-demand"
-    assert rows[0]["low_confidence"].split("; ") == sure["gb200"]
+    assert rows[0]["low_confidence"].split("; ") == sure["gaudi-3"]
 
 
 def test_a_price_of_another_chip_is_marked(tmp_path, fastcalc):
@@ -240,19 +240,19 @@ def test_a_price_of_another_chip_is_marked(tmp_path, fastcalc):
 
 
 def test_a_plan_marks_its_bill(fastcalc):
-    ran = fastcalc("plan", *SMALL, "--on", "gb200", "--rate", "2/s")
-    # Seventy-two chips for 730 hours at 16.00.
-    assert "$840,960? per month" in words(ran.out)
-    document = json.loads(fastcalc("plan", *SMALL, "--on", "gb200", "--rate", "2/s", "--format",
+    ran = fastcalc("plan", *SMALL, "--on", "gaudi-3", "--rate", "2/s")
+    # Eight chips for 730 hours at 7.50.
+    assert "$43,800? per month" in words(ran.out)
+    document = json.loads(fastcalc("plan", *SMALL, "--on", "gaudi-3", "--rate", "2/s", "--format",
                                    "json").out)  # fmt: skip
     (first, *_) = document["records"]
-    assert first["usd_per_month"] == 72 * 730 * 16.00
+    assert first["usd_per_month"] == 8 * 730 * 7.50
     assert {"usd_per_month", "cost"} <= set(first["low_confidence"])
-    assert document["assumptions"]["prices"]["gb200"]["terms"] == "on-demand"
+    assert document["assumptions"]["prices"]["gaudi-3"]["terms"] == "on-demand"
 
 
 def test_options_of_a_decision_mark_amounts_of_uncertain_chips(fastcalc):
-    asked = ("decide", "a=model=llama-3.1-8b", "b=speed=9,price=1", "--on", "gb200")
+    asked = ("decide", "a=model=llama-3.1-8b", "b=speed=9,price=1", "--on", "gaudi-3")
     text = fastcalc(*asked).out
     assert re.search(r"^A  a .*\?$", text, re.MULTILINE)
     assert not re.search(r"^B  b .*\?", text, re.MULTILINE)
@@ -260,7 +260,7 @@ def test_options_of_a_decision_mark_amounts_of_uncertain_chips(fastcalc):
     marks = [record["low_confidence"] for record in document["records"]]
     assert "usd_a_month" in marks[0]
     assert marks[1] == []
-    assert document["assumptions"]["prices"]["gb200"]["usd_per_chip_hour"] == 16.0
+    assert document["assumptions"]["prices"]["gaudi-3"]["usd_per_chip_hour"] == 7.5
 
 
 def test_prices_of_kinds_stand_in_one_parquet_file(tmp_path, fastcalc):

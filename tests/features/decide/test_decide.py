@@ -768,10 +768,13 @@ def test_where_costs_tie_time_decides_and_equals_in_both_have_no_winner(fastcalc
 
 
 def test_computed_options_that_their_ranges_do_not_tell_apart_are_level(fastcalc):
-    """Eight MI355X and eight B200 serve one user within 2 % of each other, ranges far wider."""
+    """Eight MI355X and eight B200 serve one user within 2 % of each other, ranges far wider.
+
+    The cheaper comes first: at $2.59 and $5.50 per chip-hour the MI355X.
+    """
     model = "model=llama-3.1-70b,chips=8,on"
     text = words(fastcalc(f"a={model}=mi355x", f"b={model}=b200").out)
-    assert text.startswith("b and a are tied within their 80 % ranges: b 1")
+    assert text.startswith("a and b are tied within their 80 % ranges: a 1")
     assert "soonest" not in text
 
 

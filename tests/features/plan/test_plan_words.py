@@ -107,7 +107,7 @@ def lines(found, name):
 def test_each_chip_shown_has_its_price_its_date_and_its_confidence(page):
     text = page(*R1)
     assert "b200 5.50 (Nebius, 2026)" in text
-    assert "mi355x 8.60 (Oracle, 2026)" in text
+    assert "mi355x 2.59 (Vultr, 2026-09-26)" in text
     surveyed = page(*R1, "--offer", "survey")
     assert "mi355x 2.95? (2026-05-25, low confidence: terms not stated)" in surveyed
     assert "b200 6.03? (2026-03-17, low confidence)" in surveyed
