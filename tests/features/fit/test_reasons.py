@@ -119,7 +119,7 @@ def test_a_sequence_of_the_longest_length_is_part_of_what_is_needed():
     )
     assert location.site.chips_needed(1.0) == (2, None)
     ((_, reason),) = reasons(
-        "qwen3-8b", "a10", engine="vllm", tp=1, max_num_seqs=64, max_model_len=40_960
+        "qwen3-8b", "rtx-4090", engine="vllm", tp=1, max_num_seqs=64, max_model_len=40_960
     )  # 2 x 36 layers x 8 x 128 x 2 B x 40,960 tokens
     assert "(16.4 GB and 6.04 GB of cache for one sequence of 40,960 tokens)" in reason
 
