@@ -159,8 +159,9 @@ class LayoutQuestion(NamedTuple):
 def chosen_layouts(site: Site, chips: int | None, batches: Floats, traffic: Traffic) -> Chosen:
     """Layout that each batch takes of this number of chips, or of the fewest that hold it safely.
 
-    Of the layouts that hold the batch it is the one with the highest throughput, prompts included;
-    where none does, the one that holds most. A batch that no chips hold takes a single chip.
+    Of the layouts that hold the batch safely, or of those that hold it tightly where none does, it
+    is the one with the highest throughput, prompts included; where none does, the one that holds
+    most. A batch that no chips hold takes a single chip.
 
     Raises LayoutError if this number of chips have no layout.
     """
@@ -288,11 +289,14 @@ class _Choice:
 
 def _choice(site: Site, chips: int, batches: Floats, traffic: Traffic) -> _Choice:
     layouts, placements = _open_placements(site, chips)
-    limits = np.broadcast_to(
-        placements.max_batch,
-        np.broadcast_shapes(np.shape(placements.max_batch), np.shape(batches), (len(layouts), 1)),
+    shape = np.broadcast_shapes(
+        np.shape(placements.max_batch), np.shape(batches), (len(layouts), 1)
     )
-    holds = limits >= batches
+    limits, at_edge = (
+        np.broadcast_to(limit, shape) for limit in (placements.max_batch, placements.edge_max_batch)
+    )
+    is_safe = limits >= batches
+    holds = np.where(is_safe.any(axis=-2, keepdims=True), is_safe, at_edge >= batches)
     rate = -1.0 / np.maximum(limits, 0.5)  # of those that hold no batch, the one that holds most
     is_tried = np.atleast_1d(holds.any(axis=(*range(holds.ndim - 2), -1)))
     evaluation: Evaluation | None = None

@@ -128,3 +128,11 @@ def test_a_larger_domain_never_lowers_throughput(chip, model, chips, batch, time
     assert after.placement.layout.chips <= before.placement.layout.chips
     if after.placement.layout.chips == before.placement.layout.chips:
         assert after.estimate.served[0] >= before.estimate.served[0] * (1 - 1e-9)
+
+
+def test_of_tight_layouts_the_fastest_is_taken():
+    """Eight RTX 3090 hold 141 GB and one sequence of 131,072 tokens only tightly, in any layout."""
+    solved = outcome(
+        "llama-3.1-70b", "rtx-3090", engine="vllm", batch=(1,), sharding=Sharding(chips=8)
+    )
+    assert solved.placement.layout == Layout(tp=8)
