@@ -175,7 +175,7 @@ def test_a_trillion_parameters_at_8_bits_ask_26_wafers():
 def test_prices_turn_the_ratio_of_gb200_and_h100_round(catalogue):
     h100, gb200 = catalogue.hardware("h100-sxm"), catalogue.hardware("gb200")
     cloud, owned = Pricing("cloud"), Pricing("tco")
-    assert cloud.per_chip_hour(gb200) / cloud.per_chip_hour(h100) == pytest.approx(16.0 / 2.95)
+    assert cloud.per_chip_hour(gb200) / cloud.per_chip_hour(h100) == pytest.approx(10.5 / 2.95)
     assert owned.per_chip_hour(gb200) / owned.per_chip_hour(h100) == pytest.approx(
         (43_000 / 35_040 + 2.1 * 0.08) / (26_000 / 35_040 + 1.73 * 0.08)
     )

@@ -107,7 +107,9 @@ def can_decode_alone(grid: Grid, service: Service) -> bool:
     has_several = service.rate is not None or service.is_fleet
     scenario, has_rate = grid.scenario, has_several and service.output > 1.0
     has_link = scenario.hardware.links.scale_out is not None
-    return has_rate and has_link and not (service.classes or scenario.engine.is_bound)
+    # Engines with few ways to split a model have none to hand caches to another server either.
+    engine_sends = not (scenario.engine.is_bound or scenario.engine.split_modes)
+    return has_rate and has_link and engine_sends and not service.classes
 
 
 def pools_of(grid: Grid, service: Service, points: EvaluatedPoints) -> list[PrefillPool]:

@@ -149,17 +149,9 @@ def test_a_sentence_says_both_ends_and_which_chip_is_cheapest_where(fastcalc):
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize(
-    ("model", "chips", "more"),
-    [
-        ("gpt-oss-120b", ("h100-sxm", "wse-3"), ("--max-chips", "4")),
-        ("llama-3.1-8b", ("rtx-4090", "h200-sxm"), ("--prompt", "8000", "--max-chips", "2")),
-    ],
-)
-def test_one_chip_follows_another_at_the_last_whole_batch_that_is_cheaper(
-    fastcalc, model, chips, more
-):
+def test_one_chip_follows_another_at_the_last_whole_batch_that_is_cheaper(fastcalc):
     """Every whole batch of the layouts on both sides, asked for one layout at a time."""
+    model, chips, more = "gpt-oss-120b", ("h100-sxm", "wse-3"), ("--max-chips", "4")
     asked = ("frontier", model, "--on", ",".join(chips), *more)
     rows = records(fastcalc(*asked, "--format", "json"))
     said = words(fastcalc(*asked, columns=300).out.partition("\n\n")[0])

@@ -294,7 +294,7 @@ def infer(capsys, monkeypatch):
 
 def test_the_command_prints_the_box_the_region_and_what_would_decide(infer):
     text = words(infer("--wide").out)
-    assert text.startswith("A smaller batch (in 32 of 65,536 services tried) or other hardware ")
+    assert text.startswith("A smaller batch (in 30 of 65,536 services tried) or other hardware ")
     assert "ranges searched: active parameters at 8 bits 10..400 B" in text
     assert (
         "One model, two tiers: 65 tokens/s at $25/Mtok and 170 tokens/s at $150/Mtok of output"
@@ -397,7 +397,7 @@ def test_an_explanation_at_the_edge_of_the_box_says_so(infer):
     assert (drafts["at_edge"], drafts["is_thin"]) == ("", False)
     for one in by_tricks.values():
         assert one["is_thin"] == (one["points"] < 100)
-    text = words(infer("--points", str(1 << 19)).out)
+    text = words(infer("--points", str(1 << 19), "--notes").out)
     assert text.count("prefill") == 1
     for gone in ("margin", "profit"):
         assert gone not in text
