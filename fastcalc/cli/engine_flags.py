@@ -429,6 +429,8 @@ def _served(words: list[str]) -> tuple[list[str], list[str]]:
             f"--server {shown(command, 60)}: names no model; write it after the command"
         )
     served = [model] if model and not is_named else []
+    if other_words[-1:] == ["--engine"]:
+        raise InputError("--engine needs a name, such as --engine vllm")
     _refuse_twice(other_words, flags)
     served_words = [*other_words[:1], *served, *other_words[1:], *flags]
     if "--engine" not in served_words:
@@ -453,7 +455,8 @@ def _refuse_twice(words: Sequence[str], of_server: Sequence[str]) -> None:
         for some in (words, of_server)
     )
     for name, (word, value) in served.items():
-        if name.startswith("-") and name in stated and stated[name][1] != value:
+        has_value = name.startswith("-") and name not in _WITHOUT_VALUE
+        if has_value and name in stated and stated[name][1] != value:
             raise InputError(
                 f"{stated[name][0]} {stated[name][1]} is given, and {word} {value} in the command "
                 "after --server; remove one"

@@ -524,3 +524,14 @@ def test_a_length_beyond_the_model_s(engine, code, capsys, monkeypatch):
     ran = run_once(*words, "--max-model-len", "65536", capsys=capsys, monkeypatch=monkeypatch)
     assert ran.code == code
     assert ("exceeds the 40,960 tokens that qwen3-32b takes" in said_words(ran.err)) == (code == 2)
+
+
+def test_a_switch_beside_a_server_and_in_it_has_no_value():
+    command = "vllm serve Qwen/Qwen3-32B --language-model-only --max-num-seqs 4"
+    words, _ = translated(["fit", "--server", command, "--language-model-only", "--on", "l40s"])
+    assert words.count("--language-model-only") == 2
+
+
+def test_an_engine_without_a_name_is_refused():
+    with pytest.raises(InputError, match="--engine needs a name, such as --engine vllm"):
+        translated(["fit", "--server", "vllm serve Qwen/Qwen3-32B", "--engine"])

@@ -197,17 +197,18 @@ def test_attention_over_an_8_bit_cache_runs_at_16_bits_where_kernels_widen_it():
     assert rates == {"vllm": hardware.rate("bf16").si, "tensorrt-llm": hardware.rate("fp8").si}
 
 
-def test_experts_alone_are_multiplied_at_the_16_bit_rate_where_the_engine_says_so():
-    """vLLM on MI300X: dense FP8 at twice the 16-bit rate, routed experts at that rate."""
+@pytest.mark.parametrize("engine", ["vllm", "sglang"])
+def test_experts_alone_are_multiplied_at_the_16_bit_rate_where_the_engine_says_so(engine):
+    """On MI300X: dense FP8 at twice the 16-bit rate, routed experts at that rate."""
     hardware, model = ENTRIES.hardware("mi300x"), ENTRIES.model("qwen3-235b-a22b")
     work = workload(model, "fp8", "bf16")
-    products = machine(hardware, ENTRIES.engine("vllm"), work, OWN_MEMORY).chip.products
+    products = machine(hardware, ENTRIES.engine(engine), work, OWN_MEMORY).chip.products
     assert products.dense.peak == hardware.rate("fp8").si
     assert products.experts.peak == hardware.rate("bf16").si
     traffic = Traffic(1000.0, 1000.0, 1500.0)
-    solved = solve(Scenario(hardware, model, ENTRIES.engine("vllm"), (1,), traffic, weights="fp8"))
+    solved = solve(Scenario(hardware, model, ENTRIES.engine(engine), (1,), traffic, weights="fp8"))
     assert [note for note in solved.warnings if "16-bit rate" in note] == [
-        "mi300x: fused MoE of vllm multiplies fp8 experts at the 16-bit rate"
+        f"mi300x: fused MoE of {engine} multiplies fp8 experts at the 16-bit rate"
     ]
 
 

@@ -46,6 +46,10 @@ BRIDGED = "bridged"
 """What engines call chips that a fast link joins in groups, and the bus of a host beyond them."""
 
 
+BRIDGED_CHIPS = 2
+"""Cards that a bridge joins; larger domains are switched or meshed, and end there. [1]"""
+
+
 class Link(Entry):
     """A way between chips: one direction, one chip.
 
@@ -233,8 +237,9 @@ class Hardware(Entry):
     @property
     def is_bridged(self) -> bool:
         """Whether the bus of a host joins what the fast link does not."""
-        out = self.links.scale_out
-        return out is not None and out.kind == "pcie"
+        up, out = self.links.scale_up, self.links.scale_out
+        is_pair = up is None or (up.domain is not None and up.domain.si <= BRIDGED_CHIPS)
+        return out is not None and out.kind == "pcie" and is_pair
 
     @property
     def node_chips(self) -> int | None:

@@ -21,6 +21,7 @@ from fastcalc.catalogue.chip_defaults import completed
 from fastcalc.catalogue.once import once
 from fastcalc.catalogue.schema import Hardware, LinearAttention
 from fastcalc.catalogue.schema.engines import Rank
+from fastcalc.catalogue.schema.hardware import BRIDGED_CHIPS
 from fastcalc.core.chip.machine import Machine, chips_filled
 from fastcalc.core.model.workload import Workload
 from fastcalc.core.placement.layout import HOST_CHIPS, Layout, LayoutError
@@ -155,9 +156,6 @@ _RANK_NAMES: dict[Rank, str] = {
     "ep": "expert-parallel ranks",
     "dp": "data-parallel ranks",
 }
-
-BRIDGED_CHIPS = 2
-"""Cards that a bridge joins; larger domains are switched or meshed, and end there. [1]"""
 
 
 @dataclass(frozen=True, eq=False)

@@ -94,6 +94,15 @@ def test_llama_server_is_told_its_split_mode(ranks, mode, capsys, monkeypatch):
     assert int(flags["--ctx-size"]) == 2000 * int(flags["--parallel"])
 
 
+def test_llama_server_splits_matrices_with_a_16_bit_cache_alone(capsys, monkeypatch):
+    """README of llama.cpp's tools/server: -sm tensor takes no quantized cache."""
+    asked = ["plan", "llama-3.1-70b", "--on", "rtx-3090", "--rate", "0.05/s", "--weights", "q4_k_m"]
+    flags = ["--kv", "q8_0", "--tp", "2", "--engine", "llama-cpp", "--emit", "llama-cpp"]
+    ran = run_once(*asked, *flags, capsys=capsys, monkeypatch=monkeypatch)
+    assert ran.code == 2
+    assert "needs a 16-bit cache, not q8_0; give --kv fp16, or --pp" in " ".join(ran.err.split())
+
+
 def test_llama_server_of_one_card_has_no_split_mode():
     alone = server(layout=Layout(), cache="q8_0", sequences=4, checkpoint="./m-q8_0")
     assert " ".join(llamacpp.start(alone)) == (
