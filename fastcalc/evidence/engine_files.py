@@ -82,22 +82,26 @@ def _learned(engine: Engine, calibration: Calibration) -> dict[str, str]:
 
 def _fitted_on(engine: Engine, calibration: Calibration) -> str | None:
     """How many points an engine was fitted on; None where there is none."""
-    is_first = engine.id == calibration.family.nodes[0].engine
-    groups = {group.name: group for group in groups_of(calibration.left_out)}
-    own = groups.get("all" if is_first else f"engine:{engine.id}")
-    if own is None:
+    family = calibration.family
+    is_first = engine.id == family.nodes[0].engine
+    parent = family.engines[engine.extends] if engine.extends else None
+    rows = [
+        prediction
+        for prediction in calibration.left_out
+        if prediction.engine_used == engine.id
+        or (is_first and engine in family.chain(prediction.engine_used))
+    ]
+    if not rows or not (parent or is_first):
         return None
+    own = groups_of(rows)[0]
     points = f"{own.count:,} published points of {many(own.sources, 'source')}"
-    if is_first:
+    if parent is None:
         return (
             f"{points}, all GPU engines together ({_EVIDENCE}); held-out publishers: median error "
             f"{own.median_factor:.2f}, 90 % within {own.p90_factor:.2f}"
         )
-    parent = calibration.family.engines[engine.extends] if engine.extends else None
-    if parent is None:
-        return None
     whose = parent.name if parent.extends else "all GPU engines"
-    has_own = any(node.engine == engine.id for node in calibration.family.nodes)
+    has_own = any(node.engine == engine.id for node in family.nodes)
     return f"{points}, with the values of {whose}{' as prior' * has_own} ({_EVIDENCE})"
 
 
