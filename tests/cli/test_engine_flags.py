@@ -52,7 +52,10 @@ from tests.helpers import words as said_words
         # Split modes of llama.cpp, and the cards that they are over.
         ("fit m -sm layer --chips 2", "fit m --chips 2 --engine llama-cpp"),
         ("fit m --split-mode tensor --chips 2", "fit m --tp 2 --engine llama-cpp"),
-        ("fit m -sm tensor -ts 3,1", "fit m --tp 2 --engine llama-cpp"),
+        ("fit m -sm tensor -ts 1,1", "fit m --tp 2 --engine llama-cpp"),
+        ("fit m -sm tensor --on 2xrtx-3090", "fit m --on 2xrtx-3090 --tp 2 --engine llama-cpp"),
+        ("fit m -sm tensor --on=2xrtx-3090", "fit m --on 2xrtx-3090 --tp 2 --engine llama-cpp"),
+        ("fit m -sm tensor --chips=2", "fit m --tp 2 --engine llama-cpp"),
         ("fit m -sm=tensor -dev CUDA0,CUDA1", "fit m --tp 2 --engine llama-cpp"),
         ("fit m -ts 1,1,0", "fit m --pp 2 --engine llama-cpp"),
         ("fit m -sm none --chips 2", "fit m --tp 1 --engine llama-cpp"),
@@ -66,7 +69,19 @@ def test_flags_of_engines_are_taken(typed, meant):
 def test_rows_are_computed_as_tensors_and_said_to_be():
     taken, (note,) = translated("fit m -sm row --chips 4".split())
     assert taken == "fit m --tp 4 --engine llama-cpp".split()
-    assert note.startswith("-sm row: computed as -sm tensor")
+    assert note.startswith("-sm row: computed as the faster -sm tensor")
+
+
+def test_shares_of_cards_are_said_to_be_taken_as_equal():
+    taken, notes = translated("fit m -sm tensor -ts 3,1".split())
+    assert taken == "fit m --tp 2 --engine llama-cpp".split()
+    assert notes == ["-ts 3,1: computed as equal shares"]
+
+
+def test_a_count_of_five_thousand_digits_is_no_traceback():
+    digits = "9" * 5000
+    taken, _ = translated(["fit", "m", "-sm", "tensor", "--chips", digits])
+    assert taken[2:4] == ["--tp", digits]
 
 
 RENAMED = {
@@ -288,6 +303,22 @@ def test_overrides_of_experts_are_layers_on_the_host(override, layers):
         assert ("which card holds a tensor is not modelled" in said) is ("CUDA" in override)
 
 
+# Layers by number and by pattern: a layer on the host by either is there.
+@every(
+    "flags,layers",
+    [
+        (r"-ncmoe 10 -ot blk\.4[0-7]\..*exps=CPU", 18),
+        (r"--n-cpu-moe 10 -ot blk\.[0-9]\..*exps=CPU", 10),
+        (r"--n-cpu-moe=99 -ot blk\.0\..*exps=CPU", 48),
+        (r"--cpu-moe -ot blk\.0\..*exps=CPU", 999),
+        (r"-ncmoe 10 -ot attn=CPU", 10),
+    ],
+)
+def test_overrides_beside_a_number_of_layers(flags, layers):
+    words, _ = translated(["fit", "qwen3-30b-a3b", *flags.split()])
+    assert words == f"fit qwen3-30b-a3b --n-cpu-moe {layers} --engine llama-cpp".split()
+
+
 def test_overrides_that_are_given_one_by_one_and_in_a_server_command():
     overrides = r"-ot 'blk\.[0-7]\.=CUDA0' -ot exps=CPU"
     words, _ = translated(["fit", "qwen3-30b-a3b", *shlex.split(overrides)])
@@ -349,11 +380,27 @@ def test_keys_and_values_have_types_of_their_own(model, flags, kv):
         ("-ctk q9_9", "'q9_9' is not a KV cache format"),
         ("-ctv q4_k_m", "'q4_k_m' is not a KV cache format"),
         ("--kv fp8 -ctk q8_0", "-ctk or -ctv is given, and --kv; remove one"),
+        ("--kv=q4_0 -ctk q8_0", "-ctk or -ctv is given, and --kv; remove one"),
+        ("-fa off -ctv q8_0", "-ctv q8_0 needs flash attention"),
     ],
 )
 def test_types_of_a_cache_that_are_refused(flags, sentence):
     with pytest.raises(InputError, match=sentence):
         translated(["fit", "m", *flags.split()])
+
+
+# llama.cpp, src/llama-context.cpp: "V cache quantization requires flash_attn".
+@every(
+    "flags,notes",
+    [
+        ("-fa on -ctv q8_0", []),
+        ("-fa -ctv q8_0", []),
+        ("-ctk q8_0 -fa off", ["-fa off is not modelled: attention is computed as with -fa on"]),
+        ("-fa 0", ["-fa off is not modelled: attention is computed as with -fa on"]),
+    ],
+)
+def test_attention_without_its_kernel(flags, notes):
+    assert translated(["fit", "m", *flags.split()])[1] == notes
 
 
 # 48 layers with 4 heads of 128 elements for keys and as many for values, of 2,000 tokens: 98.3
@@ -490,8 +537,7 @@ def test_one_server_and_one_model():
 def test_a_length_that_fits_is_said_to():
     _, notes = translated(["fit", "m", "--max-model-len", "auto"])
     assert notes == [
-        "--max-model-len auto: vllm takes the longest sequences that fit, as fit --solve context "
-        "says"
+        "--max-model-len auto: the longest sequences that fit, as fit --solve context says"
     ]
 
 

@@ -1,0 +1,103 @@
+"""Engine flags and whole server commands, translated to fastcalc's own flags."""
+
+from collections.abc import Iterator, Sequence
+
+from fastcalc.cli.engine_flags import llama_cpp, server
+from fastcalc.cli.engine_flags.table import (
+    ALL_EXPERTS,
+    ALL_LAYERS,
+    AS_FITS,
+    COPIED_ATTENTION,
+    FLAGS,
+    LENGTH,
+    METHODS,
+    MOST_LAYERS,
+    NOT_MODELLED,
+    SAYS_NOTHING,
+    SPREAD_EXPERTS,
+    drafted,
+)
+from fastcalc.cli.engine_flags.words import Words, parted
+
+
+def translated(words: Sequence[str]) -> tuple[list[str], list[str]]:
+    """A command line with flags of engines in fastcalc's words, and sentences on what was read.
+
+    Raises InputError for a flag that is answered with what to write instead.
+    """
+    line = Words(part for word in words for part in parted(word))
+    is_server = line.has("--server")
+    if is_server:
+        server.read(line)
+    lengths = {value for word, value in line.pairs if word == LENGTH} & AS_FITS
+    line.notes += [
+        f"{LENGTH} {value}: the longest sequences that fit, as fit --solve context says"
+        for value in lengths
+    ]
+    _leave_out_unmodelled(line)
+    engines = [flag.engine for word in line.words if (flag := FLAGS.get(word)) and flag.engine]
+    llama_cpp.read(line, is_server=is_server)
+    line.words = list(_renamed(line))
+    if line.has(COPIED_ATTENTION):
+        _count_copied_attention(line)
+    if engines and not line.has("--engine"):
+        line.words += ["--engine", engines[0]]
+    return line.words, line.notes
+
+
+def _leave_out_unmodelled(line: Words) -> None:
+    """Remove flags that are not computed, and say so."""
+    for name in [word for word in line.words if word in NOT_MODELLED]:
+        line.taken(name, has_value=FLAGS[name].has_value)
+        line.notes.append(f"{name} is not modelled: {NOT_MODELLED[name]}")
+
+
+def _renamed(line: Words) -> Iterator[str]:
+    """Words with each flag of an engine in fastcalc's words, without those that say nothing."""
+    pairs = line.pairs
+    for word, value in pairs:
+        flag = FLAGS.get(word)
+        if flag is None or word == COPIED_ATTENTION:
+            yield word
+        elif word == SPREAD_EXPERTS:
+            yield from ("--ep", str(_ranks(line)))
+        elif word in ALL_EXPERTS:
+            yield from ("--n-cpu-moe", str(MOST_LAYERS))
+        elif flag.field == "speculate":
+            next(pairs, None)
+            yield from drafted(value)
+        elif flag.field == "max_model_len" and value in AS_FITS:
+            next(pairs, None)
+        elif word == flag.own and flag.field != "n_gpu_layers":
+            yield word
+        else:
+            next(pairs, None)
+            yield from _copied(line, word, value)
+
+
+def _copied(line: Words, word: str, value: str) -> Iterator[str]:
+    """A flag of fastcalc with the value of an engine's, unless that says nothing."""
+    own = FLAGS[word].own
+    if own == LENGTH and value == "0":  # llama.cpp: the model's length
+        value = line.longest or "auto"
+    is_all = own == "--n-gpu-layers" and ALL_LAYERS.fullmatch(value)
+    is_method = own == "--weights" and value in METHODS
+    if not (is_all or is_method or value in SAYS_NOTHING):
+        yield from (own, value)
+
+
+def _ranks(line: Words) -> int:
+    """Ranks over which vLLM spreads experts: those of all tensor- and data-parallel groups."""
+    ranks = 1
+    for text in (line.value("--tp"), line.value("--dp")):
+        ranks *= int(text) if text.isdecimal() and len(text) < 7 else 1
+    return ranks
+
+
+def _count_copied_attention(line: Words) -> None:
+    """SGLang's ranks where each data-parallel one copies attention: tp of all of them there."""
+    line.notes.append(f"{COPIED_ATTENTION}: tp counts the ranks of each copy of attention here")
+    line.taken(COPIED_ATTENTION, has_value=False)
+    tp, dp = line.value("--tp"), line.value("--dp")
+    if all(text.isdecimal() and len(text) < 7 for text in (tp, dp)):
+        line.words[line.words.index("--tp") + 1] = str(max(int(tp) // max(int(dp), 1), 1))

@@ -1,0 +1,217 @@
+"""Flags of llama.cpp that say more than one value: slots, types of the cache, tensors, cards.
+
+Sources: tools/server/README.md, docs/multi-gpu.md and common/arg.cpp of ggml-org/llama.cpp,
+November 2026.
+"""
+
+import re
+from collections.abc import Sequence
+from functools import partial
+
+from fastcalc.catalogue.formats import number_format
+from fastcalc.cli.engine_flags.table import (
+    ALL_EXPERTS,
+    CARD_NAMES,
+    CARD_SHARES,
+    FLASH_ATTENTION,
+    KEY_TYPES,
+    MOST_LAYERS,
+    OVERRIDES,
+    SPLIT_MODES,
+    UNIFIED,
+    VALUE_TYPES,
+    own_name,
+)
+from fastcalc.cli.engine_flags.words import Words
+from fastcalc.errors import InputError
+from fastcalc.written import shown
+
+_ENGINE = "llama-cpp"
+_TENSOR_SPLITS = ("row", "tensor", "graph")
+"""Split modes that divide each matrix among cards; ``graph`` is that of ik_llama.cpp."""
+_DEFAULT_SLOTS = "4"
+"""Slots of llama-server for ``-np -1``, its default, which share its context."""
+_EXPERT_TENSORS = tuple(f"blk.{{}}.ffn_{name}_exps.weight" for name in ("gate", "up", "down"))
+_OTHER_TENSORS = (
+    "output.weight",
+    *(f"blk.0.attn_{name}.weight" for name in ("q", "k", "v", "output")),
+    *(f"blk.0.ffn_{name}.weight" for name in ("gate", "up", "down")),
+    *(f"blk.0.ffn_{name}_shexp.weight" for name in ("gate", "up", "down")),
+)
+"""Names of tensors in GGUF files. Source: gguf-py/gguf/constants.py, November 2026."""
+
+
+def read(line: Words, *, is_server: bool) -> None:
+    """Put the flags of fastcalc in place of those of llama.cpp.
+
+    is_server : True for words of a server command, which has slots where it does not say how many
+    """
+    _read_slots(line, is_server=is_server)
+    _read_cache_types(line)
+    _read_overrides(line)
+    _read_split_mode(line)
+
+
+def _read_slots(line: Words, *, is_server: bool) -> None:
+    """Slots that share a context are a limit on sequences alone."""
+    slots = line.value("--max-num-seqs")
+    is_auto = slots == "-1" or (is_server and not slots and line.value("--engine") == _ENGINE)
+    is_unified = line.has(*UNIFIED)
+    if not (is_auto or is_unified):
+        return
+    names = [word for word, _ in line.pairs if own_name(word) == "--max-num-seqs"]
+    line.taken(*names)
+    line.taken(*UNIFIED, has_value=False)
+    count = _DEFAULT_SLOTS if is_auto else slots
+    shared = "--kv-unified: all sequences share the context of -c"
+    if is_auto and "max_num_seqs" not in line.fields:
+        line.notes += [shared] if is_unified else []
+        return
+    if is_auto:
+        cause = "-np -1" if slots else "-np is not given"
+        line.notes += [shared] if is_unified else []
+        line.notes.append(f"{cause}; the server runs {count} slots, which share its context")
+    else:
+        line.notes.append(f"{shared}; {count} run at once" if count else shared)
+    if not line.has("--engine"):
+        line.words += ["--engine", _ENGINE]
+    line.words += ["--set", f"parameters.max_sequences={count}"] if count else []
+
+
+def _read_cache_types(line: Words) -> None:
+    """One cache format for the types of keys and of values, each f16 by default."""
+    attention = line.taken(*FLASH_ATTENTION)
+    of_keys, of_values = line.taken(*KEY_TYPES), line.taken(*VALUE_TYPES)
+    is_plain = attention[-1:] in (["off"], ["0"], ["false"])
+    if is_plain:
+        line.notes.append("-fa off is not modelled: attention is computed as with -fa on")
+    if not of_keys and not of_values:
+        return
+    if line.has("--kv"):
+        raise InputError("-ctk or -ctv is given, and --kv; remove one")
+    keys, values = (
+        number_format((given or ["f16"])[-1], cache=True) for given in (of_keys, of_values)
+    )
+    if is_plain and values.bits < 16:
+        raise InputError(
+            f"-ctv {values.id} needs flash attention, without which llama.cpp does not start; "
+            "remove -fa off"
+        )
+    fraction = _key_fraction(line)
+    if keys.id == values.id or fraction == 1.0:
+        line.put("--kv", keys.id)
+    else:
+        shares = (f"{100 * fraction:.4g}%{keys.id}", f"{100 * (1 - fraction):.4g}%{values.id}")
+        line.put("--kv", "/".join(shares))
+
+
+def _key_fraction(line: Words) -> float:
+    """Share of keys in the cache of the model that a command names; a half if it is unknown. [1]
+
+    Latent attention caches one vector for both, which has the type of keys.
+    """
+    from fastcalc.catalogue.schema import Attention, CompressedAttention, LatentAttention
+
+    keys = values = 0
+    model = line.model
+    for block in model.blocks if model else ():
+        attention = block.attention
+        if isinstance(attention, Attention):
+            heads = block.count * attention.cached_heads
+            keys += heads * attention.head_dim
+            values += heads * (attention.value_dim or attention.head_dim)
+        elif isinstance(attention, (LatentAttention, CompressedAttention)):
+            keys += block.count
+    return keys / (keys + values) if keys else 0.5
+
+
+def _read_overrides(line: Words) -> None:
+    """The layers whose routed experts tensor overrides leave to the host.
+
+    A layer counts by the share of its three matrices of experts that are there.
+    """
+    texts = [text for given in line.taken(*OVERRIDES) for text in given.split(",")]
+    if not texts:
+        return
+    overrides = [_override(text) for text in texts]
+    first = MOST_LAYERS if line.taken(*ALL_EXPERTS, has_value=False) else 0
+    for count in line.taken("--n-cpu-moe", "-ncmoe"):
+        first = max(first, int(count)) if count.isdigit() and len(count) < 5 else first
+    is_on_host = partial(_is_on_host, overrides)
+
+    def experts(layers: int) -> float:
+        """Layers on the host of a number of them, of which the first are there by a count. [1]"""
+        rest = range(first, layers)
+        names = (name.format(layer) for layer in rest for name in _EXPERT_TENSORS)
+        return min(first, layers) + sum(map(is_on_host, names)) / len(_EXPERT_TENSORS)
+
+    count = MOST_LAYERS
+    if experts(count) < count:
+        model = line.model
+        count = round(experts(sum(block.count for block in model.blocks) if model else first))
+    text = f"-ot {shown(','.join(texts), 60)}"
+    if 0 < count < MOST_LAYERS:
+        line.notes.append(f"{text}: computed as --n-cpu-moe {count}")
+    if not count:
+        line.notes.append(
+            f"{text} is not modelled: it moves no routed experts of the model to the CPU"
+        )
+    elif any(map(is_on_host, _OTHER_TENSORS)):
+        line.notes.append(f"{text}: only routed experts are computed on the CPU")
+    if any(buffer != "CPU" for _, buffer in overrides):
+        line.notes.append(f"{text}: which card holds a tensor is not modelled")
+    line.words += ["--n-cpu-moe", str(count)] if count else []
+
+
+def _override(text: str) -> tuple[re.Pattern[str], str]:
+    """The pattern and the buffer of a tensor override."""
+    pattern, is_joined, buffer = text.partition("=")
+    try:
+        if pattern and is_joined and buffer:
+            return re.compile(pattern), buffer
+    except re.error:
+        pass
+    raise InputError(f"-ot {shown(text, 60)}: write a regular expression and a buffer, as exps=CPU")
+
+
+def _is_on_host(overrides: Sequence[tuple[re.Pattern[str], str]], name: str) -> bool:
+    """Whether a tensor is in host memory, by the first override that matches it."""
+    buffers = (buffer for pattern, buffer in overrides if pattern.search(name))
+    return next(buffers, None) == "CPU"
+
+
+def _read_split_mode(line: Words) -> None:
+    """The layout that a split mode means, over the cards that shares, names or a count say."""
+    mode = "".join(line.taken(*SPLIT_MODES)[-1:])
+    shares, names = line.taken(*CARD_SHARES), line.taken(*CARD_NAMES)
+    listed = "".join((shares or names)[-1:])
+    parts = [part.strip() for part in re.split("[,/;]", listed) if part.strip("0. ")]
+    if mode not in {"", "none", "layer", *_TENSOR_SPLITS}:
+        raise InputError(
+            f"-sm {shown(mode, 20)}: llama.cpp splits by none, layer (its default), row or tensor"
+        )
+    if mode == "none":
+        line.put("--tp", "1")
+        line.taken("--chips")
+        return
+    if shares and len(set(parts)) > 1:
+        line.notes.append(f"-ts {shown(listed, 30)}: computed as equal shares")
+    stated = line.value("--chips")
+    cards = stated or str(len(parts) or "")
+    if mode in _TENSOR_SPLITS and not line.has("--tp"):
+        cards = cards or _named_count(line)
+        if not cards:
+            raise InputError(f"-sm {mode}: say over how many cards, as with --chips 2 or -ts 1,1")
+        line.taken("--chips")
+        line.words += ["--tp", cards]
+    elif cards and not stated and not line.has("--tp"):
+        line.words += ["--pp", cards]
+    if mode == "row":
+        line.notes.append("-sm row: computed as the faster -sm tensor, which llama.cpp recommends")
+
+
+def _named_count(line: Words) -> str:
+    """How many cards the name of a chip says, as in 2xrtx-3090; "" where it does not."""
+    from fastcalc.importers.instances import stated_count
+
+    return str(stated_count(line.value("--on")) or "")

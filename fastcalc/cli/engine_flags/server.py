@@ -1,0 +1,206 @@
+"""Whole commands of servers after ``--server``, and what a server takes where one says nothing."""
+
+import re
+import shlex
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from fastcalc.cli.engine_flags.table import (
+    AS_FITS,
+    FLAGS,
+    LENGTH,
+    NOT_MODELLED,
+    SPREAD_EXPERTS,
+    drafted,
+    own_name,
+)
+from fastcalc.cli.engine_flags.words import Words
+from fastcalc.errors import InputError
+from fastcalc.written import listed, shown
+
+if TYPE_CHECKING:
+    from fastcalc.catalogue.schema import Model
+
+_SERVERS = (
+    (r"vllm\s+serve|vllm\.entrypoints|vllm-openai", "vllm"),
+    (r"sglang\.launch_server|sglang\s+serve|lmsysorg/sglang", "sglang"),
+    (r"llama-server|llama-cli|ggml-org/llama\.cpp", "llama-cpp"),
+    (r"trtllm-serve", "tensorrt-llm"),
+    (r"mlx_lm[. ]server", "mlx"),
+)
+_RELEASE = re.compile(r"vllm-openai[\w-]*:v(0\.\d+)")
+"""The release in the name of an image of vLLM."""
+_STARTS = re.compile(r"(trtllm-)?serve|.*(vllm-openai|lmsysorg/sglang).*")
+"""Words of a command after which a model may stand."""
+_MODELS = {"--model", "--model-path", "-m", "-hf", "--hf-repo"}
+_SWITCH = re.compile(r"--(enable|disable|no|trust|enforce|use|skip|async|allow)-.*")
+"""Flags that take no value, by how they begin."""
+_OF_ONE_RANK = {"vllm", "sglang", "tensorrt-llm"}
+"""Engines that take one chip of several where a command says nothing."""
+_RANKS = {"--tp", "--pp", "--dp", "--ep", "--chips"}
+_LENGTHS = {"sglang": "--context-length", "tensorrt-llm": "--max_seq_len", "llama-cpp": "-c"}
+"""Flags without which an engine serves as much of the model's context as fits."""
+_FACTORS = {"k": 1000, "K": 1024, "m": 10**6, "M": 2**20}
+
+
+class Command:
+    """A server's command: its engine, its model, flags that are taken and flags that are not."""
+
+    def __init__(self, text: str, line: Words) -> None:
+        """Read a command for the fields of a line.
+
+        Raises InputError if it is of no known server.
+        """
+        self.fields = line.fields  # of the request, which may choose the ranks itself
+        self.engine = next((name for sign, name in _SERVERS if re.search(sign, text)), "")
+        if not self.engine:
+            raise InputError(
+                f"--server {shown(text, 60)}: give a command of vLLM, SGLang, llama.cpp, "
+                "TensorRT-LLM or MLX, such as 'vllm serve MODEL --tensor-parallel-size 2'"
+            )
+        if release := _RELEASE.search(text):
+            self.engine = f"vllm-{release[1]}"
+        self.model = ""
+        self.flags: list[str] = []
+        self.ignored: list[str] = []
+        try:
+            given = shlex.split(text.replace("\\\n", " "))
+        except ValueError as error:
+            raise InputError(f"--server: {error} in the command") from None
+        self._read(given)
+
+    def _read(self, given: list[str]) -> None:
+        is_started, at = False, 0
+        while at < len(given):
+            word, (name, is_joined, value) = given[at], given[at].partition("=")
+            at += 1
+            if not word.startswith("-"):
+                is_server = bool(_STARTS.fullmatch(word))
+                self.model = self.model or (word if is_started and not is_server else "")
+                is_started = is_started or is_server
+                continue
+            name = name.replace("_", "-")
+            has_value = FLAGS[name].has_value if name in FLAGS else not _SWITCH.fullmatch(name)
+            follows = at < len(given) and (given[at] in AS_FITS or not given[at].startswith("-"))
+            if has_value and follows and not is_joined:
+                value, at = given[at], at + 1
+            self._take(name, value)
+
+    def _take(self, name: str, value: str) -> None:
+        """Take a flag, or list it as ignored."""
+        flag = FLAGS.get(name)
+        if name in _MODELS:
+            self.model = value
+        elif flag and not flag.has_value:
+            is_taken = name in NOT_MODELLED or flag.field in self.fields
+            if value.lower() not in ("false", "0"):
+                (self.flags if is_taken else self.ignored).append(name)
+        elif flag and (name in NOT_MODELLED or flag.field in self.fields):
+            is_read = flag.field != "speculate" or bool(drafted(value))
+            length = _number(name, value) if flag.field == "max_model_len" else value
+            self.flags += [name, length] if is_read else []
+            self.ignored += [] if is_read else [name]
+        elif name not in ("--port", "--host"):
+            self.ignored.append(name)
+
+
+def read(line: Words) -> None:
+    """Put the words of a server's command in place of ``--server`` and the command.
+
+    A model that is named beside it is meant in place of the command's.
+    """
+    if line.words.count("--server") > 1:
+        raise InputError("--server is given twice; name one command")
+    text = line.value("--server")
+    if not text:
+        raise InputError("--server needs a command: --server 'vllm serve MODEL ...'")
+    command = Command(text, line)
+    line.taken("--server")
+    if line.words[-1:] == ["--engine"]:
+        raise InputError("--engine needs a name, such as --engine vllm")
+    named = line.model_name
+    if not command.model and named is None:
+        raise InputError(f"--server {shown(text, 60)}: names no model; write it after the command")
+    _refuse_twice(line, command)
+    line.words[1:1] = [command.model] if command.model and named is None else []
+    line.words += command.flags
+    if not line.has("--engine"):
+        line.words += ["--engine", command.engine]
+    if command.ignored:
+        line.notes.append(f"--server: ignored {listed(command.ignored)}")
+    if command.model and named is not None:
+        line.notes.append(f"--server: {named} is computed in place of {command.model}")
+    by_default = _by_default(line)
+    for name, value in by_default.items():
+        line.notes.append(f"--server: {name} is not given; the server takes {value}")
+    line.notes += _left_to_server(line)
+    line.words += (word for pair in by_default.items() for word in pair)
+
+
+def _refuse_twice(line: Words, command: Command) -> None:
+    """Refuse a flag that is given beside a server's command and in it, with another value."""
+    stated, served = (
+        {own_name(word): (word, value) for word, value in pairwise([*words, ""])}
+        for words in (line.words, command.flags)
+    )
+    for name, (word, value) in served.items():
+        has_value = name.startswith("-") and (name not in FLAGS or FLAGS[name].has_value)
+        if has_value and name in stated and stated[name][1] != value:
+            raise InputError(
+                f"{stated[name][0]} {stated[name][1]} is given, and {word} {value} in the command "
+                "after --server; remove one"
+            )
+
+
+def _by_default(line: Words) -> dict[str, str]:
+    """Flags that a server command leaves out, of those that a command takes.
+
+    One rank, and of vLLM the longest sequences of the model, and experts that all ranks share.
+    """
+    fields, stated = line.fields, line.stated
+    engine = line.value("--engine").partition("-0.")[0]
+    by_default = {}
+    if "tp" in fields and engine in _OF_ONE_RANK and not stated & _RANKS:
+        by_default["--tp"] = "1"
+    model = line.model if engine == "vllm" else None
+    if model is None:
+        return by_default
+    if "max_model_len" in fields and LENGTH not in stated and model.max_context:
+        by_default[LENGTH] = str(model.max_context)
+    is_spread = stated & {"--ep", "--dp", SPREAD_EXPERTS}
+    if "ep" in fields and "--tp" in stated and not is_spread and _has_experts(model):
+        by_default["--ep"] = "1"
+    return by_default
+
+
+def _has_experts(model: "Model") -> bool:
+    from fastcalc.catalogue.schema import MixtureOfExperts
+
+    return any(isinstance(block.ffn, MixtureOfExperts) for block in model.blocks)
+
+
+def _left_to_server(line: Words) -> Iterator[str]:
+    """Say which context length a server other than vLLM's uses by default.
+
+    Such a server starts even if the model's longest sequence does not fit
+    (sgl-project/sglang#4048); llama.cpp's shortens its default context to fit, except ``-c 0``.
+    """
+    flag = _LENGTHS.get(line.value("--engine"))
+    is_taken = "max_model_len" in line.fields and LENGTH not in line.stated
+    if flag and is_taken and (longest := line.longest):
+        yield (
+            f"--server: {flag} is not given; the server takes {longest}, or less where memory "
+            "holds less"
+        )
+
+
+def _number(name: str, text: str) -> str:
+    """A length as an engine reads it: of vLLM 32k is 32,000 and 32K 32,768, others take digits."""
+    if text[-1:] not in _FACTORS or not text[:-1].replace(".", "", 1).isdigit():
+        return text
+    tokens = str(int(float(text[:-1]) * _FACTORS[text[-1]]))
+    if name != LENGTH:
+        thousands = str(int(float(text[:-1]) * _FACTORS[text[-1].upper()]))
+        raise InputError(f"--server: {name} {text}: this engine takes digits alone, as {thousands}")
+    return tokens

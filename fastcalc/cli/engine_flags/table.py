@@ -1,0 +1,124 @@
+"""Flags of engines: their names, the field that each sets here, and the engine that has it."""
+
+import re
+from typing import NamedTuple
+
+
+class EngineFlag(NamedTuple):
+    """A flag of one engine or of several.
+
+    field : of a request, which it sets; "" where nothing here is computed from it
+    engine : the one that has it; "" where several do
+    has_value : whether a value follows it
+    is_copied : whether its value stands for the field as it is
+    """
+
+    field: str
+    engine: str = ""
+    has_value: bool = True
+    is_copied: bool = True
+
+    @property
+    def own(self) -> str:
+        """The flag of its field."""
+        return "--" + self.field.replace("_", "-")
+
+
+def _named(flag: EngineFlag, *names: str) -> dict[str, EngineFlag]:
+    return dict.fromkeys(names, flag)
+
+
+def _read(field: str, *names: str, engine: str = "llama-cpp") -> dict[str, EngineFlag]:
+    """Flags with a value that a function reads."""
+    return _named(EngineFlag(field, engine, is_copied=False), *names)
+
+
+def _switch(field: str, *names: str, engine: str = "llama-cpp") -> dict[str, EngineFlag]:
+    return _named(EngineFlag(field, engine, has_value=False, is_copied=False), *names)
+
+
+SPLIT_MODES, CARD_SHARES = ("-sm", "--split-mode"), ("-ts", "--tensor-split")
+CARD_NAMES, OVERRIDES = ("-dev", "--device"), ("-ot", "--override-tensor")
+KEY_TYPES, VALUE_TYPES = ("-ctk", "--cache-type-k"), ("-ctv", "--cache-type-v")
+UNIFIED, ALL_EXPERTS = ("-kvu", "--kv-unified"), ("-cmoe", "--cpu-moe")
+FLASH_ATTENTION = ("-fa", "--flash-attn")
+COPIED_ATTENTION, SPREAD_EXPERTS = "--enable-dp-attention", "--enable-expert-parallel"
+LENGTH = "--max-model-len"
+
+FLAGS = {
+    **_named(EngineFlag("tp"), "--tp", "--tp-size", "-tp"),
+    **_named(EngineFlag("tp", "vllm"), "--tensor-parallel-size"),
+    **_named(EngineFlag("pp"), "--pp", "--pp-size", "-pp"),
+    **_named(EngineFlag("pp", "vllm"), "--pipeline-parallel-size"),
+    **_named(EngineFlag("dp"), "--dp", "--dp-size", "-dp"),
+    **_named(EngineFlag("dp", "vllm"), "--data-parallel-size"),
+    **_named(EngineFlag("ep"), "--ep", "--ep-size", "--expert-parallel-size"),
+    **_switch("ep", SPREAD_EXPERTS, engine="vllm"),
+    **_switch("dp", COPIED_ATTENTION, engine="sglang"),
+    **_named(EngineFlag("kv"), "--kv", "--kv-cache-dtype"),
+    **_named(EngineFlag("weights"), "--weights", "--quantization", "-q"),
+    **_named(EngineFlag("max_model_len"), LENGTH, "--max-seq-len"),
+    **_named(EngineFlag("max_model_len", "sglang"), "--context-length"),
+    **_named(EngineFlag("max_model_len", "llama-cpp"), "--ctx-size", "-c"),
+    **_named(EngineFlag("max_num_seqs"), "--max-num-seqs", "--parallel", "--max-batch-size"),
+    **_named(EngineFlag("max_num_seqs"), "--decode-concurrency"),
+    **_named(EngineFlag("max_num_seqs", "sglang"), "--max-running-requests"),
+    **_named(EngineFlag("max_num_seqs", "llama-cpp"), "-np"),
+    **_named(EngineFlag("max_num_batched_tokens"), "--max-num-batched-tokens", "--max-num-tokens"),
+    **_named(EngineFlag("max_num_batched_tokens", "sglang"), "--chunked-prefill-size"),
+    **_named(EngineFlag("gpu_memory_utilization"), "--gpu-memory-utilization"),
+    **_named(EngineFlag("gpu_memory_utilization", "sglang"), "--mem-fraction-static"),
+    **_named(EngineFlag("n_gpu_layers", "llama-cpp"), "--n-gpu-layers", "--gpu-layers", "-ngl"),
+    **_named(EngineFlag("n_cpu_moe", "llama-cpp"), "--n-cpu-moe", "-ncmoe"),
+    **_switch("n_cpu_moe", *ALL_EXPERTS),
+    **_read("n_cpu_moe", *OVERRIDES),
+    **_read("tp", *SPLIT_MODES, *CARD_SHARES, *CARD_NAMES),
+    **_read("kv", *KEY_TYPES, *VALUE_TYPES, *FLASH_ATTENTION),
+    **_switch("max_num_seqs", *UNIFIED),
+    **_switch("language_model_only", "--language-model-only", engine=""),
+    **_read("speculate", "--speculative-config", "-sc", engine=""),
+    **_read("speculate", "--speculative-config.num-speculative-tokens", engine=""),
+    **_read("speculate", "--speculative-num-steps", "--num-draft-tokens", engine=""),
+    **_switch("", "--enforce-eager", engine=""),
+    **_read("", "--kv-cache-memory-bytes", "--cpu-offload-gb", engine=""),
+}
+"""Every flag that is read here, by its name."""
+
+NOT_MODELLED = {
+    "--enforce-eager": "memory and speed are those with CUDA graphs; --engine eager has the speed",
+    "--kv-cache-memory-bytes": "the cache takes what --gpu-memory-utilization leaves",
+    "--cpu-offload-gb": "all weights are on the cards; --engine llama-cpp --host splits them",
+}
+"""Flags that change memory and are not computed, and what is computed instead."""
+
+AS_FITS = {"auto", "-1"}
+"""Lengths of vLLM that mean the longest which fits."""
+SAYS_NOTHING = {"auto", "None"}
+METHODS = {
+    *("modelopt", "compressed-tensors", "quark", "ascend", "gguf", "moe_wna16", "inc", "fp_quant"),
+}
+"""Methods of quantization that engines name of which a checkpoint says the format."""
+ALL_LAYERS = re.compile(r"all|auto|-\d+|99|\d{3,}")
+"""Counts of layers on the card by which nobody means a share of them."""
+MOST_LAYERS = 999
+
+
+def own_name(word: str) -> str:
+    """The flag of fastcalc that a flag of an engine stands for; any other word as it is.
+
+    >>> own_name("-tp"), own_name("--ctx-size"), own_name("--batch")
+    ('--tp', '--max-model-len', '--batch')
+    """
+    flag = FLAGS.get(word)
+    return flag.own if flag and flag.is_copied else word
+
+
+def drafted(value: str) -> list[str]:
+    """Speculative decoding in fastcalc's words, of a flag that states its draft tokens.
+
+    >>> drafted('{"num_speculative_tokens": 3}')
+    ['--speculate', '0.8x3']
+    """
+    states = re.search(r"num_speculative_tokens\D+(\d+)", value)
+    count = states[1] if states else value
+    return ["--speculate", f"0.8x{count}"] if count.isdigit() else []
