@@ -135,8 +135,8 @@ def _read_overrides(line: Words) -> None:
         return
     overrides = [_override(text) for text in texts]
     first = MOST_LAYERS if line.taken(*ALL_EXPERTS, has_value=False) else 0
-    for count in line.taken("--n-cpu-moe", "-ncmoe"):
-        first = max(first, int(count)) if count.isdigit() and len(count) < 5 else first
+    for digits in line.taken("--n-cpu-moe", "-ncmoe"):
+        first = max(first, int(digits)) if digits.isdecimal() and len(digits) < 5 else first
     is_on_host = partial(_is_on_host, overrides)
 
     def experts(layers: int) -> float:
