@@ -99,7 +99,7 @@ class StartLocation(Location):
         None where a length is given, no length of the model is known, or for another engine.
         """
         scenario, longest = self.scenario, self.scenario.model.max_context
-        if scenario.memory.longest or not longest or not self._certain.is_of("vllm"):
+        if scenario.memory.longest or not longest or scenario.engine.program != "vllm":
             return None
         memory = replace(scenario.memory, longest=float(longest))
         placed = locate(replace(self.on_its_layout, memory=memory))

@@ -46,7 +46,7 @@ class StartCheck:
         tp and pp.
         """
         of_one, pool = self._size_of_one, self._pool
-        if of_one is None or not self.is_of("vllm"):
+        if of_one is None or self._program != "vllm":
             return -inf
         if pool is None or not pool.has_states:
             return of_one.needed
@@ -56,14 +56,13 @@ class StartCheck:
     @property
     def line(self) -> str | None:
         """The error that the engine stops with, None where nobody knows its words."""
-        if self.is_of("vllm"):
+        if self._program == "vllm":
             return self._line_of_vllm
-        return self._line_of_sglang if self.is_of("sglang") and self.room <= 0.0 else None
+        return self._line_of_sglang if self._program == "sglang" and self.room <= 0.0 else None
 
-    def is_of(self, name: str) -> bool:
-        """Whether the engine is one of that name, or a variant of it."""
-        engine = self.placement.machine.engine
-        return name in (engine.id, engine.extends)
+    @property
+    def _program(self) -> str | None:
+        return self.placement.machine.engine.program
 
     @cached_property
     def _pool(self) -> BlockPool | None:

@@ -202,6 +202,7 @@ class WideningKernel(Entry):
 class Engine(Entry):
     """How well one piece of software uses hardware.
 
+    program : the server program whose rules of a start it follows; releases inherit it
     split_modes : layouts over several chips, its default first; empty where all can be had
     """
 
@@ -211,6 +212,7 @@ class Engine(Entry):
     aliases: list[Identifier] = []
     sources: dict[str, Source] = {}
     extends: Identifier | None = None
+    program: Identifier | None = None
     fitted_on: str
     is_bound: bool = False
     fitted_architectures: list[Identifier] = []
@@ -266,7 +268,7 @@ class Engine(Entry):
         (--chunked-prefill-size) is for prompts alone; llama.cpp decodes all slots beyond its (-b).
         """
         budget, given = limits.given.get("prompt_chunk"), limits.given.get("max_sequences")
-        if budget is None or {"sglang", "llama-cpp"} & {self.id, self.extends}:
+        if budget is None or self.program in ("sglang", "llama-cpp"):
             return parameters
         if given and given.si > budget.si:
             raise InputError(

@@ -172,7 +172,7 @@ class Machine:
     @property
     def shared_context(self) -> float:
         """Tokens of context of all sequences of a replica; infinity where each has its own. [1]"""
-        is_shared = is_llama_cpp(self.engine) and self.memory.longest
+        is_shared = self.engine.program == "llama-cpp" and self.memory.longest
         return self.memory.longest if is_shared else inf
 
     @property
@@ -182,7 +182,7 @@ class Machine:
         SGLang and TensorRT-LLM start, and refuse requests that are longer than their cache
         (sgl-project/sglang#4048; NVIDIA/TensorRT-LLM#16802).
         """
-        starts = {"sglang", "tensorrt-llm"} & {self.engine.id, self.engine.extends}
+        starts = self.engine.program in ("sglang", "tensorrt-llm")
         return 0.0 if starts else self.memory.longest
 
     def sequences_of_context(self, tokens: ArrayLike) -> ArrayLike:
@@ -235,11 +235,6 @@ class Machine:
     def is_spatial(self) -> bool:
         """True where every layer has a region of its own."""
         return self.hardware.execution == "spatial"
-
-
-def is_llama_cpp(engine: Engine) -> bool:
-    """Whether an engine is llama.cpp, or takes its numbers."""
-    return "llama-cpp" in (engine.id, engine.extends)
 
 
 def chips_filled(ranks: ArrayLike, of_chip: int) -> ArrayLike:

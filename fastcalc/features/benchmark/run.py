@@ -24,7 +24,7 @@ def run(request: Measure) -> Answer:
     notes: list[str] = []
     deployment = measured_deployment(request, notes)
     engine = deployment.now.scenario.engine
-    tool = request.tool or tool_of(engine.id, engine.extends)
+    tool = request.tool or tool_of(engine.program)
     is_lone = tool == "llama-bench" and request.url is None
     if is_lone and request.batch == Measure.batch:
         notes.clear()

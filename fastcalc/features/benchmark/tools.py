@@ -112,16 +112,16 @@ TOOLS: Mapping[str, Tool] = {
 }
 """Load generators whose commands are printed, by their name as a tool."""
 
-_OF_ENGINES = {"sglang": "sglang", "llama-cpp": "llama-bench"}
+_OF_PROGRAMS = {"sglang": "sglang", "llama-cpp": "llama-bench"}
 
 
-def tool_of(engine: str, parent: str | None) -> str:
-    """Load generator that comes with an engine, or that of vLLM, which measures any server.
+def tool_of(program: str | None) -> str:
+    """Load generator that comes with a server program, or that of vLLM, which measures any.
 
-    >>> tool_of("vllm-rocm", "vllm"), tool_of("our-engine", "sglang"), tool_of("llama-cpp", None)
-    ('vllm', 'sglang', 'llama-bench')
+    >>> tool_of("sglang"), tool_of("llama-cpp"), tool_of("mlx"), tool_of(None)
+    ('sglang', 'llama-bench', 'vllm', 'vllm')
     """
-    return _OF_ENGINES.get(engine) or _OF_ENGINES.get(parent or "") or "vllm"
+    return _OF_PROGRAMS.get(program or "", "vllm")
 
 
 def served_model(outcome: Outcome, typed: str, url: str) -> ServedModel:

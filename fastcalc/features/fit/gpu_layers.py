@@ -58,7 +58,7 @@ def most_on_card(location: Location, entries: Catalogue) -> MostOnCard | None:
     """
     scenario, placement = location.scenario, location.placement
     chip, memory = scenario.hardware, scenario.memory
-    could_be = scenario.engine.id == "llama-cpp" and not shares_memory_with_host(chip)
+    could_be = scenario.engine.program == "llama-cpp" and not shares_memory_with_host(chip)
     is_open = memory.host is None and not memory.place and location.verdict != "fits"
     if not (memory.shares_layers or (could_be and is_open)):
         return None

@@ -144,7 +144,7 @@ def _records(solutions: Sequence[Solution]) -> list[Record]:
 def start_note(location: Location) -> str | None:
     """Return the lines on its caches that vLLM should print at start-up; None of other engines."""
     engine, size = location.scenario.engine, cache_size(location.placement)
-    if "vllm" not in (engine.id, engine.extends) or size is None or not size.tokens:
+    if engine.program != "vllm" or size is None or not size.tokens:
         return None
     too_long, replicas = size.concurrency < 1.0, location.placement.layout.dp
     hint = f"; it is expected to start with {option('max_model_len')} {size.tokens}" * too_long

@@ -20,7 +20,7 @@ from fastcalc.catalogue.schema.hardware import Terms
 from fastcalc.catalogue.selection import named, selected, single_names
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.chip.host import memory_choice, with_gpu_layers, with_usual_cores
-from fastcalc.core.chip.machine import is_llama_cpp, tier_position
+from fastcalc.core.chip.machine import tier_position
 from fastcalc.core.chip.machine_class import engine_of_class
 from fastcalc.core.chip.tier import MemoryChoice, PlaceFor, own_tiers
 from fastcalc.core.pricing import USD_PER_KWH, YEARS, PriceBasis, Pricing
@@ -78,7 +78,7 @@ def scenarios(request: Evaluated, notes: list[str]) -> list[Scenario]:
     engines = engines_of(entries, chips, request.engine, implied=implied)
     entries.refuse_idle_changes("engines", [engine for engine, _ in engines])
     check_longest(request, traffic.longest)
-    if any(is_llama_cpp(engine) for engine, _ in engines):
+    if any(engine.program == "llama-cpp" for engine, _ in engines):
         _check_slots(memory, traffic.longest)
     sharding = _sharding(request)
     is_alone = all(chip.execution == "spatial" for chip in chips)
@@ -111,8 +111,8 @@ def _memory_under(
     """What the user asks of memory, as an engine takes it: llama.cpp computes on the host."""
     _check_model_length(engine, model, memory)
     if not memory.shares_layers:
-        return with_usual_cores(memory) if engine.id == "llama-cpp" else memory
-    if engine.id != "llama-cpp":
+        return with_usual_cores(memory) if engine.program == "llama-cpp" else memory
+    if engine.program != "llama-cpp":
         flag = option("n_cpu_moe" if memory.gpu_layers is None else "n_gpu_layers")
         raise InputError(
             f"{flag} is a setting of llama.cpp, and {chip.id} runs {engine.id}: add "
@@ -446,16 +446,12 @@ def _check_slots(memory: MemoryChoice, tokens: float) -> None:
         )
 
 
-_CHECK_LENGTHS = {"vllm", "sglang"}
-"""Engines that do not start with a length beyond the model's, but where an environment variable
-says otherwise."""
-
-
 def _check_model_length(engine: Engine, model: Model, memory: MemoryChoice) -> None:
+    """Refuse a length beyond the model's, as vLLM and SGLang do by default."""
     longest = model.max_context
     if not longest or memory.longest <= longest:
         return
-    if _CHECK_LENGTHS & {engine.id, engine.extends}:
+    if engine.program in ("vllm", "sglang"):
         raise InputError(
             f"{option('max_model_len')} {memory.longest:,.0f} exceeds the {longest:,} tokens that "
             f"{model.id} takes, and {engine.id} does not start with it; lower it, or raise "

@@ -5,13 +5,34 @@ Source: tools/server/README.md and docs/multi-gpu.md of ggml-org/llama.cpp.
 
 from pathlib import PurePosixPath
 
+from fastcalc.core.placement.layout import HOST_CHIPS
+from fastcalc.errors import InputError
+from fastcalc.features.plan.decision import Plan
 from fastcalc.features.plan.servers.server import Server
+from fastcalc.mentions import option
 
 LOADED_AS: dict[str, str] = {}
 """It loads GGUF files, which hold weights as they are served."""
 
 CACHES = {"bf16": "f16", "fp16": "f16", "q8_0": "q8_0", "q4_0": "q4_0"}
 """What ``--cache-type-k`` and ``--cache-type-v`` call the formats of caches that it keeps."""
+
+
+def check(plan: Plan) -> None:
+    """Refuse a plan that llama-server cannot be started as: README of its tools/server."""
+    chips, cache = plan.layout.chips, plan.scenario.work.kv_format
+    if plan.prefill_layout or chips > HOST_CHIPS:
+        kind = "disaggregated prefill" if plan.prefill_layout else f"{chips} chips"
+        raise InputError(
+            f"{option('emit', 'llama-cpp')} starts servers of one host each, and the plan is of "
+            f"{kind}; give {option('pp', '8')} or fewer, or another {option('emit')}"
+        )
+    if plan.layout.tp > 1 and plan.scenario.work.formats.kv.bits < 16:
+        raise InputError(
+            f"{option('emit', 'llama-cpp')}: -sm tensor, which {option('tp')} "
+            f"{plan.layout.tp} means, needs a 16-bit cache, not {cache}; give "
+            f"{option('kv', 'fp16')}, or {option('pp')} in place of {option('tp')}"
+        )
 
 
 def start(server: Server) -> list[str]:

@@ -7,7 +7,6 @@ from types import ModuleType
 from fastcalc import __version__
 from fastcalc.catalogue.schema import Hardware
 from fastcalc.core.chip.reserve import start_rows
-from fastcalc.core.placement.layout import HOST_CHIPS
 from fastcalc.core.scenario import Scenario, solve
 from fastcalc.errors import InputError
 from fastcalc.features.plan.decision import Plan
@@ -49,23 +48,6 @@ def runs_on(program: str, chip: Hardware) -> bool:
     return chip.kind in ("gpu", "soc", "tpu", "npu")
 
 
-def _check_llama_cpp(plan: Plan) -> None:
-    """Refuse a plan that llama-server cannot be started as: README of its tools/server."""
-    chips, cache = plan.layout.chips, plan.scenario.work.kv_format
-    if plan.prefill_layout or chips > HOST_CHIPS:
-        kind = "disaggregated prefill" if plan.prefill_layout else f"{chips} chips"
-        raise InputError(
-            f"{option('emit', 'llama-cpp')} starts servers of one host each, and the plan is of "
-            f"{kind}; give {option('pp', '8')} or fewer, or another {option('emit')}"
-        )
-    if plan.layout.tp > 1 and plan.scenario.work.formats.kv.bits < 16:
-        raise InputError(
-            f"{option('emit', 'llama-cpp')}: -sm tensor, which {option('tp')} "
-            f"{plan.layout.tp} means, needs a 16-bit cache, not {cache}; give "
-            f"{option('kv', 'fp16')}, or {option('pp')} in place of {option('tp')}"
-        )
-
-
 def script(
     program: str,
     plan: Plan,
@@ -84,9 +66,7 @@ def script(
     that the program has not, or if the program cannot serve it as planned.
     """
     engine = plan.scenario.engine
-    # Engines that extend llama.cpp are other programs, those that extend vLLM are releases of it.
-    named = (engine.id,) if program == "llama-cpp" else (engine.id, engine.extends)
-    if ENGINES[program] not in named:
+    if ENGINES[program] != engine.program:
         raise InputError(
             f"{option('emit', program)} writes commands of {ENGINES[program]}, but the plan uses "
             f"{engine.id}; omit {option('engine')}"
@@ -103,7 +83,7 @@ def script(
             f"{option('kv')} takes {', '.join(caches)}"
         )
     if program == "llama-cpp":
-        _check_llama_cpp(plan)
+        llamacpp.check(plan)
     lines = [
         *map(comment, _expected(plan, service, name, first_tokens)),
         *map(comment, commands),
