@@ -48,9 +48,11 @@ class StartCheck:
         of_one, pool = self._size_of_one, self._pool
         if of_one is None or self._program != "vllm":
             return -inf
-        if pool is None or not pool.has_states:
+        machine = self.placement.machine
+        captures_graphs = bool(np.any(machine.software.launches_ahead))  # where vLLM checks states
+        if pool is None or not pool.has_states or not captures_graphs:
             return of_one.needed
-        ranks = self.placement.machine.ranks
+        ranks = machine.ranks
         return max(of_one.needed, self._sequences * pool.block_bytes * ranks)
 
     @property

@@ -43,12 +43,27 @@ from tests.helpers import words as said_words
         ("fit m -ngl 98", "fit m --n-gpu-layers 98 --engine llama-cpp"),
         ("fit m -ngl 100", "fit m --engine llama-cpp"),
         ("fit m -ngl auto", "fit m --engine llama-cpp"),
-        # Methods by which a checkpoint says its own format, and drafts of each engine.
+        # Methods by which a checkpoint says its own format.
         ("fit m --quantization modelopt", "fit m"),
         ("fit m --quantization compressed-tensors", "fit m"),
-        ("fit m --speculative-num-steps 3", "fit m --speculate 0.8x3"),
-        ("fit m --speculative-config.num_speculative_tokens=2", "fit m --speculate 0.8x2"),
-        ("fit m --speculative-config {num_speculative_tokens:4}", "fit m --speculate 0.8x4"),
+        # The micro-batch of llama.cpp, and the share of memory for caches of TensorRT-LLM.
+        ("fit m -ub 2048", "fit m --max-num-batched-tokens 2048 --engine llama-cpp"),
+        (
+            "fit m --kv_cache_free_gpu_memory_fraction 0.5",
+            "fit m --set parameters.cache_fraction=0.5 --engine tensorrt-llm",
+        ),
+        ("fit m --mmproj f.gguf", "fit m --set parameters.loads_encoders=1 --engine llama-cpp"),
+        # A server without CUDA graphs, however it is written.
+        ("fit m --enforce-eager", "fit m --engine eager"),
+        ("fit m -O0 --engine vllm", "fit m --engine eager"),
+        ("fit m -cc {cudagraph_mode:NONE}", "fit m --engine eager"),
+        ("fit m -cc {cudagraph_mode:FULL}", "fit m --engine vllm"),
+        ("fit m -tp 2 -ep", "fit m --tp 2 --ep 2 --engine vllm"),
+        (
+            'fit m --limit-mm-per-prompt {"image":0,"video":0}',
+            "fit m --language-model-only --engine vllm",
+        ),
+        ('fit m --limit-mm-per-prompt {"image":0,"video":1}', "fit m --engine vllm"),
         # Split modes of llama.cpp, and the cards that they are over.
         ("fit m -sm layer --chips 2", "fit m --chips 2 --engine llama-cpp"),
         ("fit m --split-mode tensor --chips 2", "fit m --tp 2 --engine llama-cpp"),
@@ -72,10 +87,119 @@ def test_rows_are_computed_as_tensors_and_said_to_be():
     assert note.startswith("-sm row: computed as the faster -sm tensor")
 
 
-def test_shares_of_cards_are_said_to_be_taken_as_equal():
-    taken, notes = translated("fit m -sm tensor -ts 3,1".split())
-    assert taken == "fit m --tp 2 --engine llama-cpp".split()
-    assert notes == ["-ts 3,1: computed as equal shares"]
+# The first of two cards has 3/4 where an equal share is 1/2, and 13/25 is 1.04 of it.
+@every("shares,is_taken", [("3,1", False), ("13,12", True), ("24,24,8", False), ("x,1", False)])
+def test_shares_of_cards_are_equal_or_refused(shares, is_taken):
+    words = ["fit", "m", "-sm", "tensor", "-ts", shares]
+    if is_taken:
+        assert translated(words)[0] == "fit m --tp 2 --engine llama-cpp".split()
+    else:
+        with pytest.raises(InputError, match=r"-ts .* -ts 1,1"):
+            translated(words)
+
+
+DRAFTED = "draft tokens per step, each accepted at 0.8 (assumed; --speculate 0.7x3 says 0.7)"
+
+
+@every(
+    "flags",
+    [
+        ["--speculative-num-steps", "3"],
+        ["--speculative-config.num_speculative_tokens=3"],
+        ["--speculative-config", "{num_speculative_tokens:3}"],
+        ["--speculative-config", '{"method": "mtp", "num_speculative_tokens": 3}'],
+    ],
+)
+def test_draft_tokens_of_each_engine(flags):
+    words, notes = translated(["fit", "m", *flags])
+    assert words == "fit m --speculate 0.8x3".split()
+    assert notes == [f"speculative decoding: 3 {DRAFTED}"]
+
+
+# Llama 3.1 8B has 8.03B parameters of two bytes.
+@every(
+    "flag,value",
+    [
+        ("--speculative-config", '{"model": "llama-3.1-8b", "num_speculative_tokens": 3}'),
+        ("--speculative-config", "{model:llama-3.1-8b,num_speculative_tokens:3}"),
+        ("--speculative-draft-model-path", "llama-3.1-8b"),
+        ("-md", "llama-3.1-8b"),
+    ],
+)
+def test_a_draft_model_is_said_not_to_be_counted(flag, value):
+    _, notes = translated(["fit", "llama-3.3-70b", flag, value])
+    assert "its weights, 16.1 GB, and its cache are not counted" in notes[-1]
+    _, notes = translated(["fit", "llama-3.3-70b", flag, value.replace("llama-3.1-8b", "x.gguf")])
+    assert "its weights and its cache are not counted" in notes[-1]
+
+
+# vLLM, vllm/config/model.py: yarn multiplies original_max_position_embeddings by its factor.
+YARN = '{"rope_type":"yarn","factor":4.0,"original_max_position_embeddings":32768}'
+
+
+@every(
+    "flag,value,longest",
+    [
+        ("--rope-scaling", YARN, 131072),
+        ("--rope-scaling", '{"type":"linear","factor":2}', 81920),
+        # A shell has taken the quotes.
+        ("--rope-scaling", YARN.replace('"', ""), 131072),
+        ("--hf-overrides", f'{{"rope_parameters":{YARN}}}', 131072),
+        ("--hf-overrides", '{"max_position_embeddings":65536}', 65536),
+        ("--json-model-override-args", '{"text_config":{"rope_scaling":{"factor":2}}}', 81920),
+        ("--rope-scaling", "yarn", None),
+        ("--hf-overrides", '{"architectures":["X"]}', None),
+    ],
+)
+def test_the_longest_sequence_with_rope_scaling(flag, value, longest):
+    words, notes = translated(["fit", "qwen3-8b", flag, value])
+    assert words == ["fit", "qwen3-8b", *(["--set", f"max_context={longest}"] if longest else [])]
+    assert bool(notes) is bool(longest)
+
+
+def test_a_configuration_that_is_no_json_is_refused():
+    with pytest.raises(InputError, match="--hf-overrides x: give JSON in quotes"):
+        translated(["fit", "qwen3-8b", "--hf-overrides", "x"])
+
+
+# Gemma 3 27B has 52 layers with a window of 1,024 tokens, its first block, and 10 without.
+def test_whole_windows_keep_the_context():
+    words, _ = translated(["fit", "gemma-3-27b", "--swa-full"])
+    assert words[2:4] == ["--set", "blocks.0.attention.window=131072"]
+    assert words[4:] == ["--engine", "llama-cpp"]
+
+
+# The parsers of vLLM and SGLang take the beginning of a flag where no other begins so.
+@every(
+    "command,words",
+    [
+        (
+            "vllm serve m --tensor_parallel 2 --gpu-memory-util 0.9",
+            "m --tp 2 --gpu-memory-utilization 0.9 --engine vllm",
+        ),
+        (
+            "sglang serve --model-path m --tp 2 --mem-frac 0.8",
+            "m --tp 2 --gpu-memory-utilization 0.8 --engine sglang",
+        ),
+        ("vllm serve m -tp 2 --max-num 8", "m --tp 2 --engine vllm"),
+        (
+            "llama-server -m m -c 4096 -np 1 --gpu-lay 20",
+            "m --max-model-len 4096 --max-num-seqs 1 --engine llama-cpp",
+        ),
+        # Flags of llama.cpp mean something else to others.
+        ("vllm serve m -tp 2 --device cuda", "m --tp 2 --engine vllm"),
+    ],
+)
+def test_the_beginnings_of_flags(command, words):
+    assert " ".join(translated(["fit", "--server", command])[0]) == f"fit {words}"
+
+
+def test_experts_that_replicas_divide_are_said_to_be():
+    server = "vllm serve qwen3-30b-a3b -tp 4 -dp 2"
+    _, notes = translated(["fit", "--server", server])
+    assert any(note.endswith("divided over 8 ranks: computed as --ep 8") for note in notes)
+    _, notes = translated(["fit", "--server", f"{server} --enable-expert-parallel"])
+    assert not any("divided" in note for note in notes)
 
 
 def test_a_count_of_five_thousand_digits_is_no_traceback():
@@ -174,7 +298,7 @@ def test_ranks_of_each_copy_of_attention(typed, tp):
         ("vllm serve org/m --max-model-len 1m", "org/m --max-model-len 1000000 --engine vllm --tp 1"),
         ("vllm serve org/m --max-model-len 1M", "org/m --max-model-len 1048576 --engine vllm --tp 1"),
         ("vllm serve org/m --max-num-seqs 32k", "org/m --max-num-seqs 32k --engine vllm --tp 1"),
-        ("vllm serve org/m --speculative-config x", "org/m --engine vllm --tp 1"),
+        ("vllm serve org/m --speculative-config {method:mtp}", "org/m --engine vllm --tp 1"),
         ("docker run vllm/vllm-openai:latest --model org/m", "org/m --engine vllm --tp 1"),
         ("docker run vllm/vllm-openai-cu130:v0.25.1 --model org/m", "org/m --engine vllm-0.25 --tp 1"),
         ("docker run lmsysorg/sglang --model-path org/m", "org/m --engine sglang --tp 1"),
@@ -434,9 +558,9 @@ def test_an_engine_that_is_named_is_meant_instead_of_the_command_s():
 
 def test_what_of_a_command_is_not_read_is_listed():
     command = "vllm serve org/m --enforce-eager --seed 3 --port 8000 --swap-space=4"
-    _, notes = translated(["fit", "--server", command])
+    words, notes = translated(["fit", "--server", command])
     assert notes[0] == "--server: ignored --seed and --swap-space"
-    assert notes[-1].startswith("--enforce-eager is not modelled: memory and speed are those with ")
+    assert words[words.index("--engine") + 1] == "eager"
     with pytest.raises(InputError, match="--server: No closing quotation in the command"):
         translated(["fit", "--server", "vllm serve 'org"])
 
@@ -483,9 +607,9 @@ def test_a_whole_command_is_taken():
     words, notes = translated(["fit", "--server", command, "--on", "rtx-3090"])
     assert words == [
         *("fit", "Qwen/Qwen3-32B", "--on", "rtx-3090", "--tp", "2", "--max-model-len", "32000"),
-        *("--speculate", "0.8x3", "--engine", "vllm"),
+        *("--engine", "vllm", "--speculate", "0.8x3"),
     ]
-    assert notes == ["--server: ignored --enable-prefix-caching"]
+    assert notes[0] == "--server: ignored --enable-prefix-caching"
     command = "python -m sglang.launch_server --model-path m --tp 4 --mem-fraction-static=0.9"
     words, _ = translated(["fit", "--server", command])
     assert " ".join(words) == "fit m --tp 4 --gpu-memory-utilization 0.9 --engine sglang"

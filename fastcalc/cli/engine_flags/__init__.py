@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from fastcalc.cli.engine_flags import llama_cpp, server
+from fastcalc.cli.engine_flags import configurations, llama_cpp, server
 from fastcalc.cli.engine_flags.table import (
     ALL_EXPERTS,
     ALL_LAYERS,
@@ -15,7 +15,6 @@ from fastcalc.cli.engine_flags.table import (
     NOT_MODELLED,
     SAYS_NOTHING,
     SPREAD_EXPERTS,
-    drafted,
 )
 from fastcalc.cli.engine_flags.words import Words, parted
 
@@ -36,6 +35,7 @@ def translated(words: Sequence[str]) -> tuple[list[str], list[str]]:
     ]
     _leave_out_unmodelled(line)
     engines = [flag.engine for word in line.words if (flag := FLAGS.get(word)) and flag.engine]
+    configurations.read(line)
     llama_cpp.read(line, is_server=is_server)
     line.words = list(_renamed(line))
     if line.has(COPIED_ATTENTION):
@@ -59,13 +59,13 @@ def _renamed(line: Words) -> Iterator[str]:
         flag = FLAGS.get(word)
         if flag is None or word == COPIED_ATTENTION:
             yield word
-        elif word == SPREAD_EXPERTS:
-            yield from ("--ep", str(_ranks(line)))
+        elif word in SPREAD_EXPERTS:
+            yield from ("--ep", str(server.expert_ranks(line)))
         elif word in ALL_EXPERTS:
             yield from ("--n-cpu-moe", str(MOST_LAYERS))
-        elif flag.field == "speculate":
+        elif flag.sets:
             next(pairs, None)
-            yield from drafted(value)
+            yield from ("--set", f"{flag.sets}={value}")
         elif flag.field == "max_model_len" and value in AS_FITS:
             next(pairs, None)
         elif word == flag.own and flag.field != "n_gpu_layers":
@@ -84,14 +84,6 @@ def _copied(line: Words, word: str, value: str) -> Iterator[str]:
     is_method = own == "--weights" and value in METHODS
     if not (is_all or is_method or value in SAYS_NOTHING):
         yield from (own, value)
-
-
-def _ranks(line: Words) -> int:
-    """Ranks over which vLLM spreads experts: those of all tensor- and data-parallel groups."""
-    ranks = 1
-    for text in (line.value("--tp"), line.value("--dp")):
-        ranks *= int(text) if text.isdecimal() and len(text) < 7 else 1
-    return ranks
 
 
 def _count_copied_attention(line: Words) -> None:

@@ -17,9 +17,11 @@ from fastcalc.cli.engine_flags.table import (
     KEY_TYPES,
     MOST_LAYERS,
     OVERRIDES,
+    PROJECTORS,
     SPLIT_MODES,
     UNIFIED,
     VALUE_TYPES,
+    WHOLE_WINDOWS,
     own_name,
 )
 from fastcalc.cli.engine_flags.words import Words
@@ -27,6 +29,8 @@ from fastcalc.errors import InputError
 from fastcalc.written import shown
 
 _ENGINE = "llama-cpp"
+_EVEN = 1.1
+"""Largest share of a card over an equal one that is computed as equal."""
 _TENSOR_SPLITS = ("row", "tensor", "graph")
 """Split modes that divide each matrix among cards; ``graph`` is that of ik_llama.cpp."""
 _DEFAULT_SLOTS = "4"
@@ -50,6 +54,10 @@ def read(line: Words, *, is_server: bool) -> None:
     _read_cache_types(line)
     _read_overrides(line)
     _read_split_mode(line)
+    if line.taken(*PROJECTORS):
+        line.words += ["--set", "parameters.loads_encoders=1"]
+    if line.taken(WHOLE_WINDOWS, has_value=False):
+        _read_whole_windows(line)
 
 
 def _read_slots(line: Words, *, is_server: bool) -> None:
@@ -194,8 +202,8 @@ def _read_split_mode(line: Words) -> None:
         line.put("--tp", "1")
         line.taken("--chips")
         return
-    if shares and len(set(parts)) > 1:
-        line.notes.append(f"-ts {shown(listed, 30)}: computed as equal shares")
+    if shares:
+        _check_shares(listed, parts)
     stated = line.value("--chips")
     cards = stated or str(len(parts) or "")
     if mode in _TENSOR_SPLITS and not line.has("--tp"):
@@ -210,8 +218,32 @@ def _read_split_mode(line: Words) -> None:
         line.notes.append("-sm row: computed as the faster -sm tensor, which llama.cpp recommends")
 
 
+def _check_shares(text: str, parts: list[str]) -> None:
+    """Refuse shares of which one is far above the others: its card would be full first."""
+    try:
+        shares = [float(part) for part in parts]
+        most = max(shares) * len(shares) / sum(shares)
+    except (ValueError, ZeroDivisionError, OverflowError):
+        raise InputError(f"-ts {shown(text, 30)}: give a share for each card, as -ts 1,1") from None
+    if not most <= _EVEN:
+        raise InputError(
+            f"-ts {shown(text, 30)}: one card has {most:.2g} times an equal share, and only equal "
+            "shares are computed; leave -ts out, or give -ts 1,1"
+        )
+
+
 def _named_count(line: Words) -> str:
     """How many cards the name of a chip says, as in 2xrtx-3090; "" where it does not."""
     from fastcalc.importers.instances import stated_count
 
     return str(stated_count(line.value("--on")) or "")
+
+
+def _read_whole_windows(line: Words) -> None:
+    """Layers that attend to a window keep the whole context."""
+    from fastcalc.catalogue.schema import Attention
+
+    model = line.model
+    for at, block in enumerate(model.blocks if model else ()):
+        if isinstance(block.attention, Attention) and block.attention.window:
+            line.words += ["--set", f"blocks.{at}.attention.window={line.longest or 10**9}"]

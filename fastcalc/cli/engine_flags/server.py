@@ -12,7 +12,6 @@ from fastcalc.cli.engine_flags.table import (
     LENGTH,
     NOT_MODELLED,
     SPREAD_EXPERTS,
-    drafted,
     own_name,
 )
 from fastcalc.cli.engine_flags.words import Words
@@ -45,7 +44,10 @@ _FACTORS = {"k": 1000, "K": 1024, "m": 10**6, "M": 2**20}
 
 
 class Command:
-    """A server's command: its engine, its model, flags that are taken and flags that are not."""
+    """A server's command: its engine, its model, flags that are taken and flags that are not.
+
+    release : the engine of the release that an image names, else the engine
+    """
 
     def __init__(self, text: str, line: Words) -> None:
         """Read a command for the fields of a line.
@@ -59,8 +61,8 @@ class Command:
                 f"--server {shown(text, 60)}: give a command of vLLM, SGLang, llama.cpp, "
                 "TensorRT-LLM or MLX, such as 'vllm serve MODEL --tensor-parallel-size 2'"
             )
-        if release := _RELEASE.search(text):
-            self.engine = f"vllm-{release[1]}"
+        release = _RELEASE.search(text)
+        self.release = f"vllm-{release[1]}" if release else self.engine
         self.model = ""
         self.flags: list[str] = []
         self.ignored: list[str] = []
@@ -80,27 +82,38 @@ class Command:
                 self.model = self.model or (word if is_started and not is_server else "")
                 is_started = is_started or is_server
                 continue
-            name = name.replace("_", "-")
+            name = self._full(name.replace("_", "-"))
             has_value = FLAGS[name].has_value if name in FLAGS else not _SWITCH.fullmatch(name)
             follows = at < len(given) and (given[at] in AS_FITS or not given[at].startswith("-"))
             if has_value and follows and not is_joined:
                 value, at = given[at], at + 1
             self._take(name, value)
 
+    def _full(self, name: str) -> str:
+        """The flag that one begins, as the parser of vLLM and SGLang takes it; else the name."""
+        if self.engine not in ("sglang", "vllm") or name in FLAGS or not name.startswith("--"):
+            return name
+        begun = [
+            full
+            for full in FLAGS
+            if full.startswith(name) and FLAGS[full].engine in ("", self.engine)
+        ]
+        fields = {FLAGS[full].field for full in begun}
+        return begun[0] if len(fields) == 1 and name not in _MODELS else name
+
     def _take(self, name: str, value: str) -> None:
         """Take a flag, or list it as ignored."""
         flag = FLAGS.get(name)
+        if flag and flag.engine == "llama-cpp" != self.engine:
+            flag = None  # another server's flag of the same name
         if name in _MODELS:
             self.model = value
         elif flag and not flag.has_value:
-            is_taken = name in NOT_MODELLED or flag.field in self.fields
+            is_taken = flag.field in self.fields
             if value.lower() not in ("false", "0"):
                 (self.flags if is_taken else self.ignored).append(name)
         elif flag and (name in NOT_MODELLED or flag.field in self.fields):
-            is_read = flag.field != "speculate" or bool(drafted(value))
-            length = _number(name, value) if flag.field == "max_model_len" else value
-            self.flags += [name, length] if is_read else []
-            self.ignored += [] if is_read else [name]
+            self.flags += [name, _number(name, value) if flag.field == "max_model_len" else value]
         elif name not in ("--port", "--host"):
             self.ignored.append(name)
 
@@ -126,7 +139,7 @@ def read(line: Words) -> None:
     line.words[1:1] = [command.model] if command.model and named is None else []
     line.words += command.flags
     if not line.has("--engine"):
-        line.words += ["--engine", command.engine]
+        line.words += ["--engine", command.release]
     if command.ignored:
         line.notes.append(f"--server: ignored {listed(command.ignored)}")
     if command.model and named is not None:
@@ -135,6 +148,7 @@ def read(line: Words) -> None:
     for name, value in by_default.items():
         line.notes.append(f"--server: {name} is not given; the server takes {value}")
     line.notes += _left_to_server(line)
+    line.notes += _divided_experts(line)
     line.words += (word for pair in by_default.items() for word in pair)
 
 
@@ -168,7 +182,7 @@ def _by_default(line: Words) -> dict[str, str]:
         return by_default
     if "max_model_len" in fields and LENGTH not in stated and model.max_context:
         by_default[LENGTH] = str(model.max_context)
-    is_spread = stated & {"--ep", "--dp", SPREAD_EXPERTS}
+    is_spread = stated & {"--ep", "--dp", *SPREAD_EXPERTS}
     if "ep" in fields and "--tp" in stated and not is_spread and _has_experts(model):
         by_default["--ep"] = "1"
     return by_default
@@ -193,6 +207,28 @@ def _left_to_server(line: Words) -> Iterator[str]:
             f"--server: {flag} is not given; the server takes {longest}, or less where memory "
             "holds less"
         )
+
+
+def _divided_experts(line: Words) -> Iterator[str]:
+    """Say what is computed where vLLM divides each expert over the ranks of several replicas."""
+    stated = line.stated
+    is_spread = bool(stated & {"--ep", *SPREAD_EXPERTS})
+    if line.value("--engine") != "vllm" or "--dp" not in stated or is_spread:
+        return
+    if (model := line.model) and _has_experts(model) and "ep" in line.fields:
+        ranks = expert_ranks(line)
+        yield (
+            f"--server: {SPREAD_EXPERTS[0]} is not given, so that each expert is divided over "
+            f"{ranks} ranks: computed as --ep {ranks}"
+        )
+
+
+def expert_ranks(line: Words) -> int:
+    """Ranks over which vLLM spreads experts: those of all tensor- and data-parallel groups."""
+    ranks = 1
+    for text in (line.value("--tp"), line.value("--dp")):
+        ranks *= int(text) if text.isdecimal() and len(text) < 7 else 1
+    return ranks
 
 
 def _number(name: str, text: str) -> str:

@@ -11,12 +11,14 @@ class EngineFlag(NamedTuple):
     engine : the one that has it; "" where several do
     has_value : whether a value follows it
     is_copied : whether its value stands for the field as it is
+    sets : of a file, the path that ``--set`` gives its value
     """
 
     field: str
     engine: str = ""
     has_value: bool = True
     is_copied: bool = True
+    sets: str = ""
 
     @property
     def own(self) -> str:
@@ -33,6 +35,11 @@ def _read(field: str, *names: str, engine: str = "llama-cpp") -> dict[str, Engin
     return _named(EngineFlag(field, engine, is_copied=False), *names)
 
 
+def _setting(path: str, name: str, engine: str) -> dict[str, EngineFlag]:
+    """A flag whose value is a number of a file."""
+    return _named(EngineFlag("set", engine, is_copied=False, sets=path), name)
+
+
 def _switch(field: str, *names: str, engine: str = "llama-cpp") -> dict[str, EngineFlag]:
     return _named(EngineFlag(field, engine, has_value=False, is_copied=False), *names)
 
@@ -41,9 +48,30 @@ SPLIT_MODES, CARD_SHARES = ("-sm", "--split-mode"), ("-ts", "--tensor-split")
 CARD_NAMES, OVERRIDES = ("-dev", "--device"), ("-ot", "--override-tensor")
 KEY_TYPES, VALUE_TYPES = ("-ctk", "--cache-type-k"), ("-ctv", "--cache-type-v")
 UNIFIED, ALL_EXPERTS = ("-kvu", "--kv-unified"), ("-cmoe", "--cpu-moe")
+PROJECTORS = ("-mm", "--mmproj", "-mmu", "--mmproj-url")
 FLASH_ATTENTION = ("-fa", "--flash-attn")
-COPIED_ATTENTION, SPREAD_EXPERTS = "--enable-dp-attention", "--enable-expert-parallel"
+COPIED_ATTENTION, SPREAD_EXPERTS = "--enable-dp-attention", ("--enable-expert-parallel", "-ep")
 LENGTH = "--max-model-len"
+NO_GRAPHS, GRAPHS = ("--enforce-eager", "-O0"), ("--compilation-config", "-cc")
+INPUT_LIMITS = ("--limit-mm-per-prompt",)
+ROPE, MODEL_OVERRIDES = ("--rope-scaling",), ("--hf-overrides", "--json-model-override-args")
+DRAFT_CONFIGURATION = ("--speculative-config", "-sc")
+DRAFT_COUNTS = (
+    *("--speculative-config.num-speculative-tokens", "--speculative-num-steps"),
+    "--num-draft-tokens",
+)
+DRAFT_MODELS = ("-md", "--model-draft", "--speculative-draft-model-path", "--draft-model")
+WHOLE_WINDOWS = "--swa-full"
+
+NOT_MODELLED = {
+    "--kv-cache-memory-bytes": "the cache takes what --gpu-memory-utilization leaves",
+    "--cpu-offload-gb": "all weights are on the cards; --engine llama-cpp --host splits them",
+    "--max-cudagraph-capture-size": "CUDA graphs of the default sizes are counted",
+    "--cudagraph-capture-sizes": "CUDA graphs of the default sizes are counted",
+    "--max-total-tokens": "the cache takes what weights leave",
+    **dict.fromkeys(("-nkvo", "--no-kv-offload"), "the cache is on the cards"),
+}
+"""Flags that change memory and are not computed, and what is computed instead."""
 
 FLAGS = {
     **_named(EngineFlag("tp"), "--tp", "--tp-size", "-tp"),
@@ -53,7 +81,7 @@ FLAGS = {
     **_named(EngineFlag("dp"), "--dp", "--dp-size", "-dp"),
     **_named(EngineFlag("dp", "vllm"), "--data-parallel-size"),
     **_named(EngineFlag("ep"), "--ep", "--ep-size", "--expert-parallel-size"),
-    **_switch("ep", SPREAD_EXPERTS, engine="vllm"),
+    **_switch("ep", *SPREAD_EXPERTS, engine="vllm"),
     **_switch("dp", COPIED_ATTENTION, engine="sglang"),
     **_named(EngineFlag("kv"), "--kv", "--kv-cache-dtype"),
     **_named(EngineFlag("weights"), "--weights", "--quantization", "-q"),
@@ -66,6 +94,7 @@ FLAGS = {
     **_named(EngineFlag("max_num_seqs", "llama-cpp"), "-np"),
     **_named(EngineFlag("max_num_batched_tokens"), "--max-num-batched-tokens", "--max-num-tokens"),
     **_named(EngineFlag("max_num_batched_tokens", "sglang"), "--chunked-prefill-size"),
+    **_named(EngineFlag("max_num_batched_tokens", "llama-cpp"), "-ub", "--ubatch-size"),
     **_named(EngineFlag("gpu_memory_utilization"), "--gpu-memory-utilization"),
     **_named(EngineFlag("gpu_memory_utilization", "sglang"), "--mem-fraction-static"),
     **_named(EngineFlag("n_gpu_layers", "llama-cpp"), "--n-gpu-layers", "--gpu-layers", "-ngl"),
@@ -76,20 +105,19 @@ FLAGS = {
     **_read("kv", *KEY_TYPES, *VALUE_TYPES, *FLASH_ATTENTION),
     **_switch("max_num_seqs", *UNIFIED),
     **_switch("language_model_only", "--language-model-only", engine=""),
-    **_read("speculate", "--speculative-config", "-sc", engine=""),
-    **_read("speculate", "--speculative-config.num-speculative-tokens", engine=""),
-    **_read("speculate", "--speculative-num-steps", "--num-draft-tokens", engine=""),
-    **_switch("", "--enforce-eager", engine=""),
-    **_read("", "--kv-cache-memory-bytes", "--cpu-offload-gb", engine=""),
+    **_read("set", *DRAFT_CONFIGURATION, *DRAFT_COUNTS, *DRAFT_MODELS, engine=""),
+    **_read("set", *ROPE, *MODEL_OVERRIDES, engine=""),
+    **_read("engine", *GRAPHS, engine="vllm"),
+    **_switch("engine", *NO_GRAPHS, engine="vllm"),
+    **_read("language_model_only", *INPUT_LIMITS, engine="vllm"),
+    **_switch("set", WHOLE_WINDOWS),
+    **_setting("parameters.cache_fraction", "--kv-cache-free-gpu-memory-fraction", "tensorrt-llm"),
+    **_setting("parameters.cache_fraction", "--free-gpu-memory-fraction", "tensorrt-llm"),
+    **_read("", *NOT_MODELLED, engine=""),
+    **_switch("", "-nkvo", "--no-kv-offload"),
+    **_read("set", *PROJECTORS),
 }
 """Every flag that is read here, by its name."""
-
-NOT_MODELLED = {
-    "--enforce-eager": "memory and speed are those with CUDA graphs; --engine eager has the speed",
-    "--kv-cache-memory-bytes": "the cache takes what --gpu-memory-utilization leaves",
-    "--cpu-offload-gb": "all weights are on the cards; --engine llama-cpp --host splits them",
-}
-"""Flags that change memory and are not computed, and what is computed instead."""
 
 AS_FITS = {"auto", "-1"}
 """Lengths of vLLM that mean the longest which fits."""
@@ -111,14 +139,3 @@ def own_name(word: str) -> str:
     """
     flag = FLAGS.get(word)
     return flag.own if flag and flag.is_copied else word
-
-
-def drafted(value: str) -> list[str]:
-    """Speculative decoding in fastcalc's words, of a flag that states its draft tokens.
-
-    >>> drafted('{"num_speculative_tokens": 3}')
-    ['--speculate', '0.8x3']
-    """
-    states = re.search(r"num_speculative_tokens\D+(\d+)", value)
-    count = states[1] if states else value
-    return ["--speculate", f"0.8x{count}"] if count.isdigit() else []

@@ -34,19 +34,23 @@ class Words:
         values = [value for word, value in self.pairs if own_name(word) == name]
         return values[-1] if values else ""
 
-    def taken(self, *names: str, has_value: bool = True) -> list[str]:
-        """Remove flags and their values; return the values, "" of a flag that none follows."""
-        values, kept, is_value = list[str](), list[str](), False
+    def taken_pairs(self, *names: str, has_value: bool = True) -> list[tuple[str, str]]:
+        """Remove flags and their values; return both, with "" for a flag that none follows."""
+        pairs, kept, is_value = list[tuple[str, str]](), list[str](), False
         for word in self.words:
             if word in names:
-                values.append("")
+                pairs.append((word, ""))
             elif is_value and (not word.startswith("-") or word[1:].isdigit()):
-                values[-1] = word
+                pairs[-1] = (pairs[-1][0], word)
             else:
                 kept.append(word)
             is_value = has_value and word in names
         self.words = kept
-        return values
+        return pairs
+
+    def taken(self, *names: str, has_value: bool = True) -> list[str]:
+        """Remove flags and their values; return the values, "" of a flag that none follows."""
+        return [value for _, value in self.taken_pairs(*names, has_value=has_value)]
 
     def put(self, name: str, value: str) -> None:
         """Set a flag of fastcalc in place of all that are given of it."""
@@ -89,20 +93,24 @@ class Words:
     @property
     def model(self) -> "Model | None":
         """The model that the line names; None if it is unknown."""
-        from fastcalc.catalogue.store import Catalogue
-        from fastcalc.kit.request.loading import models_of
-
-        name = self.model_name
-        try:
-            return models_of(Catalogue(), [name] if name else None, [])[0]
-        except InputError:
-            return None
+        return model_of(self.model_name)
 
     @property
     def longest(self) -> str:
         """Tokens of the longest sequence of the model; "" if it is unknown."""
         model = self.model
         return str(model.max_context) if model and model.max_context else ""
+
+
+def model_of(name: str | None) -> "Model | None":
+    """The model of a name; None if it is unknown."""
+    from fastcalc.catalogue.store import Catalogue
+    from fastcalc.kit.request.loading import models_of
+
+    try:
+        return models_of(Catalogue(), [name] if name else None, [])[0]
+    except InputError:
+        return None
 
 
 def parted(word: str) -> list[str]:

@@ -1,0 +1,131 @@
+"""Flags that set parts of a configuration: rope scaling, CUDA graphs, drafts, inputs beyond text.
+
+Sources: vllm/config/model.py, compilation.py and multimodal.py of version 0.33;
+sglang/srt/arg_groups/fields of version 0.5.23, November 2026.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from typing import Any
+
+from fastcalc.cli.engine_flags.table import (
+    DRAFT_CONFIGURATION,
+    DRAFT_COUNTS,
+    DRAFT_MODELS,
+    GRAPHS,
+    INPUT_LIMITS,
+    MODEL_OVERRIDES,
+    NO_GRAPHS,
+    ROPE,
+)
+from fastcalc.cli.engine_flags.words import Words, model_of
+from fastcalc.errors import InputError
+from fastcalc.written import shown
+
+_BARE = re.compile(
+    r"(?<=[{,:\[])\s*(?!true\b|false\b|null\b)([A-Za-z_][^{}\[\]:,\"]*?)\s*(?=[}\]:,])"
+)
+"""A word without quotes in JSON."""
+_ACCEPTED = "0.8"
+"""Share of draft tokens that is assumed to be accepted."""
+
+
+def read(line: Words) -> None:
+    """Put fastcalc's flags in place of those that set parts of a configuration."""
+    _read_lengths(line)
+    _read_graphs(line)
+    _read_drafts(line)
+    limits = [_json(text, name) for name, text in line.taken_pairs(*INPUT_LIMITS)]
+    if limits and limits[-1] and not any(limits[-1].values()):
+        line.words.append("--language-model-only")
+
+
+def _json(text: str, flag: str) -> Mapping[str, Any]:
+    """A value of a flag in JSON, also where a shell has taken its quotes."""
+    for written in (text, _BARE.sub(r'"\1"', text)):
+        with suppress(ValueError, RecursionError):
+            value = json.loads(written)
+            if isinstance(value, dict):
+                return value
+    raise InputError(f"{flag} {shown(text, 60)}: give JSON in quotes, such as '{{\"key\": 1}}'")
+
+
+def _read_lengths(line: Words) -> None:
+    """The longest sequence that rope scaling or an override of the configuration allows."""
+    for name, text in line.taken_pairs(*ROPE, *MODEL_OVERRIDES):
+        if name in ROPE and not text.startswith("{"):
+            continue  # llama.cpp names a kind, and warns of lengths beyond the model's
+        given = _json(text, name)
+        rope = given if name in ROPE else _rope(given)
+        longest = given.get("max_position_embeddings", line.longest)
+        factor = rope.get("factor", 1) if rope.get("rope_type", rope.get("type")) != "llama3" else 1
+        start = rope.get("original_max_position_embeddings", longest) if rope else longest
+        try:
+            tokens = int(float(start) * float(factor))
+        except (ValueError, TypeError, OverflowError):
+            continue
+        if str(tokens) != line.longest:
+            line.words += ["--set", f"max_context={tokens}"]
+            line.notes.append(f"{name}: sequences of up to {tokens:,} tokens")
+
+
+def _rope(given: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The rope scaling that an override of a configuration has, in it or in that of its text."""
+    texts = (given, given.get("text_config"))
+    found = (
+        part[key]
+        for part in texts
+        if isinstance(part, dict)
+        for key in ("rope_scaling", "rope_parameters")
+        if isinstance(part.get(key), dict)
+    )
+    return next(found, {})
+
+
+def _read_graphs(line: Words) -> None:
+    """Without CUDA graphs a server is that of the engine ``eager``."""
+    configurations = [text for _, text in line.taken_pairs(*GRAPHS)]
+    is_off = any(re.search(r"cudagraph_mode\W+NONE", text) for text in configurations)
+    if not (line.taken(*NO_GRAPHS, has_value=False) or is_off):
+        return
+    engine = line.value("--engine")
+    if engine and not re.fullmatch(r"vllm(-0\.\d+)?", engine):
+        line.notes.append(f"{NO_GRAPHS[0]} is not modelled for {engine}")
+        return
+    line.put("--engine", "eager")
+
+
+def _read_drafts(line: Words) -> None:
+    """Speculative decoding, and a draft model of its own, which is not counted."""
+    configurations = line.taken_pairs(*DRAFT_CONFIGURATION)
+    counts = [text for _, text in line.taken_pairs(*DRAFT_COUNTS)]
+    models = [text for _, text in line.taken_pairs(*DRAFT_MODELS)]
+    for name, text in configurations:
+        given = _json(text, name)
+        counts += [str(given.get("num_speculative_tokens", ""))]
+        models += [given["model"]] if isinstance(given.get("model"), str) else []
+    counts = [count for count in counts if count.isdecimal()]
+    if counts and "speculate" in line.fields:
+        line.words += ["--speculate", f"{_ACCEPTED}x{counts[-1]}"]
+        line.notes.append(
+            f"speculative decoding: {counts[-1]} draft tokens per step, each accepted at "
+            f"{_ACCEPTED} (assumed; --speculate 0.7x{counts[-1]} says 0.7)"
+        )
+    elif configurations:
+        line.notes.append("--speculative-config: ignored, for it states no num_speculative_tokens")
+    line.notes += _uncounted(models)
+
+
+def _uncounted(models: list[str]) -> Iterator[str]:
+    """Say what memory a draft model takes beside the model."""
+    from fastcalc.core.model.workload import workload  # few lines have a draft model
+
+    for name in models[-1:]:
+        draft = model_of(name)
+        weights = f", {workload(draft).weight_bytes / 1e9:,.1f} GB," if draft else ""
+        yield (
+            f"draft model {shown(name, 60)}: its weights{weights} and its cache are not counted; "
+            "lower --gpu-memory-utilization by their share of memory"
+        )
