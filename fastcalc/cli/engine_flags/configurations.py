@@ -6,7 +6,7 @@ sglang/srt/arg_groups/fields of version 0.5.23, November 2026.
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -115,17 +115,16 @@ def _read_drafts(line: Words) -> None:
         )
     elif configurations:
         line.notes.append("--speculative-config: ignored, for it states no num_speculative_tokens")
-    line.notes += _uncounted(models)
+    line.notes += [_uncounted(name) for name in models[-1:]]
 
 
-def _uncounted(models: list[str]) -> Iterator[str]:
+def _uncounted(name: str) -> str:
     """Say what memory a draft model takes beside the model."""
     from fastcalc.core.model.workload import workload  # few lines have a draft model
 
-    for name in models[-1:]:
-        draft = model_of(name)
-        weights = f", {workload(draft).weight_bytes / 1e9:,.1f} GB," if draft else ""
-        yield (
-            f"draft model {shown(name, 60)}: its weights{weights} and its cache are not counted; "
-            "lower --gpu-memory-utilization by their share of memory"
-        )
+    draft = model_of(name)
+    weights = f", {workload(draft).weight_bytes / 1e9:,.1f} GB," if draft else ""
+    return (
+        f"draft model {shown(name, 60)}: its weights{weights} and its cache are not counted; "
+        "lower --gpu-memory-utilization by their share of memory"
+    )
