@@ -4,6 +4,11 @@ import pytest
 
 import fastcalc
 from fastcalc.catalogue.store import Catalogue
+from fastcalc.core.chip.machine import MemoryChoice, machine
+from fastcalc.core.model.workload import workload
+from fastcalc.core.placement.layout import Layout
+from fastcalc.core.placement.legal import topology_of
+from fastcalc.core.step import pass_work
 from tests.helpers import every
 
 
@@ -69,3 +74,14 @@ def test_llama_cpp_multiplies_on_a_host_whose_cores_nobody_states():
     assert low < 36.7 < high
     assert streamed["tokens_per_s_per_user"] < 15
     assert any("cores are taken to multiply at 3 TFLOP/s" in line for line in local["warnings"])
+
+
+# RTX PRO 6000: 0.376 of the link among eight where two have 0.60, kernel tables of aiconfigurator.
+@pytest.mark.parametrize("ranks,share", [(2, 1.0), (4, (2 / 4) ** (1 / 3)), (8, 0.376 / 0.60)])
+def test_groups_beyond_a_bridge_share_the_ways_through_the_host(ranks, share):
+    catalogue = Catalogue()
+    work = workload(catalogue.model("qwen3-14b"))
+    chip = catalogue.hardware("a40")
+    counted = machine(chip, catalogue.engine("vllm"), work, MemoryChoice())
+    group = pass_work._tensor_parallel(topology_of(counted), Layout(tp=ranks))
+    assert float(group.link_share) == pytest.approx(share, rel=0.005)

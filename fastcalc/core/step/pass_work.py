@@ -358,10 +358,11 @@ def _pipeline(topology: Topology, work: Workload, layout: AnyLayout) -> Pipeline
 
 def _link_share(topology: Topology, chips: ArrayLike) -> Array:
     """Return what a chip of a group gets of its link, to the same bits for one layout or many."""
+    groups = np.atleast_1d(chips)
     fraction = shared_link(
-        ranks=np.atleast_1d(chips),
+        ranks=groups,
         domain=topology.mesh or topology.domain,
         is_mesh=topology.mesh is not None,
-        is_host=topology.is_over_host,
+        is_host=topology.is_over_host | (topology.is_bridged & (groups > topology.domain)),
     )
     return fraction.reshape(np.shape(chips))[()]
