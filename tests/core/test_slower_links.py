@@ -77,11 +77,11 @@ def test_llama_cpp_multiplies_on_a_host_whose_cores_nobody_states():
 
 
 # RTX PRO 6000: 0.376 of the link among eight where two have 0.60, kernel tables of aiconfigurator.
-@pytest.mark.parametrize("ranks,share", [(2, 1.0), (4, (2 / 4) ** (1 / 3)), (8, 0.376 / 0.60)])
+@every("ranks,share", [(2, 1.0), (4, (2 / 4) ** (1 / 3)), (8, 0.376 / 0.60)])
 def test_groups_beyond_a_bridge_share_the_ways_through_the_host(ranks, share):
     catalogue = Catalogue()
     work = workload(catalogue.model("qwen3-14b"))
     chip = catalogue.hardware("a40")
     counted = machine(chip, catalogue.engine("vllm"), work, MemoryChoice())
     group = pass_work._tensor_parallel(topology_of(counted), Layout(tp=ranks))
-    assert float(group.link_share) == pytest.approx(share, rel=0.005)
+    assert float(group.link_share) == pytest.approx(share, rel=0.01)
