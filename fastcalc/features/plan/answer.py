@@ -50,6 +50,7 @@ from fastcalc.features.plan.sharing_notes import (
     one_chip_type,
     other_sharings,
     over_limits,
+    shared_nodes,
 )
 from fastcalc.features.plan.single_chips import single_chip_notes
 from fastcalc.features.plan.table_columns import columns, columns_but, with_formats
@@ -654,6 +655,7 @@ class PlanAnswer(Answer):
         yield from weighted(1, one_chip_type(self.fleet))
         yield from weighted(1, self._against_api())
         yield from weighted(1, next_nodes(self.fleet, self._grown))
+        yield from weighted(1, shared_nodes(self.fleet))
         for allocation, pool in self.pools:
             yield from weighted(1, () if allocation.is_owned else plan_notes.idle(pool.plan))
         yield from weighted(1, idle_chips(self.fleet))

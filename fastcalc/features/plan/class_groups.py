@@ -12,7 +12,6 @@ from fastcalc.features.plan.replica_options import (
     CostBound,
     ReplicaOption,
     find_replica_options,
-    worth,
 )
 from fastcalc.features.plan.service import Service
 from fastcalc.features.plan.sharing import partitions
@@ -43,43 +42,32 @@ class ClassGroup:
         requests = held_throughput(option.grid, self.service, option.requests)
         checked = replace(option, requests=requests, is_checked=True)
         self.replica_options[index : index + 1] = [checked] if requests else []
-        for cached_name in ("_worth_options", "options_of_chips"):
-            self.__dict__.pop(cached_name, None)
+        self.__dict__.pop("options_of_chips", None)
 
-    def cheapest(self, rate: float) -> ReplicaOption:
-        """The option that sustains a rate of all classes at the least cost.
+    def least_on_chips(self, rate: float) -> list[ReplicaOption]:
+        """On each chip the option that fills the least of its nodes at a rate of all classes.
 
-        Of equal ones that on the fewest chips, and of those that of the smallest batch.
+        Of equal ones that of the smallest batch. The cheapest first.
         """
-        at_rate = rate * self.share
-        return min(
-            self._worth_options,
-            key=lambda option: (option.cost(at_rate), option.chips(at_rate), option.batch),
-        )
-
-    def cost(self, rate: float) -> float:
-        """Least cost of a rate of all classes."""
-        return self.cheapest(rate).cost(rate * self.share)
-
-    def least_costs(self, rate: float) -> dict[str, float]:
-        """Lower bound on the cost of a rate of all classes, by chip."""
-        costs: dict[str, float] = {}
-        for bound in self.bounds:
-            cost = bound.least_cost(rate * self.share)
-            costs[bound.chip] = min(cost, costs.get(bound.chip, inf))
-        return costs
+        at_rate, least = rate * self.share, dict[str, ReplicaOption]()
+        for option in sorted(
+            self.options_of_chips, key=lambda option: (option.filled(at_rate), option.batch)
+        ):
+            least.setdefault(option.chip, option)
+        return sorted(least.values(), key=lambda option: option.cost_of_filled(at_rate))
 
     def costs_on_chips(self, rate: float) -> dict[str, float]:
-        """Least cost of a rate of all classes on each chip type."""
-        costs: dict[str, float] = {}
-        for option in self.replica_options:
-            chip = option.grid.scenario.hardware.id
-            costs[chip] = min(option.cost(rate * self.share), costs.get(chip, inf))
-        return costs
+        """Least cost of a rate of all classes on each chip type, in nodes of its own."""
+        options = self.least_on_chips(rate)
+        return {option.chip: option.cost(rate * self.share) for option in options}
 
-    @cached_property
-    def _worth_options(self) -> Sequence[ReplicaOption]:
-        return worth(self.replica_options)
+    def least_costs(self, rate: float) -> dict[str, tuple[float, float]]:
+        """Lower bounds on the cost of a rate of all classes, by chip: in shared and own nodes."""
+        costs: dict[str, tuple[float, float]] = {}
+        for bound in self.bounds:
+            cost = bound.least_cost(rate * self.share)
+            costs[bound.chip] = min(cost, costs.get(bound.chip, cost))
+        return costs
 
     @cached_property
     def options_of_chips(self) -> list[ReplicaOption]:
@@ -88,7 +76,7 @@ class ClassGroup:
         for option in sorted(
             self.replica_options, key=lambda option: (option.each_chips, -option.requests)
         ):
-            fewer = options_by_chip.setdefault(option.grid.scenario.hardware.id, [])
+            fewer = options_by_chip.setdefault(option.chip, [])
             if not fewer or option.requests > fewer[-1].requests:
                 fewer.append(option)
         return [
@@ -147,10 +135,12 @@ class Groups:
 
         Replicas that several share take the time of each of them, and so cost at least what each
         alone does on that chip without limits on times. (With its limits it may cost more alone:
-        others' tokens lower the mean time between tokens.) Where separate pools cost no more, on
-        any chips, that chip is skipped; but for the one that would cost the least.
+        others' tokens lower the mean time between tokens.) Where separate pools in nodes of their
+        own cost no more, on any chips, that chip is skipped; but for the one that would cost the
+        least. So is a chip of which one node costs more than all classes do on others.
         """
         costs: dict[int, float] = {}
+        apart = sum(self._cost(1 << index, rate) for index in range(self._count))
         for members in sorted({members for grouping in self._groupings for members in grouping}):
             cost_without_sharing = min(
                 (
@@ -161,11 +151,8 @@ class Groups:
                 default=inf,
             )
             if members.bit_count() > 1 and self._can_share(members):
-                self._search_shared(members, rate, cost_without_sharing)
-            group = self._groups.get(members)
-            costs[members] = min(
-                cost_without_sharing, group.cost(rate) if group and group.replica_options else inf
-            )
+                self._search_shared(members, rate, cost_without_sharing, apart)
+            costs[members] = min(cost_without_sharing, self._cost(members, rate))
         return [
             [self._groups[members] for members in grouping]
             for grouping in self._groupings
@@ -175,6 +162,11 @@ class Groups:
             )
         ]
 
+    def _cost(self, members: int, rate: float) -> float:
+        """Least cost of a group that was searched, in nodes of its own; else infinity."""
+        group = self._groups.get(members)
+        return min(group.costs_on_chips(rate).values(), default=inf) if group else inf
+
     def _can_share(self, members: int) -> bool:
         return self._may_share(self._classes_of(members)) and all(
             single in self._groups for single in _singles(members)
@@ -183,8 +175,13 @@ class Groups:
     def _classes_of(self, members: int) -> Classes:
         return tuple(self._classes[single.bit_length() - 1] for single in _singles(members))
 
-    def _search_shared(self, members: int, rate: float, cost_without_sharing: float) -> None:
-        """Search the chips on which sharing a pool may cost less than separate pools do."""
+    def _search_shared(
+        self, members: int, rate: float, cost_without_sharing: float, cost_of_all: float
+    ) -> None:
+        """Search the chips on which sharing a pool may cost less than separate pools do.
+
+        cost_without_sharing, cost_of_all : of its classes, and of all of them, without
+        """
         alone = [self._groups[single].least_costs(rate) for single in _singles(members)]
         least_costs = {
             chip: max(costs[chip] for costs in alone)
@@ -193,8 +190,8 @@ class Groups:
         # Where something else than the cost is limited, dearer chips may be all that do.
         chips = {
             chip
-            for chip, cost in least_costs.items()
-            if cost < cost_without_sharing or self._has_means
+            for chip, (cost, cost_in_nodes) in least_costs.items()
+            if (cost < cost_without_sharing and cost_in_nodes < cost_of_all) or self._has_means
         }
         cheapest = min(least_costs, key=lambda chip: (least_costs[chip], chip), default=None)
         chips |= set() if cheapest is None else {cheapest}

@@ -1,7 +1,7 @@
 """Which pools of replicas classes of requests have: at the least cost, or for the most requests."""
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from math import inf, sqrt
@@ -16,13 +16,14 @@ from fastcalc.features.plan.decision import Decision
 from fastcalc.features.plan.packing import bills
 from fastcalc.features.plan.replica_options import ReplicaOption
 from fastcalc.features.plan.service import Service
-from fastcalc.features.plan.sharing import Pools, ReplicaPool, Sharing
+from fastcalc.features.plan.sharing import Pools, ReplicaPool, Sharing, in_shared_nodes
 from fastcalc.formulas.types import Floats, floats
 from fastcalc.grid.grid import Grid
 
 _FIRST, _LEAST = 1.0, 1e-4  # rates that are tried; a throughput below the least is none [1/s]
 _NEAR = 1.02  # of a rate: within it the next step is tried
 _STEP = 1.0 + 1e-6
+_SAME_COST = 1e-9  # relative difference of costs that are the same but for rounding
 _ONE_KIND = 4
 """Chips that are tried alone where the cheapest pools are on several kinds. [1]"""
 
@@ -154,15 +155,14 @@ class PoolSearch:
         return self.grids_for(classes, service, frozenset({chip})) if is_asked else []
 
     def _pools(self, chosen: "_Chosen", service: Service) -> Pools:
-        """Plans of pools, sized for their load."""
+        """Plans of pools, sized for their load, which share the nodes of a chip type."""
         pools = []
         for group, option in chosen.pools:
             at_rate = service.of_classes(group.classes, chosen.rate * group.share)
             grid = option.grid.part(batches=_up_to(option))
-            pools.append(
-                ReplicaPool(group.classes, decide([grid], at_rate, shown=1, prompt_pools=()))
-            )
-        return tuple(pools)
+            decision = decide([grid], replace(at_rate, in_nodes=False), shown=1, prompt_pools=())
+            pools.append(ReplicaPool(group.classes, replace(decision, service=at_rate)))
+        return in_shared_nodes(pools)
 
     def _alone(self, request_class: RequestClass, service: Service, rate: float) -> ReplicaPool:
         """The deployments for one class."""
@@ -197,15 +197,22 @@ class _Chosen:
 
         Infinity where a chip's price or power is unknown.
         """
-        total: Counter[str] = Counter()
+        total = dict.fromkeys(service.means, 0.0)
+        for option, chips in self._chips.values():
+            bill = bills(option.grid.scenario, service, floats(chips))
+            amounts = {"chips": floats(chips), **bill}
+            for name in total:
+                total[name] += float(amounts.get(name, inf))
+        return total
+
+    @cached_property
+    def _chips(self) -> dict[str, tuple[ReplicaOption, float]]:
+        """Chips of the nodes that replicas of all pools on each type fill, and an option on it."""
+        nodes = defaultdict[str, float](float)
+        options = {option.chip: option for _, option in self.pools}
         for group, option in self.pools:
-            chips = option.chips(self.rate * group.share)
-            amounts = {
-                "chips": floats(chips),
-                **bills(option.grid.scenario, service, floats(chips)),
-            }
-            total.update({name: float(amounts.get(name, inf)) for name in service.means})
-        return dict(total)
+            nodes[option.chip] += option.filled(self.rate * group.share)
+        return {chip: (option, option.chips(nodes[chip])) for chip, option in options.items()}
 
     def is_within(self, service: Service) -> bool:
         """Whether the means of a service allow it."""
@@ -215,8 +222,13 @@ class _Chosen:
     @property
     def order(self) -> tuple[float, int]:
         """What it costs, and then how many pools there are."""
-        costs = (option.cost(self.rate * group.share) for group, option in self.pools)
+        costs = (chips * option.cost_per_chip for option, chips in self._chips.values())
         return sum(costs), len(self.pools)
+
+    @property
+    def least_cost(self) -> float:
+        """What it costs where other pools fill the rest of its nodes."""
+        return sum(option.cost_of_filled(self.rate * group.share) for group, option in self.pools)
 
 
 def _cheapest(
@@ -239,50 +251,46 @@ def _cheapest(
 
 def _least(groupings: Sequence[Grouping], rate: float, service: Service | None) -> _Chosen | None:
     """The pools of least cost by the throughput that replica options are taken to have."""
-    chosen: list[_Chosen | None] = []
+    least: _Chosen | None = None
     for grouping in groupings:
-        if not all(group.replica_options for group in grouping):
-            continue
-        pools = _Chosen([(group, group.cheapest(rate)) for group in grouping], rate)
-        if service is None or pools.is_within(service):
-            chosen.append(pools)
-        else:
-            chosen.append(_within(grouping, rate, service))
-    return min(filter(None, chosen), key=lambda pools: pools.order, default=None)
+        options = [
+            [_Chosen([(group, option)], rate) for option in group.least_on_chips(rate)]
+            for group in grouping
+        ]
+        if all(options):
+            least = _of_grouping(_Chosen((), rate), options, service, least)
+    return least
 
 
-def _within(grouping: Grouping, rate: float, service: Service) -> _Chosen | None:
-    """The pools of least cost within means that the cheapest of each group exceed.
+def _of_grouping(
+    chosen: _Chosen,
+    options: Sequence[Sequence[_Chosen]],
+    service: Service | None,
+    least: _Chosen | None,
+) -> _Chosen | None:
+    """The pools of least cost with those chosen and one of each further group's options.
 
-    They are on dearer chips, of which fewer do or which draw less.
+    Replicas of several pools fill the nodes of a chip type together, so that those on one may cost
+    less than each on its cheapest. Branches that cost no less than what is known, or that means do
+    not allow, are left out: more pools never take less.
+
+    options : of each further group, in the order of what they cost at least
+    least : what is known
     """
-    chosen = [_Chosen((), rate)]
-    for group in grouping:
-        alone = (_Chosen([(group, option)], rate) for option in group.options_of_chips)
-        chosen = _undominated(
-            (
-                _Chosen([*pools.pools, *further.pools], rate)
-                for further in _undominated(alone, service)
-                for pools in chosen
-            ),
-            service,
-        )
-    return min(chosen, key=lambda pools: pools.order, default=None)
-
-
-def _undominated(chosen: Iterable[_Chosen], service: Service) -> list[_Chosen]:
-    """Those within the means of a service, of which no other takes as little of each."""
-    undominated: list[tuple[_Chosen, list[float]]] = []
-    for pools in sorted(chosen, key=lambda pools: pools.order):
-        amounts = pools.amounts(service)
-        limited_amounts = [amounts[name] for name, limit in service.means.items() if limit < inf]
-        is_beaten = any(
-            np.all(np.less_equal(smaller_amounts, limited_amounts))
-            for _, smaller_amounts in undominated
-        )
-        if pools.is_within(service) and not is_beaten:
-            undominated.append((pools, limited_amounts))
-    return [pools for pools, _ in undominated]
+    if service is not None and not chosen.is_within(service):
+        return least
+    if least is not None and chosen.order >= least.order:
+        return least
+    if not options:
+        return chosen
+    rest = sum(group[0].least_cost for group in options[1:])
+    for option in options[0]:
+        cost = chosen.least_cost + option.least_cost + rest
+        if least is not None and cost * (1.0 - _SAME_COST) > least.order[0]:
+            break
+        further = _Chosen([*chosen.pools, *option.pools], chosen.rate)
+        least = _of_grouping(further, options[1:], service, least)
+    return least
 
 
 def _needed(groups: Groups, rate: float, service: Service) -> dict[str, float]:

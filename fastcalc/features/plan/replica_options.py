@@ -56,13 +56,29 @@ class ReplicaOption:
         """How many replicas a rate takes. [1]"""
         return ceil(rate / self.requests - _SLACK)
 
-    def chips(self, rate: float) -> float:
-        """The chips of the nodes that a rate takes. [1]"""
-        return ceil(self.replicas(rate) * self.nodes - _SLACK) * self.node_chips
+    @property
+    def chip(self) -> str:
+        """Id of its chip."""
+        return self.grid.scenario.hardware.id
+
+    def filled(self, rate: float) -> float:
+        """Nodes that a rate fills, the last in part. [1]"""
+        return self.replicas(rate) * self.nodes
+
+    def chips(self, nodes: float) -> float:
+        """Chips of the whole nodes that hold replicas which fill a number of them. [1]
+
+        Of several pools, too: every stage is a whole fraction of a node.
+        """
+        return ceil(nodes - _SLACK) * self.node_chips
 
     def cost(self, rate: float) -> float:
-        """What a rate costs."""
-        return self.chips(rate) * self.cost_per_chip
+        """What a rate costs in nodes of its own."""
+        return self.chips(self.filled(rate)) * self.cost_per_chip
+
+    def cost_of_filled(self, rate: float) -> float:
+        """What a rate costs where other pools fill the rest of its nodes."""
+        return self.filled(rate) * self.node_cost
 
     @property
     def each_chips(self) -> float:
@@ -70,9 +86,14 @@ class ReplicaOption:
         return self.nodes * self.node_chips
 
     @property
+    def node_cost(self) -> float:
+        """What a full node costs."""
+        return self.node_chips * self.cost_per_chip
+
+    @property
     def each(self) -> float:
         """What a replica costs of full nodes."""
-        return self.each_chips * self.cost_per_chip
+        return self.nodes * self.node_cost
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,11 +110,12 @@ class CostBound:
     node_chips: int
     cost_per_chip: float
 
-    def least_cost(self, rate: float) -> float:
-        """What a rate costs at least."""
+    def least_cost(self, rate: float) -> tuple[float, float]:
+        """What a rate costs at least: where others fill the rest of its nodes, and alone."""
         replicas = np.ceil(rate / self.requests - _SLACK)
-        nodes = np.ceil(replicas * self.nodes - _SLACK)
-        return float(np.min(nodes, initial=inf)) * self.node_chips * self.cost_per_chip
+        nodes = float(np.min(replicas * self.nodes, initial=inf))
+        node_cost = self.node_chips * self.cost_per_chip
+        return nodes * node_cost, np.ceil(nodes - _SLACK) * node_cost
 
 
 class _Best(dict[Any, ReplicaOption]):
@@ -144,17 +166,6 @@ def find_replica_options(
         options = _Best(options)
         waiting = [between for grid, gaps in with_gaps for between in _between(grid, gaps, options)]
     return list(options.values()), bounds
-
-
-def worth(every: Sequence[ReplicaOption]) -> list[ReplicaOption]:
-    """The options that may cost the least for some rate."""
-    options = _Best(enumerate(every))
-    return [
-        option
-        for option in every
-        if option.requests
-        >= options.max_throughput_at_cost(option.grid.scenario.hardware.id, option.each)
-    ]
 
 
 @dataclass(frozen=True)

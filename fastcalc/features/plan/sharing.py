@@ -1,12 +1,19 @@
 """Pools of replicas that classes of requests share, or have to themselves."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from math import inf
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from math import ceil, inf
+from typing import Self
+
+import numpy as np
 
 from fastcalc.core.traffic.request_class import RequestClass
 from fastcalc.features.plan.decision import Decision, Plan
+from fastcalc.features.plan.packing import Packing
+from fastcalc.features.plan.scored import misses_of
 
+_ROUNDING = 1e-9  # of a node, so that replicas that just fill it take no other
 EVERY_GROUP = 3
 """Classes up to which every group of them is tried; of more, those next to each other by their
 prompts, which share best. [1]"""
@@ -34,8 +41,45 @@ class ReplicaPool:
         """Chips of all its replicas. [1]"""
         return self.plan.values["chips"] if self.decision.plans else inf
 
+    def on_chips(self, chips: float, node_chips: int) -> Self:
+        """The same with other chips of its nodes, of which some may be idle."""
+        times, values = chips / self.chips, self.plan.values
+        amounts = values.keys() & {"chips", "budget", "power"}
+        values = values | {name: values[name] * times for name in amounts}
+        plan = replace(
+            self.plan,
+            values=values,
+            misses=misses_of(values, self.decision.service),
+            cost=self.plan.cost * times,
+            node_chips=node_chips,
+        )
+        return replace(self, decision=replace(self.decision, best_by_variant={plan.variant: plan}))
+
 
 Pools = tuple[ReplicaPool, ...]
+
+
+def in_shared_nodes(pools: Sequence[ReplicaPool]) -> Pools:
+    """Pools whose replicas fill the nodes of a chip type together; the last has the idle chips.
+
+    pools : of running chips alone
+    """
+    nodes, left = defaultdict[str, float](float), defaultdict[str, float](float)
+    shared: list[ReplicaPool] = []
+    for pool in pools:
+        plan, service = pool.plan, pool.decision.service
+        chip, size = plan.scenario.hardware.id, service.node_chips(plan.scenario.hardware)
+        layout = np.array([plan.layout.chips]), np.array([plan.layout.pp])
+        nodes[chip] += plan.replicas * float(Packing.of(size, *layout, None).nodes[0])
+        left[chip] -= pool.chips
+        shared.append(pool.on_chips(pool.chips, size))
+    for index, pool in reversed([*enumerate(shared)]):
+        chip = pool.plan.scenario.hardware.id
+        if chip in nodes:
+            size = pool.plan.node_chips
+            idle = ceil(nodes.pop(chip) - _ROUNDING) * size + left[chip]
+            shared[index] = pool.on_chips(pool.chips + idle, size)
+    return tuple(shared)
 
 
 @dataclass(frozen=True)

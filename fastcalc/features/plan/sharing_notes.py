@@ -1,5 +1,6 @@
 """What classes that share pools lack, and what other ways to share would take, in words."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from fastcalc.features.plan.allocation import Fleet
@@ -38,6 +39,23 @@ def one_chip_type(fleet: Fleet) -> Iterator[str]:
             more = usd - cheapest
             text += f", ${dollars(more)} ({more / cheapest:.0%}) more"
         yield text
+
+
+def shared_nodes(fleet: Fleet) -> Iterator[str]:
+    """Say which pools have replicas in the same nodes."""
+    pools = [
+        (allocation, pool.plan) for allocation in fleet.allocations for pool in allocation.pools
+    ]
+    for allocation in fleet.allocations:
+        in_nodes = (plan for plan in allocation.plans if plan.node_chips > 1)
+        chips = Counter(plan.scenario.hardware.id for plan in in_nodes)
+        for chip in (chip for chip, count in chips.items() if count > 1):
+            numbers = [
+                str(number)
+                for number, (own, plan) in enumerate(pools, 1)
+                if own is allocation and plan.scenario.hardware.id == chip
+            ]
+            yield f"pools {listed(numbers)} share nodes of {chip}"
 
 
 def other_sharings(fleet: Fleet, models: Sequence[str]) -> Iterator[str]:

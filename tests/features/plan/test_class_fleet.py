@@ -166,10 +166,13 @@ def test_what_classes_share_costs_no_less_than_any_of_them_may(chip, rate):
     alone = {kind: group for group in options[-1] for kind in group.classes}
     for group in (group for option in options for group in option):
         bounds = [alone[kind].least_costs(rate)[chip] for kind in group.classes]
-        assert group.cost(rate) >= max(bounds)
+        (option,), (in_shared_nodes, in_own_nodes) = group.least_on_chips(rate), max(bounds)
+        assert option.cost_of_filled(rate * group.share) >= in_shared_nodes
+        assert option.cost(rate * group.share) >= in_own_nodes
     ((shared,), apart) = options[0], options[-1]
     if rate > 1.0:
-        assert max(group.cost(rate) for group in apart) > shared.cost(rate)
+        costs = [group.costs_on_chips(rate)[chip] for group in (shared, *apart)]
+        assert max(costs[1:]) > costs[0]
 
 
 @pytest.mark.thorough

@@ -1,7 +1,7 @@
 """Which pools of classes are chosen, by hand: with groups, ways and rates of a few numbers."""
 
 from dataclasses import dataclass, field
-from math import inf, sqrt
+from math import ceil, inf, sqrt
 from types import SimpleNamespace
 
 import pytest
@@ -15,8 +15,6 @@ from fastcalc.features.plan.pool_search import (  # fmt: skip
     _Chosen,
     _most,
     _needed,
-    _undominated,
-    _within,
     _without_means,
 )
 from fastcalc.features.plan.service import Service
@@ -31,16 +29,25 @@ class Way:
     requests: float = 1.0
     usd: float = 1.0
     is_checked: bool = True
+    chip: str = "a"
+    node_chips: int = 1
     grid: object = field(default_factory=lambda: SimpleNamespace(scenario=None))
 
     def replicas(self, rate):
         return -(-rate // self.requests)
 
-    def chips(self, rate):
-        return self.replicas(rate) * self.chips_each
+    def filled(self, rate):
+        return self.replicas(rate) * self.chips_each / self.node_chips
 
-    def cost(self, rate):
-        return self.chips(rate) * self.usd
+    def chips(self, nodes):
+        return ceil(nodes) * self.node_chips
+
+    @property
+    def cost_per_chip(self):
+        return self.usd
+
+    def cost_of_filled(self, rate):
+        return self.filled(rate) * self.node_chips * self.usd
 
 
 @dataclass(eq=False)
@@ -55,8 +62,8 @@ class Group:
     def replica_options(self):
         return self.options_of_chips
 
-    def cheapest(self, rate):
-        return min(self.options_of_chips, key=lambda way: way.cost(rate * self.share))
+    def least_on_chips(self, rate):
+        return sorted(self.options_of_chips, key=lambda way: way.cost_of_filled(rate * self.share))
 
 
 def service(**limits):
@@ -77,7 +84,7 @@ def billed(monkeypatch):
 
 def test_what_pools_carry_take_and_cost():
     """0.25 and 0.75 of 8 requests/s: 2 by replicas of 1.5, 6 by replicas of 4."""
-    first = Group([Way(chips_each=3.0, requests=1.5, usd=2.0)], 0.25)
+    first = Group([Way(chips_each=3.0, requests=1.5, usd=2.0, chip="b")], 0.25)
     second = Group([Way(chips_each=5.0, requests=4.0)], 0.75)
     chosen = _Chosen([(group, group.options_of_chips[0]) for group in (first, second)], 8.0)
     # Two replicas each: 3 requests/s of a quarter are 12 in all, 8 of three quarters 10 2/3.
@@ -109,7 +116,22 @@ def test_of_two_divisions_the_cheaper_and_of_equals_the_fewer_pools():
     assert _cheapest([], 2.0) is None
 
 
-SMALL = {"chips_each": 1.0, "usd": 9.0}
+def test_pools_on_one_chip_share_its_nodes():
+    """Half a node each is one node of a, and two where each is on chips of its own."""
+    half = Way(chips_each=4.0, node_chips=8)
+    other = Way(chips_each=4.0, node_chips=8, chip="b", usd=0.9)
+    both = _cheapest([[Group([half], 0.5), Group([half], 0.5)]], 2.0)
+    assert (both.order, both.amounts(service())) == ((8.0, 2), {"chips": 8.0})
+    # A node of a, 8, is less than one of a and one of the cheaper b, 15.2.
+    mixed = _cheapest([[Group([half], 0.5), Group([other, half], 0.5)]], 2.0)
+    assert [way.chip for _, way in mixed.pools] == ["a", "a"]
+    assert mixed.is_within(service(max_chips=8))
+    # Of three halves, the third in a node of b alone is cheaper than in a second one of a.
+    third = [Group([half], 0.25), Group([half], 0.25), Group([other, half], 0.5)]
+    assert _cheapest([third], 2.0).order == (8.0 + 7.2, 3)
+
+
+SMALL = {"chips_each": 1.0, "usd": 9.0, "chip": "b"}
 """Dearer chips, of which fewer do."""
 
 
@@ -127,20 +149,6 @@ def test_pools_within_means_are_on_dearer_chips():
     assert ways(4) == ({1.0}, 18.0)
     assert ways(2) == ({1.0}, 18.0)
     assert ways(1) == (None, None)
-    assert _within(option, 2.0, service(max_chips=1)) is None
-
-
-def test_what_takes_more_of_everything_is_left_out():
-    def chosen(chips, usd):
-        return _Chosen([(Group([]), Way(chips_each=chips, usd=usd))], 1.0)
-
-    cheap, dear, worse, equal = chosen(4, 1.0), chosen(2, 9.0), chosen(5, 2.0), chosen(4, 1.1)
-    limited = service(max_chips=4)
-    assert _undominated([worse, dear, equal, cheap], limited) == [cheap, dear]
-    assert _undominated([dear, cheap], service(max_chips=3)) == [dear]
-    # Where two things are limited, less of either is enough to be kept.
-    both = service(max_chips=9, power=9000.0)
-    assert _undominated([worse, cheap], both) == [cheap]
 
 
 def groups(*options):
@@ -263,13 +271,12 @@ def test_options_of_a_chip_have_more_throughput_on_more_chips():
     """On a: of 2 chips 5 requests/s and not 1; of 4 what is more than these 5; b is by itself."""
 
     def option(chip, chips, requests):
-        grid = SimpleNamespace(scenario=SimpleNamespace(hardware=SimpleNamespace(id=chip)))
-        return SimpleNamespace(grid=grid, each_chips=chips, requests=requests)
+        return SimpleNamespace(chip=chip, each_chips=chips, requests=requests)
 
     numbers = [("a", 4, 5.0), ("a", 1, 2.0), ("b", 8, 1.0), ("a", 2, 1.0), ("a", 2, 5.0)]
     group = SimpleNamespace(replica_options=[option(*each) for each in [*numbers, ("a", 4, 6.0)]])
     kept = [
-        (each.grid.scenario.hardware.id, each.each_chips, each.requests)
+        (each.chip, each.each_chips, each.requests)
         for each in ClassGroup.options_of_chips.func(group)
     ]
     assert kept == [("a", 1, 2.0), ("a", 2, 5.0), ("a", 4, 6.0), ("b", 8, 1.0)]

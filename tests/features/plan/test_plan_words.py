@@ -869,3 +869,14 @@ def test_a_format_in_which_rows_differ_stays_in_a_narrow_table(fastcalc, asked, 
     cache = table[1].index("cache")
     shown = [row[cache:].split()[0] for row in table[2:]]
     assert set(shown) == {"bf16", "fp8"}
+
+
+@pytest.mark.thorough
+def test_pools_of_a_mix_share_a_node(fastcalc):
+    """Two of two chips and one of four are a node of eight b200, whole or by the chip."""
+    asked = ("plan", "llama-3.1-70b", "--traffic", str(MIX), "--on", "b200", "--rate", "3/s")
+    whole, single = fastcalc(*asked).out, fastcalc(*asked, "--by", "chip").out
+    for printed in (whole, single):
+        assert "b200  8 chips, $32,120 per month" in printed  # 8 x 5.50 x 730
+    assert "pools 1 and 2 share nodes of b200" in whole
+    assert "share nodes" not in single

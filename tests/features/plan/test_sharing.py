@@ -1,5 +1,6 @@
 """Classes on replicas of their own or shared: what trying every pool on every layout finds."""
 
+import itertools
 import math
 from dataclasses import replace
 
@@ -17,6 +18,7 @@ from fastcalc.features.plan.pool_search import PoolSearch
 from fastcalc.features.plan.service import Service
 from fastcalc.features.plan.sharing import EVERY_GROUP
 from fastcalc.features.plan.sharing import partitions as groupings
+from fastcalc.formulas.money import HOURS_PER_MONTH
 from fastcalc.grid.grid import Grid, Requests
 from fastcalc.grid.request_lists import MixedRequests
 from tests.features.plan.test_plan import LAYOUTS, cost, legal, replicas_for, scenario
@@ -157,3 +159,59 @@ def test_it_is_what_trying_every_pool_finds(drawn, chips, model, layouts, rate):
     assert bool(sharing.pools) == (lowest_cost < math.inf)
     if sharing.pools:
         assert sum(pool.cost for pool in sharing.pools) == pytest.approx(lowest_cost, rel=1e-12)
+
+
+@pytest.mark.thorough
+@examples(5)
+@given(
+    st.lists(kinds, min_size=2, max_size=3),
+    st.lists(st.sampled_from(CHIPS), min_size=1, max_size=2, unique=True),
+    st.sampled_from(MODELS),
+    st.sampled_from([0.5, 7.0, 90.0]),
+)
+def test_pools_fill_whole_nodes_together(drawn, chips, model, rate):
+    """No layout and chip of each pool costs less, where eight slots hold stages of 1, 2, 4 or 8."""
+    classes = classes_of([(lengths, 0.0, *limits) for lengths, _, *limits in drawn])
+    layouts = [layout for layout in LAYOUTS if layout.width in (1, 2, 4, 8)]
+
+    def grids_for(members, service, names):
+        wanted = chips if names is None else [chip for chip in chips if chip in names]
+        grids = [grid_of(chip, model, layouts, service) for chip in wanted]
+        return [grid for grid in grids if grid.layouts]
+
+    def deployed(members):
+        """Each chip, chips of a node, price of one, and chips that replicas of a layout take."""
+        share = sum(kind.share for kind in members)
+        service = Service(1.0, 1.0).of_classes(tuple(members), rate * share)
+        service = replace(service, classes=tuple(members))
+        for chip in chips:
+            grid = grid_of(chip, model, layouts, service)
+            hardware, price = grid.scenario.hardware, grid.scenario.pricing
+            for width, carried, over in every_replica(grid, service):
+                if any(over <= 1.0):
+                    count = math.ceil(rate * share / max(carried[over <= 1.0]) - 1e-9)
+                    size = hardware.node_chips or 1
+                    yield chip, size, price.per_chip_hour(hardware), count * width
+
+    def bill(pools):
+        taken = {}
+        for chip, size, usd, count in pools:
+            before = taken.get(chip, (size, usd, 0))[-1]
+            taken[chip] = (size, usd, before + count)
+        return sum(math.ceil(count / size) * size * usd for size, usd, count in taken.values())
+
+    service = Service(1.0, 1.0, rate=rate, in_nodes=True)
+    sharing = PoolSearch(classes, grids_for).pools_for(service)
+    lowest = min(
+        (
+            bill(pools)
+            for groups in partitions(list(classes))
+            for pools in itertools.product(*map(deployed, groups))
+        ),
+        default=math.inf,
+    )
+    assert bool(sharing.pools) == (lowest < math.inf)
+    if sharing.pools:
+        assert sum(pool.cost for pool in sharing.pools) == pytest.approx(lowest, rel=1e-12)
+        usd = sum(pool.plan.usd_per_month for pool in sharing.pools)
+        assert usd == pytest.approx(lowest * HOURS_PER_MONTH)
