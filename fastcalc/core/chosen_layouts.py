@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fastcalc.catalogue.once import Answer, Arguments
-from fastcalc.core.chip.formats_run import refused_weights
+from fastcalc.core.chip.formats_run import refused_formats
 from fastcalc.core.estimate import Estimate
 from fastcalc.core.placement.layout import Layout, LayoutError
 from fastcalc.core.placement.legal import MOST_CHIPS
@@ -78,13 +78,13 @@ def layouts_on_offer(site: Site, chips: Collection[int] | None = None) -> list[L
 
 
 def check_kernels(site: Site) -> None:
-    """Refuse weights for which the engine has no kernel.
+    """Refuse weights or a cache for which the engine has no kernel.
 
     Raises LayoutError with what to give instead.
     """
     machine = site.machine
-    if why := refused_weights(machine.engine, machine.hardware, site.work):
-        raise LayoutError("weights that their engine has no kernel for", why)
+    if why := refused_formats(machine.engine, machine.hardware, site.work):
+        raise LayoutError("formats that their engine has no kernel for", why)
 
 
 def open_layouts(site: Site, chips: int) -> list[Layout]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from fastcalc.catalogue.schema import Engine, Hardware, Model
 from fastcalc.catalogue.store import Catalogue
-from fastcalc.core.chip.formats_run import refused_weights
+from fastcalc.core.chip.formats_run import refused_formats
 from fastcalc.core.chip.host import WRITTEN
 from fastcalc.core.chip.machine import machine
 from fastcalc.core.chip.machine_class import engine_of_class
@@ -478,7 +478,7 @@ def layout_notes(site: Site, layout: Layout, sharding: Sharding) -> list[str]:
     practice = practice_notes(site, layout) if is_taken else []
     own = own_notes(site.machine, site.work, layout)
     ranks = [*site.mode_notes(layout), *site.rank_notes(layout)]
-    refused = refused_weights(site.machine.engine, site.machine.hardware, site.work)
+    refused = refused_formats(site.machine.engine, site.machine.hardware, site.work)
     starts = [refused] if refused else start_notes(site, layout)
     return [*ranks, *practice, *own, *starts]
 

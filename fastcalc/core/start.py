@@ -10,7 +10,7 @@ import numpy as np
 
 from fastcalc.catalogue.schema import Parameters
 from fastcalc.catalogue.schema.engine_parameters import STARTED_WITH
-from fastcalc.core.chip.formats_run import refused_weights
+from fastcalc.core.chip.formats_run import refused_formats
 from fastcalc.core.chosen_layouts import on_fewer_chips
 from fastcalc.core.placement.layout import LayoutError
 from fastcalc.core.placement.practice import usual_layouts
@@ -55,9 +55,9 @@ class StartLocation(Location):
 
     @property
     def refused(self) -> str | None:
-        """Why the engine does not start with these weights, whatever memory there is."""
+        """Why the engine does not start with these formats, whatever memory there is."""
         machine = self.site.machine
-        return refused_weights(machine.engine, machine.hardware, self.site.work)
+        return refused_formats(machine.engine, machine.hardware, self.site.work)
 
     @property
     def verdict(self) -> str:

@@ -7,7 +7,7 @@ import pytest
 import fastcalc
 from fastcalc.catalogue.formats import number_format
 from fastcalc.catalogue.store import Catalogue
-from fastcalc.core.chip.formats_run import format_notes, formats_run, refused_weights, widened_by
+from fastcalc.core.chip.formats_run import format_notes, formats_run, refused_formats, widened_by
 from fastcalc.core.chip.machine import machine
 from fastcalc.core.chip.rates import working_rate
 from fastcalc.core.chip.tier import OWN_MEMORY
@@ -93,12 +93,35 @@ REFUSED = {
 def test_weights_without_a_kernel_are_named(chip):
     model, hardware = ENTRIES.model("llama-3.1-8b"), ENTRIES.hardware(chip)
     for name in ("bf16", "fp8", "awq-int4-g128", "gptq-int4-g128", "nvfp4", "mxfp4"):
-        why = refused_weights(ENTRIES.engine("vllm"), hardware, workload(model, name, "bf16"))
+        why = refused_formats(ENTRIES.engine("vllm"), hardware, workload(model, name, "bf16"))
         assert (why is not None) is (name in REFUSED[chip]), name
         assert why is None or f"no kernel for {name} weights on {chip} (" in why
-        assert not refused_weights(
+        assert not refused_formats(
             ENTRIES.engine("llama-cpp"), hardware, workload(model, name, "bf16")
         )
+
+
+# vLLM issues 49011 and 47684: NVFP4 caches on compute capability 10.0 and 10.3 alone, and its
+# --kv-cache-dtype; TensorRT-LLM, hardware support matrix; llama.cpp, --cache-type-k; SGLang,
+# quantized KV cache.
+CACHES = {
+    ("vllm", "h100-sxm"): {"nvfp4", "q8_0", "q4_0"},
+    ("vllm", "rtx-5090"): {"nvfp4", "q8_0", "q4_0"},
+    ("vllm", "b200"): {"q8_0", "q4_0"},
+    ("tensorrt-llm", "h100-sxm"): {"nvfp4", "q8_0", "q4_0"},
+    ("tensorrt-llm", "gb300"): {"q8_0", "q4_0"},
+    ("sglang", "h100-sxm"): {"q8_0", "q4_0"},
+    ("llama-cpp", "rtx-5090"): {"fp8", "nvfp4"},
+}
+
+
+@every("engine,chip", CACHES)
+def test_caches_without_a_kernel_are_named(engine, chip):
+    model, hardware = ENTRIES.model("llama-3.1-8b"), ENTRIES.hardware(chip)
+    for name in ("bf16", "fp8", "nvfp4", "q8_0", "q4_0"):
+        why = refused_formats(ENTRIES.engine(engine), hardware, workload(model, "bf16", name))
+        assert (why is not None) is (name in CACHES[engine, chip]), name
+        assert why is None or f"{engine} has no kernel for {name} caches on {chip} (" in why
 
 
 def test_weights_without_a_kernel_are_neither_planned_for_nor_on_a_frontier():

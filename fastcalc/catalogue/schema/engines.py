@@ -152,14 +152,24 @@ class FormatsRun(Entry):
     """The formats that software runs, on some architectures or on all.
 
     weights, caches : those that may be asked for
-    refused : formats of weights that it has no kernel for, so that it does not start, published
-        ones included
     """
 
     architectures: list[Identifier] | None = None
     weights: list[FormatName]
     caches: list[CacheFormatName]
-    refused: list[FormatName] = []
+    source: str
+    note: str | None = None
+
+
+class FormatsRefused(Entry):
+    """Formats that software does not start with on some architectures or on any, published or not.
+
+    weights, caches : those that it has no kernel for
+    """
+
+    architectures: list[Identifier] | None = None
+    weights: list[FormatName] = []
+    caches: list[CacheFormatName] = []
     source: str
     note: str | None = None
 
@@ -220,6 +230,7 @@ class Engine(Entry):
     prefill_chips: list[Identifier] = []
     cache_formats: dict[FormatName, CacheFormatName] = {}
     formats: list[FormatsRun] = []
+    refused: list[FormatsRefused] = []
     widening: list[WideningKernel] = []
     split_modes: list[SplitMode] = []
     parameters: Parameters = Field(default_factory=Parameters)

@@ -15,13 +15,11 @@ class RunnableFormats(NamedTuple):
 
     is_listed : False where the engine has no list for the chip's architecture, so that the units
         of the chip decide
-    refused : formats of weights that the engine has no kernel for on the chip
     """
 
     weights: tuple[str, ...]
     caches: tuple[str, ...]
     is_listed: bool = True
-    refused: tuple[str, ...] = ()
 
 
 @once
@@ -29,27 +27,32 @@ def formats_run(engine: Engine, hardware: Hardware) -> RunnableFormats:
     """Formats that an engine lists for a chip, or else those the chip has units for."""
     for row in engine.formats:
         if row.architectures is None or hardware.architecture in row.architectures:
-            return RunnableFormats(
-                tuple(row.weights), tuple(row.caches), refused=tuple(row.refused)
-            )
+            return RunnableFormats(tuple(row.weights), tuple(row.caches))
     eight = ("fp8",) if hardware.rate("fp8") else ()
     four = four_bits(hardware)
     return RunnableFormats((*eight, *((four,) if four else ())), eight, is_listed=False)
 
 
-def refused_weights(engine: Engine, hardware: Hardware, work: Workload) -> str | None:
-    """Why an engine does not start with a model's weights on a chip; None where it may."""
-    refused = formats_run(engine, hardware).refused
-    kinds = work.formats.dense, work.formats.experts
-    stored = dict.fromkeys(matrix.id for kind in kinds for matrix, _ in kind.shares)
-    formats = [name for name in stored if name in refused]
-    if not formats:
-        return None
-    return (
-        f"{engine.id} has no kernel for {' and '.join(formats)} weights on {hardware.id} "
-        f"({hardware.architecture}) and does not start; give another {option('engine')} or "
-        f"{option('weights')}"
-    )
+def refused_formats(engine: Engine, hardware: Hardware, work: Workload) -> str | None:
+    """Why an engine does not start with a model's weights or cache on a chip; None where it may."""
+    rows = [
+        row
+        for row in engine.refused
+        if row.architectures is None or hardware.architecture in row.architectures
+    ]
+    formats = work.formats
+    for what, stored, refused, setting in (
+        ("weights", (formats.dense, formats.experts), [row.weights for row in rows], "weights"),
+        ("caches", (formats.kv,), [row.caches for row in rows], "kv"),
+    ):
+        names = dict.fromkeys(one.id for group in stored for one, _ in group.shares)
+        if without := [name for name in names if any(name in listed for listed in refused)]:
+            return (
+                f"{engine.id} has no kernel for {' and '.join(without)} {what} on {hardware.id} "
+                f"({hardware.architecture}) and does not start; give another {option('engine')} or "
+                f"{option(setting)}"
+            )
+    return None
 
 
 @once

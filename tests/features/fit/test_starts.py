@@ -496,3 +496,12 @@ def test_weights_without_a_kernel_do_not_start(capsys, monkeypatch):
     assert ran.code == 1
     assert "does not start" in ran.out
     assert "vllm has no kernel for mxfp4 weights on t4" in " ".join(ran.out.split())
+
+
+def test_a_cache_without_a_kernel_does_not_start(capsys, monkeypatch):
+    """Of NVFP4 on Hopper; the same server starts on a B200 (vLLM issues 47684 and 49011)."""
+    words = ["fit", "--server", "vllm serve Qwen/Qwen3-8B --kv-cache-dtype nvfp4", "--on"]
+    assert run(*words, "b200", capsys=capsys, monkeypatch=monkeypatch).code == 0
+    stopped = run(*words, "h100-sxm", capsys=capsys, monkeypatch=monkeypatch)
+    assert stopped.code == 1
+    assert "no kernel for nvfp4 caches on h100-sxm (hopper)" in " ".join(stopped.out.split())

@@ -137,7 +137,8 @@ def _lists(sheet: Sheet) -> Iterator[tuple[Path_, list[Json]]]:
     """Yield every list of names, and where it stands."""
     yield ("fitted_architectures",), sheet.items("fitted_architectures")
     for key, fields in (
-        ("formats", ("architectures", "weights", "caches", "refused")),
+        ("formats", ("architectures", "weights", "caches")),
+        ("refused", ("architectures", "weights", "caches")),
         ("widening", ("architectures", "weights", "experts", "caches")),
         ("instead", ("kinds", "architectures")),
     ):
