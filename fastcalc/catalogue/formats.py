@@ -134,6 +134,14 @@ FORMATS = {
     )
 }
 
+CACHES = {
+    # Latents of DeepSeek's sparse attention: 512 values of 8 bits, four scales of 32 bits and 64
+    # values of 16 bits (656 bytes; vllm/v1/attention/backends/mla/flashmla_sparse.py), which its
+    # kernels widen.
+    "fp8_ds_mla": NumberFormat("fp8_ds_mla", 8.0, cache_bits=656 * 8 / 576),
+}
+"""Formats that caches alone have."""
+
 NAMES = {
     **dict.fromkeys(("bfloat16", "16", "16bit", "16-bit"), "bf16"),
     **dict.fromkeys(("float16", "half", "f16"), "fp16"),
@@ -431,6 +439,7 @@ def number_format(name: str, *, cache: bool = False) -> NumberFormat:
     """
     written = name.strip().lower()
     listed = FORMATS.get(written) or FORMATS.get(NAMES.get(written, "")) or _sized(written)
+    listed = CACHES.get(written, listed) if cache else listed
     if cache and _SHARES in written:
         listed = format_mix(written)
     if listed and (listed.cache_bits or not cache):
@@ -438,6 +447,7 @@ def number_format(name: str, *, cache: bool = False) -> NumberFormat:
     if written in WITHOUT_SIZE:
         raise InputError(f"'{shown(name)}' has many sizes; write its bits: {written}-4.0bpw")
     ids = [entry.id for entry in FORMATS.values() if entry.cache_bits or not cache]
+    ids += CACHES if cache else ()
     role = "KV cache format" if cache else "weight format"
     hint = did_you_mean(written, ids, f"known: {', '.join(ids)}", cutoff=0.6)
     raise InputError(f"'{shown(name)}' is not a {role} that fastcalc knows; {hint}")

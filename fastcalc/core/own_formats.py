@@ -1,10 +1,12 @@
 """The formats that a model is published in, and what has lower precision than those."""
 
+from dataclasses import replace
+
 from fastcalc.catalogue.formats import QUANTIZED, number_format
 from fastcalc.catalogue.once import once
-from fastcalc.catalogue.schema import Engine, Model
+from fastcalc.catalogue.schema import Model
 from fastcalc.core.model.workload import formats_asked
-from fastcalc.core.scenario import Scenario, default_cache
+from fastcalc.core.scenario import Scenario
 
 
 def own_formats(model: Model) -> tuple[str, str]:
@@ -27,16 +29,12 @@ def _narrows_weights(model: Model, chosen_format: str | None) -> bool:
 
 def narrows_cache(scenario: Scenario) -> bool:
     """Whether a cache of lower precision than the engine keeps for the model is asked for."""
-    return _narrows_cache(scenario.model, scenario.engine, scenario.kv)
-
-
-@once
-def _narrows_cache(model: Model, engine: Engine, chosen_format: str | None) -> bool:
-    default_format = default_cache(model, engine, None)
-    chosen, default = (
-        number_format(name) for name in (chosen_format or default_format, default_format)
+    default = replace(scenario, kv=None, weights=None)
+    chosen_format, default_format = (
+        number_format(deployed.work.kv_format, cache=True)
+        for deployed in (replace(default, kv=scenario.kv), default)
     )
-    return chosen.cache_bytes < default.cache_bytes
+    return chosen_format.cache_bytes < default_format.cache_bytes
 
 
 def is_narrowed(scenario: Scenario) -> bool:

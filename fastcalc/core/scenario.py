@@ -152,8 +152,8 @@ class Scenario:
     def work(self) -> Workload:
         """The model in its formats."""
         weights = self.weights or default_weights(self.model, self.engine)
-        kv = self.kv or default_cache(self.model, self.engine, weights)
-        return workload(self.model, weights, kv)
+        cache = cache_format(self.model, self.engine, self.hardware, weights, self.kv)
+        return workload(self.model, weights, cache)
 
     @cached_property
     def quote(self) -> Quote:
@@ -171,12 +171,22 @@ def default_weights(model: Model, engine: Engine) -> str | None:
     return "mxfp4-experts-q8_0" if is_mixed and engine.id == "llama-cpp" else None
 
 
-def default_cache(model: Model, engine: Engine, weights: str | None) -> str:
-    """Cache format taken where none is asked for: the engine's, or the model's own.
+def cache_format(
+    model: Model,
+    engine: Engine,
+    hardware: Hardware,
+    weights: str | None,
+    requested: str | None = None,
+) -> str:
+    """Cache format of a deployment: as requested, or else the engine's, or the model's own.
 
     weights : format of the weights, which engines go by; None for the model's own
     """
-    return engine.cache_formats.get(weights or model.weight_format) or model.kv_format
+    for default in engine.cache_formats:
+        is_open = requested is None or requested in default.replaces
+        if is_open and default.is_for(model, weights, hardware):
+            return default.cache
+    return requested or model.kv_format
 
 
 @dataclass(frozen=True, eq=False)

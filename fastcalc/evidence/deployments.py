@@ -17,7 +17,7 @@ from fastcalc.core.model.workload import Workload, workload
 from fastcalc.core.placement.layout import Layout
 from fastcalc.core.placement.legal import MOST_CHIPS
 from fastcalc.core.placement.placement import Placement, Site
-from fastcalc.core.scenario import Sharding, default_cache
+from fastcalc.core.scenario import Sharding, cache_format
 from fastcalc.errors import InputError
 from fastcalc.evidence.point import Point
 
@@ -144,7 +144,8 @@ class PointDeployments:
 
         def deployment() -> Deployment:
             weights = point.weights or None
-            work = workload(model, weights, point.kv or default_cache(model, engine, weights))
+            cache = cache_format(model, engine, hardware, weights, point.kv or None)
+            work = workload(model, weights, cache)
             stated = Sharding(point.chips, point.tp, point.pp, point.ep, point.dp)
             memory = memory_choice(self.catalogue, *point.memory)
             return Deployment(hardware, model, engine, work, stated, memory)

@@ -246,10 +246,28 @@ _USUAL = (
     ({"8bit"}, "int8"),
 )
 """Words of several meanings, and the one that most checkpoints have."""
+_ALL_BUT_QKV = "nvfp4+attention=62.77%nvfp4/37.23%bf16+mtp=bf16"
+"""Of latent attention, the projection of the output is nvfp4."""
 _CHECKPOINTS = {
     # As their configurations say.
     "nvidia/gemma-4-31b-it-nvfp4": "nvfp4+attention=bf16",
-    "nvidia/deepseek-v3.1-nvfp4": "nvfp4+attention=62.77%nvfp4/37.23%bf16+mtp=bf16",
+    "nvidia/deepseek-v3.1-nvfp4": _ALL_BUT_QKV,
+    # Their cards: the second version "additionally quantizes the wo module in attention layers"
+    # (huggingface.co/nvidia/DeepSeek-R1-0528-NVFP4-v2), of which all are 16 bits in the first
+    # (NVIDIA/Model-Optimizer#150).
+    **{
+        f"nvidia/deepseek-r1{release}-{name}{version}": stored
+        for version, stored in {"": "nvfp4+attention=bf16+mtp=bf16", "-v2": _ALL_BUT_QKV}.items()
+        for release in ("", "-0528")
+        for name in ("fp4", "nvfp4")
+    },
+    # Attention, and all of the first and last of 126 layers, stay wide (arXiv:2407.21783, section
+    # 6.2); a start of vLLM 0.5.3 loaded 57.75 GiB on each of eight cards (vllm-project/vllm#6746).
+    **{
+        f"meta-llama/{name}llama-3.1-405b{tuned}-fp8": "fp8+attention=bf16+ffn=98.41%fp8/1.59%bf16"
+        for name in ("", "meta-")
+        for tuned in ("", "-instruct")
+    },
     # github.com/noonghunna/club-3090, BENCHMARKS.md: "NVFP4 FFN + FP8 attention" of the first.
     "nvidia/qwen3.6-27b-nvfp4": "nvfp4+attention=fp8",
     "nvidia/qwen3.6-35b-a3b-nvfp4": "nvfp4+attention=bf16",

@@ -50,7 +50,8 @@ def test_every_entry_loads_and_cites(kind, path):
         used |= {entry.shape_source, *(one.source for one in quoted)}
         used |= {release.source for release in entry.also_published.values()}
     if isinstance(entry, Engine):
-        used |= {row.source for row in (*entry.formats, *entry.widening, *entry.split_modes)}
+        formats = (*entry.formats, *entry.refused, *entry.cache_formats, *entry.widening)
+        used |= {row.source for row in (*formats, *entry.split_modes)}
     assert used == set(entry.sources), "sources and what they are used for"
 
 

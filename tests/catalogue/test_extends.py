@@ -158,8 +158,8 @@ def test_a_whole_disk_is_not_walked(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("text", "place"),
     [
-        ("cache_formats: {fp8: fp99}", r"4:22: cache_formats\.fp8: 'fp99'"),
-        ("cache_formats: {fp1: fp8}", r"4:22: cache_formats\.fp1\S*: 'fp1'"),
+        ("cache_formats: [{cache: fp99, source: x}]", r"4:25: cache_formats\S+: 'fp99'"),
+        ("cache_formats: [{weights: [fp1], cache: fp8, source: x}]", r"4:28: cache_for\S+: 'fp1'"),
         ("formats: [{weights: [fp7], caches: [], source: x}]", r"4:22: formats\S+: 'fp7'"),
         ("formats: [{weights: [], caches: [q6_k], source: x}]", r"4:34: formats\S+: 'q6_k'"),
     ],

@@ -274,3 +274,49 @@ def test_a_note_says_what_kernels_widen():
 def test_a_consumer_card_has_an_engine_that_reads_the_format(model, asked, engine):
     (record,) = fastcalc.fit(model, on="rtx-3090", **asked)
     assert record["engine"] == engine
+
+
+KEPT = {
+    # vLLM, engine arguments: DeepSeek-V3.2 defaults to fp8; FlashMLA on Hopper and FlashInfer on
+    # SM100. SGLang, DeepSeek V3.2 usage. TensorRT-LLM: 'auto' takes what the checkpoint states.
+    ("vllm", "h200-sxm", "deepseek-v3.2", None, None): "fp8_ds_mla",
+    ("vllm", "h200-sxm", "deepseek-v3.2", None, "fp8"): "fp8_ds_mla",
+    ("vllm", "h200-sxm", "deepseek-v3.2", None, "bf16"): "bf16",
+    ("vllm", "b200", "deepseek-v3.2", "nvfp4", None): "fp8",
+    ("vllm", "mi300x", "deepseek-v3.2", None, None): "bf16",
+    ("vllm", "h200-sxm", "deepseek-r1", None, None): "bf16",
+    ("sglang", "h200-sxm", "deepseek-v3.2", None, None): "bf16",
+    ("sglang", "b200", "deepseek-v3.2", None, None): "fp8_ds_mla",
+    ("tensorrt-llm", "h200-sxm", "deepseek-r1", None, None): "bf16",
+    ("tensorrt-llm", "b200", "deepseek-r1", "nvfp4", None): "fp8",
+    ("tensorrt-llm", "b200", "deepseek-r1", "nvfp4+attention=bf16", None): "fp8",
+    ("tensorrt-llm", "h200-sxm", "llama-3.3-70b", "fp8", None): "fp8",
+    ("tensorrt-llm", "h200-sxm", "llama-3.3-70b", None, None): "bf16",
+}
+
+
+@every("engine,chip,model,weights,asked,kept", [(*case, kept) for case, kept in KEPT.items()])
+def test_the_cache_that_is_kept_is_the_engines(engine, chip, model, weights, asked, kept):
+    scenario = Scenario(
+        ENTRIES.hardware(chip),
+        ENTRIES.model(model),
+        ENTRIES.engine(engine),
+        (1,),
+        Traffic(1.0, 1.0, 1.0),
+        weights,
+        asked,
+    )
+    assert scenario.work.kv_format == kept
+
+
+def test_a_token_of_sparse_attention_takes_656_bytes_a_layer_and_132_of_its_indexer():
+    """512 values of 8 bits, four scales of 32 and 64 values of 16; 128 of 8 bits and a scale."""
+    work = workload(ENTRIES.model("deepseek-v3.2"), None, "fp8_ds_mla")
+    assert float(work.cache_bytes(1.0)) == pytest.approx(61 * (656 + 132))
+
+
+def test_a_cache_of_latents_is_refused_for_a_model_without_them():
+    with pytest.raises(
+        InputError, match="'fp8_ds_mla' holds latents, which qwen3-8b does not have"
+    ):
+        workload(ENTRIES.model("qwen3-8b"), None, "fp8_ds_mla")

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.placement.layout import Layout
 from fastcalc.core.pricing import Pricing
-from fastcalc.core.scenario import Scenario, Sharding, default_cache, engine_for, solve
+from fastcalc.core.scenario import Scenario, Sharding, engine_for, solve
 from fastcalc.core.traffic.traffic import Speculation, Traffic
 from fastcalc.errors import InputError
 from fastcalc.features.sweep.axes import Axes, Ranks, four_bits, grids
@@ -236,25 +236,6 @@ def test_a_model_that_takes_no_request_has_no_grid():
 )
 def test_four_bits(chip, name):
     assert four_bits(CATALOGUE.hardware(chip)) == name
-
-
-@pytest.mark.parametrize(
-    ("model", "engine", "weights", "cache"),
-    [
-        # engines/tensorrt-llm.yaml keeps an fp8 cache alongside fp8 and nvfp4 weights, vLLM none.
-        ("llama-3.1-8b", "tensorrt-llm", None, "bf16"),
-        ("llama-3.1-8b", "tensorrt-llm", "nvfp4", "fp8"),
-        ("llama-3.1-8b", "vllm", "nvfp4", "bf16"),
-        ("deepseek-r1", "tensorrt-llm", None, "fp8"),
-    ],
-)
-def test_the_cache_taken_by_default_is_the_engine_s_or_the_model_s(model, engine, weights, cache):
-    entry, software = CATALOGUE.model(model), CATALOGUE.engine(engine)
-    assert default_cache(entry, software, weights) == cache
-    chip = CATALOGUE.hardware("b200")
-    scenario = Scenario(chip, entry, software, (1,), Traffic(1.0, 1.0, 1.0), weights)
-    assert scenario.work.kv_format == cache
-    assert replace(scenario, kv="fp16").work.kv_format == "fp16"
 
 
 @given(

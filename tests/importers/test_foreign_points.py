@@ -11,6 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fastcalc.catalogue.formats import FORMATS
+from fastcalc.core.model.workload import workload
 from fastcalc.errors import InputError
 from fastcalc.evidence.points import read_points
 from fastcalc.evidence.text_files import Text, opened, text_in
@@ -19,7 +21,7 @@ from fastcalc.importers.foreign import foreign_in
 from fastcalc.importers.naming import checkpoint_format, chip_id, gguf_format, model_id
 from fastcalc.mentions import as_flags
 from fastcalc.written import line
-from tests.helpers import ROOT
+from tests.helpers import ROOT, every
 from tests.strategies import examples
 
 HERE = ROOT / "tests" / "measured"
@@ -449,6 +451,38 @@ def test_a_driver_names_one_chip_or_none(catalogue, text, chip):
 def test_a_checkpoint_is_named_after_its_model(catalogue, text, model, stored):
     assert model_id(text, catalogue) == model
     assert checkpoint_format(text) == stored
+
+
+GIB = 2.0**30
+_IN_LAYERS = 126 * (2 * 16384**2 + 2 * 16384 * 1024)  # attention of Llama 3.1 405B
+_FFN = 3 * 16384 * 53248  # of a layer
+_V3_LAYERS = 61 * (7168 * 1536 + 1536 * 24576 + 7168 * 576 + 512 * 32768)  # all but the output
+_V3_OUTPUT = 61 * 16384 * 7168
+
+
+@every(
+    "text,plain,wide",
+    [
+        # arXiv:2407.21783, section 6.2: attention, and the first and last layer, stay at 16 bits.
+        ("meta-llama/Meta-Llama-3.1-405B-Instruct-FP8", "fp8", _IN_LAYERS + 2 * _FFN),
+        ("meta-llama/Llama-3.1-405B-FP8", "fp8", _IN_LAYERS + 2 * _FFN),
+        # NVIDIA's cards: "additionally quantizes the wo module in attention layers".
+        ("nvidia/DeepSeek-R1-FP4", "nvfp4", _V3_LAYERS + _V3_OUTPUT),
+        ("nvidia/DeepSeek-R1-0528-NVFP4-v2", "nvfp4", _V3_LAYERS),
+    ],
+)
+def test_a_checkpoint_has_the_bytes_of_what_it_leaves_wide(catalogue, text, plain, wide):
+    model = catalogue.model(model_id(text, catalogue))
+    stored = workload(model, checkpoint_format(text)).weight_bytes
+    more = 2.0 - FORMATS[plain].bytes
+    assert stored - workload(model, plain).weight_bytes == pytest.approx(wide * more, rel=1e-3)
+
+
+def test_metas_own_checkpoint_takes_what_a_start_loaded(catalogue):
+    """vLLM issue 6746: 57.752 GiB on each of eight cards."""
+    name = "meta-llama/Meta-Llama-3.1-405B-Instruct-FP8"
+    stored = workload(catalogue.model("llama-3.1-405b"), checkpoint_format(name)).weight_bytes
+    assert stored / 8 / GIB == pytest.approx(57.752, rel=0.025)
 
 
 @pytest.mark.parametrize(

@@ -148,6 +148,32 @@ class Instead(Entry):
         return self.attention is None or _KINDS_OF_ATTENTION[self.attention] in kinds
 
 
+class DefaultCache(Entry):
+    """A cache format of some models on some chips, where none is requested.
+
+    cache : the format
+    weights : those of checkpoints that it holds for, where they are not the model's own; all and
+        its own where omitted
+    models, architectures : that it holds for; all where omitted
+    replaces : formats that may be requested and become this one
+    """
+
+    cache: CacheFormatName
+    weights: list[FormatName] = []
+    models: list[Identifier] = []
+    architectures: list[Identifier] = []
+    replaces: list[CacheFormatName] = []
+    source: str
+    note: str | None = None
+
+    def is_for(self, model: Model, weights: str | None, hardware: Hardware) -> bool:
+        """Whether it holds for a model, in weights of a format, on a chip."""
+        base = (weights or "").partition("+")[0]
+        is_copy = base in self.weights and weights != model.format_name
+        is_on = not self.architectures or hardware.architecture in self.architectures
+        return is_on and (is_copy or not self.weights) and model.id in (self.models or [model.id])
+
+
 class FormatsRun(Entry):
     """The formats that software runs, on some architectures or on all.
 
@@ -228,7 +254,7 @@ class Engine(Entry):
     fitted_architectures: list[Identifier] = []
     fitted_kinds: dict[Phase, list[str]] = {}
     prefill_chips: list[Identifier] = []
-    cache_formats: dict[FormatName, CacheFormatName] = {}
+    cache_formats: list[DefaultCache] = []
     formats: list[FormatsRun] = []
     refused: list[FormatsRefused] = []
     widening: list[WideningKernel] = []

@@ -41,14 +41,14 @@ def refused_formats(engine: Engine, hardware: Hardware, work: Workload) -> str |
         if row.architectures is None or hardware.architecture in row.architectures
     ]
     formats = work.formats
-    for what, stored, refused, setting in (
+    for noun, stored, refused, setting in (
         ("weights", (formats.dense, formats.experts), [row.weights for row in rows], "weights"),
         ("caches", (formats.kv,), [row.caches for row in rows], "kv"),
     ):
-        names = dict.fromkeys(one.id for group in stored for one, _ in group.shares)
+        names = dict.fromkeys(inner.id for group in stored for inner, _ in group.shares)
         if without := [name for name in names if any(name in listed for listed in refused)]:
             return (
-                f"{engine.id} has no kernel for {' and '.join(without)} {what} on {hardware.id} "
+                f"{engine.id} has no kernel for {' and '.join(without)} {noun} on {hardware.id} "
                 f"({hardware.architecture}) and does not start; give another {option('engine')} or "
                 f"{option(setting)}"
             )
@@ -87,6 +87,6 @@ def format_notes(engine: Engine, hardware: Hardware, *formats: str) -> list[str]
 
 def narrower_caches(engine: Engine, hardware: Hardware, cache_format: str) -> list[str]:
     """Cache formats that take less than one, of those that are run."""
-    cache_bytes = number_format(cache_format, cache=True).cache_bytes
+    bits = number_format(cache_format, cache=True).bits
     caches = formats_run(engine, hardware).caches
-    return [name for name in caches if number_format(name, cache=True).cache_bytes < cache_bytes]
+    return [name for name in caches if number_format(name, cache=True).bits < bits]

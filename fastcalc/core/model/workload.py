@@ -14,6 +14,7 @@ from math import inf
 import numpy as np
 
 from fastcalc.catalogue.formats import (
+    CACHES,
     FORMATS,
     K_BLOCK,
     NumberFormat,
@@ -31,6 +32,7 @@ from fastcalc.errors import InputError
 from fastcalc.formulas import counting
 from fastcalc.formulas.memory import attended_tokens, cache_bytes_per_layer
 from fastcalc.formulas.types import Array, ArrayLike
+from fastcalc.mentions import option
 from fastcalc.written import shown
 
 _STATE_BYTES = 4.0
@@ -258,6 +260,9 @@ def workload(model: Model, weights: str | None = None, kv: str | None = None) ->
 @once
 def _count(model: Model, weights: str | None, kv: str | None) -> Workload:
     kv_format = number_format(kv or model.kv_format, cache=True).id
+    is_latent = any(isinstance(block.attention, LatentAttention) for block in model.blocks)
+    if kv_format in CACHES and not is_latent:
+        raise InputError(f"{option('kv', kv_format)} holds latents, which {model.id} does not have")
     formats = formats_asked(model, weights)
     if model.is_minimal:
         counted = _minimal(model, formats.base, kv_format)

@@ -107,7 +107,7 @@ def chip_supply(chip: Hardware, engine: Engine, memory: MemoryChoice) -> ChipSup
     is_staged = chip.execution == "sequential" and not engine.is_bound
     ranks = chip.ranks.si if chip.ranks and chip.execution == "sequential" else 1.0
     listed = formats_run(engine, chip)
-    caches = {*listed.caches, *engine.cache_formats.values()}
+    caches = {*listed.caches, *(default.cache for default in engine.cache_formats)}
     host = memory.host
     memories = (*chip.memory, *(host.memory if host else ()))
     fraction = float(software.bandwidth_fraction) if is_staged and len(memories) == 1 else 1.0

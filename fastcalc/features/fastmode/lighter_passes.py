@@ -7,7 +7,7 @@ import numpy as np
 
 from fastcalc.core.chip.formats_run import formats_run, narrower_caches
 from fastcalc.core.model.workload import Workload, workload
-from fastcalc.core.scenario import Scenario, default_cache
+from fastcalc.core.scenario import Scenario
 from fastcalc.core.traffic.traffic import Speculation
 from fastcalc.features.fastmode.option import Option, in_order
 from fastcalc.features.fastmode.start import Base
@@ -48,8 +48,7 @@ def narrower(scenario: Scenario) -> Iterator[tuple[str, Scenario]]:
     listed, today = formats_run(engine, hardware).weights, _workload(scenario).weight_bytes
     sizes = {name: _workload(replace(scenario, weights=name)).weight_bytes for name in listed}
     weights = [name for name, size in sizes.items() if size < today]
-    cache_format = scenario.kv or default_cache(scenario.model, engine, scenario.weights)
-    caches = narrower_caches(engine, hardware, cache_format)
+    caches = narrower_caches(engine, hardware, scenario.work.kv_format)
     for kv in caches:
         yield f"kv {kv}", replace(scenario, kv=kv)
     for name in weights:

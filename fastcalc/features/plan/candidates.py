@@ -13,7 +13,7 @@ from fastcalc.core.chosen_layouts import check_kernels, layouts_on_offer
 from fastcalc.core.placement.layout import Layout
 from fastcalc.core.placement.placement import Site
 from fastcalc.core.pricing import Pricing
-from fastcalc.core.scenario import Scenario, Sharding, default_cache
+from fastcalc.core.scenario import Scenario, Sharding, cache_format
 from fastcalc.core.traffic.request_class import RequestClass
 from fastcalc.core.traffic.traffic import Speculation, Traffic
 from fastcalc.formulas.types import Floats
@@ -73,7 +73,7 @@ def cache_choices(
     model: Model, hardware: Hardware, engine: Engine, weight: str | None
 ) -> list[str | None]:
     """The cache format taken by default, and narrower ones that the chip and engine run."""
-    return [None, *narrower_caches(engine, hardware, default_cache(model, engine, weight))]
+    return [None, *narrower_caches(engine, hardware, cache_format(model, engine, hardware, weight))]
 
 
 def candidates(

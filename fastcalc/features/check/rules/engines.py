@@ -139,6 +139,7 @@ def _lists(sheet: Sheet) -> Iterator[tuple[Path_, list[Json]]]:
     for key, fields in (
         ("formats", ("architectures", "weights", "caches")),
         ("refused", ("architectures", "weights", "caches")),
+        ("cache_formats", ("models", "architectures", "weights", "replaces")),
         ("widening", ("architectures", "weights", "experts", "caches")),
         ("instead", ("kinds", "architectures")),
     ):

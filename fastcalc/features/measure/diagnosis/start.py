@@ -9,7 +9,7 @@ from fastcalc.catalogue.schema.engine_parameters import STARTED_WITH
 from fastcalc.core.chip.reserve import start_rows
 from fastcalc.core.placement.cache_size import BLOCK, cache_size
 from fastcalc.core.placement.placement import Placement
-from fastcalc.core.scenario import Scenario, default_cache, locate, solve
+from fastcalc.core.scenario import Scenario, locate, solve
 from fastcalc.evidence.start_log import RANKS, SETTINGS, SGLANG, VLLM, StartLog
 from fastcalc.features.measure.diagnosis.terms import (
     BANDWIDTH,
@@ -328,8 +328,8 @@ def cache_format(log: StartLog, scenario: Scenario) -> str | None:
     if not log.available or not log.tokens:
         return None
     bytes_of_token = log.available / log.tokens
-    model, engine = scenario.model, scenario.engine
-    for name in dict.fromkeys((default_cache(model, engine, scenario.weights), "fp8", "bf16")):
+    default = replace(scenario, kv=None).work.kv_format
+    for name in dict.fromkeys((default, "fp8", "bf16")):
         placed = locate(replace(scenario, kv=name)).placement
         size = cache_size(placed)
         if size is None or not size.tokens or not _is_even(placed, size.length):

@@ -8,7 +8,13 @@ from fastcalc.features.plan.servers.server import EVERY_ADDRESS, HEAD, RANK, Ser
 LOADED_AS = {"fp8": "fp8", "mxfp8": "mxfp8"}
 """What ``--quantization`` calls the formats that it brings 16-bit weights to while it loads."""
 
-CACHES = {"bf16": "auto", "fp16": "auto", "fp8": "fp8_e4m3", "nvfp4": "nvfp4"}
+CACHES = {
+    "bf16": "auto",
+    "fp16": "auto",
+    "fp8": "fp8_e4m3",
+    "fp8_ds_mla": "fp8_e4m3",
+    "nvfp4": "nvfp4",
+}
 """What ``--kv-cache-dtype`` calls the formats of caches that it keeps."""
 
 NO_DEVICE_OF = ("AWS", "Google", "d-Matrix")

@@ -15,6 +15,7 @@ CACHES = {
     "bf16": "auto",
     "fp16": "auto",
     "fp8": "fp8",
+    "fp8_ds_mla": "fp8_ds_mla",
     "nvfp4": "nvfp4",
     "int8": "int8_per_token_head",
 }
