@@ -24,6 +24,9 @@ _MOST_SHARE = 0.98
 
 
 _OF_CHIPS = ("chips", "tp", "pp")
+_SHORTENED = {"gpu_memory_utilization", "max_model_len"}
+_FEW_SEQUENCES = 8
+"""Sequences below which two other changes are sought. [1]"""
 _FIRST_OF_TWO = (("kv", "fp8"), ("gpu_memory_utilization", "0.95"), ("max_num_seqs", "256"))
 """Changes that are tried beside a second one, the one that costs a service least first."""
 
@@ -37,6 +40,12 @@ class StartRemedy(NamedTuple):
 
     setting: str
     value: str
+
+    @property
+    def is_enough(self) -> bool:
+        """Whether it needs no more chips and leaves a server more than a few sequences."""
+        is_few = self.setting == "max_num_seqs" and int(self.value) < _FEW_SEQUENCES
+        return self.setting not in _OF_CHIPS and not is_few
 
     @property
     def flag(self) -> str:
@@ -80,7 +89,19 @@ class StartLocation(Location):
         """What the engine prints when it stops, None where it starts or nobody knows its words."""
         if self.verdict == "fits":
             return None
-        return (self._certain if self.fits else StartCheck(self.placement, 1.0)).line
+        expected = StartCheck(self.placement, 1.0)
+        is_certain = self.fits and not self.is_expected_to_stop
+        return (self._certain if is_certain else expected).line
+
+    @property
+    def is_expected_to_stop(self) -> bool:
+        """Whether the engine stops with the reserve that is expected of it."""
+        return StartCheck(self.placement, 1.0).is_failed
+
+    @property
+    def expected_blocks(self) -> int | None:
+        """Blocks that caches are expected to have, where a start counts them. [1]"""
+        return StartCheck(self.placement, 1.0).blocks
 
     @cached_property
     def tight_chips(self) -> int | None:
@@ -116,11 +137,17 @@ class StartLocation(Location):
         return [] if self._needs_none else list(_remedies(self))
 
     @cached_property
-    def joint_remedies(self) -> list[StartRemedy]:
-        """Two changes that start it together on its chips; none where one of them alone does."""
-        if self._needs_none or any(each.setting not in _OF_CHIPS for each in self.remedies):
+    def joint_remedies(self) -> list[list[StartRemedy]]:
+        """Pairs of changes that start it on its chips; none where a change alone does.
+
+        The one that costs a service least, and a larger share of memory with shorter sequences. A
+        change that leaves few sequences is not enough.
+        """
+        if self._needs_none or any(remedy.is_enough for remedy in self.remedies):
             return []
-        return next(_pairs(self), [])
+        pairs = list(_pairs(self))
+        shortened = [pair for pair in pairs[1:] if {each.setting for each in pair} == _SHORTENED]
+        return [*pairs[:1], *shortened[:1]]
 
 
 def start_location(location: Location) -> StartLocation:
@@ -158,9 +185,9 @@ def _pairs(location: StartLocation) -> Iterator[list[StartRemedy]]:
         )
         if not is_kv and changed.placement.available <= location.placement.available:
             continue  # it is started with as much already
-        for least in (_larger_share, _fewer_sequences, shorter):
+        for least in (_larger_share, shorter, _fewer_sequences):
             second = least(changed)
-            if second is not None and second.setting != setting:
+            if second is not None and second.setting != setting and second.is_enough:
                 yield [first, second]
 
 

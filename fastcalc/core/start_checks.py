@@ -56,6 +56,12 @@ class StartCheck:
         return max(of_one.needed, self._sequences * pool.block_bytes * ranks)
 
     @property
+    def blocks(self) -> int | None:
+        """Blocks for caches, None where the engine has no pool of them. [1]"""
+        pool = self._pool
+        return None if pool is None else pool.blocks(self.room / self.placement.machine.ranks)
+
+    @property
     def line(self) -> str | None:
         """The error that the engine stops with, None where nobody knows its words."""
         if self._program == "vllm":
@@ -112,10 +118,9 @@ class StartCheck:
                 f"larger than the available KV cache memory ({self.room / GIB:.2f} GiB)."
             )
         if self._pool is not None and self.is_failed:
-            blocks = self._pool.blocks(self.room / placement.machine.ranks)
             return (
                 f"max_num_seqs ({self._sequences:.0f}) exceeds available Mamba cache blocks "
-                f"({blocks})."
+                f"({self.blocks})."
             )
         return None
 

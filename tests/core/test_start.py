@@ -135,13 +135,41 @@ def test_two_changes_start_what_none_alone_does():
     kimi = partial(placed, "kimi-k2", "h200-sxm", sharding=Sharding(tp=8), memory=memory)
     stopped = kimi()
     assert [remedy.setting for remedy in stopped.remedies] == ["pp"]
-    (cache, share) = stopped.joint_remedies
+    ((cache, share), (more, shorter)) = stopped.joint_remedies
     assert (cache, share.setting) == (("kv", "fp8"), "gpu_memory_utilization")
     assert kimi(kv="fp8", share=float(share.value)).verdict == "fits"
     for less in ({"kv": "fp8"}, {"share": float(share.value)}):
         assert kimi(**less).verdict != "fits"
     assert kimi(kv="fp8", share=float(share.value) - 0.01).verdict != "fits"
     assert kimi(kv="fp8", share=float(share.value)).joint_remedies == []
+    assert more == ("gpu_memory_utilization", "0.95")
+    assert shorter.setting == "max_model_len"
+    shortened = replace(OWN_MEMORY, longest=float(shorter.value))
+    assert kimi(memory=shortened, share=0.95).verdict == "fits"
+    assert kimi(memory=shortened).verdict != "fits"
+    assert kimi(share=0.95).verdict != "fits"
+
+
+def test_a_change_that_leaves_one_sequence_is_not_enough():
+    """gpt-oss-120b leaves 2.75 GiB at 0.9 of an H100, and one sequence of 131,072 takes 5.07."""
+    memory = replace(OWN_MEMORY, longest=131_072.0)
+    stopped = placed("gpt-oss-120b", "h100-sxm", share=0.9, memory=memory)
+    assert ("max_num_seqs", "1") in stopped.remedies
+    first, shortened = stopped.joint_remedies
+    assert [remedy.setting for remedy in first] == ["kv", "gpu_memory_utilization"]
+    assert [remedy.setting for remedy in shortened] == ["gpu_memory_utilization", "max_model_len"]
+
+
+def test_the_line_of_a_start_has_the_numbers_that_are_expected():
+    """Qwen3.8 27B in FP8 has 939 blocks of 1,024 sequences at 0.92 (recipes 831); more at 0.95."""
+    small, large = (
+        placed("qwen3.8-27b", "rtx-pro-6000-max-q", share=share, weights="fp8")
+        for share in (0.92, 0.95)
+    )
+    assert small.expected_blocks == pytest.approx(939, rel=0.01)
+    assert f"blocks ({small.expected_blocks})." in small.stop_line
+    assert large.expected_blocks > small.expected_blocks
+    assert large.is_expected_to_stop == (f"({large.expected_blocks})." in large.stop_line)
 
 
 def test_a_length_that_does_not_fit_is_shortened():

@@ -150,6 +150,11 @@ class _PlacedWorkload(Generic[OneOrMore]):
         """The same if the engine's reserve is at its smallest. [1]"""
         return self._taken(self.edge_batch)
 
+    @property
+    def expected_max_batch(self) -> Array | int:
+        """The same if the engine's reserve is as expected. [1]"""
+        return self._taken(self.batch_beside(1.0))
+
     def _taken(self, held: Array | int) -> Array | int:
         largest = np.minimum(held, self.engine_batch)
         return largest if np.ndim(largest) else int(largest)

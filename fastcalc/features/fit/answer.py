@@ -7,8 +7,10 @@ from itertools import groupby
 from operator import itemgetter
 
 from fastcalc.core.assumed_share import share_assumed
+from fastcalc.core.placement.cache_size import cache_size
 from fastcalc.core.scenario import Location, Scenario
 from fastcalc.core.start import StartLocation, shorter
+from fastcalc.core.start_checks import GIB
 from fastcalc.core.verdict import VERDICTS
 from fastcalc.features import request_of
 from fastcalc.features.fit.gpu_layers import MostOnCard
@@ -126,6 +128,9 @@ class FitAnswer(Answer):
         ]
         for of, location in labelled_locations:
             yield Note(f"{of}{location.scenario.hardware.id}: {why_or_stop(location)}")
+        alone = self.locations[0]
+        if len(self.locations) == 1 and alone.fits and not alone.is_expected_to_stop:
+            yield from map(Note, filter(None, [start_note(alone)]))
         for note in dict.fromkeys(count.note for count in self.gpu_layers):
             yield Note(note)
         yield from (Note(note, weight=2) for note in _length_notes(self.locations))
@@ -143,8 +148,8 @@ class FitAnswer(Answer):
         fitting = [location for location in self.locations if location.fits]
         request, shared = self._with_batch, [asked for asked in self.gpu_layers if asked.count]
         models = request.models or DEFAULT_MODELS
-        if not fitting and len(self.locations) == 1 and (pair := self.locations[0].joint_remedies):
-            ending = [word for each in pair for word in (flag(each.setting), each.value)]
+        if not fitting and len(self.locations) == 1 and (pairs := self.locations[0].joint_remedies):
+            ending = [word for each in pairs[0] for word in (flag(each.setting), each.value)]
             on = flag("on"), typed_as(request, request.on, self.locations[0].scenario.hardware.id)
             return follow_up(request, request_of("fit"), models[0], *on, ending=ending)
         if fitting or not shared:
@@ -188,10 +193,40 @@ def why_or_stop(location: StartLocation) -> str:
     if line is None or (location.fits and location.memory_verdict == "edge"):
         says = why(location)
     else:
-        says = f"if it reserves its maximum, {stops}" if location.fits else stops
-    together = " ".join(remedy.flag for remedy in location.joint_remedies)
-    flags = [*([together] if together else []), *(remedy.flag for remedy in remedies)]
+        is_certain = location.fits and not location.is_expected_to_stop
+        blocks = location.expected_blocks if is_certain else None
+        says = f"if it reserves its maximum, {stops}" if is_certain else stops
+        says += f" ({blocks:,} blocks are expected)" if blocks else ""
+    pairs = [" ".join(remedy.flag for remedy in pair) for pair in location.joint_remedies]
+    flags = [*pairs, *(remedy.flag for remedy in remedies)]
     return f"{says}; it starts with {listed(flags, 'or')}" if flags else says
+
+
+_WITH_POOL = ("vllm", "sglang", "tensorrt-llm")
+"""Servers that give caches what weights leave. [1]"""
+
+
+def start_note(location: Location) -> str | None:
+    """Return the memory and tokens of caches, of vLLM as it prints them; None of other engines."""
+    engine, placement = location.scenario.engine, location.placement
+    pool, replicas = cache_size(placement), placement.layout.dp
+    if engine.program not in _WITH_POOL or pool is None or not pool.tokens:
+        return None
+    is_short, available = pool.concurrency < 1.0, float(placement.available)
+    chip = location.scenario.hardware.id
+    name = f"each of {replicas} replicas of {engine.id}" if replicas > 1 else engine.id
+    if engine.program != "vllm":
+        hint = f"; longer requests are refused, whatever {option('max_model_len')}" * is_short
+        return (
+            f"{chip}: caches of {name} are expected to hold {pool.tokens:,} tokens, in "
+            f"{size(available)} of a chip{hint}"
+        )
+    hint = f"; it is expected to start with {option('max_model_len')} {pool.tokens}" * is_short
+    return (
+        f"{chip}: {name} should print at start-up 'Available KV cache memory: "
+        f"{available / GIB:.2f} GiB', 'GPU KV cache size: {pool.tokens:,} tokens' and 'Maximum "
+        f"concurrency for {pool.length:,} tokens per request: {pool.concurrency:.2f}x'{hint}"
+    )
 
 
 _LENGTHS = 2
@@ -353,7 +388,9 @@ def _largest_batches(fitting: Sequence[Location]) -> Iterator[str]:
         layout = location.roomiest.layout
         is_other = layout != location.placement.layout
         instead = f" (layout {layout} instead of {location.placement.layout})" * is_other
-        yield f"{location.max_batch:,}{on}{instead}"
+        certain, expected = location.max_batch, int(location.roomiest.expected_max_batch)
+        more = f" ({expected:,} expected)" * (expected > certain)
+        yield f"{certain:,}{more}{on}{instead}"
 
 
 def _assumed(members: Sequence[Location]) -> Iterator[str]:

@@ -5,9 +5,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from math import inf
 
-from fastcalc.core.placement.cache_size import cache_size
-from fastcalc.core.scenario import Location
-from fastcalc.features.fit.answer import FitAnswer, follow_up_of
+from fastcalc.features.fit.answer import FitAnswer, follow_up_of, start_note
 from fastcalc.features.fit.records import COLUMNS, fit_records
 from fastcalc.features.fit.solve import Solution
 from fastcalc.grid.column import Column, TableColumn
@@ -139,21 +137,6 @@ def _model(solution: Solution) -> str:
 
 def _records(solutions: Sequence[Solution]) -> list[Record]:
     return fit_records([solution.location for solution in solutions], solutions)
-
-
-def start_note(location: Location) -> str | None:
-    """Return the lines on its caches that vLLM should print at start-up; None of other engines."""
-    engine, size = location.scenario.engine, cache_size(location.placement)
-    if engine.program != "vllm" or size is None or not size.tokens:
-        return None
-    too_long, replicas = size.concurrency < 1.0, location.placement.layout.dp
-    hint = f"; it is expected to start with {option('max_model_len')} {size.tokens}" * too_long
-    replica_name = f"each of {replicas} replicas of {engine.id}" if replicas > 1 else engine.id
-    return (
-        f"{location.scenario.hardware.id}: {replica_name} should print at start-up 'GPU KV cache "
-        f"size: {size.tokens:,} tokens' and 'Maximum concurrency for {size.length:,} tokens per "
-        f"request: {size.concurrency:.2f}x'{hint}"
-    )
 
 
 def _limit_note(solution: Solution) -> str | None:

@@ -489,6 +489,33 @@ def test_a_note_on_one_of_several_models_names_it():
     assert note.startswith("minimax-m2 fp8 bf16 on mi355x: ")
 
 
+def test_a_server_that_fits_says_what_its_caches_hold(capsys, monkeypatch):
+    """vllm-project/vllm#12569: 22,096 tokens, of which ten sequences have 2,048 each."""
+    server = (
+        "vllm serve neuralmagic/Llama-3.1-70B-Instruct-quantized.w8a8 "
+        "--gpu-memory-utilization 0.98 --max-model-len 2048"
+    )
+    ran = run("fit", "--on", "h100-sxm", "--server", server, capsys=capsys, monkeypatch=monkeypatch)
+    said = " ".join(ran.out.split())
+    assert "The largest batch is 3 (10 expected)." in said
+    tokens = re.search(r"'GPU KV cache size: ([\d,]+) tokens'", said)
+    assert int(tokens[1].replace(",", "")) == pytest.approx(22_096, rel=0.07)
+    assert "'Available KV cache memory: " in said
+
+
+@pytest.mark.parametrize(("length", "is_short"), [(163_840, True), (32_768, False)])
+def test_a_pool_smaller_than_the_longest_request_is_said(length, is_short, capsys, monkeypatch):
+    """sgl-project/sglang#4048: DeepSeek-R1 on eight H20 has fewer tokens than its context."""
+    server = (
+        "python -m sglang.launch_server --model deepseek-ai/DeepSeek-R1 --tp 8 "
+        f"--context-length {length} --mem-fraction-static 0.9"
+    )
+    ran = run("fit", "--on", "h20", "--server", server, capsys=capsys, monkeypatch=monkeypatch)
+    said = " ".join(ran.out.split())
+    assert "h20: caches of sglang are expected to hold" in said
+    assert ("; longer requests are refused, whatever --max-model-len" in said) == is_short
+
+
 def test_weights_without_a_kernel_do_not_start(capsys, monkeypatch):
     """vLLM, model_executor/layers/quantization/mxfp4.py: get_min_capability() is 80; a T4 has 75."""
     words = ["fit", "gpt-oss-20b", "--on", "t4", "--engine", "vllm"]
