@@ -239,6 +239,7 @@ def _plain_spellings(path: Path, changed: int, size: int) -> frozenset[str]:
 def nearest(name: str, names: Iterable[str], maximum: int = 3) -> list[str]:
     """A few known names that a name begins, goes on from, looks like or is part of."""
     distinct, lowered = list(dict.fromkeys(names)), re.sub(r"[\s_]+", "-", name.strip().lower())
+    lowered = _MAKER.sub("", lowered)
     if lowered in distinct:
         return [lowered]
     shorter = [candidate for candidate in distinct if lowered.startswith(f"{candidate}-")]
@@ -256,5 +257,7 @@ def nearest(name: str, names: Iterable[str], maximum: int = 3) -> list[str]:
     return near[:maximum]
 
 
+_MAKER = re.compile(r"^((nvidia|geforce|tesla|amd|radeon|instinct|intel)-)+(?=.)")
+"""Words that a driver prints before the name of a chip."""
 _ALIKE = 0.7
 """Share of letters that two names have in common, so that one may be meant by the other. [1]"""

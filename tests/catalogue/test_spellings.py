@@ -130,11 +130,20 @@ def test_engines_are_found_as_people_write_them(typed, meant):
         ("V100", "hardware", "v100-sxm-16gb, v100-sxm-32gb"),
         ("MI300", "hardware", "mi300x"),
         ("A10G", "hardware", "a10"),  # another card, of AWS
+        ("NVIDIA A10G", "hardware", "a10"),
+        ("NVIDIA GeForce RTX 4060 Ti", "hardware", "rtx-4060-ti-16gb"),  # of 8 GB or 16
+        ("NVIDIA H200 NVL", "hardware", "h200"),
     ],
 )
 def test_a_name_of_several_is_answered_with_them(typed, kind, suggested):
     with pytest.raises(InputError, match=f"did you mean {suggested}"):
         ENTRIES.find(typed, kind)
+
+
+def test_a_card_that_is_like_none_has_no_suggestion():
+    """A P40 is no T4, though both names end a Tesla's."""
+    with pytest.raises(InputError, match="'Tesla P40'; list them"):
+        ENTRIES.find("Tesla P40", "hardware")
 
 
 def test_every_nvidia_card_is_found_without_hyphens():

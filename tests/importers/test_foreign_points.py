@@ -381,11 +381,11 @@ def test_what_a_file_holds_decides_how_it_is_read(catalogue, tmp_path):
         ("NVIDIA RTX 6000 Ada Generation", "rtx-6000-ada"),
         ("NVIDIA RTX PRO 6000 Blackwell Workstation Edition", "rtx-pro-6000"),
         ("AMD Instinct MI300X", "mi300x"),
+        ("NVIDIA GH200 480GB", "gh200-96gb"),  # LPDDR5X; the other has "144G HBM3e" in its name
         ("h20", "h20"),
         # Other parts than the catalogue's, or more than one of them.
         ("NVIDIA GeForce RTX 4090 Laptop GPU", None),
         ("NVIDIA A100-PCIE-40GB", None),
-        ("NVIDIA GH200 480GB", None),
         ("NVIDIA H20", None),
         ("AMD Instinct MI250X", None),
         ("Apple M1", None),

@@ -18,6 +18,18 @@ from tests.helpers import every, run
         ("rtx-3090 x 2", "rtx-3090", 2),
         ("a3-highgpu-8g", "h100-sxm", 8),
         ("p5.48xlarge", "h100-sxm", 8),
+        # As nvidia-smi and rocm-smi print them; a GH200 has 480 GB beside its 96 GB of HBM3.
+        ("NVIDIA GH200 480GB", "gh200-96gb", None),
+        ("NVIDIA GH200 144G HBM3e", "gh200-144gb", None),
+        ("NVIDIA B300 SXM6 AC", "b300", None),
+        ("NVIDIA GeForce RTX 3060", "rtx-3060-12gb", None),
+        ("AMD Radeon 8060S Graphics", "ryzen-ai-max-395", None),
+        ("AMD Instinct MI300X VF", "mi300x", None),
+        ("g4dn.12xlarge", "t4", 4),
+        ("trn2.48xlarge", "trainium-2", 16),
+        ("inf2.48xlarge", "inferentia-2", 12),
+        ("Standard_NC48ads_A100_v4", "a100-pcie-80gb", 2),
+        ("g2-standard-48", "l4", 4),
     ],
 )
 def test_chips_as_printed_are_found_and_counted(name, chip, chips):
@@ -33,6 +45,7 @@ def test_chips_as_printed_are_found_and_counted(name, chip, chips):
         ("models--Qwen--Qwen3-8B/snapshots/0123abc", "qwen3-8b", "bf16"),
         ("NousResearch/Hermes-3-Llama-3.1-8B", "llama-3.1-8b", "bf16"),
         ("Qwen/Qwen3-8B-FP8", "qwen3-8b", "fp8"),
+        ("Qwen/Qwen3-30B-A3B-Thinking-2507", "qwen3-30b-a3b-2507", "bf16"),
     ],
 )
 def test_repositories_are_taken_as_the_model_that_they_hold(name, model, stored):
