@@ -29,4 +29,4 @@ def sentence(error: Exception) -> str:
             f"this command shares no layers between card and host, as {unknown[1]} does; "
             "'fastcalc compare' and 'fastcalc fit' do"
         )
-    return f"{message}; see --help"
+    return f"{message} See --help." if message.endswith("?") else f"{message}; see --help"

@@ -247,7 +247,7 @@ class MeasureAnswer(Answer):
         takes = seconds(sum(run.seconds for run in runs)) + " in all" * (len(runs) > 1)
         return (
             f"{capital(_count(len(runs)))} ({_loads(runs)}; {takes}) would narrow the 80 % ranges "
-            f"of {what} to {left} of their width{by_batch}."
+            f"of {what} to {left} of their present width{by_batch}."
         )
 
     def key(self) -> str:
@@ -256,9 +256,9 @@ class MeasureAnswer(Answer):
             ""
             if self.measured
             else (
-                "; remaining range width: after this run and those above it, relative to today's "
-                "(log scale, geometric mean over batches); expected range: around today's "
-                "prediction, which the runs will shift"
+                "; remaining range width: after this run and the runs above it, in percent of the "
+                "present width (log scale, geometric mean over batches); expected range: around "
+                "the present prediction, which the runs will shift"
             )
         )
         return f"key: 80 % range: four of five measurements should fall inside{after}"

@@ -132,7 +132,9 @@ def _sentence(place: DeploymentTiers) -> str:
     sustain = f"still sustain {now[1]} requests/s"
     if now[1] != then[1]:
         sustain = f"sustain {then[1]} requests/s instead of {now[1]}"
-    return f"{serves}. A {cache} would serve {then[0]} and {sustain}."
+    return (
+        f"{serves}. With a {cache}, {then[0]} would come from cache, and the chips would {sustain}."
+    )
 
 
 def _named(tier: CachedTier) -> str:
@@ -166,8 +168,8 @@ def _notes(location: DeploymentTiers, rate: float | None) -> Iterator[str]:
         )
     yield (
         f"{chip}: after weights and the outputs of {batch} running requests, {size(near.size)} of "
-        f"{near.name} remain for the prefix cache; a cached token takes "
-        f"{size(deployment.bytes_per_token)} at the mean prompt length"
+        f"{near.name} remain for the prefix cache; KV cache: "
+        f"{size(deployment.bytes_per_token)} per token at the mean prompt length"
     )
     reuse = deployment.reuse
     yield _ASSUMED if isinstance(reuse, SharedPrefixes) else _REPLAYED.format(reuse.block)

@@ -61,8 +61,8 @@ _MARKDOWN = (
 
 _KEY = (
     "key: tok/s per user: decode speed of each request; 80 % range: four of five measurements "
-    "should fall inside it; bound: roofline limit of tok/s per user in these formats; "
-    f"$/Mtok: $ per million output tokens, decode only ({option('wide')} adds input tokens)"
+    "should fall inside it; bound: roofline limit of tok/s per user in these weight and cache "
+    f"formats; $/Mtok: $ per million output tokens, decode only ({option('wide')}: input, too)"
 )
 _MEANINGS = {
     "latency": "latency: fixed overheads (launches, synchronization, hops) take most of a step",

@@ -189,7 +189,7 @@ def _compared(comparison: Comparison, cheapest: TableRow) -> str:
     """Say what a row costs next to the cheapest, or at which equal batch how much more."""
     over, under = comparison.over, comparison.under
     if under == cheapest:
-        return f"{_costs(over)} {output_price(over.record)}, {times(comparison.ratio)} as much"
+        return f"{_costs(over)} {output_price(over.record)}/Mtok, {times(comparison.ratio)}"
     at, named = f"at batch {over.batch:,}, ", f" as {under.name}" * (under.name != cheapest.name)
     if comparison.is_level:
         return f"{at}{over.name} is tied with {under.name}"

@@ -105,7 +105,7 @@ def _public(speed: "PublicSpeed", outcome: Outcome) -> str:
             return f"{text}, above the range: chips and speculative decoding not stated)"
         ends = (float(end[0]) for end in (estimate.high, estimate.speed))
         least, most = (number(speed.tokens_per_s / end, 2) for end in ends)
-        explained = f"{least} to {most} tokens per speculative step would explain it"
+        explained = f"speculative decoding with {least} to {most} tokens per step would explain it"
         return f"{text}, above the range: {explained})"
     return f"{text}; speculative decoding not stated)"
 

@@ -249,15 +249,15 @@ class DecideAnswer(Answer):
 
 
 def _flip_lines(flips: Sequence[BreakEven]) -> list[str]:
-    """Tipping points of each option that then wins, in a line."""
+    """Break-even values at which each other option ranks first, in a line per option."""
     by_winner: dict[str, list[str]] = {}
     for flip in flips:
         threshold = f"{decision_map.noun(flip.parameter)} is {_side(flip)}"
         by_winner.setdefault(flip.winner, []).append(threshold)
     return [
-        f"{name} wins if any of these holds: {listed(where, 'or')}"
+        f"{name} would rank first if any of these held: {listed(where, 'or')}"
         if len(where) > 1
-        else f"{name} wins if {where[0]}"
+        else f"{name} would rank first if {where[0]}"
         for name, where in by_winner.items()
     ]
 

@@ -134,11 +134,13 @@ def _scenario(comparison: Evaluated, notes: list[str]) -> tuple[Scenario, Catalo
     catalogue, batch = loading.catalogue(comparison), comparison.batch
     chips = selected(catalogue, readers.names(comparison.on, option("on")))
     if len(chips) > 1:
-        raise InputError(f"{option('on')} names {len(chips)} chips; fastmode starts from one")
+        raise InputError(
+            f"{option('on')} names {len(chips)} chips; fastmode takes the chip type in use now"
+        )
     text = readers.as_text(batch)
     if "," in text or ".." in text:
         raise InputError(
-            f"{option('batch')} {shown(text)} names several batches; fastmode starts from one"
+            f"{option('batch')} {shown(text)} names several batches; fastmode takes that in use now"
         )
     scenario = loading.scenarios(replace(comparison, price=None), notes)[0]
     pricing = replace(scenario.pricing, user_prices=loading.prices(comparison, catalogue))

@@ -59,7 +59,7 @@ _TRIED = (
     f"other layouts with {option('tp')}, {option('pp')}, {option('ep')} and {option('dp')}"
 )
 _KEY = (
-    "key: a row is a layout and batch, and no other is both faster and cheaper; tok/s per user: "
+    "key: rows: layouts and batches that no other beats in both speed and price; tok/s per user: "
     "decode speed, with its 80 % range and the hardware bound; $/Mtok output: $ per million output "
     "tokens; total: cost of prefill and decode / all tokens, input and output"
 )

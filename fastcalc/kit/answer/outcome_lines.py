@@ -69,10 +69,12 @@ def key_of_bound(outcomes: Sequence[Outcome]) -> str:
     chips = dict.fromkeys(
         outcome.scenario.hardware.id for outcome in outcomes if outcome.placement.machine.is_spatial
     )
-    words = [f"bound on {', '.join(chips)}: one layer active at a time"] if chips else []
+    words = (
+        [f"bound on {', '.join(chips)}: layers run in turn, each on its own cores"] if chips else []
+    )
     batches = (batch for outcome in outcomes for batch in outcome.scenario.batches)
     if max(batches) > 1 and any(
         outcome.placement.work.weights.experts.bytes for outcome in outcomes
     ):
-        words.append("bound of MoE models: all tokens of a step share the same experts")
+        words.append("bound of MoE models: best case, all tokens of a batch use the same experts")
     return "".join(f"; {word}" for word in words)

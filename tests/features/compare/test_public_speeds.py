@@ -31,7 +31,7 @@ def test_a_speed_above_the_range_says_how_many_tokens_a_step_explain_it():
         in sentence
     )
     found = re.search(
-        r"above the range: ([\d.]+) to ([\d.]+) tokens per speculative step", sentence
+        r"above the range: speculative decoding with ([\d.]+) to ([\d.]+) tokens per step", sentence
     )
     least, most = map(float, found.groups())
     assert least == pytest.approx(2148.0 / float(predicted.estimate.high[0]), rel=0.02)

@@ -224,4 +224,4 @@ def test_the_bound_of_a_wafer_is_that_of_layers_in_turn(screen):
     speed, bound = (float(number.replace(",", "")) for number in numbers.groups())
     assert pytest.approx(speed, rel=0.05) == 452
     assert speed < bound < 20 * speed
-    assert "bound on wse-3: one layer active at a time" in " ".join(" ".join(lines).split())
+    assert "bound on wse-3: layers run in turn" in " ".join(" ".join(lines).split())
