@@ -1,1 +1,1 @@
-"""What features share: how a request is stated, and how an answer is written and drawn."""
+"""Shared by all features: requests, and how answers are written and drawn."""

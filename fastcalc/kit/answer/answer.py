@@ -1,4 +1,4 @@
-"""What a command found, whatever the form it is shown in: a page, records, a table, charts."""
+"""Answer of a command, independent of its output form: page, records, table or charts."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,23 +14,23 @@ if TYPE_CHECKING:
     from fastcalc.kit.charts.drawing import Chart
 
 Charts = Mapping[str, Callable[[], "Chart"]]
-"""What makes each kind of chart."""
+"""Function that makes each kind of chart, by name."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Answer:
-    """What a command found. Each form of it is made only where it is asked for.
+    """Answer of a command. Each output form is made only if it is requested.
 
-    A command says what it has by overriding methods: what stands on its page (`body`, `key`,
-    `notes`, `next_command`), its `records`, the rows of its Markdown `table`, what the records
-    depend on and the `details` beside them, its `charts`. One renderer, `respond.write`, makes
-    text, Markdown, JSON, CSV, HTML and sheets of them, for the command line and Python.
+    A command provides its content by overriding methods: the contents of its page (`body`, `key`,
+    `notes`, `next_command`), its `records`, the rows of its Markdown `table`, the inputs of the
+    records and their `details`, and its `charts`. One renderer, `respond.write`, turns these into
+    text, Markdown, JSON, CSV, HTML and sheets, for the command line and Python.
 
-    Of what takes an argument the default has no use for it.
+    The default methods ignore their arguments.
 
-    request : what was asked
-    reading : how files were read and what was omitted, in sentences; they go to standard error
-    reasons : why the answer is no; they go there, too
+    request : the request that this answers
+    reading : sentences on how files were read and what was omitted, for standard error
+    reasons : sentences on why the answer is no, for standard error
     """
 
     request: Request
@@ -38,10 +38,10 @@ class Answer:
     reasons: Sequence[str] = ()
 
     fills_one_screen = False
-    """Whether notes are limited to fit one screen; otherwise at most four."""
+    """Whether the number of notes is limited so that the page fits one screen; otherwise four."""
 
     marks: ClassVar[Mapping[str, str]] = {}
-    """What marks at the end of a cell mean; the key says it of those that the page has."""
+    """Meaning of each mark at the end of a cell; the key explains the marks on the page."""
 
     @property
     def code(self) -> int:
@@ -50,27 +50,27 @@ class Answer:
 
     @property
     def settings(self) -> Sequence[Setting]:
-        """What the request sets on which numbers rest."""
+        """Settings of the request that affect the numbers."""
         return settings(self.request)
 
     def body(self, screen: console.Screen) -> Iterable[console.Part]:  # noqa: ARG002
-        """Headlines, headings and tables of the page; none where there is no page."""
+        """Headlines, headings and tables of the page; empty if there is no page."""
         return ()
 
     def key(self) -> str:
-        """What the columns of the page's tables mean; `page` adds what a mark in them means."""
+        """Key to the columns of the page's tables; `page` adds the meaning of marks."""
         return ""
 
     def notes(self) -> Iterable[console.Note]:
-        """What to know of the page, with the weight of each note."""
+        """Notes under the page, each with its weight."""
         return ()
 
     def next_command(self) -> str | None:
-        """What to type next."""
+        """Suggested next command."""
         return None
 
     def page(self, screen: console.Screen) -> Sequence[console.Part]:
-        """The body, and under it the key, few notes or all of them, and what to type next."""
+        """Body, key, notes (a few, or all if requested) and the suggested next command."""
         body = [*self.body(screen)]
         if not body:
             return []
@@ -80,32 +80,32 @@ class Answer:
         return screen.with_notes(body, key, notes, command, fills_one_screen=self.fills_one_screen)
 
     def text(self, screen: console.Screen) -> str | None:  # noqa: ARG002
-        """The page where it is no parts but a text, as a script is."""
+        """Page of an answer that is plain text, such as a script; None if the page has parts."""
         return None
 
     def html(self, file: Path | None) -> str | None:  # noqa: ARG002
-        """An HTML page of the answer's own, in place of that of its page and charts."""
+        """HTML page that replaces the default one made from the page and the charts."""
         return None
 
     def document(self) -> Iterable[str] | None:
-        """JSON of another form than that of records, in pieces."""
+        """JSON document in pieces, if the answer has another JSON form than records."""
         return None
 
     def records(self) -> Iterable[Record]:
-        """The records, in the order of the contract."""
+        """Records, with keys in the order of the contract."""
         return ()
 
     @property
     def keys(self) -> Iterable[str]:
-        """Keys of the records, where there may be none of these."""
+        """Keys of the records, for an answer that may have no records."""
         return ()
 
     def column(self, key: str) -> list[Any] | None:  # noqa: ARG002
-        """The values of one key, where that takes less than all records."""
+        """Values of one key, if they can be computed without making all records."""
         return None
 
     def cells(self, record: Record) -> Record:
-        """A record as CSV and sheets hold it."""
+        """Record as written to CSV and sheets."""
         return record
 
     def table(self) -> tuple[Sequence[TableColumn], Iterable[object]]:
@@ -113,39 +113,39 @@ class Answer:
         return (), ()
 
     def premises(self) -> Record:
-        """What the records depend on in addition to the settings: traffic, prices, engines."""
+        """Inputs of the records besides the settings: traffic, prices and engines."""
         return {}
 
     def details(self) -> Record:
-        """What else stands beside the records."""
+        """Further content of the JSON document, next to the records."""
         return {}
 
     def assumptions(self) -> Record:
-        """What the records depend on: premises and settings."""
+        """Inputs of the records: premises and settings."""
         return {**self.premises(), "settings": by_premise(self.settings)}
 
     def alongside(self) -> Record:
-        """What stands beside the records in JSON: assumptions and details."""
+        """Content of the JSON document next to the records: assumptions and details."""
         return {"assumptions": self.assumptions(), **self.details()}
 
     def warnings(self) -> Iterable[str]:
-        """Sentences for standard error where the form has no notes."""
+        """Sentences for standard error if the output format has no notes."""
         return ()
 
     @property
     def charts(self) -> Charts:
-        """What makes each kind of chart; the first is drawn where none is named."""
+        """Functions that make each kind of chart; the first is the default."""
         return {}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class NoAnswer(Answer):
-    """That there is no answer, and why.
+    """Answer without records, with the reason.
 
-    asked_keys : of the records that there would be
-    columns : of their Markdown table
-    beside : what stands beside the records
-    resting_on : what they would depend on
+    asked_keys : keys that the records would have
+    columns : columns of the Markdown table
+    beside : further content of the JSON document
+    resting_on : inputs that the records would depend on
     """
 
     asked_keys: Iterable[str]
@@ -160,13 +160,13 @@ class NoAnswer(Answer):
         return self.asked_keys
 
     def table(self) -> tuple[Sequence[TableColumn], Iterable[object]]:
-        """Columns without a row."""
+        """Columns, without rows."""
         return self.columns, ()
 
     def premises(self) -> Record:
-        """What records would depend on."""
+        """Inputs that the records would depend on."""
         return self.resting_on
 
     def details(self) -> Record:
-        """The reason, and what else there is to say."""
+        """The reasons, and further content of the JSON document."""
         return {"reason": "; ".join(self.reasons), **self.beside}

@@ -1,4 +1,4 @@
-"""Columns of pyarrow made of buffers: its own `array` loads pandas, where that is installed."""
+"""Columns of pyarrow made from buffers, because `pyarrow.array` loads pandas if it is installed."""
 
 from collections.abc import Sequence
 from itertools import accumulate, chain
@@ -11,7 +11,7 @@ from fastcalc.formulas.types import Bools
 
 
 def number_array(arrow: ModuleType, type_: Any, values: Any, missing: Bools) -> Any:
-    """Numbers, or truth values, as a column of a type; null where they are missing.
+    """Column of numbers or booleans of a type; null where a value is missing.
 
     arrow : the module pyarrow
     """
@@ -22,7 +22,7 @@ def number_array(arrow: ModuleType, type_: Any, values: Any, missing: Bools) -> 
 
 
 def word_array(arrow: ModuleType, words: Sequence[str | None]) -> Any:
-    """Words as a column; null where there is none."""
+    """Column of strings; null where there is none."""
     texts = [(word or "").encode(errors="replace") for word in words]
     missing = np.array([word is None for word in words], dtype=bool)
     buffers = [_offsets(arrow, texts), arrow.py_buffer(b"".join(texts))]
@@ -32,7 +32,7 @@ def word_array(arrow: ModuleType, words: Sequence[str | None]) -> Any:
 
 
 def list_array(arrow: ModuleType, lists: Sequence[Sequence[str] | None]) -> Any:
-    """Lists of words as a column; null where there is no list."""
+    """Column of lists of strings; null where there is no list."""
     cells = [cell or () for cell in lists]
     missing = np.array([cell is None for cell in lists], dtype=bool)
     children = [word_array(arrow, list(chain.from_iterable(cells)))]
@@ -42,13 +42,13 @@ def list_array(arrow: ModuleType, lists: Sequence[Sequence[str] | None]) -> Any:
 
 
 def _offsets(arrow: ModuleType, cells: Sequence[Sequence[object]]) -> Any:
-    """Where each cell begins among the elements of all, and where the last one ends."""
+    """Offset of each cell among the elements of all cells, and the end of the last one."""
     ends = accumulate((len(cell) for cell in cells), initial=0)
     return arrow.py_buffer(np.fromiter(ends, np.int32, len(cells) + 1))
 
 
 def _validity(arrow: ModuleType, missing: Bools) -> Any:
-    """Bits of what is there; None where nothing is missing."""
+    """Validity bitmap; None if no value is missing."""
     return arrow.py_buffer(_bits(~missing)) if missing.any() else None
 
 

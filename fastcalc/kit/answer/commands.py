@@ -1,4 +1,4 @@
-"""The command that prints a point again, flag by flag."""
+"""Command that reproduces a point, flag by flag."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,19 +13,19 @@ OF_A_POINT = (
     *("speculate", "chips", "tp", "pp", "ep", "dp"),
     *("price_basis", "offer", "years", "electricity", "utilization", "price", "set"),
 )
-"""Fields of a comparison that each point of a search has for itself."""
+"""Fields of a comparison that differ between the points of a search."""
 
 
 @dataclass(frozen=True)
 class Typed:
-    """What a command must repeat as typed: names by id, and words on all other settings."""
+    """Parts of a command to repeat as typed: names by id, and the words of all other settings."""
 
     names: Mapping[str, str] = field(default_factory=dict)
     words: Sequence[str] = ()
 
 
 def compare_command(scenario: Scenario, as_given: Typed) -> str:
-    """``fastcalc compare`` that prints a scenario: one kind of request, all ranks."""
+    """``fastcalc compare`` command for a scenario with one request class and all ranks stated."""
     names, traffic, pricing = as_given.names, scenario.traffic, scenario.pricing
     model, chip, engine = scenario.model.id, scenario.hardware.id, scenario.engine.id
     words = ["fastcalc", "compare", names.get(model, model), "--on", names.get(chip, chip)]

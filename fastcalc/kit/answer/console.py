@@ -1,8 +1,8 @@
-"""Sections and notes to lines of a given width, with emphasis where a terminal shows it.
+"""Layout of sections and notes in lines of a given width, with emphasis on terminals.
 
-Lines are laid out as plain text first, so that what a pipe gets and what a terminal shows
-differ in nothing but emphasis; rich is loaded only to add that. There is no hue: none of the
-standard colours is readable on both dark and light backgrounds.
+Lines are laid out as plain text first, so that piped output and terminal output differ only in
+emphasis; rich is loaded only to add it. No colours are used, because none of the standard
+colours is readable on both dark and light backgrounds.
 """
 
 import os
@@ -20,24 +20,24 @@ from fastcalc.written import Clean
 from fastcalc.written import line as one_line
 
 THINNEST = 20
-"""Characters of a column of words, below which they read better under the row."""
+"""Minimum width of a text column; narrower ones are printed under the row. [1]"""
 
 _SET_IN = " " * 4
 
 BOLD, DIM, PLAIN = "bold", "dim", ""
-"""Every style that a terminal gets."""
+"""Styles used on a terminal."""
 
 _FIRST_CLAUSE = re.compile(r".*?[;.](?= )|.*", re.DOTALL)
-"""What of a heading or headline is bold."""
+"""Part of a heading or headline that is bold."""
 
 _DOES_NOT_FIT = re.compile(r" *(needs|fits on|no place)\b")
-"""Cells that say why the key figure of their row is missing."""
+"""Cells that explain why the key figure of their row is missing."""
 
 _BEFORE_UNIT = re.compile(r"(?<=[0-9]) (?=(?!x )[A-Za-z])")
-"""The blank between a number and its unit, where no line may break."""
+"""Space between a number and its unit, where a line must not break."""
 
 _BEFORE_SIGN = re.compile(" (?=[%*])")
-"""The blank before a percent sign or the mark of changed answers, where no line may break."""
+"""Space before a percent sign or the mark of changed answers, where a line must not break."""
 
 Wording = Callable[[str], str]
 
@@ -47,9 +47,9 @@ Line = list[tuple[str, str]]
 
 @dataclass(frozen=True)
 class Title:
-    """A name, and a sentence about it that may run over lines.
+    """A name, and a sentence about it that may take several lines.
 
-    answer : the words that the sentence begins with, in bold as the name
+    answer : the first words of the sentence, printed in bold like the name
     """
 
     name: str
@@ -58,25 +58,25 @@ class Title:
 
 
 class Remark(str):
-    """A sentence under a heading, set as plain text."""
+    """A sentence under a heading, printed as plain text."""
 
     __slots__ = ()
 
 
 class HeadlineCase(Remark):
-    """What a headline is true of, on lines of its own: a model, its requests, their limits."""
+    """Case that a headline applies to, on separate lines: model, requests and limits."""
 
     __slots__ = ()
 
 
 @dataclass(frozen=True)
 class TextTable:
-    """Columns of text.
+    """Table of text.
 
-    headings : each with the same number of lines
-    left : columns aligned left
-    gap : blanks between columns
-    key_figures : columns of the number to read first, in bold
+    headings : column headings, each with the same number of lines
+    left : left-aligned columns
+    gap : spaces between columns
+    key_figures : columns of the most important number, in bold
     """
 
     headings: Sequence[tuple[str, ...]]
@@ -88,7 +88,7 @@ class TextTable:
 
 @dataclass(frozen=True)
 class Notes:
-    """Lines under a table, and what to type next."""
+    """Lines under a table, and the suggested next command."""
 
     lines: Sequence[str] = field(default_factory=list)
     next_command: str | None = None
@@ -98,8 +98,8 @@ class Notes:
 class Note:
     """A sentence under a table.
 
-    weight : order on a first screen, largest first; 0: only with all notes
-    is_hint : whether it says what a first screen leaves out, or says it in short; no other has it
+    weight : priority on the first screen, largest first; 0: shown only with all notes
+    is_hint : whether it states or summarizes what only the first screen omits
     """
 
     text: str
@@ -109,7 +109,7 @@ class Note:
 
 @dataclass(frozen=True)
 class Listing:
-    """Lines set in; those that run over are set in further."""
+    """Indented lines; continuation lines are indented further."""
 
     lines: Sequence[str]
 
@@ -117,18 +117,18 @@ class Listing:
 Part = str | Title | TextTable | Notes | Listing
 
 _MOST_NOTES = 4
-"""Notes that a first screen has room for."""
+"""Number of notes on a first screen."""
 
 _SCREEN_LINES = 24
-"""Lines of a first screen, those of a terminal that nobody has enlarged. [1]"""
+"""Lines of a first screen: the default height of a terminal. [1]"""
 
 
 @dataclass(frozen=True)
 class Screen:
-    """What a page is laid out for.
+    """Screen that a page is laid out for.
 
-    width, lines : characters of a line, and lines of a first screen [1]
-    wide, notes : whether it has all columns, or all notes
+    width, lines : characters per line, and lines of a first screen [1]
+    wide, notes : whether to print all columns, and all notes
     """
 
     width: int
@@ -145,9 +145,9 @@ class Screen:
         *,
         fills_one_screen: bool,
     ) -> list["Part"]:
-        """A page with its key, its heaviest notes or all of them, and what is next.
+        """Page with its key, its most important notes (or all) and the suggested next command.
 
-        fills_one_screen : whether notes are limited to fit one screen, at least one
+        fills_one_screen : whether to print only as many notes as fit one screen, at least one
         """
         first = sorted((note for note in notes if note.weight), key=lambda note: -note.weight)
         short_notes = list(dict.fromkeys(note.text for note in first))
@@ -165,7 +165,7 @@ class Screen:
         all_notes: Sequence[str],
         next_command: str | None,
     ) -> Notes:
-        """Key of a table, its short notes or all of them, and what is next."""
+        """Key of a table, its short notes (or all notes) and the suggested next command."""
         if self.wide or self.notes:
             return Notes([*filter(None, [key]), *all_notes], next_command)
         shown = short_notes[:_MOST_NOTES]
@@ -178,16 +178,16 @@ class Screen:
 
 
 def between_blank_lines(groups: Iterable[Iterable[Part]]) -> Iterator[Part]:
-    """Parts of each group, with a blank line before every group but the first."""
+    """Parts of all groups, with a blank line between groups."""
     for index, group in enumerate(groups):
         yield from [""] * bool(index)
         yield from group
 
 
 def on_one_screen(page: Callable[[int], list[Part]], screen: Screen) -> list[Part]:
-    """A page with the short notes that fit one screen, at least the first.
+    """Page with as many short notes as fit one screen, at least one.
 
-    page : makes it with a number of short notes
+    page : makes the page with a given number of short notes
     """
     for count in range(_MOST_NOTES, 1, -1):
         laid_out = page(count)
@@ -197,25 +197,25 @@ def on_one_screen(page: Callable[[int], list[Part]], screen: Screen) -> list[Par
 
 
 def height(blocks: Iterable[Part], width: int) -> int:
-    """Lines of a page. [1]"""
+    """Number of lines of a page. [1]"""
     return sum(1 for block in blocks for _ in _lines(worded(block, as_flags), width))
 
 
 def output_width() -> int:
-    """Characters of a line: the terminal's, COLUMNS, or 100 where neither is known."""
+    """Characters per line: from the terminal or COLUMNS, or 100 if neither is known."""
     return max(shutil.get_terminal_size((100, 24)).columns, 20)
 
 
 def is_terminal() -> bool:
-    """Whether standard output is open, and a terminal."""
+    """Whether standard output is open and is a terminal."""
     return sys.stdout is not None and sys.stdout.isatty()
 
 
 def wants_colour() -> bool:
-    """Whether standard output takes bold and dim text.
+    """Whether to print bold and dim text on standard output.
 
-    NO_COLOR turns it off, or else FORCE_COLOR on, for example in the log of a CI job; otherwise a
-    terminal takes it, unless it is a dumb one.
+    NO_COLOR turns it off; otherwise FORCE_COLOR turns it on, for example in the log of a CI job.
+    If neither is set, it is on for a terminal other than a dumb one.
     """
     if os.environ.get("NO_COLOR"):
         return False
@@ -227,9 +227,9 @@ def wants_colour() -> bool:
 def render(
     blocks: Iterable[Part], width: int, wording: Wording = as_flags, *, colour: bool = False
 ) -> str:
-    """Headings, tables and notes as text; a str is a heading, an empty one a blank line.
+    """Headings, tables and notes as text; a str is a heading, an empty str a blank line.
 
-    wording : writes out what sentences mention of options and commands
+    wording : replaces the mentions of options and commands in sentences
     """
     lines = [line for block in blocks for line in _lines(worded(block, wording), width)]
     if not colour:
@@ -245,7 +245,7 @@ def render(
 
 
 def worded(block: Part, wording: Wording) -> Part:
-    """A part with what its sentences mention of options and commands written out."""
+    """A part with the mentions of options and commands in its sentences replaced."""
     if isinstance(block, Title):
         return replace(block, sentence=wording(block.sentence), answer=wording(block.answer))
     if isinstance(block, TextTable):
@@ -283,7 +283,7 @@ def _lines(block: Part, width: int) -> Iterator[Line]:
 
 
 def _led_by(lead: str, text: str, width: int) -> Iterator[Line]:
-    """Yield the lines of a text, the words that it begins with in bold."""
+    """Yield the lines of a text, with its first words in bold."""
     left = sum(not sign.isspace() for sign in one_line(lead))
     for line in _wrap(text, width) or [""]:
         end = 0
@@ -296,7 +296,7 @@ def _led_by(lead: str, text: str, width: int) -> Iterator[Line]:
 def word_list(
     pairs: Iterable[tuple[str, str]], width: int, *, breaks_words: bool = False, column: int = 9
 ) -> list[str]:
-    """Words with what is said of each, in a column of its own; addresses stay whole."""
+    """Words with an explanation of each in a second column; addresses are not broken."""
     return [
         line
         for word, text in pairs
@@ -324,10 +324,10 @@ def _wrap(text: str, width: int, bullet: str = "", hang: int = 0) -> list[str]:
 
 
 def _table(table: TextTable, width: int) -> Iterator[Line]:
-    """Yield the lines of a table that are no longer than a width.
+    """Yield the lines of a table within a width.
 
-    It gives up, in this order and as far as need be: wide gaps, words on one line, a last column
-    of words next to the others, and all columns side by side.
+    As far as necessary, it narrows the gaps, then wraps text, then prints the last text column
+    below each row, and finally splits the columns into several tables.
     """
     columns = zip(*_heads(table), *table.rows, strict=True)
     natural, last = [max(map(len, column)) for column in columns], len(table.headings) - 1
@@ -354,7 +354,7 @@ def _heads(table: TextTable) -> list[tuple[str, ...]]:
 def _narrowed(
     table: TextTable, wrapped: Sequence[int], natural: Sequence[int], room: int
 ) -> list[int] | None:
-    """Widths that fit, one column wrapped if need be; None where it gets too thin."""
+    """Column widths that fit, with one column wrapped if necessary; None if it gets too narrow."""
     over = sum(natural) - room
     if over <= 0:
         return list(natural)
@@ -367,7 +367,7 @@ def _narrowed(
 
 
 def _bands(widths: Sequence[int], width: int) -> list[list[int]]:
-    """Columns that fit next to each other and the first, which names the rows of each."""
+    """Groups of columns that fit side by side, each with the first column, which names the rows."""
     bands: list[list[int]] = [[0]]
     for index in range(1, len(widths)):
         band = bands[-1]
@@ -380,7 +380,7 @@ def _bands(widths: Sequence[int], width: int) -> list[list[int]]:
 
 
 def _columns(table: TextTable, columns: Sequence[int]) -> TextTable:
-    """A table of some columns of another, without lines of headings that are empty."""
+    """Table with some columns of another, without empty heading lines."""
     lines = [line for line in _heads(table) if any(line[column] for column in columns)]
     return TextTable(
         [tuple(line[column] for line in lines) for column in columns],
@@ -392,7 +392,7 @@ def _columns(table: TextTable, columns: Sequence[int]) -> TextTable:
 
 
 def _with_words_below(table: TextTable, width: int) -> Iterator[Line]:
-    """Yield the lines of a table with its last column below each row that has it, set in."""
+    """Yield the lines of a table with the last column indented below each row that has it."""
     last = len(table.headings) - 1
     narrower = _columns(table, range(last))
     count = len(_heads(narrower))
@@ -407,7 +407,7 @@ def _with_words_below(table: TextTable, width: int) -> Iterator[Line]:
 
 
 def _aligned(table: TextTable, widths: Sequence[int], gap: int) -> Iterator[Line]:
-    """Yield the lines of a table, columns aligned, headings dim, words wrapped."""
+    """Yield the lines of a table with aligned columns, dim headings and wrapped text."""
     between = " " * gap
 
     def aligned(row: Sequence[str]) -> list[str]:

@@ -1,4 +1,4 @@
-"""What stands at the head of a JSON document: its schema, and what wrote it on which day."""
+"""Head of a JSON document: its schema, the program version and the date."""
 
 import os
 from datetime import UTC, date, datetime
@@ -9,10 +9,10 @@ from fastcalc.written import shown
 
 
 def today() -> date:
-    """Date that an answer bears: that of ``SOURCE_DATE_EPOCH`` where it is set.
+    """Date of an answer: today, or ``SOURCE_DATE_EPOCH`` if it is set.
 
-    Raises InputError if that is no time. Source: reproducible-builds.org/specs/source-date-epoch,
-    which matplotlib follows, too.
+    Raises InputError if that is not a time. Source:
+    reproducible-builds.org/specs/source-date-epoch, which matplotlib follows, too.
     """
     epoch = os.environ.get("SOURCE_DATE_EPOCH")
     if not epoch:
@@ -27,5 +27,5 @@ def today() -> date:
 
 
 def envelope(schema: str) -> dict[str, str]:
-    """Keys that a JSON document begins with, the same for the same request on one day."""
+    """First keys of a JSON document, identical for the same request on the same day."""
     return {"schema": schema, "version": __version__, "generated": today().isoformat()}

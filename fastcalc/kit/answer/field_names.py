@@ -1,4 +1,4 @@
-"""Numbers of catalogue files in the words of the field; a path such as ``cores`` names each."""
+"""Readable names of the numbers in catalogue files, by paths such as ``cores``."""
 
 import re
 
@@ -38,12 +38,12 @@ _MODEL = {
 
 
 def in_words(path: str) -> str:
-    """Name of a number of a chip, model or engine, as readers of benchmarks call it.
+    """Readable name of a number of a chip, model or engine.
 
     >>> in_words("memory.HBM3.bandwidth"), in_words("parameters.rank_wait"), in_words("mtp.layers")
     ('HBM3 bandwidth', 'wait for the slowest TP rank', 'mtp layers')
 
-    The numbers of a model's first kind of layers need no index.
+    Numbers of the first block of layers of a model have no index.
 
     >>> in_words("blocks[0].count"), in_words("blocks[1].ffn.width")
     ('layers', 'FFN width of blocks[1]')

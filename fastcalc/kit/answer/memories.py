@@ -1,4 +1,4 @@
-"""What lives where, as a picture and in words."""
+"""Memory placement as a picture and in words."""
 
 from collections.abc import Iterator, Sequence
 
@@ -20,7 +20,7 @@ from fastcalc.written import listed
 NAMES = dict(
     zip(KINDS, ("dense weights", "output head", "experts", "KV cache", "embeddings"), strict=True)
 )
-"""Of kinds of bytes."""
+"""Printed name of each kind of bytes."""
 
 _HOW = {
     None: "",
@@ -36,9 +36,9 @@ KEY = (
 
 
 def filled(location: Location) -> Iterator[tuple[str, float, list[tuple[str, float]]]]:
-    """Yield for each memory of a chip its name, what may be filled [byte], and shares by kind. [1]
+    """Yield the name of each memory of a chip, its usable size [byte] and shares by kind. [1]
 
-    At the smallest batch of a placed scenario that fits; kinds that are not there are omitted.
+    Shares hold at the smallest batch of a placed scenario that fits; absent kinds are omitted.
     """
     batches, placement = location.scenario.batches, location.placement
     by_tier = location.split or asked_split(placement, np.array(batches, dtype=float))
@@ -60,7 +60,7 @@ def filled(location: Location) -> Iterator[tuple[str, float, list[tuple[str, flo
 
 
 def bar(fractions: Sequence[tuple[str, float]], wide: int) -> str:
-    """A bar of letters by their shares [1]; what is above a hundredth has one at least."""
+    """Bar of letters in proportion to their shares [1]; a share above 0.01 has at least one."""
     text, total = "", 0.0
     for letter, fraction in fractions:
         total += fraction
@@ -69,7 +69,7 @@ def bar(fractions: Sequence[tuple[str, float]], wide: int) -> str:
 
 
 def lives(outcome: Outcome) -> Iterator[str]:
-    """Yield what is beyond a chip's fastest memory, at the first batch with any and the largest."""
+    """Yield what lies outside the fastest memory, at the first batch with any and the largest."""
     by_tier, batches = outcome.estimate.passes.split, outcome.scenario.batches
     if by_tier is None:
         return
@@ -95,7 +95,7 @@ def lives(outcome: Outcome) -> Iterator[str]:
 
 
 def raised_limit(location: Location) -> str | None:
-    """Say on how many Macs it fits once their users raise a limit, where that is fewer."""
+    """Note on how many Macs suffice with a raised memory limit, if that is fewer."""
     chips = chips_with_raised_limit(location)
     if chips is None:
         return None
@@ -109,7 +109,7 @@ def raised_limit(location: Location) -> str | None:
 
 
 def kept_note(location: Location) -> str:
-    """Say what an engine fills of a chip's memory and keeps of it, by which starts and kernels.
+    """Note on the memory that an engine fills and reserves, its start-ups and its kernels.
 
     location : a placed scenario, which may not fit
     """
@@ -123,7 +123,7 @@ def kept_note(location: Location) -> str:
 
 
 def _kept(location: Location) -> str:
-    """Return what is kept for what, and the starts that it is about."""
+    """Reserved memory by purpose, and the start-ups that it is based on."""
     placement = location.placement
     memory, reserve = placement.kept, placement.machine.reserve
     if reserve == NOTHING:
@@ -151,7 +151,7 @@ def _kept(location: Location) -> str:
 
 
 def _kernels(location: Location) -> str:
-    """Formats that its kernels take, and the width that they multiply in."""
+    """Formats that the kernels of an engine accept, and the precision in which they multiply."""
     placement = location.placement
     machine, work = placement.machine, placement.work
     formats, products = work.formats, machine.chip.products

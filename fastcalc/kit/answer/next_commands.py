@@ -1,4 +1,4 @@
-"""What a user may type next: a request as a command again, and what follows from an answer."""
+"""Suggested next commands: a request as a command, and follow-ups to an answer."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def command(request: Evaluated, outcome: Outcome, today: Outcome) -> str:
-    """Command that prints a point again; entries go by the names typed."""
+    """Command that reproduces a point, with entries named as typed."""
     from fastcalc.kit.answer.commands import OF_A_POINT, Typed, compare_command
 
     scenario, layout = today.scenario, outcome.placement.layout
@@ -37,9 +37,9 @@ def command(request: Evaluated, outcome: Outcome, today: Outcome) -> str:
 def follow_up(
     request: Request, target: type[Request], *begun: object, ending: Sequence[str] = ()
 ) -> str:
-    """A command of another kind with the settings of a request, those that it has itself.
+    """Another command with the settings of a request that both commands have.
 
-    begun : its arguments and chips, by name or as they are
+    begun : its arguments and chips, as names or objects
     """
     line = ["fastcalc", target.command(), *map(as_text, begun)]
     apart = [name for name in declared(target) if flag(name) in (*line, *ending)]
@@ -48,7 +48,7 @@ def follow_up(
 
 
 def _chips_counted(request: Request, target: type[Request]) -> list[str]:
-    """``--chips`` where the name of a chip says how many, as in 2xrtx-3090, and no flag does."""
+    """``--chips`` if the count comes from the name of a chip, as in 2xrtx-3090, not from a flag."""
     is_laid_out = any(request.values.get(name) for name in ("chips", *LAYOUT))
     if is_laid_out or "chips" not in declared(target) or not request.values.get("on"):
         return []
@@ -59,10 +59,10 @@ def _chips_counted(request: Request, target: type[Request]) -> list[str]:
 def repeated(
     request: Request, target: type[Request], apart: Sequence[str], *, has_memories: bool = False
 ) -> list[str]:
-    """Flags of another command that repeat what a request sets.
+    """Flags of another command that repeat the settings of a request.
 
-    apart : names of fields that the command has from elsewhere
-    has_memories : whether the chip has several memories of its own
+    apart : names of fields that the command sets otherwise
+    has_memories : whether the chip has several memories
     """
     is_placed = has_memories or any(request.values.get(name) for name in ("host", "place"))
     idle = () if is_placed else ("place_for",)
@@ -78,7 +78,7 @@ def repeated(
 
 
 def again(request: Request) -> str:
-    """Command that a request is, with all that it sets."""
+    """Command that states a request with all its settings."""
     stated = [setting for setting in differing(request) if setting.name != "format"]
     stated.sort(key=lambda setting: not setting.shown.is_argument)
     words = (word for setting in stated for word in setting.words)
@@ -88,9 +88,9 @@ def again(request: Request) -> str:
 def report_on(
     request: Evaluated, target: type[Request], on: object, file: Path | None = None
 ) -> str:
-    """Command that writes a report of a comparison, on some chips, to a file.
+    """Command that writes a report of a comparison on some chips to a file.
 
-    target : the request of a report
+    target : request class of a report
     """
     models = request.models or DEFAULT_MODELS
     ending = [flag("out"), str(file or "report.html")]
@@ -98,9 +98,9 @@ def report_on(
 
 
 def rows_kept(request: Evaluated, rows: Path, chip: str) -> str | None:
-    """Command that keeps rows in an engine with what their file leaves unsaid, if any.
+    """Command that saves rows and the settings they lack in an engine file; None if complete.
 
-    Searches have no flags for that, but take the engine.
+    Searches have no flags for these settings, but accept the engine.
     """
     from fastcalc.importers.any_file import is_foreign, read
 

@@ -1,13 +1,13 @@
-"""Digits for readers: few, with separators, and never a number cut short."""
+"""Numbers as text: few digits, with thousands separators, never truncated."""
 
 import math
 
 WORDS = dict(enumerate(("one", "two", "three", "four", "five", "six", "seven", "eight", "nine"), 1))
-"""Counts that a sentence spells out."""
+"""Counts that are spelled out in sentences."""
 
 
 def number(value: float | None, digits: int = 3) -> str:
-    """A value with at least a number of significant digits, thousands separated.
+    """A value with at least the given number of significant digits and thousands separators.
 
     >>> number(1821.31), number(33.846), number(0.01476), number(None)
     ('1,821', '33.8', '0.0148', '-')
@@ -23,7 +23,7 @@ def number(value: float | None, digits: int = 3) -> str:
 
 
 def trimmed(text: str) -> str:
-    """Number without zeros that say nothing.
+    """Number without trailing zeros after the decimal point.
 
     >>> trimmed("26.750"), trimmed("6.000"), trimmed("600")
     ('26.75', '6', '600')
@@ -32,7 +32,7 @@ def trimmed(text: str) -> str:
 
 
 def stable(value: float, error: float) -> str:
-    """A value in steps of 1, 2 or 5 that are twice its standard error or more.
+    """A value rounded to steps of 1, 2 or 5 (times ten), at least twice its standard error.
 
     >>> stable(12.3, 0.4), stable(344.0, 60.0), stable(0.666, 0.02), stable(3.4, 0.0)
     ('12', '400', '0.65', '3.4')
@@ -48,7 +48,7 @@ def stable(value: float, error: float) -> str:
 
 
 def dollars(value: float | None) -> str:
-    """A price: two decimals from one dollar on, two significant digits below.
+    """A price with two decimals from one dollar up, and two significant digits below.
 
     >>> dollars(49.24), dollars(0.268), dollars(0.0148), dollars(1234.5), dollars(0.9999)
     ('49.2', '0.27', '0.015', '1,234', '1.00')
@@ -57,7 +57,7 @@ def dollars(value: float | None) -> str:
 
 
 _ALMOST_ONE = 0.995
-"""From which a price is a dollar in two digits."""
+"""Price that rounds to one dollar in two significant digits. [USD]"""
 
 
 def size(value: float) -> str:
@@ -70,7 +70,7 @@ def size(value: float) -> str:
 
 
 def sizes_apart(*values: float) -> list[str]:
-    """Sizes in bytes with enough digits, at least three, to differ in print.
+    """Sizes in bytes with enough digits to differ as text, at least three.
 
     >>> sizes_apart(69.41e9, 68.6e9), sizes_apart(71.31e9, 71.28e9)
     (['69.4 GB', '68.6 GB'], ['71.31 GB', '71.28 GB'])
@@ -84,7 +84,7 @@ def sizes_apart(*values: float) -> list[str]:
 
 
 def prefixed(value: float, unit: str, digits: int = 3) -> str:
-    """A value in SI with a decimal prefix.
+    """A value in an SI unit, with a decimal prefix.
 
     >>> prefixed(21e15, "B/s"), prefixed(989.5e12, "FLOP/s", digits=4)
     ('21 PB/s', '989.5 TFLOP/s')
@@ -98,7 +98,7 @@ def prefixed(value: float, unit: str, digits: int = 3) -> str:
 
 
 def of_kind(value: float, dimension: str) -> str:
-    """A number of a file with its unit, by its kind in `LIMITS`.
+    """A number of a file with its unit, by its dimension in `LIMITS`.
 
     >>> of_kind(17e-6, "time"), of_kind(0.02, "time"), of_kind(6e10, "size"), of_kind(132, "amount")
     ('17 us', '20 ms', '60 GB', '132')
@@ -124,7 +124,7 @@ _UNITS = {
 
 
 def parameters(value: float) -> str:
-    """A parameter count in words.
+    """A parameter count in billions, as text.
 
     >>> parameters(70_553_706_496), parameters(1.026e12)
     ('70.6B', '1,026B')
@@ -133,7 +133,7 @@ def parameters(value: float) -> str:
 
 
 def percent(fraction: float) -> str:
-    """Computed share, with three significant digits.
+    """A computed share in percent, with three significant digits.
 
     >>> percent(0.1234), percent(0.005)
     ('12.3 %', '0.500 %')
@@ -142,7 +142,7 @@ def percent(fraction: float) -> str:
 
 
 def whole_percent(fraction: float) -> str:
-    """Rough share, to the nearest per cent.
+    """A share rounded to the nearest percent.
 
     >>> whole_percent(0.1234)
     '12 %'
@@ -151,7 +151,7 @@ def whole_percent(fraction: float) -> str:
 
 
 def stated_percent(fraction: float) -> str:
-    """Share that somebody chose, with the digits that were given.
+    """A chosen share in percent, with the digits that were given.
 
     >>> stated_percent(0.995), stated_percent(0.5)
     ('99.5 %', '50 %')
@@ -160,7 +160,7 @@ def stated_percent(fraction: float) -> str:
 
 
 def counted(count: int, name: str) -> str:
-    """So many of something, small counts as words.
+    """A count and a noun; small counts are spelled out.
 
     >>> counted(4, "gb200"), counted(19, "wse-3")
     ('four gb200', '19 wse-3')
@@ -169,7 +169,7 @@ def counted(count: int, name: str) -> str:
 
 
 def capital(sentence: str) -> str:
-    """A sentence with a capital.
+    """A sentence with its first letter capitalized.
 
     >>> capital("four of five"), capital("")
     ('Four of five', '')
@@ -178,7 +178,7 @@ def capital(sentence: str) -> str:
 
 
 def seconds(value: float) -> str:
-    """A time in words.
+    """A time as text, with a suitable unit.
 
     >>> seconds(0.45), seconds(12.3), seconds(200.0), seconds(7300.0), seconds(float("inf"))
     ('450 ms', '12.3 s', '3.33 min', '2.03 h', 'never')

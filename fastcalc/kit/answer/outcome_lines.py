@@ -1,4 +1,4 @@
-"""Lines about outcomes that several answers print: what is compared, and what does not fit."""
+"""Lines that several answers print: the compared models and chips, and what does not fit."""
 
 from collections.abc import Sequence
 
@@ -9,10 +9,10 @@ from fastcalc.kit.answer.why_so_many import why
 
 
 def heading(outcomes: Sequence[Outcome], phrases: Sequence[str]) -> str:
-    """Return what is compared, in a line: the model as it is held, and what was asked of it.
+    """Heading line of a comparison: the model, its weights and the settings of the request.
 
-    outcomes : of one model; its weights may be in another format on each chip
-    phrases : those of the settings that differ from their defaults
+    outcomes : outcomes of one model; the weight format may differ from chip to chip
+    phrases : phrases for the settings that differ from their defaults
     """
     works = [outcome.placement.work for outcome in outcomes]
     weights = dict.fromkeys(f"{work.weight_format} {size(work.weight_bytes)}" for work in works)
@@ -24,7 +24,7 @@ def heading(outcomes: Sequence[Outcome], phrases: Sequence[str]) -> str:
 
 
 def requests_of(outcome: Outcome) -> str:
-    """Tokens of each request."""
+    """Prompt and output tokens of each request, as text."""
     traffic = outcome.scenario.traffic
     return f"prompt {traffic.prompt:,.0f}, output {traffic.output:,.0f} tokens"
 
@@ -38,14 +38,14 @@ OUTCOME_COLUMNS = pick(
 
 
 def no_place(outcome: Outcome) -> str | None:
-    """Say why no number of chips holds the smallest batch; None where some does."""
+    """Reason why the smallest batch fits on no number of chips; None if it fits."""
     if outcome.estimate.fits.any() or outcome.min_chips[0] is not None:
         return None
     return f"{outcome.scenario.hardware.id}: {why(outcome)}"
 
 
 def heading_in_full(outcome: Outcome, phrases: Sequence[str]) -> str:
-    """Return what is compared: the model in its formats, the traffic, and other settings."""
+    """Full heading of a comparison: model, formats, traffic and other settings."""
     work, traffic = outcome.placement.work, outcome.scenario.traffic
     name = outcome.scenario.model.heading
     active = ""
@@ -61,11 +61,11 @@ def heading_in_full(outcome: Outcome, phrases: Sequence[str]) -> str:
 
 
 IN_HEADING = "context kv"
-"""Fields that the heading_in_full of all columns shows whether they are set or not."""
+"""Fields that `heading_in_full` always shows, whether or not they are set."""
 
 
 def key_of_bound(outcomes: Sequence[Outcome]) -> str:
-    """Say in the key of a table what the bound takes of layers in turn, and of routed experts."""
+    """Key entry on the assumptions of the bound: layers active in turn, and routed experts."""
     chips = dict.fromkeys(
         outcome.scenario.hardware.id for outcome in outcomes if outcome.placement.machine.is_spatial
     )

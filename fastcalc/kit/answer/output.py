@@ -1,4 +1,4 @@
-"""Where text goes: standard output in one piece, or a file whole or not at all."""
+"""Writing of output: to standard output in one piece, or atomically to a file."""
 
 import os
 import shutil
@@ -25,7 +25,7 @@ def write(
     rewrite: bool = False,
     executable: bool = False,
 ) -> None:
-    """Write text, or one piece after another, to standard output, or to a file as `whole`."""
+    """Write text, whole or in pieces, to standard output, or atomically to a file (see `whole`)."""
     pieces = map(visible, [text] if isinstance(text, str) else text)
     if file is None:
         with standard_output() as stream:
@@ -40,9 +40,9 @@ def write(
 
 
 def write_data(content: bytes, file: Path | None, *, rewrite: bool = False) -> None:
-    """Write bytes exactly as they are, to standard output or to a file as `whole`.
+    """Write bytes unchanged to standard output, or atomically to a file (see `whole`).
 
-    A terminal gets the text that they hold, as `write` shows it.
+    On a terminal, the bytes are decoded and shown as `write` shows text.
     """
     if file is None and sys.stdout is not None and sys.stdout.isatty():
         write(content.decode(errors="replace"), None)
@@ -61,7 +61,7 @@ def _reads_a_terminal() -> bool:
 
 
 def _page(text: str) -> None:
-    """Show text in the reader's pager, as git does: PAGER, or else less; cat is none."""
+    """Show text in the user's pager, as git does: PAGER, or else less; ``cat`` means no pager."""
     import pydoc
 
     os.environ.setdefault("LESS", "FRX")
@@ -70,13 +70,13 @@ def _page(text: str) -> None:
 
 @contextmanager
 def whole(file: Path, *, rewrite: bool = False, executable: bool = False) -> Iterator[BinaryIO]:
-    """Give a draft of a file, which takes its place when it is done and goes if it is not.
+    """Temporary file that replaces the target when writing succeeds, and is deleted otherwise.
 
-    An executable one may be run by whoever may read it. Pipes, devices and what the shell has
-    opened (``/dev/stdout``) are written in place.
+    An executable file may be run by everyone who may read it. Pipes, devices and files opened by
+    the shell (``/dev/stdout``) are written in place.
 
-    Raises InputError if it cannot be written; if the program has read it, unless it is there to
-    write it again.
+    Raises InputError if the file cannot be written, or if the program has read it and `rewrite`
+    is false.
     """
     try:
         with _stream(file, rewrite=rewrite, executable=executable) as stream:
@@ -88,7 +88,7 @@ def whole(file: Path, *, rewrite: bool = False, executable: bool = False) -> Ite
 
 
 def is_stream(file: Path) -> bool:
-    """Whether a path is written in place: a pipe, a device or what the shell has opened."""
+    """Whether a path is written in place: a pipe, a device or a file opened by the shell."""
     return file.is_fifo() or file.is_char_device() or _descriptor(file) is not None
 
 
@@ -108,22 +108,22 @@ def _stream(file: Path, *, rewrite: bool, executable: bool) -> Iterator[BinaryIO
             raise InputError(f"{option('out')} {file} is a folder; name a file in it")
         if not stat.S_ISREG(state.st_mode):
             raise InputError(f"{option('out')} {file} is not a file; use a pipe instead")
-        # A draft could take the place of a read-only file, too: that is the folder's affair.
+        # Renaming a draft would also replace a read-only file: only the folder's permissions count.
         if not os.access(file, os.W_OK):
             raise InputError(f"{option('out')} {file} may not be written; name another file")
         if was_read(state) and not rewrite:
             raise InputError(
                 f"{option('out')} {file} is an input of this command; name another file"
             )
-    # A link keeps pointing where it points.
+    # A symbolic link is kept, and its target is replaced.
     with _draft(Path(os.path.realpath(file)), state, executable=executable) as stream:
         yield stream
 
 
 def _descriptor(file: Path) -> int | None:
-    """Number of the open file that a path such as ``/dev/stdout`` means.
+    """Descriptor of the open file that a path such as ``/dev/stdout`` refers to.
 
-    To open it anew would empty a file that the shell appends to, and write from its beginning.
+    Opening it again would truncate a file that the shell appends to.
     """
     opened = {os.path.realpath(folder) for folder in ("/dev/fd", "/proc/self/fd")}
     path = str(file)
@@ -139,9 +139,9 @@ def _descriptor(file: Path) -> int | None:
 
 @contextmanager
 def standard_output() -> Iterator[TextIO]:
-    """Give standard output; a reader that has seen enough, such as head, ends the program quietly.
+    """Standard output; a closed pipe, for example to head, ends the program silently.
 
-    An InputError says that it is closed or cannot be written.
+    Raises InputError if it is closed or cannot be written.
     """
     if sys.stdout is None:
         raise InputError(f"standard output is closed; {option('out', 'FILE')} writes to a file")
@@ -162,7 +162,7 @@ def _draft(target: Path, state: os.stat_result | None, *, executable: bool) -> I
     draft, lock = target.with_name(f".{target.name}.{os.urandom(6).hex()}{_DRAFT}"), None
     with _unwound():
         _remove_dead_drafts(target)
-        try:  # a signal may come as soon as there is a file
+        try:  # a signal may arrive as soon as the file exists
             handle, lock = _locked(draft)
             with os.fdopen(handle, "wb") as stream:
                 yield stream
@@ -177,7 +177,7 @@ def _draft(target: Path, state: os.stat_result | None, *, executable: bool) -> I
 
 
 def _mode(state: os.stat_result | None, *, executable: bool) -> int:
-    """Return who may do what with a file: as before, or as with any new one."""
+    """File permissions: those of the existing file, or the default for a new one."""
     if state is None:
         mask = os.umask(0)
         os.umask(mask)
@@ -187,7 +187,7 @@ def _mode(state: os.stat_result | None, *, executable: bool) -> int:
 
 
 def _remove_dead_drafts(target: Path) -> None:
-    """Remove the drafts that programs left which were killed: nobody holds their locks."""
+    """Remove drafts left by killed programs, which nobody holds a lock on."""
     with suppress(OSError):
         for entry in list(os.scandir(target.parent)):
             is_draft = entry.name.startswith(f".{target.name}.") and entry.name.endswith(_DRAFT)
@@ -198,10 +198,10 @@ def _remove_dead_drafts(target: Path) -> None:
 
 
 def _locked(draft: Path) -> tuple[int, int | None]:
-    """A new file, open, and what holds its lock until it is closed."""
+    """Open a new draft, and return its descriptor and the one that holds its lock."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
     while True:
-        # Another program may lock it before this one does, and remove it as a dead one.
+        # Another program may lock the draft first, and remove it as an abandoned one.
         with suppress(FileExistsError):
             handle, lock = os.open(draft, flags, 0o600), None
             with suppress(BlockingIOError):
@@ -214,9 +214,9 @@ def _locked(draft: Path) -> tuple[int, int | None]:
 
 
 def _lock(handle: int) -> bool:
-    """Lock an open file, and return whether there are locks: Windows and some networks have none.
+    """Lock an open file, and return whether locks exist: not on Windows and some network drives.
 
-    A BlockingIOError says that another program holds it.
+    Raises BlockingIOError if another program holds the lock.
     """
     try:
         import fcntl
@@ -233,20 +233,20 @@ def _lock(handle: int) -> bool:
 
 @contextmanager
 def _unwound() -> Iterator[None]:
-    """Let a signal that ends the program end it as an exception does, which clears up on its way.
+    """Turn signals that end the program into exceptions, so that temporary files are removed.
 
-    One that is ignored (nohup) or handled already is left alone.
+    Signals that are ignored (nohup) or already handled are left alone.
     """
     import signal
     from threading import current_thread, main_thread
 
     def leave(number: int, _: object) -> None:
-        signal.signal(number, signal.SIG_IGN)  # a second one must not stop the clearing up
+        signal.signal(number, signal.SIG_IGN)  # a second signal must not interrupt the cleanup
         raise SystemExit(128 + number)
 
     ends = {signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)}  # Windows has no SIGHUP
     if current_thread() is not main_thread():
-        ends.clear()  # only the main thread may say what signals do
+        ends.clear()  # only the main thread may set signal handlers
     caught = [number for number in ends if signal.getsignal(number) is signal.SIG_DFL]
     for number in caught:
         signal.signal(number, leave)
@@ -264,7 +264,7 @@ def warn(lines: list[str]) -> None:
 
 
 def notify(text: str) -> None:
-    """Write to standard error where that is possible: what is lost there changes no answer."""
+    """Write to standard error if possible; failures are ignored, as no answer depends on it."""
     if sys.stderr is None:
         return
     try:
@@ -276,19 +276,19 @@ def notify(text: str) -> None:
 
 
 def discard(number: int) -> None:
-    """Let what is left in the buffer of a standard stream go nowhere: the end would fail on it."""
+    """Discard the buffer of a standard stream, on which the interpreter would fail at exit."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, number)
     os.close(nowhere)
 
 
 def reason(error: OSError) -> str:
-    """Return why a file or stream cannot be used, as part of a sentence."""
+    """Reason why a file or stream cannot be used, as part of a sentence."""
     return (error.strerror or str(error)).lower()
 
 
 def draws() -> bool:
-    """Whether standard output has the characters of a frame."""
+    """Whether standard output can encode the characters of a frame."""
     try:
         "─│└·".encode(getattr(sys.stdout, "encoding", None) or "ascii")  # it may be closed
     except (UnicodeEncodeError, LookupError):

@@ -1,4 +1,4 @@
-"""What a user's own rows say of an engine: what was off, by how much, and how it is with them."""
+"""Effect of a user's measurements on an engine: prediction errors before and after correction."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -19,18 +19,18 @@ from fastcalc.kit.charts.of_measurements import before_and_after
 from fastcalc.written import many
 
 _SHOWN = 6
-"""Rows of a table; of more, an even selection from first to last."""
+"""Maximum number of rows in a table; longer lists are sampled evenly."""
 
 _DEPLOYMENTS = 4
-"""Deployments of which is said what is believed; more are counted."""
+"""Maximum number of deployments shown; further ones are counted."""
 
-_AS_MUCH = 1.02  # times as far off is no difference
+_AS_MUCH = 1.02  # ratio of errors up to which they count as equal
 
 _STRIP = 17
-"""Characters of a picture from half of what was measured to twice."""
+"""Characters of a strip from 0.5 to 2 times the measured value."""
 
 _AXIS = "0.5x     1x      2x"
-"""Labels of the picture, with its brackets."""
+"""Labels of the strip, including its brackets."""
 
 KINDS = ("decode", "served", "prefill")
 
@@ -46,9 +46,10 @@ _METRICS = {
 
 @dataclass(frozen=True)
 class RowScore:
-    """A row with what is predicted of it, as speeds over what was measured. [1]
+    """A measurement with its predicted speeds, relative to the measured speed. [1]
 
-    before, now : by the engine, and by the other rows of the deployment; None of a row alone
+    before, now : prediction by the engine, and after correction by the other rows of the
+        deployment; None for a single row
     """
 
     row: OwnRow
@@ -57,13 +58,13 @@ class RowScore:
 
     @property
     def kind(self) -> str:
-        """What its passes do, one of `KINDS`."""
+        """Phase that it measures, one of `KINDS`."""
         decode_share = self.row.decode_share
         return KINDS[0] if decode_share > 0.999 else KINDS[2] if decode_share < 0.001 else KINDS[1]
 
     @property
     def strip(self) -> str:
-        """A line from half to twice, with the measurement, and predictions before and now."""
+        """Strip from 0.5x to 2x with the measurement and both predictions."""
         characters = [" "] * _STRIP
         characters[_STRIP // 2] = "|"
         for mark, ratio in (("o", self.before), ("x", self.now)):
@@ -76,11 +77,11 @@ class RowScore:
 
 @dataclass(frozen=True)
 class RowBelief:
-    """What is believed of the rows of one kind of a deployment.
+    """Correction for the rows of one phase in a deployment.
 
-    scores : of these rows
-    slower, width : how many times as slow as the engine says, and half-widths of ranges over
-        those without rows, of each [1]
+    scores : scores of these rows
+    slower, width : for each row, corrected over uncorrected time, and corrected over uncorrected
+    half-width of the range [1]
     """
 
     kind: str
@@ -91,24 +92,24 @@ class RowBelief:
 
     @property
     def error_before(self) -> str:
-        """How far off the engine is in the median. [1]"""
+        """Median error of the engine. [1]"""
         return f"{_error([score.before for score in self.scores]):.2f}"
 
     @property
     def error_now(self) -> str:
-        """How far off each row is by the others in the median; nothing of a row alone. [1]"""
+        """Median error when each row is predicted from the others; "-" for a single row. [1]"""
         ratios = [score.now for score in self.scores]
         return "-" if None in ratios else f"{_error(ratios):.2f}"
 
     @property
     def speed(self) -> str:
-        """How fast its passes are believed to be, over what the engine says. [1]"""
+        """Corrected speed over the uncorrected speed of the engine. [1]"""
         ends = dict.fromkeys(f"{1.0 / end:.2f}" for end in (max(self.slower), min(self.slower)))
         return " to ".join(ends)
 
     @property
     def range(self) -> str:
-        """How wide the ranges are where the rows are, over those without rows. [1]"""
+        """Corrected width of the ranges over the uncorrected width. [1]"""
         return f"{exp(fmean(log(max(width, 1e-9)) for width in self.width)):.2f}"
 
 
@@ -136,7 +137,7 @@ _BELIEFS = (
 
 
 def scores_of(deployment: OwnDeployment) -> list[RowScore]:
-    """Every row of a deployment with what the engine and the other rows predict."""
+    """Every row of a deployment with its predictions by the engine and by the other rows."""
     _, by_others = interpolated(deployment)
     is_alone = len(deployment.rows) == 1
     return [
@@ -146,7 +147,7 @@ def scores_of(deployment: OwnDeployment) -> list[RowScore]:
 
 
 def parts(deployments: Sequence[OwnDeployment], engine: str, width: int) -> list[Part]:
-    """Return what rows say of an engine: each row of one deployment, and what is believed now."""
+    """Tables of prediction errors before and after correction, with all rows of a deployment."""
     page: list[Part] = []
     for deployment in deployments[:_DEPLOYMENTS]:
         scores = scores_of(deployment)
@@ -165,15 +166,15 @@ def parts(deployments: Sequence[OwnDeployment], engine: str, width: int) -> list
     if further > 0:
         page += [f"{many(further, 'more deployment')} in the file", ""]
     key = (
-        f"key: engine (o): predicted / measured speed with {engine} as it is; own rows (x): with "
-        f"{engine} corrected by your other rows; error: median; speed factor, range factor: "
+        f"key: engine (o): predicted / measured speed with uncorrected {engine}; own rows (x): "
+        f"with {engine} corrected by your other rows; error: median; speed factor, range factor: "
         "corrected / uncorrected speed and 80 % range"
     )
     return [*page[:-1], Notes([key])]
 
 
 def chart(deployments: Sequence[OwnDeployment], engine: str) -> Chart:
-    """Speeds predicted over measured of every row, by an engine and by the other rows."""
+    """Predicted over measured speed of every row, before and after correction by the others."""
     scores = [score for deployment in deployments for score in scores_of(deployment)]
     first, *further = deployments
     subject = first.file if further else f"{first.model} on {first.hardware}, {first.layout}"
@@ -185,7 +186,7 @@ def chart(deployments: Sequence[OwnDeployment], engine: str) -> Chart:
         np.array([score.before for score in scores]),
         np.array([np.nan if score.now is None else score.now for score in scores]),
     )
-    before = f"before: {engine} as it is; after: corrected by the other rows"
+    before = f"before: uncorrected {engine}; after: corrected by the other rows"
     return replace(
         drawn,
         notes=[*drawn.notes, before, *_notes(scores)],
@@ -200,7 +201,7 @@ def _evenly(scores: Sequence[RowScore]) -> list[RowScore]:
 
 
 def _beliefs(deployment: OwnDeployment, scores: Sequence[RowScore]) -> list[RowBelief]:
-    """Return what is believed of each kind of row that there is."""
+    """Correction for each phase that has rows."""
     by_all, _ = interpolated(deployment)
     beliefs = []
     for phase in KINDS:
@@ -213,12 +214,12 @@ def _beliefs(deployment: OwnDeployment, scores: Sequence[RowScore]) -> list[RowB
 
 
 def _error(ratios: Sequence[float | None]) -> float:
-    """Factor within which half of some ratios are; those that are None have no say."""
+    """Factor within which half of the ratios lie; None values are ignored. [1]"""
     return exp(median(abs(log(ratio)) for ratio in ratios if ratio is not None))
 
 
 def _errors(scores: Sequence[RowScore]) -> tuple[float, float]:
-    """Median error of the engine alone, and of the other rows."""
+    """Median errors before and after correction by the other rows. [1]"""
     return _error([score.before for score in scores]), _error([score.now for score in scores])
 
 
@@ -233,9 +234,9 @@ def _finding(scores: Sequence[RowScore]) -> str:
 
 
 def _notes(scores: Sequence[RowScore]) -> list[str]:
-    """Return what the rows leave open."""
+    """Notes on whether the correction can be trusted."""
     if len(scores) == 1:
-        return ["a second row would test what this one says"]
+        return ["a second row would test this correction"]
     before, now = _errors(scores)
     if now > _AS_MUCH * before:
         return [

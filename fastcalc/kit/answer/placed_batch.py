@@ -1,4 +1,4 @@
-"""The smallest batch of a location, for columns to take numbers from."""
+"""Smallest batch of a placed scenario, as a source of values for columns."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -15,89 +15,89 @@ from fastcalc.formulas.types import ArrayLike, Floats
 
 @dataclass(frozen=True)
 class PlacedBatch:
-    """The smallest batch of a location; columns take from it what `EvaluatedPoints` has, too."""
+    """Smallest batch of a location, with the attributes of `EvaluatedPoints` that columns read."""
 
     location: Location
 
     @property
     def scenario(self) -> Scenario:
-        """What was asked."""
+        """Scenario of the location."""
         return self.location.scenario
 
     @property
     def traffic(self) -> Traffic:
-        """What requests look like."""
+        """Traffic of the scenario."""
         return self.scenario.traffic
 
     @property
     def placement(self) -> Placement:
-        """The model on its chips."""
+        """Placement of the model on its chips."""
         return self.location.placement
 
     @property
     def layout(self) -> Layout:
-        """How it is cut."""
+        """Layout of the placement."""
         return self.placement.layout
 
     @property
     def work(self) -> Workload:
-        """The model in its formats."""
+        """Workload: the model in its formats."""
         return self.placement.work
 
     @property
     def batch(self) -> int:
-        """Sequences. [1]"""
+        """Sequences in the batch. [1]"""
         return min(self.scenario.batches)
 
     @cached_property
     def alone(self) -> Location:
-        """The location with this batch alone."""
+        """Location with only this batch."""
         return replace(self.location, scenario=replace(self.scenario, batches=(self.batch,)))
 
     @property
     def fits(self) -> bool:
-        """Whether memory holds it."""
+        """Whether the batch fits in memory."""
         return self.location.fits
 
     @property
     def fit_verdict(self) -> str:
-        """Whether memory holds it safely."""
+        """Verdict on whether the batch fits: yes, no, or a tight fit."""
         return self.location.verdict
 
     @property
     def used(self) -> Floats:
-        """Share of the usable memory that is taken. [1]"""
+        """Used share of the usable memory. [1]"""
         return self.placement.used_fraction(self.batch)
 
     @property
     def host(self) -> str | None:
-        """The host whose memory the chips may use."""
+        """Host whose memory the chips may use."""
         host = self.scenario.memory.host
         return host.id if host else None
 
     @property
     def needed(self) -> tuple[int | None, int | None]:
-        """Chips by capacity alone, and with layers whole. [1]"""
+        """Chips needed by capacity alone, and with unsplit layers. [1]"""
         return self.location.site.chips_needed(self.batch)
 
     @cached_property
     def cache(self) -> CacheSize | None:
-        """What the caches of a replica hold."""
+        """Capacity of the KV caches of a replica."""
         return cache_size(self.placement)
 
     def locations(self) -> str:
-        """Return where it lives, in a phrase."""
+        """Memory placement, in a phrase."""
         return self.alone.where
 
     def near(self, kind: str) -> ArrayLike:
-        """Share of a kind of bytes that is placed in the fastest memory. [1]"""
+        """Share of a kind of bytes in the fastest memory. [1]"""
         return near_share(self.placement.machine, self.alone.split, kind)
 
     @property
     def max_batch(self) -> int:
-        """Largest batch that its chips hold safely. [1]"""
+        """Largest batch that safely fits on its chips. [1]"""
         return self.location.max_batch
 
     def min_chips(self) -> int | None:
-        """Fewest chips that hold it safely, None where none do. [1]"""
+        """Fewest chips on which it safely fits, None if it fits on no number of chips. [1]"""
         return self.location.min_chips[self.scenario.batches.index(self.batch)]

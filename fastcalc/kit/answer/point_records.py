@@ -1,4 +1,4 @@
-"""Outcomes to flat records, and records to text."""
+"""Flat records of outcomes, and their values as text."""
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -21,19 +21,19 @@ SCHEMA = "fastcalc/1"
 Record = dict[str, Any]
 
 _KEPT = 256
-"""Outcomes whose records are kept: of each model on each chip of the catalogue. [1]"""
+"""Number of outcomes whose records are cached: each model on each chip of the catalogue. [1]"""
 
 
 class AtPoint(Protocol):
-    """A row that tells of one point, whose record it has."""
+    """A table row of one point, with its record."""
 
     @property
     def point(self) -> Record:
-        """The record."""
+        """Record of the point."""
 
 
 def value_at_point(key: str, row: AtPoint) -> Any:
-    """Return what the record of a row's point has under a key."""
+    """Value of a key in the record of a row's point."""
     return row.point[key]
 
 
@@ -41,10 +41,10 @@ KEYS = tuple(column.key for column in columns.COLUMNS)
 
 
 class PointRecord(Mapping[str, Any]):
-    """Record of one batch of an outcome, whose values are computed when they are read.
+    """Record of one batch of an outcome; values are computed when they are read.
 
-    of_outcome, index : the values of all batches, and which of them is this one [1]
-    cells : what stands under some keys instead
+    of_outcome, index : values of all batches, and the index of this one [1]
+    cells : values that replace those of some keys
     """
 
     def __init__(
@@ -70,19 +70,19 @@ class PointRecord(Mapping[str, Any]):
         return mine == others
 
     def showing(self, cells: Mapping[str, Any]) -> "PointRecord":
-        """The record with other values under some keys."""
+        """Record with the values of some keys replaced."""
         return PointRecord(self._of_outcome, self._index, cells)
 
 
 class _OutcomeRecords:
-    """Records of an outcome, which tables, sentences and charts of a page all read."""
+    """Records of an outcome, shared by the tables, sentences and charts of a page."""
 
     def __init__(self, outcome: Outcome) -> None:
         self._points, self._shape = _points_of(outcome), outcome.estimate.batch.shape
         self._columns: dict[str, list[Any]] = {}
 
     def column(self, key: str) -> list[Any]:
-        """Values of a column, one for each batch."""
+        """Values of a column, one per batch."""
         if key not in self._columns:
             cells = columns.flat(_BY_KEY[key].of(self._points), self._shape).tolist()
             if key in columns.NEEDS_FIT:
@@ -92,7 +92,7 @@ class _OutcomeRecords:
         return self._columns[key]
 
     def records(self) -> list[PointRecord]:
-        """A record for each batch, in the order of the batches."""
+        """One record per batch, in the order of the batches."""
         return [PointRecord(self, index) for index in range(math.prod(self._shape))]
 
 
@@ -101,29 +101,29 @@ _records_of = lru_cache(maxsize=_KEPT)(_OutcomeRecords)
 
 
 def point_records(outcomes: Iterable[Outcome]) -> list[PointRecord]:
-    """Records of each batch of each outcome, of which what nobody reads is not computed."""
+    """Records of each batch of each outcome; only values that are read are computed."""
     return [record for outcome in outcomes for record in _records_of(outcome).records()]
 
 
 def compare_records(outcomes: Iterable[Outcome]) -> list[Record]:
-    """Records of each batch of each outcome, keys in the order of the contract."""
+    """Records of each batch of each outcome, with keys in the order of the contract."""
     return [dict(record) for record in point_records(outcomes)]
 
 
 def compare_column(outcomes: Iterable[Outcome], key: str) -> list[Any]:
-    """Return what the records of outcomes have under one key; others are not computed."""
+    """Values of one key in the records of outcomes; other keys are not computed."""
     return [record[key] for record in point_records(outcomes)]
 
 
 def unrounded(outcomes: Iterable[Outcome]) -> Iterator[Record]:
-    """Yield the records of outcomes with all digits."""
+    """Yield the records of outcomes without rounding."""
     for outcome in outcomes:
         of_columns = values(columns.COLUMNS, _points_of(outcome))
         yield from columns.records(of_columns, outcome.estimate.batch.shape)
 
 
 def _points_of(outcome: Outcome) -> EvaluatedPoints:
-    """An outcome as columns read it."""
+    """Evaluated points of an outcome, from which columns take their values."""
     return EvaluatedPoints(
         scenario=outcome.scenario,
         estimate=outcome.estimate,
@@ -143,7 +143,7 @@ def _warnings(outcome: Outcome) -> CodedColumn:
 
 
 def assumptions(outcomes: Sequence[Outcome]) -> Record:
-    """Return what the records depend on: traffic, prices and engines."""
+    """Inputs of the records: traffic, prices and engines."""
     traffic, drafts = outcomes[0].scenario.traffic, None
     if traffic.speculation.drafted:
         drafts = {
@@ -163,7 +163,7 @@ def assumptions(outcomes: Sequence[Outcome]) -> Record:
 
 
 def price_records(scenarios: Iterable[Scenario]) -> Record:
-    """Price of a chip-hour of each chip, with its provenance."""
+    """Price per chip-hour of each chip, with its provenance."""
     prices = Record()
     for scenario in scenarios:
         quote, hardware, pricing = scenario.quote, scenario.hardware, scenario.pricing
@@ -185,7 +185,7 @@ def price_records(scenarios: Iterable[Scenario]) -> Record:
 
 
 def grounds(scenarios: Sequence[Scenario]) -> Record:
-    """Return what records depend on whatever the traffic: prices and engines."""
+    """Inputs of the records that do not depend on the traffic: prices and engines."""
     pricing = scenarios[0].pricing
     return {
         "rates": "tokens_per_s_* and usd_per_mtok_output cover decode alone, usd_per_mtok_input "
@@ -213,29 +213,29 @@ def grounds(scenarios: Sequence[Scenario]) -> Record:
 
 
 def named_chips(location: Location) -> str:
-    """Number and type of the chips of a deployment."""
+    """Number and type of the chips in a deployment."""
     return counted(location.placement.layout.chips, location.scenario.hardware.id)
 
 
 def models_of(outcomes: Sequence[Outcome]) -> list[Model]:
-    """Models of outcomes, each once."""
+    """Distinct models of outcomes."""
     models = (outcome.scenario.model for outcome in outcomes)
     return list({model.id: model for model in models}.values())
 
 
 def drafter(model: Model) -> str:
-    """Say who is taken to draft for a model, and at what cost."""
+    """Sentence on the draft model assumed for a model, and its cost."""
     head = "its own multi-token-prediction module" if model.mtp else "a one-layer head (assumed)"
     return f"drafted by {head}; each draft token costs the time of one layer"
 
 
 def plainly(record: Record) -> Record:
-    """A record with every value as JSON holds it."""
+    """Record with every value in its JSON form."""
     return {key: plain(value) for key, value in record.items()}
 
 
 def plain(value: Any) -> Any:
-    """A value as JSON holds it: finite, twelve digits, whole where it is whole."""
+    """A value in its JSON form: finite, twelve digits, an integer if it is whole."""
     if not isinstance(value, float):
         return value
     if not math.isfinite(value):

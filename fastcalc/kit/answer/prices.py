@@ -1,4 +1,4 @@
-"""Prices of chip-hours in words: how much, on which terms, from whom, of when, and how sure."""
+"""Prices per chip-hour in words: amount, terms, cloud, date and confidence."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import compress
@@ -13,7 +13,7 @@ from fastcalc.kit.answer.record_tables import marked
 from fastcalc.written import first_few, listed
 
 MOST_PRICED = 8
-"""Prices that a short note lists, the known ones first."""
+"""Maximum number of prices in a short note, known ones first."""
 
 _TERMS = {
     "on-demand": "on-demand",
@@ -40,9 +40,9 @@ def terms_of(quote: Quote) -> str:
 
 
 def price_line(scenarios: Iterable[Scenario], break_even: str = "") -> list[Remark]:
-    """Price of a chip-hour of what a headline names, to stand under it; none without a price.
+    """Price per chip-hour of the chips in a headline, printed under it; empty without a price.
 
-    break_even : at which price something else wins
+    break_even : phrase on the price at which another choice wins
     """
     quoted = [
         f"{scenario.hardware.id} ${_dollars(quote)} ({provenance(quote, scenario.pricing)})"
@@ -60,7 +60,7 @@ def _dollars(quote: Quote) -> str:
 
 
 def provenance(quote: Quote, pricing: Pricing) -> str:
-    """Terms, cloud, region, date and confidence of a price, as far as they are stated."""
+    """Terms, cloud, region, date and confidence of a price, if stated."""
     words = [
         terms_of(quote) + (f" over {pricing.years:g} years" if quote.terms == "ownership" else ""),
         " ".join(filter(None, (quote.provider, quote.region))),
@@ -72,7 +72,7 @@ def provenance(quote: Quote, pricing: Pricing) -> str:
 
 
 def prices(outcomes: Sequence[Outcome], *, in_short: bool = False) -> str:
-    """Prices that outcomes depend on, with their dates, in one sentence."""
+    """Prices used for outcomes, with their dates, in one sentence."""
     pricing = outcomes[0].scenario.pricing
     sentence = prices_of(pricing, chips_by_id(outcomes).values(), in_short=in_short)
     if in_short and pricing.utilization == 1.0:
@@ -81,12 +81,12 @@ def prices(outcomes: Sequence[Outcome], *, in_short: bool = False) -> str:
 
 
 def hours_used(pricing: Pricing) -> str:
-    """Say in how many of the hours paid for a deployment serves."""
+    """Phrase on the utilization of paid hours."""
     return f"{stated_percent(pricing.utilization)} utilization of paid hours"
 
 
 def other_prices(outcomes: Sequence[Outcome], named: Iterable[Scenario]) -> Iterator[str]:
-    """Yield the prices of outcomes in short, but for those that stand under the headline."""
+    """Yield short prices of the outcomes that are not already stated under the headline."""
     above = {scenario.hardware.id for scenario in named}
     others = [outcome for outcome in outcomes if outcome.scenario.hardware.id not in above]
     if others or outcomes[0].scenario.pricing.utilization != 1.0:
@@ -94,7 +94,7 @@ def other_prices(outcomes: Sequence[Outcome], named: Iterable[Scenario]) -> Iter
 
 
 def prices_of(pricing: Pricing, chips: Iterable[Hardware], *, in_short: bool) -> str:
-    """List prices of chips; in full the first says why its confidence is low."""
+    """List of chip prices; the full list explains a low confidence of the first price."""
     listed_chips = list(chips)
     quoted = [
         priced(pricing, chip, in_short=in_short or index > 0)
@@ -110,7 +110,7 @@ def prices_of(pricing: Pricing, chips: Iterable[Hardware], *, in_short: bool) ->
 
 
 def basis_of(pricing: Pricing) -> str:
-    """Basis of prices, in a phrase: terms or ownership."""
+    """Price basis, in a phrase: cloud terms or ownership cost."""
     if pricing.basis == "cloud":
         return pricing.offer or "on-demand unless noted"
     return (
@@ -120,7 +120,7 @@ def basis_of(pricing: Pricing) -> str:
 
 
 def priced(pricing: Pricing, chip: Hardware, *, in_short: bool) -> str:
-    """Price of a chip-hour, its cloud and date, and why it is uncertain if it is."""
+    """Price per chip-hour with its cloud and date, and the reason if it is uncertain."""
     quote = pricing.quote(chip)
     if quote.usd_per_hour is None:
         return f"{chip.id} unknown"

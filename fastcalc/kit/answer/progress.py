@@ -1,4 +1,4 @@
-"""A line on a terminal that says that a command is at work, once it has been for a second."""
+"""Progress line on a terminal, shown once a command has run for a second."""
 
 import shutil
 import sys
@@ -9,13 +9,13 @@ from contextlib import contextmanager
 from typing import TextIO
 
 FIRST, EVERY = 1.0, 0.25
-"""When the line appears, and how often it is drawn again. [s]"""
+"""Delay until the line appears, and interval between updates. [s]"""
 
 _CLEARED = "\r\x1b[K"
 
 
 class Progress:
-    """The line, drawn by a thread of its own: whatever takes long need not know of it."""
+    """Progress line, drawn by a separate thread so that the running code need not call it."""
 
     def __init__(self, name: str, stream: TextIO) -> None:
         self.text = ""
@@ -35,18 +35,18 @@ class Progress:
                 self._is_drawn = self._write(f"{_CLEARED}{line}")
 
     def _write(self, text: str) -> bool:
-        """Write, and return whether the terminal is still there."""
+        """Write, and return whether the terminal is still open."""
         try:
             self._stream.write(text)
             self._stream.flush()
-        except (OSError, ValueError):  # it has gone, or is closed
+        except (OSError, ValueError):  # it is gone or closed
             self._ended.set()
             return False
         return True
 
     @contextmanager
     def cleared(self) -> Iterator[None]:
-        """Make room for something else on the terminal."""
+        """Clear the line while something else is printed."""
         with self._lock:
             if self._is_drawn:
                 self._write(_CLEARED)
@@ -65,21 +65,21 @@ _line: Progress | None = None
 
 
 def begin(name: str) -> None:
-    """Begin a command: show progress where standard error is a terminal."""
+    """Start the progress line of a command, if standard error is a terminal."""
     global _line
     if sys.stderr is not None and sys.stderr.isatty():
         _line = Progress(name, sys.stderr)
 
 
 def say(text: str) -> None:
-    """Say how far the command is."""
+    """Set the text of the progress line."""
     if _line is not None:
         _line.text = text
 
 
 @contextmanager
 def cleared() -> Iterator[None]:
-    """Make room for a note."""
+    """Clear the line while a note is printed."""
     if _line is None:
         yield
         return
@@ -88,7 +88,7 @@ def cleared() -> Iterator[None]:
 
 
 def end() -> None:
-    """End the progress: the answer follows, or nothing more."""
+    """Remove the progress line, before the answer is printed or at the end."""
     global _line
     if _line is not None:
         _line.end()

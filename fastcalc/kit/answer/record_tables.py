@@ -1,4 +1,4 @@
-"""Records as tables: a cell for each column, and the columns that fit a width."""
+"""Tables of records: cells, and the columns that fit a width."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -15,17 +15,17 @@ Row = Mapping[str, str]
 """Cells by the keys of their columns."""
 
 OPTIONAL = 8
-"""Rank from which a column is omitted rather than the table set tight."""
+"""Rank from which a column is omitted before the gaps of the table are narrowed."""
 
 UNDETERMINED = "?"
-"""After a number that no publication determines, or whose price is uncertain."""
+"""Mark after a number without a published source, or with an uncertain price."""
 
 _MARKED = re.compile(r"\dx?\?")
 MARK_MEANS = (
     f"{UNDETERMINED}: rough (unpublished specification; marketplace, estimated or low-confidence "
     "price)"
 )
-"""What the key of a table says of it; the notes of its chip and its price say why."""
+"""Key entry for the mark; the notes on the chip and its price give the reason."""
 
 BOUND = "tokens_per_s_per_user_bound"
 SERIAL_BOUND = f"{BOUND}_serial"
@@ -38,7 +38,7 @@ FORMATS: dict[str, Callable[[Any], str]] = {
     "USD": dollars,
     "percent": percent,
 }
-"""By format or unit, where it is not `number`."""
+"""Cell formatter by format or unit; the default is `number`."""
 
 
 def _column(
@@ -49,16 +49,16 @@ def _column(
 
 
 words, numbers = partial(_column, "text"), partial(_column, "count")
-"""Columns that no record has: a heading, a bar between its lines, and what makes a cell."""
+"""Column computed from a record: heading (lines separated by ``|``) and cell function."""
 
 
 def layout(record: Mapping[str, Any]) -> str:
-    """Ranks above one of a record, in words."""
+    """Parallel ranks of a record that exceed one, in words."""
     return str(Layout(**{name: record[name] for name in ("tp", "pp", "ep", "dp")}))
 
 
 def of_keys(keys: Iterable[str]) -> list[TableColumn]:
-    """A column for each key of records, headed by it."""
+    """One column per key of records, with the key as heading."""
     return [Column(key, heading=("", key), format=partial(_any_cell, key)) for key in keys]
 
 
@@ -70,7 +70,7 @@ def _any_cell(key: str, record: Mapping[str, Any]) -> str:
 
 
 def row(columns: Iterable[TableColumn], record: Any) -> dict[str, str]:
-    """Cells of a record."""
+    """Cells of a record, by column key."""
     return {column.key: _cell(column, record) for column in columns}
 
 
@@ -84,31 +84,31 @@ def _is_unsure(record: Mapping[str, Any], key: str) -> bool:
 
 
 def output_price(record: Mapping[str, Any]) -> str:
-    """Return what a million output tokens cost, with a mark where the price is uncertain."""
+    """Price per million output tokens, marked if it is uncertain."""
     key = "usd_per_mtok_output"
     return f"${marked(dollars(record[key]), is_unsure=_is_unsure(record, key))}"
 
 
 def user_speed(record: Mapping[str, Any]) -> str:
-    """Tokens/s of each user, with a mark where no publication determines it."""
+    """Tokens/s per user, marked if no publication determines it."""
     key = "tokens_per_s_per_user"
     return marked(number(record[key]), is_unsure=_is_unsure(record, key))
 
 
 def marked(text: str, *, is_unsure: bool) -> str:
-    """A number as text, with a mark where no publication determines it."""
+    """A number as text, marked if it is uncertain."""
     return f"{text}{UNDETERMINED}" if is_unsure and text != "-" else text
 
 
 def key_of_mark(*tables: TextTable) -> list[str]:
-    """A line that says what the mark means, or none where no cell of some tables has it."""
+    """Line that explains the mark; empty if no cell of the tables has it."""
     return [*filter(None, [with_mark("", *tables)])]
 
 
 def with_mark(key: str, *tables: TextTable, marks: Mapping[str, str] | None = None) -> str:
-    """Key of some tables, with what the marks mean that one of them has.
+    """Legend of the printed tables: explains each mark that appears in at least one of them.
 
-    marks : what other marks at the end of cells mean than that of an undetermined number
+    marks : meaning of further marks at the end of cells
     """
     cells = [cell for table in tables for row in table.rows for cell in row]
     meanings = [
@@ -133,15 +133,15 @@ def _plain_cell(column: TableColumn, record: Any) -> str:
         return f"{'fits on' if min_chips <= record['chips'] else 'needs'} {min_chips:,}"
     column_format = (
         column.format or column.unit.partition("/")[0]
-    )  # dollars a million tokens, an hour
+    )  # dollars per million tokens, per hour
     return "-" if value is None else FORMATS.get(column_format, number)(value)
 
 
 def value_of(column: TableColumn, record: Any) -> Any:
-    """Value that a table shows: of a bound, that of layers in turn where there is one.
+    """Value shown in a table; for a bound, the one with layers active in turn if there is one.
 
-    Where each layer has a region of its own, memory and compute of all regions at once bound
-    nothing that a single token can reach.
+    If each layer has its own region of the chip, a single token can never use the memory and
+    compute of all regions at once.
 
     record : a record, or the object that it describes
     """
@@ -153,7 +153,7 @@ def value_of(column: TableColumn, record: Any) -> Any:
 
 
 def ends(record: dict[str, Any], low: str, digits: int = 3) -> str:
-    """Both ends of a range as a cell, by the key of the low end."""
+    """Lower and upper bound of a range as a cell, by the key of the lower bound."""
     low_and_high = (record[low], record[low.removesuffix("low") + "high"])
     return "-" if None in low_and_high else "..".join(number(end, digits) for end in low_and_high)
 
@@ -169,11 +169,11 @@ def tables(
     width: int,
     wrapped: Mapping[str, int] | None = None,
 ) -> list[TextTable]:
-    """A table of each group of rows, in the columns that fit.
+    """One table per group of rows, with the columns that fit.
 
-    The highest priority leaves first, from `OPTIONAL` on before the gap between columns narrows;
-    where none may leave, the console finds room. Columns that may wrap claim the width that
-    `wrapped` gives.
+    Columns with the highest priority number are omitted first; those from `OPTIONAL` on before the
+    gaps between columns are narrowed. If no column may be omitted, the console finds room. Columns
+    that may wrap claim the width given in `wrapped`.
     """
     claims, rows = wrapped or {}, [cells for group in groups for cells in group]
     widths = {
@@ -198,7 +198,7 @@ def tables(
 
 
 def _claimed(column: TableColumn, rows: Iterable[Row], claims: Mapping[str, int]) -> Iterator[str]:
-    """Yield the cells of a column, cut to what they claim where they may wrap."""
+    """Yield the cells of a column, cut to the claimed width if they may wrap."""
     return (row[column.key][: claims.get(column.key)] for row in rows)
 
 
@@ -208,7 +208,7 @@ def table(
     width: int,
     wrapped: Mapping[str, int] | None = None,
 ) -> TextTable:
-    """One table of records, as `tables`."""
+    """Single table of records, laid out as by `tables`."""
     return tables(columns, [[row(columns, record) for record in records]], width, wrapped)[0]
 
 

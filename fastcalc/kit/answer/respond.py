@@ -1,4 +1,4 @@
-"""An answer in the format that was asked for."""
+"""Output of an answer in the requested format."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
@@ -21,20 +21,20 @@ def page(
     parts: Callable[[console.Screen], Iterable[console.Part]],
     wording: Wording = as_flags,
 ) -> None:
-    """Write the parts of a page, which depend on its screen."""
+    """Write the parts of a page, laid out for its screen."""
     laid_out, colour = screen(request), request.out is None and console.wants_colour()
     text = console.render(parts(laid_out), laid_out.width, wording, colour=colour)
     output.write(text, request.out)
 
 
 def screen(request: Request) -> console.Screen:
-    """Return what a page is laid out for; it has all notes where no flag asks for them."""
+    """Screen that a page is laid out for; it has all notes if the command has no flag for them."""
     wide, notes = request.values.get("wide", False), request.values.get("notes", True)
     return console.Screen(console.output_width(), wide, notes)
 
 
 def respond(request: Output, answer: Answer) -> int:
-    """Write an answer as the command line does, with notes, and return the exit code."""
+    """Write an answer and its notes for the command line, and return the exit code."""
     shown = write(request, answer)
     warnings = answer.warnings() if request.written_as not in ("table", "html") else ()
     reading = [text for text in answer.reading if text not in shown]
@@ -43,9 +43,9 @@ def respond(request: Output, answer: Answer) -> int:
 
 
 def write(request: Output, answer: Answer, wording: Wording = as_flags) -> Sequence[str]:
-    """Write an answer in the format asked for; return the reading that its page begins with.
+    """Write an answer in the requested format; return the reading notes printed on its page.
 
-    wording : writes out what sentences mention of options and commands
+    wording : replaces the mentions of options and commands in sentences
     """
     form = request.written_as
     if form == "table":
@@ -66,7 +66,7 @@ def write(request: Output, answer: Answer, wording: Wording = as_flags) -> Seque
 
 
 def _first_notes(answer: Answer) -> list[str]:
-    """How files were read, where every first screen says so."""
+    """Notes on how files were read that every first screen shows."""
     return [text for text in dict.fromkeys(answer.reading) if isinstance(text, ReadingNote)]
 
 
@@ -92,7 +92,7 @@ def _write_csv(request: Output, answer: Answer, wording: Wording) -> None:
 
 
 def _write_sheet(request: Output, answer: Answer, wording: Wording) -> None:
-    """Write records and what stands beside them as a workbook, or as a file of columns."""
+    """Write records and their assumptions as an XLSX workbook or a Parquet file."""
     from fastcalc.kit.answer import sheets
 
     records = [written(answer.cells(record), wording) for record in answer.records()]
@@ -111,7 +111,7 @@ _WRITERS = {
 _SHELL = "#!/usr/bin/env bash\n"
 
 _PAGE_WIDTH = 1000
-"""Characters of a page, which has room for every column. [1]"""
+"""Width of an HTML page in characters, wide enough for every column. [1]"""
 
 
 def _html(request: Output, answer: Answer) -> str:
@@ -142,7 +142,7 @@ def _html(request: Output, answer: Answer) -> str:
 
 
 def _about(request: Output) -> str:
-    """Return what is asked about, after a colon; nothing where nothing is named."""
+    """Models and chips of the request, after a colon; empty if none is named."""
     fields = ("model", "models", "names", "entries", "left", "right", "path")
     names = map(request.values.get, fields)
     about = ", ".join(_named(named).replace(",", ", ") for named in names if named)
@@ -154,7 +154,7 @@ def _about(request: Output) -> str:
 
 
 def _named(named: object) -> str:
-    """Names as text; of a file its name alone, for who reads a page has no folders."""
+    """Names as text; files without their folders, which readers of a page do not have."""
     return named.name if isinstance(named, Path) else as_text(named)
 
 
@@ -173,4 +173,4 @@ _TITLES = {
     "validate": "Predicted against measured",
     "claims": "Claims of articles, checked",
 }
-"""Of pages, by command; of others the name."""
+"""Page titles by command; the default is the command's name."""

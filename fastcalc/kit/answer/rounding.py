@@ -1,10 +1,10 @@
-"""Limits in few digits that are not stricter than they were."""
+"""Limits rounded to few digits without becoming stricter."""
 
 from math import ceil, floor, log10
 
 
 def rounded_up(value: float) -> float:
-    """A value above 0 with three significant digits that is not below it.
+    """A positive value rounded up to three significant digits.
 
     >>> rounded_up(0.0253171)
     0.0254
@@ -15,7 +15,7 @@ def rounded_up(value: float) -> float:
 
 
 def rounded_down(value: float) -> float:
-    """A value above 0 with three significant digits that is not above it.
+    """A positive value rounded down to three significant digits.
 
     >>> rounded_down(95.2380952)
     95.2

@@ -1,4 +1,4 @@
-"""A row of the table in words: what one chip gives, and the interval of a ratio."""
+"""Sentences on a row of the table: speed and price of a chip, and the interval of a ratio."""
 
 from collections.abc import Iterable
 from math import isnan
@@ -10,7 +10,7 @@ from fastcalc.kit.answer.table_row import TableRow
 from fastcalc.written import listed
 
 TIED = "tie, tied: the 80 % range of the ratio includes 1"
-"""What the key of a table says where a headline speaks of a tie."""
+"""Key entry for tables whose headline mentions a tie."""
 
 
 def interval(ratio: Ranged) -> str:
@@ -26,13 +26,13 @@ def interval(ratio: Ranged) -> str:
 
 
 def near_one(value: float) -> str:
-    """An end of an interval: in two digits, unless they hide on which side of 1 it is."""
+    """A bound of an interval with two digits, or more if needed to tell it from 1."""
     text = number(value, 2)
     return number(value, 3) if text == "1.0" else text
 
 
 def alone(row: TableRow) -> str:
-    """Say what each user gets of the only chip, at what price, and what limits it."""
+    """Sentence on the only chip: speed per user, price and limiting resource."""
     low, high = map(float, row.speed[1:])
     within = "range undetermined" if isnan(low) else f"80 % range {number(low)} to {number(high)}"
     pause = "" if row.chips in WORDS else ","
@@ -49,7 +49,7 @@ def alone(row: TableRow) -> str:
 
 
 def by_prices_of(rows: Iterable[TableRow]) -> str:
-    """Whose price it is where a chip's file takes it from the one that it extends."""
+    """Phrase that names the chip whose price is used, if a file inherits its price."""
     quotes = [row.outcome.scenario.quote for row in rows if row.price is not None]
     parents = dict.fromkeys(quote.price_of for quote in quotes if quote.price_of)
     return f", by the price of {listed(list(parents))}" if parents else ""

@@ -1,4 +1,4 @@
-"""Records as files with types: a workbook, or Parquet."""
+"""Records as typed files: XLSX workbook or Parquet."""
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
 
 def to_xlsx(records: list[Record], keys: Iterable[str], premises: Record) -> bytes:
-    """A workbook: a sheet of records, and one of units and sources; needs XlsxWriter."""
+    """XLSX workbook with a sheet of records and one of units and sources; needs XlsxWriter."""
     try:
         from xlsxwriter import Workbook
     except ImportError as error:
         raise _missing("xlsx", "XlsxWriter") from error
     file, header, column_meanings = BytesIO(), list(keys), meanings()
     with Workbook(file, {"in_memory": True}) as book:
-        book.set_properties({"created": datetime(2000, 1, 1)})  # the same bytes for the same answer
+        book.set_properties({"created": datetime(2000, 1, 1)})  # same answer, same bytes
         styles = _styles(book)
         sheet = book.add_worksheet("records")
         rows = [header, *([record[key] for key in header] for record in records)]
@@ -54,7 +54,7 @@ def to_xlsx(records: list[Record], keys: Iterable[str], premises: Record) -> byt
 
 
 def _styles(book: "Workbook") -> dict[str, "Format"]:
-    """Cell formats of a book, by number format; the heading's is called bold."""
+    """Cell formats of a workbook by number format; the heading's is called bold."""
     styles = {"bold": book.add_format({"bold": True})}
     for code in (_WHOLE, _SMALL, *(f"0.{'0' * decimals}" for decimals in range(1, _MOST))):
         styles[code] = book.add_format({"num_format": code})
@@ -62,7 +62,7 @@ def _styles(book: "Workbook") -> dict[str, "Format"]:
 
 
 def _fill(sheet: "Worksheet", rows: list[list[Any]], styles: dict[str, "Format"]) -> None:
-    """Write rows; text is never a formula, and numbers show the digits that a table has."""
+    """Write rows; text is never a formula, and numbers show as many digits as a table."""
     widths: dict[int, int] = {}
     for row, cells in enumerate(rows):
         for column, value in enumerate(cells):
@@ -83,7 +83,7 @@ _WHOLE, _SMALL, _MOST = "#,##0", "0.00E+00", 10
 
 
 def number_format(value: float) -> str:
-    """Format in which a sheet shows a number, whose value stays as it is.
+    """Number format in which a sheet shows a number; the stored value is not rounded.
 
     >>> number_format(0.0973654321), number_format(65.30482), number_format(8)
     ('0.0000', '0.0', '#,##0')
@@ -95,7 +95,7 @@ def number_format(value: float) -> str:
 
 
 def leaves(value: Any, path: tuple[str, ...]) -> Iterator[list[Any]]:
-    """Yield the leaves of a document, each with the way to it."""
+    """Yield the leaves of a document, each with its path."""
     if isinstance(value, dict):
         for key, content in value.items():
             yield from leaves(content, (*path, str(key)))
@@ -104,7 +104,7 @@ def leaves(value: Any, path: tuple[str, ...]) -> Iterator[list[Any]]:
 
 
 def to_parquet(records: list[Record], keys: Iterable[str], premises: Record) -> bytes:
-    """A Parquet file of records, and what they depend on in its metadata; needs pyarrow."""
+    """Parquet file of records, with their assumptions as metadata; needs pyarrow."""
     try:
         import pyarrow
         import pyarrow.parquet
@@ -134,12 +134,12 @@ def to_parquet(records: list[Record], keys: Iterable[str], premises: Record) -> 
 
 
 def _text(value: Any) -> str:
-    """Words, or several of them, as the text of a cell that a sheet shows."""
+    """A string, or several, as the text of a sheet cell."""
     return visible(_joined(value))
 
 
 def _data(value: Any) -> str:
-    """Words, or several of them, to the letter; bytes that are no UTF-8 are marks."""
+    """A string, or several, unchanged; bytes that are not UTF-8 become replacement characters."""
     return _joined(value).encode(errors="replace").decode()
 
 

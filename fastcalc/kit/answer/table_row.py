@@ -1,4 +1,4 @@
-"""A deployment at one batch: a row of the table, with its speed and its price."""
+"""Row of the table: a deployment at one batch, with its speed and price."""
 
 from collections.abc import Mapping
 from math import nan
@@ -13,7 +13,7 @@ Figure = Literal["speed", "cost"]
 
 
 class TableRow(NamedTuple):
-    """A deployment at one batch: a row of the table."""
+    """Row of the table: a deployment at one batch."""
 
     record: Mapping[str, Any]
     outcome: Outcome
@@ -30,7 +30,7 @@ class TableRow(NamedTuple):
 
     @property
     def name(self) -> str:
-        """So many of which chip."""
+        """Number and name of the chips."""
         return counted(self.chips, self.chip)
 
     @property
@@ -46,15 +46,15 @@ class TableRow(NamedTuple):
 
     @property
     def speed(self) -> Ranged:
-        """Speed per user; nan ends where the range is undetermined. [1/s]"""
+        """Speed range per user; bounds are nan if the range is undetermined. [1/s]"""
         ends = (self.record[f"tokens_per_s_per_user{end}"] for end in ("", "_low", "_high"))
         return Ranged(*(floats(nan if speed is None else speed) for speed in ends))
 
     @property
     def cost(self) -> Ranged:
-        """Price per million output tokens: the slow end of the speed is the dear end. [USD]"""
+        """Price range per million output tokens; the lower speed gives the higher price. [USD]"""
         return cost_range(nan if self.price is None else self.price, self.speed)
 
     def figure(self, figure: Figure) -> Ranged:
-        """Speed, or the cost."""
+        """Speed or cost."""
         return self.speed if figure == "speed" else self.cost

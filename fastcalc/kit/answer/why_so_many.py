@@ -1,4 +1,4 @@
-"""Why a model takes this number of chips, or fits on none: in a phrase."""
+"""Phrases on why a model needs this number of chips, or does not fit."""
 
 from math import ceil
 from typing import NamedTuple
@@ -15,10 +15,10 @@ from fastcalc.mentions import option
 
 
 class _Demand(NamedTuple):
-    """What is to be held, of all chips or of one.
+    """Required memory of all chips or of one chip.
 
     weights, batch, longest : weights, caches of a batch, cache of the longest sequence [byte]
-    tokens : of that sequence, which the engine must be able to hold; 0 where it takes any [1]
+    tokens : tokens of the longest sequence that the engine must fit; 0 if it accepts any [1]
     """
 
     weights: float
@@ -33,7 +33,7 @@ class _Demand(NamedTuple):
 
     @property
     def details(self) -> str:
-        """What a total is made of, in brackets, where not the batch decides it."""
+        """Components of the total in brackets, if it is set by the longest sequence."""
         if self.longest <= self.batch:
             return ""
         return (
@@ -43,33 +43,33 @@ class _Demand(NamedTuple):
 
     @property
     def text(self) -> str:
-        """The total and its details."""
+        """Total and its components."""
         return f"{size(self.total)}{self.details}"
 
 
 def _of_all(site: Site, batch: float) -> _Demand:
-    """What all chips together are to hold."""
+    """Required memory of all chips together."""
     longest, tokens = site.longest_cache_bytes, site.machine.length_to_start
     return _Demand(site.weight_bytes_needed, site.batch_cache_bytes(batch), longest, tokens)
 
 
 def _of_chip(placement: Placement, batch: float) -> _Demand:
-    """What the fullest chip is to hold."""
+    """Required memory of the fullest chip."""
     of_batch = float(placement.sequences(batch) * placement.reserved_per_chip)
     weights, tokens = float(placement.weights_per_chip), placement.machine.length_to_start
     return _Demand(weights, of_batch, placement.longest_per_chip, tokens)
 
 
 def _left(placement: Placement, reserves: float) -> float:
-    """What an engine leaves of a chip for weights and caches. [byte]
+    """Memory of a chip that an engine leaves for weights and caches. [byte]
 
-    reserves : the engine's reserve by what is expected of it [1]
+    reserves : the engine's reserve over its expected reserve [1]
     """
     return float(placement.weights_per_chip + placement.available_beside(reserves))
 
 
 def why(location: Location) -> str:
-    """Say why a model takes this number of chips, in a phrase."""
+    """Phrase on why a model needs this number of chips."""
     placement, batch = location.placement, min(location.scenario.batches)
     chips = placement.layout.chips
     if placement.machine.memory.shares_layers:
@@ -94,7 +94,7 @@ def why(location: Location) -> str:
 
 
 def _too_large(location: Location) -> str:
-    """Say why a batch does not fit, whatever the engine reserves."""
+    """Phrase on why a batch does not fit even with the engine's smallest reserve."""
     placement, batch, site = location.placement, min(location.scenario.batches), location.site
     chips, needed = placement.layout.chips, _of_all(site, batch)
     if placement.edge_batch >= batch:
@@ -113,7 +113,7 @@ def _too_large(location: Location) -> str:
 
 
 def _why_not_fewer(location: Location) -> str:
-    """Say why the chips of a layout that was chosen are not fewer."""
+    """Phrase on why the chosen layout does not use fewer chips."""
     placement, batch, site = location.placement, min(location.scenario.batches), location.site
     chips, usable = placement.layout.chips, float(sum(placement.usable))
     capacity, by_layers = site.chips_needed(batch)
@@ -122,7 +122,7 @@ def _why_not_fewer(location: Location) -> str:
     needed, fewer = _of_all(site, batch), on_fewer_chips(site, chips)
     fewest = min(ceil(needed.total / usable), chips)
     if fewer is not None and fewer.max_batch < batch <= fewer.edge_max_batch:
-        holding = f"{counted(chips, 'chips')} hold it whatever {location.scenario.engine.id}"
+        holding = f"{counted(chips, 'chips')} suffice whatever {location.scenario.engine.id}"
         return f"{holding} reserves; {_short_of(fewer, batch)}"
     if fewer is not None and fewer.edge_batch >= batch:
         return engine_limit(location)
@@ -137,7 +137,7 @@ def _why_not_fewer(location: Location) -> str:
 
 
 def _short_of(placement: Placement, batch: float) -> str:
-    """Say what a chip needs, and that an engine may leave, or leaves, less."""
+    """Phrase on the memory that a chip needs, and the smaller amount that the engine leaves."""
     machine, chips = placement.machine, placement.layout.chips
     engine, needed = machine.engine.id, _of_chip(placement, batch)
     if machine.place:
@@ -153,7 +153,7 @@ def _short_of(placement: Placement, batch: float) -> str:
 
 
 def _in_each_memory(location: Location) -> str:
-    """Say what card and host are to hold of what they can, where layers are shared out."""
+    """Phrase on required and usable memory of card and host, if layers are split between them."""
     placement = location.placement
     needed = asked_split(placement, float(min(location.scenario.batches)))
     longest = float(placement.cache_on_chip(placement.machine.length_to_start))
@@ -163,14 +163,14 @@ def _in_each_memory(location: Location) -> str:
         for at in range(len(needed.tiers))
     ]
     return ", ".join(
-        f"{tier.name} {'is to hold' if amount > usable else 'holds'} {size(amount)} of "
+        f"{tier.name} {'must hold' if amount > usable else 'holds'} {size(amount)} of "
         f"{size(float(usable))} usable"
         for tier, amount, usable in zip(needed.tiers, sums, placement.usable, strict=True)
     )
 
 
 def engine_limit(location: Location) -> str:
-    """Say how many sequences the engine runs at once, and what changes that."""
+    """Sentence on the engine's limit of concurrent sequences, and the setting that changes it."""
     placement, engine = location.placement, location.scenario.engine.id
     limit, shared = float(placement.machine.max_sequences), placement.machine.shared_context
     if float(placement.engine_batch) < np.floor(limit) * placement.layout.dp:

@@ -1,1 +1,1 @@
-"""Charts: what is drawn as plain arrays, and what draws it in a terminal or with matplotlib."""
+"""Charts as plain arrays, and their drawing in a terminal or with matplotlib."""

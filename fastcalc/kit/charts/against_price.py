@@ -1,4 +1,4 @@
-"""A figure of each choice against its price."""
+"""Chart of a metric of each choice against its price."""
 
 from collections.abc import Callable, Iterable
 
@@ -16,9 +16,9 @@ def against_price(
     upward: tuple[str, str],
     name: Callable[[Record], str],
 ) -> Chart:
-    """A figure of each record against its price; those without either are not drawn.
+    """Chart of a metric of each record against its price; records without either are not drawn.
 
-    across, upward : key and label; the price is across
+    across, upward : key and label of each axis; the price is on the x axis
     """
     (price, cost), (key, label) = across, upward
     series: list[Series] = []

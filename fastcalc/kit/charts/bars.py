@@ -1,4 +1,4 @@
-"""Bars as matplotlib draws them: parts of wholes, and tornadoes."""
+"""Stacked bars and tornado charts, drawn with matplotlib."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 WAYS = [(LESS, 1, "area"), (MORE, 0, "area")]
-"""The key of a tornado."""
+"""Key of a tornado chart."""
 
 
 def _plot(
     drawing: "Figure", names: Sequence[str], aside: float, letters: Letters, area: Box
 ) -> tuple["Axes", float]:
-    """A plot with a name for each bar, and its width; room is ignored of it. [pt]"""
+    """Plot with a name for each bar, and its width without the given margin. [pt]"""
     wide, high = drawing.get_size_inches() * 72.0
     left = area[0] + max(map(letters.measure, names)) + 5.0
     low, across = area[1] + 2.7 * letters.line, area[2] - aside - left
@@ -35,7 +35,7 @@ def _plot(
 def draw_bars(
     drawing: "Figure", bars: Sequence[Bar], look: Look, letters: Letters, area: Box
 ) -> None:
-    """Draw parts of wholes; what is too narrow for its name stands in the key above."""
+    """Draw stacked bars; segments too narrow for their name are named in the key above."""
     aside = 8.0 + max(letters.measure(bar.says) for bar in bars)
     plot, wide = _plot(drawing, [bar.name for bar in bars], aside, letters, area)
     frame: dict[str, Any] = {"color": "none", "edgecolor": look.ink, "linewidth": 0.5}
@@ -67,7 +67,7 @@ def draw_bars(
 def draw_swings(
     drawing: "Figure", swings: Sequence[Swing], look: Look, letters: Letters, area: Box
 ) -> None:
-    """Draw a tornado, with what each number is with."""
+    """Draw a tornado chart, with the value of each number."""
     aside = 6.0 + max(letters.measure(swing.says) for swing in swings)
     plot, wide = _plot(drawing, [swing.name for swing in swings], aside, letters, area)
     positions = range(len(swings))

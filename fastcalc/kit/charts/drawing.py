@@ -1,4 +1,4 @@
-"""What a chart is: axes and series of plain arrays, whatever draws them."""
+"""Charts as data: axes and series of plain arrays, independent of how they are drawn."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -11,33 +11,34 @@ import numpy as np
 from fastcalc.formulas.types import Floats
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#C26A9B", "#BF8400", "#3E9AD6", "#8A7A00", "#777777")
-"""Of Okabe and Ito, which all kinds of colour blindness distinguish, the lighter of them darkened
-until lines stand out of white; their yellow and black are olive and grey."""
+"""Palette of Okabe and Ito, distinguishable with every kind of colour blindness. The lighter
+colours are darkened until lines contrast with white; yellow and black are olive and grey."""
 
 DARK = ("#56A8E0", "#F08030", "#2CC79A", "#E29BC2", "#F0B429", "#8CCEF2", "#C9BE3F", "#A6A6A6")
-"""The same, lighter, for a dark ground."""
+"""The same palette, lighter, for a dark background."""
 
 MARKS = "osD^vP*X"
-"""A marker for each colour, as matplotlib calls them, so that a print in grey has them, too."""
+"""Marker for each colour, by matplotlib's names, so that lines differ in a grey print, too."""
 
 GREY = 7
-"""Place in a palette of what stands behind: lines that are not highlighted, components too small
+"""Palette index of background items: lines that are not highlighted, and components too small
 for a colour."""
 
 MOST = 20
-"""Lines that a picture has room to name."""
+"""Maximum number of lines named in a chart."""
 
 Style = Literal["line", "points", "bound", "area"]
 
 
 @dataclass(frozen=True, eq=False)
 class Series:
-    """Points of one name.
+    """Series of points with one name.
 
-    x, y : places; an area has two edges instead, `low` and `high`, which else are a range
-    colour : place in the palette; series of one chip share it
+    x, y : coordinates; an area has two edges, `low` and `high`, in place of y; in other styles
+        these are the bounds of a range
+    colour : palette index; series of one chip share it
     style : ``line`` (with a marker for each point), ``points``, ``bound`` (dashed) or ``area``
-    tips : what is said of each point
+    tips : tooltip of each point
     """
 
     name: str
@@ -51,13 +52,13 @@ class Series:
 
     @property
     def heights(self) -> list[Floats]:
-        """All that it reaches up to. [of the axis]"""
+        """All y values, including edges and ranges. [of the axis]"""
         return [self.y, *(edge for edge in (self.low, self.high) if edge is not None)]
 
 
 @dataclass(frozen=True)
 class ChartAxis:
-    """A range of values, in ratios to a base or, where that is 0, from zero on."""
+    """Axis range: logarithmic with a base or, if the base is 0, linear from zero."""
 
     label: str
     low: float
@@ -66,7 +67,7 @@ class ChartAxis:
 
     @classmethod
     def over(cls, label: str, values: Sequence[Floats], base: int = 10) -> "ChartAxis":
-        """Axis that holds all values, with some room with them."""
+        """Axis that covers all values, with some margin."""
         all_values = np.concatenate([np.ravel(array) for array in values])
         low, high = float(all_values.min()), float(all_values.max())
         if not base:
@@ -75,22 +76,22 @@ class ChartAxis:
         return cls(label, low / room, high * room, base)
 
     def share(self, values: Floats | float) -> Floats:
-        """Return where values stand, 0 at the low end and 1 at the high one. [1]"""
+        """Positions of values on the axis, from 0 at the low end to 1 at the high end. [1]"""
         if not self.base:
             return np.asarray((np.asarray(values) - self.low) / (self.high - self.low))
         return np.asarray(np.log(np.asarray(values) / self.low) / np.log(self.high / self.low))
 
     @cached_property
     def ticks(self) -> list[float]:
-        """Round values to write along it, seven at most; the middle where none lies inside."""
+        """Round tick values, at most seven; the middle if no round value lies inside."""
         return self.ticks_for(1.0, lambda _: 0.0)
 
     def ticks_for(
         self, length: float, extent: Callable[[str], float], maximum: int = 7
     ) -> list[float]:
-        """As many round values as there are room for, whose texts are clear of each other.
+        """As many round tick values as fit without overlapping labels.
 
-        length : of the axis, in the unit of `extent`, which is what a text takes along it
+        length : length of the axis, in the unit of `extent`, which measures a label along the axis
         """
         fewest: list[float] = []
         for row in self._rows():
@@ -107,7 +108,7 @@ class ChartAxis:
         return fewest[:1] or [float(f"{(self.low + self.high) / 2.0:.2g}")]
 
     def _rows(self) -> list[list[float]]:
-        """Rows of round values, the densest first."""
+        """Candidate sets of round values, densest first."""
         if not self.base:
             unit = 10.0 ** np.floor(np.log10(self.high))
             steps = [unit * factor for factor in (0.1, 0.2, 0.5, 1.0, 2.0)]
@@ -141,10 +142,10 @@ def written(value: float) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Heights:
-    """What a map shows over each pair of places: a height, and to which series the spot belongs.
+    """Map over a grid: at each point a height, and the series that the point belongs to.
 
-    x, y : places, in order
-    values, owners : of each y a row with each x; nan where there is none
+    x, y : grid coordinates, ascending
+    values, owners : one row per y with one value per x; nan where there is none
     """
 
     x: Floats
@@ -155,7 +156,7 @@ class Heights:
 
 @dataclass(frozen=True, eq=False)
 class Panel:
-    """A plot: axes, and what stands in them; a map has heights, too."""
+    """A plot: axes and series; a map also has heights."""
 
     title: str
     across: ChartAxis
@@ -166,7 +167,7 @@ class Panel:
 
 @dataclass(frozen=True)
 class Bar:
-    """A row of parts of a whole, which `says` what it is: names, colours and shares. [1]"""
+    """Stacked bar of named, coloured shares [1]; `says` is its label."""
 
     name: str
     says: str
@@ -175,7 +176,7 @@ class Bar:
 
 @dataclass(frozen=True)
 class Swing:
-    """A row of a tornado: shares by which less and more of something change a figure. [1]"""
+    """Bar of a tornado chart: relative changes of a metric for less and more of an input. [1]"""
 
     name: str
     says: str
@@ -184,18 +185,18 @@ class Swing:
 
     @property
     def width(self) -> float:
-        """The larger change of both. [1]"""
+        """Larger of the two changes. [1]"""
         return max(abs(self.lowered), abs(self.raised))
 
 
 @dataclass(frozen=True, eq=False)
 class Chart:
-    """A picture: plots next to each other, bars, or a tornado, with notes on how to read it.
+    """A chart: plots side by side, stacked bars, or a tornado, with notes on how to read it.
 
-    title : what is drawn, of which case
-    finding : what it shows, in a sentence
-    grounds : what it depends on: prices and engines with their dates
-    is_one : whether panels are parts of one picture, which a terminal draws at once
+    title : the metric and the case
+    finding : main result, in a sentence
+    grounds : prices and engines that it depends on, with their dates
+    is_one : whether the panels form one picture, which a terminal draws together
     """
 
     title: str
@@ -208,11 +209,11 @@ class Chart:
     grounds: str = ""
 
     def stating(self, stated: Sequence[str]) -> "Chart":
-        """Same, with phrases of what its case is in addition in the title."""
+        """Same chart, with phrases on its case added to the title."""
         return replace(self, title="; ".join([self.title, *stated]))
 
     def worded(self, wording: Callable[[str], str]) -> "Chart":
-        """Same, with what its notes mention of options written out."""
+        """Same chart, with the mentions of options in its notes replaced."""
         title, finding = wording(self.title), wording(self.finding)
         return replace(self, title=title, finding=finding, notes=list(map(wording, self.notes)))
 
@@ -220,7 +221,7 @@ class Chart:
 def axes(
     series: Sequence[Series], across: str, upward: str, bases: tuple[int, int] = (10, 10)
 ) -> tuple[ChartAxis, ChartAxis]:
-    """Axes that hold some series."""
+    """Axes that cover some series."""
     heights = [height for line in series for height in line.heights]
     return (
         ChartAxis.over(across, [line.x for line in series], bases[0]),
@@ -244,7 +245,7 @@ def luminance(colour: str) -> float:
 
 
 def ink_on(colour: str) -> str:
-    """Black or white, whichever is read better on a colour: their contrasts meet at 0.179.
+    """Black or white, whichever contrasts more with a colour; the contrasts are equal at 0.179.
 
     >>> ink_on("#0072B2"), ink_on("#E69F00")
     ('#ffffff', '#000000')

@@ -1,4 +1,4 @@
-"""Charts drawn by matplotlib: svg, pdf, png and whatever else it writes."""
+"""Charts drawn with matplotlib: svg, pdf, png and its other formats."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,28 +25,28 @@ _STYLE: dict[str, Any] = {
     "pdf.fonttype": 42,
     "font.family": "sans-serif",
     "text.parse_math": False,
-    "text.hinting": "no_hinting",  # else letters are as wide as dots allow, and not as measured
+    "text.hinting": "no_hinting",  # hinting changes letter widths from the measured ones
     "axes.spines.top": False,
     "axes.spines.right": False,
     "hatch.linewidth": 0.5,
 }
 _PAD = 9.0
-"""About everything. [pt]"""
+"""Margin around the figure. [pt]"""
 _LONG = 100
-"""Characters from which a title is in smaller letters."""
+"""Title length from which a smaller font is used."""
 _LOWEST = 50.0
-"""Height of a plot, at least. [pt]"""
+"""Minimum height of a plot. [pt]"""
 _FEW_GREY = 2
-"""Grey lines that a key names."""
+"""Maximum number of grey lines named in a key."""
 
 
 @dataclass(frozen=True)
 class FigureLayout:
-    """A picture before it is drawn: its width, its letters, and what stands above and below.
+    """Layout of a figure: its width, fonts, and the text above and below the plots.
 
-    wide : [pt]
-    head, foot : lines with their size over that of names, and their weight
-    entries : of the key, where several plots share one: name, colour and style
+    wide : width [pt]
+    head, foot : lines with their relative font size, and their weight
+    entries : entries of a key shared by several plots: name, colour and style
     """
 
     wide: float
@@ -57,7 +57,7 @@ class FigureLayout:
 
     @classmethod
     def of(cls, chart: Chart, look: Look, wide: float) -> "FigureLayout":
-        """Figure of a chart with a width in inches."""
+        """Layout of a chart with a width in inches."""
         letters, room = Letters.of(wide), 72.0 * wide - 2.0 * _PAD
         finding = look.title or chart.finding
         head = [(finding, 1.2 if len(finding) < _LONG else 1.05, "bold")] if finding else []
@@ -75,7 +75,7 @@ class FigureLayout:
         return cls(72.0 * wide, letters, above, below, _entries(chart))
 
     def high(self, lines: Sequence[tuple[str, float, str]]) -> float:
-        """Height of some lines, with some room to the plots. [pt]"""
+        """Height of some lines, with a gap to the plots. [pt]"""
         heights = (
             (1.3 * (text.count("\n") + 1) * size + 0.35) * self.letters.size
             for text, size, _ in lines
@@ -84,7 +84,7 @@ class FigureLayout:
 
     @property
     def key_columns(self) -> int:
-        """Entries of the key in a row."""
+        """Entries per row of the key."""
         widest = max(map(self.letters.measure, (name for name, *_ in self.entries)), default=1.0)
         return max(int((self.wide - 2.0 * _PAD) / (widest + 4.5 * self.letters.size)), 1)
 
@@ -99,7 +99,7 @@ class FigureLayout:
         return self.high(self.head) + self.key_high
 
     def write(self, drawing: "Figure") -> None:
-        """Write title and notes."""
+        """Draw title and notes."""
         wide, high = drawing.get_size_inches() * 72.0
         look: dict[str, Any] = {"linespacing": 1.3, "ha": "left"}
         height_at = high - 0.8 * _PAD
@@ -116,9 +116,9 @@ class FigureLayout:
 
 
 def figure(chart: Chart, look: Look | None = None) -> "Figure":
-    """A chart as a figure, as high as what it holds unless that is given.
+    """Matplotlib figure of a chart; its height follows its contents unless it is given.
 
-    Raises InputError if a line to highlight is not there, or the height leaves no room.
+    Raises InputError if a line to highlight does not exist, or the height leaves no room.
     """
     _demand()
     import matplotlib as mpl
@@ -162,7 +162,7 @@ def figure(chart: Chart, look: Look | None = None) -> "Figure":
 
 
 def _entries(chart: Chart) -> list[tuple[str, int, str]]:
-    """Return what a key names: of bars their parts, of several plots their lines, of maps spots."""
+    """Entries of the key: segments of bars, lines of several plots, or regions of maps."""
     if chart.bars:
         return list(
             dict.fromkeys((name, at, "area") for bar in chart.bars for name, at, _ in bar.parts)
@@ -187,7 +187,7 @@ def _entries(chart: Chart) -> list[tuple[str, int, str]]:
 
 
 def ending_of(file: Path | None) -> str | None:
-    """Return what to write by the ending of a file, None for text; or raise an InputError."""
+    """Figure format from the ending of a file, None for text; or raise an InputError."""
     ending = "" if file is None else file.suffix[1:].lower()
     if ending in ("", "txt"):
         return None
@@ -204,7 +204,7 @@ def ending_of(file: Path | None) -> str | None:
 
 def _demand() -> None:
     try:
-        import matplotlib  # noqa: F401  (whether it is there)
+        import matplotlib  # noqa: F401  (checks that it is installed)
     except ImportError:
         raise InputError(
             "charts in files need matplotlib: python -m pip install matplotlib; without "
@@ -213,14 +213,14 @@ def _demand() -> None:
 
 
 def png(drawing: "Figure") -> bytes:
-    """A figure as the bytes of a PNG."""
+    """PNG bytes of a figure."""
     stream = BytesIO()
     save(drawing, stream, "png")
     return stream.getvalue()
 
 
 def save(drawing: "Figure", file: Any, file_format: str) -> None:
-    """Write a figure to an open file by an ending of matplotlib, the same bytes each time."""
+    """Write a figure to an open file in a format of matplotlib, with reproducible bytes."""
     import matplotlib as mpl
 
     dated = {"svg": "Date", "svgz": "Date", "pdf": "CreationDate"}

@@ -1,4 +1,4 @@
-"""A few lines of a chart in colour, with their ranges and bounds, and all others in grey."""
+"""Highlighting: a few lines in colour, with ranges and bounds, and all others in grey."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -10,16 +10,16 @@ from fastcalc.mentions import option
 from fastcalc.written import shown
 
 FEW = 5
-"""Lines that are distinguished by colour; of more, the others are grey."""
+"""Maximum number of coloured lines; further ones are grey."""
 
 DASHED = "dashed: hardware bound"
 
 
 def highlighted(chart: Chart, patterns: Sequence[str] = ()) -> Chart:
-    """A chart with some of its lines in colour.
+    """Chart with some of its lines in colour.
 
-    patterns : of a line's name or a word of it; without any, a few of many are chosen: those that
-        the finding names, then the first
+    patterns : patterns for a line's name or a word of it; without any, a few lines are chosen:
+    those named in the finding, then the first ones
 
     Raises InputError if a pattern matches no line.
     """

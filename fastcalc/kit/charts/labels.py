@@ -1,4 +1,4 @@
-"""Where the names of lines stand: at their ends where it is clear, or in a column at the right."""
+"""Placement of line names: at the end of the line if there is room, or in a right-hand column."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -9,23 +9,23 @@ from fastcalc.formulas.types import Floats
 from fastcalc.kit.charts.drawing import GREY, Panel, Series
 
 GAP = 12.0
-"""Between the plot and the column, which leader lines cross. [pt]"""
+"""Gap between plot and column, crossed by leader lines. [pt]"""
 MARK = 9.0
-"""Room for a line's marker before its name in the column. [pt]"""
+"""Width of a line's marker before its name in the column. [pt]"""
 _ALIKE = 1.5
-"""How near lines are that cannot be distinguished. [pt]"""
+"""Distance below which lines cannot be distinguished. [pt]"""
 _CLEAR = 2.0
-"""Room about a name inside the plot. [pt]"""
+"""Margin around a name inside the plot. [pt]"""
 _EDGE = 0.94
-"""Share of the width from which lines end with a tight fit. [1]"""
+"""Share of the plot width from which a line counts as ending at the right edge. [1]"""
 
 
 @dataclass(frozen=True)
 class Label:
-    """A name and where it begins, from the lower left corner of the plot upwards, and its line.
+    """A name, its line, and its start from the lower left corner of the plot.
 
-    end : of the line, where a leader begins; None where the name stands at it
-    is_marked : whether the line's marker stands before the name, in the room of `MARK`
+    end : end of the line, where a leader begins; None if the name is at the end of the line
+    is_marked : whether the line's marker precedes the name, with a width of `MARK`
     """
 
     name: str
@@ -37,19 +37,19 @@ class Label:
 
 
 def spread(heights: Sequence[float], line: float, low: float, high: float) -> list[float]:
-    """Heights at least one line height from each other, within limits, close to those wanted.
+    """Heights at least one line height apart, within limits, close to the wanted heights.
 
-    What lies too close is moved as a block to where its members wanted to be in the mean, which
-    is least squares under an order: pool-adjacent-violators.
+    Heights that are too close are moved as a block to the mean of their wanted positions. This is
+    the least-squares solution under an order (pool-adjacent-violators).
 
-    heights : in ascending order
+    heights : wanted heights in ascending order
 
     >>> spread([10, 12, 40], 12, 0, 50)
     [5.0, 17.0, 40.0]
     >>> spread([1, 2], 12, 0, 50)
     [0.0, 12.0]
     """
-    blocks: list[tuple[float, int]] = []  # the lowest height of each, less what is below it
+    blocks: list[tuple[float, int]] = []  # lowest height of each, minus the lines below it
     for index, height in enumerate(heights):
         start, count = height - line * index, 1
         while blocks and blocks[-1][0] >= start:
@@ -65,9 +65,9 @@ def spread(heights: Sequence[float], line: float, low: float, high: float) -> li
 def line_names(
     panel: Panel, wide: float, high: float, width_of: Callable[[str], float]
 ) -> list[tuple[str, list[Series]]]:
-    """Names to write and their lines: those on each other together, if not too wide.
+    """Names to write and their lines; names of overlapping lines are joined if not too wide.
 
-    wide, high : of the plot [pt]
+    wide, high : size of the plot [pt]
     """
     names: list[tuple[str, list[Series]]] = []
     for group in _together(panel, wide, high):
@@ -83,16 +83,16 @@ def line_names(
 
 
 _JOINED = 0.3
-"""Width of names on one line, at most, of a plot's. [1]"""
+"""Maximum width of joined names, as a share of the plot's width. [1]"""
 
 
 def _together(panel: Panel, wide: float, high: float) -> list[list[Series]]:
     drawn = [line for line in panel.series if line.name and line.style in ("line", "area")]
-    drawn.sort(key=lambda line: line.colour == GREY)  # others stand with those in colour
+    drawn.sort(key=lambda line: line.colour == GREY)  # grey names join coloured ones
     colours = {line.colour for line in drawn}
     drawn += [
         line for line in panel.series if line.name and line.colour not in colours
-    ]  # points and bounds that are no line's
+    ]  # points and bounds without a line
     groups: list[list[Series]] = []
     for line in drawn:
         for group in groups:
@@ -107,9 +107,9 @@ def _together(panel: Panel, wide: float, high: float) -> list[list[Series]]:
 
 
 def is_on(panel: Panel, line: Series, other: Series, high: float) -> bool:
-    """Whether a line cannot be told from another wherever both are.
+    """Whether a line cannot be distinguished from another where both are drawn.
 
-    high : of the plot [pt]
+    high : height of the plot [pt]
     """
     if {line.style, other.style} != {"line"}:
         return False
@@ -130,13 +130,13 @@ def placed(
     line: float,
     whole: float | None = None,
 ) -> list[Label]:
-    """Names of a plot: none covers another, a line or a point.
+    """Placed names of a plot; no name covers another name, a line or a point.
 
-    Grey ones are omitted where there is no room for all.
+    Grey names are omitted if there is no room for all.
 
-    wide, high : of the plot [pt]
+    wide, high : size of the plot [pt]
     width_of : returns the width of a text [pt]
-    line : height of one [pt]
+    line : height of a line of text [pt]
     whole : width of plot and column [pt]
     """
     labels: list[Label] = []
@@ -154,10 +154,10 @@ def placed(
         else:
             column.append((name, group[0], end))
     room = int((high + line) / line)
-    column.sort(key=lambda entry: entry[1].colour == GREY)  # those in colour first, to be kept
+    column.sort(key=lambda entry: entry[1].colour == GREY)  # coloured ones first, to be kept
     column = sorted(column[:room], key=lambda entry: entry[2][1])
     heights = spread([end[1] for *_, end in column], line, 0.0, high)
-    # A marker, too, says what a leader leads to, where there are several in colour.
+    # With several coloured lines, a marker also shows which line a leader belongs to.
     marked = {line.colour for _, line, _ in column if line.style != "area"} - {GREY}
     left = wide + GAP + MARK * (len(marked) > 1)
     labels += [
@@ -170,9 +170,9 @@ def placed(
 def fitted(
     panel: Panel, wide: float, high: float, width_of: Callable[[str], float], line: float
 ) -> tuple[list[Label], float]:
-    """Names of a plot, as of `placed`, and the width that they leave to it. [pt]"""
+    """Placed names of a plot, as by `placed`, and the width that remains for the plot. [pt]"""
     left = wide
-    while True:  # which names stand inside depends on the room that the others take
+    while True:  # the names that fit inside depend on the width of the column
         labels = placed(panel, left, high, width_of, line, wide)
         ends = [label.x + width_of(label.name) for label in labels if label.end]
         over = max(ends, default=0.0) - wide
@@ -182,11 +182,11 @@ def fitted(
 
 
 _LEAST = 0.3
-"""Share of its width that a plot keeps, however long names are. [1]"""
+"""Minimum share of the width that a plot keeps beside long names. [1]"""
 
 
 def _sorted(panel: Panel, series: Series) -> tuple[Floats, Floats]:
-    """Places of a line along both axes, from left to right. [1]"""
+    """Coordinates of a line on both axes, from left to right. [1]"""
     x, y = panel.across.share(series.x), panel.upward.share(series.y)
     order = np.argsort(x, kind="stable")
     return x[order], y[order]

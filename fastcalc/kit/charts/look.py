@@ -1,4 +1,4 @@
-"""How a picture looks: its size, its ground, and what its lines are distinguished by."""
+"""Appearance of a chart: its size, background, colours, markers and hatches."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -13,21 +13,21 @@ from fastcalc.kit.charts.drawing import COLOURS, DARK, MARKS
 STYLES = ("light", "dark", "print")
 _PRINT = (*("#000000", "#6e6e6e", "#000000", "#6e6e6e", "#3c3c3c", "#8c8c8c", "#3c3c3c"), "#b4b4b4")
 _HATCHES = ("", "////", "....", "\\\\\\\\", "xxxx", "----", "++++", "")
-"""Of areas and bars in print, whose greys are too few for them."""
+"""Hatches of areas and bars in print, which has too few greys."""
 _SINGLE_COLUMN = 3.3
-"""Width of a column of a paper. [inch]"""
+"""Column width of a paper. [inch]"""
 _FILLED = 0.95
-"""Share of a width that letters may take: who shows an SVG has other letters, if like these. [1]"""
+"""Share of a width that text may take, because SVG viewers use similar but other fonts. [1]"""
 _NARROW, _ROOMY = 3.6, 5.5
-"""Widths from which letters grow, and from which they grow no more. [inch]"""
+"""Chart widths between which the font size grows. [inch]"""
 
 
 @dataclass(frozen=True)
 class Look:
-    """What a user may say of a picture.
+    """Appearance that a user may choose.
 
-    width, height : None for what its contents take [inch]
-    title : in place of the finding
+    width, height : size; None for the size of the contents [inch]
+    title : title in place of the finding
     highlight : patterns of the lines in colour
     """
 
@@ -41,30 +41,30 @@ class Look:
 
     @property
     def is_print(self) -> bool:
-        """Whether it is for paper, in greys."""
+        """Whether the chart is for print, in greys."""
         return self.style == "print"
 
     @property
     def palette(self) -> Sequence[str]:
-        """Colours by place."""
+        """Colours by palette index."""
         return {"dark": DARK, "print": _PRINT}.get(self.style, COLOURS)
 
     @property
     def ground(self) -> str:
-        """Colour of the paper."""
+        """Background colour."""
         return "#15181d" if self.style == "dark" else "#ffffff"
 
     @property
     def ink(self) -> str:
-        """Colour of letters and axes."""
+        """Colour of text and axes."""
         return "#e6e8eb" if self.style == "dark" else "#1c1e21"
 
     def wide(self, usual: float) -> float:
-        """Width, or the usual one of a picture. [inch]"""
+        """Chosen width, or the usual width of a chart. [inch]"""
         return self.width or (_SINGLE_COLUMN if self.is_print else usual)
 
     def filled(self, colour: int) -> dict[str, Any]:
-        """Return how matplotlib fills an area or a bar."""
+        """Keyword arguments with which matplotlib fills an area or a bar."""
         index = colour % len(self.palette)
         look: dict[str, Any] = {"facecolor": self.palette[index]}
         if self.is_print:
@@ -73,14 +73,14 @@ class Look:
         return look
 
     def mark(self, colour: int) -> dict[str, Any]:
-        """Return how matplotlib draws the marker of a line; in print every other one is hollow."""
+        """Keyword arguments for the marker of a line; in print every other marker is hollow."""
         index = colour % len(self.palette)
         ink = self.palette[index]
         face = self.ground if self.is_print and index % 2 else ink
         return {"color": ink, "marker": MARKS[index], "markerfacecolor": face, "markersize": 4.0}
 
     def spot(self, colour: int) -> str:
-        """Pale colour of spots of a map, on which letters are read."""
+        """Pale colour for regions of a map, on which text is readable."""
         if self.is_print:
             return ("#bdbdbd", "#efefef", "#969696", "#dadada", "#ffffff")[colour % 5]
         pairs = (
@@ -91,39 +91,39 @@ class Look:
 
     @property
     def program(self) -> str:
-        """Which program drew it, and when."""
+        """Program version and date of the drawing."""
         return f"fastcalc {__version__}, {self.drawn_on.isoformat()}"
 
 
 @dataclass(frozen=True)
 class Letters:
-    """Font size for a picture width in inches: small ones in a narrow picture.
+    """Font size for a chart width in inches, smaller in a narrow chart.
 
-    size : of names and ticks [pt]
+    size : font size of names and ticks [pt]
     """
 
     size: float
 
     @classmethod
     def of(cls, wide: float) -> "Letters":
-        """Letters of a width."""
+        """Font size for a chart width."""
         fraction = min(max((wide - _NARROW) / (_ROOMY - _NARROW), 0.0), 1.0)
         return cls(6.8 + 1.7 * fraction)
 
     @property
     def line(self) -> float:
-        """Height of a line. [pt]"""
+        """Line height. [pt]"""
         return 1.3 * self.size
 
     @property
     def measure(self) -> Callable[[str], float]:
-        """What measures a text. [pt]"""
+        """Function that measures the width of a text. [pt]"""
         return lambda text: _width(text, self.size, "normal")
 
     def wrapped(self, text: str, room: float, size: float = 1.0, weight: str = "normal") -> str:
-        """A text in lines that are no wider than some room. [pt]
+        """Text wrapped to a width. [pt]
 
-        size : over that of names [1]
+        size : font size relative to that of names [1]
         """
         room *= _FILLED
         lines: list[str] = []

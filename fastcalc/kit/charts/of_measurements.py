@@ -1,4 +1,4 @@
-"""A chart of a few measured points: how they were predicted before, and how they are now."""
+"""Chart of prediction errors for measured points, before and after a correction."""
 
 from collections.abc import Sequence
 
@@ -19,12 +19,12 @@ def before_and_after(
     after: Floats,
     ends: tuple[Floats, Floats] | None = None,
 ) -> Chart:
-    """Speeds over what was measured, a plot for each phase; the line at 1 is measured.
+    """Predicted over measured speed, with one plot per phase; the line at 1 is the measurement.
 
-    phases : of each point: ``decode``, ``served`` or ``prefill``
-    across : concurrent sequences of each point; of prefill, tokens of its prompt [1]
-    before, after : expected speed of each point over the measured one; NaN is not drawn [1]
-    ends : lower and upper ends of the range of `after`, where it has one [1]
+    phases : phase of each point: ``decode``, ``served`` or ``prefill``
+    across : concurrent sequences of each point; for prefill, tokens of its prompt [1]
+    before, after : expected over measured speed of each point; NaN is not drawn [1]
+    ends : lower and upper bounds of the range of `after`, if it has one [1]
     """
     names = np.array(phases)
     panels = []

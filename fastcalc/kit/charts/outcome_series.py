@@ -1,4 +1,4 @@
-"""Series, names and notes that charts of outcomes share."""
+"""Series, names and notes shared by the charts of outcomes."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -21,18 +21,18 @@ BATCH = "batch (sequences decoded together)"
 
 
 def grounds_of(outcomes: Sequence[Outcome]) -> str:
-    """Return what a chart of outcomes depends on."""
+    """Prices and engines that a chart of outcomes depends on."""
     return grounds([outcome.scenario for outcome in outcomes])
 
 
 def notes_of(outcomes: Sequence[Outcome], *, of_prompts: bool = False) -> list[str]:
-    """Number of chips, omitted series, and why numbers are undetermined."""
+    """Notes on the number of chips, on omitted series, and on undetermined numbers."""
     why = dict.fromkeys(unsure(outcomes, of_prompts=of_prompts))
     return [chips_of(outcomes), *left_out(outcomes), *why]
 
 
 def chips_of(outcomes: Sequence[Outcome]) -> str:
-    """On how many chips lines are; of many only the ends."""
+    """Phrase on the number of chips of each line; for many lines only the range."""
     counts = dict.fromkeys(
         (outcome.placement.layout.chips, outcome.scenario.hardware.id)
         for outcome in outcomes
@@ -47,7 +47,7 @@ def chips_of(outcomes: Sequence[Outcome]) -> str:
 
 
 def speeds_of(outcome: Outcome, positions: Bools | int) -> list[Floats | None]:
-    """Speed, bound, and both ends of the range where it has one, of some batches. [1/s]"""
+    """Speed, bound, and both bounds of the range (if any) at some batches. [1/s]"""
     estimate = outcome.estimate
     all_values = (estimate.speed, estimate.bound, estimate.low, estimate.high)
     return [None if rates is None else rates[positions] for rates in all_values]
@@ -56,7 +56,7 @@ def speeds_of(outcome: Outcome, positions: Bools | int) -> list[Floats | None]:
 def ranged(
     name: str, index: int, x: Floats, speeds: Sequence[Floats | None], tips: Sequence[str]
 ) -> tuple[Series, Series]:
-    """Bound of a chip's speeds, and the speeds, as of `speeds_of`, with their range."""
+    """Series of a chip's hardware bound, and of its speeds from `speeds_of` with their range."""
     middle, bound, low, high = speeds
     assert middle is not None
     assert bound is not None
@@ -77,7 +77,7 @@ def of_speeds(
     base: int,
     notes: Sequence[str],
 ) -> Chart:
-    """A chart of speeds over what has a logarithm to a base, with bounds not far above."""
+    """Chart of speeds over a logarithmic axis; bounds far above the speeds are omitted."""
     by_panel = {name: list(map(_as_drawn, lines)) for name, lines in by_panel.items()}
     series = [line for lines in by_panel.values() for line in lines]
     top = max(
@@ -102,11 +102,11 @@ def of_speeds(
 
 
 _FAR = 10.0
-"""How many times the fastest a bound may be and be drawn: beyond it, all else would be flat. [1]"""
+"""Largest drawn bound over the fastest speed; a higher bound would flatten all other lines. [1]"""
 
 
 def _as_drawn(line: Series) -> Series:
-    """A series, the bound of a single point as a short line."""
+    """A series; the bound of a single point becomes a short line."""
     if line.style != "bound" or line.x.size > 1:
         return line
     x = widened(line.x)
@@ -114,12 +114,12 @@ def _as_drawn(line: Series) -> Series:
 
 
 def widened(batch: Floats) -> Floats:
-    """Batches, and a little on both sides of a single one, to draw a line or a column."""
+    """Batches; a single batch is widened on both sides, so that a line can be drawn."""
     return batch if batch.size > 1 else np.array([batch[0] / 1.2, batch[0] * 1.2])
 
 
 def of_prices(outcomes: Sequence[Outcome]) -> Iterator[str]:
-    """Yield what drawn prices depend on that no publication determines, each once."""
+    """Yield unpublished assumptions of the drawn prices, each once."""
     priced = [outcome for outcome in outcomes if outcome.usd is not None]
     batched = [outcome for outcome in priced if max(outcome.scenario.batches) > 1]
     batching = (note for outcome in batched for note in batching_notes(outcome.placement.machine))
@@ -130,20 +130,20 @@ PRICE = "$/Mtok output, at the expected speed"
 
 
 def from_to(values: Floats) -> str:
-    """Least and the largest of some values."""
+    """Smallest and largest of some values, as text."""
     return " to ".join(dict.fromkeys(number(float(end), 2) for end in (values.min(), values.max())))
 
 
 def subject(chips: Iterable[str]) -> str:
-    """Chips as a sentence names them, many by their number."""
+    """Names of chips for a sentence; many chips are counted."""
     names = list(chips)
     return listed(names) if len(names) <= FEW else f"these {len(names)} chips"
 
 
 def drawn_of(outcomes: Sequence[Outcome]) -> list[tuple[str, int, str, Outcome]]:
-    """Title of the plot, place in the palette and name of each that is drawn.
+    """Plot title, palette index and name of each drawn outcome.
 
-    Several models on one chip are lines of one plot; on several chips each model has a plot.
+    Several models on one chip are lines of one plot; on several chips each model has its own plot.
     """
     fitting = [outcome for outcome in outcomes if outcome.estimate.fits.any()]
     models = {outcome.scenario.model.id for outcome in fitting}
@@ -161,25 +161,25 @@ def drawn_of(outcomes: Sequence[Outcome]) -> list[tuple[str, int, str, Outcome]]
 
 
 def marked_name(outcome: Outcome, name: str = "") -> str:
-    """A name, or the chip's, with a mark where no publication determines its speed."""
+    """A name, or the chip's, marked if no publication determines its speed."""
     name = name or outcome.scenario.hardware.id
     return f"{name} {UNDETERMINED}" if is_assumed(outcome.scenario.engine) else name
 
 
 def unmarked(name: str) -> str:
-    """Name of a chip without a mark: its bound is as sure as its data sheet."""
+    """Name of a chip without the mark, because its bound comes from its data sheet."""
     return name.removesuffix(f" {UNDETERMINED}")
 
 
 def unsure(outcomes: Sequence[Outcome], *, of_prompts: bool = False) -> Iterator[str]:
-    """Yield why numbers that are drawn are undetermined; of speeds, or of prompts, too."""
+    """Yield the reasons why drawn numbers are undetermined, for speeds or also for prompts."""
     for outcome in outcomes:
         if of_prompts or is_assumed(outcome.scenario.engine):
             yield from undetermined_notes(outcome.placement.machine)
 
 
 def left_out(outcomes: Sequence[Outcome]) -> Iterator[str]:
-    """Yield which chips, models or batches are not drawn, and why."""
+    """Yield notes on chips, models and batches that are not drawn, with the reasons."""
     chips = chips_by_id(outcome for outcome in outcomes if outcome.estimate.fits.any())
     is_cut = len(chips) > MOST
     drawn = [*chips][:MOST] if is_cut else [outcome.scenario.hardware.id for outcome in outcomes]
@@ -202,7 +202,7 @@ def left_out(outcomes: Sequence[Outcome]) -> Iterator[str]:
 
 
 def title_of(outcomes: Sequence[Outcome], group: str) -> str:
-    """A kind of chart, and of which models, formats and requests it is."""
+    """Title of a chart: its kind, models, formats and requests."""
     models = list(dict.fromkeys(outcome.scenario.model.heading for outcome in outcomes))
     chips = {outcome.scenario.hardware.id for outcome in outcomes}
     formats = dict.fromkeys(outcome.placement.work.weight_format for outcome in outcomes)

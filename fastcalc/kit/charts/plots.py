@@ -1,4 +1,4 @@
-"""Plots of a picture as matplotlib draws them: axes, lines, their names, and a key."""
+"""Plots drawn with matplotlib: axes, lines, line names, and a key."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,23 +17,23 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Box = tuple[float, float, float, float]
-"""Left, lower, right and upper edge. [pt]"""
+"""Left, lower, right and upper edges. [pt]"""
 
 _PANEL = 108.0
-"""Width of one of several plots, at least. [pt]"""
+"""Minimum width of one of several plots. [pt]"""
 _TALLEST = 300.0
-"""Height of a single plot, unless its lines take more to name. [pt]"""
+"""Height of a single plot, unless the names of its lines need more. [pt]"""
 _CONTOURS = 10
-"""Contour lines, at most."""
+"""Maximum number of contour lines."""
 _SPOTS = 40.0
-"""Places along an axis at which markers differ. [1]"""
+"""Resolution of marker positions along an axis. [1]"""
 
 
 @dataclass(frozen=True)
 class PanelGrid:
-    """The plots of a picture in rows, whose axes are written once where they are the same.
+    """Plots of a figure in rows; axis labels that are the same are written once.
 
-    wide : of all [pt]
+    wide : total width [pt]
     """
 
     chart: Chart
@@ -42,13 +42,13 @@ class PanelGrid:
 
     @property
     def columns(self) -> int:
-        """Number of plots per row, chosen so that rows are as full as possible."""
+        """Plots per row, chosen so that rows are as full as possible."""
         count = max(len(self.chart.panels), 1)
         return ceil(count / ceil(count / max(min(count, 4, int(self.wide / _PANEL)), 1)))
 
     @property
     def rows(self) -> int:
-        """Rows of plots."""
+        """Number of rows."""
         return ceil(max(len(self.chart.panels), 1) / self.columns)
 
     @property
@@ -64,7 +64,7 @@ class PanelGrid:
         return max(min(0.6 * cell, _TALLEST), line * max(names, default=0)) + 3.6 * line
 
     def _title(self, panel: Panel) -> str:
-        """Title of a plot in lines no wider than it."""
+        """Title of a plot, wrapped to its width."""
         room = self.wide / self.columns - 24.0
         return "\n".join(self.letters.wrapped(line, room) for line in panel.title.splitlines())
 
@@ -74,13 +74,13 @@ class PanelGrid:
         return max((title.count("\n") + 1 for title in titles), default=0)
 
     def _ticks(self, high: float) -> float:
-        """Width of the numbers along the upward axes. [pt]"""
+        """Width of the tick labels of the y axes. [pt]"""
         axes = (panel.upward for panel in self.chart.panels)
         texts = (written(tick) for axis in axes for tick in _ticks_up(axis, high, self.letters))
         return max(map(self.letters.measure, texts)) + 5.0
 
     def draw(self, drawing: "Figure", look: Look, area: Box) -> None:
-        """Draw every plot in an area of a picture."""
+        """Draw every plot in an area of a figure."""
         left, low, right, top = area
         line, columns = self.letters.line, self.columns
         all_across = [panel.across for panel in self.chart.panels]
@@ -130,14 +130,14 @@ def _is_shared(axes: Sequence[ChartAxis]) -> bool:
 
 
 def _common_label(axes: Sequence[ChartAxis]) -> str:
-    """Return what stands along all axes, without units that differ; empty if nothing does."""
+    """Label shared by all axes, without units that differ; empty if there is none."""
     labels = [axis.label for axis in axes]
     heads = {label.partition(",")[0] for label in labels}
     return labels[0] if len(set(labels)) == 1 else heads.pop() if len(heads) == 1 else ""
 
 
 def _plot(drawing: "Figure", panel: Panel, box: Box, look: Look, letters: Letters) -> "Axes":
-    """A plot in a box, with its lines."""
+    """Draw a plot in a box, with its lines."""
     from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
     wide, high = drawing.get_size_inches() * 72.0
@@ -170,7 +170,7 @@ def _plot(drawing: "Figure", panel: Panel, box: Box, look: Look, letters: Letter
 
 
 def _map(plot: "Axes", panel: Panel, look: Look, letters: Letters) -> None:
-    """Draw which series each spot of a map belongs to, and contours of its heights."""
+    """Draw the regions of a map by series, and contours of its heights."""
     from matplotlib.colors import ListedColormap
 
     heights = panel.heights
@@ -198,7 +198,7 @@ def _map(plot: "Axes", panel: Panel, look: Look, letters: Letters) -> None:
 
 
 def _edges(values: Floats, axis: ChartAxis) -> Floats:
-    """Edges of cells about values, half way on their axis."""
+    """Edges of cells around values, halfway between them on the axis."""
     scaled = np.log(values) if axis.base else values
     if len(scaled) == 1:
         return np.array([axis.low, axis.high])
@@ -225,20 +225,20 @@ def _series(plot: "Axes", panel: Panel, series: Series, look: Look, *, is_hiding
         small = 2.6 if is_dense else 4.0
         mark["markersize"] = 0.0 if is_quiet and len(series.x) > 1 else small
         mark["linewidth"] = 0.9 if is_quiet else 1.6
-        mark["linestyle"] = (0, (3, 3)) if is_hiding else "-"  # what lies below shows through
+        mark["linestyle"] = (0, (3, 3)) if is_hiding else "-"  # lines below stay visible
         plot.plot(series.x, series.y, **mark)
         return
     mark["markersize"] = 2.6 if is_dense else 3.0 if is_quiet else 4.5
     mark |= {"linestyle": "", "markeredgewidth": 0.5 * look.is_print}
     spots = panel.across.share(series.x), panel.upward.share(series.y)
-    # What another covers is left out: markers are most of a file.
+    # Covered markers are left out, because markers take most of the file size.
     covers = np.unique(np.round(np.stack(spots) * _SPOTS), axis=1, return_index=True)[1]
     positions = np.sort(covers)
     plot.plot(series.x[positions], series.y[positions], alpha=0.65 if is_dense else 1.0, **mark)
 
 
 def _range(plot: "Axes", series: Series, edges: tuple[Floats, Floats], look: Look) -> None:
-    """Draw the range of a line or of points, or an area."""
+    """Draw an area, or the range of a line or of points."""
     colour = look.mark(series.colour)["color"]
     if series.style == "area":
         edge = {"linewidth": 0.6, "edgecolor": look.ground}
@@ -250,7 +250,7 @@ def _range(plot: "Axes", series: Series, edges: tuple[Floats, Floats], look: Loo
 
 
 def _names(plot: "Axes", labels: Sequence[Label], box: Box, look: Look, letters: Letters) -> None:
-    """Write the names of lines, with leaders from those that do not stand at their ends."""
+    """Write the names of lines, with leaders to names that are not at the ends of their lines."""
     wide, high = box[2] - box[0], box[3] - box[1]
     free: dict[str, Any] = {"transform": plot.transAxes, "clip_on": False}
     for label in labels:
@@ -289,9 +289,9 @@ def draw_key(
     columns: int,
     top: float,
 ) -> None:
-    """Write what colours, markers and hatches mean, under the title.
+    """Draw the key of colours, markers and hatches, under the title.
 
-    top : of the key [pt]
+    top : top of the key [pt]
     """
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
@@ -308,7 +308,7 @@ def draw_key(
         mark["linestyle"] = {"points": "", "bound": (0, (4, 2))}.get(style, "-")
         handles.append(Line2D([], [], label=name, **mark))
     wide, high = drawing.get_size_inches() * 72.0
-    # matplotlib fills columns from the top: rows read better.
+    # matplotlib fills column by column, but rows read better.
     rows = ceil(len(handles) / columns)
     by_column = [
         handles[at] for start in range(columns) for at in range(start, len(handles), columns)

@@ -1,4 +1,4 @@
-"""A tornado: what less and more of each number does to a figure, the widest swing on top."""
+"""Tornado chart: effect of less and more of each number on a metric, widest swing first."""
 
 from collections.abc import Sequence
 
@@ -7,16 +7,16 @@ from fastcalc.kit.charts.drawing import Swing
 
 LESS, MORE = "10 % less of it", "10 % more of it"
 _NARROWEST = 6
-"""Characters on either side of the middle, at least."""
+"""Minimum number of characters on either side of the middle."""
 
 
 def reach_of(swings: Sequence[Swing]) -> float:
-    """Largest change of all, either way. [1]"""
+    """Largest change in either direction. [1]"""
     return max((swing.width for swing in swings), default=1.0) or 1.0
 
 
 def ends_of(swings: Sequence[Swing]) -> tuple[str, str]:
-    """Return what a scale says at both ends.
+    """Labels at both ends of the scale.
 
     >>> ends_of([Swing("cores", "132", lowered=-0.05, raised=0.04)])
     ('-5 %', '+5 %')
@@ -26,7 +26,7 @@ def ends_of(swings: Sequence[Swing]) -> tuple[str, str]:
 
 
 def swing_table(swings: Sequence[Swing], width: int) -> TextTable:
-    """A tornado as text: ``-`` for ten per cent less of a number, ``+`` for more."""
+    """Tornado chart as text: ``-`` for ten percent less of a number, ``+`` for more."""
     names = max(len(swing.name) for swing in swings)
     says = max(len(swing.says) for swing in swings)
     half = max((width - names - says - 5) // 2, _NARROWEST)

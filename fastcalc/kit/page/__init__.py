@@ -1,1 +1,1 @@
-"""An answer as one HTML page that asks nothing of anywhere."""
+"""Answers as self-contained HTML pages, which load nothing from the network."""

@@ -1,4 +1,4 @@
-"""An answer of any command as a page: what a terminal prints, its charts and its assumptions."""
+"""HTML page of any command's answer: the terminal output, charts and assumptions."""
 
 from collections.abc import Iterable, Sequence
 from html import escape
@@ -10,7 +10,7 @@ from fastcalc.kit.charts.drawing import Chart
 from fastcalc.kit.page.filled_page import FILTER, Page, all_of, as_html, drawn, filled, listed
 
 _MANY = 8
-"""Rows of all tables from which a filter helps."""
+"""Total number of table rows from which the page has a filter."""
 
 
 def document(
@@ -21,11 +21,11 @@ def document(
     assumptions: Record,
     command: str,
 ) -> str:
-    """Page of an answer.
+    """HTML page of an answer.
 
-    blocks : of a terminal that is wide enough; sentences before the first table are the verdict
-    notes : on the request, which belong to the premises
-    assumptions : what the records depend on, as JSON has it
+    blocks : parts for a wide terminal; sentences before the first table are the verdict
+    notes : notes on the request, shown with the premises
+    assumptions : inputs of the records, as in JSON
     """
     verdict, body, premises = list[str](), list[Part](), list[str]()
     for block, following in zip(blocks, [*blocks[1:], ""], strict=True):
@@ -48,5 +48,5 @@ def document(
 
 
 def preformatted(title: str, text: str, command: str) -> str:
-    """Page of an answer that a terminal prints as text alone."""
+    """HTML page of an answer that consists of text only."""
     return filled(Page(title, [], "", {"In full": f"<pre>{escape(text)}</pre>"}, command))

@@ -1,4 +1,4 @@
-"""One HTML file that loads nothing from anywhere: what it says, tables, charts, premises."""
+"""Self-contained HTML file with the verdict, tables, charts and premises."""
 
 import re
 from base64 import b64encode
@@ -27,20 +27,20 @@ _FOLDER = Path(__file__).parent
 _ADDRESS = re.compile(r"https?://[^\s<>\"]*[^\s<>\".,;:)]")
 _LEADING_NUMBER = re.compile(r"[<>=~$ ]*([+-]?[0-9][0-9,]*(?:\.[0-9]+)?)")
 _LONG_CELL = 30
-"""Letters from which a cell wraps."""
+"""Number of letters from which a cell wraps."""
 RANGE = "80 % range"
-"""Heading of the column of ranges, each of the number in the column before it."""
+"""Heading of a column with the ranges of the numbers in the column before it."""
 _PICTURE = 6
-"""Lines of text from which they are a plot."""
+"""Number of consecutive lines of text from which they count as a plot."""
 _DRAWN, _LETTERS = 8, re.compile(r"[A-Z.|+*o -]*")
-"""Letters of the widest cell of a picture that letters make, which stand under each other."""
+"""Minimum width of a column that is a picture made of letters, and these letters."""
 
 FILTER = (
     "<p class='controls'><label>Filter <input id='filter' type='search' "
     "placeholder='a word of a row'></label><span id='count' role='status' class='quiet'></span>"
     "<span class='hint quiet'>A heading sorts.</span></p>"
 )
-"""What a table of many rows has above it."""
+"""Filter above a table of many rows."""
 
 _POINTING = (
     "<p class='quiet hint'>Point at a marker, or press Tab and the arrow keys, to read it.</p>"
@@ -49,11 +49,11 @@ _POINTING = (
 
 @dataclass(frozen=True)
 class Page:
-    """What a page says to somebody who has no command line, and the command at its end.
+    """Content of a page for readers without a command line; the command is at its end.
 
-    verdict : sentences that answer what was asked
-    about : what they are about, in a line
-    sections : HTML by heading; those without any are omitted
+    verdict : sentences that answer the request
+    about : subject of the page, in a line
+    sections : HTML by heading; empty sections are omitted
     """
 
     title: str
@@ -64,7 +64,7 @@ class Page:
 
 
 def filled(page: Page) -> str:
-    """File of a page."""
+    """HTML file of a page."""
     sections = "".join(
         f'<section class="of-{heading.lower().replace(" ", "-")}">'
         f"<h2>{heading}</h2>{html}</section>"
@@ -86,13 +86,13 @@ def filled(page: Page) -> str:
         "date": today().isoformat(),
     }
     shown = {key: visible(text) for key, text in fields.items()}
-    # The policy lets these two run and nothing that a name might smuggle in.
+    # The content security policy allows only these two, and nothing injected by a name.
     hashes = {f"{key}_hash": _hash(shown[key]) for key in ("style", "script")}
     return Template(_text("report.html")).substitute(shown | hashes)
 
 
 def _hash(text: str) -> str:
-    """Source expression that allows one inline script or style: CSP level 3, 2.3.1."""
+    """Source expression that allows one inline script or style. Source: CSP level 3, 2.3.1."""
     return f"sha256-{b64encode(sha256(text.encode()).digest()).decode()}"
 
 
@@ -106,7 +106,7 @@ def _style(charts: str) -> str:
         for palette in (COLOURS, DARK)
     ]
     classes = "".join(f".c{index}{{--c:var(--c{index})}}" for index in range(len(COLOURS)))
-    # The policy refuses style attributes, so each width of a bar is a class.
+    # The policy forbids style attributes, so each width of a bar is a class.
     widths = sorted(set(re.findall(r'class="c\d+ w(\d+)"', charts)), key=int)
     classes += "".join(f".w{width}{{width:{int(width) / 100:.2f}%}}" for width in widths)
     return (
@@ -116,9 +116,9 @@ def _style(charts: str) -> str:
 
 
 def drawn(charts: Iterable[Chart], verdict: Sequence[str]) -> str:
-    """Charts as figures, each note of theirs once; nothing where there is none.
+    """HTML figures of charts, with each note once; empty if there is no chart.
 
-    verdict : what the page says already
+    verdict : sentences that the page already shows
     """
     html, notes_shown = "", list[str]()
     for chart in charts:
@@ -132,7 +132,7 @@ def drawn(charts: Iterable[Chart], verdict: Sequence[str]) -> str:
 
 
 def as_html(blocks: Iterable[Part]) -> Iterator[str]:
-    """Yield parts of a page as HTML: tables that sort, titles, lists and headings."""
+    """Yield parts of a page as HTML: sortable tables, titles, lists and headings."""
     groups = [[*group] for _, group in groupby(blocks, lambda block: isinstance(block, str))]
     for index, group in enumerate(groups, 1):
         is_text = isinstance(group[0], str)
@@ -148,12 +148,12 @@ def as_html(blocks: Iterable[Part]) -> Iterator[str]:
             elif isinstance(block, (Notes, Listing)):
                 yield listed(block.lines)
             elif block:
-                name = "h3" if index < len(groups) else "p"  # what nothing follows is no heading
+                name = "h3" if index < len(groups) else "p"  # the last group is not a heading
                 yield f"<{name}>{escape(block)}</{name}>"
 
 
 def table(block: TextTable) -> str:
-    """A table of text, whose prices, or words, stay in sight on a narrow screen."""
+    """HTML table; its prices or texts stay visible on a narrow screen."""
     columns = [*zip(*block.rows, strict=True)] or [()] * len(block.headings)
     headings = [" ".join(lines).strip().replace("- ", "") for lines in block.headings]
     css_classes = ["" if index in block.left else "n" for index in range(len(headings))]
@@ -193,14 +193,14 @@ def table(block: TextTable) -> str:
 
 
 def under(text: str) -> str:
-    """Attribute of what a narrow screen shows below a cell, such as its range."""
+    """Attribute with the text that a narrow screen shows below a cell, such as its range."""
     return f' data-under="{escape(text.strip(), quote=True)}"' if text.strip(" -") else ""
 
 
 def _cell(text: str, css_class: str, ends: str) -> str:
-    """A cell with what it sorts by: its number where it begins with one.
+    """Table cell with its sort key: the number at its start, if there is one.
 
-    ends : of its range, which a narrow screen shows below it
+    ends : its range, which a narrow screen shows below it
     """
     text = text if css_class == "drawn" else text.strip()
     number = _LEADING_NUMBER.match(text)
@@ -211,7 +211,7 @@ def _cell(text: str, css_class: str, ends: str) -> str:
 
 
 def listed(lines: Iterable[str]) -> str:
-    """A list, in which addresses are links, which nothing follows by itself."""
+    """HTML list with addresses as links, which are never fetched automatically."""
     texts = [
         _ADDRESS.sub(r'<a href="\g<0>">\g<0></a>', escape(prose))
         for line in lines
@@ -221,7 +221,7 @@ def listed(lines: Iterable[str]) -> str:
 
 
 def all_of(assumptions: Record) -> str:
-    """Every assumption by name, folded up."""
+    """Collapsed list of all assumptions by name."""
     rows = [
         (key.replace("_", " "), number(value) if isinstance(value, float) else "; ".join(words))
         for key, _, value in leaves(assumptions, ())

@@ -1,4 +1,4 @@
-"""Charts as SVG inside a page, coloured by its style sheet, whose points say what they are."""
+"""Charts as inline SVG, coloured by the page's style sheet, with tooltips on points."""
 
 from collections.abc import Iterator, Sequence
 from html import escape
@@ -15,7 +15,7 @@ _LETTER, _LINE = 7.7, 14.0
 """Width of a wide letter and height of a line of 12 px. [px]"""
 
 _BAR = 4.0
-"""Half the width of the range of a single point. [px]"""
+"""Half the width of the range drawn for a single point. [px]"""
 
 _ROW = 20.0
 """Height of a row of a tornado. [px]"""
@@ -31,15 +31,15 @@ _SHAPES = (
     '<path d="M0-4 2 0 0 4-2 0z"/>',
 )
 MARKS = "".join(f'<g id="m{place}">{shape}</g>' for place, shape in enumerate(_SHAPES))
-"""Markers that plots use by their places."""
+"""Marker shapes, which plots refer to by palette index."""
 
 
 def figures(chart: Chart) -> Iterator[str]:
-    """Yield a figure of a page for each plot of a chart, or one of its bars or of its tornado.
+    """Yield an HTML figure for each plot of a chart, or one for its bars or its tornado.
 
-    What the chart shows stands above the first, its notes below the last.
+    The finding of the chart is above the first figure, and its notes are below the last.
     """
-    about = chart.title.partition(":")[0]  # the page says of which model
+    about = chart.title.partition(":")[0]  # the page already names the model
     drawn = [(about, _bars(chart.bars))] if chart.bars else []
     drawn += [(about, _swings(chart.swings))] if chart.swings else []
     for panel in chart.panels:
@@ -103,7 +103,7 @@ def _series(panel: Panel, series: Series, right: float) -> Iterator[str]:
         low, high = _up(panel, series.low), _up(panel, series.high)
         wide = x if x.size > 1 else x + np.array([-_BAR, _BAR])
         low, high = (np.broadcast_to(edge, wide.shape) for edge in (low, high))
-        if low.max() > _HIGH - _BOTTOM or high.min() < _TOP:  # what is beyond the axes is cut off
+        if low.max() > _HIGH - _BOTTOM or high.min() < _TOP:  # the range beyond the axes is cut off
             positions = np.linspace(wide[0], wide[-1], 64)
             beyond = (np.interp(positions, wide, edge) for edge in (low, high))
             low, high = (np.clip(edge, _TOP, _HIGH - _BOTTOM) for edge in beyond)
@@ -167,7 +167,7 @@ def _bars(bars: Sequence[Bar]) -> str:
 
 
 def _swings(swings: Sequence[Swing]) -> str:
-    """A tornado: bars to the left and right of a line, names before and values behind."""
+    """Tornado chart: bars to the left and right of a line, names before and values after them."""
     left = 12.0 + _LETTER * max(len(swing.name) for swing in swings)
     right = _WIDE - 12.0 - _LETTER * max(len(swing.says) for swing in swings)
     middle, floor = (left + right) / 2.0, _ROW * len(swings)
