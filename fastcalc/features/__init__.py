@@ -1,4 +1,4 @@
-"""What answers each request, for the command line and Python."""
+"""Requests of all commands and the functions that answer them, for the command line and Python."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -43,22 +43,22 @@ GROUPS = {
         "schema": ("entries.request.PrintSchema", "entries.new.run_schema"),
     },
 }
-"""The request of every command and what answers it, by what it is for, as ``--help`` lists them."""
+"""Request and answering function of each command, grouped by purpose as in ``--help``."""
 
 COMMANDS = {name: path for commands in GROUPS.values() for name, path in commands.items()}
 
 
 def request_of(command: str) -> type[Request]:
-    """Class of what a command is asked."""
+    """Request class of a command."""
     module, _, name = COMMANDS[command][0].rpartition(".")
     request: type[Request] = getattr(import_module(f"fastcalc.features.{module}"), name)
     return request
 
 
 def answer_to(command: str, request: Request, notes: Sequence[str] = ()) -> Any:
-    """Answer to a request; what answers it is imported now.
+    """Answer to a request; imports the module of the command first.
 
-    notes : on how the request was read, which the answer says first
+    notes : notes on how the request was read, printed first
     """
     module, _, run = COMMANDS[command][1].rpartition(".")
     answer = getattr(import_module(f"fastcalc.features.{module}"), run)(request)

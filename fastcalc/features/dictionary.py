@@ -1,4 +1,4 @@
-"""What the keys of every command's records mean."""
+"""Meanings of the record keys of all commands."""
 
 from collections.abc import Iterable, Mapping
 from functools import cache
@@ -35,7 +35,7 @@ COMMANDS: dict[str, tuple[Column[Any], ...]] = {
 
 @cache
 def meanings() -> Mapping[str, Column[Any]]:
-    """Column of each key, of the first command that has it."""
+    """Column of each key, from the first command that uses it."""
     columns = [column for columns_of_command in COMMANDS.values() for column in columns_of_command]
     return {column.key: column for column in reversed(columns)}
 
@@ -44,10 +44,10 @@ _TYPES = {"count": int, "yes or no": bool, "list": list, "text": str}
 
 
 def type_of(key: str, values: Iterable[Any]) -> type:
-    """Return what the values of a key are: int, float, bool, list or str.
+    """Type of the values of a key: int, float, bool, list or str.
 
-    values : of all records; they say it where the dictionary has no such key, or a command has
-        lists under a key of another's numbers
+    values : values in all records; they decide if the dictionary lacks the key, or if a command
+        has lists under a key that holds numbers elsewhere
     """
     types = {type(cell) for cell in values if cell is not None}
     if (column := meanings().get(key)) and (list not in types or column.unit in _TYPES):

@@ -1,1 +1,1 @@
-"""`caches`: what prefix caches of each size hit of a trace, and when their memory pays."""
+"""`caches`: prefix-cache hit rates of a trace by cache size, and when the memory pays off."""

@@ -1,4 +1,4 @@
-"""What caches of prompts find of a trace: records, a sentence and a table."""
+"""Answer of `caches`: records, a summary sentence and a table."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ from fastcalc.kit.request.evaluation import Evaluated
 from fastcalc.mentions import flag, option
 
 _FEW = 3
-"""Notes of a first screen. [1]"""
+"""Most notes on a first screen. [1]"""
 
 _ROWS = pick(
     "cache_tier cache_gb cache_tokens prefix_hit prefix_loaded computed_prompt_tokens "
@@ -32,18 +32,18 @@ _ROWS = pick(
 SHOWN = [*pick("hardware chips"), *_ROWS]
 _KEY = (
     "key: hit rate: fraction of prompt tokens found in an LRU prefix cache; prefill tokens: per "
-    "request, not found in the cache; break-even: a tier that costs less per GB and month saves "
-    "more in chips than it costs; limited by: the chips, or the link to the tier"
+    "request, not found in the cache; break-even: a tier that costs less than this per GB and "
+    "month saves more in chips than it costs; limited by: the chips, or the link to the tier"
 )
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class CachesAnswer(Answer):
-    """What caches of each size find of a trace.
+    """Prefix-cache hits of a trace by cache size.
 
-    deployments : that hold the batch
-    refused : why others have no answer
-    rate : requests of the trace a second, if it says [1/s]
+    deployments : deployments whose memory holds the batch
+    refused : reasons why other chips have no answer
+    rate : request rate of the trace, if known [1/s]
     """
 
     request: SizeCaches
@@ -52,7 +52,7 @@ class CachesAnswer(Answer):
     rate: float | None
 
     def body(self, screen: Screen) -> Iterator[Part]:
-        """What each deployment keeps, in a sentence and a table."""
+        """A summary sentence and a table for each deployment."""
         return between_blank_lines(
             [
                 _sentence(deployment),
@@ -63,17 +63,17 @@ class CachesAnswer(Answer):
         )
 
     def key(self) -> str:
-        """What is found, and when a tier pays."""
+        """Legend: hit rate, and when a tier pays off."""
         return _KEY
 
     def notes(self) -> Iterator[Note]:
-        """How fast tiers are loaded, what the trace needs, what it is taken as, and prices."""
+        """Notes on tier loading speed, required capacity, the reading of the trace, and prices."""
         notes = [note for tiers in self.deployments for note in _notes(tiers, self.rate)]
         for index, line in enumerate(dict.fromkeys([*self.refused, *notes])):
             yield Note(line, weight=int(index < _FEW))
 
     def next_command(self) -> str:
-        """How fast the first chip is with what its own memory finds."""
+        """Suggest `compare` for the first chip with the hit rate of its own memory."""
         (first, *_), request = self.deployments, self.request
         scenario = first.deployment.scenario
         asked = Evaluated.sharing(
@@ -89,27 +89,27 @@ class CachesAnswer(Answer):
         return follow_up(asked, compare, request.model, flag("on"), chip, ending=ending)
 
     def records(self) -> list[Record]:
-        """A record for each tier of each deployment."""
+        """One record per tier of each deployment."""
         return [record for deployment in self.deployments for record in deployment.records()]
 
     def table(self) -> tuple[Sequence[TableColumn], list[Record]]:
-        """Every tier, with the chips that it is about."""
+        """All tiers, with the chips of their deployment."""
         return SHOWN, self.records()
 
     def warnings(self) -> Sequence[str]:
-        """Why chips have no answer."""
+        """Reasons why chips have no answer."""
         return self.refused
 
     @property
     def charts(self) -> Charts:
-        """What share of prompts a cache of any size finds."""
+        """Chart of the hit rate against cache size."""
         from fastcalc.features.caches.chart import hits
 
         return {"caches": partial(hits, self.deployments)}
 
 
 def too_large(deployment: CachedDeployment) -> str:
-    """Say that chips do not hold the batch, and which they hold."""
+    """State that the batch does not fit on the chips, and the largest batch that fits."""
     location = deployment.location
     chip, batch_held = location.scenario.hardware.id, int(location.placement.edge_batch)
     batch, tokens = min(location.scenario.batches), location.placement.reserved_tokens
@@ -121,7 +121,7 @@ def too_large(deployment: CachedDeployment) -> str:
 
 
 def _sentence(place: DeploymentTiers) -> str:
-    """Say what is found in the chips' memory, and in the largest tier."""
+    """State the hit rate with the chips' own memory and with the largest tier."""
     near, last = place.tiers[1], place.tiers[-1]
     model = place.deployment.scenario.model.asked_name
     now, then = ((percent(tier.hit), number(tier.requests)) for tier in (near, last))

@@ -1,4 +1,4 @@
-"""A chart of what share of prompts a cache of any size finds."""
+"""Chart of the prefix-cache hit rate against cache size."""
 
 from collections.abc import Sequence
 
@@ -12,13 +12,13 @@ from fastcalc.kit.charts.highlight import FEW
 from fastcalc.mentions import option
 
 _SIZES = 25
-"""Sizes between the ends of a line. [1]"""
+"""Number of sizes at which a curve is evaluated. [1]"""
 
 
 def hits(answers: Sequence[DeploymentTiers]) -> Chart:
-    """Share found against the size of the cache, a line for each kind of chip.
+    """Hit rate against cache size, with a line for each chip type.
 
-    Its tiers are marked: the chips' own memory, the host's, and the sizes that were tried.
+    Markers show the tiers: the chips' own memory, the host's memory, and the requested sizes.
     """
     series: list[Series] = []
     for index, answer in enumerate(answers[: MOST // 2]):
@@ -40,7 +40,7 @@ def hits(answers: Sequence[DeploymentTiers]) -> Chart:
     axis, upward = axes(series, "size of the cache [GB]", "prefix-cache hit rate [%]", (10, 0))
     model = answers[0].deployment.scenario.model.heading
     more = [f"drawn: {MOST // 2} chip types; choose them with {option('on')}"]
-    notes = ["cache size of all chips together, with LRU eviction"]
+    notes = ["cache size: total of all chips, with LRU eviction"]
     notes += more * (len(answers) > MOST // 2)
     largest = [max(answer.tiers, key=lambda tier: tier.size) for answer in answers]
     finding = "; ".join(

@@ -1,4 +1,4 @@
-"""Records of what caches of prompts find: one for each tier of a deployment."""
+"""Records of prefix-cache hits: one per tier of a deployment."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,9 +17,9 @@ _FEW = 3
 
 @dataclass(frozen=True, kw_only=True)
 class _TierOfDeployment(PlacedBatch):
-    """A tier of a deployment.
+    """A cache tier of a deployment.
 
-    tier, own : it, and the chips' memory
+    tier, own : the tier, and the chips' own memory
     """
 
     tier: CachedTier
@@ -27,7 +27,7 @@ class _TierOfDeployment(PlacedBatch):
 
     @property
     def usd(self) -> float | None:
-        """Price of the chips for a request. [USD]"""
+        """Price of the chips per request. [USD]"""
         price = self.location.usd_per_hour
         return None if price is None else price / 3600.0 / self.tier.requests
 
@@ -40,7 +40,7 @@ class _TierOfDeployment(PlacedBatch):
 
     @property
     def break_even(self) -> float | None:
-        """Price of the tier below which it pays. [USD/GB per month]"""
+        """Price of the tier below which it pays off. [USD/GB per month]"""
         return break_even(self.tier, self.own, self.location.usd_per_hour)
 
 
@@ -58,14 +58,14 @@ COLUMNS: tuple[TableColumn, ...] = (
     Column(
         "cache_tier",
         "text",
-        "memory of the prefix cache; tier: one behind a host that is not named",
+        "memory of the prefix cache; tier: a memory behind an unspecified host",
         lambda row: row.tier.name or "none",
         heading=("prefix", "cache in"),
     ),
     Column(
         "cache_gb",
         "GB",
-        "size of the cache, of all chips together",
+        "size of the cache, total of all chips",
         lambda row: row.tier.size / 1e9,
         heading=("", "size"),
         format=_size,
@@ -99,7 +99,7 @@ COLUMNS: tuple[TableColumn, ...] = (
     Column(
         "computed_prompt_tokens",
         "tokens",
-        "prompt tokens of a mean request left to compute",
+        "prompt tokens of a mean request that are computed, not cached",
         "tier.estimate.traffic.computed_prompt",
         heading=("prefill", "tokens"),
         drop_priority=3,
@@ -108,7 +108,7 @@ COLUMNS: tuple[TableColumn, ...] = (
     Column(
         "requests_per_s",
         "1/s",
-        "request rate that the chips sustain, with the requests of the trace",
+        "request rate that the chips sustain on the trace",
         "tier.requests",
         heading=("requests", "/s"),
     ),
@@ -145,7 +145,7 @@ COLUMNS: tuple[TableColumn, ...] = (
     Column(
         "break_even_usd_per_gb_month",
         "USD/GB/month",
-        "price per GB and month of the tier below which it pays, compared with the chips' own "
+        "price per GB and month below which the tier pays off, compared with the chips' own "
         "memory; null if it raises no throughput",
         "break_even",
         heading=("break-even", "$/GB-month"),
@@ -155,18 +155,18 @@ COLUMNS: tuple[TableColumn, ...] = (
 
 @dataclass(frozen=True, eq=False)
 class DeploymentTiers:
-    """A deployment with each tier: none, its own memory, and those behind it."""
+    """A deployment with each cache tier: none, its own memory, and the tiers behind it."""
 
     deployment: CachedDeployment
     tiers: Sequence[CachedTier]
 
     @property
     def chips(self) -> str:
-        """Number and type of its chips."""
+        """Number and type of the chips."""
         return named_chips(self.deployment.location)
 
     def records(self) -> list[Record]:
-        """A record for each tier."""
+        """One record per tier."""
         location, own = self.deployment.location, self.tiers[1]
         points = (_TierOfDeployment(location=location, tier=tier, own=own) for tier in self.tiers)
         return [plainly(values(COLUMNS, point)) for point in points]

@@ -37,7 +37,7 @@ class SizeCaches(
     groups.Paid,
     groups.Written,
 ):
-    """Size prefix caches for a trace: hit rates, and when a memory tier pays.
+    """Size prefix caches for a trace: hit rates, and when a memory tier pays off.
 
     Computes hit rate, throughput and price with the chips' own memory, host DRAM and larger tiers,
     and the break-even memory price of each tier. Exits with 1 if no chip holds the batch.

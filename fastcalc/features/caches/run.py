@@ -1,4 +1,4 @@
-"""``fastcalc caches``: what caches of prompts find of a trace, tier by tier."""
+"""``fastcalc caches``: prefix-cache hit rates of a trace, tier by tier."""
 
 from pathlib import Path
 
@@ -22,7 +22,7 @@ from fastcalc.mentions import option
 
 
 def run(request: SizeCaches) -> Answer:
-    """Return what each size of a cache finds; the answer is no if nothing holds the batch."""
+    """Hit rates for each cache size; the answer is no if the batch fits nowhere."""
     batches = numbers(request.batch, option("batch"), LIMITS["sequences"])
     if len(batches) > 1:
         raise InputError(f"{option('batch')} names {len(batches)}; give the one to serve")
@@ -56,12 +56,12 @@ def run(request: SizeCaches) -> Answer:
 
 
 def _traffic(request: SizeCaches) -> AskedTraffic:
-    """Requests, which say what of their prompts is the same."""
+    """Requests of the trace, with the prefixes that their prompts share."""
     if request.traffic is None:
         raise InputError(
             f"name a trace with hash_ids in its lines: {option('traffic', 'trace.jsonl')}"
         )
-    traffic = read_workload(Path(request.traffic), tpot=1.0)  # no limit counts here
+    traffic = read_workload(Path(request.traffic), tpot=1.0)  # the latency limit is not used here
     if traffic.models:
         raise InputError(f"{request.traffic}: its classes have several models; keep one model")
     if traffic.reuse is None:

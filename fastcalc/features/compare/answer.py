@@ -1,4 +1,4 @@
-"""The answer of `compare`: where a model fits, how fast, at what price, and what limits it."""
+"""The answer of `compare`: chips needed, speed, price, and the limiting resource."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -70,10 +70,10 @@ _MEANINGS = {
     "fits on": "fits on N: the batch fits on N chips in another layout",
     "no place": "no place: no layout of these chips holds the batch",
 }
-"""What a cell of the limiter says that begins so, where its word is not plain."""
+"""Explanations of cells of the limiter column, by the beginning of the cell."""
 
 _MOST_CHIPS = 4
-"""Of the next command where all were compared."""
+"""Chips named in the suggested next command, if all chips were compared."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -87,7 +87,7 @@ class CompareAnswer(Answer):
 
     @cached_property
     def by_model(self) -> list[tuple[Headline, list[Outcome]]]:
-        """The outcomes of each model, as it is stored, and what they state."""
+        """Outcomes of each model, in its storage format, with their headline."""
         models = groupby(self.outcomes, lambda outcome: id(outcome.scenario.model))
         groups = [list(group) for _, group in models]
         return [(headline(group), group) for group in groups]
@@ -99,16 +99,16 @@ class CompareAnswer(Answer):
 
     @property
     def phrases_in_full(self) -> list[str]:
-        """Settings that differ from their defaults, but for those that a heading in full has."""
+        """Settings that differ from their defaults, except those in the full heading."""
         return phrases(self.settings, without=IN_HEADING)
 
     @cached_property
     def _rows(self) -> list[list[record_tables.Row]]:
-        """Rows of the first screen's tables, by model."""
+        """Rows of the tables on the first screen, by model."""
         return [[row for outcome in group for row in _cells(outcome)] for _, group in self.by_model]
 
     def body(self, screen: Screen) -> Iterator[Part]:
-        """What the user's rows say, and for each model a sentence that answers and a table."""
+        """Corrections from the user's measurements, then a headline and a table for each model."""
         if self.request.like:
             yield from self._own_rows(screen.width)
         tables = record_tables.tables(_FIRST_COLUMNS, self._rows, screen.width)
@@ -119,7 +119,7 @@ class CompareAnswer(Answer):
             yield table
 
     def key(self) -> str:
-        """What the columns of the first screen mean."""
+        """Legend of the columns of the first screen."""
         tied = any(
             statement is not None and statement.is_level
             for stated, _ in self.by_model
@@ -132,7 +132,7 @@ class CompareAnswer(Answer):
         return "; ".join(words)
 
     def notes(self) -> Iterator[Note]:
-        """Prices, what changes how the numbers are read, and what they depend on."""
+        """Notes on prices, on reading the numbers, and on their assumptions."""
         named = [scenario for stated, _ in self.by_model for scenario in stated.priced]
         hinted = [hint for stated, _ in self.by_model for hint in hints(stated)]
         yield from map(Note, dict.fromkeys(hinted))
@@ -141,7 +141,7 @@ class CompareAnswer(Answer):
         yield from remarks(self.outcomes)
 
     def page(self, screen: Screen) -> list[Part]:
-        """A first screen; with all columns, or with each step explained, a page of its own."""
+        """The first screen, or a longer page with all columns or with each step explained."""
         if not (screen.wide or self.request.explain):
             return [*super().page(screen)]
         rows = [
@@ -159,7 +159,7 @@ class CompareAnswer(Answer):
         return [*page, Notes(lines, self.next_command())]
 
     def _in_full(self, tables: Iterable[TextTable]) -> Iterator[Part]:
-        """Yield the headline of each model, and a table of all columns for each of its outcomes."""
+        """Yield the headline of each model and a table of all columns for each of its outcomes."""
         remaining = iter(tables)
         for stated, group in self.by_model:
             yield from _opening(stated)
@@ -176,7 +176,7 @@ class CompareAnswer(Answer):
             yield ""
 
     def _own_rows(self, width: int) -> list[Part]:
-        """Return what the user's rows say of each deployment of theirs that is compared."""
+        """Corrections from the user's measurements, for each compared deployment that has any."""
         from fastcalc.kit.answer import own_rows  # most comparisons have none
 
         compared = {
@@ -192,7 +192,7 @@ class CompareAnswer(Answer):
         return [*own_rows.parts(deployments, listed([*dict.fromkeys(engines)]), width), ""]
 
     def next_command(self) -> str:
-        """Every deployment of the chips; without a price, or with drafts, a report."""
+        """Suggest `frontier`; without a price, or with speculative decoding, a report."""
         request, outcomes = self.request, self.outcomes
         compared = chips_by_id(outcomes).keys()
         if request.like and (next_command := rows_kept(request, request.like, min(compared))):
@@ -214,7 +214,7 @@ class CompareAnswer(Answer):
 
     @property
     def _is_of_one_server(self) -> bool:
-        """Whether one deployment is named that fits and has a range, but no rows of its own."""
+        """Whether a single deployment fits, has a range, and has no measurements of the user."""
         names = names_typed(catalogue(self.request), self.request.on)
         outcome = self.outcomes[0]
         return (
@@ -226,7 +226,7 @@ class CompareAnswer(Answer):
         )
 
     def records(self) -> list[Record]:
-        """A record for each batch of each outcome."""
+        """One record per batch of each outcome."""
         return compare_records(self.outcomes)
 
     def column(self, key: str) -> list[Any]:
@@ -234,7 +234,7 @@ class CompareAnswer(Answer):
         return point_records.compare_column(self.outcomes, key)
 
     def table(self) -> tuple[Sequence[TableColumn], list[Record]]:
-        """The records in the columns of a wide page."""
+        """The records with the columns of a wide page."""
         return _MARKDOWN, self.records()
 
     def premises(self) -> Record:
@@ -242,7 +242,7 @@ class CompareAnswer(Answer):
         return point_records.assumptions(self.outcomes)
 
     def details(self) -> Record:
-        """Each step explained, where JSON is to have it."""
+        """The explanation of each step, if JSON output includes it."""
         if not (self.request.explain and self.request.written_as == "json"):
             return {}
         from fastcalc.features.compare.explain import answer as explain
@@ -253,12 +253,12 @@ class CompareAnswer(Answer):
         }
 
     def warnings(self) -> Iterable[str]:
-        """Those of the outcomes."""
+        """Warnings of the outcomes."""
         return each_warning(self.outcomes)
 
     @property
     def charts(self) -> Mapping[str, Callable[[], "Chart"]]:
-        """Speed, price, roofline and steps where anything fits, and memory."""
+        """Charts of memory and, if anything fits, of speed, price, roofline and step time."""
         from fastcalc.features.compare import chart, steps_chart  # most answers draw nothing
         from fastcalc.kit.charts import of_memory
 
@@ -272,7 +272,7 @@ class CompareAnswer(Answer):
         return {chart_name: partial(make, self.outcomes) for chart_name, make in makers.items()}
 
     def html(self, file: Path | None) -> str:
-        """A page with a table to sort, charts, steps explained and sources."""
+        """HTML page with a sortable table, charts, explained steps and sources."""
         from fastcalc.features.compare import page  # records need no page
 
         command = report_on(self.request, request_of("report"), self.request.on, file)
@@ -285,7 +285,7 @@ def _opening(stated: Headline) -> list[Part]:
 
 
 def _meanings(rows: Iterable[Iterable[record_tables.Row]]) -> list[str]:
-    """What the cells of the limiter say, where their words are not plain."""
+    """Explanations of the limiter cells that appear in the table."""
     cells = [row["limiter"] for group in rows for row in group]
     return [
         meaning
@@ -295,7 +295,7 @@ def _meanings(rows: Iterable[Iterable[record_tables.Row]]) -> list[str]:
 
 
 def _cells(outcome: Outcome) -> Iterator[record_tables.Row]:
-    """Yield the cells of each batch; those that do not fit share a row."""
+    """Yield the cells of each batch; batches that do not fit share a row."""
     layout = outcome.placement.layout
     lives = " ".join(filter(None, (outcome.memories, str(layout))))
     label = f"{layout.chips} x {outcome.scenario.hardware.id}"
@@ -309,7 +309,7 @@ def _cells(outcome: Outcome) -> Iterator[record_tables.Row]:
             shown = records_of_row[0].showing(words)
             cells = (record_tables.row(pick("limiter"), record) for record in records_of_row)
             first, *further = dict.fromkeys(row["limiter"] for row in cells)
-            word = first.rpartition(" ")[0]  # which is said once
+            word = first.rpartition(" ")[0]  # printed once
             limits_text = ", ".join([first, *(limit.removeprefix(f"{word} ") for limit in further)])
             yield record_tables.row(_FIRST_COLUMNS, shown) | {"limiter": limits_text}
             label = lives = ""

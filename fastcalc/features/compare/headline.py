@@ -1,8 +1,8 @@
-"""What the headline of a comparison states, as data: rows of the table, and ratios between them.
+"""Headline of a comparison as data: rows of the table, and ratios between them.
 
-A ratio stands between two rows at one batch, and of speeds only where the faster row has no more
-chips; where the 80 % interval of the ratio of two rows holds 1 they are level, and neither wins.
-`headline_words` makes sentences of it.
+A ratio compares two rows at the same batch. A ratio of speeds is stated only if the faster row has
+no more chips than the other. If the 80 % interval of a ratio contains 1, the rows are tied.
+`headline_words` turns the data into sentences.
 """
 
 from collections.abc import Iterable, Sequence
@@ -17,7 +17,7 @@ from fastcalc.kit.answer.point_records import point_records
 from fastcalc.kit.answer.table_row import Figure, TableRow
 
 _MOST_PRICED = 2
-"""Chips at most whose prices stand under a headline."""
+"""Largest number of chips whose prices are listed below a headline."""
 
 
 @dataclass(frozen=True)
@@ -34,24 +34,24 @@ class Comparison:
 
     @property
     def ratio(self) -> Ranged:
-        """The ratio with its 80 % interval, both ranges taken as independent. [1]"""
+        """The ratio with its 80 % interval, assuming that both ranges are independent. [1]"""
         return independent_ratio(
             over=self.over.figure(self.figure), under=self.under.figure(self.figure)
         )
 
     @property
     def is_level(self) -> bool:
-        """Whether the interval holds 1."""
+        """Whether the interval contains 1."""
         return bool(is_level(self.ratio))
 
 
 @dataclass(frozen=True)
 class Statement:
-    """Which row is best in one figure, or which rows are level, and what stands next to them.
+    """The best row by one figure, or the rows tied for it, and the rows named next to them.
 
-    leaders : the best row of the best chip; with it, those of the chips that are level with it
+    leaders : the best row of the best chip, and the best rows of chips that are tied with it
     others : the best rows of further chips, each at its own batch
-    comparison : of two rows at the same batch, if there is one to make
+    comparison : comparison of two rows at the same batch, if possible
     """
 
     figure: Figure
@@ -61,18 +61,18 @@ class Statement:
 
     @property
     def is_level(self) -> bool:
-        """Whether no row is called the best."""
+        """Whether several rows are tied for the best."""
         return len(self.leaders) > 1
 
 
 @dataclass(frozen=True)
 class Headline:
-    """What a comparison of one model states.
+    """Headline of the comparison of one model.
 
-    model, smallest_batch, tried : what is compared on what, for where nothing fits
-    fastest : of all rows that fit; None where none does
-    cheapest : None without a price, and of one chip where no row is clearly cheaper
-    left_out : batches of each chip that need more chips than its rows have, and how many
+    model, smallest_batch, tried : model, batch and chips to name if nothing fits
+    fastest : fastest of all rows that fit; None if none fits
+    cheapest : None without a price, and for a single chip if no row is clearly cheaper
+    left_out : batches of each chip that need more chips than its rows have, and the number needed
     has_rivals : whether several chips hold the model
     is_sized : whether the user gave the number of chips, or ranks
     """
@@ -88,14 +88,14 @@ class Headline:
 
     @property
     def has_ratio(self) -> bool:
-        """Whether it states a ratio of two rows."""
+        """Whether the headline states a ratio of two rows."""
         return any(
             stated is not None and stated.comparison for stated in (self.fastest, self.cheapest)
         )
 
     @property
     def priced(self) -> list[Scenario]:
-        """Scenarios whose prices stand under it: the cheapest and compared, or else the fastest."""
+        """Scenarios whose prices are listed: the cheapest and compared rows, else the fastest."""
         statement = self.cheapest or self.fastest
         rows = [*statement.leaders] if statement else []
         if statement is not None and statement.figure == "cost" and statement.comparison:
@@ -104,7 +104,7 @@ class Headline:
 
 
 def headline(outcomes: Sequence[Outcome]) -> Headline:
-    """Return what the rows of one model state."""
+    """Headline of the rows of one model."""
     rows = [
         TableRow(record, outcome) for outcome in outcomes for record in point_records([outcome])
     ]
@@ -135,7 +135,7 @@ def _needs_more_chips(row: TableRow) -> bool:
 
 
 def _by_chip(rows: Iterable[TableRow]) -> list[list[TableRow]]:
-    """Rows of each chip, whatever their layouts: a chip is no rival of its own."""
+    """Rows grouped by chip: different layouts of a chip do not compete."""
     return list(grouped(rows, lambda row: row.chip).values())
 
 
@@ -148,10 +148,10 @@ def _are_level(leader: TableRow, row: TableRow, figure: Figure) -> bool:
 
 
 def _fastest(by_chip: Sequence[Sequence[TableRow]]) -> Statement:
-    """Fastest row, next to the fastest of the other chips, at its batch where possible.
+    """Fastest row, next to the fastest of the other chips, at its batch if possible.
 
-    Of rows that print the same speed it is the one that is surest, and then the one at the batch
-    that suits the next chip best.
+    Of rows that print the same speed, it is the row with the highest lower bound, and then the row
+    whose batch is the best for the next chip.
     """
     first, *rivals = sorted(by_chip, key=lambda rows: -_fastest_rows(rows)[0].speed.expected)
     batches = [row.batch for rows in rivals[:1] for row in reversed(_fastest_rows(rows))]
@@ -172,7 +172,7 @@ def _fastest(by_chip: Sequence[Sequence[TableRow]]) -> Statement:
 def _fastest_rows(rows: Sequence[TableRow]) -> list[TableRow]:
     """All rows that print the highest speed, the largest batch last.
 
-    Where a publication determines the speed of some of them, those alone.
+    If a publication determines the speed of some of them, only these.
     """
     top_speed = number(max(float(row.speed.expected) for row in rows))
     same = [row for row in rows if number(float(row.speed.expected)) == top_speed]
@@ -181,7 +181,7 @@ def _fastest_rows(rows: Sequence[TableRow]) -> list[TableRow]:
 
 
 def _surest(rows: Sequence[TableRow]) -> list[TableRow]:
-    """Rows whose speed has the highest lower bound, as far as two digits tell; all without one."""
+    """Rows with the highest lower bound of speed, to two digits; all rows if none has a bound."""
     lows = [float(row.speed.low) for row in rows]
     if any(map(isnan, lows)):
         return [*rows]
@@ -193,7 +193,7 @@ def _cheapest_row(rows: Iterable[TableRow]) -> TableRow:
 
 
 def _cheapest_alone(rows: Sequence[TableRow], fastest: TableRow) -> Statement | None:
-    """Cheapest row of the only chip, if it is clearly cheaper than the fastest."""
+    """Cheapest row of a single chip, if it is clearly cheaper than the fastest row."""
     if fastest.price is None:
         return None
     cheapest = _cheapest_row(rows)
@@ -201,9 +201,9 @@ def _cheapest_alone(rows: Sequence[TableRow], fastest: TableRow) -> Statement | 
 
 
 def _cheapest(by_chip: Sequence[Sequence[TableRow]], fastest: TableRow) -> Statement | None:
-    """Cheapest row of each chip, and a ratio of two chips at equal batch.
+    """Cheapest row of each chip, and a ratio of two chips at the same batch.
 
-    Next to the cheapest chip stands the fastest, or else the next cheapest.
+    The cheapest chip is compared with the fastest, or else with the next cheapest.
     """
     priced = [rows for rows in by_chip if rows[0].price is not None]
     if not priced:
@@ -226,7 +226,7 @@ def _cheapest(by_chip: Sequence[Sequence[TableRow]], fastest: TableRow) -> State
 def _compare_cost(
     over: Sequence[TableRow], under: Sequence[TableRow], preferred: Iterable[int]
 ) -> Comparison | None:
-    """Cost of one chip over another's at a batch for which both have a row."""
+    """Ratio of the costs of two chips at a batch for which both have a row."""
     shared = sorted({row.batch for row in over} & {row.batch for row in under}, reverse=True)
     for batch in (*preferred, *shared):
         over_row, under_row = _at(over, batch), _at(under, batch)

@@ -1,4 +1,4 @@
-"""Headlines and ratios in words: who is fastest and cheapest, at which batch, on how many chips."""
+"""Headlines as sentences: the fastest and the cheapest chips, with batch and number of chips."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from math import lcm
@@ -14,30 +14,30 @@ from fastcalc.mentions import option
 from fastcalc.written import first_few, listed
 
 _MOST_NAMED = 4
-"""Chips that a sentence names."""
+"""Largest number of chips that a sentence names."""
 
 _MOST_TIMES = 8
-"""Largest ratio of chips at which a comparison at equal numbers is worth suggesting."""
+"""Largest ratio of chip counts at which a comparison at equal counts is suggested."""
 
 _LEVEL = {"speed": "Statistical tie in speed", "cost": "Statistical tie in price"}
 
 
 _LINE = 100
-"""Columns of a line of the headline, which is cut to what it has room for."""
+"""Width of a headline in characters; clauses that do not fit are dropped."""
 
 
 def sentences(stated: Headline) -> list[str]:
-    """Headline of a comparison of one model: a line on speed and a line on price."""
+    """Headline of the comparison of one model: a line on speed and a line on price."""
     return [*filter(None, (speed(stated), cost(stated)))]
 
 
 def hints(stated: Headline) -> list[str]:
-    """What more chips would change: batches without a row, and a comparison at equal numbers."""
+    """Hints on using more chips: batches without a row, and a comparison at equal chip counts."""
     return [*filter(None, (_left_out(stated), _equal_numbers(stated)))]
 
 
 def speed(stated: Headline) -> str:
-    """Say who is fastest, or of one chip what it gives each user."""
+    """Name the fastest chips, or state the speed per user of a single chip."""
     fastest = stated.fastest
     if fastest is None:
         chips = listed(first_few(stated.tried, _MOST_NAMED), "or")
@@ -48,7 +48,7 @@ def speed(stated: Headline) -> str:
 
 
 def _equal_numbers(stated: Headline) -> str:
-    """Say how to compare equal numbers of chips, where those of the headline differ."""
+    """Tell how to compare equal numbers of chips, if the numbers in the headline differ."""
     fastest = stated.fastest
     if fastest is None or not stated.has_rivals or stated.is_sized:
         return ""
@@ -60,7 +60,7 @@ def _equal_numbers(stated: Headline) -> str:
 
 
 def _equal_count(counts: Iterable[int]) -> int:
-    """Least number of chips that all have room on and that those of fewer divide. [1]
+    """Smallest multiple of the smaller counts that is at least the largest count. [1]
 
     >>> _equal_count([19, 8]), _equal_count([4, 1]), _equal_count([16, 4, 8])
     (24, 4, 16)
@@ -71,7 +71,7 @@ def _equal_count(counts: Iterable[int]) -> int:
 
 
 def cost(stated: Headline) -> str:
-    """Say who is cheapest; of one chip, at which batch it costs least."""
+    """Name the cheapest chips, or the cheapest batch of a single chip."""
     cheapest = stated.cheapest
     if cheapest is None:
         return "No price is known." if stated.fastest and stated.has_rivals else ""
@@ -87,7 +87,7 @@ def cost(stated: Headline) -> str:
 
 
 def _left_out(stated: Headline) -> str:
-    """Name the batches that more chips than those of the table hold."""
+    """Name the batches that need more chips than the rows of the table have."""
     chips = [
         f"{listed([f'{batch:,}' for batch in needed])} on {chip}"
         for chip, needed in stated.left_out
@@ -100,7 +100,7 @@ def _left_out(stated: Headline) -> str:
 
 
 def _needs(chip: str, needed: Mapping[int, int]) -> str:
-    """How many of a chip the smallest batch needs, and the largest where it needs more."""
+    """Number of chips for the smallest batch, and for the largest if it needs more."""
     smallest, largest = min(needed), max(needed)
     words = f"{needed[smallest]:,} {chip} at batch {smallest:,}"
     more = f" and {needed[largest]:,} at batch {largest:,}"
@@ -108,7 +108,7 @@ def _needs(chip: str, needed: Mapping[int, int]) -> str:
 
 
 def leaders(outcomes: Sequence[Outcome]) -> tuple[str, str]:
-    """In short which chips are fastest, and which are cheapest; empty where none is."""
+    """Names of the fastest and of the cheapest chips; empty if there are none."""
     stated = headline(outcomes)
     fastest, cheapest = stated.fastest, stated.cheapest
     if cheapest is None and fastest is not None and fastest.leaders[0].price is not None:
@@ -153,7 +153,7 @@ def _fastest(statement: Statement) -> str:
 
 
 def _others(statement: Statement) -> list[TableRow]:
-    """Rows that a sentence names next to the fastest: down to the first in a ratio."""
+    """Rows that a sentence names next to the fastest: up to the first used in a ratio."""
     if statement.is_level:
         return []
     comparison = statement.comparison
@@ -186,7 +186,7 @@ def _costs(row: TableRow) -> str:
 
 
 def _compared(comparison: Comparison, cheapest: TableRow) -> str:
-    """Say what a row costs next to the cheapest, or at which equal batch how much more."""
+    """Price of a row relative to the cheapest, at its batch or at another shared batch."""
     over, under = comparison.over, comparison.under
     if under == cheapest:
         return f"{_costs(over)} {output_price(over.record)}/Mtok, {times(comparison.ratio)}"
@@ -197,7 +197,7 @@ def _compared(comparison: Comparison, cheapest: TableRow) -> str:
 
 
 def _in_a_line(clauses: Sequence[str]) -> str:
-    """The first clauses, as far as a line has room for them and a full stop."""
+    """The first clauses that fit on a line, with a full stop."""
     sentence, *more = clauses
     for clause in more:
         if len(f"{sentence}; {clause}.") > _LINE:
@@ -207,7 +207,7 @@ def _in_a_line(clauses: Sequence[str]) -> str:
 
 
 def _level(statement: Statement) -> str:
-    """Name the rows that are level; each with its batch, or all with that which they share."""
+    """Name the tied rows, each with its batch, or with the batch that they share."""
     rows = statement.leaders
     leader, shared = rows[0], len({row.batch for row in rows}) == 1
     at = f" at batch {leader.batch:,}" if shared else ""

@@ -1,4 +1,4 @@
-"""What to know of a comparison: what does not fit, what is uncertain, what numbers depend on."""
+"""Notes of a comparison: batches that do not fit, uncertain numbers, and assumptions."""
 
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 
 def remarks(outcomes: Sequence[Outcome]) -> Iterator[Note]:
-    """Yield all but the prices: first what changes how the numbers are read."""
-    # What lives on a host changes how a table is read.
+    """Yield all notes except prices, starting with those that affect how to read the numbers."""
+    # Weights or caches on a host change how a table is read.
     hosted = (outcome for outcome in outcomes if outcome.scenario.memory.host is not None)
     for outcome in hosted:
         if placement := "; ".join(lives(outcome)):
@@ -37,11 +37,11 @@ def remarks(outcomes: Sequence[Outcome]) -> Iterator[Note]:
 
 
 _NAMED = 3
-"""Chips of an engine that a note names; of more, it says how many."""
+"""Largest number of chips of an engine that a note names; of more, it gives the count."""
 
 
 def _engines(outcomes: Sequence[Outcome]) -> Iterator[str]:
-    """Say which chips run which engine, and on which weights, where a comparison has several."""
+    """State the engine and the weights used on each chip, if the comparison has several."""
     formats = {outcome.placement.work.weight_format for outcome in outcomes}
     has_formats = len(models_of(outcomes)) == 1 and len(formats) > 1
     chips_of = dict[str, dict[str, None]]()
@@ -69,15 +69,15 @@ def _drafts(outcomes: Sequence[Outcome]) -> Iterator[str]:
 
 
 _SERVICES = ("wafer", "lpu", "rdu")
-"""Classes of chips that hardly anyone owns: what is known of them is what services publish."""
+"""Classes of chips known only from the published speeds of services."""
 
 
 def _published(outcomes: Sequence[Outcome]) -> Iterator[str]:
-    """Yield the public speeds of one user on chips that are known by their services alone."""
+    """Yield published single-user speeds of chips that are known only from services."""
     of_services = [
         outcome for outcome in outcomes if class_of(outcome.scenario.hardware) in _SERVICES
     ]
-    smallest = dict[tuple[str, str], Outcome]()  # the outcome of batch 1, where there is one
+    smallest = dict[tuple[str, str], Outcome]()  # the outcome with batch 1, if there is one
     for outcome in sorted(of_services, key=lambda outcome: outcome.scenario.batches[0]):
         if outcome.estimate.fits[0]:
             key = outcome.scenario.model.id, outcome.scenario.hardware.id
@@ -92,7 +92,7 @@ def _published(outcomes: Sequence[Outcome]) -> Iterator[str]:
 
 
 def _public(speed: "PublicSpeed", outcome: Outcome) -> str:
-    """A public speed and its date; above the range, the tokens per step that would explain it."""
+    """A published speed and its date; if above the range, the tokens per step to explain it."""
     text, estimate = f"{number(speed.tokens_per_s)} tokens/s ({speed.date[:7]}", outcome.estimate
     if speed.tokens_per_pass == 1.0:
         return f"{text})"
@@ -111,18 +111,18 @@ def _public(speed: "PublicSpeed", outcome: Outcome) -> str:
 
 
 def _rates(outcomes: Sequence[Outcome]) -> Iterator[str]:
-    """Say what speeds, prices and joules cover."""
+    """State which phases speeds, prices and joules cover."""
     yield (
-        "speeds and output prices cover decode alone, input prices the time that prefill adds; "
-        "served tokens and joules include prefill; joules include the chip's share of host and "
-        f"site (for a whole box: box x {SITE_FACTOR})"
+        "speeds and output prices cover decode only; input prices cover the additional prefill "
+        "time; served tokens and joules include prefill; joules include the chip's share of host "
+        f"and site power (for a whole box: box x {SITE_FACTOR})"
     )
     chips = {outcome.scenario.hardware.id: outcome.scenario.hardware for outcome in outcomes}
     yield from (note for chip in chips.values() for note in power_notes(chip))
 
 
 def _ranges(outcomes: Sequence[Outcome]) -> Iterator[str]:
-    """Say what engines and 80 % ranges were fitted on, and for which chips."""
+    """State the data on which engines and 80 % ranges were fitted, and for which chips."""
     scenarios = [outcome.scenario for outcome in outcomes]
     for name, engine in {scenario.engine.id: scenario.engine for scenario in scenarios}.items():
         users = [scenario.hardware.id for scenario in scenarios if scenario.engine.id == name]
@@ -136,7 +136,7 @@ def _ranges(outcomes: Sequence[Outcome]) -> Iterator[str]:
 
 
 def _memories(outcomes: Sequence[Outcome]) -> Iterator[str]:
-    """Say which memory holds what of a chip, and what its engine keeps for itself."""
+    """State the contents of each memory of a chip, and the engine's reserve."""
     for outcome in outcomes:
         chip, near = outcome.scenario.hardware.id, outcome.scenario.memory.host is None
         sentences = (*(lives(outcome) if near else ()), *_prefix(outcome))
@@ -145,7 +145,7 @@ def _memories(outcomes: Sequence[Outcome]) -> Iterator[str]:
 
 
 def _prefix(outcome: Outcome) -> Iterator[str]:
-    """Yield what the cached part of a prompt costs, loaded and computed again."""
+    """Yield the time to load the cached part of a prompt and the time to recompute it."""
     scenario = outcome.scenario
     if scenario.memory.prefix_tier is None or not scenario.traffic.prefix_hit:
         return
@@ -167,7 +167,7 @@ def _prefix(outcome: Outcome) -> Iterator[str]:
 
 
 def _serial_bounds(outcomes: Sequence[Outcome]) -> Iterator[str]:
-    """Say of chips with a region for each layer what bounds a token, and all regions at once."""
+    """For chips with a region per layer, state the bound for one token and for all regions."""
     for outcome in outcomes:
         estimate = outcome.estimate
         if estimate.bound_serial is None or not estimate.fits[0]:

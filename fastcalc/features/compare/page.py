@@ -1,4 +1,4 @@
-"""A comparison as a page: what it says, its table, its charts, and what it depends on."""
+"""HTML page of a comparison: headline, table, charts, and assumptions."""
 
 from collections.abc import Iterator, Sequence
 from html import escape
@@ -30,42 +30,42 @@ from fastcalc.kit.page.filled_page import (
 from fastcalc.written import ReadingNote
 
 MOST_ROWS = 400
-"""Rows that a page holds, and most of those that are explained."""
+"""Largest number of rows on a page, and of rows that are explained."""
 _MOST_EXPLAINED = 16
 
 _FIRST = pick(
     "hardware chips batch tokens_per_s_per_user tokens_per_s_per_user_low "
     "tokens_per_s_per_user_bound tokens_per_s_total ttft_ms usd_per_mtok_output limiter placement"
 )
-"""Columns that are there at first; the others are chosen."""
+"""Columns shown at first; the reader can add the others."""
 
 _KINDS = {
     "tokens_per_s_per_user": "key-figure",
     "tokens_per_s_per_user_low": "range",
     "usd_per_mtok_output": "price",
 }
-"""Of columns that a screen sets off: prices stay in sight on a narrow one, which shows the range
+"""CSS classes of highlighted columns. Prices stay visible on a narrow screen, which shows the range
 below its number."""
 (_RANGE,) = pick("tokens_per_s_per_user_low")
 
 _READING = (
-    "<p class='quiet'>tok/s per user: decode alone, with its 80 % range; bound: hardware "
+    "<p class='quiet'>tok/s per user: decode only, with its 80 % range; bound: hardware "
     "limit{bound}; $/Mtok: output tokens, input priced separately. "
     "<span class='hint'>Columns shows all others.</span></p>"
 )
 
 
 def document(answer: CompareAnswer, command: str) -> str:
-    """Page of a comparison, which asks nothing of anywhere.
+    """HTML page of a comparison; it loads nothing from elsewhere.
 
-    command : writes it again
+    command : command that writes the page again
 
-    Raises InputError if there are more rows than a page holds.
+    Raises InputError if the comparison has more rows than a page may have.
     """
     outcomes, records, phrases = answer.outcomes, answer.records(), answer.phrases_in_full
     if len(records) > MOST_ROWS:
         raise InputError(
-            f"{len(records):,} rows exceed the {MOST_ROWS} of a page; compare fewer, or "
+            f"{len(records):,} rows exceed the limit of {MOST_ROWS} for a page; compare fewer, or "
             "write csv or xlsx"
         )
     models = ", ".join(dict.fromkeys(outcome.scenario.model.heading for outcome in outcomes))
@@ -137,14 +137,14 @@ def _table(records: Sequence[Record]) -> str:
 
 
 def _class_of(column: TableColumn) -> str:
-    """Attribute that aligns a column and sets it off."""
+    """HTML class attribute that aligns and highlights a column."""
     css_classes = ["n"] * (column.unit not in ("text", "list", "yes or no"))
     css_classes += [_KINDS[column.key]] if column.key in _KINDS else []
     return f' class="{" ".join(css_classes)}"' if css_classes else ""
 
 
 def _cells(record: Record, columns: Sequence[TableColumn], shown: int) -> Iterator[str]:
-    """Yield the cells of a row, each with its value in full; those beyond some are not shown."""
+    """Yield the cells of a row, each with its full value; cells after the first few are hidden."""
     for index, column in enumerate(columns):
         value, away = record[column.key], "" if index < shown else " hidden"
         words = value if isinstance(value, list) else [value]

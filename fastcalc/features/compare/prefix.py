@@ -1,4 +1,4 @@
-"""A prefix cache in another memory: when loading it beats computing it again."""
+"""A prefix cache in a slower memory: prompt lengths at which loading beats recomputing."""
 
 from dataclasses import dataclass, replace
 
@@ -17,10 +17,10 @@ _TRIED = 512  # lengths tried at once
 
 @dataclass(frozen=True)
 class PrefixCache:
-    """What the cached part of a prompt costs.
+    """Cost of the cached part of a prompt.
 
-    loading, computing : time that either adds to the first token of a request that is alone [s]
-    breaks_even : shortest prompt of which the same share is loaded sooner than computed, if any [1]
+    loading, computing : TTFT that each adds, for a request without others [s]
+    breaks_even : shortest prompt, with the same cached fraction, for which loading is faster [1]
     """
 
     loading: float
@@ -29,7 +29,7 @@ class PrefixCache:
 
 
 def prefix_cache(outcome: Outcome) -> PrefixCache:
-    """Return what the cached part of a prompt costs, loaded from its memory and computed."""
+    """Time to load the cached part of a prompt from its memory, and time to recompute it."""
     traffic, placement = outcome.scenario.traffic, outcome.placement
     loading, computing = (float(seconds[0]) for seconds in _costs(placement, traffic, 1.0))
 

@@ -1,4 +1,4 @@
-"""Requests of `compare`, and of the report that is one."""
+"""Requests of `compare` and `report`."""
 
 from typing import TYPE_CHECKING, Annotated
 

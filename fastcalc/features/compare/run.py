@@ -1,4 +1,4 @@
-"""``fastcalc compare``: scenarios solved, and what they show."""
+"""``fastcalc compare``: solve the scenarios and build the answer."""
 
 from fastcalc.core.scenario import solve_all
 from fastcalc.errors import InputError
@@ -12,8 +12,8 @@ def run(request: Compare) -> CompareAnswer:
     """Solve each model on each chip at each batch."""
     if request.explain and request.written_as not in ("table", "json", "html"):
         raise InputError(
-            f"{option('explain')} is nested: {option('format')} {request.written_as} cannot hold "
-            "it; use json"
+            f"{option('explain')} gives nested data: {option('format')} {request.written_as} "
+            "cannot hold it; use json"
         )
     notes: list[str] = []
     outcomes = solve_all(scenarios(request, notes))

@@ -1,4 +1,4 @@
-"""A chart of the time of a decode step by component: a plot for each chip."""
+"""Chart of decode step time by component, with a plot for each chip."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -21,11 +21,11 @@ from fastcalc.kit.charts.outcome_series import (
 from fastcalc.mentions import option
 
 _SMALL = 0.02
-"""Share of a step below which a component is drawn with the others."""
+"""Fraction of a step below which a component is drawn as part of "others"."""
 
 
 def step(outcomes: Sequence[Outcome]) -> Chart:
-    """Time of a decode step by component, against batch: a plot for each chip."""
+    """Decode step time by component against batch, with a plot for each chip."""
     outcomes = [outcome for outcome in outcomes if outcome.estimate.fits.any()]
     count, outcomes = len(outcomes), outcomes[:_MOST_PLOTS]
     labelled = [
@@ -33,7 +33,7 @@ def step(outcomes: Sequence[Outcome]) -> Chart:
         for title, _, name, outcome in drawn_of(outcomes)
     ]
     totals = [np.sum(list(components.values()), axis=0) for *_, components in labelled]
-    fractions: dict[str, float] = {}  # the largest that each takes
+    fractions: dict[str, float] = {}  # largest fraction of each component
     for (*_, components), total in zip(labelled, totals, strict=True):
         for term, spent in components.items():
             fractions[term] = max(fractions.get(term, 0.0), float(np.max(spent / total)))
@@ -68,10 +68,10 @@ def step(outcomes: Sequence[Outcome]) -> Chart:
 def _areas(
     batch: Floats, components: Mapping[str, Floats], total: Floats, order: Sequence[str]
 ) -> Iterator[Series]:
-    """Yield the components of a step on top of each other, in an order, small ones as others.
+    """Yield the stacked components of a step in the given order, small ones as "others".
 
     batch : sequences [1]
-    components, total : of the step [ms]
+    components, total : times of the components and of the step [ms]
     """
     drawn = {
         component: components[component]
@@ -100,7 +100,7 @@ def _batches(outcome: Outcome) -> Floats:
 
 
 def _largest(labelled: Sequence[tuple[str, Outcome, Mapping[str, Floats]]]) -> str:
-    """Say what takes most of a step of the smallest batch, on which chips and how much."""
+    """Name the component that takes most of a step at the smallest batch, by chip."""
     by_part: dict[str, list[tuple[str, float]]] = {}
     for name, _, components in labelled:
         first = {component: float(spent[0]) for component, spent in components.items()}
@@ -116,12 +116,12 @@ def _largest(labelled: Sequence[tuple[str, Outcome, Mapping[str, Floats]]]) -> s
 
 
 _MOST_PLOTS = 12
-"""Chips that have a plot each, at most."""
+"""Largest number of chips with a plot."""
 
 
 _OTHERS = "all others"
 _ALIKE = 8.0
-"""Factor within which steps of chips are drawn on one scale. [1]"""
+"""Factor within which the steps of several chips are drawn on one scale. [1]"""
 
 
 def _components(outcome: Outcome) -> dict[str, Floats]:

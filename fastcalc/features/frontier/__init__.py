@@ -1,1 +1,1 @@
-"""`frontier`: speed per user against price, the points that no other beats."""
+"""`frontier`: Pareto-optimal points of speed per user against price."""

@@ -1,4 +1,4 @@
-"""The frontier of user speed against price: records, a sentence, and a table."""
+"""Answer of `frontier`: records, a summary sentence, and a table."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -34,7 +34,7 @@ def _formats(record: Record) -> str:
 
 
 def _marked(record: Record) -> str:
-    """Formats, with a star where lower precision than published change the answers."""
+    """Formats, with a star if a precision below the published one changes the answers."""
     return f"{_formats(record)} *" if record["is_narrowed"] else _formats(record)
 
 
@@ -51,7 +51,7 @@ _COLUMNS = pick(
 _EVERY = (*pick("hardware chips layout formats", _OWN), *outcome_lines.OUTCOME_COLUMNS)
 
 _FEW = 10
-"""Rows of a first screen at most, even in the logarithm of speed; other formats have all points."""
+"""Most rows of a first screen, evenly spaced in log speed; other formats have all points."""
 
 _TRIED = (
     f"tried: common layouts of one replica on up to {option('max_chips')} chips, at batches of "
@@ -68,11 +68,11 @@ _MARKS = {"*": "quantizing below the published precision changes the answers"}
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class FrontierAnswer(Answer):
-    """The points that no other beats in both speed and price.
+    """Points that no other point beats in both speed and price.
 
     points : from the cheapest to the fastest
-    searched : the scenarios that they are about
-    refused : why other scenarios have no point
+    searched : scenarios that were searched
+    refused : reasons why other scenarios have no point
     """
 
     request: Frontier
@@ -83,7 +83,7 @@ class FrontierAnswer(Answer):
 
     @cached_property
     def _outcomes(self) -> list[Outcome]:
-        """Outcomes of the points, each once."""
+        """Distinct outcomes of the points."""
         return list({id(point.outcome): point.outcome for point in self.points}.values())
 
     @cached_property
@@ -92,13 +92,13 @@ class FrontierAnswer(Answer):
 
     @cached_property
     def _few(self) -> list[FrontierPoint]:
-        """Points of a first screen."""
+        """Points on the first screen."""
         logs = np.log([point.speed for point in self.points])
         steps = np.linspace(logs[0], logs[-1], _FEW)[:, None]
         return [self.points[at] for at in np.unique(np.argmin(np.abs(logs - steps), axis=1))]
 
     def body(self, screen: Screen) -> Iterator[Part]:
-        """Which chip is cheapest up to which speed, and some points or all."""
+        """The cheapest chip in each range of speeds, and a table of some or all points."""
         records = _rows(self.points if screen.wide else self._few)
         yield verdict(self.points)
         yield from price_line(self._ends)
@@ -107,11 +107,11 @@ class FrontierAnswer(Answer):
         yield record_tables.table(columns(records, wide=screen.wide), records, screen.width)
 
     def key(self) -> str:
-        """What rows and speeds are."""
+        """Legend of rows and columns."""
         return _KEY + outcome_lines.key_of_bound(self._outcomes)
 
     def notes(self) -> Iterator[Note]:
-        """What was tried, at which prices, and what to know of the points."""
+        """Notes on the search, the prices, and the points."""
         shown, count = len(self._few), len(self.points)
         if shown < count:
             yield Note(
@@ -125,22 +125,22 @@ class FrontierAnswer(Answer):
         yield from map(Note, self.warnings())
 
     def warnings(self) -> Iterator[str]:
-        """Why chips have no point, and what to know of the others."""
+        """Reasons why chips have no point, and warnings about the points."""
         yield from self.refused
         yield from each_warning(self._outcomes)
 
     def next_command(self) -> str:
-        """What faster service of the cheapest chips costs."""
+        """Suggest `fastmode`: the price of higher speed on the cheapest chips."""
         request = Evaluated.sharing(self.request, weights=None, kv=None)
         chip = typed_as(request, request.on, self._ends[0].hardware.id)
         return follow_up(request, request_of("fastmode"), self.request.model, flag("on"), chip)
 
     def records(self) -> list[Record]:
-        """A record of ``compare`` for each point."""
+        """One record per point, as in ``compare``."""
         return _records(self.points)
 
     def table(self) -> tuple[list[TableColumn], list[Record]]:
-        """Every point, in the columns of a first screen."""
+        """All points, in the columns of the first screen."""
         rows = _rows(self.points)
         return columns(rows), rows
 
@@ -150,7 +150,7 @@ class FrontierAnswer(Answer):
 
     @property
     def charts(self) -> Charts:
-        """Speed against price of each chip alone."""
+        """Chart of speed against price, with one curve per chip."""
         from fastcalc.features.frontier.chart import frontiers
 
         finding = capital(verdict(self.points).partition(": ")[2])  # the title has the model
@@ -162,7 +162,7 @@ def _records(points: Sequence[FrontierPoint]) -> list[Record]:
 
 
 def _rows(points: Sequence[FrontierPoint]) -> list[Record]:
-    """Records as a table needs them: with a mark of those in lower precision."""
+    """Records for the table, with a mark on those in lower precision."""
     return [
         {**record, "is_narrowed": is_narrowed(point.outcome.scenario)}
         for point, record in zip(points, _records(points), strict=True)
@@ -170,7 +170,7 @@ def _rows(points: Sequence[FrontierPoint]) -> list[Record]:
 
 
 def columns(records: Sequence[Record], *, wide: bool = False) -> list[TableColumn]:
-    """Columns of a table of rows; formats where there are several, or lower precision."""
+    """Columns of the table; formats only if they differ or lower the precision."""
     several = len(set(map(_formats, records))) > 1
     several = several or any(record["is_narrowed"] for record in records)
     all_columns = [replace(column, drop_priority=0) for column in _EVERY] if wide else _COLUMNS
@@ -178,7 +178,7 @@ def columns(records: Sequence[Record], *, wide: bool = False) -> list[TableColum
 
 
 def verdict(points: Sequence[FrontierPoint]) -> str:
-    """Say who is cheapest, who is fastest, and up to which speed each chip is cheapest."""
+    """Sentence naming the cheapest and fastest chips and the speed up to which each is cheapest."""
     slow, fast = points[0], points[-1]
     model = slow.outcome.scenario.model.asked_name
     sentence = f"{model}: cheapest on {named_chips(slow.outcome)}, {_offer(slow)}"
@@ -206,18 +206,18 @@ def verdict(points: Sequence[FrontierPoint]) -> str:
 
 
 _MOST_RUNS = 5
-"""Chips in turn that a sentence names."""
+"""Most successive chips that a sentence names."""
 
 
 class _Run(NamedTuple):
-    """Chips in turn on the frontier, none of which is clearly cheaper than the next."""
+    """Successive chips on the frontier that are tied in price."""
 
     chips: list[str]
     points: list[FrontierPoint]
 
 
 def runs_of(points: Sequence[FrontierPoint]) -> list[_Run]:
-    """Chips in turn; those are one run that offer a higher speed at a level price."""
+    """Successive chips; chips that offer a higher speed at a tied price form one run."""
     runs: list[_Run] = []
     for chip, group in groupby(points, lambda point: point.outcome.scenario.hardware.id):
         members = list(group)

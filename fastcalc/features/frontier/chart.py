@@ -1,4 +1,4 @@
-"""A chart of the frontier of speed and price."""
+"""Chart of the frontier of speed and price."""
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
@@ -24,11 +24,11 @@ from fastcalc.mentions import option
 
 
 def frontiers(scenarios: Sequence[Scenario], max_chips: int, finding: str) -> Chart:
-    """Speed against price of each chip's best points: what each chip has alone.
+    """Speed against price on the frontier of each chip.
 
-    Of more chips than a chart names, those with most points that no other chip beats.
+    If a chart cannot name all chips, it shows those with the most points on the common frontier.
 
-    finding : what the frontier of all chips together says
+    finding : summary of the common frontier of all chips
     """
     chips: dict[str, list[Scenario]] = defaultdict(list)
     for scenario in scenarios:
@@ -46,7 +46,7 @@ def frontiers(scenarios: Sequence[Scenario], max_chips: int, finding: str) -> Ch
         ]
         rows = zip(*(speeds_of(point.outcome, point.index) for point in points), strict=True)
         middle, bound, *ends = (None if None in row else np.array(row) for row in rows)
-        bounds = bound if bound is None else np.maximum.accumulate(bound)  # for less, too
+        bounds = bound if bound is None else np.maximum.accumulate(bound)  # also at lower prices
         usd = np.array([point.usd for point in points])
         series += ranged(marked_name(points[0].outcome), index, usd, (middle, bounds, *ends), tips)
     scenario = scenarios[0]
@@ -54,20 +54,20 @@ def frontiers(scenarios: Sequence[Scenario], max_chips: int, finding: str) -> Ch
         f"Speed and price: {scenario.model.heading}, prompt {scenario.traffic.prompt:,.0f}, output "
         f"{scenario.traffic.output:,.0f} tokens"
     )
-    notes = ["each point is a layout and batch that no other of its chip beats in both"]
+    notes = ["each point is a layout and batch that no other on the same chip beats in both"]
     notes += of_prices([point.outcome for name in drawn for point in by_chip[name]])
     if len(drawn) < len(by_chip):
         notes += [
-            f"drawn are {len(drawn)} of {len(by_chip)} chips: those with "
+            f"{len(drawn)} of {len(by_chip)} chips are drawn: those with "
             f"{'most ' * (len(drawn) == MOST)}points that no other chip beats; "
-            f"{option('on')} names the chips to draw"
+            f"choose the chips to draw with {option('on')}"
         ]
     chart = of_speeds(title, {"": series}, PRICE, 10, notes)
     return replace(chart, finding=finding, grounds=grounds(scenarios))
 
 
 def _leading(by_chip: Mapping[str, Sequence[FrontierPoint]]) -> list[str]:
-    """Chips to draw, in order: all, or at most `MOST` that lead where all compete."""
+    """Chips to draw, in order: all, or the `MOST` chips that lead the common frontier."""
     if len(by_chip) <= MOST:
         return list(by_chip)
     owners = [name for name, points in by_chip.items() for _ in points]

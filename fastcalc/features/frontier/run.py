@@ -1,4 +1,4 @@
-"""``fastcalc frontier``: user speed against price, the points that no other beats."""
+"""``fastcalc frontier``: Pareto-optimal points of speed per user against price."""
 
 from dataclasses import replace
 
@@ -18,7 +18,7 @@ from fastcalc.mentions import option
 
 
 def run(request: Frontier) -> Answer:
-    """Return what nothing beats in both speed and price; the answer is no if nothing fits."""
+    """Points that no other beats in both speed and price; the answer is no if nothing fits."""
     comparison = Evaluated.sharing(
         request, models=[request.model], batch="1", weights=None, kv=None
     )

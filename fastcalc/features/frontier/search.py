@@ -1,4 +1,4 @@
-"""The points of many layouts and batches that no other beats in user speed and price."""
+"""Search for the layouts and batches on the frontier of speed per user against price."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -18,13 +18,13 @@ from fastcalc.grid.largest_batch import by_octaves
 from fastcalc.grid.space import Space
 from fastcalc.mentions import option
 
-_EDGE = 1024  # batches between two points that are tried at most: speeds have three digits
-_AT_ONCE = 2048  # layouts evaluated together: arrays that the caches of a core hold
+_EDGE = 1024  # most batches tried between two points: speeds are printed with three digits
+_AT_ONCE = 2048  # layouts evaluated together: the arrays fit in the caches of a core
 
 
 @dataclass(frozen=True, eq=False)
 class FrontierPoint:
-    """One batch of a scenario that is solved for several on one layout: which of them."""
+    """One batch of an outcome: a scenario solved at several batches on one layout."""
 
     outcome: Outcome
     index: int
@@ -47,7 +47,7 @@ class FrontierPoint:
 
 
 class _Tried(NamedTuple):
-    """A batch on a layout before it is solved."""
+    """A candidate batch on a layout, before it is solved in full."""
 
     space: Space
     layout: Layout
@@ -57,9 +57,9 @@ class _Tried(NamedTuple):
 
 
 def frontier(scenarios: Sequence[Scenario], *, max_chips: int) -> list[FrontierPoint]:
-    """Points that no other beats in expected user speed and $/Mtok, the cheapest first.
+    """Points that no other beats in expected speed per user and $/Mtok, the cheapest first.
 
-    Batches and chips of the scenarios are ignored, and so are those whose chip has no price.
+    The scenarios' batches and chip counts are ignored. Scenarios without a price are skipped.
     """
     candidates = [
         candidate for scenario in scenarios for candidate in _batches(Space(scenario), max_chips)
@@ -77,7 +77,7 @@ def frontier(scenarios: Sequence[Scenario], *, max_chips: int) -> list[FrontierP
         outcome = members[0].space.at(
             members[0].layout, *(int(candidate.batch) for candidate in members)
         )
-        # Nobody asked for its ranks: its chips hold what their best layout holds.
+        # The user did not choose ranks: use the capacity of the best layout.
         chips = Sharding(chips=members[0].layout.chips)
         outcome = replace(outcome, scenario=replace(outcome.scenario, sharding=chips))
         points += [FrontierPoint(outcome, index) for index in range(len(members))]
@@ -85,7 +85,7 @@ def frontier(scenarios: Sequence[Scenario], *, max_chips: int) -> list[FrontierP
 
 
 def _batches(space: Space, max_chips: int) -> Iterator[_Tried]:
-    """Yield the batches of a scenario that no other of the same layouts beats."""
+    """Yield the batches of a scenario that no other batch or layout of it beats."""
     scenario = space.scenario
     price = scenario.pricing.per_chip_hour(scenario.hardware)
     layouts = [] if price is None else space.layouts(*range(1, max_chips + 1))
@@ -101,12 +101,12 @@ def _batches(space: Space, max_chips: int) -> Iterator[_Tried]:
 
 
 def edge(before: Sequence[FrontierPoint], after: Sequence[FrontierPoint]) -> float:
-    """Highest speed at which the layouts of some points are cheaper than others. [1/s]
+    """Highest speed up to which the layouts of one run are cheaper than those of the next. [1/s]
 
-    Over whole batches between those that were tried: where one chip follows another on a frontier,
-    the first is still cheapest up to it.
+    Searches all whole batches between those that were tried, so that the speed at which one chip
+    replaces another on the frontier is exact.
 
-    before, after : points of two runs, the first of which ends where the other begins
+    before, after : points of two successive runs on the frontier
     """
     ends = before[-1].speed, after[0].speed
     curve, rival = (_between(points, *ends) for points in (before, after))
@@ -119,7 +119,7 @@ def edge(before: Sequence[FrontierPoint], after: Sequence[FrontierPoint]) -> flo
 
 
 def _between(points: Sequence[FrontierPoint], low: float, high: float) -> Floats:
-    """Speeds and dollars of the layouts of points at the batches between two speeds."""
+    """Speeds and prices of the points' layouts at all batches between two speeds."""
     curves = [np.empty((2, 0))]
     for point in {id(point.outcome): point for point in points}.values():
         placement, traffic = point.outcome.placement, point.outcome.scenario.traffic
@@ -127,14 +127,14 @@ def _between(points: Sequence[FrontierPoint], low: float, high: float) -> Floats
         if largest:
             batch = np.unique(np.linspace(max(smallest, 1), largest, _EDGE).round())
             user_speeds = speeds(placement, traffic, batch)
-            # The chips cost the same an hour at any batch.
+            # The price per hour does not depend on the batch.
             hour = point.usd * point.batch * point.speed
             curves.append(np.stack([user_speeds, hour / (batch * user_speeds)]))
     return np.concatenate(curves, axis=1)
 
 
 def placeable(scenarios: Sequence[Scenario], max_chips: int) -> tuple[list[Scenario], list[str]]:
-    """Scenarios that have a price and a place on some chips, and why others have not."""
+    """Scenarios that fit and have a price, and the reasons why others do not."""
     reasons = [_refusal(scenario, max_chips) for scenario in scenarios]
     allowed = [
         scenario for scenario, reason in zip(scenarios, reasons, strict=True) if reason is None

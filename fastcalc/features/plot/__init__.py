@@ -1,1 +1,1 @@
-"""`plot`: charts of any answer, in a file or in the terminal, also over numbers of files."""
+"""`plot`: charts of any answer, in a file or in the terminal, and charts over YAML parameters."""

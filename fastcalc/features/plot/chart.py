@@ -1,4 +1,4 @@
-"""Charts over numbers of files: a figure against one of them, or as a map against two."""
+"""Charts of a figure against one YAML parameter, or maps against two."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -18,18 +18,18 @@ FIGURES = {
     "speed": ("tokens_per_s_per_user", "Speed per user", "tokens/s of each user"),
     "price": ("usd_per_mtok_output", "Price of a token", "$ per million output tokens"),
 }
-"""What may be drawn: key, subject and unit."""
+"""Figures that can be drawn: record key, subject and unit."""
 _RATIO = 4.0
-"""The largest value over the least from which an axis is logarithmic. [1]"""
+"""Ratio of the largest to the smallest value above which an axis is logarithmic. [1]"""
 _MOST_SAID = 3
-"""Lines that a finding speaks of."""
+"""Most lines that a finding mentions."""
 
 
 @dataclass(frozen=True)
 class Varied:
-    """A number of a file and the values that it takes, in ascending order.
+    """A YAML parameter and its values, in ascending order.
 
-    path, unit : as a file writes them
+    path, unit : as written in the file
     """
 
     path: str
@@ -38,17 +38,17 @@ class Varied:
 
     @property
     def base(self) -> int:
-        """Base of its axis; 0 for one that begins at zero."""
+        """Base of its logarithmic axis; 0 for a linear axis that starts at zero."""
         return 10 if self.values[0] > 0.0 and self.values[-1] > _RATIO * self.values[0] else 0
 
     @property
     def axis(self) -> ChartAxis:
-        """The axis that holds its values."""
+        """The axis of its values."""
         return ChartAxis.over(self.label, [self.values], self.base)
 
     @property
     def map_axis(self) -> ChartAxis:
-        """The axis of a map, which ends with its cells."""
+        """The axis of a map, which ends at the edges of the outer cells."""
         if self.base:
             return self.axis
         below, above = np.diff(self.values)[[0, -1]] / 2.0
@@ -57,7 +57,7 @@ class Varied:
 
     @property
     def label(self) -> str:
-        """What it is called along its axis."""
+        """Label of its axis."""
         return ", ".join(filter(None, (self.path, self.unit)))
 
     def said(self, value: float) -> str:
@@ -70,9 +70,9 @@ class Varied:
 
 
 def over(chart_name: str, varied: Sequence[Varied], points: Sequence[Sequence[Outcome]]) -> Chart:
-    """A figure over one number, or a map over two, of each chip, model and batch.
+    """A figure against one parameter, or a map against two, for each chip, model and batch.
 
-    points : outcomes for each value, of two numbers for each of the first and then of the second
+    points : outcomes for each value; for two parameters, the second varies fastest
     """
     key, subject, label = FIGURES[chart_name]
     cells: dict[tuple[str, int], list[Record]] = {}
@@ -96,7 +96,7 @@ def over(chart_name: str, varied: Sequence[Varied], points: Sequence[Sequence[Ou
     notes = list(dict.fromkeys(note for outcomes in points for note in unsure(outcomes)))
     chips = {record["chips"] for records in lines.values() for record in records}
     if len(chips) > 1:
-        notes.append(f"on the fewest chips that fit each batch, {min(chips):,} to {max(chips):,}")
+        notes.append(f"on the fewest chips that fit each batch: {min(chips):,} to {max(chips):,}")
     if not lines:
         return Chart(case, notes=[*notes, "nothing fits its chips or has a price"])
     draw = _map if len(varied) > 1 else _lines
@@ -147,7 +147,7 @@ def _lines(
 
 
 def _bought(name: str, label: str, across: Varied, x: Floats, y: Floats) -> str:
-    """Say what a figure is at both ends, and from which value on it hardly changes.
+    """State a figure at both ends, and the value from which it changes by less than 1 %.
 
     >>> speeds = np.array([10.0, 20.0, 20.0, 20.0])
     >>> bandwidth = Varied("bandwidth", "TB/s", np.array([1.0, 2.0, 4.0, 8.0]))
@@ -171,7 +171,7 @@ def _bought(name: str, label: str, across: Varied, x: Floats, y: Floats) -> str:
 
 
 _SETTLED = 1.4
-"""How far before the last value a figure is settled to be spoken of: a slope ends anywhere. [1]"""
+"""Smallest ratio of the end to the start of a plateau for it to be mentioned. [1]"""
 
 
 def _map(

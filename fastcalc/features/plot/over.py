@@ -1,4 +1,4 @@
-"""``fastcalc plot KIND --over PATH=VALUES``: a figure over numbers of files."""
+"""``fastcalc plot KIND --over PATH=VALUES``: a figure against YAML parameters."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -22,14 +22,14 @@ from fastcalc.mentions import option
 from fastcalc.written import shown
 
 _MOST_CELLS = 2_500
-"""Combinations of values: each reads its files anew and takes some tens of milliseconds."""
+"""Most combinations of values: each reads its files again and takes tens of milliseconds."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class OverAnswer(Answer):
-    """A figure over one number of a file, or two.
+    """A figure against one or two YAML parameters.
 
-    varied : the numbers and their values
+    varied : the parameters and their values
     points : outcomes of each combination of values
     """
 
@@ -39,7 +39,7 @@ class OverAnswer(Answer):
 
     @property
     def charts(self) -> Mapping[str, Callable[[], Chart]]:
-        """The figure asked for; nothing where nothing fits."""
+        """The requested figure; nothing if no combination fits."""
         chart_name = self.request.kind
         is_held = any(
             outcome.estimate.fits.any() for outcomes in self.points for outcome in outcomes
@@ -56,7 +56,7 @@ def run(request: Plot) -> OverAnswer:
         )
     try:
         return _solved(request)
-    except InputError as error:  # which what-ifs are called elsewhere
+    except InputError as error:  # reworded, because other commands call these what-ifs
         raise InputError(error.sentence.replace(option("set"), option("over"))) from None
 
 
@@ -89,7 +89,7 @@ def _solved(request: Plot) -> OverAnswer:
 
 
 def _ascending(listed: Sequence[ListedChange]) -> list[ListedChange]:
-    """Values of a number in order, or refuse words."""
+    """Sort the values of a parameter. Raises InputError for words."""
     words = [change.written for change in listed if isinstance(change.value, str)]
     if words:
         raise InputError(
@@ -100,7 +100,7 @@ def _ascending(listed: Sequence[ListedChange]) -> list[ListedChange]:
 
 
 def _varied(listed: Sequence[ListedChange]) -> Varied:
-    """A number with its values in the unit of the largest, as the user writes it."""
+    """A parameter with its values in the unit of the largest, as the user wrote it."""
     path, _, text = listed[-1].written.partition("=")
     digits = re.match(r"[-+0-9.eE]*[0-9.]", text.strip())
     unit = text.strip()[digits.end() :].strip() if digits else ""

@@ -38,9 +38,9 @@ class Plot(
     """Draw a chart in the terminal or into a file (svg, pdf, png, ...).
 
     For models on chips: speed or price against batch, the roofline, the frontier of speed and
-    price, the time of a decode step by component, or what fills each memory. Also context against
-    users, or the effect of 10 % of each number. For a file of measurements: predicted against
-    measured, before and after `diagnose` and `calibrate`. Files need matplotlib.
+    price, decode step time by component, or the contents of each memory. Also context against
+    users, or the effect of changing each number by 10 %. For a file of measurements: predicted
+    against measured, before and after `diagnose` and `calibrate`. Files need matplotlib.
     """
 
     examples = (

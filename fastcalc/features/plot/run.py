@@ -1,4 +1,4 @@
-"""``fastcalc plot``: a chart to a file, or to the terminal."""
+"""``fastcalc plot``: draw a chart to a file or to the terminal."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -30,7 +30,7 @@ _WIDEST = 80
 
 
 def run(request: Plot) -> int:
-    """Draw a chart of a kind, and return the exit code: 1 if there is nothing to draw."""
+    """Draw the requested chart and return the exit code: 1 if there is nothing to draw."""
     ending = figure.ending_of(request.out)
     answer = _answer(request)
     if request.kind not in answer.charts:
@@ -47,7 +47,7 @@ def run(request: Plot) -> int:
 
 
 def drawn(request: Plot) -> "Figure":
-    """A chart as a figure of matplotlib, written to a file where one is named.
+    """A chart as a matplotlib figure, also written to a file if the request names one.
 
     Raises InputError if there is nothing to draw.
     """
@@ -59,7 +59,7 @@ def drawn(request: Plot) -> "Figure":
 
 
 def _chart(answer: Answer, request: Plot, wording: Wording) -> Chart:
-    """A chart in the words of its reader: who sees a picture has no command line."""
+    """A chart in the wording of its reader: flags are not named in a picture."""
     chart = answer.charts[request.kind]().stating(phrases(settings(request)))
     return highlighted(chart.worded(wording), look_of(request).highlight)
 
@@ -73,13 +73,13 @@ def _saved(chart: Chart, request: Plot, ending: str) -> "Figure":
 
 
 def _missing(answer: Answer) -> list[str]:
-    """Return why there is no chart."""
-    no_room = f"nothing fits its chips: {option('chips')} makes room for more"
+    """Reasons why there is no chart."""
+    no_room = f"nothing fits its chips: raise {option('chips')}"
     return [*answer.reasons] or [no_room]
 
 
 def look_of(request: Drawing) -> Look:
-    """Return how a picture is to look."""
+    """Appearance of a picture: size, resolution and style."""
     for name, low, high, example in (
         ("width", 2, 40, 8),
         ("height", 1, 80, 5),
@@ -89,12 +89,12 @@ def look_of(request: Drawing) -> Look:
         if value is not None and not low <= value <= high:
             inches = "" if name == "dpi" else " inches"
             raise InputError(
-                f"{option(name)} {value:g} is not {low} to {high:,}{inches}; write for example "
+                f"{option(name)} {value:g} is outside {low} to {high:,}{inches}; write for example "
                 f"{example}"
             )
     style = readers.choice(request.style, option("style"), STYLES)
     if request.dark and style == "print":
-        raise InputError(f"{option('dark')} and {option('style', 'print')} are two backgrounds")
+        raise InputError(f"{option('dark')} and {option('style', 'print')} exclude each other")
     return Look(
         style="dark" if request.dark else style,
         width=request.width,
@@ -106,7 +106,7 @@ def look_of(request: Drawing) -> Look:
 
 
 def _answer(request: Plot) -> Answer:
-    """Answer that has the chart; a wrong look is refused before it is computed."""
+    """Answer that has the chart; an invalid appearance is refused before computing it."""
     chart_name = readers.choice(request.kind, "KIND", CHARTS)
     look_of(request)
     if request.over:
@@ -116,7 +116,7 @@ def _answer(request: Plot) -> Answer:
     command, changes = _drawn_by(chart_name, request)
     request_of_kind = request_of(command).sharing(request, out=None, **changes)
     if command == "calibrate":
-        from fastcalc.features.measure import calibrate  # whose own answer is a file
+        from fastcalc.features.measure import calibrate  # its answer is normally a file
 
         return calibrate.drawn(cast("Calibrate", request_of_kind))
     answer: Answer = answer_to(command, request_of_kind)
@@ -124,7 +124,7 @@ def _answer(request: Plot) -> Answer:
 
 
 def _drawn_by(chart_name: str, request: Plot) -> tuple[str, dict[str, Any]]:
-    """Command whose answer has a chart, and what its request has of its own."""
+    """Command whose answer has a chart, and the settings specific to its request."""
     if chart_name in ("validate", "diagnose", "calibrate"):
         name = _only(request, "file of measurements")
         hardware = None if request.on == Plot.on else readers.as_text(request.on)

@@ -1,1 +1,1 @@
-"""`sweep`: every combination of chips, formats, layouts and batches, block by block to a file."""
+"""`sweep`: all combinations of chips, formats, layouts and batches, written block by block."""

@@ -1,4 +1,4 @@
-"""What a sweep varies, as grids: one for each chip, model, formats, engine and speculation."""
+"""Axes of a sweep as grids: one for each chip, model, formats, engine and speculation."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -28,7 +28,7 @@ _NO_FOUR_BITS = "4-bit weights or KV caches on a chip without units for them"
 
 @dataclass(frozen=True)
 class Ranks:
-    """Chips and ranks to combine; None where they are left to the placement. [1]"""
+    """Numbers of chips and ranks to combine; None if the placement chooses them. [1]"""
 
     chips: tuple[int, ...] | None = None
     tp: tuple[int, ...] | None = None
@@ -37,7 +37,7 @@ class Ranks:
     dp: tuple[int, ...] | None = None
 
     def count(self, hardware: Hardware, *, is_alone: bool) -> int:
-        """Return how many combinations there are for a chip, less what is left open. [1]"""
+        """Number of combinations for a chip, not counting those left to the placement. [1]"""
         ranks = self._placed_on(hardware, is_alone)
         return (
             0
@@ -46,25 +46,25 @@ class Ranks:
         )
 
     def on(self, hardware: Hardware, *, is_alone: bool) -> list[Sharding]:
-        """Every combination for a chip, as `Sharding.on` has each."""
+        """All combinations for a chip, each as from `Sharding.on`."""
         lists = vars(self._placed_on(hardware, is_alone)).values()
         combinations = product(*(ranks or (None,) for ranks in lists))
         return [Sharding(*ranks).on(hardware, is_alone=is_alone) for ranks in combinations]
 
     def _placed_on(self, hardware: Hardware, is_alone: bool) -> "Ranks":
-        """These without the ranks of a layer where a chip of others takes layers whole."""
+        """These ranks, without tensor parallelism on a chip that does not split layers."""
         takes_layers_whole = hardware.execution == "spatial" and not is_alone
         return Ranks(chips=self.chips, pp=self.pp) if takes_layers_whole else self
 
 
 @dataclass(frozen=True)
 class Axes:
-    """What is varied.
+    """Axes of a sweep.
 
-    Chips come with their engines, borrowed from another class or not; a format of None is the
-    model's own; without contexts it is the mean of each request. [1]
+    Chips come with their engines, which may be borrowed from another class. A format of None is
+    the model's own. Without contexts, the mean context of each request is used. [1]
 
-    computed : ids of chips, models and engines whose points other axes have already
+    computed : ids of chips, models and engines whose points are already in other axes
     """
 
     models: Sequence[Model]
@@ -84,11 +84,11 @@ class Axes:
 
     @property
     def is_alone(self) -> bool:
-        """True where no chip cuts layers, so that ranks of a layer are for none of them."""
+        """Whether no chip splits layers, so that tensor parallelism applies to none of them."""
         return all(chip.execution == "spatial" for chip, _, _ in self.chips)
 
     def requests(self, model: Model) -> OpenRequests:
-        """Every kind of request that a model and its engine take."""
+        """All request shapes that a model and its engine accept."""
         return OpenRequests(
             prompts=np.array(self.prompts, dtype=float),
             outputs=np.array(self.outputs, dtype=float),
@@ -97,13 +97,13 @@ class Axes:
         )
 
     def too_long(self, model: Model) -> str:
-        """Return why a model leaves requests out that are longer than it takes."""
+        """Reason why a model skips requests that are too long for it."""
         if 0.0 < self.memory.longest < (model.max_context or inf):
             return f"more than the {self.memory.longest:,.0f} tokens of the engine's max_model_len"
         return f"a context beyond that of {model.id}"
 
     def refuse_too_many(self) -> None:
-        """Raise InputError where deployments or layouts are too many to look at one by one."""
+        """Raise InputError if there are too many deployments or layouts to evaluate."""
         per_chip = len(self.models) * len(self.weights) * len(self.kv) * len(self.speculations)
         layouts = per_chip * sum(
             self.ranks.count(chip, is_alone=self.is_alone) for chip, _, _ in self.chips
@@ -120,10 +120,10 @@ class Axes:
 
 
 def grids(axes: Axes) -> tuple[list[Grid], Counter[str]]:
-    """Grids of some axes, and how many points are omitted for which reason.
+    """Grids of some axes, and the number of points skipped for each reason.
 
-    Every combination is either a point or counted once. Raises InputError if a format is unknown,
-    or there are too many deployments.
+    Every combination is either a point or counted once as skipped. Raises InputError if a format
+    is unknown or there are too many deployments.
     """
     chosen_grids: list[Grid] = []
     left_out: Counter[str] = Counter()
@@ -162,7 +162,7 @@ def grids(axes: Axes) -> tuple[list[Grid], Counter[str]]:
 
 
 def _scenarios(axes: Axes, model: Model) -> Iterator[Scenario]:
-    """Yield a scenario for each grid of a model; the grid has its requests and batches."""
+    """Yield a scenario for each grid of a model; the grid adds the requests and batches."""
     combined = product(axes.chips, axes.weights, axes.kv, axes.speculations)
     ranks_of_a_layer = (axes.ranks.tp, axes.ranks.ep, axes.ranks.dp)
     cuts_layers = not axes.is_alone and any(
@@ -187,7 +187,7 @@ def _scenarios(axes: Axes, model: Model) -> Iterator[Scenario]:
 
 
 def _with_fp4_named(scenario: Scenario) -> Scenario | None:
-    """A scenario with the format that ``fp4`` is on its chip; None without such units."""
+    """A scenario with ``fp4`` replaced by the chip's 4-bit format; None without such units."""
     if "fp4" not in (scenario.weights, scenario.kv):
         return scenario
     fp4 = four_bits(scenario.hardware)

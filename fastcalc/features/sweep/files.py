@@ -1,4 +1,4 @@
-"""Blocks of columns to files: CSV, JSON, or Parquet with pyarrow."""
+"""Writers of blocks of columns: CSV, JSON, and Parquet with pyarrow."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, BinaryIO, Protocol, TextIO
@@ -18,13 +18,13 @@ Write = Callable[[Any], str]
 
 
 class Sink(Protocol):
-    """Something that takes blocks one after another."""
+    """Writer that receives blocks one after another."""
 
     def write(self, columns: Columns, shape: tuple[int, ...]) -> None:
         """Take the points of a block."""
 
     def close(self, extra: Record) -> None:
-        """Write what belongs with the points."""
+        """Write the data that accompanies the points, and finish."""
 
 
 class CSVSink:
@@ -41,11 +41,11 @@ class CSVSink:
         self.stream.writelines(",".join(row) + "\n" for row in rows(columns, shape, csv_cell))
 
     def close(self, extra: Record) -> None:
-        """Write nothing: a table cannot hold it."""
+        """Write nothing: CSV cannot hold accompanying data."""
 
 
 class JSONSink:
-    """One document in the form of ``compare``, a record for each point."""
+    """One document in the form of ``compare``, with a record for each point."""
 
     def __init__(self, stream: TextIO, head: Mapping[str, str]) -> None:
         self.stream, self.between = stream, "\n"
@@ -63,7 +63,7 @@ class JSONSink:
             self.between = ",\n"
 
     def close(self, extra: Record) -> None:
-        """Write what belongs with the records."""
+        """Write the data that accompanies the records."""
         self.stream.write("\n  ]")
         for key, value in extra.items():
             text = visible(to_json(value, indent=2))
@@ -72,7 +72,7 @@ class JSONSink:
 
 
 class ParquetSink:
-    """A row group for each block; words alone as dictionaries, what has no value as null."""
+    """A row group for each block; only text is dictionary-encoded; missing values are null."""
 
     def __init__(self, stream: BinaryIO) -> None:
         try:
@@ -96,13 +96,13 @@ class ParquetSink:
                 self.stream,
                 table.schema,
                 compression="zstd",
-                # Numbers of a sweep seldom repeat: dictionaries of them take time and room.
+                # Numbers of a sweep seldom repeat, so dictionaries of them cost time and space.
                 use_dictionary=[field.name for field in table.schema if is_word(field.type)],
             )
         self.writer.write_table(table)
 
     def close(self, extra: Record) -> None:
-        """Write the footer, with what belongs with the points in its metadata."""
+        """Write the footer, with the accompanying data as metadata."""
         if self.writer is not None:
             self.writer.add_key_value_metadata({"fastcalc": to_json(extra)})
             self.writer.close()
@@ -132,7 +132,7 @@ class ParquetSink:
 
 
 def rows(columns: Columns, shape: tuple[int, ...], write: Write) -> Iterator[tuple[str, ...]]:
-    """Yield the texts of each point of a grid, as `csv_cell` or `json_text` writes them."""
+    """Yield the cells of each point of a grid as text, formatted by `csv_cell` or `json_text`."""
     does_not_fit = ~np.broadcast_to(columns["fits"], shape).ravel()
     table = []
     for key, column in columns.items():
@@ -153,9 +153,9 @@ def rows(columns: Columns, shape: tuple[int, ...], write: Write) -> Iterator[tup
 
 
 def numbers(values: Sequence[float], write: Write) -> list[str]:
-    """Twelve digits, whole where it is whole; what stands for None where it is not finite.
+    """Numbers as text with twelve digits, integers without decimals; non-finite ones as missing.
 
-    All are formatted in one call, which is sooner than one for each.
+    All are formatted in one call, which is faster than one call per number.
 
     >>> from fastcalc.written import csv_cell
     >>> numbers([0.1 + 0.2, 4e3, 1.5e13, float("nan")], csv_cell)
@@ -171,7 +171,7 @@ def numbers(values: Sequence[float], write: Write) -> list[str]:
 
 
 def _number(text: str, write: Write) -> str:
-    """A number that is not finite, or large, by its twelve digits."""
+    """A large or non-finite number as text."""
     if "n" in text:  # nan and inf
         return write(None)
     rounded = float(text)
@@ -179,5 +179,5 @@ def _number(text: str, write: Write) -> str:
 
 
 def json_text(value: Any) -> str:
-    """A word as JSON."""
+    """A value as JSON text."""
     return visible(to_json(value))

@@ -1,4 +1,4 @@
-"""``fastcalc sweep``: every combination to a file, block by block."""
+"""``fastcalc sweep``: evaluate all combinations and write them block by block."""
 
 import gc
 from collections import Counter
@@ -45,22 +45,22 @@ from fastcalc.written import many
 
 _TABLE = "table"
 TERMINAL_ROWS = 200
-"""Of a sweep that is written to no file: millions would run past."""
+"""Most points printed if a sweep is not written to a file."""
 
 POINT_KEYS = "hardware model chips batch"
 ANSWER_KEYS = "tokens_per_s_per_user tokens_per_s_total usd_per_mtok_total limiter"
 VARIED_KEYS = "engine tp pp ep dp weight_format kv_format prompt_tokens output_tokens host fits"
-"""Keys of a terminal's table: of the second, those in which the points differ."""
+"""Keys of the table on a terminal; keys of `VARIED_KEYS` appear only if the points differ."""
 
 
 def run(request: Sweep) -> None:
-    """Evaluate every combination and write it."""
+    """Evaluate all combinations and write them."""
     file, file_format = request.out, _kind_of(request)
     notes: list[str] = []
     swept = combinations(request, notes)
     output.warn(notes)
     total, left_out = swept.points, swept.left_out
-    if file_format == _TABLE:  # of a few points, whatever there are
+    if file_format == _TABLE:  # only the first points, however many there are
         page(request, partial(_first_points, swept))
         return
     foresee(total, len(swept.grids), file_format, file, is_meant=request.anyway)
@@ -74,7 +74,7 @@ def run(request: Sweep) -> None:
 
 
 def _kind_of(request: Sweep) -> str:
-    """Format to write: a table if asked for, or on a terminal where nothing is."""
+    """Output format: a table if requested, or by default on a terminal."""
     is_shown = request.out is None and request.format is None and is_terminal()
     if is_shown or request.format == _TABLE:
         return _TABLE
@@ -82,19 +82,19 @@ def _kind_of(request: Sweep) -> str:
 
 
 def save(request: Sweep, file: Path) -> None:
-    """Evaluate every combination and write it to a file, without a word."""
+    """Evaluate all combinations and write them to a file, without printing."""
     with _sink(readers.kind_of(None, file, FORMATS), file) as sink:
         fill(sink, combinations(request, []))
 
 
 @dataclass(frozen=True)
 class Combinations:
-    """What is swept.
+    """Combinations of a sweep.
 
-    grids : of the combinations that there are
-    left_out : how many are not, by reason
-    changes : what-ifs of several values, of which each point has one
-    settings : of the request
+    grids : grids of the combinations to evaluate
+    left_out : number of skipped combinations by reason
+    changes : what-ifs with several values; each point has one of them
+    settings : settings of the request
     """
 
     grids: Sequence[Grid]
@@ -104,11 +104,11 @@ class Combinations:
 
     @property
     def points(self) -> int:
-        """How many there are. [1]"""
+        """Number of points. [1]"""
         return sum(grid.size for grid in self.grids)
 
     def changed(self, scenario: Scenario) -> Columns:
-        """Columns of listed what-ifs: the values that a scenario has, if any."""
+        """Columns of the listed what-ifs, with the values of a scenario."""
         columns: Columns = {
             key: nan if type_ is float else CodedColumn(np.int64(0), (None,))
             for key, type_ in self.changes.keys.items()
@@ -121,7 +121,7 @@ class Combinations:
 
 
 def combinations(request: Sweep, notes: list[str]) -> Combinations:
-    """Return what is evaluated and how many are omitted, by reason; refuse to have nothing."""
+    """Combinations to evaluate, with skipped ones counted by reason; refuse an empty sweep."""
     changes = change_lists(request.set)
     swept: list[Grid] = []
     left_out: Counter[str] = Counter()
@@ -142,7 +142,7 @@ def combinations(request: Sweep, notes: list[str]) -> Combinations:
             ids = (chip.id, model.id, engine.id)
             applied = _applied(chip, model, engine, axes.memory.host)
             if applied in computed.setdefault(ids, set()):
-                repeated.add(ids)  # which this list does not change
+                repeated.add(ids)  # entries that this list does not change
             computed[ids].add(applied)
         new_grids, skipped = grids(replace(axes, computed=frozenset(repeated)))
         if like_rows is not None and not swept:
@@ -155,15 +155,15 @@ def combinations(request: Sweep, notes: list[str]) -> Combinations:
 
 
 def _applied(*entries: Entry | None) -> frozenset[str]:
-    """Return what was changed of some entries, as written."""
+    """Changes applied to some entries, as written."""
     return frozenset(change for entry in entries if entry for change in entry.what_if)
 
 
 def fill(
     sink: Sink, swept: Combinations, wording: Wording = as_flags, *, shows_progress: bool = False
 ) -> int:
-    """Give a sink every point and what belongs with; return how many do not fit."""
-    gc.enable()  # a sweep lives longer than a table
+    """Write all points and their accompanying data; return the number that does not fit."""
+    gc.enable()  # a sweep runs longer than a table, so garbage collection pays off
     points_done = unfit = 0
     for grid, columns in solve_all(swept.grids):
         sink.write({**_worded(columns, wording), **swept.changed(grid.scenario)}, grid.shape)
@@ -180,7 +180,7 @@ def fill(
 
 
 def _worded(columns: Columns, wording: Wording) -> Columns:
-    """Columns with what their words mention written out."""
+    """Columns with the references in their text written out."""
     return {
         key: CodedColumn(column.codes, tuple(written(list(column.words), wording)))
         if isinstance(column, CodedColumn)
@@ -231,7 +231,7 @@ def _axes(request: Sweep, notes: list[str]) -> Axes:
 
 
 def _first_points(swept: Combinations, screen: Screen) -> list[Part]:
-    """First points as a table: a screen has no room for every key of every point."""
+    """The first points as a table with the main keys, since a screen cannot show them all."""
     points = (
         records.plainly(record)
         for grid, columns in solve_all(swept.grids)

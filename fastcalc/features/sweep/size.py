@@ -1,4 +1,4 @@
-"""How large an answer will be, said before it is begun, and refused where nobody can mean it."""
+"""Size and time forecast of a sweep, printed before it starts; excessive sweeps are refused."""
 
 import os
 import shutil
@@ -10,25 +10,25 @@ from fastcalc.kit.answer import output
 from fastcalc.mentions import option
 
 NOTED = 1_000_000
-"""Points from which it is worth a line. [1]"""
+"""Number of points from which the forecast is printed. [1]"""
 
 LONGEST = 600.0
-"""Time that is spent without being asked twice. [s]"""
+"""Longest time that needs no confirmation. [s]"""
 
 SECONDS = {"csv": 15e-6, "json": 20e-6, "parquet": 2e-6}
-"""Time of a point, rounded up; docs/benchmarks.md says where these and the next are from. [s]"""
+"""Time per point, rounded up; measured as docs/benchmarks.md describes. [s]"""
 
 BYTES = {"csv": 450, "json": 1600, "parquet": 180}
-"""Bytes of a point, rounded up. [B]"""
+"""Bytes per point, rounded up. [B]"""
 
 DEPLOYMENT = 0.02
-"""Time of what is computed once for each chip, model, formats and engine. [s]"""
+"""Time of the setup of each combination of chip, model, formats and engine. [s]"""
 
 
 def foresee(
     points: int, deployments: int, file_format: str, file: Path | None, *, is_meant: bool
 ) -> None:
-    """Say how large a file will be if that is worth a line, or refuse to begin it."""
+    """Print the size of a large output file, or refuse to start if it is excessive."""
     seconds = points * SECONDS[file_format] + deployments * DEPLOYMENT
     size = points * BYTES[file_format]
     time = f"{seconds / 60.0:,.0f} minutes" if seconds > 120.0 else f"{seconds:,.0f} s"

@@ -282,7 +282,10 @@ def test_nothing_that_fits_is_a_page_all_the_same(fastcalc, tmp_path):
     ("args", "sentence"),
     [
         (("report", "llama-3.1-8b", "-o", "report.csv"), "a report is HTML; end it in .html"),
-        (("compare", "llama-3.1-8b", "--batch", "1..500", "-o", "a.html"), "exceed the 400"),
+        (
+            ("compare", "llama-3.1-8b", "--batch", "1..500", "-o", "a.html"),
+            "exceed the limit of 400",
+        ),
         (("sweep", "llama-3.1-8b", "-o", "sweep.html"), "ends in none of .csv, .json"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Rows explained, as text that a pocket calculator can follow and as records."""
+"""Explained rows of a comparison, as formulas to check with a calculator and as records."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -21,7 +21,7 @@ from fastcalc.written import listed
 
 _DIGITS = 4
 _MOST = 8
-"""Batches of a chip that a page explains: each takes a screen or two."""
+"""Most batches per chip that a page explains: each takes a screen or two."""
 
 _HEADINGS = [
     ("", "component"),
@@ -34,14 +34,14 @@ _HEADINGS = [
 ]
 _ANSWERS = {"TPOT": "time per output token", "TTFT": "time to the first token"}
 _HOW_TO_READ = (
-    "bytes and FLOPs are per chip (for sweeps of regions and for a bound: of all chips); tokens "
-    "attended to are means over a request; "
+    "bytes and FLOPs are per chip (for layer sweeps and bounds: over all chips); tokens attended "
+    "to are means over a request; "
     "min8(a, b) is a / (1 + (a / b)^8)^(1 / 8), a minimum with a rounded corner"
 )
 
 
 def explanation_parts(outcomes: Sequence[Outcome]) -> list[console.Part]:
-    """Rows of some outcomes explained, `_MOST` of each at most, as parts of a page."""
+    """Parts of a page that explain at most `_MOST` rows of each outcome."""
     blocks: list[console.Part] = [console.Notes([f"how to read what follows: {_HOW_TO_READ}"]), ""]
     for outcome in outcomes:
         memory = memory_equations(outcome.placement)
@@ -74,7 +74,7 @@ def _memory_parts(outcome: Outcome, memory: Sequence[Equation]) -> Iterable[cons
 
 
 def spread(batches: Sequence[int]) -> list[int]:
-    """Batches to explain: all of a few, else a sample from the smallest to the largest.
+    """Batches to explain: all if they are few, else a sample from the smallest to the largest.
 
     >>> spread(range(1, 129))
     [1, 2, 4, 8, 16, 32, 64, 128]
@@ -110,7 +110,7 @@ def _pass_parts(row: Explanation, forward_pass: Explained) -> Iterable[console.P
         yield f"{component.component.name}: {component.meaning}"
         yield console.Listing([_line(equation) for equation in component.equations])
     yield f"together, and the {_ANSWERS[forward_pass.answer.name]}"
-    # In milliseconds, with the digits that the comparison prints.
+    # In milliseconds, with as many digits as the comparison prints.
     answer, machine = forward_pass.answer, row.outcome.placement.machine
     is_unsure = answer.name.lower() + "_ms" in undetermined_keys(machine)
     compared = marked(number(answer.result.value * 1e3), is_unsure=is_unsure) + " ms"
@@ -134,7 +134,7 @@ def _table_row(forward_pass: Explained, component: ExplainedPart) -> list[str]:
 
 
 def _line(equation: Equation, result: str = "") -> str:
-    """``name = expression = result`` with four digits in every number."""
+    """``name = expression = result``, with four digits in each number."""
     result_text = result or _quantity(equation.result)
     if equation.is_bare:
         return f"{equation.name} = {result_text}"
@@ -146,7 +146,7 @@ def _expression(equation: Equation) -> str:
 
 
 def _quantity(quantity: Number) -> str:
-    """A number with its unit, as one would key it in; large counts in powers of 1,000.
+    """A number with its unit, ready for a calculator; large counts in powers of 1,000.
 
     >>> _quantity(Number(3.35e12, "B/s")), _quantity(Number(0.00245, "s")), _quantity(Number(64.0))
     ('3.35 TB/s', '2.45 ms', '64')
@@ -201,11 +201,11 @@ _WORK = {
     "count": "count",
     "seconds_each": "seconds_each",
 }
-"""Numbers of a component by their keys."""
+"""Keys of the numbers of a component."""
 
 
 def explanation_records(outcomes: Sequence[Outcome]) -> list[Record]:
-    """One record for each pass of each row that fits, in SI units."""
+    """One record per forward pass of each row that fits, in SI units."""
     return [
         _record(row, forward_pass)
         for outcome in outcomes
@@ -215,7 +215,7 @@ def explanation_records(outcomes: Sequence[Outcome]) -> list[Record]:
 
 
 def memory_records(outcomes: Sequence[Outcome]) -> list[Record]:
-    """One record for each outcome: what its engine leaves of a chip's memory, in bytes."""
+    """One record per outcome: the memory of a chip that its engine leaves for caches, in bytes."""
     return [
         {
             "hardware": outcome.scenario.hardware.id,
@@ -248,7 +248,7 @@ def _record(row: Explanation, forward_pass: Explained) -> Record:
             {
                 "component": component.component.name,
                 "meaning": component.meaning,
-                # Nothing of a kind is null.
+                # A category without bytes is null.
                 **{
                     k: plain(float(getattr(component.component, v))) or None
                     for k, v in _WORK.items()

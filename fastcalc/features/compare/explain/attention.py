@@ -1,4 +1,4 @@
-"""What attention reads and multiplies, group of layers by group of layers."""
+"""Bytes read and FLOPs computed by attention, for each group of equal layers."""
 
 from functools import partial
 
@@ -44,16 +44,16 @@ def _prompt_attention(context: PassContext, part: Component) -> list[Equation]:
     if not scalar(part.bytes):
         return written
     moved = context.numbers.counted(
-        pass_work.prompt_bytes, "what kernels of recurrent layers move for a prompt token", "B"
+        pass_work.prompt_bytes, "bytes that recurrent layers move per prompt token", "B"
     )
     return [equation("bytes", part.bytes, "B", prompt * moved), *written]
 
 
 def cache_read(numbers: Numbers, traffic: Traffic, ranks: float) -> Term:
-    """Return what one sequence reads of its cache on one rank. [byte]
+    """Cache bytes that one sequence reads on one rank. [byte]
 
-    Layers x elements of a token x bytes of an element x tokens attended to, over the ranks
-    that share them, for each group of equal layers; and a state that does not grow.
+    For each group of equal layers: layers x elements per token x bytes per element x tokens
+    attended to, divided by the ranks that share them; plus a recurrent state of constant size.
     """
     work = numbers.work
     read = number(0.0)
@@ -67,7 +67,7 @@ def cache_read(numbers: Numbers, traffic: Traffic, ranks: float) -> Term:
 
 
 def cache_moved(numbers: Numbers, traffic: Traffic, ranks: float) -> Term:
-    """That and the state that is written back. [byte]"""
+    """Cache bytes read plus the state written back. [byte]"""
     state = numbers.counted(numbers.work.state_bytes, "state of a sequence, written", "B")
     return cache_read(numbers, traffic, ranks) + state / ranks
 
@@ -77,7 +77,7 @@ def looked_back(
 ) -> Term:
     """Attention FLOPs of one token on one rank. [FLOP]
 
-    A prompt takes the form that costs it less: over what is picked, or expanded over all.
+    A prompt uses the cheaper form: attention over the selected tokens, or expanded over all.
     """
     mean = traffic.prompt_context if is_prompt else traffic.context
     spread = traffic.prompt_spread if is_prompt else traffic.spread

@@ -1,4 +1,4 @@
-"""The three terms of the bound, with their numbers; the largest counts."""
+"""The memory, compute and link terms of the hardware bound; the largest sets the bound."""
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from fastcalc.features.compare.explain.terms import (
 
 
 class BoundContext:
-    """A pass of the whole deployment at the bound: sequences decoded, and prompt tokens. [1]"""
+    """A forward pass of the deployment at the bound: sequences decoded and prompt tokens. [1]"""
 
     def __init__(self, schedule: Schedule, *, decoded: float, prompt: float) -> None:
         placement = schedule.placement
@@ -36,18 +36,18 @@ class BoundContext:
         self.picked = number(self.work.active_experts) / (self.work.experts or 1.0)
 
     def memories(self, tier: Tier) -> Term:
-        """Return how many of a memory the deployment has: some chips share one. [1]"""
+        """Number of memories of a tier in the deployment: chips may share one. [1]"""
         chips = self.layout.chips
         return number(np.round(chips * tier.share(chips)))
 
     def bandwidth(self, tier: Tier) -> Term:
-        """Return how fast all of a memory are read at once, in place or over all links. [byte/s]"""
+        """Combined read bandwidth of a tier, read locally or over all links. [byte/s]"""
         in_place = self.memories(tier) * self.numbers.bandwidth(tier)
         is_linked = not tier.flop_rates and self.layout.chips * tier.link < in_place.value
         return self.chips * self.numbers.way_to(tier) if is_linked else in_place
 
     def peak(self, group: str) -> Term:
-        """Rate of products with a kind of bytes, with a host's cores. [FLOP/s]"""
+        """Rate of products with a category of bytes, including the host's cores. [FLOP/s]"""
         chip_peak = self.numbers.peak(self.machine.peaks.of(group))
         cores = (
             self.numbers.peak(tier.flop_rates.of(group), tier) * tier.share(self.layout.chips)
@@ -58,7 +58,7 @@ class BoundContext:
 
 
 def components(bound: Bound) -> list[Component]:
-    """Memory, compute and link of a bound as plain floats."""
+    """Memory, compute and link terms of a bound as plain floats."""
     work = bound.work
     return [
         Component("memory", bytes=scalar(work.bytes), bandwidth=scalar(work.bandwidth)),
@@ -76,7 +76,7 @@ def _memory(context: BoundContext, part: Component) -> list[Equation]:
     cache = named("cache", "B", cache_read(numbers, context.traffic, 1.0))
     caches = number(context.decoded) * cache.answer
     moved = equation("bytes", part.bytes, "B", stored.answer + caches)
-    # Memories are read at once, and filled from that which is read through soonest.
+    # Memories are read in parallel; the one that takes the shortest time to read fills first.
     memories = [
         (context.memories(tier) * numbers.capacity(tier), context.bandwidth(tier)) for tier in tiers
     ]
@@ -86,7 +86,7 @@ def _memory(context: BoundContext, part: Component) -> list[Equation]:
         times.append(left / total(bandwidth for _, bandwidth in memories[index:]))
         left = left - capacity
     read = weights | {"kv": caches}
-    for at, tier in enumerate(tiers):  # what is asked to live in one is read from there
+    for at, tier in enumerate(tiers):  # bytes that the user placed in a tier are read from it
         placed_bytes = total(
             read[group] if fractions[at] == 1.0 else read[group] * fractions[at]
             for group, fractions in places.items()

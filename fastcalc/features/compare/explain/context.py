@@ -1,4 +1,4 @@
-"""What the formulas of one pass have in common: its work, its machine and the rates it reaches."""
+"""Context shared by the formulas of one pass: its work, its machine and its effective rates."""
 
 from fastcalc.core.chip.machine import FED_BITS, read_first
 from fastcalc.core.step.chip_work import chip_work
@@ -20,7 +20,7 @@ from fastcalc.formulas.types import ArrayLike
 
 
 class PassContext:
-    """One pass of a placement, with the time of each component before the one explained. [s]"""
+    """One pass of a placement, with the times of the components explained so far. [s]"""
 
     def __init__(self, schedule: Schedule, pass_work: PassWork) -> None:
         placement = schedule.placement
@@ -45,11 +45,11 @@ class PassContext:
                 pass_work, tiers, chips, self.chip, self.machine.software, components
             )
             self.offloaded = offloaded_pass(pass_work.split, options)
-        # Where layers have regions, prompts are spread over all chips.
+        # On machines with a region per layer, prompts are spread over all chips.
         self.everywhere = number(pass_work.pipeline.stages if self.machine.is_spatial else 1.0)
 
     def rates(self) -> tuple[Equation, ...]:
-        """Bandwidth that is reached of each memory, and how fast cores are fed."""
+        """Effective bandwidth of each memory, and the rate at which cores are fed."""
         numbers = self.numbers
         bandwidth = numbers.setting("bandwidth_fraction") * numbers.bandwidth()
         by_cores = numbers.over_cores("bandwidth_per_core")
@@ -70,11 +70,11 @@ class PassContext:
         return tuple(reached)
 
     def near(self, kind: str) -> Term:
-        """Return what of a kind of bytes the chip reads from its first memory. [1]"""
+        """Fraction of a category of bytes that the chip reads from its first memory. [1]"""
         return number(scalar(self.offloaded.near.of(kind)) if self.offloaded else 1.0)
 
     def here(self, group: str) -> Term:
-        """Return what of a kind of bytes the chip itself works on. [1]"""
+        """Fraction of a category of bytes that the chip, not the host, computes with. [1]"""
         return number(scalar(self.offloaded.multiplied.of(group)) if self.offloaded else 1.0)
 
     def in_region(self, group: str) -> Term:
@@ -86,12 +86,12 @@ class PassContext:
         return number(sum(scalar(fraction) for tier, fraction in tiers if tier.where == "chip"))
 
     def message(self) -> Term:
-        """Activations of all tokens of a replica. [byte]"""
+        """Activation bytes of all tokens of a replica. [byte]"""
         tokens = self.decoded + self.pass_work.prompt
         return tokens * self.hidden * number(ACTIVATION_BYTES, "B")
 
     def reached(self, group: str) -> Term:
-        """Rate that products with a kind of bytes reach. [FLOP/s]"""
+        """Effective rate of products with a category of bytes. [FLOP/s]"""
         product = self.chip.products.of(group)
         peak = self.numbers.peak(product.peak, kernel=self.numbers.kernel(group))
         fraction = self.numbers.setting("compute_fraction") * peak
@@ -102,7 +102,7 @@ class PassContext:
         return 1.0 / (1.0 / fraction + 1.0 / fed)
 
     def rate(self, component: Component, group: str, *losses: Term) -> Equation:
-        """Rate of products: what they reach, and what else is lost."""
+        """Effective rate of products, after further losses."""
         term = self.reached(group)
         for loss in (*losses, self.everywhere):
             term = term * loss
@@ -111,7 +111,7 @@ class PassContext:
     def linked(
         self, component: Component, *, is_inside: bool, fraction: ArrayLike = 1.0
     ) -> Equation:
-        """Rate on links inside or beyond the domain, of which a rank gets a share."""
+        """Rate of a rank on links inside or beyond the link domain."""
         link = self.numbers.link(is_inside=is_inside) * self.numbers.setting("link_fraction")
         if scalar(fraction) != 1.0:
             link = link * self.numbers.counted(fraction, "fraction of a link used at once")

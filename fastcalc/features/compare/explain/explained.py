@@ -1,4 +1,4 @@
-"""Explained components, passes and rows, and what every component's time is made of."""
+"""Explained components, passes and rows, with the terms of each component's time."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
@@ -19,14 +19,15 @@ from fastcalc.features.compare.explain.terms import (
 
 Formula = TypeVar("Formula", bound=Callable[..., list[Equation]])
 
-_MEANINGS: dict[str, str] = {}  # of each component of a step
+_MEANINGS: dict[str, str] = {}  # by name of the component
 _FORMULAS: dict[str, Callable[..., list[Equation]]] = {}
 
 
 def component(name: str, meaning: str) -> Callable[[Formula], Formula]:
-    """Register what a component is, and the formulas behind its work and its rates.
+    """Register a description of a component and the formulas for its work and its rates.
 
-    They take the pass and the component; its time follows unless they end in one called ``time``.
+    The formulas take the pass and the component. Its time is derived from them, unless the last
+    one is called ``time``.
     """
 
     def register(formula: Formula) -> Formula:
@@ -38,7 +39,7 @@ def component(name: str, meaning: str) -> Callable[[Formula], Formula]:
 
 @dataclass(frozen=True)
 class ExplainedPart:
-    """A component of a pass, hidden if under a longer one; the last equation is its time."""
+    """A component of a pass, hidden if it overlaps a longer one; the last equation is its time."""
 
     component: Component
     equations: tuple[Equation, ...]
@@ -46,7 +47,7 @@ class ExplainedPart:
 
     @property
     def meaning(self) -> str:
-        """What the component is; one that nothing explains has its work and its rates alone."""
+        """Description of the component, or a default for one that has only work and rates."""
         return _MEANINGS.get(self.component.name, "not explained: its work over its rates")
 
     @property
@@ -60,10 +61,10 @@ class Explained:
     """One pass explained.
 
     sequences, verified, prompt : sequences decoded, tokens of each, and prompt tokens [1]
-    rates : what its parts share: the bandwidth reached, and the rate at which cores are fed
-    parts, idle : components that take time, and the names of those that take none
-    total, answer : the time of all parts, and what it makes: time per output token, or to the first
-        one
+    rates : rates shared by its parts: effective bandwidth, and the rate at which cores are fed
+    parts, idle : components that take time, and the names of components that take none
+    total, answer : time of all parts, and the resulting time per output token or time to first
+        token
     """
 
     name: str
@@ -82,19 +83,19 @@ class Explained:
         return self.total.result.value
 
     def share(self, term: ExplainedPart) -> float:
-        """A part's share of the pass. [1]"""
+        """Fraction of the pass that a component takes. [1]"""
         return term.seconds / self.seconds
 
     @property
     def origins(self) -> list[Origin]:
-        """Catalogue numbers that it depends on, each once."""
+        """Catalogue numbers used by the pass, each once."""
         of_parts = (equation for term in self.parts for equation in term.equations)
         return origins_of([*self.rates, *of_parts, self.answer])
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """One row of a comparison explained: a decode step, and a pass that prefills a prompt."""
+    """One explained row of a comparison: a decode step and the prefill of a prompt."""
 
     outcome: Outcome
     batch: int
@@ -103,7 +104,7 @@ class Explanation:
 
 
 def plain(component: Component) -> Component:
-    """A component of one row as plain floats."""
+    """A component of one row, converted to plain floats."""
     unchanged = ("name", "norm", "basis")
     names = (column.name for column in fields(component) if column.name not in unchanged)
     amounts: dict[str, Any] = {name: scalar(getattr(component, name)) for name in names}
@@ -111,7 +112,7 @@ def plain(component: Component) -> Component:
 
 
 def explained(context: object, term: Component, *, is_hidden: bool = False) -> ExplainedPart:
-    """A component of a pass with its formulas: of work there is, at a rate there is."""
+    """A component of a pass with the formulas whose work and rate are not zero."""
     formula = _FORMULAS.get(term.name)
     equations = [
         candidate
@@ -124,7 +125,7 @@ def explained(context: object, term: Component, *, is_hidden: bool = False) -> E
 
 
 def _timing(part: Component) -> list[Equation]:
-    """Time of a component from its work and its rates: pieces, then their sum."""
+    """Time of a component from its work and its rates: terms, then their sum."""
     rate = number(part.flop_rate, "FLOP/s")
     pieces = [
         ("memory", part.memory_time, number(part.bytes, "B") / number(part.bandwidth, "B/s")),

@@ -1,4 +1,4 @@
-"""Sweeps over the regions of a wafer, hops between wafers, and what hosts and far memories do."""
+"""Layer sweeps over the regions of a wafer, hops between wafers, hosts and slower memories."""
 
 from fastcalc.core.step.component import Component
 from fastcalc.core.step.pass_work import ACTIVATION_BYTES

@@ -1,4 +1,4 @@
-"""What an engine leaves of a chip's memory for caches, written out."""
+"""Equations for the chip memory that an engine leaves for caches."""
 
 from collections.abc import Iterator
 
@@ -23,7 +23,7 @@ from fastcalc.formulas.reserve import LOGIT_BYTES, captured_graphs, largest_capt
 def memory_equations(placement: Placement) -> tuple[Equation, ...]:
     """Use of a chip's memory: contents, engine reserve term by term, and free space.
 
-    placement : a workload on a layout; the numbers describe its fullest chip
+    placement : a workload on a layout; the numbers are for its fullest chip
     """
     machine, numbers = placement.machine, Numbers(placement)
     filled = named(
@@ -44,13 +44,13 @@ def memory_equations(placement: Placement) -> tuple[Equation, ...]:
     cache = numbers.setting("cache_fraction")
     available = equation("for caches", placement.available, "B", left * cache)
     sequence = named("cache of a sequence", "B", number(placement.cache_per_chip, "B"))
-    # What lives where is the user's own choice then, and no one sum.
+    # With several memories the user chooses the placement, so there is no single sum.
     sums = [] if machine.place else [available]
     return (filled, *lines, weights, *sums, sequence)
 
 
 def _kept(placement: Placement, numbers: Numbers) -> Iterator[Equation]:
-    """Yield what the engine keeps: activations, runtime, and the range of all of it."""
+    """Yield the memory reserved by the engine: activations, runtime, and the range of the total."""
     machine, memory, reserve = placement.machine, placement.kept, placement.machine.reserve
     work = placement.work
     rows = start_rows(machine.software, largest_memory(machine.hardware))
@@ -85,7 +85,7 @@ def _kept(placement: Placement, numbers: Numbers) -> Iterator[Equation]:
 
 
 def _sampling(work: Workload, numbers: Numbers, rows: StartRows) -> Term:
-    """Logits of the sampler and hidden states of the last layer, while the engine starts. [B]"""
+    """Logits of the sampler and hidden states of the last layer during engine start-up. [B]"""
     sequences, tokens = number(rows.sequences), number(rows.tokens)
     vocabulary = numbers.counted(work.vocabulary, "vocabulary")
     hidden = numbers.counted(work.sent_width, "hidden width")
@@ -97,9 +97,9 @@ def _sampling(work: Workload, numbers: Numbers, rows: StartRows) -> Term:
 
 
 def _graphs(placement: Placement, numbers: Numbers, rows: float) -> Term:
-    """CUDA graphs: each, their cuts at layers, and rows of a model with recurrent states. [B]
+    """Memory of CUDA graphs: per graph, per layer split, and per row of recurrent states. [B]
 
-    rows : tokens of a step that only decodes, at most [1]
+    rows : largest number of tokens in a decode-only step [1]
     """
     graphs = number(float(captured_graphs(sequences=rows)))
     cuts = number(cut_graphs(placement.work.model, rows)) * number(placement.work.layers)
@@ -113,7 +113,7 @@ def _graphs(placement: Placement, numbers: Numbers, rows: float) -> Term:
 
 
 def _layer(placement: Placement) -> Term:
-    """Largest buffers of a layer: what ranks divide, and what not."""
+    """Largest buffers of a layer: the part divided among ranks and the part that is not."""
     tp = number(placement.layout.tp)
     buffers = [
         number(divided, "B") / tp + number(undivided, "B")

@@ -1,4 +1,4 @@
-"""Numbers of the catalogue as terms that know their source."""
+"""Catalogue numbers as terms that record their source."""
 
 from math import inf, isfinite
 
@@ -19,14 +19,14 @@ _WEIGHTS = {
     "experts": "routed experts",
     "expert_biases": "their biases",
 }
-"""What the parts of its weights are called."""
+"""Names of the groups of weights."""
 
 _PARTS = {"dense": ("dense",), "head": ("small", "head"), "experts": ("experts", "expert_biases")}
-"""Those that are read as one kind of bytes."""
+"""Groups of weights that are read as one category of bytes."""
 
 
 class Numbers:
-    """What a placement takes from its engine, its hardware and its model."""
+    """Numbers that a placement takes from its engine, its hardware and its model."""
 
     def __init__(self, placement: AnyPlacement) -> None:
         self.work, self.machine = placement.work, placement.machine
@@ -34,32 +34,32 @@ class Numbers:
         self._settings = self.machine.engine.on(*hardware.groups)
 
     def setting(self, name: str) -> Term:
-        """A parameter of the engine; its default where the file leaves it out."""
+        """A parameter of the engine, or its default if the file omits it."""
         unit = _UNITS.get(PARAMETERS[name].reader.dimension, "")
         quantity: Quantity | None = self._settings.given.get(name)
         origin = _origin(name, "engine", self.machine.engine, quantity) if quantity else None
         return number(self.machine.software.value(name), unit, origin)
 
     def bandwidth(self, tier: Tier | None = None) -> Term:
-        """Printed bandwidth of a memory, the fastest if none is named. [byte/s]"""
+        """Data-sheet bandwidth of a memory, the fastest if none is named. [byte/s]"""
         tier = tier or read_first(self.machine.tiers)
         quantity = tier.entry.bandwidth
         return self._printed(f"bandwidth of {tier.name}", quantity, "B/s", self._owner(tier))
 
     def capacity(self, tier: Tier) -> Term:
-        """Printed capacity of a memory. [byte]"""
+        """Data-sheet capacity of a memory. [byte]"""
         quantity = tier.entry.capacity
         return self._printed(f"capacity of {tier.name}", quantity, "B", self._owner(tier))
 
     def way_to(self, tier: Tier) -> Term:
-        """Return what one chip reads of a memory over its link, which may be its own. [byte/s]"""
+        """Bandwidth of one chip's link to a memory, shared or its own. [byte/s]"""
         link, up = tier.entry.link, self.machine.hardware.links.scale_up
         if link is not None and link.si == tier.link:
             return self._printed(f"link to {tier.name}", link, "B/s", self._owner(tier))
         return self.link(is_inside=up is not None and up.bandwidth.si == tier.link)
 
     def over_cores(self, name: str) -> Term | None:
-        """A parameter for each core times the cores; None where it limits nothing."""
+        """A per-core parameter times the number of cores; None if it limits nothing."""
         cores, per_core = self.machine.hardware.cores, self.setting(name)
         if cores is None or not isfinite(per_core.value):
             return None
@@ -71,14 +71,14 @@ class Numbers:
         return self._printed("vector rate", rate, "FLOP/s") if rate else number(inf, "FLOP/s")
 
     def kernel(self, group: str) -> str | None:
-        """Kernel that multiplies a kind of bytes at the 16-bit rate, if one does."""
+        """Kernel that multiplies a category of bytes at the 16-bit rate, if there is one."""
         kernels = widened_by(self.machine.engine, self.machine.hardware).of(group)
         return kernels.get(self.work.formats.of(group).id)
 
     def peak(self, rate: ArrayLike, tier: Tier | None = None, *, kernel: str | None = None) -> Term:
-        """Printed dense peak of a value, of the chip or where a memory is. [FLOP/s]
+        """Data-sheet dense peak with the given value, of the chip or of a memory's host. [FLOP/s]
 
-        kernel : what computes in it although more is printed for what is stored
+        kernel : kernel that computes at this rate although the stored format has a higher one
         """
         owner, why = self._owner(tier), f" (the rate of {kernel})" if kernel else ""
         for name, quantity in owner.peak.items():
@@ -87,7 +87,7 @@ class Numbers:
         return number(rate, "FLOP/s")
 
     def link(self, *, is_inside: bool) -> Term:
-        """Printed one-way bandwidth inside or beyond the link domain. [byte/s]"""
+        """Data-sheet one-way bandwidth inside or beyond the link domain. [byte/s]"""
         up, out = self.machine.hardware.links.scale_up, self.machine.hardware.links.scale_out
         link, name = (out, "link beyond") if out and not (up and is_inside) else (up, "link inside")
         if link is None:
@@ -95,7 +95,7 @@ class Numbers:
         return self._printed(f"{name} the domain", link.bandwidth, "B/s")
 
     def hop(self, value: ArrayLike) -> Term:
-        """Printed latency of a hop, if a link has this one. [s]"""
+        """Data-sheet latency of a hop, if a link has this latency. [s]"""
         links = self.machine.hardware.links
         for link in (links.scale_out, links.scale_up):
             if link and link.latency and link.latency.si == scalar(value):
@@ -103,7 +103,7 @@ class Numbers:
         return number(value, "s")
 
     def parameters(self, *components: str) -> Term:
-        """Return how many parameters of some parts the model has. [1]"""
+        """Number of parameters in some groups of weights. [1]"""
         return total(
             self.counted(
                 self.work.weights.of(component).parameters, f"parameters: {_WEIGHTS[component]}"
@@ -112,21 +112,21 @@ class Numbers:
         )
 
     def stored(self, kind: str) -> Term:
-        """Bytes of a kind of weights, each part times what its numbers take. [byte]"""
+        """Bytes of a category of weights: each group times its bytes per parameter. [byte]"""
         return total(
             self.parameters(component) * number(self.work.weights.of(component).format.bytes, "B")
             for component in _PARTS[kind]
         )
 
     def counted(self, value: ArrayLike, name: str, unit: str = "") -> Term:
-        """A number that was counted from the model's shape."""
+        """A number computed from the model's shape."""
         model = self.work.model
         source = model.sources.get(model.shape_source or "")
         title = source.title if source else "its own entry"
         return number(value, unit, Origin(name, f"model {model.id}", "", title))
 
     def _owner(self, tier: Tier | None) -> Hardware:
-        """Whose a memory is: the chip's, or its host's."""
+        """Hardware that a memory belongs to: the chip or its host."""
         host = self.machine.memory.host
         if host is None or tier is None or all(tier.entry is not entry for entry in host.memory):
             return self.machine.hardware

@@ -1,4 +1,4 @@
-"""Rows of a comparison explained: the decode step and the pass that prefills a prompt."""
+"""Explanations of comparison rows: the decode step and the prefill of a prompt."""
 
 from collections.abc import Sequence
 
@@ -32,7 +32,7 @@ from fastcalc.features.compare.explain.terms import (
 
 
 def explain(outcome: Outcome, batches: Sequence[int] | None = None) -> list[Explanation]:
-    """Explain every row of an outcome that fits, or those of some batches."""
+    """Explain every row of an outcome that fits, or only the rows of some batches."""
     rows = []
     for batch in fitting(outcome) if batches is None else batches:
         streams = np.array([batch], dtype=np.float64)
@@ -48,7 +48,7 @@ def fitting(outcome: Outcome) -> list[int]:
 
 
 def _answer(name: str, passes: Schedule, timeline: Timeline) -> Equation:
-    """A timeline written out: what it takes of each pass, and its constant."""
+    """Equation of a timeline: its multiple of each pass, plus its constant."""
     overhead = Numbers(passes.placement).setting("request_overhead")
     seconds = number(timeline.requests) * overhead + number(scalar(timeline.loading), "s")
     for group, count in timeline.counts:

@@ -1,4 +1,4 @@
-"""Time that no width shortens: launches, collectives, hops, waits and the host's own."""
+"""Times that parallelism does not shorten: launches, collectives, hops, waits and host time."""
 
 from fastcalc.core.step.component import Component
 from fastcalc.core.step.step import KnownParts, slowest_stage
@@ -81,7 +81,7 @@ def _exchange(context: PassContext, part: Component) -> list[Equation]:
         missed = missed * (1.0 - experts / context.shards / (experts - picked))
     visits = (context.shards - 1.0) * (1.0 - missed)
     layers = number(scalar(pass_work.routing.layers) * scalar(exchange.happens))
-    # A byte an element on the way out, two on the way back.
+    # One byte per element on the way out, two on the way back.
     tokens = context.decoded + pass_work.prompt
     visited = equation("ranks visited", exchange.destinations, "", visits)
     gathers = context.numbers.setting("exchange_gathers")
@@ -139,7 +139,7 @@ def _stage_wait(context: PassContext, part: Component) -> list[Equation]:
 
 
 def _slowest_stage(context: PassContext) -> Equation:
-    """Time of the slowest stage: of the fullest, or of the last, which has the head."""
+    """Time of the slowest stage: the fullest, or the last, which has the output head."""
     pass_work, chip, software = context.pass_work, context.chip, context.machine.software
     seconds = slowest_stage(pass_work, chip, software, KnownParts.of(pass_work, chip, software))
     if pass_work.layer_passes is not None or pass_work.split is not None:
@@ -166,7 +166,7 @@ def _as_measured(_: PassContext, part: Component) -> list[Equation]:
     return [named("time", "s", number(part.seconds_each, "s"))]
 
 
-@component("up to the bound", "what an engine without losses would else be ahead of the bound")
+@component("up to the bound", "time that keeps an engine without losses within the bound")
 def _up_to_the_bound(context: PassContext, part: Component) -> list[Equation]:
     bound, before = context.schedule.bound().seconds, sum(context.seconds.values())
     return [equation("time", part.seconds_each, "s", number(bound, "s") - number(before, "s"))]

@@ -1,7 +1,7 @@
-"""Formulas with their numbers in them: terms that know their value and how they are written.
+"""Formulas with their numbers: terms that have both a value and a written form.
 
-A `Term` is a template with a place for each number. Factors of one and summands of nothing are left
-out, so that what is printed is what goes into a pocket calculator.
+A `Term` is a template with a placeholder for each number. Factors of one and summands of zero are
+omitted, so that the printed formula can be entered into a calculator.
 """
 
 from collections.abc import Iterable
@@ -17,7 +17,7 @@ _SUM, _PRODUCT, _POWER, _ATOM = range(4)
 
 @dataclass(frozen=True)
 class Origin:
-    """Where a number comes from: a name, its entry, its text (empty if counted) and a document."""
+    """Source of a number: a name, its entry, its text (empty if computed) and a document."""
 
     name: str
     owner: str
@@ -35,7 +35,7 @@ class Number:
 
     @property
     def is_one(self) -> bool:
-        """True for a plain factor of one, which changes nothing."""
+        """Whether it is a factor of one, which can be omitted."""
         return self.value == 1.0 and not self.unit and self.origin is None
 
 
@@ -43,7 +43,7 @@ class Number:
 class Term:
     """An expression: its value in SI, a template with ``{}`` for each number, and the numbers.
 
-    How tightly it binds says whether it is a sum, a product, a power or a single number.
+    Its operator precedence tells whether it is a sum, a product, a power or a single number.
     """
 
     value: float
@@ -51,15 +51,15 @@ class Term:
     numbers: tuple[Number, ...]
     binds: int = _ATOM
 
-    __array_ufunc__ = None  # an array leaves an operation with a term to the term
+    __array_ufunc__ = None  # arrays defer operations with a term to the term
 
     @property
     def is_one(self) -> bool:
-        """True where it changes nothing as a factor."""
+        """Whether it is a factor of one."""
         return self.template == "{}" and self.numbers[0].is_one
 
     def inside(self, binds: int) -> str:
-        """Template as an operand of something that binds so tightly."""
+        """Template as an operand of an operator with the given precedence."""
         return self.template if self.binds >= binds else f"({self.template})"
 
     def __mul__(self, factor: "Term | ArrayLike") -> "Term":
@@ -109,7 +109,7 @@ class Term:
 
 @dataclass(frozen=True)
 class Equation:
-    """A named result and the expression it comes from."""
+    """A named result and its expression."""
 
     name: str
     result: Number
@@ -117,23 +117,23 @@ class Equation:
 
     @property
     def answer(self) -> Term:
-        """The result, for the equations after it."""
+        """The result as a term, for use in later equations."""
         return Term(self.result.value, "{}", (self.result,))
 
     @property
     def is_bare(self) -> bool:
-        """True where the expression is the result and nothing more."""
+        """Whether the expression is just the result."""
         return self.term.template == "{}" and self.term.numbers[0].value == self.result.value
 
 
 def origins_of(equations: Iterable[Equation]) -> list[Origin]:
-    """Catalogue numbers that equations depend on, each once."""
+    """Catalogue numbers used in the equations, each once."""
     numbers = (number for written in equations for number in written.term.numbers)
     return list(dict.fromkeys(number.origin for number in numbers if number.origin))
 
 
 def scalar(value: ArrayLike) -> float:
-    """First element of a number or an array."""
+    """A number, or the first element of an array, as a float."""
     return float(np.ravel(np.asarray(value, dtype=float))[0])
 
 
@@ -144,12 +144,12 @@ def number(value: ArrayLike, unit: str = "", origin: Origin | None = None) -> Te
 
 
 def equation(name: str, result: ArrayLike, unit: str, term: Term) -> Equation:
-    """A result with the expression it comes from."""
+    """A result with its expression."""
     return Equation(name, Number(scalar(result), unit), term)
 
 
 def named(name: str, unit: str, term: Term) -> Equation:
-    """A result that is its expression."""
+    """An equation whose result is the value of its expression."""
     return Equation(name, Number(term.value, unit), term)
 
 
@@ -178,13 +178,13 @@ def largest(*terms: Term) -> Term:
 
 
 def rounded_least(fraction: Term, cap: Term) -> Term:
-    """Smaller of two rates with a rounded corner: ``min8(a, b)``."""
+    """Smooth minimum of two rates, with a rounded corner: ``min8(a, b)``."""
     value = achieved_bandwidth(peak=fraction.value, fraction=1.0, cores=1.0, per_core=cap.value)
     return _called("min8", scalar(value), (fraction, cap))
 
 
 def overlap(memory: Term, compute: Term, norm: float) -> Term:
-    """Time of work that reads and multiplies at once."""
+    """Time of work that reads memory and computes at the same time."""
     if not memory.value or not compute.value:
         return memory + compute
     if norm == np.inf:

@@ -1,4 +1,4 @@
-"""Products with weights: what is read, what is multiplied, and at which rate."""
+"""Products with weights: bytes read, FLOPs computed, and their rates."""
 
 from math import inf
 
@@ -68,7 +68,7 @@ def _routed(context: PassContext, part: Component) -> list[Equation]:
         context.rate(part, "experts", context.numbers.setting("grouped_gemm_fraction")),
     ]
     half = context.numbers.setting("narrow_expert_width")
-    if half.value and width != inf:  # slices of experts reach a share of the bandwidth
+    if half.value and width != inf:  # narrow slices of experts reach a fraction of the bandwidth
         columns = context.numbers.counted(width, "columns of an expert's slice")
         reached = context.bandwidth * (columns / (columns + half))
         equations.append(equation("read rate", part.bandwidth, "B/s", reached))
@@ -125,7 +125,7 @@ def _prompt_experts(context: PassContext, part: Component) -> list[Equation]:
 
 
 def _least_rows(context: PassContext) -> Term:
-    """Rows that a tile of products has at least. [1]"""
+    """Smallest number of rows in a tile of a matrix product. [1]"""
     tile = context.numbers.setting("minimum_rows")
     unpacked = scalar(context.chip.products.dense.is_unpacked)
     if not unpacked or tile.value <= PACKED_ROWS:
@@ -135,7 +135,7 @@ def _least_rows(context: PassContext) -> Term:
 
 
 def _with_norms(context: PassContext) -> Term:
-    """Parameters that a prompt token passes in addition to experts. [1]"""
+    """Parameters used by a prompt token in addition to experts. [1]"""
     norms = context.numbers.counted(context.work.norm_parameters, "parameters: norms of the layers")
     return context.numbers.parameters("dense") + norms
 
@@ -151,7 +151,7 @@ def _distinct(context: PassContext) -> Equation:
     numbers, pass_work = context.numbers, context.pass_work
     picked = number(pass_work.routing.active)
     experts = numbers.counted(pass_work.routing.experts, "experts in a layer")
-    # Tokens that meet in one copy of the experts pick alike.
+    # Tokens processed by the same copy of the experts select similar experts.
     alike = (number(pass_work.expert_tokens) + pass_work.expert_prompt) ** numbers.setting(
         "expert_correlation"
     )
@@ -167,6 +167,6 @@ def _imbalance(context: PassContext) -> Term:
 
 
 def _blocks(context: PassContext) -> Term:
-    """Return what products with blocks of mixed widths keep of their rate. [1]"""
+    """Fraction of the rate that products keep if blocks of weights have mixed widths. [1]"""
     in_blocks = scalar(context.chip.blocks) > 0.0 and not context.machine.is_spatial
     return context.numbers.setting("block_gemm_fraction") if in_blocks else number(1.0)
