@@ -13,6 +13,7 @@ from fastcalc.catalogue.schema.engine_parameters import STARTED_WITH
 from fastcalc.core.chip.formats_run import refused_formats
 from fastcalc.core.chosen_layouts import on_fewer_chips
 from fastcalc.core.placement.layout import LayoutError
+from fastcalc.core.placement.legal import MOST_CHIPS
 from fastcalc.core.placement.practice import usual_layouts
 from fastcalc.core.scenario import Location, Scenario, Sharding, locate
 from fastcalc.core.start_checks import StartCheck, certain_check, likely_check
@@ -280,8 +281,11 @@ def more_chips(location: StartLocation) -> StartRemedy | None:
 def _more_ranks(location: StartLocation) -> StartRemedy | None:
     """More tensor-parallel ranks, or else stages, that start it."""
     scenario, layout = location.scenario, location.placement.layout
+    widest = {"tp": location.site.widest_group, "pp": MOST_CHIPS}
     for name, ranks in (("tp", layout.tp), ("pp", layout.pp)):
         for count in (2 * ranks, 4 * ranks, 8 * ranks):
+            if count > widest[name]:
+                break
             sharding = replace(scenario.sharding, chips=None, **{name: count})
             if _starts(replace(scenario, sharding=sharding)):
                 return StartRemedy(name, str(count))

@@ -395,7 +395,7 @@ WRONG_REQUESTS = [
     (("compare", "--on", "wse-3", "--tp", "2"), "pipelines whole layers"),
     (("compare", "--on", "wse-3", "--chips", "4", "--tp", "3"), "pipelines whole layers"),
     (("fit", "--on", "wse-3", "--chips", "4", "--pp", "2"), "--chips 4 is not --pp 2"),
-    (("compare", "--on", "h100-sxm", "--tp", "16"), "leaves the link domain"),
+    (("compare", "--on", "h100-sxm", "--tp", "12"), "leaves the link domain"),
     (("compare", "--on", "h100-sxm", "--pp", "81"), "exceeds the 80 layers"),
     (("compare", "--on", "h100-sxm", "--ep", "2"), "no routed experts"),
     (("compare", "mixtral-8x7b", "--on", "h100-sxm", "--tp", "2", "--ep", "3"), "does not suit"),

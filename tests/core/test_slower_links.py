@@ -49,9 +49,25 @@ def test_an_exchange_over_the_bus_takes_what_it_takes_without_a_bridge():
 
 def test_chips_of_a_large_domain_stay_in_it_and_heads_still_divide():
     with pytest.raises(fastcalc.InputError, match="leaves the link domain of h100-sxm"):
-        fastcalc.compare("llama-3.1-405b", on="h100-sxm", tp=16)
+        fastcalc.compare("llama-3.1-405b", on="h100-sxm", tp=12)
+    with pytest.raises(fastcalc.InputError, match="leaves the link domain of h100-sxm"):
+        fastcalc.compare("llama-3.1-405b", on="h100-sxm", tp=16, engine="llama-cpp")
     with pytest.raises(fastcalc.InputError, match="does not divide the attention heads"):
         fastcalc.compare("qwen3-8b", on="rtx-3090", tp=3)
+
+
+@every("model,chip,engine", [("kimi-k2", "h100-sxm", "vllm"), ("deepseek-r1", "h20", "sglang")])
+def test_a_group_over_two_nodes_takes_the_network(model, chip, engine):
+    """docs.vllm.ai, distributed serving; docs.sglang.io, multi-node: --tp 16 on two nodes of eight.
+
+    NCCL issue 1244: 46 us for the smallest all-reduce, of which a layer has two.
+    """
+    (wide,) = fastcalc.compare(model, on=chip, engine=engine, tp=16, ep=1, batch=1)
+    layers = Catalogue().model(model).blocks
+    exchanges = 2 * sum(block.count for block in layers)
+    assert wide["tpot_ms"] > exchanges * 46e-3
+    assert wide["tokens_per_s_per_user"] < wide["tokens_per_s_per_user_bound"]
+    assert any("tp 16 take the slower link between them, 50 GB/s" in w for w in wide["warnings"])
 
 
 def test_copied_attention_is_answered_with_how_to_write_it():

@@ -32,6 +32,9 @@ from fastcalc.mentions import option
 EXPERT_TENSOR_CHIPS = 8
 """Chips of a tensor-parallel group beyond which a mixture of experts takes attention replicas."""
 
+_OVER_NODES = ("vllm", "sglang", "tensorrt-llm")
+"""Servers whose tensor-parallel groups may have ranks on several nodes."""
+
 MOST_CHIPS = 16_384
 """Chips beyond which no placement that cuts layers is looked for."""
 
@@ -203,6 +206,17 @@ class LegalLayouts:
             return self.domain
         return HOST_CHIPS * self.machine.ranks
 
+    @property
+    def has_groups_over_nodes(self) -> bool:
+        """Whether a user may ask for tensor-parallel groups of several whole domains.
+
+        Source: docs.vllm.ai, distributed serving (tensor_parallel_size of all GPUs across all
+        machines); docs.sglang.io, multi-node deployment (--tp 16 --nnodes 2).
+        """
+        machine = self.machine
+        has_network = machine.hardware.links.scale_out is not None and machine.ranks == 1
+        return has_network and machine.engine.program in _OVER_NODES
+
     def counted(self, layout: Layout) -> Layout:
         """A layout that counts the ranks of this chip."""
         ranks = self.machine.ranks
@@ -367,7 +381,8 @@ class LegalLayouts:
                 f"{hardware.id} pipelines whole layers: only {option('pp')} or {option('chips')} "
                 "says how many",
             )
-        if not self.machine.is_spatial and layout.tp > domain:
+        is_wide = not self.machine.is_spatial and layout.tp > domain
+        if is_wide and not (self.has_groups_over_nodes and layout.tp % domain == 0):
             raise LayoutError(
                 "tp beyond the link domain",
                 f"{option('tp')} {layout.tp} leaves the link domain of {hardware.id}, which has "

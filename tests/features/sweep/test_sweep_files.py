@@ -55,7 +55,7 @@ def test_csv_and_json_hold_the_records_of_compare(capsys, monkeypatch):
 def test_ranks_are_combined_and_what_cannot_be_is_counted(capsys, monkeypatch, tmp_path):
     path = tmp_path / "found.csv"
     ran = run(
-        "sweep", "llama-3.1-8b", "--on", "h100-sxm,apple-m2-max,wse-3", "--tp", "1..16x2,3", "--batch", "1,2",
+        "sweep", "llama-3.1-8b", "--on", "h100-sxm,apple-m2-max,wse-3", "--tp", "1..8x2,3,12", "--batch", "1,2",
         "-o", path, capsys=capsys, monkeypatch=monkeypatch,
     )  # fmt: skip
     assert ran.code == 0, ran.err
@@ -68,7 +68,7 @@ def test_ranks_are_combined_and_what_cannot_be_is_counted(capsys, monkeypatch, t
         ("wse-3", "1", "1"),
         ("wse-3", "1", "2"),
     ]
-    # 3 on the H100, in a domain of 8; 2, 3, 4, 8, 16 on the M2 Max, in one of 1; 16 on the H100.
+    # 3 on the H100, in a domain of 8; 2, 3, 4, 8, 12 on the M2 Max, in one of 1; 12 on the H100.
     assert "14 combinations skipped" in ran.err
     assert "2 with tp that does not divide the heads" in ran.err
     assert "12 with tp beyond the link domain" in ran.err
@@ -141,7 +141,7 @@ def test_what_is_left_out_already_is_not_counted_as_nothing(capsys, monkeypatch)
     """No request of the first model is held, so its layouts are not looked at."""
     asked = ("mistral-7b-v0.1", "llama-3.1-70b", "--on", "h100-sxm", "--prompt", "100k")
     count, reasons, err = left_out(
-        *asked, "--tp", "8,16", "--batch", "1", capsys=capsys, monkeypatch=monkeypatch
+        *asked, "--tp", "8,12", "--batch", "1", capsys=capsys, monkeypatch=monkeypatch
     )
     assert count == 1
     assert reasons == {
@@ -155,7 +155,7 @@ def test_what_is_left_out_already_is_not_counted_as_nothing(capsys, monkeypatch)
     ("model", "flags", "rule"),
     [
         # 64 heads in a domain of 8, of 80 layers, without experts; and experts over 4 of 2 ranks.
-        ("llama-3.1-70b", ("--tp", "1,16"), "tp beyond the link domain"),
+        ("llama-3.1-70b", ("--tp", "1,12"), "tp beyond the link domain"),
         ("llama-3.1-70b", ("--tp", "1,3"), "tp that does not divide the heads"),
         ("llama-3.1-70b", ("--pp", "4,81"), "pp beyond the layers"),
         ("llama-3.1-70b", ("--tp", "2", "--ep", "1,2"), "ep without experts"),
