@@ -60,13 +60,13 @@ _FIRST = (
     words("memory,|layout", itemgetter(1)),
     numbers("|batch", itemgetter(2)),
     numbers("largest|batch", itemgetter(3)),
-    numbers("%|usable", itemgetter(4)),
+    numbers("%|used", itemgetter(4)),
     words("usable|per chip", itemgetter(5)),
     words("|contents", itemgetter(6)),
 )
 _KEY = (
     "key: largest batch: most sequences of full prompt and output that any practical layout holds, "
-    f"up to {option('max_num_seqs')}; % usable: memory used at this batch / usable memory; "
+    f"up to {option('max_num_seqs')}; % used: memory used at this batch / usable memory; "
     f"GB: 10^9 bytes; {KEY}"
 )
 _KEY_OF_NEEDS = "; needs N: N chips in a practical layout"
@@ -344,8 +344,8 @@ def _heading(members: Sequence[Location], phrases: Sequence[str]) -> str:
     memory_sentence = (
         f"{work.model.heading}: {parameters(work.total_parameters)} parameters; weights "
         f"{work.weight_format} {size(work.weight_bytes)}; KV cache {work.kv_format} "
-        f"{size(float(work.cache_bytes(traffic.reserved)))} for the "
-        f"{traffic.reserved:,.0f} tokens reserved per sequence"
+        f"{size(float(work.cache_bytes(traffic.reserved)))} for a "
+        f"sequence of {traffic.reserved:,.0f} tokens"
     )
     return "; ".join([memory_sentence, f"engine: {listed(engine_names)}", *phrases])
 
@@ -387,7 +387,7 @@ def _largest_batches(fitting: Sequence[Location]) -> Iterator[str]:
         on = f" on {named_chips(location)}" * (len(fitting) > 1)
         layout = location.roomiest.layout
         is_other = layout != location.placement.layout
-        instead = f" (layout {layout} instead of {location.placement.layout})" * is_other
+        instead = f" (layout {layout}; the row is {location.placement.layout})" * is_other
         certain, expected = location.max_batch, int(location.roomiest.expected_max_batch)
         more = f" ({expected:,} expected)" * (expected > certain)
         yield f"{certain:,}{more}{on}{instead}"
@@ -410,7 +410,7 @@ def _assumed(members: Sequence[Location]) -> Iterator[str]:
                 if flip is not None
             ]
             yield (
-                f"This assumes that {percent:.0f} % of the memory of {chip} is usable: "
+                f"This assumes that the engine may use {percent:.0f} % of the memory of {chip}: "
                 f"{', '.join(counts)} ({option('gpu_memory_utilization')})."
             )
 
@@ -436,7 +436,7 @@ def _count(chips: int) -> str:
 def _tight_on(location: StartLocation) -> str:
     """Fewer chips on which it fits tightly, in brackets."""
     chips = location.tight_chips
-    return f" (tight on {_count(chips)})" if chips else ""
+    return f" (on {_count(chips)} only tightly)" if chips else ""
 
 
 def _certain(edge: Sequence[Location]) -> str:

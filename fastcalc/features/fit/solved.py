@@ -59,10 +59,10 @@ _KEYS = {
     "users": "fits, tight: concurrent users over all replicas, prompt and output reserved",
 }
 _KEY = (
-    "; fits: even if the engine reserves its maximum of memory; tight: only if it reserves its "
-    "minimum; limited by: memory, the model's context length, or a limit of the engine"
+    "; fits: with the largest memory reserve of the engine; tight: only with its smallest; "
+    "limited by: memory, the model's context length, or a limit of the engine"
 )
-_KEY_OF_LAYOUT = "; layout: the common layout that holds most"
+_KEY_OF_LAYOUT = "; layout: the usual layout that holds most"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -17,7 +17,7 @@ from tests import made_up
 from tests.features.fit.test_fit_chart import LARGE, scenario
 from tests.helpers import every
 
-HEADS = "chips|memory, layout|batch|largest batch|% usable|usable per chip|contents".split("|")
+HEADS = "chips|memory, layout|batch|largest batch|% used|usable per chip|contents".split("|")
 FOUR = ["1 x a", "M", "4", "400", "20.8 %", "M 1 GB", "D" * 8 + "." * 32]
 """0.2 GB and 4 x 2 MB; a fifth of a bar of 40 letters is dense weights."""
 
@@ -73,8 +73,8 @@ def test_bars_have_the_room_that_is_left(width, letters):
 def test_the_heading_has_the_bytes_of_weights_and_of_a_user():
     (location,) = placed(replace(scenario(4)))
     assert _heading([location], ["asked so"]) == (
-        "Made up: 0.100B parameters; weights bf16 200 MB; KV cache bf16 2 MB for the 200 tokens "
-        "reserved per sequence; engine: made-up-engine; asked so"
+        "Made up: 0.100B parameters; weights bf16 200 MB; KV cache bf16 2 MB for a sequence of "
+        "200 tokens; engine: made-up-engine; asked so"
     )
 
 
