@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from math import inf, isnan
 
 import numpy as np
@@ -149,11 +150,13 @@ class _Checks:
     """Percentiles that were checked of one variant.
 
     late : plans over the limits
+    options : all deployments of the variant
     most : cost above which a plan is not asked for
     held : what was found of a layout, batch and pool, as several grids have the same
     """
 
     late: list[_Late]
+    options: Sequence[Scored] = ()
     most: float = inf
     held: dict[tuple[object, ...], Plan | None] = field(default_factory=dict)
 
@@ -164,17 +167,21 @@ def _hold_variant(decision: Decision, variant: Variant, late: list[_Late]) -> No
     The best of each layout are tried in order, until the next costs no less without a check.
     """
     cheapest: Plan | None = None
-    checks = _Checks(late)
-    every = decision.options[variant]
+    checks, layouts = _Checks(late, decision.options[variant]), set[object]()
     options = sorted(
         (scored.order(index), number, index)
-        for number, scored in enumerate(every)
+        for number, scored in enumerate(checks.options)
         for index in scored.best_of_layouts
     )
-    for order, number, index in options[:_CHECKED]:
-        if cheapest is not None and cheapest.order <= order:
+    for order, number, index in options:
+        scored = checks.options[number]
+        layout = _row_of(scored, index)
+        if layout in layouts:  # of which all batches were tried
+            continue
+        if len(layouts) == _CHECKED or (cheapest is not None and cheapest.order <= order):
             break
-        plan = _held_of_layout(every[number], index, checks)
+        layouts.add(layout)
+        plan = _held_of_layout(scored, index, checks)
         if plan is not None and (cheapest is None or plan.order < cheapest.order):
             cheapest = plan
             checks.most = plan.cost
@@ -183,50 +190,120 @@ def _hold_variant(decision: Decision, variant: Variant, late: list[_Late]) -> No
         decision.best_by_variant[variant] = cheapest
 
 
+def _row_of(scored: Scored, index: int) -> tuple[object, ...]:
+    """Key of a deployment's layout and prefill pool, which several grids may have."""
+    return scored.grid.layouts[int(scored.layout[index])], id(scored.pool(index))
+
+
 def _held_of_layout(scored: Scored, index: int, checks: _Checks) -> Plan | None:
     """The best deployment of a layout whose percentiles are within the limits.
 
-    More sequences at once wait less for a slot: where the batch that the search takes to be enough
-    needs more replicas than it says, is never in time or has no exact percentiles, the smallest
-    batch that needs no more replicas than the largest.
+    Where the batch that the search takes to be enough needs more replicas than it says, is never in
+    time or has no exact percentiles, it is the smallest batch of those on the fewest replicas.
 
     index : of the best batch by the search
     """
-    chosen = _held(scored, index, checks)
+    chosen, service = _held(scored, index, checks), scored.service
     is_exact = chosen is not None and (chosen.has_percentiles or chosen.prefill_layout is not None)
     if chosen is not None and is_exact and chosen.order <= scored.order(index):
         return chosen
-    larger = scored.larger_batches(index)
-    largest = _held(scored, larger[-1], checks) if larger else None
-    if largest is None:
-        return chosen
-    rank = largest.cost, not largest.has_percentiles
-    if chosen is not None and (chosen.cost, not is_exact) <= rank:
-        return chosen
-    while len(larger) > 1:
-        middle = (len(larger) - 1) // 2
-        is_enough = _is_as_good(scored, larger[middle], largest)
-        larger = larger[: middle + 1] if is_enough else larger[middle + 1 :]
-    smallest = _held(scored, larger[0], checks)
-    return smallest if smallest is not None and smallest.cost <= largest.cost else largest
+    tried = _batches(scored, index, checks)
+    best = _best_held(chosen, _held(*tried[-1], checks))
+    if service.rate is None or held_limits(_plan(scored, index), service) is None:
+        return best
+    batches = [_Batch(*place) for place in tried]
+    fewest = int(min(each.scored.replicas[each.index] for each in batches))
+    most = best.replicas if best else min(_most_replicas(scored, index, checks.most), 2.0 * fewest)
+    for is_known in (True, False):
+        counts = range(fewest, int(most) + 1 if is_known or not best else int(best.replicas))
+        found = _on_fewest(batches, service.rate, counts, is_known=is_known)
+        if found is not None:
+            best = _best_held(best, _held(found.scored, found.index, checks))
+    return best
 
 
-def _is_as_good(scored: Scored, index: int, largest: Plan) -> bool:
-    """Whether no more replicas of a smaller batch hold the limits, with exact percentiles, too."""
-    plan, service = _plan(scored, index), scored.service
-    limits = held_limits(plan, service)
-    if limits is None or service.rate is None:
-        return False
-    if plan.busy * plan.replicas > service.utilization * largest.replicas:
-        return False
-    at_rate = limits.at(service.rate / largest.replicas)
-    return at_rate.load.is_known >= largest.has_percentiles and at_rate.are_met
+def _batches(scored: Scored, index: int, checks: _Checks) -> list[tuple[Scored, int]]:
+    """The batches of a deployment's layout and pool in all grids that miss nothing, in order."""
+    layout, pool = scored.grid.layouts[int(scored.layout[index])], scored.pool(index)
+    places = {
+        float(other.batch[place]): (other, place)
+        for other in checks.options
+        for place in other.in_row_of(layout, pool).tolist()
+        if other.is_met[place]
+    }
+    return [places[size] for size in sorted(places)]
+
+
+def _best_held(first: Plan | None, second: Plan | None) -> Plan | None:
+    """The cheaper of two plans of a layout, of equals one with percentiles, or of fewer slots."""
+    plans = filter(None, (first, second))
+    return min(
+        plans, key=lambda plan: (plan.cost, not plan.has_percentiles, plan.batch), default=None
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Batch:
+    """A batch of a layout with colocated prefill, by its place among the deployments of a grid."""
+
+    scored: Scored
+    index: int
+
+    @cached_property
+    def _plan(self) -> Plan:
+        return _plan(self.scored, self.index)
+
+    @cached_property
+    def limits(self) -> HeldLimits:
+        """Its percentiles against the limits."""
+        limits = held_limits(self._plan, self.scored.service)
+        assert limits is not None
+        return limits
+
+    @property
+    def max_rate(self) -> float:
+        """Rate that the search allows a replica. [1/s]"""
+        return self.limits.load.rate / self._plan.busy * self.scored.service.utilization
+
+    def is_too_small(self, rate: float, *, is_known: bool) -> bool:
+        """Whether only larger batches may be in time at a rate of a replica. [1/s]
+
+        More sequences at once wait less for a slot, and take longer between tokens.
+
+        is_known : whether percentiles are to be exact
+        """
+        at_rate = self.limits.at(rate)
+        if rate > self.max_rate * (1.0 + _SAME_COST) or (is_known and not at_rate.load.is_known):
+            return True
+        return at_rate.is_tpot_met and not at_rate.are_met
+
+
+def _on_fewest(
+    batches: Sequence[_Batch], rate: float, counts: range, *, is_known: bool
+) -> _Batch | None:
+    """The smallest batch of those that hold the limits on the fewest replicas; None of none."""
+
+    def in_time(replicas: int) -> _Batch | None:
+        each = rate / replicas
+
+        def is_enough(index: int) -> bool:
+            return not batches[index].is_too_small(each, is_known=is_known)
+
+        last = len(batches) - 1
+        if not is_enough(last):
+            return None
+        smallest = batches[bisect_integers(is_enough, last, -1)[0]]
+        return smallest if smallest.limits.at(each).are_met else None
+
+    if not counts or in_time(counts[-1]) is None:
+        return None
+    fewest, _ = bisect_integers(lambda count: in_time(count) is not None, counts[-1], counts[0] - 1)
+    return in_time(fewest)
 
 
 def _held(scored: Scored, index: int, checks: _Checks) -> Plan | None:
     """A deployment as `_sized_to_limits` does, computed once."""
-    pool, layout = scored.pool(index), scored.grid.layouts[int(scored.layout[index])]
-    key = (layout, float(scored.batch[index]), pool and id(pool))
+    key = (*_row_of(scored, index), float(scored.batch[index]))
     if key not in checks.held:
         checks.held[key] = _sized_to_limits(scored, index, checks)
     return checks.held[key]

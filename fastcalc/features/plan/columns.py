@@ -155,8 +155,8 @@ COLUMNS: tuple[Column[Any], ...] = (
     Column(
         "service_requests_per_s_most",
         "1/s",
-        "highest throughput of all replicas",
-        "plan.requests",
+        "highest throughput of all replicas within the limits",
+        "most_requests",
     ),
     Column(
         "service_output_tokens_per_s",
@@ -207,7 +207,7 @@ COLUMNS: tuple[Column[Any], ...] = (
         "api_break_even_utilization",
         "ratio",
         "fraction of service_requests_per_s_most at which it does; above 1 the API is cheaper",
-        lambda point: point.api_break_even and point.api_break_even / point.plan.requests,
+        lambda point: point.api_break_even and point.api_break_even / point.most_requests,
     ),
     Column(
         "service_g_co2_per_mtok",

@@ -14,7 +14,7 @@ from fastcalc.features.plan.api import api_notes
 from fastcalc.features.plan.break_even import runner_up_prices
 from fastcalc.features.plan.decision import Decision, Plan
 from fastcalc.features.plan.percentiles import in_words
-from fastcalc.features.plan.random_load import random_load
+from fastcalc.features.plan.random_load import most_requests, random_load
 from fastcalc.features.plan.ranked_plan import RankedPlan, low_confidence, tpot_range, undetermined
 from fastcalc.features.plan.refusal import FIELDS, MOST_NAMED, unknown_chips, why_lost
 from fastcalc.features.plan.service import NEAR, Service
@@ -92,8 +92,8 @@ def decision_notes(
 
 def against_api(chosen: Plan, service: Service) -> Iterator[str]:
     """Say what an API charges for the throughput of a plan, where one is compared."""
-    requests = chosen.requests if service.rate is None else service.rate
-    yield from api_notes(service, requests, chosen.requests, chosen.usd_per_month)
+    most = most_requests(chosen, service)
+    yield from api_notes(service, service.rate or most, most, chosen.usd_per_month)
 
 
 def idle(chosen: Plan) -> Iterator[str]:

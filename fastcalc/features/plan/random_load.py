@@ -6,7 +6,7 @@ from math import ceil, inf, log
 
 import numpy as np
 
-from fastcalc.core.load import ROOM_FOR_CHANCE, RandomLoad
+from fastcalc.core.load import MOST_BUSY, RandomLoad
 from fastcalc.core.traffic.request_class import RequestClass
 from fastcalc.core.traffic.request_times import RequestTimes
 from fastcalc.features.plan.decision import Plan
@@ -68,18 +68,28 @@ class HeldLimits:
         """Whether percentiles are within their limits, upper estimates of them where not exact."""
         return self._margin >= 0.0
 
+    @property
+    def is_tpot_met(self) -> bool:
+        """Whether percentiles of TPOT are within their limits."""
+        return min(self._within_tpot) >= self.part
+
+    @cached_property
+    def _within_tpot(self) -> list[float]:
+        """Share of the requests of each class whose TPOT is within its limit."""
+        return [
+            self.load.share_within_tpot(request_class.tpot, index)
+            for index, request_class in enumerate(self.classes)
+        ]
+
     @cached_property
     def _margin(self) -> float:
         """Logarithm of the requests that may be late over those that are, of the worst class.
 
         TPOT is looked at before TTFT, which takes a Markov chain.
         """
-        shares = [
-            self.load.share_within_tpot(request_class.tpot, index)
-            for index, request_class in enumerate(self.classes)
-        ]
-        if min(shares) >= self.part:
-            shares += [
+        shares = self._within_tpot
+        if self.is_tpot_met:
+            shares = shares + [
                 times.share_within_ttft(request_class.ttft)
                 for times, request_class in zip(self.times, self.classes, strict=True)
             ]
@@ -100,7 +110,7 @@ class HeldLimits:
 
     def highest_rate(self, max_rate: float) -> float:
         """Highest rate of a replica, up to a maximum, at which limits are met; 0 of none. [1/s]"""
-        max_rate = min(max_rate, ROOM_FOR_CHANCE * self.load.capacity)
+        max_rate = min(max_rate, MOST_BUSY * self.load.capacity)
         if self.at(max_rate).are_met:
             return max_rate
         return last_positive(
@@ -120,9 +130,7 @@ class HeldLimits:
         def is_enough(replicas: int) -> bool:
             return self.at(rate / replicas).are_met
 
-        min_replicas = max(
-            ceil(rate / min(max_rate, ROOM_FOR_CHANCE * self.load.capacity) - _SLACK), 1
-        )
+        min_replicas = max(ceil(rate / min(max_rate, MOST_BUSY * self.load.capacity) - _SLACK), 1)
         if affordable < min_replicas or not (affordable == inf or is_enough(int(affordable))):
             return 0
         enough, too_few, step = max(int(guess), min_replicas), min_replicas - 1, 1
@@ -157,3 +165,15 @@ def held_limits(plan: Plan, service: Service) -> HeldLimits | None:
     if service.share is None or (load := random_load(plan, service)) is None:
         return None
     return HeldLimits(load, service.request_classes, service.share)
+
+
+def most_requests(plan: Plan, service: Service) -> float:
+    """Highest throughput of all replicas of a plan within its limits. [1/s]
+
+    Of a plan for a rate, it is that at which percentiles are within them, where these are known.
+    """
+    limits = held_limits(plan, service) if service.rate and plan.is_checked and plan.busy else None
+    if limits is None or not limits.are_limited:
+        return plan.requests
+    max_rate = limits.load.rate / plan.busy * service.utilization
+    return plan.replicas * limits.highest_rate(max_rate)

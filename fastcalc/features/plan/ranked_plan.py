@@ -1,12 +1,14 @@
 """A ranked plan: its cost, power and throughput at the rate of a service."""
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
 from fastcalc.core.estimate import site_power
 from fastcalc.core.scenario import solve
 from fastcalc.features.plan.decision import Plan
+from fastcalc.features.plan.random_load import most_requests
 from fastcalc.features.plan.service import Service
 from fastcalc.formulas.money import HOURS_PER_MONTH, break_even_rate
 from fastcalc.grid.columns import uncertain_amounts, undetermined_keys
@@ -32,6 +34,11 @@ class RankedPlan:
     def requests(self) -> float:
         """Request rate of the service, or without one the highest throughput. [1/s]"""
         return self.plan.requests if self.service.rate is None else self.service.rate
+
+    @cached_property
+    def most_requests(self) -> float:
+        """Highest throughput of all replicas within the limits. [1/s]"""
+        return most_requests(self.plan, self.service)
 
     @property
     def chips_expected(self) -> float | None:

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from fastcalc.core.placement.layout import Layout
 from fastcalc.features.plan.first_tokens import ClassFirstTokens
 from fastcalc.features.plan.packing import Packing, ReplicaCounts
 from fastcalc.features.plan.pools import PrefillPool
@@ -229,11 +230,12 @@ class Scored:
         _, first = np.unique(self.row[indices], return_index=True)
         return [int(index) for index in indices[np.sort(first)]]
 
-    def larger_batches(self, index: int) -> list[int]:
-        """Indices of larger batches of the same layout and pool that miss nothing, in order."""
-        is_larger = (self.row == self.row[index]) & (self.batch > self.batch[index]) & self.is_met
-        indices = np.flatnonzero(is_larger)
-        return [int(larger) for larger in indices[np.argsort(self.batch[indices])]]
+    def in_row_of(self, layout: Layout, pool: PrefillPool | None) -> Ints:
+        """Indices of all batches of a layout with a prefill pool, or colocated prefill for None."""
+        layouts = [at for at, own in enumerate(self.grid.layouts) if own == layout]
+        pools = [at for at, own in enumerate(self.every_pool) if own is pool]
+        rows = np.add.outer(len(self.grid.layouts) * np.array(pools, int), np.array(layouts, int))
+        return np.flatnonzero(np.isin(self.row, rows))
 
     def order(self, index: int) -> tuple[float, float, float]:
         """Key to sort a deployment by, as that of a plan."""

@@ -39,7 +39,7 @@ def service_of(request: FindPlans) -> Service:
     chips = readers.ranks(request.max_chips, option("max_chips"))
     share, load = _share_in_time(request), request.load
     if load is None:
-        load = 1.0 if share is None else ROOM_FOR_CHANCE
+        load = 1.0
     objective = readers.choice(request.objective, option("objective"), ("usd", "watts", "chips"))
     return Service(
         prompt=float(request.prompt),
@@ -49,7 +49,9 @@ def service_of(request: FindPlans) -> Service:
         rate=readers.rate(request.rate),
         share=share,
         max_chips=inf if chips is None else chips,
-        utilization=readers.share(load, option("load")),
+        utilization=min(
+            readers.share(load, option("load")), 1.0 if share is None else ROOM_FOR_CHANCE
+        ),
         is_speed=is_speed,
         objective=cast(Objective, objective),
         prefix_hit=readers.share(request.prefix_hit, option("prefix_hit"), zero=True),

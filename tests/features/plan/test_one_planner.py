@@ -5,7 +5,8 @@ from functools import partial
 
 import pytest
 
-from tests.helpers import run_once, thorough
+import fastcalc as fc
+from tests.helpers import every, run_once, thorough
 
 ASKED = [
     # Chips, options, limits of a request, and how many arrive.
@@ -172,3 +173,38 @@ def test_ranks_that_hold_no_request_are_named(fastcalc):
     assert ran.code == 1
     assert "no layout to choose from holds one request of this model" in said
     assert "only one layout was asked for: leave out --tp, --pp, --ep, --dp to try others" in said
+
+
+@pytest.mark.thorough
+@every(
+    "chip,asked",
+    [
+        ("h100-sxm", {"rate": 38.9, "output": 500, "tpot": "30ms"}),
+        ("h200-sxm", {"rate": 20.0, "ttft": "1s", "tpot": "30ms"}),
+        ("h200-sxm", {"rate": 15.0, "ttft": "1s", "tpot": "30ms"}),
+        ("l40s", {"rate": 3.0, "prompt": 4000, "ttft": "2s", "tpot": "60ms"}),
+    ],
+)
+def test_what_a_plan_sustains_costs_no_more(chip, asked):
+    """Nor do looser limits, more load, or fewer requests."""
+
+    def planned(**changes):
+        flags = {**asked, **changes, "on": chip, "by": "chip", "weights": "bf16", "kv": "bf16"}
+        return fc.plan("llama-3.1-8b", **{**flags, "rate": f"{flags['rate']}/s"})
+
+    plan = planned()
+    usd, most = plan["usd_per_month"][0], plan["service_requests_per_s_most"][0]
+    looser = [{"rate": most * 0.999}, {"rate": asked["rate"] * 0.9}, {"tpot": "66ms"}]
+    looser += [{"ttft": "3s"}, *({"load": load, "percentile": 99} for load in (0.81, 0.9, 1))]
+    for changes in looser:
+        assert planned(**changes)["usd_per_month"][0] <= usd * (1.0 + 1e-9), changes
+
+
+@pytest.mark.thorough
+def test_fewer_requests_wait_no_longer_on_the_same_chips():
+    """Nor on the smallest batch that is enough, whose percentiles are exact where others' are."""
+    asked = {"on": "h200-sxm", "by": "chip", "ttft": "1s", "tpot": "30ms"}
+    plans = [fc.plan("llama-3.1-8b", rate=f"{rate}/s", **asked) for rate in (14.5, 15, 16, 18)]
+    assert {plan["chips_total"][0] for plan in plans} == {3}
+    waits = [plan["service_ttft_ms"][0] for plan in plans]
+    assert waits == sorted(waits)
