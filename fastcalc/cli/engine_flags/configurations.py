@@ -57,9 +57,9 @@ def _read_lengths(line: Words) -> None:
     for name, text in line.taken_pairs(*ROPE, *MODEL_OVERRIDES):
         if name in ROPE and not text.startswith("{"):
             continue  # llama.cpp names a kind, and warns of lengths beyond the model's
-        given = _json(text, name)
-        rope = given if name in ROPE else _rope(given)
-        longest = given.get("max_position_embeddings", line.longest)
+        configuration = _json(text, name)
+        rope = configuration if name in ROPE else _rope(configuration)
+        longest = configuration.get("max_position_embeddings", line.longest)
         factor = rope.get("factor", 1) if rope.get("rope_type", rope.get("type")) != "llama3" else 1
         start = rope.get("original_max_position_embeddings", longest) if rope else longest
         try:
@@ -71,17 +71,17 @@ def _read_lengths(line: Words) -> None:
             line.notes.append(f"{name}: sequences of up to {tokens:,} tokens")
 
 
-def _rope(given: Mapping[str, Any]) -> Mapping[str, Any]:
+def _rope(configuration: Mapping[str, Any]) -> Mapping[str, Any]:
     """The rope scaling that an override of a configuration has, in it or in that of its text."""
-    texts = (given, given.get("text_config"))
-    found = (
+    texts = (configuration, configuration.get("text_config"))
+    scalings = (
         part[key]
         for part in texts
         if isinstance(part, dict)
         for key in ("rope_scaling", "rope_parameters")
         if isinstance(part.get(key), dict)
     )
-    return next(found, {})
+    return next(scalings, {})
 
 
 def _read_graphs(line: Words) -> None:
@@ -103,9 +103,9 @@ def _read_drafts(line: Words) -> None:
     counts = [text for _, text in line.taken_pairs(*DRAFT_COUNTS)]
     models = [text for _, text in line.taken_pairs(*DRAFT_MODELS)]
     for name, text in configurations:
-        given = _json(text, name)
-        counts += [str(given.get("num_speculative_tokens", ""))]
-        models += [given["model"]] if isinstance(given.get("model"), str) else []
+        configuration = _json(text, name)
+        counts += [str(configuration.get("num_speculative_tokens", ""))]
+        models += [configuration["model"]] if isinstance(configuration.get("model"), str) else []
     counts = [count for count in counts if count.isdecimal()]
     if counts and "speculate" in line.fields:
         line.words += ["--speculate", f"{_ACCEPTED}x{counts[-1]}"]

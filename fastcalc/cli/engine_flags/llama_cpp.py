@@ -98,7 +98,7 @@ def _read_cache_types(line: Words) -> None:
     if line.has("--kv"):
         raise InputError("-ctk or -ctv is given, and --kv; remove one")
     keys, values = (
-        number_format((given or ["f16"])[-1], cache=True) for given in (of_keys, of_values)
+        number_format((types or ["f16"])[-1], cache=True) for types in (of_keys, of_values)
     )
     if is_plain and values.bits < 16:
         raise InputError(
@@ -138,7 +138,7 @@ def _read_overrides(line: Words) -> None:
 
     A layer counts by the share of its three matrices of experts that are there.
     """
-    texts = [text for given in line.taken(*OVERRIDES) for text in given.split(",")]
+    texts = [text for value in line.taken(*OVERRIDES) for text in value.split(",")]
     if not texts:
         return
     overrides = [_override(text) for text in texts]
@@ -149,8 +149,8 @@ def _read_overrides(line: Words) -> None:
 
     def experts(layers: int) -> float:
         """Layers on the host of a number of them, of which the first are there by a count. [1]"""
-        rest = range(first, layers)
-        names = (name.format(layer) for layer in rest for name in _EXPERT_TENSORS)
+        later_layers = range(first, layers)
+        names = (name.format(layer) for layer in later_layers for name in _EXPERT_TENSORS)
         return min(first, layers) + sum(map(is_on_host, names)) / len(_EXPERT_TENSORS)
 
     count = MOST_LAYERS
@@ -222,13 +222,13 @@ def _check_shares(text: str, parts: list[str]) -> None:
     """Refuse shares of which one is far above the others: its card would be full first."""
     try:
         shares = [float(part) for part in parts]
-        most = max(shares) * len(shares) / sum(shares)
+        largest_share = max(shares) * len(shares) / sum(shares)
     except (ValueError, ZeroDivisionError, OverflowError):
         raise InputError(f"-ts {shown(text, 30)}: give a share for each card, as -ts 1,1") from None
-    if not most <= _EVEN:
+    if not largest_share <= _EVEN:
         raise InputError(
-            f"-ts {shown(text, 30)}: one card has {most:.2g} times an equal share, and only equal "
-            "shares are computed; leave -ts out, or give -ts 1,1"
+            f"-ts {shown(text, 30)}: one card has {largest_share:.2g} times an equal share; only "
+            "equal shares are computed; leave -ts out, or give -ts 1,1"
         )
 
 

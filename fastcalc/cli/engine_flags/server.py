@@ -67,15 +67,15 @@ class Command:
         self.flags: list[str] = []
         self.ignored: list[str] = []
         try:
-            given = shlex.split(text.replace("\\\n", " "))
+            words = shlex.split(text.replace("\\\n", " "))
         except ValueError as error:
             raise InputError(f"--server: {error} in the command") from None
-        self._read(given)
+        self._read(words)
 
-    def _read(self, given: list[str]) -> None:
+    def _read(self, words: list[str]) -> None:
         is_started, at = False, 0
-        while at < len(given):
-            word, (name, is_joined, value) = given[at], given[at].partition("=")
+        while at < len(words):
+            word, (name, is_joined, value) = words[at], words[at].partition("=")
             at += 1
             if not word.startswith("-"):
                 is_server = bool(_STARTS.fullmatch(word))
@@ -84,9 +84,9 @@ class Command:
                 continue
             name = self._full(name.replace("_", "-"))
             has_value = FLAGS[name].has_value if name in FLAGS else not _SWITCH.fullmatch(name)
-            follows = at < len(given) and (given[at] in AS_FITS or not given[at].startswith("-"))
+            follows = at < len(words) and (words[at] in AS_FITS or not words[at].startswith("-"))
             if has_value and follows and not is_joined:
-                value, at = given[at], at + 1
+                value, at = words[at], at + 1
             self._take(name, value)
 
     def _full(self, name: str) -> str:
@@ -132,18 +132,18 @@ def read(line: Words) -> None:
     line.taken("--server")
     if line.words[-1:] == ["--engine"]:
         raise InputError("--engine needs a name, such as --engine vllm")
-    named = line.model_name
-    if not command.model and named is None:
+    model_name = line.model_name
+    if not command.model and model_name is None:
         raise InputError(f"--server {shown(text, 60)}: names no model; write it after the command")
     _refuse_twice(line, command)
-    line.words[1:1] = [command.model] if command.model and named is None else []
+    line.words[1:1] = [command.model] if command.model and model_name is None else []
     line.words += command.flags
     if not line.has("--engine"):
         line.words += ["--engine", command.release]
     if command.ignored:
         line.notes.append(f"--server: ignored {listed(command.ignored)}")
-    if command.model and named is not None:
-        line.notes.append(f"--server: {named} is computed in place of {command.model}")
+    if command.model and model_name is not None:
+        line.notes.append(f"--server: {model_name} is computed in place of {command.model}")
     by_default = _by_default(line)
     for name, value in by_default.items():
         line.notes.append(f"--server: {name} is not given; the server takes {value}")

@@ -140,8 +140,10 @@ def _sharding(request: Evaluated) -> Sharding:
 
 def ranks_of(request: ParallelRanks) -> Sharding:
     """Sharding with the ranks of a request, on the number of chips that they need."""
-    given = {"tp": request.tp, "pp": request.pp, "ep": request.ep, "dp": request.dp}
-    return Sharding(**{name: readers.ranks(ranks, option(name)) for name, ranks in given.items()})
+    ranks_asked = {"tp": request.tp, "pp": request.pp, "ep": request.ep, "dp": request.dp}
+    return Sharding(
+        **{name: readers.ranks(ranks, option(name)) for name, ranks in ranks_asked.items()}
+    )
 
 
 def _traffic(request: Evaluated) -> Traffic:
