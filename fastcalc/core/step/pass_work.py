@@ -363,6 +363,6 @@ def _link_share(topology: Topology, chips: ArrayLike) -> Array:
         ranks=groups,
         domain=topology.mesh or topology.domain,
         is_mesh=topology.mesh is not None,
-        is_host=topology.is_over_host | (topology.is_bridged & (groups > topology.domain)),
+        is_host=1.0 * (topology.is_over_host | (topology.is_bridged & (groups > topology.domain))),
     )
     return fraction.reshape(np.shape(chips))[()]
