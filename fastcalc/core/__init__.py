@@ -1,1 +1,1 @@
-"""How fast a model runs on chips: work counted, placed, timed and bounded."""
+"""Speed of a model on chips: workload counts, placement, step time and hardware bound."""

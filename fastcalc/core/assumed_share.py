@@ -1,4 +1,4 @@
-"""Numbers of chips that turn on a share of memory which an engine's file only assumes."""
+"""Chip counts that depend on a usable memory share that an engine's file only assumes."""
 
 from dataclasses import replace
 from typing import NamedTuple
@@ -10,18 +10,18 @@ from fastcalc.core.scenario import Location, locate
 from fastcalc.formulas.solving import bisect_integers
 
 ASSUMED = "assumption"
-"""Source of a number that nobody publishes, in files of engines."""
+"""Source key in engine files for a number that nobody publishes."""
 
 _SHARE = "memory_fraction"
 _EITHER_WAY = 0.1
-"""How far such a share may be from the truth: code and activations take a fifth, or nothing. [1]"""
+"""Assumed error of such a share: code and activations take a fifth of memory, or nothing. [1]"""
 
 
 class OtherCount(NamedTuple):
-    """Another number of chips, and the usable shares of memory at which it would be that.
+    """Another possible number of chips, and the usable share of memory that leads to it.
 
-    chips : of the deployment, 0 where none hold the batch [1]
-    share : the least at which fewer chips do, or the largest at which more are needed [1]
+    chips : chips of the deployment; 0 if no number holds the batch [1]
+    share : largest share that needs more chips, or smallest share that needs fewer [1]
     """
 
     chips: int
@@ -29,7 +29,7 @@ class OtherCount(NamedTuple):
 
 
 class ShareAssumed(NamedTuple):
-    """A usable share that is assumed, and what other shares near it make of the chips."""
+    """An assumed usable share, and the chip counts that nearby shares would give."""
 
     share: float
     fewer: OtherCount | None
@@ -37,9 +37,9 @@ class ShareAssumed(NamedTuple):
 
 
 def share_assumed(location: Location) -> ShareAssumed | None:
-    """Return how the chips of a location turn on a usable share; None where they do not.
+    """How the chip count at a location depends on a usable share; None if it does not.
 
-    Shares are tried in whole per cent, within a tenth of the assumed one.
+    Shares are tried in whole percent, within a tenth of the assumed share.
     """
     scenario = location.scenario
     parameters = scenario.engine.on(*scenario.hardware.groups)
@@ -53,7 +53,7 @@ def share_assumed(location: Location) -> ShareAssumed | None:
 
 
 def chips_with_raised_limit(location: Location) -> int | None:
-    """Chips that hold the smallest batch once macOS gives its GPU all memory; None if no fewer."""
+    """Chips that hold the smallest batch if macOS gives its GPU all memory; None if not fewer."""
     scenario = location.scenario
     hardware = with_raised_limit(scenario.hardware)
     if hardware is scenario.hardware:
@@ -66,7 +66,7 @@ def chips_with_raised_limit(location: Location) -> int | None:
 
 
 def _turn(location: Location, same: int, second: int) -> OtherCount | None:
-    """Percentage nearest to one at which the number of chips equals neither end's."""
+    """Nearest percentage at which the number of chips differs from the number at both ends."""
     chips = _chips_at(location, same)
     if _chips_at(location, second) == chips:
         return None
@@ -75,7 +75,7 @@ def _turn(location: Location, same: int, second: int) -> OtherCount | None:
 
 
 def _chips_at(location: Location, percent: int) -> int:
-    """Chips that hold the smallest batch at a usable share, 0 where none do. [1]"""
+    """Chips that hold the smallest batch at a usable share; 0 if no number holds it. [1]"""
     scenario = location.scenario
     limits = Parameters.model_validate({_SHARE: percent / 100})
     placed = locate(replace(scenario, engine=scenario.engine.limited(limits)))

@@ -1,7 +1,7 @@
-"""Layouts where ranks are left open: those that users run, of them the one with most throughput.
+"""Default layouts if the user leaves them open: the usual layout with the highest throughput.
 
-Without a number of chips each batch takes the fewest that hold it safely. What counts is the
-memory beside the engine's largest reserve, and the sequences that the engine takes at once.
+Without a number of chips, each batch takes the fewest chips that hold it safely. That depends on
+the memory left by the engine's largest reserve, and on the engine's sequence limit.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -29,7 +29,7 @@ from fastcalc.mentions import option
 def _once_a_site(
     count: Callable[[Site, *Arguments], Answer],
 ) -> Callable[[Site, *Arguments], Answer]:
-    """What counts once for each site of one kind of requests; of many, which are large, anew."""
+    """Values computed once per request class at each site; large ones are recomputed."""
     cached = lru_cache(maxsize=256)(count)
 
     def counted(site: Site, *arguments: *Arguments) -> Answer:
@@ -43,9 +43,9 @@ def _once_a_site(
 class Chosen(NamedTuple):
     """The layout that each batch takes.
 
-    layouts : those there are
-    positions : of each batch's among them
-    max_batch : sequences that the same chips hold safely, in the best of their layouts [1]
+    layouts : the candidate layouts
+    positions : index of each batch's layout among them
+    max_batch : sequences that the same chips hold safely in their best layout [1]
     """
 
     layouts: list[Layout]
@@ -59,12 +59,12 @@ class Chosen(NamedTuple):
 
 
 def layouts_on_offer(site: Site, chips: Collection[int] | None = None) -> list[Layout]:
-    """Layouts of one copy of the weights that hold a sequence and start, from few chips to many.
+    """Layouts of one copy of the weights that hold a sequence and start, by number of chips.
 
-    They are usual ones; where none of these holds one, the smallest legal layout that does. Those
-    that may start are left out where others surely do, on as many chips as there may be.
+    They are usual layouts; if none of these holds a sequence, the smallest legal layout that does.
+    Layouts that may fail to start are omitted if others surely start on as many chips.
 
-    chips : numbers of chips that there may be; None for any [1]
+    chips : allowed numbers of chips; None for any [1]
 
     Raises LayoutError if the engine has no kernel for the weights.
     """
@@ -78,9 +78,9 @@ def layouts_on_offer(site: Site, chips: Collection[int] | None = None) -> list[L
 
 
 def check_kernels(site: Site) -> None:
-    """Refuse weights or a cache for which the engine has no kernel.
+    """Refuse weight or cache formats for which the engine has no kernel.
 
-    Raises LayoutError with what to give instead.
+    Raises LayoutError with the formats to use instead.
     """
     machine = site.machine
     if why := refused_formats(machine.engine, machine.hardware, site.work):
@@ -121,9 +121,9 @@ def practised_layouts(site: Site, chips: int) -> list[Layout]:
 
 
 def on_fewer_chips(site: Site, chips: int) -> Placement | None:
-    """The workload on the next smaller usual number of chips, in the layout that holds most.
+    """The workload on the next smaller usual number of chips, in its largest-capacity layout.
 
-    None where no usual layout takes fewer.
+    None if no usual layout uses fewer chips.
     """
     for count in range(chips - 1, 0, -1):
         if layouts := practised_layouts(site, count) or list(run_by_people(site, count)):
@@ -143,11 +143,11 @@ def _holding(site: Site, layouts: Sequence[Layout]) -> list[Layout]:
 
 
 class LayoutQuestion(NamedTuple):
-    """Batches that are to have a layout each.
+    """Batches that each need a layout.
 
-    site : a workload on a kind of chip; of several kinds of requests, reserved tokens as an array
-        whose first axis they are, with two of length one behind
-    chips : the number of chips; None for the fewest of each batch [1]
+    site : a workload on a chip type; for several request classes, reserved tokens are an array
+        with the classes along its first axis and two axes of length one after it
+    chips : the number of chips; None for the fewest chips of each batch [1]
     """
 
     site: Site
@@ -157,13 +157,13 @@ class LayoutQuestion(NamedTuple):
 
 
 def chosen_layouts(site: Site, chips: int | None, batches: Floats, traffic: Traffic) -> Chosen:
-    """Layout that each batch takes of this number of chips, or of the fewest that hold it safely.
+    """Layout of each batch on this number of chips, or on the fewest chips that hold it safely.
 
-    Of the layouts that hold the batch safely, or of those that hold it tightly where none does, it
-    is the one with the highest throughput, prompts included; where none does, the one that holds
-    most. A batch that no chips hold takes a single chip.
+    Candidates are the layouts that hold the batch safely, or else those that hold it tightly. The
+    one with the highest throughput, prefill included, is chosen. If none holds the batch, it is the
+    layout with the largest capacity. A batch that no number of chips holds takes a single chip.
 
-    Raises LayoutError if this number of chips have no layout.
+    Raises LayoutError if this number of chips has no layout.
     """
     (chosen,) = choose_all([LayoutQuestion(site, chips, batches, traffic)])
     if isinstance(chosen, LayoutError):
@@ -172,9 +172,9 @@ def chosen_layouts(site: Site, chips: int | None, batches: Floats, traffic: Traf
 
 
 def choose_all(questions: Iterable[LayoutQuestion]) -> list[Chosen | LayoutError]:
-    """Layouts of many deployments, as `chosen_layouts` has them, whose throughput is one stack.
+    """Layouts of many deployments, like `chosen_layouts`, with their throughput in one stack.
 
-    An error stands where this number of chips have no layout.
+    An element is an error if its number of chips has no layout.
     """
     answered = [(question, _choices_or_error(question)) for question in questions]
     candidates = [choice for _, of_one in answered if isinstance(of_one, list) for choice in of_one]
@@ -196,9 +196,9 @@ def _choices_or_error(question: LayoutQuestion) -> "list[_Choice] | LayoutError"
 def _chosen(
     question: LayoutQuestion, choices: "Sequence[_Choice]", estimates: Iterator[Estimate]
 ) -> Chosen:
-    """Layouts of a question's batches; a single chip where none hold a batch.
+    """Layouts of a question's batches; a single chip if none holds a batch.
 
-    estimates : of the layouts that are tried, in order
+    estimates : of the candidate layouts, in order
     """
     candidates = [choice.best(next(estimates) if choice.tried else None) for choice in choices]
     if len(candidates) == 1 and choices[0].is_everywhere:
@@ -217,7 +217,7 @@ def _chosen(
 
 
 def _choices(question: LayoutQuestion) -> "Iterator[_Choice]":
-    """Layouts to choose from, for each number of chips that some of the batches take."""
+    """Candidate layouts for each number of chips that at least one batch uses."""
     site, chips, batches, traffic = question
     if chips is not None:
         yield _choice(site, chips, batches, traffic)
@@ -230,14 +230,14 @@ def _choices(question: LayoutQuestion) -> "Iterator[_Choice]":
 
 
 def layout_of(site: Site, chips: int | None, batch: int, traffic: Traffic) -> Layout:
-    """Layout that one batch takes, as `chosen_layouts` has it."""
+    """Layout of one batch, chosen like `chosen_layouts`."""
     return chosen_layouts(site, chips, np.array([float(batch)]), traffic).first
 
 
 def _points(
     site: Site, is_here: Bools, count: int, batches: Floats, traffic: Traffic
 ) -> tuple[Site, int, Floats, Traffic]:
-    """The points of a mask over requests and batches: each with requests of its own, if many."""
+    """Selected points of requests and batches, each with its own requests if there are several."""
     if is_here.ndim == 1:
         return site, count, batches[is_here], traffic
     rows, columns = np.nonzero(is_here)
@@ -248,20 +248,20 @@ def _points(
 
 @_once_a_site
 def _open_placements(site: Site, chips: int) -> tuple[list[Layout], Placements]:
-    """Layouts that this number of chips may take, and the workload placed on all of them."""
+    """Layouts that this number of chips may use, and the workload placed on all of them."""
     layouts = open_layouts(site, chips)
     return layouts, site.place_all(layouts, axes=1)
 
 
 @dataclass(frozen=True, eq=False)
 class _Choice:
-    """Layouts of a given number of chips, one of which each batch is to take.
+    """Candidate layouts on a given number of chips, one of which is chosen for each batch.
 
     limits : sequences that each layout holds safely [1]
-    rate : what is highest of the layout that a batch takes, where its throughput is not [1]
-    is_tried, holds : layouts whose throughput counts, and where they hold a batch
-    tried : these to be evaluated; None where there is nothing to choose from
-    is_here : batches of the question that take this number of chips; None for all of them
+    rate : fallback score of a layout if its throughput is not evaluated [1]
+    is_tried, holds : layouts whose throughput is evaluated, and whether they hold each batch
+    tried : the layouts to evaluate; None if there is no choice
+    is_here : batches of the question on this number of chips; None for all of them
     """
 
     layouts: list[Layout]
@@ -274,12 +274,12 @@ class _Choice:
 
     @property
     def is_everywhere(self) -> bool:
-        """Whether all batches of the question take this number of chips."""
+        """Whether all batches of the question use this number of chips."""
         is_here = self.is_here
         return is_here is None or (is_here.ndim == 1 and bool(is_here.all()))
 
     def best(self, estimate: Estimate | None) -> Chosen:
-        """Layout of each batch, by the throughput of those that are tried."""
+        """Layout of each batch, by the throughput of the candidates."""
         rate, is_tried = self.rate, self.is_tried
         if estimate is not None:
             subset = rate[..., is_tried, :]
@@ -308,12 +308,12 @@ def _choice(site: Site, chips: int, batches: Floats, traffic: Traffic) -> _Choic
 
 
 def fewest_chips(site: Site, batches: ArrayLike) -> Floats:
-    """Fewest chips that fit each batch in a usual layout; nan where none do. [1]
+    """Fewest chips that fit each batch in a usual layout; nan if none do. [1]
 
-    Each copy of the weights adds the same batch. Of a model that no usual layout holds, the
-    fewest of the legal ones that are taken by default.
+    Each copy of the weights adds the same batch. If no usual layout holds a model, this is the
+    fewest chips of the default legal layouts.
 
-    site : with reserved tokens as `chosen_layouts` has them
+    site : with reserved tokens in the shape that `chosen_layouts` takes
     batches : sequences of the whole deployment, one axis [1]
     """
     sequences = floats(np.atleast_1d(batches))
@@ -335,7 +335,7 @@ def fewest_chips(site: Site, batches: ArrayLike) -> Floats:
 
 @_once_a_site
 def _usually_held(site: Site) -> tuple[Floats, Floats]:
-    """Numbers of chips, and what one copy of the weights holds on each in usual layouts. [1]"""
+    """Numbers of chips, and the capacity of one copy of the weights in usual layouts. [1]"""
     by_chips = list(_held_by_chips(site, usual_layouts(site)))
     shape = (len(by_chips), *np.shape(site.reserved_tokens)[:1], 1)
     fitting = np.array([sequences for _, sequences in by_chips], dtype=float).reshape(shape)
@@ -363,7 +363,7 @@ def _different(counts: Floats | Ints) -> list[int]:
 
 
 def _beside_shared_memory(site: Site, fewest: Floats, batches: Floats) -> Floats:
-    """Fewest chips where copies share a memory, and so each hold less than one copy alone. [1]"""
+    """Fewest chips if copies share a memory and so each hold less than one copy alone. [1]"""
     if all(tier.shared_by == 1.0 for tier in site.machine.tiers):
         return fewest
     is_open = np.isfinite(fewest)

@@ -1,4 +1,4 @@
-"""Which defaults of numbers that a chip's file leaves out move an answer, in sentences."""
+"""Notes on defaults for numbers missing from a chip's file that change an answer."""
 
 from math import inf
 
@@ -14,7 +14,7 @@ from fastcalc.mentions import option
 def default_notes(
     hardware: Hardware, host: Hardware | None, placement: Placement, pricing: Pricing
 ) -> list[str]:
-    """Return what a reader must know of numbers that files leave out."""
+    """Notes on defaults that replace numbers missing from files."""
     entries = [hardware, *([host] if host else [])]
     notes = [
         default_note(entry, default)
@@ -39,7 +39,7 @@ def default_notes(
 
 
 def default_note(entry: Hardware, default: Default) -> str:
-    """Say what stands in for a number that a file leaves out, and how to state it."""
+    """Note on the default that replaces a missing number, and how to state it."""
     return (
         f"{MEDIANS[default.row].name} of {entry.id} is not stated: assumed "
         f"{default.quantity.text}, {default.basis}; set it with "
@@ -48,7 +48,7 @@ def default_note(entry: Hardware, default: Default) -> str:
 
 
 def power_notes(hardware: Hardware) -> list[str]:
-    """Return what stands in for the power of a chip with host and site where that is omitted."""
+    """Notes on the default power of a chip with host and site, if that power is omitted."""
     return [
         default_note(hardware, default)
         for default in defaults_of(hardware)

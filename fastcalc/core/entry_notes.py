@@ -1,4 +1,4 @@
-"""What a reader must know of the files behind an answer: what they inherit, and leave out."""
+"""Notes on the files behind an answer: inherited values and missing values."""
 
 from collections.abc import Iterator
 
@@ -14,11 +14,11 @@ from fastcalc.core.undetermined import is_assumed
 from fastcalc.mentions import option
 
 _OF_A_CHIP = ("memory", "peak", "vector", "cores", "ranks", "fabric", "links", "power", "price")
-"""Keys of a chip's file that answers depend on."""
+"""Keys of a chip's file that affect answers."""
 
 
 def inherited_notes(hardware: Hardware, pricing: Pricing) -> Iterator[str]:
-    """Yield which numbers of a chip are those of another, which its file extends."""
+    """Yield notes on numbers that a chip inherits from another chip, which its file extends."""
     keys = dict[str, list[str]]()
     for key in _OF_A_CHIP:
         is_given = key == "price" and hardware.id in pricing.user_prices
@@ -29,7 +29,7 @@ def inherited_notes(hardware: Hardware, pricing: Pricing) -> Iterator[str]:
 
 
 def instance_notes(hardware: Hardware, pricing: Pricing) -> Iterator[str]:
-    """Yield that a chip is rented in instances of so few chips, where its price says that."""
+    """Yield a note if the chip's price is for instances with several chips."""
     offer = pricing.quote(hardware).offer
     if offer is not None and offer.instance_chips is not None:
         size = "one chip" if offer.instance_chips == 1 else f"{offer.instance_chips} chips"
@@ -40,7 +40,7 @@ def instance_notes(hardware: Hardware, pricing: Pricing) -> Iterator[str]:
 
 
 def engine_notes(hardware: Hardware, engine: Engine, *, is_borrowed: bool) -> Iterator[str]:
-    """Yield which engine a chip has that none was fitted on, why, and what is another chip's."""
+    """Yield a note if no engine was fitted on the chip: its engine, why, and borrowed values."""
     is_fitted = hardware.architecture in engine.fitted_architectures
     if is_fitted or is_assumed(engine) or not (engine.ranges or is_borrowed):
         return
@@ -54,7 +54,7 @@ def engine_notes(hardware: Hardware, engine: Engine, *, is_borrowed: bool) -> It
 
 
 def model_notes(placement: Placement) -> Iterator[str]:
-    """Yield what a model does not publish of its shape, and what is omitted for it."""
+    """Yield notes on unpublished parts of a model's shape, and the terms omitted for them."""
     work = placement.work
     model = work.model
     if model.confidence in ("low", "memory"):
@@ -77,7 +77,7 @@ def model_notes(placement: Placement) -> Iterator[str]:
 
 
 def unpacking_notes(placement: Placement) -> Iterator[str]:
-    """Yield which kernels of an engine multiply what at the 16-bit rate."""
+    """Yield notes on kernels of an engine that multiply narrow formats at the 16-bit rate."""
     machine = placement.machine
     kernels = widened_by(machine.engine, machine.hardware)
     names = (
@@ -98,7 +98,7 @@ def _bytes_of(group: str, *, is_of_all: bool) -> str:
 
 
 def limit_notes(placement: Placement, batch: int) -> Iterator[str]:
-    """Yield that an engine takes fewer sequences by default, where it does.
+    """Yield a note if the engine's default limit on sequences is below the batch.
 
     batch : the largest [1]
     """

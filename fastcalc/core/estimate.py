@@ -1,4 +1,4 @@
-"""A placed workload and its traffic to an estimate, for every batch at once."""
+"""Speed, latency and price of a placed workload under its traffic, for all batches at once."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -22,15 +22,15 @@ from fastcalc.formulas import money
 from fastcalc.formulas.types import Array, ArrayLike, Bools, Floats, Ints, floats, where
 
 SITE_FACTOR = 1.3
-"""Power of a site over power of its machines (PUE): assumed, between 1.1 at the best sites and the
+"""Site power over machine power (PUE): assumed, between 1.1 at the best sites and the
 mean of about 1.5 that operators report to surveys."""
 
 
 def site_power(hardware: Hardware) -> float | None:
-    """Return what one chip draws with its share of host, network and site; None if unknown. [W]
+    """Power draw per chip with its share of host, network and site; None if unknown. [W]
 
-    Where its file does not state that it is a default, and of a whole box or node the printed power
-    times `SITE_FACTOR`.
+    If the chip's file does not state it, it is a default. For a whole box or node, it is the
+    printed power times `SITE_FACTOR`.
     """
     node, chips = hardware.node, hardware.node_chips
     if node and node.power and chips:
@@ -73,7 +73,7 @@ def _in_turn_at_random(passes: Schedule) -> ArrayLike:
 class Estimate:
     """Speed, latency and price of a placed model, one array element per batch.
 
-    Values are valid where `fits`. Each is computed when it is read.
+    Values are valid if `fits` is True. Each is computed when it is read.
 
     passes : engine steps of the placement under its traffic
     slowness : latency factor: assumed latency / expected latency [1]
@@ -85,7 +85,7 @@ class Estimate:
     def slowed(self, deviations: float) -> "Estimate":
         """Estimate at a speed some standard deviations below the expected one, if it has a range.
 
-        deviations : in units of the range's lower half, if negative of its upper half [1]
+        deviations : in units of the range's lower half; if negative, of its upper half [1]
         """
         if not deviations or self.low is None or self.high is None:
             return self
@@ -128,7 +128,7 @@ class Estimate:
         return self.passes.decode
 
     def of_passes(self, count: Callable[[Schedule], Number]) -> Array:
-        """Evaluate a function of the steps, with one element per batch."""
+        """Evaluate a function of the passes, with one element per batch."""
         return np.atleast_1d(timeline.evaluated(count, self.passes))
 
     def _slowed_seconds(self, time: Callable[[Schedule], Timeline]) -> Floats:
@@ -136,7 +136,7 @@ class Estimate:
 
     @property
     def limiter_index(self) -> Ints:
-        """Position in `LIMITERS` of what takes most of the expected step."""
+        """Index in `LIMITERS` of the resource that takes most of the expected step."""
         return self.of_passes(_limiter).astype(np.intp, copy=False)
 
     @property
@@ -170,12 +170,12 @@ class Estimate:
 
     @property
     def bound_limiter(self) -> Ints:
-        """Position in `LIMITERS` of what limits the bound."""
+        """Index in `LIMITERS` of the resource that sets the bound."""
         return self.of_passes(_bound_limiter).astype(np.intp, copy=False)
 
     @property
     def bound_serial(self) -> Floats | None:
-        """Bound of layers run in sequence, as on wafers; None on other chips. [token/s]"""
+        """Bound if layers run in sequence, as on wafers; None on other chips. [token/s]"""
         seconds = self.passes.serial_bound
         return None if seconds is None else np.atleast_1d(self._kept / seconds)
 
@@ -201,7 +201,7 @@ class Estimate:
 
     @property
     def in_turn_at_random(self) -> Floats:
-        """Time of prompts that come at random over that where replicas prefill at once. [1]"""
+        """Prefill time with random arrivals over the time if replicas prefill together. [1]"""
         return self.of_passes(_in_turn_at_random)
 
     @property
@@ -292,7 +292,7 @@ class Estimate:
         )
 
     def usd_of_output(self, usd_per_hour: ArrayLike) -> Floats:
-        """Dollars per million tokens of output, for which no prompts are counted. [USD]
+        """Price per million output tokens, without any prefill. [USD]
 
         usd_per_hour : price of the whole deployment for an hour of use [USD/h]
         """
@@ -302,7 +302,7 @@ class Estimate:
         )
 
     def usd(self, usd_per_hour: ArrayLike) -> tuple[Floats, Floats, Floats]:
-        """Price per million input tokens, output tokens, and both together. [USD]
+        """Price per million input tokens, per million output tokens, and of both together. [USD]
 
         usd_per_hour : price of the whole deployment for an hour of use [USD/h]
         """

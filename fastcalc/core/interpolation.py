@@ -8,15 +8,15 @@ from fastcalc.formulas.types import Array, ArrayLike, floats
 
 
 class Interpolation(NamedTuple):
-    """What measurements say of other points, by the covariance k of these with each measurement.
+    """Prediction at other points from measurements, by their covariance k with each measurement.
 
-    A prediction is k times the weights; its variance is k(0) times the variance, less k^T D k,
-    and the noise.
+    The prediction is k times the weights. Its variance is k(0) times the variance, minus k^T D k,
+    plus the noise.
 
     weights : of each measurement
     decrease : the matrix D [1]
-    variance, noise : of what is predicted at first, shared with other points and of its own [1]
-    chances : of each spread, given the measurements [1]
+    variance, noise : prior variances, shared between points and independent for each point [1]
+    chances : posterior probability of each spread, given the measurements [1]
     """
 
     weights: Array
@@ -29,17 +29,17 @@ class Interpolation(NamedTuple):
 def interpolation(
     *, covariance: ArrayLike, values: ArrayLike, variances: Array, noises: Array, prior: Array
 ) -> Interpolation:
-    r"""Return what measurements say where their spread is unknown, but one of several.
+    r"""Predict from measurements whose spread is unknown, but one of several.
 
     .. math:: w_s = v_s (v_s K + n_s I)^{-1} y, \quad
         p_s \propto p^0_s \, N(y; 0, v_s K + n_s I), \quad w = \sum_s p_s w_s
 
     .. math:: D = \sum_s p_s \left(v_s^2 (v_s K + n_s I)^{-1} - w_s w_s^T\right) + w w^T
 
-    covariance : among measurements, of variance 1 in all, :math:`K` [1]
+    covariance : among measurements, with a prior variance of 1, :math:`K` [1]
     values : measured, :math:`y` [1]
-    variances, noises : what they may be in all, and each measurement's own, :math:`v, n` [1]
-    prior : chance of each before anything is measured, :math:`p^0` [1]
+    variances, noises : candidate shared variances and independent noises, :math:`v, n` [1]
+    prior : prior probability of each candidate, :math:`p^0` [1]
 
     Source: Rasmussen and Williams 2006, eq. 2.23 and 2.24, averaged over hyperparameters (5.2).
 
@@ -76,15 +76,15 @@ def expected_variance(
     noises: Array,
     chances: Array,
 ) -> Array:
-    r"""Return the variance that measurements are expected to leave, before they are made.
+    r"""Expected variance after measurements that have not been made yet.
 
     .. math:: \sum_s p_s \left(v_s k_0 + n_s - v_s^2 k^T (v_s K + n_s I)^{-1} k\right)
 
-    It needs no values: at a known spread, what is left depends on places alone.
+    It needs no values: at a known spread, the remaining variance depends on locations only.
 
     covariance : among measurements, :math:`K` [1]
-    across : of what is predicted with each measurement, along the last axis, :math:`k` [1]
-    variance : of what is predicted, :math:`k_0` [1]
+    across : between the prediction and each measurement, along the last axis, :math:`k` [1]
+    variance : prior variance of the prediction, :math:`k_0` [1]
     variances, noises, chances : of each spread, :math:`v, n, p` [1]
 
     Source: Rasmussen and Williams 2006, eq. 2.24, averaged over hyperparameters.

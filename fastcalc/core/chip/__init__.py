@@ -1,1 +1,1 @@
-"""A chip and what an engine makes of it: rates, memories, what it computes in."""
+"""A chip under an engine: rates, memory tiers, reserve and number formats."""

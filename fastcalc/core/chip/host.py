@@ -1,4 +1,4 @@
-"""What a user writes of memory beyond a chip's own: a host, how it is used, what lives where."""
+"""The user's memory options: a host, how it is used, and where weights and caches are placed."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -18,10 +18,10 @@ from fastcalc.mentions import option
 from fastcalc.written import shown
 
 WRITTEN = "host"
-"""Id of a host that is written in a flag."""
+"""Id of a host that is defined in a flag."""
 
 _SLOTS = 8
-"""Chips that a host written in a flag takes, as servers do. [1]"""
+"""Chips per host that is defined in a flag, as is usual in servers. [1]"""
 
 _DIMENSIONS = {"link": "bandwidth", "compute": "compute rate"}
 _NO_CORES = "1 MFLOP/s"
@@ -32,7 +32,7 @@ _STREAMS = (
 
 
 _USUAL_CORES = "3 TFLOP/s"
-"""What the slowest host of the catalogue multiplies at, measured with llama.cpp
+"""Compute rate of the slowest host in the catalogue, measured with llama.cpp
 (hardware/ddr4-2ch.yaml)."""
 _TAKEN = (
     f"the host's cores are taken to multiply at {_USUAL_CORES}, as those of ddr4-2ch; state them "
@@ -41,7 +41,7 @@ _TAKEN = (
 
 
 def with_usual_cores(memory: MemoryChoice) -> MemoryChoice:
-    """Memory choice whose host has typical cores, where none are stated.
+    """Memory choice whose host has typical cores if none are stated.
 
     For engines that always compute offloaded layers on the host.
     """
@@ -56,14 +56,14 @@ _USUAL_HOST = "ddr5-2ch"
 
 
 def shares_memory_with_host(chip: Hardware) -> bool:
-    """Whether a chip has no host memory beside its own: layers have one place to be in."""
+    """Whether chip and host share one memory, so that layers cannot be offloaded."""
     return class_of(chip) in ("apple", "unified") or chip.execution == "spatial"
 
 
 def with_gpu_layers(
     catalogue: Catalogue, chip: Hardware, model: Model, memory: MemoryChoice
 ) -> MemoryChoice:
-    """Memory choice with a host for what the card does not have of layers, where none is named.
+    """Memory choice with a host for the layers that are not on the card, if no host is named.
 
     Without a host, all layers are on the card.
     """
@@ -89,14 +89,14 @@ def memory_choice(
     place: str | Mapping[str, str] | None = None,
     prefix_tier: str | None = None,
 ) -> MemoryChoice:
-    """Return what a user asks of memory.
+    """Memory options from the user's flags.
 
-    catalogue : where hosts are looked up by name
+    catalogue : used to look up hosts by name
     host : a host by name, or its numbers: ``dram=256GiB@300GB/s,link=64GB/s``; without ``compute=``
         its cores multiply nothing
-    use : ``stream`` or ``compute``; whichever is faster where omitted
-    place : kinds of bytes and memories: ``experts=host,kv=HBM3``
-    prefix_tier : the memory that the cached part of prompts is loaded from
+    use : ``stream`` or ``compute``; the faster of the two if omitted
+    place : memory of each category of bytes: ``experts=host,kv=HBM3``
+    prefix_tier : the memory from which the cached part of prompts is loaded
     """
     if not (host or use or place or prefix_tier):
         return OWN_MEMORY
@@ -131,7 +131,7 @@ def memory_choice(
 
 
 def _pairs(given: str | Mapping[str, object]) -> list[tuple[str, str]]:
-    """Keys and values of ``KEY=VALUE`` between commas, or of a mapping."""
+    """Keys and values of comma-separated ``KEY=VALUE`` pairs, or of a mapping."""
     if isinstance(given, Mapping):
         return [(key, str(setting)) for key, setting in given.items()]
     items = (item.partition("=")[::2] for item in given.split(","))
@@ -139,7 +139,7 @@ def _pairs(given: str | Mapping[str, object]) -> list[tuple[str, str]]:
 
 
 def _host_of(given: str | Mapping[str, object]) -> Hardware:
-    """A host from its numbers."""
+    """A host defined by its numbers."""
     items = _pairs(given)
     settings, text = dict(items), ",".join(map("=".join, items))
     unknown = settings.keys() - {"dram", "chips", *_DIMENSIONS}

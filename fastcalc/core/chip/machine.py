@@ -1,4 +1,4 @@
-"""What one chip gives, and what an engine makes of it: numbers that broadcast as arrays do."""
+"""Numbers of a chip and of an engine on it, which broadcast like arrays."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -28,25 +28,25 @@ from fastcalc.mentions import option
 from fastcalc.written import shown
 
 PACKED_ROWS = 16.0
-"""Rows of the smallest tile of products that unpack narrow weights (E. Frantar et al., "Marlin,"
+"""Rows in the smallest tile of kernels that unpack narrow weights (E. Frantar et al., "Marlin,"
 arXiv:2408.11743, sec. 3)."""
 
 FED_BITS = 16
-"""Width of the operands that an engine's rate per core is stated for. [bit]"""
+"""Operand width for which an engine's rate per core is stated. [bit]"""
 
 
 @dataclass(frozen=True, eq=False)
 class Chip:
-    """What one chip gives at its printed peaks to a model in its formats.
+    """Printed peaks of one chip for a model in its formats.
 
     bandwidth : of the fastest memory tier [byte/s]
-    cores : cores that read and multiply; infinity where no chip of the kind states them [1]
-    products : what products with each kind run at
-    blocks : share of the dense weights in blocks of mixed widths (GGUF): 1, or 0 of others [1]
+    cores : cores that read and multiply; infinity if no chip of this type states them [1]
+    products : rate of matrix products with each category of weights
+    blocks : share of the dense weights in blocks of mixed widths (GGUF): 1, or 0 for others [1]
     vector : FLOP rate of the vector units, which unpack [FLOP/s]
     link, link_out : one way inside and beyond the domain; infinity without links [byte/s]
-    hop, hop_inside : latency of one hop beyond the domain and inside it; 0 inside where that of
-        the engine's collectives holds it [s]
+    hop, hop_inside : latency of one hop beyond the domain and inside it; 0 inside if the engine's
+        collective latency includes it [s]
     """
 
     bandwidth: ArrayLike
@@ -62,11 +62,11 @@ class Chip:
 
 @dataclass(frozen=True, eq=False)
 class EngineParameters(DeclaredParameters[ArrayLike]):
-    """An engine's parameters on one chip as plain numbers; the defaults cost nothing."""
+    """An engine's parameters on one chip as plain numbers; the defaults add no time."""
 
     @classmethod
     def of(cls, parameters: Parameters) -> "EngineParameters":
-        """Numbers of an engine file."""
+        """Parameters from the values of an engine file."""
         return cls(**{name: quantity.si for name, quantity in parameters.given.items()})
 
     def value(self, name: str) -> ArrayLike:
@@ -75,7 +75,7 @@ class EngineParameters(DeclaredParameters[ArrayLike]):
         return value
 
     def bandwidth(self, chip: Chip) -> Array:
-        """Return what long reads reach. [byte/s]"""
+        """Memory bandwidth that long reads achieve. [byte/s]"""
         return achieved_bandwidth(
             peak=chip.bandwidth,
             fraction=self.bandwidth_fraction,
@@ -84,7 +84,7 @@ class EngineParameters(DeclaredParameters[ArrayLike]):
         )
 
     def rate(self, chip: Chip, product: WorkingRate) -> Array:
-        """Return what matrix products reach. [FLOP/s]"""
+        """FLOP rate that matrix products achieve. [FLOP/s]"""
         return achieved_compute(
             peak=product.peak,
             fraction=self.compute_fraction,
@@ -94,12 +94,12 @@ class EngineParameters(DeclaredParameters[ArrayLike]):
 
 
 class Reached(NamedTuple):
-    """What an engine reaches on a chip, whatever it runs.
+    """Rates that an engine achieves on a chip, independent of the pass.
 
-    bandwidth : of long reads [byte/s]
-    decode, prompt : of products of decoded and of prompt tokens, for which weights may be in blocks
-        [FLOP/s]
-    least_rows : rows that a tile of dense products has at least [1]
+    bandwidth : achieved in long reads [byte/s]
+    decode, prompt : achieved in products with decoded and with prompt tokens, whose weights may be
+        in blocks [FLOP/s]
+    least_rows : minimum rows in a tile of dense products [1]
     """
 
     bandwidth: Array
@@ -110,7 +110,7 @@ class Reached(NamedTuple):
 
 @lru_cache(maxsize=8)  # few: of measured points they are arrays of megabytes
 def reached(chip: Chip, software: EngineParameters) -> Reached:
-    """Return what an engine reaches on a chip: found once, as it is the same for every pass."""
+    """Rates that an engine achieves on a chip: computed once, since all passes share them."""
     dense, head, experts, kv = (software.rate(chip, product) for product in chip.products)
     blocks = 1.0 + chip.blocks * (software.block_gemm_fraction - 1.0)
     grouped, rows = software.grouped_gemm_fraction, software.minimum_rows
@@ -127,17 +127,17 @@ def reached(chip: Chip, software: EngineParameters) -> Reached:
 class Machine:
     """One chip under one engine for one workload.
 
-    hardware, engine : entries of the catalogue, the chip with a default where it states no number
-    tiers : the memories that hold weights and cache, the fastest first
-    fastest : the fastest of the chip's own, which is none of them where nothing is to live there
-    memory : what the user asks of them
-    place : of kinds of bytes that have memories of their own, the share in each, by its position
-        [1]
-    prefix : position of the memory that the cached part of prompts is loaded from
+    hardware, engine : catalogue entries; the chip has defaults for numbers that it does not state
+    tiers : memories that hold weights and cache, the fastest first
+    fastest : the chip's fastest memory, which is not in ``tiers`` if nothing is placed there
+    memory : the user's memory options
+    place : for categories of bytes with an explicit placement, the share in each tier, by tier
+        index [1]
+    prefix : index of the memory from which the cached part of prompts is loaded
     chip, software, peaks : their numbers for this workload
-    reserve : what the engine keeps of the chip's memory for it
-    unread_bytes : weights that the engine loads and a decode step of the model alone does not read:
-        of encoders of images and sound, and of layers that draft [byte]
+    reserve : memory of the chip that the engine reserves for this workload
+    unread_bytes : weights that the engine loads but a plain decode step does not read: encoders of
+        images and sound, and draft layers [byte]
     """
 
     hardware: Hardware
@@ -155,15 +155,15 @@ class Machine:
 
     @property
     def ranks(self) -> int:
-        """Ranks of a chip: cores that each run as a device of their own, or the chip itself. [1]"""
+        """Ranks per chip: cores that each run as a separate device, or the chip itself. [1]"""
         ranks = self.hardware.ranks
         return int(ranks.si) if ranks and not self.is_spatial else 1
 
     @property
     def max_sequences(self) -> ArrayLike:
-        """Sequences that the engine takes into a step of a replica, at most. [1]
+        """Maximum number of sequences in a step of a replica. [1]
 
-        By default it takes fewer where the chip has little memory.
+        Some engines lower their default on chips with little memory.
         """
         is_small = largest_memory(self.hardware).capacity < self.software.small_memory
         small = self.software.small_sequences if is_small else inf
@@ -171,13 +171,13 @@ class Machine:
 
     @property
     def shared_context(self) -> float:
-        """Tokens of context of all sequences of a replica; infinity where each has its own. [1]"""
+        """Tokens of context that all sequences of a replica share; infinity if not shared. [1]"""
         is_shared = self.engine.program == "llama-cpp" and self.memory.longest
         return self.memory.longest if is_shared else inf
 
     @property
     def length_to_start(self) -> float:
-        """Tokens of a sequence that must fit or the engine does not start; 0 without such. [1]
+        """Sequence length that must fit, or the engine does not start; 0 if there is none. [1]
 
         SGLang and TensorRT-LLM start, and refuse requests that are longer than their cache
         (sgl-project/sglang#4048; NVIDIA/TensorRT-LLM#16802).
@@ -186,9 +186,9 @@ class Machine:
         return 0.0 if starts else self.memory.longest
 
     def sequences_of_context(self, tokens: ArrayLike) -> ArrayLike:
-        """Sequences of some tokens each that the context of a replica holds. [1]
+        """Sequences of a given length that the context of a replica holds. [1]
 
-        Slots of llama.cpp share its context, or have an equal part each where their number is given
+        Slots of llama.cpp share its context, or have an equal part each if their number is given
         (``-np``) without ``-kvu``: ggml-org/llama.cpp, tools/server/server.cpp and
         src/llama-context.cpp, November 2026.
         """
@@ -198,7 +198,7 @@ class Machine:
         return np.where(np.asarray(tokens) <= context / slots, slots, 0.0)
 
     def chips_of(self, ranks: ArrayLike) -> ArrayLike:
-        """Chips that a number of ranks fill, one after another. [1]"""
+        """Chips that a number of ranks fill, in order. [1]"""
         return chips_filled(ranks, self.ranks)
 
     @property
@@ -207,12 +207,12 @@ class Machine:
         return self.tiers[0]
 
     def usable(self, chips: ArrayLike, reserved: ArrayLike = 0.0) -> list[ArrayLike]:
-        """Return what weights and caches may fill of each tier, for each of some chips. [byte]
+        """Memory of each tier that weights and caches may fill, for each number of chips. [byte]
 
-        The engine keeps its own part of the chip's slowest memory, and what that lacks of the next.
+        The engine's reserve comes from the chip's slowest memory first, then from the next.
 
         chips : chips of the deployment, which share some memories [1]
-        reserved : what the engine keeps for itself of the chip's own memory [byte]
+        reserved : memory that the engine reserves on the chip [byte]
         """
         fraction = self.software.memory_fraction
         rooms: list[ArrayLike] = [
@@ -226,21 +226,21 @@ class Machine:
         return rooms
 
     def reported(self, tier: Tier) -> ArrayLike:
-        """Share of a memory that its driver reports. [1]"""
+        """Share of a memory's capacity that its driver reports. [1]"""
         if tier.reported is not None:
             return tier.reported
         return self.software.reported_fraction if tier.is_near else 1.0
 
     @property
     def is_spatial(self) -> bool:
-        """True where every layer has a region of its own."""
+        """Whether each layer has its own region of the chip."""
         return self.hardware.execution == "spatial"
 
 
 def chips_filled(ranks: ArrayLike, of_chip: int) -> ArrayLike:
-    """Chips that some ranks fill. [1]
+    """Chips that a number of ranks fill. [1]
 
-    of_chip : ranks of a chip [1]
+    of_chip : ranks per chip [1]
     """
     return ranks if of_chip == 1 else np.ceil(np.asarray(ranks) / of_chip)
 
@@ -256,7 +256,7 @@ def machine(hardware: Hardware, engine: Engine, work: Workload, memory: MemoryCh
     """A chip under an engine for a workload."""
     hardware, formats = completed(hardware), work.formats
     memory = replace(memory, host=memory.host and completed(memory.host))
-    # One region after another has its own part of the rate.
+    # Regions work one after another, each at its own share of the rate.
     regions = work.layers if hardware.execution == "spatial" else 1.0
     in_order = partial(sorted, key=lambda tier: tier.order(regions))
     tiers = tuple(in_order(tiers_of(hardware, memory, formats)))
@@ -290,7 +290,7 @@ def machine(hardware: Hardware, engine: Engine, work: Workload, memory: MemoryCh
 def _places(
     hardware: Hardware, tiers: Sequence[Tier], memory: MemoryChoice, work: Workload
 ) -> dict[str, tuple[float, ...]]:
-    """Fraction of each category of bytes per memory tier, as the user placed them. [1]
+    """Fraction of each category of bytes in each memory tier, as placed by the user. [1]
 
     All layers count as equal, and the output layer is the last one (``i_gpu_start`` in llama.cpp,
     src/llama-model.cpp, November 2026). Experts on the host are those of the first layers.
@@ -319,25 +319,25 @@ def _places(
 
 
 def _encoder_bytes(software: EngineParameters, work: Workload, memory: MemoryChoice) -> float:
-    """What encodes images and sound, where it is loaded, in the format that the model has it in."""
+    """Encoders of images and sound in the model's own format, if they are loaded."""
     if memory.language_model_only or not software.loads_encoders:
         return 0.0
     return outside_core(work.model)["vision"] * work.model.own_formats.of("vision").bytes
 
 
 def _draft_bytes(work: Workload, memory: MemoryChoice) -> float:
-    """Layers of the model's own that draft tokens, where they are used."""
+    """The model's own draft layers, if they are used."""
     layers = outside_core(work.model).get("mtp", 0.0)
     return layers * work.formats.dense.bytes if memory.drafted else 0.0
 
 
 def largest_memory(hardware: Hardware) -> Tier:
-    """Chip's own memory that an engine keeps some of."""
+    """Memory of the chip from which an engine takes its reserve."""
     return max(own_tiers(hardware), key=lambda tier: tier.capacity)
 
 
 def read_first(tiers: Sequence[Tier]) -> Tier:
-    """Memory whose bandwidth `Chip.bandwidth` is: that on the chip, or the first.
+    """Memory that has the bandwidth `Chip.bandwidth`: the on-chip memory, or the first.
 
     tiers : in the order in which they are filled
     """
@@ -347,11 +347,11 @@ def read_first(tiers: Sequence[Tier]) -> Tier:
 def tiers_of(
     hardware: Hardware, memory: MemoryChoice, formats: Kinds[NumberFormat]
 ) -> tuple[Tier, ...]:
-    """Memories that a workload may be placed in, in the order in which they are filled.
+    """Memories in which a workload may be placed, in the order in which they are filled.
 
-    A memory in which nothing is to live, where every kind of bytes has its own, is omitted.
+    A memory is omitted if every category of bytes is placed explicitly in others.
 
-    formats : in which each kind is stored, which the host's cores may multiply
+    formats : stored format of each category, which the host's cores may multiply
     """
     chip_tiers = own_tiers(hardware)
     if memory.host is None and not memory.place:
@@ -379,7 +379,7 @@ def tiers_of(
 
 
 def link_to_host(hardware: Hardware, host: Hardware) -> Quantity | None:
-    """What limits a chip's link to a host on the chip's side; None where a flag states the link."""
+    """Limit of a chip's link to a host on the chip's side; None if a flag states the link."""
     if hardware.links.fastest is None and host.id == WRITTEN:
         return None
     return hardware.links.fastest or HOST_LINK.quantity
@@ -388,10 +388,10 @@ def link_to_host(hardware: Hardware, host: Hardware) -> Quantity | None:
 def tier_position(
     hardware: Hardware, tiers: Sequence[Tier], name: str, flag: str = option("place")
 ) -> int:
-    """Position of the memory of a name, or of a place such as ``host``.
+    """Index of a memory, given by its name or by a location such as ``host``.
 
     name : case is ignored
-    flag : where the name was given
+    flag : the flag that named it
     """
     for index, tier in enumerate(tiers):
         if name.lower() in (tier.name.lower(), tier.where):

@@ -1,19 +1,19 @@
-"""Classes of machines: scored together, and by default running the same software."""
+"""Classes of machines: each class is scored together and shares a default engine."""
 
 from fastcalc.catalogue.schema import Hardware
 
 YOUNG = "young"
-"""The engine of chips that no other was fitted on."""
+"""Engine for chips on which no other engine was fitted."""
 
 NEURON = "neuron"
-"""The engine of Trainium and Inferentia, whose maker compiles whole passes."""
+"""Engine for Trainium and Inferentia, whose compiler compiles whole passes."""
 
 OF_ARCHITECTURES = (("neuroncore", NEURON), ("dimc", "d-matrix"))
-"""Engines of one maker's chips, by how their architectures begin."""
+"""Engines for one vendor's chips, by the prefix of their architecture."""
 
 NARROWLY_FITTED = (YOUNG, NEURON, "tpu")
-"""Engines that predict little of other chips and servers: kernels in their first months, and
-what one publisher measured."""
+"""Engines that predict little about other chips and servers: fitted on kernels in their first
+months, or on the measurements of a single publisher."""
 
 ENGINES = {
     "datacenter": "vllm",
@@ -26,7 +26,7 @@ ENGINES = {
     "npu": YOUNG,
     "tpu": "tpu",
 }
-"""The engine taken for a class of machine where none is named."""
+"""Default engine of each class of machine."""
 
 
 def class_of(hardware: Hardware) -> str:
@@ -42,7 +42,7 @@ def class_of(hardware: Hardware) -> str:
 
 
 def engine_of_class(hardware: Hardware) -> tuple[str, bool]:
-    """Engine for a chip's class or cores, and whether it predicts little of it."""
+    """Engine for a chip's class or cores, and whether it predicts little about the chip."""
     for beginning, engine in OF_ARCHITECTURES:
         if (hardware.architecture or "").startswith(beginning):
             return engine, engine in NARROWLY_FITTED

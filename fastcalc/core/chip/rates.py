@@ -1,4 +1,4 @@
-"""The printed rate that products with stored weights run at, and the fastest that they may."""
+"""Printed rate for products with stored weights, and the fastest rate that is possible."""
 
 from collections.abc import Collection
 from math import floor
@@ -15,12 +15,12 @@ _WIDTH = {
 
 
 class WorkingRate(NamedTuple):
-    """What products with stored weights run at: numbers, or arrays over chips.
+    """Rate of products with stored weights: numbers, or arrays over chips.
 
     peak : dense peak [FLOP/s]
-    bits : width of the operands that it multiplies [bit]
-    is_unpacked : share of narrow weights that are widened to 16 bits, as the chip has no rate of
-        their own or the engine no kernel that takes it: 0 or 1 of one format [1]
+    bits : width of the operands [bit]
+    is_unpacked : share of narrow weights that are widened to 16 bits because the chip has no rate
+        for their format or the engine no kernel; 0 or 1 for a single format [1]
     """
 
     peak: ArrayLike
@@ -35,10 +35,10 @@ def working_rate(
     short_sums: bool = False,
     unpacked: Collection[str] = (),
 ) -> WorkingRate:
-    """Rate that products with stored weights run at.
+    """Rate of products with stored weights.
 
-    short_sums : whether the engine sums products of fp16 in 16 bits, which GeForce cards print
-        as their fp16 rate; sums in 32 bits are those of bf16
+    short_sums : whether the engine accumulates fp16 products in 16 bits, which is the fp16 rate
+        printed for GeForce cards; with 32-bit accumulation the rate equals that for bf16
     unpacked : formats that the engine's kernels widen to 16 bits
     """
     if not stored.mix:
@@ -47,7 +47,7 @@ def working_rate(
         (_rate_of_one(hardware, inner, short_sums=short_sums, unpacked=unpacked), fraction)
         for inner, fraction in stored.mix
     ]
-    # Each matrix takes its own time, so times add up, not rates.
+    # Each matrix takes its own time, so sum times, not rates.
     return WorkingRate(
         peak=1.0 / sum(fraction / rate.peak for rate, fraction in rates),
         bits=sum(fraction * rate.bits for rate, fraction in rates),
@@ -71,10 +71,10 @@ def _rate_of_one(
 
 
 def fastest_rate(hardware: Hardware, stored: NumberFormat) -> float:
-    """Fastest dense peak that could honestly serve stored weights. [FLOP/s]
+    """Fastest dense peak in any format that loses no precision of the stored weights. [FLOP/s]
 
-    Any format at least as wide as the stored one loses nothing, so the bound takes the
-    fastest of them: lower precision can only raise it.
+    Any format at least as wide as the stored format is exact, so the bound takes the fastest of
+    them: lower precision can only raise it.
     """
     peaks = [(_fastest_of_one(hardware, inner), fraction) for inner, fraction in stored.shares]
     if len(peaks) == 1:

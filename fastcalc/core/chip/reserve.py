@@ -1,4 +1,4 @@
-"""What an engine keeps of a chip's memory for a workload, whatever weights and caches take."""
+"""Memory that an engine reserves on a chip in addition to weights and caches."""
 
 from dataclasses import dataclass
 from functools import cache
@@ -25,7 +25,7 @@ from fastcalc.formulas.types import ArrayLike
 
 
 class StartRows(NamedTuple):
-    """What a start makes ready for: sequences that decode, and prompt tokens of a step. [1]"""
+    """Sizes for which a start allocates: decoding sequences, and prompt tokens per step. [1]"""
 
     sequences: float
     tokens: float
@@ -33,12 +33,12 @@ class StartRows(NamedTuple):
 
 @dataclass(frozen=True)
 class KeptMemory:
-    """What an engine is expected to keep of a chip's memory. [byte]
+    """Expected memory that an engine reserves on a chip. [byte]
 
-    sampling, layer, encoder : while it samples, while a layer computes and while an image or a clip
-        is encoded, each over when the next begins
-    runtime, joined : of runtime and libraries, and what several chips need in addition
-    graphs : CUDA graphs of all sizes of a step
+    sampling, layer, encoder : during sampling, during a layer, and while an image or a clip is
+        encoded; these never overlap in time
+    runtime, joined : for runtime and libraries, and the addition if several chips work together
+    graphs : CUDA graphs for all step sizes
     """
 
     sampling: ArrayLike
@@ -50,22 +50,23 @@ class KeptMemory:
 
     @property
     def total(self) -> ArrayLike:
-        """All of it. [byte]"""
+        """Total reserve. [byte]"""
         peak = activation_peak(sampling=self.sampling, layer=self.layer)
         return np.maximum(peak, self.encoder) + self.runtime + self.joined + self.graphs
 
 
 @dataclass(frozen=True)
 class Reserve:
-    """Memory of a chip that is neither weights nor caches.
+    """Memory of a chip that holds neither weights nor caches.
 
-    sampling : while it samples: copies of logits and their hidden states [byte]
-    layers : while a layer computes, for each kind of feed-forward network: what tensor-parallel
-        ranks divide, and what not [byte]
-    alone, joined : of runtime and libraries, and what several chips need in addition [byte]
+    sampling : during sampling: copies of logits and their hidden states [byte]
+    layers : during a layer, for each kind of feed-forward network: bytes that tensor-parallel ranks
+        divide, and bytes that they do not [byte]
+    alone, joined : for runtime and libraries, and the addition if several chips work together
+        [byte]
     encoder : while the largest image or clip is encoded [byte]
-    graphs : of CUDA graphs: what tensor-parallel ranks divide, and what not [byte]
-    below, above : how many times smaller and larger it may be [1]
+    graphs : CUDA graphs: bytes that tensor-parallel ranks divide, and bytes that they do not [byte]
+    below, above : factors by which it may be smaller and larger [1]
     """
 
     sampling: float = 0.0
@@ -78,9 +79,9 @@ class Reserve:
     above: float = 1.0
 
     def on(self, ranks: ArrayLike, tp: ArrayLike) -> KeptMemory:
-        """Return what is expected of it, term by term.
+        """Expected reserve, term by term.
 
-        ranks, tp : ranks that work together, and those of them that divide a layer [1]
+        ranks, tp : ranks that work together, and tensor-parallel ranks among them [1]
         """
         layer: ArrayLike = 0.0
         for divided, undivided in self.layers:
@@ -95,9 +96,9 @@ NOTHING = Reserve()
 
 
 def start_rows(software: DeclaredParameters[ArrayLike], tier: Tier) -> StartRows:
-    """Return what a start makes ready for: no more than a limit that there is.
+    """Sizes for which a start allocates: capped by the engine's limits.
 
-    tier : the memory of the chip that it keeps some of
+    tier : the chip's memory from which the reserve comes
     """
     sequences, tokens = float(software.max_sequences), float(software.prompt_chunk)
     if tier.capacity < software.small_memory:
@@ -119,9 +120,9 @@ def reserve_of(
 ) -> Reserve:
     """Memory that an engine reserves for a model, term by term.
 
-    tier : the memory of the chip in which it is reserved
-    has_encoder : whether it loads what encodes images or sound
-    drafted : tokens that a sequence drafts for a step [1]
+    tier : the chip's memory from which the reserve comes
+    has_encoder : whether it loads the encoder of images or sound
+    drafted : draft tokens of a sequence per step [1]
     """
     model, hidden, vocabulary = work.model, work.sent_width, work.vocabulary
     sequences, tokens = start_rows(software, tier)
@@ -160,12 +161,12 @@ def has_states(model: Model) -> bool:
 def graph_row_bytes(
     software: DeclaredParameters[ArrayLike], model: Model, rows: float
 ) -> ArrayLike:
-    """Memory that a start reserves for the rows of all CUDA graphs, on one rank. [byte]
+    """Memory that a start reserves for CUDA graphs of all sizes, on one rank. [byte]
 
-    vLLM captures two and takes all for as large as the second, whose buffers of recurrent states
-    grow with its rows. Ranks divide half of it: heads, not hidden states.
+    vLLM captures two graphs and assumes that all are as large as the second. Its buffers of
+    recurrent states grow with its rows. Ranks divide half of it: heads, but not hidden states.
 
-    rows : tokens of a step that only decodes, at most [1]
+    rows : maximum tokens in a decode-only step [1]
     """
     if not software.graph_row_memory or not has_states(model):
         return 0.0
@@ -173,9 +174,9 @@ def graph_row_bytes(
 
 
 def cut_graphs(model: Model, rows: float) -> float:
-    """CUDA graphs with memory at every layer: of prompts, and all where layers keep states. [1]
+    """CUDA graphs with memory at every layer: prefill graphs, and all if layers keep states. [1]
 
-    rows : tokens of a step that only decodes, at most [1]
+    rows : maximum tokens in a decode-only step [1]
     """
     return _count(rows) if has_states(model) else float(prompt_graphs(sequences=rows))
 
@@ -183,7 +184,7 @@ def cut_graphs(model: Model, rows: float) -> float:
 def _graphs(
     software: DeclaredParameters[ArrayLike], work: Workload, rows: float
 ) -> tuple[float, float]:
-    """Memory of CUDA graphs: what tensor-parallel ranks divide, and what not. [byte]"""
+    """Memory of CUDA graphs: the part that tensor-parallel ranks divide, and the rest. [byte]"""
     fixed = graph_memory(
         graphs=_count(rows),
         cut=cut_graphs(work.model, rows),
@@ -202,9 +203,9 @@ def _count(rows: float) -> float:
 
 @once
 def _widths(model: Model) -> tuple[tuple[float, float], ...]:
-    """Columns that a token has in feed-forward networks, each once: divided by ranks, and whole.
+    """Distinct columns of a token in feed-forward networks: divided by ranks, and whole.
 
-    Of experts the inputs and outputs share a buffer, once for each that a token picks.
+    Inputs and outputs of experts share a buffer, with a row for each expert that a token selects.
     """
     hidden, widths = float(model.hidden_size or 0), dict[tuple[float, float], None]()
     for ffn in (block.ffn for block in model.blocks):

@@ -1,4 +1,4 @@
-"""The memory tiers that a chip can use: its own, a host's, and how the host's are used."""
+"""Memory tiers that a chip can use: its own and a host's, and how the host's are used."""
 
 from dataclasses import dataclass
 from math import inf
@@ -12,34 +12,32 @@ from fastcalc.core.model.kinds import Kinds
 from fastcalc.formulas.types import ArrayLike
 
 HostUse = Literal["stream", "compute"]
-"""Read over the link and multiplied on the chip, or multiplied where they are."""
+"""Weights are read over the link and multiplied on the chip, or multiplied on the host."""
 
 PlaceFor = Literal["served", "decode"]
-"""What bytes are placed to make fastest: requests with their prompts, or decode alone."""
+"""Objectives of the placement: requests including their prompts, or decode alone."""
 
 
 @dataclass(frozen=True)
 class MemoryChoice:
-    """The memory that a user adds to chips, and where things are to live.
+    """Memory that a user adds to chips, and the placement of weights and caches.
 
     host : the host whose memory chips may use, and whose cores may compute
-    use : how weights on the host are used; None for whichever is faster, pass by pass
-    place : kinds of bytes and the memory that each is to be placed in; others go where they are
-        worth
-        most
-    prefix_tier : the memory that the cached part of prompts is loaded from; None where it lies in
-        place
-    place_for : what bytes that are left open are placed for
-    note : what a reader must know of how it was read
-    longest : tokens of a sequence of which one is to fit, whatever the requests; 0 for these [1]
-    slots : sequences that have an equal part of ``longest`` each under llama.cpp; 1 where all
+    use : how weights on the host are used; None for the faster way in each pass
+    place : memory for each category of bytes; others are placed for the highest speed
+    prefix_tier : memory from which the cached part of prompts is loaded; None for its own memory
+    place_for : objective of the placement of other categories
+    note : note to the reader about how the options were understood
+    longest : length of a sequence that must fit, whatever the requests; 0 for the requests' own [1]
+    slots : sequences that each have an equal part of ``longest`` under llama.cpp; 1 if all
         share it [1]
-    language_model_only : True where what encodes images and sound is not loaded
-    drafted : draft tokens of a pass, whose layers are loaded as well [1]
+    language_model_only : True if the encoders of images and sound are not loaded
+    drafted : draft tokens per pass, whose layers are loaded as well [1]
     gpu_layers : layers in the chip's memory, counted from the last, with the output layer as one
-        more; layers before them, caches of these and the table of embeddings are on the host. None
-        where nobody says [1]
+        more; earlier layers, their caches and the table of embeddings are on the host. None if
+        not stated [1]
     cpu_moe_layers : layers, counted from the first, whose routed experts are on the host; None
+        if not stated [1]
         where nobody says [1]
     """
 
@@ -58,27 +56,27 @@ class MemoryChoice:
 
     @property
     def shares_layers(self) -> bool:
-        """Whether the user says how many layers, or experts of layers, are on the card."""
+        """Whether the user states how many layers, or experts of layers, are on the card."""
         return self.gpu_layers is not None or self.cpu_moe_layers is not None
 
 
 OWN_MEMORY = MemoryChoice()
-"""Only what the chip has, used as is best."""
+"""The chip's own memory only, with the default placement."""
 
 
 @dataclass(frozen=True, eq=False)
 class Tier:
     """A memory as numbers.
 
-    entry : what the file says of it
+    entry : its entry in the file
     where : ``chip``, ``package``, ``host`` or ``disk``
     capacity, bandwidth : of the whole memory. [byte], [byte/s]
-    link : what one chip reads of it over its link, one way; infinity without one [byte/s]
-    shared_by : chips that one such memory serves [1]
-    flop_rates : of the cores that multiply each kind where its bytes are; none where they may not
-        [FLOP/s]
-    streams : True where chips may read it over the link
-    reported : share of the capacity that a driver reports; None where nobody says [1]
+    link : rate at which one chip reads it over its link, one way; infinity without a link [byte/s]
+    shared_by : chips that share one such memory [1]
+    flop_rates : of the cores at this memory, for each category of bytes; none if they may not
+        compute [FLOP/s]
+    streams : True if chips may read it over the link
+    reported : share of the capacity that a driver reports; None if not stated [1]
     """
 
     entry: Memory
@@ -93,29 +91,29 @@ class Tier:
 
     @property
     def name(self) -> str:
-        """What the file calls it."""
+        """Name of the memory in its file."""
         return self.entry.name
 
     @property
     def is_near(self) -> bool:
-        """True where a chip reads it at its own rate."""
+        """Whether a chip reads it at the memory's own rate."""
         return self.where in ("chip", "package")
 
     def share(self, chips: ArrayLike) -> ArrayLike:
-        """Part of such a memory that each of some chips has. [1]"""
+        """Part of such a memory per chip, for each number of chips. [1]"""
         if self.shared_by == 1.0:
             return 1.0
         return np.ceil(np.asarray(chips) / self.shared_by) / chips
 
     @property
     def rate(self) -> float:
-        """The most that one chip alone can make of it. [byte/s]"""
+        """Highest rate at which one chip alone can read it. [byte/s]"""
         return self.bandwidth if self.flop_rates else min(self.bandwidth, self.link)
 
     def order(self, regions: float = 1.0) -> tuple[bool, float]:
-        """Return what memories are filled in the order of: the chip's own first, then the fastest.
+        """Sort key of memories in the order of filling: the chip's own first, then the fastest.
 
-        A token reads one at a time of the regions that memory on the chip is divided into.
+        A token reads only one of the regions into which on-chip memory is divided at a time.
         """
         rate = self.rate / regions if self.where == "chip" else self.rate
         return not self.is_near, -rate

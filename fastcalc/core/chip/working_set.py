@@ -1,4 +1,4 @@
-"""What an operating system lets a GPU have of memory that both share."""
+"""Memory that an operating system lets a GPU use if CPU and GPU share it."""
 
 from fastcalc.catalogue.once import once
 from fastcalc.catalogue.schema import Hardware
@@ -7,9 +7,9 @@ from fastcalc.catalogue.schema.quantities import Quantity
 
 @once
 def with_raised_limit(hardware: Hardware) -> Hardware:
-    """A chip whose user has given its GPU all memory: of Macs, by iogpu.wired_limit_mb.
+    """A chip whose user gave the GPU all memory: on Macs, with iogpu.wired_limit_mb.
 
-    Other systems have no limit that a user raises.
+    Other systems have no limit that a user can raise.
     """
     if hardware.kind != "apple":
         return hardware
