@@ -1,4 +1,4 @@
-"""Batches that reach into a host's memory and serve less than what chips hold without it."""
+"""Batches that spill into host memory and achieve less throughput than a smaller batch."""
 
 import numpy as np
 
@@ -9,9 +9,9 @@ from fastcalc.formulas.types import Array, Bools, floats
 
 
 def batch_without_host(placement: AnyPlacement) -> Array:
-    """Sequences that fit chips' own memories, 0 where weights do not. [1]
+    """Sequences that fit in the chips' own memory; 0 if the weights do not fit. [1]
 
-    Infinity without a host, or where a user says what is to be placed in which memory.
+    Infinity without a host, or if the user places bytes in memories explicitly.
     """
     machine, layout = placement.machine, placement.layout
     if machine.place or all(tier.is_near for tier in machine.tiers):
@@ -26,21 +26,21 @@ def batch_without_host(placement: AnyPlacement) -> Array:
 
 
 def overflows(estimate: Estimate) -> Bools:
-    """Return which batches serve less than the largest that needs no host: a server would queue."""
+    """Whether batches serve less than the largest batch without host memory: servers queue."""
     batch, near = estimate.batch, batch_without_host(estimate.placement)
     is_beyond = np.asarray((near >= 1.0) & (batch > near) & estimate.fits)
     if not is_beyond.any():
         return is_beyond
-    alone = np.where((near >= 1.0) & np.isfinite(near), near, 1.0)  # one for each layout
+    alone = np.where((near >= 1.0) & np.isfinite(near), near, 1.0)  # one per layout
     queued = evaluate(estimate.placement, batch=alone, traffic=estimate.traffic)
     return np.asarray(is_beyond & (estimate.served < queued.served))
 
 
 def overflow_notes(placement: AnyPlacement, is_over: Bools) -> list[str]:
-    """Return what a reader must know of a placement, one of whose batches may be such.
+    """Notes on a placement if one of its batches spills into host memory at a loss.
 
-    placement : of one layout and one kind of request
-    is_over : which of the batches are
+    placement : of one layout and one request class
+    is_over : whether each batch does so
     """
     host = placement.machine.memory.host
     if host is None or not is_over.any():
@@ -49,9 +49,9 @@ def overflow_notes(placement: AnyPlacement, is_over: Bools) -> list[str]:
 
 
 def overflow_note(host: str, near: float) -> str:
-    """Return what a reader must know of such a batch.
+    """Note on a batch that spills into host memory at a loss.
 
-    near : sequences that chips hold without it [1]
+    near : sequences that the chips hold without host memory [1]
     """
     return (
         f"a batch beyond {near:,.0f} reaches into {host} and serves less than {near:,.0f} "

@@ -1,6 +1,6 @@
-"""What a reader must know of predictions that follow rows of the user's own server.
+"""Notes on predictions that follow measurements of the user's own server.
 
-That is how many, how old, what they changed, and what of them contradicts the prediction.
+They state how many there are, how old they are, what they change, and which contradict it.
 """
 
 import re
@@ -19,7 +19,7 @@ from fastcalc.written import listed
 
 
 def own_notes(machine: Machine, work: Workload, layout: AnyLayout) -> Iterator[str]:
-    """Yield whether a layout is predicted like rows of its owner, where its engine has any."""
+    """Yield notes if the engine has its owner's measurements: whether the layout follows them."""
     deployments = machine.engine.own_deployments
     if machine.engine.is_bound or not deployments:
         return
@@ -41,9 +41,9 @@ def own_notes(machine: Machine, work: Workload, layout: AnyLayout) -> Iterator[s
 
 
 def _moved(chip: str, measured: Sequence[OwnDeployment], elsewhere: str) -> str:
-    """How many rows move a prediction, of when, and by how much.
+    """Number of measurements that change a prediction, their dates, and the size of the change.
 
-    elsewhere : layouts of other rows, in words
+    elsewhere : layouts of other measurements, in words
     """
     rows = sum(len(subset.rows) for subset in measured)
     noun = "rows" if rows > 1 else "row"
@@ -61,14 +61,14 @@ def _moved(chip: str, measured: Sequence[OwnDeployment], elsewhere: str) -> str:
 
 
 _MONTHS_OLD = 6
-"""Months before the values of an engine from which rows are old: later releases are faster."""
+"""Measurements this many months older than the engine's values are old: releases get faster."""
 
 _UNLIKELY = 1.5
-"""Times as fast as expected from which rows are questioned: as fast as half the bits would be."""
+"""Speed over expected speed at which a measurement is questioned: the gain of half the bits."""
 
 
 def _contradictions(machine: Machine, measured: Sequence[OwnDeployment]) -> Iterator[str]:
-    """Yield what of rows does not agree with what is predicted: their age, drafts and speed."""
+    """Yield notes on measurements that disagree with the prediction: age, draft tokens, speed."""
     file, engine = measured[0].file, machine.engine
     rows = [row for subset in measured for row in subset.rows]
     date = max(subset.date for subset in measured)
@@ -103,7 +103,7 @@ def _contradictions(machine: Machine, measured: Sequence[OwnDeployment]) -> Iter
 
 
 def _months(later: str, earlier: str) -> int | None:
-    """Months between two dates, as YYYY-MM or longer; None where one is not stated."""
+    """Months between two dates, as YYYY-MM or longer; None if one is not stated."""
     matches = [re.match(r"(\d{4})-(\d\d)", text) for text in (later, earlier)]
     if None in matches:
         return None

@@ -1,9 +1,9 @@
-"""What a user's own rows of a deployment say of its passes: how much slower they are than expected.
+"""Correction of predicted step times by a user's own measurements of a deployment.
 
-A row is the time of passes that decode and of passes that prefill. Their deviation from the
-engine's prediction is unknown, and similar at nearby batches and lengths; a row measures their
-mean, weighted by the time of each. How far deployments are off, and how far rows of one scatter, is
-unknown, too: rows that contradict each other move less and narrow no range.
+A measurement contains the time of decode and of prefill steps. Their deviation from the engine's
+prediction is unknown, and similar at nearby batches and lengths. A measurement gives their mean,
+weighted by the time of each. The error of a deployment and the scatter of its measurements are
+unknown, too: measurements that contradict each other correct less and narrow no range.
 """
 
 from collections.abc import Iterator, Sequence
@@ -25,23 +25,23 @@ from fastcalc.formulas.recorded import Recorded
 from fastcalc.formulas.types import Array, ArrayLike, Bools, Floats, floats
 
 EVERYWHERE = 0.3
-"""Share of a deployment's error that is the same at every batch and length."""
+"""Share of a deployment's error variance that is equal at every batch and length."""
 
 DEPLOYMENTS = (0.05, 0.1, 0.2, 0.4)
-"""What the errors of a deployment may be, as standard deviations of logarithms, equally likely."""
+"""Candidate errors of a deployment, as standard deviations of logarithms, equally likely."""
 
 ROWS = (0.025, 0.05, 0.1, 0.2)
-"""What each row may err on its own, each half as likely as the one before it."""
+"""Candidate errors of a single measurement, each half as likely as the one before it."""
 
 LENGTH = float(np.log(10.0))
-"""Over a factor of ten in the batch or the tokens of a request, errors forget each other."""
+"""Errors become independent over a factor of ten in the batch or in the tokens of a request."""
 
 PROMPTS = 2.0
-"""Variance of the error of prompts over that of decoding."""
+"""Error variance of prefill over the error variance of decode."""
 
 LEFT = 0.12
-"""Share of a range's half-width that rows never take away: errors have longer tails than a normal
-distribution's. All are chosen on held-out sources (`benchmarks/own_rows.py`)."""
+"""Share of a range's half-width that measurements never remove: errors have longer tails than a
+normal distribution. All values are chosen on held-out sources (`benchmarks/own_rows.py`)."""
 
 
 _VARIANCES = np.repeat(np.square(DEPLOYMENTS), len(ROWS))
@@ -52,9 +52,9 @@ _PRIOR = _PRIOR / _PRIOR.sum()
 
 @dataclass(frozen=True, eq=False)
 class Places:
-    """Where passes were measured or are predicted, in logarithms that broadcast.
+    """Operating points of measured or predicted steps, as logarithms that broadcast.
 
-    decode_share : share of the time in which they decode [1]
+    decode_share : share of the time spent on decode steps [1]
     """
 
     batch: Array
@@ -66,42 +66,42 @@ class Places:
     def of(
         cls, batch: ArrayLike, context: ArrayLike, prompt: ArrayLike, decode_share: ArrayLike
     ) -> "Places":
-        """Places by the numbers themselves. [1]"""
+        """Operating points from the numbers themselves. [1]"""
         batch, context, prompt = (
             floats(np.log(np.maximum(number, 1.0))) for number in (batch, context, prompt)
         )
         return cls(batch, context, prompt, floats(decode_share))
 
     def followed_by(self, others: "Places") -> "Places":
-        """Places along one axis, and others after them."""
+        """These points along one axis, followed by others."""
         return Places(*(np.concatenate(pair) for pair in zip(self, others, strict=True)))
 
     def __iter__(self) -> Iterator[Array]:
-        """Yield batches, contexts, prompts and shares of decoding."""
+        """Yield batches, contexts, prompts and decode shares."""
         return iter((self.batch, self.context, self.prompt, self.decode_share))
 
     def across(self, rows: "Places") -> Array:
-        """Covariance with rows, which are along the last axis. [1]"""
+        """Covariance with measurements, which are along the last axis. [1]"""
         columns = (floats(number)[..., np.newaxis] for number in self)
         return Places(*columns).covariance(rows)
 
     def covariance(self, rows: "Places") -> Array:
-        """Covariance with rows, each place with its own. [1]"""
+        """Covariance with measurements, element by element. [1]"""
         decode = self._alike(rows, self.context, rows.context)
         prompt = self._alike(rows, self.prompt, rows.prompt)
         both_prompt = (1.0 - self.decode_share) * (1.0 - rows.decode_share)
         return self.decode_share * rows.decode_share * decode + PROMPTS * both_prompt * prompt
 
     def with_each(self, rows: "Places") -> list[Array] | None:
-        """Covariance with each row while a formula is recorded (it has no axes); else None. [1]"""
+        """Covariance with each measurement while a formula is recorded (no axes); else None. [1]"""
         if not any(isinstance(number, Recorded) for number in self):
             return None
         return [self.covariance(Places(*row)) for row in zip(*rows, strict=True)]
 
     def _alike(self, rows: "Places", own_length: ArrayLike, row_length: ArrayLike) -> Array:
-        """Covariance of one kind of pass, by its batch and one length. [1]
+        """Covariance of one type of step, by its batch and one length. [1]
 
-        own_length, row_length : that length, and that of the rows, as logarithms [1]
+        own_length, row_length : that length here and in the measurements, as logarithms [1]
         """
         pairs = ((self.batch, rows.batch), (own_length, row_length))
         squares = ((own_value - row_value) ** 2 for own_value, row_value in pairs)
@@ -109,16 +109,16 @@ class Places:
 
     @property
     def variance(self) -> Array:
-        """Variance of the error over that of a pass that decodes. [1]"""
+        """Error variance over the variance of a decode step. [1]"""
         fraction = floats(self.decode_share)
         return fraction**2 + PROMPTS * (1.0 - fraction) ** 2
 
 
 @dataclass(frozen=True, eq=False)
 class _Rows:
-    """Rows of a deployment as arrays.
+    """Measurements of a deployment as arrays.
 
-    drafted : those of them with drafts
+    drafted : which of them use draft tokens
     """
 
     places: Places
@@ -126,7 +126,7 @@ class _Rows:
     drafted: "_Rows | None" = None
 
     def slower(self, conditions: Places) -> Array:
-        """Logarithm of how many times as long passes take. [1]"""
+        """Logarithm of the factor by which steps are slower than expected. [1]"""
         item = conditions.with_each(self.places)
         if item is not None:
             terms = zip(self.says.weights.tolist(), item, strict=True)
@@ -134,7 +134,7 @@ class _Rows:
         return conditions.across(self.places) @ self.says.weights
 
     def unexplained(self, conditions: Places) -> Array:
-        """Variance of predictions over that without rows. [1]"""
+        """Variance of predictions over the variance without measurements. [1]"""
         says, all_alike = self.says, conditions.variance
         item = conditions.with_each(self.places)
         if item is None:
@@ -151,7 +151,7 @@ class _Rows:
 
 @once
 def _rows_of(deployment: OwnDeployment) -> _Rows:
-    """Rows with what predictions take of them."""
+    """Measurements with the values that predictions need."""
     drafted = [row for row in deployment.rows if row.drafted]
     return replace(_of(deployment.rows), drafted=_of(drafted) if drafted else None)
 
@@ -171,12 +171,12 @@ def _of(rows: Sequence[OwnRow]) -> _Rows:
 
 @dataclass(frozen=True, eq=False)
 class OwnEffect:
-    """What rows of a deployment say of its passes at some batches and lengths.
+    """Correction by a deployment's measurements at some batches and lengths.
 
-    rows : of the deployment
-    applies : where the layout is that of the rows
-    places : as if all decode
-    has_drafts : where tokens are drafted ahead
+    rows : measurements of the deployment
+    applies : whether the layout equals the measured layout
+    places : operating points, as if all steps decode
+    has_drafts : whether draft tokens are used
     """
 
     rows: _Rows
@@ -193,21 +193,21 @@ class OwnEffect:
 
     @cached_property
     def decode(self) -> Floats:
-        """How many times as long as expected passes take that decode. [1]"""
+        """Factor by which decode steps are slower than expected. [1]"""
         return self._slower(1.0)
 
     @cached_property
     def prompts(self) -> Floats:
-        """The same of passes that prefill. [1]"""
+        """Factor by which prefill steps are slower than expected. [1]"""
         return self._slower(0.0)
 
     def unexplained(self, decode_share: ArrayLike) -> Floats:
-        """Variance of a prediction over that without rows. [1]
+        """Variance of a prediction over the variance without measurements. [1]
 
         Half the variance of steps with draft tokens comes from speculation, and only measurements
         with speculation reduce it.
 
-        decode_share : share of the time in which passes decode [1]
+        decode_share : share of the time spent on decode steps [1]
         """
         rows, conditions = self.rows, self._at(decode_share)
         left = rows.unexplained(conditions)
@@ -217,15 +217,15 @@ class OwnEffect:
         return floats(np.where(self.applies, left, 1.0))
 
     def narrowed(self, decode_share: ArrayLike) -> Floats:
-        """Half-width of a range over that without rows. [1]
+        """Half-width of a range over the half-width without measurements. [1]
 
-        decode_share : share of the time in which passes decode [1]
+        decode_share : share of the time spent on decode steps [1]
         """
         return floats(LEFT + (1.0 - LEFT) * self.unexplained(decode_share))
 
 
 def is_of(deployment: OwnDeployment, layout: AnyLayout) -> Bools:
-    """Whether a deployment was measured on a layout, as far as its owner said."""
+    """Whether a deployment was measured on a layout, as far as its owner stated it."""
     pairs = (
         (deployment.chips, layout.chips),
         (deployment.tp, layout.tp),
@@ -243,9 +243,9 @@ def is_of(deployment: OwnDeployment, layout: AnyLayout) -> Bools:
 def interpolated(
     deployment: OwnDeployment,
 ) -> tuple[list[tuple[float, float]], list[tuple[float, float]]]:
-    """Return how many times as slow rows are by all rows, and by all others of the deployment.
+    """Predict each measurement from all measurements, and from all others of the deployment.
 
-    Each with the half-width of its range over that without rows. [1]
+    Returns latency factors and half-widths of ranges over those without measurements. [1]
     """
     rows = deployment.rows
     leaving_out = (
@@ -257,7 +257,7 @@ def interpolated(
 
 
 def believed_at_rows(deployment: OwnDeployment) -> tuple[Floats, Floats]:
-    """How many times as slow rows are by all rows, and half-widths over those without any. [1]"""
+    """Latency factors at the measurements given all of them, and relative half-widths. [1]"""
     columns = ("batch", "context", "prompt", "drafted", "decode_share")
     numbers = {name: np.array([getattr(row, name) for row in deployment.rows]) for name in columns}
     fraction = numbers.pop("decode_share")
@@ -266,9 +266,9 @@ def believed_at_rows(deployment: OwnDeployment) -> tuple[Floats, Floats]:
 
 
 def after_one_row(off: float) -> float:
-    """Half-width of a token's range where one row measured it, over that without, at most 1. [1]
+    """Half-width of a token's range at one measurement, over that without; at most 1. [1]
 
-    off : by how much it lasted longer than expected, in the logarithm [1]
+    off : logarithm of measured over expected time [1]
     """
     row = OwnRow(batch=1, context=1, prompt=1, decode_share=1.0, slower=float(np.exp(off)))
     unexplained = float(_of([row]).unexplained(Places.of(1.0, 1.0, 1.0, 1.0)))
@@ -276,11 +276,11 @@ def after_one_row(off: float) -> float:
 
 
 def expected_width(new: Places, targets: Places, measured: Sequence[OwnRow] = ()) -> Floats:
-    """Half-width of ranges expected once new rows are measured, over that without any row. [1]
+    """Expected half-width of ranges after new measurements, over that without any measurement. [1]
 
-    new : where passes are to be measured
-    targets : where they are predicted
-    measured : rows of the deployment that there are already
+    new : operating points to be measured
+    targets : operating points that are predicted
+    measured : existing measurements of the deployment
     """
     chances = _PRIOR
     if measured:
@@ -299,7 +299,7 @@ def expected_width(new: Places, targets: Places, measured: Sequence[OwnRow] = ()
 
 
 def _row_by(deployment: OwnDeployment, row: OwnRow) -> tuple[float, float]:
-    """Return how many times as slow a row is by those of a deployment, and its half-width. [1]"""
+    """Latency factor of a point given a deployment's measurements, and its half-width. [1]"""
     effect = effect_of(
         deployment, batch=row.batch, context=row.context, prompt=row.prompt, drafted=row.drafted
     )
@@ -327,18 +327,18 @@ def effect_of(
     drafted: ArrayLike = 0.0,
     applies: Bools = np.asarray(True),  # noqa: B008
 ) -> OwnEffect:
-    """Return what rows of a deployment say at other batches and lengths.
+    """Correction by a deployment's measurements at other batches and lengths.
 
     batch, context, prompt : sequences, and mean lengths of a sequence and of its prompt [1]
-    drafted : tokens that are drafted ahead [1]
-    applies : where the layout is that of the rows
+    drafted : number of draft tokens [1]
+    applies : whether the layout equals the measured layout
     """
     conditions = Places.of(batch, context, prompt, decode_share=1.0)
     return OwnEffect(_rows_of(deployment), applies, conditions, floats(drafted) > 0.0)
 
 
 def own_effect(placement: AnyPlacement, traffic: Traffic, batch: ArrayLike) -> list[OwnEffect]:
-    """Return what an engine's own rows say, for each measured deployment with such a layout."""
+    """Corrections by an engine's own measurements, one per measured deployment with this layout."""
     machine, layout = placement.machine, placement.layout
     if machine.engine.is_bound or not machine.engine.own_deployments:
         return []

@@ -1,1 +1,1 @@
-"""A model, counted: what it holds and what a token costs, from its shape alone."""
+"""Workload counts of a model: parameters, bytes and FLOPs per token from its shape alone."""

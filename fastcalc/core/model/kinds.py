@@ -1,4 +1,4 @@
-"""Kinds of bytes, each of one name from a model's weights to the memory that it is placed in."""
+"""Categories of bytes, with the same name in a model's weights and in memory placement."""
 
 from typing import Generic, NamedTuple, TypeVar
 
@@ -6,9 +6,9 @@ Quantity = TypeVar("Quantity", covariant=True)
 
 
 class Kinds(NamedTuple, Generic[Quantity]):
-    """A quantity of each kind of bytes that a pass reads.
+    """A quantity for each category of bytes that a pass reads.
 
-    dense : matrices that every token passes
+    dense : matrices that every token uses
     head : the output head with norms, biases and routers
     experts : routed experts
     kv : caches, and attention over them
@@ -20,15 +20,15 @@ class Kinds(NamedTuple, Generic[Quantity]):
     kv: Quantity
 
     def of(self, kind: str) -> Quantity:
-        """Quantity of a kind by its name."""
+        """Quantity of a category by its name."""
         return self[self._fields.index(kind)]
 
 
 READ = Kinds._fields
-"""Kinds of bytes that a pass reads."""
+"""Categories of bytes that a pass reads."""
 
 KINDS = (*READ, "embedding")
-"""What is placed: these, and the table of input embeddings."""
+"""Categories that are placed in memory: the above, and the table of input embeddings."""
 
 IN_LAYERS = ("dense", "experts", "kv")
-"""Those of every layer, for which a chip and the cores of a host take turns."""
+"""Categories present in every layer, for which a chip and a host's cores alternate."""

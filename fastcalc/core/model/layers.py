@@ -1,4 +1,4 @@
-"""One layer, counted from its shape alone: parameters by kind, caches and state."""
+"""One layer, counted from its shape alone: parameters by category, caches and state."""
 
 from dataclasses import dataclass, replace
 from math import inf
@@ -26,15 +26,15 @@ _INDEX_SCALE_BYTES = 4.0
 class CacheGroup:
     """Layers with the same caches and attention.
 
-    layers : how many [1]
-    elements : elements that a token leaves in one layer [1]
-    window : tokens that are kept, the last ones; infinity for all [1]
+    layers : number of layers [1]
+    elements : elements per token in one layer [1]
+    window : number of most recent tokens that are kept; infinity for all [1]
     shards : ranks that a tensor-parallel group can spread the cache over: key-value heads, or 1 for
         a latent that every rank needs whole [1]
     decode_flops, prefill_flops : attention FLOPs of one layer for a new token and a token it
         attends to [FLOP]
-    picked : tokens that an indexer picks for a new token; infinity without one [1]
-    element_bytes : width of an element; None for that of the cache format [byte]
+    picked : tokens that an indexer selects for a new token; infinity without an indexer [1]
+    element_bytes : width of an element; None for the width of the cache format [byte]
     """
 
     layers: float
@@ -48,21 +48,21 @@ class CacheGroup:
 
     @property
     def attended(self) -> float:
-        """Tokens that a new token attends to at most. [1]"""
+        """Maximum number of tokens that a new token attends to. [1]"""
         return min(self.window, self.picked)
 
 
 @dataclass(frozen=True)
 class LayerCount:
-    """What a layer, or a component of one, holds and keeps.
+    """Parameters and sequence state of a layer, or of a component of a layer.
 
-    attention, ffn, shared_experts, experts : parameters of matrices: of attention or a state layer,
-        of the dense network, of what each token passes beside routed experts, and of these [1]
+    attention, ffn, shared_experts, experts : matrix parameters: of attention or a state layer, of
+        the dense network, of networks that each token uses beside routed experts, and of these [1]
     small, expert_biases : parameters of norms, biases and routers, and biases of routed experts [1]
-    state : elements that a sequence keeps, whatever its length [1]
-    convolution : those of them that a convolution looks back on, kept at 16 bits [1]
-    prompt_traffic : what kernels of a state layer move between them for a prompt token [byte]
-    caches : what a token leaves, each group of one layer
+    state : elements of recurrent state per sequence, independent of its length [1]
+    convolution : elements of the state that are the inputs of a convolution, kept at 16 bits [1]
+    prompt_traffic : memory traffic between kernels of a state layer per prompt token [byte]
+    caches : cache groups of one layer
     """
 
     attention: float = 0.0
@@ -80,18 +80,18 @@ class LayerCount:
         return LayerCount(*map(add, vars(self).values(), vars(other).values()))
 
     def times(self, layers: float) -> "LayerCount":
-        """Parameters and state of a number of copies; caches stay those of one. [1]"""
+        """Parameters and state of several copies; caches remain as for one copy. [1]"""
         *numbers, _ = vars(self).values()
         return LayerCount(*(layers * number for number in numbers))
 
     @property
     def dense(self) -> float:
-        """Parameters of the matrices that every token passes. [1]"""
+        """Parameters of the matrices that every token uses. [1]"""
         return self.attention + self.ffn + self.shared_experts
 
     @property
     def parameters(self) -> float:
-        """All its parameters. [1]"""
+        """All parameters of the layer. [1]"""
         return self.dense + self.small + self.experts + self.expert_biases
 
 
@@ -112,7 +112,7 @@ def count_layer(block: Block, model: Model) -> LayerCount:
 
 
 def count_ffn(ffn: AnyFFN | None, hidden: float) -> LayerCount:
-    """Count a feed-forward network, dense or of experts."""
+    """Count a feed-forward network, dense or with experts."""
     if ffn is None:
         return LayerCount()
     if isinstance(ffn, DenseFFN):
@@ -134,7 +134,7 @@ def count_ffn(ffn: AnyFFN | None, hidden: float) -> LayerCount:
 
 
 def count_attention(attention: AnyAttention | None, hidden: float) -> LayerCount:
-    """Count attention of any kind."""
+    """Count attention of any type."""
     if attention is None:
         return LayerCount()
     if isinstance(attention, Attention):
@@ -196,7 +196,7 @@ def _latent(attention: LatentAttention, hidden: float) -> LayerCount:
 def _indexed(
     attention: LayerCount, indexer: Indexer | None, *, hidden: float, query: float
 ) -> LayerCount:
-    """Attention that reads only what its indexer picks, and the indexer with it."""
+    """Count attention that reads only the tokens its indexer selects, including the indexer."""
     if indexer is None:
         return attention
     picked = tuple(replace(group, picked=float(indexer.top_k)) for group in attention.caches)
@@ -217,7 +217,7 @@ def _indexed(
 def _indexer(
     indexer: Indexer, *, hidden: float, query: float, interval: int, copies: int, vectors: int
 ) -> LayerCount:
-    """Count an indexer: one key for ``every`` tokens, all of which a new token scans."""
+    """Count an indexer: one key per ``every`` tokens, all of which a new token scans."""
     matrices = sparse.indexer_matrices(
         hidden=hidden,
         query=query,
@@ -258,9 +258,9 @@ def _compressed(attention: CompressedAttention, hidden: float) -> LayerCount:
 def _entries(
     attention: CompressedAttention, interval: int | None, hidden: float, flops: float
 ) -> LayerCount:
-    """Count what folds ``every`` a given number of tokens into one entry, and what picks entries.
+    """Count the compressor, which folds ``every`` tokens into one entry, and the entries' indexer.
 
-    Where an indexer picks, neighbouring entries overlap, and its keys are folded likewise.
+    With an indexer, neighbouring entries overlap, and its keys are compressed in the same way.
     """
     if interval is None:
         return LayerCount()
@@ -326,7 +326,7 @@ def _linear(attention: LinearAttention, hidden: float) -> LayerCount:
 
 
 def _other_linear(attention: LinearAttention, hidden: float, width: float) -> LayerCount:
-    """Count Mamba, lightning attention or a short convolution, as wide as all values are."""
+    """Count Mamba, lightning attention or a short convolution, as wide as all values together."""
     kernel, state_size = attention.conv_kernel, attention.key_dim
     looked_back_on = (kernel - 1) * width
     if attention.kind == "lightning":

@@ -1,4 +1,4 @@
-"""The weights of a model by part, each in the format that it is stored in."""
+"""Weights of a model by component, each in its stored format."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -8,23 +8,23 @@ from fastcalc.catalogue.formats import NumberFormat
 
 @dataclass(frozen=True)
 class Weights:
-    """Parameters of one kind and the format they are stored in."""
+    """Parameters of one category and the format in which they are stored."""
 
     parameters: float
     format: NumberFormat
 
     @property
     def bytes(self) -> float:
-        """Bytes they take. [byte]"""
+        """Bytes of these weights. [byte]"""
         return self.parameters * self.format.bytes
 
 
 class WeightsByPart(NamedTuple):
     """The weights of a model.
 
-    dense : matrices that every token passes
+    dense : matrices that every token uses
     small : norms, biases and routers
-    head, embedding : output head and input embedding; a tied one is counted in the first alone
+    head, embedding : output head and input embedding; tied weights are counted in the head only
     experts, expert_biases : matrices and biases of all routed experts
     """
 
@@ -36,5 +36,5 @@ class WeightsByPart(NamedTuple):
     expert_biases: Weights
 
     def of(self, part: str) -> Weights:
-        """Weights of a part by its name."""
+        """Weights of a component by its name."""
         return self[self._fields.index(part)]

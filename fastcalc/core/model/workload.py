@@ -1,4 +1,4 @@
-"""What a model holds and what a token costs: counted once, from the shape alone.
+"""Bytes of a model and cost of a token, counted once from the shape alone.
 
 A `Workload` is a model in one weight format and one cache format, reduced to the sums
 that placement and the step function need. It covers the text core alone: no
@@ -36,39 +36,39 @@ from fastcalc.mentions import option
 from fastcalc.written import shown
 
 _STATE_BYTES = 4.0
-"""Recurrent states are kept at 32 bits (the default of Qwen3-Next and later configurations); what
-their convolutions look back on has the 16 bits of activations."""
+"""Recurrent states are kept at 32 bits (the default of Qwen3-Next and later configurations); the
+inputs of their convolutions have the 16 bits of activations."""
 
 _16_BIT = 2.0
 
 
 WIDTH_RATIO = 0.272
-"""Hidden width over the square root of the active parameters of a layer: the median of the
+"""Hidden width over the square root of the active parameters per layer: the median of the
 catalogue's models that publish their shape, of which four fifths lie between 0.23 and 0.32. [1]"""
 
 VOCABULARY = 151_936
-"""The median vocabulary of the catalogue's models, for one that publishes none. [1]"""
+"""Median vocabulary size of the catalogue's models, for models that publish none. [1]"""
 
 
 @dataclass(frozen=True, eq=False)
 class Workload:
     """A model in its formats, as sums.
 
-    weights : of all layers, by part
-    experts, active_experts : routed experts in a layer and how many a token picks; 0 without any
+    weights : of all layers, by component
+    experts, active_experts : routed experts per layer and experts per token; 0 without experts
         [1]
     expert_layers, latent_layers, layers : layers with routed experts, with latent attention, and
         all [1]
-    depth : layers one after another, those without attention or feed-forward network as half [1]
-    hidden : hidden width; None where it is not published [1]
-    expert_width : columns of a routed expert, its feed-forward width; infinity where unknown [1]
+    depth : sequential layers; one without attention or without feed-forward network counts half [1]
+    hidden : hidden width; None if not published [1]
+    expert_width : columns of a routed expert, its feed-forward width; infinity if unknown [1]
     caches : caches that grow with the context
-    state_elements : elements of recurrent state that a sequence keeps, whatever its length [1]
-    convolution_elements : those of them that convolutions look back on [1]
-    prompt_traffic : what kernels of recurrent layers move between them for a prompt token [byte]
-    largest_layer_bytes : weights of the heaviest layer [byte]
-    layer_kinds : how many layers of each kind there are, and one of them; empty where nobody
-        publishes it
+    state_elements : elements of recurrent state per sequence, independent of its length [1]
+    convolution_elements : elements of these that are inputs of convolutions [1]
+    prompt_traffic : memory traffic between kernels of recurrent layers per prompt token [byte]
+    largest_layer_bytes : weights of the largest layer [byte]
+    layer_kinds : number of layers of each type, and the count of one such layer; empty if not
+        published
     """
 
     model: Model
@@ -92,40 +92,40 @@ class Workload:
 
     @property
     def sent_width(self) -> float:
-        """Numbers of a token that chips send each other: a default where nobody publishes it. [1]
+        """Elements per token that chips exchange: a default if the width is not published. [1]
 
-        The bound takes none for granted (`hidden`).
+        The hardware bound uses only a published width (`hidden`).
         """
         return self.hidden or WIDTH_RATIO * (self.active_parameters / self.layers) ** 0.5
 
     @property
     def vocabulary(self) -> int:
-        """Vocabulary size: the number of logits, a default where none is published. [1]"""
+        """Vocabulary size: the number of logits; a default if not published. [1]"""
         return self.model.vocabulary or VOCABULARY
 
     @cached_property
     def last_norm(self) -> Weights:
-        """Norms of no layer: the one before the head."""
+        """Parameters of the final norm before the head, which belongs to no layer."""
         in_layers = self.norm_parameters if self.layer_kinds else 0.0
         small = self.weights.small
         return replace(small, parameters=max(small.parameters - in_layers, 0.0))
 
     @property
     def norm_parameters(self) -> float:
-        """Norms, biases and routers of the layers, which all tokens of a prompt pass. [1]"""
+        """Norms, biases and routers of the layers, which every prompt token uses. [1]"""
         if not self.layer_kinds:
             return self.weights.small.parameters
         return sum(count * layer.weights.small.parameters for count, layer in self.layer_kinds)
 
     @cached_property
     def bytes(self) -> Kinds[float]:
-        """Weights that passes read, by kind; there are no caches among them. [byte]"""
+        """Weights that passes read, by category; caches are not included. [byte]"""
         dense, small, head, _, experts, biases = (group.bytes for group in self.weights)
         return Kinds(dense, small + head, experts + biases, kv=0.0)
 
     @property
     def formats(self) -> Kinds[NumberFormat]:
-        """What each kind is stored in; small weights and biases are not what is multiplied."""
+        """Stored format of each category; small weights and biases are not multiplied."""
         weights, cache = self.weights, number_format(self.kv_format, cache=True)
         return Kinds(weights.dense.format, weights.head.format, weights.experts.format, cache)
 
@@ -136,19 +136,19 @@ class Workload:
 
     @property
     def active_share(self) -> float:
-        """Share of the routed experts that one token passes. [1]"""
+        """Share of the routed experts that one token uses. [1]"""
         return self.active_experts / self.experts if self.experts else 0.0
 
     @property
     def active_parameters(self) -> float:
-        """Parameters one token touches, the embedding counted whole and further tables not. [1]"""
+        """Parameters used by one token, with the whole embedding but without further tables. [1]"""
         experts = self.weights.experts.parameters + self.weights.expert_biases.parameters
         unused = experts * (1.0 - self.active_share) + _looked_up(self.model)
         return self.total_parameters - unused
 
     @property
     def multiplied_parameters(self) -> float:
-        """Parameters one token is multiplied with: no input embedding, which is a lookup. [1]"""
+        """Parameters multiplied for one token, without the input embedding (a lookup). [1]"""
         embedding = self.weights.embedding.parameters - _looked_up(self.model)
         return self.active_parameters - embedding
 
@@ -164,12 +164,12 @@ class Workload:
 
     @property
     def state_bytes(self) -> float:
-        """Bytes of recurrent state a sequence keeps, whatever its length. [byte]"""
+        """Bytes of recurrent state per sequence, independent of its length. [byte]"""
         recurrent = self.state_elements - self.convolution_elements
         return recurrent * _STATE_BYTES + self.convolution_elements * _16_BIT
 
     def cache_bytes(self, tokens: ArrayLike, *, ranks: ArrayLike = 1.0) -> Array:
-        """Return what one sequence keeps on one of ``ranks`` tensor-parallel ranks. [byte]
+        """Cache of one sequence on one of ``ranks`` tensor-parallel ranks. [byte]
 
         ranks : ranks of the tensor-parallel group; heads are spread, latents copied [1]
         """
@@ -177,18 +177,18 @@ class Workload:
         return self.cache_of(_attended(windows, tokens, 0.0), ranks)
 
     def cache_read_bytes(self, tokens: ArrayLike, *, spread: ArrayLike = 0.0) -> Array:
-        """Return what a decode step reads of it: of sparse attention, only what is picked. [byte]
+        """Cache bytes that a decode step reads: for sparse attention, only selected tokens. [byte]
 
-        spread : how far below and above it goes [1]
+        spread : half-width of the range of contexts around the mean [1]
         """
         return self.cache_of(self.attended(tokens, spread))
 
     def attended(self, context: ArrayLike, spread: ArrayLike) -> list[Array]:
-        """Tokens that a new one attends to in each group of layers. [1]"""
+        """Tokens that a new token attends to in each group of layers. [1]"""
         return _attended([group.attended for group in self.caches], context, spread)
 
     def cache_of(self, tokens: Sequence[Array], ranks: ArrayLike = 1.0) -> Array:
-        """Bytes of one sequence's state, and of some tokens of each group. [byte]"""
+        """Bytes of one sequence's state, and of some tokens in each group. [byte]"""
         total: Array = self.state_bytes / np.asarray(ranks)
         for group, count in zip(self.caches, tokens, strict=True):
             layer = cache_bytes_per_layer(
@@ -198,12 +198,12 @@ class Workload:
         return total
 
     def element_bytes(self, group: CacheGroup) -> float:
-        """Return what an element of a cache takes. [byte]"""
+        """Bytes per element of a cache. [byte]"""
         return group.element_bytes or number_format(self.kv_format, cache=True).cache_bytes
 
     @property
     def cache_bytes_per_token(self) -> float:
-        """Bytes that one more token adds while no window is full. [byte]"""
+        """Bytes that one more token adds before any window is full. [byte]"""
         return sum(
             group.layers * group.elements * self.element_bytes(group) for group in self.caches
         )
@@ -213,10 +213,10 @@ class Workload:
     ) -> ArrayLike:
         """Attention FLOPs of one new token at a context. [FLOP]
 
-        context : tokens before it on average [1]
-        spread : how far below and above it goes [1]
-        prompt : count the form that prompts use, which for latent attention is the cheaper of two:
-            expanded into heads over all tokens, or absorbed over those that are picked
+        context : mean number of tokens before it [1]
+        spread : half-width of the range of contexts around the mean [1]
+        prompt : count the prefill form, which for latent attention is the cheaper of two:
+            expanded into heads over all tokens, or absorbed over the selected tokens
         """
         picked = self.attended(context, spread)
         if not prompt:
@@ -231,7 +231,7 @@ class Workload:
         return total
 
     def decode_flops_of(self, picked: Sequence[Array]) -> ArrayLike:
-        """Attention FLOPs of one new token for what it attends to. [FLOP]"""
+        """Attention FLOPs of one new token over the tokens that it attends to. [FLOP]"""
         total: ArrayLike = 0.0
         for group, tokens in zip(self.caches, picked, strict=True):
             total = total + group.layers * (group.decode_flops * tokens)
@@ -239,7 +239,7 @@ class Workload:
 
 
 def _attended(limits: Sequence[float], context: ArrayLike, spread: ArrayLike) -> list[Array]:
-    """Tokens attended to under each limit; layers of one limit are counted once. [1]"""
+    """Tokens attended to under each limit; layers with the same limit are counted once. [1]"""
     by_limit = {
         limit: attended_tokens(context=context, spread=spread, window=limit)
         for limit in dict.fromkeys(limits)
@@ -250,9 +250,9 @@ def _attended(limits: Sequence[float], context: ArrayLike, spread: ArrayLike) ->
 def workload(model: Model, weights: str | None = None, kv: str | None = None) -> Workload:
     """Count a model in a weight format and a cache format.
 
-    weights : number formats of the matrices as ``--weights`` has them; the model's own where left
-        out
-    kv : number format of the cache; the model's own where omitted
+    weights : number formats of the matrices as ``--weights`` takes them; by default the model's
+        own
+    kv : number format of the cache; by default the model's own
     """
     return _count(model, weights, kv)
 
@@ -274,15 +274,15 @@ def _count(model: Model, weights: str | None, kv: str | None) -> Workload:
 
 
 def _has_odd_experts(model: Model) -> bool:
-    """Whether the columns of experts' down projections are no whole blocks of a k-quant."""
+    """Whether the columns of experts' down projections do not fill whole blocks of a k-quant."""
     widths = (block.ffn.width for block in model.blocks if isinstance(block.ffn, MixtureOfExperts))
     return any(width % K_BLOCK for width in widths)
 
 
 def formats_asked(model: Model, weights: str | None) -> WeightFormats:
-    """The format of each group of matrices; the name of the model's own mix means that mix.
+    """Format of each group of matrices; the name of the model's own mix means that mix.
 
-    weights : as ``--weights`` has it; None for the model's own
+    weights : as ``--weights`` takes it; None for the model's own
     """
     if weights is None or weights in (model.format_name, published_base(model)):
         return model.own_formats
@@ -310,24 +310,24 @@ def _refuse_absent(model: Model, weights: str) -> None:
 
 
 def published_base(model: Model) -> str | None:
-    """The quantized format that stands for a published mix; None where no format does.
+    """Quantized format that represents a published mix; None if no format does.
 
-    A checkpoint in several quantized formats goes by the name of the one of most matrices: nobody
-    publishes DeepSeek V4 in FP8 alone. A mix with 16 bits may be published at 16 bits, too.
+    A checkpoint in several quantized formats is named by the format of most matrices: nobody
+    publishes DeepSeek V4 in FP8 alone. A mix that includes 16 bits may also be published as such.
     """
     formats = model.own_formats
     return formats.base.id if formats.groups and formats.base.bits < 16 else None
 
 
 def _minimal(model: Model, matrices: NumberFormat, kv_format: str) -> Workload:
-    """Count a model of which only totals are known; every active parameter may be routed."""
+    """Count a model with published totals only; every active parameter may be routed."""
     assert model.total_parameters and model.layers and model.kv_bytes_per_token
     total = model.total_parameters.si
     active = model.active_parameters.si if model.active_parameters else total
     fraction = active / total
     if model.experts and model.active_experts:
         fraction = model.active_experts / model.experts
-    # P = D + R and A = D + R k/E; without k and E, nothing is known to be shared: D = 0.
+    # P = D + R and A = D + R k/E; without k and E no parameter is known to be shared: D = 0.
     routed = (total - active) / (1.0 - fraction) if fraction < 1.0 else 0.0
     routed = min(routed, total)
     elements = model.kv_bytes_per_token.si / number_format(model.kv_format, cache=True).cache_bytes
@@ -361,7 +361,7 @@ def _minimal(model: Model, matrices: NumberFormat, kv_format: str) -> Workload:
 
 
 def _looked_up(model: Model) -> float:
-    """Parameters of further tables, of which a token reads a few rows. [1]"""
+    """Parameters of further tables, from which a token reads a few rows. [1]"""
     return model.lookup_parameters.si if model.lookup_parameters else 0.0
 
 
@@ -460,7 +460,7 @@ def checkpoint_parameters(model: Model) -> float:
 
 
 def checkpoint_bytes(model: Model) -> float:
-    """Stored size of a model as published, towers and prediction layers included. [byte]"""
+    """Stored size of a model as published, including towers and prediction layers. [byte]"""
     outside, formats = outside_core(model), model.own_formats
     return workload(model).weight_bytes + sum(
         parameters * formats.of(group).bytes for group, parameters in outside.items()
@@ -471,7 +471,7 @@ def checkpoint_bytes(model: Model) -> float:
 def outside_core(model: Model) -> dict[str, float]:
     """Parameters of a checkpoint outside the text core, by group of weight formats. [1]
 
-    A multi-token-prediction layer is one more layer, a projection of two hidden states to one
+    A multi-token-prediction layer is one more layer, a projection of two hidden states to one,
     and three norms; some checkpoints store copies of embedding and head in it.
     """
     outside = {"vision": model.vision_parameters.si if model.vision_parameters else 0.0}

@@ -1,1 +1,1 @@
-"""How chips share a model: layouts, what fits, and which memory holds what."""
+"""Placement of a model on chips: layouts, capacity, and the memory tier of weights and cache."""

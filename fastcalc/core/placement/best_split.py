@@ -1,13 +1,13 @@
-"""Each kind of bytes in the memory where the passes of a row take least.
+"""Split of each category of bytes over memories that minimizes the time of the passes.
 
-Memories are filled one after another with one kind of bytes after another, in every order of kinds.
-Room that no pass reads is one more kind, so that a memory may stay empty. Kinds of a layer may go
-side by side, in equal shares: the cores of a host then take turns in fewer layers. What the passes
-take with each fill is computed as it is everywhere else, and the fill with which they take least
-counts. Of more than two memories, each two are then filled anew.
+Memories are filled in order with one category of bytes after another, in every order of categories.
+Idle room that no pass reads is one more category, so that a memory may stay empty. Categories of a
+layer may also be spread in equal shares, so that the cores of a host work in fewer layers. The time
+of the passes is computed for each fill as everywhere else, and the fastest fill is used. With more
+than two memories, each pair is then filled again.
 
-How fast a part is has no say in which fills of two memories there are, but for those that can take
-no less: with a faster one the best takes no longer.
+The speed of a memory does not change the candidate fills of two memories, except that fills that
+cannot save time are omitted. So with a faster memory the best fill is never slower.
 """
 
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -22,13 +22,13 @@ from fastcalc.core.placement.split import Costs, Split, extra_beyond_rounding
 from fastcalc.formulas.types import Array, ArrayLike, Ints, floats
 
 _TIE = 1e-12
-"""Share by which a fill must be better than those before it."""
+"""Share by which a fill must be faster than the fills before it."""
 
 _IDLE = "idle"
-"""Room that no pass reads: free, or taken by the table of embeddings."""
+"""Room that no pass reads: free, or occupied by the table of embeddings."""
 
 _AT_ONCE = 20_000
-"""Fills times batches that are computed at once."""
+"""Number of fills times batches that are computed together."""
 
 
 def best_split(
@@ -38,13 +38,13 @@ def best_split(
     seconds: Callable[[Split], Array],
     passes: Sequence[Sequence[Costs]],
 ) -> Split:
-    """Place each kind of bytes that is left open so that some passes take least.
+    """Place each category of bytes without an explicit memory so that the passes take least time.
 
-    split : with the kinds that are asked to be placed in one memory, others in the first
-    assigned : the kinds that are asked to be placed in one memory
-    rooms : what each memory holds; what does not fit at all is in the last [byte]
-    seconds : gives what the passes take together, with bytes split over the memories [s]
-    passes : what each takes of each kind, in each of its ways; none where more than that counts
+    split : with the categories that are assigned to one memory; the others are in the first memory
+    assigned : the categories that are assigned to one memory
+    rooms : capacity of each memory; bytes that do not fit at all are in the last [byte]
+    seconds : function for the total time of the passes with bytes split over the memories [s]
+    passes : bytes that each reads per category, in each of its ways; None if other effects matter
 
     Returns
     -------
@@ -67,9 +67,9 @@ def best_split(
 
 
 def _gaining(count: int, passes: Sequence[Sequence[Costs]]) -> set[tuple[int, int]]:
-    """Pairs of memories of which the farther may take less for any kind.
+    """Pairs of memories in which the farther one may be faster for any category.
 
-    Nothing is omitted where bytes can move nearer in each way of each pass and none takes longer.
+    No pair is omitted if moving bytes nearer could speed up each way of each pass.
     """
     pairs = set(combinations(range(count), 2))
     if not passes:
@@ -87,10 +87,10 @@ def _gaining(count: int, passes: Sequence[Sequence[Costs]]) -> set[tuple[int, in
 
 
 def _turns(count: int, gaining: set[tuple[int, int]]) -> Iterator[tuple[int, ...]]:
-    """Yield the memories that are filled together, in order: all of them, then two at a time.
+    """Yield the memories that are filled together, in order: all of them, then each pair.
 
-    A farther one comes before a nearer one where it may take less. Two have one order: backwards
-    is another order of kinds.
+    A farther memory is filled before a nearer one if it may be faster. A pair has only one order,
+    since the reverse equals another order of categories.
     """
     for memories in permutations(range(count)) if count > 2 else [tuple(range(count))]:
         if gaining.issuperset((near, far) for far, near in combinations(memories, 2) if near < far):
@@ -100,10 +100,10 @@ def _turns(count: int, gaining: set[tuple[int, int]]) -> Iterator[tuple[int, ...
 
 
 def _best(before: Split, seconds_before: Array, fills: Split, spent: Array) -> tuple[Split, Array]:
-    """At each batch the best of some fills and what there was before, and its time. [s]
+    """Best of some fills and the previous fill for each batch, and its time. [s]
 
-    before, seconds_before : what there was, and what passes take with it [s]
-    fills, spent : several, along a first dimension, and what passes take with each [s]
+    before, seconds_before : the previous fill, and the time of the passes with it [s]
+    fills, spent : candidate fills along a first dimension, and the time of the passes with each [s]
     """
     lowest = np.min(spent, axis=0)
     is_better = lowest < seconds_before * (1.0 - _TIE)
@@ -130,17 +130,17 @@ def _fills(
     room: Sequence[Array],
     order_options: tuple[bool, bool],
 ) -> Iterator[Split]:
-    """Yield what is in some memories shared out anew among them, along a first dimension.
+    """Yield new distributions of the bytes in some memories, along a first dimension.
 
-    groups : those that may move
-    memories : positions of the memories, in the order in which they are filled
-    room : in each memory [byte]; what does not fit goes into the last that is filled
-    order_options : whether kinds go side by side, too, and whether room may be left ahead of others
+    groups : categories that may move
+    memories : indices of the memories, in the order in which they are filled
+    room : in each memory [byte]; bytes that do not fit go into the last that is filled
+    order_options : whether to also spread categories equally, and whether to leave room first
     """
     totals = {group: sum(split.shares[group][at] for at in memories) for group in groups}
     kind_bytes = {group: split.sizes[group] * total for group, total in totals.items()}
     all_bytes = floats(sum(kind_bytes.values()))
-    # No sums of large and small numbers.
+    # Avoids sums of large and small numbers.
     usable = [np.minimum(room[at], all_bytes) for at in memories]
     kind_bytes[_IDLE] = np.maximum(sum(usable) - all_bytes, 0.0)
     stacked = np.stack(np.broadcast_arrays(*kind_bytes.values()))
@@ -161,9 +161,9 @@ def _fills(
 
 
 def _spread(start: Array, width: Array, usable: Sequence[Array]) -> list[Array]:
-    """Shares of some bytes in memories that are filled one after another. [1]
+    """Shares of some bytes in each memory if memories are filled in order. [1]
 
-    start, width : bytes before them, and they themselves [byte]
+    start, width : bytes placed before them, and their own size [byte]
     usable : of each memory [byte]
     """
     fractions, end, before = [], floats(0.0), floats(0.0)
@@ -172,7 +172,7 @@ def _spread(start: Array, width: Array, usable: Sequence[Array]) -> list[Array]:
         end = end + room
         beyond = stop - end
         filled = np.maximum(1.0 - np.maximum(beyond, 0.0) / divisor, 0.0)
-        filled[beyond <= _TIE * end] = 1.0  # rounding
+        filled[beyond <= _TIE * end] = 1.0  # rounding errors
         fractions.append(filled - before)
         before = filled
     return [*fractions, np.broadcast_to(1.0 - before, start.shape)]
@@ -180,10 +180,10 @@ def _spread(start: Array, width: Array, usable: Sequence[Array]) -> list[Array]:
 
 @lru_cache
 def _orders(groups: tuple[str, ...], has_turns: bool, may_be_empty: bool) -> Ints:
-    """Place of each kind in each order of them; of kinds side by side, the same.
+    """Rank of each category in every order; categories that are spread equally share a rank.
 
-    groups : the first come first where orders are as good as another, idle room last
-    has_turns : whether kinds side by side save turns
+    groups : the first are preferred among equal orders; idle room is last
+    has_turns : whether equal spreading reduces alternation between chip and host
     may_be_empty : whether idle room may come before others
     """
     in_layers = [kind for kind in groups if kind in IN_LAYERS]
@@ -198,7 +198,7 @@ def _orders(groups: tuple[str, ...], has_turns: bool, may_be_empty: bool) -> Int
 
 
 def _with_table(split: Split, room: Sequence[Array]) -> Split:
-    """A split with the table of embeddings in the room that is left: no pass reads it."""
+    """A split with the table of embeddings in the remaining room, since no pass reads all of it."""
     size = split.sizes["embedding"]
     table_shares, left = [], floats(1.0)
     for at, usable in enumerate(room[:-1]):

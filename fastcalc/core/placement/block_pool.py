@@ -1,4 +1,4 @@
-"""A pool of cache blocks: the tables that take blocks from it, and what a block weighs."""
+"""Pool of cache blocks: its block tables, and the size of a block."""
 
 from dataclasses import dataclass
 from math import inf, isfinite
@@ -11,12 +11,12 @@ from fastcalc.formulas.types import Array, ArrayLike, floats
 
 
 class LayerCache(NamedTuple):
-    """What a layer of one kind keeps on a rank: equal where layers may share a group.
+    """Cache of one layer type on a rank; layers with equal values may share a group.
 
-    token : what a token leaves [byte]
-    window : tokens that it looks back on; infinity for all [1]
-    state : recurrent state, which takes a block whatever the length [byte]
-    is_chunked : True where windows begin with a block, each where the last one ends
+    token : cache of one token [byte]
+    window : past tokens that it attends to; infinity for all [1]
+    state : recurrent state, which takes a block for any length [byte]
+    is_chunked : True if windows are disjoint and each starts with a block
     """
 
     token: float
@@ -26,11 +26,11 @@ class LayerCache(NamedTuple):
 
 
 class BlockGroup(NamedTuple):
-    """Layers whose blocks one table lists.
+    """Layers whose blocks are listed in one table.
 
-    layer : what each of them keeps
-    tables : groups of the same kind [1]
-    tokens : of a block [1]
+    layer : cache of each of them
+    tables : number of groups of this type [1]
+    tokens : tokens per block [1]
     """
 
     layer: LayerCache
@@ -40,12 +40,12 @@ class BlockGroup(NamedTuple):
 
 @dataclass(frozen=True)
 class BlockPool:
-    """Blocks that every layer of a rank takes its pages from.
+    """Blocks from which every layer of a rank takes its pages.
 
-    block_bytes : a block, of all layers that share its number [byte]
-    groups : tables of blocks, by kind of layer
-    state_blocks : blocks that a sequence keeps of each table of recurrent states [1]
-    padded_bytes : a block as a start counts it for one sequence; None where it is the same [byte]
+    block_bytes : size of a block, over all layers that share its number [byte]
+    groups : tables of blocks, by layer type
+    state_blocks : blocks per sequence in each table of recurrent states [1]
+    padded_bytes : block size used in the start-up check for one sequence; None if equal [byte]
     """
 
     block_bytes: float
@@ -55,16 +55,16 @@ class BlockPool:
 
     @property
     def has_states(self) -> bool:
-        """True where each running sequence needs a block for its recurrent states."""
+        """Whether each running sequence needs a block for its recurrent states."""
         return any(group.layer.state for group in self.groups)
 
     @property
     def checked_bytes(self) -> float:
-        """A block in the check that one sequence fits. [byte]"""
+        """Block size in the start-up check that one sequence fits. [byte]"""
         return self.block_bytes if self.padded_bytes is None else self.padded_bytes
 
     def blocks(self, available: float) -> int:
-        """Blocks that some memory holds. [1]
+        """Number of blocks in a given amount of memory. [1]
 
         available : memory of a rank for caches [byte]
         """
@@ -74,7 +74,7 @@ class BlockPool:
         """Blocks that a sequence takes from the pool. [1]
 
         tokens : of the sequence [1]
-        step : tokens that steps in flight add before a window frees any: 1 while it decodes [1]
+        step : tokens that steps in flight add before a window frees any: 1 during decode [1]
         """
         total = floats(np.zeros(np.shape(tokens)))
         for group in self.groups:

@@ -1,4 +1,4 @@
-"""The pool of cache blocks of an engine whose layers of all kinds share pages, as vLLM has them."""
+"""Pool of cache blocks of an engine in which layers of all types share pages, as in vLLM."""
 
 from collections.abc import Callable, Iterator
 from functools import lru_cache, partial
@@ -17,16 +17,16 @@ from fastcalc.formulas.cache_blocks import group_layers, state_block_tokens
 from fastcalc.formulas.types import Array, ArrayLike, floats
 
 _LATENT_ALIGNMENT = 128.0
-"""Tokens that blocks of latent attention next to recurrent states are a multiple of (vLLM 0.27,
+"""Block size of latent attention next to recurrent states is a multiple of this (vLLM 0.27,
 vllm/platforms/interface.py). [1]"""
 
 
 CONVOLUTION_BYTES = 2.0
-"""Width of what convolutions look back on. [byte]"""
+"""Width of convolution inputs. [byte]"""
 
 
 def block_pool(machine: Machine, work: Workload, tp: int, pp: int) -> BlockPool | None:
-    """The block pool of one rank; None where the engine shares no pages, or its form is unknown.
+    """Block pool of one rank; None if the engine shares no pages, or the form is unknown.
 
     tp, pp : ranks that divide a layer, and stages that divide layers [1]
     """
@@ -35,11 +35,11 @@ def block_pool(machine: Machine, work: Workload, tp: int, pp: int) -> BlockPool 
 
 
 class _Paging(NamedTuple):
-    """What of an engine's settings the pool of a workload depends on.
+    """Engine settings that determine the block pool of a workload.
 
-    block, drafted, state_blocks : tokens of a block, tokens that are drafted, and blocks of a state
+    block, drafted, state_blocks : tokens per block, draft tokens, and blocks per recurrent state
         [1]
-    ranks : ranks of a chip [1]
+    ranks : ranks per chip [1]
     """
 
     block: float
@@ -49,7 +49,7 @@ class _Paging(NamedTuple):
 
 
 def _paging(machine: Machine, work: Workload) -> _Paging | None:
-    """Settings of an engine that shares pages; None where it shares none."""
+    """Settings of an engine that shares pages; None if it shares none."""
     block = float(np.max(machine.software.block_size))
     if block == inf or machine.place or machine.is_spatial:
         return None
@@ -60,7 +60,7 @@ def _paging(machine: Machine, work: Workload) -> _Paging | None:
 
 @lru_cache(maxsize=512)
 def _pool(work: Workload, ranks: tuple[int, int], paging: _Paging) -> BlockPool | None:
-    """The pool of one rank of `ranks`, tensor-parallel ranks and stages."""
+    """Pool of one of `ranks`: tensor-parallel ranks and stages."""
     block, drafted, state_blocks, _ = paging
     tp, pp = ranks
     if any(isinstance(part.attention, CompressedAttention) for part in work.model.blocks):
@@ -74,9 +74,9 @@ def _pool(work: Workload, ranks: tuple[int, int], paging: _Paging) -> BlockPool 
 
 
 def _layer_caches(work: Workload, tp: int, drafted: float) -> dict[LayerCache, int]:
-    """How many layers keep what on a rank, those that draft with those of attention.
+    """Number of layers with each cache type on a rank; draft layers count as attention layers.
 
-    drafted : draft tokens of a pass, of which convolutions keep the inputs as well [1]
+    drafted : draft tokens per pass, whose convolution inputs are kept as well [1]
     """
     counts: dict[LayerCache, int] = {}
     for block, (count, layer) in zip(work.model.blocks, work.layer_kinds, strict=False):
@@ -90,12 +90,12 @@ def _layer_caches(work: Workload, tp: int, drafted: float) -> dict[LayerCache, i
 def _caches_of(block: Block, layer: Workload, tp: int, drafted: float) -> Iterator[LayerCache]:
     attention = block.attention
     is_chunked = isinstance(attention, Attention) and attention.chunked
-    tokens: dict[float, float] = {}  # keys of an indexer are in the blocks of what they pick
+    tokens: dict[float, float] = {}  # indexer keys share the blocks of the selected tokens
     for group in layer.caches:
         token = group.elements * layer.element_bytes(group) / min(tp, group.shards)
         tokens[group.window] = tokens.get(group.window, 0.0) + token
     for window, token in tokens.items():
-        if token:  # a layer that attends to the cache of another keeps none
+        if token:  # a layer that uses another layer's cache keeps none
             yield LayerCache(token, window, is_chunked=is_chunked)
     if isinstance(attention, LinearAttention):
         rows = layer.convolution_elements / max(attention.conv_kernel - 1, 1)
@@ -106,7 +106,7 @@ def _caches_of(block: Block, layer: Workload, tp: int, drafted: float) -> Iterat
 def _uniform(
     layers: dict[LayerCache, int], block: float, pp: int, state_blocks: float
 ) -> BlockPool:
-    """One table for all layers, each with pages of its own size."""
+    """One table for all layers, each with its own page size."""
     page = sum((layer.state or layer.token * block) * count for layer, count in layers.items())
     block_count = sum(layers.values())
     fraction = ceil(block_count / pp) / block_count
@@ -117,7 +117,7 @@ def _uniform(
 def _grouped(
     layers: dict[LayerCache, int], block: float, pp: int, state_blocks: float, *, is_latent: bool
 ) -> BlockPool | None:
-    """Block tables with the same number of layers each and pages of one size."""
+    """Block tables with an equal number of layers each and one page size."""
     tokens = [layer.token for layer in layers if layer.token]
     state = max(layer.state for layer in layers)
     if not tokens:
@@ -135,7 +135,7 @@ def _grouped(
 
 
 def _tokens_of_page(layer: LayerCache, page: float, block: float) -> float:
-    """Tokens that a page of the common size holds: more where it is a multiple, else padded."""
+    """Tokens in a page of the common size: more if it is a multiple, else padded."""
     if layer.state or page % (block * layer.token):
         return block
     return page / layer.token
@@ -144,9 +144,9 @@ def _tokens_of_page(layer: LayerCache, page: float, block: float) -> float:
 def reserved_on_chip(
     machine: Machine, work: Workload, layout: AnyLayout, tokens: ArrayLike
 ) -> Array | None:
-    """What the pages of a sequence take of the fullest chip; None where bytes say it. [byte]
+    """Pages of a sequence on the fullest chip; None if the engine counts bytes. [byte]
 
-    Layers of one kind take what their tokens do, but for the last block.
+    Layers of one type need as much as their tokens, except for the last block.
     """
     paging = _paging(machine, work)
     if len(work.layer_kinds) < 2 or paging is None:

@@ -1,4 +1,4 @@
-"""What an engine's caches hold on a placement, as vLLM prints it when it starts."""
+"""Cache capacity of a placement, as vLLM prints it at start."""
 
 from dataclasses import dataclass
 
@@ -12,18 +12,18 @@ from fastcalc.core.placement.placement import Placement
 from fastcalc.formulas.cache_size import cached_tokens, whole_blocks
 
 BLOCK = 16.0
-"""Tokens of a block of vLLM, by default. [1]"""
+"""Default block size of vLLM. [1]"""
 
 
 @dataclass(frozen=True)
 class CacheSize:
-    """What the caches of one replica are expected to hold.
+    """Expected cache capacity of one replica.
 
-    length : tokens of a sequence at most [1]
-    tokens : that they hold, if all sequences are so long [1]
-    concurrency : sequences of that length that they hold [1]
-    blocks : blocks of the pool, 0 where the engine has none [1]
-    needed : memory of a chip that one sequence of that length takes [byte]
+    length : maximum tokens of a sequence [1]
+    tokens : capacity in tokens, if all sequences have this length [1]
+    concurrency : sequences of this length that fit [1]
+    blocks : blocks in the pool; 0 if the engine has no pool [1]
+    needed : memory of a chip for one sequence of this length [byte]
     """
 
     length: int
@@ -34,16 +34,16 @@ class CacheSize:
 
 
 def longest_sequence(placement: Placement) -> int:
-    """Tokens of a sequence at most, by engine or model, or else as reserved. [1]"""
+    """Maximum tokens of a sequence, by engine or model, or else the reserved tokens. [1]"""
     reserved = float(np.max(placement.reserved_tokens))
     model_length = placement.work.model.max_context
     return int(placement.machine.memory.longest or model_length or reserved)
 
 
 def cache_size(placement: Placement, available: float | None = None) -> CacheSize | None:
-    """Return what caches hold: of sequences as long as engine or model take, or else as reserved.
+    """Cache capacity for sequences of the maximum length of engine or model, or of the reserve.
 
-    None where what lives where is the user's own choice, or a sequence keeps no cache.
+    None if the user places weights and caches explicitly, or if a sequence keeps no cache.
 
     available : memory of a chip for caches; by default the expected value [byte]
     """
@@ -62,10 +62,10 @@ def cache_size(placement: Placement, available: float | None = None) -> CacheSiz
 
 
 def _of_pool(placement: Placement, pool: BlockPool, length: int, room: float) -> CacheSize:
-    """What the pool of an engine holds, as it counts blocks."""
+    """Capacity of an engine's pool, counted in blocks."""
     machine = placement.machine
     rows = start_rows(machine.software, largest_memory(machine.hardware))
-    in_flight = rows.tokens * (1.0 + placement.layout.pp)  # of steps that overlap
+    in_flight = rows.tokens * (1.0 + placement.layout.pp)  # in overlapping steps
     a_sequence = float(pool.reserved(length, step=in_flight))
     blocks = pool.blocks(room / machine.ranks)
     concurrency = blocks / a_sequence

@@ -1,7 +1,7 @@
-"""The pool of cache blocks of compressed attention (DeepSeek V4), as vLLM has it.
+"""Pool of cache blocks for compressed attention (DeepSeek V4), as in vLLM.
 
 Windows, compressed entries, indexer keys and the states of the compressors share pages, so a
-sequence takes blocks for every token that steps in flight may add. Source: vLLM 0.27,
+sequence needs blocks for every token that steps in flight may add. Source: vLLM 0.27,
 vllm/v1/core/kv_cache_utils.py (_get_kv_cache_groups_uniform_groups) and
 vllm/models/deepseek_v4 (attention.py, compressor.py).
 """
@@ -17,31 +17,31 @@ from fastcalc.core.model.workload import Workload
 from fastcalc.core.placement.block_pool import BlockGroup, BlockPool, LayerCache
 
 _BLOCK, _WINDOW_BLOCK = 256, 64
-"""Tokens of a block of compressed entries, and of one of the window. [1]"""
+"""Tokens per block of compressed entries, and per block of the window. [1]"""
 
 _PAGE_UNIT = 576
-"""What pages of a cache at 8 bits are a multiple of. [byte]"""
+"""Pages of an 8-bit cache are a multiple of this. [byte]"""
 
 _UNSCALED_BYTES = 72
-"""What an entry at 8 bits takes beyond a byte per element: 64 elements stay at 16 bits, and 8 bytes
+"""Size of an 8-bit entry beyond a byte per element: 64 elements stay at 16 bits, and 8 bytes
 are scales. [byte]"""
 
 _STATE_BYTES = 4
-"""Width of what a compressor keeps. [byte]"""
+"""Width of a compressor's state. [byte]"""
 
 
 @dataclass(frozen=True)
 class _Pages:
-    """Widths of a cache: at 8 bits in aligned pages, else at 16 bits as they come."""
+    """Entry sizes of a cache: at 8 bits in aligned pages, at 16 bits without padding."""
 
     is_quantized: bool
 
     def entry(self, head_dim: int) -> int:
-        """A key, which is the value as well. [byte]"""
+        """A key, which is also the value. [byte]"""
         return head_dim + _UNSCALED_BYTES if self.is_quantized else 2 * head_dim
 
     def page(self, size: int, *, is_indexer: bool = False) -> int:
-        """A page, padded where it is aligned. [byte]"""
+        """A page, including its padding if pages are aligned. [byte]"""
         if not self.is_quantized and not is_indexer:
             return size
         return ceil(size / _PAGE_UNIT) * _PAGE_UNIT
@@ -50,8 +50,8 @@ class _Pages:
 class _Table(NamedTuple):
     """Layers whose blocks cover the same tokens.
 
-    layer, tokens : what they keep, and tokens of a block [1]
-    sizes : layers by their size of page [byte]
+    layer, tokens : cache of each layer, and tokens per block [1]
+    sizes : number of layers by page size [byte]
     """
 
     layer: LayerCache
@@ -60,12 +60,12 @@ class _Table(NamedTuple):
 
     @property
     def most(self) -> int:
-        """Layers of the most frequent size of page. [1]"""
+        """Number of layers with the most frequent page size. [1]"""
         return max(self.sizes.values())
 
 
 def compressed_pool(work: Workload, pp: int) -> BlockPool | None:
-    """The pool of one rank; None where other attention stands beside the compressed one.
+    """Pool of one rank; None if the model also has other attention.
 
     pp : stages that divide layers [1]
     """
@@ -91,8 +91,8 @@ def _pool(tables: list[_Table]) -> BlockPool:
         count = 1 if table is full else ceil(table.most / per_group)
         groups.append(BlockGroup(table.layer, count, float(table.tokens)))
         widest = max(widest, ceil(table.most / count))
-        # Groups lie over each other in a block: the largest says how large it is.
-        # A page that is larger than every page of full entries is not padded.
+        # Groups share the memory of a block, so the largest determines its size.
+        # A page larger than every page of full entries is not padded.
         of_group = sum(
             min((page for page in full.sizes if page >= size), default=size) * ceil(layers / count)
             for size, layers in table.sizes.items()
@@ -103,7 +103,7 @@ def _pool(tables: list[_Table]) -> BlockPool:
 
 
 def _tuple_layers(counts: list[int]) -> int:
-    """Layers of a group that pad least, the larger of equals, at least those of full entries. [1]
+    """Layers per group with the least padding, the larger of equals; at least full entries. [1]
 
     counts : layers of each table [1]
     """
@@ -114,7 +114,7 @@ def _tuple_layers(counts: list[int]) -> int:
 
 
 def _entries(stage: dict[CompressedAttention, int], pages: _Pages) -> _Table:
-    """Compressed entries of all tokens, and the keys that pick them."""
+    """Compressed entries of all tokens, and their indexer keys."""
     sizes: dict[int, int] = {}
     for attention, layers in stage.items():
         if attention.compression is None:
@@ -130,7 +130,7 @@ def _entries(stage: dict[CompressedAttention, int], pages: _Pages) -> _Table:
 
 
 def _window(stage: dict[CompressedAttention, int], pages: _Pages) -> _Table:
-    """The last tokens as they are, in every layer."""
+    """The last tokens uncompressed, in every layer."""
     attention = next(iter(stage))
     page = pages.page(_WINDOW_BLOCK * pages.entry(attention.head_dim))
     layer = LayerCache(1.0, window=float(attention.window))
@@ -138,7 +138,7 @@ def _window(stage: dict[CompressedAttention, int], pages: _Pages) -> _Table:
 
 
 def _states(stage: dict[CompressedAttention, int], pages: _Pages) -> Iterator[_Table]:
-    """What compressors keep of tokens that are not folded yet: keys and scores at 32 bits."""
+    """State of compressors for tokens not yet compressed: keys and scores at 32 bits."""
     for attention, layers in stage.items():
         if attention.compression is None:
             continue

@@ -1,4 +1,4 @@
-"""What the fullest chip of a layout holds: its share of the layers, their weights and caches."""
+"""Contents of the fullest chip of a layout: its share of the layers, their weights and caches."""
 
 from collections.abc import Callable
 from functools import lru_cache, partial
@@ -18,7 +18,7 @@ from fastcalc.formulas.types import Array, ArrayLike, floats
 
 WEIGHT_KINDS = tuple(kind for kind in KINDS if kind != "kv")
 
-_FEW = 256  # layouts of which what was counted is kept
+_FEW = 256  # layouts whose counts are cached
 
 Counted = TypeVar("Counted")
 Chip = TypeVar("Chip", Machine, Topology)
@@ -26,9 +26,9 @@ OfLayout: TypeAlias = Callable[[Chip, Workload, AnyLayout], Counted]
 
 
 def once_a_layout(count: OfLayout[Chip, Counted]) -> OfLayout[Chip, Counted]:
-    """Return what counts once for each layout of a workload on a machine, or a few of them.
+    """Cache values for each layout of a workload on a machine, if layouts are few.
 
-    Many at once are counted anew: they are large, and most are asked about once.
+    Large sets of layouts are recomputed: they need much memory, and most are used once.
     """
     cached = lru_cache(maxsize=1024)(count)
 
@@ -40,7 +40,7 @@ def once_a_layout(count: OfLayout[Chip, Counted]) -> OfLayout[Chip, Counted]:
 
 
 def chips_per_layer(machine: AnyMachine, work: Workload, layout: AnyLayout) -> ArrayLike:
-    """Chips that share a layer where layers are placed whole. [1]"""
+    """Chips that share a layer if layers are placed whole. [1]"""
     return np.maximum(layout.pp // slots(machine, work), 1) if machine.is_spatial else 1
 
 
@@ -60,9 +60,9 @@ def stage_share(topology: Topology, work: Workload, layout: AnyLayout) -> Array:
 def _fullest(
     topology: Topology, work: Workload, layout: AnyLayout, amount: Callable[[Workload], ArrayLike]
 ) -> Array:
-    """Most of something that the layers of one stage have.
+    """Maximum of a quantity over the layers of one stage.
 
-    amount : what some layers have of it
+    amount : quantity in a given selection of layers
     """
     if len(work.layer_kinds) < 2:
         return floats(amount(work) * stage_share(topology, work, layout))
@@ -76,7 +76,7 @@ def _fullest(
 
 
 def cache_on_chip(machine: Machine, work: Workload, layout: AnyLayout, tokens: ArrayLike) -> Array:
-    """Return what one sequence of a replica keeps on the fullest chip. [byte]"""
+    """Cache of one sequence of a replica on the fullest chip. [byte]"""
     topology = topology_of(machine)
     if isinstance(layout, Layout) and isinstance(tokens, float):
         of_rank = _cache_on_rank_once(topology, work, layout, tokens)
@@ -88,9 +88,9 @@ def cache_on_chip(machine: Machine, work: Workload, layout: AnyLayout, tokens: A
 
 
 def _draft_cache_on_rank(work: Workload, layout: AnyLayout, tokens: ArrayLike) -> Array:
-    """What layers that draft keep of one sequence on a rank. [byte]
+    """Cache of one sequence for draft layers on a rank. [byte]
 
-    Engines give each as much as a layer of the model whose cache grows with all of the context
+    Engines give each draft layer as much as a layer of the model whose cache grows with the context
     (SGLang 0.5.23, python/sglang/srt/model_executor/pool_configurator.py).
     """
     groups = [group for group in work.caches if group.window == inf]
@@ -113,25 +113,25 @@ _cache_on_rank_once = lru_cache(maxsize=1024)(_cache_on_rank)
 
 
 def expert_padding(machine: Machine, work: Workload, layout: AnyLayout) -> ArrayLike:
-    """Return what kernels keep of packed experts over their bytes, as they pad columns. [1]"""
+    """Size of packed experts in kernels over their own bytes, since kernels pad columns. [1]"""
     formats = work.weights.experts.format.shares
     packed = sum(fraction * stored.bytes for stored, fraction in formats if stored.id == "mxfp4")
     if machine.is_spatial or not packed or work.expert_width == inf:
         return 1.0
     columns = work.expert_width * layout.ep / layout.expert_shards
     padding = padded_share(columns=columns, multiple=machine.software.expert_columns)
-    # Of experts in several formats, only those in this one are padded.
+    # If experts have several formats, only those in this one are padded.
     packed_share = packed / work.weights.experts.format.bytes
     return padding if packed_share == 1.0 else 1.0 + packed_share * (padding - 1.0)
 
 
 @once_a_layout
 def stored_weights(machine: Machine, work: Workload, layout: AnyLayout) -> dict[str, Array]:
-    """Weights on the fullest chip by kind, the table of embeddings one of them. [byte]
+    """Weights on the fullest chip by category, including the table of embeddings. [byte]
 
-    What encodes images and sound, or drafts, counts with the embeddings.
-    Where layers are placed whole, each takes the room of the heaviest. Of layers of several kinds,
-    each kind of bytes is that of the stage that has most of it. Kernels pad the columns of packed
+    Encoders of images and sound, and draft layers, count with the embeddings. If layers are
+    placed whole, each takes the room of the largest. With several layer types, each category
+    of bytes is taken from the stage that has most of it. Kernels pad the columns of packed
     experts.
     """
     head, embedding = work.weights.head.bytes, work.weights.embedding.bytes
@@ -144,11 +144,11 @@ def stored_weights(machine: Machine, work: Workload, layout: AnyLayout) -> dict[
     fraction = np.ceil(experts / layout.ep) / experts * layout.ep / layout.expert_shards
     fraction = fraction * expert_padding(machine, work, layout)
     dense, small, routed = _in_layers(topology_of(machine), work, layout)
-    # The first of several stages has the embedding and the last the head: the heavier one counts.
+    # The first stage has the embedding and the last stage the head: the larger counts.
     is_whole = np.asarray(layout.pp == 1)
     has_head = is_whole | (head >= embedding)
     has_embedding = is_whole | ~has_head
-    ranks = machine.ranks  # of a chip, each with a part of its own
+    ranks = machine.ranks  # of a chip, each with its own part
     return {
         "dense": floats(dense / layout.tp * ranks),
         "head": floats((small + has_head * head) / layout.tp * ranks),
@@ -161,7 +161,7 @@ def stored_weights(machine: Machine, work: Workload, layout: AnyLayout) -> dict[
 def _in_layers(
     topology: Topology, work: Workload, layout: AnyLayout
 ) -> tuple[ArrayLike, ArrayLike, ArrayLike]:
-    """Dense weights, norms and routed experts of the stage that has most of each. [byte]"""
+    """Dense weights, norms and routed experts, each from the stage that has most of it. [byte]"""
     in_layers = partial(_fullest, topology, work, layout)
     norm_width = work.weights.small.format.bytes
     return (

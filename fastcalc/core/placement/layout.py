@@ -1,4 +1,4 @@
-"""How chips share the work: ranks and stages, one way or several at once."""
+"""Layouts: numbers of tensor, pipeline, data and expert parallel ranks, one or several layouts."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,9 +16,9 @@ HOST_CHIPS = 8
 
 
 class LayoutError(InputError):
-    """A layout that a chip or a model cannot have.
+    """A layout that a chip or a model does not support.
 
-    rule : what of it cannot be, in words that are the same for every chip and model, to count by
+    rule : the violated rule, in words that are the same for every chip and model, for counting
     """
 
     def __init__(self, rule: str, sentence: str) -> None:
@@ -28,9 +28,9 @@ class LayoutError(InputError):
 
 @dataclass(frozen=True, order=True)
 class Layout:
-    """How chips share the work: ``tp * pp * dp`` ranks, and ``ep`` overlays ``tp * dp``.
+    """Division of the work over chips: ``tp * pp * dp`` ranks, and ``ep`` overlays ``tp * dp``.
 
-    per_chip : ranks of a chip, which are its cores where each runs as a device of its own [1]
+    per_chip : ranks per chip, which are its cores if each runs as a separate device [1]
     """
 
     tp: int = 1
@@ -41,7 +41,7 @@ class Layout:
 
     @property
     def ranks(self) -> int:
-        """Ranks of all stages and replicas. [1]"""
+        """Ranks in all stages and replicas. [1]"""
         return self.tp * self.pp * self.dp
 
     @property
@@ -51,7 +51,7 @@ class Layout:
 
     @property
     def several(self) -> tuple[Rank, ...]:
-        """Ranks of which there are more than one."""
+        """Kinds of ranks with more than one rank."""
         return tuple(name for name, ranks in self._axes if ranks > 1)
 
     @property
@@ -74,7 +74,7 @@ class Layout:
 
 @dataclass(frozen=True, eq=False)
 class Layouts:
-    """Several layouts at once: arrays that broadcast with each other and with all else."""
+    """Several layouts at once: arrays that broadcast with each other and with other arrays."""
 
     tp: Ints
     pp: Ints
@@ -86,19 +86,19 @@ class Layouts:
     def of(cls, layouts: Sequence[Layout], *, axes: int = 0) -> "Layouts":
         """Layouts as arrays, followed by a number of axes of length one.
 
-        layouts : one or more; of the same it is the same object
-        axes : axes that other things vary along [1]
+        layouts : one or more; equal ones give the same object
+        axes : number of axes along which other quantities vary [1]
         """
         return _stacked(tuple(layouts), axes)
 
     def at(self, places: Ints) -> "Layouts":
-        """Layouts at some positions, in the shape of those."""
+        """Layouts at given indices, in the shape of the indices."""
         tp, pp, ep, dp = (axis[places] for axis in (self.tp, self.pp, self.ep, self.dp))
         return Layouts(tp, pp, ep, dp, self.per_chip)
 
     @property
     def ranks(self) -> Ints:
-        """Ranks of all stages and replicas. [1]"""
+        """Ranks in all stages and replicas. [1]"""
         return self.tp * self.pp * self.dp
 
     @property
@@ -125,4 +125,4 @@ def _stacked(layouts: tuple[Layout, ...], axes: int) -> Layouts:
 
 
 AnyLayout: TypeAlias = Layout | Layouts
-"""Layouts have the quantities of one, by the same names, as arrays."""
+"""Layouts have the attributes of a single layout, by the same names, as arrays."""

@@ -1,13 +1,13 @@
-"""Which layouts a model may have on a kind of chip, and those that each search looks at.
+"""Layouts that a model may have on a chip type, and those that each search considers.
 
-Chips that run layer after layer cut each matrix over a tensor-parallel group inside the link
-domain, give mixtures of experts attention replicas with the experts spread over all of them, and
-cut layers into pipeline stages. Chips whose layers each have a region pipeline whole layers.
+Chips that run layers in sequence shard each matrix over a tensor-parallel group inside the link
+domain. Mixture-of-experts models get attention replicas, with the experts spread over all of them.
+Layers are divided into pipeline stages. Chips with a region for each layer pipeline whole layers.
 
-`LegalLayouts.check` says what is legal where a user names it. By default a deployment has groups of
-powers of two, replicas beyond them inside the domain, then stages; of this number of chips, the
-same with replicas of dense models, and stages anywhere. `fastcalc.core.placement.practice` says
-what searches offer.
+`LegalLayouts.check` decides what is legal if a user names a layout. By default a deployment has
+groups of powers of two, replicas beyond them inside the domain, then stages. For a given number of
+chips, replicas of dense models and any number of stages are also allowed.
+`fastcalc.core.placement.practice` lists the layouts that searches offer.
 """
 
 from collections.abc import Iterator
@@ -30,31 +30,31 @@ from fastcalc.formulas.types import ArrayLike
 from fastcalc.mentions import option
 
 EXPERT_TENSOR_CHIPS = 8
-"""Chips of a tensor-parallel group beyond which a mixture of experts takes attention replicas."""
+"""Chips in a tensor-parallel group beyond which mixtures of experts use attention replicas."""
 
 _OVER_NODES = ("vllm", "sglang", "tensorrt-llm")
 """Servers whose tensor-parallel groups may have ranks on several nodes."""
 
 MOST_CHIPS = 16_384
-"""Chips beyond which no placement that cuts layers is looked for."""
+"""Maximum number of chips for a placement that shards layers."""
 
 LARGEST_MESH = {"xgmi": 8, "thunderbolt": 4}
-"""Most chips that are sold or cabled with a link between every two, by kind of link: seven links of
+"""Largest number of chips sold or cabled with all-to-all links, by link type: seven links of
 AMD Instinct, three cables of a Mac (their files in ``hardware/``)."""
 
 
 @once
 def link_domain(hardware: Hardware) -> int:
-    """Return how many chips the fast link joins; 1 without one. [1]"""
+    """Number of chips that the fast link joins; 1 without one. [1]"""
     link = completed(hardware).links.scale_up
     return floor(link.domain.si) if link and link.domain else 1
 
 
 def mesh_chips(hardware: Hardware) -> int | None:
-    """Chips with a link between every two of them; None where links meet in a switch or a host. [1]
+    """Chips with a link between every pair; None if links meet in a switch or a host. [1]
 
-    A domain beyond `LARGEST_MESH` is assumed to have these links inside groups of that size, and a
-    switch between the groups.
+    A domain larger than `LARGEST_MESH` is assumed to have these links inside groups of that size,
+    and a switch between the groups.
     """
     up = hardware.links.scale_up
     largest = LARGEST_MESH.get(up.kind) if up and up.kind else None
@@ -62,15 +62,15 @@ def mesh_chips(hardware: Hardware) -> int | None:
 
 
 class Topology(NamedTuple):
-    """What of a machine decides which of its ranks exchange messages, over which links.
+    """Properties of a machine that decide which ranks exchange messages, over which links.
 
-    Equal for machines that differ in rates or sizes alone, which so share what is counted of it.
+    Machines that differ only in rates or sizes have equal topologies and share cached counts.
 
-    ranks : ranks of a chip [1]
-    is_spatial : whether every layer has a region of its own
+    ranks : ranks per chip [1]
+    is_spatial : whether every layer has its own region
     domain : chips that the fast link joins [1]
-    mesh : chips with a link between every two of them, or None [1]
-    link : kind of the fast link, empty where its file names none; None without one
+    mesh : chips with a link between every pair, or None [1]
+    link : type of the fast link, empty if its file names none; None without a link
     has_scale_out : whether a network joins domains
     is_bridged : whether the bus of a host joins domains
     """
@@ -89,7 +89,7 @@ class Topology(NamedTuple):
         return self.link == "pcie"
 
     def chips_of(self, ranks: ArrayLike) -> ArrayLike:
-        """Chips that a number of ranks fill, one after another. [1]"""
+        """Chips that a number of ranks fill, in order. [1]"""
         return chips_filled(ranks, self.ranks)
 
 
@@ -113,7 +113,7 @@ def topology_of(machine: Machine) -> Topology:
 
 
 def domain_notes(hardware: Hardware) -> list[str]:
-    """Return what a reader must know where the domain of links between pairs is a what-if."""
+    """Notes on a domain of pairwise links that nobody sells and is therefore a what-if."""
     up, field = hardware.links.scale_up, "links.scale_up.domain="
     largest = LARGEST_MESH.get(up.kind) if up and up.kind else None
     if largest is None or not any(field in key for key in hardware.what_if):
@@ -127,7 +127,7 @@ def domain_notes(hardware: Hardware) -> list[str]:
 
 @lru_cache(maxsize=512)
 def common_heads(work: Workload) -> int:
-    """Return what the ranks of a tensor-parallel group must divide; 0 where any number will do."""
+    """Number that the ranks of a tensor-parallel group must divide; 0 if any number is allowed."""
     return gcd(
         *(
             block.attention.heads
@@ -139,7 +139,7 @@ def common_heads(work: Workload) -> int:
 
 @lru_cache(maxsize=512)
 def slots(machine: AnyMachine, work: Workload) -> float:
-    """Layers to place; where they have regions, embedding and head take some, too."""
+    """Layers to place; on chips with regions, embedding and head take some, too."""
     if not machine.is_spatial:
         return work.layers
     ends = work.weights.embedding.bytes + work.weights.head.bytes
@@ -163,14 +163,14 @@ _RANK_NAMES: dict[Rank, str] = {
 
 @dataclass(frozen=True, eq=False)
 class LegalLayouts:
-    """The layouts of a workload on a kind of chip."""
+    """Layouts of a workload on a chip type."""
 
     machine: Machine
     work: Workload
 
     @property
     def default_layouts(self) -> tuple[Layout, ...]:
-        """The layouts taken where none is asked for, in order of chips."""
+        """Default layouts, in order of chips."""
         return _by_default(self.machine, self.work)
 
     @property
@@ -180,24 +180,24 @@ class LegalLayouts:
 
     @cached_property
     def domain(self) -> int:
-        """Ranks of the chips that the fast link joins. [1]"""
+        """Ranks on the chips that the fast link joins. [1]"""
         return self.chips_joined * self.machine.ranks
 
     @property
     def widest_stage(self) -> int:
-        """Ranks of the widest pipeline stage where no ranks are asked for. [1]"""
+        """Ranks in the widest pipeline stage of default layouts. [1]"""
         return self.usual_domain if self.defaults_to("tp") else 1
 
     def defaults_to(self, rank: Rank) -> bool:
-        """Whether the engine has more than one of a rank where none are asked for."""
+        """Whether the engine uses more than one of a kind of rank by default."""
         return rank in self.machine.engine.default_ranks
 
     @property
     def widest_group(self) -> int:
-        """Ranks that a tensor-parallel group may have where a user asks for it. [1]
+        """Maximum ranks of a tensor-parallel group that a user asks for. [1]
 
-        Cards that a bridge joins in pairs meet over the bus of their host, or through a switch, and
-        are run so; chips with a larger domain are not.
+        Cards that a bridge joins in pairs also communicate over the bus of their host or through a
+        switch, and are run in larger groups; chips with a larger domain are not.
         """
         links = self.machine.hardware.links
         is_switched = links.scale_up is not None and links.scale_up.kind == "ethernet"
@@ -218,29 +218,29 @@ class LegalLayouts:
         return has_network and machine.engine.program in _OVER_NODES
 
     def counted(self, layout: Layout) -> Layout:
-        """A layout that counts the ranks of this chip."""
+        """A layout with this chip's ranks per chip."""
         ranks = self.machine.ranks
         return layout if layout.per_chip == ranks else replace(layout, per_chip=ranks)
 
     @property
     def is_pcie(self) -> bool:
-        """True where chips of a host meet over its bus, if only beyond a bridge."""
+        """Whether chips of a host communicate over its bus, even if only beyond a bridge."""
         link = self.machine.hardware.links.scale_up
         return self.machine.hardware.is_bridged or (link is not None and link.kind == "pcie")
 
     @cached_property
     def usual_domain(self) -> int:
-        """Ranks that a group has at most by default: of the fast link, or of a host. [1]
+        """Maximum ranks of a default group: on the fast link, or in a host. [1]
 
-        Cards that a bridge joins in pairs are run as one tensor-parallel group over the bus, too.
+        Cards that a bridge joins in pairs also run as one tensor-parallel group over the bus.
         """
         return self.widest_group if self.machine.hardware.is_bridged else self.domain
 
     def is_joined(self, layout: Layout) -> bool:
-        """Whether stated links join all chips that a token passes; copies need none.
+        """Whether stated links join all chips of a replica; replicas need no link.
 
-        Beyond the domain that is the slower link. Programs that give layers regions are laid out
-        over racks of the fast one.
+        Beyond the domain, that is the slower link. Programs with a region for each layer run on
+        racks with the fast link.
         """
         links, ranks = self.machine.hardware.links, layout.expert_shards * layout.pp
         if ranks <= self.machine.ranks or links.scale_out is not None:
@@ -250,7 +250,7 @@ class LegalLayouts:
 
     @property
     def unjoined(self) -> str:
-        """Why no more chips work together, in a phrase."""
+        """Reason why no more chips can work together, as a phrase."""
         beyond = (
             f" beyond its domain of {self.chips_joined}"
             if self.machine.hardware.links.scale_up
@@ -260,24 +260,24 @@ class LegalLayouts:
 
     @property
     def most_stages(self) -> int:
-        """Pipeline stages that get at least one layer, or the embedding or head. [1]
+        """Maximum pipeline stages with at least one layer, embedding or head each. [1]
 
-        Chips with a fast link between them cut layers that are too large for one, so that there
-        may be more of them.
+        Chips with a fast link between them split layers that are too large for one chip, which
+        allows more stages.
         """
         cuts_layers = self.machine.is_spatial and self.machine.hardware.links.scale_up is not None
         return MOST_CHIPS if cuts_layers else ceil(slots(self.machine, self.work))
 
     @cached_property
     def doubled_groups(self) -> tuple[int, ...]:
-        """Ranks of tensor-parallel groups in powers of two, few enough for experts. [1]"""
+        """Ranks of tensor-parallel groups in powers of two, as far as experts allow. [1]"""
         return _doubled_groups(self.widest_stage, self.machine.ranks, self.work)
 
     def expert_ranks(self, tp: int, dp: int) -> int:
-        """Ranks that share the experts where none are asked for. [1]
+        """Ranks that share the experts by default. [1]
 
-        With attention replicas they are spread over the whole stage, and without any where a part
-        of an expert is no whole blocks.
+        With attention replicas, experts are spread over the whole stage. Without replicas, they are
+        spread if a shard of an expert would not have whole blocks.
 
         tp, dp : tensor-parallel ranks and replicas [1]
         """
@@ -285,7 +285,7 @@ class LegalLayouts:
         return tp * dp if is_spread and self.work.experts else 1
 
     def has_whole_blocks(self, layout: Layout) -> bool:
-        """Whether all ranks have whole blocks of weights that share a scale."""
+        """Whether all ranks have whole blocks of weights with a common scale."""
         machine, work = self.machine, self.work
         sharers = layout.expert_shards // layout.ep
         return (
@@ -294,7 +294,7 @@ class LegalLayouts:
         )
 
     def exactly(self, chips: int) -> Iterator[Layout]:
-        """Yield the layouts of a given number of chips that may be taken by default."""
+        """Yield the default layouts of a given number of chips."""
         if self.machine.is_spatial:
             pipeline = Layout(pp=chips)
             if chips <= self.most_stages and self.is_joined(pipeline):
@@ -312,7 +312,7 @@ class LegalLayouts:
                     yield layout
 
     def _has_heads(self, tp: int) -> bool:
-        """Whether the heads can be divided; software of chips of several ranks pads them.
+        """Whether the heads can be divided; software for chips with several ranks pads them.
 
         Source: get_number_of_extra_heads in parallel_layers/pad.py of AWS's neuronx-distributed.
         The cost of padding is not modelled.
@@ -322,11 +322,11 @@ class LegalLayouts:
         )
 
     def padded_heads(self, tp: int) -> int:
-        """Return how many heads fill up the last ranks of a tensor-parallel group. [1]"""
+        """Number of heads that pad the last ranks of a tensor-parallel group. [1]"""
         return -common_heads(self.work) % tp
 
     def mode_notes(self, layout: Layout) -> list[str]:
-        """Return what chooses a layout of an engine that has few, and what to know of it."""
+        """Notes on an engine with few layouts: the flag that selects one, and its conditions."""
         engine = self.machine.engine
         mode = engine.split_mode_of(layout.several) if layout.several else None
         if mode is None:
@@ -335,7 +335,7 @@ class LegalLayouts:
         return [f"{layout} is {mode.flag} of {engine.name}{note}"]
 
     def rank_notes(self, layout: Layout) -> list[str]:
-        """Return what a reader must know of a layout on chips of several ranks."""
+        """Notes on a layout on chips with several ranks."""
         ranks, chip, model = self.machine.ranks, self.machine.hardware.id, self.work.model.id
         if layout.dp == 1 and layout.ep > 1 and not self.has_whole_blocks(replace(layout, ep=1)):
             return [
@@ -360,7 +360,7 @@ class LegalLayouts:
         return notes
 
     def allows(self, layout: Layout) -> bool:
-        """Whether chip and model can have a layout."""
+        """Whether chip and model support a layout."""
         try:
             self.check(layout)
         except LayoutError:
@@ -368,7 +368,7 @@ class LegalLayouts:
         return True
 
     def check(self, layout: Layout) -> Layout:
-        """A layout that a user asked for, or say why it cannot be.
+        """A layout that a user asked for, after checking that it is supported.
 
         Raises LayoutError if a number does not suit the chip or the model.
         """
@@ -413,7 +413,7 @@ class LegalLayouts:
         return layout
 
     def _check_engine(self, layout: Layout) -> None:
-        """Refuse ranks that the engine does not have, or not together."""
+        """Refuse ranks that the engine does not support, alone or in combination."""
         engine, ranks = self.machine.engine, layout.several
         if not engine.split_modes or engine.split_mode_of(ranks):
             return
@@ -469,11 +469,11 @@ class LegalLayouts:
 
 @lru_cache(maxsize=512)
 def _by_default(machine: Machine, work: Workload) -> tuple[Layout, ...]:
-    """Default layouts in order of chips: found once for a machine and model."""
+    """Default layouts in order of chips, cached for a machine and model."""
     legal = LegalLayouts(machine, work)
     blocks = dense_blocks(machine, work)
     groups = [1] if machine.is_spatial else [tp for tp in legal.doubled_groups if blocks % tp == 0]
-    # A chip is not left half idle where its ranks can share the work.
+    # No chip is left half idle if its ranks can share the work.
     smallest = min(machine.ranks, groups[-1])
     tp = groups[-1]
     layouts = [Layout(ranks, ep=legal.expert_ranks(ranks, 1)) for ranks in groups]

@@ -1,4 +1,4 @@
-"""Where weights and cache live: which memory tier, how many chips, how they are cut."""
+"""Placement of weights and cache: memory tier, number of chips and layout."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,24 +25,24 @@ from fastcalc.formulas.memory import chips_for_capacity, chips_for_whole_layers,
 from fastcalc.formulas.types import Array, ArrayLike, floats
 
 _SHARE_OF_NOTHING = 1e-9
-"""Share of a memory that holds no sequence. [1]"""
+"""Share of a memory for zero sequences. [1]"""
 
 OneOrMore = TypeVar("OneOrMore", Layout, Layouts)
 
 
 def kept_memory(machine: Machine, layout: AnyLayout) -> KeptMemory:
-    """Return what an engine is expected to keep of each chip's memory; copies are alone."""
+    """Expected memory that an engine reserves on each chip; replicas do not work together."""
     return machine.reserve.on(layout.expert_shards * layout.pp, layout.tp)
 
 
 def _room(
     machine: Machine, work: Workload, layout: AnyLayout, reserves: float = 1.0
 ) -> tuple[ArrayLike, ArrayLike]:
-    """Memory that caches and some weights share on the fullest chip, and these. [byte]
+    """Memory that caches and some weights share on the fullest chip, and these weights. [byte]
 
-    Kinds of bytes with a memory of their own fill that one, the others what is left of all.
+    Categories with an explicit memory fill that one; the others share the rest of all memories.
 
-    reserves : the engine's reserve by what is expected of it [1]
+    reserves : the engine's reserve over its expected value [1]
     """
     reserved = reserves * kept_memory(machine, layout).total
     usable, places = machine.usable(layout.chips, reserved), machine.place
@@ -66,9 +66,9 @@ def _room(
 
 
 def _reserved(machine: Machine, work: Workload, layout: AnyLayout, tokens: ArrayLike) -> Array:
-    """Return what the engine sets aside on the fullest chip for a sequence: whole pages. [byte]
+    """Memory that the engine reserves for a sequence on the fullest chip, in whole pages. [byte]
 
-    Where states have memory of their own, what is scarcer counts as if it had all.
+    If states have a separate memory, the scarcer memory counts as if it were all.
     """
     pages = reserved_on_chip(machine, work, layout, tokens)
     if pages is not None:
@@ -89,7 +89,7 @@ def _sequences_that_fit(
     """Sequences that fit on all replicas together. [1]
 
     cache : of one sequence on the fullest chip [byte]
-    reserves : the engine's reserve by what is expected of it [1]
+    reserves : the engine's reserve over its expected value [1]
     """
     usable, weights = _room(machine, work, layout, reserves)
     fits = partial(largest_batch, usable=usable, weights=weights)
@@ -103,11 +103,11 @@ def _sequences_that_fit(
 
 @dataclass(frozen=True, eq=False)
 class _PlacedWorkload(Generic[OneOrMore]):
-    """A workload on a layout: what each chip holds and how many sequences fit.
+    """A workload on a layout: contents of each chip, and how many sequences fit.
 
     With `Layouts` or an array of tokens, every quantity is an array.
 
-    machine, work, layout : what is placed where
+    machine, work, layout : the chip under its engine, the model, and the layout
     reserved_tokens : tokens for which a sequence's cache is reserved [1]
     """
 
@@ -128,16 +128,16 @@ class _PlacedWorkload(Generic[OneOrMore]):
 
     @cached_property
     def reserved_per_chip(self) -> Array:
-        """What the engine sets aside for one sequence of a replica on the fullest chip. [byte]"""
+        """Reserved cache of one sequence of a replica on the fullest chip. [byte]"""
         return _reserved(self.machine, self.work, self.layout, self.reserved_tokens)
 
     def cache_on_chip(self, tokens: ArrayLike) -> Array:
-        """Return what some tokens of a sequence leave on the fullest chip. [byte]"""
+        """Cache of some tokens of a sequence on the fullest chip. [byte]"""
         return cache_on_chip(self.machine, self.work, self.layout, tokens)
 
     @property
     def chips_per_layer(self) -> ArrayLike:
-        """Chips over which one layer is cut, where there are more chips than layers. [1]"""
+        """Chips that share one layer, if there are more chips than layers. [1]"""
         return chips_per_layer(self.machine, self.work, self.layout)
 
     @cached_property
@@ -147,7 +147,7 @@ class _PlacedWorkload(Generic[OneOrMore]):
 
     @cached_property
     def edge_max_batch(self) -> Array | int:
-        """The same if the engine's reserve is at its smallest. [1]"""
+        """Largest batch within the engine's limits if the engine's reserve is minimal. [1]"""
         return self._taken(self.edge_batch)
 
     @property
@@ -161,26 +161,26 @@ class _PlacedWorkload(Generic[OneOrMore]):
 
     @property
     def engine_batch(self) -> ArrayLike:
-        """Sequences that the engine takes into a step at most, all replicas together. [1]"""
+        """Maximum sequences in a step under the engine's limits, over all replicas. [1]"""
         sharing = self.machine.sequences_of_context(self.reserved_tokens)
         return np.floor(np.minimum(self.machine.max_sequences, sharing)) * self.layout.dp
 
     @cached_property
     def certain_batch(self) -> Array | int:
-        """Sequences that memory holds, all replicas together, however large the reserve. [1]"""
+        """Sequences that fit if the engine's reserve is maximal, over all replicas. [1]"""
         return self.batch_beside(self.machine.reserve.above)
 
     @cached_property
     def edge_batch(self) -> Array | int:
-        """Sequences that memory holds, of all replicas, if the reserve is at its smallest. [1]"""
+        """Sequences that fit if the engine's reserve is minimal, over all replicas. [1]"""
         reserve = self.machine.reserve
         is_exact = reserve.below == reserve.above == 1.0
         return self.certain_batch if is_exact else self.batch_beside(1.0 / reserve.below)
 
     def batch_beside(self, reserves: float) -> Array | int:
-        """Sequences that fit, all replicas together, a whole number. [1]
+        """Whole number of sequences that fit, over all replicas. [1]
 
-        reserves : the engine's reserve by what is expected of it [1]
+        reserves : the engine's reserve over its expected value [1]
         """
         largest = _sequences_that_fit(
             self.machine, self.work, self.layout, self.reserved_per_chip, reserves
@@ -190,8 +190,8 @@ class _PlacedWorkload(Generic[OneOrMore]):
     def used_fraction(self, batch: ArrayLike) -> Array:
         """Share of memory that a batch fills on the fullest chip; above 1 does not fit.
 
-        Where kinds of bytes have a memory of their own, also of what is left for caches. Where
-        layers are shared out, of the memory that is fullest.
+        If some categories have an explicit memory, the memory left for caches also counts. If
+        layers are distributed over memories, it is the share of the fullest memory.
         """
         usable, weights = _room(self.machine, self.work, self.layout)
         cache = (
@@ -214,44 +214,44 @@ class _PlacedWorkload(Generic[OneOrMore]):
 
     @property
     def usable(self) -> list[ArrayLike]:
-        """What weights and caches may fill of each memory, for each chip. [byte]"""
+        """Memory of each tier that weights and caches may fill, per chip. [byte]"""
         return self.usable_beside(1.0)
 
     def usable_beside(self, reserves: float) -> list[ArrayLike]:
-        """Return what weights and caches may fill of each memory, for each chip. [byte]
+        """Memory of each tier that weights and caches may fill, per chip. [byte]
 
-        reserves : the engine's reserve by what is expected of it [1]
+        reserves : the engine's reserve over its expected value [1]
         """
         return self.machine.usable(self.layout.chips, reserves * self.reserved)
 
     @property
     def reserved(self) -> ArrayLike:
-        """What the engine is expected to keep of each chip's memory. [byte]"""
+        """Expected memory that the engine reserves on each chip. [byte]"""
         return self.kept.total
 
     @property
     def kept(self) -> KeptMemory:
-        """The same term by term."""
+        """The engine's reserve, term by term."""
         return kept_memory(self.machine, self.layout)
 
     @property
     def available(self) -> Array:
-        """What weights leave for caches on the fullest chip, below 0 if they do not fit. [byte]"""
+        """Memory left for caches on the fullest chip; negative if the weights do not fit. [byte]"""
         return self.available_beside(1.0)
 
     def available_beside(self, reserves: float) -> Array:
-        """What weights and the engine's reserve leave for caches on the fullest chip. [byte]
+        """Memory left for caches by weights and the engine's reserve on the fullest chip. [byte]
 
-        reserves : the engine's reserve by what is expected of it [1]
+        reserves : the engine's reserve over its expected value [1]
         """
         usable, weights = _room(self.machine, self.work, self.layout, reserves)
         return floats(usable - weights) * self.machine.software.cache_fraction
 
     @property
     def longest_per_chip(self) -> float:
-        """Cache of the longest sequence that the engine takes, 0 without a length. [byte]
+        """Cache of the longest sequence that the engine accepts; 0 without a length. [byte]
 
-        It is to fit on a replica's fullest chip, or the engine does not start.
+        It must fit on a replica's fullest chip, or the engine does not start.
         """
         longest = self.machine.length_to_start
         if not longest:
@@ -263,7 +263,7 @@ class _PlacedWorkload(Generic[OneOrMore]):
         return np.ceil(np.asarray(batch) / self.layout.dp)
 
     def where(self, tiers: str) -> str:
-        """Say where it lives, in a phrase, given the names of the memories."""
+        """Phrase for the memories that hold the workload, given their names."""
         chips = self.layout.chips
         if self.machine.is_spatial:
             wafer = self.machine.hardware.kind + ("s" if chips > 1 else "")
@@ -288,7 +288,7 @@ AnyPlacement: TypeAlias = Placement | Placements
 
 @dataclass(frozen=True, eq=False)
 class Site(LegalLayouts):
-    """A workload on a kind of chip: the layouts there are, and what they hold.
+    """A workload on a chip type: its possible layouts and their capacity.
 
     reserved_tokens : tokens for which a sequence's cache is reserved [1]
     """
@@ -300,7 +300,7 @@ class Site(LegalLayouts):
         return Placement(self.machine, self.work, self.counted(layout), self.reserved_tokens)
 
     def place_all(self, layouts: Sequence[Layout], *, axes: int = 0) -> Placements:
-        """Workload placed on several layouts, with axes as `Layouts.of` has them."""
+        """Workload placed on several layouts, with axes like `Layouts.of`."""
         stack = Layouts.of([self.counted(layout) for layout in layouts], axes=axes)
         return Placements(self.machine, self.work, stack, self.reserved_tokens)
 
@@ -313,17 +313,17 @@ class Site(LegalLayouts):
 
     @property
     def _experts(self) -> float:
-        """Routed experts of the whole model, as kernels pad them. [byte]"""
+        """Routed experts of the whole model, with the padding of kernels. [byte]"""
         padding = float(expert_padding(self.machine, self.work, Layout()))
         return self.work.bytes.experts * padding
 
     @property
     def weight_bytes_needed(self) -> float:
-        """Weights, as kernels pad them. [byte]"""
+        """Weights with the padding of kernels. [byte]"""
         return self.work.weight_bytes + self._experts - self.work.bytes.experts
 
     def cache_bytes_needed(self, batch: float) -> float:
-        """Caches of a batch, or of the longest sequence that the engine takes if more. [byte]"""
+        """Caches of a batch, or of the engine's longest sequence if that is larger. [byte]"""
         return max(self.batch_cache_bytes(batch), self.longest_cache_bytes)
 
     def batch_cache_bytes(self, batch: float) -> float:
@@ -336,10 +336,10 @@ class Site(LegalLayouts):
         return float(self.work.cache_bytes(self.machine.length_to_start))
 
     def chips_needed(self, batch: float) -> tuple[int | None, int | None]:
-        """Chips that capacity alone asks, and those that whole layers ask. [1]
+        """Minimum chips by capacity alone, and by whole layers. [1]
 
-        The first is None where the engine leaves no memory, the second where layers may be cut, or
-        where one layer fills more than a chip.
+        The first is None if the engine leaves no memory. The second is None if layers may be split
+        or if one layer does not fit on a chip.
         """
         work, tiers = self.work, range(len(self.machine.tiers))
         cache = self.cache_bytes_needed(batch)
@@ -367,12 +367,12 @@ class Site(LegalLayouts):
         return capacity, int(for_layers) if for_layers < inf else None
 
     def _usable(self, chips: float) -> list[ArrayLike]:
-        """Return what certainly may be filled of each memory, layers divided as can be. [byte]"""
+        """Memory of each tier that can certainly be filled, with layers divided freely. [byte]"""
         reserve = self.machine.reserve
         return self.machine.usable(chips, reserve.above * reserve.on(chips, chips).total)
 
     def _chips_for(self, needed: float, tiers: Sequence[int]) -> float:
-        """Chips whose memories of some positions hold a given number of bytes. [1]"""
+        """Number of chips whose memories at given indices hold a number of bytes. [1]"""
 
         def usable(chips: float) -> float:
             usable_bytes = self._usable(chips)
