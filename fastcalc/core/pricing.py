@@ -1,4 +1,4 @@
-"""Price of a chip-hour: a dated rent on known terms, or ownership over some years."""
+"""Price of a chip-hour: a dated rental price with its terms, or the cost of ownership."""
 
 from dataclasses import dataclass, field
 from typing import Literal
@@ -12,11 +12,11 @@ PriceBasis = Literal["cloud", "tco"]
 
 
 YEARS = 4.0
-"""Years over which an owned chip is written off."""
+"""Depreciation period of an owned chip. [years]"""
 
 
 USD_PER_KWH = 0.08
-"""Price of electricity in the cost of ownership."""
+"""Default price of electricity in the cost of ownership."""
 
 
 @dataclass(frozen=True)
@@ -24,12 +24,12 @@ class Quote:
     """The price of a chip-hour and its provenance.
 
     usd_per_hour : price; None if unknown [USD/h]
-    terms : those of an offer; ``given`` by the user, ``ownership``, or ``unstated`` by the file;
+    terms : terms of an offer; ``given`` by the user, ``ownership``, or ``unstated`` by the file;
         None without a price
-    origin : the catalogue number that it comes from; None for a user's own
-    offer : the offer that it is; None where it is none
-    price_of : the entry that states it, where the chip's file extends another; else None
-    is_asked : whether its terms were asked for
+    origin : its number in the catalogue; None for a user's own price
+    offer : its offer in the catalogue; None if it has none
+    price_of : the entry that states it if the chip's file extends another; else None
+    is_asked : whether the user asked for these terms
     """
 
     usd_per_hour: float | None
@@ -46,17 +46,17 @@ class Quote:
 
     @property
     def confidence(self) -> str | None:
-        """How sure its source is; None where the file does not say."""
+        """Confidence in its source; None if the file does not state it."""
         return self.origin.confidence if self.origin else None
 
     @property
     def provider(self) -> str | None:
-        """The cloud whose offer it is."""
+        """Cloud that makes the offer."""
         return self.offer.provider if self.offer else None
 
     @property
     def region(self) -> str | None:
-        """The region of the offer."""
+        """Region of the offer."""
         return self.offer.region if self.offer else None
 
     @property
@@ -66,17 +66,17 @@ class Quote:
 
     @property
     def is_substitute(self) -> bool:
-        """Whether it stands in for an on-demand price that the chip's file has not."""
+        """Whether it replaces an on-demand price that the chip's file lacks."""
         return self.offer is not None and self.terms != "on-demand" and not self.is_asked
 
     @property
     def is_marketplace(self) -> bool:
-        """Whether a marketplace's price stands in for a cloud's."""
+        """Whether a marketplace's price replaces a cloud's."""
         return self.terms == "marketplace" and self.is_substitute
 
     @property
     def is_uncertain(self) -> bool:
-        """Whether it is low-confidence, another chip's, or no on-demand price by default."""
+        """Whether it is low-confidence, another chip's, or by default not on-demand."""
         is_low = self.confidence in ("low", "memory")
         has_price = self.usd_per_hour is not None
         return has_price and (is_low or self.is_substitute or self.price_of is not None)
@@ -84,14 +84,14 @@ class Quote:
 
 @dataclass(frozen=True)
 class Pricing:
-    """How an hour of a chip is priced.
+    """Pricing basis for chip-hours.
 
-    basis : ``cloud``: the dated rent; ``tco``: purchase over some years, and power
-    utilization : share of the hours paid for in which the machine serves [1]
+    basis : ``cloud``: the dated rental price; ``tco``: depreciated purchase price, and power
+    utilization : share of paid hours in which the machine serves requests [1]
     user_prices : a user's own prices by hardware id [USD/h]
-    offer : terms of the rent, and no others; None for on-demand where the chip has such an offer,
-        else the next of ``DEFAULT_TERMS``
-    years, usd_per_kwh : over which an owned chip is written off [1], price of electricity [USD]
+    offer : required rental terms; None for on-demand if the chip has such an offer, else the
+        next of ``DEFAULT_TERMS``
+    years, usd_per_kwh : depreciation period of an owned chip [1], price of electricity [USD]
     """
 
     basis: PriceBasis = "cloud"
@@ -103,7 +103,7 @@ class Pricing:
 
     @property
     def name(self) -> str:
-        """What it is a price of, in a word: a cloud's, ownership's, or that of some terms."""
+        """Name of the basis: cloud, ownership, or the terms of the offer."""
         return self.offer or self.basis
 
     def per_chip_hour(self, hardware: Hardware) -> float | None:
@@ -111,7 +111,7 @@ class Pricing:
         return self.quote(hardware).usd_per_hour
 
     def quote(self, hardware: Hardware) -> Quote:
-        """Price of an hour of one chip and where it comes from."""
+        """Price of an hour of one chip and its provenance."""
         if hardware.id in self.user_prices:
             return Quote(self.user_prices[hardware.id], "given")
         price, price_of = hardware.chip_price, self._stated_by(hardware)
@@ -128,15 +128,15 @@ class Pricing:
         return Quote(None)
 
     def as_rented(self, hardware: Hardware) -> Hardware:
-        """A chip whose fast link joins no more chips than an instance that is rented at its price.
+        """A chip whose fast link joins at most the chips of the instance that its price is for.
 
-        Chips that are owned, or priced by the user, are joined as their file says.
+        Owned chips, and chips priced by the user, are joined as their file states.
         """
         offer = self.quote(hardware).offer
         return hardware if offer is None else hardware.joined(offer.instance_chips)
 
     def _stated_by(self, hardware: Hardware) -> str | None:
-        """Entry from which a chip's file takes the price; None where it is its own."""
+        """Entry from which a chip's file inherits the price; None for its own."""
         price = hardware.node.price if hardware.node else None
         is_of_node = price and (price.purchase if self.basis == "tco" else price.rent)
         return hardware.inherited.get("node" if is_of_node else "price")
@@ -156,5 +156,5 @@ class Pricing:
         )
 
     def includes_power(self, hardware: Hardware) -> bool:
-        """Whether the price of a chip has its electricity in it."""
+        """Whether the price of a chip includes its electricity."""
         return self.quote(hardware).terms == "ownership"

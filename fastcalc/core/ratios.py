@@ -1,4 +1,4 @@
-"""Ratios of two predictions with ranges, and whether they differ."""
+"""Ratios of two predictions with ranges, and whether the predictions differ."""
 
 from typing import NamedTuple
 
@@ -9,7 +9,7 @@ from fastcalc.formulas.types import Array, ArrayLike, Bools, floats
 
 
 class Ranged(NamedTuple):
-    """Expected values and both ends of their ranges, in one unit; ends are nan without a range."""
+    """Expected values with the limits of their ranges, in one unit; nan limits without a range."""
 
     expected: Array
     low: Array
@@ -17,9 +17,9 @@ class Ranged(NamedTuple):
 
 
 def cost_range(cost: ArrayLike, speed: Ranged) -> Ranged:
-    """Cost per token over the range of a speed: the slow end of the speed is the dear end. [USD]
+    """Cost per token over the range of a speed: the lowest speed has the highest cost. [USD]
 
-    At 40 tokens/s, from 30 to 60, $6 is from $4 to $8:
+    With 40 tokens/s, range 30 to 60, a cost of $6 has the range $4 to $8:
 
     >>> import numpy as np
     >>> [float(usd) for usd in cost_range(6.0, Ranged(*map(np.float64, (40.0, 30.0, 60.0))))]
@@ -30,9 +30,9 @@ def cost_range(cost: ArrayLike, speed: Ranged) -> Ranged:
 
 
 def independent_ratio(*, over: Ranged, under: Ranged) -> Ranged:
-    """One prediction over another, both ranges taken as independent. [1]
+    """One prediction over another, with independent ranges. [1]
 
-    Eight, from four to twelve, over two, from one to three:
+    Eight (range four to twelve) over two (range one to three):
 
     >>> import numpy as np
     >>> sides = (Ranged(*map(np.array, ends)) for ends in ((8.0, 4.0, 12.0), (2.0, 1.0, 3.0)))
@@ -46,10 +46,10 @@ def independent_ratio(*, over: Ranged, under: Ranged) -> Ranged:
 
 
 def is_level(ratio: Ranged) -> Bools:
-    """Whether a ratio names no winner: its 80 % interval holds 1, or both print the same number.
+    """Whether a ratio names no winner: its 80 % interval contains 1, or both print the same number.
 
-    An end that prints as 1.00 is 1. Without an interval, as of hardware bounds, only the same
-    number is level.
+    A limit that prints as 1.00 is 1. Without an interval, as for hardware bounds, only equal
+    numbers are level.
 
     >>> import numpy as np
     >>> [
@@ -64,7 +64,7 @@ def is_level(ratio: Ranged) -> Bools:
 
 
 _ONE = 1.005
-"""From which in three digits a number is more than 1. [1]"""
+"""Smallest number that prints as more than 1 with three digits. [1]"""
 
 _SAME = 0.0015
-"""Logarithm of a ratio below which two numbers of three digits may print the same. [1]"""
+"""Logarithm of the largest ratio of two numbers that may print the same in three digits. [1]"""

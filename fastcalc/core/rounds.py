@@ -1,4 +1,4 @@
-"""Searches that go on in step, so that what all of them ask in a round is answered together."""
+"""Searches that run in rounds, so that the questions of all searches are answered together."""
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -10,17 +10,18 @@ Found = TypeVar("Found")
 
 
 class UnansweredError(Exception):
-    """A search needs an answer that comes after the round."""
+    """A search needs an answer that will be available after the round."""
 
 
 @dataclass(eq=False)
 class Answered(Generic[Question, Answer]):
-    """Answers to questions, each found once.
+    """Answers to questions, each computed once.
 
-    A search is a function that asks, and always asks the same. In a round each is run until it asks
-    what is unknown yet; then all of that is answered, and each is run again.
+    A search is a function that asks questions, the same ones on every run. In a round, each search
+    runs until it asks an unknown question. Then all these questions are answered, and each search
+    runs again.
 
-    answer_all : what answers questions together, sooner than one by one
+    answer_all : function that answers questions together, faster than one by one
     known : answers so far
 
     >>> def is_below(numbers):
@@ -46,7 +47,7 @@ class Answered(Generic[Question, Answer]):
         return self.known[question]
 
     def each(self, searches: Iterable[Callable[[], Found]]) -> list[Found]:
-        """Results of parts of one search that need not wait for each other."""
+        """Results of the parts of one search that are independent of each other."""
         results: list[Found] = []
         is_open = False
         for search in searches:
@@ -59,7 +60,7 @@ class Answered(Generic[Question, Answer]):
         return results
 
     def in_step(self, searches: Sequence[Callable[[], Found]]) -> list[Found]:
-        """Results of searches, all questions of a round answered together."""
+        """Results of searches, with all questions of a round answered together."""
         results: dict[int, Found] = {}
         while len(results) < len(searches):
             self._waiting = {}

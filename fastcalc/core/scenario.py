@@ -1,4 +1,4 @@
-"""From what a user asks to placed and priced estimates: the one path that all commands take."""
+"""From a user's request to placed and priced estimates: the path that all commands share."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -72,21 +72,21 @@ class Sharding:
 
     @property
     def cuts_layers(self) -> bool:
-        """True where a layer is to be cut or copied, which chips of whole layers cannot do."""
+        """Whether layers must be sharded or copied, which chips with whole layers cannot do."""
         return any((ranks or 1) > 1 for ranks in (self.tp, self.ep, self.dp))
 
     @property
     def names_ranks(self) -> bool:
-        """True where at least one kind of rank is given."""
+        """Whether at least one kind of rank is given."""
         return any(ranks is not None for ranks in (self.tp, self.pp, self.ep, self.dp))
 
     def on(self, hardware: Hardware, *, is_alone: bool) -> "Sharding":
-        """Return what this asks of a chip.
+        """The same request as it applies to one chip type.
 
-        Of chips that pipeline whole layers, one rank of a layer asks for nothing. More are left,
-        to be refused, or dropped if other chips can have them.
+        On chips that pipeline whole layers, a single rank per layer is omitted. More ranks are kept
+        and refused, or dropped if other chips support them.
 
-        is_alone : no other chip is asked about, or none that cuts layers
+        is_alone : no other chip is requested, or no other chip shards layers
         """
         if hardware.execution != "spatial":
             return self
@@ -96,7 +96,7 @@ class Sharding:
         return replace(self, tp=tp, ep=ep, dp=dp)
 
     def _of_copied_attention(self, ranks: int) -> str:
-        """How attention copied over all ranks is written, where that is what is meant."""
+        """Flags for attention that is copied over all ranks, if that is requested."""
         dp = self.dp or 1
         if dp == 1 or self.tp != ranks or ranks % dp:
             return ""
@@ -106,7 +106,7 @@ class Sharding:
         )
 
     def layout(self, site: Site) -> Layout:
-        """Layout whose ranks this names, on a site."""
+        """Layout with the requested ranks, on a site."""
         tp, pp, dp = self.tp or 1, self.pp or 1, self.dp or 1
         ranks = None if self.chips is None else self.chips * site.machine.ranks
         if ranks is not None and self.pp is None and tp == dp == 1 and not site.defaults_to("dp"):
@@ -133,7 +133,7 @@ class Sharding:
 
 @dataclass(frozen=True)
 class Scenario:
-    """One model on one kind of chip under one engine, for some batches of the same traffic."""
+    """One model on one chip type under one engine, for several batches of the same traffic."""
 
     hardware: Hardware
     model: Model
@@ -150,7 +150,7 @@ class Scenario:
 
     @cached_property
     def work(self) -> Workload:
-        """The model in its formats."""
+        """The model in its number formats."""
         weights = self.weights or default_weights(self.model, self.engine)
         cache = cache_format(self.model, self.engine, self.hardware, weights, self.kv)
         return workload(self.model, weights, cache)
@@ -162,10 +162,11 @@ class Scenario:
 
 
 def default_weights(model: Model, engine: Engine) -> str | None:
-    """Weight format of the files that an engine has of a model; None for those as published.
+    """Weight format of an engine's files for a model; None for the published format.
 
-    llama.cpp stores a model with experts in MXFP4 beside 16 bits with all else in Q8_0: of the 687
-    tensors of gpt-oss-120b 108 are mxfp4 and 146 q8_0, 59.02 GiB (ggml-org/llama.cpp#15253).
+    For models with MXFP4 experts and 16-bit weights elsewhere, llama.cpp stores all others in Q8_0:
+    108 of the 687 tensors of gpt-oss-120b are mxfp4 and 146 q8_0, 59.02 GiB
+    (ggml-org/llama.cpp#15253).
     """
     is_mixed = model.expert_format == "mxfp4" and model.weight_format == "bf16"
     return "mxfp4-experts-q8_0" if is_mixed and engine.id == "llama-cpp" else None
@@ -180,7 +181,7 @@ def cache_format(
 ) -> str:
     """Cache format of a deployment: as requested, or else the engine's, or the model's own.
 
-    weights : format of the weights, which engines go by; None for the model's own
+    weights : format of the weights, which determines the engine's cache; None for the model's own
     """
     for default in engine.cache_formats:
         is_open = requested is None or requested in default.replaces
@@ -191,11 +192,11 @@ def cache_format(
 
 @dataclass(frozen=True, eq=False)
 class Location:
-    """A scenario placed.
+    """A placed scenario.
 
-    scenario : what was asked
-    site, placement : the layouts there are, and the one taken
-    is_default_layout : True where the placement chose the chips
+    scenario : the request
+    site, placement : the possible layouts, and the chosen one
+    is_default_layout : True if the placement chose the chips
     """
 
     scenario: Scenario
@@ -205,29 +206,29 @@ class Location:
 
     @property
     def on_its_layout(self) -> Scenario:
-        """The scenario with the layout as if it had been asked for: numbers move, chips do not."""
+        """The scenario with its layout requested explicitly, so that its chips never change."""
         return replace(self.scenario, sharding=Sharding.of(self.placement.layout))
 
     @cached_property
     def split(self) -> Split | None:
-        """What lives where at each batch; None where all is in one memory."""
+        """Distribution of bytes over memories for each batch; None if all are in one memory."""
         batches = np.array(self.scenario.batches, dtype=np.float64)
         return Schedule(self.placement, self.scenario.traffic, batches).split
 
     @property
     def where(self) -> str:
-        """Where it lives, in a phrase."""
+        """Phrase for the memories in use."""
         return self.placement.where(self.memories)
 
     @property
     def memories(self) -> str:
-        """The memories that any of the batches uses."""
+        """Memories that at least one of the batches uses."""
         codes, names = memories_used(self.split, self.site.machine.tiers)
         return names[np.bitwise_or.reduce(np.atleast_1d(codes))]
 
     @property
     def fits(self) -> bool:
-        """True where the smallest batch fits, safely or as a tight fit."""
+        """Whether the smallest batch fits, including tight fits."""
         return bool(self.placement.edge_max_batch >= min(self.scenario.batches))
 
     @property
@@ -237,9 +238,9 @@ class Location:
 
     @cached_property
     def min_chips(self) -> tuple[int | None, ...]:
-        """Fewest chips that fit each batch, None where none do. [1]
+        """Fewest chips that fit each batch; None if no number does. [1]
 
-        Of usual layouts, and of the one taken.
+        Usual layouts and the chosen layout are considered.
         """
         batches = np.array(self.scenario.batches, dtype=float)
         chips_of_layout = np.where(
@@ -250,7 +251,7 @@ class Location:
 
     @cached_property
     def roomiest(self) -> Placement:
-        """The layout of its chips that holds most: its own if ranks are given, or if none more."""
+        """Layout with the largest capacity on its chips; its own if ranks are given or if equal."""
         if self.scenario.sharding.names_ranks or not self.placement.edge_batch:
             return self.placement
         layouts = open_layouts(self.site, self.placement.layout.chips)
@@ -261,25 +262,25 @@ class Location:
 
     @property
     def max_batch(self) -> int:
-        """Sequences that its chips hold safely, in the layout that holds most. [1]"""
+        """Sequences that its chips hold safely, in the layout with the largest capacity. [1]"""
         return int(self.roomiest.max_batch)
 
     @property
     def usd_per_hour(self) -> float | None:
-        """Price of all chips for an hour, in use or not. [USD/h]"""
+        """Price of all chips for an hour, whether in use or idle. [USD/h]"""
         chip = self.scenario.pricing.per_chip_hour(self.scenario.hardware)
         return None if chip is None else chip * self.placement.layout.chips
 
 
 @dataclass(frozen=True, eq=False)
 class Outcome(Location):
-    """A scenario placed and evaluated: one element of ``estimate`` for each batch."""
+    """A placed and evaluated scenario: ``estimate`` has one element per batch."""
 
     estimate: Estimate
 
     @cached_property
     def usd(self) -> tuple[Floats, Floats, Floats] | None:
-        """Dollars per million tokens of input, output and both; None without a price. [USD]"""
+        """Price per million input tokens, output tokens, and both; None without a price. [USD]"""
         price = self.usd_per_hour
         if price is None:
             return None
@@ -287,12 +288,12 @@ class Outcome(Location):
 
     @cached_property
     def warnings(self) -> list[str]:
-        """What a reader must know of any of the rows, in sentences."""
+        """Notes on any of the rows, as sentences."""
         return self.row_warnings[-1]
 
     @property
     def row_warnings(self) -> tuple[list[str], ...]:
-        """Notes on a row, on one that serves less than a queue would, and both for a tight fit."""
+        """Notes on one row: on a batch that serves less than a queue would, and on a tight fit."""
         over = overflow_notes(self.placement, overflows(self.estimate))
         edge = [edge_note(self.scenario.engine.id)] if self.estimate.is_at_edge.any() else []
         of_layout = layout_notes(self.site, self.placement.layout, self.scenario.sharding)
@@ -301,7 +302,7 @@ class Outcome(Location):
 
 
 def site_of(scenario: Scenario, reserved_tokens: ArrayLike) -> Site:
-    """A model on a kind of chip, with all the memory that it has.
+    """A model on a chip type, with all memory that the chip can use.
 
     reserved_tokens : tokens for which a sequence's cache is reserved [1]
     """
@@ -312,16 +313,16 @@ def site_of(scenario: Scenario, reserved_tokens: ArrayLike) -> Site:
     return Site(site_machine, work, reserved_tokens)
 
 
-_site = lru_cache(maxsize=256)(Site)  # what it holds of each layout is found once for all batches
+_site = lru_cache(maxsize=256)(Site)  # caches its values for each layout over all batches
 
 
 def locate(scenario: Scenario) -> Location:
-    """Place a scenario on the chips and the layout that its smallest batch takes."""
+    """Place a scenario on the chips and layout chosen for its smallest batch."""
     return _or_raise(locate_all([scenario]))[0]
 
 
 def locate_each(scenarios: Iterable[Scenario]) -> list[Location]:
-    """Place each batch of scenarios by itself, as `locate` does."""
+    """Place each batch of several scenarios separately, like `locate`."""
     alone = (
         replace(scenario, batches=(batch,)) for scenario in scenarios for batch in scenario.batches
     )
@@ -329,9 +330,9 @@ def locate_each(scenarios: Iterable[Scenario]) -> list[Location]:
 
 
 def locate_all(scenarios: Iterable[Scenario]) -> list[Location | InputError]:
-    """Places of many scenarios, as `locate` has them, or why one has none.
+    """Locations of many scenarios, like `locate`, or the error of each that has none.
 
-    Where layouts are left open, the throughput of all that are tried is evaluated in one stack.
+    If layouts are left open, the throughput of all candidates is evaluated in one stack.
     """
     sites = [(scenario, _site_and_layout(scenario)) for scenario in scenarios]
     layouts = (site[1] for _, site in sites if not isinstance(site, InputError))
@@ -350,9 +351,9 @@ def locate_all(scenarios: Iterable[Scenario]) -> list[Location | InputError]:
 
 
 def _site_and_layout(scenario: Scenario) -> tuple[Site, Layout | LayoutQuestion] | InputError:
-    """Layouts that a scenario may have, and the one it names or the search for the best.
+    """Site of a scenario, and its layout if given, or else the search for the best layout.
 
-    The search is for its smallest batch.
+    The search considers its smallest batch.
     """
     sharding, traffic = scenario.sharding, scenario.traffic
     try:
@@ -374,7 +375,7 @@ def _located(scenario: Scenario, site: Site, chosen: Layout | Chosen) -> Locatio
 
 
 def _or_raise(results: Sequence[Solved | InputError]) -> list[Solved]:
-    """Results of which none is an error; the first that is one is raised."""
+    """Results if none is an error; otherwise the first error is raised."""
     for result in results:
         if isinstance(result, InputError):
             raise result
@@ -382,9 +383,9 @@ def _or_raise(results: Sequence[Solved | InputError]) -> list[Solved]:
 
 
 def by_layout(scenarios: Iterable[Scenario]) -> list[Scenario]:
-    """A scenario for each run of batches that take one layout; with ranks, it alone.
+    """Scenarios for consecutive batches with the same layout; with ranks, the scenario itself.
 
-    A batch has the chips and the layout that it would have if it were asked about alone.
+    Each batch has the chips and layout that it would have alone.
     """
     questions = [(scenario, _question_of_batches(scenario)) for scenario in scenarios]
     chosen = iter(choose_all(question for _, question in questions if question is not None))
@@ -401,7 +402,7 @@ def by_layout(scenarios: Iterable[Scenario]) -> list[Scenario]:
 
 
 def _question_of_batches(scenario: Scenario) -> LayoutQuestion | None:
-    """Which layout each batch takes; None where there is one for all."""
+    """Search for the layout of each batch; None if only one layout is possible."""
     sharding, traffic = scenario.sharding, scenario.traffic
     if sharding.names_ranks or len(scenario.batches) == 1:
         return None
@@ -415,12 +416,12 @@ def solve(scenario: Scenario) -> Outcome:
 
 
 def solve_all(scenarios: Iterable[Scenario]) -> list[Outcome]:
-    """Place and evaluate many scenarios, each as `solve` does, in few stacks."""
+    """Place and evaluate many scenarios, each like `solve`, in few stacks."""
     return _or_raise(solve_each(scenarios))
 
 
 def solve_each(scenarios: Iterable[Scenario]) -> list[Outcome | InputError]:
-    """Outcomes of many scenarios, or why one has none."""
+    """Outcomes of many scenarios, or the error of each that has none."""
     located = locate_all(scenarios)
     outcomes = iter(
         evaluate_located(location for location in located if isinstance(location, Location))
@@ -454,7 +455,7 @@ def evaluate_located(locations: Iterable[Location]) -> list[Outcome]:
 
 
 def check_traffic(scenario: Scenario) -> None:
-    """Refuse requests that grow beyond what a model takes."""
+    """Refuse requests longer than the model's maximum context."""
     traffic = scenario.traffic
     description = (
         f"a context of {traffic.context:,.0f} tokens"
@@ -465,10 +466,10 @@ def check_traffic(scenario: Scenario) -> None:
 
 
 def check_context(model: Model, tokens: float, description: str) -> None:
-    """Refuse more tokens than a model takes.
+    """Refuse more tokens than the model's maximum context.
 
-    tokens : that a sequence grows to [1]
-    description : how the sentence names them
+    tokens : length of a sequence at its end [1]
+    description : name of the tokens in the error message
     """
     if model.max_context is not None and tokens > model.max_context:
         raise InputError(
@@ -483,7 +484,7 @@ def engine_for(catalogue: Catalogue, hardware: Hardware) -> tuple[Engine, bool]:
 
 
 def layout_notes(site: Site, layout: Layout, sharding: Sharding) -> list[str]:
-    """Return what a reader must know of a layout, asked for or taken."""
+    """Notes on a layout, requested or chosen."""
     is_taken = sharding.chips is not None and not sharding.names_ranks
     practice = practice_notes(site, layout) if is_taken else []
     own = own_notes(site.machine, site.work, layout)
@@ -494,18 +495,18 @@ def layout_notes(site: Site, layout: Layout, sharding: Sharding) -> list[str]:
 
 
 def each_warning(outcomes: Iterable[Outcome]) -> Iterator[str]:
-    """Yield what a reader must know of any of some outcomes, each sentence once."""
+    """Yield the warnings of several outcomes, each sentence once."""
     yield from dict.fromkeys(line for outcome in outcomes for line in outcome.warnings)
 
 
 def chips_by_id(outcomes: Iterable[Outcome]) -> dict[str, Hardware]:
-    """Chip types of outcomes, each once, in order."""
+    """Chip types of the outcomes, without duplicates, in order."""
     chips = (outcome.scenario.hardware for outcome in outcomes)
     return {chip.id: chip for chip in chips}
 
 
 def warnings_of(outcome: Location) -> Iterator[str]:
-    """Yield what a reader must know of a placed scenario, whatever its layout, in sentences."""
+    """Yield notes on a placed scenario that do not depend on its layout, as sentences."""
     scenario = outcome.scenario
     hardware, engine, model = scenario.hardware, scenario.engine, scenario.model
     for entry in (hardware, model, engine):
@@ -545,7 +546,7 @@ def warnings_of(outcome: Location) -> Iterator[str]:
 
 
 def _host_notes(hardware: Hardware, memory: MemoryChoice) -> Iterator[str]:
-    """Yield what is supposed of a host, and whether the chip's link limits the host's own."""
+    """Yield the assumptions about a host, and whether the chip's link limits the host's link."""
     host, chip_link = memory.host, hardware.links.fastest
     if host is None:
         return

@@ -1,4 +1,4 @@
-"""A smaller batch: the largest that reaches a speed, and what a token costs there."""
+"""Largest batch that reaches a target speed, and the cost per token at that batch."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -15,17 +15,17 @@ from fastcalc.formulas.solving import largest_reaching
 from fastcalc.formulas.types import ArrayLike, Floats
 
 Batches: TypeAlias = npt.NDArray[np.int64]
-"""Batches as whole numbers."""
+"""Batches as integers."""
 
 ROUNDING = 1e-12
-"""A speed that is met but for this share is met."""
+"""Relative tolerance within which a target speed is met."""
 
 Speeds: TypeAlias = Callable[[Floats], Floats]
-"""The tokens per second of each user at some batches."""
+"""Function for the tokens per second per user at some batches."""
 
 
 def speeds(placement: AnyPlacement, traffic: Traffic, batch: ArrayLike) -> Floats:
-    """Expected tokens per second of each user, and nothing else of an estimate. [1/s]
+    """Expected tokens per second per user, without the rest of an estimate. [1/s]
 
     Batches broadcast with the layouts of the placement.
     """
@@ -33,15 +33,15 @@ def speeds(placement: AnyPlacement, traffic: Traffic, batch: ArrayLike) -> Float
 
 
 def speeds_at_most(placement: AnyPlacement, traffic: Traffic, batch: ArrayLike) -> Floats:
-    """No less than what `speeds` returns, where bytes may be placed in several memories. [1/s]
+    """Upper bound of `speeds` if bytes may be placed in several memories. [1/s]
 
-    Much sooner, for where they live is not searched for.
+    It is much faster to compute, because it does not search for a placement.
     """
     return _speeds(Schedule(placement, traffic, _floats(batch)).least_decode, traffic)
 
 
 def all_speeds_at_most(evaluations: Sequence[Evaluation]) -> list[Floats]:
-    """Return what `speeds_at_most` returns of each of many placements, in few stacks. [1/s]"""
+    """`speeds_at_most` for each of many placements, in few stacks. [1/s]"""
     estimates = evaluate_all(evaluations)
     return [_speeds(estimate.of_passes(_least_decode), estimate.traffic) for estimate in estimates]
 
@@ -51,7 +51,7 @@ def _least_decode(passes: Schedule) -> Floats:
 
 
 def speeds_by_memory(placement: Placement, traffic: Traffic, batch: Floats) -> Floats:
-    """Return what `speeds` returns of one layout, sooner where some batches need no host. [1/s]"""
+    """`speeds` for one layout, computed faster if some batches need no host. [1/s]"""
     needs_more = ~fits_near(placement, batch)
     if not needs_more.any() or needs_more.all():
         return speeds(placement, traffic, batch)
@@ -70,9 +70,9 @@ def _speeds(seconds: ArrayLike, traffic: Traffic) -> Floats:
 
 
 def largest_batches(placement: Placement, traffic: Traffic, speed: ArrayLike) -> Batches:
-    """Largest batch whose expected speed reaches each of some speeds; 0 for none. [1]
+    """Largest batch whose expected speed reaches each target speed; 0 for none. [1]
 
-    speed : tokens per second that every user is to get, one dimension at most [1/s]
+    speed : target tokens per second for every user, at most one dimension [1/s]
     """
     goals = np.atleast_1d(np.asarray(speed, float)) * (1.0 - ROUNDING)
     speeds_at = partial(speeds, placement, traffic)
@@ -80,10 +80,10 @@ def largest_batches(placement: Placement, traffic: Traffic, speed: ArrayLike) ->
 
 
 def cost_multiples(speeds_at: Speeds, before: Batches, after: Batches) -> Floats:
-    """Return what an output token costs at one batch over what it costs at another. [1]
+    """Cost of an output token at one batch over its cost at another batch. [1]
 
-    The chips stay, so the multiple times the ratio of the speeds is the ratio of the batches.
-    Infinite where either batch is 0.
+    The chips are the same, so this multiple times the ratio of speeds equals the ratio of batches.
+    Infinite if either batch is 0.
     """
     batches = np.maximum(np.stack([before, after]), 1.0)
     totals = batches * speeds_at(batches)

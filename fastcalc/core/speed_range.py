@@ -1,4 +1,4 @@
-"""How far below and above an expected speed a measured one may lie."""
+"""Prediction ranges: factors by which a measured speed may differ from the expected speed."""
 
 from collections.abc import Iterator
 
@@ -12,17 +12,17 @@ from fastcalc.formulas.ranges import half_width
 from fastcalc.formulas.types import ArrayLike, Floats, floats
 
 TO_LOW_END = 1.2815515655446004
-"""Standard deviations of a speed's logarithm from what is expected to an end of its 80 % range,
-which nine in ten stay above where errors are lognormal. [1]"""
+"""Limits of an 80 % range in standard deviations of the logarithm of speed from its expected value:
+nine in ten values are above the lower limit if errors are lognormal. [1]"""
 
 
 def is_fitted_kind(engine: Engine, hardware: Hardware, phase: Phase = "decode") -> bool:
-    """Whether an engine was fitted on chips of this kind."""
+    """Whether an engine was fitted on chips of this class."""
     return class_of(hardware) in engine.fitted_kinds.get(phase, ())
 
 
 def range_note(engine: Engine, hardware: Hardware) -> str | None:
-    """Return what the range of a token's speed depends on, in words; None without a range."""
+    """Description of the basis of a speed's range, in words; None without a range."""
     if stated := engine.stated_range("decode"):
         return stated.basis
     if (widths := engine.range_widths) is None:
@@ -31,7 +31,7 @@ def range_note(engine: Engine, hardware: Hardware) -> str | None:
 
 
 def weaknesses(engine: Engine, hardware: Hardware) -> Iterator[str]:
-    """Yield why a range is wider than those of the measurements that it was learned from."""
+    """Yield reasons why a range is wider than the ranges of the calibration data."""
     widths = engine.range_widths
     if widths is None or engine.stated_range("decode"):
         return
@@ -52,16 +52,16 @@ def reach(
     is_measured: bool,
     fitted_share: ArrayLike,
 ) -> tuple[Floats, Floats]:
-    """By which factors learned ranges reach below and above an expected speed.
+    """Factors from the expected speed to the lower and upper limits of learned ranges.
 
     machine : class of the chip
-    is_unseen : whether the engine was fitted on no such kind of chip
+    is_unseen : whether the engine was fitted on no chip of this class
     is_measured : whether at least three publishers measured prefill with it on that chip
-    fitted_share : as of `speed_range`
+    fitted_share : as for `speed_range`
     """
     width = widths.of(phase, has_experts=has_experts, machine=machine, is_measured=is_measured)
     times = widths.unseen if is_unseen else 1.0
-    # Wider ones would let a faster part lower an end.
+    # With wider limits, a faster component would lower the lower limit.
     below, above = (min(side * times, 1.0) for side in (width.below, width.above))
     return (
         np.exp(half_width(least=below, fitted_share=fitted_share)),
@@ -77,14 +77,14 @@ def speed_range(
     is_offloaded: bool,
     streams: ArrayLike = 1.0,
 ) -> tuple[Floats, Floats] | None:
-    """By which factors 80 % of speeds lie below and above at most; None for the bound.
+    """Factors below and above the expected speed that contain 80 % of speeds; None for the bound.
 
-    Nobody has published how a machine whose layers have regions decodes several sequences. At one
-    end of its range they are pipelined, one in each region; at the other they take turns.
+    Nobody has published how a machine with a region per layer decodes several sequences. At the
+    upper limit of its range they are pipelined, one in each region; at the lower they alternate.
 
     phase : phase whose speed it is
-    fitted_share : share of the time that is fitted, an element for each [1]
-    is_offloaded : whether any of the model is on a host
+    fitted_share : share of the time that is fitted, per element [1]
+    is_offloaded : whether any part of the model is on a host
     streams : tokens that are decoded together [1]
     """
     engine = placement.machine.engine
@@ -104,5 +104,5 @@ def speed_range(
         is_measured=placement.machine.hardware.id in engine.prefill_chips,
         fitted_share=fitted_share,
     )
-    # No part that frees a model of its host may lower the low end, so it is no higher with one.
+    # The lower limit may not be higher with a host than without one.
     return (np.maximum(stated.below, below), floats(stated.above)) if stated else (below, above)

@@ -1,8 +1,8 @@
-"""Many deployments evaluated in one stack of arrays: a row for each layout, its batches along it.
+"""Many deployments evaluated in one stack of arrays: a row per layout, with its batches along it.
 
-A few points of one deployment take as long as the calls of numpy that compute them. The passes of
-many deployments are numbers alone, so they are joined, and priced by the same `Schedule` and
-`Timeline` as those of one, to the same bits.
+A few points of one deployment cost little more than the overhead of numpy calls. The passes of many
+deployments are plain numbers, so they are joined and priced by the same `Schedule` and `Timeline`
+as a single deployment, with bit-identical results.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -28,13 +28,13 @@ from fastcalc.core.traffic.traffic import Traffic
 from fastcalc.formulas.types import Array, ArrayLike, Floats, Ints, floats
 
 BLOCK = 32_768
-"""Points of a stack, whose arrays the caches of a core can hold. [1]"""
+"""Points in a stack, such that its arrays fit in the caches of a core. [1]"""
 
 Numbers = TypeVar("Numbers")
 
 
 class Evaluation(NamedTuple):
-    """What is to be evaluated: a placement at some batches of some traffic."""
+    """A placement to evaluate at some batches of some traffic."""
 
     placement: AnyPlacement
     batch: Floats
@@ -42,10 +42,10 @@ class Evaluation(NamedTuple):
 
 
 def evaluate_all(evaluations: Iterable[Evaluation]) -> list[Estimate]:
-    """Estimates of many placements, each as `evaluate` has it, in few stacks.
+    """Estimates of many placements, each equal to `evaluate`, in few stacks.
 
-    Hardware bounds, deployments with measurements of their own or with bytes that a user places,
-    and wafers whose bytes may be placed in several memories are evaluated alone.
+    Some cases are evaluated separately: hardware bounds, deployments with their own measurements or
+    with explicitly placed bytes, and wafers whose bytes may be placed in several memories.
     """
     estimates = [
         evaluate(placement, batch=batch, traffic=traffic)
@@ -61,27 +61,27 @@ def evaluate_all(evaluations: Iterable[Evaluation]) -> list[Estimate]:
 
 @dataclass(frozen=True, eq=False)
 class StackedEstimate(Estimate):
-    """An estimate whose numbers come from a stack, where other deployments are evaluated with it.
+    """An estimate whose numbers come from a stack shared with other deployments.
 
-    rows : of the stack that are its own
+    rows : its rows in the stack
     """
 
     rows: "_StackRows" = field(kw_only=True)
 
     def of_passes(self, count: Callable[[Schedule], Number]) -> Array:
-        """A number of the passes, an element for each batch."""
+        """A number of the passes, with one element per batch."""
         return self.rows.cut(count)
 
 
 def joined(records: Sequence[Numbers], counts: Sequence[int], *, axes: int = 0) -> Numbers:
-    """Records of numbers of one type as one of columns, in which each fills a given number of rows.
+    """Join records of numbers into one record of columns, with a given number of rows for each.
 
-    A number that is the same in all of them stays a number.
+    A number that is the same in all records stays a number.
 
-    records : numbers, or dataclasses and tuples of them; each number is one, or has
-        elements as the record fills rows
-    counts : rows of each [1]
-    axes : axes of length one behind that of the rows [1]
+    records : numbers, or dataclasses and tuples of numbers; each number is a scalar, or has as many
+        elements as the record has rows
+    counts : number of rows of each record [1]
+    axes : number of axes of length one after the axis of rows [1]
     """
     record: Numbers = _joined(records, counts, axes)
     return record
@@ -108,13 +108,13 @@ def _joined(records: Sequence[Any], counts: Sequence[int], axes: int) -> Any:
 
 
 def _rows_of(number: ArrayLike, count: int) -> Floats:
-    """Number of each of some rows, where it may be one for all."""
+    """A number for each row, repeated if it is a scalar."""
     numbers = floats(number).reshape(-1)
     return numbers if numbers.size == count else np.repeat(numbers, count)
 
 
 def _stackable(deployments: Sequence[Schedule]) -> Iterator[list[int]]:
-    """Positions of deployments that fit one stack, for each stack of several."""
+    """Indices of the deployments that fit in one stack, for each stack with several of them."""
     alike: dict[tuple[object, ...], list[int]] = {}
     for index, passes in enumerate(deployments):
         if _is_of_numbers(passes) and _has_rows(passes):
@@ -129,7 +129,7 @@ def _stackable(deployments: Sequence[Schedule]) -> Iterator[list[int]]:
 
 
 def _is_of_numbers(passes: Schedule) -> bool:
-    """Whether its passes are numbers alone, and no user places bytes; of regions, of one memory."""
+    """Whether its passes are plain numbers, bytes are not assigned, and regions have one memory."""
     machine, drafts = passes.machine, passes.traffic.speculation
     is_placed = machine.place or (machine.is_spatial and not passes.has_one_memory)
     if machine.engine.is_bound or is_placed:
@@ -145,7 +145,7 @@ def _has_own_rows(passes: Schedule) -> bool:
 
 
 def _has_rows(passes: Schedule) -> bool:
-    """Whether layouts or requests are rows, along which batches lie."""
+    """Whether layouts or requests are rows with batches along them."""
     rows, batches = _row_shape(passes), np.shape(passes.batch)
     shape = np.broadcast_shapes(rows, batches)
     points = int(np.prod(shape, dtype=int))
@@ -170,7 +170,7 @@ def _columns(passes: Schedule) -> int:
 
 
 def _common(passes: Schedule) -> tuple[object, ...]:
-    """What deployments have in common that are evaluated in one stack."""
+    """Key of the properties that deployments in one stack must share."""
     machine, work, traffic = passes.machine, passes.placement.work, passes.traffic
     is_drafted = bool(traffic.speculation.drafted)
     has_stages = bool(np.any(np.asarray(passes.placement.layout.pp) > 1))
@@ -184,9 +184,9 @@ def _common(passes: Schedule) -> tuple[object, ...]:
 
 
 def _memories(passes: Schedule) -> tuple[object, ...]:
-    """What deployments have in common whose bytes are placed in one search; nothing of one memory.
+    """Key shared by deployments whose bytes are placed in one search; empty for one memory.
 
-    Sizes of memories and how fast they are may differ, but not what may be done with them.
+    Sizes and rates of the memories may differ, but not their permitted uses.
     """
     machine = passes.machine
     if passes.has_one_memory:
@@ -202,7 +202,7 @@ def _memories(passes: Schedule) -> tuple[object, ...]:
 
 
 class _JoinedAttention(AttentionWork):
-    """What tokens look back on in many deployments, a row for each layout of each."""
+    """Attention work of tokens in many deployments, with a row for each layout of each."""
 
     def __init__(self, deployments: Sequence[AttentionWork], counts: Sequence[int]) -> None:
         self._deployments, self._counts = deployments, counts
@@ -218,7 +218,7 @@ class _JoinedAttention(AttentionWork):
 
     @cached_property
     def idle_pass(self) -> PassWork:
-        """A pass of no sequences."""
+        """A pass without sequences."""
         return self._joined([work.idle_pass for work in self._deployments])
 
     @cached_property
@@ -228,7 +228,7 @@ class _JoinedAttention(AttentionWork):
 
     @cached_property
     def layer_kinds(self) -> list[tuple[float, AttentionWork]]:
-        """How many layers of each kind there are, and what is looked back on in one of them."""
+        """Number of layers of each type, and the attention work of one of them."""
         columns = zip(*(work.layer_kinds for work in self._deployments), strict=True)
         return [
             (column[0][0], _JoinedAttention([layer for _, layer in column], self._counts))
@@ -239,8 +239,8 @@ class _JoinedAttention(AttentionWork):
 class _JoinedSchedule(Schedule):
     """Passes of many deployments.
 
-    join_bound_terms, join_rooms, join_split : what their bounds have of their layouts, what their
-        memories hold, and their bytes as they are asked to be placed
+    join_bound_terms, join_rooms, join_split : functions for the layout terms of their bounds, the
+        capacities of their memories, and their bytes in the assigned memories
     """
 
     join_bound_terms: Callable[[], BoundTerms]
@@ -249,22 +249,22 @@ class _JoinedSchedule(Schedule):
 
     @cached_property
     def bound_terms(self) -> BoundTerms:
-        """What their bounds have of their layouts, counted where a bound is asked for."""
+        """Layout terms of their bounds, computed when a bound is requested."""
         return self.join_bound_terms()
 
     @cached_property
     def rooms(self) -> Sequence[ArrayLike]:
-        """What weights and caches may fill of each memory, for each chip. [byte]"""
+        """Memory of each tier that weights and caches may fill, per chip. [byte]"""
         return self.join_rooms()
 
     @cached_property
     def split_as_asked(self) -> Split:
-        """Each kind of bytes in the memory asked for, or in the first."""
+        """Each category of bytes in its assigned memory, or in the first."""
         return self.join_split()
 
 
 class _Stack:
-    """Passes of several deployments, joined when the first number of them is asked for."""
+    """Passes of several deployments, joined when the first number is requested."""
 
     def __init__(self, members: Sequence[Schedule]) -> None:
         self.members = members
@@ -273,7 +273,7 @@ class _Stack:
         self._numbers: dict[Callable[[Schedule], Number], Floats] = {}
 
     def rows(self) -> "Iterator[_StackRows]":
-        """Rows of each of the deployments."""
+        """Row indices of each deployment."""
         first = 0
         for passes, shape, count in zip(self.members, self.shapes, self.counts, strict=True):
             point_shape = np.broadcast_shapes(shape, passes.batch.shape)
@@ -290,7 +290,7 @@ class _Stack:
 
     @cached_property
     def passes(self) -> Schedule:
-        """Passes of all of them; entries of the catalogue are those of the first."""
+        """Joined passes of all deployments; catalogue entries are from the first."""
         members = self.members
         first = members[0].placement
         machine = replace(
@@ -311,7 +311,7 @@ class _Stack:
         return joined(records, self.counts, axes=1)
 
     def _tiers(self) -> tuple[Tier, ...]:
-        """Memories of all of them; where there is one, that of the first."""
+        """Joined memories of all deployments; if each has only one, that of the first."""
         members = self.members
         if members[0].has_one_memory:
             return members[0].machine.tiers
@@ -329,11 +329,11 @@ class _Stack:
         return tuple(map(tier_of_all, columns))
 
     def _rooms(self) -> Sequence[ArrayLike]:
-        """What weights and caches may fill of each memory of each of them. [byte]"""
+        """Memory of each tier that weights and caches may fill, per deployment. [byte]"""
         return self._joined([tuple(passes.rooms) for passes in self.members])
 
     def _split_as_asked(self) -> Split:
-        """Bytes of each of them where they are asked to be placed."""
+        """Bytes of each deployment in their assigned memories."""
         passes, sizes = self.passes, [passes.split_as_asked.sizes for passes in self.members]
         joined_sizes = {kind: self._points([size[kind] for size in sizes]) for kind in sizes[0]}
         return split_as_asked(passes.machine, passes.placement.layout.chips, joined_sizes)
@@ -349,11 +349,11 @@ class _Stack:
         return Layouts(tp, pp, ep, dp, layouts[0].per_chip)
 
     def _batches(self) -> Floats:
-        """Batches of all of them, a row for each layout."""
+        """Batches of all deployments, with a row per layout."""
         return self._points([passes.batch for passes in self.members])
 
     def _points(self, numbers: Sequence[Floats]) -> Floats:
-        """A number of all of them at each batch; short rows end in that of their last batch."""
+        """A number of each deployment per batch; short rows repeat their last value."""
         rows, widest = [], max(map(_columns, self.members))
         deployments = zip(self.members, self.shapes, self.counts, numbers, strict=True)
         for passes, shape, count, number in deployments:
@@ -364,7 +364,7 @@ class _Stack:
         return np.concatenate(rows)
 
     def _traffic(self) -> Traffic:
-        """Requests of all of them."""
+        """Joined traffic of all deployments."""
         traffics = [passes.traffic for passes in self.members]
         if isinstance(traffics[0], Mix):
             speculation = self._joined([traffic.speculation for traffic in traffics])
@@ -372,7 +372,7 @@ class _Stack:
         return self._joined(traffics)
 
     def _bound_terms(self) -> BoundTerms:
-        """What the bounds of all of them have of their layouts."""
+        """Joined layout terms of the bounds of all deployments."""
         of_each = [
             bound_terms(passes.machine, passes.placement.work, passes.placement.layout)
             for passes in self.members
@@ -385,12 +385,12 @@ class _Stack:
         )
 
     def _memories(self, of_each: Sequence[Memories]) -> Memories:
-        """Memories of all of them."""
+        """Joined memories of all deployments."""
         capacities, bandwidths = zip(*of_each, strict=True)
         return Memories(self._by_memory(capacities), self._by_memory(bandwidths))
 
     def _by_memory(self, numbers: Sequence[Array]) -> Array:
-        """A number of each memory, which lie along the last axis."""
+        """A number for each memory, along the last axis."""
         columns = self._joined([tuple(np.moveaxis(number, -1, 0)) for number in numbers])
         return np.stack(np.broadcast_arrays(*columns), axis=-1)
 
@@ -400,7 +400,7 @@ class _StackRows:
     """Rows of a stack that belong to one deployment.
 
     passes : of the deployment
-    rows, columns : which they are, and how many batches they have [1]
+    rows, columns : its row indices, and its number of batches [1]
     shape : of the numbers of the deployment
     """
 
@@ -415,7 +415,7 @@ class _StackRows:
         return np.atleast_1d(self._own(self.stack.number(count)))
 
     def split(self) -> Split | None:
-        """Where the deployment's bytes live, of a search for those of all."""
+        """Distribution of the deployment's bytes, from the joint search."""
         of_all = self.stack.passes.split
         if of_all is None:
             return None

@@ -1,8 +1,8 @@
-"""What users wait for, as sums of passes: a token, the first one, a token in traffic, a served run.
+"""Latencies as sums of passes: TPOT, TTFT, TPOT in traffic and the time of a served request.
 
-Every published time is a few passes, each a number of times, and a constant for each
-request. They are listed here and nowhere else: an estimate prices them at once, a fit counts them
-once and prices them again and again, an explanation writes them out, and a plan reads the result.
+Every published time consists of a few passes, each with a count, and a constant for each request.
+They are listed only here: an estimate prices them at once, a fit counts them once and prices them
+repeatedly, an explanation prints them, and a plan uses the result.
 """
 
 from collections.abc import Callable, Iterator
@@ -20,11 +20,11 @@ from fastcalc.formulas.types import Array, ArrayLike, Floats, floats, where
 class Timeline:
     """A time as a sum of passes.
 
-    passes : the passes that there are, for every batch
-    counts : which of them, in order, and how many of each [1]
-    requests : requests whose own overhead is inside [1]
-    per : tokens among which the whole is divided [1]
-    loading : time to load what is cached of a prompt, whatever else is done [s]
+    passes : the available passes, for every batch
+    counts : passes used, in order, and the count of each [1]
+    requests : requests whose overhead is included [1]
+    per : number of tokens by which the total is divided [1]
+    loading : time to load the cached part of a prompt, independent of other work [s]
     """
 
     passes: Schedule
@@ -35,56 +35,56 @@ class Timeline:
 
     @property
     def overhead(self) -> Array:
-        """The constant: what its requests cost, whatever their length. [s]"""
+        """Constant overhead of its requests, independent of their length. [s]"""
         return floats(self.requests * self.passes.machine.software.request_overhead)
 
     @property
     def seconds(self) -> Floats:
-        """What the engine is expected to take. [s]"""
+        """Expected time. [s]"""
         terms = (count * self.passes.seconds(name) for name, count in self.counts)
         return floats((self.overhead + self.loading + sum(terms)) / self.per)
 
     @property
     def decode_share(self) -> Floats:
-        """Share of it in which passes decode. [1]"""
+        """Share of decode passes in the time. [1]"""
         terms = (count * self.passes.seconds(name) for name, count in self.counts if name == DECODE)
         return floats(sum(terms, 0.0) / (self.per * self.seconds))
 
     @property
     def narrowed(self) -> ArrayLike:
-        """Half-width of a range by rows of this deployment, over that without them. [1]"""
+        """Half-width of a range with this deployment's measurements over that without them. [1]"""
         return self.passes.narrowed(self.decode_share) if self.passes.own else 1.0
 
     def works(self) -> Iterator[tuple[PassWork, Array]]:
-        """Yield the work of its passes, and how many of each it takes. [1]"""
+        """Yield the work of each of its passes, and the count of each. [1]"""
         for name, count in self.counts:
             for work, times in self.passes.works(name):
                 yield work, floats(count * times / self.per)
 
 
 Number: TypeAlias = ArrayLike | Timeline
-"""A number of passes, or the timeline whose seconds are one."""
+"""A value of the passes, or the timeline whose seconds are that value."""
 
 
 def evaluated(count: Callable[[Schedule], Number], passes: Schedule) -> ArrayLike:
-    """A number of passes, for every batch."""
+    """A value of the passes, for every batch."""
     number = count(passes)
     return number.seconds if isinstance(number, Timeline) else number
 
 
 def token(passes: Schedule) -> Timeline:
-    """Time per output token of decode alone."""
+    """Time per output token in decode alone."""
     return Timeline(passes, ((DECODE, 1.0),), per=passes.traffic.speculation.tokens_per_pass)
 
 
 def first_token(passes: Schedule, runs: ArrayLike = 0.0) -> Timeline:
-    """Time to the first token of a request that joins the others.
+    """Time to first token of a request that joins the batch.
 
-    It waits for the pass that is under way, half of one on average, and for what of its prompt is
-    cached in another memory.
+    It waits for half a pass on average until the current pass ends, and for the load of its cached
+    prompt tokens from another memory.
 
     passes : with the batch that it joins
-    runs : earlier runs that it waits for, where memory cannot hold it yet [1]
+    runs : earlier runs that it waits for, if memory cannot hold it yet [1]
     """
     wait = where((passes.batch > 1.0) & (not passes.is_bound), 0.5, 0.0)
     own_passes = ((DECODE, wait), (FIRST, passes.chunks))
@@ -95,12 +95,12 @@ def first_token(passes: Schedule, runs: ArrayLike = 0.0) -> Timeline:
 
 
 def served_run(passes: Schedule) -> Timeline:
-    r"""Time in which a request of a closed loop is served, the prompts of all inside.
+    r"""Time of a request in a closed loop, including the prompts of all users.
 
     .. math:: T = O \, T_0 + \frac{b P}{s} \left(T_s - T_0\right)
 
-    As many passes :math:`T_0` as its answer of :math:`O` takes; the prompts :math:`P` of all
-    :math:`b` streams, in lumps of :math:`s`, lengthen some of them to :math:`T_s` [1]_.
+    An answer of :math:`O` tokens takes as many passes of :math:`T_0`. The prompts :math:`P` of all
+    :math:`b` streams, in chunks of :math:`s`, lengthen some of them to :math:`T_s` [1]_.
 
     References
     ----------
@@ -112,10 +112,10 @@ def served_run(passes: Schedule) -> Timeline:
 
 
 def token_in_traffic(passes: Schedule) -> Timeline:
-    """Time per output token while the prompts of others come between.
+    """Time per output token with prefill of other requests between the tokens.
 
-    Of the prompts in a run, a request's own are before its first token. One output token has
-    nothing after it.
+    A request's own prompt precedes its first token, so it is not included. A request for one output
+    token has no later tokens.
     """
     output = floats(passes.traffic.output)
     prompts = passes.prompts_in_turn
@@ -126,27 +126,27 @@ def token_in_traffic(passes: Schedule) -> Timeline:
 
 
 def prompts_together(passes: Schedule) -> Timeline:
-    """Prefill time of a prompt while every replica prefills one."""
+    """Prefill time of a prompt while every replica prefills one prompt."""
     counts = ((DECODE, passes.chunks), (PROMPTS, passes.chunks))
     return Timeline(passes, counts, loading=passes.loading)
 
 
 def prefill(passes: Schedule) -> Timeline:
-    """Time to prefill a whole batch, decoding nothing."""
+    """Time to prefill a whole batch without decode."""
     return Timeline(passes, ((PREFILL, passes.prefill_passes),))
 
 
 def first_token_of_burst(passes: Schedule) -> Timeline:
-    """Mean time to the first tokens of a whole batch whose prompts come at once.
+    """Mean time to first token of a whole batch whose prompts arrive together.
 
-    They are prefilled one after another: of n passes a prompt waits for (n + 1)/2 on average.
+    They are prefilled one after another: of n passes, a prompt waits for (n + 1)/2 on average.
     """
     waited = (passes.prefill_passes + 1.0) / 2.0
     return Timeline(passes, ((PREFILL, waited),), requests=1.0)
 
 
 def static_run(passes: Schedule) -> Timeline:
-    """Time of one batch, all prompts first, run to its end."""
+    """Time of one batch that prefills all prompts first and decodes to its end."""
     tokens_kept = passes.traffic.speculation.tokens_per_pass
     steps = (np.asarray(passes.traffic.output) - 1.0) / tokens_kept
     return Timeline(passes, (*prefill(passes).counts, (DECODE, steps)))

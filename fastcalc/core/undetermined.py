@@ -1,4 +1,4 @@
-"""What no publication determines of a machine, and why."""
+"""Quantities of a machine that no publication determines, and the reasons."""
 
 from collections.abc import Iterator
 
@@ -7,14 +7,14 @@ from fastcalc.core.chip.machine import Machine
 
 
 def is_assumed(engine: Engine) -> bool:
-    """Whether an engine states ranges, and no measurement that its numbers depend on."""
+    """Whether an engine states ranges, but its numbers depend on no measurement."""
     return bool(engine.ranges) and not engine.fitted_architectures
 
 
 def undetermined(machine: Machine, *, is_alone: bool = True) -> str | None:
-    """What no publication determines of a machine: its ``engine``, or its ``prefill`` alone.
+    """Undetermined quantities of a machine: its ``engine``, or only its ``prefill``.
 
-    is_alone : whether it serves one user; nobody has published how regions of layers serve several
+    is_alone : whether it serves one user; no publication covers several users on layer regions
     """
     if is_assumed(machine.engine) or (_is_known_for_one_user(machine) and not is_alone):
         return "engine"
@@ -22,7 +22,7 @@ def undetermined(machine: Machine, *, is_alone: bool = True) -> str | None:
 
 
 def undetermined_notes(machine: Machine) -> Iterator[str]:
-    """Yield why numbers of a machine are undetermined, in a sentence."""
+    """Yield reasons why numbers of a machine are undetermined, as sentences."""
     chip, engine = machine.hardware.id, machine.engine
     if is_assumed(engine):
         yield (
@@ -33,7 +33,7 @@ def undetermined_notes(machine: Machine) -> Iterator[str]:
 
 
 def prefill_notes(machine: Machine) -> Iterator[str]:
-    """Yield how far off TTFT may be where only decode speed is published."""
+    """Yield the possible error of TTFT if only decode speed is published."""
     if not is_assumed(machine.engine) and _is_known_for_one_user(machine):
         stated = machine.engine.stated_range("prefill")
         yield f"{machine.hardware.id} prefill speed is not published (marked ?): " + (
@@ -44,7 +44,7 @@ def prefill_notes(machine: Machine) -> Iterator[str]:
 
 
 def batching_notes(machine: Machine) -> Iterator[str]:
-    """Yield what speeds of several users depend on where nobody has measured that."""
+    """Yield the assumptions behind multi-user speeds that nobody has measured."""
     if _is_known_for_one_user(machine):
         yield (
             f"no public benchmark shows {machine.hardware.id} serving several users; the low "
@@ -53,5 +53,5 @@ def batching_notes(machine: Machine) -> Iterator[str]:
 
 
 def _is_known_for_one_user(machine: Machine) -> bool:
-    """Whether only one user's decode speed is published: layers that have regions."""
+    """Whether only the decode speed of one user is published, as for layers with regions."""
     return machine.is_spatial and not machine.engine.is_bound

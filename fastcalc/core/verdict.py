@@ -1,6 +1,6 @@
-"""Whether chips hold a batch: safely, with a tight fit of what an engine reserves, or not.
+"""Whether chips hold a batch: safely, tightly (with a smaller engine reserve), or not.
 
-What an engine does not take at once they do not hold: it would wait.
+Sequences beyond the engine's limit do not fit: they would wait.
 """
 
 import numpy as np
@@ -9,18 +9,18 @@ from fastcalc.core.placement.placement import AnyPlacement
 from fastcalc.formulas.types import ArrayLike, Ints
 
 VERDICTS = ("fits", "edge", "no")
-"""It fits, it does if the engine's reserve is at the lower part of its range, or it does not."""
+"""The batch fits, fits only if the engine's reserve is in the lower part of its range, or not."""
 
 
 def verdicts(placement: AnyPlacement, batch: ArrayLike) -> Ints:
-    """Verdict on each batch, as a position of `VERDICTS`."""
+    """Verdict on each batch, as an index into `VERDICTS`."""
     limits = (placement.max_batch, placement.edge_max_batch)
     above = (np.asarray(batch > np.asarray(limit)) for limit in limits)
     return np.asarray(np.add(*above, dtype=np.int8))
 
 
 def edge_note(engine: str) -> str:
-    """Return what a reader must know of a batch with a tight fit."""
+    """Note on a batch with a tight fit."""
     return (
         f"tight fit: works only if {engine} reserves less memory than its maximum; plan uses "
         "layouts that fit at the maximum"

@@ -1,23 +1,23 @@
-"""Usual layouts: what searches offer, of all that is legal.
+"""Usual layouts: the subset of all legal layouts that searches offer.
 
-A search over all legal layouts finds many that no guide names and nobody has measured, such as 31
-ranks of experts or a stage for each layer. What is offered follows these rules; any other legal
-layout is computed where a user names it.
+A search over all legal layouts finds many that no guide mentions and nobody has measured, such as
+31 ranks of experts or a stage for each layer. Searches offer layouts that follow these rules. Any
+other legal layout is computed if a user names it.
 
-- Groups are powers of two: kernels, collectives and checkpoints are made for those, as boxes are.
+- Groups are powers of two: kernels, collectives, checkpoints and boxes are made for those.
 - Experts are divided evenly over all ranks of a stage, or not at all in a tensor-parallel group:
-  the fullest rank holds up every other (vLLM and SGLang ask for even shards, but for copies). On a
-  whole rack of 72 copies of some experts make them even.
-- Ranks inside a node come before stages: a fast link makes sums cheap, and stages add throughput
-  alone (vLLM, "Parallelism and scaling": tensor parallel inside a node, pipeline parallel across).
-  Where the link joins several hosts, stages are as wide as all of them or as one.
-  Over PCIe, where sums are dear, stages inside one node are run, too.
-- Stages fill hosts as they are sold, of one to four, six or eight chips; beyond one host of eight
-  whole hosts are taken, as they are rented and wired by the host.
+  the fullest rank delays all others (vLLM and SGLang ask for even shards, except for copies). On a
+  whole rack of 72, copies of some experts make them even.
+- Ranks inside a node come before stages: a fast link makes all-reduces cheap, and stages add only
+  throughput (vLLM, "Parallelism and scaling": tensor parallel inside a node, pipeline parallel
+  across). If the link joins several hosts, stages are as wide as all of them or as one.
+  Over PCIe, all-reduces are expensive, so stages inside one node are used, too.
+- Stages fill hosts as they are sold, with one to four, six or eight chips. Beyond one host with
+  eight, whole hosts are used, since hosts are rented and wired as a whole.
 - There are up to `MOST_STAGES` stages: measured deployments have up to eight.
 
-Chips that pipeline whole layers have one layout for each number of them. An engine whose file names
-`split_modes` has the layouts of the first; others are taken where ranks are asked for.
+Chips that pipeline whole layers have one layout for each number of chips. An engine whose file
+lists `split_modes` uses the layouts of the first mode; others are used if the user asks for ranks.
 """
 
 from collections.abc import Iterator, Sequence
@@ -33,14 +33,14 @@ from fastcalc.core.placement.layout import HOST_CHIPS, Layout
 from fastcalc.core.placement.legal import LegalLayouts, Topology, topology_of
 
 HOST_SIZES = (1, 2, 3, 4, 6, HOST_CHIPS)
-"""Chips of the hosts that are sold."""
+"""Numbers of chips in the hosts that are sold."""
 
 MOST_STAGES = 16
-"""Pipeline stages of the deepest deployment that is offered."""
+"""Maximum pipeline stages of an offered deployment."""
 
 
 def run_by_people(legal: LegalLayouts, *chips: int) -> tuple[Layout, ...]:
-    """Usual layouts of some numbers of chips, one copy of all weights each."""
+    """Usual layouts of several numbers of chips, each with one copy of all weights."""
     if legal.machine.is_spatial:
         return tuple(layout for count in chips for layout in legal.exactly(count))
     engine_ranks = legal.machine.engine.default_ranks
@@ -51,9 +51,9 @@ def run_by_people(legal: LegalLayouts, *chips: int) -> tuple[Layout, ...]:
 
 
 def usual_layouts(legal: LegalLayouts) -> Sequence[Layout]:
-    """Every usual layout of one copy of the weights, from few chips to many.
+    """All usual layouts of one copy of the weights, by increasing number of chips.
 
-    Of chips that pipeline whole layers, those that hold more than any of fewer chips.
+    For chips that pipeline whole layers, only layouts with more capacity than any smaller one.
     """
     return _usual_layouts(legal.machine, legal.work)
 
@@ -81,9 +81,9 @@ def _layouts_by_chips(
     model: Model,  # noqa: ARG001
     engine_ranks: tuple[Rank, ...],  # noqa: ARG001
 ) -> _LayoutsByChips:
-    """Layouts of some numbers of chips so far: formats and rates change none.
+    """Cached layouts of some numbers of chips: they depend on neither formats nor rates.
 
-    engine_ranks : those that the engine may have more than one of
+    engine_ranks : kinds of ranks of which the engine may have more than one
     """
     return {}
 
@@ -95,7 +95,7 @@ def _run_of(legal: LegalLayouts, chips: int) -> Iterator[Layout]:
         width, left = divmod(ranks, pp)
         is_narrow = is_power_of_two(width) and (pp == 1 or is_pcie)
         if left or not (is_narrow or width in widths):
-            continue  # as `is_run` would say of each group
+            continue  # `is_run` would reject each group
         for tp in groups:
             for ep in dict.fromkeys((1, width)):
                 layout = legal.counted(Layout(tp, pp, ep, width // tp))
@@ -106,7 +106,7 @@ def _run_of(legal: LegalLayouts, chips: int) -> Iterator[Layout]:
 def is_run(legal: LegalLayouts, layout: Layout) -> bool:
     """Whether users run a legal layout of one copy of all weights.
 
-    legal : a workload on a kind of chip that cuts layers
+    legal : a workload on a chip type that shards layers
     """
     experts, width = legal.work.experts, layout.width
     if legal.machine.is_spatial:
@@ -131,13 +131,13 @@ def is_run(legal: LegalLayouts, layout: Layout) -> bool:
 
 
 def is_power_of_two(ranks: int) -> bool:
-    """Whether a number of ranks is one, two, four and so on."""
+    """Whether a number of ranks is a power of two."""
     return ranks & (ranks - 1) == 0
 
 
 @lru_cache(maxsize=512)
 def _stage_widths(machine: Machine, work: Workload) -> tuple[int, ...]:
-    """Most ranks that users run in one link domain, and in one host of it. [1]"""
+    """Largest usual numbers of ranks in one link domain, and in one of its hosts. [1]"""
     legal = LegalLayouts(machine, work)
     experts, groups = int(work.experts), legal.doubled_groups
     widths = []
@@ -152,7 +152,7 @@ def _stage_widths(machine: Machine, work: Workload) -> tuple[int, ...]:
 
 
 def copies_run_by_people(legal: LegalLayouts, chips: int) -> Iterator[Layout]:
-    """Yield usual layouts of a given number of chips, with any number of copies of weights."""
+    """Yield usual layouts of a given number of chips, with any number of copies of the weights."""
     is_alone = legal.machine.is_spatial or not legal.defaults_to("dp")
     for copies in [1] if is_alone else range(1, chips + 1):
         if chips % copies == 0:
@@ -161,7 +161,7 @@ def copies_run_by_people(legal: LegalLayouts, chips: int) -> Iterator[Layout]:
 
 
 def practice_notes(legal: LegalLayouts, layout: Layout) -> list[str]:
-    """A sentence on a layout that nobody asked for and that users do not run."""
+    """Note on a layout that the user did not ask for and that is not usual."""
     if layout in copies_run_by_people(legal, layout.chips):
         return []
     chips, chip, name = layout.chips, legal.machine.hardware.id, str(layout)

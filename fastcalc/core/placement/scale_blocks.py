@@ -1,8 +1,8 @@
-"""Blocks of weights that share a scale, of which vLLM gives no rank a part.
+"""Blocks of weights with a common scale, which vLLM does not split between ranks.
 
-It stops at a start whose ranks would cut a block of 128 x 128 weights in fp8: "The output_size of
+It stops at start if ranks would split a block of 128 x 128 weights in fp8: "The output_size of
 gate's and up's weight = 192 is not divisible by weight quantization block_n = 128". Source: vLLM
-issues 17569, 25292 and 52997 (the last of August 2026, open). Other engines are not held to it:
+issues 17569, 25292 and 52997 (the last of August 2026, open). Other engines have no such limit:
 SGLang 0.5.17 runs such shards on AMD chips (ATOM issue 1944).
 """
 
@@ -17,9 +17,9 @@ from fastcalc.core.model.workload import Workload
 
 @once
 def dense_blocks(machine: Machine, work: Workload) -> int:
-    """Blocks that tensor-parallel ranks must divide; 0 where any number of ranks will do. [1]
+    """Number of blocks that tensor-parallel ranks must divide; 0 if any number is allowed. [1]
 
-    Of networks that every token passes, shared experts among them.
+    It covers networks that every token uses, including shared experts.
     """
     side = _side(machine.engine, work.model, work.weights.dense.format)
     networks = [block.ffn for block in work.model.blocks]
@@ -30,7 +30,7 @@ def dense_blocks(machine: Machine, work: Workload) -> int:
 
 @once
 def expert_blocks(machine: Machine, work: Workload) -> int:
-    """Blocks that the ranks which share one expert must divide; 0 where any number will do. [1]"""
+    """Number of blocks that ranks sharing one expert must divide; 0 if any is allowed. [1]"""
     side = _side(machine.engine, work.model, work.weights.experts.format)
     networks = [block.ffn for block in work.model.blocks]
     widths = [ffn.width for ffn in networks if isinstance(ffn, MixtureOfExperts)]
@@ -38,7 +38,7 @@ def expert_blocks(machine: Machine, work: Workload) -> int:
 
 
 def block_side(machine: Machine, work: Workload) -> int:
-    """Rows and columns of a block of experts, else of dense matrices; 0 without any. [1]"""
+    """Side length of a block in experts, or else in dense matrices; 0 without blocks. [1]"""
     formats = (work.weights.experts.format, work.weights.dense.format)
     return next(filter(None, (_side(machine.engine, work.model, stored) for stored in formats)), 0)
 

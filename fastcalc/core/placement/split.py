@@ -1,4 +1,4 @@
-"""What lives where: the share of each kind of bytes in each memory of a chip, and what it takes."""
+"""Distribution of each category of bytes over a chip's memories, and the time of the reads."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,9 +15,9 @@ from fastcalc.formulas.types import Array, ArrayLike, Bools, Ints, floats
 
 
 def extra_beyond_rounding(near: ArrayLike, far: ArrayLike) -> Array:
-    """Extra time in the farther memory, negative where it saves more than rounding. [s]
+    """Extra time in the farther memory; negative if it saves more than rounding errors. [s]
 
-    near, far : time in either memory [s]
+    near, far : time in each memory [s]
     """
     extra = floats(far - near)
     if np.all(extra >= 0.0):
@@ -26,7 +26,7 @@ def extra_beyond_rounding(near: ArrayLike, far: ArrayLike) -> Array:
 
 
 def summed(fractions: Iterable[ArrayLike], amounts: Iterable[ArrayLike]) -> Array:
-    """Sum of shares of some amounts."""
+    """Sum of amounts, weighted by shares."""
     return floats(
         sum(fraction * amount for fraction, amount in zip(fractions, amounts, strict=True))
     )
@@ -34,14 +34,14 @@ def summed(fractions: Iterable[ArrayLike], amounts: Iterable[ArrayLike]) -> Arra
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """The shares of each kind of bytes in each memory.
+    """Share of each category of bytes in each memory.
 
     tiers : the memories, the fastest first
-    chips : chips of the deployment, which share some of them [1]
-    sizes : bytes of each kind on the fullest chip [byte]
-    shares : by kind of bytes, what of it is in each memory [1]
-    has_whole_layers : True where layers are in one memory but for experts, and those of each memory
-        in a row
+    chips : chips of the deployment, some of which share a memory [1]
+    sizes : bytes of each category on the fullest chip [byte]
+    shares : for each category, its share in each memory [1]
+    has_whole_layers : True if each layer is in one memory except for its experts, and the layers of
+        each memory are consecutive
     """
 
     tiers: tuple[Tier, ...]
@@ -51,19 +51,19 @@ class Split:
     has_whole_layers: bool = False
 
     def in_layers(self, tier: int) -> Array:
-        """Share of the layers that have anything in a memory, by its position. [1]"""
+        """Share of the layers with any bytes in a memory, by memory index. [1]"""
         return floats(reduce(np.maximum, (self.shares[group][tier] for group in IN_LAYERS)))
 
     def turns(self, tier: int, layers: ArrayLike) -> Array:
-        """Return how often a pass turns to the cores of a memory: in layers, and for the head. [1]
+        """Number of switches to the cores of a memory in a pass: for layers, and for the head. [1]
 
-        tier : its position
-        layers : layers one after another [1]
+        tier : index of the memory
+        layers : number of sequential layers [1]
         """
         return floats(self.turns_in_layers(tier, layers) + self.shares["head"][tier])
 
     def turns_in_layers(self, tier: int, layers: ArrayLike) -> Array:
-        """Return how often it does in layers: once for all that are wholly there. [1]"""
+        """Number of switches for layers: one for all layers that are wholly in this memory. [1]"""
         turns = self.in_layers(tier) * layers
         if not self.has_whole_layers:
             return floats(turns)
@@ -71,29 +71,29 @@ class Split:
         return floats(turns - whole + np.minimum(whole, 1.0))
 
     def read_from(self, tier: int) -> Kinds[Array]:
-        """Share of each kind that a pass reads which is in a memory, by its position."""
+        """Share of each category read by a pass that is in a memory, by memory index."""
         return Kinds(*(self.shares[group][tier] for group in READ))
 
     def used(self, tier: int, groups: Sequence[str] = KINDS) -> Bools:
-        """Whether anything of some kinds is placed in a memory, by its position."""
+        """Whether any bytes of some categories are in a memory, by memory index."""
         is_there = (self.shares[group][tier] * self.sizes[group] > 0.0 for group in groups)
         return np.asarray(np.any(np.broadcast_arrays(*is_there), axis=0))
 
     @property
     def reads_host(self) -> Bools:
-        """Whether a pass reads anything of what lives on a host, or beyond."""
+        """Whether a pass reads anything from host memory or beyond."""
         read = (self.used(at, READ) for at, tier in enumerate(self.tiers) if not tier.is_near)
         return np.asarray(np.any(np.broadcast_arrays(False, *read), axis=0))
 
 
 @dataclass(frozen=True, eq=False)
 class Costs:
-    """What a pass takes for each kind, if all of it is in one memory.
+    """Time of a pass for each category, if all of it is in one memory.
 
-    by_memory : for each kind, nearest memory first [s]
-    turning_memory : position of that whose cores multiply what is there, while chips wait
-    turn_seconds : what a turn of chip and those cores takes [s]
-    layers : layers in which they may take turns [1]
+    by_memory : for each category, nearest memory first [s]
+    turning_memory : index of the memory whose own cores multiply while the chips wait
+    turn_seconds : time of one switch between the chip and these cores [s]
+    layers : layers in which they may alternate [1]
     """
 
     by_memory: Sequence[Kinds[ArrayLike]]
@@ -103,14 +103,14 @@ class Costs:
 
     @cached_property
     def extra_seconds(self) -> Sequence[Kinds[Array]]:
-        """What each kind takes longer in each memory beyond the first. [s]"""
+        """Extra time of each category in each memory beyond the first. [s]"""
         nearest, *farther = self.by_memory
         return [Kinds(*map(np.subtract, seconds, nearest)) for seconds in farther]
 
     def seconds(self, split: Split, kinds: Sequence[str] = READ) -> Array:
-        """Return what it takes with bytes split over the memories, whose times add. [s]
+        """Time of the pass with bytes split over the memories, whose times add up. [s]
 
-        kinds : those that count
+        kinds : categories to include
         """
         spent = floats(0.0)
         for group, nearest, *longer in zip(
@@ -133,14 +133,14 @@ def least_extra(
 ) -> Array:
     """Lower bound of the extra time of a pass for bytes outside its first memory. [s]
 
-    What finds no room in a memory and those before it goes at least one farther. Each step on is
-    taken by the bytes that it slows least, which is the least that it may cost: G. B. Dantzig,
-    "Discrete-variable extremum problems," Operations Research 5, 1957 (the fractional knapsack).
-    Turns of a host's cores are omitted.
+    Bytes that do not fit in a memory and those before it go at least one memory farther. Each such
+    move is assigned to the bytes with the least extra time, which bounds its cost from below.
+    Source: G. B. Dantzig, "Discrete-variable extremum problems," Operations Research 5, 1957 (the
+    fractional knapsack). Switches to a host's cores are omitted.
 
-    options : what the pass takes of each kind in each memory, in each of its ways
-    sizes : bytes of each kind on the fullest chip [byte]
-    rooms : what each memory holds [byte]
+    options : time of the pass for each category in each memory, in each of its ways
+    sizes : bytes of each category on the fullest chip [byte]
+    rooms : capacity of each memory [byte]
     """
     kind_bytes = [sizes[group] for group in READ]
     return reduce(np.minimum, (_least_extra(costs, kind_bytes, rooms) for costs in options))
@@ -166,7 +166,7 @@ def _lightest(
 ) -> Array:
     """Shortest time to move a number of bytes. [s]
 
-    seconds, kind_bytes : what each kind takes if all of it moves [s], and its bytes [byte]
+    seconds, kind_bytes : extra time of each category if all of it moves [s], and its bytes [byte]
     moved : bytes that move [byte]
     """
     columns = np.broadcast_arrays(moved, *seconds, *kind_bytes)
@@ -181,12 +181,12 @@ def _lightest(
 
 
 def near_share(machine: Machine, split: Split | None, group: str) -> ArrayLike:
-    """Share of a kind of bytes that is placed in the chip's fastest memory. [1]
+    """Share of a category of bytes in the chip's fastest memory. [1]
 
-    split : what lives where; None where all is in the one memory there is
+    split : distribution of the bytes; None if all are in the only memory
     group : one of `KINDS`
     """
-    if machine.fastest not in machine.tiers:  # where nothing is to live
+    if machine.fastest not in machine.tiers:  # if nothing is placed there
         return 0.0
     if split is None:
         return 1.0
@@ -195,9 +195,9 @@ def near_share(machine: Machine, split: Split | None, group: str) -> ArrayLike:
 
 
 def memories_used(split: Split | None, tiers: Sequence[Tier]) -> tuple[Ints, tuple[str, ...]]:
-    """Return which memories are used, as positions in a list of their names joined.
+    """Combination of memories in use, as an index into a list of their joined names.
 
-    split : what lives where; None where all is in the one memory there is
+    split : distribution of the bytes; None if all are in the only memory
     """
     if split is None:
         return np.asarray(0), (tiers[0].name,)
@@ -210,7 +210,7 @@ def memories_used(split: Split | None, tiers: Sequence[Tier]) -> tuple[Ints, tup
 
 
 def asked_split(placement: AnyPlacement, batch: ArrayLike) -> Split:
-    """Kinds of bytes of a batch, each in the memory asked for or in the first."""
+    """Bytes of a batch by category, each in its assigned memory or in the first."""
     machine, layout = placement.machine, placement.layout
     sizes = stored_weights(machine, placement.work, layout) | {
         "kv": placement.sequences(batch) * placement.cache_per_chip
@@ -219,13 +219,13 @@ def asked_split(placement: AnyPlacement, batch: ArrayLike) -> Split:
 
 
 def split_as_asked(machine: Machine, chips: ArrayLike, sizes: dict[str, Array]) -> Split:
-    """Bytes of given sizes, each kind in the memory asked for or in the first.
+    """Bytes of given sizes, each category in its assigned memory or in the first.
 
-    chips, sizes : as `Split` has them
+    chips, sizes : as for `Split`
     """
     fractions = {}
     for group, size in sizes.items():
-        in_first = (1.0, *[0.0] * (len(machine.tiers) - 1))  # where nothing is, too
+        in_first = (1.0, *[0.0] * (len(machine.tiers) - 1))  # even if it is empty
         placed = zip(machine.place.get(group, in_first), in_first, strict=True)
         fractions[group] = [floats(np.where(size > 0.0, *pair)) for pair in placed]
     return Split(machine.tiers, chips, sizes, fractions, machine.memory.shares_layers)

@@ -1,1 +1,1 @@
-"""What a pass over a model takes: its work, its components, its time and its bound."""
+"""Step function: work, components, expected time and hardware bound of a forward pass."""

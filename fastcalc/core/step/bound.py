@@ -1,6 +1,6 @@
-"""The bound of a step: all chips at their printed peaks, everything overlapped.
+"""Hardware bound of a step: all chips at their printed peaks, with everything overlapped.
 
-No honest measurement may beat it: no latency, and only the bytes that must move.
+No honest measurement may beat it: it has no latency, and only the bytes that must move.
 """
 
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ from fastcalc.formulas.roofline import time_of, time_over_tiers
 from fastcalc.formulas.types import Array, ArrayLike, Ints, floats, where
 
 NARROWEST_ACTIVATION_BYTES = 1.0
-"""Engines that quantise what they send use a byte an element; the bound grants it to all."""
+"""Engines that quantize messages use one byte per element; the bound grants this to all."""
 
 _LEAST = 1e-300
 
@@ -33,23 +33,23 @@ _LEAST = 1e-300
 class Bound:
     """Memory, compute and link time at peak rates; they overlap.
 
-    work : the least bytes, FLOPs and bytes sent of all chips together, and their peak rates
+    work : minimum bytes, FLOPs and sent bytes of all chips together, and their peak rates
     """
 
     work: Component
 
     @cached_property
     def seconds(self) -> Array:
-        """The largest of the three. [s]"""
+        """Largest of the three times. [s]"""
         return np.maximum(self.work.work_time, self.work.link_time)
 
     @cached_property
     def limiter(self) -> Ints:
-        """Index of the largest: memory, compute, link."""
+        """Index of the largest time: memory, compute, link."""
         return largest_of((self.work.memory_time, self.work.compute_time, self.work.link_time))
 
     def as_step(self) -> Step:
-        """A step of its largest term alone."""
+        """A step that consists of the largest term only."""
         work, largest = self.work, self.limiter
         return Step.of(
             Component(
@@ -65,38 +65,38 @@ class Bound:
 
 
 class Memories(NamedTuple):
-    """Memories of a deployment, first along the last axis the one that is read through soonest.
+    """Memories of a deployment, ordered along the last axis by the time to read them fully.
 
-    capacities, bandwidths : of all of a tier [byte], [byte/s]
+    capacities, bandwidths : totals of each tier [byte], [byte/s]
     """
 
     capacities: Array
     bandwidths: Array
 
     def read_time(self, size: ArrayLike) -> Array:
-        """Least time to read bytes that are spread over them as well as can be. [s]"""
+        """Minimum time to read bytes that are spread optimally over the memories. [s]"""
         return time_over_tiers(work=size, capacities=self.capacities, bandwidths=self.bandwidths)
 
 
 class BoundTerms(NamedTuple):
-    """What the bound of a pass has of a layout: numbers, or columns over layouts.
+    """Layout terms of the bound of a pass: numbers, or columns over layouts.
 
-    read : weights that a token reads, the fewest experts among them [byte]
-    stages : that it passes one after another, each with memories of its own [1]
-    at_once, in_turn : all memories of a deployment, and what one stage reads of them in its turn
-    pinned : shares of kinds of bytes that are asked to be in one memory [1], and its rates, read at
-        once and in turn [byte/s]
-    parameters : of dense weights, experts, norms and head, which products have two FLOPs for [1]
-    active_share : share of the experts that a token passes [1]
+    read : weights that a token reads, including the minimum number of experts [byte]
+    stages : sequential pipeline stages, each with its own memories [1]
+    at_once, in_turn : all memories of a deployment, and the part that one stage reads in its turn
+    pinned : shares of byte categories with an assigned memory [1], and rates of these memories,
+        read at once and in turn [byte/s]
+    parameters : of dense weights, experts, norms and head, with two FLOPs each in products [1]
+    active_share : share of the experts that a token uses [1]
     rates : of products with these and with caches on each chip [FLOP/s]
-    chips : that share the products [1]
-    sent_width : numbers of a token that cross links; 0 where nobody publishes it, or on a chip of
+    chips : number of chips that share the products [1]
+    sent_width : elements per token that cross links; 0 if not published, or on a chip with
         one rank [1]
-    tp_chips : chips that sum their parts of each layer [1]
-    reductions : all-reduces of a message in a pass, halved as the bound has them [1]
+    tp_chips : chips that take part in the all-reduce of each layer [1]
+    reductions : all-reduces of a message per pass, halved for the bound [1]
     hops, hop_replicas : 1 with pipeline stages, else 0, and the replicas that share their messages
         [1]
-    link : of which what is sent crosses one way [byte/s]
+    link : rate of the link over which messages cross, one way [byte/s]
     """
 
     read: Kinds[ArrayLike]
@@ -118,7 +118,7 @@ class BoundTerms(NamedTuple):
 
 @once_a_layout
 def bound_terms(machine: Machine, work: Workload, layout: AnyLayout) -> BoundTerms:
-    """What the bound has of a layout."""
+    """Layout terms of the bound."""
     chips, count, chip, weights = layout.chips, floats(layout.chips), machine.chip, work.weights
     stages: ArrayLike = 1.0 if machine.is_spatial else layout.pp
     tp_chips = machine.chips_of(layout.tp)
@@ -184,14 +184,14 @@ def bound_step(terms: BoundTerms, rows: PassInput) -> Bound:
 
 
 def _read_time(terms: BoundTerms, read: Kinds[ArrayLike]) -> ArrayLike:
-    """Least time in which memories are read; each stage reads its own in its turn. [s]"""
+    """Minimum time to read the memories; each stage reads its own in turn. [s]"""
     at_once = np.maximum(
         terms.at_once.read_time(sum(read)),
         _longest_pinned_read(read, [(parts, rate) for parts, rate, _ in terms.pinned]),
     )
     if np.max(terms.stages) == 1.0:
         return at_once
-    # As many micro-batches as stages, of which each has its part of the caches.
+    # There are as many micro-batches as stages, and each has its part of the caches.
     each = read._replace(kv=read.kv / terms.stages)
     in_turn = np.maximum(
         terms.in_turn.read_time(sum(read[:-1])),
@@ -202,14 +202,14 @@ def _read_time(terms: BoundTerms, read: Kinds[ArrayLike]) -> ArrayLike:
 
 
 def _multiplied(terms: BoundTerms, rows: PassInput, tokens: Array) -> tuple[ArrayLike, ArrayLike]:
-    """FLOPs of a pass, and what all chips take for them. [FLOP], [s]"""
+    """FLOPs of a pass, and their time on all chips. [FLOP], [s]"""
     attention, decode = rows.attention, rows.sequences * rows.verified
     dense, experts, small, head = terms.parameters
     dense_rate, head_rate, expert_rate, cache_rate, either_rate = terms.rates
     products = (
         (tokens, dense, 1.0, dense_rate),
         (tokens, experts, terms.active_share, expert_rate),
-        (tokens, small, 1.0, either_rate),  # norms run with either
+        (tokens, small, 1.0, either_rate),  # norms may run at either rate
         (decode, head, 1.0, head_rate),
     )
     components = [
@@ -225,7 +225,7 @@ def _multiplied(terms: BoundTerms, rows: PassInput, tokens: Array) -> tuple[Arra
 
 
 def _memories(machine: Machine, layout: AnyLayout, stages: ArrayLike) -> Memories:
-    """All memories of a deployment as one of its stages reads them."""
+    """All memories of a deployment as seen by one of its stages."""
     chips = floats(layout.chips)
     capacities = [chips * tier.share(chips) * tier.capacity for tier in machine.tiers]
     bandwidths = [_bandwidth(tier, chips, stages) for tier in machine.tiers]
@@ -240,9 +240,9 @@ def _memories(machine: Machine, layout: AnyLayout, stages: ArrayLike) -> Memorie
 
 
 def _bandwidth(tier: Tier, chips: Array, stages: ArrayLike = 1.0) -> Array:
-    """How fast a stage reads all memories of a tier, by links where it must. [byte/s]
+    """Rate at which a stage reads all memories of a tier, including its links. [byte/s]
 
-    Memory of a chip is read by its own stage; any stage may have all that a shared one gives.
+    Memory on a chip is read by its own stage; any stage may use the whole rate of a shared memory.
     """
     readers = chips / stages
     memory = (readers if tier.shared_by == 1.0 else chips) * tier.share(chips) * tier.bandwidth
@@ -252,7 +252,7 @@ def _bandwidth(tier: Tier, chips: Array, stages: ArrayLike = 1.0) -> Array:
 def _longest_pinned_read(
     read: Kinds[ArrayLike], pinned: Sequence[tuple[dict[str, float], Array]]
 ) -> ArrayLike:
-    """Longest that one memory takes to read what is asked to be placed in it. [s]"""
+    """Longest time in which one memory is read for the bytes that are assigned to it. [s]"""
     sizes, longest = read._asdict() | {"embedding": 0.0}, floats(0.0)
     for fractions, rate in pinned:
         moved = sum(sizes[group] * fraction for group, fraction in fractions.items())
@@ -263,9 +263,9 @@ def _longest_pinned_read(
 def _rates(
     machine: Machine, layout: AnyLayout
 ) -> tuple[ArrayLike, ArrayLike, ArrayLike, ArrayLike, ArrayLike]:
-    """Rates of products with each kind for each chip. [FLOP/s]
+    """Rates of products with each category, per chip. [FLOP/s]
 
-    Cores of a host add theirs. The last is the better of the first two.
+    Cores of a host add their rates. The last rate is the higher of the first two.
     """
     rates: Sequence[ArrayLike] = machine.peaks
     for tier in machine.tiers:
@@ -279,7 +279,7 @@ def _rates(
 
 
 def _sent(terms: BoundTerms, tokens: Array) -> tuple[ArrayLike, ArrayLike]:
-    """Bytes that must cross links: half a ring all-reduce, or a hop a token."""
+    """Bytes that must cross links: half a ring all-reduce, or one hop per token."""
     if is_nothing(terms.sent_width):
         return 0.0, inf
     message = tokens * terms.sent_width * NARROWEST_ACTIVATION_BYTES

@@ -1,4 +1,4 @@
-"""Bytes and FLOPs of a chip in a pass, with everything placed in its first memory tier."""
+"""Bytes and FLOPs of a chip in a pass, if everything is placed in its first memory tier."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -28,12 +28,12 @@ _NO_PROMPTS = Kinds(
 
 
 class ChipWork(NamedTuple):
-    """What the chip reads and multiplies.
+    """Reads and products of a chip.
 
-    kinds : what it reads of each kind, and what decoded tokens multiply of it; prompts, too, of the
-        dense weights
+    kinds : bytes read of each category, and its products with decoded tokens; for the dense
+        weights also those with prompt tokens
     widened : operations that widen narrow weights [FLOP]
-    prompts : arithmetic of prompt tokens in addition
+    prompts : additional arithmetic of prompt tokens
     touched : share of the routed weights that is read [1]
     """
 
@@ -43,9 +43,9 @@ class ChipWork(NamedTuple):
     touched: ArrayLike
 
     def left(self, near: Kinds[ArrayLike], multiplied: Kinds[ArrayLike]) -> "ChipWork":
-        """Return what is left of it where other memories, and a host's cores, have a part.
+        """Remaining work of the chip if other memories and a host's cores take a part.
 
-        near, multiplied : what it reads of each kind from its first memory, and multiplies [1]
+        near, multiplied : share of each category read from its first memory, and multiplied [1]
         """
         return self._replace(
             kinds=Kinds(*map(Component.part, self.kinds, near)),
@@ -54,7 +54,7 @@ class ChipWork(NamedTuple):
         )
 
     def besides(self, chip: Chip) -> list[ArrayLike]:
-        """Arithmetic that each kind costs a chip in addition. [s]"""
+        """Additional arithmetic time of each category on a chip. [s]"""
         rate = chip.vector / _FUSED_MULTIPLY_ADD
         pairs = zip(self.prompts, self.widened, strict=True)
         return [prompt.seconds + scaled(operations, 1.0 / rate) for prompt, operations in pairs]
@@ -63,9 +63,9 @@ class ChipWork(NamedTuple):
 def chip_work(
     work: PassWork, chip: Chip, software: EngineParameters, same: ChipWork | None = None
 ) -> ChipWork:
-    """Return what the chip reads and multiplies, all of it in its first memory.
+    """Reads and products of the chip, with everything in its first memory.
 
-    same : of another pass that decodes the same sequences, with prompts or without
+    same : work of another pass with the same decoded sequences, with or without prompts
     """
     rates, touched = reached(chip, software), touched_experts(work, software)
     if same is None:
@@ -78,7 +78,7 @@ def chip_work(
             flop_rate=rates.decode.head,
             basis=BESIDE,
         )
-        # Caches are read once for all tokens of a sequence.
+        # Caches are read once for all new tokens of a sequence.
         attention = Component(
             "attention",
             bytes=work.sequences * work.bytes.kv,
@@ -96,7 +96,7 @@ def chip_work(
         operations * products.experts.is_unpacked * work.weights.experts * touched,
         0.0,
     )
-    # The fullest rank counts, where experts are spread.
+    # If experts are spread over ranks, the fullest rank counts.
     uneven = 1.0 + work.routing.unevenness * (software.expert_imbalance - 1.0)
     routed = _routed(work, rates, software, touched, uneven)
     groups = Kinds(_dense(work, rates), head, routed, attention)
@@ -104,11 +104,11 @@ def chip_work(
 
 
 def _dense(work: PassWork, rates: Reached) -> Component:
-    """Matrices that every token passes, read once for decoded and prompt tokens.
+    """Matrices that every token uses, read once for decoded and prompt tokens.
 
-    Prompt tokens take the rows of a tile that decoded ones leave empty (A. Agrawal et al.,
+    Prompt tokens use the rows of a tile that decoded tokens leave empty (A. Agrawal et al.,
     "SARATHI," arXiv:2308.16369, sec. 4: decode-maximal batches, tile quantization). Norms and
-    routers that they pass are counted here.
+    routers are included.
     """
     tokens, prompt = work.sequences * work.verified, floats(work.prompt)
     rows = np.maximum(tokens, rates.least_rows - prompt)
@@ -144,7 +144,7 @@ def _routed(
     touched: ArrayLike,
     uneven: ArrayLike,
 ) -> Component:
-    """Experts that are picked."""
+    """Selected routed experts."""
     if is_nothing(work.bytes.experts):
         return idle("routed experts")
     return Component(
@@ -159,8 +159,8 @@ def _routed(
 
 
 def unpacking(chip: Chip, operations: Sequence[ArrayLike]) -> Component:
-    """Narrow weights widened to 16 bits on the vector units, once each."""
-    total = sum(operations[:3])  # no cache is unpacked
+    """Conversion of narrow weights to 16 bits on the vector units, once per weight."""
+    total = sum(operations[:3])  # caches are not unpacked
     if is_nothing(total):
         return idle("unpacking")
     return Component("unpacking", flops=total, flop_rate=chip.vector / _FUSED_MULTIPLY_ADD)
@@ -184,7 +184,7 @@ def _prompts(work: PassWork, rates: Reached, uneven: ArrayLike) -> Kinds[Compone
         bandwidth=rates.bandwidth,
         flops=flops,
         flop_rate=rates.prompt.kv,
-        norm=GROUPED_PRODUCTS,  # they are of different layers
+        norm=GROUPED_PRODUCTS,  # both occur in different layers
         basis=PRINTED,
     )
     return _NO_PROMPTS._replace(experts=experts, kv=kv)

@@ -1,4 +1,4 @@
-"""Components: what a step is the sum of, each its work and the rates at which that is done."""
+"""Components of a step: each has its work and the rates at which the work is done."""
 
 from collections.abc import Iterable, Sequence
 from copy import copy
@@ -12,11 +12,11 @@ from fastcalc.formulas.roofline import overlapped_time
 from fastcalc.formulas.types import Array, ArrayLike, Floats, Ints, floats
 
 PRODUCTS, GROUPED_PRODUCTS = 3.0, 1.0
-"""How memory and compute time of matrix products overlap, and of products over routed experts."""
+"""Overlap of memory and compute time in matrix products, and in products over routed experts."""
 
 Basis = tuple[ArrayLike, ArrayLike]
-"""Shares of a time that run at rates near those of a data sheet, and that an engine was fitted to;
-of neither is what lies beside the layers, as the head and the wait for a pipeline stage. [1]"""
+"""Shares of a time that run at rates near the data sheet's, and that an engine was fitted to.
+Both are 0 for time outside the layers, such as the head and pipeline waits. [1]"""
 
 PRINTED: Basis = (1.0, 0.0)
 FITTED: Basis = (0.0, 1.0)
@@ -27,15 +27,15 @@ LIMITERS = ("memory", "compute", "link", "latency")
 
 @dataclass(eq=False)
 class Component:
-    """One part of a step: its work on one chip, and the rates at which that is done.
+    """One component of a step: its work on one chip, and the rates at which it is done.
 
     name : attention, dense weights, routed experts, a collective, a floor
-    bytes, bandwidth : memory traffic [byte] and how fast it goes [byte/s]
-    flops, flop_rate : arithmetic [FLOP] and how fast it goes [FLOP/s]
-    sent, link : what crosses links [byte] and how fast [byte/s]
-    count, seconds_each : launches, messages or hops one after another [1], and what each takes [s]
-    norm : how its memory and compute time overlap: 1 for not at all, infinity for wholly [1]
-    basis : what its time depends on [1]
+    bytes, bandwidth : memory traffic [byte] and its rate [byte/s]
+    flops, flop_rate : arithmetic [FLOP] and its rate [FLOP/s]
+    sent, link : bytes sent over links [byte] and their rate [byte/s]
+    count, seconds_each : number of sequential launches, messages or hops [1], and time of each [s]
+    norm : overlap of its memory and compute time: 1 for none, infinity for full overlap [1]
+    basis : data-sheet share and fitted share of its time [1]
     """
 
     name: str
@@ -51,7 +51,7 @@ class Component:
     basis: Basis = FITTED
 
     def __post_init__(self) -> None:
-        """Work out its times: of bytes and FLOPs alone and together, on links, latency, all. [s]"""
+        """Compute its times: bytes, FLOPs, both together, links, latency and total. [s]"""
         self.memory_time = _time(self.bytes, self.bandwidth)
         self.compute_time = _time(self.flops, self.flop_rate)
         self.link_time = _time(self.sent, self.link)
@@ -66,7 +66,7 @@ class Component:
         self.seconds = total_of((self.work_time, self.link_time, self.latency))
 
     def part(self, fraction: ArrayLike) -> "Component":
-        """A share of it, where it is bytes and FLOPs alone. [1]"""
+        """A share of a component that has only bytes and FLOPs. [1]"""
         if is_nothing(self.seconds) or (isinstance(fraction, float) and fraction == 1.0):
             return self
         component = copy(self)
@@ -75,7 +75,7 @@ class Component:
         return component
 
     def times(self, fraction: ArrayLike) -> "Component":
-        """A share of it, whatever it is, as one time. [1]"""
+        """A share of any component, as one time. [1]"""
         if is_nothing(self.seconds) or (isinstance(fraction, float) and fraction == 1.0):
             return self
         return Component(self.name, count=fraction, seconds_each=self.seconds, basis=self.basis)
@@ -91,12 +91,12 @@ class Component:
 
 
 def is_nothing(amount: ArrayLike) -> bool:
-    """Whether an amount is the number zero, so that arrays of it need not be made."""
+    """Whether an amount is the scalar zero, so that no arrays need to be computed."""
     return isinstance(amount, (float, int)) and not amount
 
 
 def scaled(amount: ArrayLike, fraction: ArrayLike) -> ArrayLike:
-    """A share of an amount; of the number zero, zero."""
+    """A share of an amount; for the scalar zero, zero."""
     return 0.0 if is_nothing(amount) else amount * fraction
 
 
@@ -105,7 +105,7 @@ def _time(work: ArrayLike, rate: ArrayLike) -> ArrayLike:
 
 
 def total_of(terms: Iterable[ArrayLike]) -> ArrayLike:
-    """Sum of some times, in order, numbers that are zero omitted. [s]"""
+    """Sum of several times in order, without scalar zeros. [s]"""
     total: ArrayLike = 0.0
     for term in terms:
         if not is_nothing(term):
@@ -114,18 +114,18 @@ def total_of(terms: Iterable[ArrayLike]) -> ArrayLike:
 
 
 def derived(name: str, seconds: ArrayLike) -> Component:
-    """A component whose time follows from that of others."""
+    """A component whose time is derived from other components."""
     return Component(name, count=1.0, seconds_each=seconds, basis=BESIDE)
 
 
 @lru_cache(maxsize=32)
 def idle(name: str) -> Component:
-    """A component that has nothing to do."""
+    """A component without work."""
     return Component(name)
 
 
 def largest_of(terms: Sequence[ArrayLike]) -> Ints:
-    """Index of the largest of some times, the first of those that are equal."""
+    """Index of the largest of several times; of equal times, the first."""
     largest, index = floats(terms[0]), np.asarray(0)
     for item_index, term in enumerate(terms[1:], 1):
         index = np.maximum(index, item_index * (term > largest))
@@ -145,17 +145,17 @@ class Step:
 
     @classmethod
     def of(cls, *components: Component) -> "Step":
-        """Step of some components."""
+        """Step with the given components."""
         return cls((), floats(0.0)).then(*components)
 
     def then(self, *components: Component) -> "Step":
-        """Step with more components after its own, whose sum is not made again."""
+        """Step with more components after its own, reusing the sum of its own."""
         total = total_of([self.seconds, *(component.seconds for component in components)])
         return Step((*self.components, *components), floats(total))
 
     @property
     def by_basis(self) -> tuple[ArrayLike, ArrayLike]:
-        """Time in layers at rates near those of a data sheet, and time that is fitted. [s]"""
+        """Time in layers at rates near the data sheet's, and time in layers that is fitted. [s]"""
         times = [
             [scaled(component.seconds, fraction) for fraction in component.basis]
             for component in self.components
@@ -165,12 +165,12 @@ class Step:
 
     @property
     def fitted_share(self) -> Floats:
-        """Share of the time in layers that an engine was fitted to. [1]"""
+        """Share of the time in layers to which an engine was fitted. [1]"""
         printed, fitted = self.by_basis
         return np.atleast_1d(fitted / (floats(printed) + fitted))
 
     @cached_property
     def limiter(self) -> Ints:
-        """Index into `LIMITERS` of what takes most of it."""
+        """Index into `LIMITERS` of the resource that takes most of the step."""
         components = [component.by_limiter() for component in self.components]
         return largest_of([total_of(times) for times in zip(*components, strict=True)])

@@ -1,4 +1,4 @@
-"""What it costs a pass that its bytes are placed in several memories."""
+"""Time of a pass whose bytes are placed in several memories."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -19,21 +19,21 @@ from fastcalc.formulas.roofline import achieved_bandwidth
 from fastcalc.formulas.types import Array, ArrayLike, floats
 
 LEAST = 1e-40
-"""Seconds and bytes that are nothing next to others: nothing over nothing is a number."""
+"""Negligible time and size that keep ratios of zeros finite. [s], [byte]"""
 
 HOST, FAR = "host", "slower memory"
-"""The components that a host's cores work on, and that are read from all but the first memory."""
+"""Components that a host's cores can compute, and that may be read from farther memories."""
 
 
 def tier_rates(
     tiers: Sequence[Tier], chip: Chip, software: EngineParameters, fractions: Sequence[ArrayLike]
 ) -> list[ArrayLike]:
-    """Return what long reads reach of each memory, for one chip. [byte/s]
+    """Bandwidth that long reads achieve from each memory, for one chip. [byte/s]
 
-    What is streamed from a host comes through the chip's own memory, and is no faster.
+    Data streamed from a host passes through the chip's own memory, and is no faster.
 
     tiers : the memories, the chip's own first
-    fractions : of each memory that one chip has while others read, too [1]
+    fractions : share of each memory's rate for one chip while others read, too [1]
     """
     rates: list[ArrayLike] = []
     chip_rates: list[ArrayLike] = []
@@ -57,9 +57,9 @@ def tier_rates(
 
 
 def part_of(tier: Tier, chips: ArrayLike, work: PassWork) -> ArrayLike:
-    """Part of a shared memory that a chip has while others of a pass read, too. [1]
+    """Share of a shared memory's rate for one chip while others in a pass read, too. [1]
 
-    work : the pass; only the stages that its micro-batches are in read at once
+    work : the pass; only stages with one of its micro-batches read at the same time
     """
     if tier.shared_by == 1.0:
         return 1.0
@@ -70,14 +70,14 @@ def part_of(tier: Tier, chips: ArrayLike, work: PassWork) -> ArrayLike:
 
 @dataclass(frozen=True, eq=False)
 class OnHost:
-    """What the host's cores take if all of each kind is theirs, for one chip.
+    """Time of the host's cores if they process all of each category, for one chip.
 
-    place : position of their memory
-    bytes, flops : read [byte] and multiplied [FLOP]
-    memory, compute : how long either takes [s]
-    sent, link : activations there and back in a layer [byte] and how fast they go [byte/s]
-    turn_overhead : what a turn of chip and host costs in addition [s]
-    layers : layers one after another [1]
+    place : index of their memory
+    bytes, flops : bytes read [byte] and FLOPs computed [FLOP]
+    memory, compute : time of each [s]
+    sent, link : activations sent both ways in a layer [byte] and their rate [byte/s]
+    turn_overhead : additional time per switch between chip and host [s]
+    layers : sequential layers [1]
     """
 
     place: int
@@ -92,15 +92,15 @@ class OnHost:
 
     @property
     def seconds(self) -> Kinds[Array]:
-        """Time of each kind; its bytes are read while they are multiplied. [s]"""
+        """Time of each category; its bytes are read while they are multiplied. [s]"""
         return Kinds(*map(np.maximum, self.memory, self.compute))
 
     def net_seconds(self, chip: Chip, components: ChipWork) -> Kinds[Array]:
-        """Their time of each kind, less what the chip then need not multiply. [s]"""
+        """Time of each category, minus the arithmetic that the chip saves. [s]"""
         return Kinds(*map(np.subtract, self.seconds, components.besides(chip)))
 
     def component(self, shares: Sequence[Array], turns: Array) -> Component:
-        """Work of the host's cores.
+        """Component for the work of the host's cores.
 
         shares : fraction of each type of bytes that they read [1]
         turns : switches between chip and host per step [1]
@@ -119,13 +119,13 @@ class OnHost:
 
 @dataclass(frozen=True, eq=False)
 class OffloadOptions:
-    """How a pass may use memories beyond the first.
+    """Ways in which a pass may use memories beyond the first.
 
-    kinds : what the chip reads and multiplies of each kind, by the memory it is all in
-    own_place : position of the chip's first memory; None where it has none
-    open : what the pass takes each way that is open and may be the faster: all of it read by the
-        chip, or some worked on by the host's cores
-    host : what the host's cores take; None where they may not multiply, or always take longer
+    kinds : reads and products of the chip for each category, by the memory that holds all of it
+    own_place : index of the chip's first memory; None if it has none
+    open : costs of each possible way: the chip reads everything, or the host's cores do some of
+        the work; only ways that may be the fastest
+    host : time of the host's cores; None if they may not multiply, or are always slower
     """
 
     kinds: Sequence[Kinds[Component]]
@@ -134,17 +134,17 @@ class OffloadOptions:
     host: OnHost | None
 
     def seconds(self, split: Split, kinds: Sequence[str] = READ) -> Array:
-        """Return what the pass takes the way that is faster for the kinds that count. [s]"""
+        """Time of the pass in its faster way, for the categories that are included. [s]"""
         return reduce(np.minimum, (costs.seconds(split, kinds) for costs in self.open))
 
 
 class OffloadedPass(NamedTuple):
     """A pass whose bytes are placed in several memories.
 
-    near : what the chip reads of each kind from its first memory [1]
-    multiplied : what of each kind the chip multiplies [1]
-    far : what it reads from other memories
-    host : what the host's cores do
+    near : share of each category that the chip reads from its first memory [1]
+    multiplied : share of each category that the chip multiplies [1]
+    far : its reads from other memories
+    host : work of the host's cores
     """
 
     near: Kinds[ArrayLike]
@@ -161,9 +161,9 @@ def offload_options(
     software: EngineParameters,
     components: ChipWork,
 ) -> OffloadOptions:
-    """Return how a pass may use memories beyond the first.
+    """Ways in which a pass may use memories beyond the first.
 
-    components : what the chip reads and multiplies, all in its first memory
+    components : reads and products of the chip, with everything in its first memory
     """
     shared = [part_of(tier, chips, work) for tier in tiers]
     first, near = read_first(tiers), software.bandwidth(chip)
@@ -177,7 +177,7 @@ def offload_options(
         speeds = [group.bandwidth for group in components.kinds]
         if tier.is_near:
             speeds = [speed / (near / rate) for speed in speeds]
-        else:  # a link copies whole tensors: kernels alone lose on narrow slices
+        else:  # a link copies whole tensors: only kernels are slower on narrow slices
             speeds = [rate if own_place is None else np.minimum(rate, speed) for speed in speeds]
         pairs = zip(components.kinds, speeds, strict=True)
         groups.append(Kinds(*(replace(group, bandwidth=speed) for group, speed in pairs)))
@@ -199,13 +199,13 @@ def offload_options(
 
 
 def _never_pays(computed: Costs, streamed: Kinds[ArrayLike]) -> bool:
-    """Whether the host's cores take longer whatever lives there, turns and all.
+    """Whether the host's cores are always slower, for any placement, including switches.
 
-    The layers in which they take turns are at least those that have any one kind there, so that
-    all they may save is what they save of all kinds.
+    They work in at least as many layers as have bytes of any one category there. So the most that
+    they can save is the sum over all categories.
 
-    computed : what a pass takes where they multiply
-    streamed : what it takes of each kind in the same memory where the chip does [s]
+    computed : costs of a pass in which they multiply
+    streamed : costs of each category in the same memory if the chip multiplies [s]
     """
     assert computed.turning_memory is not None
     pairs = zip(streamed, computed.by_memory[computed.turning_memory], strict=True)
@@ -224,7 +224,7 @@ def on_host(
     software: EngineParameters,
     touched: ArrayLike,
 ) -> OnHost | None:
-    """Return what the host's cores take of each kind; None where they may not multiply.
+    """Time of the host's cores for each category; None if they may not multiply.
 
     touched : share of the routed weights that the pass reads [1]
     """
@@ -262,7 +262,7 @@ def on_host(
 
 
 def offloaded_pass(split: Split, options: OffloadOptions) -> OffloadedPass:
-    """Return where a pass does what; the host's cores multiply where that takes less."""
+    """Division of a pass between chip and host; the host's cores multiply if that is faster."""
     host, own_place = options.host, options.own_place
     fractions = [split.read_from(at) for at in range(len(split.tiers))]
     farther = [at for at in range(len(split.tiers)) if at != own_place]
@@ -289,7 +289,7 @@ def offloaded_pass(split: Split, options: OffloadOptions) -> OffloadedPass:
 def _from(
     tier_indices: Sequence[int], fractions: Sequence[Sequence[Array]], options: OffloadOptions
 ) -> Component:
-    """Return what a pass reads of shares in other memories than the first, by positions."""
+    """Reads of a pass from memories beyond the first, by memory index."""
 
     def spent(time_of: Callable[[Component], ArrayLike]) -> Array:
         return floats(
@@ -321,11 +321,11 @@ def _from(
 def _lasting(
     name: str, seconds: Array, read: tuple[Array, Array], multiplied: tuple[Array, Array]
 ) -> Component:
-    """A component of several kinds that takes so long in all.
+    """A component for several categories with a given total time.
 
-    seconds : what it takes [s]
-    read : bytes [byte] and what reading them takes [s]
-    multiplied : arithmetic [FLOP] and what it takes [s]
+    seconds : total time [s]
+    read : bytes [byte] and the time to read them [s]
+    multiplied : arithmetic [FLOP] and its time [s]
     """
     (moved, memory), (flops, compute) = read, multiplied
     is_memory = memory >= compute

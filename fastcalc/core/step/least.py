@@ -1,7 +1,7 @@
-"""The least time of a chip that a token may take and the most that a user may get, on any layout.
+"""Minimum chip time per token and maximum speed per user, over all layouts.
 
-Closed formulas over thousands of models on chips at once, which say what need not be searched. An
-engine's rates and floors are in them, so they are closer than the bound (`bound.py` with).
+Closed formulas over thousands of models on chips at once, which show what need not be searched.
+They contain an engine's rates and floors, so they are tighter than the bound (`bound.py`).
 """
 
 from math import inf
@@ -24,18 +24,19 @@ from fastcalc.formulas.types import ArrayLike, Floats
 
 _ROUNDING = 1e-9
 
-_WIDEST = 4.0  # bytes of the widest numbers that weights are kept in
+_WIDEST = 4.0  # bytes of the widest number format of weights
 
 
 class ModelDemand(NamedTuple):
-    """What a token of a model takes of any chip: numbers, or arrays of equal length.
+    """Demand of a model's token on any chip: numbers, or arrays of equal length.
 
-    depth, heads : layers, and what ranks of a tensor-parallel group divide, infinity for any [1]
+    depth, heads : layers, and the number that tensor-parallel ranks must divide, infinity for any
+        [1]
     width : elements of a hidden state [1]
     dense, head : parameters of layers that each pass reads and multiplies, and of the head [1]
-    layer_weights, head_weights : bytes of the former, and of the head and all norms [byte]
-    cache, reserved, element : read for each sequence, kept for it, and of one element [byte]
-    layer_flops, head_flops : of a token [FLOP]
+    layer_weights, head_weights : bytes of the dense layers, and of the head and all norms [byte]
+    cache, reserved, element : cache read per sequence, reserved per sequence, per element [byte]
+    layer_flops, head_flops : per token [FLOP]
     """
 
     depth: ArrayLike
@@ -53,13 +54,13 @@ class ModelDemand(NamedTuple):
 
 
 class ChipSupply(NamedTuple):
-    """What a chip gives under an engine: numbers, or arrays of equal length.
+    """Supply of a chip under an engine: numbers, or arrays of equal length.
 
-    staged : 1 where layers run one after another at an engine's rates, else 0
-    floor, crossing : of a layer, and what a tensor-parallel group adds to it [s]
-    floor_exponent : power of the width that the floor has where layers have regions [1]
-    ranks : cores that each run as a device of their own, or 1 for the chip itself [1]
-    overhead, domain : of each sequence on the host [s], and ranks of such a group at most [1]
+    staged : 1 if layers run in sequence at an engine's rates, else 0
+    floor, crossing : time per layer, and its increase in a tensor-parallel group [s]
+    floor_exponent : exponent of the width in the floor if layers have regions [1]
+    ranks : cores that each run as a separate device, or 1 for the chip itself [1]
+    overhead, domain : time per sequence on the host [s], and maximum ranks in such a group [1]
     bandwidth, peak, memory : of one rank, the memory that an engine fills. [byte/s, FLOP/s, byte]
     weight, element : of its narrowest formats for weights and cache [byte]
     """
@@ -80,7 +81,7 @@ class ChipSupply(NamedTuple):
 
 @once
 def model_demand(work: Workload, traffic: Traffic) -> ModelDemand:
-    """Return what a token of a model in its formats takes of any chip for some traffic."""
+    """Demand of a model's token in its formats on any chip, for some traffic."""
     dense, head = work.weights.dense.parameters, work.weights.head.parameters
     in_layers = dense + work.weights.experts.parameters * work.active_share
     attention = work.attention_flops(traffic.context, spread=traffic.spread)
@@ -102,7 +103,7 @@ def model_demand(work: Workload, traffic: Traffic) -> ModelDemand:
 
 @once
 def chip_supply(chip: Hardware, engine: Engine, memory: MemoryChoice) -> ChipSupply:
-    """Return what a chip gives at most: with a host, all of that on top, as if for it alone."""
+    """Maximum supply of a chip, including all of a host's supply as if for this chip alone."""
     software = parameters_on(engine, chip)
     is_staged = chip.execution == "sequential" and not engine.is_bound
     ranks = chip.ranks.si if chip.ranks and chip.execution == "sequential" else 1.0
@@ -131,7 +132,7 @@ def chip_supply(chip: Hardware, engine: Engine, memory: MemoryChoice) -> ChipSup
 
 
 def in_fewest_bits(model: ModelDemand, chip: ChipSupply) -> ModelDemand:
-    """Return what numbers of a model are at least in the fewest bits that are run on a chip."""
+    """Lower bounds of a model's demand in the narrowest formats that run on a chip."""
     fraction = np.minimum(chip.element / model.element, 1.0)
     return model._replace(
         layer_weights=np.minimum(model.layer_weights, model.dense * chip.weight),
@@ -142,7 +143,7 @@ def in_fewest_bits(model: ModelDemand, chip: ChipSupply) -> ModelDemand:
 
 
 class _PassOfOneKind(NamedTuple):
-    """What a pass reads, or multiplies: of all sequences together, of each, and at which rate."""
+    """Work of a pass of one type: for all sequences together, for each, and its rate."""
 
     shared: ArrayLike
     of_each: ArrayLike
@@ -150,7 +151,7 @@ class _PassOfOneKind(NamedTuple):
 
 
 def _reading(model: ModelDemand, supply: ChipSupply, drafted_layers: ArrayLike) -> _PassOfOneKind:
-    """Return what a pass reads on a group of ranks; regions read while others compute. [byte]"""
+    """Reads of a pass on a group of ranks; regions read while others compute. [byte]"""
     weights = model.layer_weights * (1.0 + drafted_layers) + model.head_weights
     caches = model.cache * (1.0 + drafted_layers)
     return _PassOfOneKind(supply.staged * weights, caches, supply.bandwidth)
@@ -159,7 +160,7 @@ def _reading(model: ModelDemand, supply: ChipSupply, drafted_layers: ArrayLike) 
 def _computing(
     model: ModelDemand, supply: ChipSupply, rows: ArrayLike, drafted_layers: ArrayLike
 ) -> _PassOfOneKind:
-    """Return what a pass multiplies for some tokens of each sequence. [FLOP]"""
+    """FLOPs of a pass for some tokens of each sequence. [FLOP]"""
     flops = (rows + drafted_layers) * model.layer_flops + rows * model.head_flops
     return _PassOfOneKind(0.0 * model.layer_weights, flops, supply.peak)
 
@@ -167,23 +168,23 @@ def _computing(
 def least_chip_seconds(
     model: ModelDemand, chip: ChipSupply, *, drafts: float, tokens: float, speed: float
 ) -> tuple[Floats, Floats]:
-    r"""Least time of a chip for a token at a speed, and the most that a user gets.
+    r"""Minimum time of a chip per token at a target speed, and the maximum speed per user.
 
-    A group of :math:`r` ranks has at least :math:`a` to wait for or read in a pass, and :math:`q/r`
-    to do for each sequence. If the speed leaves a pass the time :math:`t`, a sequence takes a rank
-    at least :math:`a \max(1/m, q/(t-a)) + q`, where the caches of :math:`m` fill a rank. Infinite
-    where no group is fast enough. [s], [1/s]
+    A group of :math:`r` ranks waits or reads for at least :math:`a` per pass, and works :math:`q/r`
+    for each sequence. If the speed allows a pass the time :math:`t`, a sequence takes a rank for
+    at least :math:`a \max(1/m, q/(t-a)) + q`, where the caches of :math:`m` sequences fill a rank.
+    Infinite if no group is fast enough. [s], [1/s]
 
     model, chip : numbers of the pairs, in one-dimensional arrays
-    drafts, tokens : tokens drafted before a pass, and those that it yields [1]
-    speed : tokens per second that every user is to get [1/s]
+    drafts, tokens : draft tokens before a pass, and tokens that the pass yields [1]
+    speed : target tokens per second for every user [1/s]
     """
     model = ModelDemand(*(np.asarray(column)[:, np.newaxis] for column in model))
     supply = ChipSupply(*(np.asarray(column)[:, np.newaxis] for column in chip))
     ranks = np.minimum(supply.domain, model.heads)
     smallest = 2.0 ** np.arange(np.ceil(np.log2(ranks.max())) + 1.0)
     largest = np.minimum(2.0 * smallest - 1.0, ranks)
-    # A drafted token is one more layer, which reads and waits as others do, without the head.
+    # A draft token adds one layer, which reads and waits like others, without the head.
     is_staged, drafted_layers = supply.staged > 0.0, supply.staged * drafts / model.depth
     rows = np.where(is_staged, 1.0 + drafts, tokens)
     waits = model.depth * (1.0 + drafted_layers)

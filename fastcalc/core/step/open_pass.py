@@ -1,4 +1,4 @@
-"""A pass before it is said where its bytes live: what it takes of each kind in each memory."""
+"""A pass before its bytes are placed: time of each category of bytes in each memory."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -27,9 +27,9 @@ from fastcalc.formulas.types import Array, ArrayLike, floats
 class OpenPass:
     """A pass of a deployment whose bytes may be placed in several memories.
 
-    machine, chips : on which it runs, and how many of these [1]
-    work : what it does, wherever its bytes live
-    same : another pass that decodes the same sequences
+    machine, chips : the machine, and the number of its chips [1]
+    work : its work, for any placement of its bytes
+    same : another pass with the same decoded sequences
     """
 
     def __init__(
@@ -43,18 +43,18 @@ class OpenPass:
 
     @cached_property
     def _known(self) -> KnownParts:
-        """What of it does not depend on where bytes live, on chips that run layer after layer."""
+        """Parts independent of the placement of bytes, on chips that run layers in sequence."""
         same = self._same._known if self._same else None
         return KnownParts.of(self.work, self.machine.chip, self.machine.software, same)
 
     @property
     def parts(self) -> ChipWork | None:
-        """What the chip reads and multiplies, all in its first memory; None of regions."""
+        """Reads and products of the chip, all in its first memory; None with regions."""
         return None if self.machine.is_spatial else self._known.parts
 
     @property
     def gains(self) -> bool:
-        """Whether a host's cores take less for anything than the chip does of its first memory."""
+        """Whether a host's cores are faster for anything than the chip with its first memory."""
         machine, chip_work = self.machine, self.parts
         if chip_work is None or not any(tier.flop_rates for tier in machine.tiers):
             return False
@@ -68,7 +68,7 @@ class OpenPass:
 
     @cached_property
     def _opened(self) -> KnownParts:
-        """The same where chips that run layer after layer may use memories beyond the first."""
+        """Known parts if chips that run layers in sequence may use memories beyond the first."""
         machine = self.machine
         return self._known.opened(
             self.work, machine.tiers, self.chips, machine.chip, machine.software
@@ -76,34 +76,34 @@ class OpenPass:
 
     @property
     def costs(self) -> Sequence[Costs]:
-        """What it takes of each kind in each memory, in each way that is open.
+        """Costs of each category in each memory, in each possible way.
 
-        None of machines with regions: a sweep takes the longer, the more these hold.
+        None for machines with regions: their sweep time depends on the amount inside the regions.
         """
         offload = None if self.machine.is_spatial else self._opened.offload
         return () if offload is None else offload.open
 
     @cached_property
     def seconds(self) -> Callable[[Split], Array]:
-        """What gives its time for bytes split over the memories. [s]"""
+        """Function for the time with bytes split over the memories. [s]"""
         if self.machine.is_spatial:
             return lambda split: self.step(split).seconds
         chip, software = self.machine.chip, self.machine.software
         return seconds_by_split(self.work, chip, software, self._opened)
 
     def seconds_of_layers(self, split: Split | None) -> Array:
-        """Return what it takes on chips that run layer after layer, without work of the host. [s]
+        """Time on chips that run layers in sequence, without work of the host. [s]
 
-        split : where its bytes live; None where all are in the one memory of the chip
+        split : distribution of its bytes; None if all are in the chip's only memory
         """
         chip, software = self.machine.chip, self.machine.software
         known_parts = self._known if split is None else self._opened
         return layer_seconds(self.work, chip, software, known_parts, split)
 
     def least_seconds(self, sizes: dict[str, Array]) -> Array:
-        """No more than it takes, wherever its bytes live. [s]
+        """Lower bound of its time for any placement of its bytes. [s]
 
-        sizes : bytes of each kind on the fullest chip [byte]
+        sizes : bytes of each category on the fullest chip [byte]
         """
         machine, chips = self.machine, self.chips
         rooms = machine.usable(chips)  # more room is never slower
@@ -120,9 +120,9 @@ class OpenPass:
         return seconds if self.gains else np.maximum(seconds, near.seconds)
 
     def step(self, split: Split | None) -> Step:
-        """Return what the engine is expected to take for it.
+        """Expected step of the engine for this pass.
 
-        split : where its bytes live; None where all are in the one memory of the chip
+        split : distribution of its bytes; None if all are in the chip's only memory
         """
         work, chip, software = self.work, self.machine.chip, self.machine.software
         if split is not None:

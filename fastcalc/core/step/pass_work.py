@@ -1,7 +1,7 @@
-"""What a pass asks of each chip, counted before any engine has a say: bytes, FLOPs, messages.
+"""Work of a pass on each chip, independent of the engine: bytes, FLOPs and messages.
 
-A `PassWork` is numbers alone, each a float or an array, so that one of it can stand for a pass, for
-all batches of a scenario, or for thousands of measured points at once.
+A `PassWork` consists of numbers only, each a float or an array, so that one object can represent a
+single pass, all batches of a scenario, or thousands of measurements at once.
 """
 
 from dataclasses import dataclass, replace
@@ -29,14 +29,14 @@ ACTIVATION_BYTES = 2.0
 
 
 class AttentionWork:
-    """What tokens of some traffic look back on, on all chips of a replica, in every pass.
+    """Attention work of the tokens of some traffic, over all chips of a replica, in every pass.
 
-    cache, cache_on_rank : cache that one sequence reads, and what of it one tensor-parallel rank
+    cache, cache_on_rank : cache that one sequence reads, and the part that one tensor-parallel rank
         reads [byte]
     decode_flops : attention FLOPs of a decoded token [FLOP]
     tp, expert_shards : tensor-parallel ranks, and ranks over which a copy of the experts is spread
         [1]
-    ranks : ranks of a chip [1]
+    ranks : ranks per chip [1]
     """
 
     tp: ArrayLike
@@ -56,13 +56,13 @@ class AttentionWork:
         self.cache = on_rank = self.work.cache_of(attended)
         if not (isinstance(tp, int) and tp == 1):
             on_rank = self.work.cache_of(attended, tp)
-        # A recurrent state is written back; what a cache gains is one token.
+        # A recurrent state is written back; a cache gains only one token.
         self.cache_on_rank = on_rank + self.work.state_bytes / tp
         self.decode_flops = self.work.decode_flops_of(attended)
 
     @cached_property
     def layer_kinds(self) -> "list[tuple[float, AttentionWork]]":
-        """How many layers of each kind there are, and what is looked back on in one of them."""
+        """Number of layers of each type, and the attention work of one of them."""
         return [
             (count, _attention(self.topology, layer, self.layout, self.traffic))
             for count, layer in self.work.layer_kinds
@@ -70,7 +70,7 @@ class AttentionWork:
 
     @cached_property
     def idle_pass(self) -> "PassWork":
-        """A pass of no sequences: weights, FLOPs per token and ranks of the layout."""
+        """A pass without sequences: weights, FLOPs per token and ranks of the layout."""
         return _of_layout(self.topology, self.work, self.layout)
 
     @cached_property
@@ -84,7 +84,7 @@ class AttentionWork:
 
 
 def attention_of(placement: AnyPlacement, traffic: Traffic) -> AttentionWork:
-    """What tokens of some traffic look back on, counted once for one layout and one length."""
+    """Attention work of the tokens of some traffic, cached for one layout and one length."""
     return _attention(topology_of(placement.machine), placement.work, placement.layout, traffic)
 
 
@@ -106,14 +106,14 @@ def _attention_once(
 
 @dataclass(frozen=True, eq=False)
 class PassInput:
-    """What a pass is asked to do, on one replica of the attention.
+    """Input of a pass on one attention replica.
 
-    attention : what its tokens look back on
+    attention : attention work of its tokens
     sequences : sequences decoded, :math:`b` [1]
     expert_sequences : sequences decoded by all replicas that share one copy of the experts [1]
-    prompt : prefilled prompts, :math:`c` [1]
+    prompt : prompt tokens prefilled, :math:`c` [1]
     prompt_replicas : replicas that prefill in this pass [1]
-    verified : tokens of a sequence in one pass: 1, or the drafted ones and one more [1]
+    verified : tokens of a sequence in one pass: 1, or the draft tokens and one more [1]
     """
 
     attention: AttentionWork
@@ -127,10 +127,10 @@ class PassInput:
 class Routing(NamedTuple):
     """The routed experts of a pass.
 
-    layers : layers that have any [1]
-    experts, active : experts in a layer and how many a token picks; 1 and 1 without any [1]
-    width : columns of a rank's slice of an expert, infinity where they are unknown [1]
-    unevenness : how uneven ranks that hold different experts are, 1 for 128 experts over 8 [1]
+    layers : layers with routed experts [1]
+    experts, active : experts per layer and experts per token; 1 and 1 without experts [1]
+    width : columns of a rank's slice of an expert; infinity if unknown [1]
+    unevenness : imbalance between ranks with different experts; 1 for 128 experts over 8 [1]
     """
 
     layers: ArrayLike
@@ -141,11 +141,11 @@ class Routing(NamedTuple):
 
 
 class TensorParallel(NamedTuple):
-    """The ranks that sum their parts of each layer.
+    """Ranks that all-reduce their partial results of each layer.
 
     ranks, chips : of the group, and the chips that they fill [1]
-    link_share : what a chip gets of its link in an all-reduce [1]
-    is_inside : 1 where all are in one link domain, else 0 [1]
+    link_share : share of the link rate for a chip in an all-reduce [1]
+    is_inside : 1 if all are in one link domain, else 0 [1]
     """
 
     ranks: ArrayLike
@@ -155,15 +155,15 @@ class TensorParallel(NamedTuple):
 
 
 class Exchange(NamedTuple):
-    """The ranks that send tokens to each other's experts.
+    """Ranks that send tokens to each other's experts.
 
-    happens : 1 where replicas send any, else 0 [1]
-    ranks : over which one copy of the experts is spread [1]
-    destinations : other ranks that one token visits [1]
-    crossing : messages to another rank that leave a chip, over those that one of its ranks sends;
-        1 where a chip is one rank [1]
-    link_share : what a chip gets of its link [1]
-    is_inside, is_one_host : 1 where all are in one link domain, and where that ends at the host,
+    happens : 1 if replicas exchange tokens, else 0 [1]
+    ranks : ranks over which one copy of the experts is spread [1]
+    destinations : other ranks to which one token is sent [1]
+    crossing : messages to other ranks that leave a chip, over the messages that one of its ranks
+        sends; 1 if a chip is one rank [1]
+    link_share : share of the link rate for a chip [1]
+    is_inside, is_one_host : 1 if all are in one link domain, and if that domain is one host,
         else 0 [1]
     """
 
@@ -177,11 +177,11 @@ class Exchange(NamedTuple):
 
 
 class Pipeline(NamedTuple):
-    """The stages that a pass goes through.
+    """Pipeline stages of a pass.
 
-    stages : how many there are [1]
-    fullest, last : share of all layers in the fullest and in the last, which has the head [1]
-    is_inside : 1 where all chips are in one link domain, else 0 [1]
+    stages : number of stages [1]
+    fullest, last : share of all layers in the fullest and in the last stage, which has the head [1]
+    is_inside : 1 if all chips are in one link domain, else 0 [1]
     """
 
     stages: ArrayLike
@@ -194,23 +194,23 @@ class Pipeline(NamedTuple):
 class PassWork:
     """The work of one pass through all layers, on the chips of one replica.
 
-    bytes : weights on a chip, pipeline stages taken together, and the cache that one sequence reads
-        [byte]
-    flops, prompt_flops : of one decoded token and of one prompt token on a chip, which passes norms
-        and routers of the head alone [FLOP]
-    prompt_bytes : what kernels of recurrent layers move on a chip for a prompt token [byte]
-    weights : weights on a chip that take a width below 16 bits, as numbers [1]
-    depth, latent_layers : layers one after another, and those with latent attention [1]
-    hidden : width of a token between layers, a default where it is not published [1]
+    bytes : weights on a chip, over all pipeline stages together, and the cache that one sequence
+        reads [byte]
+    flops, prompt_flops : of one decoded token and of one prompt token on a chip; from the head, a
+        prompt token uses only norms and routers [FLOP]
+    prompt_bytes : memory traffic of recurrent layers' kernels on a chip per prompt token [byte]
+    weights : weights on a chip in formats below 16 bits, as a count [1]
+    depth, latent_layers : sequential layers, and layers with latent attention [1]
+    hidden : width of a token between layers; a default if not published [1]
     routing : its routed experts
-    tp, exchange, pipeline : the ranks that send each other messages
+    tp, exchange, pipeline : the ranks that exchange messages
     sequences, verified : sequences decoded on the replica, and tokens of each [1]
     prompt : prompt tokens on the replica [1]
-    expert_tokens, expert_prompt : decoded and prompt tokens that meet in one copy of the experts
+    expert_tokens, expert_prompt : decoded and prompt tokens that share one copy of the experts
         [1]
     in_flight : sequences of a replica that could be in different stages [1]
-    split : where bytes live; None where all are in the one memory of the chip
-    layer_passes : the same pass through one layer of each kind, wherever its bytes live; None where
+    split : distribution of bytes; None if all are in the chip's only memory
+    layer_passes : the same pass through one layer of each type, for any placement; None if
         all layers are equal or in one stage
     """
 
@@ -248,7 +248,7 @@ def count_pass(
 
     rows : sequences and prompt tokens of one replica; arrays broadcast
     in_flight : sequences of a replica that could be in different pipeline stages [1]
-    split : where bytes live, if in several memories
+    split : distribution of bytes, if in several memories
     """
     work = _whole(rows, in_flight, split)
     is_staged = not placement.machine.is_spatial and np.any(np.asarray(placement.layout.pp) > 1)
@@ -258,9 +258,9 @@ def count_pass(
 
 
 def count_layer_passes(rows: PassInput, in_flight: ArrayLike) -> list[tuple[float, PassWork]]:
-    """Return how many layers of each kind there are, and the pass through one of them.
+    """Number of layers of each type, and the pass through one of them.
 
-    rows, in_flight : as `count_pass` has them
+    rows, in_flight : as for `count_pass`
     """
     return [
         (count, _whole(replace(rows, attention=attention), in_flight, None))
@@ -290,8 +290,8 @@ def _whole(rows: PassInput, in_flight: ArrayLike, split: Split | None) -> PassWo
 
 @once_a_layout
 def _of_layout(topology: Topology, work: Workload, layout: AnyLayout) -> PassWork:
-    """Return what of a pass depends on the layout alone: that of no sequences."""
-    # In chips: less than 1 where a chip has several groups, or copies of the experts.
+    """Parts of a pass that depend only on the layout: a pass without sequences."""
+    # In chips: below 1 if a chip has several groups, or copies of the experts.
     group, holders = layout.tp / topology.ranks, layout.expert_shards / topology.ranks
 
     def on_chip(dense: float, head: float, experts: float) -> Kinds[ArrayLike]:
@@ -357,7 +357,7 @@ def _pipeline(topology: Topology, work: Workload, layout: AnyLayout) -> Pipeline
 
 
 def _link_share(topology: Topology, chips: ArrayLike) -> Array:
-    """Return what a chip of a group gets of its link, to the same bits for one layout or many."""
+    """Share of the link rate for a chip of a group, bit-identical for one layout or many."""
     groups = np.atleast_1d(chips)
     fraction = shared_link(
         ranks=groups,

@@ -1,7 +1,7 @@
-"""The passes of real traffic: one that decodes, one with prompts in it, one that begins a request.
+"""Passes of real traffic: decode passes, mixed passes with prompts, and first passes of a request.
 
-Each is a `PassWork` for the step function; how many of each make up TPOT, TTFT and the served rate
-is said in `fastcalc.core.timeline`.
+Each is a `PassWork` for the step function. `fastcalc.core.timeline` says how many of each make up
+TPOT, TTFT and throughput.
 """
 
 from collections.abc import Callable, Sequence
@@ -37,17 +37,17 @@ from fastcalc.formulas.load import prefilling_replicas
 from fastcalc.formulas.types import Array, ArrayLike, Bools, Floats, floats
 
 DECODE, PROMPTS, FIRST, PREFILL = "decode", "prompts", "first", "prefill"
-"""A pass that decodes, with what is drafted for it; what the prompts in a pass add to it; a pass
-with a chunk of one request's prompt; a pass of prompts alone."""
+"""A decode pass including its draft tokens; the time that prompts add to a pass; a pass with a
+chunk of one request's prompt; a prefill-only pass."""
 
 OWN = "as measured"
-"""What a pass takes longer, or less long, by rows of the deployment itself."""
+"""Factor on the time of passes from the deployment's own measurements."""
 
 _ROUNDING = 1e-9
 
 
 def fits_near(placement: AnyPlacement, batch: ArrayLike) -> Bools:
-    """Whether weights and caches of a batch fit the fastest memory alone."""
+    """Whether weights and caches of a batch fit in the fastest memory alone."""
     room = placement.usable[0]
     cache = placement.sequences(batch) * placement.cache_per_chip
     return np.asarray(placement.weights_per_chip + cache <= room)
@@ -57,12 +57,12 @@ class Schedule:
     """The passes of a placement for every batch.
 
     batch : sequences decoded together by the whole deployment [1]
-    attention : what its tokens look back on, where that has been counted
-    place_for : what bytes are placed for; None for what the user asks
-    find_split : finds where bytes live, among others' in a stack or alone
+    attention : attention work of its tokens, if already counted
+    place_for : objective of the placement of bytes; None for the user's choice
+    find_split : function that finds the distribution of bytes, alone or in a stack
 
-    streams : sequences that one pass decodes: one micro-batch of one replica; regions take all [1]
-    expert_sequences : sequences of all replicas that meet in one copy of the experts [1]
+    streams : sequences that one pass decodes: one micro-batch of one replica; all with regions [1]
+    expert_sequences : sequences of all replicas that share one copy of the experts [1]
     lanes : micro-batches of a replica, which are in different stages [1]
     """
 
@@ -90,9 +90,9 @@ class Schedule:
         self.in_flight = np.minimum(np.maximum(batch / layout.dp, 1.0), most)
 
     def joined_by(self, traffic: Traffic) -> "Schedule":
-        """Same passes for a request of one class, which joins those of all.
+        """Same passes for a request of one class that joins requests of all classes.
 
-        traffic : the mix of all, with the prompts of that class
+        traffic : the mix of all classes, with the prompts of that class
         """
         passes = Schedule(self.placement, traffic, self.batch, place_for=self.place_for)
         passes.split, passes.decode, passes.mixed = self.split, self.decode, self.mixed
@@ -100,36 +100,36 @@ class Schedule:
 
     @cached_property
     def chunk(self) -> Array:
-        """Prompt tokens that the engine takes into one pass. [1]"""
+        """Maximum prompt tokens in one pass of the engine. [1]"""
         return np.minimum(self.machine.software.prompt_chunk, self.traffic.computed_prompt)
 
     @cached_property
     def lump(self) -> Array:
-        """Prompt tokens of a pass that has any, in steady state. [1]"""
+        """Prompt tokens of a mixed pass in steady state. [1]"""
         chunk = self.machine.software.prompt_chunk
         return self.traffic.prompt_lump(batch=self.streams, steps=self.steps, chunk=chunk)
 
     @cached_property
     def prefilling_replicas(self) -> ArrayLike:
-        """Attention replicas that prefill in a pass in which any does. [1]"""
+        """Attention replicas that prefill in the same pass, if any does. [1]"""
         if not self.traffic.has_random_prompts:
             return self.placement.layout.dp
         return self._prefilling_at_random
 
     @property
     def _prefilling_at_random(self) -> Array:
-        """The same where prompts come at random. [1]"""
+        """Attention replicas that prefill in the same pass if prompts arrive at random. [1]"""
         own = self.streams * self.traffic.computed_prompt / (self.lump * self.steps)
         return prefilling_replicas(replicas=self.placement.layout.dp, passes=own)
 
     @property
     def prompts_in_turn(self) -> Array:
-        """Prompts of a batch of requests that other replicas' are not prefilled with. [1]"""
+        """Prompts of a batch of requests that are prefilled one after another. [1]"""
         return self._in_turn(self.prefilling_replicas)
 
     @property
     def in_turn_at_random(self) -> Array:
-        """How long prompts that come at random hold up all, over replicas that prefill at once."""
+        """Delay by randomly arriving prompts over the delay if replicas prefill together. [1]"""
         return self._in_turn(self._prefilling_at_random) / self.streams
 
     def _in_turn(self, together: ArrayLike) -> Array:
@@ -139,12 +139,12 @@ class Schedule:
 
     @property
     def lumps(self) -> Array:
-        """Passes with prompts in them while a batch of requests is served. [1]"""
+        """Mixed passes while a batch of requests is served. [1]"""
         return self.prompts_in_turn * self.traffic.computed_prompt / self.lump
 
     @cached_property
     def steps(self) -> Array:
-        """Passes that an answer takes. [1]"""
+        """Decode passes per answer. [1]"""
         return floats(self.traffic.output) / self.traffic.speculation.tokens_per_pass
 
     @cached_property
@@ -154,7 +154,7 @@ class Schedule:
 
     @property
     def prefill_passes(self) -> Array:
-        """Passes that prefill all, one replica's at once. [1]"""
+        """Passes that prefill all requests, with all replicas in parallel. [1]"""
         tokens = self._prefill_tokens
         return np.ceil(tokens / np.minimum(self.machine.software.prompt_chunk, tokens))
 
@@ -164,16 +164,16 @@ class Schedule:
         return np.maximum(self.batch / replicas, 1.0) * self.traffic.computed_prompt
 
     def decode_work(self, verified: float | None = None) -> PassWork:
-        """A pass that decodes only."""
+        """Work of a decode-only pass."""
         return self._count(self._rows(self.streams, self.expert_sequences, 0.0, 1.0, verified))
 
     def mixed_work(self) -> PassWork:
-        """A pass that decodes and prefills a lump of prompts."""
+        """Work of a mixed pass in steady state."""
         replicas = self.prefilling_replicas
         return self._count(self._rows(self.streams, self.expert_sequences, self.lump, replicas))
 
     def first_work(self) -> PassWork:
-        """A pass that prefills a chunk of one request's prompt next to the others."""
+        """Work of a pass that prefills a chunk of one request's prompt while others decode."""
         prompt = self.traffic.computed_prompt / self.chunks
         return self._count(
             self._rows(
@@ -186,14 +186,14 @@ class Schedule:
     def prefill_seconds(self, tokens: Floats) -> Floats:
         """Time of a mixed step: prompt tokens of one lane with the decode of the others. [s]
 
-        tokens : of one batch alone, an axis of its own [1]
+        tokens : prompt tokens, along an axis of their own, for a single batch [1]
         """
         others = np.maximum(self.streams - 1.0, 0.0), np.maximum(self.expert_sequences - 1.0, 0.0)
         seconds = self.expected(self._count(self._rows(*others, tokens))).seconds
         return np.ravel(seconds * self._as_measured("prompts"))
 
     def prefill_work(self, tokens: ArrayLike) -> PassWork:
-        """A pass that prefills on every replica and decodes nothing."""
+        """Work of a pass that prefills on every replica and decodes nothing."""
         none = 0.0 * self.batch
         rows = self._rows(none, none, tokens, self.placement.layout.dp)
         return self._count(rows, in_flight=1.0)
@@ -204,7 +204,7 @@ class Schedule:
 
     @cached_property
     def loading(self) -> ArrayLike:
-        """Time to load the cached part of a prompt from the memory that keeps it. [s]"""
+        """Time to load the cached part of a prompt from the memory that holds it. [s]"""
         machine, placement = self.machine, self.placement
         if machine.prefix is None:
             return 0.0
@@ -220,11 +220,11 @@ class Schedule:
 
     @cached_property
     def split(self) -> Split | None:
-        """Where bytes live; None where one memory of the chip takes all."""
+        """Distribution of bytes over memories; None if one memory of the chip holds all."""
         return self.find_split()
 
     def search_split(self) -> Split | None:
-        """Search for where bytes live so that passes take least."""
+        """Search for the distribution of bytes that minimizes the time of the passes."""
         if self.has_one_memory or (
             self.is_all_near and not any(open_pass.gains for open_pass in self._placed_for)
         ):
@@ -235,7 +235,7 @@ class Schedule:
 
     @property
     def has_one_memory(self) -> bool:
-        """Whether the chip's own memory is all there is."""
+        """Whether the chip's own memory is the only memory."""
         return self._is_own_first and len(self.machine.tiers) == 1
 
     @property
@@ -245,28 +245,28 @@ class Schedule:
 
     @cached_property
     def is_all_near(self) -> bool:
-        """Whether every batch and the weights fit the fastest memory and may be placed there."""
+        """Whether every batch and the weights fit in the fastest memory and may be placed there."""
         is_open = self._is_own_first and not self.machine.place
         return bool(is_open and np.all(fits_near(self.placement, self.batch)))
 
     @cached_property
     def rooms(self) -> Sequence[ArrayLike]:
-        """What weights and caches may fill of each memory, for each chip. [byte]"""
+        """Memory of each tier that weights and caches may fill, per chip. [byte]"""
         return self.placement.usable
 
     @cached_property
     def split_as_asked(self) -> Split:
-        """Each kind of bytes in the memory asked for, or in the first."""
+        """Each category of bytes in its assigned memory, or in the first."""
         return asked_split(self.placement, self.batch)
 
     @property
     def _placed_for(self) -> list[OpenPass]:
-        """The passes that bytes are placed for."""
+        """Passes whose time the placement of bytes minimizes."""
         served = [self._mixing] if self.place_for == "served" else []
         return [self._decoding, *served]
 
     def _seconds_placed_for(self, split: Split) -> Array:
-        """Return what bytes are placed to make least, with these split over the memories. [s]"""
+        """Time that the placement minimizes, with these bytes split over the memories. [s]"""
         drafted = self.traffic.speculation.drafted
         drafting = drafted * self.drafted_layer(split) if self._drafts else 0.0
         decode = self._decoding.seconds(split) + drafting
@@ -296,7 +296,7 @@ class Schedule:
     def bound(self, prompt: ArrayLike = 0.0, *, decode: ArrayLike | None = None) -> Bound:
         """Bound of a pass of the whole deployment.
 
-        With speculation at least the tokens that are kept must be computed.
+        With speculation, at least the tokens that are kept must be computed.
         """
         everyone = self.batch if decode is None else decode
         tokens_kept = self.traffic.speculation.tokens_per_pass
@@ -306,19 +306,19 @@ class Schedule:
 
     @cached_property
     def bound_terms(self) -> BoundTerms:
-        """What its bounds have of the layout."""
+        """Layout terms of its bounds."""
         return bound_terms(self.machine, self.placement.work, self.placement.layout)
 
     @cached_property
     def decode_bound(self) -> Bound:
-        """The bound of the pass between two tokens."""
+        """Bound of the pass between two tokens."""
         return self.bound()
 
     @cached_property
     def serial_bound(self) -> Array | None:
-        """Time between two tokens at printed peaks of layers one after another. [s]
+        """Time between two tokens at printed peaks with layers in sequence. [s]
 
-        Where each layer has a region of its own; None elsewhere.
+        Only for machines with a region per layer; otherwise None.
         """
         machine = self.machine
         if not machine.is_spatial:
@@ -329,24 +329,24 @@ class Schedule:
 
     @cached_property
     def own(self) -> list[OwnEffect]:
-        """What rows of this very deployment say, of each that is among the layouts."""
+        """Corrections by measurements of this deployment, for each that is among the layouts."""
         return own_effect(self.placement, self.traffic, self.batch)
 
     def _as_measured(self, phase: Literal["decode", "prompts"]) -> ArrayLike:
-        """Return how many times as long as expected a pass takes by the rows. [1]"""
+        """Latency factor of a pass from the deployment's measurements. [1]"""
         is_decode = phase == "decode"
         return floats(prod(own.decode if is_decode else own.prompts for own in self.own))
 
     def narrowed(self, decode_share: ArrayLike) -> ArrayLike:
-        """Half-width of a range by the rows over that without them. [1]
+        """Half-width of a range with the deployment's measurements over that without them. [1]
 
-        decode_share : fraction of the time that the range describes in which passes decode [1]
+        decode_share : share of decode passes in the time that the range describes [1]
         """
         return prod(effect.narrowed(decode_share) for effect in self.own)
 
     @cached_property
     def decode(self) -> Step:
-        """The pass between two tokens of a stream, and what was drafted for it."""
+        """Pass between two tokens of a stream, including its draft tokens."""
         step = self._expected_decode
         if not self.own:
             return step
@@ -355,18 +355,18 @@ class Schedule:
 
     @cached_property
     def _expected_decode(self) -> Step:
-        """The pass between two tokens as the engine says."""
+        """Pass between two tokens as the engine predicts it."""
         bound = self.decode_bound
         if self.is_bound:
             return bound.as_step()
         step = self._decoding.step(self.split).then(*self._drafting)
-        # The bound is a bound: rounding, or an engine of all ones, must not step over it.
+        # Rounding, or an engine with all parameters 1, must not exceed the bound.
         missing = np.maximum(bound.seconds - step.seconds, 0.0)
         return step.then(derived("up to the bound", missing))
 
     @cached_property
     def least_decode(self) -> Array:
-        """No more than the time of `decode`, without a search for where bytes live. [s]"""
+        """Lower bound of the time of `decode`, without a search for the placement of bytes. [s]"""
         machine, drafted = self.machine, self.traffic.speculation.drafted
         is_open = len(machine.tiers) > 1 and machine.tiers[0].is_near and not machine.place
         if self.is_bound or not is_open:
@@ -379,14 +379,14 @@ class Schedule:
 
     @cached_property
     def mixed(self) -> Step:
-        """The pass that decodes and prefills a lump of prompts."""
+        """Mixed pass in steady state."""
         if self.is_bound:
             return self.bound(self.lump).as_step()
         return self._mixing.step(self.split).then(*self._drafting)
 
     @cached_property
     def first(self) -> Step:
-        """A pass of those that prefill one request."""
+        """A pass that prefills a chunk of one request."""
         if self.is_bound:
             nobody = 0.0 * self.batch
             return self.bound(self.traffic.computed_prompt, decode=nobody).as_step()
@@ -397,7 +397,7 @@ class Schedule:
         return step.then(derived(OWN, longer))
 
     def seconds(self, name: str) -> Array:
-        """Expected time of a pass, or what prompts add to it. [s]"""
+        """Expected time of a pass, or the time that prompts add to it. [s]"""
         if name == PROMPTS:
             decode = self._expected_decode.seconds
             extra = np.maximum(self.mixed.seconds, decode) - decode
@@ -408,7 +408,7 @@ class Schedule:
         return (self.decode if name == DECODE else self.first).seconds
 
     def works(self, name: str) -> list[tuple[PassWork, ArrayLike]]:
-        """Work of a pass as the sum of others."""
+        """Work of a pass as the sum of other works."""
         if name == PROMPTS:
             return [(self.mixed_work(), 1.0), (self.decode_work(), -1.0)]
         if name == PREFILL:
@@ -417,7 +417,7 @@ class Schedule:
             return [(self.first_work(), 1.0)]
         works: list[tuple[PassWork, ArrayLike]] = [(self.decode_work(), 1.0)]
         drafted = np.asarray(self.traffic.speculation.drafted)
-        if np.any(drafted):  # a layer for each
+        if np.any(drafted):  # one layer per draft token
             plain = self.decode_work(verified=1.0)
             fraction = self.drafted_layer(self.split) / self.expected(plain).seconds
             works.append((plain, drafted * fraction))
@@ -429,31 +429,31 @@ class Schedule:
 
     @cached_property
     def _decoding(self) -> OpenPass:
-        """The pass that decodes, wherever its bytes live."""
+        """Decode pass, for any placement of its bytes."""
         return self._open(self._rows(self.streams, self.expert_sequences, 0.0))
 
     @cached_property
     def _mixing(self) -> OpenPass:
-        """The pass that decodes and prefills a lump of prompts, wherever its bytes live."""
+        """Mixed pass in steady state, for any placement of its bytes."""
         replicas = self.prefilling_replicas
         rows = self._rows(self.streams, self.expert_sequences, self.lump, replicas)
         return self._open(rows, self._decoding)
 
     @cached_property
     def _drafts(self) -> OpenPass | None:
-        """The pass of whose layers each drafted token takes one, wherever its bytes live."""
+        """Pass of which each draft token uses one layer, for any placement of its bytes."""
         if not np.any(self.traffic.speculation.drafted):
             return None
         return self._open(self._rows(self.streams, self.expert_sequences, 0.0, 1.0, 1.0))
 
     def expected(self, work: PassWork) -> Step:
-        """Return what the engine is expected to take for a pass."""
+        """Expected step of the engine for a pass."""
         one_pass = spatial_pass if self.machine.is_spatial else expected_step
         return one_pass(work, self.machine.chip, self.machine.software)
 
     @cached_property
     def _drafting(self) -> tuple[Component, ...]:
-        """The drafted tokens: a layer each, as multi-token-prediction modules are."""
+        """Drafting: one layer per draft token, like multi-token-prediction modules."""
         if self._drafts is None:
             return ()
         drafted = self.traffic.speculation.drafted
@@ -461,15 +461,15 @@ class Schedule:
 
     @cached_property
     def _drafted_kinds(self) -> list[OpenPass]:
-        """The pass of a drafted token through a layer of each kind, wherever its bytes live."""
+        """Pass of a draft token through a layer of each type, for any placement of its bytes."""
         rows = self._rows(self.streams, self.expert_sequences, 0.0, verified=1.0)
         chips, layers = self.placement.layout.chips, count_layer_passes(rows, self.in_flight)
         return [OpenPass(self.machine, chips, layer) for _, layer in layers]
 
     def drafted_layer(self, split: Split | None) -> Array:
-        """Return what a drafted token takes: a layer of the slowest kind, attention and all. [s]
+        """Time of a draft token: one layer of the slowest type, including attention. [s]
 
-        Where layers have regions it crosses one more, while other streams are in the others.
+        If layers have regions, it crosses one more region while other streams are in the others.
         """
         machine, work, drafted = self.machine, self.placement.work, self.traffic.speculation.drafted
         if machine.is_spatial:

@@ -1,4 +1,4 @@
-"""The step of a machine whose layers each have a region of their own: a token sweeps them."""
+"""Step of a machine with a region per layer, through which each token sweeps."""
 
 from collections.abc import Sequence
 from math import inf
@@ -19,13 +19,13 @@ from fastcalc.formulas.types import Array, ArrayLike, floats, where
 
 
 def spatial_pass(work: PassWork, chip: Chip, software: EngineParameters) -> Step:
-    """Step an engine is expected to take where layers have regions.
+    """Expected step of an engine if each layer has a region.
 
-    The whole machine's bandwidth reads all regions in one sweep, so the share of it that
-    one region has reads that one layer in the same time: with L layers, a token takes L
-    sweeps, or L layer floors where those are longer. A sweep reads and multiplies all
-    experts of a layer, picked or not. Memory outside the regions is not divided among them: one
-    region after another has all of it, and all streams of a chip share what is read.
+    The whole machine's bandwidth reads all regions in one sweep. One region has the share of the
+    bandwidth that reads its layer in the same time. So with L layers, a token takes L sweeps,
+    or L layer floors if those are longer. A sweep reads and multiplies all experts of a layer,
+    selected or not. Memory outside the regions is not divided: each region in turn uses all of
+    it, and all streams of a chip share its reads.
 
     work : the work of the pass; its stages are the chips
     """
@@ -40,7 +40,7 @@ def spatial_pass(work: PassWork, chip: Chip, software: EngineParameters) -> Step
     hop_bytes = np.asarray(work.hidden) * ACTIVATION_BYTES
     return Step.of(
         _sweeps(work, inside, chip, software),
-        # The rate at which it is read, whatever the memories; of nothing it is no division by zero.
+        # Rate at which it is read, over all memories; avoids a division by zero for no bytes.
         Component(
             "shared memory", bytes=outside, bandwidth=(outside + LEAST) / (outside_seconds + LEAST)
         ),
@@ -56,7 +56,7 @@ def spatial_pass(work: PassWork, chip: Chip, software: EngineParameters) -> Step
 
 
 def _sweeps(work: PassWork, inside: ArrayLike, chip: Chip, software: EngineParameters) -> Component:
-    """Time of tokens to pass the layers, with a given number of bytes inside regions. [s]"""
+    """Time of tokens through the layers, with a given number of bytes inside regions. [s]"""
     chips, rates = work.pipeline.stages * 1.0, reached(chip, software)
     bandwidth, dense_rate = rates.bandwidth, rates.decode.dense
     memory = time_of(work=inside, rate=chips * bandwidth)
@@ -85,7 +85,7 @@ def _sweeps(work: PassWork, inside: ArrayLike, chip: Chip, software: EngineParam
 
 
 def _multiplying_seconds(work: PassWork, rates: Reached) -> Array:
-    """Return what one chip takes to multiply a token with all regions, experts and all. [s]"""
+    """Time of one chip to multiply a token in all regions, including all experts. [s]"""
     routing = work.routing
     all_experts = work.flops.experts * np.asarray(routing.experts) / routing.active
     products = zip(work.flops._replace(experts=all_experts), rates.decode, strict=True)
@@ -95,7 +95,7 @@ def _multiplying_seconds(work: PassWork, rates: Reached) -> Array:
 def spatial_costs(
     work: PassWork, tiers: Sequence[Tier], chips: ArrayLike, chip: Chip, software: EngineParameters
 ) -> Costs:
-    """Return what a pass takes of each kind that is outside of regions, in each memory."""
+    """Costs of a pass for each category outside the regions, in each memory."""
     read = _bytes_read_outside(work, software)
     rates = tier_rates(tiers, chip, software, [tier.share(chips) for tier in tiers])
     slow = [inf if tier.where == "chip" else rate for tier, rate in zip(tiers, rates, strict=True)]
@@ -103,7 +103,7 @@ def spatial_costs(
 
 
 def _bytes_read_outside(work: PassWork, software: EngineParameters) -> Kinds[ArrayLike]:
-    """Return what is read of each kind outside of regions. [byte]"""
+    """Bytes read of each category outside the regions. [byte]"""
     chips, streams = np.asarray(work.pipeline.stages) * 1.0, np.asarray(work.sequences)
     streams_per_chip = where(streams > 0.0, np.maximum(streams / chips, 1.0), 0.0)
     dense, head, experts, kv = work.bytes
@@ -113,7 +113,7 @@ def _bytes_read_outside(work: PassWork, software: EngineParameters) -> Kinds[Arr
 def _bytes_inside_and_outside(
     work: PassWork, split: Split, software: EngineParameters
 ) -> tuple[Array, Array]:
-    """Bytes that are in regions, and what is read of all others. [byte]"""
+    """Bytes inside the regions, and bytes read of all others. [byte]"""
     inside, outside = floats(0.0), floats(0.0)
     for index, tier in enumerate(split.tiers):
         fractions = split.read_from(index)
@@ -125,7 +125,7 @@ def _bytes_inside_and_outside(
 
 
 def _prompt(work: PassWork, chip: Chip, software: EngineParameters) -> list[Component]:
-    """Arithmetic of prompt tokens, spread over all chips."""
+    """Arithmetic of prompt tokens, distributed over all chips."""
     chips, rates = work.pipeline.stages * 1.0, reached(chip, software).decode
     dense, head, experts, kv = work.prompt_flops
     products = (

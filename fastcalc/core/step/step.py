@@ -1,10 +1,10 @@
 """The one step function: T(b, c), a step that decodes b sequences and prefills c prompt tokens.
 
-With ``c = 0`` it is a decode step, with ``b = 0`` a prefill, and with both the mixed step
-of real traffic. It is a short list of components, each a few bytes, FLOPs, messages or
-launches at rates that an engine reaches. Arithmetic mostly hides under the read of the weights
-that decoded and prompt tokens share (`overlapped_time`); that of experts and of prompts' attention
-is added.
+With ``c = 0`` it is a decode step, with ``b = 0`` a prefill step, and with both the mixed step
+of real traffic. It consists of a few components, each with bytes, FLOPs, messages or launches
+at rates that an engine achieves. Most arithmetic is hidden by the read of the weights that
+decoded and prompt tokens share (`overlapped_time`). The arithmetic of experts and of prefill
+attention is added.
 """
 
 from collections.abc import Callable, Sequence
@@ -35,16 +35,16 @@ from fastcalc.formulas.pipeline import heaviest_stage, pipelined_step
 from fastcalc.formulas.types import Array, ArrayLike, floats, where
 
 STAGE_WAIT = "stage wait"
-"""The component that is the wait for micro-batches ahead in a pipeline."""
+"""Component for the wait for earlier micro-batches in a pipeline."""
 
 
 class KnownParts(NamedTuple):
-    """What of a pass does not depend on where its bytes live.
+    """Parts of a pass that do not depend on the placement of its bytes.
 
-    parts : what the chip reads and multiplies, all in its first memory
-    overheads : floors, messages and what sequences cost
-    layers : the same of each of the pass's `layer_passes`
-    offload : how it may use memories beyond the first; None where all is in the one there is
+    parts : reads and products of the chip, all in its first memory
+    overheads : floors, messages and overhead per sequence
+    layers : known parts of each of the pass's `layer_passes`
+    offload : ways to use memories beyond the first; None if there is only one memory
     """
 
     parts: ChipWork
@@ -60,9 +60,9 @@ class KnownParts(NamedTuple):
         software: EngineParameters,
         same: "KnownParts | None" = None,
     ) -> "KnownParts":
-        """These of a pass.
+        """Known parts of a pass.
 
-        same : of another pass that decodes the same sequences, with prompts or without
+        same : known parts of another pass with the same decoded sequences, with or without prompts
         """
         all_reduce, waits = _all_reduce(work, chip, software), 2.0 * work.depth
         ranks = Component(
@@ -84,7 +84,7 @@ class KnownParts(NamedTuple):
             return cls(chip_work(layers, chip, software, like and like.parts), overheads)
 
         groups = [layer for _, layer in work.layer_passes or ()]
-        # Every layer sums as many numbers.
+        # Every layer must sum the same number of terms.
         fractions = (layer.depth / work.depth for layer in groups)
         layers = map(parts_of, groups, same.layers if same else [None] * len(groups), fractions)
         known_parts = parts_of(work, same)._replace(layers=tuple(layers))
@@ -100,7 +100,7 @@ class KnownParts(NamedTuple):
         chip: Chip,
         software: EngineParameters,
     ) -> "KnownParts":
-        """Same of the pass where its bytes may be placed in several memories."""
+        """Known parts of the pass if its bytes may be placed in several memories."""
         passes = zip(self.layers, work.layer_passes or (), strict=True)
         layers = (
             components.opened(layer, tiers, chips, chip, software)
@@ -110,7 +110,7 @@ class KnownParts(NamedTuple):
         return self._replace(layers=tuple(layers), offload=offload)
 
     def besides(self, chip: Chip) -> ArrayLike:
-        """Time of a step in addition to reading bytes. [s]"""
+        """Time of a step in addition to memory reads. [s]"""
         parts = self.parts
         components = (unpacking(chip, parts.widened), *parts.prompts, *self.overheads)
         return total_of(component.seconds for component in components)
@@ -128,11 +128,11 @@ class KnownParts(NamedTuple):
 def expected_step(
     work: PassWork, chip: Chip, software: EngineParameters, known_parts: KnownParts | None = None
 ) -> Step:
-    """Step an engine is expected to take on chips that run layer after layer.
+    """Expected step of an engine on chips that run layers in sequence.
 
-    chip, software : what a chip prints, and what the engine makes of it; every field broadcasts
-        with those of the work
-    known_parts : what does not depend on where bytes live, where that has been computed
+    chip, software : printed rates of the chip, and parameters of the engine; every field broadcasts
+        with the fields of the work
+    known_parts : parts that do not depend on the placement of bytes, if already computed
 
     Returns
     -------
@@ -167,16 +167,16 @@ def layer_seconds(
     known_parts: KnownParts,
     split: Split | None,
 ) -> Array:
-    """Return what a pass takes through some layers alone. [s]
+    """Time of a pass through the given layers alone. [s]
 
-    known_parts : what does not depend on where bytes live
-    split : where bytes live; None where all are in the one memory of the chip
+    known_parts : parts that do not depend on the placement of bytes
+    split : distribution of bytes; None if all are in the chip's only memory
     """
     return _through(split, chip, known_parts).seconds - _host_work(work, software)
 
 
 def head_in_first_memory(split: Split | None) -> Split | None:
-    """Return where bytes of layers live: the cores of a host take no turn for the head there."""
+    """Distribution of bytes for layers, so that a host's cores are not counted for the head."""
     if split is None:
         return None
     first, *farther = split.shares["head"]
@@ -185,7 +185,7 @@ def head_in_first_memory(split: Split | None) -> Split | None:
 
 
 def _host_work(work: PassWork, software: EngineParameters) -> ArrayLike:
-    """Host's work for all sequences, which every stage does. [s]"""
+    """Host's work for all sequences, which every stage performs. [s]"""
     return work.sequences * software.sequence_overhead
 
 
@@ -194,10 +194,10 @@ def slowest_stage(
 ) -> Array:
     """Time of one micro-batch in the slowest stage, without hops. [s]
 
-    The layers of each kind are spread evenly; the last stage has the head and, where layers do not
-    divide, the fewest.
+    The layers of each type are spread evenly. The last stage has the head, and the fewest layers if
+    they do not divide evenly.
 
-    known_parts : what does not depend on where bytes live
+    known_parts : parts that do not depend on the placement of bytes
     """
     layers, head = known_parts.layers_and_head(chip, work.split)
     per_sequence, pipeline = _host_work(work, software), work.pipeline
@@ -213,16 +213,16 @@ def slowest_stage(
         ]
         heaviest = partial(heaviest_stage, amounts=times, counts=counts, stages=pipeline.stages)
         fullest, last = (heaviest(layers=fraction * sum(counts)) for fraction in fractions)
-    # Kinds priced apart may take longer than together, but no stage longer than all of them.
+    # Layer types priced separately may take longer than together, but no stage exceeds the total.
     return np.minimum(np.maximum(fullest, last + head) + per_sequence, layers + head)
 
 
 def seconds_by_split(
     work: PassWork, chip: Chip, software: EngineParameters, known_parts: KnownParts
 ) -> Callable[[Split], Array]:
-    """Return what gives the time of a pass for bytes split over the memories. [s]
+    """Function for the time of a pass with bytes split over the memories. [s]
 
-    known_parts : what does not depend on the split, and how the pass may use the memories
+    known_parts : parts that do not depend on the split, and the ways to use the memories
     """
     offload = known_parts.offload
     assert offload is not None
@@ -239,9 +239,9 @@ def seconds_by_split(
 
 
 def _floor(work: PassWork, software: EngineParameters) -> Component:
-    """Launches, ramps and tails: a time per layer, larger without decode's graphs.
+    """Launches, ramps and tails: a time per layer, larger without CUDA graphs for decode.
 
-    What routing takes of a prompt is work, which launches ahead of the chip do not hide.
+    Routing a prompt is work that launches ahead of the chip do not hide.
     """
     layers = work.depth + software.expert_layer_extra * work.routing.layers
     latent = software.latent_layer_extra * work.latent_layers
@@ -259,14 +259,14 @@ def _floor(work: PassWork, software: EngineParameters) -> Component:
 
 
 def messages(work: PassWork, chip: Chip, software: EngineParameters) -> tuple[Component, Component]:
-    """Return what chips of one stage send each other: all-reduces, and tokens to their experts."""
+    """Messages between chips of one stage: all-reduces, and tokens sent to their experts."""
     return _all_reduce(work, chip, software), _exchange(work, chip, software)
 
 
 def _all_reduce(work: PassWork, chip: Chip, software: EngineParameters) -> Component:
-    """Two all-reduces a layer over the tensor-parallel group.
+    """Two all-reduces per layer over the tensor-parallel group.
 
-    Ranks of one chip sum in its memory, at the latency of an exchange; chips sum over their links.
+    Ranks of one chip add in its memory, with the latency of an exchange; chips add over links.
     """
     ranks, chips, link_share, near = work.tp
     if isinstance(ranks, int) and ranks == 1:
@@ -314,7 +314,7 @@ def _stage_hops_and_wait(
     known_parts: KnownParts,
     pass_time: Array,
 ) -> tuple[Component, Component]:
-    """Hops between pipeline stages, and the wait for the micro-batches ahead."""
+    """Hops between pipeline stages, and the wait for earlier micro-batches."""
     stages, is_inside = work.pipeline.stages, work.pipeline.is_inside
     if isinstance(stages, int) and stages == 1:
         return idle("stage hops"), idle(STAGE_WAIT)
@@ -335,7 +335,7 @@ def _stage_hops_and_wait(
         pass_time=pass_time,
         hops=hops.seconds,
         stages=stages,
-        # Rounding may not make a stage longer than the whole pass.
+        # Rounding must not make a stage longer than the whole pass.
         slowest=np.minimum(slowest_stage(work, chip, software, known_parts), pass_time),
         streams=work.in_flight,
         overhead=work.sequences * software.stage_overhead,

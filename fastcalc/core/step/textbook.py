@@ -1,7 +1,7 @@
-"""The step of textbooks: all reading hides all computing, or is hidden by it, and the rest adds up.
+"""Textbook step: reads hide compute or are hidden by it, and all other times are added.
 
-It is core's step (`step.py`) for software of a few shares and one floor, with its kinds of bytes
-taken at once instead of one after another.
+It equals core's step (`step.py`) for software with a few efficiencies and one floor, with all
+categories of bytes read together instead of one after another.
 """
 
 from typing import NamedTuple
@@ -16,7 +16,7 @@ from fastcalc.formulas.types import Array, ArrayLike
 
 
 class TextbookStep(NamedTuple):
-    """What a step takes to read weights and caches, to compute, to send, and to wait for. [s]"""
+    """Time of a step for reading weights and caches, computing, sending, and waiting. [s]"""
 
     weights: ArrayLike
     caches: ArrayLike
@@ -26,20 +26,21 @@ class TextbookStep(NamedTuple):
 
     @property
     def beyond_reading(self) -> Array:
-        """The part of computing that reading does not hide. [s]"""
+        """Compute time that reading does not hide. [s]"""
         return np.maximum(self.computing - (self.weights + self.caches), 0.0)
 
     @property
     def seconds(self) -> Array:
-        """The whole step. [s]"""
+        """Time of the whole step. [s]"""
         busy = np.maximum(self.weights + self.caches, self.computing)
         return np.asarray(busy + self.sending + self.waiting)
 
 
 def textbook_step(work: PassWork, chip: Chip, software: EngineParameters) -> TextbookStep:
-    """Step of a pass that decodes, its components those of `expected_step`.
+    """Step of a decode pass, with the components of `expected_step`.
 
-    chip, software : what a chip prints, and the shares and floors of software that unpacks nothing
+    chip, software : printed rates of the chip, and efficiencies and floors of an engine that does
+        not unpack weights
     """
     known_parts = KnownParts.of(work, chip, software)
     *weights, cache = known_parts.parts.kinds
@@ -53,8 +54,8 @@ def textbook_step(work: PassWork, chip: Chip, software: EngineParameters) -> Tex
 
 
 def sending_seconds(work: PassWork, chip: Chip, software: EngineParameters) -> ArrayLike:
-    """Return what the chips of a layout take to send each other, whatever else a pass does. [s]
+    """Time that the chips of a layout take for messages, independent of other work. [s]
 
-    work, chip, software : as `textbook_step` has them
+    work, chip, software : as for `textbook_step`
     """
     return total_of(message.link_time for message in messages(work, chip, software))

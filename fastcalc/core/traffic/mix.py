@@ -1,9 +1,9 @@
-"""Requests of several classes in one batch, as the passes see them on average.
+"""Requests of several classes in one batch, averaged for the passes.
 
-While replicas are full, what a pass decodes is a sample of the tokens that are asked for: a class
-fills slots and memory by its share of the output tokens, not of the requests. Prompts come in as
-they are asked. So each time is that of some mean, and nothing is lost by it where the work is
-linear in lengths; windows, which are not, are averaged over the kinds.
+While replicas are full, a pass decodes a sample of the requested tokens: a class occupies slots and
+memory in proportion to its share of the output tokens, not of the requests. Prompts arrive in
+proportion to requests. So each time uses the appropriate mean, which is exact if the work is linear
+in lengths. Sliding windows are not linear, and are averaged over the classes.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,14 +20,14 @@ from fastcalc.formulas.types import Array, ArrayLike, Floats, floats
 
 @dataclass(frozen=True, eq=False)
 class Mix(Traffic):
-    """Traffic of several kinds: the fields of `Traffic` hold the means over requests.
+    """Traffic of several request classes: the fields of `Traffic` hold means over requests.
 
     The context is the mean over tokens.
 
     classes : request classes; their fractions are normalized
-    arriving : index of the class in prefill while all are decoded; None for prompts of all
-        classes [1]
-    is_random : whether short prompts come at random, so that some share a pass
+    arriving : index of the class in prefill while all classes are decoded; None for prompts of
+        all classes [1]
+    is_random : whether short prompts arrive at random, so that some share a pass
     """
 
     classes: tuple[RequestClass, ...] = ()
@@ -38,7 +38,7 @@ class Mix(Traffic):
     def of(
         cls, classes: Sequence[RequestClass], speculation: Speculation, arriving: int | None = None
     ) -> "Mix":
-        """Return the mix of some classes."""
+        """Mix of several classes."""
         requests = RequestKinds(classes)
         taken_in = requests if arriving is None else RequestKinds([classes[arriving]])
         prompt = float(taken_in.share @ taken_in.prompt)
@@ -55,7 +55,7 @@ class Mix(Traffic):
 
     @cached_property
     def kinds(self) -> "RequestKinds":
-        """The kinds of all classes."""
+        """Request lengths of all classes."""
         return RequestKinds(self.classes)
 
     @cached_property
@@ -64,7 +64,7 @@ class Mix(Traffic):
 
     @property
     def computed_prompt(self) -> Array:
-        """Prompt tokens that must be computed, on average. [1]"""
+        """Mean prompt tokens that must be computed. [1]"""
         return floats(float(self._prompts.share @ self._prompts.computed))
 
     @property
@@ -76,13 +76,13 @@ class Mix(Traffic):
         )
 
     def mean_while_decoding(self, count: Callable[[Floats, Floats], list[Array]]) -> list[Array]:
-        """Return the mean over decoded tokens of what is counted at a context and its spread."""
+        """Mean over decoded tokens of a function of the context and its spread."""
         requests = self.kinds
         counted = count(requests.context, np.minimum(requests.output / 2.0, requests.context))
         return [_mean(requests.held, values) for values in counted]
 
     def mean_over_prompts(self, count: Callable[[Floats, Floats], ArrayLike]) -> ArrayLike:
-        """Return the mean over computed prompt tokens of what is counted at a context."""
+        """Mean over computed prompt tokens of a function of the context."""
         requests = self._prompts
         tokens = requests.share * requests.computed
         counted = count((2.0 * requests.prompt - requests.computed) / 2.0, requests.computed / 2.0)
@@ -106,27 +106,27 @@ class Mix(Traffic):
 
     @property
     def has_random_prompts(self) -> bool:
-        """Whether attention replicas prefill at random; else they do so in the same passes."""
+        """Whether attention replicas prefill at random times; otherwise in the same passes."""
         return self.is_random
 
     @property
     def longest(self) -> float:
-        """The most of all requests. [1]"""
+        """Maximum length over all requests. [1]"""
         return float(np.max(self.kinds.prompt + self.kinds.output))
 
     @property
     def longest_each(self) -> Array:
-        """Tokens of a sequence at its end, on average over those that are decoded. [1]"""
+        """Final tokens of a sequence, averaged over the sequences in decode. [1]"""
         requests = self.kinds
         return floats(float(requests.held @ (requests.prompt + requests.output)))
 
 
 class RequestKinds:
-    """The kinds of all classes, one after another.
+    """Request lengths of all classes, concatenated.
 
-    share, held : of requests, and of what is decoded [1]
-    prompt, computed, output, context : tokens [1]
-    places : position of the class of each [1]
+    share, held : share of requests, and of decoded tokens [1]
+    prompt, output, computed, context : tokens [1]
+    places : class index of each [1]
     """
 
     def __init__(self, classes: Sequence[RequestClass]) -> None:

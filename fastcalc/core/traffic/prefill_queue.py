@@ -1,8 +1,8 @@
 """Queue of prompt tokens under chunked prefill, as a Markov chain, and the delay to its end.
 
 Each step computes waiting prompt tokens, first come, first served, up to the engine's token budget.
-A step with more prompt tokens lasts longer, so more requests arrive meanwhile. The queue at the
-start of a step depends only on that at the start of the one before: an embedded Markov chain of a
+A step with more prompt tokens takes longer, so more requests arrive meanwhile. The queue at the
+start of a step depends only on the queue at the previous start: an embedded Markov chain of a
 bulk-service queue (M. F. Neuts, "A general class of bulk queues with Poisson input," Annals of
 Mathematical Statistics 38, 1967).
 """
@@ -16,24 +16,24 @@ import numpy as np
 from fastcalc.core.traffic.waits import binned
 from fastcalc.formulas.types import Floats, floats
 
-_FEWEST, _MOST = 8, 48  # quanta that the tokens of a full step are counted in
-_STATES = 256  # quanta that may wait, about
-_PROMPTS, _CHUNKS = 10.0, 8.0  # longest prompts and full passes that may wait
-_POSITIONS = 5  # of an arrival in the pass under way
-_LARGE = 1e100  # a chance, in any scale, from which all are scaled again
-_SMALL = 1e-150  # a chance to leave a state, below which it counts as none
+_FEWEST, _MOST = 8, 48  # quanta in the tokens of a full step
+_STATES = 256  # approximate maximum number of waiting quanta
+_PROMPTS, _CHUNKS = 10.0, 8.0  # maximum waiting work in longest prompts and full passes
+_POSITIONS = 5  # of an arrival in the current pass
+_LARGE = 1e100  # a probability, in any scale, above which all are rescaled
+_SMALL = 1e-150  # probability of leaving a state below which it is treated as zero
 
 
 @dataclass(frozen=True, eq=False)
 class PrefillQueue:
-    """The queue of prompt tokens of one lane.
+    """Queue of prompt tokens of one lane.
 
-    rate : requests that arrive a second [1/s]
-    share, tokens : of each kind of request, its share and prompt tokens to compute [1]
-    chunk : prompt tokens of a pass at most [1]
-    step : time of a pass without any [s]
-    pass_seconds : time of a pass with some prompt tokens, of an array of them [1] -> [s]
-    occupied : chance that a pass is under way when a request arrives [1]
+    rate : arrival rate of requests [1/s]
+    share, tokens : for each request type, its share and prompt tokens to compute [1]
+    chunk : maximum prompt tokens per pass [1]
+    step : time of a pass without prompt tokens [s]
+    pass_seconds : function for the time of a pass, given an array of prompt tokens [1] -> [s]
+    occupied : probability that a pass is running when a request arrives [1]
     """
 
     rate: float
@@ -46,14 +46,14 @@ class PrefillQueue:
 
     @cached_property
     def _parts(self) -> int:
-        """Parts that the tokens of a full pass are counted in. [1]"""
+        """Number of quanta in a full pass. [1]"""
         fine = 2.0 * self.chunk / max(float(self.tokens.min()), 1.0)
         chunks = _PROMPTS * float(self.tokens.max()) / self.chunk + _CHUNKS
         return int(np.clip(fine, _FEWEST, max(min(_MOST, _STATES / chunks), _FEWEST)))
 
     @cached_property
     def _states(self) -> int:
-        """Parts that may wait. [1]"""
+        """Maximum number of waiting quanta. [1]"""
         chunks = np.ceil(_PROMPTS * float(self.tokens.max()) / self.chunk) + _CHUNKS
         return int(min(chunks * self._parts, 2 * _STATES))
 
@@ -63,7 +63,7 @@ class PrefillQueue:
 
     @cached_property
     def _levels(self) -> tuple[Floats, Floats]:
-        """Prompt tokens of a pass and its time, between which it is a straight line. [1], [s]"""
+        """Grid of prompt tokens and pass times, with linear interpolation between them. [1], [s]"""
         tokens = np.concatenate([[1.0], np.arange(1, self._parts + 1) * self._part])
         return tokens, np.maximum(self.pass_seconds(tokens), self.step)
 
@@ -72,12 +72,12 @@ class PrefillQueue:
 
     @cached_property
     def _types(self) -> Floats:
-        """Time of a pass with 0, 1, 2, ... parts. [s]"""
+        """Time of a pass with 0, 1, 2, ... quanta. [s]"""
         return np.concatenate([[self.step], self._levels[1][1:]])
 
     @cached_property
     def _transform(self) -> Floats:
-        """Transform of the chances of a request's parts, less 1."""
+        """Transform of the distribution of a request's quanta, minus 1."""
         sizes = self.tokens / self._part
         low = np.minimum(np.floor(sizes), self._states - 2).astype(int)
         above = np.minimum(sizes - low, 1.0)
@@ -86,7 +86,7 @@ class PrefillQueue:
         return np.asarray(np.fft.rfft(chances, 2 * self._states) - 1.0)
 
     def _arrived(self, seconds: Floats) -> Floats:
-        """Chances of the parts that arrive in some times, along a last axis. [1]"""
+        """Probabilities of the quanta that arrive in given times, along a last axis. [1]"""
         exponent = (self.rate * seconds)[..., np.newaxis] * self._transform
         chances = np.fft.irfft(np.exp(exponent), 2 * self._states)[..., : self._states]
         return np.maximum(chances, 0.0)
@@ -109,10 +109,10 @@ class PrefillQueue:
 
     @cached_property
     def _under_way(self) -> tuple[Floats, Floats, Floats]:
-        """Passes that an arrival may find, each at some positions.
+        """Passes that an arrival may find, each at several positions.
 
-        Chance of each, what is left of it [s], and chances of the parts ahead (passes, positions,
-        parts) [1].
+        Probability of each, its remaining time [s], and probabilities of the quanta ahead (passes,
+        positions, quanta) [1].
         """
         quanta, waiting = self._parts, self._waiting
         chances = np.append(waiting[:quanta], waiting[quanta:].sum())
@@ -153,17 +153,17 @@ class PrefillQueue:
         return binned(times, chance / chance.sum())
 
     def alone(self, tokens: float) -> float:
-        """Time of the passes of a prompt that nothing is ahead of. [s]"""
+        """Time of the passes of a prompt with nothing ahead of it. [s]"""
         full = np.ceil(tokens / self.chunk) - 1.0
         return float(full * self._types[-1] + self._seconds(floats(tokens - full * self.chunk)))
 
 
 def _stationary(moves: Floats, down: int) -> Floats:
-    """Stationary chances of a chain that goes down by some states at most, in any scale.
+    """Stationary probabilities of a chain with bounded downward jumps, in any scale.
 
-    States are taken out one by one, the last first (W. K. Grassmann, M. I. Taksar, D. P. Heyman,
+    States are eliminated one by one, the last first (W. K. Grassmann, M. I. Taksar, D. P. Heyman,
     "Regenerative analysis and steady state distributions for Markov chains," Operations Research
-    33, 1985). ``moves`` is used up.
+    33, 1985). ``moves`` is overwritten.
     """
     states = len(moves)
     for state in range(states - 1, 0, -1):
@@ -176,6 +176,6 @@ def _stationary(moves: Floats, down: int) -> Floats:
     chances[0] = 1.0
     for state in range(1, states):
         chances[state] = (chances[:state] * moves[:state, state]).sum()
-        if chances[state] > _LARGE:  # a queue that grows without end
+        if chances[state] > _LARGE:  # an unstable queue
             chances[: state + 1] /= chances[state]
     return chances

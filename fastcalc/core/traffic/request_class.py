@@ -1,4 +1,4 @@
-"""Requests of one use, among others: how many of all, how long, and what they must meet."""
+"""Classes of requests: their share of all requests, their lengths and their latency limits."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,9 +12,9 @@ from fastcalc.formulas.types import Floats, floats
 
 @dataclass(frozen=True, eq=False)
 class Lengths:
-    """Prompts and outputs of requests that differ, an element for each kind.
+    """Prompt and output lengths of different requests, with an element for each combination.
 
-    share : of the requests; all of them are 1 [1]
+    share : of the requests; the sum is 1 [1]
     prompt, output : tokens [1]
     """
 
@@ -31,14 +31,14 @@ class Lengths:
     def independent(
         cls, prompts: tuple[Floats, Floats], outputs: tuple[Floats, Floats]
     ) -> "Lengths":
-        """Return every prompt with every output, each given as shares and lengths."""
+        """All combinations of prompts and outputs, each given as shares and lengths."""
         fraction = np.outer(prompts[0], outputs[0])
         prompt, output = np.broadcast_arrays(prompts[1][:, np.newaxis], outputs[1])
         return cls(fraction.ravel(), prompt.ravel(), output.ravel())
 
     @classmethod
     def together(cls, classes: "Sequence[RequestClass]") -> "Lengths":
-        """Return the lengths of the requests of all classes."""
+        """Lengths of the requests of all classes."""
         fraction = np.concatenate(
             [request_class.share * request_class.lengths.share for request_class in classes]
         )
@@ -47,25 +47,25 @@ class Lengths:
         return cls(fraction / fraction.sum(), prompt, output)
 
     def mean(self, values: Floats) -> float:
-        """Return the mean over requests of what each kind has."""
+        """Mean over requests of a value for each combination."""
         return float(self.share @ values)
 
 
 _POISSON = (0.8, 1.25)
-"""Deviations of the times between arrivals, over their mean, that are as good as Poisson's. [1]"""
+"""Coefficients of variation of interarrival times that are treated as Poisson's. [1]"""
 
 
 @dataclass(frozen=True, eq=False)
 class RequestClass:
-    """A class of traffic.
+    """A class of requests in the traffic.
 
-    name : what it is called
+    name : its name
     share : of all requests [1]
     lengths : of its requests
     prefix_hit : share of a prompt that is found in the prefix cache [1]
-    ttft, tpot : most mean time to the first token and between two tokens; infinity for any [s]
-    variation : standard deviation of the times between its arrivals over their mean: 1 where they
-        come at random, 0 where evenly [1]
+    ttft, tpot : maximum mean TTFT and mean TPOT; infinity for no limit [s]
+    variation : standard deviation of its interarrival times over their mean: 1 for Poisson
+        arrivals, 0 for regular arrivals [1]
     """
 
     name: str
@@ -78,21 +78,21 @@ class RequestClass:
 
     @property
     def is_random(self) -> bool:
-        """Whether arrivals are near enough to Poisson for queues to be computed so."""
+        """Whether arrivals are close enough to Poisson for the queueing formulas."""
         low, high = _POISSON
         return low <= self.variation <= high
 
     @cached_property
     def computed(self) -> Floats:
-        """Prompt tokens of each kind that must be computed; the last one always. [1]"""
+        """Prompt tokens to compute, for each combination of lengths; at least the last one. [1]"""
         return floats(np.maximum(self.lengths.prompt * (1.0 - self.prefix_hit), 1.0))
 
     @property
     def prompt(self) -> float:
-        """Mean prompt. [1]"""
+        """Mean prompt length. [1]"""
         return self.lengths.mean(self.lengths.prompt)
 
     @property
     def output(self) -> float:
-        """Mean output. [1]"""
+        """Mean output length. [1]"""
         return self.lengths.mean(self.lengths.output)

@@ -10,14 +10,14 @@ from fastcalc.formulas.types import Floats
 
 @dataclass(frozen=True, eq=False)
 class RequestTimes:
-    """Latencies of the requests of one class, or of all, with an element for each kind of request.
+    """Latencies of the requests of one class, or of all, with an element per request type.
 
     share : of the requests [1]
     first : distribution of their TTFT at expected speed [s]
-    first_means, first_variances : of the TTFT of each kind, at expected speed [s], [s^2]
+    first_means, first_variances : of the TTFT of each type, at expected speed [s], [s^2]
     further : output tokens after the first [1]
-    expected_tpot, tpot_variance : mean TPOT and the variance of each kind's own [s], [s^2]
-    slowness : times over those at expected speed [1]
+    expected_tpot, tpot_variance : mean TPOT, and the variance for each type [s], [s^2]
+    slowness : latency factor over expected speed [1]
     """
 
     share: Floats
@@ -49,11 +49,11 @@ class RequestTimes:
         return self.first_means + self.further * self.expected_tpot
 
     def ttft(self, probability: float) -> float:
-        """Percentile of TTFT: what a part of the requests does not exceed. [s]"""
+        """Percentile of TTFT: the value that a given share of requests does not exceed. [s]"""
         return self.first.quantile(probability) * self.slowness
 
     def tpot(self, probability: float) -> float:
-        """Percentile of TPOT; NaN where no request has a second output token. [s]"""
+        """Percentile of TPOT; NaN if no request has a second output token. [s]"""
         return mixture_quantile(probability, *self._tpots) * self.slowness
 
     def request(self, part: float) -> float:
@@ -67,5 +67,5 @@ class RequestTimes:
         return weights, np.full(len(weights), self.expected_tpot), self.tpot_variance
 
     def share_within_ttft(self, limit: float) -> float:
-        """Share of the requests whose TTFT is not above a limit. [1]"""
+        """Share of requests with a TTFT within a limit. [1]"""
         return self.first.share(limit / self.slowness)

@@ -1,4 +1,4 @@
-"""What a cache of any size finds of prompts: of those of a trace, or of popular beginnings."""
+"""Prefix-cache hits for any cache size: from a trace, or from popular shared prefixes."""
 
 from dataclasses import dataclass
 
@@ -10,10 +10,10 @@ from fastcalc.formulas.types import Array, ArrayLike, Floats, Ints, floats
 
 @dataclass(frozen=True, eq=False)
 class Reuse:
-    """Prompt tokens that come again, by the size of the cache that still has them.
+    """Repeated prompt tokens found in a prefix cache, by cache size.
 
-    block : tokens of a block; a cache holds whole ones [1]
-    found : tokens of all prompts that a cache of 0, 1, 2, ... blocks finds [1]
+    block : tokens per block; a cache holds whole blocks [1]
+    found : hit tokens over all prompts with a cache of 0, 1, 2, ... blocks [1]
     prompts : tokens of all prompts [1]
     """
 
@@ -23,10 +23,10 @@ class Reuse:
 
     @classmethod
     def of(cls, prompt: Floats, blocks: Ints, ends: Ints, block: int) -> "Reuse":
-        """Return the reuse of a trace.
+        """Reuse of prompt tokens in a trace.
 
-        blocks, ends : what identifies each block of its prompts, and how many up to its end [1]
-        block : tokens of a block, but for the last of a prompt [1]
+        blocks, ends : identifier of each block of its prompts, and block count up to each end [1]
+        block : tokens per block, except the last of a prompt [1]
         """
         distances = reuse_distances(blocks=blocks, ends=ends)
         sizes = np.diff(ends, prepend=0)
@@ -40,22 +40,22 @@ class Reuse:
         return cls(block, np.cumsum(tokens), float(prompt.sum()))
 
     def hit(self, tokens: ArrayLike) -> Array:
-        """Return the share of prompt tokens that a cache of some tokens finds. [1]"""
+        """Hit rate of prompt tokens in a cache with a given number of tokens. [1]"""
         blocks = np.minimum(floats(tokens) // self.block, len(self.found) - 1)
         return self.found[np.asarray(blocks, dtype=np.int64)] / self.prompts
 
     @property
     def tokens(self) -> float:
-        """The smallest cache that finds all that comes again. [1]"""
+        """Smallest cache that finds all repeated tokens. [1]"""
         return float(self.block * (len(self.found) - 1))
 
 
 @dataclass(frozen=True, eq=False)
 class SharedPrefixes:
-    """Beginnings that requests share, by how often each is asked for: independent requests.
+    """Prefixes shared by requests, with their popularity, for independent requests.
 
-    rates, sizes : of each, in every request, and its tokens [1]
-    prompt : tokens of a mean request [1]
+    rates, sizes : share of requests with each prefix, and its tokens [1]
+    prompt : mean prompt tokens of a request [1]
     """
 
     rates: Floats
@@ -67,7 +67,7 @@ class SharedPrefixes:
         return max(self.prompt - float(self.rates @ self.sizes), 0.0)
 
     def hit(self, tokens: ArrayLike) -> Array:
-        """Return the share of prompt tokens that a cache of some tokens finds. [1]"""
+        """Hit rate of prompt tokens in a cache with a given number of tokens. [1]"""
         time = characteristic_time(
             rates=self.rates, sizes=self.sizes, passing=self._passing, capacity=float(tokens)
         )
@@ -75,7 +75,7 @@ class SharedPrefixes:
 
     @property
     def tokens(self) -> float:
-        """A cache that finds the rarest of them 99 times in a hundred. [1]"""
+        """Size of a cache that finds the rarest prefix in 99 % of its requests. [1]"""
         time = np.log(100.0) / self.rates.min()
         tokens = self.sizes @ -np.expm1(-self.rates * time) + self._passing * time
         return float(tokens)

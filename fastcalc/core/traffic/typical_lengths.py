@@ -1,4 +1,4 @@
-"""A distribution of lengths as a few that stand for all, finer in its long tail."""
+"""A few representative lengths of a distribution, with finer parts in its long tail."""
 
 from collections.abc import Callable
 
@@ -7,17 +7,17 @@ import numpy as np
 from fastcalc.formulas.types import Floats
 
 PART_EDGES = (*(part / 8 for part in range(8)), 0.95, 0.98, 0.99, 0.995, 0.999, 1.0)
-"""Where a distribution is cut: eight even parts, and finer ones in its long tail. [1]"""
+"""Quantiles that divide a distribution: eight equal parts, and finer parts in its tail. [1]"""
 
 _FINE = 100  # quantiles averaged in each part
 
 
 def typical_lengths(quantile: Callable[[Floats], Floats]) -> tuple[Floats, Floats]:
-    """Return shares of requests and the mean length in each of them, from short to long. [1]
+    """Shares of requests and the mean length in each of them, from short to long. [1]
 
-    The mean over all is that of the distribution, whatever its tail.
+    The overall mean equals the mean of the distribution for any tail.
 
-    quantile : returns the lengths that some shares of requests do not exceed
+    quantile : function for the lengths that given shares of requests do not exceed
 
     >>> shares, lengths = typical_lengths(lambda share: 100.0 * share)
     >>> round(float(shares @ lengths), 9)

@@ -1,4 +1,4 @@
-"""Times until the first token as a distribution, and quantiles of mixtures."""
+"""Distribution of the time until the first token, and quantiles of mixtures."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,18 +10,18 @@ from fastcalc.formulas.load import gamma_share
 from fastcalc.formulas.solving import bisect
 from fastcalc.formulas.types import ArrayLike, Floats, floats
 
-_POINTS = 2048  # of a time axis
-_MEANS = 40.0  # of waits that it holds
+_POINTS = 2048  # on a time axis
+_MEANS = 40.0  # length of the time axis in mean waits
 _NO_CHANCE = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
 class Waits:
-    """The chances of a time until the first token, on a time axis.
+    """Distribution of the time until the first token, on a time axis.
 
     spacing : of the axis [s]
-    chances : of each point of it, from 0, but for the wait for a slot [1]
-    slots : chance that a request waits for a slot [1], and how long it does then on average [s]
+    chances : probability of each point from 0, without the wait for a slot [1]
+    slots : probability that a request waits for a slot [1], and its mean wait if it does [s]
     """
 
     spacing: float
@@ -30,7 +30,7 @@ class Waits:
 
     @classmethod
     def of(cls, times: Floats, chances: Floats, slots: tuple[float, float]) -> "Waits":
-        """Return the distribution of some times, each with its chance; see `slots` above."""
+        """Distribution of some times with given probabilities; `slots` as above."""
         axis, counted = binned(np.maximum(times, 0.0), chances, start=0.0)
         return cls(float(axis[1]), counted, slots)
 
@@ -40,7 +40,7 @@ class Waits:
 
     @cached_property
     def mean(self) -> float:
-        """The mean time. [s]"""
+        """Mean time. [s]"""
         queued, mean = self.slots
         return float(self.chances @ self._times) + queued * mean
 
@@ -50,10 +50,10 @@ class Waits:
 
     @cached_property
     def _up_to_with_slot(self) -> Floats:
-        """Share whose wait is within each time where they wait for a slot, too. [1]
+        """Share whose wait is within each time, if they also wait for a slot. [1]
 
-        The exponential wait on top of the others, part by part of the axis. It has a scale of its
-        own, which may be a thousand times theirs.
+        The exponential wait is added to the other waits, part by part of the axis. Its time scale
+        may be a thousand times longer than theirs.
         """
         rate = self.spacing / self.slots[1]
         powers = np.exp(-rate * np.arange(_POINTS))
@@ -61,7 +61,7 @@ class Waits:
         return np.asarray(np.minimum(np.cumsum(_sum(self.chances, kernel)), self._up_to))
 
     def _waited(self, times: Floats) -> Floats:
-        """Share of requests that wait no longer than some times. [1]"""
+        """Share of requests that wait at most a given time. [1]"""
         waited = np.interp(times, self._times, self._up_to, left=0.0, right=1.0)
         queued, mean = self.slots
         if queued <= _NO_CHANCE:
@@ -72,11 +72,11 @@ class Waits:
         return np.asarray((1.0 - queued) * waited + queued * with_slot)
 
     def share(self, value: ArrayLike) -> float:
-        """Share of requests whose time is not above a value. [1]"""
+        """Share of requests whose time is at most a value. [1]"""
         return float(self._waited(np.asarray(value)))
 
     def quantile(self, part: float) -> float:
-        """Time that a part of requests does not exceed. [s]"""
+        """Time that a given share of requests does not exceed. [s]"""
         longest = _POINTS * self.spacing + _MEANS * self.slots[1]
         return float(bisect(lambda value: self.share(value) < part, 0.0, longest)[1])
 
@@ -108,13 +108,13 @@ def binned(
 
 
 def _sum(first: Floats, second: Floats) -> Floats:
-    """Return the chances of the sum of two waits."""
+    """Distribution of the sum of two waits."""
     product = np.fft.rfft(first, 2 * _POINTS) * np.fft.rfft(second, 2 * _POINTS)
     return np.asarray(np.maximum(np.fft.irfft(product, 2 * _POINTS)[:_POINTS], 0.0))
 
 
 def mixture_share(value: ArrayLike, weights: Floats, means: Floats, variances: Floats) -> float:
-    """Share of a mixture of gamma distributions that is not above a value; 1 of none. [1]
+    """Share of a mixture of gamma distributions at or below a value; 1 for an empty mixture. [1]
 
     weights : of each distribution, in any scale [1]
     """
@@ -127,7 +127,7 @@ def mixture_share(value: ArrayLike, weights: Floats, means: Floats, variances: F
 
 
 def mixture_quantile(part: float, weights: Floats, means: Floats, variances: Floats) -> float:
-    """Value that a part of a mixture of gamma distributions does not exceed; NaN of none."""
+    """Quantile of a mixture of gamma distributions for a given share; NaN if empty."""
     positive = weights > 0.0
     if not positive.any():
         return nan
