@@ -39,8 +39,21 @@ def instance_notes(hardware: Hardware, pricing: Pricing) -> Iterator[str]:
         )
 
 
+def plugin_notes(hardware: Hardware, engine: Engine) -> Iterator[str]:
+    """Yield that an engine has kernels for a chip by a plugin alone.
+
+    Source: docs.vllm.ai, getting_started/installation/gpu (Apple Silicon).
+    """
+    if engine.program == "vllm" and hardware.vendor == "Apple":
+        yield (
+            f"{hardware.id}: {engine.id} runs on the GPU by the plugin vLLM-Metal, whose kernels "
+            f"are MLX's and whose starts were not measured; {option('engine', 'mlx')} is nearer"
+        )
+
+
 def engine_notes(hardware: Hardware, engine: Engine, *, is_borrowed: bool) -> Iterator[str]:
     """Yield a note if no engine was fitted on the chip: its engine, why, and borrowed values."""
+    yield from plugin_notes(hardware, engine)
     is_fitted = hardware.architecture in engine.fitted_architectures
     if is_fitted or is_assumed(engine) or not (engine.ranges or is_borrowed):
         return

@@ -137,6 +137,12 @@ class StartLocation(Location):
         """Changes that would each make it start: the least change of one setting."""
         return [] if self._needs_none else list(_remedies(self))
 
+    @property
+    def changes(self) -> list[StartRemedy]:
+        """What starts it on its chips: one change or a pair; empty where nothing does."""
+        enough = [[remedy] for remedy in self.remedies if remedy.is_enough]
+        return next(iter([*enough, *self.joint_remedies]), [])
+
     @cached_property
     def joint_remedies(self) -> list[list[StartRemedy]]:
         """Pairs of changes that start it on its chips; none where a change alone does.
@@ -166,6 +172,7 @@ def _remedies(location: StartLocation) -> Iterator[StartRemedy]:
         shorter(location),
         _narrower_cache(location),
         _larger_share(location),
+        _smaller_share(location),
         more_chips(location),
     ):
         if remedy is not None:
@@ -175,7 +182,8 @@ def _remedies(location: StartLocation) -> Iterator[StartRemedy]:
 def _pairs(location: StartLocation) -> Iterator[list[StartRemedy]]:
     """Pairs of changes that start a server on its chips, the least of the second each."""
     scenario, has_narrow_cache = location.on_its_layout, location.scenario.work.formats.kv.bits <= 8
-    for setting, value in _FIRST_OF_TWO:
+    free = _share_that_is_free(location)
+    for setting, value in _FIRST_OF_TWO if free is None else (("gpu_memory_utilization", free),):
         if setting == "kv" and has_narrow_cache:
             continue
         is_kv, first = setting == "kv", StartRemedy(setting, value)
@@ -184,7 +192,8 @@ def _pairs(location: StartLocation) -> Iterator[list[StartRemedy]]:
                 replace(scenario, kv=value) if is_kv else limited(scenario, setting, float(value))
             )
         )
-        if not is_kv and changed.placement.available <= location.placement.available:
+        is_more = changed.placement.available > location.placement.available
+        if not (is_kv or is_more or free):
             continue  # it is started with as much already
         for least in (_larger_share, shorter, _fewer_sequences):
             second = least(changed)
@@ -260,6 +269,19 @@ def _larger_share(location: StartLocation) -> StartRemedy | None:
         if _starts(limited(scenario, "gpu_memory_utilization", hundredth / 100)):
             return StartRemedy("gpu_memory_utilization", f"{hundredth / 100:.2f}")
     return None
+
+
+def _share_that_is_free(location: StartLocation) -> str | None:
+    """Share of memory that is free when a start begins, where it was given more. [1]"""
+    if not StartCheck(location.placement, 1.0).is_share_taken:
+        return None
+    return f"{float(np.max(location.placement.machine.software.free_fraction)):g}"
+
+
+def _smaller_share(location: StartLocation) -> StartRemedy | None:
+    free, setting = _share_that_is_free(location), "gpu_memory_utilization"
+    is_enough = free and _starts(limited(location.on_its_layout, setting, float(free)))
+    return StartRemedy(setting, free) if free and is_enough else None
 
 
 def more_chips(location: StartLocation) -> StartRemedy | None:

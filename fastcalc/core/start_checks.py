@@ -36,7 +36,13 @@ class StartCheck:
     @cached_property
     def is_failed(self) -> bool:
         """Whether the engine stops, of those whose checks are known."""
-        return self.room < self.least_room
+        return self.is_share_taken or self.room < self.least_room
+
+    @property
+    def is_share_taken(self) -> bool:
+        """Whether the system holds some of the share of memory that the engine is started with."""
+        software = self.placement.machine.software
+        return float(np.max(software.memory_fraction)) > float(np.max(software.free_fraction))
 
     @cached_property
     def least_room(self) -> float:
@@ -100,6 +106,8 @@ class StartCheck:
     def _line_of_vllm(self) -> str | None:
         """From vllm/v1/core/kv_cache_utils.py and vllm/config/compilation.py."""
         placement = self.placement
+        if self.is_share_taken:
+            return _line_of_a_taken_share(placement)
         held = float(sum(placement.usable)) + float(placement.reserved)
         if float(placement.weights_per_chip) > held:
             return "torch.OutOfMemoryError: CUDA out of memory."
@@ -139,6 +147,18 @@ class StartCheck:
             "Loaded weights leave no GPU memory for the KV cache under --mem-fraction-static="
             f"{fraction:g}. Raise --mem-fraction-static above {min_fraction:.3f}"
         )
+
+
+def _line_of_a_taken_share(placement: Placement) -> str:
+    """From vllm/v1/worker/utils.py, request_memory."""
+    machine = placement.machine
+    share, free = machine.software.memory_fraction, machine.software.free_fraction
+    total = sum(float(tier.capacity * machine.reported(tier)) for tier in machine.tiers) / GIB
+    return (
+        f"Free memory on device cuda:0 ({float(free) * total:.2f}/{total:.2f} GiB) on startup is "
+        f"less than desired GPU memory utilization ({float(share):g}, {float(share) * total:.2f} "
+        "GiB)."
+    )
 
 
 def _room(placement: AnyPlacement, times: float) -> ArrayLike:

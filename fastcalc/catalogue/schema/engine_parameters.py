@@ -214,6 +214,11 @@ class DeclaredParameters(Generic[Value]):
         label="share of memory that it may use",
         plausible=LARGE_SHARE,
     )
+    free_fraction: Value = rate(
+        Fraction,
+        "Fraction of memory that is free when a start begins, where the system shares it.",
+        plausible=LARGE_SHARE,
+    )
     reported_fraction: Value = rate(
         Fraction,
         "Fraction of memory that the driver reports, for chips whose files do not state it.",

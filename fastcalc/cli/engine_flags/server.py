@@ -40,6 +40,7 @@ _OF_ONE_RANK = {"vllm", "sglang", "tensorrt-llm"}
 _RANKS = {"--tp", "--pp", "--dp", "--ep", "--chips"}
 _LENGTHS = {"sglang": "--context-length", "tensorrt-llm": "--max_seq_len", "llama-cpp": "-c"}
 """Flags without which an engine serves as much of the model's context as fits."""
+_SHARE = "--gpu-memory-utilization"
 _FACTORS = {"k": 1000, "K": 1024, "m": 10**6, "M": 2**20}
 
 
@@ -177,6 +178,8 @@ def _by_default(line: Words) -> dict[str, str]:
     by_default = {}
     if "tp" in fields and engine in _OF_ONE_RANK and not stated & _RANKS:
         by_default["--tp"] = "1"
+    if "gpu_memory_utilization" in fields and _SHARE not in stated and line.default_share:
+        by_default[_SHARE] = line.default_share
     model = line.model if engine == "vllm" else None
     if model is None:
         return by_default

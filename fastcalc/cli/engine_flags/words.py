@@ -96,6 +96,24 @@ class Words:
         return model_of(self.model_name)
 
     @property
+    def default_share(self) -> str:
+        """Share of memory that the engine takes by default, if less is taken on a chip; else ""."""
+        from fastcalc.catalogue.store import Catalogue
+        from fastcalc.core.chip.tier import OWN_MEMORY
+        from fastcalc.kit.request.loading import chips_of
+
+        entries, key = Catalogue(), "memory_fraction"
+        try:
+            engine = entries.engine(self.value("--engine"))
+            chips = chips_of(entries, [self.value("--on")], OWN_MEMORY, [])
+        except InputError:
+            return ""
+        usual = engine.parameters.given.get(key)
+        shares = [engine.on(*chip.groups).given.get(key) for chip in chips]
+        is_less = usual and any(share and share.si < usual.si for share in shares)
+        return f"{usual.si:g}" if usual and is_less else ""
+
+    @property
     def longest(self) -> str:
         """Tokens of the longest sequence of the model; "" if it is unknown."""
         model = self.model

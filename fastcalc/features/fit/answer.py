@@ -7,6 +7,7 @@ from itertools import groupby
 from operator import itemgetter
 
 from fastcalc.core.assumed_share import share_assumed
+from fastcalc.core.entry_notes import plugin_notes
 from fastcalc.core.placement.cache_size import cache_size
 from fastcalc.core.scenario import Location, Scenario
 from fastcalc.core.start import StartLocation, shorter
@@ -128,6 +129,8 @@ class FitAnswer(Answer):
         ]
         for of, location in labelled_locations:
             yield Note(f"{of}{location.scenario.hardware.id}: {why_or_stop(location)}")
+        for scenario in self.scenarios:
+            yield from map(Note, plugin_notes(scenario.hardware, scenario.engine))
         alone = self.locations[0]
         if len(self.locations) == 1 and alone.fits and not alone.is_expected_to_stop:
             yield from map(Note, filter(None, [start_note(alone)]))
@@ -148,8 +151,8 @@ class FitAnswer(Answer):
         fitting = [location for location in self.locations if location.fits]
         request, shared = self._with_batch, [asked for asked in self.gpu_layers if asked.count]
         models = request.models or DEFAULT_MODELS
-        if not fitting and len(self.locations) == 1 and (pairs := self.locations[0].joint_remedies):
-            ending = [word for each in pairs[0] for word in (flag(each.setting), each.value)]
+        if not fitting and len(self.locations) == 1 and (changes := self.locations[0].changes):
+            ending = [word for each in changes for word in (flag(each.setting), each.value)]
             on = flag("on"), typed_as(request, request.on, self.locations[0].scenario.hardware.id)
             return follow_up(request, request_of("fit"), models[0], *on, ending=ending)
         if fitting or not shared:
@@ -284,6 +287,9 @@ def follow_up_of(request: FitMemory, fitting: Sequence[Location]) -> str:
         return follow_up(is_open, request_of("plan"), models[0])
     first = fitting[0].scenario
     native = replace(request, weights=first.weights, kv=first.kv)
+    usual, here = _default_shares(first)
+    if usual > here:
+        native = replace(native, gpu_memory_utilization=here)
     chips = dict.fromkeys(location.scenario.hardware.id for location in fitting)
     names = dict.fromkeys(typed_as(request, request.on, chip) for chip in chips)
     return follow_up(native, request_of("compare"), *models, flag("on"), ",".join(names))
@@ -417,16 +423,23 @@ def _assumed(members: Sequence[Location]) -> Iterator[str]:
 
 def _started_share(location: Location) -> str | None:
     """That an engine does not start with its default share of a memory that the system uses."""
-    scenario, name = location.scenario, "memory_fraction"
-    usual = scenario.engine.parameters.given.get(name)
-    here = scenario.engine.on(*scenario.hardware.groups).given.get(name)
-    if usual is None or here is None or usual.si <= here.si:
+    scenario = location.scenario
+    usual, here = _default_shares(scenario)
+    if usual <= here:
         return None
     engine, chip = scenario.engine.id, scenario.hardware.id
     return (
         f"The system shares the memory of {chip}: {engine} does not start with its default share "
-        f"of {usual.si:g}, so {option('gpu_memory_utilization', f'{here.si:g}')} is assumed."
+        f"of {usual:g}, so {option('gpu_memory_utilization', f'{here:g}')} is assumed."
     )
+
+
+def _default_shares(scenario: Scenario) -> tuple[float, float]:
+    """Shares of memory that an engine takes by default, and that are taken on a chip. [1]"""
+    name, engine = "memory_fraction", scenario.engine
+    usual = engine.parameters.given.get(name)
+    here = engine.on(*scenario.hardware.groups).given.get(name)
+    return (usual.si, here.si) if usual and here else (0.0, 0.0)
 
 
 def _count(chips: int) -> str:

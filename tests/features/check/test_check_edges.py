@@ -267,6 +267,7 @@ PARAMETERS = [
     ("expert_correlation", ("0.4", "1"), ("0.39",)),
     ("expert_imbalance", ("1", "4"), ("4.1",)),
     ("memory_fraction", ("0.6", "1"), ("0.59",)),
+    ("free_fraction", ("0.6", "1"), ("0.59",)),
     ("reported_fraction", ("0.6", "1"), ("0.59",)),
     ("cache_fraction", ("0.6", "1"), ("0.59",)),
     ("small_memory", ("10 GB", "1000 GB"), ("9 GB", "1001 GB")),

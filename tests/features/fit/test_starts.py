@@ -449,10 +449,33 @@ def test_vllm_is_given_less_of_a_memory_that_the_system_shares(capsys, monkeypat
     said = "vllm does not start with its default share of 0.92, so --gpu-memory-utilization 0.85 is"
     spark = " ".join(ask("--on", "gb10", monkeypatch=monkeypatch).out.split())
     assert f"The system shares the memory of gb10: {said} assumed." in spark
+    assert "--gpu-memory-utilization 0.85" in spark.partition("next: ")[2]
     given = ask("--on", "gb10", "--gpu-memory-utilization", "0.85", monkeypatch=monkeypatch).out
     assert said not in " ".join(given.split())
     other = ask("--on", "h100-sxm", monkeypatch=monkeypatch).out
     assert "shares the memory" not in other
+
+
+def test_a_server_without_a_share_stops_where_the_system_holds_some_of_it(capsys, monkeypatch):
+    """vllm-project/recipes 632: on GB10 the default of 0.92 stops, and 0.85 starts."""
+    server = "vllm serve nvidia/NVIDIA-Nemotron-3-Super-120B-A12B-NVFP4"
+    stopped = run("fit", "--on", "gb10", "--server", server, capsys=capsys, monkeypatch=monkeypatch)
+    said = " ".join(stopped.out.split())
+    assert stopped.code == 1
+    assert "--gpu-memory-utilization is not given; the server takes 0.92" in stopped.err
+    assert "on startup is less than desired GPU memory utilization (0.92, " in said
+    remedy = re.search(r"it starts with (--gpu-memory-utilization 0\.85 --max-num-seqs \d+)", said)
+    assert remedy[1] in said.partition("next: fastcalc fit ")[2]
+    started = run(
+        "fit", "--on", "gb10", "--server", f"{server} {remedy[1]}", capsys=capsys,
+        monkeypatch=monkeypatch,
+    )  # fmt: skip
+    assert started.code == 0
+    assert "fits at batch 1 on one gb10." in started.out
+    elsewhere = run(
+        "fit", "--on", "h200-sxm", "--server", server, capsys=capsys, monkeypatch=monkeypatch
+    )
+    assert "the server takes 0.92" not in elsewhere.err
 
 
 def length_notes(*typed, capsys, monkeypatch):
