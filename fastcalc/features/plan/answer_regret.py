@@ -44,6 +44,8 @@ def odds_notes(verdict: Verdict) -> Iterator[Note]:
     chosen, confident = verdict.decision.plans[0], odds.confident
     flag = option("confidence", f"{CONFIDENT:g}")
     chance = f"a {CONFIDENT:g} % chance of meeting the latency limits"
+    if service.utilization < 1.0:  # at slow speeds, too
+        chance += f" within {whole_percent(service.utilization)} utilization"
     if confident is None:
         text = f"no plan has {chance}{_edge(odds, chosen, service)}"
     elif (times := confident.cost / chosen.cost) < DEAR:

@@ -1,14 +1,18 @@
 """The chance that a plan holds its limits, by the ranges of speeds, and what holds them surely."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from heapq import heapify, heappop, heappush
 from math import inf
 from statistics import NormalDist
 
+import numpy as np
+
 from fastcalc.features.plan.cheapest_plans import decide, hold_limits
 from fastcalc.features.plan.decision import Decision, Plan, variant_of
+from fastcalc.features.plan.random_load import HeldLimits, held_limits
 from fastcalc.features.plan.relax import enough, least_relaxed
+from fastcalc.features.plan.service import Service
 from fastcalc.formulas.solving import bisect
 from fastcalc.grid.grid import Grid
 
@@ -21,6 +25,9 @@ CONFIDENT_DEVIATIONS = NormalDist().inv_cdf(CONFIDENT / 100.0)
 DEAR = 3.0
 """Times the cost of a plan from which nobody buys more confidence with more chips. [1]"""
 
+_SLOTS = (1, 2, 4)
+"""Times the slots of a plan with which slower chips are tried. [1]"""
+
 _MOST, _HALVINGS = 2.4, 5
 """Standard deviations up to which a plan is tried, and halvings: to 0.08 of one, or 3 %."""
 
@@ -29,8 +36,9 @@ _MOST, _HALVINGS = 2.4, 5
 class Odds:
     """How likely a plan is to hold its limits.
 
-    chance : that its chips hold them, at the batch that suits their speed [1]
-    confident : cheapest plan that holds them with `CONFIDENT`; None where none does
+    chance : that its chips hold its latency limits, at the batch that suits their speed [1]
+    confident : cheapest plan that holds them with `CONFIDENT`, with headroom at slow speeds, too,
+        unless the plan itself does; None where none does
     relaxed : where it is `DEAR`, what each latency limit alone would have to be for a plan of the
         same chip that is not [s]
     """
@@ -53,10 +61,13 @@ def odds_of(decision: Decision, grids: Sequence[Grid]) -> Odds | None:
         return None
     if chosen.replica.estimate.low is None or chosen.prefill_scenario is not None:
         return None
+    chance = _chance(chosen, decision, grids)
+    if chance >= CONFIDENT / 100.0:
+        return Odds(chance, chosen)
     confident = _confident_plan(decision, grids)
     is_dear = confident is None or confident.cost >= DEAR * chosen.cost
     relaxed = _relaxed(chosen, decision, grids) if is_dear else {}
-    return Odds(_chance(chosen, decision, grids), confident, relaxed)
+    return Odds(chance, confident, relaxed)
 
 
 def _relaxed(chosen: Plan, decision: Decision, grids: Sequence[Grid]) -> dict[str, float]:
@@ -79,26 +90,21 @@ def _relaxed(chosen: Plan, decision: Decision, grids: Sequence[Grid]) -> dict[st
 
 
 def _chance(chosen: Plan, decision: Decision, grids: Sequence[Grid]) -> float:
-    """Chance that a plan's chips hold the limits: that of speeds at which no more are needed."""
-    is_disaggregated = chosen.prefill_layout is not None
-    grid = next(
-        grid
-        for grid in grids
-        if variant_of(grid.scenario, is_disaggregated=is_disaggregated) == chosen.variant
-    )
-    if not is_disaggregated:
-        grid = grid.part(layouts=(chosen.layout,))
+    """Chance that a plan's chips hold its latency limits: that of speeds at which they do.
 
-    def cost(deviations: float) -> float:
-        slower = replace(decision.service, deviations=deviations)
-        pools = None if is_disaggregated else ()
-        plans = decide([grid], slower, shown=0, prompt_pools=pools, is_held=False).plans
-        return plans[0].cost if plans else inf
-
-    most = cost(0.0) * (1.0 + 1e-9)
+    Utilization may then be above `Service.utilization`, which leaves headroom, but below 1.
+    """
+    by_search = _holds_by_search(chosen, decision, grids)
+    by_percentiles = [*_of_larger_batches(chosen, decision.service)]
 
     def holds(deviations: float) -> bool:
-        return cost(deviations) <= most
+        if not by_percentiles:
+            return by_search(deviations)
+        slower = (
+            limits.slowed(float(np.ravel(plan.replica.estimate.slowed(deviations).slowness)[0]))
+            for plan, limits in by_percentiles
+        )
+        return any(limits.load.utilization < 1.0 and limits.are_met for limits in slower)
 
     if holds(_MOST):
         return NormalDist().cdf(_MOST)
@@ -106,6 +112,41 @@ def _chance(chosen: Plan, decision: Decision, grids: Sequence[Grid]) -> float:
         lambda deviations: holds(float(deviations)), 0.0, _MOST, halvings=_HALVINGS
     )
     return NormalDist().cdf(float(deviations))
+
+
+def _of_larger_batches(chosen: Plan, service: Service) -> Iterator[tuple[Plan, HeldLimits]]:
+    """Yield a plan and the same with more slots, with percentiles; none without a closed form."""
+    most = float(np.ravel(chosen.replica.placement.max_batch)[0])
+    for batch in dict.fromkeys(
+        min(chosen.batch * times, max(most, chosen.batch)) for times in _SLOTS
+    ):
+        scenario = replace(chosen.scenario, batches=(int(batch),))
+        plan = replace(chosen, scenario=scenario, batch=float(int(batch)))
+        limits = held_limits(plan, service)
+        if chosen.is_checked and limits is not None:
+            yield plan, limits
+
+
+def _holds_by_search(
+    chosen: Plan, decision: Decision, grids: Sequence[Grid]
+) -> Callable[[float], bool]:
+    """Whether no more chips of a plan without percentiles are needed at slower speeds."""
+    is_disaggregated = chosen.prefill_layout is not None
+    grid = next(
+        grid
+        for grid in grids
+        if variant_of(grid.scenario, is_disaggregated=is_disaggregated) == chosen.variant
+    )
+    if not is_disaggregated:
+        grid = grid.part(layouts=(chosen.layout,), batches=np.array([chosen.batch]))
+
+    def holds(deviations: float) -> bool:
+        slower = replace(decision.service, deviations=deviations, utilization=1.0)
+        pools = None if is_disaggregated else ()
+        plans = decide([grid], slower, shown=0, prompt_pools=pools, is_held=False).plans
+        return bool(plans) and plans[0].cost <= chosen.cost * (1.0 + 1e-9)
+
+    return holds
 
 
 def _confident_plan(decision: Decision, grids: Sequence[Grid]) -> Plan | None:

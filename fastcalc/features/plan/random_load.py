@@ -108,6 +108,13 @@ class HeldLimits:
             known[rate].__dict__["_at_rates"] = known
         return known[rate]
 
+    def slowed(self, slowness: float) -> "HeldLimits":
+        """The same on slower chips.
+
+        slowness : times over those expected [1]
+        """
+        return HeldLimits(replace(self.load, slowness=slowness), self.classes, self.part)
+
     def highest_rate(self, max_rate: float) -> float:
         """Highest rate of a replica, up to a maximum, at which limits are met; 0 of none. [1/s]"""
         max_rate = min(max_rate, MOST_BUSY * self.load.capacity)

@@ -1,8 +1,10 @@
 """The chance that limits hold, what more confidence costs, and what a first sentence must not hide."""
 
 import json
+import math
 import re
 from functools import partial
+from statistics import NormalDist
 
 import pytest
 
@@ -51,8 +53,24 @@ def test_a_first_screen_says_the_chance_and_the_price_of_more(fastcalc):
     bill = (
         f"{plan['hardware']}, {plan['chips_total']} chips, ${plan['usd_per_month']:,.0f} per month"
     )
-    confident = f"for a 90 % chance of meeting the latency limits, the cheapest plan is {bill} "
+    confident = f"for a 90 % chance of meeting the latency limits within 80 % utilization, the cheapest plan is {bill} "
     assert f"{confident}(--confidence 90)" in text
+
+
+@pytest.mark.thorough
+def test_more_load_on_the_same_chips_never_raises_the_chance(planned, without_regret):
+    """Nor does headroom count: at 20/s a simulation held both limits on chips 17 % slower."""
+    plan = ("plan", "llama-3.1-8b", "--on", "h200-sxm", "--by", "chip", "--ttft", "1s")
+    found = [planned(*plan, "--tpot", "30ms", "--rate", f"{rate}/s") for rate in (15, 18, 20)]
+    assert {document["records"][0]["chips_total"] for document in found} == {3}
+    chances = [document["limits_hold_percent"] for document in found]
+    assert chances == sorted(chances, reverse=True)
+    record = found[-1]["records"][0]  # of a range whose slow end is exceeded by 90 %
+    deviations = math.log(1.17) / math.log(
+        record["service_tpot_ms_high"] / record["service_tpot_ms"]
+    )
+    simulated = 100 * NormalDist().cdf(deviations * NormalDist().inv_cdf(0.9))
+    assert chances[-1] == pytest.approx(simulated, abs=6.0)
 
 
 def test_limits_at_the_edge_of_a_chip_are_relaxed_and_not_bought(fastcalc, planned, without_regret):
