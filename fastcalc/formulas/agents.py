@@ -1,4 +1,4 @@
-"""Agents: chains of steps that may fail, tries until one succeeds, and what speed buys then."""
+"""Agents: chains of steps that may fail, retries until success, and the value of speed."""
 
 import numpy as np
 
@@ -22,34 +22,34 @@ def chain_success(*, accuracy: ArrayLike, steps: ArrayLike) -> Array:
 
 
 def expected_tries(*, accuracy: ArrayLike, tries: ArrayLike) -> Array:
-    r"""Return how often something is tried that is repeated until it is right, or given up. [1]
+    r"""Expected number of tries if something is repeated until it succeeds or is given up. [1]
 
     .. math:: m = \frac{1 - (1 - p)^t}{p}
 
     accuracy : probability that a try is right, :math:`p` [1]
-    tries : tries at most; infinity for unlimited tries, :math:`t` [1]
+    tries : maximum number of tries, :math:`t`; infinity for no limit [1]
 
-    Infinity where it never ends. Source: Feller, "Probability theory," vol. 1, sec. VI.8.
+    Infinite if it never ends. Source: Feller, "Probability theory," vol. 1, sec. VI.8.
 
     >>> float(expected_tries(accuracy=0.5, tries=2))
     1.5
     """
     right, limit = np.broadcast_arrays(floats(accuracy), floats(tries))
     with np.errstate(divide="ignore", invalid="ignore"):
-        # expm1 and log1p: a rare success must not drown in the rounding of 1 - p.
+        # expm1 and log1p: a small probability must not be lost in the rounding of 1 - p.
         mean = -np.expm1(limit * np.log1p(-right)) / right
     return np.where(right > 0.0, mean, limit)
 
 
 def time_to_success(*, attempt: ArrayLike, success: ArrayLike) -> Array:
-    r"""Mean time, or price, of attempts until the first that succeeds. [s]
+    r"""Mean time, or price, of attempts up to the first success. [s]
 
     .. math:: \bar{T} = t / P
 
     attempt : time or price of an attempt, :math:`t` [s]
     success : probability that an attempt succeeds, :math:`P` [1]
 
-    Failures are noticed at no cost. Source: Feller, "Probability theory," vol. 1, sec. VI.8.
+    Detecting a failure costs nothing. Source: Feller, "Probability theory," vol. 1, sec. VI.8.
 
     >>> float(time_to_success(attempt=10.0, success=0.5))
     20.0
@@ -59,11 +59,11 @@ def time_to_success(*, attempt: ArrayLike, success: ArrayLike) -> Array:
 
 
 def amdahl(*, share: ArrayLike, speedup: ArrayLike) -> Array:
-    r"""Speed-up of a whole of which a part gets faster. [1]
+    r"""Speed-up of a whole task if one part gets faster. [1]
 
     .. math:: S = \frac{1}{(1 - f) + f / s}
 
-    share : share of the time that the part takes, :math:`f` [1]
+    share : share of the time spent in the part, :math:`f` [1]
     speedup : of the part, :math:`s` [1]
 
     Source: Amdahl, AFIPS 1967.
@@ -76,7 +76,7 @@ def amdahl(*, share: ArrayLike, speedup: ArrayLike) -> Array:
 
 
 def implied_share(*, overall: ArrayLike, speedup: ArrayLike) -> Array:
-    r"""Share of the time that a part must take, from what its speed-up did. [1]
+    r"""Share of the time spent in a part, derived from the effect of its speed-up. [1]
 
     .. math:: f = \frac{1 - 1/S}{1 - 1/s}
 
@@ -92,12 +92,12 @@ def implied_share(*, overall: ArrayLike, speedup: ArrayLike) -> Array:
 
 
 def turn_time(*, wait: ArrayLike, lead: ArrayLike, tokens: ArrayLike, speed: ArrayLike) -> Array:
-    r"""Time of one turn: what passes before tokens stream, and the stream. [s]
+    r"""Time of one turn: the time before tokens stream, and the stream. [s]
 
     .. math:: T = W + t_0 + n / v
 
-    wait : for a slot, and on the way there and back, :math:`W` [s]
-    lead : prefill, up to the stream of tokens, :math:`t_0` [s]
+    wait : wait for a slot plus network round trip, :math:`W` [s]
+    lead : prefill time before tokens stream, :math:`t_0` [s]
     tokens : tokens streamed, :math:`n` [1]
     speed : tokens per second, :math:`v` [1/s]
 
@@ -110,12 +110,12 @@ def turn_time(*, wait: ArrayLike, lead: ArrayLike, tokens: ArrayLike, speed: Arr
 
 
 def tokens_in_window(*, window: ArrayLike, lead: ArrayLike, speed: ArrayLike) -> Array:
-    r"""Tokens that stream before a gap in a conversation has passed. [1]
+    r"""Tokens that stream before a gap in a conversation ends. [1]
 
     .. math:: n = \max(w - t_0, 0) \, v
 
     window : the gap, :math:`w` [s]
-    lead : time to the first token and the way there and back, :math:`t_0` [s]
+    lead : time to first token plus network round trip, :math:`t_0` [s]
     speed : tokens per second, :math:`v` [1/s]
 
     Source: Stivers et al., PNAS 2009, doi:10.1073/pnas.0903616106 (gaps of 200 ms on average).
@@ -127,14 +127,14 @@ def tokens_in_window(*, window: ArrayLike, lead: ArrayLike, speed: ArrayLike) ->
 
 
 def busy_sessions(*, response: ArrayLike, think: ArrayLike) -> Array:
-    r"""Sessions with which a user never waits. [1]
+    r"""Number of parallel sessions with which a user never waits. [1]
 
     .. math:: N = \frac{R + Z}{Z}
 
-    response : time that a session works on its own, :math:`R` [s]
-    think : time that it then asks of the user, :math:`Z` [s]
+    response : time that a session works without the user, :math:`R` [s]
+    think : time that the user then spends on it, :math:`Z` [s]
 
-    With more, faster answers buy nothing. Source: Little, Operations Research 9(3), 1961.
+    With more sessions, faster answers do not help. Source: Little, Operations Research 9(3), 1961.
 
     >>> float(busy_sessions(response=300.0, think=100.0))
     4.0
@@ -143,13 +143,13 @@ def busy_sessions(*, response: ArrayLike, think: ArrayLike) -> Array:
 
 
 def attended_time(*, response: ArrayLike, patience: ArrayLike, return_cost: ArrayLike) -> Array:
-    r"""Time that an answer takes of a user who looks away after a while. [s]
+    r"""Time that an answer costs a user who does something else after a while. [s]
 
     .. math:: W = R \; (R \le w), \qquad W = w + c \; (R > w)
 
-    response : time that the answer takes, :math:`R` [s]
-    patience : waiting after which the user does something else, :math:`w` [s]
-    return_cost : what coming back to it costs, :math:`c` [s]
+    response : time until the answer, :math:`R` [s]
+    patience : wait after which the user does something else, :math:`w` [s]
+    return_cost : time lost when returning to it, :math:`c` [s]
 
     Source: Mark et al., "The cost of interrupted work," CHI 2008, doi:10.1145/1357054.1357072.
 

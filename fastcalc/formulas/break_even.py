@@ -1,4 +1,4 @@
-"""Where a faster, less accurate option and a slower, more accurate one are worth the same."""
+"""Break-even between a faster, less accurate and a slower, more accurate option."""
 
 import numpy as np
 
@@ -24,7 +24,7 @@ def break_even_fix(*, speedup: ArrayLike, more_errors: ArrayLike) -> Array:
 def break_even_check(
     *, attempt: ArrayLike, success: ArrayLike, other: ArrayLike, other_success: ArrayLike
 ) -> Array:
-    r"""Time to check an attempt at which two options take equally long per success. [s]
+    r"""Time to check an attempt for which two options take equally long per success. [s]
 
     .. math:: \frac{t + v}{P} = \frac{t' + v}{P'} \;\Rightarrow\; v = \frac{t P' - t' P}{P - P'}
 

@@ -1,4 +1,4 @@
-"""Blocks of an engine whose layers of all kinds share pages: how large, and how many a sequence."""
+"""Cache blocks if layers of all types share pages: block size, and blocks per sequence."""
 
 import numpy as np
 
@@ -6,13 +6,13 @@ from fastcalc.formulas.types import Array, ArrayLike, floats
 
 
 def state_block_tokens(*, state: ArrayLike, token: ArrayLike, alignment: ArrayLike) -> Array:
-    r"""Tokens of an attention block whose page holds a recurrent state as well. [1]
+    r"""Tokens in an attention block whose page also holds a recurrent state. [1]
 
     .. math:: b = a \lceil s / (a \, t) \rceil
 
     state : recurrent state of a layer, :math:`s` [byte]
-    token : what a token leaves in a layer of attention, :math:`t` [byte]
-    alignment : tokens that kernels take blocks in multiples of, :math:`a` [1]
+    token : cache of a token in an attention layer, :math:`t` [byte]
+    alignment : multiple of tokens that kernels require for a block, :math:`a` [1]
 
     Source: vLLM 0.27, vllm/platforms/interface.py, _align_hybrid_block_size: 784 tokens for
     Qwen3.5 27B with a cache at 16 bits.
@@ -25,12 +25,12 @@ def state_block_tokens(*, state: ArrayLike, token: ArrayLike, alignment: ArrayLi
 
 
 def group_layers(*, fewest: ArrayLike, most: ArrayLike) -> Array:
-    r"""Layers of a group that share a table of blocks. [1]
+    r"""Layers per group with a common block table. [1]
 
     .. math:: g = l \quad (l < 1.5 \, k), \quad \text{else} \quad k
 
-    fewest : layers of the rarest kind, :math:`k` [1]
-    most : layers of the most frequent kind, :math:`l` [1]
+    fewest : layers of the rarest type, :math:`k` [1]
+    most : layers of the most frequent type, :math:`l` [1]
 
     Source: vLLM 0.27, vllm/v1/core/kv_cache_utils.py, _get_kv_cache_groups_uniform_page_size.
 
@@ -43,17 +43,17 @@ def group_layers(*, fewest: ArrayLike, most: ArrayLike) -> Array:
 def window_blocks(
     *, tokens: ArrayLike, window: ArrayLike, step: ArrayLike, block: ArrayLike
 ) -> Array:
-    r"""Blocks that are reserved for a sequence in a layer which looks back on a window. [1]
+    r"""Blocks reserved for a sequence in a layer with a sliding window. [1]
 
     .. math:: n = \lceil \min(w - 1 + q, T) / b \rceil + 1
 
     tokens : of the sequence, :math:`T` [1]
-    window : tokens that are looked back on, :math:`w` [1]
+    window : tokens in the window, :math:`w` [1]
     step : tokens that steps in flight add before any is freed, :math:`q` [1]
-    block : tokens of a block, :math:`b` [1]
+    block : tokens per block, :math:`b` [1]
 
-    Source: vLLM 0.27, vllm/v1/kv_cache_interface.py, SlidingWindowSpec: a window need not begin
-    with a block.
+    Source: vLLM 0.27, vllm/v1/kv_cache_interface.py, SlidingWindowSpec: a window may begin inside
+    a block.
 
     >>> float(window_blocks(tokens=8192, window=128, step=1, block=16))
     9.0

@@ -1,4 +1,4 @@
-"""How many tokens the caches of an engine hold, as it counts them in blocks."""
+"""Cache capacity of an engine in tokens, counted in blocks."""
 
 import numpy as np
 
@@ -6,12 +6,12 @@ from fastcalc.formulas.types import Array, ArrayLike, floats
 
 
 def whole_blocks(*, tokens: ArrayLike, block: ArrayLike) -> Array:
-    r"""Tokens of the blocks that a sequence takes. [1]
+    r"""Tokens in the blocks of a sequence. [1]
 
     .. math:: t = \lceil n / b \rceil \, b
 
     tokens : of the sequence, :math:`n` [1]
-    block : tokens of a block, :math:`b` [1]
+    block : tokens per block, :math:`b` [1]
 
     Source: W. Kwon et al., "Efficient memory management for large language model serving with
     PagedAttention," SOSP 2023, sec. 4.
@@ -25,16 +25,16 @@ def whole_blocks(*, tokens: ArrayLike, block: ArrayLike) -> Array:
 def cached_tokens(
     *, available: ArrayLike, sequence: ArrayLike, tokens: ArrayLike, block: ArrayLike
 ) -> Array:
-    r"""Tokens that caches hold, in whole blocks, if all sequences are so long. [1]
+    r"""Cache capacity in tokens, in whole blocks, if all sequences have equal length. [1]
 
     .. math:: T = \lfloor K \, t / (m \, b) \rfloor \, b
 
-    available : memory for caches, :math:`K`, of which none is left below 0 [byte]
+    available : memory for caches, :math:`K`; treated as 0 if negative [byte]
     sequence : cache of a sequence, :math:`m` [byte]
-    tokens : of that sequence, whole blocks of them, :math:`t` [1]
-    block : tokens of a block, :math:`b` [1]
+    tokens : of that sequence, rounded up to whole blocks, :math:`t` [1]
+    block : tokens per block, :math:`b` [1]
 
-    Where every token takes as much it does not depend on the length.
+    If every token needs equal memory, the capacity does not depend on the length.
 
     Source: vLLM 0.11, vllm/v1/core/kv_cache_utils.py, get_num_blocks and
     get_max_concurrency_for_kv_cache_config; Mistral Small 3.2 logged 28.2 GiB and 184,832 tokens.

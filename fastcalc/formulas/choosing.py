@@ -1,4 +1,4 @@
-"""Several answers, of which one is taken: by a perfect judge, a vote, or a fallible judge."""
+"""Choice among several answers: by a perfect judge, a majority vote, or a fallible judge."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ from fastcalc.formulas.types import Array, ArrayLike, floats
 
 
 def best_of(*, accuracy: ArrayLike, samples: ArrayLike) -> Array:
-    r"""Probability that one of n answers is right and a perfect judge finds it. [1]
+    r"""Probability that at least one of n answers is right, so that a perfect judge finds it. [1]
 
     .. math:: P = 1 - (1 - p)^n
 
@@ -19,12 +19,12 @@ def best_of(*, accuracy: ArrayLike, samples: ArrayLike) -> Array:
     0.928
     """
     with np.errstate(divide="ignore"):
-        # expm1 and log1p: a rare success must not drown in the rounding of 1 - p.
+        # expm1 and log1p: a small probability must not be lost in the rounding of 1 - p.
         return -np.expm1(samples * np.log1p(-floats(accuracy)))
 
 
 def majority(*, accuracy: ArrayLike, samples: ArrayLike) -> Array:
-    r"""Probability that most of n answers are right; ties are decided by a coin. [1]
+    r"""Probability that most of n answers are right; a coin decides ties. [1]
 
     .. math::
         P = \sum_{k > n/2} \binom{n}{k} p^k (1 - p)^{n - k}
@@ -33,7 +33,7 @@ def majority(*, accuracy: ArrayLike, samples: ArrayLike) -> Array:
     accuracy : probability that an answer is right, :math:`p` [1]
     samples : independent answers, whole numbers, :math:`n` [1]
 
-    All wrong answers count as the same, the worst case. Source: Condorcet's jury theorem, 1785.
+    All wrong answers count as equal, the worst case. Source: Condorcet's jury theorem, 1785.
 
     >>> round(float(majority(accuracy=0.584, samples=3)), 3)
     0.625
@@ -68,7 +68,7 @@ def judged(*, accuracy: ArrayLike, samples: ArrayLike, judge: ArrayLike) -> Arra
     samples : independent answers, :math:`n` [1]
     judge : probability that the judge is right about an answer, :math:`j` [1]
 
-    The judge picks among the answers that it calls good, or among all. Source: Bayes' theorem.
+    The judge picks among the answers it accepts, or among all if none. Source: Bayes' theorem.
 
     >>> float(judged(accuracy=0.5, samples=2, judge=1.0))
     0.75

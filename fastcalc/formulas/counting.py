@@ -1,4 +1,4 @@
-"""Parameters and FLOPs of the parts that most layers share: attention, feed-forward network."""
+"""Parameters and FLOPs of common layer components: attention and feed-forward network."""
 
 import numpy as np
 
@@ -85,7 +85,7 @@ def ffn_matrices(*, hidden: ArrayLike, width: ArrayLike, matrices: ArrayLike) ->
 
 
 def hyper_connection_parameters(*, hidden: ArrayLike, streams: ArrayLike) -> Array:
-    r"""Return what hyper-connections add to one layer. [1]
+    r"""Parameters that hyper-connections add to one layer. [1]
 
     .. math:: P = 2 \left[ (n^2 + 2n)(n h + 1) + 3 \right]
 
@@ -120,7 +120,7 @@ def attention_flops(*, heads: ArrayLike, key_dim: ArrayLike, value_dim: ArrayLik
 
 
 def linear_flops(*, parameters: ArrayLike) -> Array:
-    r"""FLOPs of matrix products for one token: two per parameter passed. [FLOP]
+    r"""FLOPs of matrix products for one token: two per parameter. [FLOP]
 
     .. math:: F = 2 P
 

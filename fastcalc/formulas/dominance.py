@@ -1,24 +1,24 @@
-"""Choices of which no other gives more for less."""
+"""Choices that no other choice dominates in gain and cost."""
 
 import numpy as np
 
 from fastcalc.formulas.types import ArrayLike, Bools, Floats
 
 _BITS = 36
-"""Of a mantissa that count: numbers that differ by less than about 1e-11 are equal. [1]"""
+"""Significant bits of a mantissa: numbers that differ by less than about 1e-11 are equal. [1]"""
 
 
 def undominated(*, gain: ArrayLike, cost: ArrayLike) -> Bools:
-    r"""Which choices no other beats, in the shape of the gains. [1]
+    r"""Whether each choice is undominated, in the shape of the gains. [1]
 
     .. math:: \nexists j: \; g_j \ge g_i, \; c_j \le c_i, \; (g_j, c_j) \ne (g_i, c_i)
 
-    gain : what more is better of, for each choice [1]
-    cost : what less is better of, in the same shape [1]
+    gain : value to maximize, for each choice [1]
+    cost : value to minimize, in the same shape [1]
 
-    Of equal choices, but for rounding, the first stands for all; none of nan is kept. Source:
-    Kung, Luccio and Preparata, "On finding the maxima of a set of vectors," Journal of the ACM
-    22(4), 1975.
+    Of choices that are equal except for rounding, the first represents all; a choice with nan is
+    dropped. Source: Kung, Luccio and Preparata, "On finding the maxima of a set of vectors,"
+    Journal of the ACM 22(4), 1975.
 
     >>> undominated(gain=[10, 20, 15, 20], cost=[1, 3, 4, 3]).tolist()
     [True, True, False, False]
@@ -34,6 +34,6 @@ def undominated(*, gain: ArrayLike, cost: ArrayLike) -> Bools:
 
 
 def _rounded(values: Floats) -> Floats:
-    """The same with fewer digits, in which two computations of one number agree."""
+    """Values rounded to fewer digits, so that two computations of one number agree."""
     mantissa, exponent = np.frexp(values)
     return np.asarray(np.ldexp(np.round(np.ldexp(mantissa, _BITS)), exponent - _BITS))

@@ -1,4 +1,4 @@
-"""Mixture of experts: how many experts a step reads, and how many ranks a token visits."""
+"""Mixture of experts: distinct experts read in a step, and ranks that a token is sent to."""
 
 import numpy as np
 
@@ -8,16 +8,16 @@ from fastcalc.formulas.types import Array, ArrayLike, floats
 def distinct_experts(
     *, experts: ArrayLike, active: ArrayLike, tokens: ArrayLike, correlation: ArrayLike = 1.0
 ) -> Array:
-    r"""Distinct experts of a layer that some tokens pick. [1]
+    r"""Distinct experts of a layer that some tokens select. [1]
 
     .. math:: D = \max\left(k, \; E \left(1 - (1 - k/E)^{B^\gamma}\right)\right)
 
     experts : experts in a layer, :math:`E` [1]
-    active : experts a token picks, :math:`k` [1]
+    active : experts per token, :math:`k` [1]
     tokens : tokens in the step, :math:`B` [1]
     correlation : :math:`\gamma`, 1 for independent tokens [1]
 
-    Tokens of real steps resemble one another, which a smaller :math:`\gamma` says. Source: Erdil,
+    Tokens in real steps are similar, which a smaller :math:`\gamma` represents. Source: Erdil,
     "Inference economics of language models," arXiv:2506.04645.
 
     >>> round(float(distinct_experts(experts=128, active=8, tokens=16)), 1)
@@ -28,14 +28,14 @@ def distinct_experts(
 
 
 def narrow_share(*, width: ArrayLike, half: ArrayLike) -> Array:
-    r"""Share of the bandwidth that products over slices of experts reach. [1]
+    r"""Share of the bandwidth achieved in products over slices of experts. [1]
 
     .. math:: s = \frac{w}{w + w_0}
 
     width : columns of a rank's slice of an expert, :math:`w` [1]
-    half : columns at which half is reached, :math:`w_0` [1]
+    half : columns at which half the bandwidth is achieved, :math:`w_0` [1]
 
-    A slice is a short read: what it takes to begin one is worth :math:`w_0` columns. Source: kernel
+    A slice is a short read: its start costs as much as :math:`w_0` columns. Source: kernel
     tables of NVIDIA aiconfigurator-core 0.12.0 (experts of H100, H200, B200, GB200),
     https://github.com/ai-dynamo/aiconfigurator; the fits are our own, docs/method.md.
 
@@ -46,16 +46,16 @@ def narrow_share(*, width: ArrayLike, half: ArrayLike) -> Array:
 
 
 def rank_unevenness(*, ranks: ArrayLike, experts: ArrayLike) -> Array:
-    r"""Return how far the fullest rank is above the mean, against 128 experts over 8 ranks. [1]
+    r"""Load of the fullest rank above the mean, relative to 128 experts over 8 ranks. [1]
 
     .. math:: u = \sqrt{\frac{N \ln N}{E}} \; \Big/ \; \sqrt{\frac{8 \ln 8}{128}}
 
     ranks : ranks that hold different experts, :math:`N` [1]
     experts : experts in a layer, :math:`E` [1]
 
-    The spread of a sum over :math:`E/N` experts falls with their root; the largest of :math:`N`
-    lies :math:`\sqrt{2 \ln N}` such spreads above the mean. Source: Cramer, "Mathematical methods
-    of statistics," sec. 28.6 (extremes of normal samples).
+    The relative spread of a sum over :math:`E/N` experts falls with their square root. The largest
+    of :math:`N` sums lies :math:`\sqrt{2 \ln N}` such spreads above the mean. Source: Cramer,
+    "Mathematical methods of statistics," sec. 28.6 (extremes of normal samples).
 
     >>> float(rank_unevenness(ranks=8, experts=128))
     1.0
@@ -65,13 +65,13 @@ def rank_unevenness(*, ranks: ArrayLike, experts: ArrayLike) -> Array:
 
 
 def other_ranks(*, ranks: ArrayLike, experts: ArrayLike, active: ArrayLike) -> Array:
-    r"""Return how many other ranks one token's experts live on. [1]
+    r"""Number of other ranks that hold one token's experts. [1]
 
     .. math:: r = (N - 1) \left(1 - \prod_{i=0}^{k-1} \left(1 - \frac{E/N}{E - i}\right)\right)
 
     ranks : ranks that share the experts, :math:`N` [1]
     experts : experts in a layer, :math:`E` [1]
-    active : experts a token picks, no two of them the same, :math:`k` [1]
+    active : distinct experts per token, :math:`k` [1]
 
     Source: Feller, "Probability theory," vol. 1, sec. II.6 (hypergeometric distribution).
 

@@ -6,31 +6,31 @@ from fastcalc.formulas.solving import bisect, geometric_mean
 from fastcalc.formulas.types import Array, ArrayLike, Floats, floats
 
 _OFTEN = 1e9
-"""Requests of a user who waits for no answer, over those that one makes, at most. [1]"""
+"""Maximum request rate of a user without think time, over the mean rate per user. [1]"""
 
-_ROUNDS, _SHIFTED, _MOST_SHIFTED = 12, 1e-9, 1.0  # of Newton's method; changes of a logarithm
-_MORE = 1.0 + 1e-6  # of a rate, by which another is more than it
+_ROUNDS, _SHIFTED, _MOST_SHIFTED = 12, 1e-9, 1.0  # Newton's method; changes of a logarithm
+_MORE = 1.0 + 1e-6  # factor by which one rate must exceed another
 
 
 def found_by_arrivals(
     *, arrivals: Floats, served: Floats, slots: int = 0, spread: float = 1.0
 ) -> Floats:
-    r"""Distribution of the requests in flight that an arriving request finds. [1]
+    r"""Distribution of the number of requests in flight that an arriving request finds. [1]
 
     .. math:: p_k \propto \prod_{j=1}^{k} \left(e^{c} \lambda_{j-1} / \mu_j\right)^{1 / s},
         \quad a_k \propto \lambda_k p_k
 
-    arrivals : arrival rate with 0, 1, ... in flight, to one more than served [1/s]
+    arrivals : arrival rate with 0, 1, ... in flight; one more element than served [1/s]
     served : departure rate with 1, 2, ... in flight, :math:`\mu_1, \mu_2, \ldots` [1/s]
-    slots : requests in flight up to which the spread applies; beyond, requests queue [1]
-    spread : variance over that of a birth-death process, :math:`s` [1]
+    slots : requests in flight up to which the spread applies; beyond it, requests queue [1]
+    spread : variance over the variance of a birth-death process, :math:`s` [1]
 
-    With a spread above 1 the mean is shifted by :math:`c`, so that departures equal arrivals.
+    With a spread above 1, the mean is shifted by :math:`c`, so that departures equal arrivals.
 
     Source: M. Harchol-Balter, "Performance modeling," 2013, sec. 13.4, for a spread of 1, which is
-    a birth-death process; the others are our own.
+    a birth-death process; other spreads are our own.
 
-    One user who asks as fast as an answer takes finds nobody:
+    One user who asks as fast as answers arrive finds no other request:
 
     >>> found_by_arrivals(arrivals=np.array([1.0, 0.0]), served=np.array([1.0])).tolist()
     [1.0, 0.0]
@@ -58,15 +58,15 @@ def clustered_spread(*, prompts: ArrayLike, overlap: ArrayLike) -> Array:
     prompts : fraction of time with prefill, :math:`p` [1]
     overlap : mean of the shorter of two outputs over the mean output, :math:`o` [1]
 
-    Counted in passes, a prompt makes its pass longer, so that more requests arrive in it, whose
-    prompts do the same: arrivals excite themselves, and their count varies by 1 / (1 - p)^2 of a
-    Poisson's. A cluster stays in flight for as long as its outputs overlap. A birth-death process,
-    in which all share the prompts' time as they share a processor, has 1 / (1 - p).
+    A prompt lengthens its step, so that more requests arrive in it, whose prompts do the same.
+    Arrivals excite themselves, and their count per step has 1 / (1 - p)^2 times the variance of a
+    Poisson count. A cluster stays in flight as long as its outputs overlap. A birth-death process,
+    in which all requests share the prefill time like a processor, has 1 / (1 - p).
 
     Source: A. G. Hawkes, D. Oakes, "A cluster process representation of a self-exciting process,"
     Journal of Applied Probability 11, 1974, for the count; the overlap is our own.
 
-    Outputs of equal length, and prefill for half of the time:
+    Equal output lengths, with prefill half of the time:
 
     >>> float(clustered_spread(prompts=0.5, overlap=1.0))
     2.0
@@ -80,15 +80,15 @@ def closed_loop_arrivals(*, users: float, rate: float, served: Floats) -> Floats
 
     .. math:: \lambda_k = (N - k) \theta, \quad \sum_k p_k \lambda_k = \lambda
 
-    users : number of users, :math:`N`, whole or not [1]
+    users : number of users, :math:`N`, not necessarily an integer [1]
     rate : request rate of all users, :math:`\lambda` [1/s]
     served : departure rate with 1, 2, ... in flight, up to the number of users [1/s]
 
-    :math:`\theta`, the rate of a thinking user, is solved for. None if the users cannot reach the
-    request rate even without think time. Source: Harchol-Balter,
-    "Performance modeling," 2013, ch. 13 (a finite number of sources).
+    The equation is solved for :math:`\theta`, the rate of a thinking user. None if the users cannot
+    reach the request rate even without think time. Source: Harchol-Balter, "Performance modeling,"
+    2013, ch. 13 (a finite number of sources).
 
-    Two users of a server that takes a second each, who think for a second on average: 0.8 1/s.
+    Two users, a service time of one second and a mean think time of one second: 0.8 1/s.
 
     >>> closed_loop_arrivals(users=2.0, rate=0.8, served=np.array([1.0, 1.0])).round(3).tolist()
     [2.0, 1.0, 0.0]
@@ -108,13 +108,13 @@ def closed_loop_arrivals(*, users: float, rate: float, served: Floats) -> Floats
 
 
 def _steps(arrivals: Floats, served: Floats) -> Floats:
-    """Logarithm of each number in flight's probability over that of one less. [1]"""
+    """Logarithm of the probability ratio between each number in flight and one less. [1]"""
     with np.errstate(divide="ignore"):
         return np.asarray(np.log(arrivals[:-1] / served))
 
 
 def _chances(steps: Floats) -> Floats:
-    """Probabilities of each number in flight. [1]"""
+    """Probability of each number in flight. [1]"""
     logarithms = np.concatenate([[0.0], np.cumsum(steps)])
     weights = np.exp(logarithms - logarithms.max())
     return np.asarray(weights / weights.sum())

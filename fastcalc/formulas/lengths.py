@@ -1,4 +1,4 @@
-"""Lengths of requests that differ: quantiles of the distributions that users write down."""
+"""Request lengths that vary: quantiles of common distributions."""
 
 from statistics import NormalDist
 
@@ -8,11 +8,11 @@ from fastcalc.formulas.types import Array, ArrayLike, floats
 
 
 def normal_quantile(*, share: ArrayLike) -> Array:
-    r"""Return what a share of standard normal numbers does not exceed. [1]
+    r"""Quantile of the standard normal distribution. [1]
 
     .. math:: z = \Phi^{-1}(u)
 
-    share : of all, above 0 and below 1, :math:`u` [1]
+    share : of all numbers, above 0 and below 1, :math:`u` [1]
 
     Source: M. J. Wichura, "Algorithm AS 241," Applied Statistics 37, 1988 (in ``statistics``).
 

@@ -1,4 +1,4 @@
-"""Parameters of layers that keep a state of fixed size instead of a cache: three kinds."""
+"""Parameters and memory traffic of layers with a state of fixed size instead of a cache."""
 
 import numpy as np
 
@@ -46,7 +46,7 @@ def kda_matrices(
     decay_rank : rank of the decay, :math:`r`: the dimension of a head [1]
     gate_rank : rank of the output gate, :math:`g`; 0 for full rank [1]
 
-    Without its bottleneck the gate takes :math:`h v`. Source: Kimi Linear, arXiv:2510.26692.
+    With full rank the gate has :math:`h v` parameters. Source: Kimi Linear, arXiv:2510.26692.
 
     >>> float(kda_matrices(hidden=2304, key_width=4096, value_width=4096, heads=32,
     ...              decay_rank=128, gate_rank=128))
@@ -87,7 +87,7 @@ def mamba_matrices(
 
     hidden : hidden width, :math:`h` [1]
     inner : channels of the state, :math:`w` [1]
-    state_size : numbers that a channel keeps, :math:`n` [1]
+    state_size : state elements per channel, :math:`n` [1]
     step_rank : rank of the projection to step sizes, :math:`r` [1]
 
     Source: Gu and Dao, "Mamba," arXiv:2312.00752, sec. 3.4.
@@ -134,19 +134,19 @@ def short_convolution_matrices(*, hidden: ArrayLike, width: ArrayLike) -> Array:
 def delta_rule_traffic(
     *, key_width: ArrayLike, value_width: ArrayLike, heads: ArrayLike, key_dim: ArrayLike
 ) -> Array:
-    r"""Bytes that kernels of the chunked delta rule move between them for a prompt token. [byte]
+    r"""Memory traffic between kernels of the chunked delta rule per prompt token. [byte]
 
     .. math:: B = 34 k + 26 v + 4 w + 12 C b + \frac{4 w v}{C b}
 
     key_width : key heads times key dimension, :math:`k` [1]
     value_width : value heads times value dimension, :math:`v` [1]
     heads : value heads, :math:`b` [1]
-    key_dim : key dimension; times the value heads it is :math:`w` [1]
+    key_dim : key dimension; :math:`w` is the key dimension times the value heads [1]
 
-    Chunks have :math:`C = 64` tokens. At 16 bits, each tensor written once and read once: the
-    convolution of queries, keys and values, their rearrangement and norms (24 k + 8 v), products of
-    keys in a chunk at 32 bits, their inverse and what it gives (4 k + 4 v + 2 w + 12 C b), the
-    state of each chunk and new values (2 k + 4 v + 2 w), outputs (4 k + 4 v) and the gated norm
+    Chunks have :math:`C = 64` tokens. At 16 bits, with each tensor written once and read once: the
+    convolution of queries, keys and values, their rearrangement and norms (24 k + 8 v); products of
+    keys in a chunk at 32 bits, their inverse and its products (4 k + 4 v + 2 w + 12 C b); the
+    state of each chunk and new values (2 k + 4 v + 2 w); outputs (4 k + 4 v); and the gated norm
     (6 v). Source: kernels of flash-linear-attention that vLLM and SGLang run (chunk_delta_h,
     chunk_o, chunk_scaled_dot_kkt, solve_tril, wy_fast); S. Yang et al., arXiv:2412.06464, sec. 3.3.
 
@@ -162,11 +162,11 @@ def delta_rule_traffic(
 
 
 CHUNK = 64.0
-"""Tokens of a chunk of the delta rule in flash-linear-attention."""
+"""Tokens per chunk of the delta rule in flash-linear-attention."""
 
 
 def state_space_traffic(*, groups: ArrayLike, state_size: ArrayLike, inner: ArrayLike) -> Array:
-    r"""Bytes that kernels of Mamba-2 move between them for a prompt token. [byte]
+    r"""Memory traffic between kernels of Mamba-2 per prompt token. [byte]
 
     .. math:: B = 16 (g n + w) + 8 C g + \frac{16 w n}{C}
 

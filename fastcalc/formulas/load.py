@@ -1,21 +1,21 @@
-"""Random arrivals at a replica that decodes and prefills: how they delay each other."""
+"""Random arrivals at a replica that prefills and decodes, and the resulting delays."""
 
 import numpy as np
 
 from fastcalc.formulas.types import Array, ArrayLike, floats
 
-_SELDOM = 1e-9  # of passes: one in which a replica prefills, at least
+_SELDOM = 1e-9  # minimum share of steps in which a replica prefills
 
 
 def passes_with_prompts(*, long: ArrayLike, short: ArrayLike) -> Array:
-    r"""Share of passes that have prompts in them, where these come at random. [1]
+    r"""Share of steps that contain prompts, if prompts arrive at random. [1]
 
     .. math:: s = \min\left(1, l + \max(0, 1 - l) \, (1 - e^{-a})\right)
 
-    long : passes that prompts of a chunk or more fill, for each pass, :math:`l` [1]
-    short : shorter prompts that come in a pass, which share one, :math:`a` [1]
+    long : steps filled by prompts of a chunk or more, per step, :math:`l` [1]
+    short : shorter prompts that arrive per step and share one step, :math:`a` [1]
 
-    A pass of a Poisson number of short prompts has none with the chance :math:`e^{-a}`. Source:
+    A step with a Poisson number of short prompts has none with probability :math:`e^{-a}`. Source:
     our own reading of Sarathi-Serve's batches, arXiv:2403.02310, docs/traffic.md.
 
     >>> round(float(passes_with_prompts(long=0.0, short=1.0)), 4)
@@ -27,14 +27,15 @@ def passes_with_prompts(*, long: ArrayLike, short: ArrayLike) -> Array:
 
 
 def prefilling_replicas(*, replicas: ArrayLike, passes: ArrayLike) -> Array:
-    r"""Attention replicas that prefill in a pass in which any of them does. [1]
+    r"""Mean number of attention replicas that prefill in a step, if at least one does. [1]
 
     .. math:: \frac{d s}{1 - (1 - s)^d}
 
-    replicas : that run in step, :math:`d` [1]
-    passes : share of one's passes in which it prefills, :math:`s` [1]
+    replicas : replicas that step together, :math:`d` [1]
+    passes : share of its steps in which one replica prefills, :math:`s` [1]
 
-    Each prefills at random, whatever the others do. Source: the binomial distribution without none.
+    Replicas prefill independently of each other. Source: binomial distribution conditioned on at
+    least one.
 
     >>> float(prefilling_replicas(replicas=2, passes=0.5))
     1.3333333333333333
@@ -47,7 +48,7 @@ def prefilling_replicas(*, replicas: ArrayLike, passes: ArrayLike) -> Array:
 def slot_wait_regularity(
     *, slots: ArrayLike, utilization: ArrayLike, variation: ArrayLike
 ) -> Array:
-    r"""Wait for one of c slots over that with exponential times of service. [1]
+    r"""Wait for one of c slots over the wait with exponential service times. [1]
 
     .. math:: v + (1 - v) \frac{1}{2} \left(1 + \frac{(1 - \rho)(c - 1)(\sqrt{4 + 5 c} - 2)}
         {16 \rho c}\right)
@@ -70,16 +71,16 @@ def slot_wait_regularity(
 
 
 def variance_in_window(*, window: ArrayLike) -> Array:
-    r"""Variance of a number in flight, averaged over a window, over that at once. [1]
+    r"""Variance of a number in flight, averaged over a window, over the instantaneous variance. [1]
 
     .. math:: f(w) = 1 - w / 3 \;\text{up to}\; w = 1, \quad 1 / w - 1 / (3 w^2)
         \;\text{beyond}
 
-    window : its length over the time that each is in flight, :math:`w` [1]
+    window : window length over the time that each request is in flight, :math:`w` [1]
 
-    Requests that all last as long are in flight together for what is left of both, so that the
-    correlation falls straight to 0 (M/D/infinity). Source: D. R. Cox, "Renewal theory," 1962; the
-    integral of that correlation is our own.
+    Requests with equal durations overlap for the rest of both, so that the correlation falls
+    linearly to 0 (M/D/infinity). Source: D. R. Cox, "Renewal theory," 1962; the integral of that
+    correlation is our own.
 
     >>> float(variance_in_window(window=1.5))
     0.5185185185185185
@@ -90,17 +91,17 @@ def variance_in_window(*, window: ArrayLike) -> Array:
 
 
 def gamma_share(*, value: ArrayLike, mean: ArrayLike, variance: ArrayLike) -> Array:
-    r"""Share of a gamma distribution that is not above a value. [1]
+    r"""Share of a gamma distribution at or below a value. [1]
 
     .. math:: \Phi\left(\frac{(x / m)^{1/3} - 1 + c^2 / 9}{c / 3}\right), \quad c^2 = v / m^2
 
-    value : of which the share is asked for, :math:`x`, not below 0 [1]
+    value : upper limit of the share, :math:`x`, not below 0 [1]
     mean : of the distribution, :math:`m` [1]
-    variance : of the distribution, over the unit of the mean, :math:`v` [1]
+    variance : of the distribution, in the squared unit of the mean, :math:`v` [1]
 
     Source: E. B. Wilson, M. M. Hilferty, "The distribution of chi-square," PNAS 17, 1931.
 
-    An exponential distribution has 0.9 below ln 10; the formula is off by less than 0.003 there.
+    An exponential distribution has 0.9 below ln 10; the error of the formula is below 0.003 there.
 
     >>> bool(abs(gamma_share(value=2.302585, mean=1.0, variance=1.0) - 0.9) < 0.003)
     True
@@ -112,12 +113,12 @@ def gamma_share(*, value: ArrayLike, mean: ArrayLike, variance: ArrayLike) -> Ar
 
 
 def normal_share(*, score: ArrayLike) -> Array:
-    r"""Share of a standard normal distribution that is not above a score. [1]
+    r"""Share of a standard normal distribution at or below a score. [1]
 
     .. math:: \Phi(z) = 1 - \tfrac12 t \, (a_1 + t (a_2 + t (a_3 + t (a_4 + t a_5)))) \,
         e^{-z^2 / 2}, \quad t = \frac{1}{1 + 0.3275911 z / \sqrt 2}
 
-    score : standard deviations above the mean, :math:`z`; of those below, the complement [1]
+    score : standard deviations above the mean, :math:`z`; for negative scores, the complement [1]
 
     Source: M. Abramowitz, I. A. Stegun, "Handbook of mathematical functions," 1964, 7.1.26 (error
     below 1.5e-7).
@@ -136,4 +137,4 @@ def normal_share(*, score: ArrayLike) -> Array:
 
 
 _ERF = (1.061405429, -1.453152027, 1.421413741, -0.284496736, 0.254829592)
-"""Factors of `normal_share`, the last first."""
+"""Coefficients of `normal_share`, the last first."""

@@ -1,4 +1,4 @@
-"""Bytes kept, bytes moved, and how much of them fits."""
+"""Cache sizes, and how many sequences or layers fit in memory."""
 
 import numpy as np
 
@@ -6,14 +6,14 @@ from fastcalc.formulas.types import Array, ArrayLike, floats
 
 
 def attended_tokens(*, context: ArrayLike, spread: ArrayLike, window: ArrayLike) -> Array:
-    r"""Tokens that a layer looks back on, averaged over contexts of even spread. [1]
+    r"""Tokens to which a layer attends, averaged over uniformly spread contexts. [1]
 
     .. math:: \bar{T} = w - \frac{(w - a)^2}{2 (b - a)} \quad (a = T - h < w < b = T + h),
         \quad \text{else} \min(T, w)
 
     context : mean context, :math:`T` [1]
-    spread : how far contexts go below and above it, :math:`h` [1]
-    window : tokens the layer looks back, :math:`w`; infinity for all [1]
+    spread : half-width of the range of contexts, :math:`h` [1]
+    window : tokens in the layer's window, :math:`w`; infinity for all [1]
 
     A context grows while a request decodes. Source: Jensen's inequality, Acta Mathematica 30, 1906.
 
@@ -34,11 +34,11 @@ def cache_bytes_per_layer(
 
     .. math:: M = e \, T \, b
 
-    elements : what a token leaves, :math:`e`: keys and values of all heads, or a latent [1]
+    elements : elements per token, :math:`e`: keys and values of all heads, or a latent [1]
     tokens : tokens the layer keeps, :math:`T` [1]
     bytes_per_element : width of a cached element, :math:`b` [byte]
 
-    Source: PagedAttention, arXiv:2309.06180, sec. 3: OPT-13B keeps 800 KiB a token.
+    Source: PagedAttention, arXiv:2309.06180, sec. 3: OPT-13B keeps 800 KiB per token.
 
     >>> 40 * float(cache_bytes_per_layer(elements=10240, tokens=1, bytes_per_element=2)) / 1024
     800.0
@@ -47,15 +47,16 @@ def cache_bytes_per_layer(
 
 
 def largest_batch(*, usable: ArrayLike, weights: ArrayLike, cache_per_sequence: ArrayLike) -> Array:
-    r"""Return how many sequences' caches fit with the weights. [1]
+    r"""Number of sequences whose caches fit in memory next to the weights. [1]
 
     .. math:: B = \lfloor (C - W) / M \rfloor
 
-    usable : memory that software may fill, :math:`C` [byte]
+    usable : memory that software may use, :math:`C` [byte]
     weights : weights held there, :math:`W` [byte]
-    cache_per_sequence : cache of one sequence with all tokens it may reach, :math:`M` [byte]
+    cache_per_sequence : cache of one sequence at its maximum length, :math:`M` [byte]
 
-    A whole number, 0 where nothing fits and beyond all use without a cache. Source: https://jax-ml.github.io/scaling-book/inference/.
+    A whole number: 0 if nothing fits, very large without a cache. Source: JAX scaling book,
+    https://jax-ml.github.io/scaling-book/inference/.
 
     >>> float(largest_batch(usable=72e9, weights=16e9, cache_per_sequence=0.25e9))
     224.0
@@ -65,12 +66,12 @@ def largest_batch(*, usable: ArrayLike, weights: ArrayLike, cache_per_sequence: 
 
 
 def chips_for_capacity(*, needed: ArrayLike, usable_per_chip: ArrayLike) -> Array:
-    r"""Chips whose memory together holds some bytes; infinity if none may be filled. [1]
+    r"""Chips whose combined memory holds some bytes; infinity if none is usable. [1]
 
     .. math:: N = \lceil W / C \rceil
 
     needed : bytes to hold, :math:`W` [byte]
-    usable_per_chip : memory of a chip that software may fill, :math:`C` [byte]
+    usable_per_chip : memory of a chip that software may use, :math:`C` [byte]
 
     Source: "Introducing Cerebras Inference," cerebras.ai, 2024 (70B at 16 bits on four wafers).
 
@@ -84,13 +85,13 @@ def chips_for_capacity(*, needed: ArrayLike, usable_per_chip: ArrayLike) -> Arra
 def chips_for_whole_layers(
     *, layers: ArrayLike, layer_bytes: ArrayLike, usable_per_chip: ArrayLike
 ) -> Array:
-    r"""Chips that hold layers which may not be cut; infinity if one is too large. [1]
+    r"""Chips that hold layers which must not be split; infinity if one layer is too large. [1]
 
     .. math:: N = \lceil L / \lfloor C / m \rfloor \rceil
 
-    layers : layers, embedding and head counted by their size, :math:`L` [1]
+    layers : layers, with embedding and head counted by their size, :math:`L` [1]
     layer_bytes : weights and cache of the largest layer, :math:`m` [byte]
-    usable_per_chip : memory of a chip that software may fill, :math:`C` [byte]
+    usable_per_chip : memory of a chip that software may use, :math:`C` [byte]
 
     Source: "Introducing Cerebras Inference," cerebras.ai, 2024 (split at layer boundaries).
 

@@ -1,4 +1,4 @@
-"""Dollars an hour, dollars per million tokens, joules per token."""
+"""Prices per hour and per million tokens, and energy per token."""
 
 import numpy as np
 
@@ -16,18 +16,18 @@ def ownership_per_hour(
     site_factor: ArrayLike,
     energy_price: ArrayLike,
 ) -> Array:
-    r"""Return what owning a chip costs an hour. [USD/h]
+    r"""Cost of owning a chip per hour. [USD/h]
 
     .. math:: c = \frac{C}{8760 \, y} + \frac{P}{1000} \, u \, e
 
     purchase : price of the chip, :math:`C` [USD]
-    years : years it serves, :math:`y` [1]
-    power : what it draws, :math:`P` [W]
+    years : depreciation period, :math:`y` [1]
+    power : power draw of the chip, :math:`P` [W]
     site_factor : power of the site over power of the machines (PUE), :math:`u` [1]
-    energy_price : price of a kilowatt hour, :math:`e` [USD/kWh]
+    energy_price : price per kilowatt hour, :math:`e` [USD/kWh]
 
-    No interest, staff or building. Source: Barroso et al., "The datacenter as a computer," 2018,
-    ch. 6, doi:10.2200/S00874ED3V01Y201809CAC046.
+    Interest, staff and building are not included. Source: Barroso et al., "The datacenter as a
+    computer," 2018, ch. 6, doi:10.2200/S00874ED3V01Y201809CAC046.
 
     >>> float(ownership_per_hour(purchase=35040, years=4, power=1e3, site_factor=1, energy_price=1))
     2.0
@@ -37,7 +37,7 @@ def ownership_per_hour(
 
 
 def usd_per_million(*, usd_per_hour: ArrayLike, seconds: ArrayLike, tokens: ArrayLike) -> Array:
-    r"""Price of a million tokens from the machine time they take. [USD]
+    r"""Price per million tokens from their machine time. [USD]
 
     .. math:: p = 10^6 \, \frac{c}{3600} \, \frac{t}{n}
 
@@ -54,11 +54,11 @@ def usd_per_million(*, usd_per_hour: ArrayLike, seconds: ArrayLike, tokens: Arra
 
 
 def joules_per_token(*, power: ArrayLike, site_factor: ArrayLike, tokens_per_s: ArrayLike) -> Array:
-    r"""Energy of a token. [J]
+    r"""Energy per token. [J]
 
     .. math:: E = P u / R
 
-    power : what the machine draws, :math:`P` [W]
+    power : power draw of the machine, :math:`P` [W]
     site_factor : power of the site over power of the machines (PUE), :math:`u` [1]
     tokens_per_s : output rate of the machine, :math:`R` [1/s]
 
@@ -71,14 +71,15 @@ def joules_per_token(*, power: ArrayLike, site_factor: ArrayLike, tokens_per_s: 
 
 
 def batch_ratio(*, cost_ratio: ArrayLike, speed_ratio: ArrayLike) -> Array:
-    r"""Batch ratio that gives a cost multiple and a speed-up. [1]
+    r"""Batch ratio that results in a cost multiple and a speed-up. [1]
 
     .. math:: \frac{B_s}{B_f} = \kappa \sigma
 
-    cost_ratio : cost of a token, fast over standard, :math:`\kappa` [1]
-    speed_ratio : tokens per second of a user, fast over standard, :math:`\sigma` [1]
+    cost_ratio : cost per token, fast over standard, :math:`\kappa` [1]
+    speed_ratio : tokens per second per user, fast over standard, :math:`\sigma` [1]
 
-    A token costs :math:`T(B) / B` of an hour. Source: Little, Operations Research 9(3), 1961.
+    A token costs the price of :math:`T(B) / B` machine time. Source: Little, Operations Research
+    9(3), 1961.
 
     >>> float(batch_ratio(cost_ratio=6, speed_ratio=2.5))
     15.0
@@ -87,7 +88,7 @@ def batch_ratio(*, cost_ratio: ArrayLike, speed_ratio: ArrayLike) -> Array:
 
 
 def share_beyond(*, usage: ArrayLike, included: ArrayLike) -> Array:
-    r"""Share of what is used that a flat price does not include. [1]
+    r"""Share of the usage that a flat price does not include. [1]
 
     .. math:: s = \max(1 - Q / N, 0)
 
@@ -112,16 +113,16 @@ def api_request_usd(
     cached_price: ArrayLike,
     output_price: ArrayLike,
 ) -> Array:
-    r"""Return what an API that is paid by the token charges for a request. [USD]
+    r"""Price of a request at an API with prices per token. [USD]
 
     .. math:: c = 10^{-6} \left( P (1 - h) \, p_i + P h \, p_c + O \, p_o \right)
 
     prompt : tokens in, :math:`P` [1]
     output : tokens out, :math:`O` [1]
     prefix_hit : share of the prompt that is found in the API's cache, :math:`h` [1]
-    input_price : price of a million tokens in, :math:`p_i` [USD]
-    cached_price : price of a million tokens in that are found in the cache, :math:`p_c` [USD]
-    output_price : price of a million tokens out, :math:`p_o` [USD]
+    input_price : price per million input tokens, :math:`p_i` [USD]
+    cached_price : price per million input tokens found in the cache, :math:`p_c` [USD]
+    output_price : price per million output tokens, :math:`p_o` [USD]
 
     Source: https://openai.com/api/pricing, whose columns are input, cached input and output.
 
@@ -136,14 +137,14 @@ def api_request_usd(
 
 
 def break_even_rate(*, usd_per_month: ArrayLike, usd_per_request: ArrayLike) -> Array:
-    r"""Requests at which paying for machines and paying by use cost the same. [1/s]
+    r"""Request rate at which machines and pay-per-use cost the same. [1/s]
 
     .. math:: \lambda^* = \frac{C}{730 \cdot 3600 \, c}
 
-    usd_per_month : price of the machines for a month of 730 hours, :math:`C` [USD]
-    usd_per_request : price of a request that is paid by use, :math:`c` [USD]
+    usd_per_month : price of the machines per month of 730 hours, :math:`C` [USD]
+    usd_per_request : price per request with pay-per-use, :math:`c` [USD]
 
-    Above it the machines are cheaper, up to their capacity. Source: Oi, "A Disneyland dilemma:
+    Above it, machines are cheaper, up to their capacity. Source: Oi, "A Disneyland dilemma:
     two-part tariffs for a Mickey Mouse monopoly," QJE 85(1), 1971, doi:10.2307/1881841.
 
     >>> float(break_even_rate(usd_per_month=2628.0, usd_per_request=0.001))

@@ -1,4 +1,4 @@
-"""Which of a few causes best explains residuals, and how surely."""
+"""Bayesian comparison of a few causes that could explain residuals."""
 
 import numpy as np
 
@@ -6,14 +6,14 @@ from fastcalc.formulas.types import Array, ArrayLike, Floats, floats
 
 
 def combined_slowdown(*, first: ArrayLike, second: ArrayLike) -> Array:
-    r"""Return how many times longer a step takes of which two parts take longer. [1]
+    r"""Slowdown of a step in which two components are slower. [1]
 
     .. math:: f = f_1 + f_2 - 1
 
-    first : the step with one part slower over the step as predicted, :math:`f_1` [1]
-    second : the same with the other part slower, :math:`f_2` [1]
+    first : step with one component slower over the predicted step, :math:`f_1` [1]
+    second : step with the other component slower over the predicted step, :math:`f_2` [1]
 
-    A step is the sum of its parts, so that what each adds is added, too. Source: docs/method.md,
+    A step is the sum of its components, so their additional times add up. Source: docs/method.md,
     where every time is a sum of components.
 
     >>> float(combined_slowdown(first=1.5, second=1.25))
@@ -23,17 +23,17 @@ def combined_slowdown(*, first: ArrayLike, second: ArrayLike) -> Array:
 
 
 def log_likelihood(*, residuals: Floats, shared: Floats, noise: Floats) -> Array:
-    r"""Logarithm of the density of residuals that share a few errors. [1]
+    r"""Logarithm of the density of residuals with a few shared errors. [1]
 
     .. math:: \ln p(r) = -\tfrac12 \left( r^\top C^{-1} r + \ln |C| + n \ln 2\pi \right), \quad
               C = \operatorname{diag}(\sigma^2) + G G^\top
 
-    residuals : logarithms of measured over predicted time, the last axis of points, :math:`r` [1]
-    shared : what one standard deviation of each error moves, points by errors, :math:`G` [1]
-    noise : standard deviation of what each point has for itself, :math:`\sigma` [1]
+    residuals : logarithms of measured over predicted time, points on the last axis, :math:`r` [1]
+    shared : effect of one standard deviation of each error, points by errors, :math:`G` [1]
+    noise : standard deviation of each point's independent error, :math:`\sigma` [1]
 
-    The inverse has one row per error (Woodbury's identity). Source: C. E.
-    Rasmussen and C. K. I. Williams, "Gaussian Processes for Machine Learning," MIT Press 2006, eqs.
+    The inverse has one row per error (Woodbury's identity). Source: C. E. Rasmussen and
+    C. K. I. Williams, "Gaussian Processes for Machine Learning," MIT Press 2006, eqs.
     2.30 and A.9.
 
     >>> float(log_likelihood(residuals=np.zeros(1), shared=np.zeros((1, 1)), noise=np.ones(1)))
@@ -49,12 +49,12 @@ def log_likelihood(*, residuals: Floats, shared: Floats, noise: Floats) -> Array
 
 
 def log_mean(*, logs: Floats, weights: Floats) -> Array:
-    r"""Logarithm of a weighted mean of numbers that are known as logarithms. [1]
+    r"""Logarithm of a weighted mean of numbers that are given as logarithms. [1]
 
     .. math:: \ln \sum_i w_i e^{l_i}
 
-    logs : of likelihoods, over a grid of what is unknown, :math:`l` [1]
-    weights : prior probability of each place of the grid, :math:`w` [1]
+    logs : log-likelihoods over a grid of the unknowns, :math:`l` [1]
+    weights : prior probability of each grid point, :math:`w` [1]
 
     The evidence of a hypothesis is the mean of its likelihood over its prior. Source: D. J. C.
     MacKay, "Information Theory, Inference, and Learning Algorithms," Cambridge 2003, ch. 28.
@@ -67,12 +67,12 @@ def log_mean(*, logs: Floats, weights: Floats) -> Array:
 
 
 def posterior(*, log_evidence: Floats, prior: Floats) -> Array:
-    r"""Probability of each of some hypotheses, one of which holds. [1]
+    r"""Probability of each of several exclusive hypotheses. [1]
 
     .. math:: P_h = \frac{p_h e^{l_h}}{\sum_i p_i e^{l_i}}
 
     log_evidence : the logarithm of each evidence, :math:`l` [1]
-    prior : probability of each before anything was measured, :math:`p` [1]
+    prior : probability of each before the measurements, :math:`p` [1]
 
     Source: MacKay 2003, as for `log_mean`.
 
@@ -84,16 +84,16 @@ def posterior(*, log_evidence: Floats, prior: Floats) -> Array:
 
 
 def disagreement(*, predictions: Floats, weights: Floats) -> Array:
-    r"""Spread of the predictions by several causes, weighted by their probabilities. [1]
+    r"""Spread of the predictions of several causes, weighted by their probabilities. [1]
 
     .. math:: s = \sqrt{\sum_h P_h (v_h - \bar v)^2}
 
-    predictions : by each cause of each candidate, causes by candidates, :math:`v` [1]
+    predictions : of each cause for each candidate, causes by candidates, :math:`v` [1]
     weights : probability of each cause, :math:`P` [1]
 
-    Where it is largest, a measurement tells most. Source: D. V. Lindley, "On a measure of the
-    information provided by an experiment," Annals of Mathematical Statistics 27, 1956; for equal
-    noise everywhere.
+    The candidate with the largest spread is the most informative measurement, if noise is equal
+    everywhere. Source: D. V. Lindley, "On a measure of the information provided by an experiment,"
+    Annals of Mathematical Statistics 27, 1956.
 
     >>> disagreement(predictions=np.array([[0.0, 1.0], [0.0, 3.0]]), weights=np.ones(2)).tolist()
     [0.0, 1.0]

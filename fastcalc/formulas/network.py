@@ -1,4 +1,4 @@
-"""Collectives and hops between chips: a latency and a bandwidth term each."""
+"""Collectives and hops between chips, each with a latency and a bandwidth term."""
 
 import numpy as np
 
@@ -8,18 +8,18 @@ from fastcalc.formulas.types import Array, ArrayLike, floats, where
 def shared_link(
     *, ranks: ArrayLike, domain: ArrayLike, is_mesh: ArrayLike, is_host: ArrayLike
 ) -> Array:
-    r"""Return what a rank gets of its printed link while all ranks of a group send. [1]
+    r"""Share of its printed link rate for a rank while all ranks of a group send. [1]
 
     .. math:: s = 1, \quad \frac{N - 1}{D - 1}, \quad \left(\frac{2}{N}\right)^{1/3}
 
     ranks : ranks that send together, :math:`N` [1]
     domain : chips that the link joins, :math:`D` [1]
-    is_mesh : 1 where every two chips have a link of their own [1]
-    is_host : 1 where all links meet in the host [1]
+    is_mesh : 1 if every two chips have their own link [1]
+    is_host : 1 if all links meet in the host [1]
 
-    Through a switch, over links of its own to every rank of the group, and over PCIe, where all
-    share the ways through the host. Source: kernel tables of NVIDIA aiconfigurator-core 0.12.0 (RTX
-    PRO 6000), https://github.com/ai-dynamo/aiconfigurator.
+    The three cases are a switch, separate links to every rank of the group, and PCIe, on which all
+    ranks share the paths through the host. Source: kernel tables of NVIDIA aiconfigurator-core
+    0.12.0 (RTX PRO 6000), https://github.com/ai-dynamo/aiconfigurator.
 
     >>> float(shared_link(ranks=2, domain=8, is_mesh=1, is_host=0)) * 7
     1.0
@@ -32,7 +32,7 @@ def shared_link(
 def all_reduce_shots(
     *, ranks: ArrayLike, message: ArrayLike, bandwidth: ArrayLike, latency: ArrayLike
 ) -> Array:
-    r"""In how many exchanges an all-reduce is fastest: 0 with one rank, else 1 or 2. [1]
+    r"""Number of exchanges of the fastest all-reduce: 0 with one rank, else 1 or 2. [1]
 
     .. math:: a + (N - 1) \frac{M}{\beta} \; \le \; 2 a + \frac{2 (N - 1)}{N} \frac{M}{\beta}
 
@@ -41,7 +41,7 @@ def all_reduce_shots(
     bandwidth : one way out of a rank, :math:`\beta` [byte/s]
     latency : of one exchange, :math:`a` [s]
 
-    Small messages are sent whole to every rank; large ones are reduced in parts and gathered.
+    Small messages are sent whole to every rank; large messages are reduced in parts and gathered.
     Source: kernel tables of NVIDIA aiconfigurator-core 0.12.0, custom all-reduce,
     https://github.com/ai-dynamo/aiconfigurator.
 
@@ -54,13 +54,13 @@ def all_reduce_shots(
 
 
 def all_reduce_bytes(*, ranks: ArrayLike, message: ArrayLike, shots: ArrayLike = 2.0) -> Array:
-    r"""Bytes each rank sends in a ring or two-shot all-reduce, or in a one-shot. [byte]
+    r"""Bytes that each rank sends in a ring or two-shot all-reduce, or in a one-shot. [byte]
 
     .. math:: M' = \frac{2 (N - 1)}{N} M \quad \text{or} \quad (N - 1) M
 
     ranks : ranks, :math:`N` [1]
     message : bytes that every rank holds before and after, :math:`M` [byte]
-    shots : 2 for parts that are reduced and gathered, less for all to all at once [1]
+    shots : 2 if parts are reduced and gathered, less if each rank sends to all at once [1]
 
     Source: JAX scaling book, https://jax-ml.github.io/scaling-book/gpus/ (collectives).
 
@@ -72,15 +72,15 @@ def all_reduce_bytes(*, ranks: ArrayLike, message: ArrayLike, shots: ArrayLike =
 
 
 def exchange_bytes(*, tokens: ArrayLike, hidden: ArrayLike, destinations: ArrayLike) -> Array:
-    r"""Bytes of sending tokens to their experts and their results back. [byte]
+    r"""Bytes of tokens sent to their experts and of the results sent back. [byte]
 
     .. math:: M = 3 \, n \, h \, r
 
     tokens : tokens of a replica in the step, :math:`n` [1]
     hidden : hidden width, :math:`h` [1]
-    destinations : other ranks a token visits, :math:`r` [1]
+    destinations : other ranks to which a token is sent, :math:`r` [1]
 
-    Out in fp8, back in bf16. Source: DeepSeek-V3, arXiv:2412.19437, sec. 3.3.3.
+    Tokens are sent in fp8, results in bf16. Source: DeepSeek-V3, arXiv:2412.19437, sec. 3.3.3.
 
     >>> float(exchange_bytes(tokens=1, hidden=7168, destinations=1))
     21504.0

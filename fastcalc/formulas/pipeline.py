@@ -1,4 +1,4 @@
-"""Layers one after another: over stages of a pipeline, and over regions of a wafer."""
+"""Layers in sequence: over stages of a pipeline, and over regions of a wafer."""
 
 from collections.abc import Sequence
 from functools import reduce
@@ -11,19 +11,19 @@ from fastcalc.formulas.types import Array, ArrayLike, floats, where
 def heaviest_stage(
     *, amounts: Sequence[ArrayLike], counts: Sequence[float], stages: ArrayLike, layers: ArrayLike
 ) -> Array:
-    r"""Most that one stage has where kinds of layers are spread evenly. [byte or s]
+    r"""Maximum of a quantity in one stage if layer types are spread evenly. [byte or s]
 
     .. math:: \max_n \sum_k n_k a_k, \quad \sum_k n_k \le N, \quad
         n_k \le \lceil c_k / S \rceil
 
-    amounts : what a layer of each kind has, :math:`a_k` [byte or s]
-    counts : layers of each kind, :math:`c_k` [1]
+    amounts : quantity per layer of each type, :math:`a_k` [byte or s]
+    counts : layers of each type, :math:`c_k` [1]
     stages : stages, :math:`S` [1]
     layers : layers of the stage, :math:`N` [1]
 
-    One more layer of any kind only widens what may be chosen, so it never makes a stage lighter.
-    The heaviest kinds come first; that sum is the least of :math:`N \theta + \sum_k \lceil c_k / S
-    \rceil \max(a_k - \theta, 0)` over the :math:`a_k`, by duality. Source: G. B. Dantzig,
+    One more layer of any type only adds choices, so it never makes a stage lighter. The heaviest
+    types come first. By duality, that sum is the minimum of :math:`N \theta + \sum_k \lceil c_k / S
+    \rceil \max(a_k - \theta, 0)` over the :math:`a_k`. Source: G. B. Dantzig,
     "Discrete-variable extremum problems," Operations Research 5, 1957 (the bounded knapsack).
 
     >>> float(heaviest_stage(amounts=[1.0, 5.0], counts=[3, 58], stages=8, layers=8))
@@ -58,10 +58,11 @@ def pipelined_step(
     stages : stages, :math:`S` [1]
     slowest : one micro-batch in the slowest stage, :math:`t_s` [s]
     streams : sequences that could be in different stages, :math:`m` [1]
-    overhead : what every stage spends on a micro-batch, however few its layers, :math:`t_o` [s]
+    overhead : time of every stage per micro-batch, however few its layers, :math:`t_o` [s]
 
-    A token crosses every stage and hop, and waits until the slowest stage has served each of the
-    micro-batches in flight; one alone waits for no other's host. Source: GPipe, arXiv:1811.06965.
+    A token passes every stage and hop, and waits until the slowest stage has processed each
+    micro-batch in flight; a single micro-batch waits for no other's host work. Source: GPipe,
+    arXiv:1811.06965.
 
     >>> float(pipelined_step(pass_time=4.0, hops=0.5, stages=4, slowest=1.0, streams=1))
     4.5
@@ -72,21 +73,21 @@ def pipelined_step(
 
 
 REFERENCE_WIDTH = 4096.0
-"""Hidden width of the models that the floor of a region's layer is stated for: Llama 3.1 8B."""
+"""Hidden width for which the floor of a region's layer is stated: Llama 3.1 8B."""
 
 
 def region_floor(*, floor: ArrayLike, width: ArrayLike, exponent: ArrayLike) -> Array:
-    r"""Latency floor of a layer in a region of its own, for a model's width. [s]
+    r"""Latency floor of a layer in its own region, for a model's width. [s]
 
     .. math:: t_0 = t_{4096} \left(\frac{h}{4096}\right)^p
 
-    floor : that of a model 4,096 wide, :math:`t_{4096}` [s]
+    floor : floor of a model with width 4,096, :math:`t_{4096}` [s]
     width : elements of a hidden state, :math:`h` [1]
-    exponent : :math:`p`, between 0.5 and 1 where links set the floor [1]
+    exponent : :math:`p`, between 0.5 and 1 if links set the floor [1]
 
     A hidden state is broadcast over the region's rows and summed over its columns. Hops along an
-    edge grow as the root of the region's cores, elements on a link as the width. Source: the two
-    widths of "Introducing Cerebras Inference," cerebras.ai, 2024 (engines/cerebras.yaml).
+    edge grow with the root of the region's cores, and elements on a link with the width. Source:
+    the two widths of "Introducing Cerebras Inference," cerebras.ai, 2024 (engines/cerebras.yaml).
 
     >>> round(float(region_floor(floor=17e-6, width=8192, exponent=0.69)) * 1e6, 1)
     27.4
@@ -95,15 +96,16 @@ def region_floor(*, floor: ArrayLike, width: ArrayLike, exponent: ArrayLike) -> 
 
 
 def spatial_step(*, layers: ArrayLike, layer_time: ArrayLike, streams: ArrayLike) -> Array:
-    r"""Time between two tokens of one stream where each layer has its own region. [s]
+    r"""Time between two tokens of one stream if each layer has its own region. [s]
 
     .. math:: T = \max(L, B) \, t_l
 
     layers : layers, :math:`L` [1]
-    layer_time : one token in one region, :math:`t_l` [s]
+    layer_time : time of one token in one region, :math:`t_l` [s]
     streams : sequences decoded together, :math:`B` [1]
 
-    More streams than layers queue. Source: "Introducing Cerebras Inference," cerebras.ai, 2024.
+    If there are more streams than layers, they queue. Source: "Introducing Cerebras Inference,"
+    cerebras.ai, 2024.
 
     >>> round(1 / float(spatial_step(layers=32, layer_time=17e-6, streams=1)))
     1838
@@ -112,13 +114,13 @@ def spatial_step(*, layers: ArrayLike, layer_time: ArrayLike, streams: ArrayLike
 
 
 def ring_hops(*, chips: ArrayLike) -> Array:
-    r"""Hops of a token through all chips and back to the first: none on one chip. [1]
+    r"""Hops of a token through all chips and back to the first; 0 on one chip. [1]
 
     .. math:: n = W \text{ if } W > 1, \text{ else } 0
 
-    chips : chips that layers are pipelined over, :math:`W` [1]
+    chips : chips over which layers are pipelined, :math:`W` [1]
 
-    Source: a sampled token is the input of the first layer again.
+    Source: a sampled token becomes the input of the first layer.
 
     >>> ring_hops(chips=[1, 2, 5]).tolist()
     [0.0, 2.0, 5.0]
@@ -130,15 +132,15 @@ def ring_hops(*, chips: ArrayLike) -> Array:
 def regional_speed(
     *, tokens: ArrayLike, layers: ArrayLike, layer_time: ArrayLike, chips: ArrayLike, hop: ArrayLike
 ) -> Array:
-    r"""Speed of one stream that crosses layers in regions of several chips. [1/s]
+    r"""Speed of one stream through layers in regions on several chips. [1/s]
 
     .. math:: v = \frac{E}{L \tau + [W > 1] \, W h}
 
     tokens : tokens that a pass yields, :math:`E` [1]
     layers : layers, :math:`L` [1]
-    layer_time : one token in one layer's region, :math:`\tau` [s]
-    chips : chips that are crossed, :math:`W`; one pays no hop [1]
-    hop : from a chip to the next, :math:`h` [s]
+    layer_time : time of one token in one layer's region, :math:`\tau` [s]
+    chips : chips in the pipeline, :math:`W`; a single chip has no hop [1]
+    hop : latency from one chip to the next, :math:`h` [s]
 
     Source: WaferLLM, arXiv:2502.04563 (a pass over a wafer is a sum over layers).
 

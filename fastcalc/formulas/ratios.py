@@ -1,4 +1,4 @@
-"""How far a ratio may be off."""
+"""Error factor of a ratio."""
 
 import numpy as np
 
@@ -6,15 +6,15 @@ from fastcalc.formulas.types import Array, ArrayLike, floats
 
 
 def factor_of_ratio(*, over: ArrayLike, under: ArrayLike) -> Array:
-    r"""By what factor a ratio may be off, from what both of its sides may be. [1]
+    r"""Error factor of a ratio, from the error factors of numerator and denominator. [1]
 
     .. math:: \ln f = \sqrt{\ln^2 f_a + \ln^2 f_b}
 
-    over : factor by which what stands above may be off, :math:`f_a` [1]
-    under : factor by which what stands below may be off the other way, :math:`f_b` [1]
+    over : error factor of the numerator, :math:`f_a` [1]
+    under : error factor of the denominator in the opposite direction, :math:`f_b` [1]
 
-    Errors are independent and multiply, so their logarithms add as squares. Source: JCGM 100:2008,
-    "Guide to the expression of uncertainty in measurement," sec. 5.1.2.
+    Errors are independent and multiply, so the squares of their logarithms add. Source: JCGM
+    100:2008, "Guide to the expression of uncertainty in measurement," sec. 5.1.2.
 
     >>> round(float(factor_of_ratio(over=2.0, under=1.0)), 3)
     2.0

@@ -1,9 +1,9 @@
-"""Formulas recorded once on a stand-in for a number, then run as a function of plain floats.
+"""Formulas that are recorded once with symbolic arguments, then run as a function of floats.
 
-A formula of numpy arrays costs a microsecond for each operation on a single number. `Recorded`
-stands for an argument: numpy hands it every operation (NEP 13 and 18), and what a formula returns
-is the graph of all of them. `function_of` drops equal and unused operations and writes the rest as
-one function of floats. Formulas that branch on an argument's value cannot be recorded.
+A formula on numpy arrays costs a microsecond per operation, even for a single number. `Recorded`
+represents an argument: numpy passes it every operation (NEP 13 and 18), and the result of a formula
+is the graph of all operations. `function_of` drops duplicate and unused operations and compiles the
+rest into one function of floats. Formulas that branch on an argument's value cannot be recorded.
 """
 
 import math
@@ -22,14 +22,14 @@ _number = count().__next__
 
 
 class UnrecordableError(Exception):
-    """A formula does with an argument what a function of plain floats cannot do again."""
+    """A formula uses an argument in a way that a function of plain floats cannot repeat."""
 
 
 class Recorded(NDArrayOperatorsMixin):
-    """A number that is known only when the recorded function is called.
+    """A number that becomes known when the recorded function is called.
 
-    operation, operands : what it is the result of; an argument has its name as only operand
-    number : of its recording; operands have smaller ones
+    operation, operands : the operation and its inputs; the only operand of an argument is its name
+    number : index in the recording; operands have smaller indices
     """
 
     shape, ndim, size, dtype = (1,), 1, 1, np.dtype(np.float64)
@@ -46,7 +46,7 @@ class Recorded(NDArrayOperatorsMixin):
     def __array_function__(
         self, function: Any, types: Iterable[type], operands: Any, keys: Mapping[str, Any]
     ) -> Any:
-        """Record a choice between two numbers; what only changes a shape changes nothing here."""
+        """Record a choice between two numbers; operations that only change shapes do nothing."""
         name = function.__name__
         if name == "where" and len(operands) == 3:
             return Recorded("where", operands)
@@ -59,15 +59,15 @@ class Recorded(NDArrayOperatorsMixin):
         raise UnrecordableError(f"{name} of an argument")
 
     def astype(self, *_: Any, **__: Any) -> "Recorded":
-        """Itself: all numbers are floats."""
+        """Return self, since all numbers are floats."""
         return self
 
     def __bool__(self) -> NoReturn:
-        """Refuse to branch."""
+        """Refuse to be used in a branch."""
         raise UnrecordableError("a choice by the value of an argument")
 
     def __float__(self) -> NoReturn:
-        """Refuse to be a constant."""
+        """Refuse conversion to a constant."""
         raise UnrecordableError("an argument as a constant")
 
     __int__ = __float__
@@ -92,17 +92,17 @@ _LARGEST = {"maximum": "<", "fmax": "<", "minimum": ">", "fmin": ">"}
 _COMMUTE = frozenset(("add", "multiply"))
 _NEUTRAL = {"multiply": 1.0, "divide": 1.0, "true_divide": 1.0, "subtract": 0.0, "add": 0.0}
 _DEEPEST = 40
-"""Operations inside one expression: Python's parser takes 200 parentheses. [1]"""
+"""Maximum operations in one expression: Python's parser allows 200 parentheses. [1]"""
 
 Operand: TypeAlias = str | float
-"""The name of an operation's result, or a constant."""
+"""Name of an operation's result, or a constant."""
 
 
 def function_of(results: Sequence[Any], arguments: Sequence[str]) -> Plain:
-    """The recorded results as a function of floats, or raise UnrecordableError.
+    """Compile recorded results into a function of floats, or raise UnrecordableError.
 
-    results : what was computed of `Recorded` arguments; constants may be among them
-    arguments : names of these, in the order in which the function takes them
+    results : values computed from `Recorded` arguments; constants may be among them
+    arguments : their names, in the order in which the function takes them
 
     >>> x, y = (Recorded("argument", (name,)) for name in "xy")
     >>> plain = function_of([np.maximum(x, 2.0) * y + y, np.exp(x) / np.exp(x)], ["x", "y"])
@@ -120,7 +120,7 @@ def function_of(results: Sequence[Any], arguments: Sequence[str]) -> Plain:
 
 
 def _constant(value: Any) -> float:
-    """A number that no argument moves."""
+    """A number that does not depend on any argument."""
     array = np.asarray(value)
     if array.size != 1:
         raise UnrecordableError("several numbers for one")
@@ -129,11 +129,11 @@ def _constant(value: Any) -> float:
 
 
 Operations: TypeAlias = dict[str, tuple[str, tuple[Operand, ...]]]
-"""Operation and operands of each result, by its name; operands come first."""
+"""Operation and operands of each result, by name; operands come first."""
 
 
 def _distinct(results: Sequence[Any]) -> tuple[Operations, list[Operand]]:
-    """The operations that results are made of, equal ones once, and what each result is."""
+    """Operations needed for the results, without duplicates, and the name of each result."""
     names: dict[int, Operand] = {}
     interned: dict[tuple[str, tuple[Operand, ...]], str] = {}
 
@@ -156,7 +156,7 @@ def _distinct(results: Sequence[Any]) -> tuple[Operations, list[Operand]]:
 
 
 def _in_order(results: Sequence[Any]) -> list[Recorded]:
-    """All numbers that results are made of, operands first."""
+    """All numbers needed for the results, operands first."""
     nodes: dict[int, Recorded] = {}
     pending = [result for result in results if isinstance(result, Recorded)]
     while pending:
@@ -168,11 +168,11 @@ def _in_order(results: Sequence[Any]) -> list[Recorded]:
 
 
 def _lines(operations: Operations, outputs: Sequence[Operand]) -> tuple[list[str], list[str]]:
-    """Assignments, and the text of each output; what is used once stands where it is used."""
+    """Assignments, and the expression of each output; values used once are inlined."""
     uses = Counter(outputs)
     for name in reversed(operations):
         operation, operands = operations[name]
-        if uses[name]:  # else nothing needs it
+        if uses[name]:  # otherwise it is unused
             times = 2 if operation in _LARGEST else 1
             uses.update({operand: times * operands.count(operand) for operand in set(operands)})
     lines: list[str] = []
@@ -197,7 +197,7 @@ def _plain(operand: Operand) -> str:
 
 
 def _text(operation: str, parts: list[str]) -> str:
-    """An operation on texts; of the larger of two, one that is no number is the result."""
+    """Expression for an operation; the maximum of two numbers is nan if either is nan."""
     if operation in _INFIX:
         return f"({parts[0]} {_INFIX[operation]} {parts[1]})"
     if operation in _CALLS:

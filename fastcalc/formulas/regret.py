@@ -1,4 +1,4 @@
-"""What it costs to choose before speeds are known, and what a measurement is worth."""
+"""Cost of deciding before speeds are known, and value of a measurement."""
 
 from statistics import NormalDist
 
@@ -7,23 +7,23 @@ import numpy as np
 from fastcalc.formulas.types import Array, Floats
 
 _NODES = 96
-"""Along each unknown speed. [1]"""
+"""Number of nodes for each unknown speed. [1]"""
 
 
 def expected_regret(*, costs: Floats, at: Floats, held: float) -> Array:
-    r"""Return what each plan costs on average above the best in hindsight. [USD]
+    r"""Mean cost of each plan above the best plan in hindsight. [USD]
 
     .. math:: R_k = E[\max(C_k(h), C_k(z_k)) - \min_j C_j(z_j)]
 
-    costs : a row for each plan, at some speeds of its chip, :math:`C_k(z)` [USD]
-    at : these, in standard deviations below what is expected of its logarithm, ascending [1]
-    held : the same at which a plan is bought, :math:`h` [1]
+    costs : a row for each plan, at several speeds of its chip, :math:`C_k(z)` [USD]
+    at : these speeds, in standard deviations below the expected logarithm, ascending [1]
+    held : speed for which a plan is bought, in the same units, :math:`h` [1]
 
-    What is bought is paid for, used or not, and what is missing is bought as well. Speeds are
-    lognormal, and those of one chip say nothing of another's. Source: Savage, "The theory of
+    All purchased chips are paid for, used or not, and missing chips are bought later. Speeds are
+    lognormal, and speeds of different chips are independent. Source: Savage, "The theory of
     statistical decision," J. Amer. Statist. Assoc. 46, 1951.
 
-    What costs 100, or 200 on the slower half of chips, against 150 in any case:
+    A plan that costs 100, or 200 on the slower half of chips, against one that always costs 150:
 
     >>> expected_regret(
     ...     costs=np.array([[100.0, 100.0, 200.0, 200.0], [150.0, 150.0, 150.0, 150.0]]),
@@ -38,21 +38,21 @@ def expected_regret(*, costs: Floats, at: Floats, held: float) -> Array:
 
 
 def regret_after(*, costs: Floats, at: Floats, held: float, measured: int, error: float) -> float:
-    r"""Expected regret of whoever first measures one chip and then chooses. [USD]
+    r"""Expected regret of a choice made after measuring one chip. [USD]
 
     .. math:: E_m[\min_k E[\max(C_k(h), C_k(z_k)) \mid m]] - E[\min_j C_j(z_j)],
         \; z = \sqrt{1 - r^2} m + r \epsilon
 
-    costs : a row for each plan, at some speeds of its chip, :math:`C_k(z)` [USD]
-    at : these, in standard deviations below what is expected of its logarithm, ascending [1]
-    held : the same at which a plan is bought, :math:`h` [1]
-    measured : the row of the chip that is measured [1]
-    error : standard deviation that is left, over that before, :math:`r` [1]
+    costs : a row for each plan, at several speeds of its chip, :math:`C_k(z)` [USD]
+    at : these speeds, in standard deviations below the expected logarithm, ascending [1]
+    held : speed for which a plan is bought, in the same units, :math:`h` [1]
+    measured : row of the measured chip [1]
+    error : standard deviation after the measurement over that before, :math:`r` [1]
 
-    Of the chip measured as much is bought as what is then known says, or as before, whichever
-    costs less. Source: Raiffa and Schlaifer, "Applied statistical decision theory," 1961, ch. 4.
+    The number of measured chips to buy follows the updated speed, or stays as before if that costs
+    less. Source: Raiffa and Schlaifer, "Applied statistical decision theory," 1961, ch. 4.
 
-    Measured without error, the only plan there is leaves nothing to regret:
+    With a single plan and a measurement without error, no regret is left:
 
     >>> round(regret_after(
     ...     costs=np.array([[100.0, 150.0, 200.0]]),
@@ -75,26 +75,26 @@ def regret_after(*, costs: Floats, at: Floats, held: float, measured: int, error
     cost_known = np.minimum(np.maximum(costs_then, rebought).mean(axis=1), as_before)
     cost_of_others = np.min(np.delete(options, measured), initial=np.inf)
     chosen = float(np.minimum(cost_known, cost_of_others).mean())
-    return max(chosen - _in_hindsight(needed), 0.0)  # below 0 by what is between the nodes
+    return max(chosen - _in_hindsight(needed), 0.0)  # interpolation may make it negative
 
 
 def _speeds() -> Floats:
-    """Standard normal deviations, each the middle of an equal share of all.
+    """Standard normal deviations, each in the middle of an equal share of the distribution.
 
-    Costs go in steps, at which quadratures for smooth functions are less exact: with 64 nodes,
-    Gauss-Hermite is up to 10 % off where this is 2 %.
+    Costs are step functions, for which quadratures for smooth functions are less exact: with 64
+    nodes, Gauss-Hermite has errors up to 10 %, this rule up to 2 %.
     """
     middles = (np.arange(_NODES) + 0.5) / _NODES
     return np.array([NormalDist().inv_cdf(middle) for middle in middles.tolist()])
 
 
 def _along(costs: Floats, at: Floats, deviations: Floats) -> Floats:
-    """Costs at other deviations, on straight lines between those there are."""
+    """Costs at other deviations, by linear interpolation."""
     return np.stack([np.interp(deviations, at, row) for row in costs])
 
 
 def _in_hindsight(needed: Floats) -> float:
-    """Mean of the least cost over all speeds, one axis of them after another."""
+    """Mean of the minimum cost over all speeds, one axis of them after another."""
     cheapest = needed[0]
     for row in needed[1:]:
         cheapest = np.minimum(cheapest[:, np.newaxis], row).ravel()

@@ -1,11 +1,11 @@
-"""What an engine keeps of a chip's memory before it takes the rest for caches."""
+"""Memory of a chip that an engine reserves before it allocates caches."""
 
 import numpy as np
 
 from fastcalc.formulas.types import Array, ArrayLike, floats
 
 LOGIT_BYTES = 4.0
-"""Of a logit at 32 bits. [byte]"""
+"""Size of a logit at 32 bits. [byte]"""
 
 _ACTIVATION_BYTES = 2.0
 
@@ -15,8 +15,8 @@ def logits_memory(*, copies: ArrayLike, rows: ArrayLike, vocabulary: ArrayLike) 
 
     .. math:: M = 4 \, c \, n \, V
 
-    copies : copies that live at once, :math:`c` [1]
-    rows : tokens that logits are computed of, :math:`n` [1]
+    copies : copies that exist at the same time, :math:`c` [1]
+    rows : tokens whose logits are computed, :math:`n` [1]
     vocabulary : columns of the output head, :math:`V` [1]
 
     Source: llama.cpp reserves them for a micro-batch: 250.5 of the 258.5 MiB that its log prints as
@@ -29,17 +29,17 @@ def logits_memory(*, copies: ArrayLike, rows: ArrayLike, vocabulary: ArrayLike) 
 
 
 def stream_memory(*, copies: ArrayLike, tokens: ArrayLike, width: ArrayLike) -> Array:
-    r"""Memory of what a layer holds of some tokens at 16 bits. [byte]
+    r"""Memory of a layer's activations for some tokens at 16 bits. [byte]
 
     .. math:: M = 2 \, c \, n \, w
 
-    copies : copies that live at once, :math:`c` [1]
+    copies : copies that exist at the same time, :math:`c` [1]
     tokens : tokens of the step, :math:`n` [1]
-    width : columns of what is held, :math:`w` [1]
+    width : columns of the activations, :math:`w` [1]
 
-    Of a feed-forward network these are the hidden state, both halves of a gated one and their
-    product. Source: github.com/vllm-project/vllm/issues/10517, a start of vLLM in which Llama 3.1
-    8B with steps of 20,000 tokens takes 1.72 GiB in addition to weights and cache.
+    For a feed-forward network these are the hidden state, both halves of a gated projection and
+    their product. Source: github.com/vllm-project/vllm/issues/10517, a start of vLLM in which
+    Llama 3.1 8B with steps of 20,000 tokens takes 1.72 GiB in addition to weights and cache.
 
     >>> round(float(stream_memory(copies=1, tokens=20_000, width=3 * 14336 + 4096)) / 2**30, 2)
     1.75
@@ -52,10 +52,10 @@ def activation_peak(*, sampling: ArrayLike, layer: ArrayLike) -> Array:
 
     .. math:: A = \max(S, F)
 
-    sampling : while it samples, :math:`S` [byte]
-    layer : while a layer computes, :math:`F` [byte]
+    sampling : during sampling, :math:`S` [byte]
+    layer : during a layer, :math:`F` [byte]
 
-    The one is over when the other begins. Source: vLLM 0.11, profile_run of
+    Both never occur at the same time. Source: vLLM 0.11, profile_run of
     vllm/v1/worker/gpu_model_runner.py.
 
     >>> float(activation_peak(sampling=4.7, layer=0.7))
@@ -65,15 +65,15 @@ def activation_peak(*, sampling: ArrayLike, layer: ArrayLike) -> Array:
 
 
 def padded_share(*, columns: ArrayLike, multiple: ArrayLike) -> Array:
-    r"""Return how much larger a matrix is whose columns are padded. [1]
+    r"""Size of a matrix with padded columns over its original size. [1]
 
     .. math:: p = \lceil w / m \rceil \, m / w
 
     columns : of the matrix on one rank, :math:`w` [1]
-    multiple : columns of which a kernel takes whole numbers, :math:`m` [1]
+    multiple : number of columns that a kernel processes at a time, :math:`m` [1]
 
     Source: vLLM 0.11, vllm/model_executor/layers/quantization/mxfp4.py: 2,880 columns of gpt-oss
-    become 3,072.
+    are padded to 3,072.
 
     >>> round(float(padded_share(columns=2880, multiple=256)), 4)
     1.0667
@@ -82,12 +82,12 @@ def padded_share(*, columns: ArrayLike, multiple: ArrayLike) -> Array:
 
 
 def captured_graphs(*, sequences: ArrayLike) -> Array:
-    r"""CUDA graphs that a start captures: for steps with prompts, and for decode alone. [1]
+    r"""CUDA graphs captured at a start: for steps with prompts, and for decode alone. [1]
 
     .. math:: n = c(\min(2 s, 512)) + c(\min(s, 512)), \quad
         c(m) = |\{1, 2, 4, 8, 16, \ldots, 248, 256, 272, \ldots\} \cap [1, m]|
 
-    sequences : of a step at most, :math:`s` [1]
+    sequences : maximum per step, :math:`s` [1]
 
     Source: vLLM 0.27, vllm/config/vllm.py, _set_cudagraph_sizes: 51 and 35 for 256 sequences in
     pull request 39559.
@@ -100,11 +100,11 @@ def captured_graphs(*, sequences: ArrayLike) -> Array:
 
 
 def prompt_graphs(*, sequences: ArrayLike) -> Array:
-    r"""CUDA graphs for steps with prompts, which stop at the attention of every layer. [1]
+    r"""CUDA graphs for steps with prompts, which are split at the attention of every layer. [1]
 
     .. math:: n = c(\min(2 s, 512))
 
-    sequences : of a step at most, :math:`s` [1]
+    sequences : maximum per step, :math:`s` [1]
 
     Source: vLLM 0.27, vllm/config/vllm.py, _set_cudagraph_sizes; :math:`c` as in
     `captured_graphs`.
@@ -123,18 +123,18 @@ def graph_memory(
     of_graph: ArrayLike,
     of_layer: ArrayLike,
 ) -> Array:
-    r"""Memory of CUDA graphs, whatever their rows. [byte]
+    r"""Memory of CUDA graphs, independent of their rows. [byte]
 
     .. math:: M = n m + c L \ell
 
-    graphs : all of them, :math:`n` [1]
-    cut : those of them that have memory of their own at every layer, :math:`c` [1]
+    graphs : number of graphs, :math:`n` [1]
+    cut : graphs with additional memory for every layer, :math:`c` [1]
     layers : of the model, :math:`L` [1]
-    of_graph : memory of a graph, :math:`m` [byte]
-    of_layer : its memory at a layer, :math:`\ell` [byte]
+    of_graph : memory per graph, :math:`m` [byte]
+    of_layer : additional memory per layer of such a graph, :math:`\ell` [byte]
 
     Source: vLLM 0.27, profile_cudagraph_memory of vllm/v1/worker/gpu_model_runner.py, which
-    charges a graph no less than 1 MiB.
+    counts at least 1 MiB per graph.
 
     >>> float(graph_memory(graphs=86, cut=51, layers=36, of_graph=1.0, of_layer=0.25))
     545.0
@@ -143,11 +143,11 @@ def graph_memory(
 
 
 def largest_capture(*, sequences: ArrayLike) -> Array:
-    r"""Rows of the largest CUDA graph that a start captures. [1]
+    r"""Rows of the largest CUDA graph captured at a start. [1]
 
     .. math:: m = \min(2 s, 512)
 
-    sequences : of a step at most, :math:`s` [1]
+    sequences : maximum per step, :math:`s` [1]
 
     Source: vLLM 0.27, vllm/config/vllm.py, _set_cudagraph_sizes.
 

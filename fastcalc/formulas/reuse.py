@@ -1,4 +1,4 @@
-"""How large a cache has to be to find what was used before, and what it may cost."""
+"""Reuse distances and hit rates of caches, and the price at which a cache tier pays."""
 
 from itertools import pairwise
 
@@ -9,21 +9,22 @@ from fastcalc.formulas.solving import bisect
 from fastcalc.formulas.types import Array, ArrayLike, Floats, Ints, floats
 
 _STRETCH = 2**18
-"""Blocks of the prompts that are sorted at once, few enough for a processor's caches. [1]"""
+"""Blocks of prompts that are sorted together, few enough for a processor's caches. [1]"""
 
 
 def reuse_distances(*, blocks: Ints, ends: Ints) -> Ints:
-    r"""Blocks of the smallest cache that finds each block of prompts; 0 for none. [1]
+    r"""Size of the smallest cache that finds each block of prompts, in blocks; 0 for none. [1]
 
     .. math:: d_i = \max_{j \le i} \left( s - p_j - |\{k \le s : p_k > p_j\}| \right)
 
-    blocks : what identifies each block, prompt after prompt [1]
+    blocks : identifier of each block, prompt after prompt [1]
     ends : blocks up to the end of each prompt [1]
 
-    Touches are numbered in order, :math:`p_k` is the one before :math:`k` of the same block, and
-    :math:`s` what there were before the prompt of :math:`i`. The cache keeps what was used last, of
-    a prompt its start the longest, as servers do; a block counts as found if all before it in its
-    prompt are, in the cache as the prompt meets it, and not if its own prompt repeats it.
+    Accesses are numbered in order, :math:`p_k` is the previous access before :math:`k` to the same
+    block, and :math:`s` is the number of accesses before the prompt of :math:`i`. The cache is LRU,
+    and evicts the end of a prompt before its start, as servers do. A block is a hit if it and all
+    earlier blocks of its prompt are in the cache before the prompt; repeats inside a prompt do not
+    count.
 
     Source: R. L. Mattson et al., "Evaluation techniques for storage hierarchies," IBM Systems
     Journal 9(2), 1970, doi:10.1147/sj.92.0078.
@@ -33,7 +34,7 @@ def reuse_distances(*, blocks: Ints, ends: Ints) -> Ints:
     """
     starts = np.append(0, ends)[:-1].astype(np.int32)
     request = np.repeat(np.arange(len(ends), dtype=np.int32), np.diff(ends, prepend=0))
-    # The last block of a prompt is touched first: its touch is as far from the other end.
+    # The last block of a prompt is accessed first: its access is as far from the other end.
     touch = (starts + ends.astype(np.int32) - 1)[request]
     touch -= np.arange(len(blocks), dtype=np.int32)
     before = _touches_before(blocks, touch, ends)
@@ -57,9 +58,9 @@ def reuse_distances(*, blocks: Ints, ends: Ints) -> Ints:
 
 
 def _touches_before(blocks: Ints, touch: Ints, ends: Ints) -> Ints:
-    """Touch before that of each block, -1 for none, a stretch of prompts at a time. [1]
+    """Previous access to each block, -1 for none, for a range of prompts at a time. [1]
 
-    touch : when each block is touched [1]
+    touch : time of the access to each block [1]
     """
     if blocks.min(initial=0) < 0 or blocks.max(initial=0) > 4 * len(blocks):
         blocks = np.unique(blocks, return_inverse=True)[1]
@@ -81,16 +82,16 @@ def _touches_before(blocks: Ints, touch: Ints, ends: Ints) -> Ints:
 
 
 def _distances(before: Ints, request: Ints, starts: Ints) -> Ints:
-    """Distances of blocks that were touched before. [1]
+    """Reuse distances of blocks with a previous access. [1]
 
-    Blocks that follow one another, as their last touches do, are counted at once.
+    Consecutive blocks whose previous accesses are also consecutive are counted together.
     """
     is_head = np.append(True, (np.diff(before) != -1) | (np.diff(request) != 0))
     heads = np.flatnonzero(is_head)
     sizes, first = np.diff(heads, append=len(before)), before[heads]
     rank = np.empty(len(heads), dtype=np.int64)
     rank[np.argsort(first)] = np.arange(len(heads))
-    # In order of time; those of one prompt by rank, so that none counts for another.
+    # In order of time; within one prompt by rank, so that none of its blocks counts for another.
     in_time = np.argsort(request[heads].astype(np.int64) * len(heads) + rank)
     above = _earlier_above(rank[in_time], sizes[in_time])[rank]
     of_heads = starts[request[heads]] - first - above
@@ -100,10 +101,10 @@ def _distances(before: Ints, request: Ints, starts: Ints) -> Ints:
 
 
 def _earlier_above(rank: Ints, weights: Ints) -> Ints:
-    """By rank the weight of all earlier elements of a higher rank. [1]
+    """For each rank, the weight of all earlier elements with a higher rank. [1]
 
-    From the highest bit of the ranks downwards: within those that share the bits above, each
-    element without the bit has the earlier ones with it above it.
+    It goes from the highest bit of the ranks downwards. Among ranks with equal higher bits, the
+    earlier elements with the bit are above each element without it.
     """
     bits = max(len(rank) - 1, 1).bit_length()
     rank = np.append(rank, np.arange(len(rank), 1 << bits))
@@ -124,17 +125,17 @@ def _earlier_above(rank: Ints, weights: Ints) -> Ints:
 
 
 def characteristic_time(*, rates: Floats, sizes: Floats, passing: float, capacity: float) -> Array:
-    r"""Requests after which an unused entry is evicted from a cache. [1]
+    r"""Number of requests after which an unused entry is evicted from a cache. [1]
 
     .. math:: \sum_i s_i \left(1 - e^{-\lambda_i T}\right) + u T = C
 
-    rates : requests of each prefix in every request, :math:`\lambda_i` [1]
-    sizes : tokens of each, :math:`s_i` [1]
-    passing : tokens of a request that never come again, :math:`u` [1]
+    rates : share of requests with each prefix, :math:`\lambda_i` [1]
+    sizes : tokens of each prefix, :math:`s_i` [1]
+    passing : tokens per request that never repeat, :math:`u` [1]
     capacity : tokens that the cache holds, :math:`C` [1]
 
-    A prefix is found with the chance :math:`1 - e^{-\lambda_i T}`: where requests are independent
-    of each other, and prefixes many. Source: H. Che, Y. Tung and Z. Wang, "Hierarchical Web caching
+    A prefix is a hit with probability :math:`1 - e^{-\lambda_i T}`, if requests are independent
+    and prefixes are many. Source: H. Che, Y. Tung and Z. Wang, "Hierarchical Web caching
     systems: modeling, design and experimental results," IEEE JSAC 20(7), 2002,
     doi:10.1109/JSAC.2002.801752.
 
@@ -151,7 +152,7 @@ def characteristic_time(*, rates: Floats, sizes: Floats, passing: float, capacit
 
 
 def tier_break_even(*, usd_per_hour: ArrayLike, gain: ArrayLike, size: ArrayLike) -> Array:
-    r"""Price of a gigabyte for a month below which a memory for caches pays. [USD]
+    r"""Price per gigabyte and month below which memory for caches pays off. [USD]
 
     .. math:: p = \frac{730 \, c \, (\lambda / \lambda_0 - 1)}{10^{-9} \, S}
 
@@ -159,7 +160,7 @@ def tier_break_even(*, usd_per_hour: ArrayLike, gain: ArrayLike, size: ArrayLike
     gain : throughput with it over throughput without it, :math:`\lambda / \lambda_0` [1]
     size : of the memory, :math:`S` [byte]
 
-    It saves the machines that would serve the added requests. Source: J. Gray and G. Putzolu,
+    It replaces the machines that would serve the added requests. Source: J. Gray and G. Putzolu,
     "The 5 minute rule for trading memory for disc accesses," SIGMOD 1987,
     doi:10.1145/38713.38755.
 

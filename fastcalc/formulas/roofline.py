@@ -1,4 +1,4 @@
-"""Time of work on a machine that moves bytes and multiplies numbers."""
+"""Time of memory traffic and arithmetic on a machine."""
 
 import numpy as np
 
@@ -11,7 +11,7 @@ def time_of(*, work: ArrayLike, rate: ArrayLike) -> Array:
     .. math:: t = W / R
 
     work : bytes or FLOPs, :math:`W` [byte or FLOP]
-    rate : of the same kind, a second, :math:`R` [byte/s or FLOP/s]
+    rate : bytes or FLOPs per second, :math:`R` [byte/s or FLOP/s]
 
     Source: Williams et al., "Roofline," 2009, doi:10.1145/1498765.1498785.
 
@@ -22,16 +22,17 @@ def time_of(*, work: ArrayLike, rate: ArrayLike) -> Array:
 
 
 def time_over_tiers(*, work: ArrayLike, capacities: ArrayLike, bandwidths: ArrayLike) -> Array:
-    r"""Least time to read bytes that are spread over memory tiers as well as can be. [s]
+    r"""Minimum time to read bytes that are spread optimally over memory tiers. [s]
 
     .. math:: t = \max_k \frac{W - \sum_{i<k} C_i}{\sum_{i \ge k} \beta_i}
 
     work : bytes read, :math:`W` [byte]
-    capacities : what each tier holds, :math:`C` [byte]
+    capacities : of each tier, :math:`C` [byte]
     bandwidths : of each tier, in the same order, :math:`\beta` [byte/s]
 
-    Tiers are read at once. They lie along the last axis, first the one that is read through soonest
-    (:math:`C / \beta`). Source: Williams et al., "Roofline," 2009, doi:10.1145/1498765.1498785.
+    Tiers are read at the same time. They are ordered along the last axis by the time to read all of
+    them (:math:`C / \beta`). Source: Williams et al., "Roofline," 2009,
+    doi:10.1145/1498765.1498785.
 
     >>> float(time_over_tiers(work=10.0, capacities=[4.0, 100.0], bandwidths=[10.0, 2.0]))
     3.0
@@ -49,7 +50,7 @@ def time_over_tiers(*, work: ArrayLike, capacities: ArrayLike, bandwidths: Array
 
 
 def critical_batch(*, peak: ArrayLike, bandwidth: ArrayLike, bytes_per_weight: ArrayLike) -> Array:
-    r"""Rows at which a matrix product costs as much arithmetic as reading. [1]
+    r"""Rows at which a matrix product takes equal time for arithmetic and for reading. [1]
 
     .. math:: B = \frac{F}{\beta} \cdot \frac{b}{2}
 
@@ -68,16 +69,16 @@ def critical_batch(*, peak: ArrayLike, bandwidth: ArrayLike, bytes_per_weight: A
 def achieved_bandwidth(
     *, peak: ArrayLike, fraction: ArrayLike, cores: ArrayLike, per_core: ArrayLike
 ) -> Array:
-    r"""Bandwidth a kernel reaches: a share of the peak, capped by its cores. [byte/s]
+    r"""Bandwidth that a kernel achieves: a share of the peak, capped by its cores. [byte/s]
 
     .. math:: \beta = \left( (\eta \beta_0)^{-8} + (n c)^{-8} \right)^{-1/8}
 
     peak : data-sheet bandwidth, :math:`\beta_0` [byte/s]
-    fraction : share that long reads reach, :math:`\eta` [1]
+    fraction : share achieved by long reads, :math:`\eta` [1]
     cores : cores that read, :math:`n` [1]
-    per_core : bandwidth that one core keeps in flight, :math:`c`; infinity for no limit [byte/s]
+    per_core : bandwidth of one core's reads in flight, :math:`c`; infinity for no limit [byte/s]
 
-    Few cores cannot fill a wide memory (Little's law); the norm is a minimum with a rounded corner.
+    Few cores cannot saturate a wide memory (Little's law); the norm is a smoothed minimum.
     Source: McCalpin, "Memory bandwidth and machine balance," 1995.
 
     >>> float(achieved_bandwidth(peak=2e12, fraction=0.5, cores=100, per_core=float("inf")))
@@ -91,18 +92,18 @@ def achieved_bandwidth(
 def achieved_compute(
     *, peak: ArrayLike, fraction: ArrayLike, cores: ArrayLike, per_core: ArrayLike
 ) -> Array:
-    r"""Rate that matrix products reach on cores that have to be fed. [FLOP/s]
+    r"""FLOP rate that matrix products achieve on cores that must be fed with operands. [FLOP/s]
 
     .. math:: R = \left( \frac{1}{\eta F} + \frac{1}{n f} \right)^{-1}
 
-    peak : dense peak that the products run at, :math:`F` [FLOP/s]
-    fraction : share reached by cores that are fed in time, :math:`\eta` [1]
+    peak : dense peak for the products, :math:`F` [FLOP/s]
+    fraction : share achieved by cores that are fed in time, :math:`\eta` [1]
     cores : cores, :math:`n` [1]
     per_core : rate at which a core is fed, :math:`f`; infinity for no limit [FLOP/s]
 
-    Kernels feed a core a given number of bytes of operands a second whatever its peak, so chips
-    with faster cores reach a smaller share of it: the two times add. Operands of half the width are
-    fed twice as fast. Source: Amdahl, AFIPS 1967: parts of a time add, rates do not.
+    Kernels feed a core a given number of operand bytes per second whatever its peak, so chips
+    with faster cores achieve a smaller share of it: the two times add. Operands of half the width
+    are fed twice as fast. Source: Amdahl, AFIPS 1967: parts of a time add, rates do not.
 
     >>> float(achieved_compute(peak=1e15, fraction=0.8, cores=100, per_core=float("inf")))
     800000000000000.0
@@ -112,18 +113,18 @@ def achieved_compute(
 
 
 def overlapped_time(*, memory: ArrayLike, compute: ArrayLike, norm: ArrayLike) -> Array:
-    r"""Time of a kernel that reads and multiplies at once. [s]
+    r"""Time of a kernel that reads and multiplies at the same time. [s]
 
     .. math:: t = \left(t_m^p + t_c^p\right)^{1/p}
 
-    memory : time to move the bytes alone, :math:`t_m` [s]
-    compute : time to do the FLOPs alone, :math:`t_c` [s]
+    memory : time of the reads alone, :math:`t_m` [s]
+    compute : time of the FLOPs alone, :math:`t_c` [s]
     norm : :math:`p`, at least 1 [1]
 
-    With :math:`p = \infty` one hides under the other (a roofline); with :math:`p = 1` neither does.
-    Matrix products lie near 3: 105,225 of them, on eight chips, are met within 1.09 (median),
-    against 1.10 for the larger and 1.18 for the sum. Products over routed experts lie near 1,
-    because the rows of each expert that is read are padded to a tile. Source: kernel tables of
+    With :math:`p = \infty`, the shorter time is hidden (a roofline); with :math:`p = 1`, both add.
+    Matrix products lie near 3: the median error over 105,225 products on eight chips is 1.09,
+    compared with 1.10 for the maximum and 1.18 for the sum. Products over routed experts lie near
+    1, because the rows of each expert that is read are padded to a tile. Source: kernel tables of
     NVIDIA aiconfigurator-core 0.12.0, https://github.com/ai-dynamo/aiconfigurator; the fits are our
     own, docs/method.md.
 
@@ -132,6 +133,6 @@ def overlapped_time(*, memory: ArrayLike, compute: ArrayLike, norm: ArrayLike) -
     """
     larger = floats(np.maximum(memory, compute))
     ratio = np.minimum(memory, compute) / np.maximum(larger, 1e-300)
-    # numpy takes ten times as long for a third power as for a second and a product.
+    # numpy is ten times slower for a third power than for a square and a product.
     power = ratio**2.0 * ratio if isinstance(norm, float) and norm == 3.0 else ratio**norm
     return larger * (1.0 + power) ** (1.0 / norm)

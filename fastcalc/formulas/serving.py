@@ -1,4 +1,4 @@
-"""Real traffic: prompts and decoding that share one replica."""
+"""Mixed traffic: prefill and decode that share one replica."""
 
 import numpy as np
 
@@ -8,17 +8,17 @@ from fastcalc.formulas.types import Array, ArrayLike, floats
 def prompt_lump(
     *, batch: ArrayLike, prompt: ArrayLike, output: ArrayLike, chunk: ArrayLike
 ) -> Array:
-    r"""Prompt tokens in a step that has any, in steady state. [1]
+    r"""Prompt tokens of a mixed step in steady state. [1]
 
     .. math:: s = \max\left(B P / O, \; \min(C, P)\right)
 
     batch : sequences decoded together, :math:`B` [1]
     prompt : prompt tokens of a request that must be computed, :math:`P` [1]
     output : output tokens of a request, :math:`O` [1]
-    chunk : prompt tokens that the engine takes into a step, :math:`C` [1]
+    chunk : maximum prompt tokens per step of the engine, :math:`C` [1]
 
-    Prompts come in lumps of at least a chunk, not spread over all steps. Source: Sarathi-Serve,
-    arXiv:2403.02310; the size of a lump is our own reading, docs/method.md.
+    Prompts are processed in pieces of at least a chunk, not spread over all steps. Source:
+    Sarathi-Serve, arXiv:2403.02310; the size of a piece is our own reading, docs/method.md.
 
     >>> float(prompt_lump(batch=8, prompt=1000, output=1000, chunk=8192))
     1000.0
@@ -37,10 +37,10 @@ def disaggregated_nodes(
 
     .. math:: N = \frac{\lambda_i}{R_p} + \frac{\lambda_o}{R_d}
 
-    input_rate : prompt tokens that arrive a second, cached ones included, :math:`\lambda_i` [1/s]
+    input_rate : prompt tokens that arrive per second, including cached, :math:`\lambda_i` [1/s]
     prefill_rate : prompt tokens that a node prefills per second, :math:`R_p` [1/s]
-    output_rate : output tokens asked for a second, :math:`\lambda_o` [1/s]
-    decode_rate : output tokens that a node makes a second, :math:`R_d` [1/s]
+    output_rate : requested output tokens per second, :math:`\lambda_o` [1/s]
+    decode_rate : output tokens that a node decodes per second, :math:`R_d` [1/s]
 
     Source: DeepSeek, open-infra-index, day 6, 2025.
 
@@ -51,11 +51,11 @@ def disaggregated_nodes(
 
 
 def in_flight(*, rate: ArrayLike, seconds: ArrayLike) -> Array:
-    r"""Requests that are being served at a time, on average. [1]
+    r"""Mean number of requests in flight. [1]
 
     .. math:: N = \lambda T
 
-    rate : requests that arrive, :math:`\lambda` [1/s]
+    rate : arrival rate of requests, :math:`\lambda` [1/s]
     seconds : time from the arrival of a request to its last token, :math:`T` [s]
 
     Source: Little, Operations Research 9(3), 1961.
@@ -67,7 +67,7 @@ def in_flight(*, rate: ArrayLike, seconds: ArrayLike) -> Array:
 
 
 DRAIN = 0.25
-"""Share of a service that a run loses while its last requests end, between 0 and 1/2."""
+"""Share of a request time that a run loses while its last requests end, between 0 and 1/2."""
 
 
 def run_over_steady(*, concurrency: ArrayLike, requests: ArrayLike) -> Array:
@@ -79,8 +79,8 @@ def run_over_steady(*, concurrency: ArrayLike, requests: ArrayLike) -> Array:
     requests : requests of the whole run, :math:`N` [1]
 
     The last C requests finish over about one request time, during which half of the slots are empty
-    on average. That loses half a request time if memory is the limit, and nothing if compute is. A
-    quarter lies between.
+    on average. That loses half a request time if memory is the limit, and nothing if compute is. We
+    assume a quarter.
     Source: our own sum, docs/method.md (finite runs).
 
     >>> run_over_steady(concurrency=[64, 64, 1], requests=[64, 256, 1000]).tolist()

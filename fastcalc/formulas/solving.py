@@ -1,4 +1,4 @@
-"""Search for numbers: bisection, sections of a grid, and fixed points of plans."""
+"""Numerical solvers: bisection, grid search and fixed points."""
 
 from collections.abc import Callable
 from typing import TypeVar
@@ -10,10 +10,10 @@ from fastcalc.formulas.types import Array, ArrayLike, Bools, Floats, floats, whe
 
 Planned = TypeVar("Planned")
 
-_HALVINGS = 60  # down to what floats of one scale can tell apart
-_ROUNDS = 6  # of a fixed point; two are the rule
+_HALVINGS = 60  # down to the resolution of floats of one scale
+_ROUNDS = 6  # of a fixed point; two are usual
 _TRIED, _PARTS = 2048, 64
-"""Values tried at once, because they take little longer than one; intervals of a gap."""
+"""Values tried together, since they cost little more than one; intervals of a gap."""
 
 
 def mean(first: ArrayLike, second: ArrayLike) -> Array:
@@ -34,9 +34,9 @@ def bisect(
     halvings: int = _HALVINGS,
     middle: Callable[[ArrayLike, ArrayLike], Array] = mean,
 ) -> tuple[Array, Array]:
-    """Narrow an interval between numbers, or arrays, around the point where a condition changes.
+    """Narrow an interval between numbers, or arrays, to the point where a condition changes.
 
-    yes, no : ends at which the condition holds and does not hold
+    yes, no : values at which the condition is true and false
 
     >>> [round(float(end), 9) for end in bisect(lambda x: x * x < 2.0, 0.0, 2.0)]
     [1.414213562, 1.414213562]
@@ -50,7 +50,7 @@ def bisect(
 
 
 def bisect_integers(holds: Callable[[int], bool], yes: int, no: int) -> tuple[int, int]:
-    """Neighbouring integers of which the first meets a condition and the second does not.
+    """Neighbouring integers: the first meets a condition, the second does not.
 
     >>> bisect_integers(lambda count: count * count < 50, 0, 100)
     (7, 8)
@@ -66,11 +66,12 @@ def last_positive(
 ) -> float:
     """A number at which a falling function is not negative, within a distance of its root.
 
-    The lower end where it is negative everywhere. By false position, which halves the value of
-    an end that stays (the Illinois algorithm; M. Dowell, P. Jarratt, BIT 11, 1971).
+    The lower limit if the function is negative everywhere. The method is false position with
+    halving of the value at a retained limit (the Illinois algorithm; M. Dowell, P. Jarratt, BIT 11,
+    1971).
 
-    low, high : ends; the function is negative at the second
-    near : distance [unit of the ends]
+    low, high : limits of the search; the function is negative at the second
+    near : distance [unit of the limits]
 
     >>> last_positive(lambda x: 2.0 - x * x, 0.0, 2.0, near=1e-3) // 1e-3
     1414.0
@@ -100,12 +101,12 @@ def first_changed(
     rounds: int | None = None,
     spaced: Callable[[float, float, int], Floats] = np.linspace,
 ) -> tuple[float, float] | None:
-    """Last value before a condition holds and the first at which it does, many tried at once.
+    """Last value before a condition becomes true and the first after it, with many tried together.
 
-    Both are the first end if it holds there already; None if it holds nowhere.
+    Both are the first point if the condition is true there; None if it is true nowhere.
 
-    points, rounds : values tried in a round; rounds, or None for integers distinguished to the last
-    spaced : values between two ends
+    points, rounds : values per round; number of rounds, or None to search integers exactly
+    spaced : function for values between two limits
 
     >>> first_changed(lambda values: values > 34.5, 1.0, 1000.0, points=8)
     (34.0, 35.0)
@@ -127,11 +128,11 @@ def first_changed(
 def largest_reaching(
     values_at: Callable[[Floats], Floats], goals: Floats, low: ArrayLike, high: ArrayLike
 ) -> npt.NDArray[np.int64]:
-    """Largest integers at which values that never rise still reach goals; 0 for none. [1]
+    """Largest integers at which non-increasing values still reach goals; 0 for none. [1]
 
-    values_at : values at integers of 1 or more, with an axis before the shape that all others
-        broadcast to
-    low, high : integers that reach the goals, or 0, and larger ones that do not [1]
+    values_at : values at integers of 1 or more, with an axis before the shape to which all others
+        broadcast
+    low, high : integers that reach the goals, or 0, and larger integers that do not [1]
 
     >>> largest_reaching(lambda batch: 100.0 / batch, np.array([9.0, 50.0, 200.0]), 0, 99).tolist()
     [11, 2, 0]
@@ -155,10 +156,10 @@ def solve_fixed_point(
     effect_of: Callable[[Planned], float | None],
     cautious: Planned,
 ) -> Planned:
-    """A plan whose own effect is at least what it was planned for, starting from a cautious plan.
+    """A plan whose effect is at least the effect it was planned for, from a cautious start.
 
-    Each round plans for the effect of the plan before. The cautious plan itself where it has no
-    effect or none is settled on.
+    Each round plans for the effect of the previous plan. The result is the cautious plan if it has
+    no effect or if the rounds do not converge.
 
     >>> solve_fixed_point(lambda effect: effect / 2.0 + 1.0, lambda plan: plan, 0.5)
     1.25

@@ -1,4 +1,4 @@
-"""Parameters of sparse attention: what picks tokens, and what folds several into one entry."""
+"""Parameters of sparse attention: indexers, and compressors that fold several tokens into one."""
 
 from fastcalc.formulas.types import Array, ArrayLike, floats
 
@@ -12,18 +12,18 @@ def indexer_matrices(
     key_matrices: ArrayLike,
     head_weights: ArrayLike,
 ) -> Array:
-    r"""Matrix parameters of an indexer, which picks the tokens to attend to. [1]
+    r"""Matrix parameters of an indexer, which selects the tokens to attend to. [1]
 
     .. math:: P = q \, n d + c \, h d + w \, h n
 
     hidden : hidden width, :math:`h` [1]
-    query : width that queries are made from, :math:`q` [1]
+    query : width of the query's input, :math:`q` [1]
     heads : indexer heads, :math:`n` [1]
     head_dim : elements of a head, :math:`d` [1]
-    key_matrices : of the key, :math:`c`: 1; 2 where keys are pooled; 4 where pools overlap [1]
-    head_weights : 1 where heads are weighted by the token, 0 where not, :math:`w` [1]
+    key_matrices : of the key, :math:`c`: 1; 2 if keys are pooled; 4 if pools overlap [1]
+    head_weights : 1 if heads are weighted by the token, else 0, :math:`w` [1]
 
-    All heads share a key. Source: DeepSeek-V3.2, arXiv:2512.02556, sec. 2.1.
+    All heads share one key. Source: DeepSeek-V3.2, arXiv:2512.02556, sec. 2.1.
 
     >>> float(indexer_matrices(hidden=7168, query=1536, heads=64, head_dim=128, key_matrices=1,
     ...                  head_weights=1))
@@ -67,15 +67,15 @@ def compressed_attention_matrices(
 
 
 def compressor_matrices(*, hidden: ArrayLike, head_dim: ArrayLike, overlap: ArrayLike) -> Array:
-    r"""Matrix parameters of what folds some tokens' keys and values into one. [1]
+    r"""Matrix parameters of a compressor, which folds keys and values of tokens into one. [1]
 
     .. math:: P = 2 \, a \, h d
 
     hidden : hidden width, :math:`h` [1]
     head_dim : elements of an entry, :math:`d` [1]
-    overlap : entries that a token takes part in, :math:`a`: 1 or 2 [1]
+    overlap : entries to which a token contributes, :math:`a`: 1 or 2 [1]
 
-    A projection and its gate. Source: DeepSeek V4 in transformers 5.23.
+    It has a projection and its gate. Source: DeepSeek V4 in transformers 5.23.
 
     >>> float(compressor_matrices(hidden=4096, head_dim=512, overlap=2))
     8388608.0

@@ -1,4 +1,4 @@
-"""Speculation: tokens drafted ahead and verified together, and how many of them are kept."""
+"""Speculative decoding: draft tokens that are verified together, and the tokens accepted."""
 
 import numpy as np
 
@@ -7,14 +7,14 @@ from fastcalc.formulas.types import Array, ArrayLike, Bools, floats
 
 
 def tokens_per_pass(*, acceptance: ArrayLike, drafted: ArrayLike) -> Array:
-    r"""Tokens that a verified pass yields on average, its own among them. [1]
+    r"""Mean tokens that a verified pass yields, including its own. [1]
 
     .. math:: E = \frac{1 - \alpha^{\gamma + 1}}{1 - \alpha}
 
-    acceptance : chance that a drafted token is accepted, :math:`\alpha`, 0 to 1 [1]
-    drafted : tokens drafted before a pass, :math:`\gamma` [1]
+    acceptance : probability that a draft token is accepted, :math:`\alpha`, 0 to 1 [1]
+    drafted : draft tokens before a pass, :math:`\gamma` [1]
 
-    A draft is kept up to the first token that the model rejects, and the pass adds one of its own.
+    A draft is accepted up to the first token that the model rejects, and the pass adds one token.
     Source: Leviathan et al., arXiv:2211.17192, eq. 1.
 
     >>> round(float(tokens_per_pass(acceptance=0.5, drafted=1)), 12)
@@ -22,7 +22,7 @@ def tokens_per_pass(*, acceptance: ArrayLike, drafted: ArrayLike) -> Array:
     """
     chance, max_tokens = floats(acceptance), floats(drafted) + 1.0
     rejected = np.where(chance < 1.0, 1.0 - chance, 1.0)
-    # 1 - a^n without the digits that it loses near a = 1.
+    # 1 - a^n without the loss of digits near a = 1.
     not_all = -np.expm1(max_tokens * np.log(np.maximum(chance, 1e-300)))
     return np.where(chance < 1.0, not_all / rejected, max_tokens)
 
@@ -33,7 +33,7 @@ def acceptance_needed(*, yielded: ArrayLike, drafted: ArrayLike) -> Array:
     .. math:: \alpha: \quad \frac{1 - \alpha^{\gamma + 1}}{1 - \alpha} = E
 
     yielded : tokens that a pass yields, :math:`E`, up to one more than drafted [1]
-    drafted : tokens drafted before a pass, :math:`\gamma` [1]
+    drafted : draft tokens before a pass, :math:`\gamma` [1]
 
     The inverse of `tokens_per_pass`. Source: Leviathan et al., arXiv:2211.17192, eq. 1.
 
@@ -43,7 +43,7 @@ def acceptance_needed(*, yielded: ArrayLike, drafted: ArrayLike) -> Array:
     tokens, ends = np.broadcast_arrays(floats(yielded), floats(drafted) + 1.0)
 
     def is_kept(rejected: Array) -> Bools:
-        # All rejected is the limit that one token halves towards: minus infinity, and one token.
+        # Rejecting everything is the limit of half a token: minus infinity, and one token.
         with np.errstate(divide="ignore"):
             yields = -np.expm1(ends * np.log1p(-rejected)) / rejected
         return np.asarray(yields >= tokens)
@@ -60,10 +60,10 @@ def draft_length(*, yielded: ArrayLike, acceptance: ArrayLike) -> Array:
         \frac{\ln(1 - E (1 - \alpha))}{\ln \alpha} - 1 \right\rceil, \; \lceil 2 E \rceil\right)
 
     yielded : tokens that a pass yields, :math:`E`, at least 1 [1]
-    acceptance : chance that a drafted token is accepted, :math:`\alpha`, above 0 and below 1 [1]
+    acceptance : probability that a draft token is accepted, :math:`\alpha`, above 0 and below 1 [1]
 
-    `tokens_per_pass` solved for the draft; 0 where one token is kept. At most twice the tokens kept
-    are taken to be drafted (our own reading). Source: Leviathan et al., arXiv:2211.17192, eq. 1.
+    `tokens_per_pass` solved for the draft length; 0 if the pass yields one token. The draft length
+    is at most twice the yield (our own reading). Source: Leviathan et al., arXiv:2211.17192, eq. 1.
 
     >>> float(draft_length(yielded=1.8, acceptance=0.5))
     3.0
@@ -71,18 +71,18 @@ def draft_length(*, yielded: ArrayLike, acceptance: ArrayLike) -> Array:
     chance, tokens = floats(acceptance), floats(yielded)
     left = np.maximum(1.0 - tokens * (1.0 - chance), 1e-300)
     solved = np.log(left) / np.log(chance) - 1.0
-    # What rounds to a whole number is one.
+    # Numbers within rounding of an integer are that integer.
     return np.minimum(np.ceil(solved - 1e-9), np.ceil(2.0 * tokens)) * (tokens > 1.0)
 
 
 def drafted_speedup(*, tokens: ArrayLike, drafts: ArrayLike, draft_cost: ArrayLike) -> Array:
-    r"""Speed-up of speculative decoding where passes are not limited by compute. [1]
+    r"""Speed-up of speculative decoding if passes are not limited by compute. [1]
 
     .. math:: \sigma = \frac{E}{1 + g c}
 
     tokens : tokens that a pass yields, :math:`E` [1]
-    drafts : tokens drafted for a pass, :math:`g` [1]
-    draft_cost : a draft and its share of verification, over the time of a pass, :math:`c` [1]
+    drafts : draft tokens per pass, :math:`g` [1]
+    draft_cost : cost of a draft token and its verification, over the time of a pass, :math:`c` [1]
 
     Source: Leviathan et al., arXiv:2211.17192, theorem 3.8.
 

@@ -1,4 +1,4 @@
-"""What formulas take and give: numbers and float arrays, which broadcast."""
+"""Argument and result types of formulas: numbers and float arrays, which broadcast."""
 
 from typing import Any, TypeAlias, cast
 
@@ -12,17 +12,17 @@ Ints: TypeAlias = npt.NDArray[np.integer[Any]]
 Bools: TypeAlias = npt.NDArray[np.bool_]
 
 Array: TypeAlias = Floats
-"""What a formula returns: of no dimensions, a numpy float, if all arguments are numbers."""
+"""Result of a formula: a numpy float if all arguments are numbers."""
 
 ArrayLike: TypeAlias = float | npt.NDArray[np.floating[Any]] | Ints
-"""What a formula takes: a number or an array of numbers, such as ranks of layouts."""
+"""Argument of a formula: a number or an array of numbers, such as ranks of layouts."""
 
 
 def floats(numbers: ArrayLike) -> Floats:
-    """Numbers as float64: whole numbers of numpy wrap around silently.
+    """Convert to float64, since numpy integers overflow silently.
 
-    A number stays one: numpy is ten times as fast with its own as with arrays of no dimensions.
-    What stands for a number while a formula is recorded stays that.
+    A number stays a scalar: numpy is ten times faster with its scalars than with 0-d arrays.
+    `Recorded` arguments are returned unchanged.
     """
     if isinstance(numbers, (float, int)):
         return cast(Floats, np.float64(numbers))
@@ -32,7 +32,7 @@ def floats(numbers: ArrayLike) -> Floats:
 
 
 def where(condition: ArrayLike | Bools, yes: ArrayLike, no: ArrayLike) -> Array:
-    """One where a condition holds and the other elsewhere; of a bare condition, just it."""
+    """One value if a condition is true, another if not; for a scalar condition, only that value."""
     if isinstance(condition, (bool, float, np.bool_)):
         return floats(yes if condition else no)
     return np.where(condition, yes, no)

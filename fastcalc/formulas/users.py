@@ -24,7 +24,7 @@ def requests_of_thinkers(*, people: ArrayLike, think: ArrayLike, request: ArrayL
 def requests_of_active(
     *, people: ArrayLike, active: ArrayLike, per_minute: ArrayLike, peak: ArrayLike = 1.0
 ) -> Array:
-    r"""Peak request rate of users of whom a fraction is active. [1/s]
+    r"""Peak request rate if a fraction of the users is active. [1/s]
 
     .. math:: \lambda = k \, a N \frac{m}{60}
 

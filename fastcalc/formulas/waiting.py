@@ -1,4 +1,4 @@
-"""Waiting before the first token: for a batch to fill, for a step to end, for a slot to be free."""
+"""Waits before the first token: for a full batch, for the end of a step, and for a free slot."""
 
 from functools import cache
 
@@ -6,19 +6,19 @@ import numpy as np
 
 from fastcalc.formulas.types import Array, ArrayLike, Floats, floats
 
-_MANY = 32  # servers from which Stirling's series is exact to the last digits
-_NOTHING = 40.0  # powers of e below an integrand's first value at which it is nothing
+_MANY = 32  # servers above which Stirling's series is exact to the last digits
+_NOTHING = 40.0  # powers of e below an integrand's first value at which it is negligible
 
 
 def fill_wait(*, batch: ArrayLike, arrivals: ArrayLike) -> Array:
-    r"""Mean wait of a request for its batch to be full. [s]
+    r"""Mean wait of a request until its batch is full. [s]
 
     .. math:: W = \frac{B - 1}{2 \lambda}
 
-    batch : requests of a batch, :math:`B` [1]
-    arrivals : requests that arrive a second, :math:`\lambda` [1/s]
+    batch : requests per batch, :math:`B` [1]
+    arrivals : arrival rate of requests, :math:`\lambda` [1/s]
 
-    The wait for a batch under way comes on top. Source: Orca, OSDI 2022, sec. 3.
+    The wait for a running batch is additional. Source: Orca, OSDI 2022, sec. 3.
 
     >>> float(fill_wait(batch=5, arrivals=2))
     1.0
@@ -27,7 +27,7 @@ def fill_wait(*, batch: ArrayLike, arrivals: ArrayLike) -> Array:
 
 
 def step_wait(*, step: ArrayLike) -> Array:
-    r"""Mean wait for the step under way to end, where requests join between steps. [s]
+    r"""Mean wait for the end of the current step, if requests join between steps. [s]
 
     .. math:: W = T / 2
 
@@ -42,15 +42,15 @@ def step_wait(*, step: ArrayLike) -> Array:
 
 
 def erlang_b(*, servers: ArrayLike, load: ArrayLike) -> Array:
-    r"""Share of arrivals that find all of c servers busy, where nobody queues. [1]
+    r"""Share of arrivals that find all of c servers busy, in a system without a queue. [1]
 
     .. math:: B_0 = 1, \quad B_i = \frac{a B_{i-1}}{i + a B_{i-1}}
 
     servers : servers, whole numbers, :math:`c` [1]
     load : arrival rate times service time, :math:`a` [1]
 
-    Where the load is below many servers, :math:`B_c = p_c / (1 - \sum_{i > c} p_i)` with the
-    chances :math:`p_i` of a Poisson distribution of mean a, :math:`p_c` by Stirling's series and
+    If the load is below many servers, :math:`B_c = p_c / (1 - \sum_{i > c} p_i)` with Poisson
+    probabilities :math:`p_i` of mean a, :math:`p_c` by Stirling's series and
     :math:`\sum_{i > c} p_i / p_c = c \int_0^1 e^{a t} (1 - t)^{c - 1} dt - 1`. Source: Erlang,
     1917; Loader, "Fast and accurate computation of binomial probabilities," 2000; DLMF 13.4.1.
 
@@ -70,13 +70,13 @@ def erlang_b(*, servers: ArrayLike, load: ArrayLike) -> Array:
 
 
 def _beyond_all(count: Floats, offered: Floats) -> Floats:
-    """Erlang's B where the load is below many servers, from the terms beyond the last."""
+    """Erlang's B if the load is below many servers, from the terms beyond the last."""
     ratio, inverse = offered / count, 1.0 / count
     stirling = inverse / 12.0 - inverse**3 / 360.0 + inverse**5 / 1260.0 - inverse**7 / 1680.0
     with np.errstate(divide="ignore"):
         exponent = count * (np.log(ratio) + (1.0 - ratio)) - stirling
     last = np.exp(exponent) / np.sqrt(2.0 * np.pi * count)
-    # As ln(1 - t) < -t - t^2 / 2, what is beyond this end is nothing.
+    # Since ln(1 - t) < -t - t^2 / 2, the integrand beyond this limit is negligible.
     fewer, slope = count - 1.0, count - 1.0 - offered
     end = np.minimum((np.sqrt(slope**2 + 2.0 * _NOTHING * fewer) - slope) / fewer, 1.0)
     nodes, weights = _nodes()
@@ -97,10 +97,10 @@ def slot_wait(*, slots: ArrayLike, utilization: ArrayLike, service: ArrayLike) -
     .. math:: W = \frac{C S}{c (1 - \rho)}, \quad C = \frac{B_c}{1 - \rho (1 - B_c)}
 
     slots : requests decoded together, :math:`c` [1]
-    utilization : share of the slots that is busy on average, :math:`\rho` [1]
-    service : mean time that a request holds its slot, :math:`S` [s]
+    utilization : mean share of busy slots, :math:`\rho` [1]
+    service : mean time that a request occupies its slot, :math:`S` [s]
 
-    :math:`B_c` is that of `erlang_b` at the load :math:`c \rho` (M/M/c). Source: Harchol-Balter,
+    :math:`B_c` is `erlang_b` at the load :math:`c \rho` (M/M/c). Source: Harchol-Balter,
     "Performance modeling," 2013, ch. 14 (Erlang C from Erlang B).
 
     >>> float(slot_wait(slots=1, utilization=0.5, service=10.0))
@@ -118,16 +118,16 @@ def slot_wait(*, slots: ArrayLike, utilization: ArrayLike, service: ArrayLike) -
 def slot_wait_percentile(
     *, slots: ArrayLike, utilization: ArrayLike, service: ArrayLike, share: ArrayLike
 ) -> Array:
-    r"""Wait for one of c slots that a share of requests does not exceed. [s]
+    r"""Wait for one of c slots that a given share of requests does not exceed. [s]
 
     .. math:: W_p = \frac{S}{c (1 - \rho)} \max\left(0, \ln \frac{C}{1 - p}\right)
 
     slots : requests decoded together, :math:`c` [1]
-    utilization : share of the slots that is busy on average, :math:`\rho` [1]
-    service : mean time that a request holds its slot, :math:`S` [s]
+    utilization : mean share of busy slots, :math:`\rho` [1]
+    service : mean time that a request occupies its slot, :math:`S` [s]
     share : of requests, :math:`p`: 0.99 for the 99th percentile [1]
 
-    The queue is that of `slot_wait`, whose waits are exponential above zero. Source:
+    The queue is the same as in `slot_wait`; its waits above zero are exponential. Source:
     Harchol-Balter, "Performance modeling," 2013, ch. 14.
 
     >>> round(float(slot_wait_percentile(slots=1, utilization=0.5, service=1.0, share=0.9)), 4)
@@ -142,16 +142,16 @@ def slot_wait_percentile(
 def prompt_wait_percentile(
     *, utilization: ArrayLike, service: ArrayLike, share: ArrayLike
 ) -> Array:
-    r"""Wait behind other prompts that a share of requests does not exceed. [s]
+    r"""Wait behind other prompts that a given share of requests does not exceed. [s]
 
     .. math:: W_p = \frac{T}{2 (1 - \rho)} \max\left(0, \ln \frac{\rho}{1 - p}\right)
 
-    utilization : share of the time that prompts are prefilled, :math:`\rho` [1]
-    service : time of one, :math:`T` [s]
+    utilization : share of the time spent on prefill, :math:`\rho` [1]
+    service : prefill time of one prompt, :math:`T` [s]
     share : of requests, :math:`p` [1]
 
-    The mean wait of that queue (M/D/1) is :math:`\rho T / (2 (1 - \rho))`; a share :math:`\rho`
-    waits, and its waits are taken as exponential, which they become as the load grows. Source:
+    The mean wait of that queue (M/D/1) is :math:`\rho T / (2 (1 - \rho))`. A share :math:`\rho`
+    waits, and its waits are assumed exponential, which is their limit at high load. Source:
     DistServe, arXiv:2401.09670, sec. 3.1; Kingman, heavy traffic, 1961.
 
     >>> round(float(prompt_wait_percentile(utilization=0.5, service=0.1, share=0.95)), 4)
@@ -162,7 +162,7 @@ def prompt_wait_percentile(
 
 
 def _percentile(waiting: Floats, busy: Floats, share: ArrayLike) -> Array:
-    """A percentile of waits, in mean services of all servers, where a share waits at all."""
+    """Percentile of waits, in units of the mean service of all servers, given the waiting share."""
     with np.errstate(divide="ignore"):
         tail = np.maximum(np.log(waiting / (1.0 - floats(share))), 0.0)
         return np.where(busy < 1.0, tail / (1.0 - busy), np.inf)
