@@ -1,5 +1,5 @@
-"""Many points at once.
+"""Many operating points at once.
 
-Grids of batches and layouts, the columns of what is evaluated, the largest batch, and prefix caches
+Grids of batches and layouts, the columns of their records, the largest batch, and prefix caches
 of every size.
 """

@@ -1,4 +1,4 @@
-"""Blocks of grids evaluated in order, on several cores, with few of them in memory."""
+"""Blocks of grids that are evaluated in order on several cores, with few of them in memory."""
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -12,7 +12,7 @@ import numpy as np
 from fastcalc.grid.columns import Columns
 from fastcalc.grid.grid import Grid, solve_grid
 
-WORKERS = 2  # numpy lets go of the interpreter while it computes, which feeds two threads
+WORKERS = 2  # numpy releases the interpreter lock while it computes, which keeps two threads busy
 _KEPT = 31 * 2**20
 
 Given = TypeVar("Given")
@@ -20,25 +20,25 @@ Made = TypeVar("Made")
 
 
 def keep_freed_memory() -> None:
-    """Let the allocator of glibc keep what is freed, instead of asking for it again and again.
+    """Let the allocator of glibc keep freed memory, instead of requesting it again and again.
 
-    Its threshold rises to the size of a mapped block that is freed, up to 32 MiB (mallopt(3),
-    M_MMAP_THRESHOLD); without it pages of each new array take three times as long as arithmetic.
+    Its threshold rises to the size of a freed mapped block, up to 32 MiB (mallopt(3),
+    M_MMAP_THRESHOLD). Otherwise, pages of each new array take three times as long as arithmetic.
     """
     np.empty(_KEPT, dtype=np.uint8)
 
 
 def solve_all(grids: Iterable[Grid]) -> Iterator[tuple[Grid, Columns]]:
-    """Yield every block of some grids and its columns, in order."""
+    """Yield every block of several grids and its columns, in order."""
     keep_freed_memory()
-    # Copies, so that what a grid and its scenario keep of themselves goes when they are done.
+    # Copies, so that cached values of a grid and its scenario are freed when they are done.
     copies = (replace(grid, scenario=replace(grid.scenario)) for grid in grids)
     blocks = chain.from_iterable(grid.blocks() for grid in copies)
     return in_order(lambda block: (block, solve_grid(block)), blocks)
 
 
 def in_order(make: Callable[[Given], Made], jobs: Iterable[Given]) -> Iterator[Made]:
-    """Yield what a function that computes in numpy makes of each thing, in order, a few ahead."""
+    """Yield the results of a function that computes in numpy, in order, computing a few ahead."""
     waiting: deque[Future[Made]] = deque()
     source = iter(jobs)
     with ThreadPoolExecutor(WORKERS) as pool:

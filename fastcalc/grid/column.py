@@ -1,4 +1,4 @@
-"""A column of records and of the tables that show them."""
+"""A column of records and of the tables that show the records."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -6,27 +6,28 @@ from operator import attrgetter
 from typing import Any, Generic, TypeVar
 
 Source = TypeVar("Source")
-"""Object that a record describes."""
+"""Type of the object that a record describes."""
 
 
 def _nothing(_: object) -> None:
-    """Stand for the value of a column that tables have and records have not."""
+    """Placeholder value of a column that exists in tables but not in records."""
 
 
 @dataclass(frozen=True)
 class Column(Generic[Source]):
-    """A column of records and of the tables that show them, or of tables alone.
+    """A column of records and of the tables that show the records, or of tables alone.
 
     key, unit, meaning : name in a record; unit, or ``count``, ``text``, ``list`` or ``yes or no``;
-        what it is
+        description
     value : function of the described object, or the name of its attribute
-    heading : in a table, in two lines
-    drop_priority : how readily it makes room in a narrow table; the largest leaves first, 0 never
-    format : how a table writes it, where its unit does not say: the name of a format, or what
-        makes a cell of a record
+    heading : heading in a table, in two lines
+    drop_priority : order of omission in a narrow table; the largest is omitted first, 0 never
+    format : cell format in a table, if the unit does not determine it: the name of a format, or a
+        function that makes a cell from a record
     is_key_figure : whether it is the number to read first, which a terminal shows in bold
-    needs_fit : whether it has no value where the batch does not fit
-    rests_on : the ``engine``, ``prefill`` or ``price``; where that is undetermined or uncertain, so
+    needs_fit : whether it has no value if the batch does not fit
+    rests_on : ``engine``, ``prefill`` or ``price`` inputs; if one is undetermined or uncertain,
+        tables mark the number as well
         is the number, and tables mark it
     """
 
@@ -42,16 +43,16 @@ class Column(Generic[Source]):
     rests_on: tuple[str, ...] = field(default=(), kw_only=True)
 
     def of(self, source: Source) -> Any:
-        """Return what a record of something holds under the key."""
+        """Value of a record under the column's key."""
         return (attrgetter(self.value) if isinstance(self.value, str) else self.value)(source)
 
 
 TableColumn = Column[Any]
-"""A column of a table, whose rows may be anything."""
+"""A column of a table with rows of any type."""
 
 
 def key_figure(column: TableColumn) -> TableColumn:
-    """A column as the number to read first, in bold on a terminal."""
+    """The column as the key figure, which a terminal shows in bold."""
     return replace(column, is_key_figure=True)
 
 

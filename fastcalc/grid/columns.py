@@ -1,7 +1,7 @@
-"""The columns of points: what each is, and how it comes from an estimate.
+"""Columns of operating points: meaning of each, and its value from an estimate.
 
-Each is declared once. JSON, CSV and the files of a sweep take keys, order and values from here,
-the data dictionary in ``docs/`` the meanings, and tables the headings.
+Each column is declared once. JSON, CSV and the files of a sweep take keys, order and values from
+here, the data dictionary in ``docs/`` takes the meanings, and tables take the headings.
 """
 
 from collections.abc import Iterator, Sequence
@@ -20,10 +20,10 @@ from fastcalc.grid.column import Column, TableColumn
 from fastcalc.grid.evaluated_points import CodedColumn, EvaluatedPoints
 
 Columns = dict[str, Any]
-"""By key: text, a number, an array that broadcasts with the others, or `CodedColumn`."""
+"""Values by key: text, a number, an array that broadcasts with the others, or `CodedColumn`."""
 
 _fitting = partial(Column[EvaluatedPoints], needs_fit=True)
-"""A column without a value where the batch does not fit."""
+"""A column without a value if the batch does not fit."""
 _SERVED = ("engine", "prefill")
 _SERVED_PRICE = (*_SERVED, "price")
 
@@ -140,14 +140,14 @@ FIRST: tuple[Column[EvaluatedPoints], ...] = (
     _fitting(
         "tokens_per_s_per_user_low",
         "tokens/s",
-        "low end of the 80 % range",
+        "lower limit of the 80 % range",
         "estimate.low",
         heading=("80 %", "range"),
         drop_priority=1,
         format="range",
     ),
     _fitting(
-        "tokens_per_s_per_user_high", "tokens/s", "high end of the 80 % range", "estimate.high"
+        "tokens_per_s_per_user_high", "tokens/s", "upper limit of the 80 % range", "estimate.high"
     ),
     _fitting(
         "tokens_per_s_per_user_bound",
@@ -202,8 +202,8 @@ FIRST: tuple[Column[EvaluatedPoints], ...] = (
     Column(
         "limiter",
         "text",
-        "what takes most of a decode step: memory, compute, link or latency; capacity if the "
-        "batch does not fit",
+        "resource that takes most of a decode step: memory, compute, link or latency; capacity if "
+        "the batch does not fit",
         lambda points: CodedColumn(
             np.where(points.fits, points.estimate.limiter_index, len(LIMITERS)),
             (*LIMITERS, "capacity"),
@@ -275,19 +275,19 @@ FIRST: tuple[Column[EvaluatedPoints], ...] = (
     _fitting(
         "tokens_per_s_per_user_bound_memory",
         "tokens/s",
-        "the bound by memory alone",
+        "bound from memory bandwidth alone",
         "estimate.bound_memory",
     ),
     _fitting(
         "tokens_per_s_per_user_bound_compute",
         "tokens/s",
-        "the bound by compute alone",
+        "bound from compute alone",
         "estimate.bound_compute",
     ),
     Column(
         "usd_per_hour",
         "USD/h",
-        "price of all chips per hour, in use or not",
+        "price of all chips per hour, whether in use or idle",
         "usd_per_hour",
         rests_on=("price",),
     ),
@@ -337,8 +337,8 @@ LATER: tuple[Column[EvaluatedPoints], ...] = (
     Column(
         "speculation_drafted_tokens",
         "count",
-        "draft tokens before each decode step; speculate takes them after the accepted ones, as "
-        "2.5/3",
+        "draft tokens before each decode step; speculate takes them after the accepted tokens, as "
+        "in 2.5/3",
         "traffic.speculation.drafted",
     ),
     Column(
@@ -362,12 +362,12 @@ LATER: tuple[Column[EvaluatedPoints], ...] = (
     _fitting(
         "tokens_per_s_per_user_bound_serial",
         "tokens/s",
-        "bound if each layer has its own region: layers one after another at data-sheet peaks; "
+        "bound if each layer has its own region: layers in sequence at data-sheet peaks; "
         "null on other machines",
         "estimate.bound_serial",
     ),
 )
-"""After those of the contract."""
+"""Columns after those of the contract."""
 
 PRICES: tuple[Column[Any], ...] = (
     Column(
@@ -386,10 +386,10 @@ PRICES: tuple[Column[Any], ...] = (
     Column(
         "price_commitment_months",
         "months",
-        "length of the commitment of a reserved price, where stated",
+        "length of the commitment of a reserved price, if stated",
         "scenario.quote.commitment_months",
     ),
-    Column("price_provider", "text", "cloud that asks the price", "scenario.quote.provider"),
+    Column("price_provider", "text", "cloud that charges the price", "scenario.quote.provider"),
     Column("price_region", "text", "region of that cloud", "scenario.quote.region"),
     Column("price_date", "text", "date of the price", "scenario.quote.date"),
     Column(
@@ -406,10 +406,10 @@ PRICES: tuple[Column[Any], ...] = (
         lambda points: CodedColumn(np.int64(0), (uncertain_amounts(points.scenario),)),
     ),
 )
-"""Of the price of a chip-hour and its provenance, at the end of every record."""
+"""Price of a chip-hour and its provenance, at the end of every record."""
 
 COLUMNS = (*FIRST, *LATER, *PRICES)
-"""Of ``compare``, ``frontier`` and ``sweep``, in the order of the contract."""
+"""Columns of ``compare``, ``frontier`` and ``sweep``, in the order of the contract."""
 
 NEEDS_FIT = frozenset(column.key for column in COLUMNS if column.needs_fit)
 WORDS = frozenset(column.key for column in COLUMNS if column.unit in ("text", "list"))
@@ -431,16 +431,16 @@ def uncertain_amounts(scenario: Scenario) -> list[str]:
 
 
 def _resting_on(what: str) -> list[str]:
-    """Keys of numbers of points that depend on the engine, on prefill or on a price."""
+    """Keys of numbers that depend on the engine, on prefill or on a price."""
     return [column.key for column in COLUMNS if what in column.rests_on]
 
 
 def pick(keys: str, columns: Sequence[Column[Any]] = (), *, keep: str = "") -> list[TableColumn]:
-    """Columns by their keys.
+    """Columns selected by their keys.
 
-    keys : with blanks between
-    columns : others than those of points, or in place of them
-    keep : keys of those that a narrow table keeps, whatever their priority
+    keys : separated by blanks
+    columns : additional columns, or replacements for those of operating points
+    keep : keys of the columns that a narrow table keeps, whatever their priority
     """
     by_key = {column.key: column for column in (*COLUMNS, *columns)}
     picked = [by_key[key] for key in keys.split()]
@@ -451,9 +451,9 @@ def pick(keys: str, columns: Sequence[Column[Any]] = (), *, keep: str = "") -> l
 
 
 def records(columns: Columns, shape: tuple[int, ...]) -> Iterator[dict[str, Any]]:
-    """Yield a record for each point of some columns, None where a key has no value.
+    """Yield a record for each point, with None for a key without a value.
 
-    columns : that broadcast to the shape
+    columns : arrays that broadcast to the shape
     shape : of the points [1]
     """
     fits_by_point = np.broadcast_to(columns["fits"], shape).ravel().tolist()
@@ -466,7 +466,7 @@ def records(columns: Columns, shape: tuple[int, ...]) -> Iterator[dict[str, Any]
 
 
 def flat(column: Any, shape: tuple[int, ...]) -> Array:
-    """Values of a column that broadcasts to a shape, one after another."""
+    """Values of a column that broadcasts to a shape, as a flat sequence."""
     if isinstance(column, CodedColumn):
         words = np.empty(len(column.words), dtype=object)
         words[:] = column.words

@@ -1,4 +1,4 @@
-"""What was evaluated, point by point or as arrays, by the names that columns take it from."""
+"""Evaluated points, single or as arrays, with the attributes from which columns take values."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -22,10 +22,10 @@ from fastcalc.formulas.types import ArrayLike, Bools, Floats, Ints
 
 @dataclass(frozen=True, eq=False)
 class CodedColumn:
-    """A column of few words.
+    """A column with few distinct words.
 
-    codes : position of each point's word
-    words : texts, or lists of them
+    codes : word index of each point
+    words : texts, or lists of texts
     """
 
     codes: Ints | np.integer[Any]
@@ -34,15 +34,15 @@ class CodedColumn:
 
 @dataclass(frozen=True, eq=False)
 class EvaluatedPoints:
-    """An estimate, and what records say of it in addition.
+    """An estimate, and the additional values of its records.
 
-    scenario : what holds of every point; its batches, traffic and sharding are the estimate's
-        affair
+    scenario : common inputs of all points; batches, traffic and sharding are in the estimate
+        instead
     estimate : of arrays that broadcast with each other
     usd_per_hour : price of each deployment, in use or not [USD/h]
-    min_chips : gives the fewest chips that hold each batch safely; nan where none do [1]
-    largest_batch : gives the sequences that the chips of each point hold safely [1]
-    locations, warnings : give where it lives, and what a reader must know, as `CodedColumn`
+    min_chips : function for the fewest chips that hold each batch safely; nan if none do [1]
+    largest_batch : function for the sequences that the chips of each point hold safely [1]
+    locations, warnings : functions for the memories in use and for notes, as `CodedColumn`
     """
 
     scenario: Scenario
@@ -60,17 +60,17 @@ class EvaluatedPoints:
 
     @property
     def layout(self) -> Layout | Layouts:
-        """How it is cut."""
+        """Layouts of the points."""
         return self.placement.layout
 
     @property
     def work(self) -> Workload:
-        """The model in its formats."""
+        """The model in its number formats."""
         return self.placement.work
 
     @property
     def traffic(self) -> Traffic:
-        """What requests look like."""
+        """Lengths, cache hits and speculation of the requests."""
         return self.estimate.traffic
 
     @property
@@ -80,12 +80,12 @@ class EvaluatedPoints:
 
     @property
     def fits(self) -> Bools:
-        """Whether memory holds them."""
+        """Whether the batch fits in memory."""
         return self.estimate.fits
 
     @property
     def fit_verdict(self) -> CodedColumn:
-        """Whether memory holds them safely."""
+        """Whether the batch fits safely, tightly or not."""
         return CodedColumn(verdicts(self.placement, self.batch), VERDICTS)
 
     @property
@@ -95,12 +95,12 @@ class EvaluatedPoints:
 
     @property
     def used(self) -> Floats:
-        """Share of the usable memory that is taken. [1]"""
+        """Share of the usable memory that is filled. [1]"""
         return self.placement.used_fraction(self.batch)
 
     @cached_property
     def usd(self) -> tuple[Floats | None, Floats | None, Floats | None]:
-        """Dollars per million tokens of input, output and both; None without a price. [USD]"""
+        """Price per million input tokens, output tokens, and both; None without a price. [USD]"""
         price = self.usd_per_hour
         if price is None:
             return None, None, None
@@ -108,32 +108,32 @@ class EvaluatedPoints:
 
     @property
     def usd_of_output(self) -> Floats | None:
-        """Dollars per million tokens of output; None without a price. [USD]"""
+        """Price per million output tokens; None without a price. [USD]"""
         price = self.usd_per_hour
         if price is None:
             return None
         return self.estimate.usd_of_output(price / self.scenario.pricing.utilization)
 
     def near(self, kind: str) -> ArrayLike:
-        """Share of a kind of bytes that is placed in the fastest memory. [1]"""
+        """Share of a category of bytes that is placed in the fastest memory. [1]"""
         return near_share(self.placement.machine, self.estimate.passes.split, kind)
 
     @property
     def host(self) -> str | None:
-        """The host whose memory the chips may use."""
+        """Host whose memory the chips may use."""
         host = self.scenario.memory.host
         return host.id if host else None
 
     @property
     def host_use(self) -> CodedColumn | None:
-        """How a decode step uses what lives on the host; None where there is no host."""
+        """Use of weights on the host in a decode step; None without a host."""
         return host_use(self.estimate.passes)
 
 
 def host_use(passes: Schedule) -> CodedColumn | None:
-    """Return how a decode step uses what lives on a host; None where there is no host.
+    """Use of weights on a host in a decode step; None without a host.
 
-    Regions of a wafer stream it, as chips do whose host has no cores that multiply.
+    Wafers with regions stream weights, as do chips whose host has no cores that multiply.
     """
     if passes.split is None or passes.is_bound:
         return None
@@ -151,9 +151,9 @@ def host_use(passes: Schedule) -> CodedColumn | None:
 def places(
     estimate: Estimate, layout_positions: Ints, layouts: Sequence[Layout], site: Site
 ) -> CodedColumn:
-    """Return where each point lives, in a phrase.
+    """Phrase for the memories in use at each point.
 
-    layout_positions : the position of each point's layout
+    layout_positions : layout index of each point
     """
     codes, names = memories_used(estimate.passes.split, site.machine.tiers)
     words = (site.place(layout).where(name) for layout in layouts for name in names)

@@ -1,7 +1,7 @@
-"""An open grid of one deployment: requests x layouts x batches, evaluated block by block.
+"""A full grid for one deployment: requests x layouts x batches, evaluated block by block.
 
-Nothing loops over points. Each axis stays an axis, so that what depends on few of them is
-computed once, and a block is small enough for its arrays to stay in the cache.
+There is no loop over points. Values that depend on few axes are computed once and broadcast, and a
+block is small enough for its arrays to stay in the cache.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -27,19 +27,19 @@ from fastcalc.grid.columns import COLUMNS, Columns
 from fastcalc.grid.evaluated_points import CodedColumn, EvaluatedPoints, places
 from fastcalc.grid.request_lists import OpenRequests, Requests
 
-BLOCK = 16_384  # points: an eighth of a megabyte an array, many of which the caches can hold
-_TRIED = 4  # blocks of points on all layouts that are tried, where they are left open
-_OPEN = 16  # layouts that chips usually have
+BLOCK = 16_384  # points: an eighth of a megabyte per array, so that many fit in the caches
+_TRIED = 4  # blocks of points over all candidate layouts, if layouts are open
+_OPEN = 16  # usual number of candidate layouts
 
 
 @dataclass(frozen=True, eq=False)
 class Grid:
-    """Every layout with every kind of request and every batch, of one deployment.
+    """All combinations of layouts, request types and batches of one deployment.
 
-    scenario : what is deployed; its batches and sharding do not count
-    layouts : none for the one that each batch takes of the chips, or of the fewest that hold it
-    batches : sequences decoded together; maybe with a row of its own for each layout [1]
-    chips : chips whose layout is left open; None for the fewest that hold each batch [1]
+    scenario : the deployment; its own batches and sharding are ignored
+    layouts : empty for the best layout of each batch on the given or on the fewest chips
+    batches : sequences decoded together, optionally with a separate row for each layout [1]
+    chips : number of chips if the layout is open; None for the fewest that hold each batch [1]
     """
 
     scenario: Scenario
@@ -50,27 +50,27 @@ class Grid:
 
     @property
     def shape(self) -> tuple[int, int, int]:
-        """Kinds of requests, layouts, batches. [1]"""
+        """Numbers of request types, layouts and batches. [1]"""
         return len(self.requests), max(len(self.layouts), 1), self.batches.shape[-1]
 
     @property
     def size(self) -> int:
-        """Points. [1]"""
+        """Number of points. [1]"""
         return int(np.prod(self.shape))
 
     @cached_property
     def site(self) -> Site:
-        """The model on the kind of chip; no cache is reserved."""
+        """The model on its chip type, without reserved cache."""
         return site_of(self.scenario, 0.0)
 
     def part(self, **axes: Any) -> "Grid":
-        """Grid with other layouts, requests or batches."""
+        """The grid with other layouts, requests or batches."""
         return replace(self, **axes)
 
     def blocks(self, size: int = BLOCK) -> Iterator["Grid"]:
-        """Yield the grid in parts of at most a given number of points, in order."""
+        """Yield parts of the grid with at most a given number of points, in order."""
         row_count, layouts, batches = self.shape
-        if not self.layouts:  # every layout of as many chips is evaluated
+        if not self.layouts:  # every layout with as many chips is evaluated
             count = _OPEN if self.chips is None else len(open_layouts(self.site, self.chips))
             size = max(_TRIED * size // count, 1)
         width = min(batches, size)
@@ -87,12 +87,12 @@ class Grid:
 
 
 def solved(grid: Grid) -> EvaluatedPoints:
-    """Evaluate every point of a grid or a block of it at once, to the same bits as one by one."""
+    """Evaluate every point of a grid or a block at once, bit-identical to single evaluations."""
     return solved_all([grid])[0]
 
 
 def solved_all(grids: Iterable[Grid]) -> list[EvaluatedPoints]:
-    """Evaluate grids of one deployment each together, to the same bits as one by one."""
+    """Evaluate grids of several deployments together, bit-identical to single evaluations."""
     placed = [_placed(grid) for grid in grids]
     estimates = evaluate_all(
         Evaluation(placed_grid.placement, placed_grid.grid.batches, placed_grid.traffic)
@@ -106,10 +106,10 @@ def solved_all(grids: Iterable[Grid]) -> list[EvaluatedPoints]:
 
 @dataclass(frozen=True, eq=False)
 class _PlacedGrid:
-    """A grid whose points have layouts.
+    """A grid with a layout for each point.
 
-    listed, positions : the layouts there are, and the position of each point's among them
-    max_batch : sequences that the chips of each batch hold; None where layouts are given [1]
+    listed, positions : the layouts, and the layout index of each point
+    max_batch : sequences that the chips of each batch hold; None if layouts are given [1]
     """
 
     grid: Grid
@@ -121,7 +121,7 @@ class _PlacedGrid:
     placement: Placements
 
     def evaluated(self, estimate: Estimate) -> EvaluatedPoints:
-        """The points by their estimate."""
+        """Points with their estimate."""
         grid, site, placement = self.grid, self.site, self.placement
         scenario, chips = grid.scenario, placement.layout.chips
         price = scenario.pricing.per_chip_hour(scenario.hardware)
@@ -158,15 +158,15 @@ def _placed(grid: Grid) -> _PlacedGrid:
 
 
 def solve_grid(grid: Grid, columns: Sequence[Column[EvaluatedPoints]] = COLUMNS) -> Columns:
-    """Columns that broadcast to the shape of a grid or of a block; words take time."""
+    """Columns that broadcast to the shape of a grid or of a block; text columns take time."""
     return values(columns, solved(grid))
 
 
 def _warnings(scenario: Scenario, site: Site, estimate: Estimate) -> CodedColumn:
-    """Return what a reader must know.
+    """Notes on the points.
 
-    It depends on one chip or more, in the link domain or beyond, on one sequence or more, and on
-    the engine's limit.
+    They depend on the number of chips, on the link domain, on the number of sequences, and on the
+    engine's limit.
     """
     limit, layout = float(site.machine.max_sequences), estimate.placement.layout
     is_beyond = estimate.batch / layout.dp > limit
@@ -190,7 +190,7 @@ def _warnings(scenario: Scenario, site: Site, estimate: Estimate) -> CodedColumn
 
 
 def _and_of_edges(warnings: CodedColumn, scenario: Scenario, estimate: Estimate) -> CodedColumn:
-    """Warnings with that of the points with a tight fit."""
+    """Notes, including the note on tight fits."""
     is_at_edge = estimate.is_at_edge
     if not is_at_edge.any():
         return warnings
@@ -202,9 +202,9 @@ def _and_of_edges(warnings: CodedColumn, scenario: Scenario, estimate: Estimate)
 def _and_of_layouts(
     warnings: CodedColumn, positions: Ints, notes: Sequence[list[str]]
 ) -> CodedColumn:
-    """Warnings with those of each point's layout.
+    """Notes, including those on each point's layout.
 
-    positions : the position of each point's layout
+    positions : layout index of each point
     notes : of each layout
     """
     row_count = list(dict.fromkeys(map(tuple, notes)))

@@ -1,4 +1,4 @@
-"""The cheapest layout at which every user still gets a speed."""
+"""Cheapest layout that gives every user a target speed."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -26,20 +26,20 @@ from fastcalc.formulas.money import usd_per_million
 from fastcalc.formulas.types import ArrayLike, Floats
 from fastcalc.grid.space import Space
 
-_GRID = 1024  # batches tried at once: a thousand take little longer than one
-_STEPS = 2  # batches to an octave that say what a layout may come to
+_GRID = 1024  # batches evaluated together: a thousand take little longer than one
+_STEPS = 2  # batches per octave in the estimate of a layout's potential
 
 
 def by_octaves(space: Space, layouts: Sequence[Layout]) -> tuple[Floats, Floats]:
-    """Batches of layouts up to the most each holds, and speeds of users there. [1], [1/s]"""
+    """Batches of layouts up to their capacity, and the speeds per user there. [1], [1/s]"""
     placement, batch, traffic = octaves_of(space, layouts, steps=1)
     return batch, speeds(placement, traffic, batch)
 
 
 def octaves_of(space: Space, layouts: Sequence[Layout], steps: int = _STEPS) -> Evaluation:
-    """Layouts at some batches to an octave, up to the most that each holds.
+    """Layouts at several batches per octave, up to the capacity of each.
 
-    steps : batches to an octave [1]
+    steps : batches per octave [1]
     """
     placement = space.site.place_all(layouts, axes=1)
     max_batch = np.broadcast_to(placement.max_batch, (len(layouts), 1))
@@ -50,10 +50,10 @@ def octaves_of(space: Space, layouts: Sequence[Layout], steps: int = _STEPS) -> 
 
 @dataclass(frozen=True)
 class Reach:
-    """How a search for a speed ended: the cheapest point, or the fastest user and the bound.
+    """Result of a search for a speed: the cheapest point, or the fastest speed and the bound.
 
-    alone : one user on each layout; None where none holds a sequence, or a point was chosen
-    speed : that every user was to get [1/s]
+    alone : one user on each layout; None if none holds a sequence, or if a point was found
+    speed : target speed of every user [1/s]
     """
 
     outcome: Outcome | None
@@ -62,12 +62,12 @@ class Reach:
 
     @cached_property
     def fastest(self) -> float:
-        """What one user gets on the fastest layout. [1/s]"""
+        """Speed of a single user on the fastest layout. [1/s]"""
         return 0.0 if self.alone is None else float(self._user_speeds(self.alone.decode).max())
 
     @cached_property
     def bound(self) -> float:
-        """The highest bound of the layouts that are too slow. [1/s]"""
+        """Highest bound of the layouts that are too slow. [1/s]"""
         if self.alone is None:
             return 0.0
         is_slow = self._user_speeds(self.alone.decode) < self.speed * (1.0 - ROUNDING)
@@ -75,11 +75,11 @@ class Reach:
 
     @property
     def is_placed(self) -> bool:
-        """True where at least one layout holds a sequence."""
+        """Whether at least one layout holds a sequence."""
         return self.bound > 0.0
 
     def _user_speeds(self, timed: Step | Bound) -> Floats:
-        """Return what one user gets on each layout. [1/s]"""
+        """Speed of a single user on each layout. [1/s]"""
         assert self.alone is not None
         shape = (*np.shape(self.alone.placement.layout.chips)[:-1], 1)
         tokens = self.alone.traffic.speculation.tokens_per_pass
@@ -87,11 +87,11 @@ class Reach:
 
 
 def cheapest(space: Space, layouts: Iterable[Layout], speed: float, below: float = inf) -> Reach:
-    """Point of some layouts whose output tokens cost least at a speed [1/s], if any.
+    """Point with the lowest cost per output token at a target speed [1/s], if any.
 
-    Each layout is taken at its largest batch that reaches the speed, or a smaller one that is
-    cheaper still. Without a price, the point with the fewest chip-seconds per token counts. Points
-    at ``below`` dollars per million output tokens or more are not searched.
+    Each layout is used at its largest batch that reaches the speed, or at a smaller batch that is
+    even cheaper. Without a price, the point with the fewest chip-seconds per token is chosen.
+    Points at ``below`` dollars per million output tokens or more are skipped.
     """
     (reach,) = cheapest_of_each([(space, layouts)], speed, below)
     return reach
@@ -100,7 +100,7 @@ def cheapest(space: Space, layouts: Iterable[Layout], speed: float, below: float
 def cheapest_of_each(
     searches: Iterable[tuple[Space, Iterable[Layout]]], speed: float, below: float = inf
 ) -> list[Reach]:
-    """Return what `cheapest` returns of each of many spaces, whose octaves are one stack."""
+    """`cheapest` for each of many spaces, whose octaves are evaluated in one stack."""
     held = [(space, space.holding(list(layouts))) for space, layouts in searches]
     octaves = [octaves_of(space, candidates) for space, candidates in held if candidates]
     user_speeds = iter(zip(octaves, all_speeds_at_most(octaves), strict=True))
@@ -118,14 +118,14 @@ def cheapest_of_each(
 def _cheapest(
     space: Space, candidates: list[Layout], usd_at_least: Floats, speed: float, below: float
 ) -> Reach:
-    """Cheapest point of layouts that hold a sequence.
+    """Cheapest point among layouts that hold a sequence.
 
-    usd_at_least : least that a million tokens of each may cost at a dollar a chip-hour [USD]
+    usd_at_least : minimum cost per million tokens of each, at one dollar per chip-hour [USD]
     """
     traffic, pricing = space.scenario.traffic, space.scenario.pricing
     hour = (pricing.per_chip_hour(space.scenario.hardware) or 1.0) / pricing.utilization
     lowest_usd, point = below, None
-    # Copies of a layout cost the same but for rounding: the fewest chips come first, and stay.
+    # Copies of a layout cost the same except for rounding; the fewest chips come first and win.
     chips = np.array([layout.chips for layout in candidates])
     for index in np.lexsort((chips, usd_at_least.astype(np.float32))).tolist():
         if usd_at_least[index] * hour >= lowest_usd:
@@ -145,10 +145,11 @@ def _cheapest(
 def least_usd(
     layouts: Sequence[Layout], batch: Floats, user_speeds: Floats, speed: float
 ) -> Floats:
-    """Least that a million tokens of layouts may cost at a dollar a chip-hour. [USD]
+    """Minimum cost per million tokens of layouts, at one dollar per chip-hour. [USD]
 
-    Batches and speeds are those of `by_octaves`, or speeds that are higher. No user is faster at a
-    larger batch, so what a batch does not reach none up to the next does. Infinite if out of reach.
+    Batches and speeds are as in `by_octaves`, or the speeds are upper bounds. No user is faster at
+    a larger batch, so if a batch misses the target, no batch up to the next one reaches it.
+    Infinite if no batch reaches it.
     """
     upto = np.maximum(np.append(batch[:, 1:] - 1.0, batch[:, -1:], axis=1), batch)
     total = np.where(user_speeds >= speed * (1.0 - ROUNDING), upto * user_speeds, 0.0).max(axis=1)
@@ -162,11 +163,11 @@ def least_usd(
 def _closest(
     placement: Placement, traffic: Traffic, speed: float, below: float
 ) -> tuple[float, int]:
-    """Most tokens per second at a speed, and their batch or 0, as closely as matters.
+    """Highest throughput at a target speed and its batch, or 0, as closely as needed.
 
-    The largest batch that reaches it, but for pipelines that a batch or two more leave uneven, of
-    those with equal users on each replica, or one at most. Batches at ``below`` seconds per token
-    or more are not searched.
+    It is at the largest batch that reaches the speed, except for pipelines that one or two more
+    sequences leave uneven. Replicas have equal numbers of sequences, or at most one each. Batches
+    at ``below`` seconds per token or more are skipped.
     """
     replicas = placement.layout.dp
     goal = speed * (1.0 - ROUNDING)
@@ -175,7 +176,7 @@ def _closest(
     while True:
         candidates = np.unique(np.round(np.geomspace(low + 1, high - 1, _GRID)))
         batches = _even(candidates, replicas)
-        if len(placement.machine.tiers) > 1:  # up to the first that is too slow wherever bytes live
+        if len(placement.machine.tiers) > 1:  # up to the first that is too slow for any placement
             hopeful = speeds_at_most(placement, traffic, batches) >= goal
             batches = batches[: np.count_nonzero(hopeful) + 1]
         reached = speeds_by_memory(placement, traffic, batches)
@@ -185,7 +186,7 @@ def _closest(
         totals = batches * reached
         top = int(np.argmax(totals[:count]))
         highest = max(highest, (float(totals[top]), int(batches[top])))
-        # The next batch yields more, but is too slow: if that is too little, look no closer.
+        # The next batch has more throughput but is too slow: if even that is too little, stop.
         beyond = min(count, len(batches) - 1)
         is_exact = candidates[beyond] <= candidates[count - 1] + 1
         if is_exact or max(highest[0], float(totals[beyond])) * below <= 1.0:
@@ -194,7 +195,7 @@ def _closest(
 
 
 def _even(candidates: Floats, replicas: int) -> Floats:
-    """Batches by their place in order: of one user or none a replica, then of two, and on.
+    """Batches by index: up to one sequence per replica, then equal numbers on each replica.
 
     >>> _even(np.arange(1.0, 7.0), 3).tolist()
     [1.0, 2.0, 3.0, 6.0, 9.0, 12.0]
@@ -203,7 +204,7 @@ def _even(candidates: Floats, replicas: int) -> Floats:
 
 
 def tokens_needed_per_pass(outcome: Outcome, drafts: ArrayLike, speed: float) -> Floats:
-    """Tokens that a pass must yield for a speed at a batch; nan beyond the bound. [1]"""
+    """Tokens that a pass must yield for a speed at a batch; nan above the bound. [1]"""
     batch, traffic = outcome.scenario.batches[0], outcome.scenario.traffic
 
     def speed_at(tokens: float, drafted: float) -> float:
@@ -213,7 +214,7 @@ def tokens_needed_per_pass(outcome: Outcome, drafts: ArrayLike, speed: float) ->
 
     needed = []
     for drafted in np.atleast_1d(drafts).tolist():
-        tokens = max(speed / speed_at(1.0, drafted), 1.0)  # a pass takes as long whatever it yields
+        tokens = max(speed / speed_at(1.0, drafted), 1.0)  # the time of a pass is independent of it
         is_met = tokens > drafted + 1.0 or speed_at(tokens, drafted) >= speed * (1.0 - 1e-9)
         needed.append(tokens if is_met else np.nan)
     return np.array(needed)

@@ -1,4 +1,4 @@
-"""What the prefix caches of a deployment find of a trace, tier by tier, and what that buys."""
+"""Prefix-cache hits of a deployment on a trace, tier by tier, and the resulting gain."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -18,23 +18,23 @@ from fastcalc.core.traffic.reuse import Reuse, SharedPrefixes
 from fastcalc.formulas.reuse import tier_break_even
 
 BEHIND = "tier"
-"""What a memory is called behind chips whose host is not named."""
+"""Name of the memory behind chips whose host is not named."""
 
 _APART = 1.4
-"""How many times as large as its neighbour a size is that is tried unasked. [1]"""
+"""Ratio of consecutive sizes if the user gives none. [1]"""
 
 
 @dataclass(frozen=True, eq=False)
 class CachedTier:
-    """A memory that keeps caches of prompts, and what a deployment does with it.
+    """A memory that holds prefix caches, and the performance of a deployment with it.
 
-    name : of the memory; None for no cache at all
-    size : of all chips together [byte]
-    tokens : that it holds [1]
-    hit, loaded : share of the prompt tokens that are found, and that are loaded over a link [1]
-    estimate : with this hit rate of each prompt
-    loading : time to load what is loaded of a request; nan where the link is open [s]
-    requests : sustained per second [1/s]
+    name : of the memory; None without any cache
+    size : over all chips together [byte]
+    tokens : capacity in tokens [1]
+    hit, loaded : share of prompt tokens that are hits, and that are loaded over a link [1]
+    estimate : with this hit rate for each prompt
+    loading : time to load a request's tokens over the link; nan if the link is not known [s]
+    requests : sustained request rate [1/s]
     """
 
     name: str | None
@@ -53,17 +53,17 @@ class CachedTier:
 
     @property
     def ttft(self) -> float:
-        """Time to the first token of a mean request. [s]"""
+        """Mean time to first token of a request. [s]"""
         return float(self.estimate.ttft[0]) + (0.0 if isnan(self.loading) else self.loading)
 
 
 @dataclass(frozen=True, eq=False)
 class CachedDeployment:
-    """A deployment that a trace comes to, whose chips keep what their memory leaves room for.
+    """A deployment under the requests of a trace, whose chips cache prefixes in their free memory.
 
     location : the model on its chips, for one batch, without a host
-    scenario : the same with its host, if it has one, which keeps caches alone
-    lengths, reuse : of the requests of the trace, and of their prompts
+    scenario : the same with its host, if any, which only holds caches
+    lengths, reuse : of the requests in the trace, and of their prompts
     """
 
     location: Location
@@ -83,16 +83,16 @@ class CachedDeployment:
 
     @cached_property
     def bytes_per_token(self) -> float:
-        """What a token of a mean prompt takes of all chips that hold it. [byte]"""
+        """Cache of a token of a mean prompt, over all chips that hold it. [byte]"""
         prompt, placement = self.lengths.mean(self.lengths.prompt), self.location.placement
         layout = placement.layout
         return float(placement.cache_on_chip(prompt)) / prompt * layout.chips / layout.dp
 
     @cached_property
     def own_size(self) -> float:
-        """Memory of the chips that weights and the outputs under way leave. [byte]
+        """Memory of the chips left by weights and by the outputs in flight. [byte]
 
-        Prompts under way are part of what was used last.
+        Prompts in flight count as recently used prefixes.
         """
         placement, traffic = self.location.placement, self.location.scenario.traffic
         longest = np.asarray(traffic.longest_each)
@@ -105,9 +105,9 @@ class CachedDeployment:
         return float(self.reuse.hit(self.own_size / self.bytes_per_token))
 
     def tiers(self, sizes: Sequence[float]) -> list[CachedTier]:
-        """No cache, the chips' own, the host's memories, and the first of them at sizes.
+        """No cache, the chips' own memory, the host's memories, and its first at some sizes.
 
-        sizes : of all chips together [byte]
+        sizes : over all chips together [byte]
         """
         host, chips = self.scenario.memory.host, self.location.placement.layout.chips
         memories = own_tiers(completed(host)) if host else ()
@@ -124,7 +124,7 @@ class CachedDeployment:
         return tiers_tried
 
     def sizes(self) -> list[float]:
-        """Sizes to try, from the chips' own to that which finds all that comes again."""
+        """Sizes to try, from the chips' own memory to the size that finds all repeated tokens."""
         last = self.reuse.tokens * self.bytes_per_token
         powers = range(int(np.log10(max(self.own_size, 1e9))), int(np.log10(max(last, 1.0))) + 1)
         steps = [step * 10.0**power for power in powers for step in (1.0, 3.0)]
@@ -158,19 +158,19 @@ def _traffic(scenario: Scenario, lengths: Lengths, hit: float) -> Mix:
 
 
 def _carried(estimate: Estimate) -> float:
-    """Requests per second that the chips sustain, links ignored. [1/s]"""
+    """Request rate that the chips sustain, without limits by links. [1/s]"""
     return float(estimate.served[0] / estimate.traffic.output)
 
 
 def gain(tier: CachedTier, in_chips: CachedTier) -> float:
-    """Request rate with a tier over that with the chips' own memory. [1]"""
+    """Request rate with a tier over the rate with the chips' own memory. [1]"""
     return tier.requests / in_chips.requests
 
 
 def break_even(tier: CachedTier, in_chips: CachedTier, usd_per_hour: float | None) -> float | None:
-    """Price below which a tier pays; None without a price, or where it saves nothing.
+    """Price below which a tier pays off; None without a price, or if it saves nothing.
 
-    in_chips : the memory of the chips alone
+    in_chips : tier of the chips' own memory
     usd_per_hour : price of the chips [USD/h]
     """
     if usd_per_hour is None or not tier.loaded or gain(tier, in_chips) <= 1.0:

@@ -1,4 +1,4 @@
-"""Kinds of requests: those of a block as arrays, those of a whole sweep without any."""
+"""Request types: those of a block as arrays, those of a whole sweep created on demand."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -14,7 +14,7 @@ from fastcalc.formulas.types import Array, Floats, Ints
 
 @dataclass(frozen=True, eq=False)
 class Requests:
-    """What requests look like, an element for each kind. [1]"""
+    """Lengths of requests, with an element for each type. [1]"""
 
     prompt: Floats
     output: Floats
@@ -27,20 +27,20 @@ class Requests:
         return Requests(self.prompt[place], self.output[place], self.context[place])
 
     def traffic(self, base: Traffic) -> Traffic:
-        """Traffic of these lengths on the first of three axes, otherwise as another is."""
+        """Traffic with these lengths on the first of three axes; all else as in ``base``."""
         lengths = {name: array[:, np.newaxis, np.newaxis] for name, array in vars(self).items()}
         return replace(base, **lengths)
 
 
 @dataclass(frozen=True, eq=False)
 class MixedRequests(Requests):
-    """One kind of requests: those of several classes, in one batch."""
+    """A single request type: the mix of several classes in one batch."""
 
     classes: tuple[RequestClass, ...]
 
     @classmethod
     def of(cls, classes: Sequence[RequestClass]) -> "MixedRequests":
-        """Mix of some classes."""
+        """Mix of several classes."""
         mix = Mix.of(classes, Traffic.speculation)
         prompt, output, context = (
             np.array([length]) for length in (mix.prompt, mix.output, mix.context)
@@ -51,15 +51,15 @@ class MixedRequests(Requests):
         return self
 
     def traffic(self, base: Traffic) -> Mix:
-        """Mix, with what is drafted as in other traffic."""
+        """Mix with the speculation of other traffic."""
         return Mix.of(self.classes, base.speculation)
 
 
 @dataclass(frozen=True, eq=False)
 class OpenRequests:
-    """Every prompt with every output and every context that a model holds, made when asked for.
+    """All combinations of prompts, outputs and contexts that a model supports, created on demand.
 
-    A context of nan is the mean of each request.
+    A context of nan means the mean context of each request.
     """
 
     prompts: Floats
@@ -73,7 +73,7 @@ class OpenRequests:
 
     @cached_property
     def _ends(self) -> Ints:
-        """Kinds up to the last of each prompt. [1]"""
+        """Number of types up to the last of each prompt. [1]"""
         outputs = [
             np.count_nonzero(prompt + self.outputs <= self.longest) for prompt in self.prompts
         ]

@@ -1,4 +1,4 @@
-"""The layouts of one model on one kind of chip that searches offer."""
+"""Layouts of one model on one chip type that searches offer."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -12,32 +12,32 @@ from fastcalc.core.placement.placement import Site
 from fastcalc.core.placement.practice import MOST_STAGES, copies_run_by_people, run_by_people
 from fastcalc.core.scenario import Outcome, Scenario, Sharding, check_traffic, site_of, solve
 
-_WHOLE = 64  # chips that pipeline whole layers, up to which every number is tried
+_WHOLE = 64  # number of chips up to which every number is tried, for chips with whole layers
 
 
 @dataclass(frozen=True, eq=False)
 class Space:
-    """The layouts of a scenario that users run; its own batches and chips are ignored."""
+    """The usual layouts of a scenario; its own batches and chips are ignored."""
 
     scenario: Scenario
 
     @cached_property
     def site(self) -> Site:
-        """The model on the kind of chip."""
+        """The model on the chip type."""
         site = site_of(self.scenario, self.scenario.traffic.reserved)
         check_traffic(self.scenario)
         return site
 
     @cached_property
     def fewest_chips(self) -> int | None:
-        """Fewest chips that hold one sequence, if any do. [1]"""
+        """Fewest chips that hold one sequence; None if no number does. [1]"""
         fewest = float(fewest_chips(self.site, 1.0)[0])
         return None if isnan(fewest) else int(fewest)
 
     def layouts(self, *chips: int) -> list[Layout]:
         """Usual layouts of one copy of the weights that hold a sequence.
 
-        Where none is usual, the smallest legal one that does, however many stages it takes.
+        If none is usual, the smallest legal layout that does, with any number of stages.
         """
         if self.site.machine.is_spatial:
             return self.holding([*run_by_people(self.site, *chips)])
@@ -46,7 +46,7 @@ class Space:
     def up_to(self, max_chips: int) -> list[Layout]:
         """Layouts from the fewest chips that hold a sequence up to a given number of chips.
 
-        Chips that pipeline whole layers are tried in any number up to 64, then in steps of 1/32.
+        For chips that pipeline whole layers, every number up to 64 is tried, then steps of 1/32.
         """
         fewest = self.fewest_chips
         if fewest is None or fewest > max_chips:
@@ -59,7 +59,7 @@ class Space:
         )
 
     def cuts(self, chips: int) -> list[Layout]:
-        """Usual layouts of a given number of chips that hold a sequence, all copies."""
+        """Usual layouts of a given number of chips that hold a sequence, including copies."""
         return self.holding([*copies_run_by_people(self.site, chips)])
 
     def holding(self, layouts: list[Layout]) -> list[Layout]:
@@ -70,12 +70,12 @@ class Space:
         return [layouts[index] for index in np.flatnonzero(holds).tolist()]
 
     def at(self, layout: Layout, *batches: int) -> Outcome:
-        """Scenario solved on a layout for some batches."""
+        """The scenario solved on a layout for several batches."""
         return solve(replace(self.scenario, batches=batches, sharding=Sharding.of(layout)))
 
 
 def chip_counts(fewest: int, largest: int) -> list[int]:
-    """Powers of two from few chips to many, and both ends. [1]
+    """Powers of two between a minimum and a maximum number of chips, and both of these. [1]
 
     >>> chip_counts(3, 20)
     [3, 4, 8, 16, 20]
