@@ -1,1 +1,1 @@
-"""`check`: what is wrong or doubtful in hardware, model and engine files, by `rules`."""
+"""`check`: a linter for hardware, model and engine files, with its `rules`."""

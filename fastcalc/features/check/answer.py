@@ -1,4 +1,4 @@
-"""Faults as lines for readers, as records, and as annotations of GitHub."""
+"""Output formats for faults: text, JSON, GitHub annotations, SARIF and JUnit XML."""
 
 import textwrap
 from collections.abc import Sequence
@@ -15,14 +15,14 @@ from fastcalc.written import Clean, first_few, json_text, line, listed, many, vi
 
 SCHEMA = "fastcalc-check/1"
 _STYLES = {"error": "1", "warning": "0", "note": "2", "excused": "2"}
-"""Bold, plain and dim, for the words say the rest: no hue is readable on every background."""
+"""Bold, plain and dim for the severities: no hue is readable on every background."""
 _COMMANDS = {"error": "error", "warning": "warning", "note": "notice"}
 _NAMED = 5
-"""Skipped files that the summary names. [1]"""
+"""Most skipped files that the summary names. [1]"""
 
 
 def as_text(report: Report, *, colour: bool) -> str:
-    """A line for each fault, and a line that sums up."""
+    """One line per fault, and a summary line."""
     lines = [_line(fault, fault.severity, colour=colour) for fault in report.faults]
     if report.strict:
         lines += [_line(fault, "excused", colour=colour) for fault in report.excused]
@@ -37,7 +37,7 @@ def _line(fault: Fault, word: str, *, colour: bool) -> str:
 
 
 def summary(report: Report) -> str:
-    """Return what was checked and what came of it, in a line."""
+    """Summary line: files checked and faults found."""
     counts = [
         many(count, word) for word in ("error", "warning", "note") if (count := report.count(word))
     ]
@@ -52,7 +52,7 @@ def summary(report: Report) -> str:
 
 
 def _skipped(report: Report) -> str:
-    """Return how many files were skipped, and the first of their names."""
+    """Number of skipped files, with the first of their names."""
     files = [line(file) for file in report.skipped]
     if not files:
         return ""
@@ -62,7 +62,7 @@ def _skipped(report: Report) -> str:
 
 
 def as_json(report: Report) -> str:
-    """One JSON document with a record for each fault."""
+    """One JSON document with a record per fault."""
     document: dict[str, object] = {
         **envelope(SCHEMA),
         "files": report.files,
@@ -83,7 +83,7 @@ def _record(fault: Fault) -> dict[str, object]:
 
 
 def as_github(report: Report) -> str:
-    """Workflow commands that GitHub shows with the lines of a pull request."""
+    """Workflow commands, which GitHub shows as annotations on the lines of a pull request."""
     lines = []
     for fault in report.faults:
         location = f"file={_property(fault.file)},line={fault.line or 1},col={fault.column or 1}"
@@ -94,7 +94,7 @@ def as_github(report: Report) -> str:
 
 
 def as_sarif(report: Report) -> str:
-    """One SARIF 2.1.0 document, which code scanning reads: OASIS, 3.13 to 3.30."""
+    """One SARIF 2.1.0 document for code scanning (OASIS standard, sections 3.13 to 3.30)."""
     reported = [*report.faults, *(report.excused if report.strict else ())]
     rules = [_sarif_rule(RULES[name]) for name in sorted({fault.rule for fault in reported})]
     results = []
@@ -138,7 +138,7 @@ def _sarif_rule(rule: Rule) -> dict[str, object]:
 
 
 def as_junit(report: Report) -> str:
-    """JUnit XML: a test case for each fault that counts, or one that passes."""
+    """JUnit XML with a test case per fault that counts, or a single passing one."""
     from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
     failing = {"error", "warning"} if report.policy.fail_on_warnings else {"error"}
@@ -167,7 +167,7 @@ def _property(text: str) -> str:
 
 
 def rules_json(rules: Sequence[Rule]) -> str:
-    """One JSON document with a record for each rule."""
+    """One JSON document with a record per rule."""
     keys = ("id", "severity", "title", "why", "seen", "fix", "scope", "excusable")
     records = [
         {key: getattr(rule, key) for key in keys} | {"kinds": sorted(rule.kinds)} for rule in rules
@@ -176,7 +176,7 @@ def rules_json(rules: Sequence[Rule]) -> str:
 
 
 def explain(rule: Rule, width: int) -> str:
-    """Return what a rule finds, why it matters, where it was seen and how to fix it."""
+    """Description of a rule: what it finds, why it matters, where it was seen, how to fix it."""
     reported = {
         "why": rule.why,
         "seen": rule.seen,
@@ -185,14 +185,14 @@ def explain(rule: Rule, width: int) -> str:
         + (f" ({flag('strict')})" * (rule.scope == "strict")),
         "excuse": f"excused: {{{rule.id}: the reason}} in the file"
         if rule.excusable
-        else "none: such a file does not load, or means something else than it says",
+        else "none: a file with such a fault does not load, or is read differently than written",
     }
     head = textwrap.wrap(f"{rule.id} ({rule.severity}): {rule.title}", width)
     return "\n".join([*head, "", *word_list(reported.items(), width, breaks_words=True)]) + "\n"
 
 
 def describe_rules(rules: Sequence[Rule], width: int) -> str:
-    """A line for each rule, its title set in where it runs over."""
+    """One line per rule; long titles continue on indented lines."""
     titles = (f"{rule.id}  {rule.severity:8} {rule.title}" for rule in rules)
     lines = (textwrap.fill(title, width, subsequent_indent=" " * 17) for title in titles)
     return "\n".join(lines) + "\n"

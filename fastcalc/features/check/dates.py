@@ -1,4 +1,4 @@
-"""Days as files write them."""
+"""Dates as written in YAML files."""
 
 import re
 from datetime import date

@@ -1,6 +1,7 @@
-"""A document as rules see it: every number that can be read, whatever else is wrong.
+"""A document in the form used by rules: every readable number, even if other lines are wrong.
 
-A misspelt key in one line must not hide a sparse rate in another: numbers are read one by one.
+Numbers are read one by one, so that a misspelt key in one line does not hide a sparse rate in
+another.
 """
 
 import re
@@ -27,7 +28,7 @@ _TO_FILL_IN = re.compile(r"FILL[ _]?IN|TODO|FIXME|\bXXX\b")
 
 @dataclass(frozen=True)
 class WrittenNumber:
-    """One number of a file in SI, as the file writes it, and its other keys (source, note, ...)."""
+    """A number of a file in SI, with its text as written and its other keys (source, note, ...)."""
 
     path: Path_
     dimension: str
@@ -41,21 +42,21 @@ class WrittenNumber:
         return dotted(self.path)
 
     def said(self, key: str) -> str | None:
-        """One of its other keys if it is text, shortened if very long."""
+        """Text of one of its other keys, shortened if very long."""
         value = self.about.get(key)
         return value[:_LONGEST] if isinstance(value, str) else None
 
     @property
     def remarks(self) -> str:
-        """Everything said about it, in lower case, to search for words."""
+        """All text about the number in lower case, for searching."""
         return " ".join(str(self.said(key) or "") for key in ("printed", "reading", "note")).lower()
 
 
 @dataclass(frozen=True)
 class Sheet:
-    """A document of a known kind: its numbers by dotted path, and its entry where it is valid.
+    """A hardware, model or engine file: its numbers by dotted path, and its entry if it is valid.
 
-    ``parent`` is the sheet of the entry that it extends, whose numbers it has where it gives none.
+    ``parent`` is the sheet of the entry that it extends; it inherits the numbers that it omits.
     """
 
     document: Document
@@ -66,7 +67,7 @@ class Sheet:
 
     @property
     def shaped(self) -> Model | None:
-        """The entry where it is a model with its shape, not with totals alone."""
+        """The entry if it is a model with a shape, rather than only totals."""
         if not isinstance(self.entry, Model) or self.entry.is_minimal:
             return None
         return self.entry
@@ -77,36 +78,36 @@ class Sheet:
         return self.document.mapping()
 
     def si(self, name: str) -> float | None:
-        """A number in SI, or None where the file has none or zero."""
+        """A number in SI, or None if the file has none or zero."""
         number = self.numbers.get(name)
         return (number.si or None) if number else None
 
     def word(self, *path: str | int) -> str:
-        """A text in lower case, or the empty one."""
+        """The text at a path in lower case, or an empty string."""
         value = self.at(*path)
         return value.lower() if isinstance(value, str) else ""
 
     def at(self, *path: str | int) -> Json:
-        """Return what stands at a path, or None."""
+        """Value at a path, or None."""
         return self.document.at(*path)
 
     def items(self, *path: str | int) -> list[Json]:
-        """Items of the list at a path; none where there is no list."""
+        """Items of the list at a path; empty if there is no list."""
         return self.document.items(*path)
 
     def states(self, path: Path_) -> bool:
-        """Whether the file itself says what stands at a path, not one that it extends."""
+        """Whether the file itself has a value at a path, rather than one that it extends."""
         return path in self.document.values or path in self.document.keys
 
     @property
     def year(self) -> int | None:
-        """The year of release, where the file says it."""
+        """Year of release, if the file states it."""
         text = str(self.at("released") or "")[:4]
         return int(text) if text.isdecimal() and len(text) == 4 else None
 
 
 def place_holders(document: Document) -> Iterator[Path_]:
-    """Yield the places that still hold what 'fastcalc new' leaves to be filled in."""
+    """Yield the paths that still hold placeholders written by 'fastcalc new'."""
     for path in document.values:
         value = document.at(*path) if path else None
         if isinstance(value, str) and _TO_FILL_IN.search(value[:2000]):
@@ -119,7 +120,7 @@ def sheet(
     entry: Hardware | Model | Engine | None = None,
     parent: Sheet | None = None,
 ) -> Sheet:
-    """A document as rules see it."""
+    """A document in the form used by rules."""
     numbers = {
         number.name: number for number in _numbers(SCHEMAS[entry_type], (), document.data, ())
     }
@@ -129,7 +130,7 @@ def sheet(
 def _numbers(
     annotation: Any, metadata: tuple[Any, ...], data: Json, path: Path_
 ) -> Iterator[WrittenNumber]:
-    """Yield the numbers of some data, as deep as a type and the data agree."""
+    """Yield the numbers of some data, as deep as the data match the type."""
     annotation, metadata = _plain(annotation, metadata)
     if annotation is Quantity:
         reader = next((hint for hint in metadata if isinstance(hint, QuantityReader)), None)

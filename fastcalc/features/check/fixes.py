@@ -1,4 +1,4 @@
-"""Corrections of faults whose messages know the right text, to the byte."""
+"""Byte-exact corrections of faults whose right text is known."""
 
 import re
 from collections import defaultdict
@@ -9,13 +9,13 @@ from pathlib import Path
 
 from fastcalc.catalogue.faults import Fault
 
-_MARK = b"\xef\xbb\xbf"  # of the order of bytes, which no line and column of a fault counts
-_BREAK = re.compile("\r\n|[\r\n\x85\u2028\u2029]")  # lines of YAML 1.1, as faults count them
+_MARK = b"\xef\xbb\xbf"  # byte order mark; lines and columns of faults do not count it
+_BREAK = re.compile("\r\n|[\r\n\x85\u2028\u2029]")  # line breaks of YAML 1.1, as counted in faults
 
 
 @dataclass(frozen=True)
 class CorrectedFile:
-    """A file before and after the corrections of some faults, which change nothing else in it."""
+    """A file before and after the corrections of some faults; nothing else is changed."""
 
     path: Path
     before: bytes
@@ -24,7 +24,7 @@ class CorrectedFile:
 
 
 def corrected(faults: Iterable[Fault]) -> list[CorrectedFile]:
-    """Files that known replacements change, by path."""
+    """Files that known replacements would change, ordered by path."""
     by_file: dict[Path, list[Fault]] = defaultdict(list)
     for fault in faults:
         if fault.replacement is not None and fault.line:
@@ -39,7 +39,7 @@ def _corrected(path: Path, faults: Sequence[Fault]) -> CorrectedFile:
     text = before.removeprefix(mark).decode(errors="surrogateescape")
     starts = [0, *(line_break.end() for line_break in _BREAK.finditer(text))]
     spans = sorted(set(filter(None, (_span(text, starts, fault) for fault in faults))))
-    separate_spans = [  # none that overlaps another
+    separate_spans = [  # without overlaps
         span
         for span in spans
         if all(
@@ -57,11 +57,11 @@ def _corrected(path: Path, faults: Sequence[Fault]) -> CorrectedFile:
     )
 
 
-_Span = tuple[int, int, str]  # where what is replaced begins and ends, and what stands there then
+_Span = tuple[int, int, str]  # start and end of the replaced text, and its replacement
 
 
 def _span(text: str, starts: Sequence[int], fault: Fault) -> _Span | None:
-    """Return what a fault replaces, or None where it is written in another way, as with escapes."""
+    """Text span that a fault replaces, or None if it is written differently, e.g. with escapes."""
     assert fault.replacement is not None
     written, right = fault.replacement
     if fault.line > len(starts):
@@ -72,7 +72,7 @@ def _span(text: str, starts: Sequence[int], fault: Fault) -> _Span | None:
 
 
 def diff(files: Iterable[CorrectedFile]) -> bytes:
-    """Changes of files as a unified diff, which ``patch`` and ``git apply`` take."""
+    """Changes of files as a unified diff for ``patch`` and ``git apply``."""
     return b"".join(line for file in files for line in _diff(file))
 
 
@@ -84,7 +84,7 @@ def _diff(file: CorrectedFile) -> Iterator[bytes]:
 
 
 def _named(side: str, path: Path) -> bytes:
-    """Name of a file as a header has it: quoted as in C where it would end there."""
+    """Name of a file for a diff header, quoted as in C if it contains special characters."""
     path = path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
     name = f"{side}/{path.as_posix().lstrip('/')}".encode(errors="surrogateescape")
     if re.search(rb'[\x00-\x1f"\\\x7f]', name):

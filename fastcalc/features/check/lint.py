@@ -1,4 +1,4 @@
-"""Files and folders to faults."""
+"""Checking of files and folders: faults found by all rules."""
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -25,14 +25,14 @@ from fastcalc.features.check.policy import Policy
 from fastcalc.features.check.rule import RULES, RuleContext
 from fastcalc.written import shown
 
-assert rules  # importing it registers every rule
+assert rules  # importing the package registers every rule
 
 
 @dataclass(frozen=True)
 class Report:
-    """What a check of some files found, in order, what they excuse, and what was known before.
+    """Result of a check: faults in order, excused faults, and faults of the baseline.
 
-    skipped : files of other programs, those first whose keys are most like an entry's
+    skipped : files of other programs, starting with those whose keys are most like an entry's
     """
 
     files: int
@@ -44,16 +44,16 @@ class Report:
 
     @property
     def strict(self) -> bool:
-        """Whether all was asked for that may be, so that notes and excuses are shown, too."""
+        """Whether everything is checked, so that notes and excuses are also shown."""
         return self.policy.is_strict
 
     def count(self, severity: str) -> int:
-        """Return how many faults have a severity."""
+        """Number of faults of a severity."""
         return sum(1 for fault in self.faults if fault.severity == severity)
 
     @property
     def is_clean(self) -> bool:
-        """Whether nothing was found that counts."""
+        """Whether no fault counts."""
         counts_warnings = self.policy.fail_on_warnings
         return not (self.count("error") or (counts_warnings and self.count("warning")))
 
@@ -67,11 +67,11 @@ def check(
     folders: Mapping[Kind, tuple[Path, ...]] | None = None,
     today: date | None = None,
 ) -> Report:
-    """Check files, and those in folders, or the shipped catalogue where none is named.
+    """Check files and the files in folders, or the shipped catalogue by default.
 
-    What is asked for says the ``policy``; ``strict`` alone asks for all. YAML of other programs is
-    omitted in folders, and with ``skip_others`` where it is named, too. Files may name entries of
-    some ``folders`` of each kind in addition to the shipped ones.
+    The ``policy`` selects the checks; ``strict`` selects all. YAML files of other programs are
+    skipped in folders, and with ``skip_others`` also if they are named. Files may refer to entries
+    in the given ``folders`` in addition to the shipped ones.
     """
     policy = policy or Policy(require_sources=strict, fail_on_warnings=strict)
     setting = RuleContext(today or date.today(), policy.require_sources, folders or {})
@@ -83,8 +83,8 @@ def check(
     for path in files:
         if path in paths or path.is_file():
             document = scan(path)
-        else:  # a pipe or a broken link in a folder: nobody is waited for
-            why = "neither a file nor a link to one; take it out, or name it to have it read"
+        else:  # a pipe or a broken link in a folder: do not wait for it
+            why = "neither a file nor a link to one; remove it, or name it to have it read"
             document = Document(str(path), faults=[Fault("ST001", str(path), 0, 0, why)])
             document.is_whole = False
         entry_type = kind_of(document)
@@ -114,7 +114,7 @@ def check(
 
 
 def files_of(paths: Sequence[Path]) -> list[Path]:
-    """YAML files that paths name, each once, folders searched to their depth."""
+    """YAML files at the given paths, each once; folders are searched recursively."""
     if not paths:
         cwd = Path.cwd()
         listed = [
@@ -132,13 +132,13 @@ def files_of(paths: Sequence[Path]) -> list[Path]:
                 raise InputError(f"{path} holds no YAML file to check")
         elif not os.path.exists(path):
             raise InputError(f"{path}: there is no such file or folder")
-        for file in sorted(inside):  # a file named twice is checked once, as it was named first
+        for file in sorted(inside):  # a file named twice is checked once, under its first name
             files_by_path.setdefault(os.path.realpath(file), file)
     return list(files_by_path.values())
 
 
 def _inside(path: Path) -> list[Path]:
-    """YAML files of a folder, whatever the case of their ending, as any command reads them."""
+    """YAML files of a folder, with endings in any case, as all commands read them."""
     files = files_below(path, "name the folders of hardware, models and engines in it")
     return [file for file in files if file.name.lower().endswith((".yaml", ".yml"))]
 
@@ -146,7 +146,7 @@ def _inside(path: Path) -> list[Path]:
 def check_document(
     document: Document, entry_type: Kind | None, setting: RuleContext
 ) -> Iterator[Fault]:
-    """Yield what is wrong with one document, excuses attached."""
+    """Yield the faults of one document, with excuses attached."""
     if isinstance(document.data, dict) and "model_type" in document.data:
         message = "this is a Hugging Face configuration; 'fastcalc import' turns it into a model"
         yield Fault("ST021", document.file, 1, 1, message)
@@ -178,7 +178,7 @@ def check_document(
     plausible = [
         fault
         for fault in _implausible(document, entry_type, subject, setting)
-        # Of a place-holder it is enough to say that it is one.
+        # A placeholder is reported only as a placeholder.
         if fault.rule == "PV014" or (fault.line, fault.column) not in marks
     ]
     yield from _excuse(document, plausible, setting, is_broken=is_broken)
@@ -187,7 +187,7 @@ def check_document(
 def _implausible(
     document: Document, entry_type: Kind, subject: Sheet, setting: RuleContext
 ) -> Iterator[Fault]:
-    """Yield what the rules find in one document, but for what a parent's own check says."""
+    """Yield the findings of the rules in one document, except those reported for its parent."""
     scopes = {"always", "strict"} if setting.strict else {"always"}
     for id_, rule in sorted(RULES.items()):
         finder = rule.finds if entry_type in rule.kinds and rule.scope in scopes else None
@@ -204,7 +204,7 @@ def _implausible(
 
 
 def _is_of_parent(rule: str, path: Path_, subject: Sheet) -> bool:
-    """Whether a fault concerns provenance or an excuse of a parent, which its own check reports."""
+    """Whether a fault is in the provenance or an excuse of a parent, whose own check reports it."""
     is_inherited = subject.at(*path) is not None and not subject.states(path)
     return is_inherited and (rule.startswith("PV") or rule == "ST022")
 
@@ -212,7 +212,7 @@ def _is_of_parent(rule: str, path: Path_, subject: Sheet) -> bool:
 def _excuse(
     document: Document, faults: Iterable[Fault], setting: RuleContext, *, is_broken: bool
 ) -> Iterator[Fault]:
-    """Attach the file's excuses; report one that is not needed, if all numbers could be read."""
+    """Attach the file's excuses; report unneeded ones if all numbers could be read."""
     reasons = document.mapping("excused")
     applied = set()
     for fault in faults:
@@ -224,10 +224,10 @@ def _excuse(
             yield fault
     for name in reasons:
         rule = RULES.get(str(name))
-        # A rule that only --strict asks for is not idle in a plain check.
+        # The excuse of a --strict rule is not reported as unneeded in a plain check.
         is_checked = rule and rule.excusable and (setting.strict or rule.scope == "always")
         is_own = ("excused", name) in document.keys
         if is_checked and is_own and name not in applied and not is_broken:
             line, column = document.mark(("excused", name), key=True)
-            message = f"{name} finds nothing here any more: remove the excuse"
+            message = f"{name} finds no fault here any more: remove the excuse"
             yield Fault("ST022", document.file, line, column, message, "warning")

@@ -1,4 +1,4 @@
-"""From what a source prints to the value, by the words of a reading."""
+"""Derivation of a value from the text that its source prints, by the words of its reading."""
 
 import re
 from collections.abc import Iterator
@@ -17,17 +17,17 @@ _CLOCKS = {"ghz": 1e9, "mhz": 1e6}
 
 
 def prints(number: WrittenNumber) -> list[float]:
-    """Return what the printed characters give for a number. [SI]
+    """Values of a number that its printed text can mean. [SI]
 
-    Numbers without a unit are read in the value's own unit, or in SI units if that is their order
-    of magnitude: tables put units in their headers.
+    Numbers without a unit are read in the value's own unit, or in SI units if their order of
+    magnitude matches, because tables put units in their headers.
     """
     text = number.said("printed")
     if not text:
         return []
     printed_numbers = values(text, number.dimension)
     if printed_numbers:
-        # '(1.8 TB/s bidir / 2)' does its own arithmetic.
+        # A text such as '(1.8 TB/s bidir / 2)' contains its own arithmetic.
         counts = [float(match[1]) for match in re.finditer(r"[\w)] ?/ ?([2-9])\b", text)]
         return [
             *printed_numbers,
@@ -50,7 +50,7 @@ def _own_unit(number: WrittenNumber) -> float | None:
 
 
 def accepted(sheet: Sheet, number: WrittenNumber) -> list[float]:
-    """Values that a number's reading allows; empty where it cannot be followed. [SI]"""
+    """Values that a number's reading allows; empty if the reading is not understood. [SI]"""
     reading = number.said("reading") or ""
     if match := re.match(r"(?:as|like|see|same as) (\w+)", reading):  # a sibling: 'as fp16'
         name = ".".join([*map(str, number.path[:-1]), match[1].lower()])
@@ -73,7 +73,7 @@ def accepted(sheet: Sheet, number: WrittenNumber) -> list[float]:
         allowed += [figure / 2 for figure in (*base, *alone)]
     is_binary = re.search(_BINARY, reading, re.IGNORECASE) is not None
     if is_binary:
-        # The powers of 1,024 over 1,000 that the prefixes of a printed size stand for.
+        # Powers of 1,024 / 1,000 for the prefixes of a printed size.
         text = f"{number.said('printed') or ''} {reading}"
         prefixes = re.findall(r"\b[0-9.,]*\s?([kKMGT])i?B\b", text)
         powers = {" KMGT".index(prefix.upper()) for prefix in prefixes} or {1, 2, 3, 4}
@@ -86,7 +86,7 @@ def accepted(sheet: Sheet, number: WrittenNumber) -> list[float]:
         allowed += [
             figure + sign * item for figure in prints(number) for item in items for sign in (1, -1)
         ]
-    # A reading that says 'half' or 'GiB' means that the printed number itself is not the value.
+    # With 'half' or 'GiB' in the reading, the printed number itself is not the value.
     has_unit = bool(values(number.said("printed") or "", number.dimension))
     if re.search(r"\b(?:less|minus|plus)\b", reading) and from_reading:
         return allowed
@@ -94,7 +94,7 @@ def accepted(sheet: Sheet, number: WrittenNumber) -> list[float]:
 
 
 def _counts(sheet: Sheet, reading: str) -> set[float]:
-    """Factors that a reading names: '8 GPUs', 'per eight', '8:1', '48 of 64 cores'."""
+    """Factors named in a reading: '8 GPUs', 'per eight', '8:1', '48 of 64 cores'."""
     text = re.sub(r"2\^\d+", " ", reading.lower())
     digits = re.finditer(r"(?<![\w.,])([2-9]|[1-9]\d{1,2})\b(?![.,]\d)", text)
     integers = {float(match[1]) for match in digits}
@@ -112,7 +112,7 @@ _TIMES = re.compile(r"[^;]{0,30}?(?: [x\u00d7] |\*| times )[^;]{0,20}")
 
 
 def _chains(number: WrittenNumber, reading: str) -> Iterator[float]:
-    """Yield products that a reading spells out: '40 x 512 x 2.9 GHz', '0.74 times 21 PB/s'."""
+    """Yield products written in a reading: '40 x 512 x 2.9 GHz', '0.74 times 21 PB/s'."""
     text = re.sub(r"(?<=\d),(?=\d{3})", "", reading)
     unit, figures = _own_unit(number), list(re.finditer(r"(?<![\w.])[0-9]+(?:\.[0-9]+)?", text))
     product, factors = 1.0, 0

@@ -1,4 +1,4 @@
-"""What a check asks for and what counts: rules, sources, warnings, and faults known already."""
+"""Policy of a check: selected rules, required sources, counted warnings, and the baseline."""
 
 import json
 import os
@@ -19,12 +19,12 @@ from fastcalc.written import instead_of, shown
 
 @dataclass(frozen=True)
 class Policy:
-    """What a check asks for and what counts.
+    """Policy of a check.
 
-    require_sources, fail_on_warnings : ask every number for a source; let warnings count
-    select, ignore : rules, or what their ids begin with, that count alone or not at all
-    baseline : faults known already, and how many of each, by `signature` [1]; never of a file that
-        does not load
+    require_sources, fail_on_warnings : require a source for every number; count warnings as faults
+    select, ignore : ids or id prefixes of the only rules that count, and of rules that do not
+    baseline : number of known faults by `signature` [1]; faults of files that do not load are never
+        in it
     """
 
     require_sources: bool = False
@@ -35,11 +35,11 @@ class Policy:
 
     @property
     def is_strict(self) -> bool:
-        """Whether all is asked for that may be."""
+        """Whether all checks are selected."""
         return self.require_sources and self.fail_on_warnings
 
     def is_reported(self, fault: Fault) -> bool:
-        """Whether the rule of a fault counts: a file that does not load always does."""
+        """Whether the rule of a fault counts; it always does if the file does not load."""
         if _is_fatal(fault.rule):
             return True
         return fault.rule.startswith(self.select or ("",)) and not (
@@ -47,7 +47,7 @@ class Policy:
         )
 
     def split(self, faults: Iterable[Fault]) -> tuple[list[Fault], list[Fault]]:
-        """Faults that are new, and those that the baseline knows."""
+        """New faults, and faults that are in the baseline."""
         baseline = self.baseline.copy()
         by_baseline: tuple[list[Fault], list[Fault]] = [], []
         for fault in faults:
@@ -62,7 +62,7 @@ _MOST_BYTES = 20_000_000
 
 
 def signature(rule: str, file: Path, message: str) -> tuple[str, str, str]:
-    """Return what a fault is known again by, wherever its line moved and whoever names its file."""
+    """Key that identifies a fault independently of its line number and of the path as typed."""
     return rule, os.path.realpath(file), message
 
 
@@ -71,30 +71,30 @@ def _is_fatal(rule: str) -> bool:
 
 
 def rules_named(names: Sequence[str], flag: str) -> tuple[str, ...]:
-    """Ids of rules, or their beginnings, in capitals.
+    """Ids or id prefixes of rules, in capitals.
 
-    Raises InputError where no rule begins so, or where it is one of reading a file to leave out.
+    Raises InputError if no rule has the prefix, or if a rule on reading files would be ignored.
     """
     prefixes = tuple(name.strip().upper() for name in names)
     for prefix in prefixes:
         if not prefix or not any(rule.startswith(prefix) for rule in RULES):
             near = get_close_matches(prefix, RULES)
             hint = instead_of(near, "write one such as HW041 or PV")
-            raise InputError(f"{flag} {shown(prefix)}: no rule's id begins so; {hint}")
+            raise InputError(f"{flag} {shown(prefix)}: no rule id begins with it; {hint}")
         if flag == option("ignore") and all(
             _is_fatal(rule) for rule in RULES if rule.startswith(prefix)
         ):
             raise InputError(
-                f"{flag} {shown(prefix)}: a file with such a fault does not load, or means "
-                "something else than it says; correct it"
+                f"{flag} {shown(prefix)}: a file with such a fault does not load, or is read "
+                "differently than written; correct it"
             )
     return prefixes
 
 
 def baseline_of(path: Path, folder: Path) -> Counter[tuple[str, str, str]]:
-    """Faults of a file that ``fastcalc check --format json`` wrote.
+    """Faults in a file written by ``fastcalc check --format json``.
 
-    folder : where that command ran, which paths in the file are relative to
+    folder : folder in which that command ran; paths in the file are relative to it
     """
     try:
         written = read_bytes(path, _MOST_BYTES + 1)
@@ -108,7 +108,7 @@ def baseline_of(path: Path, folder: Path) -> Counter[tuple[str, str, str]]:
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {(error.strerror or '').lower()}") from error
     except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise InputError(f"{path}: is no list of faults; {_renewed(path)}") from error
+        raise InputError(f"{path}: is not a list of faults; {_renewed(path)}") from error
 
 
 def _renewed(path: Path) -> str:

@@ -1,4 +1,4 @@
-"""What a source prints, read leniently: numbers with units, in the vendors' many spellings."""
+"""Lenient parsing of printed numbers with units, in the many spellings that vendors use."""
 
 import re
 
@@ -53,9 +53,9 @@ _LONGEST = 400
 
 
 def values(printed: str, dimension: str) -> list[float]:
-    """Every number of a dimension that some characters hold with a unit. [SI]
+    """All numbers with a unit of the given dimension in a text. [SI]
 
-    The unit may follow its number, or stand before a row of them as in the head of a table.
+    The unit may follow its number, or precede a row of numbers as in the header of a table.
 
     >>> values("312 TFLOPS | 624 TFLOPS*", "compute rate")
     [312000000000000.0, 624000000000000.0]
@@ -97,7 +97,7 @@ def _scale(prefix: str, dimension: str) -> float:
 
 
 def plain_numbers(text: str, longest: int = _LONGEST) -> list[float]:
-    """Every number that stands alone, units ignored.
+    """All separate numbers in a text, ignoring units.
 
     >>> plain_numbers("core_count: 132 of 5th gen, 0.74")
     [132.0, 0.74]
@@ -107,7 +107,7 @@ def plain_numbers(text: str, longest: int = _LONGEST) -> list[float]:
 
 
 def _plain(number: str) -> list[float]:
-    """A number's readings: '4.000' is four, and four thousand where points group."""
+    """Possible values of a number: '4.000' is four, or four thousand if points group digits."""
     if not number:
         return []
     value = float(number.replace(",", ""))

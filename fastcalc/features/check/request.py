@@ -32,7 +32,7 @@ class CheckFiles(groups.EarlierRun, groups.Output, groups.Plugins):
     fail_on_warnings: Annotated[bool, flag(None, "Count warnings as faults.")] = False
     select: Annotated[
         "WordsGiven | None",
-        flag("RULES", "Apply only these rules, or rules that begin so, e.g. HW041,PV."),
+        flag("RULES", "Apply only these rules, by id or prefix, e.g. HW041,PV."),
     ] = None
     ignore: Annotated["WordsGiven | None", flag("RULES", "Do not apply these rules.")] = None
     fix: Annotated[bool, flag(None, "Print corrections as a diff.")] = False

@@ -1,4 +1,4 @@
-"""What a rule is: what it finds, why that matters, where it was seen, what to write instead."""
+"""Rules of the check: finder function, reason, example of the fault, and correction."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -15,18 +15,18 @@ from fastcalc.catalogue.schema.hardware import BRIDGED
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.features.check.document import Sheet, WrittenNumber
 
-Findings = Iterator[tuple[WrittenNumber | Path_, str]]  # and what is wrong there
+Findings = Iterator[tuple[WrittenNumber | Path_, str]]  # with a message
 _KINDS = {"HW": "hardware", "MD": "models", "EN": "engines"}
 
 
 @dataclass(frozen=True)
 class RuleContext:
-    """What a check knows in addition to the file.
+    """Context of a check in addition to the file.
 
-    today : the day
+    today : current date
     strict : whether every number must have a source
-    folders : of each kind, whose entries a file may name in addition to its neighbours and the
-        shipped
+    folders : folders by kind of entry; a file may refer to entries in them, in its own folder, and
+        in the shipped catalogue
     """
 
     today: date
@@ -35,19 +35,19 @@ class RuleContext:
 
     @cached_property
     def shipped_owners(self) -> Callable[[Kind], Callable[[str], str | None]]:
-        """By kind, what gives the id of the shipped entry that a name finds, or None."""
+        """Function that, for a kind, looks up the id of a shipped entry by name."""
         return cache(Catalogue().owners)
 
     @cached_property
     def architectures(self) -> frozenset[bytes]:
-        """Architectures and kinds of chips and of links, as hardware files write them."""
+        """Architectures, kinds of chips and kinds of links that occur in hardware files."""
         texts = Catalogue(dict(self.folders)).texts("hardware").values()
         return frozenset(
             word for text in texts for word in re.findall(rb"(?:architecture|kind): (.*)\n", text)
         ) | {BRIDGED.encode()}
 
     def catalogue(self, file: str, entry_type: Kind) -> Catalogue:
-        """Return what a file of a kind may name."""
+        """Catalogue of entries that a file may refer to."""
         neighbours = {entry_type: (Path(file).parent, *self.folders.get(entry_type, ()))}
         return Catalogue({**self.folders, **neighbours})
 
@@ -57,9 +57,9 @@ Finder = Callable[[Sheet, RuleContext], Findings]
 
 @dataclass(frozen=True)
 class Rule:
-    """One rule: two letters of its family and three digits, and what users read about it.
+    """One rule: an id of two letters (its family) and three digits, and its texts for users.
 
-    A ``note`` is only reported. Where ``finds`` is None, reading the file finds it.
+    A ``note`` is reported but does not count. If ``finds`` is None, the file reader finds it.
     """
 
     id: str
@@ -74,18 +74,18 @@ class Rule:
 
     @property
     def kinds(self) -> frozenset[str]:
-        """The kinds of file that it looks at: its family's, or all."""
+        """Kinds of files that it checks: those of its family, or all."""
         family = _KINDS.get(self.id[:2])
         return frozenset({family} if family else _KINDS.values())
 
     @property
     def excusable(self) -> bool:
-        """Whether a file may say why it is right all the same: structure and units never are."""
+        """Whether a file may excuse the fault; faults of structure and units cannot be excused."""
         return self.id[:2] not in ("ST", "UN") and not self.prevents_loading
 
     @property
     def prevents_loading(self) -> bool:
-        """Whether a file with such a fault does not load: reading it finds the fault."""
+        """Whether a file with this fault does not load, because the file reader finds it."""
         return self.finds is None
 
 
@@ -100,9 +100,10 @@ def rule(
     strict: bool = False,
     at_key: bool = False,
 ) -> Callable[[Finder], Finder]:
-    """Register the function below as the finder of a rule, whose texts are its docstring.
+    """Decorator that registers a function as a rule; its docstring holds the texts of the rule.
 
-    Only ``--strict`` asks for a ``strict`` one; with ``at_key`` faults stand at keys, not values.
+    A ``strict`` rule applies only with ``--strict``. With ``at_key``, faults are located at keys
+    instead of values.
     """
 
     def register(finds: Finder) -> Finder:
@@ -118,7 +119,7 @@ def rule(
 
 
 def add_rules_of_reader(path: Path) -> None:
-    """Register the rules whose faults reading a file reports."""
+    """Register the rules whose faults the file reader reports."""
     document, keys = read(path), ("title", "why", "seen", "instead")
     for id_ in document.mapping():
         title, why, example, fix = (str(document.at(id_, key)) for key in keys)

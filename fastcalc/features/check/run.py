@@ -1,4 +1,4 @@
-"""``fastcalc check``: faults of files, what the rules mean, and what is known to be right."""
+"""``fastcalc check``: check files, explain rules, and correct faults."""
 
 import os
 from collections.abc import Sequence
@@ -30,16 +30,16 @@ _WRITERS = {
 
 
 def run(request: CheckFiles) -> int:
-    """Check paths, write what was found, and return the exit code."""
+    """Check paths, write the faults, and return the exit code."""
     if request.explain is not None:
         output.write(_explained(request.explain, request.written_as), request.out)
         return 0
     if request.yes and not request.fix:
-        raise InputError(f"{option('yes')} corrects files with {option('fix')}; give that, too")
+        raise InputError(f"{option('yes')} needs {option('fix')}; add it")
     if request.fix and not request.yes and request.written_as != "text":
         raise InputError(
-            f"{option('fix')} prints a diff, not {request.written_as}: leave the format out, or "
-            f"add {option('yes')} to correct the files and report what is left"
+            f"{option('fix')} prints a diff, not {request.written_as}: omit the format, or "
+            f"add {option('yes')} to correct the files and report the remaining faults"
         )
     pipes = [path for path in request.paths or () if request.fix and path.is_fifo()]
     if pipes:
@@ -68,7 +68,7 @@ def run(request: CheckFiles) -> int:
 
 
 def _correct(files: Sequence[CorrectedFile]) -> None:
-    """Write files as they are to be, all of them or none."""
+    """Write the corrected files, either all of them or none."""
     locked = [file.path for file in files if not os.access(file.path, os.W_OK)]
     if locked:
         printed = f"'fastcalc check {flag('fix')}' prints what to change"
@@ -88,9 +88,9 @@ def _checked(request: CheckFiles, policy: Policy) -> Report:
 
 
 def policy_of(request: CheckFiles, folder: Path) -> Policy:
-    """Return what is asked for and what counts.
+    """Policy given by a request.
 
-    folder : which paths of the baseline are relative to
+    folder : folder to which paths in the baseline are relative
     """
     select = readers.names_if_any(request.select, option("select"))
     ignore = readers.names_if_any(request.ignore, option("ignore"))

@@ -1,4 +1,4 @@
-"""What the parts of chips can do: the tables of ``silicon.yaml``, and memories and cores."""
+"""Known properties of memories and cores, from the tables of ``silicon.yaml``."""
 
 import re
 from dataclasses import dataclass, replace
@@ -14,24 +14,24 @@ GIB, GB = 2.0**30, 1e9
 
 @cache
 def tables() -> dict[str, Any]:
-    """Tables by name, read when a rule first asks for one."""
+    """Tables by name, read when a rule first needs one."""
     return {**read(Path(__file__).with_name("silicon.yaml")).mapping()}
 
 
 def row(table: str, *keys: str) -> dict[str, Any]:
-    """Row of the first of some keys that a table has, else its 'other'; or none."""
+    """Row of the first key that a table has, else its row 'other', else an empty one."""
     rows: dict[str, dict[str, Any]] = tables()[table]
     return next((rows[key] for key in (*keys, "other") if key in rows), {})
 
 
 def band(table: str, *keys: str) -> tuple[float, float]:
-    """Least and the most that a table has for the first of some keys."""
+    """Smallest and largest plausible value in a table, for the first key that it has."""
     low, high = row(table, *keys)["band"]
     return low, high
 
 
 def by_year(table: str, year: int | None) -> float:
-    """Most of the first period that a year lies in, of the last without a year."""
+    """Upper limit for the period of a year; for the last period if no year is given."""
     rows = tables()[table]
     row_of_year = next((period for period in rows if year and year <= period["until"]), rows[-1])
     limit: float = row_of_year["most"]
@@ -40,7 +40,7 @@ def by_year(table: str, year: int | None) -> float:
 
 @dataclass(frozen=True)
 class StackOrChannel:
-    """A stack of HBM or a channel of GDDR, as `silicon.yaml` explains it."""
+    """A stack of HBM or a channel of GDDR, with the fields explained in `silicon.yaml`."""
 
     gib: list[float]
     slowest: float
@@ -53,7 +53,7 @@ class StackOrChannel:
 
 @dataclass(frozen=True)
 class Core:
-    """What one core does in a cycle and what joins such chips, as `silicon.yaml` explains it."""
+    """Work of one core per cycle and links of such chips, as explained in `silicon.yaml`."""
 
     matrix: float
     slowest: float
@@ -75,7 +75,7 @@ def fastest_link(sheet: Sheet) -> float | None:
 
 
 def core_of(sheet: Sheet) -> Core | None:
-    """Return what is known of a chip's cores."""
+    """Known properties of a chip's cores."""
     core_types = tables()["core_types"]
     name = sheet.word("architecture").removesuffix("-ga10x")
     suffix = {"gddr": "-graphics", "lpddr": "-embedded"}
@@ -90,7 +90,7 @@ def core_of(sheet: Sheet) -> Core | None:
         return None
     core = Core(**core_types[name])
     if is_geforce(sheet) and "peak.bf16" in sheet.numbers:
-        # GeForce cards multiply at full rate only into 16-bit sums; into 32-bit ones at half.
+        # GeForce cards reach the full rate only with 16-bit accumulation, else half of it.
         core = replace(core, matrix=core.matrix / 2)
     return core
 
@@ -101,13 +101,13 @@ def is_geforce(sheet: Sheet) -> bool:
 
 
 def is_uniform(sheet: Sheet) -> bool:
-    """Whether a chip doubles its rate with every halving of bits, as datacenter GPUs do."""
+    """Whether the rate of a chip doubles each time the bits are halved, as on datacenter GPUs."""
     return sheet.word("vendor").startswith(("nvidia", "amd")) and not is_geforce(sheet)
 
 
 @dataclass(frozen=True)
 class MemoryParts:
-    """One memory of a chip, as far as it can be read."""
+    """One memory of a chip, with the numbers that can be read."""
 
     index: int
     type: str
@@ -118,19 +118,20 @@ class MemoryParts:
 
     @property
     def rows(self) -> tuple[str, ...]:
-        """The rows of the tables that hold for it, the narrowest first."""
+        """Rows of the tables that apply to it, the most specific first."""
         return (*((self.host,) if self.family == "ddr" else ()), self.type, self.family)
 
     @property
     def part(self) -> StackOrChannel | None:
-        """The stack or channel of its generation, where that is named."""
+        """Stack or channel of its generation, if the generation is named."""
         generation = row(self.family, self.type) if self.family in ("hbm", "gddr") else {}
         return StackOrChannel(**generation) if generation else None
 
     def counts(self, *, capacity: float = 1.0, bandwidth: float = 1.0) -> list[int]:
-        """Return how many stacks or channels, of any generation if none is named, give both.
+        """Numbers of stacks or channels that give both capacity and bandwidth.
 
-        Factors of capacity and bandwidth try what a mistake would explain. [1]
+        All generations are tried if none is named. Factors of capacity and bandwidth test whether
+        a mistake explains them. [1]
         """
         if not self.capacity or not self.bandwidth or self.family not in ("hbm", "gddr"):
             return []
@@ -165,7 +166,7 @@ _FAMILIES_BY_PLACE = {"host": "ddr", "disk": "disk"}
 
 
 def host_key(sheet: Sheet) -> str:
-    """Row of a host in the tables, ``consumer-host``; empty for chips."""
+    """Key of a host in the tables, such as ``consumer-host``; empty for chips."""
     if sheet.word("kind") != "host":
         return ""
     is_superchip = sheet.word("vendor").startswith("nvidia")
@@ -195,7 +196,7 @@ def tiers(sheet: Sheet) -> list[MemoryParts]:
 
 
 def main_tier(sheet: Sheet) -> MemoryParts | None:
-    """Memory that weights are read from: the fastest that can be read."""
+    """Memory from which weights are read: the fastest with readable numbers."""
     readable = [tier for tier in tiers(sheet) if tier.bandwidth]
     return max(
         readable, key=lambda tier: tier.bandwidth.si if tier.bandwidth else 0.0, default=None

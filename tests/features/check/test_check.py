@@ -539,4 +539,6 @@ def test_a_label_of_zero_is_a_finding(fastcalc, tmp_path):
     text = (ROOT / "models" / "llama-3-70b.yaml").read_text().replace('"70.6B"', '"0B"')
     (tmp_path / "llama-3-70b.yaml").write_text(text)
     ran = fastcalc("check", tmp_path / "llama-3-70b.yaml")
-    assert "parameters, published are 0B; a note may say why" in " ".join(ran.out.split())
+    assert "parameters, the published number is 0B; a note may explain it" in " ".join(
+        ran.out.split()
+    )

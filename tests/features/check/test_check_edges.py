@@ -121,11 +121,11 @@ def test_a_value_that_is_not_printed_is_told_what_it_may_be(tmp_path_factory, wr
         # Five stacks of HBM3 hold 80 GiB and read 3.35 TB/s.
         ("160 GiB", "3.35 TB/s", "half the capacity would fit"),
         ("80 GiB", "6.7 TB/s", "half the bandwidth would fit"),
-        ("640 GiB", "26.8 TB/s", "an eighth of both would fit; is it of one chip?"),
-        ("5760 GiB", "241.2 TB/s", "a seventy-second of both would fit; is it of one chip?"),
+        ("640 GiB", "26.8 TB/s", "an eighth of both would fit; is it for one chip?"),
+        ("5760 GiB", "241.2 TB/s", "a seventy-second of both would fit; is it for one chip?"),
         ("80 GiB", "3.35 PB/s", "a thousandth of the bandwidth would fit"),
         ("80 GiB", "3.35 GB/s", "a thousand times the bandwidth would fit"),
-        ("80 MiB", "3.35 GB/s", "a thousand times both would fit; is it of one chip?"),
+        ("80 MiB", "3.35 GB/s", "a thousand times both would fit; is it for one chip?"),
     ],
 )
 def test_a_memory_that_no_stacks_give_is_told_which_slip_would_explain_it(
@@ -223,7 +223,7 @@ def test_how_far_a_shape_is_off_is_told(tmp_path):
     """512 columns more in three matrices of 32 layers: 201,326,592 of 8,030,261,248 parameters."""
     text = put((ROOT / f"{MODEL}.yaml").read_text(), ("width: 14336", "width: 14848"))
     found = {fault.rule: fault.message for fault in faults(tmp_path, "llama-3.1-8b", text)}
-    assert "8,231,587,840 parameters, the checkpoint 8,030,261,248: +2.5 %" in found["MD005"]
+    assert "8,231,587,840 parameters, the checkpoint has 8,030,261,248: +2.5 %" in found["MD005"]
 
 
 @every(

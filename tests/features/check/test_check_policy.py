@@ -65,7 +65,7 @@ def test_a_file_that_does_not_load_counts_whatever_is_ignored(check):
 def test_a_rule_that_is_none_is_a_sentence(check, name):
     ran = check(name, "HW9999", text=DOUBTFUL)
     assert ran.code == 2
-    assert "no rule's id begins so" in ran.err
+    assert "no rule id begins with it" in ran.err
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,9 @@ from fastcalc.features.check.words import amount, ratio
 
 @rule("HW061")
 def power_of_its_kind(sheet: Sheet, _: RuleContext) -> Findings:
-    """Power that no such chip draws.
+    """Power outside the range of such chips.
 
-    Watts set joules per token and the price of ownership.
+    Power determines joules per token and the ownership cost.
     Seen: A node's 10.2 kW as one GPU's; 23 W for a 23 kW wafer.
     Instead: Write one chip's maximum, in W or kW.
     """
@@ -20,17 +20,17 @@ def power_of_its_kind(sheet: Sheet, _: RuleContext) -> Findings:
     low, high = band("watts", sheet.word("kind"))
     if power and not low <= power.si <= high:
         message = (
-            f"{power.text} is outside {low:,.0f} to {high:,.0f} W of such chips; is it of one chip?"
+            f"{power.text} is outside {low:,.0f} to {high:,.0f} W of such chips; is it for one?"
         )
         yield power, message
 
 
 @rule("HW062")
 def all_in_is_more(sheet: Sheet, _: RuleContext) -> Findings:
-    """Power with the site's share is not above the chip's.
+    """Power including the site's share is not above the chip's power.
 
-    all_in adds server, network and cooling: 1.2 to 3.5 times the chip.
-    Seen: The two fields swapped.
+    all_in includes server, network and cooling: 1.2 to 3.5 times the power of the chip.
+    Seen: A file with the two fields swapped.
     Instead: Swap them, or leave all_in out.
     """
     chip, all_in = sheet.numbers.get("power.chip"), sheet.numbers.get("power.all_in")
@@ -38,17 +38,17 @@ def all_in_is_more(sheet: Sheet, _: RuleContext) -> Findings:
         times = ratio(all_in.si / chip.si)
         yield (
             all_in,
-            f"{all_in.text} is {times} times the chip's {chip.text}; usual are 1 to 4 times",
+            f"{all_in.text} is {times} times the chip's {chip.text}; 1 to 4 times is usual",
         )
 
 
 @rule("HW063")
 def area_of_its_kind(sheet: Sheet, _: RuleContext) -> Findings:
-    """Area that no chip has.
+    """Area outside the range of chips.
 
     A reticle exposes at most 858 mm2; a package has a few such dies, a wafer 46,225 mm2.
-    Seen: Area in cm2 under a heading of mm2.
-    Instead: Write the silicon of one chip in mm2.
+    Seen: An area in cm2 below a heading of mm2.
+    Instead: Write the silicon area of one chip in mm2.
     """
     area = sheet.numbers.get("area")
     low, high = band("silicon", sheet.word("kind"))
@@ -58,11 +58,12 @@ def area_of_its_kind(sheet: Sheet, _: RuleContext) -> Findings:
 
 @rule("HW064")
 def transistors_per_area(sheet: Sheet, _: RuleContext) -> Findings:
-    """Transistors against area.
+    """Implausible number of transistors per area.
 
-    A process has a density; twice that is two dies' transistors on one die's area.
+    Each process has a known density; twice that density means the transistors of two dies on the
+    area of one.
     Seen: 208 billion transistors of a B200 (two dies) over the 814 mm2 of one.
-    Instead: Count transistors and area of the same silicon.
+    Instead: Write transistors and area of the same silicon.
     """
     count, area = sheet.numbers.get("transistors"), sheet.si("area")
     if not count or not area:
@@ -75,11 +76,11 @@ def transistors_per_area(sheet: Sheet, _: RuleContext) -> Findings:
 
 @rule("HW065")
 def watts_per_area(sheet: Sheet, _: RuleContext) -> Findings:
-    """Watts against area.
+    """Implausible power per area.
 
-    Silicon dissipates up to 1.6 W per mm2; above that, power and area describe different things.
+    Silicon dissipates up to 1.6 W per mm2; above that, power and area belong to different devices.
     Seen: A module's 1,400 W over one die's area.
-    Instead: Write watts and area of the same thing.
+    Instead: Write power and area of the same device.
     """
     power, area = sheet.numbers.get("power.chip"), sheet.si("area")
     if power and area and not 0.02 <= power.si / (area * 1e6) <= 1.6:
@@ -89,9 +90,10 @@ def watts_per_area(sheet: Sheet, _: RuleContext) -> Findings:
 
 @rule("HW066")
 def price_of_its_kind(sheet: Sheet, _: RuleContext) -> Findings:
-    """A price that no such chip has.
+    """A price outside the range of such chips.
 
-    Clouds price machines of eight: eight times one chip's price is eight times the $/Mtok.
+    Clouds price machines of eight chips: entered as one chip's price, it makes $/Mtok eight times
+    too high.
     Seen: 55 USD/h for 'a B200': the eight-GPU machine.
     Instead: Divide by the chips of the machine or write it in 'node'; USD/h is rent, USD purchase.
     """
@@ -102,19 +104,17 @@ def price_of_its_kind(sheet: Sheet, _: RuleContext) -> Findings:
             chips = node_chips.si if node_chips and price.path[0] == "node" else 1.0
             if low <= price.si / chips <= high:
                 continue
-            message = (
-                f"{price.text} is outside {low:,g} to {high:,g} of such chips; is it of one chip?"
-            )
+            message = f"{price.text} is outside {low:,g} to {high:,g} of such chips; is it for one?"
             yield price, message
 
 
 @rule("HW067")
 def rent_against_purchase(sheet: Sheet, _: RuleContext) -> Findings:
-    """Rent against purchase.
+    """Implausible ratio of purchase price to rent.
 
-    Rent pays a chip back in nine weeks to six years; otherwise one of the two is wrong.
-    Seen: A rack's three million next to one GPU's rent.
-    Instead: Write both of one chip.
+    Rent pays back the purchase price in nine weeks to six years; otherwise one of them is wrong.
+    Seen: A rack's price of three million next to one GPU's rent.
+    Instead: Write both prices for one chip.
     """
     price = sheet.numbers.get("price.purchase")
     for rent in sheet.numbers.values():
@@ -123,15 +123,16 @@ def rent_against_purchase(sheet: Sheet, _: RuleContext) -> Findings:
         hours = price.si / rent.si if price and rent.si else 0
         if price and hours and not 1500 <= hours <= 55_000:
             has = f"{price.text} is {hours:,.0f} hours of {rent.text}"
-            yield price, f"{has}; known chips cost 1,500 to 55,000; are both prices of one chip?"
+            yield price, f"{has}; known chips cost 1,500 to 55,000; are both prices for one chip?"
 
 
 @rule("HW068")
 def price_per_gigabyte(sheet: Sheet, _: RuleContext) -> Findings:
-    """Price against memory.
+    """Implausible price per GB of memory.
 
-    Boards cost 18 to 700 dollars a gigabyte; else one of the two is another board's.
-    Seen: A 24 GB card with the 48 GB of its professional sister.
+    Boards cost 18 to 700 dollars per gigabyte; otherwise price and capacity are of different
+    boards.
+    Seen: A 24 GB card with the 48 GB of its professional version.
     Instead: Write price and capacity of the same board.
     """
     price = sheet.numbers.get("price.purchase")
@@ -148,9 +149,9 @@ def price_per_gigabyte(sheet: Sheet, _: RuleContext) -> Findings:
 
 @rule("HW069")
 def year_is_plausible(sheet: Sheet, setting: RuleContext) -> Findings:
-    """Released in a year that cannot be.
+    """Impossible year of release.
 
-    Years decide what memory, adapters and densities are plausible.
+    The year decides which memories, adapters and densities are plausible.
     Seen: 'released: 2202'.
     Instead: Write the year of the first sale; mark a chip that is not on sale 'hypothetical: true'.
     """
@@ -161,7 +162,7 @@ def year_is_plausible(sheet: Sheet, setting: RuleContext) -> Findings:
 
 
 def _rents(sheet: Sheet) -> list[tuple[WrittenNumber, str, str]]:
-    """Return what an hour costs, with provider and terms; a survey's price has no provider."""
+    """Hourly prices with provider and terms; the price of a survey has no provider."""
     cloud = sheet.numbers.get("price.cloud")
     rents = [(cloud, "", "on-demand")] if cloud else []
     for index in range(len(sheet.items("price", "offers"))):
@@ -176,7 +177,7 @@ def _rents(sheet: Sheet) -> list[tuple[WrittenNumber, str, str]]:
 def spot_is_cheaper(sheet: Sheet, _: RuleContext) -> Findings:
     """A spot or reserved price above the same provider's on-demand price.
 
-    Nobody pays more for a machine that may be taken away, or for one taken for a year.
+    Preemptible machines and one-year commitments cost less than on-demand ones.
     Seen: The columns of on-demand and spot prices swapped in a table of clouds.
     Instead: Swap them, or correct 'terms'.
     """
@@ -192,10 +193,10 @@ def spot_is_cheaper(sheet: Sheet, _: RuleContext) -> Findings:
 
 @rule("HW071")
 def rents_agree(sheet: Sheet, _: RuleContext) -> Findings:
-    """A rent far above what others ask for the same chip.
+    """A rent far above the other prices for the same chip.
 
-    Clouds price machines of eight; an eighth of one is within a factor of four of its neighbours.
-    Seen: 18.32 USD/h of a machine of eight next to 2.29 of one chip.
+    Clouds price machines of eight chips; prices per chip differ by less than a factor of four.
+    Seen: 18.32 USD/h for a machine of eight next to 2.29 for one chip.
     Instead: Divide by the chips of the machine.
     """
     rents = _rents(sheet)
@@ -206,15 +207,15 @@ def rents_agree(sheet: Sheet, _: RuleContext) -> Findings:
             message = (
                 f"{price.text} is {ratio(price.si / median(neighbours))} times the others' median"
             )
-            yield price, f"{message} {median(neighbours):.3g} USD/h; is it of one chip?"
+            yield price, f"{message} {median(neighbours):.3g} USD/h; is it for one chip?"
 
 
 @rule("HW072")
 def rent_against_bandwidth(sheet: Sheet, _: RuleContext) -> Findings:
-    """Rent against the memory's bandwidth.
+    """Implausible rent per memory bandwidth.
 
-    Decode is priced by it: chips rent at a quarter to four dollars an hour for each TB/s.
-    Seen: The price of a host of eight TPUs as one's.
+    The price of decode depends on it: chips rent at 0.25 to 4 dollars per hour for each TB/s.
+    Seen: The price of a host with eight TPUs entered for one TPU.
     Instead: Divide by the chips of the machine.
     """
     tier = main_tier(sheet)
@@ -229,5 +230,5 @@ def rent_against_bandwidth(sheet: Sheet, _: RuleContext) -> Findings:
             )
             yield (
                 price,
-                f"{message}; chips with such memory cost {low} to {high}; is it of one chip?",
+                f"{message}; chips with such memory cost {low} to {high}; is it for one chip?",
             )

@@ -1,4 +1,4 @@
-"""HW074 to HW077: what a chip's kind says of the rest of its file."""
+"""HW074 to HW077: consistency of a file with its kind of chip."""
 
 from fastcalc.features.check.document import Sheet
 from fastcalc.features.check.rule import Findings, RuleContext, rule
@@ -11,10 +11,10 @@ _SRAM = "sram"
 def architecture_is_stated(sheet: Sheet, _: RuleContext) -> Findings:
     """A chip without its architecture.
 
-    Engines keep fitted values and number formats by architecture; a chip that names none is
-    predicted with those of its kind.
-    Seen: An entry copied from a data sheet, which names the product alone.
-    Instead: Write 'architecture:' as the chips of its family have it; a new family gets a new name.
+    Engines store fitted values and number formats by architecture; a chip without one is predicted
+    with the values of its kind.
+    Seen: An entry copied from a data sheet that names only the product.
+    Instead: Write 'architecture:' as in other chips of the family; a new family gets a new name.
     """
     if sheet.word("kind") not in ("", "host") and not sheet.word("architecture"):
         yield ("kind",), "the file names no architecture"
@@ -22,12 +22,12 @@ def architecture_is_stated(sheet: Sheet, _: RuleContext) -> Findings:
 
 @rule("HW075")
 def execution_is_of_its_kind(sheet: Sheet, _: RuleContext) -> Findings:
-    """An execution that chips of this kind do not have.
+    """An execution mode that chips of this kind do not have.
 
-    On a spatial machine each layer has a region of its own, with the memory and cores of that
-    region alone; the same chip is predicted many times slower or faster.
-    Seen: 'execution: spatial' left in a GPU's file that began as a copy of a wafer's.
-    Instead: Leave 'execution' out; or excuse it with what shows that this chip runs so.
+    On a spatial machine each layer runs in its own region and uses only the memory and cores of
+    that region; the same chip is predicted many times slower or faster.
+    Seen: 'execution: spatial' left in a GPU's file that was copied from a wafer's.
+    Instead: Remove 'execution', or excuse it with evidence that this chip runs in that mode.
     """
     chip_type, execution = sheet.word("kind"), sheet.word("execution")
     usual = "spatial" if chip_type in _SPATIAL else "sequential"
@@ -37,13 +37,13 @@ def execution_is_of_its_kind(sheet: Sheet, _: RuleContext) -> Findings:
 
 @rule("HW076")
 def memory_is_where_its_kind_has_it(sheet: Sheet, _: RuleContext) -> Findings:
-    """A memory that is not where such a chip has it.
+    """A memory whose location does not match the kind of chip.
 
     On-chip memory is marked 'where: chip', and a host's memory has a link to the chip. Memory
     without a mark is read as memory of the package.
-    Seen: A wafer's SRAM without 'where: chip', so that nothing knew it as on-chip memory.
-    Instead: SRAM has 'where: chip', other memory of a chip has none; memory of a host has 'where:
-        host' or 'disk', 'link' and 'shared_by'.
+    Seen: A wafer's SRAM without 'where: chip', which was not treated as on-chip memory.
+    Instead: Write 'where: chip' for SRAM and no 'where' for other memory of a chip; write 'where:
+        host' or 'disk', 'link' and 'shared_by' for memory of a host.
     """
     is_host = sheet.word("kind") == "host"
     for index, memory in enumerate(sheet.items("memory")):
@@ -73,9 +73,9 @@ def memory_is_where_its_kind_has_it(sheet: Sheet, _: RuleContext) -> Findings:
 def host_is_described_as_one(sheet: Sheet, _: RuleContext) -> Findings:
     """A host that is described as a chip.
 
-    A host lends memory and cores to chips: nobody rents it as an accelerator.
+    A host provides memory and cores to chips; it is not rented as an accelerator.
     Seen: A server's price in the entry of its processor.
-    Instead: Put DRAM first, write 'scope: one host', and leave the price to the chips.
+    Instead: Put DRAM first, write 'scope: one host', and enter the price with the chips.
     """
     if sheet.word("kind") != "host":
         return

@@ -1,4 +1,4 @@
-"""EN: parameters of engines inside their bands, and the names that engines mention."""
+"""EN: parameters of engines within their allowed ranges ('band'), and names used by engines."""
 
 from collections.abc import Iterator
 from typing import get_args
@@ -26,11 +26,12 @@ def _band(number: WrittenNumber) -> tuple[float, float] | None:
 
 @rule("EN001", "error")
 def inside_own_band(sheet: Sheet, _: RuleContext) -> Findings:
-    """A parameter outside its own band.
+    """A parameter outside its own 'band'.
 
-    The band is what the fit says is possible; a value outside was edited without it.
-    Seen: A floor raised by hand after a fit, the band left behind.
-    Instead: Fit again, or widen the band and say why in the note.
+    The fit gives each parameter a range of possible values, its band; a value outside it was
+    edited by hand.
+    Seen: A floor raised by hand after a fit, with the old band.
+    Instead: Fit again, or widen the band and give the reason in the note.
     """
     for number in sheet.numbers.values():
         band = _band(number)
@@ -41,7 +42,7 @@ def inside_own_band(sheet: Sheet, _: RuleContext) -> Findings:
 
 @rule("EN002", "error")
 def bands_are_bands(sheet: Sheet, _: RuleContext) -> Findings:
-    """A band that is none.
+    """An invalid 'band'.
 
     A band is two numbers in SI, the lower first.
     Seen: [26, 17] in microseconds next to a value in seconds.
@@ -57,28 +58,28 @@ def bands_are_bands(sheet: Sheet, _: RuleContext) -> Findings:
 
 @rule("EN003", strict=True)
 def fits_have_dates(sheet: Sheet, setting: RuleContext) -> Findings:
-    """An engine that does not say when it was fitted, or says when it cannot have been.
+    """An engine without a valid date of its fit.
 
-    Engines change every month; a profile two years old predicts another program.
+    Engines change every month; a profile two years old describes different software.
     Seen: vidur's profiles against vLLM 0.9.1: 700 % off (issue 60).
     Instead: Write 'date:' of the software that was measured.
     """
     if not any(sheet.states(number.path) for number in sheet.numbers.values()):
         return
     if not sheet.states(("date",)):
-        yield ("id",), "no 'date' says when this was fitted"
+        yield ("id",), "the fit has no 'date'"
         return
     fitted = day(str(sheet.at("date")))
     if not fitted or fitted.year < 2022 or fitted > setting.today:
-        yield ("date",), f"'{shown(str(sheet.at('date')))}' is no month from 2022 to now"
+        yield ("date",), f"'{shown(str(sheet.at('date')))}' is not a month from 2022 to now"
 
 
 @rule("EN004")
 def parameters_are_plausible(sheet: Sheet, _: RuleContext) -> Findings:
-    """A parameter that no engine has.
+    """A parameter outside the range of engines.
 
-    A layer costs micro- to milliseconds, and kernels reach a tenth of the peak or more: else it is
-    a slip of the unit or of a digit.
+    A layer takes microseconds to milliseconds, and kernels reach at least a tenth of the peak;
+    other values have a wrong unit or digit.
     Seen: 'decode_layer_floor: 41 ms' for 41 us.
     Instead: Check the unit; write fractions from 0 to 1.
     """
@@ -93,28 +94,28 @@ def parameters_are_plausible(sheet: Sheet, _: RuleContext) -> Findings:
 def engines_have_ranges(sheet: Sheet, _: RuleContext) -> Findings:
     """An engine without ranges.
 
-    A prediction without a range claims more than anyone knows.
-    Seen: Planners that print four digits and no error.
-    Instead: Write 'ranges:' with 'unseen' at least, or extend an engine that has them.
+    A prediction without a range hides its uncertainty.
+    Seen: Planners that print four digits without an error estimate.
+    Instead: Write 'ranges:' with at least 'unseen', or extend an engine that has them.
     """
     has_ranges = sheet.at("ranges") or sheet.at("range_widths")
     if not (sheet.at("is_bound") is True or has_ranges or sheet.at("extends")):
-        yield ("id",), "no 'ranges': how far off may it be?"
+        yield ("id",), "no 'ranges' state the prediction error"
 
 
-_WIDEST = 5.0  # as a factor: the widest that is stated, of an engine that nobody measured, is 2.0
+_WIDEST = 5.0  # as a factor; the widest range in use, for an engine without measurements, is 2.0
 _HALF_WIDTHS = {"below": (0.04, 1.7), "above": (0.02, 1.2)}
 _TIMES_AS_WIDE = (1.0, 5.0)
-"""Half of the least that halves of the sources give, and twice the most."""
+"""Half of the smallest value fitted on halves of the sources, and twice the largest."""
 
 
 @rule("EN009")
 def ranges_are_plausible(sheet: Sheet, _: RuleContext) -> Findings:
-    """A range that no engine has.
+    """A range wider or narrower than any engine has.
 
-    A range is a factor, 1.2 for 20 % either way; a width is the logarithm of one.
+    A range is a factor, 1.2 for 20 % in either direction; a width is the logarithm of a factor.
     Seen: 'below: 20' for 20 %.
-    Instead: Write the factor by which measurements lay below or above; 'calibrate' writes widths.
+    Instead: Write the factor by which measurements are lower or higher; 'calibrate' writes widths.
     """
     learned = sheet.at("range_widths")
     names = [*learned] if isinstance(learned, dict) else []
@@ -134,7 +135,7 @@ def ranges_are_plausible(sheet: Sheet, _: RuleContext) -> Findings:
 
 
 def _lists(sheet: Sheet) -> Iterator[tuple[Path_, list[Json]]]:
-    """Yield every list of names, and where it stands."""
+    """Yield every list of names with its path."""
     yield ("fitted_architectures",), sheet.items("fitted_architectures")
     for key, fields in (
         ("formats", ("architectures", "weights", "caches")),
@@ -150,28 +151,28 @@ def _lists(sheet: Sheet) -> Iterator[tuple[Path_, list[Json]]]:
 
 @rule("EN010")
 def names_stand_once(sheet: Sheet, _: RuleContext) -> Findings:
-    """A name that stands twice in a list.
+    """A name that occurs twice in a list.
 
-    One of the two was to be another name, which is missing now.
+    One of the two was meant to be another name, which is now missing.
     Seen: 'architectures: [ada, ada, cdna3]' for [ada, hopper, cdna3].
-    Instead: Write the other one, or leave it out.
+    Instead: Write the missing name, or remove the duplicate.
     """
     for path, names in _lists(sheet):
         for index, name in enumerate(names):
             if name in names[:index]:
-                yield (*path, index), f"'{shown(str(name))}' stands here twice"
+                yield (*path, index), f"'{shown(str(name))}' occurs twice in this list"
 
 
-_ROOM = 1.25  # of the parent's band: a fit of other software may end a little outside
+_ROOM = 1.25  # tolerance on the parent's band: a fit of other software may be slightly outside
 
 
 @rule("EN006")
 def inside_parents_band(sheet: Sheet, _: RuleContext) -> Findings:
-    """A parameter outside the band of the engine that this one extends.
+    """A parameter outside the 'band' of the engine that this one extends.
 
-    The band holds for all that is built on it, unless a file gives its own.
+    The band also applies to engines that extend it, unless a file gives its own.
     Seen: A floor of 69 ns in a copy of an engine whose band is 28 to 90 us.
-    Instead: Check the unit; or give a 'band' of this engine's own.
+    Instead: Check the unit, or give this engine its own 'band'.
     """
     for number in sheet.numbers.values():
         is_own = sheet.states(number.path) and "band" not in number.about
@@ -182,7 +183,7 @@ def inside_parents_band(sheet: Sheet, _: RuleContext) -> Findings:
 
 
 def _inherited_band(sheet: Sheet, number: WrittenNumber) -> tuple[tuple[float, float] | None, str]:
-    """A number's band in the nearest engine above that gives one, and that engine's name."""
+    """Band of a number in the nearest ancestor that gives one, and the name of that engine."""
     while sheet.parent:
         name, sheet = str(sheet.at("extends")), sheet.parent
         above = sheet.numbers.get(number.name)
@@ -193,10 +194,10 @@ def _inherited_band(sheet: Sheet, number: WrittenNumber) -> tuple[tuple[float, f
 
 @rule("EN007", "error")
 def names_exist(sheet: Sheet, setting: RuleContext) -> Findings:
-    """An engine or a kind of chip that there is none of.
+    """A name of an engine or a kind of chip that does not exist.
 
-    A name that nothing has never takes effect, or stops the first request that needs it.
-    Seen: 'instead: [{engine: yuong}]' for young.
+    An unknown name never takes effect, or fails the first request that needs it.
+    Seen: 'instead: [{engine: yuong}]' instead of young.
     Instead: Take the name from 'fastcalc list engines' or 'list hardware'.
     """
     catalogue = setting.catalogue(sheet.document.file, "engines")
@@ -218,9 +219,9 @@ def names_exist(sheet: Sheet, setting: RuleContext) -> Findings:
 def architectures_exist(sheet: Sheet, setting: RuleContext) -> Findings:
     """An architecture that no chip has.
 
-    Parameters of an architecture that is misspelt are those of none.
-    Seen: 'cdna-3' for cdna3.
-    Instead: Write the architecture, the kind or the kind of link as hardware files do.
+    Parameters of a misspelt architecture apply to no chip.
+    Seen: 'cdna-3' instead of cdna3.
+    Instead: Write the architecture, the kind or the kind of link as in hardware files.
     """
     groups = sheet.at("architectures")
     paths: list[tuple[Path_, object]] = [

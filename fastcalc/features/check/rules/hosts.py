@@ -1,4 +1,4 @@
-"""HW03x: hosts, whose memory and cores chips may use."""
+"""HW03x: hosts, which provide memory and cores to chips."""
 
 from fastcalc.features.check.document import Sheet
 from fastcalc.features.check.rule import Findings, RuleContext, rule
@@ -10,11 +10,11 @@ _CHANNEL_BYTES = 8
 
 @rule("HW031")
 def whole_channels_of_host(sheet: Sheet, _: RuleContext) -> Findings:
-    """No count of channels gives a host's bandwidth.
+    """A host's bandwidth that no number of memory channels gives.
 
     DIMMs are sold at known rates, and a board has 2, 4, 8 or 12 channels of 64 bits.
-    Seen: 348 GB/s, what STREAM measured, for the 384 GB/s of a Grace.
-    Instead: Write channels x MT/s x 8 bytes; engines take off what reads do not reach.
+    Seen: 348 GB/s, as measured by STREAM, instead of the 384 GB/s of a Grace.
+    Instead: Write channels x MT/s x 8 bytes; engines account for the efficiency of reads.
     """
     key = host_key(sheet)
     channels = row("channels", key)["counts"] if key else []
@@ -37,11 +37,11 @@ def whole_channels_of_host(sheet: Sheet, _: RuleContext) -> Findings:
 
 @rule("HW032")
 def link_to_host(sheet: Sheet, _: RuleContext) -> Findings:
-    """A link to a host that no slot has.
+    """A link to a host outside the range of PCIe and NVLink-C2C.
 
-    A card reads over 16 lanes of PCIe, or over NVLink-C2C, in one direction; a drive over four.
-    Seen: 900 GB/s of NVLink-C2C, both directions, for the 450 of one.
-    Instead: Write one direction of one chip.
+    A card reads over 16 lanes of PCIe or over NVLink-C2C, in one direction; a drive over 4 lanes.
+    Seen: 900 GB/s of NVLink-C2C in both directions, instead of 450 in one.
+    Instead: Write the rate of one chip in one direction.
     """
     key = host_key(sheet)
     is_superchip = key == "superchip-host"
@@ -54,7 +54,7 @@ def link_to_host(sheet: Sheet, _: RuleContext) -> Findings:
             message = f"{link.text} is outside {low:.3g} to {high:.3g} GB/s"
             yield (
                 link,
-                f"{message}, what was sold by then in one direction; is it of both, or in bits?",
+                f"{message}, the links sold by then in one direction; is it for both, or in bits?",
             )
         elif link and is_disk and tier.bandwidth and tier.bandwidth.si > 1.01 * link.si:
             yield link, f"{link.text} is less than the drive's {tier.bandwidth.text}"
@@ -62,11 +62,11 @@ def link_to_host(sheet: Sheet, _: RuleContext) -> Findings:
 
 @rule("HW033")
 def chips_share_a_host(sheet: Sheet, _: RuleContext) -> Findings:
-    """More chips on a host than such boards take.
+    """More chips on a host than such boards support.
 
-    Each gets a part of its memory.
-    Seen: 16 cards of a desktop.
-    Instead: Write the chips that one board takes.
+    Each chip gets a fraction of the host's memory.
+    Seen: 16 cards in a desktop.
+    Instead: Write the number of chips on one board.
     """
     key = host_key(sheet)
     limit = row("chips_of_host", key).get("most") if key else None

@@ -19,10 +19,11 @@ from fastcalc.features.check.words import amount, near, ratio
 
 @rule("HW041")
 def one_direction(sheet: Sheet, _: RuleContext) -> Findings:
-    """A link faster than its architecture has in one direction.
+    """A link faster than its architecture allows in one direction.
 
-    Vendors print the sum of both directions; a collective sees one.
-    Seen: 900 GB/s for an H100: 450 each way. H800 entries copied from it: 200.
+    Vendors print the sum of both directions; a collective uses one.
+    Seen: 900 GB/s for an H100, which has 450 in each direction, and the same for an H800, which
+        has 200.
     Instead: Write half of the printed figure, and a 'reading' that says so.
     """
     link, limit = sheet.numbers.get("links.scale_up.bandwidth"), fastest_link(sheet)
@@ -30,9 +31,9 @@ def one_direction(sheet: Sheet, _: RuleContext) -> Findings:
         return
     times = link.si / (limit * GB)
     guess = (
-        "is it of both directions together?"
+        "is it the sum of both directions?"
         if near(times, 2, 0.1)
-        else "is it in bits, or of a whole node?"
+        else "is it in bits, or for a whole node?"
     )
     has = f"{link.text} is {ratio(times)} times the {limit:g} GB/s that this architecture has"
     yield link, f"{has} per chip and direction; {guess}"
@@ -42,9 +43,9 @@ def one_direction(sheet: Sheet, _: RuleContext) -> Findings:
 def link_against_memory(sheet: Sheet, _: RuleContext) -> Findings:
     """A link nearly as fast as the memory.
 
-    No chip sends what it reads: links have a thirtieth to a quarter of the memory's rate.
-    Seen: A rack's 130 TB/s of NVLink as one GPU's.
-    Instead: Write one chip's, one direction.
+    Links have a thirtieth to a quarter of the memory's bandwidth.
+    Seen: A rack's 130 TB/s of NVLink entered for one GPU.
+    Instead: Write the rate of one chip in one direction.
     """
     tier = main_tier(sheet)
     if not tier or not tier.bandwidth or not tier.bandwidth.si or tier.family == "sram":
@@ -63,8 +64,8 @@ def link_against_memory(sheet: Sheet, _: RuleContext) -> Findings:
 def fast_is_faster(sheet: Sheet, _: RuleContext) -> Findings:
     """The slow link is faster than the fast one.
 
-    scale_up is inside the domain, scale_out beyond it.
-    Seen: 400 GB/s of network next to 450 of NVLink: 400 Gb/s, an eighth.
+    scale_up is the link inside the domain, scale_out the link beyond it.
+    Seen: 400 GB/s of network next to 450 of NVLink; it was 400 Gb/s, an eighth.
     Instead: Swap them, or write Gb/s.
     """
     fast = sheet.numbers.get("links.scale_up.bandwidth")
@@ -76,15 +77,15 @@ def fast_is_faster(sheet: Sheet, _: RuleContext) -> Findings:
 
 @rule("HW044")
 def adapters_of_the_year(sheet: Sheet, _: RuleContext) -> Findings:
-    """A network faster than adapters of its year.
+    """A network faster than the adapters of its year.
 
-    Adapters are sold in Gb/s: written as GB/s a network is eight times too fast.
+    Adapters are specified in Gb/s; written as GB/s, a network is eight times too fast.
     Seen: 'inter_node_bandwidth: 400 GB/s' in one planner where another has 50; wafer I/O of 1.2
         TB/s where the sheet prints 1.2 Tb/s.
     Instead: Write '400 Gb/s'.
     """
     link, core = sheet.numbers.get("links.scale_out.bandwidth"), core_of(sheet)
-    if not link or sheet.at("links", "scale_out", "kind") == "pcie":  # the bus of a host
+    if not link or sheet.at("links", "scale_out", "kind") == "pcie":  # the bus of the host
         return
     of_kind = f"adapters_{sheet.word('kind')}"
     limit = by_year(of_kind if of_kind in tables() else "adapters", sheet.year) / 8
@@ -100,10 +101,10 @@ def adapters_of_the_year(sheet: Sheet, _: RuleContext) -> Findings:
 
 @rule("HW045")
 def domain_is_plausible(sheet: Sheet, _: RuleContext) -> Findings:
-    """A domain of an odd size.
+    """A link domain of an unusual size.
 
-    The domain says how many chips the fast link joins; layouts are built from it.
-    Seen: NVL72 counted in superchips: 36. An eight-GPU node with a domain of 900.
+    The domain is the number of chips connected by the fast link; layouts depend on it.
+    Seen: An NVL72 counted in superchips (36), and an eight-GPU node with a domain of 900.
     Instead: Count chips: 8 for an HGX node, 72 for an NVL72.
     """
     domain = sheet.numbers.get("links.scale_up.domain")
@@ -115,16 +116,17 @@ def domain_is_plausible(sheet: Sheet, _: RuleContext) -> Findings:
     elif value > 8 and value % 4 and value % 6:
         yield (
             domain,
-            f"{domain.text} chips is a domain that no machine has; usual are 2, 4, 8, 16 and 72",
+            f"{domain.text} chips is a domain that no machine has; usual sizes are 2, 4, 8, 16, 72",
         )
 
 
 @rule("HW046")
 def latency_is_plausible(sheet: Sheet, _: RuleContext) -> Findings:
-    """A latency that no link has.
+    """A latency outside the range of links.
 
-    Nanoseconds for microseconds make collectives free; milliseconds make them the limit.
-    Seen: 10 'ms' between nodes, for 10 us.
+    Written in nanoseconds, collectives cost almost nothing; in milliseconds, they take most of the
+    time.
+    Seen: 10 'ms' between nodes, instead of 10 us.
     Instead: Write 'us': 0.3 to 30 for links between chips.
     """
     for name in ("scale_up", "scale_out"):
@@ -138,10 +140,10 @@ _WHOLE = r"superchip|\bnode\b|server|rack|\bpod\b|(?:two|four|eight|[2-9]|\d\d+)
 
 @rule("HW047")
 def one_chip(sheet: Sheet, _: RuleContext) -> Findings:
-    """An entry of more than one chip.
+    """An entry for more than one chip.
 
-    Chips are counted by fastcalc; an entry that already counts two is counted twice.
-    Seen: KV-planner's GB200 with 4,500 TFLOPS and 16 TB/s, per superchip.
+    fastcalc multiplies by the number of chips; an entry for two chips is counted twice.
+    Seen: KV-planner's GB200 with 4,500 TFLOPS and 16 TB/s, the numbers of a superchip.
     Instead: Halve the numbers and write 'scope: one GPU'; state node facts in 'links' and 'notes'.
     """
     scope = sheet.word("scope") if sheet.word("kind") != "soc" else ""

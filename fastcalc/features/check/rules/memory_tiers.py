@@ -1,4 +1,4 @@
-"""HW02x: capacity, bandwidth and what memory is made of."""
+"""HW02x: capacity, bandwidth and components of memories."""
 
 import re
 
@@ -7,7 +7,7 @@ from fastcalc.features.check.rule import Findings, RuleContext, rule
 from fastcalc.features.check.silicon import GB, GIB, MemoryParts, band, by_year, core_of, tiers
 from fastcalc.features.check.words import amount, near, ratio
 
-# What a mistake would have multiplied a number with, and what people call it.
+# Factors of common mistakes, with their names.
 _SLIPS = (
     (1 / 2, "half"),
     (2.0, "twice"),
@@ -21,9 +21,9 @@ _SLIPS = (
 
 @rule("HW021")
 def whole_stacks(sheet: Sheet, _: RuleContext) -> Findings:
-    """No number of HBM stacks gives this capacity and bandwidth.
+    """A capacity and bandwidth that no number of HBM stacks gives.
 
-    HBM comes in stacks of known size and speed; one count must give both numbers.
+    HBM comes in stacks of known size and speed; one number of stacks must give both values.
     Seen: A GB200 with 16 TB/s and 372 GB: the superchip's two GPUs in one entry.
     Instead: Write capacity and bandwidth of one chip, and the generation as the memory's name.
     """
@@ -34,11 +34,11 @@ def whole_stacks(sheet: Sheet, _: RuleContext) -> Findings:
             sizes = " or ".join(f"{size:g}" for size in device.gib)
             speeds = f"{device.slowest:g} to {device.fastest:g} GB/s"
             of = f"{tier.type.upper()} has stacks of {sizes} GiB at {speeds}"
-        yield from _no_count(tier, "hbm", "no count of stacks", of)
+        yield from _no_count(tier, "hbm", "no number of stacks", of)
 
 
 def _no_count(tier: MemoryParts, family: str, no_parts: str, of: str) -> Findings:
-    """Yield a memory that no count of its parts explains, and the mistake that would."""
+    """Yield a fault if no number of components explains a memory, with a likely mistake."""
     if tier.family != family or not tier.capacity or not tier.bandwidth or tier.counts():
         return
     slips = (
@@ -47,7 +47,7 @@ def _no_count(tier: MemoryParts, family: str, no_parts: str, of: str) -> Finding
         for quantity, keys, question in (
             ("the bandwidth", ["bandwidth"], ""),
             ("the capacity", ["capacity"], ""),
-            ("both", ["capacity", "bandwidth"], "; is it of one chip?"),
+            ("both", ["capacity", "bandwidth"], "; is it for one chip?"),
         )
     )
     slip = next((sentence for sentence, factors in slips if tier.counts(**factors)), "")
@@ -59,10 +59,11 @@ def _no_count(tier: MemoryParts, family: str, no_parts: str, of: str) -> Finding
 
 @rule("HW022")
 def whole_channels(sheet: Sheet, _: RuleContext) -> Findings:
-    """No bus of GDDR gives this capacity and bandwidth.
+    """A capacity and bandwidth that no GDDR bus gives.
 
-    GDDR comes in 32-bit channels of known size and speed; one count must give both numbers.
-    Seen: An RTX 4090 with 2,016 GB/s: 1,008 doubled for 'both directions'.
+    GDDR comes in 32-bit channels of known size and speed; one number of channels must give both
+    values.
+    Seen: An RTX 4090 with 2,016 GB/s, which is 1,008 doubled for 'both directions'.
     Instead: Write the card's own capacity and bandwidth.
     """
     for tier in tiers(sheet):
@@ -74,11 +75,11 @@ def whole_channels(sheet: Sheet, _: RuleContext) -> Findings:
 
 @rule("HW023")
 def seconds_to_read(sheet: Sheet, _: RuleContext) -> Findings:
-    """Capacity against bandwidth out of the band of the memory.
+    """Implausible ratio of capacity to bandwidth for the type of memory.
 
-    The time to read the whole memory once is the floor of a decode step that fills it.
+    The time to read the whole memory once is the minimum time of a decode step that fills it.
     Seen: Wafer fabric of 27 PB/s in a memory field; 640 GB of eight GPUs with one GPU's bandwidth.
-    Instead: Write both of one chip; check bits and bytes, GB and TB.
+    Instead: Write both numbers for one chip; check bits and bytes, GB and TB.
     """
     for tier in tiers(sheet):
         low, high = band("seconds", *tier.rows)
@@ -99,11 +100,11 @@ def _time(seconds: float) -> str:
 
 @rule("HW024")
 def memory_is_of_its_kind(sheet: Sheet, _: RuleContext) -> Findings:
-    """A memory larger or faster than any of its kind.
+    """A memory larger or faster than any of its type.
 
-    A prefix or bits for bytes that both numbers share survives their ratio.
-    Seen: '13.4 TB' of an NVL72 rack as one GPU's memory.
-    Instead: Write one chip's; check the prefix.
+    A wrong prefix, or bits instead of bytes, in both numbers does not change their ratio.
+    Seen: '13.4 TB' of an NVL72 rack entered as one GPU's memory.
+    Instead: Write the memory of one chip, and check the prefix.
     """
     for tier in tiers(sheet):
         for number, table in ((tier.bandwidth, "bandwidth"), (tier.capacity, "capacity")):
@@ -112,17 +113,17 @@ def memory_is_of_its_kind(sheet: Sheet, _: RuleContext) -> Findings:
                 high = min(high, 0.35e12)
             if number and not low <= number.si <= high:
                 ends = f"{amount(low, number.dimension)} to {amount(high, number.dimension)}"
-                yield number, f"{number.text} is outside what such memory has in one chip, {ends}"
+                yield number, f"{number.text} is outside the range of such memory, {ends}"
 
 
 @rule("HW025")
 def gib_not_gb(sheet: Sheet, _: RuleContext) -> Findings:
-    """GB where the chips hold GiB.
+    """A capacity in GB although the memory chips hold whole GiB.
 
-    HBM and GDDR hold powers of two: reading 80 GiB as 80e9 bytes loses 7 %, which is a batch or a
-    second GPU.
-    Seen: '80 GB' of an H100 is 85.9e9 bytes; the quarrel over B300 (268, 270 or 288) is one memory
-        of 268.6 GiB.
+    HBM and GDDR capacities are powers of two. Reading 80 GiB as 80e9 bytes loses 7 %, which can
+    cost batch size or a second GPU.
+    Seen: '80 GB' of an H100 is 85.9e9 bytes; the B300 is listed with 268, 270 or 288, all of which
+        mean one memory of 268.6 GiB.
     Instead: Write '80 GiB' with 'printed: "80GB"' and a 'reading' that says so; if it is decimal,
         let 'reading' or 'note' say 'decimal'.
     """
@@ -146,24 +147,24 @@ def gib_not_gb(sheet: Sheet, _: RuleContext) -> Findings:
 def fabric_is_not_memory(sheet: Sheet, _: RuleContext) -> Findings:
     """The fabric's bandwidth in the memory's field.
 
-    A network between cores is not memory: no weight is read from it.
-    Seen: 27 PB/s in articles on the WSE-3's memory: 214 Pb/s of fabric, over eight.
+    A network between cores is not memory; weights are not read from it.
+    Seen: 27 PB/s in articles on the WSE-3's memory, which is the fabric's 214 Pb/s in bytes.
     Instead: Write 21 PB/s as the memory and 214 Pb/s as the fabric.
     """
     fabric = sheet.si("fabric.bandwidth")
     for tier in tiers(sheet):
         if fabric and tier.bandwidth and near(tier.bandwidth.si, fabric, 0.02):
             words = f"{tier.bandwidth.text} is the fabric's bandwidth"
-            yield tier.bandwidth, f"{words}; write what its cores read at"
+            yield tier.bandwidth, f"{words}; write the rate at which cores read"
 
 
 @rule("HW027")
 def sram_per_core(sheet: Sheet, _: RuleContext) -> Findings:
-    """On-chip memory denser or faster than its cores.
+    """On-chip memory denser than SRAM or faster than its cores.
 
-    SRAM has a known density and a core a known port: a wafer's numbers can be checked too.
-    Seen: '1.2 TB/s' of wafer I/O where the sheet has terabits.
-    Instead: Check capacity over area (at most 1.3 MB a mm2) and bandwidth over cores and clock.
+    SRAM has a known density, and a core has a known port width, so a wafer can be checked, too.
+    Seen: '1.2 TB/s' of wafer I/O where the data sheet has terabits.
+    Instead: Check capacity over area (at most 1.3 MB per mm2) and bandwidth over cores and clock.
     """
     area, cores, core = sheet.si("area"), sheet.si("cores"), core_of(sheet)
     for tier in tiers(sheet):
@@ -183,9 +184,9 @@ def sram_per_core(sheet: Sheet, _: RuleContext) -> Findings:
 
 @rule("HW028")
 def memory_existed(sheet: Sheet, _: RuleContext) -> Findings:
-    """Memory older than its generation.
+    """A chip older than the generation of its memory.
 
-    A chip released before its memory existed has the name or the year of another.
+    A chip released before its memory existed has a wrong memory name or a wrong year.
     Seen: 'HBM3' for the A100, which has HBM2 and HBM2e.
     Instead: Write the generation that the data sheet prints, and the year of the first sale.
     """
@@ -198,10 +199,10 @@ def memory_existed(sheet: Sheet, _: RuleContext) -> Findings:
 
 @rule("HW029")
 def bandwidth_per_watt(sheet: Sheet, _: RuleContext) -> Findings:
-    """More bandwidth a watt than its memory allows.
+    """More bandwidth per watt than the type of memory allows.
 
-    Moving a bit costs 4 to 8 picojoules: a board cannot spend more than it draws on that.
-    Seen: An L4 with 600 GB/s at 72 W: half of its power would go into GDDR6.
+    Moving a bit takes 4 to 8 picojoules, and the total cannot exceed the power of the board.
+    Seen: An L4 with 600 GB/s at 72 W; half of its power would be used by GDDR6.
     Instead: Write one chip's bandwidth and power; 300 GB/s for the L4.
     """
     power = sheet.numbers.get("power.chip")

@@ -1,4 +1,4 @@
-"""MD: shapes of models against each other and against the counts that others publish."""
+"""MD: consistency of model shapes, also with published parameter counts."""
 
 import re
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ def _whole(value: object) -> int | None:
 
 
 def _of_blocks(sheet: Sheet, *steps: str) -> Iterator[tuple[Path_, int]]:
-    """Yield the whole numbers that every block has under a key, with their places."""
+    """Yield the integers under a key of every block, with their paths."""
     for index in range(len(sheet.items("blocks"))):
         path: Path_ = ("blocks", index, *steps)
         value = _whole(sheet.at(*path))
@@ -24,32 +24,32 @@ def _of_blocks(sheet: Sheet, *steps: str) -> Iterator[tuple[Path_, int]]:
             yield path, value
 
 
-_UNDERSTOOD = 1e-4  # of a checkpoint's parameters: what scales, buffers and biases explain
+_UNDERSTOOD = 1e-4  # of a checkpoint's parameters: explained by scales, buffers and biases
 
 
 @rule("MD005", "error")
 def shape_gives_checkpoint(sheet: Sheet, _: RuleContext) -> Findings:
-    """The parameters of the shape differ from the checkpoint's.
+    """The parameter count of the shape differs from the checkpoint's.
 
-    The closed form reproduces real checkpoints to the last parameter; a difference is a wrong
+    The closed form reproduces real checkpoints to the last parameter; a difference means a wrong
     field.
     Seen: A catalogue page that gives Mistral Large 3 the shape of Mistral Large 2.
-    Instead: Compare with the configuration field by field; a difference that is understood is
-        excused in 'excused'.
+    Instead: Compare with the configuration field by field; excuse a difference with a known reason
+        in 'excused'.
     """
     for number, ours in _counted(sheet):
         if not near(ours, number.si, _UNDERSTOOD):
             share = 100 * (ours / number.si - 1)
-            message = f"the shape has {ours:,.0f} parameters, the checkpoint {number.si:,.0f}: "
+            message = f"the shape has {ours:,.0f} parameters, the checkpoint has {number.si:,.0f}: "
             yield number, f"{message}{share:+.2g} %"
 
 
 def _counted(sheet: Sheet) -> Iterator[tuple[WrittenNumber, float]]:
-    """Yield the checkpoint's parameters and those of the shape, where both are known. [1]"""
+    """Yield the parameter counts of the checkpoint and of the shape, if both are known. [1]"""
     number = sheet.numbers.get("published.checkpoint")
     if (model := sheet.shaped) is None or not number:
         return
-    # Counting needs numpy, which a check of hardware alone does without.
+    # Imported here because counting needs numpy, and a check of hardware alone does not.
     from fastcalc.core.model.workload import checkpoint_parameters
 
     if ours := float(checkpoint_parameters(model)):
@@ -58,11 +58,12 @@ def _counted(sheet: Sheet) -> Iterator[tuple[WrittenNumber, float]]:
 
 @rule("MD022")
 def small_differences_are_noted(sheet: Sheet, _: RuleContext) -> Findings:
-    """A small difference from the checkpoint's parameters that no note explains.
+    """A small difference from the checkpoint's parameter count that no note explains.
 
-    Norms, biases and sinks are a millionth of a model: only the last digits tell one is wrong.
+    Norms, biases and sinks are a millionth of a model, so errors in them show only in the last
+    digits.
     Seen: 'qk_norm: true' dropped from a model of 32B: 16,384 parameters.
-    Instead: Correct the flag; or say in 'notes' how many elements the checkpoint has beyond it.
+    Instead: Correct the flag, or state in 'notes' how many more elements the checkpoint has.
     """
     notes = plain_numbers(" ".join(str(note) for note in sheet.items("notes")), 4000)
     for number, ours in _counted(sheet):
@@ -74,16 +75,17 @@ def small_differences_are_noted(sheet: Sheet, _: RuleContext) -> Findings:
 
 _LABEL = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([BMT])(?:-A([0-9]+(?:\.[0-9]+)?)\s*([BMT]))?", re.I)
 _MANY = {"M": 1e6, "B": 1e9, "T": 1e12}
-_EXPLAINED = 0.06  # of the label: what a note about rounding or about other parts may explain
+_EXPLAINED = 0.06  # of the label: largest difference that a note can explain
 
 
 @rule("MD006")
 def shape_gives_label(sheet: Sheet, _: RuleContext) -> Findings:
-    """The parameters of the shape differ from the label.
+    """The parameter count of the shape differs from the label.
 
-    Labels are rounded to a per cent; more is a missing part or a wrong field.
+    Labels are rounded to a percent; a larger difference means a missing component or a wrong
+    field.
     Seen: GLM-4.6's 357B counts a multi-token-prediction layer; the text core has 353B.
-    Instead: Correct the shape, or say in 'notes' what the label counts.
+    Instead: Correct the shape, or state in 'notes' what the label includes.
     """
     label, total = sheet.at("published", "label"), sheet.numbers.get("published.total")
     match = _LABEL.search(label) if isinstance(label, str) else None
@@ -118,7 +120,7 @@ def shape_gives_label(sheet: Sheet, _: RuleContext) -> Findings:
 
 
 def _stated(number: str, unit: str) -> tuple[float, float]:
-    """Return what a label says and half a unit of its last digit. [1]"""
+    """Parameter count of a label, and half a unit of its last digit. [1]"""
     scale = _MANY[unit.upper()]
     return float(number) * scale, 0.5 * 10.0 ** -len(number.partition(".")[2]) * scale
 
@@ -127,13 +129,13 @@ def _off(path: Path_, stated: float, room: float, counts: list[float], label: st
     nearest = min(counts, key=lambda count: abs(count - stated))
     if abs(nearest - stated) > room:
         off = f": {100 * (nearest / stated - 1):+.2g} %" if stated else ""
-        message = f"the shape has {nearest / 1e9:.4g}B{label} parameters, published are "
-        yield path, f"{message}{stated / 1e9:.4g}B{off}; a note may say why"
+        message = f"the shape has {nearest / 1e9:.4g}B{label} parameters, the published number is "
+        yield path, f"{message}{stated / 1e9:.4g}B{off}; a note may explain it"
 
 
 @rule("MD007")
 def active_is_published(sheet: Sheet, _: RuleContext) -> Findings:
-    """The active parameters of the shape differ from the published ones.
+    """The active parameter count of the shape differs from the published one.
 
     Active parameters set FLOPs and bytes per token; vendors count them in three ways.
     Seen: llmfit's estimate of 60B active for GLM-5, published as 40B.
@@ -147,11 +149,11 @@ def active_is_published(sheet: Sheet, _: RuleContext) -> Findings:
     ours = float(workload(model).active_parameters)
     table = float(model.hidden_size or 0) * float(model.vocabulary or 0)
     counts = (ours, ours - table, ours - 2 * table)
-    # A label such as A3B has one digit: half a unit is a sixth of it.
+    # A label such as A3B has one digit, so half a unit is a sixth of it.
     room = 0.5e9 if published.si < 10e9 and published.si % 1e9 == 0 else 0.0
     if not any(abs(count - published.si) <= max(0.06 * published.si, room) for count in counts):
         shown = " / ".join(f"{count / 1e9:.4g}B" for count in counts)
-        message = f"published are {published.si / 1e9:.4g}B active; the shape has {shown} "
+        message = f"{published.si / 1e9:.4g}B active are published; the shape has {shown} "
         yield published, f"{message}(all, without the input embedding, without both)"
 
 
@@ -159,9 +161,9 @@ def active_is_published(sheet: Sheet, _: RuleContext) -> Findings:
 def window_inside_context(sheet: Sheet, _: RuleContext) -> Findings:
     """A window longer than the context.
 
-    Such a window never closes: the layer is a full one.
+    Such a window has no effect: the layer has full attention.
     Seen: sliding_window copied from a configuration whose use_sliding_window is false.
-    Instead: Leave the window out, or correct max_context.
+    Instead: Remove the window, or correct max_context.
     """
     context = _whole(sheet.at("max_context"))
     for path, window in _of_blocks(sheet, "attention", "window"):
@@ -171,10 +173,10 @@ def window_inside_context(sheet: Sheet, _: RuleContext) -> Findings:
 
 @rule("MD009")
 def widths_are_multiples(sheet: Sheet, _: RuleContext) -> Findings:
-    """Widths that no model has.
+    """Widths that are not multiples of a power of two.
 
-    Widths are multiples of what tensor units take; an odd one is a digit slipped.
-    Seen: 'hidden_size: 4069' for 4096.
+    Widths are multiples of the tile size of tensor units; other values have a mistyped digit.
+    Seen: 'hidden_size: 4069' instead of 4096.
     Instead: Take the number from the configuration.
     """
     widths: list[tuple[Path_, int]] = [(("hidden_size",), _whole(sheet.at("hidden_size")) or 0)]
@@ -185,15 +187,15 @@ def widths_are_multiples(sheet: Sheet, _: RuleContext) -> Findings:
     for path, value in widths:
         step = 32 if value >= 1024 else 8
         if value % step:
-            yield path, f"{path[-1]} {value} is no multiple of {step}"
+            yield path, f"{path[-1]} {value} is not a multiple of {step}"
 
 
 @rule("MD010")
 def ffn_fits_hidden(sheet: Sheet, _: RuleContext) -> Findings:
     """A feed-forward width far from the hidden size.
 
-    Dense layers are a quarter to nine times as wide as the stream, experts 0.04 to 6.
-    Seen: An expert's width in the place of the dense layer's.
+    Dense layers are 0.25 to 9 times as wide as the hidden size, experts 0.04 to 6 times.
+    Seen: An expert's width entered as the dense layer's.
     Instead: Check intermediate_size against moe_intermediate_size.
     """
     hidden = _whole(sheet.at("hidden_size"))
@@ -207,10 +209,10 @@ def ffn_fits_hidden(sheet: Sheet, _: RuleContext) -> Findings:
 
 @rule("MD011")
 def head_dim_is_plausible(sheet: Sheet, _: RuleContext) -> Findings:
-    """Heads of an odd size.
+    """An unusual head size.
 
-    A head has 32 to 576 elements; another size is heads and head_dim swapped.
-    Seen: head_dim 8 and heads 128 for heads 8 and head_dim 128.
+    A head has 32 to 576 elements; other sizes usually mean that heads and head_dim are swapped.
+    Seen: head_dim 8 and heads 128 instead of heads 8 and head_dim 128.
     Instead: Swap them, or take head_dim from the configuration (it need not be hidden/heads).
     """
     for key in ("head_dim", "nope_dim", "value_dim"):
@@ -221,9 +223,9 @@ def head_dim_is_plausible(sheet: Sheet, _: RuleContext) -> Findings:
 
 @rule("MD012")
 def vocabulary_is_plausible(sheet: Sheet, _: RuleContext) -> Findings:
-    """A vocabulary or a context that no model has.
+    """A vocabulary or a context outside the range of models.
 
-    The embedding is vocabulary x hidden: a slipped digit is billions of parameters.
+    The embedding has vocabulary x hidden_size parameters, so a wrong digit adds billions.
     Seen: max_position_embeddings of 131,072,000.
     Instead: Take it from the configuration.
     """
@@ -235,10 +237,10 @@ def vocabulary_is_plausible(sheet: Sheet, _: RuleContext) -> Findings:
 
 @rule("MD013")
 def layers_are_plausible(sheet: Sheet, _: RuleContext) -> Findings:
-    """A number of layers that no model has.
+    """A number of layers outside the range of models.
 
-    Layers multiply everything.
-    Seen: A pattern of layers counted once a layer instead of once.
+    Time and memory are proportional to the number of layers.
+    Seen: A pattern of layers counted once per layer instead of once.
     Instead: Add up the counts of 'blocks'.
     """
     layers = sum(count for _, count in _of_blocks(sheet, "count"))
@@ -250,7 +252,7 @@ def layers_are_plausible(sheet: Sheet, _: RuleContext) -> Findings:
 def shape_cites(sheet: Sheet, _: RuleContext) -> Findings:
     """A shape without a source.
 
-    A shape is twenty numbers from one configuration; that is what to look up.
+    A shape is twenty numbers from one configuration, which readers need to look up.
     Seen: Third-party catalogue pages with the shape of another model.
     Instead: Write 'shape_source:' with a key of 'sources'.
     """
@@ -263,7 +265,7 @@ def _notes(sheet: Sheet) -> str:
 
 
 def _is_public(sheet: Sheet) -> bool:
-    """Whether the file says where others can read of the model; a private one has no label."""
+    """Whether the file cites a public source of the model; a private model has no label."""
     sources = sheet.at("sources")
     listed = sources.values() if isinstance(sources, dict) else ()
     is_cited = any(isinstance(source, dict) and source.get("url") for source in listed)
@@ -272,10 +274,10 @@ def _is_public(sheet: Sheet) -> bool:
 
 @rule("MD023", strict=True, at_key=True)
 def shape_says_how_sure(sheet: Sheet, _: RuleContext) -> Findings:
-    """A published shape that does not say how sure it is.
+    """A published shape without a confidence.
 
-    Tables and notes pass on what a shape depends on; without it an assumed one looks published.
-    Seen: A shape put together from a blog post, next to those copied from configurations.
+    Tables and notes show the confidence; without it, an assumed shape looks like a published one.
+    Seen: A shape derived from a blog post, next to shapes copied from configurations.
     Instead: Write 'confidence:' high, medium, low or memory; or 'hypothetical: true'.
     """
     if _is_public(sheet) and sheet.at("confidence") is None:
@@ -284,11 +286,12 @@ def shape_says_how_sure(sheet: Sheet, _: RuleContext) -> Findings:
 
 @rule("MD024", strict=True)
 def assumed_shapes_say_what_is_assumed(sheet: Sheet, _: RuleContext) -> Findings:
-    """A shape of low confidence that does not say what was assumed.
+    """A shape of low confidence without a note on its assumptions.
 
-    Whoever finds the configuration later has to know which fields to correct.
-    Seen: A shape of medium size taken from its larger sibling, without a word.
-    Instead: Say in 'notes' what is assumed, or that no copy of the configuration was found.
+    A reader who later finds the configuration needs to know which fields to correct.
+    Seen: The shape of a medium-sized model copied from the larger one of its family, without a
+        note.
+    Instead: State in 'notes' what is assumed, or that no copy of the configuration was found.
     """
     is_unsure = sheet.word("confidence") in ("low", "memory")
     if is_unsure and not re.search(r"assum|class defaults|no copy", _notes(sheet)):
@@ -297,11 +300,12 @@ def assumed_shapes_say_what_is_assumed(sheet: Sheet, _: RuleContext) -> Findings
 
 @rule("MD025", strict=True, at_key=True)
 def counts_are_published(sheet: Sheet, _: RuleContext) -> Findings:
-    """A published shape without the counts to hold it against.
+    """A published shape without published parameter counts.
 
-    The count of a checkpoint finds a wrong field of the shape; the label finds a missing part.
-    Seen: A shape with one expert too few, which nothing contradicted.
-    Instead: Write 'published:' with label and checkpoint; or say in 'notes' that no checkpoint is
+    The checkpoint's count reveals a wrong field of the shape; the label reveals a missing
+    component.
+    Seen: A shape with one expert too few, which no other number contradicted.
+    Instead: Write 'published:' with label and checkpoint, or state in 'notes' that no checkpoint is
         known.
     """
     if not _is_public(sheet):
@@ -314,11 +318,11 @@ def counts_are_published(sheet: Sheet, _: RuleContext) -> Findings:
 
 @rule("MD026", strict=True)
 def label_is_of_the_text_core(sheet: Sheet, _: RuleContext) -> Findings:
-    """A label that counts something else than the text core, without a note.
+    """A label that counts more or less than the text core, without a note.
 
-    Readers take the label for what is computed.
+    Readers assume that the computation covers what the label counts.
     Seen: GLM-4.6's 357B counts a multi-token-prediction layer; the text core has 353B.
-    Instead: Say in 'notes' what the label counts: 'The label counts the vision tower, too'.
+    Instead: State in 'notes' what the label counts: 'The label counts the vision tower, too'.
     """
     label = sheet.at("published", "label")
     match = _LABEL.search(label) if isinstance(label, str) else None

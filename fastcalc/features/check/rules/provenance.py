@@ -1,4 +1,4 @@
-"""PV: where numbers are from, and whether they are what the source prints."""
+"""PV: sources of numbers, and agreement of values with the printed text."""
 
 import re
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from fastcalc.features.check.rule import Findings, RuleContext, rule
 from fastcalc.features.check.words import amount, near, ratio
 from fastcalc.written import Json, shown
 
-_CLOSE = 0.006  # what rounding of printed digits explains
+_CLOSE = 0.006  # largest relative difference explained by rounding of printed digits
 
 
 def _sources(sheet: Sheet) -> dict[str, dict[str, Json]]:
@@ -21,10 +21,10 @@ def _sources(sheet: Sheet) -> dict[str, dict[str, Json]]:
 
 @rule("PV001")
 def numbers_cite(sheet: Sheet, setting: RuleContext) -> Findings:
-    """A number without a source in a file that cites.
+    """A number without a source in a file that cites sources.
 
-    A number nobody can look up is a number nobody can correct.
-    Seen: H100 memory at 3,072 GB/s in two calculators that name no document; it is 3,350.
+    A number without a source cannot be checked or corrected.
+    Seen: H100 memory at 3,072 GB/s in two calculators that cite no document; it is 3,350.
     Instead: Write 'source:' with a key of 'sources'.
     """
     bare = [number for number in sheet.numbers.values() if not number.said("source")]
@@ -37,8 +37,8 @@ def numbers_cite(sheet: Sheet, setting: RuleContext) -> Findings:
 def sources_are_listed(sheet: Sheet, _: RuleContext) -> Findings:
     """A source that is not listed.
 
-    A key without title and address cites nothing.
-    Seen: 'source: datasheet' copied from another file, without its 'sources'.
+    A key without title and address does not identify a document.
+    Seen: 'source: datasheet' copied from another file without its 'sources'.
     Instead: List it under 'sources' with title, url and accessed.
     """
     listed = set(_sources(sheet))
@@ -53,11 +53,11 @@ def sources_are_listed(sheet: Sheet, _: RuleContext) -> Findings:
 
 @rule("PV003", at_key=True)
 def sources_are_used(sheet: Sheet, _: RuleContext) -> Findings:
-    """A listed source that nothing uses.
+    """A listed source that no number uses.
 
-    It was the source of a number that lost it, or of none.
-    Seen: A 'source:' deleted while a line was rewritten.
-    Instead: Put it back on its number, or remove it from the list.
+    Either a number has lost its source, or the entry is not needed.
+    Seen: A 'source:' deleted when a line was rewritten.
+    Instead: Restore it on its number, or remove it from the list.
     """
     cited = {number.said("source") for number in sheet.numbers.values()}
     for path, text in _texts(sheet.data):
@@ -67,11 +67,11 @@ def sources_are_used(sheet: Sheet, _: RuleContext) -> Findings:
             cited.add(text)
     for name in _sources(sheet):
         if name not in cited:
-            yield ("sources", name), f"source '{name}' is listed and no number names it"
+            yield ("sources", name), f"source '{name}' is listed, but no number uses it"
 
 
 def _texts(data: object, path: Path_ = ()) -> Iterator[tuple[Path_, str]]:
-    """Yield every text of a file with its path, of numbers that cannot be read, too."""
+    """Yield every text of a file with its path, including numbers that cannot be read."""
     if isinstance(data, str):
         yield path, data
     elif isinstance(data, (dict, list)):
@@ -81,9 +81,10 @@ def _texts(data: object, path: Path_ = ()) -> Iterator[tuple[Path_, str]]:
 
 @rule("PV004", strict=True)
 def sources_have_addresses(sheet: Sheet, _: RuleContext) -> Findings:
-    """A source without an address, trusted as if it had one.
+    """A source without an address whose numbers have high confidence.
 
-    What cannot be opened cannot be checked; its numbers are at best 'medium'.
+    A document that cannot be opened cannot be checked; its numbers have at most 'medium'
+    confidence.
     Seen: 'Several secondary lists that agree' behind a price of 'high' confidence.
     Instead: Give 'url', or mark each of its numbers 'confidence: medium', 'low' or 'memory'.
     """
@@ -92,35 +93,35 @@ def sources_have_addresses(sheet: Sheet, _: RuleContext) -> Findings:
     bare = {name for name, source in _sources(sheet).items() if not source.get("url")}
     for number in sheet.numbers.values():
         if number.said("source") in bare and number.said("confidence") in (None, "high"):
-            message = f"source '{number.said('source')}' has no url, and no confidence says so"
+            message = f"source '{number.said('source')}' has no url; lower the confidence"
             yield number, message
 
 
 @rule("PV005", "error")
 def dates_parse(sheet: Sheet, _: RuleContext) -> Findings:
-    """A date that is none.
+    """An invalid date.
 
-    Dates decide what is stale; one that cannot be read never is.
+    Dates determine which numbers are outdated; an unreadable date is never outdated.
     Seen: '2026-13-05' and '5/2026'.
     Instead: Write "2026", "2026-05" or "2026-05-13", in quotes.
     """
     for path, text in _dates(sheet):
         if day(text) is None:
-            yield path, f'\'{text}\' is no date; write for example "2026-05" or "2026-05-13"'
+            yield path, f'\'{text}\' is not a date; write for example "2026-05" or "2026-05-13"'
 
 
 @rule("PV006")
 def dates_are_past(sheet: Sheet, setting: RuleContext) -> Findings:
     """A date in the future.
 
-    Nothing was looked up next year.
+    A source cannot have been read in the future.
     Seen: 'accessed: 2062-11-21'.
-    Instead: Write the day on which it was looked up.
+    Instead: Write the day on which the source was read.
     """
     for path, text in _dates(sheet):
         dated = day(text)
         if path[-1] != "released" and dated and (dated - setting.today).days > 366:
-            yield path, f"{text} lies more than a year ahead"
+            yield path, f"{text} is more than a year in the future"
 
 
 def _dates(sheet: Sheet) -> Iterator[tuple[tuple[str | int, ...], str]]:
@@ -137,7 +138,7 @@ def _dates(sheet: Sheet) -> Iterator[tuple[tuple[str | int, ...], str]]:
 def prices_have_dates(sheet: Sheet, _: RuleContext) -> Findings:
     """An hourly price without a date.
 
-    H100 rent fell from 8 to 2 dollars in two years: a price is a price of a day.
+    H100 rent fell from 8 to 2 dollars in two years, so a price is only valid with its date.
     Seen: A cost table that still quotes 2023.
     Instead: Write 'date:'.
     """
@@ -150,9 +151,9 @@ def prices_have_dates(sheet: Sheet, _: RuleContext) -> Findings:
 def prices_are_fresh(sheet: Sheet, setting: RuleContext) -> Findings:
     """An hourly price older than a year.
 
-    Dollars per million tokens follow the rent of the day.
-    Seen: A sizing guide with A100 at 4 dollars when they rented at 1.30.
-    Instead: Look it up again, and write the new date.
+    Dollars per million tokens depend on the current rent.
+    Seen: A sizing guide with the A100 at 4 dollars when it rented at 1.30.
+    Instead: Look up the price again, and write the new date.
     """
     for number in sheet.numbers.values():
         dated = day(number.said("date") or "") if number.dimension == "hourly price" else None
@@ -162,11 +163,13 @@ def prices_are_fresh(sheet: Sheet, setting: RuleContext) -> Findings:
 
 @rule("PV009")
 def value_is_printed(sheet: Sheet, _: RuleContext) -> Findings:
-    """The value is not what the source prints.
+    """The value differs from the text that the source prints.
 
-    One of the two was mistyped, or the printed figure needs a reading that nobody wrote.
-    Seen: '1,979 teraFLOPS' printed, 989.5 stored: right, but only because sparsity was halved.
-    Instead: Correct the value, or write a 'reading' that says how it follows from what is printed.
+    Either was mistyped, or the printed figure needs a 'reading' that is missing.
+    Seen: '1,979 teraFLOPS' printed and 989.5 stored, which is right only after halving for
+        sparsity.
+    Instead: Correct the value, or write a 'reading' that states how it follows from the printed
+        text.
     """
     for number in sheet.numbers.values():
         printed = prints(number)
@@ -192,12 +195,12 @@ def value_is_printed(sheet: Sheet, _: RuleContext) -> Findings:
 
 @rule("PV010")
 def reading_comes_out(sheet: Sheet, _: RuleContext) -> Findings:
-    """The reading does not lead from what is printed to the value.
+    """The reading does not lead from the printed text to the value.
 
-    A reading is arithmetic: half, GiB, per chip of eight. If it does not come out, one of the three
-    is wrong.
-    Seen: 'both directions are printed, one is half' next to a value that is the whole.
-    Instead: Correct the value; or name in the reading the number that was taken.
+    A reading describes arithmetic: half, GiB, per chip of eight. If the result differs from the
+    value, one of the three is wrong.
+    Seen: 'both directions are printed, one is half' next to a value that was not halved.
+    Instead: Correct the value, or name in the reading the number that was used.
     """
     for number in sheet.numbers.values():
         if not number.said("reading"):
@@ -214,9 +217,9 @@ def reading_comes_out(sheet: Sheet, _: RuleContext) -> Findings:
 def numbers_from_memory(sheet: Sheet, _: RuleContext) -> Findings:
     """A number from memory.
 
-    No source was found: it may be right, and nobody can check.
+    No source was found, so the number may be right but cannot be checked.
     Seen: TFLOPS of Apple chips, which Apple does not publish.
-    Instead: Find a document; until then tables flag it.
+    Instead: Find a document; until then, tables mark the number.
     """
     for number in sheet.numbers.values():
         if number.said("confidence") == "memory":
@@ -227,16 +230,16 @@ def numbers_from_memory(sheet: Sheet, _: RuleContext) -> Findings:
 
 @rule("PV012", "error")
 def addresses_are_addresses(sheet: Sheet, _: RuleContext) -> Findings:
-    """An address that is none.
+    """An invalid address.
 
-    A link that cannot be opened is no source.
+    A link that cannot be opened is not a source.
     Seen: 'url: see datasheet'.
-    Instead: Write the whole address, beginning with https://.
+    Instead: Write the full address, beginning with https://.
     """
     for name, source in _sources(sheet).items():
         url = source.get("url")
         if url is not None and not re.fullmatch(r"(?:https?|ftp)://[^\s/]+\.[^\s]+", str(url)):
-            words = f"'{str(url)[:80]}' is no address"
+            words = f"'{str(url)[:80]}' is not an address"
             yield ("sources", name, "url"), f"{words}; write one that begins with https://"
 
 
@@ -248,9 +251,9 @@ _WHOLE = (
 
 @rule("PV013")
 def printed_is_halved(sheet: Sheet, _: RuleContext) -> Findings:
-    """The printed characters say 'sparse' or 'both directions', and the value is all of it.
+    """The printed text says 'sparse' or 'both directions', but the value was not halved.
 
-    The source itself says that the number is twice what fastcalc wants.
+    By the source's own words, the number is twice the one that fastcalc needs.
     Seen: '3,958 TFLOPS (with sparsity)' stored as 3,958.
     Instead: Halve the value and write the reading.
     """
@@ -266,23 +269,23 @@ def printed_is_halved(sheet: Sheet, _: RuleContext) -> Findings:
 
 @rule("PV014", "error")
 def nothing_left_to_fill_in(sheet: Sheet, _: RuleContext) -> Findings:
-    """A place-holder that was never filled in.
+    """A placeholder that was not filled in.
 
-    A skeleton's numbers are nobody's.
+    The numbers of a template describe no real device.
     Seen: 'INFORMATION_REQUIRED' in machine files that were shipped.
     Instead: Replace it, or remove the line if it is optional.
     """
     for path in place_holders(sheet.document):
-        yield path, f"'{shown(sheet.at(*path))}' is still to be filled in"
+        yield path, f"'{shown(sheet.at(*path))}' must still be filled in"
 
 
 @rule("PV015", strict=True, at_key=True)
 def sources_say_when(sheet: Sheet, _: RuleContext) -> Findings:
-    """A source that does not say when it was read.
+    """A source without the date on which it was read.
 
-    Pages change under their address: without a day nobody can find what was read.
-    Seen: Vendors' tables that silently swapped a dense column for a sparse one.
-    Instead: Write 'accessed:' with the day.
+    Pages change under their address; without a date, the version that was read cannot be found.
+    Seen: Vendors' tables in which a dense column was silently replaced by a sparse one.
+    Instead: Write 'accessed:' with the date.
     """
     for name, source in _sources(sheet).items():
         if source.get("url") and not source.get("accessed"):
@@ -292,9 +295,9 @@ def sources_say_when(sheet: Sheet, _: RuleContext) -> Findings:
 
 @rule("PV016", strict=True)
 def memory_is_no_source(sheet: Sheet, _: RuleContext) -> Findings:
-    """A number from memory that cites a document, or the other way round.
+    """A number from memory that cites a document, or a cited number marked as from memory.
 
-    Whoever looks it up there finds nothing, or takes a remembered number for a printed one.
+    A reader looks it up in vain, or takes a remembered number for a printed one.
     Seen: 'confidence: memory' left behind when a source was found.
     Instead: Write both 'source: memory' and 'confidence: memory', or neither.
     """

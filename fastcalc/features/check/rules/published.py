@@ -1,4 +1,4 @@
-"""MD: a model against its names, its dates, and what its sources print of formats and caches."""
+"""MD: consistency of a model with its names, its dates, and the formats and caches in sources."""
 
 import re
 from collections.abc import Iterator
@@ -28,10 +28,10 @@ _BITS = (
 
 @rule("MD015")
 def released_after_transformers(sheet: Sheet, setting: RuleContext) -> Findings:
-    """A release before there were such models, or after its configuration was read.
+    """A release date before transformers existed, or after the configuration was read.
 
-    Dates choose which old measurements an engine is held against, and they sort every list.
-    Seen: 'released: 2042-07' for 2024-07.
+    Dates select the old measurements that an engine is compared with, and they order every list.
+    Seen: 'released: 2042-07' instead of 2024-07.
     Instead: Write the month of the release; mark an unreleased model 'hypothetical: true'.
     """
     released = day(str(sheet.at("released") or ""))
@@ -47,11 +47,11 @@ def released_after_transformers(sheet: Sheet, setting: RuleContext) -> Findings:
 
 @rule("MD016")
 def names_say_the_size(sheet: Sheet, _: RuleContext) -> Findings:
-    """A size in a name that is not the model's.
+    """A size in a name that differs from the model's.
 
-    People type the name and believe the size in it.
-    Seen: An alias of the 8B left in a copy that became the 70B.
-    Instead: Correct the name or take it out; a size in billions counts all or active parameters.
+    Users type the name and rely on the size in it.
+    Seen: An alias of the 8B model left in a copy for the 70B model.
+    Instead: Correct or remove the name; a size in billions counts all or active parameters.
     """
     if not isinstance(sheet.entry, Model):
         return
@@ -69,7 +69,7 @@ def names_say_the_size(sheet: Sheet, _: RuleContext) -> Findings:
 
 
 def _parameters(sheet: Sheet, model: Model) -> list[float]:
-    """A model's parameters, all and active, as counted and as published. [1]"""
+    """Total and active parameters of a model, as counted and as published. [1]"""
     from fastcalc.core.model.workload import workload
 
     counted = workload(model)
@@ -79,16 +79,16 @@ def _parameters(sheet: Sheet, model: Model) -> list[float]:
 
 
 def _quotation(sheet: Sheet, key: str) -> str:
-    """Return what a source of this very file prints of a key, or the empty text."""
+    """Text that a source prints for a key, quoted in this file itself; may be empty."""
     if not sheet.states(("printed", key)):
-        return ""  # a parent's, of a model that this one may differ from
+        return ""  # the quotation is the parent's, whose model may differ from this one
     quoted = sheet.at("printed", key)
     text = quoted.get("text") if isinstance(quoted, dict) else quoted
     return text if isinstance(text, str) else ""
 
 
 def _bits_printed(text: str) -> set[int]:
-    """Return how many bits an element may have by the words of a configuration.
+    """Possible bits per element according to the text of a configuration.
 
     >>> sorted(_bits_printed("torch_dtype: bfloat16")), _bits_printed("num_bits: 4")
     ([16], {4})
@@ -98,10 +98,10 @@ def _bits_printed(text: str) -> set[int]:
 
 @rule("MD017")
 def formats_are_printed(sheet: Sheet, _: RuleContext) -> Findings:
-    """A format that is not the one which the source prints.
+    """A format that differs from the one that the source prints.
 
-    Formats are bytes: four bits read as sixteen make a model four times as large.
-    Seen: gpt-oss without 'expert_format': 234 GB for a checkpoint of 65.
+    Formats determine bytes: 4-bit weights read as 16-bit make a model four times as large.
+    Seen: gpt-oss without 'expert_format', with 234 GB for a checkpoint of 65 GB.
     Instead: Take the format from the configuration's quantization_config or torch_dtype.
     """
     for key in _FORMAT_KEYS:
@@ -117,17 +117,17 @@ def formats_are_printed(sheet: Sheet, _: RuleContext) -> Findings:
         )
         if int(stored) not in bits or ("fp4" in name and is_other):
             path = (key,) if sheet.at(key) else ("printed", key)
-            yield path, f"{key} is {name}, where the source prints '{shown(text)}'"
+            yield path, f"{key} is {name}, but the source prints '{shown(text)}'"
 
 
 @rule("MD018", strict=True)
 def narrow_formats_cite(sheet: Sheet, _: RuleContext) -> Findings:
-    """A format other than 16 bits that no source prints.
+    """A format other than 16 bits without a quotation from a source.
 
-    Most checkpoints are stored at 16 bits, and all engines keep caches so until they are told.
-    Seen: fp8 for a checkpoint of bf16: half of the memory, and the weights read in half the time.
-    Instead: Quote the configuration: 'printed: {weight_format: "quant_method: fp8"}'; what an
-        engine shall do to the weights or the cache is a flag (--weights, --kv).
+    Most checkpoints are stored at 16 bits, and all engines use 16-bit caches by default.
+    Seen: fp8 for a bf16 checkpoint, which halves the memory and the time to read the weights.
+    Instead: Quote the configuration: 'printed: {weight_format: "quant_method: fp8"}'; to have an
+        engine convert the weights or the cache, use a flag (--weights, --kv).
     """
     if sheet.at("hypothetical") is True or not sheet.at("blocks"):
         return
@@ -135,11 +135,11 @@ def narrow_formats_cite(sheet: Sheet, _: RuleContext) -> Findings:
         name = sheet.word(key)
         is_common = name in ("", "bf16", "fp16")
         if sheet.states((key,)) and not is_common and not _bits_printed(_quotation(sheet, key)):
-            yield (key,), f"nothing printed says that {key} is {name}: quote it in 'printed'"
+            yield (key,), f"no text in 'printed' shows that {key} is {name}: quote the source"
 
 
 def _numbers_at(sheet: Sheet, key: str) -> Iterator[tuple[Path_, int]]:
-    """Yield a key's whole numbers with their places: the model's own and those of its blocks."""
+    """Yield the integers under a key with their paths, of the model and of its blocks."""
     paths: list[Path_] = [(key,)]
     for index in range(len(sheet.items("blocks"))):
         attention: Path_ = ("blocks", index, "attention")
@@ -152,10 +152,10 @@ def _numbers_at(sheet: Sheet, key: str) -> Iterator[tuple[Path_, int]]:
 
 @rule("MD019")
 def cache_reads_are_printed(sheet: Sheet, _: RuleContext) -> Findings:
-    """A window, a top-k or a context that is not what the source prints.
+    """A window, a top-k or a context that differs from the text of the source.
 
-    They decide how much of the cache a token reads, and no count of parameters can check them.
-    Seen: A sliding window lost in a copy: at 128k tokens every layer reads a thousand times more.
+    They determine how much of the cache a token reads, and no parameter count reveals an error.
+    Seen: A sliding window lost in a copy; at 128k tokens every layer reads a thousand times more.
     Instead: Correct the number, or the quotation under 'printed'.
     """
     for key in ("max_context", "window", "top_k", "pool"):
@@ -166,18 +166,18 @@ def cache_reads_are_printed(sheet: Sheet, _: RuleContext) -> Findings:
         allowed = {*quoted, prod(quoted)}  # '16 blocks of 128'
         numbers = list(_numbers_at(sheet, key))
         if not numbers:
-            yield ("printed", key), f"the source prints '{shown(text)}' and no layer has a {key}"
+            yield ("printed", key), f"the source prints '{shown(text)}', but no layer has a {key}"
         for path, number in numbers:
             if number not in allowed:
-                yield path, f"{key} is {number:,}, where the source prints '{shown(text)}'"
+                yield path, f"{key} is {number:,}, but the source prints '{shown(text)}'"
 
 
 @rule("MD020")
 def bytes_are_published(sheet: Sheet, _: RuleContext) -> Findings:
-    """The bytes of the weights differ from the checkpoint's.
+    """The weight bytes differ from the checkpoint's.
 
-    Shape times format is what a chip must hold and read.
-    Seen: Experts of 4 bits counted at 16: 234 GB for a checkpoint of 60.8 GiB.
+    A chip must store and read the bytes that shape and format give.
+    Seen: Experts of 4 bits counted at 16 bits, which gives 234 GB for a checkpoint of 60.8 GiB.
     Instead: Check weight_format and expert_format against the configuration.
     """
     size = sheet.numbers.get("published.checkpoint_bytes")
@@ -188,7 +188,7 @@ def bytes_are_published(sheet: Sheet, _: RuleContext) -> Findings:
     ours = checkpoint_bytes(model)
     if not near(ours, size.si, 0.02):
         percent = 100 * (ours / size.si - 1)
-        message = f"shape and formats take {amount(ours, 'size')}, the checkpoint {size.text}"
+        message = f"shape and formats give {amount(ours, 'size')}, the checkpoint has {size.text}"
         yield size, f"{message}: {percent:+.2g} %"
 
 
@@ -197,10 +197,10 @@ _BANDS = {"window": (64, 262_144), "top_k": (128, 16_384), "pool": (1, 256)}
 
 @rule("MD021")
 def cache_reads_are_plausible(sheet: Sheet, _: RuleContext) -> Findings:
-    """A window or a top-k that no model has.
+    """A window or a top-k outside the range of models.
 
-    A window of one token attends to nothing.
-    Seen: 'window: 1', the flag use_sliding_window taken for the window.
+    A window of one token attends to no earlier token.
+    Seen: 'window: 1', where the flag use_sliding_window was read as the window.
     Instead: Take sliding_window or index_topk from the configuration.
     """
     for key, (low, high) in _BANDS.items():

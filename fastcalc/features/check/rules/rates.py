@@ -1,4 +1,4 @@
-"""HW00x and HW01x: peak rates against each other, against the cores, and against the memory."""
+"""HW00x and HW01x: consistency of peak rates with each other, the cores, and the memory."""
 
 from fastcalc.features.check.document import Sheet, WrittenNumber
 from fastcalc.features.check.rule import Findings, RuleContext, rule
@@ -18,13 +18,13 @@ from fastcalc.features.check.silicon import (
 from fastcalc.features.check.words import amount, near, ratio
 
 _SPARSE = "is one of them printed with sparsity (twice the dense rate)?"
-_DROPPED = 0.1  # of another rate: what a chip has that nearly dropped a format
+_DROPPED = 0.1  # of another rate: upper limit for a format that a chip barely supports
 
 
 def _against(
     sheet: Sheet, name: str, below: WrittenNumber | None, *allowed: float, minimum: float = 0.0
 ) -> Findings:
-    """Yield a fault where the ratio of two peaks, if not below the least, is none of chips."""
+    """Yield a fault if the ratio of two peaks is at least the minimum but not an allowed one."""
     upper = sheet.numbers.get(f"peak.{name}")
     if not upper or not below or not below.si or not upper.si:
         return
@@ -42,10 +42,10 @@ def _against(
 def fp8_against_16_bit(sheet: Sheet, _: RuleContext) -> Findings:
     """The fp8 rate is neither one nor two times the 16-bit rate.
 
-    A sparse rate next to a dense one doubles what every fp8 model seems to do.
+    A sparse rate next to a dense one doubles the predicted compute rate of every fp8 model.
     Seen: An L40S with 1,466 TFLOPS (sparse) next to a dense 362 in a simulator's table
         (inference-sim, issue 1738).
-    Instead: Write both dense: 733 and 362.
+    Instead: Write both dense rates: 733 and 362.
     """
     allowed = (2.0,) if sheet.word("vendor").startswith(("nvidia", "amd")) else (1.0, 2.0)
     yield from _against(sheet, "fp8", sixteen_bit(sheet), *allowed)
@@ -55,11 +55,11 @@ def fp8_against_16_bit(sheet: Sheet, _: RuleContext) -> Findings:
 def fp4_against_fp8(sheet: Sheet, _: RuleContext) -> Findings:
     """The fp4 rate is neither two nor about three times the fp8 rate.
 
-    FP4 is what vendors print largest, and mostly with sparsity.
-    Seen: The DGX Spark's '1 petaFLOP', which is sparse FP4: 500 TFLOPS dense.
+    Vendors advertise FP4 most prominently, and mostly with sparsity.
+    Seen: The DGX Spark's '1 petaFLOP', which is sparse FP4; the dense rate is 500 TFLOPS.
     Instead: Write the dense rate; only Blackwell Ultra has three times its fp8 rate.
     """
-    # GeForce cards run fp4 at the full rate and fp8 into 32-bit sums at half of theirs.
+    # GeForce cards run fp4 at the full rate, but fp8 with 32-bit accumulation at half rate.
     allowed = (2.0, 4.0) if is_geforce(sheet) else (2.0, 3.0, 3.11)
     yield from _against(sheet, "fp4", sheet.numbers.get("peak.fp8"), *allowed)
 
@@ -68,9 +68,9 @@ def fp4_against_fp8(sheet: Sheet, _: RuleContext) -> Findings:
 def int8_against_16_bit(sheet: Sheet, _: RuleContext) -> Findings:
     """The int8 rate is not one, two or four times the 16-bit rate.
 
-    Integer rates are printed with sparsity as often as floating ones.
-    Seen: General tables give Blackwell Ultra 5,000 TOPS of INT8; it has 165.
-    Instead: Write the dense rate. A chip that nearly dropped INT8 has less than a tenth.
+    Integer rates are printed with sparsity as often as floating-point rates.
+    Seen: Tables that list 5,000 TOPS of INT8 for Blackwell Ultra, which has 165.
+    Instead: Write the dense rate; a chip that barely supports INT8 has less than a tenth.
     """
     allowed: tuple[float, ...] = (1.0, 2.0) if is_uniform(sheet) else (1.0, 2.0, 4.0)
     allowed = (2.0,) if sheet.word("kind") == "tpu" else allowed
@@ -81,7 +81,7 @@ def int8_against_16_bit(sheet: Sheet, _: RuleContext) -> Findings:
 def int8_against_fp8(sheet: Sheet, _: RuleContext) -> Findings:
     """The int8 rate is neither one nor two times the fp8 rate.
 
-    Where both run on the same units, one of the two is sparse or of another chip.
+    If both run on the same units, one of the two is sparse or belongs to another chip.
     Seen: 'FP8 1,979 / INT8 3,958' copied from two columns of one data sheet.
     Instead: Take both from the same column.
     """
@@ -93,7 +93,7 @@ def int8_against_fp8(sheet: Sheet, _: RuleContext) -> Findings:
 def tf32_against_16_bit(sheet: Sheet, _: RuleContext) -> Findings:
     """The tf32 rate is neither half nor all of the 16-bit rate.
 
-    TF32 is printed sparse in the same tables; half of the dense 16-bit rate is dense.
+    The same tables print the sparse TF32 rate; the dense one is half of the dense 16-bit rate.
     Seen: 'TF32 989 TFLOPS' of an H100, sparse, next to a dense 989.5 of BF16.
     Instead: Write half of the 16-bit rate: 494.7.
     """
@@ -105,9 +105,11 @@ def tf32_against_16_bit(sheet: Sheet, _: RuleContext) -> Findings:
 def bf16_against_fp16(sheet: Sheet, _: RuleContext) -> Findings:
     """The bf16 and fp16 rates differ.
 
-    Tensor units run both at one rate; a difference is one of the two taken wrong.
-    Seen: A GeForce's fp16 rate into 16-bit sums (330) next to bf16 into 32-bit sums (165).
-    Instead: Write bf16 with 32-bit accumulation; on GeForce fp16 may be twice that.
+    Tensor units run both formats at the same rate; a difference means that one of them is wrong.
+    Seen: A GeForce's fp16 rate with 16-bit accumulation (330) next to its bf16 rate with 32-bit
+        accumulation (165).
+    Instead: Write the bf16 rate with 32-bit accumulation; on GeForce the fp16 rate may be twice as
+        high.
     """
     is_halved = is_geforce(sheet) or sheet.word("architecture") == "cdna"
     allowed = (0.5, 1.0) if is_halved else (1.0,)
@@ -116,10 +118,10 @@ def bf16_against_fp16(sheet: Sheet, _: RuleContext) -> Findings:
 
 @rule("HW007")
 def narrow_against_wide(sheet: Sheet, _: RuleContext) -> Findings:
-    """Narrow formats against wider ones.
+    """Implausible rates of narrow formats compared with wider ones.
 
-    fp6 runs as fp8 or fp4 does, int4 at one, two or four times int8.
-    Seen: An MI355X with '20 PF' of FP6 and FP4: sparse, dense is 10.
+    fp6 runs at the rate of fp8 or fp4, and int4 at one, two or four times the rate of int8.
+    Seen: An MI355X with '20 PF' of FP6 and FP4, which is sparse; the dense rate is 10.
     Instead: Write the dense rate.
     """
     yield from _against(sheet, "fp6", sheet.numbers.get("peak.fp8"), 1.0, 2.0)
@@ -133,11 +135,11 @@ def narrow_against_wide(sheet: Sheet, _: RuleContext) -> Findings:
 
 @rule("HW008")
 def implied_clock(sheet: Sheet, _: RuleContext) -> Findings:
-    """The 16-bit rate asks for a clock that the cores do not have.
+    """The 16-bit rate requires a clock that the cores do not reach.
 
-    Cores times FLOP a cycle times the clock is the dense rate; twice that is the sparse one.
+    Cores times FLOP per cycle times clock is the dense rate; the sparse rate is twice as high.
     Seen: 'GB200: 4,500 TFLOPS bf16' in a public simulator: two chips, or sparsity.
-    Instead: Write the dense rate of one chip; check 'cores' (SMs or CUs, not CUDA cores).
+    Instead: Write the dense rate of one chip, and check 'cores' (SMs or CUs, not CUDA cores).
     """
     core, rate = core_of(sheet), sixteen_bit(sheet)
     if not core or not rate or not rate.si:
@@ -151,7 +153,7 @@ def implied_clock(sheet: Sheet, _: RuleContext) -> Findings:
             rate,
             f"{rate.text} exceeds the {dense:,.0f} TFLOP/s of {core.most:,} cores, the most that a "
             f"{sheet.word('architecture')} has, at {core.fastest} GHz: is this the figure with "
-            "sparsity, or of two chips?",
+            "sparsity, or for two chips?",
         )
 
 
@@ -168,10 +170,10 @@ def _off_clock(
 
 @rule("HW009")
 def implied_vector_clock(sheet: Sheet, _: RuleContext) -> Findings:
-    """The vector rate asks for a clock that the cores do not have.
+    """The vector rate requires a clock that the cores do not reach.
 
-    The vector rate says what unpacking narrow weights costs.
-    Seen: The FP32 tensor rate of a table in place of the FP32 vector rate.
+    The vector rate determines the time to unpack narrow weights.
+    Seen: The FP32 tensor rate of a table instead of the FP32 vector rate.
     Instead: Write the FP32 rate without tensor or matrix units.
     """
     core, rate = core_of(sheet), sheet.numbers.get("vector")
@@ -181,10 +183,10 @@ def implied_vector_clock(sheet: Sheet, _: RuleContext) -> Findings:
 
 @rule("HW010")
 def vector_against_matrix(sheet: Sheet, _: RuleContext) -> Findings:
-    """The vector rate is far from the 16-bit rate.
+    """The vector rate is implausible compared with the 16-bit rate.
 
-    A vector rate above the matrix rate, or a fortieth of it, is one of the two misread.
-    Seen: TFLOPS and GFLOPS in one table.
+    A vector rate above the matrix rate, or a fortieth of it, means that one of them was misread.
+    Seen: A table that mixes TFLOPS and GFLOPS.
     Instead: Write the FP32 rate without tensor units, and the dense 16-bit rate with them.
     """
     rate, vector, core = sixteen_bit(sheet), sheet.numbers.get("vector"), core_of(sheet)
@@ -202,10 +204,10 @@ def vector_against_matrix(sheet: Sheet, _: RuleContext) -> Findings:
 
 @rule("HW011")
 def ridge_point(sheet: Sheet, _: RuleContext) -> Findings:
-    """FLOPs against bytes out of the band of the memory.
+    """An implausible ridge point (FLOP per byte) for the type of memory.
 
-    The ridge point, peak over bandwidth, sorts chips: a slip of a prefix or of bits for bytes
-    throws a chip out of its family.
+    The ridge point, peak over bandwidth, is similar within a family of chips; a wrong prefix, or
+    bits instead of bytes, moves a chip out of its family.
     Seen: A wafer with 21 TB/s instead of 21 PB/s.
     Instead: Check prefixes (T and P), bits and bytes, and whether both numbers describe one chip.
     """
@@ -223,10 +225,10 @@ def ridge_point(sheet: Sheet, _: RuleContext) -> Findings:
 
 @rule("HW012")
 def cores_are_processors(sheet: Sheet, _: RuleContext) -> Findings:
-    """Cores counted in another unit.
+    """Cores counted in the wrong unit.
 
-    Floors and per-core rates of engines are per SM or CU.
-    Seen: '16,896 cores' of an H100: CUDA lanes; it has 132 SMs.
+    Latency floors and per-core rates of engines are per SM or CU.
+    Seen: '16,896 cores' for an H100, which counts CUDA lanes; it has 132 SMs.
     Instead: Count SMs, CUs or tensor cores as the device reports them.
     """
     cores = sheet.numbers.get("cores")
@@ -238,24 +240,24 @@ def cores_are_processors(sheet: Sheet, _: RuleContext) -> Findings:
 
 @rule("HW073")
 def ranks_are_of_one_chip(sheet: Sheet, _: RuleContext) -> Findings:
-    """More ranks than any chip has.
+    """More ranks per chip than any chip has.
 
-    Layouts count ranks: too many let a chip hold and divide what it does not.
-    Seen: 64 ranks of a Trainium2: the logical cores of its instance of sixteen chips.
-    Instead: Write how many ranks the software starts on one chip by default.
+    Layouts divide weights and caches over ranks, so too many ranks give impossible layouts.
+    Seen: 64 ranks for a Trainium2, which are the logical cores of an instance of sixteen chips.
+    Instead: Write the number of ranks that the software starts on one chip by default.
     """
     ranks, limit = sheet.numbers.get("ranks"), row("ranks")["most"]
     if ranks and ranks.si > limit:
-        yield ranks, f"{ranks.text} is more than any chip has ({limit}); is it of one chip?"
+        yield ranks, f"{ranks.text} is more than any chip has ({limit}); is it for one chip?"
 
 
 @rule("HW013")
 def flops_per_watt(sheet: Sheet, _: RuleContext) -> Findings:
-    """More FLOPs a watt than any chip of its year.
+    """More FLOP/s per watt than any chip of its year.
 
-    Sparse rates and superchips double FLOPs at the same watts.
-    Seen: WSE-3 with 125 PFLOPS at 23 kW: five times a GPU of its year, because it is sparse.
-    Instead: Write the dense rate, and FLOPs and watts of the same thing.
+    Sparse rates and superchips double the FLOP/s at the same power.
+    Seen: WSE-3 with 125 PFLOPS at 23 kW, five times a GPU of its year, because it is sparse.
+    Instead: Write the dense rate, with FLOP/s and watts of the same device.
     """
     rate, power = sixteen_bit(sheet), sheet.numbers.get("power.chip")
     if not rate or not power or not power.si:
@@ -264,16 +266,16 @@ def flops_per_watt(sheet: Sheet, _: RuleContext) -> Findings:
     if not 0.01e12 <= per_watt <= limit:
         has = f"{rate.text} at {power.text} is {per_watt / 1e12:.3g} TFLOP/s per watt"
         chips = f"chips released up to then reach {limit / 1e12:.3g} and none is below 0.01"
-        yield rate, f"{has}; {chips}; is it sparse, or of two chips?"
+        yield rate, f"{has}; {chips}; is it sparse, or for two chips?"
 
 
 @rule("HW014", "note", strict=True)
 def architecture_is_known(sheet: Sheet, _: RuleContext) -> Findings:
-    """An architecture that the rules know nothing of.
+    """An architecture that the rules do not know.
 
-    Cores and FLOP a cycle tell dense from sparse; without them only ratios help.
-    Seen: A new chip under a vendor's code name.
-    Instead: Nothing to fix; take more care with sparsity.
+    Cores and FLOP per cycle distinguish dense from sparse rates; without them only ratios help.
+    Seen: A new chip entered under a vendor's code name.
+    Instead: No change is needed, but check the rates for sparsity.
     """
     name = sheet.word("architecture")
     if name and sheet.si("cores") and core_of(sheet) is None:
@@ -283,9 +285,9 @@ def architecture_is_known(sheet: Sheet, _: RuleContext) -> Findings:
 
 @rule("HW015")
 def rates_are_of_chips(sheet: Sheet, _: RuleContext) -> Findings:
-    """A rate far from any chip.
+    """A rate outside the range of chips.
 
-    A slip of a thousand survives every ratio when all rates share it.
+    If all rates are wrong by a factor of a thousand, their ratios do not reveal it.
     Seen: TFLOPS read as GFLOPS for a whole table (imp, issue 1668).
     Instead: Check the prefix.
     """
@@ -295,5 +297,5 @@ def rates_are_of_chips(sheet: Sheet, _: RuleContext) -> Findings:
             ends = f"{amount(low, 'compute rate')} to {amount(high, 'compute rate')}"
             yield (
                 number,
-                f"{number.text} is outside what one such chip does, {ends}; is the prefix right?",
+                f"{number.text} is outside the range of such chips, {ends}; is the prefix right?",
             )

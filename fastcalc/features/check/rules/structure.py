@@ -1,4 +1,4 @@
-"""ST and UN: what reading a file finds. Most of these stop a file from loading."""
+"""ST and UN: faults found when reading a file. Most of them prevent loading."""
 
 from pathlib import Path
 
@@ -14,9 +14,9 @@ add_rules_of_reader(Path(__file__).with_name("reader.yaml"))
 def id_is_file_name(sheet: Sheet, _: RuleContext) -> Findings:
     """The id is not the file's name.
 
-    Names are looked up by file name; an id that differs names an entry nobody finds.
+    Entries are looked up by file name; an entry with a different id is not found.
     Seen: h200.yaml, copied from h100.yaml, with 'id: h100' still inside.
-    Instead: Rename the file or change the id; both must be the same.
+    Instead: Rename the file or change the id, so that both are the same.
     """
     entry_id, file = sheet.at("id"), Path(sheet.document.file)
     stem = file.stem
@@ -29,11 +29,11 @@ def id_is_file_name(sheet: Sheet, _: RuleContext) -> Findings:
 
 @rule("ST022", at_key=True)
 def excuses_are_of_rules(sheet: Sheet, _: RuleContext) -> Findings:
-    """An excuse that excuses nothing.
+    """An excuse without a fault.
 
-    An excuse that outlives its fault hides the next one.
-    Seen: A linter's ignore comment that nobody dares to remove.
-    Instead: Remove it from 'excused', or write the id of the rule as the message spells it.
+    An excuse that remains after its fault is corrected hides the next fault.
+    Seen: A linter's ignore comment that is never removed.
+    Instead: Remove it from 'excused', or write the id of the rule as in the message.
     """
     excused = sheet.at("excused")
     for name in excused if isinstance(excused, dict) else ():
@@ -41,7 +41,7 @@ def excuses_are_of_rules(sheet: Sheet, _: RuleContext) -> Findings:
         if excused_rule is None:
             yield (
                 ("excused", name),
-                f"'{name}' is no rule; 'fastcalc check {flag('explain')}' lists them",
+                f"'{name}' is not a rule; 'fastcalc check {flag('explain')}' lists them",
             )
         elif not excused_rule.excusable:
             yield ("excused", name), f"{name} cannot be excused: fix the file instead"
@@ -51,9 +51,9 @@ def excuses_are_of_rules(sheet: Sheet, _: RuleContext) -> Findings:
 def aliases_are_free(sheet: Sheet, setting: RuleContext) -> Findings:
     """An alias that is the name of another shipped entry.
 
-    People who type the name get this file, and numbers of something else.
-    Seen: A model copied for a variant, with the aliases of the first still inside.
-    Instead: Take the alias out; a file that shall replace a shipped one has that one's id.
+    Users who type the name get this file, with the numbers of another entry.
+    Seen: A model copied for a variant, with the aliases of the original.
+    Instead: Remove the alias; a file that replaces a shipped entry needs the id of that entry.
     """
     owner_of = setting.shipped_owners(sheet.kind)
     for index, alias in enumerate(sheet.items("aliases")):
