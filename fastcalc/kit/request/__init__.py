@@ -1,1 +1,1 @@
-"""Requests: fields in groups, readers of what is typed, and what makes scenarios of it."""
+"""Requests: groups of fields, parsing of their values, and loading of scenarios."""

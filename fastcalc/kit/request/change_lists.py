@@ -1,4 +1,4 @@
-"""What-ifs with lists of values: ``memory.SRAM.capacity=40GB..100GB+20GB,200GB``."""
+"""What-if changes with lists of values: ``memory.SRAM.capacity=40GB..100GB+20GB,200GB``."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -36,11 +36,11 @@ _UNITS_OF_KEYS = {
 
 @dataclass(frozen=True)
 class ListedChange:
-    """One of the values that a what-if lists.
+    """One value of a what-if list.
 
-    key : of the column that says which, with its unit
-    written : the what-if with this value alone
-    value : as a record holds it, a quantity in SI units
+    key : key of the column that states the value, with its unit
+    written : the what-if with only this value
+    value : value as in a record; quantities are in SI units
     """
 
     key: str
@@ -50,9 +50,9 @@ class ListedChange:
 
 @dataclass(frozen=True)
 class ChangeLists:
-    """What-ifs, of which some list several values.
+    """What-ifs, some of which list several values.
 
-    single : those that hold for every point
+    single : what-ifs with one value, which apply to every point
     listed : the values of each of the others
     """
 
@@ -61,12 +61,12 @@ class ChangeLists:
 
     @property
     def keys(self) -> dict[str, type]:
-        """The key of each column, and the type of its values."""
+        """Key of each column, and the type of its values."""
         return {changes[0].key: type(changes[0].value) for changes in self.listed}
 
     @property
     def written(self) -> dict[str, ListedChange]:
-        """Every listed value by the what-if that it makes alone."""
+        """Every listed value, by its what-if with only this value."""
         return {change.written: change for changes in self.listed for change in changes}
 
     def combined(self) -> Iterator[list[str]]:
@@ -76,7 +76,7 @@ class ChangeLists:
 
 
 def change_lists(what_ifs: "ChangesGiven | None") -> ChangeLists:
-    """What-ifs of a request, with every value that they list."""
+    """What-ifs of a request, with all listed values."""
     single: list[str] = []
     listed: list[tuple[ListedChange, ...]] = []
     for path, texts in _pairs(what_ifs):
@@ -93,7 +93,7 @@ def change_lists(what_ifs: "ChangesGiven | None") -> ChangeLists:
 
 
 def listed_values(text: str) -> list[str]:
-    """Values of a list such as ``1PB/s..8PB/sx2,20PB/s``, each as it may stand alone.
+    """Single values of a list such as ``1PB/s..8PB/sx2,20PB/s``.
 
     >>> listed_values("40GB..100GB+20GB, 200 GB")
     ['40 GB', '60 GB', '80 GB', '100 GB', '200 GB']
@@ -108,7 +108,7 @@ def listed_values(text: str) -> list[str]:
     items = [item.strip() for item in text.split(",")]
     if another := next((item for item in items[1:] if "=" in item), None):
         raise InputError(
-            f"{option('set')} '{shown(another, 40)}' is listed among the values of another "
+            f"{option('set')} '{shown(another, 40)}' appears in the list of values of another "
             "number; separate them"
         )
     values: list[str] = []
@@ -134,7 +134,7 @@ def _listed(path: str, texts: Sequence[str]) -> tuple[ListedChange, ...]:
     key, values = _column(path.strip(), texts)
     changes = [f"{path}={text}" for text in texts]
     for written in changes:
-        change(written)  # or its error
+        change(written)  # raises its error
     return tuple(
         ListedChange(key, written, value) for written, value in zip(changes, values, strict=True)
     )
@@ -153,7 +153,7 @@ def _column(path: str, texts: Sequence[str]) -> tuple[str, Sequence[float | str]
 
 
 def _range(steps: re.Match[str]) -> list[str]:
-    """Values of a range in the unit of its first, or of its last where that has none."""
+    """Values of a range in the unit of its first value or, if that has none, of its last."""
     first, unit, last, last_unit, sign, step, step_unit = steps.groups()
     unit = unit or last_unit or ""
     start, end = float(first), float(last) * _factor(last_unit, unit, steps[0])
@@ -176,13 +176,13 @@ def _range(steps: re.Match[str]) -> list[str]:
 
 
 def _factor(unit: str | None, into: str, text: str) -> float:
-    """Return what a number in a unit is multiplied with to be in another; none is that one. [1]"""
+    """Conversion factor from a unit to another; 1 if there is no unit. [1]"""
     if unit is None or unit == into:
         return 1.0
     factors = next((table for table in UNITS.values() if {unit, into} <= table.keys()), None)
     if factors is None:
         raise InputError(
-            f"{option('set')} range '{shown(text)}' has the units {into} and {unit}, of which one "
-            "is not the other; write it like 40GB..100GB+20GB"
+            f"{option('set')} range '{shown(text)}' has the units {into} and {unit}, which do not "
+            "convert into each other; write it like 40GB..100GB+20GB"
         )
     return factors[unit] / factors[into]

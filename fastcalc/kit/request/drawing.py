@@ -1,4 +1,4 @@
-"""How a picture is to look, wherever one is drawn."""
+"""Fields for the appearance of charts."""
 
 from typing import TYPE_CHECKING, Annotated
 

@@ -1,4 +1,4 @@
-"""What requests that evaluate points have in common: their traffic, and where it is served."""
+"""Fields shared by requests that evaluate points: traffic and deployment."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -61,4 +61,4 @@ class Evaluated(
     groups.Paid,
     groups.OwnFolders,
 ):
-    """Points to evaluate: what scenarios are made of, whatever is asked about them."""
+    """Points to evaluate: the fields from which scenarios are made."""

@@ -1,4 +1,4 @@
-"""A request: a frozen dataclass of fields, each with what a command line and a page say of it."""
+"""Requests as frozen dataclasses, whose fields describe their flags and their headings."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -17,23 +17,23 @@ Says = str | Callable[[Any], str] | None
 
 @dataclass(frozen=True)
 class FieldSetting:
-    """What is shown of a field, and how its text is read.
+    """Description and parsing of a field.
 
-    metavar : what stands for its value; None for a flag that takes none
-    names : of the flag, where they are not the field's own
-    is_argument : whether it goes without a name
+    metavar : placeholder of its value in help; None for a flag without a value
+    names : names of the flag, if they differ from the field's name
+    is_argument : whether it is a positional argument
     is_hidden : whether ``--help`` leaves it out
-    is_repeated : whether it may be given several times; the field is a list then
-    variable : of the environment, which gives it where nothing else does
-    parser : reads its text
-    parser_of : makes the parser that names the flag where it refuses a text
-    completion : returns what the shell offers for what is typed
-    says : how a value reads in a heading, as a template or a function of it; None if it is no news
-        there
-    premise : the one that records keep it under; that of its group unless given, and "" for a field
-        that affects no number
-    record_key : its key in records, where that is not the field's name
-    old_name : an earlier name of the field, which is accepted with a note for one release
+    is_repeated : whether it may be given several times; the field is then a list
+    variable : environment variable that is used if the flag is not given
+    parser : parses its text
+    parser_of : makes a parser whose errors name the flag
+    completion : returns completions for the text typed so far
+    says : phrase for a value in a heading, as a template or a function of the value; None if the
+        heading does not mention it
+    premise : key of records under which it is stored; by default that of its group; "" for a
+        field that affects no number
+    record_key : its key in records, if that is not the field's name
+    old_name : earlier name of the field, accepted with a note for one release
     """
 
     metavar: str | None
@@ -52,7 +52,7 @@ class FieldSetting:
     old_name: str = ""
 
     def __post_init__(self) -> None:
-        """Complete the words that the metavar lists, where nothing else is offered."""
+        """Offer the words in the metavar as completions, unless others are given."""
         words = [
             word for word in (self.metavar or "").split("|") if word.isalnum() and word.islower()
         ]
@@ -62,20 +62,20 @@ class FieldSetting:
 
 @dataclass_transform(kw_only_default=True, frozen_default=True)
 class Request:
-    """A group of fields, or what a command is asked: its own fields and its groups'.
+    """A group of fields, or the request of a command with its own fields and those of its groups.
 
-    A field has a default and a `FieldSetting`; a class that repeats a field without the latter
-    changes the default alone. The summary of a group heads it in ``--help``.
+    A field has a default and a `FieldSetting`; a class that repeats a field without a setting
+    only changes the default. The summary of a group is its heading in ``--help``.
 
-    examples : commands that ``--help`` shows; tests run them
-    premise : what records keep the fields of a group under; "" where no number depends on them
+    examples : commands that ``--help`` shows and tests run
+    premise : key of records under which the fields are stored; "" if no number depends on them
     """
 
     examples: ClassVar[tuple[str, ...]] = ()
     premise: ClassVar[str] = ""
 
     def __new__(cls, **_: Any) -> Self:
-        """Make the class a dataclass at first use: a millisecond that ``--help`` has no use for."""
+        """Make the class a dataclass at first use, which saves a millisecond in ``--help``."""
         if "__dataclass_fields__" not in vars(cls):
             cls.__annotations__ = {name: field.annotation for name, field in declared(cls).items()}
             dataclass(frozen=True, kw_only=True)(cls)
@@ -86,7 +86,7 @@ class Request:
 
     @classmethod
     def command(cls) -> str:
-        """Name of the command that asks this, as its examples write it."""
+        """Name of the command of this request, taken from its examples."""
         return cls.examples[0].split()[1]
 
     @property
@@ -96,17 +96,17 @@ class Request:
 
     @classmethod
     def sharing(cls, request: "Request", **changes: Any) -> Self:
-        """A request of this class: what it shares with another, but for the changes."""
+        """Request of this class with the fields shared with another request, and some changes."""
         shared = {name: value for name, value in request.values.items() if name in declared(cls)}
         return cls(**shared | changes)
 
 
 class DeclaredField(NamedTuple):
-    """A field of a request as its class declares it.
+    """Declaration of a field in the class of a request.
 
-    setting : what is shown of it, and how its text is read
-    heading : of the section of ``--help`` that it stands in
-    default : `Parameter.empty` where there is none
+    setting : its description and parsing
+    heading : heading of its section in ``--help``
+    default : default value; `Parameter.empty` if there is none
     """
 
     annotation: Any
@@ -124,7 +124,7 @@ def declared(request: type[Request]) -> dict[str, DeclaredField]:
         for name, annotation in get_annotations(owner).items():
             if "ClassVar" in str(annotation):
                 continue
-            # Taken out, so that it stands where it is declared first.
+            # Removed from its group, so that it appears where it is declared first.
             nearest, _ = annotations.pop(name, (annotation, heading))
             is_shown = hasattr(nearest, "__metadata__")
             annotations[name] = (nearest if is_shown else annotation, heading)
@@ -143,7 +143,7 @@ def _setting(name: str, annotation: Any) -> FieldSetting:
 
 @once
 def premises(request: type[Request]) -> dict[str, str]:
-    """Premise of each field on which numbers may rest, by the field's name."""
+    """Premise of each field that affects numbers, by the field's name."""
     of_group = {
         name: str(vars(owner).get("premise", ""))
         for owner in request.__mro__
@@ -158,13 +158,13 @@ def premises(request: type[Request]) -> dict[str, str]:
 
 @once
 def old_names(request: type[Request]) -> dict[str, str]:
-    """Field of each earlier name that a request still accepts."""
+    """Field for each earlier name that a request still accepts."""
     earlier = {field.setting.old_name: name for name, field in declared(request).items()}
     return {old: name for old, name in earlier.items() if old}
 
 
 def renamed(request: type[Request], given: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    """Values by the present names of their fields, and a note for each earlier name."""
+    """Values by the current names of their fields, and a note for each earlier name."""
     values, notes = dict(given), list[str]()
     for old, new in old_names(request).items():
         value = values.pop(old, None)
@@ -183,7 +183,7 @@ def renamed(request: type[Request], given: Mapping[str, Any]) -> tuple[dict[str,
 class Setting:
     """A field of a request that differs from its default and affects the numbers.
 
-    premise : that it is kept under in records; "" for a field on which no number rests
+    premise : key of records under which it is stored; "" for a field that affects no number
     """
 
     name: str
@@ -193,20 +193,20 @@ class Setting:
 
     @property
     def phrase(self) -> str | None:
-        """How it reads in a heading; None where it is no news there."""
+        """Phrase for a heading; None if the heading does not mention it."""
         says = self.shown.says
         return says.format(self.value) if isinstance(says, str) else says and says(self.value)
 
     @property
     def values(self) -> list[Any]:
-        """Its value, or each of several, as they are typed one by one."""
+        """Its value as a list, one item per repetition of the flag."""
         if self.shown.is_repeated and isinstance(self.value, Mapping):
             return [as_text({key: item}) for key, item in self.value.items()]
         return self.value if isinstance(self.value, list) else [self.value]
 
     @property
     def words(self) -> list[str]:
-        """The words of a command line that set it."""
+        """Command-line words that set it."""
         if self.shown.is_argument:
             return [*map(as_text, self.values)]
         given = ([] if value is True else [as_text(value)] for value in self.values)
@@ -214,7 +214,7 @@ class Setting:
 
     @property
     def data(self) -> Any:
-        """Its value as JSON holds it: numbers and truths as they are, all else as typed."""
+        """Its value in JSON: numbers and booleans unchanged, all others as typed."""
         values = (
             int(value) if isinstance(value, float) and value.is_integer() else value
             for value in self.values
@@ -236,14 +236,14 @@ def differing(request: Request) -> list[Setting]:
 
 
 def settings(request: Request) -> list[Setting]:
-    """What a request sets on which numbers may rest, in the order of ``--help``."""
+    """Settings of a request that affect numbers, in the order of ``--help``."""
     return [setting for setting in differing(request) if setting.premise]
 
 
 def phrases(stated: Iterable[Setting], *, without: str = "") -> list[str]:
-    """How settings read in a heading.
+    """Phrases for settings in a heading.
 
-    without : names of fields that the heading itself shows
+    without : names of fields that the heading already shows
     """
     return [
         wording
@@ -253,7 +253,7 @@ def phrases(stated: Iterable[Setting], *, without: str = "") -> list[str]:
 
 
 def by_premise(stated: Iterable[Setting]) -> dict[str, dict[str, Any]]:
-    """Settings as records keep them."""
+    """Settings in the form of records, by premise."""
     values: dict[str, dict[str, Any]] = {}
     for setting in stated:
         key = setting.shown.record_key or setting.name
@@ -262,10 +262,10 @@ def by_premise(stated: Iterable[Setting]) -> dict[str, dict[str, Any]]:
 
 
 def argument(metavar: str, summary: str, **settings: Any) -> FieldSetting:
-    """Return what is shown of an argument; the shell completes the words of its metavar."""
+    """Setting of a positional argument; the shell completes the words of its metavar."""
     return FieldSetting(metavar, summary, is_argument=True, **settings)
 
 
 def flag(metavar: str | None, summary: str, *names: str, **settings: Any) -> FieldSetting:
-    """Return what is shown of a flag; one that takes no value has no metavar."""
+    """Setting of a flag; a flag without a value has no metavar."""
     return FieldSetting(metavar, summary, names, **settings)

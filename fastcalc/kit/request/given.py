@@ -1,4 +1,4 @@
-"""A field's value from what Python gives it: read where it is text, else checked by its type."""
+"""Values of fields given in Python: text is parsed, other values are checked by their type."""
 
 from collections.abc import Iterable, Mapping
 from numbers import Integral, Real
@@ -26,13 +26,13 @@ _NOUNS: dict[Any, str] = {
     Engine: "an engine",
 }
 _CLASSES: dict[Any, type] = {int: Integral, float: Real}
-"""Numbers of other packages count, too."""
+"""Accepted classes for numbers, including those of other packages."""
 
 
 def from_python(request: type[Request], name: str, value: Any) -> Any:
-    """Return what a field holds of a value that Python gives it: text is read, all else kept.
+    """Value of a field given in Python: text is parsed, other values are kept.
 
-    What a command line repeats is a list, what it separates by commas a tuple.
+    Repeated flags are a list; comma-separated values are a tuple.
     """
     setting = declared(request)[name].setting
     if isinstance(value, str) and setting.parser is not None:
@@ -47,7 +47,7 @@ def from_python(request: type[Request], name: str, value: Any) -> Any:
 
 @once
 def _kinds(request: type[Request]) -> dict[str, tuple[Any, ...]]:
-    """Classes that each field takes, some of them lists or mappings of others."""
+    """Types that each field accepts, including lists and mappings."""
     hints = get_type_hints(request, localns=vars(given_types))
     return {name: _members(hints[name]) for name in declared(request)}
 
@@ -58,9 +58,9 @@ def _members(type_: Any) -> tuple[Any, ...]:
 
 
 def _taken(name: str, value: Any, types: tuple[Any, ...], all_kinds: tuple[Any, ...] = ()) -> Any:
-    """A value, or a part of one, of some classes.
+    """A value, or an element of it, checked against some types.
 
-    all_kinds : the classes of all of it
+    all_kinds : types of the whole value
     """
     all_kinds = all_kinds or types
     several = {origin: get_args(type_)[-1] for type_ in types if (origin := get_origin(type_))}
@@ -92,7 +92,7 @@ def _is_a(value: Any, type_: Any) -> bool:
 
 
 def _read(name: str, text: str, types: tuple[Any, ...]) -> Any:
-    """Text as the field holds it, which a command line types as well."""
+    """Value of a field parsed from text, as on the command line."""
     if str in types:
         return text
     if Path in types:
@@ -104,10 +104,10 @@ def _read(name: str, text: str, types: tuple[Any, ...]) -> Any:
 
 
 def _number(name: str, value: Any, type_: type[int] | type[float]) -> int | float:
-    """A number as one of Python's own."""
+    """A number as a built-in int or float."""
     try:
         number = type_(value)
-        str(number)  # Python refuses to write some 4,300 digits
+        str(number)  # Python does not convert more than 4,300 digits
     except (ValueError, OverflowError):
         raise InputError(f"{name} has too many digits") from None
     return number

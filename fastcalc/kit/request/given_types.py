@@ -1,4 +1,4 @@
-"""What Python may give a field: text as it is typed, or numbers, lists and entries as they are."""
+"""Types of field values in Python: text as typed, numbers, lists and catalogue entries."""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path

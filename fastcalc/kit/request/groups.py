@@ -1,4 +1,4 @@
-"""The fields that requests share, each declared once, in groups that requests are composed of."""
+"""Fields shared by requests, declared once in groups from which requests are composed."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -48,7 +48,7 @@ class ModelNames(Request):
     ] = None
 
     def __post_init__(self) -> None:
-        """Take names that commas separate as several models."""
+        """Split comma-separated names into several models."""
         super().__post_init__()
         if self.models is not None:
             models = [name for given in self.models for name in several(given, "MODEL")]
@@ -71,7 +71,7 @@ def _tokens(summary: str, **settings: Any) -> FieldSetting:
 
 
 def a_share(summary: str, says: str | None = None, **settings: Any) -> FieldSetting:
-    """Return what is shown of a flag that takes a share; a heading says it in percent."""
+    """Setting of a flag that takes a share; headings show it in percent."""
 
     def said(fraction: float) -> str:
         from fastcalc.kit.answer.numbers_as_text import stated_percent  # help needs none
@@ -131,7 +131,7 @@ def _format(summary: str, says: str | None = None) -> FieldSetting:
 
 
 def formats_named(summary: str, metavar: str = "NAMES", says: Says = None) -> FieldSetting:
-    """Return what is shown of a flag that names formats."""
+    """Setting of a flag that takes format names."""
     return flag(metavar, summary, completion=offered.formats, says=says)
 
 
@@ -147,7 +147,7 @@ class FormatOfEach(Request):
 
 
 def caches_said(formats: "WordsGiven") -> str:
-    """Say in a heading which formats of the KV cache are tried."""
+    """Phrase for headings on the KV-cache formats to try."""
     return _OF_CACHE.format(as_text(formats).replace(",", ", "))
 
 
@@ -182,7 +182,7 @@ class DraftsToTry(Request):
 
 
 def chips_named(summary: str, metavar: str = "CHIPS", **settings: Any) -> FieldSetting:
-    """Return what is shown of a flag that names chips."""
+    """Setting of a flag that takes chip names."""
     return flag(metavar, summary, completion=offered.hardware, **settings)
 
 
@@ -212,7 +212,7 @@ class AnyChips(Request):
 
 
 def engine_named(summary: str, metavar: str = "NAME", says: Says = None) -> FieldSetting:
-    """Return what is shown of a flag that names engines."""
+    """Setting of a flag that takes engine names."""
     return flag(metavar, summary, completion=offered.engines, says=says)
 
 
@@ -389,11 +389,11 @@ class GpuLayers(Request):
 
 
 class Deployed(ChipNames, EngineName, ChipCount, ParallelRanks, HostMemory, GpuLayers):
-    """Where a model lives."""
+    """Deployment of a model."""
 
 
 class Placed(FormatOfEach, Deployed):
-    """In which formats a model lives where."""
+    """Deployment and formats of a model."""
 
 
 def _prices_said(given: "PricesGiven") -> str:
@@ -491,7 +491,7 @@ class OutputFile(Request):
 
 
 def format_named(formats: str) -> FieldSetting:
-    """Return what is shown of ``--format`` where a command writes some formats, its own first."""
+    """Setting of ``--format`` for the formats of a command, default first."""
     return flag(formats, f"Output format; default: from the ending of {option('out')}.")
 
 
@@ -501,7 +501,7 @@ class Output(OutputFile):
     format: Annotated[str | None, format_named("table|json|csv|markdown|html|xlsx|parquet")] = None
 
     def __post_init__(self) -> None:
-        """Refuse a format that the command does not write."""
+        """Refuse a format that the command does not support."""
         super().__post_init__()
         assert self.written_as
 
@@ -512,7 +512,7 @@ class Output(OutputFile):
 
     @property
     def written_as(self) -> str:
-        """The format to write: what is asked for, by name or by the ending of the file."""
+        """Output format: as requested by name or by the ending of the file."""
         formats = (declared(type(self))["format"].setting.metavar or "").split("|")
         return kind_of(self.format, self.out, formats)
 
@@ -561,4 +561,4 @@ class OwnFolders(Plugins):
 
 
 class Written(Output, Reading, OwnFolders):
-    """What stands at the end of most commands."""
+    """Groups shared by most commands: output, reading notes and own folders."""

@@ -1,4 +1,4 @@
-"""``--like``: predictions as a server of the user's was measured."""
+"""``--like``: predictions corrected by measurements of the user's server."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from fastcalc.evidence.points import Points
 
 _NAMED = 4
-"""Chips without rows that are named; more are counted."""
+"""Maximum number of chips without rows that are named; further ones are counted."""
 
 
 @dataclass(frozen=True)
 class Like:
-    """The rows of a file under each engine that is asked about, by its id.
+    """Rows of a measurements file for each requested engine, by id.
 
-    refusals : why an engine has no rows
+    refusals : reasons why an engine has no rows
     """
 
     file: Path
@@ -38,12 +38,12 @@ class Like:
     refusals: tuple[InputError, ...]
 
     def engine(self, engine: Engine) -> Engine:
-        """An engine with the deployments that were measured under it."""
+        """An engine with the deployments that were measured with it."""
         rows = self.by_engine.get(engine.id)
         return rows.engine if rows else engine
 
     def applied(self, scenarios: Sequence[Scenario], notes: list[str]) -> list[Scenario]:
-        """Scenarios under these rows, and note what they do not say."""
+        """Scenarios corrected by these rows; adds notes on what the rows do not cover."""
         compared = [
             self.scenario(replace(scenario, engine=self.engine(scenario.engine)))
             for scenario in scenarios
@@ -52,7 +52,7 @@ class Like:
         return compared
 
     def scenario(self, scenario: Scenario) -> Scenario:
-        """A scenario laid out as the only one that was measured, where none is asked for."""
+        """A scenario with the only measured layout, if the request sets none."""
         deployments = _of(scenario)
         if len(deployments) != 1 or scenario.sharding != Sharding():
             return scenario
@@ -62,7 +62,7 @@ class Like:
         return replace(scenario, sharding=Sharding(**ranks))
 
     def notes(self, scenarios: Iterable[Scenario]) -> list[str]:
-        """Return which rows are ignored, and which chips are predicted without any."""
+        """Notes on ignored rows, and on chips that are predicted without any row."""
         compared = list(scenarios)
         applied = {id(item): item for scenario in compared for item in _of(scenario)}
         if not applied:
@@ -104,7 +104,7 @@ class Like:
 def like(
     request: Request, path: Path, entries: Catalogue, engines: Iterable[tuple[Engine, bool]]
 ) -> Like:
-    """Return what the rows of a file say of engines, borrowed or not."""
+    """Rows of a file for the engines of a request, borrowed or not."""
     from fastcalc.evidence.own_rows import own_rows  # most commands read no rows
 
     measured = _measured(request, path, entries)
@@ -119,7 +119,7 @@ def like(
 
 
 def _measured(request: Request, path: Path, entries: Catalogue) -> "Points":
-    """Read a file of rows; what results of other programs leave unsaid, the request says."""
+    """Read a file of rows; settings that other programs' results omit come from the request."""
     from fastcalc.importers.any_file import is_foreign, read
 
     measured = read(path, catalogue=entries)
@@ -128,7 +128,7 @@ def _measured(request: Request, path: Path, entries: Catalogue) -> "Points":
         texts = {name: as_text(request.values.get(name) or "") for name in names}
         chips = readers.names(request.values.get("on", ""), option("on"))
         models = request.values.get("models") or [request.values.get("model", "")]
-        models = [] if path.is_dir() else models  # whose files may be of several
+        models = [] if path.is_dir() else models  # the files of a folder may be of several models
         for name, entry_names in (("hardware", chips), ("model", models)):
             texts[name] = as_text(entry_names[0]) if len(entry_names) == 1 else ""
         measured = read(path, catalogue=entries, options=texts, fills_gaps=True)
@@ -139,7 +139,7 @@ def _measured(request: Request, path: Path, entries: Catalogue) -> "Points":
 
 
 def _for(request: Request, sentence: str, path: Path) -> str:
-    """Return what a file lacks, by the words of a request."""
+    """Message on a missing setting of a file, in the words of the request."""
     words = {option("hardware"): option("on"), option("model"): "MODEL"}
     for word, replacement in words.items():
         sentence = sentence.replace(word, replacement)
@@ -147,7 +147,7 @@ def _for(request: Request, sentence: str, path: Path) -> str:
 
 
 def without_ranks(sentence: str, path: Path) -> str:
-    """Return what a file lacks where nothing states a layout: an engine with its rows does."""
+    """Message on a missing layout, with the advice to keep the rows in an engine file."""
     calibrating = shell_line(["fastcalc", "calibrate", str(path), flag("hardware"), "CHIP"])
     calibrating += f" {flag('tp')} N {flag('out')}"
     return sentence.replace(
@@ -162,7 +162,7 @@ def _of(scenario: Scenario) -> list[OwnDeployment]:
 
 
 def _differs(measured: OwnDeployment, compared: Sequence[Scenario]) -> str:
-    """Of what a deployment is that nobody asks about, in a phrase."""
+    """Phrase on how a measured deployment differs from the requested ones."""
     chips = {scenario.hardware.id for scenario in compared}
     if measured.hardware not in chips:
         return f"of another chip ({measured.hardware})"

@@ -1,4 +1,4 @@
-"""Requests to scenarios: every text checked once, every file loaded once."""
+"""Scenarios of requests: every text is checked once, and every file is loaded once."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from fastcalc.kit.request.given_types import ChipsGiven, EngineGiven, ModelGiven, WordsGiven
 
 MOST_POINTS = 30_000
-"""Records that are in memory together, some 11 kB each, and take 0.1 ms each to write. [1]"""
+"""Maximum number of records in memory; each takes about 11 kB, and 0.1 ms to write. [1]"""
 
 DEFAULT_MODELS = ("llama-3.1-70b",)
 
@@ -63,7 +63,7 @@ DEFAULT_MODELS = ("llama-3.1-70b",)
 def scenarios(request: Evaluated, notes: list[str]) -> list[Scenario]:
     """Scenarios of each model on each chip, in the order typed.
 
-    notes : takes what to know of how they came about
+    notes : list to which notes on the scenarios are added
     """
     batches = numbers(request.batch, option("batch"), LIMITS["sequences"])
     traffic, entries = _traffic(request), catalogue(request)
@@ -108,7 +108,7 @@ def scenarios(request: Evaluated, notes: list[str]) -> list[Scenario]:
 def _memory_under(
     engine: Engine, chip: Hardware, model: Model, memory: MemoryChoice, entries: Catalogue
 ) -> MemoryChoice:
-    """What the user asks of memory, as an engine takes it: llama.cpp computes on the host."""
+    """Memory settings of the user for an engine; llama.cpp computes on the host."""
     _check_model_length(engine, model, memory)
     if not memory.shares_layers:
         return with_usual_cores(memory) if engine.program == "llama-cpp" else memory
@@ -133,13 +133,13 @@ def _sharding(request: Evaluated) -> Sharding:
     sharding = replace(ranks_of(request), chips=readers.ranks(request.chips, option("chips")))
     if sharding != Sharding():
         return sharding
-    # The owner's card, not as many as hold all.
+    # The cards of the owner, not as many as would fit the whole model.
     is_one = request.n_gpu_layers is not None or request.n_cpu_moe is not None
     return Sharding(chips=count_of_names(request) or (1 if is_one else None))
 
 
 def ranks_of(request: ParallelRanks) -> Sharding:
-    """Sharding with the ranks of a request, on the number of chips that they need."""
+    """Sharding with the ranks of a request, on as many chips as they need."""
     ranks_asked = {"tp": request.tp, "pp": request.pp, "ep": request.ep, "dp": request.dp}
     return Sharding(
         **{name: readers.ranks(ranks, option(name)) for name, ranks in ranks_asked.items()}
@@ -154,7 +154,7 @@ def _traffic(request: Evaluated) -> Traffic:
 
 
 def prices(request: Prices, entries: Catalogue) -> dict[str, float]:
-    """User's own prices by id, of any chip that the catalogue knows. [USD/h]"""
+    """The user's own prices by chip id, for any chip of the catalogue. [USD/h]"""
     pairs = readers.prices(request.price)
     return {entries.hardware(name).id: value for name, value in pairs}
 
@@ -162,7 +162,7 @@ def prices(request: Prices, entries: Catalogue) -> dict[str, float]:
 def models_of(
     entries: Catalogue, names: Sequence["ModelGiven"] | None, notes: list[str]
 ) -> list[Model]:
-    """Models that the user names, or the one taken where none is named."""
+    """Models named by the user, or the default one."""
     models: list[Model] = []
     given_names: list[list[str]] = []
     for name in names or DEFAULT_MODELS:
@@ -179,7 +179,7 @@ def models_of(
 
 
 def reading_of(entries: Catalogue, name: "ModelGiven | None") -> list[str]:
-    """How a model's configuration was read; warnings stand on the first screen of every command."""
+    """Notes on how a model's configuration was read; the first screen shows its warnings."""
     if name is None or not entries.is_configuration(name):
         return []
     model = entries.model(name)
@@ -197,7 +197,7 @@ def _asked_as(model: Model, names: tuple[str, ...]) -> Model:
 
 
 def _selected(entries: Catalogue, names: Sequence[Any], notes: list[str]) -> list[Hardware]:
-    """Chips of names of the catalogue, or of those that drivers, clouds and counts give them."""
+    """Chips by catalogue names, or by names used by drivers and clouds, with or without a count."""
     try:
         return selected(entries, names)
     except InputError:
@@ -219,7 +219,7 @@ def _times(count: int | None) -> str:
 
 
 def count_of_names(request: Request) -> int | None:
-    """How many chips the names of chips mean, where all that mean a number mean the same. [1]"""
+    """Chip count stated in the chip names, if all stated counts agree. [1]"""
     names = readers.names(request.values.get("on"), option("on"))
     counts = {stated_count(name) for name in names if isinstance(name, str)} - {None}
     return counts.pop() if len(counts) == 1 else None
@@ -232,13 +232,13 @@ def chips_of(
     notes: list[str],
     also_changed: Sequence[Hardware] = (),
 ) -> list[Hardware]:
-    """Chips that the user selects by name, pattern, vendor, ``all`` or ``rentable``.
+    """Chips selected by name, pattern, vendor, ``all`` or ``rentable``.
 
-    Those without a memory of ``--place`` are omitted, with a note, if others have it.
+    Chips without a memory named in ``--place`` are omitted, with a note, if others have it.
 
-    also_changed : chips in addition to that a change may be of
+    also_changed : further chips to which a change may apply
 
-    Raises InputError if a host is named, whose memory a chip may use and which is none itself.
+    Raises InputError if a host is named: a chip may use its memory, but it is not a chip.
     """
     names = readers.names(on, option("on"))
     chips = _selected(entries, names, notes)
@@ -273,7 +273,7 @@ def format_pairs(request: FormatsToTry) -> Iterator[tuple[str | None, str | None
 
 
 def names_typed(entries: Catalogue, on: "ChipsGiven") -> dict[str, str]:
-    """Return what the user typed for each chip that is named by itself, by id."""
+    """Text typed by the user for each chip selected individually, keyed by id."""
     names = single_names(entries, readers.names(on, option("on")))
     return {chip: as_text(name) for chip, name in names.items()}
 
@@ -284,11 +284,11 @@ def implied_engine(
     entries: Catalogue,
     names: Sequence["ModelGiven"] | None,
 ) -> str | None:
-    """Engine that runs a request where llama.cpp is the default but cannot; None where it can.
+    """Engine for a request that llama.cpp, the default, cannot run; None if it can.
 
-    vLLM where limits have the names that it gives them, or GGUF files have none of the formats.
+    The engine is vLLM if limits with its names are set, or if GGUF files have none of the formats.
 
-    weights : formats that are asked for; else repositories and configurations may state some
+    weights : requested formats; by default those stated by repositories and configurations
     names : models
     """
     limits = (*STARTED_WITH, "max_model_len", "language_model_only")
@@ -313,9 +313,9 @@ def engines_of(
     *,
     implied: str | None = None,
 ) -> list[tuple[Engine, bool]]:
-    """Engine of each chip and whether it is borrowed.
+    """Engine of each chip, and whether it is borrowed.
 
-    implied : the engine that GPUs, or Macs, run in place of llama.cpp, by `implied_engine`
+    implied : the engine from `implied_engine` that GPUs or Macs run in place of llama.cpp
     """
     if name is not None:
         return [(entries.engine(name), False)] * len(chips)
@@ -331,7 +331,7 @@ def engines_of(
 
 
 def basis_of(request: PriceBasisOnly) -> Pricing:
-    """Basis of prices: a cloud and its terms, or ownership over years."""
+    """Price basis: cloud prices with their terms, or ownership cost over years."""
     basis = readers.choice(request.price_basis, option("price_basis"), get_args(PriceBasis))
     if request.offer is not None:
         readers.choice(request.offer, option("offer"), get_args(Terms))
@@ -357,7 +357,7 @@ def basis_of(request: PriceBasisOnly) -> Pricing:
 
 
 def pricing_of(chips: list[Hardware], request: Prices, *, utilization: float) -> Pricing:
-    """Return how an hour of each chip is priced."""
+    """Pricing of a chip-hour for each chip."""
     fraction = readers.share(utilization, option("utilization"))
     usd_per_hour: dict[str, float] = {}
     for name, value in readers.prices(request.price):
@@ -375,7 +375,7 @@ def pricing_of(chips: list[Hardware], request: Prices, *, utilization: float) ->
 def without_marketplaces(
     entries: Catalogue, on: "ChipsGiven", chips: list[Hardware], pricing: Pricing, notes: list[str]
 ) -> list[Hardware]:
-    """Chips but for those of a group that only marketplaces rent, with a note."""
+    """Chips of a group except those rented only on marketplaces, with a note."""
     chosen = named(entries, readers.names(on, option("on")))
     left_out = [
         chip.id for chip in chips if chip.id not in chosen and pricing.quote(chip).is_marketplace
@@ -391,13 +391,13 @@ def without_marketplaces(
 
 
 def catalogue(request: OwnFolders) -> Catalogue:
-    """Catalogue with the user's own folders before the shipped ones."""
+    """Catalogue in which the user's own folders precede the shipped ones."""
     limits = _limits(request) if isinstance(request, EngineLimits) else None
     return Catalogue(folders_of(request), tuple(changes(request.set)), limits)
 
 
 def folders_of(request: Plugins) -> dict[Kind, tuple[Path, ...]]:
-    """Folders of each kind in addition to the shipped ones: the user's own, then plugins'."""
+    """Additional folders of each kind: the user's own, then those of plugins."""
     folders: dict[Kind, tuple[Path, ...]] = {
         dimension: tuple(request.values.get(f"{dimension}_dir") or ()) for dimension in SCHEMAS
     }
@@ -410,7 +410,7 @@ def folders_of(request: Plugins) -> dict[Kind, tuple[Path, ...]]:
 
 
 def _limits(request: EngineLimits) -> Parameters | None:
-    """Parameters that engines are started with, None for their own."""
+    """Parameters that engines are started with; None for their defaults."""
     limits: dict[str, float] = {}
     for field, names in STARTED_WITH.items():
         if (given := request.values[field]) is None:
@@ -422,9 +422,9 @@ def _limits(request: EngineLimits) -> Parameters | None:
 
 
 def check_longest(request: EngineLimits, tokens: float) -> None:
-    """Refuse requests that are longer than the engine is to take.
+    """Refuse requests that exceed the sequence length set for the engine.
 
-    tokens : that a sequence grows to [1]
+    tokens : final length of a sequence [1]
     """
     if request.max_model_len is not None and tokens > request.max_model_len:
         raise InputError(
@@ -435,9 +435,9 @@ def check_longest(request: EngineLimits, tokens: float) -> None:
 
 
 def _check_slots(memory: MemoryChoice, tokens: float) -> None:
-    """Refuse requests that are longer than the part of the context that llama.cpp gives each slot.
+    """Refuse requests that exceed the context that llama.cpp gives to each slot.
 
-    tokens : that a sequence grows to [1]
+    tokens : final length of a sequence [1]
     """
     if memory.longest and memory.slots > 1.0 and tokens > memory.longest / memory.slots:
         raise InputError(
@@ -449,14 +449,14 @@ def _check_slots(memory: MemoryChoice, tokens: float) -> None:
 
 
 def _check_model_length(engine: Engine, model: Model, memory: MemoryChoice) -> None:
-    """Refuse a length beyond the model's, as vLLM and SGLang do by default."""
+    """Refuse a sequence length beyond the model's, as vLLM and SGLang do by default."""
     longest = model.max_context
     if not longest or memory.longest <= longest:
         return
     if engine.program in ("vllm", "sglang"):
         raise InputError(
             f"{option('max_model_len')} {memory.longest:,.0f} exceeds the {longest:,} tokens that "
-            f"{model.id} takes, and {engine.id} does not start with it; lower it, or raise "
+            f"{model.id} supports, and {engine.id} does not start with it; lower it, or raise "
             "max_context in a copy of the model's file, as rope scaling does"
         )
 
@@ -471,7 +471,7 @@ def _layers(request: HostMemory, name: str) -> int | None:
 
 
 def memory_of(entries: Catalogue, request: HostMemory) -> MemoryChoice:
-    """Return what the user asks of memory."""
+    """Memory settings of the request."""
     goal = readers.choice(request.place_for, option("place_for"), get_args(PlaceFor))
     limits = request if isinstance(request, EngineLimits) else None
     tier = request.prefix_tier if isinstance(request, PrefixHits) else None

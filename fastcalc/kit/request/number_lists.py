@@ -1,4 +1,4 @@
-"""Lists of numbers as users write them: ``1,8,32``, ``1..1024x2``, ``8..64+8``, ``1k,128k``."""
+"""Parser for lists of numbers: ``1,8,32``, ``1..1024x2``, ``8..64+8``, ``1k,128k``."""
 
 import re
 from collections.abc import Iterable
@@ -14,15 +14,15 @@ if TYPE_CHECKING:
 
 MOST_VALUES = 10_000
 READ_TWO_WAYS = re.compile(r"(?<![0-9])[0-9]{1,3},0[0-9]{2}(?![0-9])|[0-9]-[0-9]")
-"""3,000 and 1-8. Of 1,512 only its author knows."""
+"""Ambiguous texts such as 3,000 and 1-8, which are refused; 1,512 cannot be recognized."""
 _STEPS = re.compile(r"([0-9_]+[kM]?)\.\.([0-9_]+[kM]?)(?:([x+])([1-9][0-9_]*[kM]?))?")
 
 
 def numbers(listing: "CountsGiven", flag: str, limit: Limit) -> tuple[int, ...]:
-    """Whole numbers within a limit of a list, sorted, each once.
+    """Distinct whole numbers of a list, sorted and checked against a limit.
 
-    Text has commas, and ranges: ``a..bxk`` multiplies and ``a..b+k`` adds; ``k`` is a thousand and
-    ``M`` a million.
+    Text is comma-separated and may have ranges: ``a..bxk`` multiplies and ``a..b+k`` adds; ``k``
+    is a thousand and ``M`` a million.
 
     >>> from fastcalc.catalogue.limits import LIMITS
     >>> numbers("1k,1..8x2,10..20+5", "--batch", LIMITS["sequences"])
@@ -41,7 +41,7 @@ def numbers(listing: "CountsGiven", flag: str, limit: Limit) -> tuple[int, ...]:
 
 
 def _parts(listing: "CountsGiven", flag: str) -> Iterable[int | str]:
-    """Numbers and ranges of a list; of text, those between its commas."""
+    """Numbers and ranges of a list; text is split at commas."""
     if isinstance(listing, int):
         return [listing]
     if not isinstance(listing, str):

@@ -1,4 +1,4 @@
-"""What the shell offers when Tab is pressed: names from file names, of which few are opened."""
+"""Shell completions: names come from file names, so that few files are opened."""
 
 from collections.abc import Callable, Iterable
 from functools import partial
@@ -10,7 +10,7 @@ from fastcalc.catalogue.folders import names, shipped_folder
 def offered(
     list_names: Callable[[], Iterable[str]], *, in_lists: bool = False
 ) -> Callable[[str], list[str]]:
-    """Return what offers words that begin with what is typed, or with the last of a list."""
+    """Completion function for words that begin with the typed text, or with its last list item."""
 
     def offer(incomplete: str) -> list[str]:
         before, comma, last = incomplete.rpartition(",") if in_lists else ("", "", incomplete)
@@ -37,5 +37,5 @@ CHARTS = (
     *("speed", "price", "roofline", "frontier", "step", "validate", "diagnose", "calibrate"),
     *("memory", "context", "tornado"),
 )
-"""Kinds of `plot`."""
+"""Kinds of charts of `plot`."""
 charts = offered(lambda: CHARTS)

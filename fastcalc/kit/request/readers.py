@@ -1,4 +1,4 @@
-"""How the texts of fields are read; what has its type already passes as it is."""
+"""Parsers for the texts of fields; values that already have the right type are kept."""
 
 import os
 import re
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 _YAML = (".yaml", ".yml")
 _MOST_PIECES = 8
-"""Pieces that the commas in a path may leave of it."""
+"""Maximum number of pieces into which commas may split a path."""
 
 _ENDINGS = {
     {"markdown": "md"}.get(name, name): name
     for name in ("csv", "json", "markdown", "html", "xlsx", "parquet", "sarif")
 }
-"""Formats by the endings of files."""
+"""Output formats by file ending."""
 
 BINARY = ("xlsx", "parquet")
 
@@ -38,7 +38,7 @@ _WITH_COMMAS = re.compile(r"[0-9]{1,3}(,[0-9]{3})+")
 
 
 def whole(given: str | int, flag: str, limit: Limit, example: str = "8") -> int:
-    """A whole number within a limit; in text ``k`` is a thousand and ``M`` a million.
+    """Parse a whole number within a limit; in text ``k`` is a thousand and ``M`` a million.
 
     >>> whole("8k", "--prompt", LIMITS["tokens"])
     8000
@@ -60,7 +60,7 @@ def whole(given: str | int, flag: str, limit: Limit, example: str = "8") -> int:
 
 
 def number(value: float, flag: str, limit: Limit, example: float, *, zero: bool = False) -> float:
-    """A number that a flag gives, or refuse one that it cannot be, zero or not."""
+    """Check the number given with a flag; `zero` says whether 0 is allowed."""
     if value not in limit and not (zero and value == 0):
         expected = f"{'0 or ' if zero else ''}a {'whole ' if limit.is_whole else ''}number {limit}"
         text = shown(value) if isinstance(value, int) else f"{value:g}"
@@ -69,12 +69,12 @@ def number(value: float, flag: str, limit: Limit, example: float, *, zero: bool 
 
 
 def is_whole(value: float) -> bool:
-    """Whether a number is whole, and no rounding may have made it so."""
+    """Whether a number is whole, and small enough that this is not due to rounding."""
     return value.is_integer() and abs(value) <= 2.0**53
 
 
 def number_of(flag: str, number_type: type[float]) -> Callable[[str | float], float]:
-    """Reader of a flag's number as users write it, whole for ``int``."""
+    """Parser for the number of a flag, whole for ``int``."""
 
     def read(text: str | float) -> float:
         if not isinstance(text, str):
@@ -89,7 +89,7 @@ def number_of(flag: str, number_type: type[float]) -> Callable[[str | float], fl
 
 
 def tokens_of(flag: str) -> Callable[[str | int], int]:
-    """Return what reads the tokens of a flag, for a parser does not know which flag it reads."""
+    """Parser for the tokens of a flag, whose errors name the flag."""
 
     def read(text: str | int) -> int:
         return whole(text, flag, LIMITS["tokens"], "1000 or 8k")
@@ -98,7 +98,7 @@ def tokens_of(flag: str) -> Callable[[str | int], int]:
 
 
 def format_of(flag: str) -> Callable[[str], str | None]:
-    """Reader of the format of a flag: an empty text, of a script's, is not the default."""
+    """Parser for the format of a flag; an empty text, for example from a script, is refused."""
 
     def read(text: str) -> str | None:
         if not text.strip():
@@ -109,14 +109,14 @@ def format_of(flag: str) -> Callable[[str], str | None]:
 
 
 def weights_if_any(given: "WordsGiven | None") -> list[str] | None:
-    """Weight formats of a list by their own names; ``fp4`` is that of each chip."""
+    """Canonical names of a list of weight formats; ``fp4`` is the FP4 format of each chip."""
     listed = names_if_any(given, option("weights"))
     named = weight_names(map(str, listed)) if listed else None
     return named and [name if name == "fp4" else weight_name(name) for name in named]
 
 
 def caches_if_any(given: "WordsGiven | None") -> list[str | None] | None:
-    """Cache formats of a list by their own names, None for what the engine takes."""
+    """Canonical names of a list of cache formats; None for the engine's default."""
     listed = names_if_any(given, option("kv"))
     if listed is None:
         return None
@@ -124,7 +124,7 @@ def caches_if_any(given: "WordsGiven | None") -> list[str | None] | None:
 
 
 def file_of(text: str) -> Path | None:
-    """File to write, or None for standard output; ``./-`` is a file called ``-``."""
+    """Output file, or None for standard output; ``./-`` is a file called ``-``."""
     if not text:
         raise InputError(
             f"{option('out')} names no file; write one, such as plan.json, or - for the terminal"
@@ -138,9 +138,9 @@ def file_of(text: str) -> Path | None:
 
 
 def kind_of(format: str | None, file: Path | None, formats: Sequence[str]) -> str:  # noqa: A002
-    """Format to write: as named, else by a file's ending, else the first known.
+    """Output format: as named, else by a file's ending, else the first known.
 
-    Raises InputError if a format or an ending is none of those known, or needs a file and has none.
+    Raises InputError if a format or an ending is unknown, or if the format needs a file.
     """
     if format is not None:
         chosen = choice(format, option("format"), tuple(formats))
@@ -161,7 +161,7 @@ def kind_of(format: str | None, file: Path | None, formats: Sequence[str]) -> st
 
 
 def names(given: Any, flag: str) -> list[Any]:
-    """Names in a list, or one in text separated by commas, in order; entries as such."""
+    """Names in order, from a list or a comma-separated text; catalogue entries are kept."""
     if isinstance(given, str):
         return _named(given, flag)
     listed = given if isinstance(given, (list, tuple)) else [given]
@@ -171,13 +171,13 @@ def names(given: Any, flag: str) -> list[Any]:
 
 
 def several(given: Any, flag: str) -> list[Any]:
-    """Names that commas separate in one word, or the path or the entry that it is."""
+    """Comma-separated names of one word, or the path or catalogue entry that it is."""
     is_list = isinstance(given, str) and "," in given and not os.path.exists(given)
     return _named(given, flag) if is_list else [given]
 
 
 def _named(text: str, flag: str) -> list[str]:
-    """Names that commas separate, paths with theirs, each once, in order."""
+    """Distinct comma-separated names in order; paths may contain commas."""
     items, start = text.split(","), 0
     listed: dict[str, None] = {}
     while start < len(items):
@@ -194,12 +194,12 @@ def _named(text: str, flag: str) -> list[str]:
 
 
 def names_if_any(given: "WordsGiven | None", flag: str) -> list[str] | None:
-    """Names in a list, or None where the flag is omitted."""
+    """Names in a list, or None if the flag is omitted."""
     return None if given is None else names(given, flag)
 
 
 def as_text(value: Any) -> str:
-    """Return what would be typed for a value of a field; entries go by their ids."""
+    """Text to type for a value of a field; catalogue entries are given by their ids."""
     if isinstance(value, Mapping):
         return ",".join(f"{key}={as_text(item)}" for key, item in value.items())
     if isinstance(value, (list, tuple)):
@@ -210,7 +210,7 @@ def as_text(value: Any) -> str:
 
 
 def share_of(flag: str) -> Callable[[str | float], float]:
-    """Return what reads the share of a flag: 0.4 or 40%."""
+    """Parser for the share of a flag: 0.4 or 40%."""
 
     def read(text: str | float) -> float:
         if not isinstance(text, str):
@@ -227,7 +227,7 @@ def share_of(flag: str) -> Callable[[str | float], float]:
 
 
 def share(value: float, flag: str, *, zero: bool = False) -> float:
-    """A share above 0 (or from 0) up to 1."""
+    """Check a share above 0 (or from 0) up to 1."""
     if value not in LIMITS["share"] and not (zero and value == 0):
         start = "from 0" if zero else "above 0"
         raise InputError(f"{flag} {value:g} is not a share {start} to 1; write for example 0.5")
@@ -235,9 +235,9 @@ def share(value: float, flag: str, *, zero: bool = False) -> float:
 
 
 def quantity(text: str, flag: str, dimension: str, limit: Limit, example: str) -> float:
-    """A number with its unit in SI, or refuse what is none, or beyond its limit.
+    """Parse a number with its unit, in SI; refuse an invalid one or one beyond its limit.
 
-    example : what to write instead
+    example : correct value, for the error message
     """
     from fastcalc.catalogue.units import parse_quantity  # help needs none
 
@@ -254,12 +254,12 @@ def quantity(text: str, flag: str, dimension: str, limit: Limit, example: str) -
 
 
 def ranks(value: int | None, flag: str) -> int | None:
-    """Read a number of chips or ranks; refuse one that no machine has."""
+    """Check a number of chips or ranks; refuse one that no machine has."""
     return None if value is None else int(number(value, flag, LIMITS["chips"], 8))
 
 
 def prices(given: "PricesGiven | None", *, zero: bool = False) -> list[tuple[str, float]]:
-    """Each chip with the dollars of its hour, which may be 0 of a chip that is owned."""
+    """Each chip with its price per hour, which may be 0 for an owned chip. [USD/h]"""
     if isinstance(given, Mapping):
         limit, flag = LIMITS["dollars"], option("price")
         return [
@@ -270,7 +270,7 @@ def prices(given: "PricesGiven | None", *, zero: bool = False) -> list[tuple[str
 
 
 def _price(text: str, *, zero: bool) -> tuple[str, float]:
-    """Chip and the dollars an hour of ``h100-sxm=2.10``."""
+    """Chip and price per hour from a text such as ``h100-sxm=2.10``. [USD/h]"""
     name, equals, usd = text.partition("=")
     value = parse_number(usd.strip().removeprefix("$"), "_")
     is_price = value is not None and (value in LIMITS["dollars"] or (zero and value == 0.0))
@@ -282,7 +282,7 @@ def _price(text: str, *, zero: bool) -> tuple[str, float]:
 
 
 def choice(text: str, flag: str, words: tuple[str, ...]) -> str:
-    """One of a few words, or name the nearest."""
+    """Check that a text is one of a few words; an error names the nearest one."""
     if text in words:
         return text
     hint = did_you_mean(text.lower(), words, f"one of {', '.join(words)}")
@@ -290,7 +290,7 @@ def choice(text: str, flag: str, words: tuple[str, ...]) -> str:
 
 
 def rate(given: str | float | None) -> float | None:
-    """Requests per second, typed with their unit; None where none are given. [1/s]"""
+    """Request rate, typed with its unit; None if it is not given. [1/s]"""
     if given is None:
         return None
     text = as_text(given)

@@ -1,4 +1,4 @@
-"""Models by the names of Hugging Face repositories, which may be fine-tunes and checkpoints."""
+"""Models by names of Hugging Face repositories, including fine-tunes and checkpoints."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 _FILE_TYPE = re.compile(r"(ud-)?((iq|tq|q)\d|mxfp4)", re.IGNORECASE)
-"""How names of quantizations of llama.cpp begin."""
+"""Prefixes of the names of llama.cpp quantizations."""
 
 
 def published_formats(entries: Catalogue, names: Sequence["ModelGiven"] | None) -> Iterator[str]:
@@ -40,10 +40,10 @@ def published_formats(entries: Catalogue, names: Sequence["ModelGiven"] | None) 
 
 
 def repository_model(entries: Catalogue, name: "ModelGiven", notes: list[str]) -> Model | None:
-    """Entry of a Hugging Face repository, or of a name with a format; None for anything else.
+    """Model of a Hugging Face repository, or of a name with a format; None for any other name.
 
-    A fine-tune has the shape of the model whose name ends its own. The weights are in the format
-    that the name states.
+    A fine-tune has the shape of the model whose name is the end of its own name. The weights are
+    in the format that the name states.
     """
     text = str(name)
     if isinstance(name, Model) or Path(text).exists() or text.startswith("."):
@@ -61,7 +61,7 @@ def repository_model(entries: Catalogue, name: "ModelGiven", notes: list[str]) -
     if known_id is None:
         named, _, tag = text.partition(":")
         if _FILE_TYPE.match(tag) and repository_model(entries, named, []):
-            weight_name(tag)  # says what it may mean
+            weight_name(tag)  # its error suggests formats
         return None
     model = entries.model(known_id)
     stored, cache, longest = _stored(text, model), checkpoint_cache(text), ""
@@ -76,9 +76,9 @@ def repository_model(entries: Catalogue, name: "ModelGiven", notes: list[str]) -
 
 
 def _stored(text: str, model: Model) -> str | None:
-    """Weight format that a name states, or most often means; None for the model's own.
+    """Weight format that a name states or usually means; None for the model's own.
 
-    llama.cpp takes Q4_K_M from a repository of GGUF files, or the only file of gpt-oss.
+    From a repository of GGUF files, llama.cpp loads Q4_K_M, or the only file of gpt-oss.
     """
     stored = checkpoint_format(text)
     if stored == "" and repository(text).lower().endswith("-gguf"):
@@ -87,7 +87,7 @@ def _stored(text: str, model: Model) -> str | None:
 
 
 def _sentences_on_formats(text: str, model: Model, stored: str | None) -> Iterator[str]:
-    """Say which format is taken where a name leaves it open."""
+    """Notes on the assumed format if the name does not state one."""
     other = f"{option('weights')} says another format"
     stated = checkpoint_format(text)
     if stated is None:
@@ -102,7 +102,7 @@ def _sentences_on_formats(text: str, model: Model, stored: str | None) -> Iterat
 
 @once
 def _stored_as(model: Model, stored: str | None, cache: str | None) -> Model:
-    """The same model as a checkpoint that has its weights and its cache in other formats."""
+    """Checkpoint of the same model with weights and cache in other formats."""
     formats = formats_asked(model, stored)
     own: dict[str, object] = {"kv_format": cache or model.kv_format}
     if formats != model.own_formats:

@@ -1,4 +1,4 @@
-"""Settings of a repository: `.fastcalc.toml`, or a table of pyproject.toml."""
+"""Settings of a repository, from `.fastcalc.toml` or a table in pyproject.toml."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -19,14 +19,14 @@ _MOST_BYTES = 10_000_000
 
 _OF_CHECK = ("strict", "require-sources", "fail-on-warnings", "select", "ignore", "baseline")
 _KEYS = (*_OF_CHECK, "plugins")
-"""The flags that a repository may set for itself."""
+"""Flags that a repository may set."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """Settings of a repository, by field, and its folder.
+    """Settings of a repository by field, and its folder.
 
-    The paths of a baseline are relative to that folder, whichever folder a command runs in.
+    Paths of a baseline are relative to this folder, regardless of the working directory.
     """
 
     folder: Path
@@ -34,14 +34,14 @@ class Settings:
 
 
 def settings_of(folder: Path, request: Callable[[], type[Request]]) -> Settings:
-    """Settings that count in a folder.
+    """Settings that apply in a folder.
 
-    The nearest file counts: `.fastcalc.toml`, or the table ``[tool.fastcalc]`` of pyproject.toml,
-    there or in a folder above.
+    They come from the nearest `.fastcalc.toml`, or table ``[tool.fastcalc]`` of a pyproject.toml,
+    in the folder or above it.
 
-    request : gives the request whose fields they set, that of `check`; asked where a file has some
+    request : returns the request class whose fields they set; called only if a file has settings
 
-    Raises InputError if it cannot be read, or has a key or a value that is none.
+    Raises InputError if the file cannot be read, or has an unknown key or an invalid value.
     """
     for home in (folder, *folder.parents):
         for name in (OWN_FILE, _SHARED_FILE):
@@ -58,7 +58,7 @@ def _table(path: Path) -> dict[str, Any] | None:
         written = read_bytes(path, _MOST_BYTES)
         if path.name == _SHARED_FILE and b"tool.fastcalc" not in written:
             return None
-        import tomllib  # here, as of the above
+        import tomllib  # imported late, as most folders have no settings
 
         document = tomllib.loads(written.decode("utf-8"))
     except OSError as error:
@@ -85,7 +85,7 @@ def _validated(table: dict[str, Any], path: Path, request: type[Request]) -> dic
 
 
 def _regular(settings: Path, baseline: Path) -> Path:
-    """Path of a baseline, or raise InputError where reading it might never end."""
+    """Path of a baseline; raise InputError if it is a folder, a pipe or a device."""
     if baseline.exists() and not baseline.is_file():
         request = "a folder" if baseline.is_dir() else "a pipe or a device"
         raise InputError(

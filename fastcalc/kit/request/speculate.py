@@ -1,4 +1,4 @@
-"""What ``--speculate`` may say: tokens per step, acceptance x drafted, or kept/drafted."""
+"""Parser of ``--speculate``: tokens per step, acceptance x draft tokens, or accepted/drafted."""
 
 import re
 from typing import TYPE_CHECKING
@@ -22,7 +22,7 @@ _HINT = (
 
 
 def speculation(given: "NumberGiven | None") -> Speculation:
-    """Return how decoding drafts ahead, of the forms that the module names; None for not at all.
+    """Speculative decoding from a text in one of the forms above; None without a text.
 
     >>> speculation("2.5/3")
     Speculation(tokens_per_pass=2.5, drafted=3.0)
@@ -59,7 +59,7 @@ def speculation(given: "NumberGiven | None") -> Speculation:
 
 
 def speculations(given: "DraftsGiven | None") -> tuple[Speculation, ...]:
-    """Each way of drafting in a list, once: ``none``, or a form that `speculation` reads."""
+    """Distinct items of a list: ``none``, or a form that `speculation` reads."""
     forms = ["none"] if given is None else readers.names(given, option("speculate"))
     return tuple(dict.fromkeys(speculation(None if form == "none" else form) for form in forms))
 

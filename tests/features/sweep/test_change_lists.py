@@ -56,7 +56,10 @@ def test_ranges_may_leave_units_to_their_last_number_or_mix_them():
         thorough("cores=1..100000", "of which at most 10,000"),
         ("corse=1,2", "did you mean 'cores'?"),
         ("cores", "is not PATH=VALUE"),
-        ("cores=64,128,peak.bf16=5PFLOP/s,9PFLOP/s", "set 'peak.bf16=5PFLOP/s' is listed among"),
+        (
+            "cores=64,128,peak.bf16=5PFLOP/s,9PFLOP/s",
+            "set 'peak.bf16=5PFLOP/s' appears in the list of",
+        ),
     ],
 )
 def test_what_is_no_list_is_refused_in_a_sentence(what_if, sentence):
