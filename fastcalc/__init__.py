@@ -1,12 +1,12 @@
-"""Speed, price and number of chips of LLM inference.
+"""Speed, price and chip count of LLM inference.
 
     import fastcalc as fc
     table = fc.compare("glm-4.7", on=["gb200", "wse-3"], batch=[1, 64], prompt=8000)
 
 Each command is a function with the same name and arguments; ``help(fc.compare)`` lists them. A
-function returns a `Table`, which holds the answer as records and as numpy arrays, and writes data
-frames and files. ``fc.plot`` returns a matplotlib figure. A wrong request raises `InputError` with
-the message of the command line.
+function returns a `Table`, which holds the answer as records and as numpy arrays, and converts it
+to data frames and files. ``fc.plot`` returns a matplotlib figure. An invalid request raises
+`InputError` with the message of the command line.
 """
 
 __version__ = "0.2.0"
@@ -43,7 +43,7 @@ __all__ = ["__version__", *_FUNCTIONS, *_OTHERS]
 
 
 def __getattr__(name: str) -> object:
-    """Import what is asked for: most programs need little of it, and the command line none."""
+    """Import a public name on first access: most programs need few, and the command line none."""
     from importlib import import_module
 
     if name in _FUNCTIONS:

@@ -1,4 +1,4 @@
-"""The one exception that a user's input can raise, and what its sentences share."""
+"""The exception for errors in a user's input, and helpers for its messages."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -7,13 +7,13 @@ from contextlib import contextmanager
 from fastcalc.mentions import as_arguments
 
 _ENDLESS = re.compile(r"(\S{120})\S{80,}(\S{120})")
-"""A word that nobody reads to its end; both its ends are kept, for a path is known by them."""
+"""Length from which a word is shortened in the middle, as a path is recognized by its ends."""
 
 
 class InputError(Exception):
-    """Wrong request or file.
+    """Invalid request or file.
 
-    The message says what is wrong, where, and what to write instead. Several faults of a file are
+    The message says what is wrong, where, and what to write instead. Several faults in a file are
     several arguments, one line each. ``str(error)`` names arguments of Python functions;
     `sentence` keeps placeholders for options, for use in another message.
     """
@@ -23,7 +23,7 @@ class InputError(Exception):
 
     @property
     def sentence(self) -> str:
-        """What it says, options as `mentions` that are yet to be written out."""
+        """Message with options as `mentions`, which are not yet replaced."""
         return "\n".join(map(str, self.args))
 
     def __str__(self) -> str:
@@ -32,10 +32,10 @@ class InputError(Exception):
 
 @contextmanager
 def placed(place: Callable[..., str], *steps: str | int) -> Iterator[None]:
-    """Put a place before what goes wrong inside; it is looked for only then.
+    """Prefix errors raised inside with their location, which is computed only on error.
 
-    place : takes the steps and returns ``file:line:column``
-    *steps : keys and positions that lead to a value in the file
+    place : function of the steps that returns ``file:line:column``
+    *steps : keys and indices that lead to a value in the file
     """
     try:
         yield

@@ -1,7 +1,7 @@
-"""What sentences mention of options and commands, which a shell and Python write differently.
+"""Placeholders for options and commands in messages, which a shell and Python write differently.
 
-Below the command line no sentence names a flag: it mentions the option by its field, in marks that
-no keyboard types, and whoever prints or raises the sentence writes the mention out.
+Below the command line, no message names a flag. It mentions the option by its field, between
+control characters, and the code that prints or raises the message replaces the mention.
 """
 
 import re
@@ -15,7 +15,7 @@ _OPTION, _COMMAND, _GIVEN, _END = "\ue000\ue001\ue002\ue003"
 _MENTION = re.compile(f"([{_OPTION}{_COMMAND}])([^{_GIVEN}{_END}]*){_GIVEN}?([^{_END}]*){_END}")
 
 _FLAGS = {"out": "-o", "everything": "--all", "models": "MODEL", "with_": "--with"}
-"""Of fields that are called otherwise; models have no flag."""
+"""Flags of fields with a different name; models have no flag."""
 
 _OF_TABLES = {
     "wide": "table.records",
@@ -24,16 +24,16 @@ _OF_TABLES = {
     "notes": "table.notes",
     "out": "table.save",
 }
-"""Where a table of Python has what these fields ask a command line to write."""
+"""Attributes of a Python table that correspond to these fields of the command line."""
 
 
 def option(field: str, value: object = "") -> str:
-    """Mention of an option by its field, and of what to give it."""
+    """Mention of an option by its field, with an optional value."""
     return f"{_OPTION}{field}{_GIVEN}{value}{_END}"
 
 
 def command(line: str) -> str:
-    """Mention of a command as a command line types it."""
+    """Mention of a command, in command-line syntax."""
     return f"{_COMMAND}{line}{_END}"
 
 
@@ -47,7 +47,7 @@ def flag(field: str) -> str:
 
 
 def as_flags(text: str) -> str:
-    """A sentence as the command line writes it.
+    """A message with its mentions in command-line syntax.
 
     >>> as_flags(f"give one with {option('price', 'a10=USD')}")
     'give one with --price a10=USD'
@@ -56,7 +56,7 @@ def as_flags(text: str) -> str:
 
 
 def as_arguments(text: str) -> str:
-    """A sentence as Python writes it.
+    """A message with its mentions in Python syntax.
 
     >>> as_arguments(f"give one with {option('price', 'a10=USD')}")
     "give one with price='a10=USD'"
@@ -67,10 +67,10 @@ def as_arguments(text: str) -> str:
 
 
 def as_prose(text: str) -> str:
-    """A sentence for a reader who has no command line: without advice on what to type.
+    """A message for a reader without a command line: without advice on what to type.
 
-    A value with which the answer would be another is news, and stays. What only says where to look
-    is empty.
+    A value that would change the answer is kept as information. A message that only says where to
+    look becomes empty.
 
     >>> as_prose(f"tried: up to 8 chips ({option('notes')}); {option('wide')} says why")
     'tried: up to 8 chips'
@@ -89,7 +89,7 @@ def as_prose(text: str) -> str:
 
 
 def _without_advice(clause: str) -> str:
-    """A clause up to what it tells to type, empty where it tells nothing else."""
+    """A clause up to its advice on what to type; empty if it contains nothing else."""
     if _END not in clause:
         return clause
     head = clause[: next(_MENTION.finditer(clause)).start()]
@@ -101,7 +101,7 @@ def _without_advice(clause: str) -> str:
 
 
 def written(value: Any, wording: Callable[[str], str]) -> Any:
-    """A value as JSON holds it with each sentence in it written out."""
+    """A JSON value with the mentions in each of its messages replaced."""
     if isinstance(value, str):
         return wording(value)
     if isinstance(value, dict):
@@ -137,10 +137,10 @@ def _literal(text: str) -> str:
 
 
 def _call(line: str) -> str:
-    """A command as the call of a function, or as it is where Python has none for it."""
+    """A command as a function call, or unchanged if Python has no such function."""
     try:
         _, name, *words = shell_words(line)
-    except ValueError:  # of text that a page has escaped
+    except ValueError:  # text that a page has escaped
         return line
     first = next((index for index, word in enumerate(words) if word[:1] == "-"), len(words))
     names, settings, ending = words[:first], _settings(words[first:]), ""
@@ -158,7 +158,7 @@ def _call(line: str) -> str:
 
 
 def _settings(words: list[str]) -> dict[str, list[str]]:
-    """Return what is given to each field, none where it is a flag alone."""
+    """Values given to each field; empty for a flag without a value."""
     fields = {flag_: field for field, flag_ in _FLAGS.items()}
     settings: dict[str, list[str]] = {}
     for word in words:

@@ -1,7 +1,7 @@
-"""Words quoted so that a shell or a YAML reader gets them back to the letter, and runs none.
+"""Quoting of words so that a shell or a YAML reader restores them exactly and executes none.
 
-A command line and a script hold each command on one line: a shell takes whatever follows a line
-end for the next command, also behind a ``#``.
+Command lines and scripts hold each command on one line, because a shell reads the text after a
+line end as the next command, even behind a ``#``.
 """
 
 import re
@@ -17,13 +17,13 @@ _ESCAPE = re.compile(r"\\(?:x([0-9a-f]{2})|u([0-9a-f]{4})|U([0-9a-f]{8})|(.))")
 
 
 class ShellText(str):
-    """A word of a script that the shell expands: a variable of the script itself."""
+    """A word of a script that the shell expands, such as a variable of the script."""
 
     __slots__ = ()
 
 
 def shell_word(word: str) -> str:
-    r"""Quote a word for a POSIX shell; one with letters that a line cannot show, for bash and zsh.
+    r"""Quote a word for a POSIX shell, or for bash and zsh if it has unprintable characters.
 
     >>> print(shell_word("a b"), shell_word("$(rm x)"), shell_word("a\nb\u202e"))
     'a b' '$(rm x)' $'a\x0ab\u202e'
@@ -39,7 +39,7 @@ def _shell_letter(letter: str) -> str:
     if letter in "'\\":
         return f"\\{letter}"
     code = ord(letter)
-    if 0xDC80 <= code <= 0xDCFF:  # a byte of a file's name that is no UTF-8
+    if 0xDC80 <= code <= 0xDCFF:  # a byte of a file name that is not UTF-8
         return f"\\x{code - 0xDC00:02x}"
     if visible(letter) == letter and letter not in "\n\t":
         return letter
@@ -51,7 +51,7 @@ def _escape(code: int) -> str:
 
 
 def shell_line(words: Iterable[str]) -> str:
-    """Join words to a command on one line, each quoted as `shell_word` does."""
+    """Join words to a command on one line, each quoted by `shell_word`."""
     return " ".join(map(shell_word, words))
 
 
@@ -85,7 +85,7 @@ def _letter(escape: re.Match[str]) -> str:
 
 
 def comment(text: str) -> str:
-    r"""Write a comment of a script or of a YAML file, which stays on its line.
+    r"""Comment of a script or a YAML file, on one line.
 
     >>> comment("for a\nrm b")
     '# for a rm b'
@@ -94,12 +94,12 @@ def comment(text: str) -> str:
 
 
 def yaml_text(text: str) -> str:
-    r"""Quote text as a scalar of YAML that reads back to the letter.
+    r"""Quote text as a YAML scalar that is read back exactly.
 
     >>> print(yaml_text("runs: {x\n"), yaml_text("soft\u00adhyphen\U000e0067"))
     "runs: {x\n" "soft\u00adhyphen\U000e0067"
     """
-    decoded = text.encode(errors="replace").decode()  # YAML has no halves of letters
+    decoded = text.encode(errors="replace").decode()  # YAML has no lone surrogates
     return re.sub("[^ -~]", _yaml_letter, to_json(decoded))
 
 

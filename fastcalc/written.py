@@ -1,7 +1,7 @@
-"""Text as it leaves the program: nothing in a name may act on a terminal, a sheet or a table.
+"""Output text in which no name can act on a terminal, a spreadsheet or a table.
 
-Names come from files and flags. JSON and YAML read the escapes written here back as the letters
-that they stand for, so one form serves every kind of output.
+Names come from files and flags. JSON and YAML read the escapes written here back as the original
+characters, so one form serves every kind of output.
 """
 
 import re
@@ -15,25 +15,25 @@ _NUMBERS = re.compile(r"[+-]?[0-9][0-9.,]*([eE][+-]?[0-9]+)?")
 _TO_QUOTE = frozenset(',"\r\n')
 _CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]+")
 _HIDDEN = ("Cc", "Cf", "Cs", "Zl", "Zp")
-"""Controls, marks that reorder or take no room, halves of letters, and separators of lines."""
+"""Unicode categories of control, format, surrogate and line-separator characters."""
 _NO_LETTER = 0xFFFE
-"""Code points that end so, or with one more, are no letters: XML and YAML refuse the text."""
+"""Code points ending in FFFE or FFFF are not characters, and XML and YAML refuse them."""
 
 
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
-"""What a YAML or JSON file holds, read and not yet checked."""
+"""Value of a YAML or JSON file, parsed and not yet validated."""
 
 
 class Clean(str):
-    """Text whose names are visible already; the escapes that are left in it are our own colours."""
+    """Text whose names are already escaped; the remaining escape sequences are our own styles."""
 
     __slots__ = ()
 
 
 def visible(text: str) -> str:
-    r"""Text with every letter that would act rather than show written as an escape.
+    r"""Text with every non-printing character written as an escape.
 
-    Line ends and tabs stay.
+    Line ends and tabs are kept.
 
     >>> visible("a\x1b[2Jb\u202ec é")
     'a\\u001b[2Jb\\u202ec é'
@@ -42,7 +42,7 @@ def visible(text: str) -> str:
 
 
 def _escaped(match: re.Match[str]) -> str:
-    import json  # only names out of the ordinary come here
+    import json  # imported late, as few names need escapes
     from unicodedata import category
 
     letter = match[0]
@@ -51,7 +51,7 @@ def _escaped(match: re.Match[str]) -> str:
 
 
 def line(text: str) -> str:
-    r"""Text as one visible line, a blank for each line end or tab.
+    r"""Text as one visible line, with a space for each line end or tab.
 
     >>> line("a\n  b\r")
     'a b\\r'
@@ -60,7 +60,7 @@ def line(text: str) -> str:
 
 
 def shown(value: object, limit: int = 60) -> str:
-    r"""A value as text to quote in a sentence: every letter visible, line ends too.
+    r"""A value as text to quote in a message: every character is visible, including line ends.
 
     >>> shown("a\nb"), shown("a" * 50, 8)
     ('a\\nb', 'aaaaa...')
@@ -70,11 +70,11 @@ def shown(value: object, limit: int = 60) -> str:
 
 
 A_NAME = "a name is on one line, without tabs and other controls"
-"""What a sentence on a name says that is none."""
+"""Message on an invalid name."""
 
 
 def control_in(text: str) -> str | None:
-    r"""Name the first letter of a text that no name has: a line end, a tab, another control.
+    r"""First character of a text that names must not have: a line end, a tab or another control.
 
     >>> control_in("a\tb"), control_in("a b")
     ('U+0009', None)
@@ -84,7 +84,7 @@ def control_in(text: str) -> str | None:
 
 
 def without_controls(text: str) -> str:
-    r"""Put a blank for each run of line ends, tabs and other controls, so that a name may hold it.
+    r"""Replace each run of line ends, tabs and other controls by a space, as in names.
 
     >>> without_controls("a\r\nb")
     'a b'
@@ -93,7 +93,7 @@ def without_controls(text: str) -> str:
 
 
 def many(count: float, noun: str) -> str:
-    """Count of something in digits, in the singular for one.
+    """Count in digits with a noun, singular for one.
 
     >>> many(1, "chip"), many(2000, "chip")
     ('1 chip', '2,000 chips')
@@ -102,13 +102,13 @@ def many(count: float, noun: str) -> str:
 
 
 class ReadingNote(str):
-    """How a file was read, in a sentence that stands on the first screen of every command."""
+    """Note on how a file was read, shown on the first screen of every command."""
 
     __slots__ = ()
 
 
 def listed(names: Sequence[str], last: str = "and") -> str:
-    """Names as a sentence lists them.
+    """Names as a list in a sentence.
 
     >>> listed(["a"]), listed(["a", "b", "c"]), listed(["a", "b"], "or")
     ('a', 'a, b and c', 'a or b')
@@ -117,7 +117,7 @@ def listed(names: Sequence[str], last: str = "and") -> str:
 
 
 def first_few(texts: Sequence[str], maximum: int, rest: str = "more") -> list[str]:
-    """First of some texts, then how many more there are.
+    """First few of some texts, then the number of the others.
 
     >>> first_few(["a", "b", "c"], 2), first_few(["a", "b", "c"], 1, "other chips")
     (['a', 'b', '1 more'], ['a', '2 other chips'])
@@ -127,7 +127,7 @@ def first_few(texts: Sequence[str], maximum: int, rest: str = "more") -> list[st
 
 
 def instead_of(near: Sequence[str], otherwise: str) -> str:
-    """Hint on a name that is unknown: those that are like it, or what else to do.
+    """Hint for an unknown name: similar names, or other advice.
 
     >>> instead_of(["h100-sxm", "h100-pcie"], ""), instead_of([], "'fastcalc list' names all")
     ('did you mean h100-sxm or h100-pcie?', "'fastcalc list' names all")
@@ -136,15 +136,15 @@ def instead_of(near: Sequence[str], otherwise: str) -> str:
 
 
 def did_you_mean(word: str, known: Iterable[str], otherwise: str, cutoff: float = 0.5) -> str:
-    """A hint on a word that is unknown: the nearest that is, or what else to do."""
-    from difflib import get_close_matches  # where something is wrong
+    """Hint for an unknown word: the most similar known word, or other advice."""
+    from difflib import get_close_matches  # imported late, as only errors need it
 
     near = get_close_matches(word, list(known), n=1, cutoff=cutoff)
     return f"did you mean '{near[0]}'?" if near else otherwise
 
 
 def csv_cell(value: Any) -> str:
-    """A value as a cell of a CSV; text that a sheet would compute gets an apostrophe.
+    """A value as a CSV cell; text that a spreadsheet would evaluate gets an apostrophe.
 
     >>> csv_cell("=1+1"), csv_cell(-1.5), csv_cell("-1.5"), csv_cell(["a", "b, c"]), csv_cell(None)
     ("'=1+1", '-1.5', '-1.5', '"a; b, c"', '')
@@ -163,14 +163,14 @@ def csv_cell(value: Any) -> str:
 
 
 def csv_line(values: Iterable[Any]) -> str:
-    """Values as a line of a CSV."""
+    """Values as a line of CSV."""
     return ",".join(map(csv_cell, values)) + "\n"
 
 
 def to_csv(records: Iterable[dict[str, Any]], keys: Iterable[str] = ()) -> Iterator[str]:
-    """Yield a header and a line for each record of the same keys; what does not apply is empty.
+    """Yield a header, and a line for each record of the same keys; missing values are empty.
 
-    keys : of the header where there is no record
+    keys : keys of the header if there is no record
     """
     header: list[str] | None = None
     for record in records:
@@ -183,7 +183,7 @@ def to_csv(records: Iterable[dict[str, Any]], keys: Iterable[str] = ()) -> Itera
 
 
 def _finite(value: float) -> float:
-    if value - value != 0.0:  # of NaN and infinity; math takes no whole number of 400 digits
+    if value - value != 0.0:  # NaN or infinity; `math` refuses integers of 400 digits
         raise ArithmeticError(f"{value} in the place of a number")
     return value
 
@@ -191,7 +191,7 @@ def _finite(value: float) -> float:
 def to_json(value: Any, *, indent: int | None = None) -> str:
     """A value as JSON.
 
-    Raises ArithmeticError for NaN and infinity, which JSON has no words for.
+    Raises ArithmeticError for NaN and infinity, which JSON cannot represent.
     """
     import json
 
@@ -202,13 +202,13 @@ def to_json(value: Any, *, indent: int | None = None) -> str:
 
 
 def json_text(document: dict[str, Any]) -> str:
-    """One JSON document as text, as `to_json` does."""
+    """One JSON document as text, written by `to_json`."""
     return to_json(document, indent=2) + "\n"
 
 
 def to_markdown(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A Markdown table, columns padded so that it reads as text, too."""
-    # No bar ends a cell, whatever stands before it.
+    """Markdown table with padded columns, readable as plain text."""
+    # A bar inside a cell must not end it, even after a backslash.
     table = [
         [re.sub(r"(\\*)\|", r"\1\1\\|", line(cell)) for cell in row] for row in (header, *rows)
     ]

@@ -1,4 +1,4 @@
-"""The command line: parse, load, evaluate, report."""
+"""Command line: parse, load, evaluate, report."""
 
 import gc
 import os
@@ -19,13 +19,13 @@ _FAULT = "a fault of fastcalc, not of the request; please report it"
 
 def main() -> None:
     """Run the command line and exit: 0 done, 1 the answer is no, 2 the request is wrong."""
-    # A command lives for a quarter of a second and makes no cycles worth finding.
+    # A command runs for a quarter of a second, so that garbage collection does not pay.
     gc.disable()
-    # pydantic reads the metadata of every installed package to look for plugins.
+    # Otherwise pydantic reads the metadata of every installed package to look for plugins.
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "1")
-    # numpy starts a thread for every core; no product of matrices here is large enough for two.
+    # numpy would start a thread per core; no matrix product here is large enough for two.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    # A number that went wrong is never printed: there is no answer, and that is our fault.
+    # An invalid number is never printed: it is reported as a fault of the program.
     warnings.simplefilter("error", RuntimeWarning)
     inputs.forget()
     progress.begin(" ".join(["fastcalc", *sys.argv[1:2]]))
@@ -35,8 +35,8 @@ def main() -> None:
         code = _refuse(*error.args)
     except (RuntimeWarning, ArithmeticError) as error:
         code = _refuse(f"{_FAULT}: {error}")
-    except SystemExit as ended:  # so typer ends a completion, and a signal a file half written
-        # typer has 1 for a reader of its help that has gone.
+    except SystemExit as ended:  # raised by typer after a completion, and by signals
+        # typer exits with 1 if the reader of its help has closed the pipe.
         has_gone = isinstance(ended.__context__, BrokenPipeError)
         code = ended.code if isinstance(ended.code, int) and not has_gone else EXIT_OK
     except KeyboardInterrupt:
@@ -45,7 +45,7 @@ def main() -> None:
         code = EXIT_OK
     except OSError as error:
         code = _refuse(_why(error))
-    except Exception:  # Python would exit with 1, which means that the answer is no
+    except Exception:  # Python would exit with 1, which here means that the answer is no
         from traceback import format_exc
 
         output.notify(format_exc())
@@ -65,7 +65,7 @@ def _run() -> int:
 
     for stream in (sys.stdout, sys.stderr):
         if stream is not None and hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="replace")  # a terminal without the letter shows another
+            stream.reconfigure(errors="replace")  # for terminals that cannot show a character
     from fastcalc.cli.engine_flags import translated
 
     words, notes = translated(sys.argv[1:])
@@ -83,18 +83,18 @@ def _run() -> int:
 
 
 def _usage_error() -> type[Exception]:
-    """Class that all of typer's usage errors share."""
+    """Base class of typer's usage errors."""
     import typer
 
     if hasattr(typer, "TyperException"):  # since 0.27.3
         return typer.TyperException
-    # Before, click's own, which typer 0.26 took into a module of its own.
+    # Earlier versions use click's class, which typer 0.26 vendors in its own module.
     click = import_module(typer.BadParameter.__module__)
     return cast(type[Exception], click.ClickException)
 
 
 def _leave(code: int) -> None:
-    """Exit without the complaint of a reader that has gone, or of a device that is full."""
+    """Exit without an error about a closed pipe or a full device."""
     progress.end()
     try:
         if sys.stdout is not None:
@@ -103,7 +103,7 @@ def _leave(code: int) -> None:
         if code == EXIT_OK and not isinstance(error, BrokenPipeError):
             code = _refuse(_why(error))
         output.discard(1)
-    # Else the interpreter looks through all that was ever loaded for cycles before it ends.
+    # Otherwise the interpreter collects garbage in all loaded modules at exit.
     gc.freeze()
     sys.exit(code)
 
@@ -114,7 +114,7 @@ def _refuse(*sentences: str) -> int:
 
 
 def _why(error: OSError) -> str:
-    """Say what cannot be used: the file that an error names, or else standard output."""
+    """Message on the file that cannot be used: the one in the error, or else standard output."""
     if error.filename is None:
         return f"standard output cannot be written: {output.reason(error)}"
     return f"{os.fsdecode(error.filename)[:200]}: {output.reason(error)}"

@@ -1,4 +1,4 @@
-"""The program: a command for each request."""
+"""The program, with one command per request."""
 
 from collections.abc import Callable
 from functools import lru_cache
@@ -19,17 +19,17 @@ How fast, at what price and on how many chips a language model runs, and why:
   fastcalc fastmode glm-4.7 --on h200-sxm --speedup 2  what a faster mode costs
 All commands: fastcalc --help. What there is: fastcalc list models, or hardware.
 """
-"""What the bare name of the program answers."""
+"""Text printed without a command."""
 
 
 @lru_cache(maxsize=64)
 def command(name: str | None = None) -> Callable[..., Any]:
-    """Program as it is run; the same one for a command asked for again."""
+    """The program, cached by command."""
     return get_command(program(name))
 
 
 def program(only: str | None = None) -> typer.Typer:
-    """Program, with one command alone if that is asked for: typer builds all it has."""
+    """The program with all commands, or only one, because typer builds every command."""
     app = typer.Typer(
         name="fastcalc",
         cls=Commands,
@@ -57,7 +57,7 @@ def _version(is_typed: bool) -> None:
 
 def _main(
     context: typer.Context,
-    version: Annotated[  # noqa: ARG001  (its callback does the work)
+    version: Annotated[  # noqa: ARG001  (handled by its callback)
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:

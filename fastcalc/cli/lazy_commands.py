@@ -1,4 +1,4 @@
-"""Commands made of their flags: in sections under ``--help``, unchecked where nobody typed them."""
+"""Commands built from their requests: sectioned ``--help``, and defaults that are not validated."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -18,9 +18,9 @@ from fastcalc.mentions import as_flags, flag
 
 
 def as_function(name: str, request_type: type[Request], *, has_flags: bool) -> Callable[..., Any]:
-    """Return what typer makes a command of: it builds the request and has it answered.
+    """Function for a typer command, which builds the request and answers it.
 
-    Without flags it can be listed, but not run.
+    Without flags, the command can be listed but not run.
     """
 
     def command(**given: Any) -> Any:
@@ -48,7 +48,7 @@ def as_function(name: str, request_type: type[Request], *, has_flags: bool) -> C
 
 
 def _parameters(request_type: type[Request]) -> Iterator[Parameter]:
-    """Parameters of a command's function: each field, and earlier names that help leaves out."""
+    """Parameters of a command's function: each field, and hidden earlier names."""
     for name, field in declared(request_type).items():
         shown = _annotation(name, get_args(field.annotation)[0], field.setting, field.heading)
         yield Parameter(name, Parameter.KEYWORD_ONLY, default=field.default, annotation=shown)
@@ -60,8 +60,8 @@ def _parameters(request_type: type[Request]) -> Iterator[Parameter]:
 
 
 def _annotation(field: str, type_: Any, setting: FieldSetting, heading: str) -> Any:
-    """Annotation of a field as typer reads it."""
-    if isinstance(type_, ForwardRef):  # what Python gives as well; here it is typed
+    """Annotation of a field for typer."""
+    if isinstance(type_, ForwardRef):  # types accepted in Python only; here the value is text
         of_text: Any = list[str] if setting.is_repeated else str
         type_ = of_text | None if "None" in type_.__forward_arg__ else of_text
     number = next(
@@ -82,17 +82,17 @@ def _annotation(field: str, type_: Any, setting: FieldSetting, heading: str) -> 
         "autocompletion": setting.completion,
         "rich_help_panel": heading,
     }
-    # Else typer adds a flag that says no.
+    # Otherwise typer adds a negated flag.
     names = setting.names or ((flag(field),) if type_ is bool else ())
     request_type = Argument if setting.is_argument else partial(Option, *names)
     return Annotated[type_, request_type(**shown)]
 
 
 class SectionedCommand(TyperCommand):
-    """A command whose help has a section for each group of flags, and one of examples."""
+    """Command whose help has a section for each group of flags, and one for examples."""
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Write the options under the headings of their groups, the command's own at the end."""
+        """Write the options under their group headings, with the command's own at the end."""
         sections: dict[str, list[tuple[str, str]]] = {"Arguments": []}
         for parameter in self.get_params(ctx):
             record = parameter.get_help_record(ctx)
@@ -106,26 +106,26 @@ class SectionedCommand(TyperCommand):
                     formatter.write_dl(records)
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002
-        """Write the examples, each on a line to be copied."""
+        """Write the examples, each on one line for copying."""
         with formatter.section("Examples"):
             for example in (self.epilog or "").splitlines():
                 formatter.write(f"  {example}\n")
 
 
 class Commands(TyperGroup):
-    """The commands of the program; they take their defaults as they are.
+    """Commands of the program; their default values are not validated.
 
-    typer has pydantic make a validator for every option of a command, a millisecond each, whether
-    it was typed or not.
+    typer lets pydantic build a validator for every option of a command, given or not, which takes
+    a millisecond each.
     """
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse the options before the command."""
+        """Parse the options that precede the command."""
         _trust_defaults(self, ctx)
         return super().parse_args(ctx, args)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002
-        """Write the commands under the headings of what they are for, their summaries whole."""
+        """Write the commands under their group headings, with full summaries."""
         for heading, names in GROUPS.items():
             described = {name: self.commands[name].help or "" for name in names}
             with formatter.section(heading):
@@ -134,7 +134,7 @@ class Commands(TyperGroup):
                 )
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """A command by its name."""
+        """Command by name."""
         command = super().get_command(ctx, cmd_name)
         if command is not None:
             _trust_defaults(command, ctx)
@@ -144,13 +144,13 @@ class Commands(TyperGroup):
 def _trust_defaults(command: Any, context: Any) -> None:
     for parameter in command.get_params(context):
         check = parameter.process_value
-        # Older versions convert without pydantic, quickly, and rely on it for defaults.
+        # Older versions convert quickly without pydantic, and need the conversion for defaults.
         if hasattr(parameter, "get_runtime_param") and not isinstance(check, partial):
             parameter.process_value = partial(_unless_default, parameter, check)
 
 
 def _unless_default(parameter: Any, check: Any, context: Any, value: Any) -> Any:
-    """A default as it is, and any other value as it is checked and converted."""
+    """A default unchanged; any other value checked and converted."""
     if value is not parameter.default or parameter.required:
         return check(context, value)
     return parameter.callback(context, parameter, value) if parameter.callback else value

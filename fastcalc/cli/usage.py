@@ -1,4 +1,4 @@
-"""What typer says of a wrong request, in the words of the program."""
+"""Messages for typer's usage errors."""
 
 import re
 
@@ -13,20 +13,20 @@ _INSTEAD = {
     **dict.fromkeys(("--osl", "--output-len", "--random-output-len"), "--output TOKENS"),
     **dict.fromkeys(("--concurrency", "--max-concurrency"), "--batch SEQUENCES"),
 }
-"""What other programs call an option, and what it is called here."""
+"""Options of other programs, and the corresponding options here."""
 _OF_ONE_CARD = ("--n-gpu-layers", "--n-cpu-moe")
-"""Options of llama.cpp's that commands which choose chips do not take."""
+"""Options of llama.cpp that are not accepted by commands that choose chips."""
 
 
 def sentence(error: Exception) -> str:
-    """Return what is wrong with a request, by an error of typer or click, and what to write."""
+    """Message for an error of typer or click: what is wrong, and what to write."""
     message = " ".join(str(getattr(error, "format_message", error.__str__)()).split()).rstrip(".")
     unknown = _UNKNOWN.match(message)
     if unknown and unknown[1] in _INSTEAD:
-        return f"no option is called {unknown[1]}; write {_INSTEAD[unknown[1]]}"
+        return f"there is no option {unknown[1]}; write {_INSTEAD[unknown[1]]}"
     if unknown and unknown[1] in _OF_ONE_CARD:
         return (
-            f"this command shares no layers between card and host, as {unknown[1]} does; "
+            f"this command does not split layers between card and host, as {unknown[1]} does; "
             "'fastcalc compare' and 'fastcalc fit' do"
         )
     return f"{message} See --help." if message.endswith("?") else f"{message}; see --help"

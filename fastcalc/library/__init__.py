@@ -1,1 +1,1 @@
-"""fastcalc from Python: a function for each command, and the tables that they return."""
+"""Python interface: a function for each command, and the tables that they return."""

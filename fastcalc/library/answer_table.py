@@ -1,4 +1,4 @@
-"""What a function of the library returns: records, columns, and the same files and pages."""
+"""Tables returned by the library: records, columns, files and pages."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -28,7 +28,7 @@ from fastcalc.mentions import as_arguments, as_prose, written
 from fastcalc.written import instead_of, shown
 
 MOST_ROWS = 200
-"""Of a table in a notebook: a sweep has millions."""
+"""Maximum number of rows of a table in a notebook, as a sweep has millions."""
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -49,7 +49,7 @@ class Table(Sequence[Record]):
 
     @property
     def found(self) -> bool:
-        """Whether there is an answer; False where the command line exits with 1."""
+        """Whether there is an answer; False if the command line would exit with 1."""
         return self._answer.code == 0
 
     @cached_property
@@ -103,7 +103,7 @@ class Table(Sequence[Record]):
     def column(self, key: str) -> Array:
         """Values of one key as an array.
 
-        Cheaper than `records` for comparisons, which compute a single column alone. The dtype is
+        Cheaper than `records` for comparisons, which can compute a single column. The dtype is
         bool, integer for counts (float if one is missing), float for other numbers, or object for
         text. Raises KeyError, with the closest keys, if there is no such key.
         """
@@ -118,7 +118,7 @@ class Table(Sequence[Record]):
             return np.array(values, dtype=type_)
         if type_ in (int, float):
             return np.array([np.nan if value is None else value for value in values], dtype=float)
-        objects = np.empty(len(values), dtype=object)  # of lists, too, one a row
+        objects = np.empty(len(values), dtype=object)  # keeps a list as one element per row
         objects[:] = values
         return objects
 
@@ -126,7 +126,7 @@ class Table(Sequence[Record]):
         if key not in self.keys:
             near = nearest(key, self.keys)
             hint = instead_of(near, "table.keys lists all")
-            raise KeyError(f"no column is called '{shown(key)}'; {hint}")
+            raise KeyError(f"there is no column '{shown(key)}'; {hint}")
 
     @overload
     def __getitem__(self, index: int) -> Record: ...
@@ -140,7 +140,7 @@ class Table(Sequence[Record]):
         return self._rows(index) if isinstance(index, slice) else self.records[index]
 
     def _rows(self, index: slice) -> "Table":
-        """Some rows as a table of their own, in the columns of a notebook."""
+        """Some rows as a separate table, with the columns of a notebook."""
         records = self.records[index]
         columns, rows = self._answer.table()
         chosen: Sequence[Any] = list(rows)
@@ -173,7 +173,7 @@ class Table(Sequence[Record]):
             from pandas import DataFrame
         except ImportError as error:
             raise InputError(
-                "a frame needs pandas: python -m pip install pandas; records and columns do not"
+                "data frames need pandas: python -m pip install pandas; records and columns do not"
             ) from error
         frame = DataFrame({key: self.column(key) for key in self.keys})
         frame.attrs["units"] = self.units
@@ -250,7 +250,7 @@ class Table(Sequence[Record]):
         )
 
     def _headline_and_key(self) -> tuple[str, list[str]]:
-        """Return what stands above the table of a page, and what its signs mean."""
+        """Headline above the table of a page, and its key."""
         blocks = self._answer.page(screen(self._flags))
         if not blocks:
             return (self.notes or [""])[0], []
@@ -267,11 +267,11 @@ class Table(Sequence[Record]):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class SlicedAnswer(Answer):
-    """Some rows of an answer, in a table without a headline.
+    """Some rows of an answer, as a table without a headline.
 
-    all_keys : of the whole
-    taken : their records
-    columns, chosen : of the table
+    all_keys : keys of the whole answer
+    taken : records of the rows
+    columns, chosen : columns and rows of the table
     """
 
     whole: Answer
@@ -291,15 +291,15 @@ class SlicedAnswer(Answer):
         return self.all_keys
 
     def page(self, screen: console.Screen) -> list[console.Part]:
-        """The table alone."""
+        """Page with only the table."""
         return [record_tables.table(self.columns, self.chosen, screen.width)]
 
     def records(self) -> Sequence[Record]:
-        """Those taken."""
+        """Records of the rows."""
         return self.taken
 
     def table(self) -> tuple[Sequence[TableColumn], Sequence[object]]:
-        """The rows chosen."""
+        """Columns and rows of the table."""
         return self.columns, self.chosen
 
     def assumptions(self) -> Record:

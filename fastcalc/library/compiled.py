@@ -1,4 +1,4 @@
-"""A placed deployment as a function of plain floats, for simulators, optimizers and loops."""
+"""A placed deployment compiled to a function of floats, for simulators, optimizers and loops."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -22,15 +22,15 @@ _LENGTHS = LIMITS["length"]
 class CompiledPoint(NamedTuple):
     """Estimate of one batch, in plain floats.
 
-    speed, low, high, bound : decode speed per user: expected, ends of its 80 % range, hardware
-        bound; the ends are nan if the engine states no range [token/s]
-    tpot, tpot_in_traffic : time per output token in decode alone, and with prefill of other
+    speed, low, high, bound : decode speed per user: expected, bounds of its 80 % range, hardware
+        bound; the range is nan if the engine states none [token/s]
+        tpot, tpot_in_traffic : time per output token in decode only, and with prefill of other
         requests in between [s]
     ttft : time to first token of a request that joins the others, without queueing [s]
-    total, served : output throughput of the deployment, in decode alone and with prefill [token/s]
+    total, served : output throughput of the deployment, in decode only and with prefill [token/s]
     usd_input, usd_output, usd_total : price per million tokens; nan without a price [USD]
     joules : energy per output token; nan if no power is known [J]
-    limiter_index, bound_limiter_index : positions in `LIMITERS`
+    limiter_index, bound_limiter_index : indices in `LIMITERS`
     fits : whether memory and engine limits allow the batch
     """
 
@@ -63,7 +63,7 @@ class CompiledPoint(NamedTuple):
 
 
 def numbers_of(estimate: Estimate, usd_per_hour: float | None) -> list[Any]:
-    """What a `CompiledPoint` holds, of an estimate of one batch or of a recorded one."""
+    """Values of a `CompiledPoint`, from an estimate of one batch or from a recorded one."""
     low, high = (nan if end is None else end for end in (estimate.low, estimate.high))
     usd = (nan, nan, nan) if usd_per_hour is None else estimate.usd(usd_per_hour)
     return [
@@ -74,11 +74,11 @@ def numbers_of(estimate: Estimate, usd_per_hour: float | None) -> list[Any]:
 
 
 def record(outcome: Outcome, usd_per_hour: float | None, *, has_lengths: bool) -> Plain:
-    """What a placement does as a function of batch, prompt, output and context.
+    """Recorded computation of a placement, as a function of batch, prompt, output and context.
 
-    has_lengths : whether these three move; those of the outcome stand for all calls else
+    has_lengths : whether the three lengths are arguments; otherwise they are fixed
 
-    Raises UnrecordableError where a formula branches on them.
+    Raises UnrecordableError if a formula branches on an argument.
     """
     batch, *lengths = (Recorded("argument", (name,)) for name in _ARGUMENTS)
     placed, traffic = outcome.placement, outcome.scenario.traffic
@@ -97,9 +97,9 @@ class CompiledDeployment:
     """Deployment compiled into a function of plain floats, at least 50,000 points per second.
 
     ``compiled(8, prompt=1000, output=300).ttft`` equals the value of ``deployment.at(...)`` to
-    1e-12. Lengths that are omitted are those of the deployment.
+    1e-12. Omitted lengths default to those of the deployment.
 
-    refusal : why calls fall back to ``at``, at its speed; None if compiled
+    refusal : reason why calls fall back to the slower ``at``; None if compiled
     """
 
     by_arrays: Callable[..., CompiledPoint]
@@ -136,21 +136,21 @@ class CompiledDeployment:
                     self.free(float(batch), prompt_tokens, output_tokens, mean)
                 )
         except (ArithmeticError, ValueError, TypeError):
-            pass  # numpy goes on where plain floats do not: a division by zero, an overflow
+            pass  # a division by zero or an overflow, which numpy handles
         return self.by_arrays(batch, prompt, output, context)
 
 
 def compile_deployment(
     outcome: Outcome, by_arrays: Callable[..., CompiledPoint], usd_per_hour: float | None
 ) -> CompiledDeployment:
-    """A deployment as a function of plain floats, or its refusal.
+    """Deployment as a function of plain floats, or with the reason for its refusal.
 
-    by_arrays : computes a point in today's way, against which what was recorded is checked
+    by_arrays : computes a point with arrays, to check the recorded computation against
     """
     traffic = outcome.scenario.traffic
     defaults = (float(traffic.prompt), float(traffic.output))
     if outcome.estimate.passes.split is not None:
-        refusal = f"{_subject(outcome)}: several memories hold it, and what lives where is chosen"
+        refusal = f"{_subject(outcome)}: it uses several memories, and the placement is chosen"
         refusal += " anew at each point: it is computed by arrays, not compiled"
         return CompiledDeployment(by_arrays, defaults, None, None, refusal)
     try:
@@ -170,7 +170,7 @@ def _subject(outcome: Outcome) -> str:
 
 
 def _samples(defaults: tuple[float, float]) -> list[tuple[float, ...]]:
-    """Points at which a record is compared: a lone stream, a full batch, short and long lengths."""
+    """Points at which a record is checked: one stream, a full batch, short and long lengths."""
     prompt, output = defaults
     return [(1.0,), (64.0,), (1.0, prompt, output), (7.0, 1.0, 1.0), (300.0, 30_000.0, 2_000.0)]
 

@@ -1,4 +1,4 @@
-"""One model on some chips, found once and asked many times."""
+"""One model placed on chips, for repeated estimates."""
 
 from dataclasses import replace
 from functools import lru_cache
@@ -30,7 +30,7 @@ _MOST = LIMITS["sequences"].maximum
 class PlacedModel:
     """One model placed on chips under an engine, for many estimates.
 
-    Placement is done once, so each estimate costs only its own time. ``deployment.at(batch=8)``
+    Placement is done once, so that each estimate is fast. ``deployment.at(batch=8)``
     returns an `Estimate` with one array element per batch: ``speed`` with ``low``, ``high`` and
     ``bound`` [token/s per user], ``tpot`` and ``ttft`` [s], ``limiter`` and more, each computed
     when read.
@@ -62,7 +62,7 @@ class PlacedModel:
     ) -> Estimate:
         """Estimate speed, latency and price at one or several batches.
 
-        Lengths that are omitted are those of the deployment. Beyond `max_batch`, ``fits`` is False
+        Omitted lengths default to those of the deployment. Beyond `max_batch`, ``fits`` is False
         and the other values are meaningless.
 
         batch : sequences decoded together by the whole deployment
@@ -96,7 +96,7 @@ class PlacedModel:
 
     @property
     def _usd_per_hour(self) -> float | None:
-        """Price of an hour of use of the whole deployment; None if unknown. [USD/h]"""
+        """Price per hour of use of the whole deployment; None if unknown. [USD/h]"""
         price = self.outcome.usd_per_hour
         return None if price is None else price / self.outcome.scenario.pricing.utilization
 
@@ -108,7 +108,7 @@ class PlacedModel:
         context: float | None = None,
     ) -> CompiledPoint:
         estimate = self.at(batch, prompt=prompt, output=output, context=context)
-        with np.errstate(divide="ignore", invalid="ignore"):  # no prompt has no price
+        with np.errstate(divide="ignore", invalid="ignore"):  # an empty prompt has no price
             numbers = numbers_of(estimate, self._usd_per_hour)
         return CompiledPoint._make(np.ravel(number).item() for number in numbers)
 
@@ -128,11 +128,11 @@ class PlacedModel:
 def deployment(model: Any, *, on: Any, **flags: Any) -> PlacedModel:
     """Place one model on one chip type, for many estimates.
 
-    Takes the arguments of `compare`. Uses the fewest chips that hold the batch (default: one
+    Takes the arguments of `compare`. Uses the fewest chips on which the batch fits (default: one
     sequence), unless ``chips`` or ranks are given.
 
-    Raises InputError if the request is wrong, names several models or chips, or if nothing holds
-    the batch; TypeError for an unknown argument.
+    Raises InputError if the request is invalid, names several models or chips, or if the batch
+    does not fit; TypeError for an unknown argument.
     """
     try:
         stated = {name: flag for name, flag in flags.items() if flag is not None}

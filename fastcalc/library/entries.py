@@ -1,4 +1,4 @@
-"""Chips, models and engines in Python: from the catalogue, a file, or the keys of one."""
+"""Chips, models and engines in Python: from the catalogue, a file or a dictionary."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -8,7 +8,7 @@ from fastcalc.catalogue.schema import Engine, Hardware, Model
 from fastcalc.catalogue.store import Catalogue
 
 EntryKeys = Mapping[str, Any]
-"""What a file of an entry would hold; with ``extends``, what differs from another entry."""
+"""Keys of an entry's file; with ``extends``, only those that differ from another entry."""
 
 
 def hardware(entry: str | Path | Hardware | EntryKeys) -> Hardware:

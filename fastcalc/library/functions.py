@@ -1,4 +1,4 @@
-"""A function for each command, made of the same flags, so that neither can differ."""
+"""Python functions generated from the flags of the commands, so that both always agree."""
 
 import warnings
 from collections.abc import Callable, Mapping
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from fastcalc.features.sweep.request import Sweep
 
 OF_THE_TERMINAL = ("out", "format", "notes", "wide", "anyway", "everything")
-"""Flags that say how an answer is written, which a table does itself; a picture has its file."""
+"""Flags for output, which a table replaces by methods; a chart keeps its file argument."""
 
 MOST_POINTS = 5_000_000
-"""Points of a sweep that are in memory together, some 400 bytes each. [1]"""
+"""Maximum number of sweep points in memory, about 400 bytes each. [1]"""
 
 
 def _function(command: str) -> Callable[..., Any]:
@@ -34,7 +34,7 @@ def _function(command: str) -> Callable[..., Any]:
 
     def ask(*names: Any, **arguments: Any) -> Any:
         with warnings.catch_warnings():
-            warnings.simplefilter("error", RuntimeWarning)  # a number that went wrong is no answer
+            warnings.simplefilter("error", RuntimeWarning)  # an invalid number is an error
             arguments, notes = renamed(flags, arguments)
             filled_flags = request(command, *names, **arguments)
             if command == "sweep":
@@ -55,14 +55,14 @@ def _function(command: str) -> Callable[..., Any]:
 
 
 def request(command: str, *names: Any, **arguments: Any) -> Any:
-    """Request that some arguments of a function make, or raise what is wrong."""
+    """Request from the arguments of a function; raises an error for invalid arguments."""
     flags = request_of(command)
     return flags(**_bound(command, *parameters(flags), names, arguments))
 
 
 @once
 def parameters(flags: type[Request]) -> tuple[dict[str, Parameter], dict[str, Parameter]]:
-    """Return what a function takes by position, and by name."""
+    """Positional and keyword parameters of a function."""
     positional, keyword_only = {}, {}
     for name, field in declared(flags).items():
         default = field.default
@@ -99,7 +99,7 @@ def _bound(
             raise TypeError(
                 f"{command}() has no argument '{name}'; help(fastcalc.{command}) lists all"
             )
-    # What is None is not given.
+    # None means that an argument is not given.
     stated = {
         name: argument
         for name, argument in (by_name | dict(arguments)).items()
@@ -122,8 +122,8 @@ def _swept(flags: "Sweep") -> SweptTable:
     points = swept.points
     if points > MOST_POINTS:
         raise InputError(
-            f"{points:,} points are more than {MOST_POINTS:,}, which memory holds; write them to a "
-            "file with 'fastcalc sweep', or ask for fewer"
+            f"{points:,} points exceed the limit of {MOST_POINTS:,} in memory; write them to "
+            "a file with 'fastcalc sweep', or ask for fewer"
         )
     sink = ArraySink()
     sweep.fill(sink, swept, as_arguments)
@@ -131,7 +131,7 @@ def _swept(flags: "Sweep") -> SweptTable:
 
 
 def document(flags: type[Request]) -> str:
-    """Docstring of a function: the command's, and a line for each argument."""
+    """Docstring of a function: the command's docstring, and a line for each argument."""
     positional, keyword_only = parameters(flags)
     summary, *paragraphs = (
         " ".join(paragraph.split()) for paragraph in (flags.__doc__ or "").split("\n\n")

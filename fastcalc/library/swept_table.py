@@ -1,4 +1,4 @@
-"""What `sweep` returns in Python: points in arrays, which may be millions."""
+"""Result of `sweep` in Python: up to millions of points in arrays."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -23,9 +23,9 @@ _SHOWN = "model hardware chips batch tokens_per_s_per_user tokens_per_s_total li
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class _Swept(Answer):
-    """The points of a sweep, as arrays by key.
+    """Points of a sweep, as arrays by key.
 
-    rests_on : what the points depend on, and what was omitted
+    rests_on : inputs of the points, and what was omitted
     """
 
     arrays: Mapping[str, Array]
@@ -37,31 +37,31 @@ class _Swept(Answer):
         return self.arrays
 
     def records(self) -> list[Record]:
-        """A record for each point."""
+        """One record per point."""
         points = zip(*(array.tolist() for array in self.arrays.values()), strict=True)
         return [plainly(dict(zip(self.arrays, point, strict=True))) for point in points]
 
     def table(self) -> tuple[Sequence[TableColumn], Sequence[object]]:
-        """The first points."""
+        """Columns and the first points."""
         first = {key: array[: MOST_ROWS + 1] for key, array in self.arrays.items()}
         return pick(_SHOWN), replace(self, arrays=first).records()
 
     def premises(self) -> Record:
-        """What the points depend on."""
+        """Inputs of the points."""
         return dict(self.rests_on.get("assumptions", {}))
 
     def details(self) -> Record:
-        """What was omitted."""
+        """Omitted combinations."""
         return {key: value for key, value in self.rests_on.items() if key != "assumptions"}
 
     def warnings(self) -> list[str]:
-        """How many combinations were omitted, and why."""
+        """Notes on the number of omitted combinations, with reasons."""
         left_out = self.rests_on["left_out"].items()
         return [f"skipped {many(count, 'combination')}: {why}" for why, count in left_out]
 
 
 class SweptTable(Table):
-    """The points of a sweep, in arrays: records of millions of them would take gigabytes."""
+    """Table of a sweep, stored in arrays because millions of records would take gigabytes."""
 
     def __init__(
         self, flags: Any, columns: Mapping[str, Array], premises: Record, notes: Sequence[str] = ()
@@ -77,14 +77,14 @@ class SweptTable(Table):
         return tuple(self._columns)
 
     def column(self, key: str) -> Array:
-        """Values of a key, or a KeyError; of the types that `Table.column` has."""
+        """Values of a key, with the dtypes of `Table.column`; KeyError if it is unknown."""
         self._demand(key)
         values = self._columns[key]
         is_count = type_of(key, ()) is int and values.dtype.kind == "f"
         return values.astype(int) if is_count and not np.isnan(values).any() else values
 
     def _rows(self, index: slice) -> Table:
-        """Some points as a table of their own."""
+        """Some points as a separate table."""
         columns = {key: column[index] for key, column in self._columns.items()}
         points = SweptTable(self._flags, columns, self._premises, self._answer.reading)
         rows = SlicedAnswer(
@@ -107,19 +107,19 @@ class SweptTable(Table):
     __repr__ = __str__
 
     def save(self, file: str | Path) -> None:
-        """Write a csv, json or parquet file by its ending; points are computed anew."""
+        """Write a csv, json or parquet file, by its ending; the points are computed again."""
         sweep.save(self._flags, Path(file))
 
 
 class ArraySink:
-    """Takes the blocks of a sweep as arrays, one a key."""
+    """Sink for the blocks of a sweep, which collects one array per key."""
 
     def __init__(self) -> None:
         self._blocks: dict[str, list[Array]] = {}
         self.premises: Record = {}
 
     def write(self, columns: Columns, shape: tuple[int, ...]) -> None:
-        """Take the points of a block."""
+        """Add the points of a block."""
         void = ~np.broadcast_to(columns["fits"], shape).ravel()
         for key, column in columns.items():
             values = flat(column, shape)
@@ -129,10 +129,10 @@ class ArraySink:
             self._blocks.setdefault(key, []).append(values)
 
     def close(self, extra: Record) -> None:
-        """Take what belongs with the points."""
+        """Add the assumptions and details of the points."""
         self.premises = extra
 
     @property
     def columns(self) -> dict[str, Array]:
-        """All points of each key."""
+        """All values of each key."""
         return {key: np.concatenate(blocks) for key, blocks in self._blocks.items()}

@@ -200,7 +200,7 @@ def test_models_may_be_separated_by_commas(tmp_path, monkeypatch):
 def test_flags_of_benchmark_tools_are_named_with_those_of_here(flag, remedy, capsys, monkeypatch):
     ran = run_once("compare", "phi-4", flag, "1", capsys=capsys, monkeypatch=monkeypatch)
     assert ran.code == 2
-    assert " ".join(ran.err.split()) == f"fastcalc: no option is called {flag}; write {remedy}"
+    assert " ".join(ran.err.split()) == f"fastcalc: there is no option {flag}; write {remedy}"
 
 
 def test_a_gguf_file_that_is_not_there_is_asked_for(capsys, monkeypatch):

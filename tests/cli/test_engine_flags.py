@@ -197,7 +197,7 @@ def test_the_beginnings_of_flags(command, words):
 def test_experts_that_replicas_divide_are_said_to_be():
     server = "vllm serve qwen3-30b-a3b -tp 4 -dp 2"
     _, notes = translated(["fit", "--server", server])
-    assert any(note.endswith("divided over 8 ranks: computed as --ep 8") for note in notes)
+    assert any(note.endswith("sharded over 8 ranks: computed as --ep 8") for note in notes)
     _, notes = translated(["fit", "--server", f"{server} --enable-expert-parallel"])
     assert not any("divided" in note for note in notes)
 
@@ -234,7 +234,7 @@ def test_each_name_of_a_flag(meant, typed):
         ("fit --server", "--server needs a command"),
         ("fit --server python", "give a command of vLLM, SGLang"),
         ("fit --server=python", "give a command of vLLM, SGLang"),
-        ("fit m -sm row", "-sm row: say over how many cards, as with --chips 2"),
+        ("fit m -sm row", "-sm row: give the number of cards, as with --chips 2"),
         ("fit m -sm rows --chips 2", "-sm rows: llama.cpp splits by none, layer"),
     ],
 )
@@ -336,20 +336,20 @@ def test_the_length_that_vllm_takes_by_default(command, length):
     assert any(word.startswith("--max-model-len") for word in words) is bool(length)
     if length:
         assert words[words.index("--max-model-len") + 1] == length
-    said = "--server: --max-model-len is not given; the server takes 40960" in notes
+    said = "--server: --max-model-len is not given; the server uses 40960" in notes
     assert said is (length == "40960" and "vllm serve" in command and "max-model" not in command)
 
 
 @every(
     "command,said",
     [
-        ("llama-server -hf Qwen/Qwen3-32B-GGUF", ["-c is not given; the server takes 40960, or",
+        ("llama-server -hf Qwen/Qwen3-32B-GGUF", ["-c is not given; the server uses 40960, or",
          "-np is not given; the server runs 4 slots, which share its context"]),
         ("llama-server -hf Qwen/Qwen3-32B-GGUF -c 8192 -np 2", []),
         ("sglang serve --model-path Qwen/Qwen3-32B --tp 1", ["--context-length is not given; the "
-         "server takes 40960, or"]),
+         "server uses 40960, or"]),
         ("trtllm-serve Qwen/Qwen3-32B --tp_size 1", ["--max_seq_len is not given; the server "
-         "takes 40960, or"]),
+         "uses 40960, or"]),
     ],
 )  # fmt: skip
 def test_what_other_servers_take_by_default_is_said(command, said):
@@ -541,9 +541,9 @@ def test_bytes_of_keys_and_values(flags, bits, capsys, monkeypatch):
 @every(
     "command,digits",
     [
-        ("llama-server -hf org/m -c 4k", "-c 4k: this engine takes digits alone, as 4096"),
-        ("sglang serve --model-path m --context-length 32K", "32K: this engine takes .* as 32768"),
-        ("trtllm-serve org/m --max_seq_len 8k", "8k: this engine takes digits alone, as 8192"),
+        ("llama-server -hf org/m -c 4k", "-c 4k: this engine needs digits only, as 4096"),
+        ("sglang serve --model-path m --context-length 32K", "32K: this engine needs .* as 32768"),
+        ("trtllm-serve org/m --max_seq_len 8k", "8k: this engine needs digits only, as 8192"),
     ],
 )
 def test_lengths_of_other_engines_are_digits(command, digits):
@@ -566,7 +566,7 @@ def test_what_of_a_command_is_not_read_is_listed():
 
 
 _IS = "is not modelled:"
-_CACHE = "the cache takes what --gpu-memory-utilization leaves"
+_CACHE = "the cache uses the memory that --gpu-memory-utilization leaves"
 _CARDS = "all weights are on the cards; --engine llama-cpp --host splits them"
 
 
@@ -693,7 +693,9 @@ def test_a_length_beyond_the_model_s(engine, code, capsys, monkeypatch):
     words = ["fit", "qwen3-32b", "--on", "h200-sxm", "--engine", engine, "--chips", "1"]
     ran = run_once(*words, "--max-model-len", "65536", capsys=capsys, monkeypatch=monkeypatch)
     assert ran.code == code
-    assert ("exceeds the 40,960 tokens that qwen3-32b takes" in said_words(ran.err)) == (code == 2)
+    assert ("exceeds the 40,960 tokens that qwen3-32b supports" in said_words(ran.err)) == (
+        code == 2
+    )
 
 
 def test_a_switch_beside_a_server_and_in_it_has_no_value():

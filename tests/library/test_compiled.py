@@ -77,7 +77,7 @@ def test_several_memories_are_computed_by_arrays():
     placed = fc.deployment("llama-3.1-70b", on="rtx-4090", host="epyc", weights="q4_k_m")
     compiled = placed.compiled()
     assert compiled.refusal is not None
-    assert "llama-3.1-70b on rtx-4090: several memories hold it" in compiled.refusal
+    assert "llama-3.1-70b on rtx-4090: it uses several memories" in compiled.refusal
     assert compiled(2, 500, 100).tpot == float(placed.at(2, prompt=500, output=100).tpot[0])
 
 

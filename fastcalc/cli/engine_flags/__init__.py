@@ -20,9 +20,9 @@ from fastcalc.cli.engine_flags.words import Words, parted
 
 
 def translated(words: Sequence[str]) -> tuple[list[str], list[str]]:
-    """A command line with flags of engines in fastcalc's words, and sentences on what was read.
+    """Command line with engine flags replaced by fastcalc's, and notes on the translation.
 
-    Raises InputError for a flag that is answered with what to write instead.
+    Raises InputError for a flag that has to be written in another way.
     """
     line = Words(part for word in words for part in parted(word))
     is_server = line.has("--server")
@@ -46,14 +46,14 @@ def translated(words: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def _leave_out_unmodelled(line: Words) -> None:
-    """Remove flags that are not computed, and say so."""
+    """Remove flags that are not modelled, with a note."""
     for name in [word for word in line.words if word in NOT_MODELLED]:
         line.taken(name, has_value=FLAGS[name].has_value)
         line.notes.append(f"{name} is not modelled: {NOT_MODELLED[name]}")
 
 
 def _renamed(line: Words) -> Iterator[str]:
-    """Words with each flag of an engine in fastcalc's words, without those that say nothing."""
+    """Words with each engine flag replaced by fastcalc's, without flags that change nothing."""
     pairs = line.pairs
     for word, value in pairs:
         flag = FLAGS.get(word)
@@ -76,9 +76,9 @@ def _renamed(line: Words) -> Iterator[str]:
 
 
 def _copied(line: Words, word: str, value: str) -> Iterator[str]:
-    """A flag of fastcalc with the value of an engine's, unless that says nothing."""
+    """Flag of fastcalc with the value of an engine's flag, unless that changes nothing."""
     own = FLAGS[word].own
-    if own == LENGTH and value == "0":  # llama.cpp: the model's length
+    if own == LENGTH and value == "0":  # for llama.cpp, 0 is the model's length
         value = line.longest or "auto"
     is_all = own == "--n-gpu-layers" and ALL_LAYERS.fullmatch(value)
     is_method = own == "--weights" and value in METHODS
@@ -87,7 +87,7 @@ def _copied(line: Words, word: str, value: str) -> Iterator[str]:
 
 
 def _count_copied_attention(line: Words) -> None:
-    """SGLang's ranks where each data-parallel one copies attention: tp of all of them there."""
+    """Ranks of SGLang if each data-parallel rank copies attention: its tp counts all of them."""
     line.notes.append(f"{COPIED_ATTENTION}: tp counts the ranks of each copy of attention here")
     line.taken(COPIED_ATTENTION, has_value=False)
     tp, dp = line.value("--tp"), line.value("--dp")

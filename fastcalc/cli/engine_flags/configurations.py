@@ -1,4 +1,4 @@
-"""Flags that set parts of a configuration: rope scaling, CUDA graphs, drafts, inputs beyond text.
+"""Flags that set parts of a configuration: rope scaling, CUDA graphs, drafts, multimodal inputs.
 
 Sources: vllm/config/model.py, compilation.py and multimodal.py of version 0.33;
 sglang/srt/arg_groups/fields of version 0.5.23, November 2026.
@@ -27,13 +27,13 @@ from fastcalc.written import shown
 _BARE = re.compile(
     r"(?<=[{,:\[])\s*(?!true\b|false\b|null\b)([A-Za-z_][^{}\[\]:,\"]*?)\s*(?=[}\]:,])"
 )
-"""A word without quotes in JSON."""
+"""Unquoted word in JSON."""
 _ACCEPTED = "0.8"
-"""Share of draft tokens that is assumed to be accepted."""
+"""Assumed acceptance rate of draft tokens."""
 
 
 def read(line: Words) -> None:
-    """Put fastcalc's flags in place of those that set parts of a configuration."""
+    """Replace flags that set parts of a configuration by fastcalc's flags."""
     _read_lengths(line)
     _read_graphs(line)
     _read_drafts(line)
@@ -43,7 +43,7 @@ def read(line: Words) -> None:
 
 
 def _json(text: str, flag: str) -> Mapping[str, Any]:
-    """A value of a flag in JSON, also where a shell has taken its quotes."""
+    """JSON value of a flag, even if a shell has removed its quotes."""
     for written in (text, _BARE.sub(r'"\1"', text)):
         with suppress(ValueError, RecursionError):
             value = json.loads(written)
@@ -53,10 +53,10 @@ def _json(text: str, flag: str) -> Mapping[str, Any]:
 
 
 def _read_lengths(line: Words) -> None:
-    """The longest sequence that rope scaling or an override of the configuration allows."""
+    """Longest sequence allowed by rope scaling or by an override of the configuration."""
     for name, text in line.taken_pairs(*ROPE, *MODEL_OVERRIDES):
         if name in ROPE and not text.startswith("{"):
-            continue  # llama.cpp names a kind, and warns of lengths beyond the model's
+            continue  # llama.cpp names a type, and only warns of lengths beyond the model's
         configuration = _json(text, name)
         rope = configuration if name in ROPE else _rope(configuration)
         longest = configuration.get("max_position_embeddings", line.longest)
@@ -72,7 +72,7 @@ def _read_lengths(line: Words) -> None:
 
 
 def _rope(configuration: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The rope scaling that an override of a configuration has, in it or in that of its text."""
+    """Rope scaling in an override of a configuration, or of its text configuration."""
     texts = (configuration, configuration.get("text_config"))
     scalings = (
         part[key]
@@ -85,7 +85,7 @@ def _rope(configuration: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _read_graphs(line: Words) -> None:
-    """Without CUDA graphs a server is that of the engine ``eager``."""
+    """Use the engine ``eager`` for a server without CUDA graphs."""
     configurations = [text for _, text in line.taken_pairs(*GRAPHS)]
     is_off = any(re.search(r"cudagraph_mode\W+NONE", text) for text in configurations)
     if not (line.taken(*NO_GRAPHS, has_value=False) or is_off):
@@ -98,7 +98,7 @@ def _read_graphs(line: Words) -> None:
 
 
 def _read_drafts(line: Words) -> None:
-    """Speculative decoding, and a draft model of its own, which is not counted."""
+    """Speculative decoding, with a note if a separate draft model is not counted."""
     configurations = line.taken_pairs(*DRAFT_CONFIGURATION)
     counts = [text for _, text in line.taken_pairs(*DRAFT_COUNTS)]
     models = [text for _, text in line.taken_pairs(*DRAFT_MODELS)]
@@ -114,17 +114,17 @@ def _read_drafts(line: Words) -> None:
             f"{_ACCEPTED} (assumed; --speculate 0.7x{counts[-1]} says 0.7)"
         )
     elif configurations:
-        line.notes.append("--speculative-config: ignored, for it states no num_speculative_tokens")
+        line.notes.append("--speculative-config: ignored, as it has no num_speculative_tokens")
     line.notes += [_uncounted(name) for name in models[-1:]]
 
 
 def _uncounted(name: str) -> str:
-    """Say what memory a draft model takes beside the model."""
+    """Note on the memory of a draft model, which is not counted."""
     from fastcalc.core.model.workload import workload  # few lines have a draft model
 
     draft = model_of(name)
     weights = f", {workload(draft).weight_bytes / 1e9:,.1f} GB," if draft else ""
     return (
         f"draft model {shown(name, 60)}: its weights{weights} and its cache are not counted; "
-        "lower --gpu-memory-utilization by their share of memory"
+        "reduce --gpu-memory-utilization by their share of memory"
     )

@@ -1,4 +1,4 @@
-"""Flags of llama.cpp that say more than one value: slots, types of the cache, tensors, cards.
+"""Flags of llama.cpp with structured values: slots, cache types, tensors, cards.
 
 Sources: tools/server/README.md, docs/multi-gpu.md and common/arg.cpp of ggml-org/llama.cpp,
 November 2026.
@@ -30,11 +30,11 @@ from fastcalc.written import shown
 
 _ENGINE = "llama-cpp"
 _EVEN = 1.1
-"""Largest share of a card over an equal one that is computed as equal."""
+"""Largest share of a card, relative to an equal share, that is computed as equal."""
 _TENSOR_SPLITS = ("row", "tensor", "graph")
 """Split modes that divide each matrix among cards; ``graph`` is that of ik_llama.cpp."""
 _DEFAULT_SLOTS = "4"
-"""Slots of llama-server for ``-np -1``, its default, which share its context."""
+"""Slots of llama-server for ``-np -1``, its default; the slots share the context."""
 _EXPERT_TENSORS = tuple(f"blk.{{}}.ffn_{name}_exps.weight" for name in ("gate", "up", "down"))
 _OTHER_TENSORS = (
     "output.weight",
@@ -46,9 +46,9 @@ _OTHER_TENSORS = (
 
 
 def read(line: Words, *, is_server: bool) -> None:
-    """Put the flags of fastcalc in place of those of llama.cpp.
+    """Replace the flags of llama.cpp by those of fastcalc.
 
-    is_server : True for words of a server command, which has slots where it does not say how many
+    is_server : whether the words are a server command, which has slots by default
     """
     _read_slots(line, is_server=is_server)
     _read_cache_types(line)
@@ -61,7 +61,7 @@ def read(line: Words, *, is_server: bool) -> None:
 
 
 def _read_slots(line: Words, *, is_server: bool) -> None:
-    """Slots that share a context are a limit on sequences alone."""
+    """Translate slots that share a context into a limit on sequences."""
     slots = line.value("--max-num-seqs")
     is_auto = slots == "-1" or (is_server and not slots and line.value("--engine") == _ENGINE)
     is_unified = line.has(*UNIFIED)
@@ -87,7 +87,7 @@ def _read_slots(line: Words, *, is_server: bool) -> None:
 
 
 def _read_cache_types(line: Words) -> None:
-    """One cache format for the types of keys and of values, each f16 by default."""
+    """Translate the types of keys and values, f16 by default, into one cache format."""
     attention = line.taken(*FLASH_ATTENTION)
     of_keys, of_values = line.taken(*KEY_TYPES), line.taken(*VALUE_TYPES)
     is_plain = attention[-1:] in (["off"], ["0"], ["false"])
@@ -114,7 +114,7 @@ def _read_cache_types(line: Words) -> None:
 
 
 def _key_fraction(line: Words) -> float:
-    """Share of keys in the cache of the model that a command names; a half if it is unknown. [1]
+    """Share of keys in the cache of the command's model; 0.5 if the model is unknown. [1]
 
     Latent attention caches one vector for both, which has the type of keys.
     """
@@ -134,9 +134,9 @@ def _key_fraction(line: Words) -> float:
 
 
 def _read_overrides(line: Words) -> None:
-    """The layers whose routed experts tensor overrides leave to the host.
+    """Number of layers whose routed experts are moved to the host by tensor overrides.
 
-    A layer counts by the share of its three matrices of experts that are there.
+    A layer counts with the share of its three expert matrices that are on the host.
     """
     texts = [text for value in line.taken(*OVERRIDES) for text in value.split(",")]
     if not texts:
@@ -148,7 +148,7 @@ def _read_overrides(line: Words) -> None:
     is_on_host = partial(_is_on_host, overrides)
 
     def experts(layers: int) -> float:
-        """Layers on the host of a number of them, of which the first are there by a count. [1]"""
+        """Layers on the host if overrides are combined with a count of first layers. [1]"""
         later_layers = range(first, layers)
         names = (name.format(layer) for layer in later_layers for name in _EXPERT_TENSORS)
         return min(first, layers) + sum(map(is_on_host, names)) / len(_EXPERT_TENSORS)
@@ -172,7 +172,7 @@ def _read_overrides(line: Words) -> None:
 
 
 def _override(text: str) -> tuple[re.Pattern[str], str]:
-    """The pattern and the buffer of a tensor override."""
+    """Pattern and buffer of a tensor override."""
     pattern, is_joined, buffer = text.partition("=")
     try:
         if pattern and is_joined and buffer:
@@ -183,13 +183,13 @@ def _override(text: str) -> tuple[re.Pattern[str], str]:
 
 
 def _is_on_host(overrides: Sequence[tuple[re.Pattern[str], str]], name: str) -> bool:
-    """Whether a tensor is in host memory, by the first override that matches it."""
+    """Whether a tensor is in host memory, according to the first override that matches it."""
     buffers = (buffer for pattern, buffer in overrides if pattern.search(name))
     return next(buffers, None) == "CPU"
 
 
 def _read_split_mode(line: Words) -> None:
-    """The layout that a split mode means, over the cards that shares, names or a count say."""
+    """Layout for a split mode, with the number of cards from shares, chip names or a count."""
     mode = "".join(line.taken(*SPLIT_MODES)[-1:])
     shares, names = line.taken(*CARD_SHARES), line.taken(*CARD_NAMES)
     listed = "".join((shares or names)[-1:])
@@ -209,7 +209,7 @@ def _read_split_mode(line: Words) -> None:
     if mode in _TENSOR_SPLITS and not line.has("--tp"):
         cards = cards or _named_count(line)
         if not cards:
-            raise InputError(f"-sm {mode}: say over how many cards, as with --chips 2 or -ts 1,1")
+            raise InputError(f"-sm {mode}: give the number of cards, as with --chips 2 or -ts 1,1")
         line.taken("--chips")
         line.words += ["--tp", cards]
     elif cards and not stated and not line.has("--tp"):
@@ -219,7 +219,7 @@ def _read_split_mode(line: Words) -> None:
 
 
 def _check_shares(text: str, parts: list[str]) -> None:
-    """Refuse shares of which one is far above the others: its card would be full first."""
+    """Refuse shares with one far above the others, because its card would be full first."""
     try:
         shares = [float(part) for part in parts]
         largest_share = max(shares) * len(shares) / sum(shares)
@@ -233,14 +233,14 @@ def _check_shares(text: str, parts: list[str]) -> None:
 
 
 def _named_count(line: Words) -> str:
-    """How many cards the name of a chip says, as in 2xrtx-3090; "" where it does not."""
+    """Number of cards in the name of a chip, as in 2xrtx-3090; "" if there is none."""
     from fastcalc.importers.instances import stated_count
 
     return str(stated_count(line.value("--on")) or "")
 
 
 def _read_whole_windows(line: Words) -> None:
-    """Layers that attend to a window keep the whole context."""
+    """Let layers with windowed attention keep the whole context."""
     from fastcalc.catalogue.schema import Attention
 
     model = line.model

@@ -1,4 +1,4 @@
-"""Whole commands of servers after ``--server``, and what a server takes where one says nothing."""
+"""Server commands after ``--server``, and the defaults of a server for omitted flags."""
 
 import re
 import shlex
@@ -29,33 +29,33 @@ _SERVERS = (
     (r"mlx_lm[. ]server", "mlx"),
 )
 _RELEASE = re.compile(r"vllm-openai[\w-]*:v(0\.\d+)")
-"""The release in the name of an image of vLLM."""
+"""Release in the name of a vLLM image."""
 _STARTS = re.compile(r"(trtllm-)?serve|.*(vllm-openai|lmsysorg/sglang).*")
-"""Words of a command after which a model may stand."""
+"""Words of a command that may be followed by a model."""
 _MODELS = {"--model", "--model-path", "-m", "-hf", "--hf-repo"}
 _SWITCH = re.compile(r"--(enable|disable|no|trust|enforce|use|skip|async|allow)-.*")
-"""Flags that take no value, by how they begin."""
+"""Prefixes of flags without a value."""
 _OF_ONE_RANK = {"vllm", "sglang", "tensorrt-llm"}
-"""Engines that take one chip of several where a command says nothing."""
+"""Engines that use one of several chips by default."""
 _RANKS = {"--tp", "--pp", "--dp", "--ep", "--chips"}
 _LENGTHS = {"sglang": "--context-length", "tensorrt-llm": "--max_seq_len", "llama-cpp": "-c"}
-"""Flags without which an engine serves as much of the model's context as fits."""
+"""Context-length flags; without them, an engine serves as much of the model's context as fits."""
 _SHARE = "--gpu-memory-utilization"
 _FACTORS = {"k": 1000, "K": 1024, "m": 10**6, "M": 2**20}
 
 
 class Command:
-    """A server's command: its engine, its model, flags that are taken and flags that are not.
+    """A server's command: its engine, its model, and its used and ignored flags.
 
-    release : the engine of the release that an image names, else the engine
+    release : engine of the release named by an image, else the engine
     """
 
     def __init__(self, text: str, line: Words) -> None:
-        """Read a command for the fields of a line.
+        """Parse a command for the fields of a line.
 
-        Raises InputError if it is of no known server.
+        Raises InputError if it is not the command of a known server.
         """
-        self.fields = line.fields  # of the request, which may choose the ranks itself
+        self.fields = line.fields  # fields of the request, which may choose the ranks itself
         self.engine = next((name for sign, name in _SERVERS if re.search(sign, text)), "")
         if not self.engine:
             raise InputError(
@@ -91,7 +91,7 @@ class Command:
             self._take(name, value)
 
     def _full(self, name: str) -> str:
-        """The flag that one begins, as the parser of vLLM and SGLang takes it; else the name."""
+        """Full name of an abbreviated flag, as accepted by vLLM and SGLang; else the name."""
         if self.engine not in ("sglang", "vllm") or name in FLAGS or not name.startswith("--"):
             return name
         begun = [
@@ -103,7 +103,7 @@ class Command:
         return begun[0] if len(fields) == 1 and name not in _MODELS else name
 
     def _take(self, name: str, value: str) -> None:
-        """Take a flag, or list it as ignored."""
+        """Use a flag, or list it as ignored."""
         flag = FLAGS.get(name)
         if flag and flag.engine == "llama-cpp" != self.engine:
             flag = None  # another server's flag of the same name
@@ -120,9 +120,9 @@ class Command:
 
 
 def read(line: Words) -> None:
-    """Put the words of a server's command in place of ``--server`` and the command.
+    """Replace ``--server`` and its command by the words of the command.
 
-    A model that is named beside it is meant in place of the command's.
+    A model named outside the command replaces the command's model.
     """
     if line.words.count("--server") > 1:
         raise InputError("--server is given twice; name one command")
@@ -147,14 +147,14 @@ def read(line: Words) -> None:
         line.notes.append(f"--server: {model_name} is computed in place of {command.model}")
     by_default = _by_default(line)
     for name, value in by_default.items():
-        line.notes.append(f"--server: {name} is not given; the server takes {value}")
+        line.notes.append(f"--server: {name} is not given; the server uses {value}")
     line.notes += _left_to_server(line)
     line.notes += _divided_experts(line)
     line.words += (word for pair in by_default.items() for word in pair)
 
 
 def _refuse_twice(line: Words, command: Command) -> None:
-    """Refuse a flag that is given beside a server's command and in it, with another value."""
+    """Refuse a flag that is given with different values inside and outside a server's command."""
     stated, served = (
         {own_name(word): (word, value) for word, value in pairwise([*words, ""])}
         for words in (line.words, command.flags)
@@ -169,9 +169,9 @@ def _refuse_twice(line: Words, command: Command) -> None:
 
 
 def _by_default(line: Words) -> dict[str, str]:
-    """Flags that a server command leaves out, of those that a command takes.
+    """Default values of flags that a server command omits, if the request has their fields.
 
-    One rank, and of vLLM the longest sequences of the model, and experts that all ranks share.
+    One rank, and for vLLM the longest sequences of the model and experts sharded over all ranks.
     """
     fields, stated = line.fields, line.stated
     engine = line.value("--engine").partition("-0.")[0]
@@ -198,7 +198,7 @@ def _has_experts(model: "Model") -> bool:
 
 
 def _left_to_server(line: Words) -> Iterator[str]:
-    """Say which context length a server other than vLLM's uses by default.
+    """Note on the default context length of a server other than vLLM.
 
     Such a server starts even if the model's longest sequence does not fit
     (sgl-project/sglang#4048); llama.cpp's shortens its default context to fit, except ``-c 0``.
@@ -207,13 +207,13 @@ def _left_to_server(line: Words) -> Iterator[str]:
     is_taken = "max_model_len" in line.fields and LENGTH not in line.stated
     if flag and is_taken and (longest := line.longest):
         yield (
-            f"--server: {flag} is not given; the server takes {longest}, or less where memory "
-            "holds less"
+            f"--server: {flag} is not given; the server uses {longest}, or less if memory is "
+            "insufficient"
         )
 
 
 def _divided_experts(line: Words) -> Iterator[str]:
-    """Say what is computed where vLLM divides each expert over the ranks of several replicas."""
+    """Note on the approximation if vLLM shards each expert over the ranks of several replicas."""
     stated = line.stated
     is_spread = bool(stated & {"--ep", *SPREAD_EXPERTS})
     if line.value("--engine") != "vllm" or "--dp" not in stated or is_spread:
@@ -221,13 +221,13 @@ def _divided_experts(line: Words) -> Iterator[str]:
     if (model := line.model) and _has_experts(model) and "ep" in line.fields:
         ranks = expert_ranks(line)
         yield (
-            f"--server: {SPREAD_EXPERTS[0]} is not given, so that each expert is divided over "
+            f"--server: {SPREAD_EXPERTS[0]} is not given, so each expert is sharded over "
             f"{ranks} ranks: computed as --ep {ranks}"
         )
 
 
 def expert_ranks(line: Words) -> int:
-    """Ranks over which vLLM spreads experts: those of all tensor- and data-parallel groups."""
+    """Expert-parallel ranks of vLLM: all tensor- and data-parallel ranks."""
     ranks = 1
     for text in (line.value("--tp"), line.value("--dp")):
         ranks *= int(text) if text.isdecimal() and len(text) < 7 else 1
@@ -235,11 +235,11 @@ def expert_ranks(line: Words) -> int:
 
 
 def _number(name: str, text: str) -> str:
-    """A length as an engine reads it: of vLLM 32k is 32,000 and 32K 32,768, others take digits."""
+    """A length as parsed by an engine: in vLLM 32k is 32,000 and 32K 32,768; others need digits."""
     if text[-1:] not in _FACTORS or not text[:-1].replace(".", "", 1).isdigit():
         return text
     tokens = str(int(float(text[:-1]) * _FACTORS[text[-1]]))
     if name != LENGTH:
         thousands = str(int(float(text[:-1]) * _FACTORS[text[-1].upper()]))
-        raise InputError(f"--server: {name} {text}: this engine takes digits alone, as {thousands}")
+        raise InputError(f"--server: {name} {text}: this engine needs digits only, as {thousands}")
     return tokens

@@ -1,17 +1,17 @@
-"""Flags of engines: their names, the field that each sets here, and the engine that has it."""
+"""Table of engine flags: their names, the field that each sets, and the engine that has it."""
 
 import re
 from typing import NamedTuple
 
 
 class EngineFlag(NamedTuple):
-    """A flag of one engine or of several.
+    """A flag of one or several engines.
 
-    field : of a request, which it sets; "" where nothing here is computed from it
-    engine : the one that has it; "" where several do
+    field : field of a request that it sets; "" if it affects nothing here
+    engine : the engine that has it; "" if several do
     has_value : whether a value follows it
-    is_copied : whether its value stands for the field as it is
-    sets : of a file, the path that ``--set`` gives its value
+    is_copied : whether its value is used for the field unchanged
+    sets : path in a file to which ``--set`` gives its value
     """
 
     field: str
@@ -22,7 +22,7 @@ class EngineFlag(NamedTuple):
 
     @property
     def own(self) -> str:
-        """The flag of its field."""
+        """Flag of its field."""
         return "--" + self.field.replace("_", "-")
 
 
@@ -31,12 +31,12 @@ def _named(flag: EngineFlag, *names: str) -> dict[str, EngineFlag]:
 
 
 def _read(field: str, *names: str, engine: str = "llama-cpp") -> dict[str, EngineFlag]:
-    """Flags with a value that a function reads."""
+    """Flags with a value that a function parses."""
     return _named(EngineFlag(field, engine, is_copied=False), *names)
 
 
 def _setting(path: str, name: str, engine: str) -> dict[str, EngineFlag]:
-    """A flag whose value is a number of a file."""
+    """Flag whose value is a number in a file."""
     return _named(EngineFlag("set", engine, is_copied=False, sets=path), name)
 
 
@@ -64,14 +64,14 @@ DRAFT_MODELS = ("-md", "--model-draft", "--speculative-draft-model-path", "--dra
 WHOLE_WINDOWS = "--swa-full"
 
 NOT_MODELLED = {
-    "--kv-cache-memory-bytes": "the cache takes what --gpu-memory-utilization leaves",
+    "--kv-cache-memory-bytes": "the cache uses the memory that --gpu-memory-utilization leaves",
     "--cpu-offload-gb": "all weights are on the cards; --engine llama-cpp --host splits them",
     "--max-cudagraph-capture-size": "CUDA graphs of the default sizes are counted",
     "--cudagraph-capture-sizes": "CUDA graphs of the default sizes are counted",
-    "--max-total-tokens": "the cache takes what weights leave",
+    "--max-total-tokens": "the cache uses the memory that the weights leave",
     **dict.fromkeys(("-nkvo", "--no-kv-offload"), "the cache is on the cards"),
 }
-"""Flags that change memory and are not computed, and what is computed instead."""
+"""Flags that change memory use but are not modelled, and what is computed instead."""
 
 FLAGS = {
     **_named(EngineFlag("tp"), "--tp", "--tp-size", "-tp"),
@@ -117,22 +117,22 @@ FLAGS = {
     **_switch("", "-nkvo", "--no-kv-offload"),
     **_read("set", *PROJECTORS),
 }
-"""Every flag that is read here, by its name."""
+"""Every supported flag, by name."""
 
 AS_FITS = {"auto", "-1"}
-"""Lengths of vLLM that mean the longest which fits."""
+"""Values with which vLLM chooses the longest length that fits."""
 SAYS_NOTHING = {"auto", "None"}
 METHODS = {
     *("modelopt", "compressed-tensors", "quark", "ascend", "gguf", "moe_wna16", "inc", "fp_quant"),
 }
-"""Methods of quantization that engines name of which a checkpoint says the format."""
+"""Quantization methods of engines for which the checkpoint states the format."""
 ALL_LAYERS = re.compile(r"all|auto|-\d+|99|\d{3,}")
-"""Counts of layers on the card by which nobody means a share of them."""
+"""Layer counts that mean all layers on the card."""
 MOST_LAYERS = 999
 
 
 def own_name(word: str) -> str:
-    """The flag of fastcalc that a flag of an engine stands for; any other word as it is.
+    """Flag of fastcalc for a flag of an engine; any other word unchanged.
 
     >>> own_name("-tp"), own_name("--ctx-size"), own_name("--batch")
     ('--tp', '--max-model-len', '--batch')

@@ -1,4 +1,4 @@
-"""The words of a command line while flags of engines in it are translated."""
+"""Words of a command line during the translation of engine flags."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import pairwise
@@ -13,29 +13,29 @@ if TYPE_CHECKING:
 
 
 class Words:
-    """A command and what follows it, and sentences on what was read of it."""
+    """A command with its arguments, and notes on the translation."""
 
     def __init__(self, words: Iterable[str]) -> None:
-        """Start with no sentences."""
+        """Start without notes."""
         self.words = list(words)
         self.notes: list[str] = []
 
     @property
     def pairs(self) -> Iterator[tuple[str, str]]:
-        """Each word with the next; the last with ""."""
+        """Each word with its successor; the last word with ""."""
         return pairwise([*self.words, ""])
 
     def has(self, *names: str) -> bool:
-        """Whether one of these words stands in the line."""
+        """Whether the line contains one of these words."""
         return not set(names).isdisjoint(self.words)
 
     def value(self, name: str) -> str:
-        """What follows a flag last, of fastcalc or of an engine; "" where it is not given."""
+        """Last value of a flag of fastcalc or of an engine; "" if it is not given."""
         values = [value for word, value in self.pairs if own_name(word) == name]
         return values[-1] if values else ""
 
     def taken_pairs(self, *names: str, has_value: bool = True) -> list[tuple[str, str]]:
-        """Remove flags and their values; return both, with "" for a flag that none follows."""
+        """Remove flags and their values; return both, with "" for a flag without a value."""
         pairs, kept, is_value = list[tuple[str, str]](), list[str](), False
         for word in self.words:
             if word in names:
@@ -49,23 +49,23 @@ class Words:
         return pairs
 
     def taken(self, *names: str, has_value: bool = True) -> list[str]:
-        """Remove flags and their values; return the values, "" of a flag that none follows."""
+        """Remove flags and their values; return the values, with "" for a flag without a value."""
         return [value for _, value in self.taken_pairs(*names, has_value=has_value)]
 
     def put(self, name: str, value: str) -> None:
-        """Set a flag of fastcalc in place of all that are given of it."""
+        """Set a flag of fastcalc, replacing its other occurrences."""
         self.taken(name)
         self.words += [name, value]
 
     @property
     def stated(self) -> set[str]:
-        """The words, with flags of engines by fastcalc's names."""
+        """Words, with engine flags by fastcalc's names."""
         return {own_name(word) for word in self.words}
 
     @property
     def fields(self) -> "Mapping[str, DeclaredField]":
-        """Fields of the request of the command."""
-        from fastcalc.features import COMMANDS, request_of  # few command lines hold a server's
+        """Fields of the command's request."""
+        from fastcalc.features import COMMANDS, request_of  # imported late, as few lines need it
         from fastcalc.kit.request.fields import declared
 
         command = self.words[0] if self.words else ""
@@ -73,7 +73,7 @@ class Words:
 
     @property
     def model_name(self) -> str | None:
-        """The first word after the command that is neither a flag nor the value of one."""
+        """First word after the command that is neither a flag nor the value of one."""
         switches = self._switches()
         named = (
             word
@@ -83,7 +83,7 @@ class Words:
         return next(named, None)
 
     def _switches(self) -> Collection[str]:
-        """Flags of the command that take no value."""
+        """Flags of the command without a value."""
         return {
             "--" + name.replace("_", "-")
             for name, field in self.fields.items()
@@ -92,7 +92,7 @@ class Words:
 
     @property
     def model(self) -> "Model | None":
-        """The model that the line names; None if it is unknown."""
+        """Model named in the line; None if it is unknown."""
         return model_of(self.model_name)
 
     @property
@@ -115,13 +115,13 @@ class Words:
 
     @property
     def longest(self) -> str:
-        """Tokens of the longest sequence of the model; "" if it is unknown."""
+        """Longest sequence of the model in tokens; "" if it is unknown."""
         model = self.model
         return str(model.max_context) if model and model.max_context else ""
 
 
 def model_of(name: str | None) -> "Model | None":
-    """The model of a name; None if it is unknown."""
+    """Model by name; None if it is unknown."""
     from fastcalc.catalogue.store import Catalogue
     from fastcalc.kit.request.loading import models_of
 
@@ -132,7 +132,7 @@ def model_of(name: str | None) -> "Model | None":
 
 
 def parted(word: str) -> list[str]:
-    """A flag and its value, where ``=`` joins them; an engine may write it with underscores."""
+    """A flag and its value, if joined by ``=``; engines may write flags with underscores."""
     name, is_joined, value = word.partition("=")
     plain = name.replace("_", "-")
     if plain not in FLAGS and plain not in ("--engine", "--server", "--chips", "--on"):
