@@ -1,1 +1,1 @@
-"""Chips, models and engines as files: schemas, a strict reader, and where names are looked up."""
+"""Chips, models and engines as files: schemas, a strict reader, and lookup by name."""

@@ -1,13 +1,13 @@
-"""What numbers that a chip's file leaves out are taken to be, so that none counts as nothing.
+"""Default values for numbers that a chip's file leaves out, so that none is treated as zero.
 
-A default is the median of the catalogue's chips of the kind that state the number, or of all chips
-where none of the kind does; of two in the middle, the one that makes a chip slower. A power with
-host and site that is not stated is the chip's times such a median, but for machines whose
-printed power is that of the whole box. Cores are as many as put peak and bandwidth of each at the
-median, and at most those of the largest chip: a faster chip has no fewer. Prices, powers of chips,
-capacities and links that are left out stay so. Latencies inside a domain are omitted, too, where
-engines hold them: as `collective_latency` of chips that run layer after layer, and in the layer
-floor of Groq's engine, which includes the hops between chips.
+A default is the median over the catalogue's chips of the same kind that state the number, or over
+all chips if none of the kind does. Of two middle values, the slower chip's is used. A missing power
+with host and site is the chip's power times such a median, except for machines whose printed power
+is for the whole box. The number of cores puts peak and bandwidth per core at the
+median, and is at most that of the largest chip, so a faster chip never has fewer. Missing prices,
+chip powers, capacities and links have no default. Latencies inside a domain are omitted as well if
+engines include them: in `collective_latency` for chips that run layers in sequence, and in the
+layer floor of Groq's engine, which includes the hops between chips.
 """
 
 from collections.abc import Iterator
@@ -23,9 +23,9 @@ class Medians(NamedTuple):
     """Default values of one property of a chip, for files that do not state it.
 
     name : the property, in words
-    dimension : as `QuantityReader` has it
-    by_kind : by type of chip, for memories by where they are; ``all`` applies to chips of any type.
-        Of cores, those of the largest chip
+    dimension : as in `QuantityReader`
+    by_kind : by type of chip, or by location for memories; ``all`` applies to chips of any type.
+        For cores, the number on the largest chip
     """
 
     name: str
@@ -76,18 +76,18 @@ OF_A_CORE = {
     "rdu": ("0.6135 TFLOP/s", "234.4 GB/s"),
     "wafer": ("17.33 GFLOP/s", "23.53 GB/s"),
 }
-"""16-bit peak and memory bandwidth of a core, by type of chip: the medians of chips that state
-cores. The cores of the largest chip are in `MEDIANS`."""
+"""16-bit peak and memory bandwidth per core, by type of chip: medians over chips that state their
+cores. The core counts of the largest chips are in `MEDIANS`."""
 
 
 class Default(NamedTuple):
-    """A number that stands in for one that a file leaves out.
+    """A default for a number that a file leaves out.
 
-    path : where the file would state it
+    path : path of the number in the file
     row : its row of `MEDIANS`
-    kind : whose median it is
-    times : what a median that is a ratio is multiplied with
-    cores : how many a chip is assumed to have [1]
+    kind : type of chip whose median it is
+    times : quantity by which a median ratio is multiplied
+    cores : assumed number of cores [1]
     """
 
     path: str
@@ -98,7 +98,7 @@ class Default(NamedTuple):
 
     @property
     def quantity(self) -> Quantity:
-        """The number as a file would hold it."""
+        """The number in the form of a file's value."""
         if self.cores is not None:
             return Quantity(si=self.cores, text=f"{self.cores:.0f}", source=self.path)
         raw = MEDIANS[self.row].by_kind[self.kind]
@@ -109,7 +109,7 @@ class Default(NamedTuple):
 
     @property
     def basis(self) -> str:
-        """Whose median it is, in a phrase."""
+        """Phrase for the chips whose median it is."""
         whose = f"{_MANY.get(self.kind, f'chips of kind {self.kind}')} that state"
         if self.cores is not None:
             most = MEDIANS[self.row].by_kind[self.kind]
@@ -118,7 +118,7 @@ class Default(NamedTuple):
 
 
 HOST_LINK = Default("links.scale_up.bandwidth", "links.host", "pcie")
-"""What a chip whose file states no link at all has to its host, so that it reads none for free."""
+"""Assumed host link of a chip whose file states no link at all, so that host reads take time."""
 
 _MANY = {
     "all": "all chips",
@@ -130,12 +130,12 @@ _MANY = {
 }
 _OF_LINKS = ("domain", "latency")
 _OF_MEMORIES = ("link", "shared_by")
-_WHOLE_BOXES = ("wafer", "apple")  # kinds whose printed power is that of the whole box
+_WHOLE_BOXES = ("wafer", "apple")  # kinds whose printed power is for the whole box
 
 
 @once
 def defaults_of(hardware: Hardware) -> tuple[Default, ...]:
-    """Return what stands in for the numbers that a chip's file leaves out."""
+    """Defaults for the numbers that a chip's file leaves out."""
     return tuple(_defaults_of(hardware))
 
 
@@ -143,7 +143,7 @@ def defaults_of(hardware: Hardware) -> tuple[Default, ...]:
 def completed(hardware: Hardware) -> Hardware:
     """A chip with a default for each number that its file leaves out.
 
-    Fitted speeds per core describe GPU cores. For chip types with other cores whose files state no
+    Fitted speeds per core describe GPU cores. On chip types with other cores whose files state no
     such speed, cores set no limit, whether the file counts them or not.
     """
     if hardware.cores is not None and hardware.kind not in MEDIANS["cores"].by_kind:
@@ -180,7 +180,7 @@ def _defaults_of(hardware: Hardware) -> Iterator[Default]:
     chip_type = hardware.kind
     if hardware.cores is None and chip_type in OF_A_CORE:
         yield Default("cores", "cores", chip_type, cores=_assumed_cores(hardware, chip_type))
-    # Cores of a host widen weights at the rates of its peaks, and those of regions do not.
+    # A host's cores widen weights at the rates of its peaks, and layer regions do not widen any.
     if hardware.vector is None and chip_type != "host" and hardware.execution == "sequential":
         yield from _default("vector", "vector", chip_type)
     for name, link in hardware.links:
@@ -202,7 +202,7 @@ def _defaults_of(hardware: Hardware) -> Iterator[Default]:
 
 
 def _assumed_cores(hardware: Hardware, chip_type: str) -> float:
-    """Cores of a chip whose file states none. [1]"""
+    """Assumed cores of a chip whose file states none. [1]"""
     peak, bandwidth = OF_A_CORE[chip_type]
     peaks = (rate.si for name, rate in hardware.peak.items() if name in ("bf16", "fp16"))
     near = (tier.bandwidth.si for tier in hardware.memory if tier.where not in ("host", "disk"))

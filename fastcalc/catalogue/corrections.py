@@ -1,8 +1,8 @@
-"""Corrections of a file that cannot change what it means: `fastcalc check --fix` writes no others.
+"""Corrections of a file that cannot change its meaning, as written by `fastcalc check --fix`.
 
-A misspelt key has one only where a single key of its mapping is one letter away, stands nowhere in
-that mapping, and takes the value that is there. A format or unit has one where it is spelt in
-another way, as ``FP8`` and ``TBps`` are: ``80 Gb`` may be 10 GB or 80 GB, so a person decides.
+A misspelt key is corrected only if exactly one known key of its mapping is one letter away, is not
+used in that mapping, and accepts the value. A format or unit is corrected if it is a different
+spelling, such as ``FP8`` or ``TBps``. ``80 Gb`` may mean 10 GB or 80 GB, so a person decides.
 """
 
 import re
@@ -19,12 +19,12 @@ from fastcalc.catalogue.units import is_same_unit
 from fastcalc.written import Json
 
 _SHORTEST = 4
-"""Letters of a key that is corrected: several shorter ones differ by one letter."""
+"""Minimum letters of a key that is corrected: many shorter keys differ by one letter."""
 _MEANT = re.compile(r"'([^']+)' is not a (unit|weight|KV) .*did you mean '([^']+)'\?$")
 
 
 def key_meant(key: str, valid: Iterable[str]) -> str | None:
-    """Find the one known key that a misspelt one is a single slip away from, if only one is.
+    """Find the known key that a misspelt key is one slip away from, if there is exactly one.
 
     >>> key_meant("vndor", ["vendor", "name"]), key_meant("fp1", ["fp16", "fp8"])
     ('vendor', None)
@@ -35,7 +35,7 @@ def key_meant(key: str, valid: Iterable[str]) -> str | None:
 
 
 def _is_same_name(name: str, valid: str) -> bool:
-    """Whether a key or a format is a known one in another spelling.
+    """Whether a key or a format is a different spelling of a known one.
 
     >>> _is_same_name("Q4-K-M", "q4_k_m"), _is_same_name("fp9", "fp8")
     (True, False)
@@ -48,7 +48,7 @@ def _letters(name: str) -> str:
 
 
 def is_one_slip(word: str, valid: str) -> bool:
-    """Whether a letter is missing, too many, another or swapped, and no digit differs."""
+    """Whether one letter is missing, extra, replaced or swapped, with all digits equal."""
     if len(word) < _SHORTEST or abs(len(word) - len(valid)) > 1:
         return False
     if re.sub(r"\D", "", word) != re.sub(r"\D", "", valid):
@@ -65,7 +65,7 @@ def is_one_slip(word: str, valid: str) -> bool:
 
 
 def value_meant(value: object, sentence: str) -> str | None:
-    """Spell a format or a unit as files do, where the sentence on the fault names the same one."""
+    """Correct spelling of a format or a unit, if the fault's sentence names the same one."""
     match = _MEANT.search(sentence)
     if match is None or not isinstance(value, str) or value.count(match[1]) != 1:
         return None
@@ -74,7 +74,7 @@ def value_meant(value: object, sentence: str) -> str | None:
 
 
 def class_at(schema: type[BaseModel], data: Json, path: Path_) -> type[BaseModel] | None:
-    """Find the class of the mapping at a path, where the data leave only one open."""
+    """Find the class of the mapping at a path, if the data allow only one."""
     classes = [schema]
     for step in path:
         data = inside(data, step)
@@ -109,14 +109,14 @@ def keys_of(schema: type[BaseModel]) -> list[str]:
 def fitting_renames(
     data: Json, schema: type[BaseModel], renames: Mapping[Path_, str]
 ) -> dict[Path_, str]:
-    """Keep the right keys, by path, that take the value which stands at the wrong one.
+    """Keep the correct keys, by path, that accept the value given under the wrong key.
 
-    Two keys of a mapping that mean the same are left alone.
+    Two keys of a mapping with the same correction are left alone.
     """
     targets = Counter((*path[:-1], key) for path, key in renames.items())
     single = {path: key for path, key in renames.items() if targets[(*path[:-1], key)] == 1}
     renamed = deepcopy(data)
-    for path, key in sorted(single.items(), key=lambda rename: -len(rename[0])):  # inner ones first
+    for path, key in sorted(single.items(), key=lambda rename: -len(rename[0])):  # inner keys first
         mapping = renamed
         for step in path[:-1]:
             mapping = inside(mapping, step)
@@ -136,7 +136,7 @@ def fitting_renames(
 
 
 def _path_in(data: Json, steps: tuple[int | str, ...]) -> Path_:
-    """Steps that stand in the data: those that pydantic adds for unions do not."""
+    """Path in the data, without the steps that pydantic adds for unions."""
     path: Path_ = ()
     for step in steps:
         within = inside(data, step)

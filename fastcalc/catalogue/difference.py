@@ -1,4 +1,4 @@
-"""Entries by what differs: a file that extends another, and a what-if from the command line."""
+"""Entries defined by differences: files that extend another, and what-if changes by a user."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,7 +14,7 @@ from fastcalc.mentions import option
 from fastcalc.written import Json, did_you_mean, shown
 
 _NEVER_INHERITED = {"id", "name", "aliases"}
-_REPLACED_WHOLE = {"ranges", "fitted_kinds"}  # what one fit rests on
+_REPLACED_WHOLE = {"ranges", "fitted_kinds"}  # values that belong to one fit
 _NO_MEMORY = Document("", {"memory": []})
 _WRITTEN = re.compile(r"(?:([^:=]+):)?([^:=]+)=(.+)")
 _POSITION = re.compile(r"\[([0-9]+)\]")
@@ -22,9 +22,9 @@ _POSITION = re.compile(r"\[([0-9]+)\]")
 
 @dataclass(frozen=True)
 class Change:
-    """A value that an entry is given instead of its file's; without a name, all that hold it.
+    """A value that replaces the one in an entry's file; without a name, in all entries with it.
 
-    path : between the dots of what a user wrote; names of a file may hold dots, too
+    path : between the dots that a user wrote; names in a file may contain dots, too
     """
 
     written: str
@@ -82,7 +82,7 @@ def change(written: str) -> Change:
 
 
 def changed(document: Document, what_if: Change) -> tuple[Document, str] | None:
-    """A document with a value in place of its own and a sentence, or None without it."""
+    """A document with one value replaced and a sentence about it; None without such a value."""
     path = _located(document.data, what_if.path)
     if path is None:
         return None
@@ -104,15 +104,15 @@ def changed(document: Document, what_if: Change) -> tuple[Document, str] | None:
         for name in groups
         if path[1:] and document.mapping("architectures", name).keys() & {path[1]}
     ]
-    if overriding:  # which core takes before those of the engine
+    if overriding:  # core uses these before those of the engine
         sentence += f"; {', '.join(overriding)} has its own under architectures"
     return supposed, sentence
 
 
 def _located(node: Json, path: tuple[str, ...]) -> Path_ | None:
-    """Keys and positions of a path as written; the last key may be new in its mapping.
+    """Keys and indices of a path as written; the last key may be new in its mapping.
 
-    Several words may be one key (``architectures.rdna3.5``); a list's items go by name or position.
+    Several words may form one key (``architectures.rdna3.5``); items of lists have a name or index.
     """
     for count in range(len(path), 0, -1):
         word, below = ".".join(path[:count]), path[count:]
@@ -129,7 +129,7 @@ def _located(node: Json, path: tuple[str, ...]) -> Path_ | None:
 
 
 def _position(members: list[Json], word: str) -> int:
-    """Return where the item of a name or position stands in a list; the list's length if none."""
+    """Index of a list item with a name or index; the list's length if there is none."""
     names = [
         str(member.get("name")).lower() if isinstance(member, dict) else None for member in members
     ]
@@ -140,9 +140,9 @@ def _position(members: list[Json], word: str) -> int:
 
 
 def joined(chain: Sequence[Document]) -> list[Document]:
-    """Documents, each of which extends the next, with everything that they take from it."""
+    """Merge documents, each of which extends the next, into one with all inherited values."""
     *documents, last = chain
-    if isinstance(last.at("memory"), dict):  # by name, as a list that joins none
+    if isinstance(last.at("memory"), dict):  # by name, in a list that extends none
         last = extended(last, _NO_MEMORY)
     wholes = [last]
     for document in reversed(documents):
@@ -152,12 +152,12 @@ def joined(chain: Sequence[Document]) -> list[Document]:
 
 @once
 def extended(document: Document, base: Document) -> Document:
-    """A document with everything that it leaves out taken from another.
+    """A document whose missing values are taken from another.
 
-    Mappings are joined key by key, and lists of named things by name. A mapping over a list joins
-    items by name or position; ranges and all else stand whole. A parameter of an engine stands
-    before what the other says of it for single chips, too. Its name is the other's with its own
-    id, unless it has one.
+    Mappings are merged key by key, and lists of named items by name. A mapping over a list merges
+    items by name or index; ranges and all other values are replaced as a whole. An engine parameter
+    also overrides the other engine's values for single chips. The name is the other's name with the
+    document's own id, unless it has a name.
     """
     moved: dict[Path_, Path_] = {}
     parents, own = base.mapping(), document.mapping()
@@ -181,17 +181,17 @@ def extended(document: Document, base: Document) -> Document:
 
 
 def _without(stated: dict[str, Json], parameters: Json) -> Json:
-    """Parameters of a group of chips without those given for all chips."""
+    """Parameters of a group of chips, except those given for all chips."""
     if not isinstance(parameters, dict):
         return parameters
     return {name: value for name, value in parameters.items() if name not in stated}
 
 
 def _over(base: Json, stated: Json, path: Path_, moved: dict[Path_, Path_]) -> Json:
-    """A value over the one it extends; note the lists' items that stand elsewhere now."""
+    """Merge a value over the one it extends; note list items whose index changes."""
     if isinstance(base, dict) and isinstance(stated, dict):
         is_other_kind = stated.get("kind", base.get("kind")) != base.get("kind")
-        is_source = len(path) == 2 and path[0] == "sources"  # one document or the other
+        is_source = len(path) == 2 and path[0] == "sources"  # from one document or the other
         if is_other_kind or is_source or "value" in base or "value" in stated:
             return stated
         joined = {
@@ -206,7 +206,7 @@ def _over(base: Json, stated: Json, path: Path_, moved: dict[Path_, Path_]) -> J
     elif isinstance(stated, dict) and all(isinstance(item, dict) for item in stated.values()):
         pieces = stated.items()
         if not _is_named(base) and any(_position(base, key.lower()) == len(base) for key in stated):
-            return stated  # what has no name has a position that exists
+            return stated  # items without a name have an index that exists
     joined_list = list(base)
     for step, item in pieces:
         name = str(inside(item, "name")) if isinstance(step, int) else step
@@ -218,7 +218,7 @@ def _over(base: Json, stated: Json, path: Path_, moved: dict[Path_, Path_]) -> J
 
 
 def _moved(at: Path_, moved: dict[Path_, Path_]) -> Path_:
-    """Return where a path of a file stands in the document that it was joined to."""
+    """Path in a merged document of a path in one of its files."""
     length = next((length for length in range(len(at), 0, -1) if at[:length] in moved), 0)
     return (*moved[at[:length]], *at[length:]) if length else at
 

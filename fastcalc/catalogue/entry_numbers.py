@@ -1,4 +1,4 @@
-"""Every number of an entry: where it stands, what it may be, and the entry with another value."""
+"""All numbers of an entry: their paths, their limits, and the entry with another value."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,18 +12,18 @@ from fastcalc.catalogue.schema.hardware import Memory
 from fastcalc.catalogue.schema.quantities import Quantity, QuantityReader
 
 Place = tuple[str | int, ...]
-"""Keys and positions that lead to a number of an entry."""
+"""Keys and indices that lead to a number of an entry."""
 
 
 @dataclass(frozen=True)
 class EntryNumber:
     """A number of a chip, engine or model.
 
-    place : where the entry holds it
-    path : how a what-if names it
+    place : location in the entry
+    path : name in a what-if
     value : in SI units, or as it is
-    kind : of number, as `LIMITS` has them; of a quantity its dimension
-    is_default : whether the file leaves it out, and something else stands in
+    kind : kind of number, as in `LIMITS`; for a quantity its dimension
+    is_default : whether the file leaves it out and a default replaces it
     """
 
     place: Place
@@ -34,12 +34,12 @@ class EntryNumber:
 
     @property
     def limit(self) -> Limit:
-        """What a file may hold."""
+        """Allowed range in a file."""
         return LIMITS[self.kind]
 
 
 def with_value(entry: Any, location: Place, value: float) -> Any:
-    """An entry with another value at a place."""
+    """An entry with another value at a location."""
     if not location:
         if isinstance(entry, Quantity):
             return entry.model_copy(update={"si": float(value), "text": f"{value:g}"})
@@ -55,7 +55,7 @@ def with_value(entry: Any, location: Place, value: float) -> Any:
 
 
 def entry_numbers(entry: Hardware | Model | Engine) -> list[EntryNumber]:
-    """Numbers that an entry states, in the order of its file, but those that are 0."""
+    """Numbers that an entry states, in the order of its file, except those that are 0."""
     return [
         EntryNumber(location, path, value.si if isinstance(value, Quantity) else value, kind)
         for location, path, value, kind in numbers_of(entry)
@@ -64,7 +64,7 @@ def entry_numbers(entry: Hardware | Model | Engine) -> list[EntryNumber]:
 
 
 def default_numbers(chip: Hardware) -> list[EntryNumber]:
-    """Numbers that stand in where a chip's file leaves one out."""
+    """Defaults for numbers that a chip's file leaves out."""
     names = [tier.name for tier in chip.memory]
     numbers = []
     for default in defaults_of(chip):
@@ -85,7 +85,7 @@ def default_numbers(chip: Hardware) -> list[EntryNumber]:
 def numbers_of(
     entry: Any, kind: str = "", location: Place = (), path: str = ""
 ) -> Iterator[tuple[Place, str, Quantity | int, str]]:
-    """Yield where each number stands, its path as a what-if has it, the number and its kind."""
+    """Yield location, what-if path, value and kind of each number."""
     start = f"{path}." if path else ""
     if isinstance(entry, Quantity) or (isinstance(entry, int) and kind):
         yield location, path, entry, kind
@@ -104,7 +104,7 @@ def numbers_of(
 
 @once
 def kinds_of(schema: type[Entry]) -> dict[str, str]:
-    """Kind of number that each field holds, empty where it holds none itself."""
+    """Kind of number of each field; empty if the field is not a number."""
     return {
         name: _kind((field.annotation, *field.metadata))
         for name, field in schema.model_fields.items()
@@ -112,7 +112,7 @@ def kinds_of(schema: type[Entry]) -> dict[str, str]:
 
 
 def _kind(pieces: tuple[Any, ...]) -> str:
-    """Kind of number that an annotation, or what follows it, declares."""
+    """Kind of number that an annotation, or its metadata, declares."""
     for item in pieces:
         if isinstance(item, QuantityReader):
             return item.kind

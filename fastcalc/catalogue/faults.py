@@ -1,4 +1,4 @@
-"""What is wrong with a file: a rule, a place and a sentence."""
+"""Faults of a file: a rule, a location and a sentence."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -7,16 +7,16 @@ from typing import Literal
 from fastcalc.errors import InputError
 
 Severity = Literal["error", "warning", "note"]
-MOST = 100  # listed of a file; whoever has more fixes those first
+MOST = 100  # listed per file; files with more need other work first
 
 
 @dataclass(frozen=True)
 class Fault:
     """One error or doubtful value in a file: the rule's id, line and column, and a sentence.
 
-    Lines and columns count from 1, and are 0 for the file as a whole. An ``excuse`` is the file's
-    own reason why the value is right. A ``replacement`` is the present text and the correct one,
-    where that is known.
+    Lines and columns count from 1, and are 0 for the file as a whole. ``excuse`` is the file's own
+    reason why the value is correct. ``replacement`` is the present text and the corrected text, if
+    known.
     """
 
     rule: str
@@ -38,7 +38,7 @@ class Fault:
 
 
 def refuse(faults: Sequence[Fault]) -> InputError:
-    """Error that says the first fault and counts the others."""
+    """Error with the first fault and the number of others."""
     remaining = f" (and {len(faults) - 1} more in this file)" if len(faults) > 1 else ""
     return InputError(f"{faults[0]}{remaining}")
 

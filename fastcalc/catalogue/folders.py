@@ -1,4 +1,4 @@
-"""Where the shipped catalogue lies, and its names: without opening a file, for completion."""
+"""Folder and names of the shipped catalogue, without opening its files, for completion."""
 
 import os
 from functools import cache
@@ -14,7 +14,7 @@ def shipped_folder(entry_type: str) -> Path:
 
 
 def names(kind: str) -> list[str]:
-    """Ids of a kind by file name, the user's folders (from the environment) included."""
+    """Ids of a kind by file name, including the user's folders (from the environment)."""
     user_folders = os.environ.get(f"FASTCALC_{kind.upper()}_DIR", "")
     folders = [
         shipped_folder(kind),

@@ -1,11 +1,11 @@
-"""Number formats: bits of a stored weight or cache element, and what computes with them.
+"""Number formats: bits of a stored weight or cache element, and the tensor rates that they use.
 
-Bits count the scales stored with the values: fp8 with a 32-bit scale per 128 x 128 block
+Bits include the scales stored with the values: fp8 with a 32-bit scale per 128 x 128 block
 (arXiv:2412.19437, section 3.3), MXFP8 and MXFP4 with an 8-bit scale per 32 values (OCP Microscaling
 Formats specification 1.0), NVFP4 with one per 16 (NVIDIA, "Introducing NVFP4"), GGUF blocks with a
-16-bit scale per 32. The mixtures that have a size in their name hold the average of a file, for
-most of them that of Llama 3.1 8B (llama.cpp, tools/quantize/README.md, commit 311c2c9f); of it
-follow the bits of its layers, for head and embedding have formats of their own (`IN_FILES`).
+16-bit scale per 32. Mixtures with a size in their name have the average over a file, usually of
+Llama 3.1 8B (llama.cpp, tools/quantize/README.md, commit 311c2c9f). The bits of layers are derived
+from that average, since head and embedding have separate formats (`IN_FILES`).
 """
 
 import re
@@ -19,13 +19,13 @@ from fastcalc.written import did_you_mean, shown
 
 @dataclass(frozen=True)
 class NumberFormat:
-    """How numbers are stored.
+    """A number format of weights or caches.
 
-    bits, cache_bits : of a stored element, its share of the scales included, and of a cached one
-    computes_in : tensor rates that products with such weights run at, best first
-    whole_file : True where embedding, head and router are stored so too (GGUF, EXL2)
-    mix : of matrices stored in several formats, each with its share of the weights, the largest
-        first
+    bits, cache_bits : per stored element, including its share of the scales, and per cached element
+    computes_in : tensor rates for products with such weights, best first
+    whole_file : True if embedding, head and router are also stored in it (GGUF, EXL2)
+    mix : for matrices stored in several formats, each format with its share of the weights, the
+        largest first
     """
 
     id: str
@@ -37,17 +37,17 @@ class NumberFormat:
 
     @property
     def shares(self) -> "tuple[tuple[NumberFormat, float], ...]":
-        """The formats of single matrices with their shares of the weights: of most, itself."""
+        """Formats of single matrices with their shares of the weights; usually only this format."""
         return self.mix or ((self, 1.0),)
 
     @property
     def bytes(self) -> float:
-        """Bytes a stored weight takes. [byte]"""
+        """Bytes per stored weight. [byte]"""
         return self.bits / 8
 
     @property
     def cache_bytes(self) -> float:
-        """Bytes a cached element takes. [byte]"""
+        """Bytes per cached element. [byte]"""
         return (self.cache_bits or self.bits) / 8
 
 
@@ -60,22 +60,22 @@ FORMATS = {
         NumberFormat("bf16", 16.0, _16, whole_file=True, cache_bits=16.0),
         NumberFormat("fp16", 16.0, ("fp16", "bf16"), whole_file=True, cache_bits=16.0),
         NumberFormat("fp8", 8.0 + 32 / 128**2, ("fp8", *_16), cache_bits=8.0),
-        # Units that take 4 bits take the scales of blocks of 32, too; others multiply 16 bits.
+        # 4-bit units also accept the scales of blocks of 32; other units multiply 16 bits.
         NumberFormat("mxfp8", 8.0 + 8 / 32, ("fp4:fp8", *_16)),
         NumberFormat("int8", 8.0, _16, cache_bits=8.0),
         NumberFormat("int8-w8a8", 8.0, ("int8", *_16)),
         NumberFormat("fp6", 6.0),
         NumberFormat("nvfp4", 4.0 + 8 / 16, ("fp4", *_16), cache_bits=4.5),
-        # mxfp4 weights meet 8-bit activations where the chip has 4-bit units, else 16-bit ones.
+        # mxfp4 weights use 8-bit activations if the chip has 4-bit units, else 16-bit ones.
         NumberFormat("mxfp4", 4.0 + 8 / 32, ("fp4:fp8", *_16)),
-        # bitsandbytes: a 32-bit scale per 64, which double quantization brings to 8 bits per 64.
+        # bitsandbytes: a 32-bit scale per 64, which double quantization reduces to 8 bits per 64.
         NumberFormat("int4", 4.0 + 32 / 64),
         NumberFormat("int4-double", 4.0 + 8 / 64 + 32 / (64 * 256)),
         NumberFormat("int4-g32", 4.0 + 16 / 32),
-        # A 16-bit scale and a 4-bit zero per 128.
+        # A 16-bit scale and a 4-bit zero point per 128.
         NumberFormat("gptq-int4-g128", 4.0 + (16 + 4) / 128),
         NumberFormat("awq-int4-g128", 4.0 + (16 + 4) / 128),
-        NumberFormat("bitnet", 2.0),  # four ternary weights a byte
+        NumberFormat("bitnet", 2.0),  # four ternary weights per byte
         *(
             NumberFormat(name, bits, _GGUF, whole_file=True, cache_bits=cached)
             for name, bits, cached in (
@@ -106,13 +106,13 @@ FORMATS = {
                 ("iq2_xxs", 2.3824, None),
                 ("tq2_0", 2.0 + 16 / 256, None),
                 ("tq1_0", 1.625 + 16 / 256, None),
-                # Mixtures of Unsloth, by files of DeepSeek V3 and V3.1 (671 B): 256, 405, 485 and
+                # Mixtures of Unsloth, from files of DeepSeek V3 and V3.1 (671 B): 256, 405, 485 and
                 # 219 GB (huggingface.co/unsloth/DeepSeek-V3.1-GGUF and DeepSeek-V3-0324-GGUF).
                 ("ud-q5_k_xl", 5.78, None),
                 ("ud-q4_k_xl", 4.83, None),
                 ("ud-q2_k_xl", 3.05, None),
                 ("ud-iq2_xxs", 2.61, None),
-                # Blocks of single tensors, where a mixture of the name holds several.
+                # Block formats of single tensors, for names whose mixture has several formats.
                 ("gguf-q5_k", 5.5, None),
                 ("gguf-q4_k", 4.5, None),
                 ("gguf-iq4_nl", 4.5, None),
@@ -135,12 +135,12 @@ FORMATS = {
 }
 
 CACHES = {
-    # Latents of DeepSeek's sparse attention: 512 values of 8 bits, four scales of 32 bits and 64
-    # values of 16 bits (656 bytes; vllm/v1/attention/backends/mla/flashmla_sparse.py), which its
-    # kernels widen.
+    # Latents of DeepSeek's sparse attention: 512 values with 8 bits, four scales with 32 bits and
+    # 64 values with 16 bits (656 bytes; vllm/v1/attention/backends/mla/flashmla_sparse.py), which
+    # its kernels widen.
     "fp8_ds_mla": NumberFormat("fp8_ds_mla", 8.0, cache_bits=656 * 8 / 576),
 }
-"""Formats that caches alone have."""
+"""Formats of caches only."""
 
 NAMES = {
     **dict.fromkeys(("bfloat16", "16", "16bit", "16-bit"), "bf16"),
@@ -163,7 +163,7 @@ NAMES = {
     **dict.fromkeys(("q3_k", "ud-q3_k_m"), "q3_k_m"),
     **dict.fromkeys(("q5_k", "ud-q5_k_m"), "q5_k_m"),
 }
-"""Other names of formats: what engines, repositories and users call them."""
+"""Other names of formats, used by engines, repositories and users."""
 
 
 def _in_file(head: str, embedding: str, *names: str) -> dict[str, tuple[str, str]]:
@@ -184,11 +184,11 @@ IN_FILES = {
 }
 """Formats of head and embedding in files of a mixture (llama.cpp, src/llama-quant.cpp).
 
-A table that is both has the head's.
+A tied table has the head's format.
 """
 
 K_BLOCK = 256
-"""Columns of a block of a k-quant. [1]"""
+"""Columns per block of a k-quant. [1]"""
 
 _ODD_DOWN_BITS = {
     "q6_k": 8.5 - 6.5625,
@@ -198,16 +198,16 @@ _ODD_DOWN_BITS = {
     "q4_k_s": (6.0 - 5.5) / 8 + (5.5 - 4.5) * 7 / 8,
     "q2_k": 4.5 - 3.4375,
 }
-"""Bits that down projections take more in a mixture where their columns are no whole blocks.
+"""Additional bits of down projections in a mixture if their columns do not fill whole blocks.
 
 Q6_K becomes Q8_0, Q5_K Q5_1, Q4_K Q5_0 and Q3_K IQ4_NL (llama.cpp, src/llama-quant.cpp)."""
 
-_8B_LAYERS, _8B_TABLE = 6_979_588_096, 525_336_576  # parameters of Llama 3.1 8B; its table, twice
+_8B_LAYERS, _8B_TABLE = 6_979_588_096, 525_336_576  # parameters of Llama 3.1 8B; two such tables
 
 
 @cache
 def _layers_format(mixture: NumberFormat) -> NumberFormat:
-    """Bits of the layers' matrices in files of a mixture, whose own bits are those of 8B files."""
+    """Bits of the layers' matrices in files of a mixture, derived from the average of 8B files."""
     head, embedding = (FORMATS[name] for name in IN_FILES[mixture.id])
     if embedding == mixture:
         return mixture
@@ -218,17 +218,17 @@ def _layers_format(mixture: NumberFormat) -> NumberFormat:
 
 @dataclass(frozen=True)
 class WeightFormats:
-    """The number format of each group of a model's matrices.
+    """Number format of each group of a model's matrices.
 
-    base : format of every group that has none of its own
-    groups : formats of some `GROUPS`, in their order
+    base : format of every group without a separate format
+    groups : separate formats of some `GROUPS`, in their order
     """
 
     base: NumberFormat
     groups: tuple[tuple[str, NumberFormat], ...] = ()
 
     def of(self, group: str) -> NumberFormat:
-        """Number format of a group; embedding, head and towers stay at 16 bits unless said."""
+        """Number format of a group; embedding, head and towers stay at 16 bits unless stated."""
         stored = dict(self.groups).get(group)
         if stored is None and self.base.id in IN_FILES:
             tables = dict(zip(("head", "embedding"), IN_FILES[self.base.id], strict=True))
@@ -239,7 +239,7 @@ class WeightFormats:
         return stored
 
     def with_odd_experts(self) -> "WeightFormats":
-        """The same where the down projections of experts have no whole blocks of 256 columns.
+        """The formats if the down projections of experts do not fill whole blocks of 256 columns.
 
         A third of the experts is then stored in formats with smaller blocks.
         """
@@ -251,11 +251,11 @@ class WeightFormats:
 
     @property
     def text(self) -> str:
-        """What ``--weights`` takes for it: ``nvfp4+attention=bf16``."""
+        """Value for ``--weights``, such as ``nvfp4+attention=bf16``."""
         return JOINED.join([self.base.id, *(f"{name}={stored.id}" for name, stored in self.groups)])
 
     def with_groups(self, groups: Iterable[tuple[str, NumberFormat]]) -> "WeightFormats":
-        """The same with some groups in other formats; groups in the base format are dropped."""
+        """The formats with some groups replaced; groups in the base format are dropped."""
         chosen = dict(self.groups) | dict(groups)
         plain = WeightFormats(self.base)
         ordered_groups = [(name, chosen[name]) for name in GROUPS if name in chosen]
@@ -265,10 +265,10 @@ class WeightFormats:
 
 
 QUANTIZED = ("attention", "ffn", "experts", "shared_experts", "mtp")
-"""Groups that a quantized checkpoint quantizes, unless it says otherwise."""
+"""Groups that a quantized checkpoint quantizes, unless it states otherwise."""
 
 GROUPS = (*QUANTIZED, "head", "embedding", "vision")
-"""Groups of matrices that may have a number format of their own."""
+"""Groups of matrices that may have a separate number format."""
 
 GROUP_NAMES = {
     **{group: group for group in GROUPS},
@@ -279,19 +279,19 @@ GROUP_NAMES = {
     "shared-experts": "shared_experts",
     "lm_head": "head",
 }
-"""What users call the groups."""
+"""Users' names of the groups."""
 
-JOINED = "+"  # between a format and the groups that have another one
+JOINED = "+"  # between a format and the groups with another format
 _EXPERTS = "-experts-"  # joins two formats: ``mxfp4-experts-q8_0``
-_SHARES = "/"  # between formats that a group mixes: ``59%nvfp4/41%bf16``
+_SHARES = "/"  # between formats mixed in a group: ``59%nvfp4/41%bf16``
 
 
 def weight_formats(name: str, model_formats: WeightFormats | None = None) -> WeightFormats:
-    """The format of each group of matrices, of ``"nvfp4+attention=bf16"``.
+    """Parse the format of each group of matrices from ``"nvfp4+attention=bf16"``.
 
-    Without a format in front, groups that are not named keep the model's own.
+    Without a leading format, groups that are not named keep the model's own format.
 
-    model_formats : as the model is published; None where a format in front is needed
+    model_formats : formats as published; None if a leading format is required
 
     >>> weight_formats("mxfp4-experts-q8_0").text
     'q8_0+experts=mxfp4'
@@ -311,13 +311,13 @@ def weight_formats(name: str, model_formats: WeightFormats | None = None) -> Wei
 
 
 _NO_GGUF = ("mlx-", "fp8", "mxfp8", "int8-w8a8", "gptq-", "awq-", "exl2-", "exl3-")
-"""How formats begin that GGUF files have no type for."""
+"""Prefixes of formats for which GGUF files have no type."""
 
 
 def is_read_by_llama_cpp(name: str, *, as_published: bool = False) -> bool:
-    """Whether llama.cpp has files in these weight formats, of all groups that are named.
+    """Whether llama.cpp has files in these weight formats, for all groups that are named.
 
-    as_published : whether a repository or a configuration states them, which nobody has converted
+    as_published : whether they are from a repository or configuration that nobody has converted
 
     >>> is_read_by_llama_cpp("q4_k_m"), is_read_by_llama_cpp("nvfp4+attention=fp8")
     (True, False)
@@ -342,7 +342,7 @@ def _group_format(text: str) -> tuple[str, NumberFormat]:
 
 
 def weight_name(text: str) -> str:
-    """What records call weight formats that a user types.
+    """Name in records for weight formats that a user types.
 
     >>> weight_name("AWQ"), weight_name("experts=nvfp4,shared=fp8")
     ('awq-int4-g128', 'experts=nvfp4+shared_experts=fp8')
@@ -359,7 +359,7 @@ def weight_name(text: str) -> str:
 
 
 def cache_name(text: str) -> str | None:
-    """What records call a cache format that a user types; None for that of the engine (auto).
+    """Name in records for a cache format that a user types; None for the engine's own (auto).
 
     >>> cache_name("fp8_e4m3"), cache_name("auto")
     ('fp8', None)
@@ -368,7 +368,7 @@ def cache_name(text: str) -> str | None:
 
 
 def weight_names(names: Iterable[str]) -> list[str]:
-    """Weight formats of a list, in which groups of matrices join the format before them.
+    """Weight formats from a list in which groups of matrices belong to the format before them.
 
     >>> weight_names(["fp8", "bf16", "experts=nvfp4", "attention=fp8"])
     ['fp8', 'bf16+experts=nvfp4+attention=fp8']
@@ -402,7 +402,7 @@ _SHARE = re.compile(r"([0-9]{1,3}(?:\.[0-9]{1,4})?) ?% ?(\S{1,40})")
 
 
 def mixed_format(amounts: Iterable[tuple[NumberFormat, float]]) -> NumberFormat:
-    """The format of matrices that are stored in several, by how many weights each stores.
+    """Format of matrices stored in several formats, by the number of weights in each.
 
     >>> mix = mixed_format([(FORMATS["bf16"], 1.0), (FORMATS["int8"], 3.0)])
     >>> mix.id, mix.bits
@@ -430,9 +430,9 @@ def mixed_format(amounts: Iterable[tuple[NumberFormat, float]]) -> NumberFormat:
 
 
 def number_format(name: str, *, cache: bool = False) -> NumberFormat:
-    """A format by its id or another name of it; with ``cache`` one that a KV cache can have.
+    """A format by its id or another name; with ``cache``, a format that a KV cache can have.
 
-    A cache may mix formats, as of llama.cpp, whose keys and values have types of their own.
+    A cache may mix formats, as in llama.cpp, in which keys and values have separate types.
 
     >>> number_format("mxfp4").bits, number_format("AWQ").id, number_format("6.5bpw").bits
     (4.25, 'awq-int4-g128', 6.5)
@@ -454,10 +454,10 @@ def number_format(name: str, *, cache: bool = False) -> NumberFormat:
 
 
 def _sized(name: str) -> NumberFormat | None:
-    """A format whose name states its bits: ``exl3-3.5bpw`` of ExLlama, ``int4-g64`` of a group.
+    """A format whose name states its bits: ``exl3-3.5bpw`` for ExLlama, ``int4-g64`` for a group.
 
-    A group shares a scale of 16 bits; with ``-zp``, a zero as wide as a weight, too (GPTQ, AWQ).
-    ``mlx-4bit`` has a scale and an offset of 16 bits each per 64, embedding and head included
+    A group shares a 16-bit scale; with ``-zp``, also a zero point as wide as a weight (GPTQ, AWQ).
+    ``mlx-4bit`` has a 16-bit scale and a 16-bit offset per 64, including embedding and head
     (ml-explore/mlx-lm, mlx_lm/utils.py; its converter prints 4.5 bits per weight).
     """
     of_mlx = _MLX.fullmatch(name)

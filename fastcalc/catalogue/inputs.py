@@ -1,4 +1,4 @@
-"""Files that a command was given or has read: what it writes takes the place of none of them."""
+"""Files that a command was given or has read, so that its output overwrites none of them."""
 
 import os
 import stat
@@ -12,36 +12,36 @@ from fastcalc.errors import InputError
 from fastcalc.written import shown
 
 MOST_WALKED = 100_000
-"""Files and folders of one that is walked; a disk or repository that has more is named in parts."""
+"""Maximum files and folders in a walked folder; larger disks or repositories are given in parts."""
 
 _read: set[tuple[int, int]] = set()
 _piped: dict[tuple[int, int], bytes] = {}
-"""What pipes have held, which can be read but once."""
+"""Contents of pipes, which can be read only once."""
 
 
 def read_bytes(path: Path, limit: int) -> bytes:
-    """At most a given number of bytes of a file, and remember the file by whatever name it has."""
+    """Read at most a given number of bytes of a file, and remember the file by its identity."""
     with opened(path) as stream:
         return stream.read(limit)
 
 
 def opened(path: Path) -> BufferedReader:
-    """A file open to be read, and remember it by whatever name it has."""
+    """Open a file for reading, and remember it by its identity."""
     stream = path.open("rb")
     _read.add(_identity(os.fstat(stream.fileno())))
     return stream
 
 
 def files_below(folder: Path, advice: str) -> Iterator[Path]:
-    """Yield the files of a folder and of those in it, hidden ones omitted.
+    """Yield the files of a folder and its subfolders, without hidden ones.
 
     Raises InputError if it holds more than `MOST_WALKED` files, as a whole disk does.
 
-    advice : what to do then
+    advice : advice for the error message
     """
     walked = 0
     for location, below, names in os.walk(folder):
-        below[:] = [name for name in below if not name.startswith(".")]  # what is walked next
+        below[:] = [name for name in below if not name.startswith(".")]  # walked next
         walked += len(names) + len(below)
         if walked > MOST_WALKED:
             raise InputError(
@@ -51,9 +51,9 @@ def files_below(folder: Path, advice: str) -> Iterator[Path]:
 
 
 def opened_again(path: Path, limit: int) -> BufferedReader:
-    """A file open to be read from its start, even if it is a pipe that was read before.
+    """Open a file from its start, even if it is a pipe that was read before.
 
-    limit : bytes that a pipe may hold
+    limit : maximum bytes of a pipe
     """
     state = os.stat(path)
     if not stat.S_ISFIFO(state.st_mode):
@@ -68,25 +68,25 @@ def opened_again(path: Path, limit: int) -> BufferedReader:
 
 
 def why_unreadable(error: OSError | ValueError) -> str:
-    """Return why a file cannot be read, to end a sentence with."""
+    """Reason why a file cannot be read, as the end of a sentence."""
     reason = error.strerror if isinstance(error, OSError) else None
     return (reason or str(error)).lower()
 
 
 def remember(path: object) -> None:
-    """Remember a file that a flag names, whether or not it is read in the end."""
+    """Remember a file that a flag names, even if it is not read."""
     if isinstance(path, (str, Path)):
         with suppress(OSError, ValueError):
             _read.add(_identity(os.stat(path)))
 
 
 def was_read(state: os.stat_result) -> bool:
-    """Whether a file was named or read since the command began, through any of its links."""
+    """Whether a file was named or read since the command started, through any of its links."""
     return _identity(state) in _read
 
 
 def forget() -> None:
-    """Begin a command: what an earlier one of this process has read is nothing to it."""
+    """Start a command: forget the files that an earlier command in this process has read."""
     _read.clear()
     _piped.clear()
 

@@ -1,4 +1,4 @@
-"""Kinds of files, and of which kind one is: by its keys, its folder, or the entry it extends."""
+"""Kinds of files, recognized by keys, by folder, or by the entry that a file extends."""
 
 import os
 from functools import lru_cache
@@ -24,9 +24,9 @@ _SHARED = {"id", "name", "aliases", "sources", "notes", "excused", "released", "
 
 
 def kind_of(document: Document, preferred: Kind | None = None) -> Kind | None:
-    """Kind of a document's keys.
+    """Kind of file with the most of a document's keys.
 
-    Where several tie, the preferred, that of its folder, or that of the shipped entry it extends.
+    Among equals, the preferred kind, that of its folder, or that of the shipped entry it extends.
     """
     telling = _keys(document) - _SHARED
     counts = {
@@ -48,10 +48,10 @@ def kind_of(document: Document, preferred: Kind | None = None) -> Kind | None:
 
 
 def share_of_keys(document: Document) -> float:
-    """Share of a document's keys that an entry has, as far as it could be read. [1]
+    """Share of a document's keys that an entry has, as far as the document could be read. [1]
 
-    What holds no keys, such as a file of comments alone, has none of ours; one that could not be
-    read is ours until it can, as far as its first letters or its folder let one think so.
+    A document without keys, such as a file with only comments, has share 0. A document that could
+    not be read counts as ours if its first letters or its folder suggest it.
     """
     keys = _keys(document)
     if keys:
@@ -69,20 +69,20 @@ def _folder(document: Document) -> str:
 
 
 def is_of_another_program(document: Document) -> bool:
-    """Whether most keys of a document are none of ours, or no key tells a kind."""
+    """Whether most keys of a document are unknown, or no key identifies a kind."""
     if share_of_keys(document) < 0.5:
         return True
     return kind_of(document) is None and not document.faults
 
 
 def _keys(document: Document) -> set[str]:
-    """Top-level keys of a document, a misspelt one as the key that it stands for."""
+    """Top-level keys of a document, with misspelt keys corrected."""
     return set(map(_meant, document.data)) if isinstance(document.data, dict) else set()
 
 
 @lru_cache(maxsize=4096)
 def _meant(key: str) -> str:
-    """Key of an entry that is written so, or with one slip of the keyboard."""
+    """Key of an entry with this spelling, or with one typing error."""
     written = key.lower().replace("-", "_")
     if written in _KNOWN:
         return written
@@ -94,9 +94,9 @@ _KNOWN = sorted({name for schema in SCHEMAS.values() for name in schema.model_fi
 
 
 def _is_slip(written: str, name: str) -> bool:
-    """Whether a key is one slip away from that of an entry.
+    """Whether a key is one typing error away from a key of an entry.
 
-    Short words, and singulars, are too often words of other programs.
+    Short words and singulars are excluded: they are too often keys of other programs.
     """
     is_singular = written.removesuffix("s") == name.removesuffix("s")
     return len(name) >= _LEAST_LETTERS and not is_singular and is_one_slip(written, name)

@@ -1,7 +1,7 @@
-"""What a number from a file or a flag may be: one range for each kind, whoever wrote it.
+"""Allowed ranges of numbers from files and flags: one range for each kind of number.
 
-Every range lies far outside what exists, so beyond it a unit or a prefix is wrong. Within them
-products and quotients of all numbers that meet in one formula stay finite.
+Every range extends far beyond what exists, so a number outside it has a wrong unit or prefix.
+Inside the ranges, products and quotients of all numbers that meet in one formula stay finite.
 """
 
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Limit:
-    """The range of one kind of number, ends included, in SI, and 0 with ``zero``."""
+    """Range of one kind of number in SI units, limits included, and 0 if ``zero`` is True."""
 
     minimum: float
     maximum: float
@@ -18,7 +18,7 @@ class Limit:
     is_whole: bool = False
 
     def __contains__(self, value: float) -> bool:
-        """Whether a number belongs to the range; nan belongs to none."""
+        """Whether a number is in the range; nan never is."""
         is_inside = self.minimum <= value <= self.maximum or (self.zero and value == 0)
         return is_inside and (not self.is_whole or value == int(value))
 
@@ -29,10 +29,10 @@ class Limit:
         return f"{start} {self.minimum:{form}} to {self.maximum:{form}} {self.unit}".rstrip()
 
 
-_SMALL = 1e-12  # a positive number below it is a slip, and its inverse may be no float
+_SMALL = 1e-12  # a smaller positive number is a slip, and its inverse may not be finite
 LIMITS = {
     "size": Limit(1e3, 1e18, "B"),
-    "reserve": Limit(1e3, 1e18, "B", zero=True),  # of memory, of which there may be none
+    "reserve": Limit(1e3, 1e18, "B", zero=True),  # of memory; may be zero
     "bandwidth": Limit(1e3, 1e20, "B/s"),
     "compute rate": Limit(1e6, 1e22, "FLOP/s"),
     "time": Limit(_SMALL, 1e3, "s", zero=True),
@@ -47,22 +47,22 @@ LIMITS = {
     "chips searched": Limit(1, 4096, is_whole=True),
     "sequences": Limit(1, 1_000_000, is_whole=True),
     "tokens": Limit(1, 1e9, is_whole=True),
-    "length": Limit(_SMALL, 1e9, zero=True),  # a mean of tokens
+    "length": Limit(_SMALL, 1e9, zero=True),  # mean tokens
     "tokens per step": Limit(1, 100),
     "drafts": Limit(1, 1000, is_whole=True),
     "tries": Limit(1, 1000, is_whole=True),
     "share": Limit(_SMALL, 1),
     "fraction": Limit(1e-6, 1.0),
-    "part": Limit(1e-6, 1.0, zero=True),  # of which there may be none
+    "part": Limit(1e-6, 1.0, zero=True),  # may be zero
     "factor": Limit(1.0, 100.0),
     "number": Limit(_SMALL, 1e6, zero=True),
-    "speed": Limit(_SMALL, 1e9),  # tokens or requests a second
-    "request rate": Limit(_SMALL, 1e6, "requests/s"),  # of all services there are, with room
+    "speed": Limit(_SMALL, 1e9),  # tokens or requests per second
+    "request rate": Limit(_SMALL, 1e6, "requests/s"),  # more than all services together
     "duration": Limit(_SMALL, 1e9, "s"),
     "years": Limit(0.1, 100.0),
     "energy price": Limit(_SMALL, 100.0, "USD/kWh", zero=True),
     "dollars": Limit(_SMALL, 1e9),
     "measured": Limit(_SMALL, 1e18),
-    "any": Limit(_SMALL, 1e18, zero=True),  # of foreign files, before it means anything
-    "given": Limit(1e-30, 1e30, zero=True),  # to claims, below 0 or above
+    "any": Limit(_SMALL, 1e18, zero=True),  # in foreign files, before the number is interpreted
+    "given": Limit(1e-30, 1e30, zero=True),  # in claims, negative or positive
 }

@@ -1,4 +1,4 @@
-"""Names to files: ids, aliases and paths, in the user's own folders and the shipped ones."""
+"""Lookup of files by name: ids, aliases and paths, in the user's folders and the shipped ones."""
 
 import os
 import re
@@ -18,12 +18,12 @@ from fastcalc.errors import InputError
 from fastcalc.mentions import option
 from fastcalc.written import instead_of, shown
 
-LONGEST_NAME = 255  # bytes of one part of a path on the common file systems
+LONGEST_NAME = 255  # bytes of one component of a path on common file systems
 
 
 @dataclass(frozen=True)
 class Names:
-    """The folders that names are looked up in, the user's own before the shipped ones."""
+    """Folders in which names are looked up, the user's own before the shipped ones."""
 
     user_folders: dict[Kind, tuple[Path, ...]] = field(default_factory=dict)
 
@@ -35,21 +35,21 @@ class Names:
                     raise InputError(f"{folder} is not a folder; {content}")
 
     def folders(self, entry_type: Kind) -> list[Path]:
-        """Folders of a kind in the order they are searched."""
+        """Folders of a kind in search order."""
         return [*self.user_folders.get(entry_type, ()), shipped_folder(entry_type)]
 
     def names(self, kind: Kind) -> list[str]:
-        """Every id of a kind, sorted, without opening a file."""
+        """All ids of a kind, sorted, without opening a file."""
         return sorted({path.stem for folder in self.folders(kind) for path in files_in(folder)})
 
     def mentioning(self, entry_type: Kind, words: Iterable[str]) -> list[str]:
-        """Ids whose files hold one of some words, sorted, without parsing them."""
+        """Ids whose files contain one of several words, sorted, without parsing the files."""
         needles = [word.encode() for word in words]
         texts = self.texts(entry_type)
         return sorted(name for name in texts if any(word in texts[name] for word in needles))
 
     def texts(self, entry_type: Kind) -> dict[str, bytes]:
-        """Contents of the file of each id, the user's own before the shipped ones."""
+        """Contents of the file for each id, the user's own before the shipped ones."""
         texts: dict[str, bytes] = {}
         for folder in self.folders(entry_type):
             for path in files_in(folder):
@@ -58,7 +58,7 @@ class Names:
         return texts
 
     def knows(self, name: str, entry_type: Kind) -> bool:
-        """Whether a kind has an entry of this id or alias."""
+        """Whether a kind has an entry with this id or alias."""
         if is_too_long(name):
             return False
         if self._named(name, entry_type) or name.lower() in self._by_alias(entry_type):
@@ -66,17 +66,17 @@ class Names:
         return self._by_spelling(name, entry_type) is not None
 
     def owners(self, entry_type: Kind) -> Callable[[str], str | None]:
-        """What gives the id of the entry that a name finds, or None; it knows today's files."""
+        """Function for the id of the entry with a name, or None, based on the current files."""
         by_alias = {alias: path.stem for alias, path in self._by_alias(entry_type).items()}
         ids = set(self.names(entry_type))
         return lambda name: name if name in ids else by_alias.get(name.lower())
 
     def known(self, entry_type: Kind) -> frozenset[str]:
-        """Every id and alias of a kind in lower case."""
+        """All ids and aliases of a kind in lower case."""
         return frozenset((*map(str.lower, self.names(entry_type)), *self._by_alias(entry_type)))
 
     def find(self, name: str, entry_type: Kind) -> Path:
-        """File of an id, an alias or a path."""
+        """File for an id, an alias or a path."""
         if is_too_long(name):
             limit = f"any name of {SINGULAR[entry_type]} or file"
             raise InputError(f"'{shown(name)}' is longer than {limit}")
@@ -115,14 +115,14 @@ class Names:
         raise InputError(sentence + next(elsewhere, ""))
 
     def near(self, name: str, *entry_types: Kind) -> list[str]:
-        """Up to three entries of some kinds, or services, that a name is likely to mean."""
-        entries: dict[str, str] = {}  # of each name that there is
+        """Up to three entries of some kinds, or services, that a name probably means."""
+        entries: dict[str, str] = {}  # entry of each known name
         for entry_type in entry_types:
             entries |= {alias: path.stem for alias, path in self._by_alias(entry_type).items()}
         sold = services().values() if "models" in entry_types else ()
         entries |= {alias: one.id for one in sold for alias in (one.id, *one.aliases)}
         near = nearest(name, sorted(entries), 12)
-        by_entry: dict[str, str] = {}  # not three aliases of one
+        by_entry: dict[str, str] = {}  # one name per entry, not three aliases
         for alias in near:
             by_entry.setdefault(entries[alias], alias)
         return [entry if entry in near else alias for entry, alias in by_entry.items()][:3]
@@ -132,9 +132,9 @@ class Names:
         return next((path for path in paths if name and path.is_file()), None)
 
     def _by_spelling(self, name: str, entry_type: Kind) -> Path | None:
-        """File of the entry that a name identifies up to hyphenation; None if several match.
+        """File of the entry that a name identifies up to hyphens; None if several match.
 
-        A vendor in front of the name is optional.
+        A vendor before the name is optional.
         """
         for wanted, spellings_of in (
             (spelling(name), _spellings),
@@ -159,12 +159,12 @@ class Names:
 
 
 def files_in(folder: Path) -> list[Path]:
-    """Entries of a folder, sorted; a pipe called like one would be waited for."""
+    """Entries of a folder, sorted; pipes are skipped, because reading one would block."""
     return [path for path, _ in _listed(folder)]
 
 
 def _listed(folder: Path) -> list[tuple[Path, os.stat_result]]:
-    """Entries of a folder with size and time of change, sorted; none of a folder that is gone."""
+    """Entries of a folder with size and modification time, sorted; empty for a missing folder."""
     states: dict[str, os.stat_result] = {}
     with suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
@@ -174,16 +174,16 @@ def _listed(folder: Path) -> list[tuple[Path, os.stat_result]]:
 
 
 def is_too_long(name: str) -> bool:
-    """Whether no file system has a file of such a name."""
+    """Whether a name is too long for any file system."""
     return max(map(len, os.fsencode(name).split(b"/"))) + len(".yaml") > LONGEST_NAME
 
 
-@lru_cache(maxsize=4096)  # a file of measurements may hold thousands of names that nobody knows
+@lru_cache(maxsize=4096)  # a file of measurements may contain thousands of unknown names
 def _names(path: Path, changed: int, size: int) -> tuple[list[str], str]:  # noqa: ARG001  (the key)
-    """An entry's names in lower case, and its vendor; a broken neighbour has its file's name alone.
+    """An entry's names in lower case, and its vendor; an invalid file has only its file name.
 
-    Parsing all entries takes longer than a comparison. Where id and aliases are plain words in a
-    line each, as `fastcalc new` and `import` write them, those lines are enough.
+    Parsing all entries takes longer than a comparison. If id and aliases are plain words on a line
+    each, as `fastcalc new` and `import` write them, only those lines are read.
     """
     try:
         text = path.read_bytes()
@@ -210,7 +210,7 @@ _REPOSITORY = re.compile(rb": ([\w.-]+)/([\w.-]+)")
 
 @lru_cache(maxsize=4096)
 def _spellings(path: Path, changed: int, size: int) -> frozenset[str]:
-    """Spellings of an entry's names, with its vendor's and without."""
+    """Spellings of an entry's names, with and without its vendor."""
     names, stated = _names(path, changed, size)
     vendor, spellings = spelling(stated), {spelling(name) for name in names}
     spellings |= {name.removeprefix(vendor) for name in spellings}
@@ -222,7 +222,7 @@ def _spellings(path: Path, changed: int, size: int) -> frozenset[str]:
 def _plain_spellings(path: Path, changed: int, size: int) -> frozenset[str]:
     """Spellings of an entry without optional words: `plain_spellings`.
 
-    They include the names of its repositories; repository owners count as makers.
+    They include the names of its repositories; repository owners count as vendors.
     """
     (names, vendor), text = _names(path, changed, size), b""
     with suppress(OSError):
@@ -237,7 +237,7 @@ def _plain_spellings(path: Path, changed: int, size: int) -> frozenset[str]:
 
 
 def nearest(name: str, names: Iterable[str], maximum: int = 3) -> list[str]:
-    """A few known names that a name begins, goes on from, looks like or is part of."""
+    """A few known names that extend, shorten, resemble or contain a name."""
     distinct, lowered = list(dict.fromkeys(names)), re.sub(r"[\s_]+", "-", name.strip().lower())
     lowered = _MAKER.sub("", lowered)
     if lowered in distinct:
@@ -260,4 +260,4 @@ def nearest(name: str, names: Iterable[str], maximum: int = 3) -> list[str]:
 _MAKER = re.compile(r"^((nvidia|geforce|tesla|amd|radeon|instinct|intel)-)+(?=.)")
 """Words that a driver prints before the name of a chip."""
 _ALIKE = 0.7
-"""Share of letters that two names have in common, so that one may be meant by the other. [1]"""
+"""Share of common letters from which one name may be meant by another. [1]"""

@@ -1,20 +1,20 @@
-"""Numbers as text writes them: one reader for flags, logs, cells and keys that others wrote."""
+"""Numbers in text: one parser for flags, logs, cells and keys from other programs."""
 
 import re
 from math import isfinite
 
 NUMERAL = r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
-"""What a number looks like, in ASCII digits."""
+"""Pattern of a number in ASCII digits."""
 
 _DECIMAL = re.compile(NUMERAL)
 _GROUPED = re.compile(r"[+-]?[0-9]{1,3}(?:([,_])[0-9]{3})(?:\1[0-9]{3})*(?![0-9,_])")
-_LONGEST = 300  # letters, so that digits alone are finite
+_LONGEST = 300  # letters, so that plain digits are finite
 
 
 def parse_number(text: str, separators: str = "") -> float | None:
-    """Finite number that a text is; None for NaN, infinity, other digits and all else.
+    """Parse a finite number from text; None for NaN, infinity, other digits and other text.
 
-    separators : what may group digits by three, of "," and "_"
+    separators : allowed separators between groups of three digits, "," or "_"
 
     >>> parse_number("3.35"), parse_number("922,496", ","), parse_number("1_000", "_")
     (3.35, 922496.0, 1000.0)
@@ -22,7 +22,7 @@ def parse_number(text: str, separators: str = "") -> float | None:
     [None, None, None, None, None]
     """
     if text.isdigit() and text.isascii() and len(text) < _LONGEST:
-        return float(text)  # most cells are so
+        return float(text)  # the usual case
     text = text.strip()
     if len(text) > _LONGEST:
         return None

@@ -1,4 +1,4 @@
-"""Results that are kept: entries of the catalogue are frozen, and asked about again and again."""
+"""Cached results for catalogue entries, which are frozen and used repeatedly."""
 
 from collections.abc import Callable
 from typing import TypeVar, TypeVarTuple
@@ -7,13 +7,13 @@ Arguments = TypeVarTuple("Arguments")
 Answer = TypeVar("Answer")
 
 _MOST = 1024
-"""More than the 847 scenarios of all claims."""
+"""Cache size: more than the 847 scenarios of all claims."""
 
 
 def once(compute: Callable[[*Arguments], Answer]) -> Callable[[*Arguments], Answer]:
-    """Return what makes a result once for the very objects that it is given.
+    """Decorator that caches results by the identity of the arguments.
 
-    By identity, but for text and tuples: comparing entries takes longer than most made of them.
+    Text and tuples are compared by value. Comparing entries takes longer than most computations.
     """
     answers: dict[tuple[object, ...], tuple[object, Answer]] = {}
 
@@ -24,7 +24,7 @@ def once(compute: Callable[[*Arguments], Answer]) -> Callable[[*Arguments], Answ
         if key not in answers:
             if len(answers) >= _MOST:
                 answers.pop(next(iter(answers)), None)
-            answers[key] = args, compute(*args)  # with what it is of, so that no id comes again
+            answers[key] = args, compute(*args)  # keeps args alive, so that no id is reused
         return answers[key][1]
 
     return cached

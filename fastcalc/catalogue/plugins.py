@@ -1,4 +1,4 @@
-"""Folders of files that installed packages bring, found by their entry points."""
+"""Folders of entries in installed packages, found by their entry points."""
 
 from contextlib import suppress
 from functools import cache
@@ -11,16 +11,16 @@ from fastcalc.errors import InputError
 from fastcalc.written import shown
 
 GROUP = "fastcalc.catalogue"
-"""The group of entry points: a name that users type, and the package that holds the folders."""
+"""Group of entry points: the plugin's name, and the package that holds the folders."""
 
 
 @cache
 def plugin_folders(names: tuple[str, ...]) -> dict[Kind, tuple[Path, ...]]:
-    """Folders of each kind that installed packages bring, in the order of the names.
+    """Folders of each kind from installed packages, in the order of the names.
 
     No code of a package is run.
 
-    Raises InputError if no installed package has such a name, or one brings no folder.
+    Raises InputError if no installed package has such a name, or if one has no folder.
     """
     installed = {plugin.name: plugin for plugin in entry_points(group=GROUP)}
     folders: dict[Kind, tuple[Path, ...]] = dict.fromkeys(SCHEMAS, ())
@@ -36,8 +36,8 @@ def plugin_folders(names: tuple[str, ...]) -> dict[Kind, tuple[Path, ...]]:
 def _folders_of(plugin: EntryPoint) -> dict[Kind, Path]:
     package, *inner = plugin.value.split(".")
     spec = None
-    with suppress(ValueError):  # the value is no name of a package
-        spec = find_spec(package)  # the outermost one: Python would run it to find another in it
+    with suppress(ValueError):  # the value is not a package name
+        spec = find_spec(package)  # only the top-level package: finding a subpackage would run it
     roots = (spec.submodule_search_locations if spec else None) or ()
     paths = (
         (entry_type, Path(root, *inner, entry_type)) for root in roots for entry_type in SCHEMAS

@@ -1,8 +1,8 @@
-"""A YAML file to plain data, remembering the line and column of every value.
+"""Read a YAML file to plain data, with the line and column of every value.
 
-Only mappings, lists, text, numbers, ``true``, ``false`` and ``null`` are read. The rest of YAML 1.1
-(anchors, tags, ``no`` for false, ``1:30`` for ninety, ``010`` for eight) is refused with a
-sentence, because in a data sheet it is always an accident.
+Only mappings, lists, text, numbers, ``true``, ``false`` and ``null`` are allowed. Other features of
+YAML 1.1 (anchors, tags, ``no`` for false, ``1:30`` for ninety, ``010`` for eight) are refused with
+an explanation, because in a data sheet they are always accidents.
 """
 
 import re
@@ -21,7 +21,7 @@ from fastcalc.written import Json, control_in, shown
 MAX_BYTES = 256_000
 MAX_DEPTH = 30
 MAX_VALUES = 20_000
-KEPT = 512  # documents of a process, twice as many as are shipped
+KEPT = 512  # cached documents per process, twice the number of shipped files
 
 _LOADER = yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader
 _INTEGER = re.compile(r"[-+]?(?:0|[1-9][0-9_]*)")
@@ -37,11 +37,11 @@ Mark = tuple[int, int]
 
 @dataclass
 class Document:
-    """The data of one file, and where each key and value stands (line, column; from 1).
+    """Data of one file, and the location of each key and value (line, column; from 1).
 
-    Of ``refused`` values a fault was found already. A document is not whole where reading stopped
-    before the end, so that what is missing proves nothing. The ``entries`` are those that were made
-    of it, by schema.
+    ``refused`` are paths for which a fault was already found. A document is not whole if reading
+    stopped before the end, so that missing keys prove nothing. ``entries`` are the entries made
+    from it, by schema.
     """
 
     file: str
@@ -54,25 +54,25 @@ class Document:
     entries: dict[type, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def at(self, *path: str | int) -> Json:
-        """Return what stands at a path, or None."""
+        """Value at a path, or None."""
         node = self.data
         for step in path:
             node = inside(node, step)
         return node
 
     def mapping(self, *path: str | int) -> dict[str, Json]:
-        """Mapping at a path, the whole file's by default; empty where there is none."""
+        """Mapping at a path, by default the whole file; empty if there is none."""
         node = self.at(*path)
         return node if isinstance(node, dict) else {}
 
     def items(self, *path: str | int) -> list[Json]:
-        """Items of the list at a path; none where there is no list."""
+        """Items of the list at a path; empty if there is no list."""
         node = self.at(*path)
         return node if isinstance(node, list) else []
 
     @property
     def has_no_mapping(self) -> bool:
-        """Whether it was read to its end and is empty, or holds a list or a single value."""
+        """Whether it was read to its end and is empty, a list or a single value."""
         return any(fault.rule in ("ST006", "ST007") for fault in self.faults)
 
     def mark(self, path: Path_, *, key: bool = False) -> Mark:
@@ -88,7 +88,7 @@ class Document:
         return f"{self.file}:{line}:{column}" if line else self.file
 
     def add(self, rule: str, mark: Mark, message: str) -> None:
-        """Remember a fault."""
+        """Add a fault."""
         self.faults.append(Fault(rule, self.file, *mark, message))
 
     def is_refused(self, path: Path_) -> bool:
@@ -97,7 +97,7 @@ class Document:
 
 
 def inside(node: Json, step: str | int) -> Json:
-    """Return what stands at a key or position of some data, or None."""
+    """Value at a key or index of some data, or None."""
     if isinstance(node, dict) and isinstance(step, str):
         return node.get(step)
     if isinstance(node, list) and isinstance(step, int) and 0 <= step < len(node):
@@ -106,7 +106,7 @@ def inside(node: Json, step: str | int) -> Json:
 
 
 def plain(text: str) -> str | bool | int | float | None:
-    """Return what a word stands for that is not in quotes."""
+    """Value of an unquoted word."""
     if text in ("", "~", "null"):
         return None
     if text in ("true", "false"):
@@ -120,15 +120,15 @@ _Node = yaml.ScalarEvent | yaml.CollectionStartEvent
 
 
 class _StopReading(Exception):  # noqa: N818  (no error: the faults are noted)
-    """Nothing after this can be trusted."""
+    """Reading stops, because nothing after this can be trusted."""
 
 
 def read(path: Path) -> Document:
-    """Read one YAML file whose top level is a mapping, at most 256 kB of it.
+    """Read one YAML file with a mapping at its top level, at most 256 kB.
 
-    The same text of the same file is parsed once: nobody changes what this returns.
+    The same text of the same file is parsed once, since results are never modified.
 
-    Raises InputError if it is none, repeats a key, or uses a part of YAML that is refused.
+    Raises InputError if it is not YAML, repeats a key, or uses a YAML feature that is refused.
     """
     document = _read(path, _parsed_once)
     if document.faults:
@@ -137,7 +137,7 @@ def read(path: Path) -> Document:
 
 
 def scan(path: Path) -> Document:
-    """Read one YAML file as far as it goes, and note every fault instead of raising the first."""
+    """Read one YAML file as far as possible, collecting all faults instead of raising one."""
     return _read(path, _parsed)
 
 
@@ -201,7 +201,7 @@ def _text(document: Document, raw: bytes) -> str:
 
 
 class _Builder:
-    """Plain data from parser events, without recursion, so that depth cannot hurt."""
+    """Build plain data from parser events without recursion, so that deep nesting is safe."""
 
     def __init__(self, document: Document, events: Iterator[yaml.Event]) -> None:
         self.document = document
@@ -234,7 +234,7 @@ class _Builder:
                 self.note(event, "ST010", why, self.place(None, event))
 
     def note(self, event: yaml.Event, rule: str, why: str, path: Path_ | None = None) -> None:
-        """Note a fault at an event; with a path, nothing more is said of that value."""
+        """Add a fault at an event; with a path, no further faults are reported for that value."""
         self.document.add(rule, _mark(event), why)
         if path is not None:
             self.document.refused.add(path)
@@ -284,7 +284,7 @@ class _Builder:
             self.document.keys[key_path] = _mark(event)
             self.key[-1] = name
             return
-        is_bare = event.implicit[0]  # neither quoted nor a block of text
+        is_bare = event.implicit[0]  # neither quoted nor a block scalar
         value = plain(event.value) if is_bare else event.value
         path = self.place(value, event)
         self.check_anchor(event, path)
@@ -292,7 +292,7 @@ class _Builder:
             self.check_bare(event, path)
 
     def place(self, value: Json, event: yaml.Event) -> Path_:
-        """Put a value where it belongs and remember where it stands."""
+        """Insert a value at its location and remember its line and column."""
         if not self.stack:
             self.document.data = value
             self.document.values[()] = _mark(event)

@@ -1,4 +1,4 @@
-"""Selection of chips by pattern, vendor, rent or all, and exclusion of chips."""
+"""Selection of chips by pattern, vendor, availability for rent or all, and exclusion of chips."""
 
 import fnmatch
 from collections.abc import Sequence
@@ -17,12 +17,12 @@ ChipName = str | Path | Hardware
 
 
 def selected(entries: Catalogue, names: Sequence[ChipName]) -> list[Hardware]:
-    """Chips that names select, each once, in the order of the names.
+    """Chips selected by names, each once, in the order of the names.
 
-    A name is that of an entry or of a file, a pattern such as ``mi3*``, a vendor, ``all``, or
-    ``rentable`` for those with a known rent; none of these four selects a host. One that begins
-    with a minus leaves out what it selects, wherever it stands, and of all where only such names
-    are given.
+    A name is an entry, a file, a pattern such as ``mi3*``, a vendor, ``all``, or ``rentable`` for
+    chips with a known rental price; none of the last four selects a host. A name with a leading
+    minus excludes the chips it selects, at any position, and from all chips if no other name is
+    given.
     """
     included = [name for name in names if not _leaves_out(name)] or [ALL]
     left_out = {
@@ -40,7 +40,7 @@ def selected(entries: Catalogue, names: Sequence[ChipName]) -> list[Hardware]:
 
 
 def single_names(entries: Catalogue, names: Sequence[ChipName]) -> dict[str, ChipName]:
-    """Names that mean one entry or file, by its id: not those of several chips."""
+    """Names of single entries or files, by id: without names for several chips."""
     return {
         entries.hardware(name).id: name
         for name in names
@@ -49,7 +49,7 @@ def single_names(entries: Catalogue, names: Sequence[ChipName]) -> dict[str, Chi
 
 
 def named(entries: Catalogue, names: Sequence[ChipName]) -> set[str]:
-    """Ids of chips that are named, alone or by a pattern: not those of a group."""
+    """Ids of chips that are named individually or by a pattern, without groups."""
     chosen = (name for name in names if not _leaves_out(name))
     return {
         chip.id
@@ -98,11 +98,11 @@ def _selected_by(entries: Catalogue, name: ChipName) -> list[Hardware]:
         raise InputError(
             f"no hardware or vendor is called '{shown(name)}'; did you mean the vendor {near[0]}?"
         )
-    # Where it is no vendor either, the refusal is that of a name.
+    # If it is not a vendor either, the error is about an unknown name.
     chips = [chip for chip in rentable if _word(chip.vendor) == word]
     return chips or [entries.hardware(name)]
 
 
 def _word(vendor: str) -> str:
-    """Name of a vendor as it is typed."""
+    """Name of a vendor as users type it."""
     return vendor.lower().replace(" ", "-")

@@ -1,4 +1,4 @@
-"""Files to fill in: every key that matters, what it means, and what a value looks like."""
+"""Template files: every important key, its meaning and an example value."""
 
 from collections.abc import Sequence
 from datetime import date
@@ -6,9 +6,9 @@ from pathlib import Path
 
 
 def skeleton(entry_type: str, name: str, today: date, speeds: Sequence[str] = ()) -> str:
-    """A commented file of a kind (hardware, model, engine) with place-holders to fill in.
+    """A commented template of a kind of file (hardware, model, engine) with placeholders.
 
-    speeds : lines on how fast chips of the same numbers are as each kind
+    speeds : lines on the speed that each kind of chip would have with the same numbers
     """
     text = (
         Path(__file__)

@@ -1,4 +1,4 @@
-"""Spellings of names: hyphens, dots, makers and product lines which users write or omit."""
+"""Spellings of names: hyphens, dots, vendors and product lines that users include or omit."""
 
 import re
 from collections.abc import Iterable
@@ -7,19 +7,19 @@ _LINES = re.compile(
     r"\b(?:geforce|instinct|radeon|tesla|quadro|ryzen|accelerator|gpu|graphics|card"
     r"|workstation edition|mac studio|mac mini|macbook pro|google cloud|cloud)\b"
 )
-"""Words that a maker prints beside the name of a chip."""
+"""Words that a vendor prints before the name of a chip."""
 _TUNED = re.compile(r"[\s_:-]+(?:instruct|chat|it|hf|base|latest)$")
-"""Words at the end of a model's name that leave its shape as it is."""
+"""Suffixes of a model's name that do not change its shape."""
 _ACTIVE = re.compile(r"(?<=[0-9][bt])a[0-9.]+b$")
-"""Active parameters after all of them, in a spelling."""
+"""Active parameters after total parameters, in a spelling."""
 _VERSION_DOT = re.compile(r"(?<=[0-9])\.([0-9]+)(?![0-9]|[btm](?![a-z]))")
-"""The dot of a version, not of a number of parameters."""
+"""Dot of a version, in contrast to that in a number of parameters."""
 _PATCH = re.compile(r"^vllm[\s-]*v?(\d+\.\d+)(?:\.\d+|\.post\d+|rc\d+)*$")
-"""A release of vLLM, of which the first two numbers matter here."""
+"""A release of vLLM, of which only the first two numbers matter here."""
 
 
 def spelling(name: str) -> str:
-    """A name in lower case, with hyphens between digits alone.
+    """A name in lower case, with hyphens only between digits.
 
     >>> spelling("RTX 5090"), spelling("qwen3:32b"), spelling("llama-4-maverick")
     ('rtx5090', 'qwen3-32b', 'llama4maverick')
@@ -45,9 +45,9 @@ def plain_spelling(name: str) -> str:
 
 
 def plain_spellings(names: Iterable[str], makers: Iterable[str]) -> frozenset[str]:
-    """Plain spellings of an entry, with and without its maker, dots and active parameters.
+    """Plain spellings of an entry, with and without its vendor, dots and active parameters.
 
-    A name may be written without the dots of versions, or with hyphens for them.
+    Versions in a name may be written without dots, or with hyphens instead of dots.
 
     >>> sorted(plain_spellings(["llama-3.1-8b"], ["meta"]))[:3]
     ['llama3-1-8b', 'llama3.1-8b', 'llama31-8b']

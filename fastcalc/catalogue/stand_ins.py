@@ -1,4 +1,4 @@
-"""Names of services whose models nobody has published, and the shapes that stand in for them."""
+"""Services whose models are unpublished, and the shapes that stand in for them."""
 
 from dataclasses import dataclass
 from functools import cache
@@ -11,7 +11,7 @@ from fastcalc.mentions import command, flag
 
 @dataclass(frozen=True)
 class StandIn:
-    """A service: what is reported of it, and its stand-ins. [1/s, USD a million tokens]"""
+    """A service: reported values, and its stand-ins. [1/s, USD per million tokens]"""
 
     id: str
     name: str
@@ -27,7 +27,7 @@ class StandIn:
 
     @property
     def refusal(self) -> str:
-        """Why no speed of its model is computed, and what to type instead."""
+        """Reason why no speed of its model is computed, and what to type instead."""
         shapes = " ".join(self.shapes)
         compare = command(f"fastcalc compare {shapes} {flag('on')} {self.chips}")
         instead = f"'{compare}' prints both ends of the range"
@@ -44,7 +44,7 @@ class StandIn:
 
 @cache
 def services() -> dict[str, StandIn]:
-    """Every service by its id."""
+    """All services by id."""
     data: dict[str, Any] = {**read(shipped_folder("evidence") / "stand_ins.yaml").mapping()}
     by_id = {}
     for name, written in data["services"].items():
@@ -57,7 +57,7 @@ def services() -> dict[str, StandIn]:
 
 
 def service(name: str) -> StandIn | None:
-    """Service of a name that users use; None where there is none."""
+    """Service with a name that users type; None if there is none."""
     lowered = name.lower()
     by_id = services()
     return by_id.get(lowered) or next(

@@ -1,4 +1,4 @@
-"""Entries by name: the file that a name finds, what it extends, and what its schema makes of it."""
+"""Catalogue entries by name: find the file, merge the files it extends, and validate it."""
 
 import os
 import re
@@ -20,7 +20,7 @@ from fastcalc.errors import InputError, placed
 from fastcalc.mentions import option
 from fastcalc.written import Json, shown
 
-LONGEST_CHAIN = 30  # of entries that one extends in turn; more are a slip, and slow to check
+LONGEST_CHAIN = 30  # maximum length of a chain of extended entries; more are a slip
 
 AnyEntry = TypeVar("AnyEntry", Hardware, Model, Engine)
 AnyFile = TypeVar("AnyFile", bound=Entry)
@@ -28,10 +28,10 @@ AnyFile = TypeVar("AnyFile", bound=Entry)
 
 @dataclass(frozen=True)
 class Catalogue(Names):
-    """The entries of all folders, as their files have them but for what a user changes.
+    """Entries of all folders, as in their files except for a user's changes.
 
-    changes : values that entries have instead of their files'
-    limits : parameters that every engine is started with, None for its own
+    changes : values that replace values of the files
+    limits : parameters with which every engine is started; None for its own
     """
 
     changes: tuple[Change, ...] = ()
@@ -41,11 +41,11 @@ class Catalogue(Names):
     )
 
     def hardware(self, name: str | Path | Hardware) -> Hardware:
-        """One chip by id, alias or path; an entry as it is."""
+        """A chip by id, alias or path; an entry is returned unchanged."""
         return name if isinstance(name, Hardware) else self._load(str(name), "hardware", Hardware)
 
     def model(self, name: str | Path | Model) -> Model:
-        """One model by id, alias or path, which may be a Hugging Face configuration."""
+        """A model by id, alias or path, which may be a Hugging Face configuration."""
         if isinstance(name, Model):
             return name
         name = str(name)
@@ -71,30 +71,30 @@ class Catalogue(Names):
         return os.path.exists(Path(name, "config.json")) and not self.knows(name, "models")
 
     def engine(self, name: str | Path | Engine) -> Engine:
-        """One engine by id, alias or path, with the limits that it is started with."""
+        """An engine by id, alias or path, with the limits with which it is started."""
         engine = name if isinstance(name, Engine) else self._load(str(name), "engines", Engine)
         return engine if self.limits is None else _limited(engine, self.limits)
 
     def engine_files(self) -> list[Engine]:
-        """Every engine as its file has it, without the numbers of those it extends."""
+        """All engines as in their files, without inherited values."""
         engines = []
         for document in (read(self.find(name, "engines")) for name in self.names("engines")):
             words = {
                 "name": "",
                 "fitted_on": "",
                 **document.mapping(),
-            }  # a parent's, where left out
+            }  # the parent's, if left out
             engines.append(_valid(replace(document, data=words), Engine))
         return engines
 
     def made(self, keys: Mapping[str, Json], schema: type[AnyEntry]) -> AnyEntry:
-        """Entry of what a file would hold, given in Python."""
+        """Entry from a file's content given in Python."""
         entry_type = next(entry_type for entry_type in SCHEMAS if SCHEMAS[entry_type] is schema)
         document = Document(f"{SINGULAR[entry_type]} in Python", deepcopy(dict(keys)), {(): (0, 0)})
         return self._entry(Path(), document, entry_type, schema)
 
     def of_any_kind(self, path: Path) -> Hardware | Model | Engine:
-        """Entry of a YAML file, whose keys give its kind, or raise InputError."""
+        """Entry from a YAML file, whose keys determine its kind, or raise InputError."""
         document = read(path)
         entry_type = kind_of(document) or "models"
         if entry_type == "hardware":
@@ -104,15 +104,15 @@ class Catalogue(Names):
         return self._entry(path, document, entry_type, Engine)
 
     def lineage(self, document: Document, entry_type: Kind) -> list[Document]:
-        """A document, and each that it extends in turn, with all that they take from others.
+        """A document and all documents that it extends in turn, each with its inherited values.
 
-        Raises InputError if there is no such entry, or entries extend each other in a circle, or
-        further than `LONGEST_CHAIN`.
+        Raises InputError if there is no such entry, if entries extend each other in a circle, or if
+        the chain is longer than `LONGEST_CHAIN`.
         """
         return joined(self._chain(document, entry_type))
 
     def _load(self, name: str, kind: Kind, schema: type[AnyEntry]) -> AnyEntry:
-        """Entry of a name, made once."""
+        """Entry with a name, loaded once."""
         return self._load_file(self.find(name, kind), kind, schema)
 
     def _load_file(self, path: Path, entry_type: Kind, schema: type[AnyEntry]) -> AnyEntry:
@@ -124,7 +124,7 @@ class Catalogue(Names):
     def _entry(
         self, path: Path, document: Document, kind: Kind, schema: type[AnyEntry]
     ) -> AnyEntry:
-        """Entry of a file that was read: joined, changed, validated, in this order."""
+        """Entry from a file that was read: merged, changed and validated, in this order."""
         chain = [document]
         if document.at("extends") and (kind_of(document, kind) or kind) == kind:
             chain = self._chain(document, kind)
@@ -133,7 +133,7 @@ class Catalogue(Names):
         if entry is None:
             is_kind = kind_of(document, kind) or kind
             if is_kind == kind:
-                if base := self._extended_by(document, kind):  # its own faults come first
+                if base := self._extended_by(document, kind):  # faults of the base come first
                     with placed(document.place, "extends"):
                         self._load_file(base, kind, schema)
                 raise refuse(faults)
@@ -163,7 +163,7 @@ class Catalogue(Names):
         return entry.supposing(what_if)
 
     def _chain(self, document: Document, entry_type: Kind) -> list[Document]:
-        """A document and those that it extends in turn, each as its file has it."""
+        """A document and those that it extends in turn, each as in its file."""
         chain, files = [document], [os.path.realpath(document.file)]
         while path := self._extended_by(chain[-1], entry_type):
             with placed(chain[-1].place, "extends"):
@@ -180,8 +180,8 @@ class Catalogue(Names):
     def _extended_by(self, document: Document, entry_type: Kind) -> Path | None:
         """File of the entry that a document extends, or None.
 
-        A file that comes from elsewhere opens none but those with it, the user's own and the
-        catalogue's.
+        A file from elsewhere may only extend files next to it, the user's own, or those of the
+        catalogue.
         """
         base = str(document.at("extends") or "")
         with placed(document.place, "extends"):
@@ -194,7 +194,7 @@ class Catalogue(Names):
             return alongside if alongside.is_file() else self.find(base, entry_type)
 
     def refuse_idle_changes(self, entry_type: Kind, entries: Iterable[Entry]) -> None:
-        """Refuse a change that none of some entries of a kind has a place for."""
+        """Refuse a change that applies to none of the given entries of a kind."""
         applied = {written for entry in entries for written in entry.what_if}
         for change in self.changes:
             if change.path[0] in SCHEMAS[entry_type].model_fields and change.written not in applied:
@@ -210,7 +210,7 @@ def _limited(engine: Engine, limits: Parameters) -> Engine:
 
 
 def _stated_by(chain: list[Document]) -> tuple[tuple[str, str], ...]:
-    """Each key that a document does not state itself, and the id of the entry that does."""
+    """Keys that a document inherits, each with the id of the entry that states it."""
     document, *bases = chain
     stated_by: dict[str, str] = {}
     for base in bases:
@@ -221,12 +221,12 @@ def _stated_by(chain: list[Document]) -> tuple[tuple[str, str], ...]:
 
 @once
 def _inheriting(entry: AnyEntry, stated_by: tuple[tuple[str, str], ...]) -> AnyEntry:
-    """Same entry for the same files, so that what depends on it is kept, too."""
+    """Same object for the same files, so that values cached for it remain valid."""
     return entry.inheriting(dict(stated_by))
 
 
 def load(path: Path, schema: type[AnyFile]) -> AnyFile:
-    """Return what one YAML file holds by itself, or raise InputError with the first fault."""
+    """Entry of one YAML file without the catalogue, or raise InputError with the first fault."""
     return _valid(read(path), schema)
 
 

@@ -1,7 +1,8 @@
-"""Text with a unit to an SI float, by a closed table.
+"""Conversion of text with a unit to an SI float, by a closed table.
 
-Units are written as vendors write them (``3.35 TB/s``) and converted once. Decimal prefixes are
-powers of ten (GB is 1e9 bytes), binary ones powers of two (GiB is 2**30), a small ``b`` is a bit.
+Units are spelled as vendors spell them (``3.35 TB/s``) and converted once. Decimal prefixes are
+powers of ten (GB is 1e9 bytes), binary prefixes are powers of two (GiB is 2**30), and a small
+``b`` is a bit.
 """
 
 import math
@@ -52,8 +53,8 @@ _QUANTITY = re.compile(rf"\s*({NUMERAL})\s*(.*?)\s*")
 _LONGEST = 60
 
 
-class QuantityError(InputError, ValueError):  # pydantic takes a ValueError
-    """A quantity that cannot be read, with the rule of `fastcalc check` that says what is wrong."""
+class QuantityError(InputError, ValueError):  # pydantic handles a ValueError
+    """A quantity that cannot be read, with the violated rule of `fastcalc check`."""
 
     def __init__(self, sentence: str, rule: str) -> None:
         super().__init__(sentence)
@@ -61,9 +62,9 @@ class QuantityError(InputError, ValueError):  # pydantic takes a ValueError
 
 
 def parse_quantity(text: object, dimension: str) -> float:
-    """SI value, finite and not negative, of a number with a unit of a dimension.
+    """SI value, finite and not negative, of a number with a unit of a given dimension.
 
-    Raises QuantityError if there is no number, or no unit of the dimension.
+    Raises QuantityError if there is no number, or no unit of that dimension.
 
     >>> parse_quantity("3.35 TB/s", "bandwidth"), parse_quantity("400 Gb/s", "bandwidth")
     (3350000000000.0, 50000000000.0)
@@ -110,7 +111,7 @@ _RATE = re.compile(r"([kMGTPE]i?)?(B|b|FLOP|OP)\s*(?:/|per|p)?\s*s(?:ec)?")
 
 
 def is_same_unit(unit: str, known: str) -> bool:
-    """Whether a unit is a known rate in another spelling, ignoring case of prefix and letters.
+    """Whether a unit is a different spelling of a known rate, ignoring case.
 
     >>> is_same_unit("TBps", "TB/s"), is_same_unit("Gb", "GB"), is_same_unit("ps", "s")
     (True, False, False)
@@ -120,7 +121,7 @@ def is_same_unit(unit: str, known: str) -> bool:
 
 
 def dimension_of(text: str) -> tuple[str, str]:
-    """Unit that a quantity is written in, and its dimension, or raise QuantityError.
+    """Unit and dimension of a quantity, or raise QuantityError.
 
     >>> dimension_of("21 PB/s")
     ('PB/s', 'bandwidth')

@@ -1,4 +1,4 @@
-"""A document to its entry, and the schema's errors to faults with file, line and column."""
+"""Validation of a document into an entry, with faults by file, line and column."""
 
 import re
 from collections.abc import Sequence
@@ -40,9 +40,9 @@ _WANTED = {
 
 
 def validate(document: Document, schema: type[AnyEntry]) -> tuple[AnyEntry | None, list[Fault]]:
-    """Entry that a document holds, or None, and what is wrong with it.
+    """Entry from a document, or None, and its faults.
 
-    Unknown keys come first: a misspelt key is also a missing one, and is what the user can fix.
+    Unknown keys come first: a misspelt key is also a missing key, and the user can fix it.
     """
     try:
         if schema not in document.entries:
@@ -53,13 +53,13 @@ def validate(document: Document, schema: type[AnyEntry]) -> tuple[AnyEntry | Non
     placed = [
         (path, _fault(document, path, detail, schema))
         for detail in details
-        # A default that follows from a field which is wrong itself is no other fault.
+        # A default that depends on an invalid field is not a separate fault.
         if detail["type"] != "default_factory_not_called"
         and not document.is_refused(path := _path_of(document, detail["loc"]))
     ]
     faults = _with_right_keys(document, placed, schema)
     faults.sort(key=lambda fault: (fault.rule != "ST015", fault.line, fault.column))
-    # Of the key that a misspelt one stands for, nothing more is said.
+    # No further fault is reported for the key that a misspelt key stands for.
     misspelt = [_MISSPELT.search(fault.message) for fault in faults if fault.rule == "ST015"]
     keys = [f"{match[1]}.{match[2]}" if match[1] else match[2] for match in misspelt if match]
     meant = {f"'{key}' is missing" for key in keys}
@@ -70,7 +70,7 @@ _MISSPELT = re.compile(r"(?: in (\S+))?; did you mean '([^']+)'\?$")
 
 
 def _path_of(document: Document, steps: tuple[int | str, ...]) -> Path_:
-    """Path of a fault; steps that pydantic adds for unions are dropped."""
+    """Path of a fault without the steps that pydantic adds for unions."""
     path: Path_ = ()
     for step in steps[:-1]:
         longer = (*path, step)
@@ -79,7 +79,7 @@ def _path_of(document: Document, steps: tuple[int | str, ...]) -> Path_:
 
 
 def _fault(document: Document, path: Path_, detail: ErrorDetails, schema: type[BaseModel]) -> Fault:
-    """An error of the schema with its rule, its place and a sentence."""
+    """Fault for an error of the schema: its rule, location and sentence."""
     error_type, cause = detail["type"], detail.get("ctx", {}).get("error")
     rule = _RULES.get(error_type, "ST017" if error_type in _WANTED else "ST018")
     is_of_value = error_type == "value_error" and (*path, "value") in document.values
@@ -100,7 +100,7 @@ def _fault(document: Document, path: Path_, detail: ErrorDetails, schema: type[B
 def _with_right_keys(
     document: Document, placed: Sequence[tuple[Path_, Fault]], schema: type[BaseModel]
 ) -> list[Fault]:
-    """Attach the right key to each fault of a key that can mean no other."""
+    """Attach the correct key to each fault of a key that can mean only one."""
     renames = {
         path: key
         for path, fault in placed
@@ -116,7 +116,7 @@ def _with_right_keys(
 
 
 def _key_meant(document: Document, path: Path_, schema: type[BaseModel]) -> str | None:
-    """Find the key that an unknown one is a slip away from, whether or not that is given, too."""
+    """Find the key that an unknown key is a slip away from, whether or not it is also given."""
     around = class_at(schema, document.data, path[:-1])
     return key_meant(str(path[-1]), keys_of(around)) if around else None
 
@@ -124,7 +124,7 @@ def _key_meant(document: Document, path: Path_, schema: type[BaseModel]) -> str 
 _RULES = {"missing": "ST016", "extra_forbidden": "ST015", "literal_error": "ST018"}
 
 
-# What the schema of a model finds contradictory, by the words of its sentences.
+# Contradictions that the schema of a model finds, by the words of its messages.
 _OF_SENTENCES = (
     (r"kv_heads.* heads|does not divide", "MD001"),
     (r"active_experts.* exceeds", "MD002"),
@@ -169,8 +169,8 @@ def _sentence(document: Document, path: Path_, fault: ErrorDetails, schema: type
 
 
 def _inside(value: object, schema: type[BaseModel] | None) -> str | None:
-    """First key of a mapping that holds a quantity like this one, with the quantity."""
-    from fastcalc.catalogue.entry_numbers import kinds_of  # only where a file is wrong
+    """First key of a mapping that holds a quantity of the same dimension, with the quantity."""
+    from fastcalc.catalogue.entry_numbers import kinds_of  # only for invalid files
     from fastcalc.catalogue.schema.quantities import QuantityReader
 
     if schema is None or not issubclass(schema, Entry):
@@ -187,7 +187,7 @@ def _inside(value: object, schema: type[BaseModel] | None) -> str | None:
 
 
 def _hint_of_key(document: Document, path: Path_, schema: type[BaseModel]) -> str:
-    """Return what an unknown key may mean, to end a sentence with."""
+    """Suggestion for an unknown key, as the end of a sentence."""
     parent, meant = path[:-1], _key_meant(document, path, schema)
     if meant is not None and (*parent, meant) in document.keys:
         return f"; '{meant}' is given, too: take one of them out"
@@ -204,14 +204,14 @@ def _shown(value: object, fault: ErrorDetails) -> str:
 
 
 def dotted(path: Path_) -> str:
-    """A path as users write it: ``memory[0].bandwidth``."""
+    """A path in users' notation: ``memory[0].bandwidth``."""
     steps = (f"[{step}]" if isinstance(step, int) else step for step in path)
     return ".".join(steps).replace(".[", "[")
 
 
 @lru_cache(maxsize=1024)
 def _near(key: str, schema: type[BaseModel]) -> list[str]:
-    """Keys of a schema, at any depth, that one is like, nearest first."""
+    """Keys of a schema, at any depth, that resemble a key, nearest first."""
     names, waiting, visited = {"value"}, [schema], set()
     while waiting:
         model = waiting.pop()

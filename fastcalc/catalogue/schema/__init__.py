@@ -1,7 +1,7 @@
-"""What a hardware, model or engine file may hold: types, and nothing computed.
+"""Schemas of hardware, model and engine files: types only, without computation.
 
 Every number may be bare (``3.35 TB/s``) or have its provenance (``{value: 3.35 TB/s, source:
-datasheet, printed: "3.35TB/s"}``); either way it is read into a `Quantity` whose ``si`` is a float.
+datasheet, printed: "3.35TB/s"}``); both are read into a `Quantity` whose ``si`` is a float.
 """
 
 from fastcalc.catalogue.schema.engines import Engine, Parameters, SpeedRange

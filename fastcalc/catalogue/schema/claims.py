@@ -1,4 +1,4 @@
-"""What a file of claims may hold: what articles say, and the number that would show it."""
+"""Schema of a file of claims: statements of articles, and the numbers that would support them."""
 
 from typing import Annotated, Any, Literal
 
@@ -12,20 +12,19 @@ from fastcalc.errors import InputError
 from fastcalc.written import Json
 
 EXPECTED = "expected"
-MOST_PREMISES = 4  # three values of each are tried with three of all others
+MOST_PREMISES = 4  # three values of each are combined with three of all others
 Comparison = Literal["equals", "at-least", "at-most", "between"]
-Fields = dict[str, Any]  # of an `Input`, before its types are checked
+Fields = dict[str, Any]  # of an `Input`, before validation of types
 _FORMS = "a number, a list of numbers, a quantity such as '44 GB', a name, or a mapping"
 
 
 class Input(Entry):
-    """What a test is given: numbers, names, or numbers of catalogue entries.
+    """Input of a test: numbers, names, or numbers from catalogue entries.
 
-    A file writes ``6``, ``[0.75, 0.68]``, ``44 GB``, ``glm-4.7``, the same under ``value`` with a
-    ``source`` and a ``note``, or ``{entry: hardware/wse-3, field: area}``. Values are in SI; the
-    SI ``factor`` is that of the ``unit``. Numbers may have a ``range``, the two ends between which
-    all of them lie, and a name the other names that can be defended; the verdict is taken over all
-    of it.
+    A file contains ``6``, ``[0.75, 0.68]``, ``44 GB``, ``glm-4.7``, the same under ``value`` with a
+    ``source`` and a ``note``, or ``{entry: hardware/wse-3, field: area}``. Values are in SI;
+    ``factor`` is the SI value of the ``unit``. Numbers may have a ``range``, given by its lower and
+    upper limit. A name may have other plausible names. The verdict covers the whole range.
     """
 
     values: tuple[float, ...] = ()
@@ -46,7 +45,7 @@ class Input(Entry):
     def __get_pydantic_json_schema__(
         cls, schema: CoreSchema, handler: GetJsonSchemaHandler
     ) -> dict[str, Json]:
-        """JSON Schema of what a file may hold, for editors."""
+        """JSON Schema of the allowed content of a file, for editors."""
         number: Json = {"type": "number"}
         text: Json = {"type": "string"}
         several: Json = {"type": "array", "items": {"anyOf": [number, text]}, "minItems": 1}
@@ -109,7 +108,7 @@ def _read(raw: Json) -> Fields:
     if not pieces or len(pieces) < len(listed):
         raise ValueError(f"write {_FORMS}")
     values: list[float] = []
-    signatures: set[tuple[str, float, bool]] = set()  # unit, its SI value, and whether it is a name
+    signatures: set[tuple[str, float, bool]] = set()  # unit, its SI value, whether it is a name
     for item in pieces:
         if isinstance(item, (int, float)) or not item[:1].isdigit():
             signatures.add(("", 1.0, isinstance(item, str)))
@@ -136,11 +135,11 @@ def _bounded(value: float) -> float:
 
 
 class Check(Entry):
-    """A test, and what its number must be for the claim to hold.
+    """A test, and the condition on its number under which the claim holds.
 
-    The ``quantity`` says what the number is, such as "user speed on wafers over that on GPUs".
-    Several ``expected`` values go one to each number, or are the ends of ``between``, two for all
-    numbers or two for each. A claim that something ``may`` be so needs one case in which it is.
+    ``quantity`` describes the number, such as "user speed on wafers over that on GPUs". Several
+    ``expected`` values apply to one number each, or are the limits of ``between``: two for all
+    numbers or two for each. A claim with ``may`` needs only one case in which it is true.
     """
 
     test: Identifier
@@ -168,13 +167,13 @@ class Check(Entry):
 
     @property
     def premises(self) -> dict[str, Input]:
-        """Inputs that have a range, by name; `EXPECTED` is the value that the claim states."""
+        """Inputs with a range, by name; `EXPECTED` is the value that the claim states."""
         inputs = {**self.inputs, EXPECTED: self.expected}
         return {name: premise for name, premise in inputs.items() if premise.ends or premise.others}
 
 
 class Article(Entry):
-    """Where a claim was read: as much as the article says of itself."""
+    """Source of a claim, as far as the article identifies itself."""
 
     title: str
     author: Name | None = None
@@ -184,11 +183,12 @@ class Article(Entry):
 
 
 class Claim(Entry):
-    """One thing that articles say, in our own words; without a ``check`` it is external.
+    """A statement of articles in our own words; without a ``check`` it is external.
 
-    The ``place`` is headings and paragraphs by article, the ``hedge`` how an author limits it; what
-    nobody said is ``ours``. The ``conclusion`` tests what the article concludes, the ``condition``
-    is a premise that it does not state, and what is ``unpublished`` would decide it.
+    ``place`` gives headings and paragraphs by article, and ``hedge`` the limits that an author
+    states. ``ours`` marks claims that no article states. ``conclusion`` tests the article's
+    conclusion, ``condition`` is a premise that it does not state, and ``unpublished`` names the
+    missing data that would decide it.
     """
 
     id: Identifier
@@ -233,7 +233,7 @@ class Claim(Entry):
 class Claims(Entry):
     """A file of claims.
 
-    The words of a name in ``topics`` find its claims; those of the first topic lead a table.
+    The words of a name in ``topics`` select its claims; claims of the first topic lead a table.
     """
 
     articles: dict[str, Article]

@@ -1,4 +1,4 @@
-"""Each parameter of engines, declared once: what it is in a file, what it costs, what it means."""
+"""Parameters of engines, each declared once: its type in a file, its effect and its meaning."""
 
 from dataclasses import dataclass, field, fields
 from functools import partial
@@ -18,17 +18,17 @@ from fastcalc.catalogue.schema.quantities import (
     Time,
 )
 
-Value = TypeVar("Value")  # core computes with numbers that broadcast
+Value = TypeVar("Value")  # core uses numbers that broadcast
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """What one parameter of engines is.
+    """Declaration of one engine parameter.
 
-    neutral : its value where a file leaves it out, which costs nothing [SI]
-    raised : what a larger value makes of a step; None where that depends on the request
-    plausible : what engines have, with room (EN004); None where the type's own limits do [SI]
-    label : its name in tables, as readers of benchmarks call it
+    neutral : value if a file leaves it out, which adds no time [SI]
+    raised : effect of a larger value on a step; None if that depends on the request
+    plausible : range of existing engines, with margin (EN004); None for the type's own limits [SI]
+    label : name in tables, as benchmark authors call it
     """
 
     quantity: Any
@@ -40,7 +40,7 @@ class Parameter:
 
     @property
     def reader(self) -> QuantityReader:
-        """What reads a value, and knows its dimension and limits."""
+        """Reader of its values, with their dimension and limits."""
         reader: QuantityReader = self.quantity.__metadata__[0]
         return reader
 
@@ -54,7 +54,7 @@ def choice(
     raised: Literal["faster", "slower"] | None = None,
     label: str = "",
 ) -> Any:
-    """Declare a parameter: more of a `rate` is faster and of a `cost` slower, else it depends."""
+    """Declare a parameter: a larger `rate` is faster, a larger `cost` slower; else it depends."""
     parameter = Parameter(quantity, neutral, meaning, raised, plausible, label)
     return field(default=neutral, metadata={"declared": parameter})
 
@@ -62,16 +62,16 @@ def choice(
 rate = partial(choice, neutral=1.0, raised="faster")
 cost = partial(choice, neutral=0.0, raised="slower")
 
-PER_LAYER = (4e-6, 2e-3)  # a layer's launches take so long [s]
+PER_LAYER = (4e-6, 2e-3)  # launch time of a layer [s]
 PER_EXCHANGE = (1e-6, 1.5e-4)  # one exchange between chips [s]
-PER_SEQUENCE = (5e-7, 5e-3)  # what a host does for a sequence in a step [s]
-SHARE = (0.1, 0.98)  # of a peak or a link that software reaches; all of it is a bound
+PER_SEQUENCE = (5e-7, 5e-3)  # host time per sequence and step [s]
+SHARE = (0.1, 0.98)  # of a peak or a link that software achieves; 1 is a bound
 LARGE_SHARE = (0.6, 1.0)  # of a memory's capacity
 
 
 @dataclass(frozen=True, eq=False)
 class DeclaredParameters(Generic[Value]):
-    """Every parameter, in the order in which files are written."""
+    """All parameters, in the order in which files are written."""
 
     bandwidth_fraction: Value = rate(
         Fraction,
@@ -370,4 +370,4 @@ STARTED_WITH = {
     "max_num_seqs": ("max_sequences", "small_sequences"),
     "max_num_batched_tokens": ("prompt_chunk", "small_chunk", "large_chunk"),
 }
-"""Parameters that a server is started with, by the name that vLLM gives the setting."""
+"""Parameters set when a server starts, by vLLM's name of the setting."""

@@ -1,4 +1,4 @@
-"""What the file with the measured points may hold: their sources, and which to leave out."""
+"""Schema of the file about measurements: their sources, and measurements to exclude."""
 
 from typing import Annotated, Literal
 
@@ -8,10 +8,10 @@ from fastcalc.catalogue.schema.quantities import Entry
 
 
 class EvidenceSource(Entry):
-    """Where the points whose ids share a prefix were published, and how they were measured.
+    """Publication and method of the measurements whose ids share a prefix.
 
-    publisher : whoever measured or published them; its name decides what they are used for
-    blind : whether nobody had looked at these points when publishers were split
+    publisher : who measured or published them; determines whether they are used for fitting
+    blind : whether nobody had seen these measurements when publishers were split
     """
 
     title: str
@@ -24,7 +24,7 @@ class EvidenceSource(Entry):
 
 
 class Exclusion(Entry):
-    """Points that nothing is fitted on: suspect ones are predicted and shown, the others not."""
+    """Measurements excluded from all fits: suspect ones are still predicted and shown."""
 
     rows: Annotated[list[str], Field(min_length=1)]
     effect: Literal["unpredictable", "suspect"]

@@ -1,4 +1,4 @@
-"""What a hardware file may hold."""
+"""Schema of a hardware file."""
 
 from typing import Annotated, Any, Literal
 
@@ -26,11 +26,11 @@ from fastcalc.catalogue.schema.quantities import (
 
 
 class Memory(Entry):
-    """A place where weights and cache can live.
+    """A memory for weights and cache.
 
-    Where layers have regions of their own, those are in the memory on the chip. Memory of the host
-    or on a disk is read over a link, one way, of each chip, and may be shared by several. A driver
-    reports less than the whole: what it keeps, and what error correction takes.
+    If layers have their own regions, these are in the on-chip memory. Host memory and disks are
+    read over a link, one way, of each chip, and may be shared by several chips. A driver reports
+    less than the full capacity, because it and error correction need some of it.
     """
 
     name: Name
@@ -43,18 +43,18 @@ class Memory(Entry):
 
 
 BRIDGED = "bridged"
-"""What engines call chips that a fast link joins in groups, and the bus of a host beyond them."""
+"""Names in engines for chips in groups with a fast link, connected by the bus of a host."""
 
 
 BRIDGED_CHIPS = 2
-"""Cards that a bridge joins; larger domains are switched or meshed, and end there. [1]"""
+"""Number of cards that a bridge joins; larger domains have a switch or mesh and end there. [1]"""
 
 
 class Link(Entry):
-    """A way between chips: one direction, one chip.
+    """A link between chips: one direction, one chip.
 
-    Collectives reach more of some kinds: ``nvlink`` goes through a switch or a bridge, ``xgmi`` and
-    ``thunderbolt`` join every two chips, ``pcie`` goes through the host.
+    Collectives achieve more on some types: ``nvlink`` goes through a switch or a bridge, ``xgmi``
+    and ``thunderbolt`` join every two chips, ``pcie`` goes through the host.
     """
 
     kind: Literal["nvlink", "xgmi", "pcie", "ethernet", "thunderbolt"] | None = None
@@ -64,44 +64,44 @@ class Link(Entry):
 
 
 class Links(Entry):
-    """The fast link inside a domain, and the slower one beyond it."""
+    """The fast link inside a domain, and the slower link beyond it."""
 
     scale_up: Link | None = None
     scale_out: Link | None = None
 
     @property
     def fastest(self) -> Quantity | None:
-        """The faster of both; a chip is taken to have no faster way to its host either."""
+        """Faster of the two links, which also limits a chip's link to its host."""
         bandwidths = (link.bandwidth for link in (self.scale_up, self.scale_out) if link)
         return max(bandwidths, key=lambda choice: choice.si, default=None)
 
 
 class Fabric(Entry):
-    """The network on the chip itself: not memory, and not between chips."""
+    """Network on the chip itself, distinct from memory and from links between chips."""
 
     bandwidth: Bandwidth
 
 
 class Power(Entry):
-    """What the chip draws at most, as the vendor prints it, and with its share of the site."""
+    """Maximum power draw of the chip as printed by the vendor, and with its share of the site."""
 
     chip: Watts
     all_in: Watts | None = None
 
 
 Terms = Literal["on-demand", "reserved", "spot", "marketplace", "survey", "estimate"]
-"""What a price of an hour is. A cloud's: by the hour, for a commitment, or until it wants the chip
-back; a marketplace's, of single owners; a survey's, whose terms are mixed; an analyst's estimate.
+"""Terms of a price per hour: a cloud's (on demand, reserved, or spot, which the cloud may reclaim),
+a marketplace's for machines of single owners, a survey's with mixed terms, or an estimate.
 """
 
 DEFAULT_TERMS: tuple[Terms, ...] = ("on-demand", "survey", "estimate", "marketplace")
-"""The terms of which a chip is priced where none are named: the first that its file has."""
+"""Default order of terms: a chip is priced at the first that its file has."""
 
 
 class Offer(Entry):
-    """The price of an hour of one chip, from whom and on which terms.
+    """Price of an hour of one chip, with its provider and terms.
 
-    instance_chips : of the largest instance at this price per chip: no fast link joins more [1]
+    instance_chips : in the largest instance at this price per chip: no fast link joins more [1]
     """
 
     provider: Name | None = None
@@ -113,12 +113,12 @@ class Offer(Entry):
 
     @property
     def name(self) -> str:
-        """Who asks it, where and on which terms."""
+        """Provider, region and terms."""
         return ", ".join(item for item in (self.provider, self.region, self.kind) if item)
 
     @property
     def kind(self) -> str:
-        """Its terms, with the length of a commitment where that is stated."""
+        """Its terms, with the length of a commitment if stated."""
         months = self.commitment_months
         return f"{self.terms} for {months} months" if months else self.terms
 
@@ -130,10 +130,10 @@ class Offer(Entry):
 
 
 class Price(Entry):
-    """Prices of an hour on different terms, and the price of buying the chip.
+    """Prices of an hour on different terms, and the purchase price of the chip.
 
-    ``cloud`` is a rent whose terms the file does not state: it goes before all offers, but never
-    counts as one on terms that are asked for.
+    ``cloud`` is a rental price whose terms the file does not state. It has priority over all
+    offers, but never counts as a price on terms that a user asks for.
     """
 
     cloud: DollarsPerHour | None = None
@@ -142,24 +142,24 @@ class Price(Entry):
 
     @property
     def offer(self) -> Offer | None:
-        """The offer that prices the chip where no terms are named and no ``cloud`` is stated."""
+        """Offer that prices the chip by default, without ``cloud``."""
         if self.cloud:
             return None
         return next(filter(None, map(self.offered, DEFAULT_TERMS)), None)
 
     def offered(self, terms: Terms) -> Offer | None:
-        """Offer in the middle on some terms, of two the cheaper."""
+        """Median offer on some terms; of two, the cheaper."""
         offers = [offer for offer in self.offers if offer.terms == terms]
         offers.sort(key=lambda offer: offer.price.si)
         return offers[(len(offers) - 1) // 2] if offers else None
 
     @property
     def rent(self) -> Quantity | None:
-        """Price of an hour where no terms are named."""
+        """Default price per hour."""
         return self.cloud or (self.offer.price if self.offer else None)
 
     def divided(self, chips: int) -> "Price":
-        """Share of each of some chips."""
+        """The price divided among some chips."""
 
         def share(price: Quantity | None) -> Quantity | None:
             return price and price.model_copy(update={"si": price.si / chips})
@@ -170,10 +170,10 @@ class Price(Entry):
 
 
 class Node(Entry):
-    """The machine in which chips are sold: how many are in one, what it draws and costs.
+    """The machine in which chips are sold: its number of chips, power draw and price.
 
-    Without a number of chips it is a whole domain of the fast link. Its network is the link beyond
-    the domain, with each chip's share, and its host a memory.
+    Without a number of chips, it is a whole domain of the fast link. Its network is the link beyond
+    the domain, with each chip's share, and its host is a memory.
     """
 
     name: Name | None = None
@@ -183,7 +183,7 @@ class Node(Entry):
 
 
 def _usual_execution(fields: dict[str, Any]) -> Literal["sequential", "spatial"]:
-    """Return how chips of a kind run."""
+    """Default execution mode of a kind of chip."""
     return "spatial" if fields.get("kind") in ("wafer", "lpu") else "sequential"
 
 
@@ -191,7 +191,7 @@ RateFormat = Literal["fp32", "tf32", "bf16", "fp16", "fp8", "int8", "fp6", "fp4"
 
 
 class Hardware(Entry):
-    """One accelerator as its vendor prints it: nothing fitted, nothing guessed."""
+    """An accelerator as printed by its vendor, without fitted or guessed values."""
 
     id: Identifier
     name: Name
@@ -222,28 +222,28 @@ class Hardware(Entry):
     excused: Excuses = {}
 
     def rate(self, name: str) -> Quantity | None:
-        """Dense peak of a number format, or None where the chip has none."""
+        """Dense peak in a number format; None if the chip has none."""
         return next(
             (peak for number_format, peak in self.peak.items() if number_format == name), None
         )
 
     @property
     def groups(self) -> tuple[str, ...]:
-        """What engines may have values of their own for, the narrowest last."""
+        """Groups for which engines may have separate values, the narrowest last."""
         up = self.links.scale_up
         names = self.kind, up and up.kind, BRIDGED if self.is_bridged else None, self.architecture
         return tuple(name for name in names if name)
 
     @property
     def is_bridged(self) -> bool:
-        """Whether the bus of a host joins what the fast link does not."""
+        """Whether the bus of a host connects chips that the fast link does not."""
         up, out = self.links.scale_up, self.links.scale_out
         is_pair = up is None or (up.domain is not None and up.domain.si <= BRIDGED_CHIPS)
         return out is not None and out.kind == "pcie" and is_pair
 
     @property
     def node_chips(self) -> int | None:
-        """Chips of the node in which it is sold; None where that is not stated. [1]"""
+        """Chips in the node in which it is sold; None if not stated. [1]"""
         if self.node is None:
             return None
         up = self.links.scale_up
@@ -252,7 +252,7 @@ class Hardware(Entry):
 
     @once
     def joined(self, chips: int | None) -> "Hardware":
-        """The same chip where no more than some are joined by the fast link; None for no limit."""
+        """The same chip with a limit on the chips that its fast link joins; None for no limit."""
         up = self.links.scale_up
         if chips is None or up is None or up.domain is None or up.domain.si <= chips:
             return self
@@ -264,7 +264,7 @@ class Hardware(Entry):
     @property
     @once
     def chip_price(self) -> Price:
-        """Price of one chip: its share of what the node costs, or what its file has of itself."""
+        """Price of one chip: its share of the node's price, or the price in its own file."""
         if self.node is None or self.node_chips is None:
             return self.price
         node_share = self.node.price.divided(self.node_chips)

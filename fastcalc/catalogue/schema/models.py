@@ -1,4 +1,4 @@
-"""What a model file may hold: the whole shape, or the minimum that is published."""
+"""Schema of a model file: the whole shape, or the minimum that is published."""
 
 import re
 from collections.abc import Iterable
@@ -32,10 +32,10 @@ from fastcalc.written import listed, shown
 
 
 class Indexer(Entry):
-    """Light heads that score the whole context and pick the tokens that attention reads.
+    """Light heads that score the whole context and select the tokens that attention reads.
 
     ``top_k`` counts tokens or compressed entries. ``pool`` tokens share a key. A ``shared`` indexer
-    is an earlier layer's: it costs neither weights nor keys.
+    is from an earlier layer: it adds neither weights nor keys.
     """
 
     heads: Whole
@@ -47,12 +47,12 @@ class Indexer(Entry):
 
 
 class Attention(Entry):
-    """Multi-head or grouped-query attention; with ``window`` it sees that many tokens back.
+    """Multi-head or grouped-query attention, with an optional ``window`` of past tokens.
 
-    ``chunked`` windows start anew every ``window`` tokens and are counted full. ``qk_norm`` is per
+    ``chunked`` windows restart every ``window`` tokens and are counted full. ``qk_norm`` is per
     head (true) or over the ``full`` width; ``output_gate`` is as wide as all heads (true) or
-    ``per-head``. With ``k_eq_v`` one projection serves keys and values, both of which are cached.
-    With ``shared_cache`` a layer attends to keys and values that an earlier one keeps.
+    ``per-head``. With ``k_eq_v``, one projection gives keys and values, and both are cached.
+    With ``shared_cache``, a layer attends to the keys and values of an earlier layer.
     """
 
     kind: Literal["mha", "gqa"]
@@ -73,7 +73,7 @@ class Attention(Entry):
 
     @property
     def cached_heads(self) -> int:
-        """Key-value heads that the cache holds. [1]"""
+        """Key-value heads in the cache. [1]"""
         return self.kv_heads or self.heads
 
     @model_validator(mode="after")
@@ -88,7 +88,7 @@ class Attention(Entry):
 
 
 class LatentAttention(Entry):
-    """Multi-head latent attention: one compressed vector a token is cached for all heads."""
+    """Multi-head latent attention: one compressed vector per token is cached for all heads."""
 
     kind: Literal["mla"]
     heads: Whole
@@ -102,7 +102,7 @@ class LatentAttention(Entry):
 
 
 class CompressedAttention(Entry):
-    """DeepSeek V4's attention: one vector is key and value of all heads.
+    """DeepSeek V4's attention: one vector is the key and value of all heads.
 
     It reads the last ``window`` tokens and, with ``compression``, one entry for every
     ``compression`` earlier tokens.
@@ -126,11 +126,11 @@ class CompressedAttention(Entry):
 
 
 class LinearAttention(Entry):
-    """Attention with a fixed state per sequence instead of a cache that grows.
+    """Attention with a state of fixed size per sequence instead of a growing cache.
 
-    Of Mamba-2, groups are key heads, heads are value heads, the state size is the key dimension.
-    Mamba has one value a head and a ``step_rank``, the rank of its step size. Lightning attention
-    keeps one matrix a head; a short convolution keeps its last tokens alone.
+    For Mamba-2, groups are key heads, heads are value heads, the state size is the key dimension.
+    Mamba has one value per head and a ``step_rank``, the rank of its step size. Lightning attention
+    keeps one matrix per head; a short convolution keeps only its last tokens.
     """
 
     kind: Literal["gated-deltanet", "kda", "mamba2", "mamba", "lightning", "short-conv"]
@@ -152,7 +152,7 @@ class LinearAttention(Entry):
 
 
 class DenseFFN(Entry):
-    """A feed-forward network that every token passes whole."""
+    """A feed-forward network that every token uses as a whole."""
 
     kind: Literal["dense"]
     width: Whole
@@ -161,11 +161,11 @@ class DenseFFN(Entry):
 
 
 class MixtureOfExperts(Entry):
-    """Experts of which a router picks a few for every token, and shared ones for all.
+    """Experts from which a router selects a few per token, and shared experts for all tokens.
 
-    ``shared_width`` is the width of everything that every token passes. With ``latent_size``,
-    routed experts work on a projection of the hidden state to that width. The router also picks
-    ``zero_experts``, which return their input; ``active_experts`` are without them.
+    ``shared_width`` is the total width of networks that every token uses. With ``latent_size``,
+    routed experts work on a projection of the hidden state to that width. The router may select
+    ``zero_experts``, which return their input; ``active_experts`` does not include them.
     """
 
     kind: Literal["moe"]
@@ -194,10 +194,10 @@ AnyFFN = Annotated[DenseFFN | MixtureOfExperts, Field(discriminator="kind")]
 
 
 class Block(Entry):
-    """A run of equal layers; ``norms`` as wide as the hidden state, one a part unless given.
+    """A run of equal layers; ``norms`` as wide as the hidden state, one per component by default.
 
-    ``other_matrices`` and ``other_parameters`` are weights of each layer without a key of their
-    own: in matrices that every token is multiplied with, and in small vectors.
+    ``other_matrices`` and ``other_parameters`` are weights of each layer without a separate key:
+    in matrices that every token is multiplied with, and in small vectors.
     """
 
     count: LayerCount
@@ -209,7 +209,7 @@ class Block(Entry):
 
     @property
     def parts(self) -> int:
-        """Which a layer has of attention and feed-forward network: one or two. [1]"""
+        """Number of components in a layer: attention, feed-forward network or both. [1]"""
         return (self.attention is not None) + (self.ffn is not None)
 
     @model_validator(mode="after")
@@ -220,7 +220,7 @@ class Block(Entry):
 
 
 class Mtp(Entry):
-    """Multi-token-prediction layers of a checkpoint; like the last block unless given."""
+    """Multi-token-prediction layers of a checkpoint; like the last block by default."""
 
     layers: Whole
     own_embedding: bool = False
@@ -230,7 +230,7 @@ class Mtp(Entry):
 
 
 class Published(Entry):
-    """Counts that others publish, to check ours against."""
+    """Published counts, to check computed counts against."""
 
     label: Name | None = None
     total: Count | None = None
@@ -249,7 +249,7 @@ def _repository(name: object) -> object:
 
 
 REPOSITORY = re.compile(r"\w[\w.-]{0,59}/\w[\w.-]{0,95}", re.ASCII)
-"""An owner and a name on Hugging Face."""
+"""Owner and name on Hugging Face."""
 
 RepositoryName = Annotated[str, BeforeValidator(_repository)]
 
@@ -272,7 +272,7 @@ GroupName = Annotated[str, BeforeValidator(_group)]
 
 
 class Quotation(Entry):
-    """What a source other than the shape's prints, in its own characters."""
+    """Text printed by a source other than the shape's source."""
 
     text: str
     source: str
@@ -281,23 +281,22 @@ class Quotation(Entry):
 Uncounted = Literal[
     "weight_format", "expert_format", "kv_format", "max_context", "window", "top_k", "pool"
 ]
-"""What moves bytes and FLOPs, and no count of parameters can check."""
+"""Keys that affect bytes and FLOPs but cannot be checked by a parameter count."""
 
 
 class Model(Entry):
-    """One language model: its whole shape, or the minimum that a closed model publishes.
+    """A language model: its whole shape, or the minimum that is published for a closed model.
 
-    ``norm_bias`` doubles every norm. ``residual_streams`` are those of hyper-connections.
-    ``group_formats`` are those of groups of matrices that are not in ``weight_format``, each a
+    ``norm_bias`` doubles every norm. ``residual_streams`` are used by hyper-connections.
+    ``group_formats`` are the formats of matrix groups that are not in ``weight_format``, each a
     format or a mix: ``{attention: bf16, head: 60%fp8/40%bf16}``; ``expert_format`` is short for
-    that of ``experts``. ``other_parameters`` are small vectors and tables without a key of their
-    own; ``lookup_parameters`` are further tables of which a token reads a few rows, as it does of
-    the embedding (embeddings of layers, of n-grams).
+    the format of ``experts``. ``other_parameters`` are small vectors and tables without a separate
+    key; ``lookup_parameters`` are further tables from which a token reads a few rows, as from the
+    embedding (embeddings of layers, of n-grams).
     ``block_sizes`` are the sides of square blocks that share a scale, by the format that a
-    checkpoint stores in such blocks: no rank can have a part of one.
-    ``also_published`` names, by the format of its weights, what else its maker releases, as a
-    source prints it. ``repositories`` says where weights in its own formats are to be had, by its
-    names.
+    checkpoint stores in such blocks: blocks are not split between ranks.
+    ``also_published`` lists other releases of its maker, by weight format, as printed by a source.
+    ``repositories`` gives the locations of weights in its own formats, by the model's names.
     """
 
     id: Identifier
@@ -340,7 +339,7 @@ class Model(Entry):
     _asked_as: tuple[str, ...] = ()
 
     def asked_as(self, names: Iterable[str]) -> "Model":
-        """Return the same by the names that a user asks for; an alias may be another model's."""
+        """The model under the name that a user asks for; an alias may mean another model."""
         names_by_key = {name.lower(): name for name in (self.id, *self.aliases)}
         known_names = [names_by_key[name.lower()] for name in names if name.lower() in names_by_key]
         if all(name == self.id for name in known_names):
@@ -351,12 +350,12 @@ class Model(Entry):
 
     @property
     def asked_name(self) -> str:
-        """The id or alias that a user asks for: what a sentence calls the model."""
+        """Id or alias that a user asks for, which sentences use for the model."""
         return self._asked_as[0] if self._asked_as else self.id
 
     @property
     def heading(self) -> str:
-        """The name, or those of the aliases that a user asks for, and the name of their shape."""
+        """Name of the model, or the names of the requested aliases with the name of their shape."""
         if not self._asked_as:
             return self.name
         printed = {alias: self.repositories.get(alias, alias) for alias in self._asked_as}
@@ -366,19 +365,19 @@ class Model(Entry):
 
     @property
     def own_formats(self) -> WeightFormats:
-        """The number format of each group of matrices as published."""
+        """Published number format of each group of matrices."""
         return _own_formats(self)
 
     @property
     def format_name(self) -> str:
-        """What records call the published formats: that of the experts where only they differ."""
+        """Name of the published formats in records: that of the experts if only theirs differs."""
         formats = self.own_formats
         only_experts = [name for name, _ in formats.groups] == ["experts"]
         return formats.of("experts").id if only_experts else formats.text
 
     @property
     def is_minimal(self) -> bool:
-        """True where only totals are known, not the shape."""
+        """Whether only totals are known, not the shape."""
         return not self.blocks
 
     @model_validator(mode="after")

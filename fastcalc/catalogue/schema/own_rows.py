@@ -1,4 +1,4 @@
-"""What a user's own rows say of a deployment: how much slower than expected each of them was."""
+"""A user's own measurements of a deployment, each with its slowdown over the prediction."""
 
 from typing import Annotated
 
@@ -11,13 +11,13 @@ _Ranks = Annotated[int, Field(ge=1)] | None
 
 
 class OwnRow(Entry):
-    """One measurement with what the engine expects of it.
+    """One measurement with the engine's expectation for it.
 
-    batch, context, prompt : sequences that decode together, and mean lengths in tokens
-    decode_share : share of the expected time in which passes decode [1]
+    batch, context, prompt : sequences decoded together, and mean lengths in tokens
+    decode_share : share of decode in the expected time [1]
     slower : measured over expected time [1]
-    drafted : tokens that were drafted ahead [1]
-    point, metric : how the measurement is called, and what was measured
+    drafted : number of draft tokens [1]
+    point, metric : name of the measurement, and the measured metric
     """
 
     batch: _Count
@@ -31,9 +31,9 @@ class OwnRow(Entry):
 
 
 class OwnDeployment(Entry):
-    """A model on chips as its owner measured it; ranks are None where nobody stated them.
+    """A model on chips as measured by its owner; ranks are None if not stated.
 
-    date : of the latest measurement, as YYYY-MM or YYYY-MM-DD; empty where none is stated
+    date : of the latest measurement, as YYYY-MM or YYYY-MM-DD; empty if not stated
     """
 
     hardware: Identifier
@@ -51,7 +51,7 @@ class OwnDeployment(Entry):
 
     @property
     def layout(self) -> str:
-        """Its chips, and the ranks above one that were stated, in words."""
+        """Its chips, and its stated numbers of ranks above one, in words."""
         ranks = (("tp", self.tp), ("pp", self.pp), ("dp", self.dp), ("ep", self.ep))
         stated = [f"{name} {count}" for name, count in ranks if count and count > 1]
         return ", ".join([f"{self.chips} chip{'s' if self.chips > 1 else ''}", *stated])

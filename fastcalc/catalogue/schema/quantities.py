@@ -1,4 +1,4 @@
-"""Numbers with a unit and a source, and the other types that all files share."""
+"""Quantities with a unit and a source, and other types shared by all files."""
 
 import math
 from collections.abc import Mapping
@@ -27,12 +27,12 @@ def _on_one_line(text: str) -> str:
 
 
 Name = Annotated[str, AfterValidator(_on_one_line)]
-"""What something is called, in words."""
+"""Name of something, on one line."""
 Whole = Annotated[int, Field(gt=0, le=int(LIMITS["dimension"].maximum), strict=True)]
 LayerCount = Annotated[int, Field(gt=0, le=int(LIMITS["layers"].maximum), strict=True)]
 WholeOrZero = Annotated[int, Field(ge=0, le=int(LIMITS["dimension"].maximum), strict=True)]
 Excuses = dict[str, Annotated[str, Field(min_length=10)]]
-"""Rules of `fastcalc check` that a file breaks and is right, each with the reason."""
+"""Rules of `fastcalc check` that a file violates for a good reason, each with that reason."""
 
 
 def _known(name: object, *, cache: bool = False) -> str:
@@ -40,7 +40,7 @@ def _known(name: object, *, cache: bool = False) -> str:
         known = number_format(str(name), cache=cache).id
     except InputError as error:
         raise ValueError(str(error)) from error
-    if known != name:  # other names are of command lines: files say the same thing alike
+    if known != name:  # other names are for command lines: files use one name only
         raise ValueError(
             f"'{shown(name)}' is not a weight or KV format by id; did you mean '{known}'?"
         )
@@ -52,7 +52,7 @@ CacheFormatName = Annotated[str, BeforeValidator(partial(_known, cache=True))]
 
 
 class Entry(BaseModel):
-    """A frozen record that refuses keys it does not know."""
+    """A frozen record that refuses unknown keys."""
 
     model_config = ConfigDict(
         extra="forbid", frozen=True, protected_namespaces=(), defer_build=True
@@ -62,17 +62,17 @@ class Entry(BaseModel):
 
     @property
     def given(self) -> dict[str, Any]:
-        """The values that are given, by key."""
+        """Values that are given, by key."""
         return {name: value for name, value in vars(self).items() if value is not None}
 
     @property
     def what_if(self) -> Mapping[str, str]:
-        """What a user gave instead of the file's own values: as written, and in a sentence."""
+        """Values that a user gave instead of the file's own: as written, and in a sentence."""
         return self._what_if
 
     @property
     def inherited(self) -> Mapping[str, str]:
-        """The entry that states each top-level key which this one takes from those it extends."""
+        """Id of the entry that states each inherited top-level key."""
         return self._inherited
 
     def changed(self, **keys: Any) -> Self:
@@ -90,20 +90,20 @@ class Entry(BaseModel):
         return changed
 
     def inheriting(self, inherited: Mapping[str, str]) -> Self:
-        """Same, with the entries that state what its own file does not."""
+        """Copy with the ids of the entries that state its inherited keys."""
         copy = self.model_copy()
         copy._inherited = inherited
         return copy
 
     def supposing(self, what_if: Mapping[str, str]) -> Self:
-        """Same, with what a user gave instead of the file's own values."""
+        """Copy with a user's values instead of the file's own."""
         copy = self.model_copy()
         copy._what_if = what_if
         return copy
 
 
 class Source(Entry):
-    """A document that numbers were taken from."""
+    """A document from which numbers were taken."""
 
     title: str
     url: str | None = None
@@ -112,9 +112,9 @@ class Source(Entry):
 
 
 class Quantity(Entry):
-    """A number in SI units, as the file writes it, and where it came from.
+    """A number in SI units, with its text in the file and its provenance.
 
-    ``printed`` are the source's own characters; ``reading`` says how they were read.
+    ``printed`` is the source's own text; ``reading`` says how the value was derived from it.
     """
 
     si: float
@@ -130,30 +130,30 @@ class Quantity(Entry):
 
 @dataclass(frozen=True)
 class QuantityReader:
-    """Reads what a file writes for a `Quantity` of some kind of `LIMITS`: bare, or a mapping."""
+    """Reads a `Quantity` of some kind of `LIMITS` from a file: bare, or a mapping."""
 
     kind: str
 
     @property
     def limit(self) -> Limit:
-        """What the value may be."""
+        """Allowed range of the value."""
         return LIMITS[self.kind]
 
     @property
     def dimension(self) -> str:
-        """A dimension of `units`, or ``number`` for a plain one."""
+        """A dimension of `units`, or ``number`` for a plain number."""
         return self.kind if self.kind in UNITS else "number"
 
     def __get_pydantic_core_schema__(
         self, source: Any, handler: GetCoreSchemaHandler
     ) -> CoreSchema:
-        """Let pydantic call this before it validates the fields."""
+        """Core schema for pydantic, which calls this before it validates the fields."""
         return core_schema.no_info_before_validator_function(self, handler(source))
 
     def __get_pydantic_json_schema__(
         self, schema: CoreSchema, handler: GetJsonSchemaHandler
     ) -> dict[str, Json]:
-        """Describe what users write; `json_schema` knows each dimension."""
+        """Describe the text in files; `json_schema` knows each dimension."""
         minimum = 0.0 if self.limit.zero else self.limit.minimum
         return {"quantity": [self.dimension, minimum, self.limit.maximum, self.limit.is_whole]}
 
@@ -167,7 +167,7 @@ class QuantityReader:
             raise QuantityError(sentence, "ST016")
         value = fields.pop("value")
         band = fields.get("band")
-        if band is not None:  # a fit takes logarithms of its ends
+        if band is not None:  # a fit takes logarithms of its limits
             ends = band if isinstance(band, list) and len(band) == 2 else [0, 0]
             is_range = all(type(end) in (int, float) and end in self.limit for end in ends)
             if not (is_range and 0 < ends[0] < ends[1]):

@@ -1,4 +1,4 @@
-"""What a workload file may hold: clients, each with its share, its lengths and its limits.
+"""Schema of a workload file: clients, each with its share, lengths and latency limits.
 
 Keys are those of the second version of BLIS (github.com/inference-sim/inference-sim,
 docs/reference/workload-spec.md) where it has one; limits, prefix hits and traces are ours.
@@ -27,11 +27,11 @@ _PARAMS: dict[str, tuple[set[str], set[str]]] = {
     "lognormal": ({"mean", "std_dev"}, {"min", "max"}),
     "exponential": ({"mean"}, {"min", "max"}),
 }
-"""Parameters that each type needs, and those that it may have; empirical ones are lengths."""
+"""Required and optional parameters of each type; empirical parameters are lengths."""
 
 
 class Distribution(Entry):
-    """Lengths that differ: a type, and its parameters in tokens."""
+    """Distribution of lengths: a type, and its parameters in tokens."""
 
     type: Literal["constant", "gaussian", "lognormal", "exponential", "empirical"]
     params: dict[str, Annotated[float, Field(ge=0.0, le=1e9, allow_inf_nan=False, strict=True)]]
@@ -77,17 +77,17 @@ def _empirical(params: dict[str, float]) -> dict[str, float]:
 
 
 def _written_out(raw: object) -> object:
-    """A number of tokens as the distribution that it stands for."""
+    """A plain number of tokens as a constant distribution."""
     is_number = isinstance(raw, (int, float)) and not isinstance(raw, bool)
     return {"type": "constant", "params": {"value": raw}} if is_number else raw
 
 
 Lengths = Annotated[Distribution, BeforeValidator(_written_out)]
-"""Tokens, or a distribution of them."""
+"""A number of tokens, or a distribution."""
 
 
 class Arrival(Entry):
-    """How requests arrive: at random, in bursts by a coefficient of variation, or evenly."""
+    """Arrival process: Poisson, bursty by a coefficient of variation, or regular."""
 
     process: Literal["poisson", "gamma", "constant"] = "poisson"
     cv: Positive | None = None
@@ -102,7 +102,7 @@ class Arrival(Entry):
 
     @property
     def variation(self) -> float:
-        """Standard deviation of the times between arrivals over their mean. [1]"""
+        """Standard deviation of the interarrival times over their mean. [1]"""
         return {"poisson": 1.0, "constant": 0.0}.get(self.process, self.cv or 1.0)
 
 
@@ -128,7 +128,7 @@ class Client(Entry):
 
     @property
     def needs_limit(self) -> bool:
-        """Whether someone waits for it."""
+        """Whether users wait for its requests, so that a latency limit is required."""
         return self.slo_class not in _UNLIMITED
 
     @model_validator(mode="after")
@@ -148,7 +148,7 @@ class Client(Entry):
 
 
 class TrafficFile(Entry):
-    """A workload: how many requests per second, and of which classes."""
+    """A workload: its request rate and request classes."""
 
     version: Literal["1", "2"] = "2"
     aggregate_rate: Rate | None = None
