@@ -263,7 +263,7 @@ class DeclaredParameters(Generic[Value]):
     )
     micro_batches: Value = choice(
         Count,
-        "Micro-batches that decode in different pipeline stages at once, at most.",
+        "Maximum micro-batches that decode in different pipeline stages at once.",
         label="micro-batches in flight",
         neutral=inf,
         plausible=(1, 64),
@@ -357,7 +357,7 @@ class DeclaredParameters(Generic[Value]):
         plausible=(2, 1024),
     )
     short_sums: Value = rate(
-        Part, "1 where products of fp16 are summed in 16 bits, not in 32.", neutral=0.0
+        Part, "1 if fp16 products are accumulated in 16 bits instead of 32 bits.", neutral=0.0
     )
 
 
