@@ -133,10 +133,12 @@ def _sold_at(costs: Sequence[float], users: int) -> str:
     Examples
     --------
     >>> _sold_at([208.0, 36.8], 10), _sold_at([20.8, 2.1], 10)
-    ('36.8 with 10 users above: so more users, shorter contexts or a loss', '2.10 with 10 users above')
+    ('36.8 with 10 users above, which implies more users, shorter contexts or a loss', '2.10 with 10 users above')
     """  # noqa: E501 (what is returned, in one line)
     here = f"{dollars(min(costs))} with {users} users above"
-    return here + ": so more users, shorter contexts or a loss" * (min(costs) > LIST_PRICE)
+    return here + ", which implies more users, shorter contexts or a loss" * (
+        min(costs) > LIST_PRICE
+    )
 
 
 def _product(model: float, machine: float, both: float) -> str:

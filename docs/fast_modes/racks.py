@@ -241,7 +241,7 @@ def first_screen(book: Book, alone: Sequence[Mode], helped: Sequence[Mode]) -> W
         )
     words = {"fewer_alone": here}
     if not is_enough(helped):
-        return {**words, "fewer_helped": "With speculation in both modes it fails, too"}
+        return {**words, "fewer_helped": "With speculation in both modes it also fails"}
     counts = [mode.users for mode in helped]
     after = span([mode.fewer for mode in helped])
     return {

@@ -161,8 +161,8 @@ def _cost_of(book: Book, speedup: float, cost: float) -> str:
     assert found is not None, "a rack holds the model"
     paid = found.ends(cost)
     if paid is None:
-        return f"has no start from which it costs {cost:g} times or less by batch alone"
-    return f"pays {cost:g} times or less by batch alone from {paid[0]:,} users on"
+        return f"never costs {cost:g} times or less with a smaller batch alone"
+    return f"costs {cost:g} times or less with a smaller batch alone from {paid[0]:,} users on"
 
 
 def _wafers(book: Book) -> list[list[str]]:

@@ -261,8 +261,8 @@ def _cheapest(reached: list[Option], today: Outcome) -> str:
         return "No technique has a price."
     below = sum(one.usd is not None and one.usd < price(today) for one in priced)
     return (
-        f"Of the {len(priced)} variants with a price {some(below, len(priced))} cost less than "
-        f"today's point, quantization excluded; the cheapest is {TRICKS[cheap.trick]} "
+        f"Of the {len(priced)} priced variants without quantization, {some(below, len(priced))} "
+        f"cost less than today's deployment; the cheapest is {TRICKS[cheap.trick]} "
         f"({cheap.change}) at {_multiple(cheap, today)}."
     )
 

@@ -95,7 +95,7 @@ def _at_thousand(book: Book, model: str, weights: str | None, article: str) -> s
 
 def _cell(outcome: Outcome) -> str:
     chips = outcome.placement.layout.chips
-    return f"{speed(outcome)} [{chips}]" if outcome.fits else "no place"
+    return f"{speed(outcome)} [{chips}]" if outcome.fits else "does not fit"
 
 
 def wafer(book: Book) -> Words:
@@ -204,7 +204,7 @@ def _held(book: Book, model: str, weights: str | None, context: float) -> Outcom
     return space.at(placement.layout, *range(1, int(placement.max_batch) + 1))
 
 
-WHOSE = {"wse-3": "an analyst's guess; others say more", "gb200": "a street price"}
+WHOSE = {"wse-3": "an analyst's estimate; others are higher", "gb200": "a street price"}
 """Whose the purchase prices are, as the files of the chips say."""
 
 MONEY, POWER = 10e9, 750e6
@@ -237,7 +237,7 @@ def _bought(book: Book, chip: str, goal: float) -> str:
     served = cheapest(space, layouts, goal).outcome
     allowed = (
         f"{_round(by_money)} at {_round(bought.si)} dollars each ({WHOSE[chip]}), "
-        f"where the power would run {_round(by_power)}: {ends} ends first"
+        f"where the power would run {_round(by_power)}: {ends} is the limit"
     )
     if served is None:
         return f"{allowed}, and none is expected to reach {goal:,.0f} tokens/s"
