@@ -1,1 +1,1 @@
-"""Evidence: measurements and claims, to hold predictions against."""
+"""Evidence: measurements and claims against which predictions are tested."""

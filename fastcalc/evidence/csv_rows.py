@@ -1,4 +1,4 @@
-"""Rows of a CSV that others wrote: cells with their places, and a sentence where there are none."""
+"""Rows of a user's CSV: cells with their positions, and messages for unreadable rows."""
 
 import csv
 import re
@@ -19,7 +19,7 @@ _WHOLE_CELL = re.compile(r'\s*"(?:[^"]|"")*"\s*|[^"]*')
 class CsvRows:
     """One pass over the rows of a CSV.
 
-    report : is given what is wrong with a row that cannot be read; it may raise
+    report : called with the fault of a row that cannot be read; it may raise an error
     """
 
     file: str
@@ -28,7 +28,7 @@ class CsvRows:
     _row: dict[int, str] = field(default_factory=dict)
 
     def __iter__(self) -> Iterator[tuple[int, list[str]]]:
-        """Yield the line that a row begins on, and its cells; blank lines are passed over."""
+        """Yield the first line number of each row and its cells; blank lines are skipped."""
         rows = csv.reader(self._remembered(), strict=True)
         while True:
             line = rows.line_num + 1
@@ -44,21 +44,21 @@ class CsvRows:
                 yield line, cells
 
     def column(self, line: int, position: int) -> int:
-        """Return where a cell begins, counted from 1; the line's end if that is before it."""
+        """Column where a cell begins, from 1, or the end of the line if that comes first."""
         text = self._row.get(line, "")
         starts = _starts(text)
         return starts[position] + 1 if position < len(starts) else len(text.rstrip("\r")) + 1
 
     def cells_begun(self, line: int) -> int:
-        """Return how many cells begin on a line of the row that was read last. [1]"""
+        """Number of cells that begin on a line of the last row. [1]"""
         return len(_starts(self._row[line]))
 
     def fault(self, line: int, position: int, message: str) -> FileFault:
-        """A fault of a cell of the row that was read last."""
+        """A fault in a cell of the last row."""
         return FileFault(self.file, line, self.column(line, position), message)
 
     def _remembered(self) -> Iterator[str]:
-        """Yield the lines, and keep those of the row that is read, for the places of its faults."""
+        """Yield the lines, keeping those of the current row to locate its faults."""
         for number, line in enumerate(self.lines, 1):
             self._row[number] = line
             yield f"{line}\n"
@@ -69,7 +69,7 @@ class CsvRows:
         is_whole = [_WHOLE_CELL.fullmatch(text[a : b - 1]) is not None for a, b in pairwise(starts)]
         position = is_whole.index(False) if False in is_whole else 0
         if "new-line" in str(error):
-            why = "a line ends here as on no other line; use one kind of line end"
+            why = "the line end here differs from the others; use one kind of line end"
             return FileFault(self.file, line, text.find("\r") + 1, why)
         if False not in is_whole:
             message = "a cell of more than 100,000 letters; no measurement needs one"
@@ -77,14 +77,14 @@ class CsvRows:
             message = "the quote that opens here is never closed; close it at the end of the cell"
         else:
             message = (
-                "a quote within a cell; put the cell into quotes and write each of its own twice"
+                "a quote within a cell; put the cell into quotes and double each quote inside it"
             )
         return FileFault(self.file, line, starts[position] + 1, message)
 
 
 @contextmanager
 def rows_of(path: Path) -> Iterator[CsvRows]:
-    """Give the rows of a file, of which the first that cannot be read raises InputError."""
+    """Rows of a file; the first unreadable row raises InputError."""
     with opened(path) as stream:
         try:
             yield CsvRows(str(path), lines_of(str(path), stream), refuse)
@@ -93,7 +93,7 @@ def rows_of(path: Path) -> Iterator[CsvRows]:
 
 
 def refuse(fault: FileFault) -> NoReturn:
-    """Raise InputError with a fault of a file."""
+    """Raise InputError for a fault in a file."""
     raise InputError(str(fault))
 
 

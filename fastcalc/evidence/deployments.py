@@ -1,4 +1,4 @@
-"""What a measured point was measured on: its chip, model and layout, as the catalogue has them."""
+"""Deployment of a measurement: its chip, model and layout, from the catalogue."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -21,24 +21,24 @@ from fastcalc.core.scenario import Sharding, cache_format
 from fastcalc.errors import InputError
 from fastcalc.evidence.point import Point
 
-_MOST_TIMES = 128  # the chips of stated ranks are tried, until they hold the model
+_MOST_TIMES = 128  # largest multiple of the stated ranks that is tried to fit the model
 _MONTH = len("2025-01")
 _RANKS = ("tp", "pp", "dp")
 Answer = TypeVar("Answer")
 
 
-MOST_SUGGESTIONS = 20  # unknown names of a file for which known ones are looked for
+MOST_SUGGESTIONS = 20  # unknown names in a file that get a suggestion
 
 
 class UnpredictableError(InputError):
-    """A point that nothing can be predicted of; the text says why."""
+    """A measurement that cannot be predicted, with the reason."""
 
 
 @dataclass(frozen=True)
 class Deployment:
-    """A model on chips under an engine, as a point describes it.
+    """A model on chips under an engine, as described by a measurement.
 
-    The engine is the one used, stated or not; chips and ranks are None where they are left open.
+    The engine is the one assumed if none is stated; chips and ranks are None if not stated.
     """
 
     hardware: Hardware
@@ -50,18 +50,18 @@ class Deployment:
 
     @property
     def open_ranks(self) -> list[str]:
-        """Which of tp, pp and dp are to be chosen: what is stated leaves more than one way."""
+        """Those of tp, pp and dp that have to be chosen, because the stated ranks are ambiguous."""
         stated, missing = self._ranks, [name for name in _RANKS if name not in self._ranks]
         chips = self.stated.chips
         is_settled = chips is not None and (len(missing) < 2 or chips == prod(stated.values()))
         return [] if is_settled else missing
 
     def placements(self, reserved: float) -> list[Placement]:
-        """It placed on each layout that it may have had: legal ones with the stated ranks.
+        """Placements on each possible layout: all valid layouts with the stated ranks.
 
-        It was measured on its layout, so none is refused that holds the weights, whatever an engine
-        keeps in addition. Where not even the
-        chips are stated, a given number of tokens of cache are reserved. [1]
+        The measurement shows that the deployment ran, so a layout is refused only if the weights do
+        not fit, regardless of the engine's reserve. If the number of chips is not stated, a given
+        number of tokens of cache is reserved. [1]
         """
         unit = machine(self.hardware, self.engine, self.work, self.memory)
         site, stated = Site(unit, self.work, 1.0), self.stated
@@ -83,9 +83,9 @@ class Deployment:
         return placements
 
     def assumed(self, layout: Layout, reason: str, choices: int) -> str | None:
-        """Say which ranks of a layout were completed; None if its source states all of them.
+        """Phrase on the assumed ranks of a layout; None if its source states all of them.
 
-        reason, choices : why it was taken, and of how many [1]
+        reason, choices : reason for the choice, and the number of choices [1]
         """
         if self.open_ranks:
             fewest = self.stated.chips is None
@@ -128,7 +128,7 @@ class Deployment:
 
 @dataclass
 class PointDeployments:
-    """Deployments of points, each looked up once; an engine given is taken for all of them."""
+    """Deployments of measurements, each looked up once; a given engine applies to all of them."""
 
     catalogue: Catalogue
     engine: Engine | None = None
@@ -136,7 +136,7 @@ class PointDeployments:
     _unknown: int = 0
 
     def of(self, point: Point) -> Deployment:
-        """Deployment of a point; raise InputError if a name or format is unknown."""
+        """Deployment of a measurement; raise InputError if a name or format is unknown."""
         about = (point.hardware, point.model, point.engine, (point.date or "")[:_MONTH])
         hardware, model, engine = self._once(about, lambda: self._entries(point))
         names = (hardware.id, model.id, engine.id, point.weights, point.kv)
@@ -154,7 +154,7 @@ class PointDeployments:
 
     def _entries(self, point: Point) -> tuple[Hardware, Model, Engine]:
         hardware = self._entry(self.catalogue.hardware, point.hardware, "hardware")
-        hardware = with_raised_limit(hardware)  # what was measured did run
+        hardware = with_raised_limit(hardware)  # the measurement shows that it ran
         model = self._entry(self.catalogue.model, point.model, "models")
         engine = self.engine
         if engine is None:
@@ -169,15 +169,15 @@ class PointDeployments:
         return hardware, model, engine
 
     def _entry(self, look_up: Callable[[str], Answer], name: str, kind: Kind) -> Answer:
-        """Return what a name means.
+        """Catalogue entry of a name.
 
-        Only the first unknown names get a suggestion: looking for what was meant takes time.
+        Only the first unknown names get a suggestion, because the search takes time.
         """
 
         def looked_up() -> Answer:
             is_late = self._unknown >= MOST_SUGGESTIONS and not ("/" in name or "." in name)
             if is_late and name.lower() not in self._all(kind):
-                raise InputError(f"'{name[:40]}' is among no {kind} of the catalogue")
+                raise InputError(f"'{name[:40]}' is not in the catalogue of {kind}")
             self._unknown += 1
             answer = look_up(name)
             self._unknown -= 1
@@ -189,7 +189,7 @@ class PointDeployments:
         return self._once((entry_type,), lambda: self.catalogue.known(entry_type))
 
     def _once(self, key: tuple[object, ...], look_up: Callable[[], Answer]) -> Answer:
-        """Return what is made once for a key, or raise again why it is not."""
+        """Cached result for a key, or the cached error raised again."""
         if key not in self._answers:
             try:
                 self._answers[key] = look_up()

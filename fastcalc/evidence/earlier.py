@@ -1,4 +1,4 @@
-"""Predictions next to those of an earlier version, chip by chip."""
+"""Comparison of prediction errors with an earlier version, chip by chip."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -15,9 +15,9 @@ from fastcalc.written import shown
 
 @dataclass(frozen=True)
 class ChipChange:
-    """How far off the points of a chip are, and were, by the median factor.
+    """Median prediction error of a chip, before and after.
 
-    count : points that both versions predict [1]
+    count : measurements that both versions predict [1]
     before, after : median factors between prediction and measurement [1]
     """
 
@@ -28,12 +28,12 @@ class ChipChange:
 
     @property
     def worse(self) -> float:
-        """Share by which the later median factor is larger; below 0 it is smaller. [1]"""
+        """Relative increase of the median factor; negative if it decreased. [1]"""
         return self.after / self.before - 1.0
 
 
 def factors_in(path: Path) -> dict[str, float]:
-    """Factor of each point, by its id, of what ``validate --format csv`` wrote."""
+    """Error factor of each measurement by id, from the output of ``validate --format csv``."""
     factors: dict[str, float] = {}
     with rows_of(path) as rows:
         iterator = iter(rows)
@@ -57,9 +57,9 @@ def factors_in(path: Path) -> dict[str, float]:
 def chip_changes(
     predictions: Iterable[Prediction], earlier: Mapping[str, float]
 ) -> list[ChipChange]:
-    """Change of each chip whose points both versions predict, the worst first.
+    """Change of each chip with measurements that both versions predict, worst first.
 
-    earlier : factors of the version before, by the id of the point [1]
+    earlier : factors of the earlier version, by the id of the measurement [1]
     """
     pairs: dict[str, list[tuple[float, float]]] = defaultdict(list)
     for prediction in predictions:

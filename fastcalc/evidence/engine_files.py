@@ -1,4 +1,4 @@
-"""Fitted values back into engine files, line by line, so that comments and order stay."""
+"""Writing of fitted values into engine files line by line, so that comments and order are kept."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -16,22 +16,22 @@ from fastcalc.quoting import yaml_text
 from fastcalc.written import many
 
 _EVIDENCE = "evidence/measured.csv"
-DIGITS = 4  # of fitted values
-COMMAND = "'fastcalc calibrate'"  # how values of one's own came about
+DIGITS = 4  # significant digits of fitted values
+COMMAND = "'fastcalc calibrate'"  # source of a user's own values
 _KEY = re.compile(r"( *)([\w.-]+):")
 _VALUE = re.compile(r"(\{value: )([^,}]+)")
 
 
 @dataclass(frozen=True)
 class Measured:
-    """The file that an engine of the user's depends on, and when it was measured."""
+    """Measurements file of a user's engine, and its date."""
 
     file: str
     date: str
 
 
 def rewritten(text: str, engine: Engine, calibration: Calibration) -> str:
-    """An engine file with its fitted values, its ranges and what it was fitted on."""
+    """Text of an engine file with its fitted values, its ranges and the data of the fit."""
     values = {
         (node.group, node.name): (node, float(value))
         for node, value in zip(calibration.family.nodes, calibration.values, strict=True)
@@ -62,7 +62,7 @@ def rewritten(text: str, engine: Engine, calibration: Calibration) -> str:
 
 
 def _learned(engine: Engine, calibration: Calibration) -> dict[str, str]:
-    """Return what an engine was fitted on and its ranges, as its file has them."""
+    """Lines of an engine file for the data of the fit and the ranges, by key."""
     widths, fitted_kinds = calibration.widths, calibration.kinds[engine.id]
     numbers = {
         name: _mapped({side: f"{reach:g}" for side, reach in width})
@@ -81,7 +81,7 @@ def _learned(engine: Engine, calibration: Calibration) -> dict[str, str]:
 
 
 def _fitted_on(engine: Engine, calibration: Calibration) -> str | None:
-    """How many points an engine was fitted on; None where there is none."""
+    """Sentence on the measurements of a fit; None if there are none."""
     family = calibration.family
     is_first = engine.id == family.nodes[0].engine
     parent = family.engines[engine.extends] if engine.extends else None
@@ -114,17 +114,17 @@ def _mapped(texts: Mapping[str, str]) -> str:
 
 
 def in_unit(written: Quantity, value: float) -> str:
-    """A value in the unit in which another is written. [that unit]"""
+    """A value in the unit of another quantity. [that unit]"""
     number, _, unit = written.text.partition(" ")
     scaled = value / written.si * float(number)
     return f"{scaled:.{DIGITS}g} {unit}".rstrip()
 
 
 def own_engine(engine: Engine, fit: OwnFit | None, *, name: str, measured: Measured) -> str:
-    """File of an engine of the user's.
+    """Text of a user's engine file.
 
-    engine : the one it extends, with the deployments that were measured
-    fit : of its values, where there are runs enough
+    engine : engine that it extends, with the measured deployments
+    fit : fit of its values, if there are enough runs
     """
     rows = sum(len(deployment.rows) for deployment in engine.own_deployments)
     scores = f"{many(rows, 'row')} of its own deployments"
@@ -148,7 +148,7 @@ def own_engine(engine: Engine, fit: OwnFit | None, *, name: str, measured: Measu
 
 
 def _own_deployments(deployments: Iterable[OwnDeployment]) -> Iterator[str]:
-    """Yield the lines of deployments that were measured, a row to a line."""
+    """Yield the lines of measured deployments, one line per row."""
     yield "own_deployments:"
     for deployment in deployments:
         stated = deployment.model_dump(exclude={"rows"}, exclude_none=True)
@@ -169,7 +169,7 @@ def _own_deployments(deployments: Iterable[OwnDeployment]) -> Iterator[str]:
 
 
 def _fitted(fit: OwnFit, measured: Measured) -> list[str]:
-    """Lines of the values that were fitted, with their source."""
+    """Lines of the fitted values, with their source."""
     if not fit.nodes:
         return []
     title = yaml_text(f"Fit of {measured.file} by {COMMAND}")
@@ -192,8 +192,8 @@ def _fitted(fit: OwnFit, measured: Measured) -> list[str]:
 
 
 def _band(node: FittedValue, value: float) -> str:
-    """Return where runs of one's own may move a value to, as a file has it. [SI]"""
+    """Plausible range of a value for fits to a user's runs, as written to the file. [SI]"""
     low, high = node.band or (value, value)
     limit = PARAMETERS[node.name].reader.limit.maximum
-    low, high = min(low, value / 1.01), max(high, value * 1.01)  # the ends are rounded
+    low, high = min(low, value / 1.01), max(high, value * 1.01)  # the bounds are rounded
     return f"[{low:.3g}, {min(high, limit):.3g}]"

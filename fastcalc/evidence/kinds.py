@@ -1,4 +1,4 @@
-"""Which timeline a kind of measurement states, for how many tokens, and its bound."""
+"""Schedule, token count and bound for each kind of measurement."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
@@ -22,11 +22,11 @@ machine, 0.82 to 1.00 (MLPerf Inference v4.1, https://github.com/mlcommons/infer
 
 @dataclass(frozen=True)
 class Columns:
-    """What some points of one deployment state, one element each.
+    """Inputs of several measurements of one deployment, one element each.
 
-    concurrency : sequences or requests at a time of the whole group; infinity for unlimited [1]
-    accepted, drafted : tokens that a pass yields, and that are drafted before it [1]
-    requests : of the whole run; infinity where nobody says [1]
+    concurrency : concurrent sequences or requests of all chips; infinity for unlimited [1]
+    accepted, drafted : tokens per step, and draft tokens before it [1]
+    requests : requests of the whole run; infinity if not stated [1]
     """
 
     concurrency: Floats
@@ -38,16 +38,16 @@ class Columns:
     requests: Floats
 
     def at(self, places: Ints) -> "Columns":
-        """Return what the points at some positions state."""
+        """Inputs of the measurements at some positions."""
         return Columns(*(getattr(self, column.name)[places] for column in fields(self)))
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """Times of some points as sums of passes, and the least time. [s]
+    """Times of measurements as sums of passes, and their lower bounds. [s]
 
-    tokens, batch : of the whole group in that time, and sequences that decode together [1]
-    at_once : sequences of a static batch that memory holds; the others wait for the next wave [1]
+    tokens, batch : tokens of all chips in that time, and sequences decoded together [1]
+    at_once : sequences of a static batch that fit in memory; the others wait for the next wave [1]
     """
 
     timeline: Timeline
@@ -58,21 +58,21 @@ class Recipe:
 
     @cached_property
     def seconds(self) -> Array:
-        """What the engine's file expects, to choose between layouts. [s]"""
+        """Expected times with the parameters of the engine file, for the choice of a layout. [s]"""
         passes = self.timeline.passes
         terms = (times * passes.expected(work).seconds for work, times in self.timeline.works())
         return self.timeline.overhead + sum(terms)
 
 
 def decode_step(placement: Placement, columns: Columns) -> Recipe:
-    """One decode step at a known batch; its tokens are one of each sequence."""
+    """One decode step at a known batch, with one token per sequence."""
     batch = columns.concurrency
     passes = _passes(placement, columns, batch, "decode")
     return Recipe(timeline.token(passes), batch, batch, _bound_token(passes))
 
 
 def prefill(placement: Placement, columns: Columns) -> Recipe:
-    """Prefilled prompts at once, decoding nothing."""
+    """Prefill of concurrent prompts, without decode."""
     batch = columns.concurrency
     passes, tokens = _passes(placement, columns, batch), batch * columns.prompt
     bound = passes.bound(tokens, decode=0.0 * batch).seconds
@@ -80,7 +80,7 @@ def prefill(placement: Placement, columns: Columns) -> Recipe:
 
 
 def burst(placement: Placement, columns: Columns) -> Recipe:
-    """Time to the first token of requests that come at once, on average."""
+    """Mean TTFT of requests that arrive at the same time."""
     batch = columns.concurrency
     passes = _passes(placement, columns, batch)
     bound = passes.bound(columns.prompt, decode=0.0 * batch).seconds
@@ -88,10 +88,10 @@ def burst(placement: Placement, columns: Columns) -> Recipe:
 
 
 def static_batch(placement: Placement, columns: Columns) -> Recipe:
-    """One batch, all prompts first, run to its end, in equal waves that memory holds.
+    """One batch run to its end, all prompts first, in equal waves that fit in memory.
 
-    Whoever states a batch has run it: it goes at once where the whole memory holds it, whatever
-    an engine keeps back.
+    A stated batch is known to have run, so it runs in one wave if it fits in the whole memory,
+    regardless of the engine's reserve.
     """
     batch, software = columns.concurrency, placement.machine.software
     everything = replace(software, memory_fraction=1.0, cache_fraction=1.0)
@@ -107,7 +107,7 @@ def static_batch(placement: Placement, columns: Columns) -> Recipe:
 
 
 def closed_loop(placement: Placement, columns: Columns) -> Recipe:
-    """Requests replaced as they end, until the last ones; those that memory does not hold wait."""
+    """Closed loop: each finished request is replaced; requests that do not fit in memory wait."""
     batch = np.minimum(columns.concurrency, room(placement, columns))
     passes, tokens = _passes(placement, columns, batch), batch * columns.output
     run = timeline.served_run(passes)
@@ -117,7 +117,7 @@ def closed_loop(placement: Placement, columns: Columns) -> Recipe:
 
 
 def saturated(placement: Placement, columns: Columns) -> Recipe:
-    """As many requests as memory and engine hold; the bound reserves nothing unused."""
+    """Saturated load: as many requests as memory and engine allow; the bound has no reserve."""
     batch = np.minimum(columns.concurrency, room(placement, columns))
     endless = replace(columns, concurrency=batch, requests=np.full(batch.shape, np.inf))
     recipe = closed_loop(placement, endless)
@@ -130,13 +130,13 @@ def saturated(placement: Placement, columns: Columns) -> Recipe:
 
 
 def latency_limited(placement: Placement, columns: Columns) -> Recipe:
-    """Same under limits on the 99th percentile."""
+    """Saturated load under limits on the 99th percentile."""
     recipe, fraction = saturated(placement, columns), LATENCY_LIMITED_SHARE
     return replace(recipe, tokens=recipe.tokens * fraction, bound=recipe.bound * fraction)
 
 
 def first_token(placement: Placement, columns: Columns) -> Recipe:
-    """Time to the first token; without a place it waits for runs of the others."""
+    """TTFT; a request without a free slot waits for others to finish."""
     batch = np.minimum(columns.concurrency, room(placement, columns))
     passes = _passes(placement, columns, batch)
     until_first = timeline.first_token(passes, runs=columns.concurrency / batch - 1.0)
@@ -145,7 +145,7 @@ def first_token(placement: Placement, columns: Columns) -> Recipe:
 
 
 def token_in_traffic(placement: Placement, columns: Columns) -> Recipe:
-    """Mean time between tokens while the others' prompts come between."""
+    """Mean time per output token, interrupted by the prefill of other requests."""
     batch = np.minimum(columns.concurrency, room(placement, columns))
     passes = _passes(placement, columns, batch)
     return Recipe(timeline.token_in_traffic(passes), batch, batch, _bound_token(passes))
@@ -178,7 +178,7 @@ def _bound_token(passes: Schedule) -> Array:
 
 
 def _bound_run(passes: Schedule) -> Array:
-    """Least time to serve a batch: each resource busy with its share of all work."""
+    """Lower bound on the time to serve a batch, with every resource fully utilized."""
     decode, batch = passes.bound().work, passes.batch
     prompts = passes.bound(batch * passes.traffic.computed_prompt, decode=0.0 * batch).work
     compute = passes.steps * decode.compute_time + prompts.compute_time
@@ -187,15 +187,15 @@ def _bound_run(passes: Schedule) -> Array:
 
 
 def room(placement: Placement, columns: Columns) -> Floats:
-    """Sequences that memory and engine hold, output reserved; at least one."""
+    """Sequences that fit within memory and engine limits, with output reserved; at least one."""
     engine_limit = placement.machine.software.max_sequences * placement.layout.dp
     return floats(np.maximum(np.minimum(_sequences_held(placement, columns), engine_limit), 1.0))
 
 
 def _sequences_held(placement: Placement, columns: Columns) -> Floats:
-    """Sequences that memory holds, output reserved. [1]
+    """Sequences that fit in memory, with output reserved. [1]
 
-    Whoever measured them had set limits with which the engine reserves little.
+    The limits in the measured setup are assumed to be such that the engine reserves little.
     """
     tokens = columns.prompt + columns.output
     return floats(replace(placement, reserved_tokens=tokens).batch_beside(0.0))

@@ -1,4 +1,4 @@
-"""An engine of one's own, fitted on one's own runs: a shipped one with a few values moved."""
+"""A user's engine, fitted to the user's runs: a shipped engine with a few changed values."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,27 +17,27 @@ from fastcalc.evidence.score import Group, groups_of, predictions_of
 from fastcalc.evidence.stacked import rows_of
 from fastcalc.formulas.types import Floats
 
-CERTAIN = 0.7  # data that shrink a value's uncertainty to this share or less give it
-MOVED = 0.02  # where it moved by more than this, in logarithms
-MOST_VALUES = 10  # that an engine may have of its own
-FEWEST_RUNS = 10  # that its values are fitted on; fewer are rows of a deployment alone
+CERTAIN = 0.7  # a value is fitted if the runs reduce its uncertainty to this share or less
+MOVED = 0.02  # and if it changes by more than this, in logarithms
+MOST_VALUES = 10  # maximum number of changed values
+FEWEST_RUNS = 10  # minimum number of runs for a fit; fewer only become rows of deployments
 
 
 @dataclass(frozen=True)
 class MovableValues:
-    """Values of one engine that the user's runs may move, and where each of them stands."""
+    """Values of one engine that the user's runs may change, and their positions."""
 
     nodes: tuple[FittedValue, ...]
     positions: dict[tuple[str, str], int]
 
     def node_for(self, engine: str, hardware: Hardware, name: str) -> int | None:  # noqa: ARG002
-        """Position of the node that a chip takes a value from."""
+        """Position of the node that determines a value for a chip."""
         return self.positions.get((name, hardware.architecture or ""))
 
 
 @dataclass(frozen=True)
 class OwnFit:
-    """An engine moved towards the user's runs."""
+    """An engine fitted to the user's runs."""
 
     base: Engine
     nodes: Sequence[FittedValue]
@@ -48,7 +48,7 @@ class OwnFit:
 
     @property
     def engine(self) -> Engine:
-        """The engine with its values moved."""
+        """Engine with the fitted values."""
         parameters, architectures = self.base.parameters, dict(self.base.architectures)
         for node, value in zip(self.nodes, self.values.tolist(), strict=True):
             quantity = self.base.on(node.group).given[node.name]
@@ -71,10 +71,10 @@ def fit_own(
     file: str = "points",
     base_name: str | None = None,
 ) -> OwnFit:
-    """Fit an engine on points of a file, starting from another that values are drawn to.
+    """Fit an engine to the measurements of a file, with another engine as prior.
 
-    Raises InputError if no point can be predicted, nothing of the engine is fitted (which is
-    called ``base_name`` by the user), or scipy is missing.
+    Raises InputError if no measurement can be predicted, if the engine (called ``base_name`` by
+    the user) has no fitted value, or if scipy is missing.
     """
     points = [
         point for point in points if not (point.is_offloaded or point.is_speculation_inferred)
@@ -89,7 +89,7 @@ def fit_own(
     movable = _movable_values(base, list(hardware.values()))
     if not movable.nodes:
         engine_name = base_name or base.id
-        raise InputError(f"{engine_name} has no fitted value that runs could move; extend vllm")
+        raise InputError(f"{engine_name} has no fitted value that runs could change; extend vllm")
     everything = np.ones(len(rows.points), dtype=bool)
     free = Fit(movable, rows)
     logs = free.solve(everything)
@@ -116,7 +116,7 @@ def fit_own(
 
 
 def _movable_values(base: Engine, hardware: Sequence[Hardware]) -> MovableValues:
-    """A node for each fitted value, by architecture where chips have different ones."""
+    """One node per fitted value, or per architecture if the chips differ in it."""
     nodes: list[FittedValue] = []
     positions: dict[tuple[str, str], int] = {}
     for name in type(base.parameters).model_fields:

@@ -1,4 +1,4 @@
-"""A user's rows as an engine file keeps them: by deployment, each over what the engine expects."""
+"""A user's measurements for an engine file: by deployment, relative to the engine's prediction."""
 
 import re
 from collections import Counter, defaultdict
@@ -24,12 +24,12 @@ from fastcalc.formulas.types import Floats
 from fastcalc.written import without_controls
 
 MOST_ROWS = 64
-"""Rows of a deployment that are kept: at a factor of ten of batch and length more say no more."""
+"""Maximum number of rows kept per deployment; more rows within a factor of ten add little."""
 
 _DIGITS = 6
 _SPECULATED = (
-    "a speculated run (several tokens per chunk) whose tokens per pass are not stated, so it says "
-    "nothing of plain decoding"
+    "a run with speculative decoding (several tokens per chunk) whose tokens per step are not "
+    "stated, so its plain decode speed is unknown"
 )
 _RANKS = ("tp", "pp", "ep", "dp")
 _KEYS = ("hardware", "model", "weights", "kv", "chips", *_RANKS)
@@ -38,10 +38,10 @@ _ROW = ("batch", "context", "prompt", "decode_share", "slower", "drafted")
 
 @dataclass(frozen=True)
 class OwnRows:
-    """What the rows of a file say of an engine.
+    """Measurements of a file for an engine.
 
-    engine : with the deployments that were measured
-    left_aside : rows that are not kept, by the reason [1]
+    engine : engine with the measured deployments
+    left_aside : number of skipped rows, by reason [1]
     """
 
     engine: Engine
@@ -51,12 +51,11 @@ class OwnRows:
 def own_rows(
     measured: Points, catalogue: Catalogue, base: Engine, file: Path, *, any_engine: bool
 ) -> OwnRows:
-    """An engine with what rows of a file say of the deployments that they are about.
+    """Engine with the measured deployments from the rows of a file.
 
-    any_engine : whether rows of other engines count, too
+    any_engine : whether rows of other engines are used, too
 
-    Raises InputError if not one of them can be predicted with the engine, in the words of the first
-    reasons.
+    Raises InputError with the first reasons if none of the rows can be predicted.
     """
     points, left_aside = measured.points, defaultdict[str, int](int)
     for skipped in measured.skipped:
@@ -68,7 +67,7 @@ def own_rows(
         elif point.is_speculation_inferred:
             left_aside[_SPECULATED] += 1
         elif not (any_engine or is_engine_of(point, catalogue, base)):
-            left_aside[f"of another engine ({point.engine}) than {base.id}"] += 1
+            left_aside[f"measured with {point.engine}, not {base.id}"] += 1
         else:
             usable.append(point)
     plain = base.model_copy(update={"own_deployments": []})
@@ -98,7 +97,7 @@ def own_rows(
 
 
 def is_engine_of(point: Point, catalogue: Catalogue, engine: Engine) -> bool:
-    """Whether a point was measured under an engine, or one that it extends, or says none."""
+    """Whether a measurement's engine is the given one, or one that it extends, or is not stated."""
     stated = point.engine.lower()
     if not stated or stated not in catalogue.known("engines"):
         return True
@@ -115,13 +114,13 @@ def _nothing(file: Path, points: Sequence[Point], left_aside: dict[str, int]) ->
 
 
 _TOO_FAST = (
-    "faster than these chips can be at their printed rates: are the chip and the units right, are "
-    "weights quantized further, or were tokens speculated?"
+    "faster than the specifications of these chips allow: are the chip and the units right, are "
+    "weights quantized further, or was speculative decoding used?"
 )
 
 
 _Key = tuple[object, ...]
-"""Chip, model, formats and stated layout of a deployment."""
+"""Key of a deployment: chip, model, formats and stated layout."""
 
 _DATE = re.compile(r"\d{4}-\d\d(?:-\d\d)?", re.ASCII)
 
@@ -129,7 +128,7 @@ _DATE = re.compile(r"\d{4}-\d\d(?:-\d\d)?", re.ASCII)
 def _members(
     batches: Sequence[Batch],
 ) -> tuple[dict[_Key, list[OwnRow]], dict[_Key, str], Counter[str]]:
-    """Rows of each deployment, the date of the latest, and how many are too fast or too slow."""
+    """Rows of each deployment, their latest date, and counts of rows that are too fast or slow."""
     rows, refused = defaultdict[_Key, list[OwnRow]](list), Counter[str]()
     dates = defaultdict[_Key, str](str)
     for batch in batches:
@@ -152,7 +151,7 @@ def _members(
 
 
 def rows_over(batch: Batch, stacked: StackedPoints, expected: Floats) -> list[OwnRow]:
-    """Each point of a batch over the time that is expected of it. [s]"""
+    """Rows with the measured over expected time of each measurement in a batch. [1]"""
     timeline = batch.recipe.timeline
     traffic = timeline.passes.traffic
     columns = (
@@ -175,7 +174,7 @@ def rows_over(batch: Batch, stacked: StackedPoints, expected: Floats) -> list[Ow
 
 
 def _thinned(rows: list[OwnRow]) -> list[OwnRow]:
-    """As many rows as are kept, evenly from the smallest batch to the largest."""
+    """Rows thinned to the maximum number, evenly from the smallest to the largest batch."""
     if len(rows) <= MOST_ROWS:
         return rows
     return evenly(sorted(rows, key=lambda row: (row.batch, row.context)), MOST_ROWS)

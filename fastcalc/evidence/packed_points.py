@@ -1,4 +1,4 @@
-"""Many points column by column: a million take a fifth of the memory of objects."""
+"""Column-wise storage of many measurements, in a fifth of the memory of objects."""
 
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
@@ -12,7 +12,7 @@ _NAMES = tuple(field.name for field in fields(Point))
 
 
 class _PackedTexts:
-    """A column of texts with many repetitions."""
+    """Column of texts with many repetitions."""
 
     def __init__(self) -> None:
         self.codes, self.places, self.texts = array("i"), dict[str, int](), list[str]()
@@ -28,7 +28,7 @@ class _PackedTexts:
 
 
 class _Counts:
-    """A column of whole numbers from 1 on; None is 0."""
+    """Column of positive whole numbers; None is stored as 0."""
 
     def __init__(self) -> None:
         self.values = array("i")
@@ -41,7 +41,7 @@ class _Counts:
 
 
 class _PackedNumbers:
-    """A column of numbers; None is NaN, which no cell may hold."""
+    """Column of numbers; None is stored as NaN, which no cell may contain."""
 
     def __init__(self) -> None:
         self.values = array("d")
@@ -55,7 +55,7 @@ class _PackedNumbers:
 
 
 class PackedPoints(Sequence[Point]):
-    """Points of a file, made again as they are asked for."""
+    """Measurements of a file, rebuilt on access."""
 
     def __init__(self, points: Iterable[Point] = ()) -> None:
         self._ids: list[str] = []

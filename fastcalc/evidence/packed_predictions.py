@@ -1,4 +1,4 @@
-"""Predictions of many points, number by number, made again as they are asked for."""
+"""Column-wise storage of many predictions, rebuilt on access."""
 
 from array import array
 from collections.abc import Iterator, Sequence
@@ -15,9 +15,9 @@ _WORDS = ("engine_used", "machine", "phase", "has_experts", "assumed")
 
 
 class PackedPredictions(Sequence[Prediction]):
-    """Predictions in the order of their points, of which some have none.
+    """Predictions in the order of their measurements, some of which have none.
 
-    predicted : how many have a prediction [1]
+    predicted : number of measurements with a prediction [1]
     """
 
     def __init__(self, points: Sequence[Point]) -> None:
@@ -29,10 +29,10 @@ class PackedPredictions(Sequence[Prediction]):
         self._index = array("i")
 
     def take(self, index: Sequence[int], predictions: Sequence[Prediction]) -> None:
-        """Keep the predictions of some points, by position."""
+        """Store the predictions of some measurements, by position."""
         self.predicted += len(index)
         for name, numbers in self._numbers.items():
-            # None is NaN.
+            # None is stored as NaN.
             numbers[index] = [getattr(prediction, name) for prediction in predictions]
         for position, prediction in zip(index, predictions, strict=True):
             words = tuple(getattr(prediction, name) for name in _WORDS)
@@ -42,7 +42,7 @@ class PackedPredictions(Sequence[Prediction]):
             self._codes[position] = code
 
     def close(self) -> None:
-        """End the taking: what has no prediction is omitted."""
+        """Finish storing; measurements without a prediction are omitted."""
         self._index = array("i", (index for index, code in enumerate(self._codes) if code >= 0))
 
     def __len__(self) -> int:
@@ -64,7 +64,7 @@ class PackedPredictions(Sequence[Prediction]):
 
     def _at(self, index: int) -> Prediction:
         numbers = {name: column.item(index) for name, column in self._numbers.items()}
-        # A bound alone has no range.
+        # A prediction with only a bound has no range.
         fields: dict[str, Any] = {
             name: None if number != number else number for name, number in numbers.items()
         }

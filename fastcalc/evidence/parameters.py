@@ -1,4 +1,4 @@
-"""The values of engine files that a fit owns, and which of them a chip under an engine takes."""
+"""Values of engine files that are fitted, and the value that applies to a chip under an engine."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -7,18 +7,18 @@ from math import exp, log, sqrt
 
 from fastcalc.catalogue.schema import Engine, Hardware, Quantity
 
-FIT = "fit"  # the source of values that a fit owns
-SHRINK = 0.25  # how far a value may lie from what it overrides, in logarithms
-BAND = 6.0  # standard deviations that a plausible band spans
+FIT = "fit"  # source of fitted values
+SHRINK = 0.25  # standard deviation of a value from the one it overrides, in logarithms
+BAND = 6.0  # standard deviations spanned by a plausible range
 
 
 @dataclass(frozen=True)
 class FittedValue:
-    """One fitted value: a parameter of an engine, everywhere or on one group of chips.
+    """One fitted value: a parameter of an engine, for all chips or one group of chips.
 
-    group : an architecture or a kind of chip, empty for all
-    value, center : what the file says, and the middle of its band; None for that of the parent [SI]
-    spread : how strongly it is drawn there: a standard deviation in logarithms
+    group : an architecture or a chip class, empty for all
+    value, center : value in the file, and middle of its range; None for that of the parent [SI]
+    spread : standard deviation of the prior around the center, in logarithms
     parent : position of the node that it overrides
     """
 
@@ -32,7 +32,7 @@ class FittedValue:
 
     @property
     def band(self) -> tuple[float, float] | None:
-        """What is plausible, three standard deviations to each side; None without. [SI]"""
+        """Plausible range, three standard deviations to each side; None if not stated. [SI]"""
         if self.center is None:
             return None
         reach = exp(BAND / 2.0 * self.spread)
@@ -45,13 +45,13 @@ class FittedValue:
 
 @dataclass(frozen=True)
 class ParameterFamily:
-    """Engines as their files have them, and the values that a fit owns, parents first."""
+    """Engines from their files, and their fitted values, parents first."""
 
     engines: dict[str, Engine]
     nodes: tuple[FittedValue, ...]
 
     def chain(self, engine: str) -> Iterator[Engine]:
-        """Yield an engine and those it extends."""
+        """Yield an engine and the engines it extends."""
         ancestor = self.engines.get(engine)
         while ancestor is not None:
             yield ancestor
@@ -59,11 +59,11 @@ class ParameterFamily:
 
     @cached_property
     def positions(self) -> dict[tuple[str, str, str], int]:
-        """Where each node is, by engine, group and name."""
+        """Position of each node, by engine, group and name."""
         return {(node.engine, node.group, node.name): i for i, node in enumerate(self.nodes)}
 
     def node_for(self, engine: str, hardware: Hardware, name: str) -> int | None:
-        """Position of the node that a chip under an engine takes a value from."""
+        """Position of the node that determines a value for a chip under an engine."""
         for ancestor in self.chain(engine):
             for group in (*reversed(hardware.groups), ""):
                 parameters = ancestor.architectures.get(group) if group else ancestor.parameters
@@ -73,7 +73,7 @@ class ParameterFamily:
 
 
 def family_of(engines: Sequence[Engine]) -> ParameterFamily:
-    """Fitted values of engines, as their files write them."""
+    """Fitted values of engines, from their files."""
     family = ParameterFamily({engine.id: engine for engine in engines}, ())
     for engine in sorted(
         engines, key=lambda engine: (len(list(family.chain(engine.id))), engine.id)

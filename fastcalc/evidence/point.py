@@ -1,10 +1,10 @@
-"""A measured point: the columns of the CSV, and what its notes say to a program."""
+"""A measurement: the columns of the CSV, and the properties stated in its notes."""
 
 import re
 from dataclasses import dataclass, fields
 from functools import lru_cache
 
-_FEW_NOTES = 4096  # whose words are remembered: points of a source share theirs
+_FEW_NOTES = 4096  # cached notes; the measurements of a source share theirs
 METRICS = (
     "tokens_per_s_per_user",
     "tokens_per_s_total",
@@ -14,7 +14,7 @@ METRICS = (
     "prefill_tokens_per_s",
 )
 
-TIMES = ("ttft_s", "tpot_s")  # less is faster
+TIMES = ("ttft_s", "tpot_s")  # lower is faster
 _KIND = re.compile(r"\A\s*kind=([\w-]+)")
 _MEMORY = tuple(re.compile(rf"(?:\A|;)\s*{name}=([^;]+)") for name in ("host", "use", "place"))
 _NOTED = {
@@ -25,7 +25,7 @@ _NOTED = {
 
 
 INFERRED = "speculation inferred"
-"""What the notes of a point say whose file does not state the tokens of a pass."""
+"""Remark in the notes of a measurement whose file does not state the tokens per step."""
 
 
 @lru_cache(maxsize=_FEW_NOTES)
@@ -36,23 +36,23 @@ def _first_match(pattern: re.Pattern[str], notes: str) -> str | None:
 
 @lru_cache(maxsize=_FEW_NOTES)
 def noted(notes: str) -> dict[str, float]:
-    """Numbers that notes hold, by the words before them."""
+    """Numbers in notes, by the words before them."""
     matches = {words: pattern.search(notes) for words, pattern in _NOTED.items()}
     return {words: float(match[1].replace(",", "")) for words, match in matches.items() if match}
 
 
-@dataclass(slots=True)  # not frozen: files hold a hundred thousand, and freezing takes a second
+@dataclass(slots=True)  # not frozen, which would take a second for 100,000 measurements
 class Point:
-    """One published or own measurement; the columns of the CSV, and its line.
+    """One published measurement or one of the user's; the columns of the CSV, and its line.
 
-    hardware, model, engine : ids of the catalogue; an empty engine is not stated
+    hardware, model, engine : ids in the catalogue; empty if the engine is not stated
     chips, tp, ep, pp, dp : ``chips = tp x pp x dp / ranks of a chip``; ``ep`` overlays them. None
-        where not stated
-    concurrency : sequences or requests at a time, of the whole group
+        if not stated
+    concurrency : concurrent sequences or requests of all chips
     prompt, output : mean lengths [token]
-    value : what was measured, in the unit that the metric, one of `METRICS`, names
-    tokens_per_pass : 1 without speculation; where unknown, None, and the point tests no bound
-    notes : begins with ``kind=`` and the kind; other words that count are properties
+    value : measured value, in the unit named by its metric, one of `METRICS`
+    tokens_per_pass : 1 without speculation; None if unknown, and then no bound is tested
+    notes : begins with ``kind=`` and the kind; properties are read from the other words
     """
 
     id: str
@@ -81,49 +81,49 @@ class Point:
 
     @property
     def kind(self) -> str | None:
-        """How it was measured: the word after the ``kind=`` that begins the notes."""
+        """Kind of measurement: the word after ``kind=`` at the start of the notes."""
         return _first_match(_KIND, self.notes)
 
     @property
     def memory(self) -> tuple[str | None, ...]:
-        """A host, how it is used and what lives where, each as ``host=``, ``use=``, ``place=``."""
+        """Host, its use, and the memory placement, from ``host=``, ``use=`` and ``place=``."""
         return tuple(_first_match(pattern, self.notes) for pattern in _MEMORY)
 
     @property
     def is_offloaded(self) -> bool:
-        """Whether part of the model was elsewhere than in the chips' own memory."""
+        """Whether part of the model was outside the chips' own memory."""
         return any(self.memory)
 
     @property
     def is_speculation_inferred(self) -> bool:
-        """Whether the server speculated, at an acceptance that the file does not state."""
+        """Whether the server used speculative decoding with an unknown acceptance rate."""
         return INFERRED in self.notes
 
     @property
     def source_key(self) -> str:
-        """What points of one source, which share its errors, share: the id before its number."""
+        """Source, whose measurements share errors: the id before its number."""
         key, _, number = self.id.rpartition("-")
         return key if key and number.isdecimal() else self.source
 
     @property
     def is_time(self) -> bool:
-        """Whether less is faster."""
+        """Whether a lower value is faster."""
         return self.metric in TIMES
 
     @property
     def mean_context(self) -> float | None:
-        """Mean context of a decode step, where the notes say ``mean context N``. [token]"""
+        """Mean context of a decode step, if the notes state ``mean context N``. [token]"""
         return noted(self.notes).get("mean context")
 
     @property
     def requests(self) -> int | None:
-        """Requests of the whole run, where the notes say ``requests N``."""
+        """Requests of the whole run, if the notes state ``requests N``."""
         count = noted(self.notes).get("requests")
         return None if count is None else int(count)
 
     @property
     def in_flight(self) -> float | None:
-        """Requests at a time on average, where the notes say ``mean requests in flight N``."""
+        """Mean concurrent requests, if the notes state ``mean requests in flight N``."""
         return noted(self.notes).get("mean requests in flight")
 
     @property
@@ -132,6 +132,6 @@ class Point:
         return "static batch" in self.notes
 
 
-COLUMNS = tuple(field.name for field in fields(Point) if field.name != "line")  # of the CSV
+COLUMNS = tuple(field.name for field in fields(Point) if field.name != "line")  # in the CSV
 COUNTS = frozenset(("chips", "tp", "ep", "pp", "dp", "concurrency"))
-NUMBERS = (*sorted(COUNTS), "prompt", "output", "value", "tokens_per_pass")  # whole or not
+NUMBERS = (*sorted(COUNTS), "prompt", "output", "value", "tokens_per_pass")  # whole or real

@@ -1,4 +1,4 @@
-"""What one cell of a table of points may hold, and the sentence for each that it may not."""
+"""Validation of single cells in a table of measurements, with a message for each fault."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,13 +20,13 @@ _NEEDED = {
     "hardware": "'fastcalc list hardware' names the chips",
     "model": "'fastcalc list models' names the models",
     "metric": f"it is one of {', '.join(METRICS)}",
-    "value": "a point is what was measured, a number",
+    "value": "write the measured number",
 }
 
 
-@lru_cache(maxsize=4096)  # counts, lengths and rates of passes come in few sizes
+@lru_cache(maxsize=4096)  # counts, lengths and rates have few distinct values
 def read_cell(name: str, text: str) -> float:
-    """Number of a cell that is not empty, or raise ValueError with a sentence.
+    """Number in a cell that is not empty; raises ValueError with a message.
 
     >>> read_cell("chips", "8"), read_cell("value", "34.5")
     (8, 34.5)
@@ -38,14 +38,14 @@ def read_cell(name: str, text: str) -> float:
     if value is None or not isfinite(value):
         raise ValueError(_not_a_number(name, text))
     if name in COUNTS and value <= _limit(name).maximum:
-        below_one = "it is 1 or more, and the cell stays empty where it is not stated"
+        below_one = "it is 1 or more; leave the cell empty if it is not stated"
         not_whole = f"write {value:.0f}" if value.is_integer() else "write a whole number"
         raise ValueError(f"{name} is '{shown(text)}'; {below_one if value <= 0 else not_whole}")
     if name == "value" and value <= 0:
-        raise ValueError(f"value is {shown(text)}; what was measured is above 0")
+        raise ValueError(f"value is {shown(text)}; a measured value is above 0")
     if name == "tokens_per_pass" and value < 1:
         raise ValueError(
-            f"tokens_per_pass is {shown(text)}; a step makes at least 1 token; leave the cell "
+            f"tokens_per_pass is {shown(text)}; a step yields at least 1 token; leave the cell "
             "empty if it was not published"
         )
     if value < 0:
@@ -56,7 +56,7 @@ def read_cell(name: str, text: str) -> float:
 
 
 def beyond(point: Point) -> Iterator[str]:
-    """Yield a sentence for each number of a point, however it was read, that no cell may hold."""
+    """Yield a message for each number of a measurement that is out of range."""
     for name in NUMBERS:
         value = getattr(point, name)
         if value is not None and value not in _limit(name):
@@ -77,14 +77,14 @@ def _not_a_number(name: str, text: str) -> str:
         plain = re.sub("[,' ]", "", text)
         return f"{fault}; write {plain}"
     if re.fullmatch(r"\d+,\d+", text, re.ASCII):
-        return f"{fault}; write the decimals after a point"
+        return f"{fault}; write a decimal point"
     if name == "value":
-        return f"{fault}; write it in the unit that the metric names, without the unit"
-    return f"{fault}; leave the cell empty where it is not stated"
+        return f"{fault}; write only the number, in the unit that the metric names"
+    return f"{fault}; leave the cell empty if it is not stated"
 
 
 def wrong_words(row: Mapping[str, str]) -> dict[str, str]:
-    """Return what is wrong with the cells of text, by column.
+    """Faults of the text cells, by column.
 
     >>> wrong_words(dict(id="1", hardware="h1", model="", metric="tpot_s", value="1", notes=""))
     {'model': "model is empty; 'fastcalc list models' names the models"}
@@ -92,11 +92,11 @@ def wrong_words(row: Mapping[str, str]) -> dict[str, str]:
     wrong = {name: f"{name} is empty; {_NEEDED[name]}" for name in _NEEDED if not row[name]}
     for words, value in noted(row["notes"]).items():
         if value not in LIMITS["length"]:
-            out = f"notes say '{words} {value:g}', which is out of range"
+            out = f"notes state '{words} {value:g}', which is out of range"
             wrong["notes"] = f"{out}: {LIMITS['length']}"
-    if not "".join(row.values()).isprintable():  # which takes no time where all is well
+    if not "".join(row.values()).isprintable():  # a fast check, as most rows are printable
         wrong |= {
-            name: f"{name} holds the control character {control}; {A_NAME}"
+            name: f"{name} contains the control character {control}; {A_NAME}"
             for name, text in row.items()
             if name != "notes" and (control := control_in(text))
         }
@@ -110,9 +110,9 @@ def wrong_words(row: Mapping[str, str]) -> dict[str, str]:
 def wrong_layout(
     numbers: Mapping[str, float | None], ranks_a_chip: Callable[[], int | None]
 ) -> dict[str, str]:
-    """Return what is wrong with a layout, by column: the product is chips, or ranks of them.
+    """Faults of a layout, by column: the product of the ranks must match the chips.
 
-    ranks_a_chip : gives the ranks of a chip, None where its file is unknown [1]
+    ranks_a_chip : returns the ranks of a chip, None if its file is unknown [1]
     """
     chips, tp, pp, dp = numbers["chips"], numbers["tp"], numbers["pp"], numbers["dp"]
     if chips is None or tp is None or pp is None or dp is None or tp * pp * dp == chips:
@@ -123,14 +123,14 @@ def wrong_layout(
     of = f", of {ranks} ranks each," if ranks and ranks > 1 else ""
     return {
         "chips": f"chips is {chips}{of} but tp {tp} x pp {pp} x dp {dp} is {tp * pp * dp}; "
-        "leave tp, pp and dp empty where they are not stated"
+        "leave tp, pp and dp empty if they are not stated"
     }
 
 
 def header_faults(names: Sequence[str]) -> Iterator[tuple[int, str]]:
-    """Yield the position of each wrong column of a header, and a sentence.
+    """Yield the position of each wrong column in a header, with a message.
 
-    A column may be left out if a row says what was measured without it.
+    Columns that are not needed to define a measurement may be missing.
     """
     recognized = [name for name in names if name in COLUMNS]
     missing = [name for name in COLUMNS if name not in names]
@@ -147,7 +147,7 @@ def header_faults(names: Sequence[str]) -> Iterator[tuple[int, str]]:
         if name in COLUMNS:
             first = names.index(name)
             if first < position:
-                yield position, f"column '{name}' is there twice, at {first + 1} and {position + 1}"
+                yield position, f"column '{name}' appears twice, at {first + 1} and {position + 1}"
             continue
         near = get_close_matches(name.lower(), missing, n=1, cutoff=0.6)
         if near:

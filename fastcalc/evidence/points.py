@@ -1,4 +1,4 @@
-"""The measured points of a file, and everything that is wrong with it."""
+"""Measurements of a file, and all of its faults."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -12,12 +12,12 @@ from fastcalc.evidence.text_files import FileFault, NoTextError, lines_of, opene
 
 __all__ = ["Point", "Points", "Skipped", "gathered", "points_in", "read_points"]
 
-MOST_FAULTS = 100  # listed of a file; whoever has more fixes those first
+MOST_FAULTS = 100  # maximum number of faults listed for a file
 
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """A measurement that was read and is no point, and why."""
+    """A measurement that was read but not used, with the reason."""
 
     id: str
     line: int
@@ -26,9 +26,9 @@ class Skipped:
 
 @dataclass(frozen=True, slots=True)
 class Points:
-    """What one file holds: valid points, and `MOST_FAULTS` faults by place and a count of the rest.
+    """Content of a file: valid measurements, up to `MOST_FAULTS` faults, and a count of the others.
 
-    skipped : measurements that are nobody's fault and no points
+    skipped : measurements that are not used, although they are not faults
     """
 
     file: str
@@ -38,12 +38,12 @@ class Points:
     skipped: tuple[Skipped, ...] = ()
 
     def sentences(self) -> list[str]:
-        """A sentence for each fault, with its place, and one that counts the rest."""
+        """A message for each fault with its location, and one that counts the others."""
         unlisted = [f"{self.file}: and {self.unlisted:,} more"] if self.unlisted else []
         return [*map(str, self.faults), *unlisted]
 
     def demand(self) -> Sequence[Point]:
-        """Points, or raise InputError with all that is wrong with the file."""
+        """Measurements; raises InputError with all faults of the file if there are any."""
         if self.faults:
             raise InputError(*self.sentences())
         return self.points
@@ -57,9 +57,9 @@ def gathered(
     *,
     uncounted: int = 0,
 ) -> Points:
-    """Return what one file holds, its faults by place and at most as much as anyone reads.
+    """Content of a file, with its faults sorted by location and limited in number.
 
-    uncounted : further faults, after those [1]
+    uncounted : number of further faults [1]
     """
     ordered = sorted(faults, key=lambda fault: (fault.line, fault.column))
     listed = tuple(ordered[:MOST_FAULTS])
@@ -67,7 +67,7 @@ def gathered(
 
 
 def read_points(path: Path) -> Points:
-    """Read a CSV of measured points: the columns of `Point` in any order, then a row a point."""
+    """Read a CSV of measurements: the columns of `Point` in any order, and one row each."""
     with opened(path) as stream:
         return points_in(str(path), lines_of(str(path), stream))
 
@@ -75,9 +75,9 @@ def read_points(path: Path) -> Points:
 def points_in(
     file: str, lines: Iterable[str], ranks_of: Callable[[str], int | None] = no_file
 ) -> Points:
-    """Return what the lines of a CSV hold.
+    """Content of the lines of a CSV.
 
-    ranks_of : gives the ranks of a chip by its name, None where its file is unknown [1]
+    ranks_of : returns the ranks of a chip by its name, None if its file is unknown [1]
     """
     table = PointTable(file, lines, ranks_of)
     try:

@@ -1,4 +1,4 @@
-"""Predictions of measured points, in the unit of each: expected, range and bound."""
+"""Predictions of measurements in their units: expected value, range and bound."""
 
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
@@ -24,7 +24,7 @@ KINDS = (
     "e2e_saturated",
     "e2e_slo",
 )
-"""How a point may have been measured, as its notes say."""
+"""Kinds of measurement that notes may state."""
 
 _DECODED = frozenset(METRICS) - {"ttft_s", "prefill_tokens_per_s"}
 _REPORTED = {
@@ -33,7 +33,7 @@ _REPORTED = {
     "prefill": frozenset(("ttft_s", "prefill_tokens_per_s")),
     "burst": frozenset(("ttft_s",)),
 }
-"""Metrics of kinds that are one rule each."""
+"""Metrics of kinds that have a single rule."""
 
 _BEST = {
     "decode": "the layout that decodes fastest",
@@ -44,16 +44,16 @@ _BEST = {
 
 _MOST_SERVED = "the layout that serves most"
 
-MANY = 2**31  # points: as many as there are
+MANY = 2**31  # no limit on the number of measurements
 
-SHORT_CHAT = 256.0  # mean context of a single stream whose lengths are not stated
+SHORT_CHAT = 256.0  # assumed mean context of a single stream without stated lengths
 
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Points of one layout and one kind, and how to predict them: by a rule of `RATES`.
+    """Measurements of one layout and one kind, predicted by a rule of `RATES`.
 
-    typical : speed on the middle one of the layouts that are left open, over that on this one [1]
+    typical : speed on the median of the possible layouts, relative to the chosen one [1]
     """
 
     index: Sequence[int]
@@ -67,10 +67,10 @@ class Batch:
 
     @property
     def assumptions(self) -> list[str | None]:
-        """What was not stated of each point: of its layout, and that memory holds no such batch."""
+        """Assumptions for each measurement: on its layout, and on waves if a batch does not fit."""
         capacities = np.broadcast_to(self.recipe.at_once, self.recipe.batch.shape).tolist()
         waves = (
-            f"in {ceil(batch / at_once):,} waves: memory holds {at_once:,.0f} at once"
+            f"in {ceil(batch / at_once):,} waves: {at_once:,.0f} sequences fit in memory"
             if batch > at_once
             else None
             for batch, at_once in zip(self.recipe.batch.tolist(), capacities, strict=True)
@@ -79,7 +79,7 @@ class Batch:
 
     @property
     def tokens(self) -> Floats:
-        """What a time divides into to give each point's rate; 1 where the metric is a time."""
+        """Tokens that, divided by the time, give the rate of each measurement; 1 for times."""
         recipe, metrics = self.recipe, np.array([point.metric for point in self.points])
         among = np.where(metrics == "tokens_per_s_per_user", recipe.batch, 1.0)
         among = np.where(metrics == "tokens_per_s_per_chip", self.placement.layout.chips, among)
@@ -87,21 +87,21 @@ class Batch:
 
 
 def rule_of(point: Point) -> str:
-    """Rule of `RATES` for a point, or raise UnpredictableError with what it lacks."""
+    """Rule of `RATES` for a measurement; raises UnpredictableError if information is missing."""
     point_type = _kind(point)
     if point_type not in KINDS:
-        raise UnpredictableError(f"kind={point_type} is not one that fastcalc can predict")
+        raise UnpredictableError(f"kind={point_type} cannot be predicted by fastcalc")
     if (
         point_type in ("decode", "prefill", "burst", "e2e_concurrency")
         and point.concurrency is None
     ):
         raise UnpredictableError(f"kind={point_type} without concurrency: the batch is unknown")
     if point_type.startswith("e2e") and not (point.prompt and point.output):
-        raise UnpredictableError(f"kind={point_type} without the lengths of prompt and output")
+        raise UnpredictableError(f"kind={point_type} without prompt and output lengths")
     if point.is_speculation_inferred and not (point.tokens_per_pass or point.metric == "ttft_s"):
-        raise UnpredictableError("a speculated run whose tokens per pass are not stated")
+        raise UnpredictableError("speculative decoding without stated tokens per step")
     if point_type in ("prefill", "burst") and not point.prompt:
-        raise UnpredictableError(f"a {point_type} without the length of its prompt")
+        raise UnpredictableError(f"a {point_type} without a prompt length")
     if point_type in _REPORTED:
         if point.metric not in _REPORTED[point_type]:
             raise UnpredictableError(f"kind={point.kind} does not report {point.metric}")
@@ -110,7 +110,7 @@ def rule_of(point: Point) -> str:
         raise UnpredictableError(f"kind={point_type} reports no prefill rate")
     if point_type != "e2e_concurrency" and point.metric in ("ttft_s", "tokens_per_s_per_user"):
         ttft = "the time to the first token under saturated load"
-        raise UnpredictableError(f"{ttft} is that of a queue of unknown length")
+        raise UnpredictableError(f"{ttft} depends on a queue of unknown length")
     if point.is_static and not point.is_time:
         if not (point.concurrency or point.in_flight or point.requests):
             raise UnpredictableError("a static batch without concurrency: its size is unknown")
@@ -126,7 +126,7 @@ def _kind(point: Point) -> str:
     if point.kind:
         return point.kind
     if point.concurrency is None:
-        raise UnpredictableError("no concurrency, and no kind= in the notes says how to predict it")
+        raise UnpredictableError("neither a concurrency nor a kind= in the notes is stated")
     if point.metric == "prefill_tokens_per_s" or (point.metric == "ttft_s" and not point.output):
         return "prefill"
     served = point.metric in ("tokens_per_s_total", "tokens_per_s_per_chip", "ttft_s")
@@ -134,17 +134,17 @@ def _kind(point: Point) -> str:
 
 
 def speculation_of(point: Point) -> Speculation:
-    """Return how a point drafts, to a hundredth; unknown speculation is predicted as none."""
+    """Speculative decoding of a measurement, rounded to 0.01; none if it is unknown."""
     accepted = round(point.tokens_per_pass or 1.0, 2)
     return Speculation.keeping(accepted) if accepted > 1.0 else Speculation()
 
 
 @dataclass
 class Alike:
-    """Points that are predicted together: of one rule, kind and deployment.
+    """Measurements that are predicted together: same rule, kind and deployment.
 
-    index : positions of the points
-    longest : prompt and output of the longest [token]
+    index : positions of the measurements
+    longest : prompt and output of the longest request [token]
     """
 
     rule: str
@@ -157,7 +157,7 @@ class Alike:
 def alike(
     points: Sequence[Point], deployments: PointDeployments
 ) -> tuple[list[Alike], dict[int, str]]:
-    """Return which points are predicted together, and why others are not, by position."""
+    """Groups of measurements predicted together, and reasons for the others, by position."""
     groups: dict[tuple[str, str, int], Alike] = {}
     skipped: dict[int, str] = {}
     for index, point in enumerate(points):
@@ -177,7 +177,7 @@ def alike(
 def gather(
     points: Sequence[Point], deployments: PointDeployments
 ) -> tuple[list[Batch], dict[int, str]]:
-    """Points in batches that are predicted together, and why the others are not."""
+    """Batches of measurements predicted together, and reasons why the others are not."""
     groups, skipped = alike(points, deployments)
     return list(batches_of(groups, points, skipped)), skipped
 
@@ -188,7 +188,7 @@ def batches_of(
     skipped: dict[int, str],
     max_points: int = MANY,
 ) -> Iterator[Batch]:
-    """Batches of similar points, of limited size; points that do not fit are noted."""
+    """Batches of similar measurements of limited size; deployments that do not fit are noted."""
     for group in groups:
         try:
             placements = group.deployment.placements(group.longest)
@@ -202,14 +202,14 @@ def batches_of(
 def _by_layout(
     group: Alike, placements: Sequence[Placement], points: Sequence[Point], index: Sequence[int]
 ) -> Iterator[Batch]:
-    """Yield points by the layout taken for each: stated, or the best there is."""
+    """Yield measurements by layout: the stated one, or the best possible one."""
     rule, batch_points = group.rule, [points[position] for position in index]
     columns = columns_of(batch_points)
     recipes = [RATES[rule](one, columns) for one in placements]
     chosen, typical = np.zeros(len(batch_points), dtype=int), np.ones(len(batch_points))
     if len(placements) > 1:
         is_time = np.array([point.is_time for point in batch_points])
-        goal = group.kind  # often the rule itself
+        goal = group.kind  # often equal to the rule
         of_goal = recipes if goal == rule else [RATES[goal](one, columns) for one in placements]
         goals = _speeds(placements, columns, goal, of_goal, False)
         speeds = _speeds(placements, columns, rule, recipes, is_time)
@@ -241,7 +241,7 @@ def _speeds(
     recipes: Sequence[Recipe],
     is_time: Bools | bool,
 ) -> Floats:
-    """How fast points are on each layout; sequences that it does not hold make no tokens."""
+    """Speed of measurements on each layout; sequences that do not fit yield no tokens."""
     speeds = []
     for placement, recipe in zip(placements, recipes, strict=True):
         tokens = np.where(is_time, 1.0, recipe.tokens)
@@ -252,7 +252,7 @@ def _speeds(
 
 
 def columns_of(points: Iterable[Point]) -> Columns:
-    """Return what some points state, as numbers."""
+    """Inputs of some measurements, as arrays."""
     rows = []
     for point in points:
         has_lengths = point.prompt is not None or point.output is not None
@@ -267,5 +267,5 @@ def columns_of(points: Iterable[Point]) -> Columns:
 
 
 def _lengths(point: Point) -> tuple[float, float]:
-    """Tokens of prompt and output, at least one of each. [1]"""
+    """Prompt and output tokens, at least one each. [1]"""
     return max(point.prompt or 0.0, 1.0), max(point.output or 0.0, 1.0)

@@ -1,4 +1,4 @@
-"""Speeds of one user that were published for a chip and a model, without predicting them."""
+"""Published single-user speeds for a chip and a model, without predictions."""
 
 import csv
 from collections.abc import Collection, Iterator
@@ -8,12 +8,12 @@ from fastcalc.catalogue.folders import shipped_folder
 
 
 class PublicSpeed(NamedTuple):
-    """A published speed of one stream.
+    """A published speed of a single stream.
 
-    tokens_per_s : of one user [token/s]
-    date : as the source has it, YYYY-MM or longer
-    tokens_per_pass : kept of each step; 1 without speculation, None where nobody says [1]
-    chips : that it ran on, None where nobody says [1]
+    tokens_per_s : speed of one user [token/s]
+    date : date in the source, YYYY-MM or longer
+    tokens_per_pass : accepted tokens per step; 1 without speculation, None if not stated [1]
+    chips : number of chips, None if not stated [1]
     """
 
     tokens_per_s: float
@@ -23,11 +23,11 @@ class PublicSpeed(NamedTuple):
 
 
 def public_speeds(hardware: str, models: Collection[str]) -> list[PublicSpeed]:
-    """Published speeds of one user of a model on a chip, by date; a few milliseconds.
+    """Published single-user speeds of a model on a chip, by date; takes a few milliseconds.
 
-    Lines that do not name both are not parsed: the file has thousands.
+    Lines that do not name both are not parsed, because the file has thousands of lines.
 
-    models : every name that the model has
+    models : all names of the model
     """
     path = shipped_folder("evidence") / "measured.csv"
     with path.open(encoding="utf-8", newline="") as stream:

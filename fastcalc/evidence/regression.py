@@ -1,8 +1,8 @@
-"""Fitting engines on measured points: few parameters, drawn towards what is plausible.
+"""Fit of engines to measurements: few parameters, with priors at plausible values.
 
-All values move in logarithms, so that fractions and times are treated equally. Residuals are
-logarithms of expected over measured time, with a Huber loss; a source with 160 rows counts as
-much as thirteen sources' worth of single rows, not 160.
+All values are fitted as logarithms, so that fractions and times are treated equally. Residuals
+are logarithms of expected over measured time, with a Huber loss. A source with 160 rows has the
+weight of thirteen single rows, not of 160.
 """
 
 from dataclasses import dataclass, replace
@@ -23,45 +23,45 @@ from fastcalc.evidence.stacked import StackedPoints
 from fastcalc.formulas.types import Bools, Floats, Ints
 
 NOISE = 0.12
-"""Scatter of measurements about a good prediction, in logarithms: repeats of one source differ by
-5 to 15 %."""
+"""Scatter of measurements around a good prediction, in logarithms: repeated measurements from one
+source differ by 5 to 15 %."""
 
 HUBER = 1.5
 """Residuals beyond this multiple of the noise count linearly (P. J. Huber, "Robust estimation of a
 location parameter," Annals of Mathematical Statistics 35, 1964)."""
 
 _STEP = 1e-4
-_INSIDE = 1e-6  # of the limits, where a search may begin
+_INSIDE = 1e-6  # distance of a start from the limits
 
 SHARES = frozenset(name for name, parameter in PARAMETERS.items() if parameter.quantity is Fraction)
 
 
 class Values(Protocol):
-    """The values that a fit moves."""
+    """Values that are fitted."""
 
     @property
     def nodes(self) -> tuple[FittedValue, ...]:
-        """Every value, each after the one it overrides."""
+        """All values, each after the one it overrides."""
 
     def node_for(self, engine: str, hardware: Hardware, name: str) -> int | None:
-        """Position of the value that a chip under an engine takes; None for none."""
+        """Position of the value for a chip under an engine; None if it has none."""
 
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """A family of engines and the points they are fitted on."""
+    """A family of engines and the measurements of the fit."""
 
     family: Values
     rows: StackedPoints
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """Names of the parameters of which at least one value is fitted."""
+        """Names of the parameters with at least one fitted value."""
         return tuple(dict.fromkeys(node.name for node in self.family.nodes))
 
     @cached_property
     def _node_positions(self) -> list[dict[str, Ints]]:
-        """For each pile and name, the node that each pass takes its value from; -1 for none."""
+        """For each pile and name, the node with the value of each pass; -1 if there is none."""
         machines = [
             (deployment.engine.id, deployment.hardware) for deployment in self.rows.deployments
         ]
@@ -77,7 +77,7 @@ class Fit:
 
     @cached_property
     def start(self) -> Floats:
-        """Logarithms of what every value is drawn to: a fit does not depend on the last one."""
+        """Logarithms of the prior centers, so that a fit does not depend on earlier results."""
         logs: list[float] = []
         for node in self.family.nodes:
             if node.center is None and node.parent is not None:
@@ -104,7 +104,7 @@ class Fit:
         return np.asarray(np.log(expected / self.rows.measured), dtype=float)
 
     def jacobian(self, logs: Floats) -> Floats:
-        """Return how every residual moves with every value."""
+        """Derivative of every residual with respect to every value."""
         parameters, count = self.software(logs), len(self.rows.points)
         total = self.rows.seconds(parameters)
         slopes = np.zeros((count, len(logs)))
@@ -122,7 +122,7 @@ class Fit:
 
     @cached_property
     def prior_slopes(self) -> Floats:
-        """How far every value is from where it is drawn to, in its spreads, moves with each."""
+        """Derivatives of the prior residuals: deviations from the centers in spreads."""
         slopes = np.diag([1.0 / node.spread for node in self.family.nodes])
         for index, node in enumerate(self.family.nodes):
             if node.center is None and node.parent is not None:
@@ -131,7 +131,7 @@ class Fit:
 
     @cached_property
     def limits(self) -> tuple[Floats, Floats]:
-        """Logarithms that no value leaves: what is plausible, and 1 of a share."""
+        """Bounds on the logarithms of the values: plausible ranges, and at most 1 for shares."""
         bands = [node.band or (0.0, np.inf) for node in self.family.nodes]
         is_share = [node.name in SHARES for node in self.family.nodes]
         with np.errstate(divide="ignore"):
@@ -139,7 +139,7 @@ class Fit:
         return lowest, np.where(is_share, np.minimum(highest, 0.0), highest)
 
     def weights(self, is_used: Bools) -> Floats:
-        """Weight of every point, at most 1: a source's grows as the root of its rows."""
+        """Weight of every measurement, at most 1; a source weighs the square root of its rows."""
         sources, inverse, counts = np.unique(
             self.rows.sources[is_used], return_inverse=True, return_counts=True
         )
@@ -148,7 +148,7 @@ class Fit:
         return weights
 
     def solve(self, is_used: Bools, start: Floats | None = None) -> Floats:
-        """Logarithms of the values that fit some points best, from a start nearby.
+        """Logarithms of the values that fit some measurements best, starting nearby.
 
         Raises InputError if scipy is not installed.
         """
@@ -157,7 +157,7 @@ class Fit:
         except ImportError:
             raise InputError("fitting needs scipy: python -m pip install scipy") from None
         start = self.start if start is None else start
-        if not start.size:  # no point moves a value: scipy takes the norm of nothing
+        if not start.size:  # no value to fit: scipy would fail on an empty norm
             return start
         weights = np.sqrt(self.weights(is_used)) / NOISE
         points, nodes = int(np.count_nonzero(is_used)), self.family.nodes
@@ -191,14 +191,14 @@ class Fit:
         return np.asarray(solution.x)
 
     def uncertainty(self, logs: Floats) -> Floats:
-        """Standard deviation of every value about a solution, in logarithms."""
+        """Standard deviation of every value at a solution, in logarithms."""
         everything = np.ones(len(self.rows.points), dtype=bool)
         data = self.jacobian(logs) * (np.sqrt(self.weights(everything)) / NOISE)[:, np.newaxis]
         slopes = np.concatenate([data, self.prior_slopes])
         return np.asarray(np.sqrt(np.diag(np.linalg.inv(slopes.T @ slopes))))
 
     def left_out(self, is_used: Bools, labels: npt.NDArray[np.str_]) -> Floats:
-        """Residual of every used point by a fit without those of its label."""
+        """Residual of every used measurement in a fit without those of the same label."""
         residuals, near = np.zeros(len(self.rows.points)), self.solve(is_used)
         for label in np.unique(labels[is_used]):
             of_label = labels == label

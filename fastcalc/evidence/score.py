@@ -1,4 +1,4 @@
-"""Predictions with measurements, and how much they differ by group."""
+"""Predictions with measurements, and prediction errors by group."""
 
 from array import array
 from collections import defaultdict
@@ -15,16 +15,16 @@ from fastcalc.evidence.predict import Batch
 from fastcalc.evidence.stacked import StackedPoints
 from fastcalc.formulas.types import Floats
 
-TOLERANCE = 1.02  # a measurement above the bound by rounding is still within it
+TOLERANCE = 1.02  # ratio to the bound that is attributed to rounding
 IMPLAUSIBLE = 100.0
-"""Times the expected time from which a unit is in question: seconds and ms differ by 1000. [1]"""
+"""Measured over expected time from which the unit is questioned: s and ms differ by 1000. [1]"""
 TOO_SLOW = (
     f"over {IMPLAUSIBLE:.0f} times slower than expected: is the value in the unit of its metric "
     "(tpot_s and ttft_s are seconds), and are chip, model and batch right?"
 )
 _CLASSES = dict.fromkeys(("apple", "unified"), "Apple and unified") | {"npu": "NPU", "tpu": "TPU"}
 SRAM = "SRAM machines"
-"""The class whose engines are set from the few speeds there are."""
+"""Class of machines whose engines are set from few published speeds."""
 PHASES: dict[str, Phase] = {
     "decode": "decode",
     "decode_batch1": "decode",
@@ -33,17 +33,17 @@ PHASES: dict[str, Phase] = {
     "burst": "prefill",
     "ttft": "prefill",
 }
-"""What a rule of prediction measures; all others are served traffic."""
+"""Phase measured by each rule of prediction; all others are served traffic."""
 
 
 @dataclass(frozen=True)
 class Prediction:
-    """One point: measured, expected, range and bound in the unit of its metric.
+    """One measurement: measured value, expected value, range and bound in the unit of its metric.
 
     machine, phase : class of machine; ``decode``, ``prefill`` or ``served``
-    low, high : None for a bound alone
-    assumed : what of the layout was not stated, and the waves that a static batch runs in
-    typical : speed on the middle one of the layouts that were left open, over that expected [1]
+    low, high : bounds of the range; None if there is only a hardware bound
+    assumed : assumptions on the layout, and on the waves of a static batch
+    typical : speed on the median of the possible layouts, relative to the expected speed [1]
     fitted_share : share of the expected time that is fitted [1]
     """
 
@@ -61,7 +61,7 @@ class Prediction:
     fitted_share: float = 1.0
 
     def within(self, below: float, above: float) -> "Prediction":
-        """It with a range about the expected speed and the middle layout's."""
+        """Prediction with a range around the expected speed and the speed on the median layout."""
         below, above = below * max(1.0 / self.typical, 1.0), above * max(self.typical, 1.0)
         if self.point.is_time:
             low, high = max(self.expected / above, self.bound), self.expected * below
@@ -71,13 +71,13 @@ class Prediction:
 
     @property
     def factor(self) -> float:
-        """How many times the expected value is off, either way. [1]"""
+        """Error factor of the expected value, in either direction. [1]"""
         ratio = self.expected / self.point.value
         return max(ratio, 1.0 / ratio)
 
     @property
     def bias(self) -> float:
-        """Expected over measured, both as rates: above 1 is too fast. [1]"""
+        """Expected over measured rate; above 1 the prediction is too fast. [1]"""
         ratio = self.expected / self.point.value
         return 1.0 / ratio if self.point.is_time else ratio
 
@@ -90,7 +90,7 @@ class Prediction:
 
     @property
     def beats_bound(self) -> bool:
-        """Whether an honest measurement is above the bound by more than rounding."""
+        """Whether a valid measurement exceeds the bound by more than rounding."""
         if self.point.tokens_per_pass is None:
             return False
         over = self.point.value / self.bound
@@ -98,12 +98,12 @@ class Prediction:
 
     @property
     def is_implausible(self) -> bool:
-        """Whether a measurement is so slow that its unit is in question."""
+        """Whether a measurement is so slow that its unit is questionable."""
         return self.bias > IMPLAUSIBLE
 
     @property
     def part(self) -> str:
-        """The line of the table by class that it belongs to."""
+        """Row of the table by class that it belongs to."""
         if self.machine == "offload":
             return "part of the model on a host"
         if self.machine in ("wafer", "lpu", "rdu"):
@@ -119,10 +119,10 @@ class Prediction:
 
 @dataclass(frozen=True)
 class Group:
-    """How good the predictions of some points, such as ``class:datacenter``, are.
+    """Prediction errors of a group of measurements, such as ``class:datacenter``.
 
     bias, coverage : median of expected over measured rates, and share of measurements in the range
-    bound_beaten : points above the bound
+    bound_beaten : measurements above the bound
     """
 
     name: str
@@ -136,8 +136,8 @@ class Group:
 
 
 def predictions_of(rows: StackedPoints, seconds: Floats | None = None) -> list[Prediction]:
-    """Every point predicted, by times in seconds from elsewhere if they are given."""
-    # The bound is a bound: an engine of all ones must not step over it.
+    """Predictions of all measurements, optionally with given times in seconds."""
+    # An engine with all parameters at 1 must not exceed the bound.
     expected = np.maximum(_as_measured(rows) if seconds is None else seconds, rows.bound)
     is_time = np.array([point.is_time for point in rows.points], dtype=bool)
     values = np.where(is_time, expected, rows.tokens / expected).tolist()
@@ -171,7 +171,7 @@ def predictions_of(rows: StackedPoints, seconds: Floats | None = None) -> list[P
 
 
 def _edges(batch: Batch, phase: Phase, fitted_share: Floats) -> Sequence[Floats]:
-    """Both ends of the range of each point over its prediction; none without a range. [1]"""
+    """Bounds of each range relative to the prediction; empty without ranges. [1]"""
     reach = speed_range(
         batch.placement,
         phase,
@@ -184,7 +184,7 @@ def _edges(batch: Batch, phase: Phase, fitted_share: Floats) -> Sequence[Floats]
 
 
 def _as_measured(rows: StackedPoints) -> Floats:
-    """Time of each point, by rows of its deployment where its engine has some. [s]"""
+    """Time of each measurement, corrected by its engine's rows for the deployment, if any. [s]"""
     seconds, first = rows.seconds(), 0
     for batch in dict.fromkeys(rows.batches):
         after = first + len(batch.points)
@@ -195,7 +195,7 @@ def _as_measured(rows: StackedPoints) -> Floats:
 
 
 def groups_of(predictions: Sequence[Prediction]) -> list[Group]:
-    """Scores of all points and of every group they fall into."""
+    """Scores of all measurements and of every group."""
     if not predictions:
         return []
     alike: dict[tuple[object, ...], tuple[dict[str, str], array[int]]] = {}
@@ -235,7 +235,7 @@ def groups_of(predictions: Sequence[Prediction]) -> list[Group]:
 
 
 def _group(name: str, scores: Floats) -> Group:
-    """A group by the scores of its points, as `groups_of` lists them."""
+    """Group from the scores of its measurements, as listed by `groups_of`."""
     factor, bias, is_covered, beats_bound, source = scores.T
     return Group(
         name=name,

@@ -1,4 +1,4 @@
-"""The shipped evidence: points, where they come from, and which are held out of fits."""
+"""Shipped evidence: measurements, their sources, and those that are held out of fits."""
 
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -14,18 +14,18 @@ from fastcalc.evidence.points import read_points
 Role = Literal["fit", "choose", "judge"]
 
 FOLDS = 10
-"""Groups of publishers that fits leave out in turn."""
+"""Number of publisher groups that fits hold out in turn."""
 
 
 def number_of(publisher: str) -> int:
-    """The SHA-256 of a publisher's name: it says what its points are for, whoever asks."""
+    """SHA-256 of a publisher's name as a number, which fixes the role of its measurements."""
     return int.from_bytes(sha256(publisher.encode()).digest())
 
 
 def role_of(publisher: str) -> Role:
-    """What the points of a publisher are for: to fit values, to choose terms, or to judge.
+    """Role of a publisher's measurements: fitting values, selecting terms, or final evaluation.
 
-    Of five publishers three are fitted, one chooses, one judges.
+    Of five publishers, three are used for fitting, one for selection and one for evaluation.
     """
     remainder = number_of(publisher) % 5
     return "judge" if remainder == 0 else "choose" if remainder == 1 else "fit"
@@ -38,19 +38,19 @@ def fold_of(publisher: str) -> int:
 
 @dataclass(frozen=True)
 class Evidence:
-    """Measured points and what is known of them."""
+    """Measurements with information on their sources and problems."""
 
     points: tuple[Point, ...]
     provenance: Provenance
 
     @cached_property
     def unpredictable(self) -> dict[str, str]:
-        """Why points cannot be predicted, by id."""
+        """Reasons why measurements cannot be predicted, by id."""
         return self._excluded("unpredictable")
 
     @cached_property
     def suspect(self) -> dict[str, str]:
-        """Why points are not believed, by id."""
+        """Reasons why measurements are considered wrong, by id."""
         return self._excluded("suspect")
 
     def _excluded(self, effect: str) -> dict[str, str]:
@@ -63,34 +63,34 @@ class Evidence:
         }
 
     def publisher(self, point: Point) -> str:
-        """Who measured or published a point."""
+        """Publisher of a measurement."""
         return self.provenance.sources[point.source_key].publisher
 
     def role(self, point: Point) -> Role:
-        """What a point is for; decided by its publisher's name alone."""
+        """Role of a measurement, which depends only on its publisher's name."""
         return role_of(self.publisher(point))
 
     def is_held_out(self, point: Point) -> bool:
-        """Whether a point's publisher judges finished engines, and is never fitted."""
+        """Whether a measurement's publisher is reserved for evaluation and never fitted."""
         return self.role(point) == "judge"
 
     def is_blind(self, point: Point) -> bool:
-        """Whether nobody had looked at a point when publishers were split."""
+        """Whether a measurement had not been used before publishers were split."""
         return self.provenance.sources[point.source_key].blind
 
     def is_used(self, point: Point) -> bool:
-        """Whether a point is believed and of a server with all of its model on chips."""
+        """Whether a measurement is not suspect and its model is entirely on chips."""
         excluded = point.id in self.unpredictable or point.id in self.suspect
         return not (excluded or point.is_offloaded)
 
     def is_fitted(self, point: Point) -> bool:
-        """Whether the shipped engines are fitted on a point."""
+        """Whether a measurement is used to fit the shipped engines."""
         return self.is_used(point) and not self.is_held_out(point)
 
 
 @cache
 def shipped() -> Evidence:
-    """Read, once in a process, the shipped evidence, or raise InputError if a file is at fault."""
+    """Read the shipped evidence, once per process; raises InputError if a file is invalid."""
     folder = shipped_folder("evidence")
     points = tuple(read_points(folder / "measured.csv").demand())
     return Evidence(points, load(folder / "sources.yaml", Provenance))

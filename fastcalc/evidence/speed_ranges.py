@@ -1,4 +1,4 @@
-"""80 % ranges learned from points that fits without their publisher predicted."""
+"""80 % ranges learned from held-out predictions, by fits without the publisher."""
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Sequence
@@ -17,13 +17,13 @@ from fastcalc.formulas.ranges import half_width
 from fastcalc.formulas.types import Array, Bools, Floats
 
 INSIDE = 0.8  # share of measurements that a range should hold
-ENOUGH = 3  # publishers behind a chip, engine and phase, from where another one rarely surprises
+ENOUGH = 3  # publishers for a chip, engine and phase from which a further one adds little
 
-_DECIMALS = 3  # of widths
-_LEAST = 0.01  # of a width, where all points lie on one side
-_BLIND_COUNTS = 4.0  # weight of a point that was not used in model selection
-_FEWEST = 3  # sources that a number is learned from; else those of everything
-_MOST_TIMES = 3.0  # as wide: few sources stand behind it
+_DECIMALS = 3  # decimals of widths
+_LEAST = 0.01  # minimum width if all measurements lie on one side
+_BLIND_COUNTS = 4.0  # weight of a measurement that was not used in model selection
+_FEWEST = 3  # minimum number of sources for a width; with fewer, all sources are used
+_MOST_TIMES = 3.0  # maximum widening for few sources
 
 
 def publishers_behind(
@@ -31,10 +31,10 @@ def publishers_behind(
     publisher: Callable[[Point], str],
     among: Sequence[Prediction] | None = None,
 ) -> list[int]:
-    """How many other publishers measured the chip, engine and phase of each point. [1]
+    """Number of other publishers that measured the same chip, engine and phase. [1]
 
-    publisher : who measured a point
-    among : predictions of the points that count; None for these
+    publisher : function that returns the publisher of a measurement
+    among : predictions of the measurements to count; None for the same ones
     """
     return _others(predictions, publisher, _cell, among)
 
@@ -42,9 +42,9 @@ def publishers_behind(
 def unseen_kinds(
     predictions: Sequence[Prediction], publisher: Callable[[Point], str]
 ) -> list[bool]:
-    """Whether nobody else measured the engine on such a kind of chip, in the phase of each point.
+    """Whether no other publisher measured the engine on the chip class, in the same phase.
 
-    publisher : who measured a point
+    publisher : function that returns the publisher of a measurement
     """
     return [count == 0 for count in _others(predictions, publisher, _kind)]
 
@@ -55,7 +55,7 @@ def _others(
     cell: Callable[[Prediction], tuple[str, str, str]],
     among: Sequence[Prediction] | None = None,
 ) -> list[int]:
-    """How many other publishers have points of the same cell. [1]"""
+    """Number of other publishers with measurements in the same cell. [1]"""
     behind = defaultdict[tuple[str, str, str], set[str]](set)
     for prediction in predictions if among is None else among:
         behind[cell(prediction)].add(publisher(prediction.point))
@@ -67,9 +67,9 @@ def _others(
 def by_novelty(
     predictions: Sequence[Prediction], behind: Sequence[int]
 ) -> dict[str, list[Prediction]]:
-    """Predictions with no publisher behind them, with few, and with enough.
+    """Predictions grouped by other publishers: none, few, and enough.
 
-    behind : as of `publishers_behind`
+    behind : result of `publishers_behind`
     """
     ends = (("none", 0, 0), ("one or two", 1, ENOUGH - 1), ("three or more", ENOUGH, inf))
     counted = list(zip(predictions, behind, strict=True))
@@ -91,9 +91,9 @@ def _kind(prediction: Prediction) -> tuple[str, str, str]:
 def ranged(
     prediction: Prediction, widths: RangeWidths, *, unseen: bool, behind: int = 0
 ) -> Prediction:
-    """The prediction in the range that widths give it.
+    """Prediction with the range given by widths.
 
-    unseen : whether its engine was fitted on no such kind of chip
+    unseen : whether its engine was not fitted on the chip class
     behind : publishers that measured its chip, engine and phase [1]
     """
     below, above = reach(
@@ -114,18 +114,19 @@ def learned(
     unseen: Sequence[bool],
     behind: Sequence[int],
 ) -> RangeWidths:
-    """Widths of ranges that hold 80 % of points of sources like these.
+    """Widths of ranges that contain 80 % of the measurements from similar sources.
 
-    Every category of prediction has a width below and one above, beyond each of which a tenth of
-    its points lie. Terms were chosen with most points in view, which are therefore nearer than new
-    ones will be: those not used in model selection count several times.
+    Every category of prediction has a width below and one above; a tenth of its measurements lie
+    beyond each. Most measurements were used in model selection, so their errors are smaller than
+    those of new ones will be. Measurements not used in model selection therefore count several
+    times.
 
-    predictions : each by a fit that has not seen its publisher
-    blind : ids of those that were not used in model selection
-    unseen : whether nobody else measured its engine on such a kind of chip, for each
-    behind : other publishers that measured the same chip, engine and phase, for each [1]
+    predictions : predictions by fits without the publisher
+    blind : ids of the measurements that were not used in model selection
+    unseen : for each, whether no other publisher measured its engine on the chip class
+    behind : for each, other publishers that measured the same chip, engine and phase [1]
     """
-    # Engines of the others state their ranges.
+    # The engines of other measurements state their own ranges.
     rows = zip(predictions, behind, unseen, strict=True)
     fitted_rows = [row for row in rows if row[0].part != SRAM]
     names = np.array([_name(prediction, count) for prediction, count, _ in fitted_rows])
@@ -173,7 +174,7 @@ _NAMES = (
 
 
 def _name(prediction: Prediction, behind: int) -> str:
-    """Which width of `RangeWidths` a prediction has.
+    """Name of the width of `RangeWidths` for a prediction.
 
     behind : publishers that measured its chip, engine and phase [1]
     """
@@ -186,7 +187,7 @@ def _name(prediction: Prediction, behind: int) -> str:
 
 
 def _times_as_wide(needed: Floats, sources: Array, counts: Floats, chosen: Bools) -> float:
-    """How many times as wide ranges of some points are as those of the others, 1 to 3."""
+    """Ratio of the range width of some measurements to that of the others, 1 to 3. [1]"""
     if not chosen.any() or chosen.all():
         return 1.0
     wide, usual = (
@@ -196,16 +197,16 @@ def _times_as_wide(needed: Floats, sources: Array, counts: Floats, chosen: Bools
 
 
 def _needed(prediction: Prediction) -> tuple[float, float]:
-    """How far a range reaches down, or up, to hold a point, where no time is fitted. [1]"""
+    """Width below and above with which a range contains a measurement, without fitted time. [1]"""
     too_fast, typical = log(prediction.bias), log(prediction.typical)
     times = float(half_width(least=1.0, fitted_share=prediction.fitted_share))
     return (too_fast - max(-typical, 0.0)) / times, (-too_fast - max(typical, 0.0)) / times
 
 
 def _quantile(numbers: Floats, sources: Array, counts: Floats, fraction: float) -> float:
-    """What a share of points lies below, a source weighing as the root of its points.
+    """Weighted quantile; a source's weight is the square root of its number of measurements.
 
-    counts : times that each point counts [1]
+    counts : number of times that each measurement counts [1]
     """
     _, inverse, points = np.unique(sources, return_inverse=True, return_counts=True)
     weights = counts / np.sqrt(points[inverse])

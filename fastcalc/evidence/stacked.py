@@ -1,4 +1,4 @@
-"""All passes of many measured points in one stack, so that one call prices them all."""
+"""All passes of many measurements in one stack, so that one call evaluates all of them."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -21,9 +21,9 @@ from fastcalc.formulas.types import ArrayLike, Floats, Ints, floats
 
 @dataclass(frozen=True)
 class Pile:
-    """Passes of chips with the same execution, one element each.
+    """Passes of chips with the same execution model, one element each.
 
-    point, times : the point it belongs to, by position, and how many of it that point takes [1]
+    point, times : position of the measurement that a pass belongs to, and its repetitions [1]
     """
 
     work: PassWork
@@ -34,23 +34,23 @@ class Pile:
     is_spatial: bool
 
     def seconds(self, software: EngineParameters) -> Floats:
-        """Time of each pass, all its repetitions together. [s]"""
+        """Time of each pass, including its repetitions. [s]"""
         return np.asarray(self.step(software).seconds * self.times, dtype=float)
 
     def step(self, software: EngineParameters) -> Step:
-        """One of each pass."""
+        """Single step of each pass."""
         one_pass = spatial_pass if self.is_spatial else expected_step
         return one_pass(self.work, self.chip, software)
 
 
 @dataclass(frozen=True)
 class StackedPoints:
-    """Measured points as numbers, and the batch of each.
+    """Measurements as numbers, and the batch of each.
 
-    piles : passes of chips that run layer after layer, and of those whose layers have regions
-    measured, bound, overhead : each point as a time, the least, and what its requests cost [s]
-    tokens : a rate is this over the time; 1 for a time [1]
-    typical : speed on the middle one of the layouts left open, over that on the one taken [1]
+    piles : passes of chips that run layer after layer, and of those with a region per layer
+    measured, bound, overhead : measured time, its lower bound, and time per request overhead [s]
+    tokens : tokens that, divided by the time, give the rate; 1 for a time [1]
+    typical : speed on the median of the possible layouts, relative to the chosen one [1]
     """
 
     points: Sequence[Point]
@@ -64,16 +64,16 @@ class StackedPoints:
 
     @cached_property
     def sources(self) -> npt.NDArray[np.str_]:
-        """The source of each point."""
+        """Source of each measurement."""
         return np.array([point.source_key for point in self.points])
 
     @property
     def deployments(self) -> list[Deployment]:
-        """What each point was measured on."""
+        """Deployment of each measurement."""
         return [batch.deployment for batch in self.batches]
 
     def seconds(self, software: Sequence[EngineParameters] | None = None) -> Floats:
-        """Expected time of each point, by other parameters of each pile if given. [s]"""
+        """Expected time of each measurement, with other parameters for each pile if given. [s]"""
         total = self.overhead
         for pile, parameters in zip(
             self.piles, software or [p.software for p in self.piles], strict=True
@@ -84,7 +84,7 @@ class StackedPoints:
 
     @property
     def fitted_share(self) -> Floats:
-        """Share of each point's time in layers, with what its requests cost, that is fitted. [1]"""
+        """Fitted share of each measurement's time in layers and request overhead. [1]"""
         printed, fitted = np.zeros(len(self.points)), self.overhead
         for pile in self.piles:
             spent = [
@@ -97,7 +97,7 @@ class StackedPoints:
 
 
 def rows_of(batches: Sequence[Batch]) -> StackedPoints:
-    """Batches of points as one stack of numbers."""
+    """Batches of measurements as one stack of numbers."""
     points = [point for batch in batches for point in batch.points]
     is_time = np.array([point.is_time for point in points], dtype=bool)
     values = np.array([point.value for point in points], dtype=float)
@@ -120,7 +120,7 @@ def rows_of(batches: Sequence[Batch]) -> StackedPoints:
 
 
 def _piles(batches: Sequence[Batch], is_spatial: bool) -> list[Pile]:
-    """Passes of chips with the same execution: those with one memory joined, others alone."""
+    """Passes of chips with the same execution model; passes with one memory are joined."""
     alone: list[Pile] = []
     joinable: list[Pile] = []
     first = 0

@@ -1,4 +1,4 @@
-"""A start of a server as its log has it: settings, memory, and tokens that caches hold."""
+"""A server start from its log: settings, memory, and cache capacity in tokens."""
 
 import re
 from dataclasses import dataclass, field
@@ -53,27 +53,27 @@ SETTINGS: dict[str, dict[str, str]] = {
         "kv": "kv_cache_dtype",
     },
 }
-"""What a program calls each setting, by the name that it has here."""
+"""Names of each setting in server programs, by its name here."""
 
 RANKS = ("tp", "pp", "dp")
-"""Settings that lay a model out over chips."""
+"""Settings that define the layout of a model over chips."""
 
 
 @dataclass
 class StartLog:
-    """A start of a server, as far as its log says.
+    """A server start, as far as its log states it.
 
     program, version : ``vllm``, ``sglang``, ``llama.cpp`` or ``tensorrt-llm``, and its release
-    settings : by the name of fastcalc's own option or field, as it was written
-    weights, available, total, free : of the memory of a chip; the last two before it starts [byte]
-    tokens : that the caches of a replica hold [1]
-    length, at_once : tokens of the longest sequence, and how many of these they hold [1]
-    graphs : memory that CUDA graphs took [byte]
-    equivalent : share of memory that caches would have without what is held out for graphs [1]
-    backend : of attention, as it is called
-    stopped : the error that ended the start, empty where it went on
-    limits : what that error names as the most that starts, by setting
-    needed : memory of a chip that one sequence needs, by that error [byte]
+    settings : text of each setting, by the name of fastcalc's own option or field
+    weights, available, total, free : memory of a chip; the last two before the start [byte]
+    tokens : cache capacity of a replica [1]
+    length, at_once : longest sequence in tokens, and the number of them that fit in the cache [1]
+    graphs : memory of CUDA graphs [byte]
+    equivalent : share of memory that caches would have without the reserve for graphs [1]
+    backend : name of the attention backend
+    stopped : the error that ended the start; empty if it succeeded
+    limits : largest values with which the server would start, from that error, by setting
+    needed : memory of a chip that one sequence needs, from that error [byte]
     """
 
     program: str
@@ -94,13 +94,13 @@ class StartLog:
     needed: float | None = None
 
     def number(self, name: str) -> float | None:
-        """A setting that is a number, None where it is left open."""
+        """A numeric setting; None if it is not stated."""
         text = self.settings.get(name, "")
         return parse_number(text) if text[:1].isdigit() else None
 
     @property
     def engine(self) -> str:
-        """The engine of fastcalc that starts as this release does."""
+        """Engine of fastcalc that matches the start-up of this release."""
         release = self._release
         if self.program != VLLM or not release or release >= [0, 26]:
             return self.program
@@ -108,15 +108,15 @@ class StartLog:
 
     @property
     def _release(self) -> list[int]:
-        """Major and minor version, empty where it is unknown."""
-        # A checkout without tags calls itself 0.1.dev, whatever it is.
+        """Major and minor version; empty if unknown."""
+        # A checkout without tags always has the version 0.1.dev.
         if self.version.startswith("0.1.dev"):
             return []
         return [*map(int, re.findall(r"[0-9]{1,9}", self.version)[:2])]
 
     @property
     def is_early(self) -> bool:
-        """Whether it is vLLM's first engine, in which prompts and tokens take turns."""
+        """Whether it is vLLM's V0 engine, which alternates between prefill and decode."""
         is_old = bool(self._release) and self._release < [0, 8]
         return self.program == VLLM and (is_old or self.is_on("first_engine"))
 

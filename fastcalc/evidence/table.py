@@ -1,4 +1,4 @@
-"""A CSV of measured points: every row that is right, and every fault with its place."""
+"""CSV of measurements: all valid rows, and all faults with their locations."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -9,21 +9,21 @@ from fastcalc.evidence.point_cells import header_faults, read_cell, wrong_layout
 from fastcalc.evidence.text_files import FileFault
 from fastcalc.written import shown
 
-_MOST_FAULTS = 1000  # kept of a file
+_MOST_FAULTS = 1000  # maximum number of faults kept for a file
 _EMPTY = dict.fromkeys(COLUMNS, "")
-"""Cells of columns that a file leaves out."""
+"""Cells of columns that are missing in a file."""
 
 
 def no_file(_: str) -> None:
-    """That nothing is known of the chip of some name."""
+    """Stand-in for `ranks_of` that knows no chip."""
 
 
 @dataclass
 class PointTable:
     """One pass over the lines of a CSV.
 
-    ranks_of : gives the ranks of a chip by its name, None where its file is unknown [1]
-    uncounted : faults beyond the limit of those that are listed [1]
+    ranks_of : returns the ranks of a chip by its name, None if its file is unknown [1]
+    uncounted : number of faults beyond those that are listed [1]
     """
 
     file: str
@@ -35,11 +35,11 @@ class PointTable:
     _rows: CsvRows = field(init=False)
 
     def __post_init__(self) -> None:
-        """Make the one pass over the rows."""
+        """Start the pass over the rows."""
         self._rows = CsvRows(self.file, self.lines, self._note)
 
     def points(self) -> Iterator[Point]:
-        """Yield the points of the rows that are right; note the faults of the others."""
+        """Yield the measurements of valid rows; record the faults of the others."""
         rows = self._rows
         iterator = iter(rows)
         head, names = next(iterator, (1, []))
@@ -63,7 +63,7 @@ class PointTable:
                 yield point
 
     def _point(self, line: int, cells: Sequence[str], names: Sequence[str]) -> Point | None:
-        row = {**_EMPTY, "id": f"row-{line}", **dict(zip(names, cells))}  # noqa: B905  (of one length)
+        row = {**_EMPTY, "id": f"row-{line}", **dict(zip(names, cells))}  # noqa: B905  (one length)
         numbers: dict[str, float | None] = {}
         wrong = wrong_words(row)
         for name in NUMBERS:
@@ -74,13 +74,13 @@ class PointTable:
                 wrong[name] = str(error)
         first = self._ids.setdefault(row["id"], line)
         if row["id"] and first != line:
-            stands = f"id '{shown(row['id'])}' stands on line {first} already"
-            wrong["id"] = f"{stands}; each point has its own"
+            stands = f"id '{shown(row['id'])}' is already used on line {first}"
+            wrong["id"] = f"{stands}; ids are unique"
         wrong = wrong or wrong_layout(numbers, lambda: self.ranks_of(row["hardware"]))
         for name, message in wrong.items():
             position = names.index(name) if name in names else 0
             self._note(self._rows.fault(line, position, message))
-        # Of the row's texts those that are numbers are replaced, which a type checker does not see.
+        # Numeric texts of the row are replaced by numbers, which a type checker does not see.
         return None if wrong else Point(**{**row, **numbers}, line=line)  # type: ignore[arg-type]
 
     def _wrong_length(self, line: int, cells: Sequence[str], names: Sequence[str]) -> None:
@@ -89,11 +89,11 @@ class PointTable:
         is_torn = any("\n" in cell or "\r" in cell for cell in cells)
         if is_torn:
             position = self._rows.cells_begun(line) - 1
-            hint = "it runs over several lines: close the quotes of each cell on its own line"
+            hint = "it spans several lines: close the quotes of each cell on the same line"
         elif len(cells) > len(names):
-            hint = 'put a cell that holds commas into quotes, "like, this"'
+            hint = 'put a cell that contains commas into quotes, "like, this"'
         else:
-            hint = f"'{names[position]}' and what follows is missing; leave unknown cells empty"
+            hint = f"the cells from '{names[position]}' on are missing; leave unknown cells empty"
         self._note(self._rows.fault(line, position, f"{lengths}; {hint}"))
 
     def _note(self, fault: FileFault) -> None:

@@ -1,4 +1,4 @@
-"""Files of evidence: their text, and sentences about what is wrong with it."""
+"""Text of measurement files, and messages for faults in it."""
 
 import zlib
 from collections.abc import Iterator
@@ -13,15 +13,15 @@ from fastcalc.catalogue import inputs
 from fastcalc.errors import InputError
 from fastcalc.written import shown
 
-MAX_BYTES = 200_000_000  # of a file that is read at once, as JSON is
-_MOST_LINE = 1_000_000  # letters; no measurement needs as many
-_GZIP = b"\x1f\x8b"  # what such a file begins with
-_MARK = b"\xef\xbb\xbf"  # of the order of bytes, which says that the file is UTF-8
+MAX_BYTES = 200_000_000  # maximum size of a file that is read as a whole, such as JSON
+_MOST_LINE = 1_000_000  # maximum length of a line in characters
+_GZIP = b"\x1f\x8b"  # first bytes of a gzip file
+_MARK = b"\xef\xbb\xbf"  # byte order mark of a UTF-8 file
 
 
 @dataclass(frozen=True, slots=True)
 class FileFault:
-    """One thing that is wrong with a file."""
+    """One fault in a file, with its location."""
 
     file: str
     line: int
@@ -33,7 +33,7 @@ class FileFault:
 
 
 class NoTextError(Exception):
-    """A file that is no text, and where."""
+    """A file that is not text, with the location of the first fault."""
 
     def __init__(self, fault: FileFault) -> None:
         super().__init__(str(fault))
@@ -42,7 +42,7 @@ class NoTextError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """What a file holds, decoded; its fault where it is not text."""
+    """Decoded text of a file, or its fault if it is not text."""
 
     file: str
     text: str
@@ -51,16 +51,16 @@ class Text:
 
 @contextmanager
 def opened(path: Path, *, is_kept: bool = False) -> Iterator[BufferedReader]:
-    """Give a file open to be read, unpacked if it is gzip; raise InputError if it cannot be read.
+    """Open a file for reading and decompress gzip; raises InputError if it cannot be read.
 
-    is_kept : whether it may be opened again, although it is a pipe
+    is_kept : whether a pipe must be readable again later
     """
     try:
         with inputs.opened_again(path, MAX_BYTES) if is_kept else inputs.opened(path) as stream:
             is_packed = stream.peek(2)[:2] == _GZIP
             yield BufferedReader(cast(RawIOBase, GzipFile(fileobj=stream))) if is_packed else stream
     except (EOFError, zlib.error) as error:
-        raise InputError(f"{shown(path, 200)} is a damaged or cut gzip file") from error
+        raise InputError(f"{shown(path, 200)} is a damaged or truncated gzip file") from error
     except (OSError, ValueError) as error:
         raise InputError(
             f"{shown(path, 200)} cannot be read: {inputs.why_unreadable(error)}"
@@ -68,13 +68,11 @@ def opened(path: Path, *, is_kept: bool = False) -> Iterator[BufferedReader]:
 
 
 def text_in(file: str, stream: BufferedReader) -> Text:
-    """Return what is left of an open file as UTF-8, or raise InputError if it is too large."""
+    """Remaining content of an open file as UTF-8 text; raises InputError if it is too large."""
     raw = stream.read(MAX_BYTES + 1)
     if len(raw) > MAX_BYTES:
         too_large = f"{shown(file, 200)} is larger than {MAX_BYTES // 1_000_000} MB"
-        raise InputError(
-            f"{too_large}; split it, or save results without the detail of every request"
-        )
+        raise InputError(f"{too_large}; split it, or save results without per-request details")
     try:
         return Text(file, decoded(file, raw.removeprefix(_MARK)))
     except NoTextError as error:
@@ -82,9 +80,9 @@ def text_in(file: str, stream: BufferedReader) -> Text:
 
 
 def decoded(file: str, raw: bytes, first: int = 1) -> str:
-    """Text of some lines of a file, or raise NoTextError.
+    """Text of some lines of a file; raises NoTextError if it is not UTF-8.
 
-    first : the number of the first of them
+    first : number of the first line
     """
     try:
         return raw.decode()
@@ -98,9 +96,9 @@ def decoded(file: str, raw: bytes, first: int = 1) -> str:
 
 
 def lines_of(file: str, stream: BufferedReader) -> Iterator[str]:
-    """Yield the lines of an open file without their ends, or raise NoTextError.
+    """Yield the lines of an open file without line ends; raises NoTextError if it is not text.
 
-    Carriage returns end them where there is no other line end.
+    Carriage returns end lines if there is no other line end.
     """
     line = stream.readline(_MOST_LINE + 1).removeprefix(_MARK)
     if not line.endswith(b"\n") and len(line) <= _MOST_LINE:
@@ -109,7 +107,7 @@ def lines_of(file: str, stream: BufferedReader) -> Iterator[str]:
     number = 1
     while line:
         if len(line) > _MOST_LINE:
-            message = f"a line of more than {_MOST_LINE:,} letters; end each row with a line feed"
+            message = f"a line of more than {_MOST_LINE:,} characters; end rows with a line feed"
             raise NoTextError(FileFault(file, number, 1, message))
         yield decoded(file, line, number).removesuffix("\n")
         line, number = stream.readline(_MOST_LINE + 1), number + 1

@@ -1,4 +1,4 @@
-"""Predictions against a file of measurements, or against the shipped evidence."""
+"""Validation of predictions against a file of measurements or the shipped evidence."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -16,12 +16,12 @@ from fastcalc.evidence.shipped import Evidence
 from fastcalc.evidence.stacked import rows_of
 
 _AT_ONCE = 4000
-"""Points predicted together: their passes take some megabytes."""
+"""Number of measurements predicted together; their passes take some megabytes."""
 
 
 @dataclass(frozen=True)
 class Validation:
-    """Points predicted, those that cannot be and why, and scores of all points and groups."""
+    """Predictions, unpredictable measurements with reasons, and scores of all groups."""
 
     predictions: Sequence[Prediction]
     skipped: Sequence[Skipped]
@@ -34,9 +34,9 @@ class Validation:
 
 @dataclass(frozen=True)
 class Shipped:
-    """The shipped evidence in parts; fitted points are predicted by fits without their publisher.
+    """Validation of the shipped evidence; fits without the publisher predict fitted measurements.
 
-    held_out : points of publishers that no engine was fitted on
+    held_out : measurements of publishers that are not used in any fit
     """
 
     fitted: Validation
@@ -53,10 +53,10 @@ def validate(
     is_own: bool = False,
     so_far: Callable[[int], None] = lambda _: None,
 ) -> Validation:
-    """Predict points, all under one engine if it is given, and score the predictions.
+    """Predict measurements, with a given engine for all if any, and score the predictions.
 
-    is_own : whether points are a user's, of which those are skipped whose unit is in question
-    so_far : is told how many are predicted, again and again
+    is_own : whether these are a user's measurements, in which questionable units are skipped
+    so_far : progress callback, called with the number of predictions
     """
     groups, reasons = alike(points, PointDeployments(catalogue, engine))
     predictions = PackedPredictions(points)
@@ -75,7 +75,7 @@ def validate(
 
 
 def _pooled(batches: Iterable[Batch]) -> Iterator[list[Batch]]:
-    """Yield batches of some thousand points together: each call prices all that it is given."""
+    """Yield groups of batches with some thousand measurements, evaluated in one call."""
     pending: list[Batch] = []
     points = 0
     for batch in batches:
@@ -89,7 +89,7 @@ def _pooled(batches: Iterable[Batch]) -> Iterator[list[Batch]]:
 
 
 def validate_shipped(evidence: Evidence, catalogue: Catalogue) -> Shipped:
-    """Score the shipped evidence: what is fitted, what is held out, and what is suspect."""
+    """Score the shipped evidence: fitted, held-out and suspect measurements."""
     excluded, suspect = evidence.unpredictable, evidence.suspect
     predictable = [point for point in evidence.points if point.id not in excluded]
     unpredictable = (point for point in evidence.points if point.id in excluded)

@@ -143,7 +143,7 @@ def test_a_static_batch_beyond_memory_runs_in_waves():
     assert static(263).assumed is None
     for batch, waves in ((264, 2), (300, 2), (460, 2), (500, 3)):
         found = static(batch)
-        assert found.assumed == f"in {waves} waves: memory holds 237 at once"
+        assert found.assumed == f"in {waves} waves: 237 sequences fit in memory"
         if batch % waves == 0:
             assert found.expected == pytest.approx(static(batch // waves).expected, rel=1e-9)
 
@@ -215,13 +215,13 @@ def test_a_run_that_ends_with_fewer_clients_counts_those():
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
-        ({"notes": "kind=guess"}, "kind=guess is not one"),
-        ({"notes": "", "concurrency": None}, "no concurrency"),
+        ({"notes": "kind=guess"}, "kind=guess cannot be predicted"),
+        ({"notes": "", "concurrency": None}, "neither a concurrency"),
         ({"concurrency": None}, "the batch is unknown"),
         ({"metric": "ttft_s"}, "does not report ttft_s"),
         ({"notes": "kind=prefill", "metric": "tpot_s"}, "does not report tpot_s"),
-        ({"notes": "kind=prefill", "metric": "ttft_s", "prompt": None}, "length of its prompt"),
-        ({"notes": "kind=e2e_concurrency", "prompt": None}, "without the lengths"),
+        ({"notes": "kind=prefill", "metric": "ttft_s", "prompt": None}, "without a prompt length"),
+        ({"notes": "kind=e2e_concurrency", "prompt": None}, "without prompt and output lengths"),
         ({"notes": "kind=e2e_saturated", "metric": "ttft_s"}, "queue"),
     ],
 )

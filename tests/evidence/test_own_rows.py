@@ -239,7 +239,7 @@ def test_another_chip_of_the_table_is_unchanged_and_says_so(tmp_path, fastcalc):
         ({"model": "llama-3.1-8b"}, "of another model (llama-3.1-8b)"),
         ({"weights": "fp8"}, "of fp8 weights: add --weights fp8"),
         ({"kv": "fp8"}, "of a fp8 cache: add --kv fp8"),
-        ({"engine": "sglang"}, "of another engine (sglang)"),
+        ({"engine": "sglang"}, "measured with sglang, not "),
         ({"notes": "kind=decode; host=ddr5-2ch"}, "part of the model was on a host"),
     ],
 )

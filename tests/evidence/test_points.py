@@ -131,11 +131,11 @@ COLUMN = {
 @pytest.mark.parametrize(
     ("cells", "said"),
     [
-        ({"value": "fast"}, "value is 'fast', not a number; write it in the unit"),
+        ({"value": "fast"}, "value is 'fast', not a number; write only the number"),
         ({"value": "1,234.5"}, "value is '1,234.5', not a number; write 1234.5"),
-        ({"value": "3,5"}, "value is '3,5', not a number; write the decimals after a point"),
-        ({"value": "0"}, "value is 0; what was measured is above 0"),
-        ({"value": "-3"}, "value is -3; what was measured is above 0"),
+        ({"value": "3,5"}, "value is '3,5', not a number; write a decimal point"),
+        ({"value": "0"}, "value is 0; a measured value is above 0"),
+        ({"value": "-3"}, "value is -3; a measured value is above 0"),
         ({"value": "nan"}, "value is 'nan', not a number"),
         ({"value": "inf"}, "value is 'inf', not a number"),
         ({"value": "1e999"}, "value is '1e999', not a number"),
@@ -149,7 +149,7 @@ COLUMN = {
         ({"concurrency": "0"}, "concurrency is '0'; it is 1 or more"),
         ({"concurrency": "9" * 5000}, f"concurrency is '{'9' * 57}...'"),
         ({"ep": "-2"}, "ep is '-2'; it is 1 or more"),
-        ({"tokens_per_pass": "0.5"}, "tokens_per_pass is 0.5; a step makes at least 1 token"),
+        ({"tokens_per_pass": "0.5"}, "tokens_per_pass is 0.5; a step yields at least 1 token"),
         ({"metric": "tokens_per_s"}, "no metric is called 'tokens_per_s'; did you mean 'tokens_per_s_"),
         ({"metric": "TPOT_S"}, "did you mean 'tpot_s'?"),
         ({"metric": "watts"}, "no metric is called 'watts'; it is one of tokens_per_s_per_user"),
@@ -193,13 +193,13 @@ def test_columns_that_a_source_does_not_state_may_be_left_out():
     (same,) = read(HEADER, line(**full | {"value": "20", "metric": "tpot_s"})).points
     assert one == same
     assert found.sentences() == [
-        "p.csv:3:15: value is 'x', not a number; write it in the unit that the metric names, without the unit"
+        "p.csv:3:15: value is 'x', not a number; write only the number, in the unit that the metric names"
     ]
 
 
 def test_an_id_is_given_once():
     (sentence,) = sentences(HEADER, line(), line())
-    assert sentence.startswith("p.csv:3:1: id 'mine-001' stands on line 2 already")
+    assert sentence.startswith("p.csv:3:1: id 'mine-001' is already used on line 2")
 
 
 @pytest.mark.parametrize(
@@ -211,7 +211,7 @@ def test_an_id_is_given_once():
         (["id,hardware"], "3 columns are missing: model, metric, value; add them"),
         ([HEADER.replace("hardware", "hardwere")], "p.csv:1:20: no column is called 'hardwere'; did you mean 'hardware'?"),
         ([HEADER + ",colour"], f"p.csv:1:{len(HEADER) + 2}: no column is called 'colour'; take it out"),
-        ([HEADER + ",id"], "column 'id' is there twice, at 1 and 23"),
+        ([HEADER + ",id"], "column 'id' appears twice, at 1 and 23"),
         ([HEADER.replace(",", ";")], "p.csv:1:1: cells are separated by semicolons here"),
         ([HEADER.replace(",", "\t")], "p.csv:1:1: cells are separated by tabs here"),
         ([line()], "p.csv:1:1: the header is missing; the file begins with id,source,"),
@@ -226,11 +226,11 @@ def test_a_wrong_header_is_the_one_fault(lines, said):
 @pytest.mark.parametrize(
     ("row", "said"),
     [
-        ("mine-002,own", "p.csv:3:13: the row has 2 cells, the header 22; 'url' and what follows"),
+        ("mine-002,own", "p.csv:3:13: the row has 2 cells, the header 22; the cells from 'url' on"),
         (line(notes="").removesuffix('""') + "a,b", "the row has 23 cells, the header 22; put a cell"),
         ('mine-002,"own,x', "p.csv:3:10: the quote that opens here is never closed"),
         ("mine-002," + "x" * 200_000, "p.csv:3:1: a cell of more than 100,000 letters"),
-        ("mine-002,own\rmine-003", "p.csv:3:13: a line ends here as on no other line"),
+        ("mine-002,own\rmine-003", "p.csv:3:13: the line end here differs from the others"),
         ('mine-002,"own"x,y', "p.csv:3:10: a quote within a cell"),
         ('mine-002,"own\n' + line(id="mine-003") + '\n",x', "p.csv:3:10: the row has 3 cells"),
     ],
@@ -275,7 +275,7 @@ def test_lines_come_from_a_file_one_after_another(tmp_path, monkeypatch):
     assert len(read_points(path).demand()) == 300
     path.write_text(f"{HEADER}\n{line()}\n" + "x" * 1_000_001)
     (fault,) = read_points(path).sentences()
-    assert fault.startswith(f"{path}:3:1: a line of more than 1,000,000 letters")
+    assert fault.startswith(f"{path}:3:1: a line of more than 1,000,000 characters")
 
 
 def test_faults_beyond_those_that_are_kept_are_counted():

@@ -49,7 +49,7 @@ def refusal(read, path, content):
         (TIME, ":2:1: "),
         ("x" * 140_000 + ",1,1", ":2:1: a cell of more than 100,000 letters"),
         ("x" * 2_000_000 + ",1,1", ":2:1: a line of more than"),
-        (f"{TIME},10\r00,200", ":2:23: a line ends here as on no other line"),
+        (f"{TIME},10\r00,200", ":2:23: the line end here differs from the others"),
         (f'{TIME},"1000,200', ":2:21: the quote that opens here is never closed"),
         (f'{TIME},1"0"00,200', ":2:"),
     ],
@@ -141,7 +141,7 @@ def test_an_aggregate_rate_is_one_that_there_is(tmp_path):
     "content,said",
     [
         ("id,factor\nx" + "y" * 140_000 + ",1.2\n", ":2:1: a cell of more than 100,000 letters"),
-        ("id,factor\nx\ry,1.2\n", ":2:2: a line ends here as on no other line"),
+        ("id,factor\nx\ry,1.2\n", ":2:2: the line end here differs from the others"),
         ('id,factor\nx,"1.2\n', ":2:3: the quote that opens here is never closed"),
         ("id,factor\nx,NaT\n", ":2:3: factor 'NaT' is not a number from 1"),
         ("id,factor\nx,1e400\n", ":2:3: factor '1e400'"),

@@ -246,7 +246,7 @@ def test_a_speculated_run_is_not_believed_as_a_plain_one(
     scored = run("validate", speculated, *server, **fixtures)
     assert scored.code == 0
     assert "3 points of speculated runs, 3 tokens per chunk" in " ".join(scored.out.split())
-    why = "none of its rows can be used: a speculated run"
+    why = "none of its rows can be used: a run with speculative"
     asked = ("compare", "gpt-oss-120b", "--on", "h100-sxm", "--tp", "2", "--like", speculated)
     for command in (("calibrate", speculated, *server), asked):
         refused = run(*command, **fixtures)
@@ -256,7 +256,7 @@ def test_a_speculated_run_is_not_believed_as_a_plain_one(
         own_rows(measured, catalogue, catalogue.engine("vllm"), speculated, any_engine=True)
     speculated.write_text(json.dumps(INFERENCEX | {"spec_decoding": "mtp", "mean_itl": None}))
     scored = run("validate", speculated, **fixtures)
-    assert "a speculated run whose tokens per pass are not stated" in " ".join(scored.out.split())
+    assert "speculative decoding without stated tokens per step" in " ".join(scored.out.split())
 
 
 def test_what_lies_alongside_completes_a_run(catalogue, tmp_path):
@@ -326,7 +326,7 @@ def test_a_packed_file_is_read_and_a_cut_one_refused(catalogue, tmp_path):
     given = {"hardware": "h100-sxm", "tp": "1"}
     assert len(read(path, catalogue=catalogue, options=given).demand()) == 3
     path.write_bytes(packed[:-20])
-    with pytest.raises(InputError, match="damaged or cut gzip"):
+    with pytest.raises(InputError, match="damaged or truncated gzip"):
         read(path, catalogue=catalogue, options=given)
 
 

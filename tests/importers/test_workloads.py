@@ -514,7 +514,7 @@ def test_published_tables_are_traces(tmp_path, header, rows, lengths, rate):
 def test_a_cut_archive_is_refused(tmp_path, cut):
     path = tmp_path / "a.csv.gz"
     path.write_bytes(gzip.compress(f"{_BURST}\n5,GPT-4,7,8,15,API log\n".encode())[:cut])
-    with pytest.raises(InputError, match="damaged or cut gzip"):
+    with pytest.raises(InputError, match="damaged or truncated gzip"):
         read_trace(path)
 
 
