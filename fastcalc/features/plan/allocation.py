@@ -64,6 +64,12 @@ class Allocation:
         return (*self.pools, *self.sharing.unserved)[0].decision
 
     @property
+    def most_requests(self) -> float:
+        """Highest throughput of the chips that run, of the whole mix. [1/s]"""
+        sharing = self.sharing
+        return sharing.requests if sharing.rate else sum(plan.requests for plan in self.plans)
+
+    @property
     def chips_left(self) -> float:
         """Owned chips on which nothing runs. [1]"""
         running = sum(plan.values["chips"] - plan.idle_chips for plan in self.plans)

@@ -38,7 +38,7 @@ from fastcalc.features.plan.notes import Weight, weighted
 from fastcalc.features.plan.percentiles import in_words
 from fastcalc.features.plan.pool_search import PoolSearch
 from fastcalc.features.plan.random_load import random_load
-from fastcalc.features.plan.ranked_plan import tpot_range
+from fastcalc.features.plan.ranked_plan import SECONDS_PER_MONTH, tpot_range
 from fastcalc.features.plan.refusal import chips_of, refusal_of
 from fastcalc.features.plan.request import FindPlans
 from fastcalc.features.plan.servers.script import script
@@ -228,8 +228,27 @@ class PlanAnswer(Answer):
                     row["rank"] = len(rows) + 1
                 if (nearest := _nearest_limit(pool)) is not None:
                     row["service_ttft_ms"] = nearest * 1e3
+                if allocation.is_owned and row["api_break_even_tokens_per_month"]:
+                    self._charge_all_owned(row, allocation, pool)
                 rows.append(row)
         return rows
+
+    def _charge_all_owned(self, row: Record, allocation: Allocation, pool: ReplicaPool) -> None:
+        """Set where an API costs as much as all owned chips of a type, used or not."""
+        used = row["chips_total"] if self.is_of_one_class else allocation.used("chips")
+        row["api_break_even_tokens_per_month"] *= allocation.chips / used
+        if len(self.fleet.owned) == 1:
+            service = pool.decision.service
+            share = sum(kind.share for kind in pool.classes)
+            tokens = (service.prompt + service.output) * SECONDS_PER_MONTH
+            rate = row["api_break_even_tokens_per_month"] / tokens
+            row["api_break_even_utilization"] = rate / (share * self._owned_capacity)
+
+    @cached_property
+    def _owned_capacity(self) -> float:
+        """Highest throughput of all owned chips. [1/s]"""
+        alone = replace(self.fleet.service, rate=None, budget=inf, max_chips=inf)
+        return allocate(self.fleet.owned, None, alone).requests if self.fleet.owned else 0.0
 
     def records(self) -> list[Record]:
         """A record for each plan."""
@@ -669,14 +688,8 @@ class PlanAnswer(Answer):
         fleet = self.fleet
         if fleet.service.tariff.api is None:
             return
-        if self.is_of_one_class:
-            alone = replace(fleet.service, rate=None, budget=inf, max_chips=inf)
-            capacity = allocate(fleet.owned, None, alone).requests
-            capacity += sum(
-                pool.plan.requests for allocation, pool in self.pools if not allocation.is_owned
-            )
-        else:
-            capacity = sum(allocation.sharing.requests for allocation in fleet.allocations)
+        rented = (allocation for allocation in fleet.allocations if not allocation.is_owned)
+        capacity = self._owned_capacity + sum(allocation.most_requests for allocation in rented)
         yield from api_notes(fleet.service, fleet.requests, capacity, fleet.usd_per_month)
 
     def _busy(self) -> Iterator[str]:

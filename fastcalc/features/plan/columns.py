@@ -200,13 +200,14 @@ COLUMNS: tuple[Column[Any], ...] = (
     Column(
         "api_break_even_tokens_per_month",
         "tokens/month",
-        "input and output tokens per month for which the API charges usd_per_month",
+        "input and output tokens per month for which the API charges usd_per_month, of owned chips "
+        "what all of their type cost",
         "tokens_at_break_even",
     ),
     Column(
         "api_break_even_utilization",
         "ratio",
-        "fraction of service_requests_per_s_most at which it does; above 1 the API is cheaper",
+        "fraction of the throughput of the same chips at which it does; above 1 the API is cheaper",
         lambda point: point.api_break_even and point.api_break_even / point.most_requests,
     ),
     Column(

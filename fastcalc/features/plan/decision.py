@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from math import inf
 
 from fastcalc.core.own_formats import is_narrowed, narrows_cache, narrows_weights, own_formats
 from fastcalc.core.placement.layout import Layout
@@ -224,13 +225,15 @@ class Decision:
         of_chip = (grid for grid in grids if grid.scenario.hardware.id == chip)
         return [grid for grid in of_chip if not leads or self.may_lead_in(grid.scenario)]
 
-    def _order(self, plan: Plan) -> tuple[bool, float, float, bool, float, str]:
-        """Key to sort by; of equals those first whose percentiles a closed form has.
+    def _order(self, plan: Plan) -> tuple[bool, float, float, float, bool, float, str]:
+        """Key to sort by; of equals the cheaper, and those whose percentiles a closed form has.
 
         Chip and formats decide last, so that no two variants are in another order in another run.
         """
         (cost, chips, last_resort), name = plan.order, repr(plan.variant)
-        return not self.may_lead(plan), cost, chips, not plan.has_percentiles, last_resort, name
+        usd = 0.0 if self.service.objective == "usd" else plan.usd_per_hour
+        leads = not self.may_lead(plan), cost, chips, inf if usd is None else usd
+        return *leads, not plan.has_percentiles, last_resort, name
 
     @property
     def in_order(self) -> list[Plan]:

@@ -220,10 +220,11 @@ class _Chosen:
         return all(amount <= service.means[name] for name, amount in amounts.items())
 
     @property
-    def order(self) -> tuple[float, int]:
-        """What it costs, and then how many pools there are."""
-        costs = (chips * option.cost_per_chip for option, chips in self._chips.values())
-        return sum(costs), len(self.pools)
+    def order(self) -> tuple[float, float, int]:
+        """What it costs, then its price where that is not the cost, then how many pools it has."""
+        amounts = self._chips.values()
+        cost = sum(chips * option.cost_per_chip for option, chips in amounts)
+        return cost, sum(chips * option.usd_per_chip for option, chips in amounts), len(self.pools)
 
     @property
     def least_cost(self) -> float:

@@ -61,6 +61,12 @@ class ReplicaOption:
         """Id of its chip."""
         return self.grid.scenario.hardware.id
 
+    @property
+    def usd_per_chip(self) -> float:
+        """Price of a chip for a month; infinity if unknown. [USD]"""
+        usd = usd_per_month(self.grid.scenario)
+        return inf if usd is None else usd
+
     def filled(self, rate: float) -> float:
         """Nodes that a rate fills, the last in part. [1]"""
         return self.replicas(rate) * self.nodes

@@ -46,6 +46,10 @@ class Way:
     def cost_per_chip(self):
         return self.usd
 
+    @property
+    def usd_per_chip(self):
+        return self.usd
+
     def cost_of_filled(self, rate):
         return self.filled(rate) * self.node_chips * self.usd
 
@@ -91,7 +95,7 @@ def test_what_pools_carry_take_and_cost():
     assert chosen.requests == pytest.approx(8 / 0.75)
     limited = service(max_chips=99, budget=9999.0)
     assert chosen.amounts(limited) == {"chips": 16.0, "budget": 1600.0}
-    assert chosen.order == (22.0, 2)
+    assert chosen.order == (22.0, 22.0, 2)
     for chips, is_within in ((16, True), (15, False)):
         assert chosen.is_within(service(max_chips=chips)) is is_within
     assert not chosen.is_within(service(power=15_999.0))
@@ -112,7 +116,7 @@ def test_of_two_divisions_the_cheaper_and_of_equals_the_fewer_pools():
     assert [group for group, _ in _cheapest([apart, shared], 2.0).pools] == apart
     # Half a replica each costs as much as one that all share.
     assert [group for group, _ in _cheapest([apart, shared], 1.0).pools] == shared
-    assert _cheapest([dear, shared], 2.0).order == (4.0, 1)
+    assert _cheapest([dear, shared], 2.0).order == (4.0, 4.0, 1)
     assert _cheapest([], 2.0) is None
 
 
@@ -121,14 +125,14 @@ def test_pools_on_one_chip_share_its_nodes():
     half = Way(chips_each=4.0, node_chips=8)
     other = Way(chips_each=4.0, node_chips=8, chip="b", usd=0.9)
     both = _cheapest([[Group([half], 0.5), Group([half], 0.5)]], 2.0)
-    assert (both.order, both.amounts(service())) == ((8.0, 2), {"chips": 8.0})
+    assert (both.order, both.amounts(service())) == ((8.0, 8.0, 2), {"chips": 8.0})
     # A node of a, 8, is less than one of a and one of the cheaper b, 15.2.
     mixed = _cheapest([[Group([half], 0.5), Group([other, half], 0.5)]], 2.0)
     assert [way.chip for _, way in mixed.pools] == ["a", "a"]
     assert mixed.is_within(service(max_chips=8))
     # Of three halves, the third in a node of b alone is cheaper than in a second one of a.
     third = [Group([half], 0.25), Group([half], 0.25), Group([other, half], 0.5)]
-    assert _cheapest([third], 2.0).order == (8.0 + 7.2, 3)
+    assert _cheapest([third], 2.0).order == (8.0 + 7.2, 8.0 + 7.2, 3)
 
 
 SMALL = {"chips_each": 1.0, "usd": 9.0, "chip": "b"}
@@ -473,3 +477,20 @@ def test_classes_that_nothing_serves_are_named_or_what_all_would_take(pools_for)
     assert (found.unserved, found.needed) == ((), {"chips": 4.0})
     found, _ = pools_for(lambda *_: None)
     assert found.needed == {"chips": 1e-4}
+
+
+def test_of_as_many_chips_the_cheaper():
+    """Where chips are to be few: four of a at 3 USD, or four of b at 2."""
+
+    @dataclass(eq=False)
+    class Counted(Way):
+        @property
+        def cost_per_chip(self):
+            return 1.0
+
+        def cost_of_filled(self, rate):
+            return self.filled(rate)
+
+    options = [Counted(usd=3.0), Counted(usd=2.0, chip="b")]
+    (pool,) = _cheapest([[Group(options)]], 4.0).pools
+    assert pool[1].chip == "b"

@@ -208,3 +208,12 @@ def test_fewer_requests_wait_no_longer_on_the_same_chips():
     assert {plan["chips_total"][0] for plan in plans} == {3}
     waits = [plan["service_ttft_ms"][0] for plan in plans]
     assert waits == sorted(waits)
+
+
+def test_of_as_few_chips_the_cheaper():
+    """Two chips of either: 2 x 5.50 x 730 USD against 2 x 10.50 x 730."""
+    plans = fc.plan(
+        "llama-3.1-8b", on="b200,gb200", rate="20/s", tpot="30ms", by="chip", objective="chips"
+    )
+    assert (plans["chips_total"][0], plans["usd_per_month"][0]) == (2, 8030)
+    assert plans["hardware"][0] == "b200"

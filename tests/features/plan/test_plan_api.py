@@ -1,14 +1,19 @@
 """What an API charges against what chips cost, by hand and as the sentence has it."""
 
+import json
 import re
+from functools import partial
+from pathlib import Path
 
 import pytest
 
 import fastcalc as fc
 from fastcalc.errors import InputError
 from fastcalc.features.plan.means import api_prices
+from tests.helpers import run_once, words
 
 MONTH = 730 * 3600
+MIX = Path(__file__).parents[3] / "docs" / "examples" / "my-mix.yaml"
 ASKED = {"on": "h100-sxm", "prompt": 2000, "output": 500, "tpot": "40ms"}
 
 
@@ -62,3 +67,27 @@ def test_wrong_prices_are_refused(wrong):
 def test_a_wrong_grid_is_refused():
     with pytest.raises(InputError, match="from 0 to 10000 g/kWh"):
         fc.plan("llama-3.1-8b", grid=-1, **ASKED)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("traffic", [(), ("--traffic", str(MIX))])
+def test_owned_chips_break_even_once_in_note_and_record(capsys, monkeypatch, traffic):
+    """At the bill of all sixteen over the API's price, of what all sixteen sustain.
+
+    A request/s is 2.628 million a month: `prompt` and `output` tokens at 0.6 and 2.4 USD.
+    """
+    asked = ("plan", "gpt-oss-120b", "--own", "h100-sxm=16", "--on", "h100-sxm", *traffic)
+    ask = partial(run_once, capsys=capsys, monkeypatch=monkeypatch)
+    priced = (*asked, "--rate", "20/s", "--api", "0.6/0.6/2.4")
+    (note,) = re.findall(r"\((\S+) Mtok per month, (\S+)% of their", words(ask(*priced).out))
+    record = json.loads(ask(*priced, "--format", "json").out)["records"][0]
+    tokens, share = float(note[0].replace(",", "")) * 1e6, float(note[1]) / 100.0
+    assert record["api_break_even_tokens_per_month"] == pytest.approx(tokens, rel=1e-3)
+    assert record["api_break_even_utilization"] == pytest.approx(share, abs=6e-4)
+    bill = record["usd_per_month"] * 16 / record["chips_total"]
+    # Of 1,000, 6,000 and 30,000 tokens in and 300, 500 and 1,000 out: 70, 20 and 10 %.
+    prompt, output = (4900.0, 410.0) if traffic else (1000.0, 1000.0)
+    rate = bill / ((prompt * 0.6 + output * 2.4) / 1e6 * 2_628_000)
+    assert tokens == pytest.approx(rate * (prompt + output) * 2_628_000, rel=1e-3)
+    (all_owned, *_) = json.loads(ask(*asked, "--rate", "500/s", "--format", "json").out)["shares"]
+    assert share == pytest.approx(rate / all_owned["requests_per_s"], abs=6e-4)
