@@ -21,7 +21,7 @@ class EntryNumber:
 
     place : location in the entry
     path : name in a what-if
-    value : in SI units, or as it is
+    value : in SI units, or as stated for a plain number
     kind : kind of number, as in `LIMITS`; for a quantity its dimension
     is_default : whether the file leaves it out and a default replaces it
     """

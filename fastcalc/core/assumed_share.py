@@ -66,7 +66,7 @@ def chips_with_raised_limit(location: Location) -> int | None:
 
 
 def _turn(location: Location, same: int, second: int) -> OtherCount | None:
-    """Nearest percentage at which the number of chips differs from the number at both ends."""
+    """Percentage nearest to one share at which the number of chips differs, up to another share."""
     chips = _chips_at(location, same)
     if _chips_at(location, second) == chips:
         return None

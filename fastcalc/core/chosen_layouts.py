@@ -29,7 +29,7 @@ from fastcalc.mentions import option
 def _once_a_site(
     count: Callable[[Site, *Arguments], Answer],
 ) -> Callable[[Site, *Arguments], Answer]:
-    """Values computed once per request class at each site; large ones are recomputed."""
+    """Decorator that caches values of a site with one request type; others are too large."""
     cached = lru_cache(maxsize=256)(count)
 
     def counted(site: Site, *arguments: *Arguments) -> Answer:
@@ -145,8 +145,8 @@ def _holding(site: Site, layouts: Sequence[Layout]) -> list[Layout]:
 class LayoutQuestion(NamedTuple):
     """Batches that each need a layout.
 
-    site : a workload on a chip type; for several request classes, reserved tokens are an array
-        with the classes along its first axis and two axes of length one after it
+    site : a workload on a chip type; for several request types, reserved tokens are an array
+        with the types along its first axis and two axes of length one after it
     chips : the number of chips; None for the fewest chips of each batch [1]
     """
 
@@ -297,7 +297,7 @@ def _choice(site: Site, chips: int, batches: Floats, traffic: Traffic) -> _Choic
     )
     is_safe = limits >= batches
     holds = np.where(is_safe.any(axis=-2, keepdims=True), is_safe, at_edge >= batches)
-    rate = -1.0 / np.maximum(limits, 0.5)  # of those that hold no batch, the one that holds most
+    rate = -1.0 / np.maximum(limits, 0.5)  # if none holds the batch, the largest capacity wins
     is_tried = np.atleast_1d(holds.any(axis=(*range(holds.ndim - 2), -1)))
     evaluation: Evaluation | None = None
     if is_tried.sum() > 1:

@@ -74,5 +74,5 @@ def _moves(default: Default, placement: Placement) -> bool:
     if default.path.startswith("links."):
         return layout.chips > 1
     if default.row == "power.all_in":
-        return False  # of no speed: said where joules or the price of ownership are
+        return False  # affects no speed: noted with joules or the price of ownership
     return any(not tier.is_near for tier in machine.tiers)

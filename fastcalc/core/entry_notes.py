@@ -40,7 +40,7 @@ def instance_notes(hardware: Hardware, pricing: Pricing) -> Iterator[str]:
 
 
 def plugin_notes(hardware: Hardware, engine: Engine) -> Iterator[str]:
-    """Yield that an engine has kernels for a chip by a plugin alone.
+    """Yield a note if an engine's kernels for a chip come from a plugin.
 
     Source: docs.vllm.ai, getting_started/installation/gpu (Apple Silicon).
     """

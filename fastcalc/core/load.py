@@ -82,17 +82,17 @@ class Percentiles:
 
 @dataclass(frozen=True, eq=False)
 class _EachPrompt(Mix):
-    """The mix with the prompt of each request class, along the last axis of the first steps."""
+    """The mix with the prompt of each request type, along the last axis of the first steps."""
 
     longer: Floats | float = 1.0
 
     @property
     def computed_prompt(self) -> Array:
-        """Prompt tokens that must be computed, for each class. [1]"""
+        """Prompt tokens that must be computed, for each request type. [1]"""
         return self.kinds.computed * self.longer
 
     def mean_over_prompts(self, count: Callable[[Floats, Floats], ArrayLike]) -> ArrayLike:
-        """Values at the context of each class's prompt, without a mean."""
+        """Values at the context of each request type's prompt, without a mean."""
         requests = self.kinds
         return count((2.0 * requests.prompt - requests.computed) / 2.0, requests.computed / 2.0)
 
@@ -141,7 +141,7 @@ class RandomLoad:
 
     @property
     def _arrivals(self) -> float:
-        """Arrival rate in terms of steps at their expected speed. [1/s]"""
+        """Arrival rate per second of steps at their expected speed. [1/s]"""
         return self.rate * self.slowness
 
     @cached_property
@@ -233,7 +233,7 @@ class RandomLoad:
         return float(self._slots_taken @ np.ravel(self.passes.batch))
 
     def _first(self, longer: Floats | float = 1.0) -> Schedule:
-        """First steps of a request of each class at the mean number in flight."""
+        """First steps of a request of each type at the mean number in flight."""
         stated = {part.name: getattr(self.mix, part.name) for part in fields(self.mix)}
         prompts = _EachPrompt(**stated, longer=longer)
         return Schedule(self.passes.placement, prompts, np.array([self.in_flight]))
@@ -244,13 +244,13 @@ class RandomLoad:
 
     @cached_property
     def _prompt_seconds(self) -> Floats:
-        """Prefill time of each class's own prompt. [s]"""
+        """Prefill time of a prompt of each request type. [s]"""
         passes = self._begun
         return np.ravel(passes.chunks * passes.seconds(FIRST))
 
     @property
     def _overhead(self) -> Floats:
-        """Overhead time of each class's request, including its prompt. [s]"""
+        """Request overhead and load time of the cached prompt, for each request type. [s]"""
         passes = self._begun
         loading = np.broadcast_to(np.ravel(passes.loading), self._prompt_seconds.shape)
         return np.asarray(passes.machine.software.request_overhead + loading)
@@ -266,7 +266,7 @@ class RandomLoad:
 
     @cached_property
     def _lengthened(self) -> Floats:
-        """Decode stall from a prompt of each class, of which several may share a step. [s]"""
+        """Decode stall from a prompt of each request type; several prompts may share a step. [s]"""
         passes = self._begun
         streams = float(np.ravel(passes.streams)[0]) * self._replicas
         per_pass = streams / float(np.ravel(self.passes.steps)[0])
@@ -368,7 +368,7 @@ class RandomLoad:
 
     @cached_property
     def _first_tokens(self) -> list[tuple[Floats, Floats]]:
-        """TTFT of each class without the wait for a slot: times [s], probabilities [1].
+        """TTFT of each request type without the wait for a slot: times [s], probabilities [1].
 
         A step with prompts takes as long as one at the mean context; a prompt's own context and
         overhead are added to it.
@@ -419,7 +419,7 @@ class RandomLoad:
         )
 
     def _share_of(self, index: int | None) -> Floats:
-        """Share of each class among all requests, or among the requests of one class. [1]"""
+        """Share of each request type among all requests, or among those of one class. [1]"""
         requests = self.mix.kinds
         fraction = requests.share if index is None else requests.share * (requests.places == index)
         return np.asarray(fraction / fraction.sum())
@@ -427,7 +427,7 @@ class RandomLoad:
     def share_within_tpot(self, limit: float, index: int | None = None) -> float:
         """Share of requests, of all classes or of one class, whose TPOT is within a limit. [1]
 
-        limit : never infinite, and a request for one token has no TPOT to exceed it [s]
+        limit : infinity for no limit; a request for one token has no TPOT and is not counted [s]
         """
         fractions = self._share_of(index) * (self.mix.kinds.output > 1.0)
         means = np.full(len(fractions), self._tpot)
@@ -450,11 +450,11 @@ class RandomLoad:
 
     @cached_property
     def _tpot_variance(self) -> Floats:
-        """Variance of TPOT for each class at this load. [s^2]"""
+        """Variance of TPOT for each request type at this load. [s^2]"""
         return self._token_variance(self._tpot, self._tpot_at_once)
 
     def _token_variance(self, tpot: float, at_once: float) -> Floats:
-        """Variance of TPOT for each class. [s^2]
+        """Variance of TPOT for each request type. [s^2]
 
         Other requests arrive and leave meanwhile. Each of their prompts delays decode and so admits
         more of them, as in the delay cycle of a queue (Harchol-Balter, 2013, ch. 27).

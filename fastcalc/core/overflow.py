@@ -39,7 +39,7 @@ def overflows(estimate: Estimate) -> Bools:
 def overflow_notes(placement: AnyPlacement, is_over: Bools) -> list[str]:
     """Notes on a placement if one of its batches spills into host memory at a loss.
 
-    placement : of one layout and one request class
+    placement : of one layout and one request type
     is_over : whether each batch does so
     """
     host = placement.machine.memory.host

@@ -33,7 +33,7 @@ class CachedTier:
     tokens : capacity in tokens [1]
     hit, loaded : share of prompt tokens that are hits, and that are loaded over a link [1]
     estimate : with this hit rate for each prompt
-    loading : time to load a request's tokens over the link; nan if the link is not known [s]
+    loading : time to load a request's tokens over the link; nan without a named host [s]
     requests : sustained request rate [1/s]
     """
 

@@ -1,7 +1,7 @@
 """Schema of a workload file: clients, each with its share, lengths and latency limits.
 
-Keys are those of the second version of BLIS (github.com/inference-sim/inference-sim,
-docs/reference/workload-spec.md) where it has one; limits, prefix hits and traces are ours.
+Keys follow the second version of BLIS (github.com/inference-sim/inference-sim,
+docs/reference/workload-spec.md) as far as it has them; limits, prefix hits and traces are ours.
 """
 
 from math import isclose

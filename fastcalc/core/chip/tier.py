@@ -38,7 +38,6 @@ class MemoryChoice:
         not stated [1]
     cpu_moe_layers : layers, counted from the first, whose routed experts are on the host; None
         if not stated [1]
-        where nobody says [1]
     """
 
     host: Hardware | None = None

@@ -113,7 +113,7 @@ def topology_of(machine: Machine) -> Topology:
 
 
 def domain_notes(hardware: Hardware) -> list[str]:
-    """Notes on a domain of pairwise links that nobody sells and is therefore a what-if."""
+    """Notes on a domain of pairwise links that the user changed in a what-if."""
     up, field = hardware.links.scale_up, "links.scale_up.domain="
     largest = LARGEST_MESH.get(up.kind) if up and up.kind else None
     if largest is None or not any(field in key for key in hardware.what_if):

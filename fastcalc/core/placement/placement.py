@@ -152,7 +152,7 @@ class _PlacedWorkload(Generic[OneOrMore]):
 
     @property
     def expected_max_batch(self) -> Array | int:
-        """The same if the engine's reserve is as expected. [1]"""
+        """Largest batch within the engine's limits if its reserve is as expected. [1]"""
         return self._taken(self.batch_beside(1.0))
 
     def _taken(self, held: Array | int) -> Array | int:

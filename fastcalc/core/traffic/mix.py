@@ -3,7 +3,7 @@
 While replicas are full, a pass decodes a sample of the requested tokens: a class occupies slots and
 memory in proportion to its share of the output tokens, not of the requests. Prompts arrive in
 proportion to requests. So each time uses the appropriate mean, which is exact if the work is linear
-in lengths. Sliding windows are not linear, and are averaged over the classes.
+in lengths. Sliding windows are not linear, and are averaged over the request types.
 """
 
 from collections.abc import Callable, Sequence
@@ -55,7 +55,7 @@ class Mix(Traffic):
 
     @cached_property
     def kinds(self) -> "RequestKinds":
-        """Request lengths of all classes."""
+        """Request types of all classes."""
         return RequestKinds(self.classes)
 
     @cached_property
@@ -122,7 +122,7 @@ class Mix(Traffic):
 
 
 class RequestKinds:
-    """Request lengths of all classes, concatenated.
+    """Request types of all classes, one after another.
 
     share, held : share of requests, and of decoded tokens [1]
     prompt, output, computed, context : tokens [1]

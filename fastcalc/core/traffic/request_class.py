@@ -12,7 +12,7 @@ from fastcalc.formulas.types import Floats, floats
 
 @dataclass(frozen=True, eq=False)
 class Lengths:
-    """Prompt and output lengths of different requests, with an element for each combination.
+    """Prompt and output lengths of requests, with an element for each request type.
 
     share : of the requests; the sum is 1 [1]
     prompt, output : tokens [1]
@@ -47,7 +47,7 @@ class Lengths:
         return cls(fraction / fraction.sum(), prompt, output)
 
     def mean(self, values: Floats) -> float:
-        """Mean over requests of a value for each combination."""
+        """Mean over requests of a value for each request type."""
         return float(self.share @ values)
 
 
@@ -84,7 +84,7 @@ class RequestClass:
 
     @cached_property
     def computed(self) -> Floats:
-        """Prompt tokens to compute, for each combination of lengths; at least the last one. [1]"""
+        """Prompt tokens to compute, for each request type; at least the last token. [1]"""
         return floats(np.maximum(self.lengths.prompt * (1.0 - self.prefix_hit), 1.0))
 
     @property

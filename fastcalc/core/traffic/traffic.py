@@ -86,7 +86,7 @@ class Traffic:
     speculation: Speculation = Speculation()
 
     def at(self, classes: Ints) -> "Traffic":
-        """Requests of some classes, if lengths are arrays with the class along the first axis."""
+        """Requests of some types, if lengths are arrays with the type along the first axis."""
         lengths = (self.prompt, self.output, self.context)
         prompt, output, context = (
             length[classes] if isinstance(length, np.ndarray) and length.ndim else length
