@@ -594,7 +594,7 @@ def wrong_requests():
     compare = partial(fc.compare, "llama-3.1-70b", on="h100-sxm")
     for wrong in (
         *({"batch": text} for text in ("0", "3,000", "8..1", "1..100000+1", [0], [])),
-        *({"tp": 3}, {"tp": 64}, {"pp": 200}, {"ep": 2}, {"chips": 2, "tp": 3}, {"tp": 0}),
+        *({"tp": 3}, {"tp": 12}, {"pp": 200}, {"ep": 2}, {"chips": 2, "tp": 3}, {"tp": 0}),
         *({"prompt": "1,000"}, {"prompt": 0}, {"context": 10**9 + 1}, {"prefix_hit": 2.0}),
         *({"speculate": text} for text in ("x", 0.5, "2x3", "9/3", "0.5x0.5")),
         *({"host_use": "compute"}, {"host": "dram=1"}, {"host": "h100-sxm"}, {"place": "x=y"}),
