@@ -1,4 +1,4 @@
-"""The formats that a model is published in, and what has lower precision than those."""
+"""Published formats of a model, and whether requested formats have lower precision."""
 
 from dataclasses import replace
 
@@ -10,12 +10,12 @@ from fastcalc.core.scenario import Scenario
 
 
 def own_formats(model: Model) -> tuple[str, str]:
-    """Formats that a model is published in: of its weights, and of its cache."""
+    """Published formats of a model's weights and cache."""
     return model.format_name, model.kv_format
 
 
 def narrows_weights(scenario: Scenario) -> bool:
-    """Whether weights are quantized below every release of the model's maker."""
+    """Whether weights are quantized below all of its maker's releases."""
     return _narrows_weights(scenario.model, scenario.weights)
 
 
@@ -28,7 +28,7 @@ def _narrows_weights(model: Model, chosen_format: str | None) -> bool:
 
 
 def narrows_cache(scenario: Scenario) -> bool:
-    """Whether a cache of lower precision than the engine keeps for the model is asked for."""
+    """Whether the requested cache has lower precision than the engine's default for the model."""
     default = replace(scenario, kv=None, weights=None)
     chosen_format, default_format = (
         number_format(deployed.work.kv_format, cache=True)
@@ -38,5 +38,5 @@ def narrows_cache(scenario: Scenario) -> bool:
 
 
 def is_narrowed(scenario: Scenario) -> bool:
-    """Whether weights or cache have lower precision than published, or than the engine keeps."""
+    """Whether weights or cache have lower precision than published or than the engine's default."""
     return narrows_weights(scenario) or narrows_cache(scenario)

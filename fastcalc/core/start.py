@@ -1,4 +1,4 @@
-"""Whether a server starts on a placement, the line it stops with, and the least that starts it."""
+"""Whether a server starts on a placement, its error if not, and the least change that starts it."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -21,22 +21,22 @@ from fastcalc.core.verdict import VERDICTS
 from fastcalc.mentions import option
 
 _MOST_SHARE = 0.98
-"""Share of a memory above which driver and context leave an engine nothing. [1]"""
+"""Share of a memory above which driver and context leave the engine too little. [1]"""
 
 
 _OF_CHIPS = ("chips", "tp", "pp")
 _SHORTENED = {"gpu_memory_utilization", "max_model_len"}
 _FEW_SEQUENCES = 8
-"""Sequences below which two other changes are sought. [1]"""
+"""Number of sequences below which pairs of changes are also searched. [1]"""
 _FIRST_OF_TWO = (("kv", "fp8"), ("gpu_memory_utilization", "0.95"), ("max_num_seqs", "256"))
-"""Changes that are tried beside a second one, the one that costs a service least first."""
+"""First changes of a pair, in increasing order of their cost to the service."""
 
 
 class StartRemedy(NamedTuple):
     """The least change of one setting that starts a server.
 
-    setting : by the name of fastcalc's field
-    value : what to set it to
+    setting : name of fastcalc's field
+    value : new value
     """
 
     setting: str
@@ -44,28 +44,28 @@ class StartRemedy(NamedTuple):
 
     @property
     def is_enough(self) -> bool:
-        """Whether it needs no more chips and leaves a server more than a few sequences."""
+        """Whether it needs no more chips and leaves the server more than a few sequences."""
         is_few = self.setting == "max_num_seqs" and int(self.value) < _FEW_SEQUENCES
         return self.setting not in _OF_CHIPS and not is_few
 
     @property
     def flag(self) -> str:
-        """As it is typed."""
+        """Command-line flag of the change."""
         return option(self.setting, self.value)
 
 
 @dataclass(frozen=True, eq=False)
 class StartLocation(Location):
-    """A scenario placed, held to all that its engine checks when it starts."""
+    """A placed scenario with all checks of its engine at the start."""
 
     @property
     def fits(self) -> bool:
-        """True where the smallest batch fits and the engine starts, even if only tightly."""
+        """Whether the smallest batch fits and the engine starts, including tight fits."""
         return super().fits and not (self.refused or likely_check(self.placement).is_failed)
 
     @property
     def refused(self) -> str | None:
-        """Why the engine does not start with these formats, whatever memory there is."""
+        """Reason why the engine does not start with these formats, whatever memory there is."""
         machine = self.site.machine
         return refused_formats(machine.engine, machine.hardware, self.site.work)
 
@@ -78,7 +78,7 @@ class StartLocation(Location):
 
     @property
     def memory_verdict(self) -> str:
-        """Whether memory holds the smallest batch, whatever else the engine checks."""
+        """Whether the smallest batch fits in memory, without the engine's other checks."""
         return super().verdict
 
     @cached_property
@@ -87,7 +87,7 @@ class StartLocation(Location):
 
     @cached_property
     def stop_line(self) -> str | None:
-        """What the engine prints when it stops, None where it starts or nobody knows its words."""
+        """Error that the engine prints; None if it starts or its error is not known."""
         if self.verdict == "fits":
             return None
         expected = StartCheck(self.placement, 1.0)
@@ -96,17 +96,17 @@ class StartLocation(Location):
 
     @property
     def is_expected_to_stop(self) -> bool:
-        """Whether the engine stops with the reserve that is expected of it."""
+        """Whether the engine stops if its reserve is as expected."""
         return StartCheck(self.placement, 1.0).is_failed
 
     @property
     def expected_blocks(self) -> int | None:
-        """Blocks that caches are expected to have, where a start counts them. [1]"""
+        """Expected number of cache blocks, if the start counts blocks. [1]"""
         return StartCheck(self.placement, 1.0).blocks
 
     @cached_property
     def tight_chips(self) -> int | None:
-        """Fewer chips on which it starts only tightly, where the fewest that fit were taken. [1]"""
+        """Fewer chips on which it starts only tightly, if the fewest that fit were chosen. [1]"""
         if not self.is_default_layout or self.verdict != "fits":
             return None
         fewer = on_fewer_chips(self.site, self.placement.layout.chips)
@@ -116,9 +116,9 @@ class StartLocation(Location):
 
     @cached_property
     def at_default_length(self) -> "StartLocation | None":
-        """As vLLM starts it without a length, for the longest sequences of the model.
+        """The start with vLLM's default length, which is the model's maximum context.
 
-        None where a length is given, no length of the model is known, or for another engine.
+        None if a length is given, if the model's maximum is not known, or for another engine.
         """
         scenario, longest = self.scenario, self.scenario.model.max_context
         if scenario.memory.longest or not longest or scenario.engine.program != "vllm":
@@ -129,26 +129,26 @@ class StartLocation(Location):
 
     @property
     def _needs_none(self) -> bool:
-        """Whether no change of memory helps: it starts, or would not with any."""
+        """Whether no change of memory helps: it starts already, or would not with any memory."""
         return self.verdict == "fits" or self.refused is not None
 
     @cached_property
     def remedies(self) -> list[StartRemedy]:
-        """Changes that would each make it start: the least change of one setting."""
+        """Changes that each make it start: for each setting, the least change."""
         return [] if self._needs_none else list(_remedies(self))
 
     @property
     def changes(self) -> list[StartRemedy]:
-        """What starts it on its chips: one change or a pair; empty where nothing does."""
+        """Changes that start it on its chips: one change or a pair; empty if none does."""
         enough = [[remedy] for remedy in self.remedies if remedy.is_enough]
         return next(iter([*enough, *self.joint_remedies]), [])
 
     @cached_property
     def joint_remedies(self) -> list[list[StartRemedy]]:
-        """Pairs of changes that start it on its chips; none where a change alone does.
+        """Pairs of changes that start it on its chips; empty if a single change does.
 
-        The one that costs a service least, and a larger share of memory with shorter sequences. A
-        change that leaves few sequences is not enough.
+        They are the pair that costs the service least, and a larger share of memory with shorter
+        sequences. A change that leaves few sequences does not count.
         """
         if self._needs_none or any(remedy.is_enough for remedy in self.remedies):
             return []
@@ -158,7 +158,7 @@ class StartLocation(Location):
 
 
 def start_location(location: Location) -> StartLocation:
-    """A placed scenario as its engine would start it."""
+    """A placed scenario with the start-up checks of its engine."""
     if isinstance(location, StartLocation):
         return location
     return StartLocation(
@@ -180,7 +180,7 @@ def _remedies(location: StartLocation) -> Iterator[StartRemedy]:
 
 
 def _pairs(location: StartLocation) -> Iterator[list[StartRemedy]]:
-    """Pairs of changes that start a server on its chips, the least of the second each."""
+    """Pairs of changes that start a server on its chips, each with the least second change."""
     scenario, has_narrow_cache = location.on_its_layout, location.scenario.work.formats.kv.bits <= 8
     free = _share_that_is_free(location)
     for setting, value in _FIRST_OF_TWO if free is None else (("gpu_memory_utilization", free),):
@@ -194,7 +194,7 @@ def _pairs(location: StartLocation) -> Iterator[list[StartRemedy]]:
         )
         is_more = changed.placement.available > location.placement.available
         if not (is_kv or is_more or free):
-            continue  # it is started with as much already
+            continue  # it already starts with as much
         for least in (_larger_share, shorter, _fewer_sequences):
             second = least(changed)
             if second is not None and second.setting != setting and second.is_enough:
@@ -208,7 +208,7 @@ def limited(scenario: Scenario, setting: str, value: float) -> Scenario:
 
 
 def _starts(scenario: Scenario) -> bool:
-    """Whether a scenario fits, not only tightly, on the chips that it names."""
+    """Whether a scenario fits safely on the chips that it names."""
     try:
         return start_location(locate(scenario)).verdict == "fits"
     except LayoutError:
@@ -216,7 +216,7 @@ def _starts(scenario: Scenario) -> bool:
 
 
 def _largest_that_starts(starts: Callable[[int], bool], low: int, high: int) -> int | None:
-    """The largest of some whole numbers that starts, None where the smallest does not."""
+    """Largest integer of a range that starts; None if the smallest does not."""
     if high < low or not starts(low):
         return None
     while low < high:
@@ -240,7 +240,7 @@ def _fewer_sequences(location: StartLocation) -> StartRemedy | None:
 
 
 def shorter(location: StartLocation) -> StartRemedy | None:
-    """The longest sequences with which one starts, where a length was asked for."""
+    """Longest sequences with which it starts, if a length was requested."""
     scenario = location.on_its_layout
     longest = scenario.memory.longest
     if not longest:
@@ -272,7 +272,7 @@ def _larger_share(location: StartLocation) -> StartRemedy | None:
 
 
 def _share_that_is_free(location: StartLocation) -> str | None:
-    """Share of memory that is free when a start begins, where it was given more. [1]"""
+    """Share of memory that is free when the start begins, if a larger share was requested. [1]"""
     if not StartCheck(location.placement, 1.0).is_share_taken:
         return None
     return f"{float(np.max(location.placement.machine.software.free_fraction)):g}"
@@ -285,9 +285,9 @@ def _smaller_share(location: StartLocation) -> StartRemedy | None:
 
 
 def more_chips(location: StartLocation) -> StartRemedy | None:
-    """The fewest chips beyond those it has that start it, in a usual layout.
+    """Fewest additional chips that start it, in a usual layout.
 
-    Where ranks are stated, one of them is raised: chips beside them would hold copies.
+    If ranks are stated, one of them is raised, because additional chips would hold copies.
     """
     if location.scenario.sharding.names_ranks:
         return _more_ranks(location)
@@ -301,7 +301,7 @@ def more_chips(location: StartLocation) -> StartRemedy | None:
 
 
 def _more_ranks(location: StartLocation) -> StartRemedy | None:
-    """More tensor-parallel ranks, or else stages, that start it."""
+    """More tensor-parallel ranks, or else more stages, that start it."""
     scenario, layout = location.scenario, location.placement.layout
     widest = {"tp": location.site.widest_group, "pp": MOST_CHIPS}
     for name, ranks in (("tp", layout.tp), ("pp", layout.pp)):

@@ -1,4 +1,4 @@
-"""What an engine checks of its caches when it starts, beyond the memory that weights leave."""
+"""An engine's start-up checks of its caches, beyond the memory left by weights."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -22,7 +22,7 @@ GIB = 2.0**30
 class StartCheck:
     """An engine's check of its caches on a placement.
 
-    times : the engine's reserve over what is expected of it [1]
+    times : the engine's reserve over its expected value [1]
     """
 
     placement: Placement
@@ -30,17 +30,17 @@ class StartCheck:
 
     @cached_property
     def room(self) -> float:
-        """Memory of a chip for caches, below 0 without any. [byte]"""
+        """Memory of a chip for caches, negative if there is none. [byte]"""
         return float(_room(self.placement, self.times))
 
     @cached_property
     def is_failed(self) -> bool:
-        """Whether the engine stops, of those whose checks are known."""
+        """Whether the engine stops, for engines with known checks."""
         return self.is_share_taken or self.room < self.least_room
 
     @property
     def is_share_taken(self) -> bool:
-        """Whether the system holds some of the share of memory that the engine is started with."""
+        """Whether the system uses part of the memory share with which the engine is started."""
         software = self.placement.machine.software
         return float(np.max(software.memory_fraction)) > float(np.max(software.free_fraction))
 
@@ -48,14 +48,14 @@ class StartCheck:
     def least_room(self) -> float:
         """Memory of a chip for caches below which the engine stops. [byte]
 
-        Minus infinity where nobody knows what it checks. It is equal for all layouts of the same
-        tp and pp.
+        Minus infinity if its checks are not known. It is equal for all layouts with the same tp and
+        pp.
         """
         of_one, pool = self._size_of_one, self._pool
         if of_one is None or self._program != "vllm":
             return -inf
         machine = self.placement.machine
-        captures_graphs = bool(np.any(machine.software.launches_ahead))  # where vLLM checks states
+        captures_graphs = bool(np.any(machine.software.launches_ahead))  # if so, vLLM checks states
         if pool is None or not pool.has_states or not captures_graphs:
             return of_one.needed
         ranks = machine.ranks
@@ -63,13 +63,13 @@ class StartCheck:
 
     @property
     def blocks(self) -> int | None:
-        """Blocks for caches, None where the engine has no pool of them. [1]"""
+        """Number of cache blocks; None if the engine has no block pool. [1]"""
         pool = self._pool
         return None if pool is None else pool.blocks(self.room / self.placement.machine.ranks)
 
     @property
     def line(self) -> str | None:
-        """The error that the engine stops with, None where nobody knows its words."""
+        """Error with which the engine stops; None if its text is not known."""
         if self._program == "vllm":
             return self._line_of_vllm
         return self._line_of_sglang if self._program == "sglang" and self.room <= 0.0 else None
@@ -86,7 +86,7 @@ class StartCheck:
 
     @cached_property
     def _size_of_one(self) -> CacheSize | None:
-        """Caches of the longest sequence that a start must serve, for what one of them needs."""
+        """Cache size for the longest sequence that the start must serve, to find its memory."""
         placement = self.placement
         longest = float(placement.machine.memory.longest or np.max(placement.reserved_tokens))
         memory = replace(placement.machine.memory, longest=longest)
@@ -96,7 +96,7 @@ class StartCheck:
             placement.layout,
             placement.reserved_tokens,
         )
-        return cache_size(with_length, 0.0)  # what one needs, whatever there is
+        return cache_size(with_length, 0.0)  # memory for one sequence, whatever is available
 
     @property
     def _sequences(self) -> float:
@@ -104,7 +104,7 @@ class StartCheck:
 
     @property
     def _line_of_vllm(self) -> str | None:
-        """From vllm/v1/core/kv_cache_utils.py and vllm/config/compilation.py."""
+        """Error of vllm/v1/core/kv_cache_utils.py and vllm/config/compilation.py."""
         placement = self.placement
         if self.is_share_taken:
             return _line_of_a_taken_share(placement)
@@ -134,7 +134,7 @@ class StartCheck:
 
     @property
     def _line_of_sglang(self) -> str:
-        """From python/sglang/srt/mem_cache/kv_cache_configurator.py."""
+        """Error of python/sglang/srt/mem_cache/kv_cache_configurator.py."""
         placement = self.placement
         capacity = sum(float(tier.capacity) for tier in placement.machine.tiers)
         if float(placement.weights_per_chip) >= capacity:
@@ -150,7 +150,7 @@ class StartCheck:
 
 
 def _line_of_a_taken_share(placement: Placement) -> str:
-    """From vllm/v1/worker/utils.py, request_memory."""
+    """Error of vllm/v1/worker/utils.py, request_memory."""
     machine = placement.machine
     share, free = machine.software.memory_fraction, machine.software.free_fraction
     total = sum(float(tier.capacity * machine.reported(tier)) for tier in machine.tiers) / GIB
@@ -162,25 +162,25 @@ def _line_of_a_taken_share(placement: Placement) -> str:
 
 
 def _room(placement: AnyPlacement, times: float) -> ArrayLike:
-    """Memory of a chip for caches, if the engine reserves some times what is expected. [byte]"""
+    """Memory of a chip for caches, given the engine's reserve over its expected value. [byte]"""
     return placement.available - (times - 1.0) * placement.reserved
 
 
 def likely_check(placement: Placement) -> StartCheck:
-    """Return the check that passes if the engine reserves its minimum."""
+    """Check that passes if the engine reserves its minimum."""
     return StartCheck(placement, 1.0 / placement.machine.reserve.below)
 
 
 def certain_check(placement: Placement) -> StartCheck:
-    """Return the check that passes even if the engine reserves its maximum."""
+    """Check that passes even if the engine reserves its maximum."""
     return StartCheck(placement, placement.machine.reserve.above)
 
 
 def layouts_that_start(site: Site, layouts: list[Layout]) -> list[Layout]:
-    """Layouts on which an engine surely starts; else those on which it may; else all.
+    """Layouts on which an engine surely starts; else those on which it may start; else all.
 
-    Layouts that hold a sequence differ in this only with a page pool that several types of layers
-    share, or with a length to serve.
+    Layouts that hold a sequence differ only if several layer types share a page pool, or if
+    there is a length to serve.
     """
     is_shared = block_pool(site.machine, site.work, 1, 1) is not None
     if len(layouts) < 2 or not (is_shared or site.machine.length_to_start):
@@ -198,14 +198,14 @@ def layouts_that_start(site: Site, layouts: list[Layout]) -> list[Layout]:
 
 
 def _of_shortest(site: Site) -> Site:
-    """The site with the shortest of its requests, which hold least cache."""
+    """Site with the shortest of its requests, which need the least cache."""
     return replace(site, reserved_tokens=float(np.min(site.reserved_tokens)))
 
 
 def start_notes(site: Site, layout: Layout) -> Iterator[str]:
-    """Yield that an engine stops at its start, or may, where memory holds a sequence.
+    """Yield a note if the engine stops, or may stop, at its start although a sequence fits.
 
-    Of requests of several lengths it is said of the shortest, for the engine's limits alone.
+    If requests have several lengths, only the shortest and the engine's limits are checked.
     """
     placement = _of_shortest(site).place(layout)
     if placement.edge_max_batch < 1 or not certain_check(placement).is_failed:

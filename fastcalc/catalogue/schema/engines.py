@@ -1,4 +1,4 @@
-"""What an engine file may hold."""
+"""Schema of an engine file."""
 
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -28,7 +28,7 @@ Phase = Literal["decode", "prefill", "served"]
 
 
 def width_name(phase: Phase, *, has_experts: bool, machine: str, is_measured: bool) -> str:
-    """Which of `RangeWidths` a speed has.
+    """Name of the `RangeWidths` field for a speed.
 
     machine : class of the chip
     is_measured : whether at least three publishers measured prefill with the engine on that chip
@@ -42,21 +42,21 @@ def width_name(phase: Phase, *, has_experts: bool, machine: str, is_measured: bo
 
 
 class HalfWidths(Entry):
-    """How far a range reaches below and above an expected speed, in the logarithm."""
+    """Half-widths of a range below and above an expected speed, as logarithms."""
 
     below: HalfWidth
     above: HalfWidth
 
 
 class RangeWidths(Entry):
-    """80 % ranges as learned: how far speeds scatter, in the logarithm, where no time is fitted.
+    """Learned 80 % ranges: scatter of speeds if no time is fitted, as logarithms.
 
-    decode, prefill, served, served_experts : below and above an expected speed, by what is measured
-    decode_datacenter : the same of dense models that datacenter GPUs decode, which run few programs
-        at fixed clocks; None for that of all decode
-    prefill_measured : the same of prefill on chips on which at least three publishers measured it
-        with the engine, so that its kernels are known; None for that of all prefill
-    unseen : how many times as wide where nobody measured the engine on that category of chip
+    decode, prefill, served, served_experts : below and above an expected speed, by measured phase
+    decode_datacenter : for dense models in decode on datacenter GPUs, which run few programs at
+        fixed clocks; None to use ``decode``
+    prefill_measured : for prefill on chips on which at least three publishers measured it with
+        the engine, so that its kernels are known; None to use ``prefill``
+    unseen : factor on the width for chip categories on which nobody measured the engine
     """
 
     decode: HalfWidths
@@ -69,9 +69,9 @@ class RangeWidths(Entry):
     basis: str
 
     def of(self, phase: Phase, *, has_experts: bool, machine: str, is_measured: bool) -> HalfWidths:
-        """Half-widths of a phase, of models with routed experts or dense ones. [1]
+        """Half-widths for a phase, for models with routed experts or dense models. [1]
 
-        machine, is_measured : as of `width_name`
+        machine, is_measured : as for `width_name`
         """
         widths = {
             "decode": self.decode,
@@ -86,7 +86,7 @@ class RangeWidths(Entry):
 
 
 class SpeedRange(Entry):
-    """An 80 % range as stated: ``expected / below`` to ``expected * above``."""
+    """A stated 80 % range: ``expected / below`` to ``expected * above``."""
 
     below: Annotated[float, Field(ge=1.0, le=100.0)]
     above: Annotated[float, Field(ge=1.0, le=100.0)]
@@ -94,12 +94,12 @@ class SpeedRange(Entry):
 
 
 Ranges = dict[Literal["decode", "prefill", "served", "unseen", "offload", "reserve"], SpeedRange]
-"""Ranges that are stated, by what is predicted: they hold in place of those learned. ``unseen`` is
-every speed that has no other, ``offload`` a model of which part lives on a host, ``reserve`` the
-memory that is neither weights nor caches."""
+"""Subjects of stated ranges, which replace learned ranges. ``unseen`` applies to all speeds without
+another range, ``offload`` to a model that is partly on a host, and ``reserve`` to memory that is
+neither weights nor caches."""
 
 
-if TYPE_CHECKING:  # what code takes from a file, it takes by name
+if TYPE_CHECKING:  # code accesses values of a file by name
     _Declared = Entry
 else:
     _Declared = create_model(
@@ -110,11 +110,11 @@ else:
 
 
 class Parameters(_Declared):
-    """What software reaches and what it pays; a value omitted costs nothing."""
+    """Efficiencies and overheads of software; an omitted value adds no time."""
 
 
 def merged(first: Parameters, *later: Parameters) -> Parameters:
-    """Parameters with those of later ones in their place where they are given."""
+    """Parameters in which later values replace earlier ones."""
     for override in later:
         first = first.model_copy(update=override.given)
     return first
@@ -124,11 +124,11 @@ _KINDS_OF_ATTENTION = {"latent": "mla", "compressed": "compressed"}
 
 
 class Instead(Entry):
-    """What old measurements, or those of some chips or models, are predicted with instead.
+    """Engine that replaces another for old measurements, or for some chips or models.
 
-    kinds, architectures : of the chips it holds on; all where omitted
-    attention : of the models it holds for: over latents (``mla``), or over ``compressed`` entries;
-        all where omitted
+    kinds, architectures : of the chips to which it applies; all if omitted
+    attention : of the models to which it applies: over latents (``mla``), or over ``compressed``
+        entries; all if omitted
     """
 
     engine: Identifier
@@ -138,24 +138,24 @@ class Instead(Entry):
     attention: Literal["latent", "compressed"] | None = None
 
     def is_of(self, hardware: Hardware) -> bool:
-        """Whether it holds on a chip."""
+        """Whether it applies to a chip."""
         is_kind = not self.kinds or hardware.kind in self.kinds
         return is_kind and (not self.architectures or hardware.architecture in self.architectures)
 
     def is_for(self, model: Model) -> bool:
-        """Whether it holds for a model."""
+        """Whether it applies to a model."""
         kinds = {block.attention.kind for block in model.blocks if block.attention}
         return self.attention is None or _KINDS_OF_ATTENTION[self.attention] in kinds
 
 
 class DefaultCache(Entry):
-    """A cache format of some models on some chips, where none is requested.
+    """Default cache format of some models on some chips.
 
     cache : the format
-    weights : those of checkpoints that it holds for, where they are not the model's own; all and
-        its own where omitted
-    models, architectures : that it holds for; all where omitted
-    replaces : formats that may be requested and become this one
+    weights : weight formats to which it applies, if not the model's own; all formats and the
+        model's own if omitted
+    models, architectures : to which it applies; all if omitted
+    replaces : formats that may be requested and are replaced by this one
     """
 
     cache: CacheFormatName
@@ -167,7 +167,7 @@ class DefaultCache(Entry):
     note: str | None = None
 
     def is_for(self, model: Model, weights: str | None, hardware: Hardware) -> bool:
-        """Whether it holds for a model, in weights of a format, on a chip."""
+        """Whether it applies to a model with weights in a format on a chip."""
         base = (weights or "").partition("+")[0]
         is_copy = base in self.weights and weights != model.format_name
         is_on = not self.architectures or hardware.architecture in self.architectures
@@ -175,9 +175,9 @@ class DefaultCache(Entry):
 
 
 class FormatsRun(Entry):
-    """The formats that software runs, on some architectures or on all.
+    """Formats that software runs, on some or on all architectures.
 
-    weights, caches : those that may be asked for
+    weights, caches : formats that may be requested
     """
 
     architectures: list[Identifier] | None = None
@@ -188,9 +188,9 @@ class FormatsRun(Entry):
 
 
 class FormatsRefused(Entry):
-    """Formats that software does not start with on some architectures or on any, published or not.
+    """Formats with which software does not start, on some or on all architectures.
 
-    weights, caches : those that it has no kernel for
+    weights, caches : formats without a kernel, published or not
     """
 
     architectures: list[Identifier] | None = None
@@ -201,16 +201,16 @@ class FormatsRefused(Entry):
 
 
 Rank = Literal["tp", "pp", "ep", "dp"]
-"""Ranks of a layout, of which there may be more than one."""
+"""Kinds of ranks in a layout, of which there may be more than one."""
 
 RANKS: tuple[Rank, ...] = ("tp", "pp", "ep", "dp")
 
 
 class SplitMode(Entry):
-    """A way in which software divides a model among chips, where it has only some.
+    """A supported way to divide a model among chips, for software that supports only some.
 
-    ranks : those that it may have more than one of
-    flag : what chooses it on the command line of the software
+    ranks : kinds of ranks that may be more than one
+    flag : flag that selects it on the command line of the software
     """
 
     ranks: Annotated[list[Rank], Field(min_length=1)]
@@ -220,10 +220,10 @@ class SplitMode(Entry):
 
 
 class WideningKernel(Entry):
-    """A kernel that multiplies at the 16-bit rate, whatever units a chip has: most upcast first.
+    """A kernel that multiplies at the 16-bit rate whatever the chip's units, usually by upcasting.
 
-    kernel : as the engine's code and logs call it
-    weights, experts, caches : the formats that it takes, of all weights or of routed experts alone
+    kernel : name in the engine's code and logs
+    weights, experts, caches : formats that it takes, for all weights or for routed experts only
     """
 
     kernel: Name
@@ -236,10 +236,10 @@ class WideningKernel(Entry):
 
 
 class Engine(Entry):
-    """How well one piece of software uses hardware.
+    """Efficiency of one serving program on hardware.
 
-    program : the server program whose rules of a start it follows; releases inherit it
-    split_modes : layouts over several chips, its default first; empty where all can be had
+    program : server program whose start-up rules it follows; releases inherit it
+    split_modes : supported layouts over several chips, its default first; empty for all
     """
 
     id: Identifier
@@ -270,23 +270,23 @@ class Engine(Entry):
 
     @property
     def default_ranks(self) -> tuple[Rank, ...]:
-        """Ranks of which layouts may have more than one where a user asks for none."""
+        """Kinds of ranks that may be more than one by default."""
         return tuple(self.split_modes[0].ranks) if self.split_modes else RANKS
 
     def split_mode_of(self, ranks: Collection[Rank]) -> SplitMode | None:
-        """First split mode that has more than one of all of these ranks, if any does."""
+        """First split mode that allows more than one of all given ranks; None if none does."""
         return next((mode for mode in self.split_modes if set(ranks) <= {*mode.ranks}), None)
 
     def stated_range(self, name: Phase | Literal["offload"]) -> SpeedRange | None:
-        """Range that the file states of something, or of all that has no other."""
+        """Range that the file states for a subject, or for all without another range."""
         ranges = self.ranges or {}
         return ranges.get(name) or ranges.get("unseen")
 
     def limited(self, limits: Parameters) -> "Engine":
-        """Engine with some parameters as they are set for a start, on every chip.
+        """Engine with some parameters as set at its start, on every chip.
 
-        An engine that keeps memory free for each prompt token of a step derives its share of memory
-        from that; where the share is given, what it leaves is for those tokens.
+        An engine that reserves memory for each prompt token of a step derives its share of memory
+        from that reserve. If the share is given, the rest of memory is for those tokens.
         """
         if "memory_fraction" in limits.given and "chunk_memory" in self.parameters.given:
             limits = merged(Parameters.model_validate({"chunk_memory": "0 GiB"}), limits)
@@ -298,11 +298,11 @@ class Engine(Entry):
         return self.model_copy(update={"parameters": parameters, "architectures": by_architecture})
 
     def _within_budget(self, parameters: Parameters, limits: Parameters) -> Parameters:
-        """Parameters with no more sequences than a given budget of tokens, of which each takes one.
+        """Parameters with at most as many sequences as a given budget of tokens, one token each.
 
         vLLM lowers its default number of sequences to the budget (vllm/engine/arg_utils.py) and
         refuses a larger one that is given (vllm/config/scheduler.py). SGLang's budget
-        (--chunked-prefill-size) is for prompts alone; llama.cpp decodes all slots beyond its (-b).
+        (--chunked-prefill-size) is for prompts only; llama.cpp decodes more slots than its (-b).
         """
         budget, given = limits.given.get("prompt_chunk"), limits.given.get("max_sequences")
         if budget is None or self.program in ("sglang", "llama-cpp"):
@@ -320,6 +320,6 @@ class Engine(Entry):
         )
 
     def on(self, *groups: str | None) -> Parameters:
-        """Parameters for a chip of some kind and architecture, the latter's last."""
+        """Parameters for a chip; values for its architecture override values for its kind."""
         overrides = [self.architectures[key] for key in groups if key in self.architectures]
         return merged(self.parameters, *overrides)

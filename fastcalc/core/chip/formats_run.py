@@ -1,4 +1,4 @@
-"""Number formats that a chip and its engine run, of all that there are."""
+"""Number formats that a chip and its engine can run."""
 
 from typing import NamedTuple
 
@@ -11,10 +11,10 @@ from fastcalc.mentions import option
 
 
 class RunnableFormats(NamedTuple):
-    """Formats of weights and of caches, beyond the one that a model is published in.
+    """Formats of weights and caches, in addition to a model's published format.
 
-    is_listed : False where the engine has no list for the chip's architecture, so that the units
-        of the chip decide
+    is_listed : False if the engine has no list for the chip's architecture, so that the chip's
+        units decide
     """
 
     weights: tuple[str, ...]
@@ -24,7 +24,7 @@ class RunnableFormats(NamedTuple):
 
 @once
 def formats_run(engine: Engine, hardware: Hardware) -> RunnableFormats:
-    """Formats that an engine lists for a chip, or else those the chip has units for."""
+    """Formats that an engine lists for a chip, or else those that the chip's units support."""
     for row in engine.formats:
         if row.architectures is None or hardware.architecture in row.architectures:
             return RunnableFormats(tuple(row.weights), tuple(row.caches))
@@ -34,7 +34,7 @@ def formats_run(engine: Engine, hardware: Hardware) -> RunnableFormats:
 
 
 def refused_formats(engine: Engine, hardware: Hardware, work: Workload) -> str | None:
-    """Why an engine does not start with a model's weights or cache on a chip; None where it may."""
+    """Reason why an engine does not start with a model's weights or cache on a chip, or None."""
     rows = [
         row
         for row in engine.refused
@@ -57,7 +57,7 @@ def refused_formats(engine: Engine, hardware: Hardware, work: Workload) -> str |
 
 @once
 def widened_by(engine: Engine, hardware: Hardware) -> Kinds[dict[str, str]]:
-    """Kernels that multiply at the 16-bit rate, whatever units the chip has, by stored format."""
+    """Kernels that multiply at the 16-bit rate whatever the chip's units, by stored format."""
     rows = [row for row in engine.widening if hardware.architecture in row.architectures]
     weights = {name: row.kernel for row in rows for name in row.weights}
     experts = {name: row.kernel for row in rows for name in row.experts}
@@ -66,16 +66,16 @@ def widened_by(engine: Engine, hardware: Hardware) -> Kinds[dict[str, str]]:
 
 
 def four_bits(hardware: Hardware) -> str | None:
-    """4-bit format that a chip multiplies, if any: NVIDIA's NVFP4 or the open MXFP4."""
+    """4-bit format that a chip multiplies: NVIDIA's NVFP4 or the open MXFP4; None without one."""
     if hardware.rate("fp4") is None:
         return None
     return "nvfp4" if hardware.vendor == "NVIDIA" else "mxfp4"
 
 
 def format_notes(engine: Engine, hardware: Hardware, *formats: str) -> list[str]:
-    """Return what a reader must know of formats that were offered for want of a list.
+    """Notes on formats that are offered although the engine has no list of formats.
 
-    formats : of weights and of caches that are not the published ones
+    formats : of weights and caches, other than the published ones
     """
     if not formats or engine.is_bound or formats_run(engine, hardware).is_listed:
         return []
@@ -86,7 +86,7 @@ def format_notes(engine: Engine, hardware: Hardware, *formats: str) -> list[str]
 
 
 def narrower_caches(engine: Engine, hardware: Hardware, cache_format: str) -> list[str]:
-    """Cache formats that take less than one, of those that are run."""
+    """Cache formats that run and need less memory than a given format."""
     bits = number_format(cache_format, cache=True).bits
     caches = formats_run(engine, hardware).caches
     return [name for name in caches if number_format(name, cache=True).bits < bits]
