@@ -260,8 +260,8 @@ def section() -> str:
     return "\n\n".join(
         [
             "## Search",
-            f"Open grids of {grid().size / 1e6:g} million layouts, batches and lengths on H100 "
-            "SXM, every number of the record, block by block on one thread; medians of "
+            f"Grids of {grid().size / 1e6:g} million layouts, batches and lengths on H100 "
+            "SXM, all numbers of the record, block by block on one thread; medians of "
             f"{RUNS} spans of {SPAN:g} s of CPU time, in turn.",
             grids(),
             "`fastcalc plan` over the whole catalogue, 4,000 tokens in and 1,000 out, TTFT up to 1 "
@@ -270,8 +270,8 @@ def section() -> str:
             "deployment, `usd` those with a price, which are counted here.",
             plans(),
             classes(),
-            "`fastcalc sweep` from the shell, every key of the record, words too; seconds are "
-            "medians where there is more than one run.",
+            "`fastcalc sweep` from the shell with all record keys, including text; seconds are "
+            "medians if there is more than one run.",
             sweeps(),
         ]
     )

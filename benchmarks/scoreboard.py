@@ -110,10 +110,10 @@ def page(rows: Sequence[Row], calculators: Sequence[Calculator]) -> str:
     parts = [
         f"Measured on {date.today().isoformat()}: {machine()}.",
         "## All points",
-        f"{len(rows):,} points of {sources} sources: all of `evidence/measured.csv` that can be "
-        "predicted and are believed. A factor is how many times a prediction is off, either way; "
-        "bias above 1 is too fast. The three columns on the right are fastcalc on exactly the "
-        "points that the calculator of the line expresses.",
+        f"{len(rows):,} points from {sources} sources: all of `evidence/measured.csv` that can be "
+        "predicted and are credible. A factor is predicted over measured, or the inverse; bias "
+        "above 1 is too fast. The three columns on the right show fastcalc on exactly the points "
+        "that the calculator expresses.",
         overall(rows, calculators),
         "## By class",
         f"Lines of at least {FEW} points.",
@@ -125,7 +125,7 @@ def page(rows: Sequence[Row], calculators: Sequence[Calculator]) -> str:
         ],
         "## What has no answer",
         refusals(present),
-        f"It takes {seconds / 60:.0f} minutes with nothing kept, on such a machine.",
+        f"It takes {seconds / 60:.0f} minutes without stored answers on such a machine.",
     ]
     return "\n\n".join(parts) + "\n"
 

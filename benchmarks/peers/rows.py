@@ -217,11 +217,11 @@ def section(cache: Path, *, held_out: bool) -> str:
     return "\n\n".join(
         [
             heading,
-            f"Of the rows of `evidence/measured.csv` that are {which}, {len(contest.scored)} that "
-            "both can express. A factor is how many times a prediction is off, either way: 1.10 is "
-            "10 % off. Columns that end in *x* say which way: above 1 the prediction is too fast.",
+            f"The {len(contest.scored)} rows of `evidence/measured.csv` {which} that both can "
+            "express. A factor is predicted over measured, or the inverse: 1.10 is an error of "
+            "10 %. In columns that end in *x*, above 1 is too fast.",
             table(contest),
-            "Not compared, in rows, because aiconfigurator has no such thing:",
+            "Not compared, in rows, because aiconfigurator does not support it:",
             refusals(contest),
         ]
     )
