@@ -1,1 +1,1 @@
-"""`claims`: what articles say about fast inference, each tested by its numbers."""
+"""`claims`: claims of articles about fast inference, each tested by calculation."""

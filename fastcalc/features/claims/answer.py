@@ -1,4 +1,4 @@
-"""Judged claims as a table, as records, and one of them in full."""
+"""Judged claims as a table, as records, and a single claim in full."""
 
 import re
 import textwrap
@@ -35,7 +35,7 @@ _FORMS = {
     "±": "± N %: tolerance",
     r"^[0-9,.]+$": "a bare number: exact",
 }
-"""What a criterion means that has this form."""
+"""Meanings of the forms of a criterion."""
 
 _COLUMN = len("depends on")
 UNREACHABLE = "unreachable"
@@ -43,10 +43,10 @@ UNREACHABLE_MEANS = f"{UNREACHABLE}: no batch gives the speeds of both tiers"
 _NEGLIGIBLE_S = 1e-6
 _RANGE_DIGITS = 3
 _FEW, _MORE = 2, 6
-"""Most values that a table and a claim in full list; of more, only the ends are shown."""
+"""Most values listed in a table or a full claim; of more, only the range is shown."""
 
 _WIDEST = 100
-"""Most characters in a line of a claim in full, on any screen."""
+"""Largest width of a full claim in characters, on any screen."""
 
 
 class Line(NamedTuple):
@@ -60,16 +60,16 @@ class Line(NamedTuple):
 
     @property
     def is_conclusion(self) -> bool:
-        """Whether the row has the conclusion, below the row of its claim."""
+        """Whether the row holds the conclusion, below the row of its claim."""
         return self.tested is not None and self.tested is self.judged.conclusion
 
     def cell(self, text: str) -> str:
-        """A cell of the claim, empty in the row of its conclusion."""
+        """A cell of the claim; empty in the row of the conclusion."""
         return "" if self.is_conclusion else text
 
     @property
     def claim(self) -> str:
-        """The claim, its condition if it has one, and in brackets what was computed to test it."""
+        """The claim, its condition if any, and in brackets the computed quantity."""
         claim = self.judged.claim
         condition = f" Condition: {claim.condition}." * bool(claim.condition)
         quantity = f" [{self.tested.quantity}]" if self.tested else ""
@@ -92,7 +92,7 @@ COLUMNS = (
 
 
 def lines(judged: Iterable[Judged]) -> list[Line]:
-    """Rows of some claims: each with its check, then its conclusion if it draws one."""
+    """Rows of some claims: the check of each, then its conclusion if it draws one."""
     return [
         Line(one, tested)
         for one in judged
@@ -104,8 +104,8 @@ def lines(judged: Iterable[Judged]) -> list[Line]:
 class ClaimsAnswer(Answer):
     """The verdicts on the claims of a file.
 
-    judged : claims that were asked for, in the order of the file
-    book : whole file, with the articles and sources that claims name
+    judged : requested claims, in the order of the file
+    book : whole file, with the articles and sources named by claims
     """
 
     request: JudgeClaims
@@ -113,7 +113,7 @@ class ClaimsAnswer(Answer):
     book: Claims
 
     def body(self, screen: Screen) -> Iterator[Part]:
-        """Counts of the verdicts, a table of the first topic, and one of all other claims."""
+        """Counts of verdicts, a table of the first topic, and a table of all other claims."""
         counts = Counter(judged.verdict for judged in self.judged)
         listed = ", ".join(f"{counts[word]} {word}" for word in MEANING if counts[word])
         yield f"{many(len(self.judged), 'claim')}: {listed}."
@@ -128,18 +128,18 @@ class ClaimsAnswer(Answer):
         yield ""
 
     def groups(self) -> list[list[Judged]]:
-        """Claims of the first topic, then all others; a group without claims is omitted."""
+        """Claims of the first topic, then all others; empty groups are omitted."""
         topic = next(iter(self.book.topics.values()), [])
         by_id = {judged.claim.id: judged for judged in self.judged}
         leading = [by_id.pop(id_) for id_ in topic if id_ in by_id]
         return [group for group in (leading, [*by_id.values()]) if group]
 
     def notes(self) -> Iterator[Note]:
-        """What the verdicts mean, and which files could change the numbers."""
+        """Notes on the meaning of verdicts, and on the files that could change the numbers."""
         if any(judged.check for judged in self.judged):
             yield Note(
                 f"{option('explain', self._first)} shows the formula and inputs of a verdict, and "
-                "where it changes"
+                "its break-even"
             )
         for category, meaning in DEPENDS.items():
             ids = [judged.claim.id for judged in self.judged if judged.depends == category]
@@ -149,13 +149,13 @@ class ClaimsAnswer(Answer):
                 yield Note(f"{many(len(ids), 'verdict')} {verb} on {meaning}{id_text}")
 
     def key(self) -> str:
-        """What the verdicts of the table mean."""
+        """Legend of the verdicts in the table."""
         verdicts = {judged.verdict for judged in self.judged}
         meanings = [f"{word}: {MEANING[word]}" for word in MEANING if word in verdicts]
         return f"key: {'. '.join([*meanings, *self._columns_mean()])}"
 
     def _columns_mean(self) -> Iterator[str]:
-        """What the numbers of the table are, where there are any."""
+        """Legend of the numeric columns, if there are any."""
         tests = [tested for judged in self.judged for tested in judged.tested]
         if any(tested.check.premises for tested in tests):
             yield "computed: over all plausible assumptions and cases"
@@ -172,24 +172,24 @@ class ClaimsAnswer(Answer):
             yield meaning + f" ({', '.join(signs)})" * bool(signs)
             yield "[In brackets]: what was computed"
         if any(judged.conclusion for judged in self.judged):
-            yield "conclusion: what the claim infers, tested by itself"
+            yield "conclusion: what the claim infers, tested separately"
 
     def next_command(self) -> str:
-        """The command that explains the first claim with a number."""
+        """Command that explains the first claim with a number."""
         file = [str(self.request.path)] if self.request.path else []
         return command(shell_line(["fastcalc", "claims", *file, flag("explain"), self._first]))
 
     @property
     def _first(self) -> str:
-        """Id of the first claim of the page with a number, or of the first one."""
+        """Id of the first claim on the page with a number, or else of the first claim."""
         in_order = [judged for group in self.groups() for judged in group]
         return next((judged for judged in in_order if judged.check), in_order[0]).claim.id
 
     def records(self) -> list[Record]:
         """One record per claim; a field that does not apply is None.
 
-        ``value`` and ``expected`` are numbers, or lists if a test has several; None in such a
-        list is a case without a value.
+        ``value`` and ``expected`` are numbers, or lists if a test has several cases; None in such
+        a list means a case without a value.
         """
         find_break_evens(self.judged)
         return [self._record(judged) for judged in self.judged]
@@ -246,7 +246,7 @@ class ClaimsAnswer(Answer):
         return "; ".join(dict.fromkeys(titles))
 
     def places(self, judged: Judged) -> list[str]:
-        """Article, heading and paragraphs of everyone who makes the claim."""
+        """Article, heading and paragraphs of every place where the claim is made."""
         texts = []
         for key, headings in judged.claim.place.items():
             stands = (
@@ -309,13 +309,13 @@ class ExplainedClaim(ClaimsAnswer):
                 table = TextTable([(word,) for word in cases.headings], cases.rows, left=(0,))
                 lines += ["", *render([table], width, str).splitlines()]
         if judged.conclusion is not None:
-            lines += ["", "  The conclusion that the claim draws, tested by itself"]
+            lines += ["", "  The conclusion that the claim draws, tested separately"]
             lines += _words(self._of_test(judged.conclusion), width)
         lines += ["", *_words(self._sensitivity(judged), width)]
         return "\n".join(line.rstrip() for line in lines) + "\n"
 
     def _sensitivity(self, judged: Judged) -> Iterator[tuple[str, str]]:
-        """Which files could change the verdict, and the articles."""
+        """Yield the files that could change the verdict, and the articles."""
         yield "depends on", DEPENDS[judged.depends] if judged.depends else ""
         for key in judged.claim.articles:
             article = self.book.articles[key]
@@ -381,7 +381,7 @@ def over_assumptions(tested: Tested) -> str:
 
 
 def _range_cell(ends: tuple[float, float], unit: str) -> str:
-    """Range as a cell; a negligible time is 0."""
+    """Range as a table cell; a negligible time is 0."""
     reached = [
         0.0 if unit == "s" and end < _NEGLIGIBLE_S else end for end in ends if np.isfinite(end)
     ]
@@ -390,9 +390,9 @@ def _range_cell(ends: tuple[float, float], unit: str) -> str:
 
 
 def criterion(tested: Tested) -> str:
-    """Value that a claim states, as a cell beside the computed one, with what deviation it allows.
+    """Value that a claim states, as a table cell, with the deviation it allows.
 
-    The ends of its plausible range are given instead if it has one.
+    If the value has a plausible range, the range is given instead.
     """
     check, unit = tested.check, tested.unit if tested.unit == "share" else ""
     ends = [end / check.expected.factor for end in check.expected.ends]
@@ -407,7 +407,7 @@ def expected_text(tested: Tested) -> str:
 
 
 def _between(tested: Tested, unit: str, between: str) -> str:
-    """Values that a claim states, or pairs of them that bound what it states."""
+    """Values that a claim states, or ranges as pairs of values."""
     expected = tested.expected
     if tested.check.comparison != "between":
         return amount(expected, unit)
@@ -438,7 +438,7 @@ def _numbers_of(tested: Tested | None) -> Record:
 
 
 def _end(value: float, unit: str) -> str:
-    """End of a range as text; a negligible time is named instead of printed."""
+    """Bound of a range as text; a negligible time is described instead of printed."""
     if not np.isfinite(value):
         return UNREACHABLE
     is_negligible = unit == "s" and value < _NEGLIGIBLE_S

@@ -1,4 +1,4 @@
-"""Break-evens: the inputs at which the verdict on a claim changes, in words and as records."""
+"""Break-even values of inputs, at which the verdict on a claim changes, as text and records."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -24,12 +24,12 @@ _WORDS: dict[Outcome, str] = {
 
 
 def digits(value: float, count: int = 4) -> str:
-    """A number with some significant digits, without trailing zeros.
+    """A number with a given number of significant digits, without trailing zeros.
 
     >>> digits(6.0), digits(26.75), digits(525000.0), digits(0.348678), digits(4e12)
     ('6', '26.75', '525,000', '0.3487', '4e12')
 
-    Very large and very small numbers have an exponent.
+    Very large and very small numbers are written with an exponent.
 
     >>> digits(1.3081e-25), digits(0.0001308)
     ('1.308e-25', '0.0001308')
@@ -40,7 +40,7 @@ def digits(value: float, count: int = 4) -> str:
 
 
 def break_even(judged: Judged) -> str:
-    """Where the verdict changes, input by input, or ``none``."""
+    """Break-even values of each input, or ``none``."""
     texts = [
         f"{'conclusion, ' if tested is judged.conclusion else ''}{text}"
         for tested in judged.tested
@@ -51,17 +51,17 @@ def break_even(judged: Judged) -> str:
 
 
 def break_even_lines(tested: Tested) -> list[str]:
-    """Where the outcome of a test changes, a line for each input."""
+    """Break-even values of a test, with one line per input."""
     return [text for text in (*_of(tested), tested.finding.break_even) if text]
 
 
 def changes(tested: Tested) -> list[str]:
-    """The same, or that nothing changes it; no lines without an assumption."""
+    """Break-even lines, or a line that no input changes the verdict; none without assumptions."""
     return break_even_lines(tested) or [_NONE_WITHIN] * bool(tested.check.premises)
 
 
 def crossings(judged: Judged) -> list[Record]:
-    """Every break-even as a record, in the words of `break_even`."""
+    """Every break-even as a record, with the text of `break_even`."""
     return [
         {
             "premise": flip.premise,
@@ -77,7 +77,7 @@ def crossings(judged: Judged) -> list[Record]:
 
 
 def _of(tested: Tested) -> Iterator[str]:
-    """A text for each input that changes the outcome, then for names and for cases."""
+    """Yield a text for each input that changes the outcome, then for names and for cases."""
     explored = tested.explored
     stated_unit = {EXPECTED: tested.unit}
     in_units = [
@@ -103,7 +103,7 @@ def _of(tested: Tested) -> Iterator[str]:
 
 
 def _along(flips: Sequence[Flip]) -> Iterator[str]:
-    """Outcomes along the range of an input; for a count the whole numbers on both sides."""
+    """Yield the outcomes along the range of an input; counts have integers on both sides."""
     first, last = flips[0], flips[-1]
     below = "up to" if first.is_count else "below"
     yield f"{_WORDS[first.below]} {below} {_last(first)}"
@@ -112,12 +112,12 @@ def _along(flips: Sequence[Flip]) -> Iterator[str]:
 
 
 def _last(flip: Flip) -> str:
-    """Last value with the outcome before a change."""
+    """Last value before the outcome changes."""
     return _at(replace(flip, at=flip.at - 1.0) if flip.is_count else flip)
 
 
 def _cases(tested: Tested) -> Iterator[str]:
-    """Cases that are as claimed and those that are not, named by the inputs that differ."""
+    """Yield the supported and the refuted cases, named by the inputs that differ."""
     met = tested.met
     listed = {
         name: stated.texts
@@ -138,7 +138,7 @@ def _cases(tested: Tested) -> Iterator[str]:
 
 
 def _held(cases: Sequence[str], met: Bools, is_met: bool) -> dict[str, None]:
-    """Cases that are as claimed, or are not, each once."""
+    """Cases that are as claimed (or not as claimed), each once."""
     return {case: None for case, meets in zip(cases, met, strict=True) if bool(meets) == is_met}
 
 

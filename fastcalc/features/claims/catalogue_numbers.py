@@ -30,8 +30,8 @@ class CatalogueNumber(NamedTuple):
 def number_of(catalogue: Catalogue, name: str, field: str) -> CatalogueNumber:
     """Number of an entry ``hardware/NAME``, ``models/NAME`` or ``engines/NAME``. [SI]
 
-    The field is such as ``memory.bandwidth`` (of the fastest memory), ``peak.fp16`` or ``area``; an
-    engine has its parameters, a model the `MODEL_FIELDS`.
+    Fields of hardware are for example ``memory.bandwidth`` (of the fastest memory), ``peak.fp16``
+    or ``area``; engines have their parameters, and models the `MODEL_FIELDS`.
     """
     category, _, id_ = name.partition("/")
     if category not in _GETTERS:

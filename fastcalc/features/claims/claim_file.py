@@ -1,4 +1,4 @@
-"""Reads a file of claims and refuses unknown names in it."""
+"""Reader of claims files; unknown names are refused."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +15,7 @@ SHIPPED = "claims.yaml"
 
 
 def read_claims(path: Path | None = None) -> tuple[Claims, Document]:
-    """Claims of a file, or the shipped ones, with their positions; faults are refused."""
+    """Claims of a file, or the shipped ones, with their positions; raises InputError on faults."""
     document = read(path or shipped_folder("evidence") / SHIPPED)
     book, faults = validate(document, Claims)
     if book is None:
@@ -27,7 +27,7 @@ def read_claims(path: Path | None = None) -> tuple[Claims, Document]:
 
 
 def _unknown_names(document: Document, book: Claims) -> Iterator[Fault]:
-    """A fault for every article, source, test, input or claim that is not defined."""
+    """Yield a fault for every undefined article, source, test, input or claim."""
     ids: set[str] = set()
     for index, claim in enumerate(book.claims):
         path: Path_ = ("claims", index)

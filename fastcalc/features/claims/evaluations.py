@@ -1,4 +1,4 @@
-"""Evaluations that tests of claims ask for, those of a round answered together."""
+"""Evaluations requested by tests of claims; all requests of a round are evaluated together."""
 
 from collections.abc import Hashable, Sequence
 from typing import Protocol
@@ -7,7 +7,7 @@ from fastcalc.core.rounds import Answered
 
 
 class Question(Hashable, Protocol):
-    """What a test asks; equal questions have one answer."""
+    """A request of a test; equal requests share one answer."""
 
     def answer_all(self, questions: Sequence["Question"]) -> Sequence[object]:
         """Answers to questions of its type, in their order."""
@@ -24,4 +24,4 @@ def _answers(questions: Sequence[Question]) -> list[object]:
 
 
 SOLVED: Answered[Question, object] = Answered(_answers)
-"""Each evaluation once, those of a round in few stacks."""
+"""Evaluations, each done once; those of a round are vectorized."""

@@ -1,4 +1,4 @@
-"""Result of a test: one or several numbers, further numbers that explain them, and a table."""
+"""Result of a test: one or several numbers, explanatory numbers, and a table."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -8,11 +8,11 @@ from fastcalc.formulas.types import Array, ArrayLike, floats
 
 
 class DoesNotFitError(InputError):
-    """A model of a claim fits no number of the chips that the claim names."""
+    """A model of a claim does not fit on any number of the chips named in the claim."""
 
 
 class FindingPart(NamedTuple):
-    """A further number that helps to explain the one that decides."""
+    """An additional number that explains the deciding number."""
 
     label: str
     value: float
@@ -20,7 +20,7 @@ class FindingPart(NamedTuple):
 
 
 class FindingRows(NamedTuple):
-    """A table that explains the number: headings, and rows of text."""
+    """A table that explains the number: headings and rows of text."""
 
     headings: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
@@ -28,7 +28,7 @@ class FindingRows(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Finding:
-    """Numbers of a test, and the break-even if the test solves for it itself."""
+    """Measured values of a test, and its break-even value if the test computes one."""
 
     values: Array
     parts: tuple[FindingPart, ...] = ()
@@ -42,6 +42,6 @@ def finding(
     rows: FindingRows | None = None,
     break_even: str = "",
 ) -> Finding:
-    """Result of a test; each of ``parts`` is a label, a value and a unit if it has one."""
+    """Result of a test; each of ``parts`` is a label, a value and optionally a unit."""
     labelled = (FindingPart(label, float(value), *unit) for label, value, *unit in details)
     return Finding(floats(values), tuple(labelled), rows, break_even)

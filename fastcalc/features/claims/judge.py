@@ -1,4 +1,4 @@
-"""The verdict on a claim: the number of its test compared with the value that it states."""
+"""Verdict on a claim: the number computed by its test, compared with the stated value."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -47,7 +47,7 @@ class Tested:
 
     input_texts : inputs as the formula shows them
     origins : file and source of each input that the catalogue provides
-    trial : the check at any inputs
+    trial : evaluator of the check at any inputs
     outcome_over_ranges : outcome over the plausible ranges of the inputs
     ranges : smallest and largest number over those ranges, in the unit of the expected value; one
         pair for each number if each has its own criterion
@@ -66,7 +66,7 @@ class Tested:
 
     @cached_property
     def explored(self) -> Explored:
-        """Where the outcome changes over the plausible ranges of the inputs."""
+        """Break-even values over the plausible ranges of the inputs."""
         with placed(self.where):
             return explore(self.trial.answer, self.check.premises, COUNTS, SOLVED.each)
 
@@ -92,7 +92,7 @@ class Tested:
 
     @property
     def expected(self) -> tuple[float, ...]:
-        """Value or values that the claim states, in its unit."""
+        """Value or values stated by the claim, in its unit."""
         return tuple(number / self.check.expected.factor for number in self.check.expected.values)
 
     @property
@@ -102,9 +102,9 @@ class Tested:
 
     @property
     def outcome(self) -> Outcome:
-        """Whether all numbers over all plausible inputs are as claimed, some, or none.
+        """Whether all, some or none of the numbers over all plausible inputs are as claimed.
 
-        A claim that something may be so needs only some.
+        For a claim that says 'may', some are enough.
         """
         outcome = self.outcome_over_ranges
         return "holds" if self.check.may and outcome == "varies" else outcome
@@ -129,19 +129,19 @@ class Tested:
 
     @property
     def formula(self) -> str:
-        """How the number is computed, in names or in words."""
+        """Formula of the number, with names of inputs or in words."""
         names = {name: in_words(name) for name in self.input_texts}
         test = TESTS[self.check.test]
         return test.in_words or test.formula.format_map(names)
 
     @property
     def worked(self) -> str:
-        """How the number is computed, with the inputs as numbers."""
+        """Formula of the number, with the values of the inputs."""
         return TESTS[self.check.test].formula.format_map(self.input_texts)
 
     @property
     def quantity(self) -> str:
-        """What the number is, such as "wafers for each model"."""
+        """Description of the number, for example "wafers for each model"."""
         return self.check.quantity or self.check.test.replace("-", " ")
 
 
@@ -157,7 +157,7 @@ def in_unit(finding: Finding, check: Check) -> Floats:
 def meets(values: Floats, check: Check, expected: ArrayLike) -> Bools:
     """Whether each number is as claimed, within the tolerance."""
     target: Floats = np.asarray(expected, float)
-    # A last digit of rounding in the computation itself is no difference.
+    # Rounding errors in the last digit are not counted as a difference.
     slack: Floats = np.abs(target) * (check.tolerance + 1e-12)
     if check.comparison == "between":
         low, high = (target - slack)[::2], (target + slack)[1::2]
@@ -172,7 +172,7 @@ def meets(values: Floats, check: Check, expected: ArrayLike) -> Bools:
 
 @dataclass(frozen=True, eq=False)
 class Judged:
-    """A claim with its tests run.
+    """A claim with the results of its tests.
 
     check, conclusion : None without a test, or if a model of the test does not fit its chips
     place : position of a field of the claim in its file, for error messages
@@ -187,7 +187,7 @@ class Judged:
 
     @property
     def verdict(self) -> Verdict:
-        """Verdict that follows from the numbers."""
+        """Verdict based on the numbers."""
         if self.check is None:
             return "undetermined" if self.unfit else "external"
         if self.check.outcome == "fails":
@@ -207,7 +207,7 @@ class Judged:
 
     @property
     def tested(self) -> list[Tested]:
-        """Tests that were run: the check and the conclusion."""
+        """The tests that were run: check and conclusion."""
         return [test for test in (self.check, self.conclusion) if test is not None]
 
     @property
@@ -227,7 +227,7 @@ class Judged:
 def judge(
     catalogue: Catalogue, claims: Iterable[Claim], document: Document | None = None
 ) -> list[Judged]:
-    """Every claim with its tests run, and the verdict that follows."""
+    """Run the tests of all claims and derive their verdicts."""
     read: Read = {}
     judged = SOLVED.in_step(
         [partial(_judged, catalogue, claim, document, read, {}) for claim in claims]
@@ -240,7 +240,7 @@ def judge(
 
 
 def find_break_evens(judged: Iterable[Judged]) -> None:
-    """Explore all tests of claims in step, so that what they evaluate is evaluated together."""
+    """Search break-evens of all claims in parallel, so that their evaluations are vectorized."""
     all_tested = [tested for claim in judged for tested in claim.tested]
     SOLVED.in_step([partial(_in_full, tested) for tested in all_tested])
     SOLVED.known.clear()
@@ -257,9 +257,9 @@ def _judged(
     read: Read,
     trials: "dict[str, _Trial]",
 ) -> Judged:
-    """A claim with its tests run.
+    """Run the tests of a claim.
 
-    trials : of its tests so far, which go on from what has been computed
+    trials : existing trials of its tests, which reuse numbers computed before
     """
     ran: dict[str, Tested | None] = {"check": None, "conclusion": None}
     unfit = ""
@@ -330,7 +330,7 @@ class _Reading(Catalogue):
     cache: Read = field(default_factory=dict)
 
     def model(self, name: str | Path | Model) -> Model:
-        """One model; whether its name is that of a configuration is looked up once."""
+        """One model; whether its name is a configuration file is checked only once."""
         is_read = ("models", str(name)) in self.cache
         return self._load(str(name), "models", Model) if is_read else super().model(name)
 
@@ -378,7 +378,7 @@ class _Trial:
         return in_unit(self.finding(moved), self.check)
 
     def answer(self, moved: Moved) -> Outcome:
-        """Whether all numbers are as claimed with some inputs moved, some, or none."""
+        """Whether all, some or none of the numbers are as claimed with some inputs moved."""
         key = tuple(moved.items())
         if key not in self.answered:
             self.answered[key] = self._answer(moved)
@@ -398,7 +398,7 @@ class _Trial:
         return "holds" if bool(np.all(met)) else "varies" if bool(np.any(met)) else "fails"
 
     def _criteria(self, expected: Floats) -> int:
-        """Number of criteria that some expected values make. [1]"""
+        """Number of criteria formed by the expected values. [1]"""
         return expected.size // (2 if self.check.comparison == "between" else 1)
 
     def _computed(self, moved: Moved) -> Floats:
@@ -417,7 +417,7 @@ class _Trial:
 
 
 class _Resolved(NamedTuple):
-    """An input as its test takes it, as its file writes it, and its sources."""
+    """An input: value for the test, text in the file, and sources."""
 
     argument: Any
     text: str

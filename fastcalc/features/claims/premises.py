@@ -13,29 +13,29 @@ from fastcalc.formulas.solving import bisect, bisect_integers
 from fastcalc.formulas.types import ArrayLike
 
 Outcome = Literal["holds", "varies", "fails"]
-"""Whether all numbers are as claimed, some, or none."""
+"""Whether all, some or none of the numbers are as claimed."""
 
 Moved = Mapping[str, Any]
-"""Inputs by name that have another value than in the file. [SI]"""
+"""Inputs, by name, whose values differ from the file. [SI]"""
 
 Found = TypeVar("Found")
 
 
 def one_by_one(searches: Iterable[Callable[[], Found]]) -> list[Found]:
-    """Results of parts of a search, one after another."""
+    """Run the parts of a search one after another and return their results."""
     return [search() for search in searches]
 
 
 _LOOKS, _HALVINGS = 17, 18
 _WIDE = 10.0
-"""A range whose ends differ by more than this factor is sampled in equal ratios."""
+"""A range whose bounds differ by more than this factor is sampled geometrically."""
 
 
 @dataclass(frozen=True)
 class Flip:
-    """Value of an input at which the outcome changes, all others as stated. [unit of the range]
+    """Value of an input at which the outcome changes, with all others as stated. [unit of range]
 
-    For a count, ``at`` is the first whole number with the outcome ``above``.
+    For a count, ``at`` is the first integer with the outcome ``above``.
     """
 
     premise: str
@@ -48,9 +48,9 @@ class Flip:
 
 @dataclass(frozen=True)
 class Explored:
-    """Where the outcome of a check changes over the plausible ranges of its inputs.
+    """Break-even values of a check over the plausible ranges of its inputs.
 
-    jointly : inputs that change the outcome only together, at the ends of their ranges
+    jointly : inputs that change the outcome only together, at the bounds of their ranges
     """
 
     flips: tuple[Flip, ...] = ()
@@ -59,7 +59,7 @@ class Explored:
 
 
 class Each(Protocol):
-    """What runs parts of a search that need not wait for each other, as `Answered.each` does."""
+    """Runner of independent parts of a search, such as `Answered.each`."""
 
     def __call__(self, searches: Iterable[Callable[[], Found]]) -> list[Found]:
         """Results of the parts, in order."""
@@ -73,11 +73,11 @@ def outcome_over(
     *,
     is_thorough: bool = False,
 ) -> Outcome:
-    """Outcome of a check over the ranges of its inputs; ``counts`` take whole numbers only.
+    """Outcome of a check over the ranges of its inputs; ``counts`` take only integers.
 
-    Values between the ends of a range are looked at where the outcome is the same at all ends.
+    Values inside the ranges are evaluated if the outcome is the same at all bounds.
 
-    is_thorough : look at them in any case, for tests that cost little
+    is_thorough : evaluate them in any case; for inexpensive tests
     """
     outcomes = set(each([partial(answer, moved) for moved in _corners(premises)]))
     if is_thorough or len(outcomes) == 1:
@@ -92,7 +92,7 @@ def outcome_over(
 
 
 def _corners(premises: Mapping[str, Input]) -> list[Moved]:
-    """Every combination of inputs as stated and at the ends of their ranges, as stated first."""
+    """All combinations of stated values and range bounds of the inputs, starting as stated."""
     choices = [
         [{}, *({name: value} for value in premise.ends or premise.others)]
         for name, premise in premises.items()
@@ -109,7 +109,7 @@ def explore(
     counts: Container[str] = (),
     each: Each = one_by_one,
 ) -> Explored:
-    """Where the outcome changes over the ranges of inputs; ``counts`` take whole numbers only."""
+    """Find the break-even values over the ranges of inputs; ``counts`` take only integers."""
     everywhere = _corners(premises)
     answered = each([partial(answer, moved) for moved in everywhere])
     stands = answered[0]  # the first corner moves nothing
@@ -158,9 +158,9 @@ def _flips(
     *,
     is_count: bool,
 ) -> list[tuple[float, Outcome, Outcome]]:
-    """Values between two ends where the outcome changes, by bisection, with both outcomes.
+    """Values between two bounds at which the outcome changes, by bisection, with both outcomes.
 
-    Counts are bisected to the last whole number, other intervals `_HALVINGS` times.
+    Counts are bisected down to neighbouring integers, other intervals `_HALVINGS` times.
     """
 
     def answer_at(value: float) -> Outcome:
@@ -189,7 +189,7 @@ def _flips(
 
 @cache
 def _looks(low: float, high: float, *, is_count: bool) -> list[float]:
-    """Values of a range at which the outcome is looked at first."""
+    """Values of a range at which the outcome is evaluated first."""
     space = np.geomspace if low > 0.0 and high / low >= _WIDE else np.linspace
     values = space(low, high, _LOOKS)
     return list(np.unique(np.round(values)).tolist() if is_count else values.tolist())

@@ -1,7 +1,7 @@
 """Cost of a faster stream by a smaller batch alone, with an assumed latency floor per layer.
 
-The engines of the catalogue have fitted floors. Here the floor is an assumption: nobody has
-published that of a closed model's servers, so the same step is computed with several.
+The engines of the catalogue have fitted floors. Here the floor is an assumption, because the floor
+of servers of closed models is not published; the same step is computed with several floors.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -35,23 +35,23 @@ from fastcalc.formulas.solving import first_changed, largest_reaching
 from fastcalc.formulas.types import Array, ArrayLike, Bools, Floats
 
 PRICE = 6.0
-"""Price of fast mode over the standard price, in all articles."""
+"""Ratio of the fast mode's price to the standard price, as in all articles."""
 
 _ANY = Engine.model_validate({"id": "any", "name": "Any software", "fitted_on": "nothing"})
 
-_FLOORS = 128  # tried at once, twice: the floor of a price is found to 1/16384 of its range
+_FLOORS = 128  # per round, in two rounds: the floor is found to 1/16384 of its range
 
 
 Multiples: TypeAlias = tuple[Batches, Batches, Floats]
-"""Largest batches at a slow and a fast speed, and the cost per token at the fast over the slow."""
+"""Largest batches at a slow and a fast speed, and the ratio of their costs per token."""
 
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """A model on some chips that are computed as one larger and faster chip.
+    """A model on several chips, computed as one larger and faster chip.
 
     machine, work : one of the chips, and the model in its formats
-    chips : chips, which also exchange messages [1]
+    chips : number of chips, which also exchange messages [1]
     context : tokens of each sequence [1]
     """
 
@@ -62,7 +62,7 @@ class Case:
 
     @property
     def name(self) -> str:
-        """Chips, model, context and format, as a row of the table shows them."""
+        """Chips, model, context and format, as shown in a table row."""
         served = f"{self.work.model.id}, {self.context / 1024:g}k, {self.work.weight_format}"
         return f"{self.chips:g} {self.machine.hardware.id}, {served}"
 
@@ -75,7 +75,7 @@ class Case:
 
     @cached_property
     def layout(self) -> Layout:
-        """Tensor parallel up to a limit; beyond it data-parallel attention and expert parallel."""
+        """Tensor parallel up to a limit, then data-parallel attention with expert parallelism."""
         chips = int(self.chips)
         if chips <= EXPERT_TENSOR_CHIPS or not self.work.experts:
             return Layout(tp=chips)
@@ -119,8 +119,8 @@ class Case:
     def batches(self, software: EngineParameters, slow: ArrayLike, fast: ArrayLike) -> Multiples:
         """Largest batches at two speeds, and cost per token at the fast over the slow one. [1]
 
-        0 and infinity where a speed is out of reach; arrays over the software compared, each
-        maybe with speeds of its own.
+        Batch 0 and an infinite cost mean that a speed is not reached. Arrays run over the software
+        compared, optionally each with its own speeds.
         """
 
         def speed_at(batch: Floats) -> Floats:
@@ -135,7 +135,7 @@ class Case:
 
 @dataclass(frozen=True)
 class _CostQuestion:
-    """What a token costs at a fast over a slow speed, with each software of some.
+    """Request for the ratio of costs per token at a fast and a slow speed, by software.
 
     software : layer floor, fraction of bandwidth and fraction of compute of each
     usable : fraction of memory [1]
@@ -148,7 +148,7 @@ class _CostQuestion:
     fast: float
 
     def answer_all(self, questions: Sequence[Question]) -> "Sequence[Multiples | ArithmeticError]":
-        """Batches and multiples of each, or why it has none; those of one case are one array."""
+        """Batches and multiples of each request, or its error; a case is evaluated as one array."""
         asked = [question for question in questions if isinstance(question, _CostQuestion)]
         answers: dict[_CostQuestion, Multiples | ArithmeticError] = {}
         for group in grouped(asked, lambda question: (question.case, question.usable)).values():
@@ -160,7 +160,7 @@ class _CostQuestion:
 
 
 def _multiples_of(questions: Sequence[_CostQuestion]) -> Iterator[Multiples]:
-    """Answers to questions on one case and one fraction of memory."""
+    """Answers to requests for one case and one fraction of memory."""
     first, counts = questions[0], [len(question.software) for question in questions]
     floors, bandwidths, computes = np.array(
         [row for question in questions for row in question.software]
@@ -178,7 +178,7 @@ def _multiples_of(questions: Sequence[_CostQuestion]) -> Iterator[Multiples]:
 
 
 def _costs(case: Case, engine: EngineParameters, slow: float, fast: float) -> Multiples:
-    """Batches and multiples of a case, answered together with what others ask of it."""
+    """Batches and multiples of a case, evaluated together with other requests for it."""
     varied = (engine.decode_layer_floor, engine.bandwidth_fraction, engine.compute_fraction)
     columns = (np.ravel(numbers).tolist() for numbers in varied)
     rows = tuple(zip(*columns, strict=True))
@@ -208,7 +208,7 @@ class Software(NamedTuple):
 
 
 def cases(catalogue: Catalogue, served: Served) -> list[Case]:
-    """Cases to compute; with 8-bit weights KV caches have 8 bits too, unless they are latent."""
+    """Cases to compute; 8-bit weights imply 8-bit KV caches, unless the caches are latent."""
     count = np.zeros(len(served.models))
     chips, contexts, _ = np.broadcast_arrays(served.chips, served.contexts, count)
     if not (np.all(contexts >= 1) and np.all(chips >= 1)):
@@ -230,7 +230,7 @@ def _whole(chip: Hardware) -> Hardware:
     return chip.model_copy(update={"ranks": None})
 
 
-_case = lru_cache(maxsize=256)(Case)  # what a case has counted is the same for every software
+_case = lru_cache(maxsize=256)(Case)  # counts of a case do not depend on the software
 
 
 def engine_of(software: Software) -> EngineParameters:
@@ -261,7 +261,7 @@ def cost_multiples_of(
 def cost_table(
     *, catalogue: Catalogue, served: Served, software: Software, slow: float, fast: float
 ) -> Finding:
-    """The same with its batches, and the floor at which each case costs `PRICE` times as much."""
+    """Cost multiples with batches, and the floor at which each case costs `PRICE` times as much."""
     table: list[tuple[str, ...]] = []
     values: list[float] = []
     prices: list[float] = []
@@ -299,13 +299,13 @@ def cost_table(
 
 
 def _floor_for(case: Case, software: EngineParameters, slow: float, fast: float) -> float:
-    """Smallest floor at which a token costs `PRICE` times as much; nan if any floor does. [s]"""
+    """Smallest floor at which a token costs `PRICE` times as much; nan if every floor does. [s]"""
 
     def is_as_expensive(floors: Floats) -> Bools:
         with_floors = replace(software, decode_layer_floor=floors)
         return np.asarray(case.batches(with_floors, slow, fast)[2] >= PRICE)
 
-    beyond = 1.0 / fast / case.work.layers  # where the fast speed is out of reach
+    beyond = 1.0 / fast / case.work.layers  # beyond this floor the fast speed is not reached
     ends = first_changed(is_as_expensive, 0.0, beyond, points=_FLOORS + 1, rounds=2)
     return ends[1] if ends and ends[1] else float("nan")
 
@@ -313,7 +313,7 @@ def _floor_for(case: Case, software: EngineParameters, slow: float, fast: float)
 def saving_by_flops(
     *, catalogue: Catalogue, served: Served, software: Software, slow: float, fast: float
 ) -> Finding:
-    """Fraction of the time saved by a smaller batch that fewer FLOPs account for. [1]"""
+    """Fraction of the time saved by a smaller batch that is due to fewer FLOPs. [1]"""
     case, engine = cases(catalogue, served)[0], _one_of(engine_of(software), 0)
     batch = np.array(_costs(case, engine, slow, fast)[:2], float)[:, 0]
     if not batch.all():

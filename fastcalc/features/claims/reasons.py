@@ -1,4 +1,4 @@
-"""The verdict on a claim as a sentence, and its reason with the computed numbers filled in."""
+"""Sentences for the verdict on a claim and for its reason, with the computed numbers."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -15,7 +15,7 @@ from fastcalc.kit.answer.numbers_as_text import number, parameters, trimmed
 from fastcalc.written import listed, shown
 
 FIELD = re.compile(r"\{(then\.)?([a-z]+)((?:\[[^\[\]{}]*\])*)(?::([1-9]?)(%?))?\}")
-"""A number of the check or the conclusion: name, keys, digits, whether in percent."""
+"""Placeholder for a number of the check or the conclusion: name, keys, digits, and percent."""
 
 _DIGITS = 3
 Listed: TypeAlias = Sequence[float | str]
@@ -24,8 +24,8 @@ Listed: TypeAlias = Sequence[float | str]
 def reason(judged: Judged) -> str:
     """Reason for a verdict, with its numbers.
 
-    A claim writes ``{value}`` for the numbers of its check, ``{expected}`` for what it states,
-    ``{low}`` and ``{high}`` for the ends over all assumptions, ``{part[LABEL]}`` for a further
+    A claim writes ``{value}`` for the numbers of its check, ``{expected}`` for the stated value,
+    ``{low}`` and ``{high}`` for the range over all assumptions, ``{part[LABEL]}`` for another
     number of the test, ``{input[NAME]}`` and ``{range[NAME]}`` for an input and its range,
     ``{turn[NAME]}`` for the value of an input at which the verdict changes, and
     ``{at[NAME=VALUE]}`` for the numbers at another input. ``[0]`` picks one of several, ``:2``
@@ -60,7 +60,7 @@ def reason(judged: Judged) -> str:
 
 
 def verdict_sentence(judged: Judged) -> str:
-    """The verdict in words, what decides it first: "false as stated; ..."."""
+    """The verdict as a sentence that starts with the decisive part: "false as stated; ..."."""
     if judged.verdict == "supported" and not any(test.check.premises for test in judged.tested):
         return "true"
     if judged.verdict not in ("conditional", "undetermined") or judged.check is None:
@@ -74,7 +74,7 @@ def verdict_sentence(judged: Judged) -> str:
     else:
         as_stated, otherwise = "true in some cases", "false in others"
     if judged.verdict == "undetermined":
-        return f"open: {as_stated}, but what would decide it is not published"
+        return f"open: {as_stated}, but the deciding facts are not published"
     if judged.claim.condition:
         return f"{as_stated}, and only if {judged.claim.condition}"
     if is_of_conclusion:
@@ -91,12 +91,12 @@ def _text(value: float, digits: int, is_percent: bool) -> str:
 
 @dataclass(frozen=True, eq=False)
 class _TestedNumbers:
-    """Numbers of a test that a sentence may name."""
+    """Numbers of a test that can be used in a sentence."""
 
     tested: Tested
 
     def of(self, name: str, keys: list[str]) -> Listed:
-        """Numbers, or inputs as the file writes them, by name and keys."""
+        """Numbers, or inputs as written in the file, by name and keys."""
         plain: Mapping[str, Listed] = {
             "value": self.tested.values.tolist(),
             "expected": self.tested.expected,

@@ -1,4 +1,4 @@
-"""Tests that a file of claims may name, each with its formula."""
+"""Tests available to claims files, each with its formula."""
 
 import inspect
 from collections.abc import Callable, Mapping
@@ -26,7 +26,7 @@ COUNTS = frozenset(
     {"against_chips", "batch", "chips", "context", "few", "many", "samples", "slots", "stages"}
     | {"steps", "streams"}
 )
-"""Inputs that are counts: a verdict changes at a whole number of them."""
+"""Inputs that are counts, whose break-even values are integers."""
 
 _WORDS = {
     "over": "numerator",
@@ -40,11 +40,11 @@ _WORDS = {
     "lead": "TTFT",
     "expected": "criterion",
 }
-"""What sentences call an input whose name alone would not say what it is."""
+"""Names of inputs in sentences, if the name in the file is unclear."""
 
 
 def in_words(name: str) -> str:
-    """Name of an input as sentences and formulas have it.
+    """Name of an input in sentences and formulas.
 
     >>> in_words("other_success"), in_words("over")
     ('other success', 'numerator')
@@ -54,13 +54,13 @@ def in_words(name: str) -> str:
 
 @dataclass(frozen=True)
 class Registered:
-    """A function of a claim's inputs by keyword, which gives an array or a `Finding`.
+    """A function of a claim's inputs by keyword, which returns an array or a `Finding`.
 
-    A parameter that is a named tuple stands for the inputs that it holds.
+    A named-tuple parameter stands for the inputs in its fields.
 
-    formula : how the number is computed, with the names of inputs in braces
-    in_full : function of the same number with further numbers and tables that take longer
-    in_words : what is computed, where a formula of names alone would not read as a sentence
+    formula : formula of the number, with the names of inputs in braces
+    in_full : function for the same number with additional numbers and tables that take longer
+    in_words : description of the number, if a formula of names would not be readable
     """
 
     function: Callable[..., Array | Finding]
@@ -83,7 +83,7 @@ class Registered:
         }
 
     def compute(self, inputs: dict[str, Any], *, is_full: bool) -> Finding:
-        """Numbers of the test for inputs by name; ``is_full`` adds tables and further numbers."""
+        """Numbers of the test for inputs by name; ``is_full`` adds tables and other numbers."""
         arguments = {
             name: {key: inputs[key] for key in group} for name, group in self.groups.items()
         }
@@ -104,7 +104,7 @@ class Registered:
         return {name for group in self.groups.values() for name in group} - {"catalogue"}
 
     def wants(self, name: str) -> Wanted:
-        """Form of an input: a name, a number or a list, by the annotation of the parameter."""
+        """Form of an input (name, number or list), from the annotation of the parameter."""
         annotation = next(group[name] for group in self.groups.values() if name in group)
         if annotation in (str, list[str]):
             return "a name" if annotation is str else "a list of names"
@@ -116,7 +116,7 @@ class Registered:
 def _quotient(
     numerator: Callable[..., Array], denominator: Callable[..., Array]
 ) -> Callable[..., Array]:
-    """Function of the inputs of both that divides one by the other."""
+    """Function that divides one function by another, with the inputs of both."""
     signatures = [inspect.signature(function).parameters for function in (numerator, denominator)]
 
     def quotient(**inputs: Any) -> Array:
@@ -180,7 +180,7 @@ TESTS: dict[str, Registered] = {
     "memory-not-fabric": Registered(
         arithmetic.memory_not_fabric,
         "{memory}; the network between cores has {fabric}",
-        in_words="bandwidth of the memory, not that of the network between cores",
+        in_words="bandwidth of the memory, not of the network between cores",
     ),
     "on-chip-memory": Registered(
         lambda cache, cores, per_core: floats(cache) + floats(cores) * per_core,
@@ -203,9 +203,9 @@ TESTS: dict[str, Registered] = {
     ),
     "traffic-slope": Registered(
         machines.traffic_slope,
-        "TPOT with prefill of other requests / TPOT of decode alone: {model} on {chips} {on}, "
+        "TPOT with prefill of other requests / TPOT of decode only: {model} on {chips} {on}, "
         "batch {batch}, prompts of {prompt} tokens",
-        in_words="TPOT with prefill of other requests / TPOT of decode alone",
+        in_words="TPOT with prefill of other requests / TPOT of decode only",
     ),
     "billions-that-fit": Registered(
         lambda capacity, usable, bytes_each: 1e-9 * floats(capacity) * usable / bytes_each,

@@ -1,4 +1,4 @@
-"""``fastcalc claims``: what articles say, checked against computed numbers."""
+"""``fastcalc claims``: check claims of articles against computed numbers."""
 
 import re
 from collections.abc import Sequence
@@ -38,9 +38,10 @@ def run(request: JudgeClaims) -> ClaimsAnswer:
 
 
 def _chosen(claims: Sequence[Claim], words: Sequence[str], book: Claims) -> list[Claim]:
-    """Claims that words choose: of an article, of a topic, or with the word in them.
+    """Claims selected by words: by article, by topic, or by a word in the claim.
 
-    Words of the same group (authors, topics, words) are alternatives; groups narrow each other.
+    Words of the same group (authors, topics, words) are alternatives; different groups are combined
+    with 'and'.
     """
     chosen: dict[int, set[str]] = {}
     topics = {word: ids for name, ids in book.topics.items() for word in name.split()}

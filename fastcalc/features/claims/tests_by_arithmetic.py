@@ -1,4 +1,4 @@
-"""Tests of claims that need arithmetic alone, without the catalogue."""
+"""Tests of claims that need only arithmetic, without the catalogue."""
 
 import numpy as np
 
@@ -11,13 +11,13 @@ from fastcalc.formulas.types import Array, ArrayLike, Floats, floats
 from fastcalc.written import shown
 
 MOST = 100_000
-"""Most slots or samples that a test computes with."""
+"""Largest number of slots or samples in a test."""
 
 
 def chips_holding(
     *, parameters: ArrayLike, bytes_each: ArrayLike, capacity: ArrayLike, reserve: ArrayLike
 ) -> Array:
-    """Chips whose memory holds the weights and a reserve. [1]"""
+    """Number of chips whose memory holds the weights and a reserve. [1]"""
     return chips_for_capacity(
         needed=np.asarray(parameters) * bytes_each,
         usable_per_chip=np.asarray(capacity) * (1.0 - np.asarray(reserve)),
@@ -32,7 +32,7 @@ def with_chips(
     capacity: ArrayLike,
     reserve: ArrayLike,
 ) -> Finding:
-    """Ratio of two speeds, with the chips that hold such models at 8 bits. [1]"""
+    """Ratio of two speeds, with the numbers of chips that hold such models at 8 bits. [1]"""
     chips = chips_holding(parameters=parameters, bytes_each=1.0, capacity=capacity, reserve=reserve)
     sizes = zip(np.atleast_1d(parameters), np.atleast_1d(chips), strict=True)
     counts = ((f"chips for {size / 1e9:g}B at 8 bits", count) for size, count in sizes)
@@ -40,21 +40,21 @@ def with_chips(
 
 
 def bill_ratio(*, prompt: float, output: float, prices: Floats, other_prices: Floats) -> Finding:
-    """Bill at one pair of input and output prices over that at another. [1]"""
+    """Ratio of the bills at two pairs of input and output prices. [1]"""
     tokens = np.array([prompt, output]) / 1e6
     first, second = float(tokens @ prices), float(tokens @ other_prices)
     return finding(first / second, ("first", first, "USD"), ("second", second, "USD"))
 
 
 def interaction(*, tokens: Floats, speeds: Floats, lead: float) -> Array:
-    """Gain of a fast mode on a short answer over that on a long one. [1]"""
+    """Ratio of the gain of a fast mode on a short answer to the gain on a long one. [1]"""
     time = tasks.turn_time(wait=0.0, lead=lead, tokens=tokens[:, None], speed=speeds)
     gain = time[:, 0] / time[:, 1]
     return floats(gain[0] / gain[1])
 
 
 def bus_wait(*, scheduling: str, step: ArrayLike, batch: float, arrivals: float) -> Finding:
-    """Wait for the step in progress, or for a static batch to fill. [s]"""
+    """Waiting time for the step in progress, or for a static batch to fill. [s]"""
     if scheduling not in ("continuous", "static"):
         raise InputError(f"scheduling is continuous or static, not '{shown(scheduling)}'")
     full = float(waiting.fill_wait(batch=batch, arrivals=arrivals))
@@ -75,7 +75,7 @@ def _limit(name: str, count: ArrayLike) -> None:
 
 
 def memory_not_fabric(*, memory: float, fabric: float) -> Finding:
-    """Bandwidth of a memory, with that of the network on the chip for comparison. [byte/s]"""
+    """Bandwidth of a memory, with the bandwidth of the on-chip network to compare. [byte/s]"""
     return finding(memory, ("fabric", fabric / 1e15, "PB/s"))
 
 
@@ -138,7 +138,7 @@ def sessions_for_bill(
     speed: ArrayLike,
     hours: ArrayLike,
 ) -> Finding:
-    """Sessions that write without a pause to use up a month's bill at an API price. [1]
+    """Number of continuously writing sessions that cost a month's bill at an API price. [1]
 
     >>> usage = sessions_for_bill(subscriptions=500, multiple=2, price=10, speed=50, hours=100)
     >>> float(usage.values)  # 100 million tokens; a session writes 18 million in 100 h
@@ -156,14 +156,14 @@ def sessions_for_bill(
 
 
 def success_slope(*, accuracy: float, steps: float) -> Array:
-    """Percent by which success rises for one percent of accuracy. [1]"""
+    """Relative increase of success per relative increase of accuracy. [1]"""
     change = 1e-6
     right = tasks.chain_success(accuracy=np.array([1.0, 1.0 + change]) * accuracy, steps=steps)
     return floats(np.log(right[1] / right[0]) / np.log1p(change))
 
 
 def picked(*, accuracy: float, samples: float, speedup: float) -> Finding:
-    """Accuracy of the best of some answers, by a perfect judge and by vote. [1]"""
+    """Accuracy of the best of several answers, by a perfect judge and by vote. [1]"""
     chosen = _chosen(accuracy, samples)
     return finding(
         chosen,
@@ -174,7 +174,7 @@ def picked(*, accuracy: float, samples: float, speedup: float) -> Finding:
 
 
 def merging_gain(*, accuracy: float, samples: float) -> Finding:
-    """Accuracy of the best of some answers over that of one, by judge and by vote. [1]"""
+    """Ratio of the accuracy of the best of several answers to one answer, by judge and vote. [1]"""
     gain = _chosen(accuracy, samples) / accuracy
     return finding(gain, ("perfect judge", gain[0]), ("majority", gain[1]))
 
@@ -186,7 +186,7 @@ def _chosen(accuracy: float, samples: float) -> Floats:
 
 
 def speed_needed(*, tokens: float, window: float, lead: float, given: ArrayLike) -> Finding:
-    """Speed that streams some tokens within a window. [1/s]"""
+    """Speed that streams a number of tokens within a time window. [1/s]"""
     counts = (
         (
             f"tokens at {speed:g} tokens/s, first after {wait:g} s",
@@ -199,9 +199,9 @@ def speed_needed(*, tokens: float, window: float, lead: float, given: ArrayLike)
 
 
 def with_fixing(*, speedup: float, more_errors: float, base: float, fix: float) -> Finding:
-    """Time of fast answers and of fixing their new mistakes, over the time of slow answers. [1]
+    """Ratio of the time of fast answers, including fixing new mistakes, to slow answers. [1]
 
-    base : 1 if new errors are a fraction of all answers, less if they are one of the mistakes
+    base : 1 if new errors are a fraction of all answers, less if a fraction of the mistakes
     """
     wrong = more_errors * base
     return finding(
@@ -217,7 +217,7 @@ def with_fixing(*, speedup: float, more_errors: float, base: float, fix: float) 
 def system_prices(
     *, wafer: float, wafer_memory: float, server: float, server_memory: float
 ) -> Finding:
-    """Price per byte of a wafer system over that of a server. [1]"""
+    """Ratio of the prices per byte of a wafer system and a server. [1]"""
     wafer_price, server_price = wafer / wafer_memory, server / server_memory
     return finding(
         wafer_price / server_price,

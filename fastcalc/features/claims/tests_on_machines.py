@@ -1,4 +1,4 @@
-"""Tests that ask the catalogue and the evaluator: what models do on chips."""
+"""Tests of claims that evaluate models on chips of the catalogue."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -28,17 +28,17 @@ from fastcalc.formulas.types import Array, ArrayLike, Floats, floats
 from fastcalc.written import shown
 
 PROMPT, OUTPUT = 1000.0, 1000.0
-"""Traffic of a point, the default of ``fastcalc compare``."""
+"""Traffic of a point, as in the defaults of ``fastcalc compare``."""
 
 BASES: tuple[PriceBasis, ...] = ("cloud", "tco")
-"""Prices by which chips are compared."""
+"""Price bases for comparing chips."""
 
 _COMMUNICATION = {"all-reduce", "rank wait", "expert exchange", "stage hops", "hops"}
-"""Components of a step in which chips wait for messages of others."""
+"""Components of a step in which chips wait for messages from others."""
 
 
 class Place(NamedTuple):
-    """A model on a kind of chip: what a point is asked for."""
+    """A model on a chip type, with the number of chips and the formats."""
 
     model: str
     on: str
@@ -50,7 +50,7 @@ class Place(NamedTuple):
     context: float | None = None
 
     def holding(self, catalogue: Catalogue, batch: float) -> "Place":
-        """Place with the chips that it states, and more where the batch takes more."""
+        """Place with its stated number of chips, or more if the batch needs more."""
         if self.chips is None:
             return self
         scenario = _scenario(catalogue, self._replace(chips=None), (batch,))
@@ -58,7 +58,7 @@ class Place(NamedTuple):
 
 
 def outcome(catalogue: Catalogue, place: Place, batches: Floats) -> Outcome:
-    """The evaluation of a place for some batches, which must fit."""
+    """Evaluation of a place at some batches, which must fit."""
     evaluated = SOLVED.ask(_question(_scenario(catalogue, place, tuple(batches.tolist()))))
     if isinstance(evaluated, InputError):
         raise evaluated
@@ -69,7 +69,7 @@ def outcome(catalogue: Catalogue, place: Place, batches: Floats) -> Outcome:
 
 
 def outcomes_of(catalogue: Catalogue, deployments: Iterable[Place], batch: float) -> list[Outcome]:
-    """The evaluation of several places for a batch, all asked for at once."""
+    """Evaluations of several places at a batch, computed together."""
     batches = np.array([batch])
     return SOLVED.each(
         [partial(outcome, catalogue, deployment, batches) for deployment in deployments]
@@ -78,12 +78,12 @@ def outcomes_of(catalogue: Catalogue, deployments: Iterable[Place], batch: float
 
 @dataclass(frozen=True, eq=False)
 class _Question:
-    """A scenario that is to be solved, the very same object each time."""
+    """Request to solve a scenario, which is the identical object each time."""
 
     scenario: Scenario
 
     def answer_all(self, questions: Sequence[Question]) -> Sequence[Outcome | InputError]:
-        """Outcome of each, or why it has none."""
+        """Outcome of each request, or its error."""
         return solve_each(
             question.scenario for question in questions if isinstance(question, _Question)
         )
@@ -94,9 +94,9 @@ _question = once(_Question)
 
 @once
 def _fewest_chips(scenario: Scenario, stated: tuple[int]) -> int:
-    """Fewest chips, no fewer than stated, that hold the batch of a scenario; stated if none do. [1]
+    """Fewest chips, at least the stated number, that fit the batch; stated number if none do. [1]
 
-    A number that divides a model badly holds less than a smaller one: five chips less than four.
+    More chips can hold less if they divide the model badly, for example five instead of four.
     """
     site, batch = site_of(scenario, scenario.traffic.reserved), float(scenario.batches[0])
     fewest = int(np.nan_to_num(fewest_chips(site, batch), nan=1.0)[0])
@@ -105,7 +105,7 @@ def _fewest_chips(scenario: Scenario, stated: tuple[int]) -> int:
 
 
 def _holds(site: Site, chips: int, batch: float) -> bool:
-    """Whether the roomiest layout of some chips holds a batch, if need be tightly."""
+    """Whether the layout with the largest capacity fits a batch, possibly only tightly."""
     try:
         placements = site.place_all(open_layouts(site, chips), axes=1)
     except LayoutError:
@@ -116,7 +116,7 @@ def _holds(site: Site, chips: int, batch: float) -> bool:
 
 @once
 def _scenario(catalogue: Catalogue, deployment: Place, batches: tuple[float, ...]) -> Scenario:
-    """What is asked of a place, the very same object each time."""
+    """Scenario of a place; the identical object is returned each time."""
     if not all(int(count) in LIMITS["chips"] for count in (*batches, deployment.chips or 1)):
         raise InputError(f"chips and batches must be {LIMITS['chips']}")
     chip = catalogue.hardware(deployment.on)
@@ -142,7 +142,7 @@ def _requested(
     request: tuple[int | None, str | None, str | None, str, float, float],
     batches: tuple[int, ...],
 ) -> Scenario:
-    """A model on this number of chips, in formats, by a price, with a traffic."""
+    """Scenario of a model on a number of chips, with formats, price basis and traffic."""
     chips, weights, cache, basis, prompt, context = request
     return Scenario(
         hardware=chip,
@@ -159,7 +159,7 @@ def _requested(
 
 
 class Users(NamedTuple):
-    """Users at a time, and the mean tokens of context of each."""
+    """Concurrent users, and the mean context tokens of each."""
 
     batch: float
     context: float
@@ -168,7 +168,7 @@ class Users(NamedTuple):
 def _outcomes(
     catalogue: Catalogue, models: list[str], on: str, weights: list[str], users: Users | None
 ) -> list[Outcome]:
-    """Each model on the fewest chips, for one user where none are stated."""
+    """Outcome of each model on the stated chips, or on the fewest that fit one user."""
     batch, context = users or (1.0, None)
     deployments = (
         Place(model, on, weights=_format(form), context=context)
@@ -178,14 +178,14 @@ def _outcomes(
 
 
 def _format(name: str) -> str | None:
-    """A number format; None for a model's own."""
+    """A number format; None for the model's own format."""
     return None if name == "native" else name
 
 
 def user_speed(
     *, catalogue: Catalogue, models: list[str], on: str, users: Users, weights: list[str], end: str
 ) -> Finding:
-    """Speed of a user of each model on a kind of chip. [1/s]"""
+    """Speed per user of each model on a chip type. [1/s]"""
     outcomes = _outcomes(catalogue, models, on, weights, users)
     by_model = list(zip(models, outcomes, strict=True))
     speeds = [evaluated.estimate.ranged_speed for evaluated in outcomes]
@@ -202,7 +202,7 @@ def user_speed(
 
 
 def _at(ranged: Ranged, end: str) -> float:
-    """First of some predictions, expected or at an end; expected without a range."""
+    """First prediction: expected, lower or upper bound; expected if there is no range."""
     if end not in Ranged._fields:
         raise InputError(f"end is expected, low or high, not '{shown(end)}'")
     number = float(getattr(ranged, end)[0])
@@ -210,13 +210,13 @@ def _at(ranged: Ranged, end: str) -> float:
 
 
 def chips_for(*, catalogue: Catalogue, models: list[str], on: str, weights: list[str]) -> Array:
-    """Chips on which each model is placed for one stream. [1]"""
+    """Number of chips on which each model is placed for one stream. [1]"""
     outcomes = _outcomes(catalogue, models, on, weights, None)
     return np.array([evaluated.placement.layout.chips for evaluated in outcomes], dtype=float)
 
 
 class Alone(NamedTuple):
-    """Few users and many, on the stated chips or the fewest that fit, each in the best layout.
+    """Few and many users on the stated chips or the fewest that fit, each in the best layout.
 
     The context is the mean tokens of each user.
     """
@@ -229,7 +229,7 @@ class Alone(NamedTuple):
     context: float
 
     def ends(self, catalogue: Catalogue, *, own_chips: bool = False) -> tuple[Outcome, Outcome]:
-        """Return what few users get and many, on the same chips or each on chips of their own."""
+        """Outcomes for few and for many users, on the same chips or each on their own chips."""
         deployment = Place(self.model, self.on, int(self.chips), context=self.context)
         small, large = (deployment.holding(catalogue, batch) for batch in (self.few, self.many))
         few = partial(outcome, catalogue, small if own_chips else large, np.array([self.few]))
@@ -240,13 +240,13 @@ class Alone(NamedTuple):
 def rate_ratio(
     quantity: Literal["total", "speed"], *, catalogue: Catalogue, served: Alone
 ) -> Array:
-    """A machine's output, or a user's speed, at the smaller batch over the larger. [1]"""
+    """Ratio of total throughput, or speed per user, at the smaller and the larger batch. [1]"""
     first, last = (getattr(evaluated.estimate, quantity)[0] for evaluated in served.ends(catalogue))
     return floats(first / last)
 
 
 def price_alone(*, catalogue: Catalogue, served: Alone) -> Finding:
-    """Price of output at the smaller batch over that at the larger. [1]"""
+    """Ratio of output prices at the smaller and the larger batch. [1]"""
     prices = []
     for evaluated in served.ends(catalogue, own_chips=True):
         if evaluated.usd is None:
@@ -258,7 +258,7 @@ def price_alone(*, catalogue: Catalogue, served: Alone) -> Finding:
 
 
 def lead_gain(*, catalogue: Catalogue, served: Alone) -> Finding:
-    """Return what a smaller batch takes off the first token over what it takes off the others."""
+    """Ratio of the TTFT gain of a smaller batch to its gain in time per output token. [1]"""
     small, large = (evaluated.estimate for evaluated in served.ends(catalogue))
     first, later = large.ttft[0] / small.ttft[0], large.tpot[0] / small.tpot[0]
     sooner = ("first token sooner by", first, "times"), ("other tokens sooner by", later, "times")
@@ -268,7 +268,7 @@ def lead_gain(*, catalogue: Catalogue, served: Alone) -> Finding:
 def traffic_slope(
     *, catalogue: Catalogue, model: str, on: str, chips: float, batch: float, prompt: float
 ) -> Finding:
-    """Time of a token while prompts of others come between, over decode alone. [1]"""
+    """Ratio of TPOT with prefill of other requests to TPOT of decode only. [1]"""
     deployment = Place(model, on, int(chips), prompt=prompt)
     estimate = outcome(catalogue, deployment, np.array([batch])).estimate
     times = ("decode alone", estimate.tpot), ("in traffic", estimate.tpot_in_traffic)
@@ -277,7 +277,7 @@ def traffic_slope(
 
 
 class DeployedModels(NamedTuple):
-    """Models on one kind of chip each, as parallel lists; 0 chips are the fewest that hold one.
+    """Models, each on a chip type, as parallel lists; 0 chips means the fewest that fit.
 
     If the stated chips do not fit a batch, the fewest that do are used.
     """
@@ -289,7 +289,7 @@ class DeployedModels(NamedTuple):
     chips: Floats
 
     def steps(self, catalogue: Catalogue, batch: float, prompt: float) -> list[Step]:
-        """Decode step of each."""
+        """Decode step of each model."""
         formats = ([_format(name) for name in names] for names in (self.weights, self.caches))
         rows = zip(self.models, *formats, self.machines, self.chips, strict=True)
         deployments = (
@@ -304,7 +304,7 @@ class DeployedModels(NamedTuple):
 def reading_over_computing(
     *, catalogue: Catalogue, deployed: DeployedModels, batch: float, prompt: float
 ) -> Finding:
-    """Time that a decode step reads memory over the time that it computes. [1]"""
+    """Ratio of memory time to compute time of a decode step. [1]"""
     times = [
         [
             float(sum(np.sum(getattr(component, resource)) for component in step.components))
@@ -321,7 +321,7 @@ def reading_over_computing(
 
 
 def message_share(*, catalogue: Catalogue, deployed: DeployedModels, batch: float) -> Array:
-    """Share of a decode step in which chips wait for messages of others. [1]"""
+    """Fraction of a decode step in which chips wait for messages from others. [1]"""
     return np.array(
         [
             sum(
@@ -336,10 +336,10 @@ def message_share(*, catalogue: Catalogue, deployed: DeployedModels, batch: floa
 
 
 class Machines(NamedTuple):
-    """One kind of chip against another; 0 chips are the fewest that hold a model.
+    """Two chip types to compare; 0 chips means the fewest that fit a model.
 
-    If the stated chips do not fit the users, the fewest that do are used, and equal numbers of both
-    if equal numbers were stated.
+    If the users do not fit on the stated chips, the fewest that fit are used. If equal numbers of
+    both types were stated, equal numbers are used.
     """
 
     on: str
@@ -352,7 +352,7 @@ class Machines(NamedTuple):
     def places(
         self, catalogue: Catalogue, model: str, weights: str | None = None, basis: str = "cloud"
     ) -> tuple[Place, Place]:
-        """Return where a model runs on either."""
+        """Places of a model on both chip types."""
         stated = (
             Place(model, on, int(chips) or None, weights, basis, context=self.context)
             for on, chips in ((self.on, self.chips), (self.against, self.against_chips))
@@ -367,9 +367,9 @@ class Machines(NamedTuple):
 def speed_gain(
     *, catalogue: Catalogue, models: list[str], weights: list[str], machines: Machines, end: str
 ) -> Finding:
-    """A user's speed on one kind of chip over that on another, by model. [1]
+    """Ratio of speeds per user on two chip types, by model. [1]
 
-    The ends are those of the ratio's range, both ranges taken as independent.
+    The bounds of the ratio's range assume that both ranges are independent.
     """
     rows = list(zip(models, weights, strict=True))
     deployments = [machines.places(catalogue, model, _format(form)) for model, form in rows]
@@ -392,7 +392,7 @@ def speed_gain(
 def newer_hardware(
     bases: Sequence[PriceBasis], *, catalogue: Catalogue, model: str, machines: Machines
 ) -> Finding:
-    """Ratio of bandwidths, with the ratio of speeds and that of prices by some price bases. [1]"""
+    """Ratio of bandwidths, with the ratios of speeds and of prices by price basis. [1]"""
     chips, batch = (machines.on, machines.against), machines.batch
     fast, slow = (catalogue.hardware(chip).memory[0].bandwidth.si for chip in chips)
     details: list[tuple[str, float, str]] = []
@@ -411,7 +411,7 @@ def newer_hardware(
 
 
 def price_gain(*, catalogue: Catalogue, model: str, machines: Machines) -> Finding:
-    """Price of output on one kind of chip over another, by cloud and ownership. [1]"""
+    """Ratio of output prices on two chip types, by cloud price and ownership cost. [1]"""
     comparison = newer_hardware(BASES, catalogue=catalogue, model=model, machines=machines)
     ratios = [detail.value for detail in comparison.parts if "price ratio" in detail.label]
     rent = catalogue.hardware(machines.on).price.rent
@@ -422,7 +422,7 @@ def price_gain(*, catalogue: Catalogue, model: str, machines: Machines) -> Findi
 
 
 def naive_speed(*, catalogue: Catalogue, on: str, billions: float, bytes_each: float) -> Finding:
-    """Bandwidth over bytes, with arithmetic over FLOPs. [1/s]"""
+    """Bandwidth / weight bytes, with peak / FLOPs for comparison. [1/s]"""
     bandwidth, peak = _bandwidth_and_peak(catalogue, on)
     memory = bandwidth / (billions * 1e9 * bytes_each)
     compute = peak / (2.0 * billions * 1e9)
@@ -437,14 +437,14 @@ def naive_speed(*, catalogue: Catalogue, on: str, billions: float, bytes_each: f
 def naive_reached(
     *, catalogue: Catalogue, model: str, on: str, billions: float, bytes_each: float
 ) -> Finding:
-    """Expected speed of a model over bandwidth over bytes. [1]"""
+    """Ratio of the expected speed of a model to bandwidth / weight bytes. [1]"""
     speed = float(outcome(catalogue, Place(model, on), np.array([1.0])).estimate.speed[0])
     naive = naive_speed(catalogue=catalogue, on=on, billions=billions, bytes_each=bytes_each)
     return finding(speed / naive.values, (f"expected speed of {model} on {on}", speed, "tokens/s"))
 
 
 def ridge(*, catalogue: Catalogue, on: str, other: str, batches: ArrayLike) -> Finding:
-    """Batch from which 16-bit products are limited by compute, over some batches."""
+    """Ratio of the batch at which 16-bit products become compute-bound to some batches. [1]"""
     critical = []
     for name in (on, other):
         bandwidth, peak = _bandwidth_and_peak(catalogue, name)
@@ -455,8 +455,8 @@ def ridge(*, catalogue: Catalogue, on: str, other: str, batches: ArrayLike) -> F
 
 
 def _bandwidth_and_peak(catalogue: Catalogue, name: str) -> tuple[float, float]:
-    """A chip's bandwidth and its peak at 16 bits. [byte/s, FLOP/s]"""
+    """Bandwidth and 16-bit peak of a chip. [byte/s, FLOP/s]"""
     chip = catalogue.hardware(name)
     peak = chip.rate("fp16")
-    assert peak is not None, "the schema asks for a 16-bit rate"
+    assert peak is not None, "the schema requires a 16-bit rate"
     return chip.memory[0].bandwidth.si, peak.si

@@ -1,1 +1,1 @@
-"""`decide`: which of several services succeeds soonest or cheapest, and what flips it."""
+"""`decide`: the fastest or cheapest of several services, and the break-evens of the verdict."""

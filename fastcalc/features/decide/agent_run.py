@@ -1,8 +1,8 @@
-"""A run of an agent: what speed, price and accuracy take until one run succeeds.
+"""Model of an agent's run: time and cost until one run succeeds, from speed, price and accuracy.
 
-Every number may be an array; they broadcast together. A run is a chain of steps, each a call of
-the model and a tool. What is wrong is noticed at no cost: at the step, where retries are allowed,
-and else at the end, after which the run starts afresh or a user repairs it.
+Every number may be an array; they broadcast together. A run is a chain of steps, each with a call
+of the model and of a tool. Noticing a failure takes no time: with retries it is noticed at the
+step, otherwise at the end, after which the run is repeated or a user repairs it.
 """
 
 from dataclasses import dataclass
@@ -19,17 +19,17 @@ HOUR = 3600.0
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class OptionTerms:
-    """What an option offers.
+    """Speed, accuracy and prices of an option.
 
     speed : tokens per second of one stream [1/s]
     accuracy : probability that one answer to a step is right [1]
-    price, input_price : of a million tokens out and in; nan where unknown [USD]
-    cached_price : of a million tokens found in a prefix cache; None for the price of input [USD]
-    plan : a subscription, a month [USD]
-    quota : input and output tokens included per month, or per ``quota_hours`` of
-        use; beyond them the prices hold, and where there is no price no more are to be had. None
-        where prices hold from the first token [1, h]
-    lead, round_trip : time of a call before tokens stream, and on the way there and back [s]
+    price, input_price : per million output and input tokens; nan if unknown [USD]
+    cached_price : per million tokens found in a prefix cache; None for the input price [USD]
+    plan : price of a subscription per month [USD]
+    quota : input and output tokens included per month, or per ``quota_hours`` of use. More tokens
+        are charged at the prices, or are unavailable without a price. None if the prices apply
+        from the first token [1, h]
+    lead, round_trip : time of a call until tokens stream, and network round trip [s]
     """
 
     speed: ArrayLike
@@ -46,16 +46,15 @@ class OptionTerms:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Chain:
-    """What a run is a chain of.
+    """Task: the chain of steps of a run.
 
-    steps, tokens, prompt : steps of a run; tokens out of a call, and tokens in that are paid for
+    steps, tokens, prompt : steps per run, output tokens per call, and billed input tokens per call
         [1]
-    cached : share of the prompt that a prefix cache holds [1]
-    tools : time of a step's tools [s]
-    retries, samples : how often a step found wrong is done again; answers to a step, of which one
-        is taken [1]
-    judge : probability that who takes one is right about an answer; None for a majority [1]
-    is_serial : answers to a step come one after another, not at once
+    cached : fraction of the prompt in a prefix cache [1]
+    tools : time of tool calls per step [s]
+    retries, samples : retries of a failed step, and answers per step, of which one is picked [1]
+    judge : probability that the judge is right about an answer; None for a majority vote [1]
+    is_serial : whether the answers to a step are sampled one after another, not in parallel
     """
 
     steps: ArrayLike = 1.0
@@ -71,14 +70,14 @@ class Chain:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class UserTime:
-    """What a user gives to runs.
+    """Time and budget of a user.
 
-    check : time for each run [s]
-    repair : time to repair a failed run; None where it is run again [s]
-    sessions : runs that a user has going side by side [1]
-    look_away : waiting for a run after which a user does something else; infinity for none [s]
-    come_back : what coming back to it then takes of the user [s]
-    hour, hours, budget : worth of a user's hour [USD]; hours and dollars of a month [h, USD]
+    check : time to check each run [s]
+    repair : time to repair a failed run; None if it is run again [s]
+    sessions : concurrent runs of a user [1]
+    look_away : waiting time after which a user does something else; infinity for never [s]
+    come_back : user's time to resume afterwards [s]
+    hour, hours, budget : value of a user's hour [USD]; hours and dollars per month [h, USD]
     """
 
     check: ArrayLike = 0.0
@@ -93,7 +92,7 @@ class UserTime:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Terms(OptionTerms, Chain, UserTime):
-    """What an option offers, and what is asked of it, each number by its name."""
+    """All numbers of an option and its task, by name."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,10 +100,10 @@ class Run:
     """One run of an option.
 
     success : probability that all steps are right in the end [1]
-    calls : steps, those done again counted [1]
+    calls : steps, including retries [1]
     model_seconds, tool_seconds : time in the model and in tools [s]
-    usd : price of its tokens; nan where unknown [USD]
-    tokens : read and written, cached ones too [1]
+    usd : price of its tokens; nan if unknown [USD]
+    tokens : input and output tokens, including cached ones [1]
     """
 
     success: Array
@@ -122,17 +121,17 @@ class Run:
 
 @dataclass(frozen=True, eq=False)
 class Prospect:
-    """What an option takes to one success, on average.
+    """Mean time and cost of an option per success.
 
     seconds : from the start to one success, a user's checks and repairs included [s]
     user_seconds : user's time per success: the time between two successes of concurrent sessions,
         or less if the user works on something else while waiting [s]
-    busy_sessions : sessions from which on more speed gains the user nothing; infinity without
-        checks [1]
-    usd : price of cost of tokens and plan per success; infinity where none succeeds [USD]
-    total : the same, and the user's time [USD]
-    month, month_usd : successes in a month's hours and dollars, and what they cost without the user
-        [1, USD]
+    busy_sessions : number of sessions above which more speed does not help the user; infinity
+        without checks [1]
+    usd : cost of tokens and plan per success; infinity if no run succeeds [USD]
+    total : cost including the user's time [USD]
+    month, month_usd : successes within a month's hours and budget, and their cost without the
+        user's time [1, USD]
     tokens : input and output tokens per success [1]
     """
 
@@ -148,16 +147,16 @@ class Prospect:
 
 
 def taken(terms: Terms) -> Array:
-    """Probability that the answer taken for a step is right. [1]"""
+    """Probability that the answer picked for a step is right. [1]"""
     if terms.judge is None:
         return choosing.majority(accuracy=terms.accuracy, samples=terms.samples)
     return choosing.judged(accuracy=terms.accuracy, samples=terms.samples, judge=terms.judge)
 
 
 def run_of(terms: Terms) -> Run:
-    """One run.
+    """Time, cost and success probability of one run.
 
-    Nine of ten steps are right, and ten must be:
+    If nine of ten steps are right, and all ten must be right:
 
     >>> round(float(run_of(Terms(speed=65.0, accuracy=0.9, steps=10)).success), 3)
     0.349
@@ -183,7 +182,7 @@ def run_of(terms: Terms) -> Run:
 
 
 def routed(to: Run, remaining: Run, fraction: ArrayLike) -> Run:
-    """Run in which one option does a share of all steps, and another all others."""
+    """Run in which one option does a fraction of the steps and another option the rest."""
     piece = floats(fraction)
     success = to.success**piece * remaining.success ** (1.0 - piece)
     pairs = (
@@ -198,9 +197,9 @@ def routed(to: Run, remaining: Run, fraction: ArrayLike) -> Run:
 
 
 def prospect(run: Run, terms: Terms) -> Prospect:
-    """Return what runs take to one success.
+    """Mean time and cost per success.
 
-    Ten steps at 0.9 take 2.87 runs:
+    Ten steps at an accuracy of 0.9 take 2.87 runs:
 
     >>> terms = Terms(speed=65.0, accuracy=0.9, steps=10, tokens=800)
     >>> outlook = prospect(run_of(terms), terms)
@@ -233,7 +232,7 @@ def prospect(run: Run, terms: Terms) -> Prospect:
 
 
 def included(terms: Terms) -> Array:
-    """Tokens that a plan includes in a month of use; nan without a quota. [1]"""
+    """Tokens per month that a plan includes; nan without a quota. [1]"""
     if terms.quota is None:
         return floats(float("nan"))
     periods = 1.0 if terms.quota_hours is None else floats(terms.hours) / terms.quota_hours
@@ -241,10 +240,10 @@ def included(terms: Terms) -> Array:
 
 
 def _month(tokens: Array, listed: Array, terms: Terms, in_hours: Array) -> tuple[Array, Array]:
-    """Successes of a month, and what the tokens of each cost in addition to a plan. [1, USD]
+    """Successes per month, and the cost of tokens per success beyond a plan. [1, USD]
 
-    tokens, listed : of one success, and their price, were each paid for [1, USD]
-    in_hours : successes that the month's hours allow [1]
+    tokens, listed : tokens per success, and their price without a plan [1, USD]
+    in_hours : successes possible within the month's hours [1]
     """
     if terms.quota is None:
         return np.fmin(in_hours, floats(terms.budget) / listed), listed
@@ -256,13 +255,13 @@ def _month(tokens: Array, listed: Array, terms: Terms, in_hours: Array) -> tuple
 
 
 def window_tokens(terms: Terms, window: ArrayLike) -> Array:
-    """Tokens of a call that stream before a gap, in seconds, has passed. [1]"""
+    """Tokens of a call that stream within a time window. [1]"""
     lead = floats(terms.lead) + terms.round_trip
     return formulas.tokens_in_window(window=window, lead=lead, speed=terms.speed)
 
 
 def window_speed(terms: Terms, window: ArrayLike) -> Array:
-    """Speed at which a call's tokens fit into a gap; infinity where none does. [1/s]"""
+    """Speed at which a call's tokens fit into a time window; infinity if impossible. [1/s]"""
     left = floats(window) - terms.lead - terms.round_trip
     with np.errstate(divide="ignore"):
         return np.where(left > 0.0, terms.tokens / np.maximum(left, 0.0), np.inf)

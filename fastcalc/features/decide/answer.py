@@ -1,4 +1,4 @@
-"""A decision: the verdict in a sentence, the options as a table, and what flips it."""
+"""Answer of `decide`: the verdict in a sentence, a table of options, and break-even values."""
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from fastcalc.kit.charts.drawing import Chart
 
 _MOST_FLIPS = 4
-"""Break-evens that a first screen has room for."""
+"""Most break-even values on a first screen."""
 
 _LETTER = record_tables.words("", lambda row: row.letter)
 _TASK = "option tokens_per_s usd_per_mtok_output accuracy success run_s s_to_success usd_to_success"
@@ -43,17 +43,17 @@ _KEY_FIGURES = {
     "total": "total_usd_to_success",
     "window": "window_tokens",
 }
-"""Key of the number that decides, by the objective."""
+"""Record key of the deciding number, by objective."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class DecideAnswer(Answer):
-    """Which option wins, and what flips that.
+    """The winning option, and the break-even values of the verdict.
 
-    winners : of a map; None where none is asked for
-    uncounted : inputs that were not given, whose effects are not counted
-    remarks : where the numbers of options come from
-    warned : what to know of models on chips
+    winners : winners on a map; None if no map is requested
+    uncounted : inputs that were not given and are not counted
+    remarks : sources of the numbers of options
+    warned : warnings about models on chips
     """
 
     request: Decide
@@ -65,7 +65,7 @@ class DecideAnswer(Answer):
 
     @cached_property
     def rows(self) -> list[Row]:
-        """What each option takes."""
+        """Time and cost of each option."""
         return decision_rows.rows(self.decision)
 
     @cached_property
@@ -75,14 +75,14 @@ class DecideAnswer(Answer):
 
     @property
     def nearest_flips(self) -> list[BreakEven]:
-        """Those values, the nearest to today's first.
+        """Break-even values, ordered by distance from today's values.
 
-        Of two speeds, one that rises to the other and one that falls to it are equally near.
+        A speed that must rise to a value is as distant as a speed that must fall by that ratio.
         """
         return sorted(self.flips, key=lambda flip: round(flip.distance, 9))
 
     def columns(self) -> list[TableColumn]:
-        """The columns of the options, or of what fits a gap."""
+        """Columns of the options, or of the tokens that fit a window."""
         objective = self.decision.objective
         keys = _GAP
         if objective != "window":
@@ -99,7 +99,7 @@ class DecideAnswer(Answer):
         ]
 
     def body(self, screen: Screen) -> Iterator[Part]:
-        """The verdict, the options, and who wins where."""
+        """The verdict, the table of options, and the map of winners."""
         sentences = verdict(self.decision, self.rows, self.nearest_flips)
         yield " ".join([sentences, *failures(self.decision, self.rows)])
         yield from price_line(scenarios_of(self.decision.options))
@@ -110,7 +110,7 @@ class DecideAnswer(Answer):
             yield decision_map.table(self.winners)
 
     def _heading(self) -> str:
-        """Task, in a line: its steps and what else is asked of all options."""
+        """One-line description of the task: its steps and shared settings."""
         shared = Terms(**{"speed": 1.0, **self.decision.shared})
         tokens, stated = f"{float(shared.tokens):,.0f} tokens", phrases(self.settings)
         if self.decision.window is not None:
@@ -120,7 +120,7 @@ class DecideAnswer(Answer):
         return "; ".join([task, *stated, month])
 
     def page(self, screen: Screen) -> list[Part]:
-        """The body, and under it what flips the verdict, few notes or all, and what is next."""
+        """The body, then break-even values, a few or all notes, and the next command."""
         body, flips, notes = [*self.body(screen)], self.nearest_flips, [*self.notes()]
         most_notes = 1 if self.winners else 3
         counts = (len(flips) - _MOST_FLIPS, "tipping point"), (len(notes) - most_notes, "note")
@@ -138,7 +138,7 @@ class DecideAnswer(Answer):
         return [*body, Notes(lines, self.next_command())]
 
     def notes(self) -> Iterator[Note]:
-        """What the numbers depend on, and what they leave out."""
+        """Notes on the assumptions of the numbers, and on what they omit."""
         on_numbers = (
             ["the window includes the round trip, TTFT and the stream"]
             if self.decision.objective == "window"
@@ -148,7 +148,7 @@ class DecideAnswer(Answer):
         yield from map(Note, (*self.uncounted, *on_numbers, *self.remarks, *warned))
 
     def _on_numbers(self) -> Iterator[str]:
-        """Yield what is taken as given of prices, failures, users and models."""
+        """Yield the assumptions on prices, failures, users and models."""
         decision, offered = self.decision, self.rows
         ends = "a failed run starts again, so a success takes 1 / (success rate) runs on average"
         if decision.shared.get("repair") is not None:
@@ -158,8 +158,8 @@ class DecideAnswer(Answer):
         if unknown:
             yield f"{listed(unknown)} cannot win on cost: no price is given"
         yield (
-            "assumed: a run succeeds if all its steps do; steps fail independently; noticing a "
-            f"failure takes no time; {ends}"
+            "assumed: a run succeeds if all its steps succeed; steps fail independently; noticing "
+            f"a failure takes no time; {ends}"
         )
         if math.isinf(decision.terms(decision.options[0]).look_away):
             after = option("look_away", "S")
@@ -187,7 +187,7 @@ class DecideAnswer(Answer):
         yield from (line for row in offered for line in row.limits)
 
     def next_command(self) -> str:
-        """What draws the map of what flips the verdict soonest, or shows all of it."""
+        """Suggest a map of the nearest break-even values, or all notes."""
         words = ["fastcalc", "decide", *(self.request.options or DEFAULTS)]
         stated = [setting for setting in self.settings if not setting.shown.is_argument]
         words += [word for setting in stated for word in setting.words]
@@ -198,7 +198,7 @@ class DecideAnswer(Answer):
         return command(shell_line([*words, flag("map"), axes]))
 
     def records(self) -> list[Record]:
-        """The record of each option, or of each point of a map."""
+        """One record per option, or per point of a map."""
         if self.winners is not None:
             return decision_map.records(self.decision, self.winners)
         return decision_rows.records(self.decision)
@@ -208,11 +208,11 @@ class DecideAnswer(Answer):
         return self.columns(), self.rows
 
     def premises(self) -> Record:
-        """The prices of the chips of options that are models."""
+        """Chip prices of options that are models."""
         return {"prices": price_records(scenarios_of(self.decision.options))}
 
     def details(self) -> Record:
-        """What is to be least, what flips the verdict, and beside a map the options."""
+        """The objective, the break-even values and, with a map, the options."""
         break_evens = [
             plainly(
                 {
@@ -233,16 +233,16 @@ class DecideAnswer(Answer):
         }
 
     def warnings(self) -> list[str]:
-        """What is not counted, and what to know of models on chips."""
+        """Inputs that are not counted, and warnings about models on chips."""
         return [*self.uncounted, *self.warned]
 
     @property
     def charts(self) -> "Mapping[str, Callable[[], Chart]]":
-        """Time and price of a success."""
+        """Chart of time and price per success."""
         return {"decide": self.services_chart}
 
     def services_chart(self) -> "Chart":
-        """Time of a success against its price, of each option."""
+        """Chart of time per success against price, for each option."""
         from fastcalc.features.decide.chart import services
 
         return services(self.decision)
@@ -263,7 +263,7 @@ def _flip_lines(flips: Sequence[BreakEven]) -> list[str]:
 
 
 def _side(flip: BreakEven) -> str:
-    """From where on or up to where another option wins, or that it does at 0 alone."""
+    """Condition at which another option wins: above or below a value, or only at 0."""
     parameter = PARAMETERS[flip.parameter.rpartition(".")[2]]
     if parameter.is_count:
         side = "or more" if flip.is_above else "or fewer"

@@ -1,4 +1,4 @@
-"""The chart of `decide`: time and price of a success."""
+"""Chart of `decide`: time and price per success."""
 
 from dataclasses import replace
 
@@ -9,7 +9,7 @@ from fastcalc.kit.charts.drawing import Chart
 
 
 def services(decision: Choice) -> Chart:
-    """Time of a success against its price, of each option."""
+    """Time per success against price, for each option."""
     chart = against_price(
         "Time and price per success",
         decide_records(decision),

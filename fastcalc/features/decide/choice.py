@@ -1,4 +1,4 @@
-"""Which of several options wins, where the verdict flips, and who wins where on a map."""
+"""Choice between options: the winner, break-even values, and a map of winners."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -28,10 +28,10 @@ Objective = Literal["total", "time", "cost", "window"]
 Numbers = Mapping[str, Any]
 """Fields of `Terms` with their values."""
 Changes = Mapping[str, ArrayLike]
-"""Changed values of parameters, by their names."""
+"""Changed values of parameters, by name."""
 
 _REFINEMENTS, _PARTS = 5, 64
-"""Rounds and points per round of the search for a break-even, finer than rounding."""
+"""Rounds and points per round of the break-even search; finer than rounding."""
 
 _FLIPPING = ("tools", "check", "repair", "steps", "sessions", "hour", "look-away", "come-back")
 _FLIPPING_OF_OPTIONS = {
@@ -41,20 +41,20 @@ _FLIPPING_OF_OPTIONS = {
     "window": ("speed",),
 }
 _SECOND: Mapping[str, Objective] = {"time": "cost", "cost": "time", "total": "time"}
-"""What decides between options that are level by an objective."""
-_EQUAL = 1e-9  # of their value, by which options differ that are equal
+"""Figure that decides between options that tie by an objective."""
+_EQUAL = 1e-9  # relative difference below which options are equal
 _WHERE_GIVEN = ("ttft-ms", "plan", "quota")
-"""Counted only where options give them, a first token where all do."""
+"""Inputs counted only if the options give them; TTFT only if all do."""
 _WHOLE = ("samples", "retries")
 
 
 @dataclass(frozen=True, eq=False)
 class Contender:
-    """An option: the numbers of its own, or the options between which it routes steps.
+    """An option: its own numbers, or the options between which it routes steps.
 
-    Model, hardware and batch say where its speed was computed, and the scenario where its price
-    was; None where the user gave it. Then ``speed_ends`` are those of its 80 % interval, if it has
-    one. [1/s]
+    Model, hardware and batch describe the computed speed, and the scenario the computed price;
+    None if the user gave the numbers. ``speed_ends`` are the bounds of the 80 % interval of a
+    computed speed, if it has one. [1/s]
     """
 
     name: str
@@ -69,9 +69,9 @@ class Contender:
 
 @dataclass(frozen=True)
 class BreakEven:
-    """A value of a parameter from which on, or up to which, another option wins.
+    """A value of a parameter above or below which another option wins.
 
-    Of a count it is a whole number.
+    For a count, it is an integer.
     """
 
     parameter: str
@@ -82,7 +82,7 @@ class BreakEven:
 
     @property
     def distance(self) -> float:
-        """How far it is from what holds now, in logarithms; from 0 all is far."""
+        """Distance from the present value in logarithms; very large if one of them is 0."""
         if not 0.0 < self.now < np.inf or self.value <= 0.0:
             return 10.0 + abs(float(np.log10(self.value + 1e-9)))
         return abs(float(np.log(self.value / self.now)))
@@ -90,12 +90,12 @@ class BreakEven:
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """Options, what they share, and what makes one of them win.
+    """Options, their shared numbers, and the objective.
 
-    The objective is the least of ``total`` (tokens, plan and the user's time, in USD), ``time``
-    (of the user for one success), ``cost`` (tokens and plan), or the most tokens in a ``window``
-    of a given number of seconds. Options whose 80 % ranges leave open which is best by the
-    objective are level, and the other figure decides: cost where time is level, time where cost is.
+    The objective is to minimize ``total`` (tokens, plan and the user's time, in USD), ``time``
+    (user's time per success) or ``cost`` (tokens and plan), or to maximize the tokens in a
+    ``window`` of a given number of seconds. If the 80 % ranges leave open which option is best,
+    the options tie, and the other figure decides: cost if times tie, time if costs tie.
     """
 
     options: Sequence[Contender]
@@ -105,13 +105,13 @@ class Choice:
 
     @cached_property
     def winner(self) -> Contender | None:
-        """The option that wins; None where none ever succeeds, or no price is known."""
+        """The winning option; None if no option ever succeeds, or no price is known."""
         index = int(self.winners())
         return self.options[index] if index >= 0 else None
 
     @cached_property
     def level(self) -> list[Contender]:
-        """Options level by the objective, the winner first, then by the figure that decides."""
+        """Options that tie by the objective, the winner first, then by the deciding figure."""
         is_level = self._level(self.ranged_values())
         level = [
             option
@@ -126,12 +126,12 @@ class Choice:
 
     @property
     def decided_by(self) -> Objective:
-        """The objective, or where options are level by it what decides between them."""
+        """The objective, or the figure that decides if options tie by the objective."""
         is_tie = len(self.level) > 1
         return _SECOND.get(self.objective, self.objective) if is_tie else self.objective
 
     def terms(self, option: Contender, changes: Changes | None = None) -> Terms:
-        """Return what an option offers: changed numbers, by their names, its own, or the shared."""
+        """Numbers of an option: changed ones first, then its own, then the shared ones."""
         shared: dict[str, Any] = {}
         specific: dict[str, Any] = {}
         for name, value in (changes or {}).items():
@@ -154,7 +154,7 @@ class Choice:
         return routed(to, remaining, (changes or {}).get(name, option.numbers["share"]))
 
     def prospect(self, option: Contender, changes: Changes | None = None) -> Prospect:
-        """Return what an option takes to one success."""
+        """Mean time and cost of an option per success."""
         return prospect(self.run(option, changes), self.terms(option, changes))
 
     def value(
@@ -163,13 +163,13 @@ class Choice:
         changes: Changes | None = None,
         objective: Objective | None = None,
     ) -> Floats:
-        """Return what is to be least of an option; infinity where it cannot be known.
+        """Quantity of an option to minimize; infinity if unknown.
 
-        Of a gap that one call has to fit, no route between options is an answer.
+        For a window that one call has to fit, an option that routes between others is excluded.
         """
         objective = objective or self.objective
         if objective == "window":
-            assert self.window is not None, "a window has its seconds"
+            assert self.window is not None, "a window has a length in seconds"
             if option.routes is not None:
                 return floats(np.inf)
             return -window_tokens(self.terms(option, changes), self.window)
@@ -186,8 +186,8 @@ class Choice:
     ) -> Ranged:
         """Value over the 80 % ranges of the computed speeds that an option depends on.
 
-        A speed keeps its range, relative to what is expected, where it is changed; the price of a
-        token is as much less as the speed is more. Numbers that a user gives have no range.
+        A changed speed keeps its range relative to the expected value. The price per token is
+        inversely proportional to the speed. Numbers given by the user have no range.
         """
         expected = self.value(option, changes, objective)
         slow, fast = dict(changes or {}), dict(changes or {})
@@ -209,23 +209,23 @@ class Choice:
         changes: Changes | None = None,
         objective: Objective | None = None,
     ) -> Floats:
-        """Value of each option at changed numbers, which broadcast; options first."""
+        """Value of each option with changed numbers, which broadcast; options come first."""
         with np.errstate(invalid="ignore"):
             per_option = [self.value(option, changes, objective) for option in self.options]
         return np.stack(np.broadcast_arrays(*per_option))
 
     def ranged_values(self, changes: Changes | None = None) -> Ranged:
-        """Value of each option and its range, which broadcast; options first."""
+        """Value of each option and its range, which broadcast; options are the first axis."""
         with np.errstate(invalid="ignore"):
             ranged = [self.ranged_value(option, changes) for option in self.options]
         ends = np.broadcast_arrays(*(end for worth in ranged for end in worth))
         return Ranged(*(np.stack(ends[end::3]) for end in range(3)))
 
     def _level(self, ranged: Ranged) -> Bools:
-        """Whether each option is level with the best by the objective; options first.
+        """Whether each option ties with the best by the objective; options are the first axis.
 
-        It is where the 80 % interval of their ratio holds 1, and of values without a range, which
-        no speed moves, where both are the same. Nothing else decides which fits a gap best.
+        Options tie if the 80 % interval of their ratio contains 1. Values without a range tie only
+        if they are equal. For a window, no other figure decides.
         """
         is_same = _is_least(ranged.expected)
         if self.objective not in _SECOND:
@@ -237,10 +237,10 @@ class Choice:
             return is_same | ((ratio.low < ratio.high) & is_level(ratio))
 
     def winners(self, changes: Changes | None = None) -> Ints:
-        """Index of the winner; -1 where none ever succeeds.
+        """Index of the winner; -1 if none ever succeeds.
 
-        Of options that are level it is the best by the other figure; of equals in both the one that
-        wins without changes, or else the first.
+        If options tie, the best by the other figure wins. If both are equal, the winner without
+        changes is kept, or else the first option.
         """
         ranged = self.ranged_values(changes)
         is_best = self._level(ranged)
@@ -254,7 +254,7 @@ class Choice:
         return np.where(np.any(np.isfinite(ranged.expected), axis=0), indices, -1)
 
     def flips(self) -> list[BreakEven]:
-        """Return where the verdict flips, of each number alone: the nearest value on both sides."""
+        """Break-even values of each single number: the nearest on both sides."""
         break_evens = []
         for name, now in self.numbers().items():
             parameter = PARAMETERS[name.rpartition(".")[2]]
@@ -272,14 +272,14 @@ class Choice:
                 same, changed = self._between(name, grid[flip - step], grid[flip])
                 winner = int(self.winners({name: changed}))
                 if winner >= 0:
-                    # Right above 0 any value is enough, but for a count, which has a next one.
+                    # Any value above 0 is enough, except for a count, which has a next integer.
                     value = changed if same or parameter.is_count else 0.0
                     winner_name = self.options[winner].name
                     break_evens.append(BreakEven(name, now, value, winner_name, step > 0))
         return break_evens
 
     def numbers(self) -> dict[str, float]:
-        """Numbers whose change may flip the verdict, and their values now."""
+        """Numbers whose change may flip the verdict, with their present values."""
         numbers: dict[str, float] = {}
         for option in self.options:
             if option.routes is not None:
@@ -303,13 +303,13 @@ class Choice:
         return numbers
 
     def _along(self, name: str, values: Floats) -> Ints:
-        """Return who wins along a parameter."""
+        """Indices of the winners along a parameter."""
         return np.broadcast_to(self.winners({name: values}), values.shape)
 
     def _between(self, name: str, same: float, changed: float) -> tuple[float, float]:
-        """Last value at which a winner still wins and the first at which it does not.
+        """Last value at which a winner still wins, and first value at which it does not.
 
-        same, changed : a value of the parameter where it does, and one where it does not
+        same, changed : a value of the parameter at which it wins, and one at which it does not
         """
         is_count = PARAMETERS[name.rpartition(".")[2]].is_count
 
@@ -323,7 +323,7 @@ class Choice:
 
 
 def _is_least(values: Floats) -> Bools:
-    """Return which options, along the first axis, are the least, or as good as equal to it."""
+    """Whether each option, along the first axis, is the smallest or practically equal to it."""
     lowest = np.min(values, axis=0)
     with np.errstate(invalid="ignore"):
         return np.asarray(values <= lowest + _EQUAL * np.abs(lowest))
@@ -331,7 +331,7 @@ def _is_least(values: Floats) -> Bools:
 
 @dataclass(frozen=True)
 class Axis:
-    """An axis of a map: what is written as its name, and its values."""
+    """An axis of a map: its name as typed, and its values."""
 
     name: str
     values: Floats
@@ -339,7 +339,7 @@ class Axis:
 
 
 def axis(name: str, low: float, high: float, points: int) -> Axis:
-    """An axis between two ends, even in ratios where they differ 50 times or more."""
+    """An axis between two bounds, logarithmic if they differ by a factor of 50 or more."""
     is_wide = low > 0.0 and high / low >= 50.0
     spaced: Callable[..., Floats] = np.geomspace if is_wide else np.linspace
     values = spaced(low, high, points)
@@ -350,7 +350,7 @@ def axis(name: str, low: float, high: float, points: int) -> Axis:
 
 @dataclass(frozen=True, eq=False)
 class WinnerMap:
-    """Who wins where: values of each option with rows along the second axis."""
+    """Map of winners: values of each option, with rows along the second axis."""
 
     across: Axis
     up: Axis
@@ -359,7 +359,7 @@ class WinnerMap:
 
 
 def winner_map(decision: Choice, across: Axis, up: Axis) -> WinnerMap:
-    """Return who wins at each point of two axes."""
+    """Winner at each point of two axes."""
     changes = {across.name: across.values[np.newaxis, :], up.name: up.values[:, np.newaxis]}
     shape = (len(up.values), len(across.values))
     values = decision.values(changes)

@@ -1,4 +1,4 @@
-"""Who wins where: a map of letters, and its points as records."""
+"""Map of winners as letters, and its points as records."""
 
 from string import ascii_uppercase
 
@@ -12,12 +12,12 @@ _VALUES = {"total": "usd", "cost": "usd", "time": "s", "window": "minus_tokens"}
 
 
 def letter(index: int) -> str:
-    """Letter of an option by its place; -1 is a dot: none ever succeeds."""
+    """Letter of an option by index; -1 gives a dot, which means that none ever succeeds."""
     return "." if index < 0 else ascii_uppercase[index % len(ascii_uppercase)]
 
 
 def table(drawn: WinnerMap) -> TextTable:
-    """Map: rows along the second axis, the largest value first."""
+    """The map as a table, with rows along the second axis, the largest value first."""
     rows = [
         (number(value), "".join(letter(int(index)) for index in row))
         for value, row in zip(drawn.up.values[::-1], drawn.winners[::-1], strict=True)
@@ -29,7 +29,7 @@ def table(drawn: WinnerMap) -> TextTable:
 
 
 def title(drawn: WinnerMap) -> str:
-    """Return what a map shows, in a line."""
+    """One-line title of a map."""
     axis_names = []
     for axis in (drawn.up, drawn.across):
         unit = PARAMETERS[axis.name.rpartition(".")[2]].unit
@@ -39,7 +39,7 @@ def title(drawn: WinnerMap) -> str:
 
 
 def noun(name: str) -> str:
-    """Return what a number is called, and whose it is.
+    """Name of a number in words, with the option that it belongs to.
 
     >>> noun("tools"), noun("spark.accuracy")
     ('tool time', "spark's accuracy")
@@ -49,7 +49,7 @@ def noun(name: str) -> str:
 
 
 def records(decision: Choice, drawn: WinnerMap) -> list[Record]:
-    """A record for each point: both values, the winner, and the value of each option."""
+    """One record per point: both values, the winner, and the value of each option."""
     unit, names = _VALUES[decision.objective], [option.name for option in decision.options]
     point_records = []
     for row, up in enumerate(drawn.up.values):

@@ -1,4 +1,4 @@
-"""What options of a decision may say: numbers of their own, models on chips, mixes, services."""
+"""Parser of options: own numbers, models on chips, mixes of options, and known services."""
 
 import math
 import os
@@ -20,7 +20,7 @@ from fastcalc.mentions import option
 from fastcalc.written import shown
 
 PROMPT = 1000
-"""Prompt at which speeds are evaluated where none is asked for; then it costs no time."""
+"""Prompt length for computing speeds if none is given; prefill time is then not counted."""
 
 DEFAULTS = ("opus", "opus-fast", "spark")
 _DEPLOYED = ("model", "on", "batch", "weights", "kv", "engine", "chips", "speculate")
@@ -30,7 +30,7 @@ _EXAMPLE = "fast=speed=170,price=150"
 
 
 def read_number(text: str, key: str, where: str) -> float:
-    """Number of a key in its own unit, within its limit."""
+    """Parse the number of a key, in its own unit and within its limit."""
     parameter = PARAMETERS[key]
     read = (
         readers.share_of(where) if key in ("cached", "share") else readers.number_of(where, float)
@@ -39,14 +39,14 @@ def read_number(text: str, key: str, where: str) -> float:
 
 
 def checked(value: float, parameter: Variable, where: str) -> float:
-    """A number within the limit of a parameter, or refuse it."""
+    """A number within the limit of a parameter; raises InputError otherwise."""
     if parameter.limit.maximum == 1.0:
         return readers.share(value, where, zero=parameter.zero)
     return readers.number(value, where, parameter.limit, 10, zero=parameter.zero)
 
 
 def parsed(request: Decide, catalogue: Catalogue) -> tuple[list[Contender], list[str], list[str]]:
-    """Every option, in the order typed, what to know of them, and warnings."""
+    """All options in the order typed, with remarks and warnings."""
     contenders: list[Contender] = []
     notes: list[str] = []
     warnings: list[str] = []
@@ -84,7 +84,7 @@ def _keys(name: str, text: str) -> dict[str, str]:
 
 
 def _own_numbers(name: str, keys: Mapping[str, str]) -> dict[str, Any]:
-    """Numbers of an option's own, by the field of the terms."""
+    """An option's own numbers, by field of `Terms`."""
     numbers: dict[str, Any] = {}
     for key, text in keys.items():
         if key in PARAMETERS:
@@ -96,7 +96,7 @@ def _own_numbers(name: str, keys: Mapping[str, str]) -> dict[str, Any]:
 
 
 def judge(text: str | float, where: str) -> float | None:
-    """Return how surely one of several answers is taken; None for a majority."""
+    """Reliability of the judge that picks an answer; None for a majority vote."""
     if not isinstance(text, str):
         return readers.share(text, where, zero=True)
     if text in ("majority", "oracle"):
@@ -107,7 +107,7 @@ def judge(text: str | float, where: str) -> float | None:
 
 
 def _plain(name: str, keys: dict[str, str]) -> Contender:
-    """Option that a speed of its own makes, or one that routes between two others."""
+    """Option with its own speed, or an option that routes between two others."""
     if "speed" in keys:
         clash = [key for key in (*_DEPLOYED, *_MIXED) if key in keys]
         if clash:
@@ -123,9 +123,10 @@ def _plain(name: str, keys: dict[str, str]) -> Contender:
 
 
 def _with_plan(name: str, numbers: dict[str, Any]) -> dict[str, Any]:
-    """Numbers of an option with what a subscription makes of prices omitted.
+    """Numbers of an option, with missing prices filled in from its subscription.
 
-    Without a quota it includes all tokens; beyond one without a price there are no more.
+    Without a quota, the plan includes all tokens. Beyond a quota without a price, no more tokens
+    are available.
     """
     for key, required in (("quota", "plan"), ("quota-hours", "quota")):
         if PARAMETERS[key].field in numbers and PARAMETERS[required].field not in numbers:
@@ -227,7 +228,7 @@ def _evaluated(
 
 
 def _told_apart(name: str, contenders: list[Contender]) -> list[Contender]:
-    """Contenders with names that say in what they differ."""
+    """Contenders with names that tell them apart."""
     pieces = ("model", "hardware", "batch")
     varying = [
         piece

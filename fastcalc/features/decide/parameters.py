@@ -1,4 +1,4 @@
-"""Parameters of a decision that an option, a flag or an axis of a map may give, with limits."""
+"""Parameters of a decision, set by an option, a flag or an axis of a map, with limits."""
 
 from dataclasses import dataclass
 
@@ -10,13 +10,13 @@ from fastcalc.formulas.types import Floats
 
 @dataclass(frozen=True)
 class Variable:
-    """A number that an option, a flag or an axis of a map may give.
+    """A number that an option, a flag or an axis of a map can set.
 
-    field : of `Terms`; ``share`` of an option that routes steps
-    limit : what it may be
-    noun, unit : what it is called, and what stands after its value
+    field : field of `Terms`, or ``share`` for an option that routes steps
+    limit : permitted values
+    noun, unit : name in words, and text after the value
     scale : its unit in units of the field
-    zero : whether it may be 0
+    zero : whether 0 is permitted
     """
 
     field: str
@@ -28,16 +28,16 @@ class Variable:
 
     @property
     def is_count(self) -> bool:
-        """Whether only whole numbers make sense."""
+        """Whether only integers make sense."""
         return self.limit.is_whole
 
     @property
     def least(self) -> float:
-        """The smallest value that is searched."""
+        """Smallest value in the search."""
         return 0.0 if self.zero else max(self.limit.minimum, 1e-6)
 
     def grid(self, points: int) -> Floats:
-        """Values over all that is searched, dense where numbers are usual."""
+        """Values over the whole search range, dense at common values."""
         if self.limit.maximum == 1.0:
             return np.linspace(self.least, 1.0, points)
         first = max(self.limit.minimum, 1e-4)
@@ -85,4 +85,4 @@ OF_TASKS = {
     "budget": Variable("budget", _DOLLARS, "budget", "$/month"),
 }
 PARAMETERS = OF_OPTIONS | OF_TASKS | {"share": Variable("share", _SHARE, "share", zero=True)}
-"""By the names that users write."""
+"""Parameters by the names that users write."""

@@ -1,4 +1,4 @@
-"""What each option of a decision takes to one success, and its columns of records."""
+"""Rows of `decide`: time and cost of each option per success, with record columns."""
 
 import math
 from collections.abc import Iterable, Iterator
@@ -26,24 +26,24 @@ from fastcalc.kit.answer.point_records import Record, plainly
 
 @dataclass(frozen=True, eq=False)
 class Row:
-    """An option of a decision, its letter, and what it takes."""
+    """An option of a decision with its letter and its results."""
 
     decision: Choice
     option: Contender
 
     @cached_property
     def prospect(self) -> Prospect:
-        """What it takes to one success."""
+        """Mean time and cost per success."""
         return self.decision.prospect(self.option)
 
     @cached_property
     def terms(self) -> Terms:
-        """What it offers for the task."""
+        """Numbers of the option for the task."""
         return self.decision.terms(self.option)
 
     @property
     def gap(self) -> float:
-        """The gap that is asked about; nan without one. [s]"""
+        """Length of the requested window; nan without one. [s]"""
         return math.nan if self.decision.window is None else self.decision.window
 
     @property
@@ -60,7 +60,7 @@ class Row:
 
     @property
     def limits(self) -> Iterator[str]:
-        """Say from how many sessions on speed buys nothing, and from which use on a plan pays."""
+        """State the sessions above which speed does not help, and the use at which a plan pays."""
         busy = float(self.prospect.busy_sessions)
         if math.isfinite(busy):
             yield (
@@ -70,7 +70,7 @@ class Row:
         yield from self._plan_limits()
 
     def _plan_limits(self) -> Iterator[str]:
-        """Say what a plan includes, and how many successes its price buys without one."""
+        """State the tokens included in a plan, and the successes that its price would buy."""
         plan, name = float(self.terms.plan), self.option.name
         if not plan:
             return
@@ -86,7 +86,7 @@ class Row:
             success_usd = float(row.prospect.usd)
             if not float(row.terms.plan) and 0.0 < success_usd < math.inf:
                 tokens = plan / success_usd * float(row.prospect.tokens)
-                end = "its quota includes fewer" if quota < tokens else "with more it spares money"
+                end = "its quota includes fewer" if quota < tokens else "above that it saves money"
                 yield (
                     f"{name}: ${plan:,.0f}/month pays for {number(plan / success_usd)} successes "
                     f"of {row.option.name}, {number(tokens / 1e6)} million input and output "
@@ -95,7 +95,7 @@ class Row:
 
     @property
     def tool_limit(self) -> str | None:
-        """What tools leave for faster tokens to gain, in a sentence; None without tools."""
+        """Sentence on the possible gain from faster tokens, given tool time; None without tools."""
         tool, run = float(self.prospect.run.tool_seconds), float(self.prospect.run.seconds)
         if not tool:
             return None
@@ -108,21 +108,21 @@ class Row:
 
     @property
     def window_tokens(self) -> float:
-        """Tokens that fit the gap. [1]"""
+        """Tokens that fit the window. [1]"""
         return float(window_tokens(self.terms, self.gap))
 
     @property
     def window_speed(self) -> float:
-        """Speed at which all tokens fit it. [1/s]"""
+        """Speed at which all tokens fit the window. [1/s]"""
         return float(window_speed(self.terms, self.gap))
 
     def offered(self, field: str) -> float:
-        """A number that a plain option offers; nan of one that routes."""
+        """A number of a plain option; nan for an option that routes."""
         return math.nan if self.option.routes else float(getattr(self.terms, field))
 
 
 def rows(decision: Choice) -> list[Row]:
-    """Options with what they take; a gap has no use for routes."""
+    """Rows of all options; options that route are omitted for a window."""
     options = [
         option for option in decision.options if decision.objective != "window" or not option.routes
     ]
@@ -135,7 +135,7 @@ def scenarios_of(contenders: Iterable[Contender | None]) -> list[Scenario]:
 
 
 def records(decision: Choice) -> list[Record]:
-    """A record for each option; what is unknown is None."""
+    """One record per option; unknown values are None."""
     return [plainly(values(COLUMNS, row)) for row in rows(decision)]
 
 
@@ -147,9 +147,9 @@ def _of(
     heading: tuple[str, str] = ("", ""),
     drop_priority: int = 0,
 ) -> Column[Row]:
-    """Column of a number of a row; all amounts of money depend on the price of a token.
+    """Column of a number of a row; all amounts of money depend on the token price.
 
-    path : of its attributes, or the name of a number that it offers
+    path : attribute path, or the name of a number of the option
     """
     value, cell = partial(_value, path, unit), partial(_cell, path, unit)
     rests_on = ("price",) * unit.startswith("USD")
@@ -162,7 +162,7 @@ def _value(path: str, unit: str, row: Row) -> float:
 
 
 def _cell(path: str, unit: str, row: Row) -> str:
-    """A number as a table has it: a time in the unit that users say, a price marked."""
+    """Table cell of a number: times in readable units, uncertain prices marked."""
     value = _value(path, "", row)
     if unit in ("s", "ms"):
         return seconds(value)

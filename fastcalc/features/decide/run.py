@@ -22,26 +22,26 @@ if TYPE_CHECKING:
     from fastcalc.kit.request.given_types import PlacesGiven
 
 ACROSS, UP = 61, 8
-"""Points of a map along its axes: the characters and lines that it takes. [1]"""
+"""Points of a map along its axes, in characters and lines. [1]"""
 
 _TO_ALL = (
     *("steps", "accuracy", "tokens", "cached", "tools", "retries", "best-of", "round-trip-ms"),
     *("check", "repair", "sessions", "look-away", "come-back", "hour", "hours", "budget"),
 )
-"""Keys of parameters that flags give to all options."""
+"""Keys of parameters that flags set for all options."""
 _FLAGS = {"tools": "tool-seconds", "check": "check-seconds", "repair": "repair-seconds"}
-"""Those of other names."""
+"""Keys whose flags have other names."""
 
 
 def run(request: Decide) -> DecideAnswer:
-    """Return what each option costs, and where one beats another."""
+    """Time and cost of each option, with break-even values."""
     entries = catalogue(request)
-    # Whether or not a machine is rented, and has a batch.
+    # Validate these even if no option is a model on chips.
     readers.share(request.utilization, option("utilization"))
     basis_of(request)
     number_lists.numbers(request.batch or "1", option("batch"), LIMITS["sequences"])
     if request.on is not None:
-        chips_of(entries, request.on, OWN_MEMORY, [])  # wrong names are refused, whoever uses them
+        chips_of(entries, request.on, OWN_MEMORY, [])  # validates the names
     contenders, remarks, warned = decide_options.parsed(request, entries)
     counts_input = bool(request.prompt) or any(
         contender.numbers.get("prompt") for contender in contenders
@@ -71,7 +71,7 @@ def run(request: Decide) -> DecideAnswer:
 
 
 def _window(request: Decide) -> float | None:
-    """Gap that an answer has to fit, or None. [s]"""
+    """Window that an answer has to fit, or None. [s]"""
     if request.window_ms is None:
         return None
     limit = PARAMETERS["hour"].limit
@@ -113,7 +113,7 @@ def _objective(request: Decide, window: float | None) -> Objective:
 
 
 def _levelled(listed: list[Contender], *, counts_input: bool) -> tuple[list[Contender], list[str]]:
-    """Options of which none has the first token or the input counted unless all have."""
+    """Options in which TTFT and input are counted only if all options give them."""
     notes = []
     for field, label in (("lead", "time to first token"), ("input_price", "price of input")):
         plain = [contender for contender in listed if contender.routes is None]

@@ -1,4 +1,4 @@
-"""The verdict of a decision: who wins, by how much, and what that takes as given."""
+"""Verdict of a decision: the winner, its margin, and the assumptions."""
 
 import math
 from collections.abc import Sequence
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 
 
 def _model(option: Contender) -> str:
-    """Return what answers of an option: its model, or what a fast mode is the fast mode of."""
+    """Model of an option, or the standard service of a fast mode."""
     offer = service(option.name)
     return option.model or (offer.fast_mode_of or offer.id if offer else option.name)
 
 
 def _is_taken_as_right(decision: Choice, offered: "Sequence[Row]") -> bool:
-    """Whether models differ and no accuracy is given of any."""
+    """Whether models differ but no accuracy is given for any."""
     plain = [row for row in offered if row.option.routes is None]
     is_accuracy_known = any(
         "accuracy" in row.option.numbers or row.offered("accuracy") < 1.0 for row in plain
@@ -31,7 +31,7 @@ def _is_taken_as_right(decision: Choice, offered: "Sequence[Row]") -> bool:
 
 
 def failures(decision: Choice, offered: "Sequence[Row]") -> list[str]:
-    """Say when failed steps are found, where any fail and a run has several."""
+    """State when failed steps are noticed, if steps can fail and a run has several."""
     may_fail = _is_taken_as_right(decision, offered)
     may_fail |= any(row.offered("accuracy") < 1.0 for row in offered)
     has_steps = any(float(row.terms.steps) > 1 for row in offered)
@@ -58,7 +58,7 @@ def failures(decision: Choice, offered: "Sequence[Row]") -> list[str]:
 
 
 def verdict(decision: Choice, offered: "Sequence[Row]", flips: Sequence[BreakEven] = ()) -> str:
-    """Return who wins and by how much, and where it turns if models are taken as equally right."""
+    """Winner and margin, with break-even accuracies if equal accuracy is assumed."""
     sentence = _leader(decision, offered)
     if not _is_taken_as_right(decision, offered) or sentence.startswith("No option"):
         return sentence
@@ -77,7 +77,7 @@ def verdict(decision: Choice, offered: "Sequence[Row]", flips: Sequence[BreakEve
 
 
 def _leader(decision: Choice, offered: "Sequence[Row]") -> str:
-    """Return who wins and by how much, in a sentence."""
+    """Sentence naming the winner and its margin."""
     worth = {row.option.name: float(decision.value(row.option)) for row in offered}
     ranked = sorted(worth, key=lambda name: worth[name])
     leading, first = worth[ranked[0]], decision.winner
@@ -92,7 +92,7 @@ def _leader(decision: Choice, offered: "Sequence[Row]") -> str:
         sentence = _level(decision)
     followers, level_names = list[str](), {contender.name for contender in decision.level}
     for name in (name for name in ranked if name not in level_names):
-        # Next to what takes nothing, no number of times is as much.
+        # A ratio to zero is not defined.
         ratio = worth[name] / leading if leading else math.inf
         takes = "" if followers else f"{_TAKES[decision.objective]} "
         against = f"{takes}{number(ratio)} times {comparison}"
@@ -104,7 +104,7 @@ _TAKES = {"time": "takes", "cost": "costs", "total": "costs"}
 
 
 def _best(decision: Choice, name: str, leading: float) -> tuple[str, str]:
-    """That an option wins, and what a larger value of another is as."""
+    """Sentence that an option wins, and the comparison word for the other options."""
     if decision.objective == "time":
         amount = f"{seconds(leading)} per successful run"
         return f"{name} takes the least user time, {amount}", "as long"
@@ -113,7 +113,7 @@ def _best(decision: Choice, name: str, leading: float) -> tuple[str, str]:
 
 
 def _level(decision: Choice) -> str:
-    """Say that options are level by the objective, and what decides between them instead."""
+    """State that options tie by the objective, and which figure decides instead."""
     level = decision.level
     names, (amounts, unit) = [option.name for option in level], _amounts(decision, level)
     word, verb = "both" if len(names) == 2 else "all", _VERBS[decision.objective]
@@ -128,7 +128,7 @@ def _level(decision: Choice) -> str:
 
 
 def _deciding(decision: Choice) -> str:
-    """Say by which figure the first of the level options wins, and whose is unknown."""
+    """State the figure by which the first of the tied options wins, and unknown values."""
     objective = decision.decided_by
     priced = [
         option
@@ -156,7 +156,7 @@ _VERBS = {"time": "take", "cost": "cost", "total": "cost"}
 def _amounts(
     decision: Choice, level: Sequence[Contender], objective: Objective | None = None
 ) -> tuple[list[str], str]:
-    """Return what options take or cost, and of what: money per month if months are equal."""
+    """Times or costs of options with their unit; cost per month if months are equal."""
     objective = objective or decision.objective
     values = [float(decision.value(option, objective=objective)) for option in level]
     if objective == "time":
@@ -170,7 +170,7 @@ def _amounts(
 
 
 def cached_at_full_price(offered: "Sequence[Row]") -> list[str]:
-    """Say whose cached input costs as much as the rest, for want of a price of it."""
+    """Name the options whose cached input is billed at the full input price."""
     names = [
         row.option.name
         for row in offered

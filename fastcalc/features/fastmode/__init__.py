@@ -1,1 +1,1 @@
-"""`fastmode`: what each technique for low latency buys and costs, from today's batch."""
+"""`fastmode`: speed-up and cost of each technique for low latency, starting at today's batch."""

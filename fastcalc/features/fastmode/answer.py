@@ -1,4 +1,4 @@
-"""What each technique buys and costs: a page, records and a chart."""
+"""Answer of `fastmode`: speed-up and cost of each technique as a page, records and a chart."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -26,11 +26,11 @@ from fastcalc.mentions import option
 
 _KEY = (
     "key: rows: cheapest options of each technique that are expected to reach the target, and "
-    "those named above; cost: price per output token / today's"
+    "the options named above; cost: price per output token / today's"
 )
-_OF_OTHER_MODELS = f"{TRICKS['smaller-model']}: that with the most active parameters below today's"
+_OF_OTHER_MODELS = f"{TRICKS['smaller-model']}: the one with most active parameters below today's"
 _STAR = "*: may change answers, so not named above"
-_TIED = "tied: the 80 % range of the cost includes 1x, so it may be no dearer than today"
+_TIED = "tied: the 80 % range of the cost includes 1x, so it may cost no more than today"
 _OF_DRAFTS = (
     "speculation assumes the tokens per step published for DeepSeek-R1 with its own "
     "draft tokens on eight B200, by number of draft tokens "
@@ -45,9 +45,9 @@ _OF_ANSWERS = (
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class FastmodeAnswer(Answer):
-    """Every way to a speed.
+    """Answer with all options that reach a target speed.
 
-    comparison : what is served today, which commands that print a point again begin from
+    comparison : request for today's point; commands that reproduce a row start from it
     """
 
     request: Fastmode
@@ -56,12 +56,12 @@ class FastmodeAnswer(Answer):
 
     @property
     def code(self) -> int:
-        """1 where nothing reaches the speed."""
+        """Exit code: 1 if nothing reaches the speed."""
         return 0 if self.solution.reached else 1
 
     @cached_property
     def _shown(self) -> list[Option]:
-        """Those of a table of all columns, of all techniques."""
+        """Options of the table with all columns, for all techniques."""
         solution = self.solution
         if self.request.everything or self.request.written_as == "markdown":
             return solution.options
@@ -69,7 +69,7 @@ class FastmodeAnswer(Answer):
 
     @cached_property
     def _first(self) -> list[Option]:
-        """Options of a first screen: the cheapest of each technique, unchanged answers first."""
+        """Options of the first screen: the cheapest per technique, unchanged answers first."""
         solution, cheapest = self.solution, dict[str, Option]()
         for choice in self._shown:
             if choice.outcome is not None:
@@ -79,19 +79,19 @@ class FastmodeAnswer(Answer):
         return sorted(choices, key=lambda choice: choice not in solution.same_answers)
 
     def _outcomes(self, options: Sequence[Option]) -> list[Outcome]:
-        """Today's point and those of some options."""
+        """Outcomes of today's point and of some options."""
         return [self.solution.today, *(choice.outcome for choice in options if choice.outcome)]
 
     def _named(self) -> list[Scenario]:
-        """Return what the headline names."""
+        """Scenarios that the headline names."""
         return [outcome.scenario for outcome in self._outcomes(self.solution.leading)]
 
     def page(self, screen: Screen) -> Sequence[Part]:
-        """All columns where all options are asked for."""
+        """The page, with all columns if all options are requested."""
         return super().page(replace(screen, wide=screen.wide or self.request.everything))
 
     def body(self, screen: Screen) -> Iterator[Part]:
-        """The cheapest ways in a sentence, and a table of what reaches the speed."""
+        """Sentences on the cheapest options, and a table of the options that reach the speed."""
         solution = self.solution
         if screen.wide:
             stated = phrases(self.settings, without=outcome_lines.IN_HEADING)
@@ -112,7 +112,7 @@ class FastmodeAnswer(Answer):
             yield from factors.parts(waterfall, screen.width)
 
     def key(self) -> str:
-        """What a row is, the star, and a tie."""
+        """Legend of rows, the star, and ties."""
         solution = self.solution
         changing = [choice for choice in self._shown if choice not in solution.same_answers]
         is_tied = any(": tied" in line for line in sentences.cheapest_options(solution))
@@ -127,7 +127,7 @@ class FastmodeAnswer(Answer):
         return "; ".join(meaning for meaning, is_used in meanings.items() if is_used)
 
     def notes(self) -> Iterator[Note]:
-        """What a reader must know to trust the table."""
+        """Notes on the assumptions behind the table."""
         solution, outcomes = self.solution, self._outcomes(self._shown)
         for line in sentences.first_way(solution)[1:]:
             yield Note(line, weight=0)
@@ -145,7 +145,7 @@ class FastmodeAnswer(Answer):
         for line in [line for outcome in outcomes for line in sentences.formats(outcome)]:
             yield Note(line, weight=0)
         of_first = set(each_warning(self._outcomes(self._first)))
-        # No table here has a TTFT.
+        # No table of this command shows TTFT.
         of_prefill = {
             line for outcome in outcomes for line in prefill_notes(outcome.placement.machine)
         }
@@ -158,7 +158,7 @@ class FastmodeAnswer(Answer):
             yield Note(f"not shown: {listed}; {option('everything')} shows them", weight=0)
 
     def _hints(self) -> Iterator[Note]:
-        """What a first screen leaves out: techniques that do not reach the speed, and prices."""
+        """Notes on omissions of the first screen: techniques that are too slow, and prices."""
         reaching = {choice.trick for choice in self._shown if choice.outcome}
         missed = dict.fromkeys(
             TRICKS[choice.trick]
@@ -172,7 +172,7 @@ class FastmodeAnswer(Answer):
             yield Note(line, weight=3, is_hint=True)
 
     def next_command(self) -> str:
-        """A report on today's chips next to those that would serve the same model so fast."""
+        """Suggest a report on today's chips and the chips that reach the speed with this model."""
         today, comparison = self.solution.today.scenario, self.comparison
         own = next_commands.typed_as(comparison, comparison.on, today.hardware.id)
         chips = [
@@ -185,7 +185,7 @@ class FastmodeAnswer(Answer):
         return next_commands.report_on(comparison, request_of("report"), on)
 
     def records(self) -> Iterator[Record]:
-        """Today's point and every option, with the commands that print them again."""
+        """Today's point and every option, with commands that reproduce them."""
         today = self.solution.today
         outcomes = [today, *(choice.outcome for choice in self.solution.options)]
         records = rows(self.solution, self.solution.options)
@@ -196,7 +196,7 @@ class FastmodeAnswer(Answer):
             yield {**record, "compare": repeat_command}
 
     def table(self) -> tuple[Sequence[TableColumn], Sequence[Record]]:
-        """The options of a table of all columns."""
+        """Options of the table with all columns."""
         return TABLE, rows(self.solution, self._shown)
 
     def premises(self) -> Record:
@@ -204,7 +204,7 @@ class FastmodeAnswer(Answer):
         return assumptions(self._outcomes(self.solution.options))
 
     def details(self) -> Record:
-        """The speed, the drafts that reach it, smaller shapes, and the factors of the cheapest."""
+        """Target speed, draft tokens that reach it, smaller shapes, and factors of the cheapest."""
         solution = self.solution
         drafts = zip(solution.drafts, solution.tokens, solution.acceptance, strict=True)
         shapes = {
@@ -231,12 +231,12 @@ class FastmodeAnswer(Answer):
         }
 
     def warnings(self) -> Iterator[str]:
-        """What to know of the outcomes."""
+        """Warnings of the outcomes."""
         return each_warning(self._outcomes(self.solution.options))
 
     @property
     def charts(self) -> Charts:
-        """Users that each way serves at once against the price of a token."""
+        """Chart of concurrent users against price per token for each option."""
         from fastcalc.features.fastmode.chart import tricks
 
         return {"fastmode": partial(tricks, self.solution, self._shown)}

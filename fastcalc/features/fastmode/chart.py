@@ -1,4 +1,4 @@
-"""Charts of ways to choose from: what each gives against what it costs."""
+"""Chart of the options: concurrent users against price."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -13,8 +13,8 @@ from fastcalc.kit.charts.grounds import grounds
 
 
 def tricks(answer: SpeedupOptions, options: Sequence[Option]) -> Chart:
-    """Users that each way to a target serves at once against the price of a token."""
-    first: dict[str, Record] = {}  # the cheapest of each trick
+    """Concurrent users of each option at the target speed, against price per token."""
+    first: dict[str, Record] = {}  # the cheapest option of each technique
     for record in rows(answer, options):
         if record["usd_per_mtok_output"] is not None:
             first.setdefault(record["trick"], record)

@@ -1,8 +1,8 @@
-"""Several techniques at once: the cheapest combinations that reach a speed.
+"""Combinations of techniques: the cheapest ones that reach a speed.
 
-A combination changes two or more of four things: the kind of chip, the model, the bits and the
-drafts. Batch is solved for in each, and so are the layout and the number of chips. Chips without a
-price count only where none with a price reaches the speed; of those the fewest chip-seconds do.
+A combination changes at least two of four settings: chip type, model, precision and draft tokens.
+Batch, layout and number of chips are solved for. Chips without a price are considered only if no
+chip with a price reaches the speed; they are ranked by chip-seconds.
 """
 
 from collections import defaultdict
@@ -39,17 +39,17 @@ from fastcalc.grid.largest_batch import cheapest, least_usd, octaves_of
 from fastcalc.grid.space import Space
 
 COUNTS = {2: "two-tricks", 3: "three-tricks", 4: "four-tricks"}
-"""Tricks at once, and what they are called."""
+"""Names of combinations by number of techniques."""
 
-_KEPT = {0: 1.0, **PUBLISHED}  # tokens of a pass by drafts
-_STEPS = 2  # batches to an octave that say what a place may come to
-_STEPS_DRAFTING = 4  # the same with the time that drafts take
-_NEAR = 4.0  # times the least hope of a place, up to which layouts are looked at with drafts
-_TOGETHER = 32  # ways whose places are evaluated in one stack
+_KEPT = {0: 1.0, **PUBLISHED}  # tokens per step by number of draft tokens
+_STEPS = 2  # batches per octave for the lower bound of the cost of a layout
+_STEPS_DRAFTING = 4  # the same if drafting time is included
+_NEAR = 4.0  # layouts within this factor of the lowest cost bound are evaluated with drafting time
+_TOGETHER = 32  # candidates whose layouts are evaluated together
 
 
 class _OnLayouts(NamedTuple):
-    """A scenario on the layouts that hold it: what users get at most by batch. [1/s]"""
+    """A scenario on the layouts that fit it: highest speed per user by batch. [1/s]"""
 
     layouts: list[Layout]
     octaves: Evaluation
@@ -57,9 +57,9 @@ class _OnLayouts(NamedTuple):
 
 
 class ModelOnChip:
-    """A model on a kind of chip, in its own bits or in the fewest that chip and engine run.
+    """A model on a chip type, in its own formats or in the narrowest that chip and engine support.
 
-    An hour of a chip without a price counts as a dollar.
+    A chip without a price is counted as one dollar per hour.
     """
 
     def __init__(
@@ -81,12 +81,12 @@ class ModelOnChip:
 
     @cached_property
     def on_layouts(self) -> _OnLayouts | None:
-        """Where it lives; None where no layout holds it, or it cannot be asked for."""
+        """Layouts that fit the scenario; None if none does or the request is invalid for it."""
         evaluate_together([self])
         return self.on_layouts
 
     def octaves(self) -> tuple[list[Layout], Evaluation] | None:
-        """Layouts that hold it and batches up to the most that each does, if any does."""
+        """Layouts that fit the scenario, with batches up to the largest of each, if any."""
         if self.in_fewest_bits:
             narrowed = narrowest(self.scenario)
             if not narrowed:
@@ -96,13 +96,13 @@ class ModelOnChip:
         space = Space(self.scenario)
         try:
             layouts = self.layouts(space)
-        except InputError:  # requests too long for the model, no memory of a name
+        except InputError:  # requests too long for the model, or no memory of the given name
             return None
         holding = space.holding(layouts)
         return (holding, octaves_of(space, holding, _STEPS)) if holding else None
 
     def hopes(self, drafts: int, speed: float) -> Floats:
-        """Least that each layout may cost with some drafts: verifying them takes no less time."""
+        """Lower bound of each layout's cost with some draft tokens, ignoring drafting time."""
         if self.on_layouts is None:
             return np.array([inf])
         layouts, (_, batch, _), user_speeds = self.on_layouts
@@ -137,7 +137,7 @@ class ModelOnChip:
         return hopes
 
     def with_drafts(self, drafts: int) -> tuple[str, Scenario]:
-        """Return what is changed in words, and the scenario, with some drafts or none."""
+        """Description of the change, and the scenario with the given number of draft tokens."""
         if not drafts:
             return " + ".join(self.changes), self.scenario
         words, drafted = drafting(self.scenario, drafts)
@@ -145,7 +145,7 @@ class ModelOnChip:
 
 
 class _Way(NamedTuple):
-    """A model on a kind of chip with some drafts: its least dollars and most speed. [USD], [1/s]"""
+    """A model on a chip type with draft tokens: lowest cost and highest speed. [USD], [1/s]"""
 
     usd: float
     fastest: float
@@ -154,26 +154,26 @@ class _Way(NamedTuple):
 
     @property
     def tricks(self) -> int:
-        """How many techniques it takes. [1]"""
+        """Number of techniques used. [1]"""
         return len(self.on_chip.changes) + bool(self.drafts)
 
     def keeps_answers(self, base: Base) -> bool:
-        """Whether model and formats are today's, or the model is one that was named."""
+        """Whether model and formats are today's, or the model is a named alternative."""
         return not self.on_chip.in_fewest_bits and base.may_take(self.on_chip.scenario.model)
 
     def hopes(self, speed: float) -> Floats:
-        """Least that each layout may cost: verifying drafts takes no less time."""
+        """Lower bound of each layout's cost, ignoring drafting time."""
         return self.on_chip.hopes(self.drafts, speed)
 
     def near_hopes(self, speed: float, below: float) -> Floats:
-        """The same with the time that drafts take, where it may be below some dollars. [USD]"""
+        """Lower bound including drafting time, for layouts that may be below a limit. [USD]"""
         if not self.drafts:
             return self.hopes(speed)
         return self.on_chip.drafting_hopes(speed, below)[self.drafts]
 
 
 def evaluate_together(on_chips: Sequence[ModelOnChip]) -> None:
-    """Say of models on chips where each lives, from few stacks."""
+    """Find the layouts of several models on chips, in a few vectorized evaluations."""
     placed = [on_chip.octaves() for on_chip in on_chips]
     user_speeds = iter(all_speeds_at_most([octaves for _, octaves in filter(None, placed)]))
     for on_chip, there in zip(on_chips, placed, strict=True):
@@ -181,7 +181,7 @@ def evaluate_together(on_chips: Sequence[ModelOnChip]) -> None:
 
 
 def _ways(base: Base) -> list[_Way]:
-    """Today's chips and other ones, with each model."""
+    """Candidates: each model on today's chips and on other chips."""
     today, hardware = base.scenario, (*base.rivals, *base.sram_machines)
     positions: list[tuple[tuple[str, ...], Scenario]] = []
     for changes, scenario in [((), today), *(((chip.id,), base.on(chip)) for chip in hardware)]:
@@ -217,7 +217,7 @@ def _ways(base: Base) -> list[_Way]:
 def combinations(base: Base) -> list[Option]:
     """Cheapest combination of two, three and four techniques.
 
-    And the cheapest of all that keep today's model, and of those that keep its formats, too.
+    Also the cheapest that keeps today's model, and the cheapest that keeps its formats as well.
     """
     choices: dict[tuple[int, bool], list[_Way]] = defaultdict(list)
     same_model, same_formats = list[_Way](), list[_Way]()
@@ -242,10 +242,10 @@ def combinations(base: Base) -> list[Option]:
 
 
 def _cheapest(base: Base, choices: list[_Way]) -> Option | None:
-    """Cheapest of some ways, which are in order of the least that they may cost."""
+    """Cheapest of some candidates, which are ordered by the lower bound of their cost."""
     lowest, option, hopes = inf, None, list[tuple[float, bool, int]]()
     for index, bound in enumerate(chain((choice.usd for choice in choices), [inf])):
-        # Ways whose octaves promise less than any that follow are searched first.
+        # Candidates with the lowest cost bounds are searched first.
         while hopes and hopes[0][0] <= min(bound, lowest):
             _, is_drafting, first = heappop(hopes)
             if is_drafting:
@@ -264,7 +264,7 @@ def _cheapest(base: Base, choices: list[_Way]) -> Option | None:
 
 
 def _look_ahead(choices: Iterable[_Way]) -> None:
-    """Evaluate the chips of several candidates together, if those of the first are pending."""
+    """Evaluate the chips of several candidates together, if the first is not evaluated yet."""
     on_chips = {id(choice.on_chip): choice.on_chip for choice in choices}
     unknown = [on_chip for on_chip in on_chips.values() if "on_layouts" not in vars(on_chip)]
     if unknown and unknown[0] is next(iter(on_chips.values())):
@@ -272,7 +272,7 @@ def _look_ahead(choices: Iterable[_Way]) -> None:
 
 
 def _search(base: Base, choice: _Way, below: float) -> tuple[float, Option] | None:
-    """Return what a way costs and comes to, if less than what is known."""
+    """Cost and option of a candidate, if cheaper than the best so far."""
     on_layouts = choice.on_chip.on_layouts
     if on_layouts is None:
         return None
@@ -289,7 +289,7 @@ def _search(base: Base, choice: _Way, below: float) -> tuple[float, Option] | No
 
 
 def nearest(base: Base) -> tuple[float, str]:
-    """Highest speed of one user over all combinations, and which it is. [1/s]"""
+    """Highest single-user speed over all combinations, and the combination. [1/s]"""
     highest, how = 0.0, ""
     for choice in sorted(_ways(base), key=lambda choice: -choice.fastest):
         if choice.fastest <= highest:

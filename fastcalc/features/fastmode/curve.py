@@ -1,4 +1,4 @@
-"""What a smaller batch costs from every starting batch: records, a table, a chart of floors."""
+"""Cost of a smaller batch from every starting batch: records, a table, and a chart of floors."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -24,17 +24,17 @@ from fastcalc.kit.charts.terminal import plot
 from fastcalc.written import many
 
 _CHART = 80
-"""Characters in a line of the chart at most."""
+"""Largest width of the chart in characters."""
 
 
 @dataclass(frozen=True)
 class CurveStart:
-    """A batch that a curve starts from, and the smaller one that is faster.
+    """A starting batch of a curve, and the smaller batch that reaches the speed-up.
 
-    floor_ms : a step of one sequence [ms]
-    batch, smaller_batch : at the start and the end; None where no end reaches the speed [1]
-    speed, faster : of each user with them [1/s]
-    before, after : how they are cut, where they fit
+    floor_ms : latency floor of a step with one sequence [ms]
+    batch, smaller_batch : at the start and the end; None if no end reaches the speed [1]
+    speed, faster : speed of each user at the start and the end [1/s]
+    before, after : layouts at the start and the end, if they fit
     cost_multiple : cost per output token, end over start [1]
     """
 
@@ -66,7 +66,7 @@ class CurveStart:
 
     @property
     def undetermined(self) -> list[str]:
-        """Keys of numbers that no publication determines."""
+        """Keys of numbers that are not published."""
         return list(_UNDETERMINED) if is_assumed(self.scenario.engine) else []
 
     def _usd(self, batch: int, speed: float) -> float | None:
@@ -87,7 +87,7 @@ COLUMNS: tuple[Column[CurveStart], ...] = (
     Column("hardware", "text", "id of the chip", "scenario.hardware.id"),
     Column("model", "text", "id of the model", "scenario.model.id"),
     Column(
-        "engine", "text", "id of the engine; textbook: all peaks and a floor", "scenario.engine.id"
+        "engine", "text", "id of the engine; textbook: all peaks plus a floor", "scenario.engine.id"
     ),
     Column("weight_format", "text", "format of the weights", "scenario.work.weight_format"),
     Column("kv_format", "text", "format of the KV cache", "scenario.work.kv_format"),
@@ -119,7 +119,7 @@ COLUMNS: tuple[Column[CurveStart], ...] = (
     Column(
         "undetermined",
         "list",
-        "keys of numbers that no publication determines: read them as assumptions",
+        "keys of numbers that are not published: read them as assumptions",
         "undetermined",
     ),
 )
@@ -129,13 +129,13 @@ START = numbers("users at|the start", str)
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class CurveAnswer(Answer):
-    """What a smaller batch costs from every starting batch, up to a cost multiple."""
+    """Cost of a smaller batch from every starting batch, up to a cost multiple."""
 
     request: Fastmode
     study: Study
 
     def page(self, screen: Screen) -> list[Part]:
-        """The cost multiples, the chart of floors, and all notes."""
+        """Page with the cost multiples, the chart of floors, and all notes."""
         study, scenario = self.study, self.study.engines[0].space.scenario
         heading = (
             f"{scenario.model.asked_name} on {many(study.chips, 'chip')}: cost of "
@@ -149,33 +149,33 @@ class CurveAnswer(Answer):
         return [Title(scenario.hardware.id, heading), shown, "", *drawn, "", under]
 
     def notes(self) -> Iterator[Note]:
-        """Where the cost multiple is reached for each engine and format, and the assumptions."""
+        """Notes on the batches that reach the cost multiple, and on the assumptions."""
         study, cost = self.study, self.request.cost
         machine = study.engines[0].space.site.machine
         yield from (Note(where(curve, cost)) for curve in study.engines)
         yield Note(
-            "cost multiple: cost per output token at the end over the start, at any price of the "
-            "chips; layouts are usual ones of the same chips, the fastest at the start and the "
+            "cost multiple: cost per output token at the end over the start, for any price of the "
+            "chips; layouts are common ones on the same chips: the fastest at the start, and the "
             "one with the highest throughput at the end; a start with fewer users than shown "
             "never reaches it; -: the start does not fit"
         )
         yield Note(
-            "a textbook step runs at all peaks and adds a latency floor; the last column has the "
-            f"largest floor tried at which {study.speedup:g}x costs at most {cost:g}x, in native "
-            "formats"
+            "a textbook step runs at the data-sheet peaks and adds a latency floor; the last "
+            f"column has the largest floor tried at which {study.speedup:g}x costs at most "
+            f"{cost:g}x, in native formats"
         )
         if is_assumed(machine.engine):
             yield from map(Note, undetermined_notes(machine))
         yield from map(Note, batching_notes(machine))
 
     def records(self) -> Iterator[Record]:
-        """A record for each start of each engine and format, and of each floor."""
+        """One record per starting batch, for each engine and format and for each floor."""
         for curve in (*self.study.engines, *self.study.floors):
             for start in _starts(self.study, curve):
                 yield plainly(values(COLUMNS, start))
 
     def table(self) -> tuple[list[TableColumn], list[int]]:
-        """Cost multiples of engines and formats, a row a start."""
+        """Cost multiples by engine and format, with one row per starting batch."""
         return columns(self.study, self.request.cost), rows(self.study)
 
     def premises(self) -> Record:
@@ -210,7 +210,7 @@ def _starts(study: Study, curve: Curve) -> Iterator[CurveStart]:
 
 
 def name(curve: Curve) -> str:
-    """Label of a curve: its deployment."""
+    """Label of a curve: engine and formats."""
     scenario = curve.space.scenario
     return (
         f"{scenario.engine.id} in {scenario.work.weight_format}, KV cache {scenario.work.kv_format}"
@@ -228,7 +228,7 @@ def rows(study: Study) -> list[int]:
 
 
 def columns(study: Study, cost: float) -> list[TableColumn]:
-    """Columns of a table whose rows are places of starts."""
+    """Columns of a table whose rows are indices of starting batches."""
     first = study.engines[0]
     shown = [
         numbers("users at|the start", partial(_start_cell, first)),
@@ -242,7 +242,7 @@ def columns(study: Study, cost: float) -> list[TableColumn]:
         shown_engines.add(engine)
     floor_cell = partial(_floor_cell, floors_needed(study, cost))
     shown.append(key_figure(numbers(f"floor for|{cost:g}x, ms", floor_cell)))
-    # Keys are headings elsewhere; here two columns may have the same.
+    # Other tables use keys as headings; here two columns may have the same heading.
     return [replace(column, key=f"{index}") for index, column in enumerate(shown)]
 
 
@@ -269,7 +269,7 @@ def _marked(curve: Curve, text: str) -> str:
 
 
 def floors_needed(study: Study, cost: float) -> list[float | None]:
-    """Largest floor at which each start pays a cost multiple at most; or None. [ms]"""
+    """Largest floor at which each start stays within a cost multiple, or None. [ms]"""
     return [
         max(
             (1e3 * curve.floor for curve in study.floors if curve.multiple[at] <= cost),
@@ -280,7 +280,7 @@ def floors_needed(study: Study, cost: float) -> list[float | None]:
 
 
 def floors_chart(study: Study, cost: float, width: int, *, is_ascii: bool) -> list[str]:
-    """Chart of starts against floors: where the speed-up costs at most a multiple."""
+    """Chart of starting batches against floors, marking those within a cost multiple."""
     inside: list[tuple[float, float]] = []
     above: list[tuple[float, float]] = []
     for curve in study.floors:
@@ -299,7 +299,7 @@ def floors_chart(study: Study, cost: float, width: int, *, is_ascii: bool) -> li
         for index, (key, points) in enumerate(series.items())
         if points
     ]
-    across = "latency floor per step, ms, on a textbook step; blank: never"
+    across = "latency floor of a textbook step, ms; blank: never"
     panel = Panel("", *axes(drawn, across, "users at the start", (10, 2)), drawn)
     return plot(
         panel,
@@ -310,7 +310,7 @@ def floors_chart(study: Study, cost: float, width: int, *, is_ascii: bool) -> li
 
 
 def where(curve: Curve, cost: float) -> str:
-    """Say from where to where the speed-up is to be had, and for at most some cost."""
+    """State the starting batches that reach the speed-up, at any cost and within a cost."""
     ends_at_any_cost, cheap = curve.ends(), curve.ends(cost)
     head = f"{name(curve)} (floor {number(1e3 * curve.floor)} ms, one user {number(curve.alone)})"
     if ends_at_any_cost is None:

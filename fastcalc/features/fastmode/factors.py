@@ -1,4 +1,4 @@
-"""The factors of a speed-up: records, and a table that multiplies up."""
+"""Factors of a speed-up: records, and a table of factors with their product."""
 
 from collections.abc import Sequence
 from math import prod
@@ -14,7 +14,7 @@ from fastcalc.kit.answer.point_records import Record, plainly
 
 
 def cost_multiple_cell(record: Record) -> str:
-    """Cell of a cost multiple."""
+    """Table cell of a cost multiple."""
     times = record["cost_multiple"]
     return "-" if times is None else f"{dollars(times)}x"
 
@@ -25,7 +25,7 @@ COLUMNS: tuple[TableColumn, ...] = (
     Column(
         "speedup",
         "ratio",
-        "speed per user over that before the change",
+        "speed per user / before the change",
         "speedup",
         heading=("", "speed"),
         format=lambda record: f"{number(record['speedup'])}x",
@@ -34,7 +34,7 @@ COLUMNS: tuple[TableColumn, ...] = (
     Column(
         "cost_multiple",
         "ratio",
-        "price per output token over that before the change",
+        "price per output token / before the change",
         "cost_multiple",
         heading=("", "cost"),
         format=cost_multiple_cell,
@@ -78,23 +78,23 @@ COLUMNS: tuple[TableColumn, ...] = (
     ),
 )
 _IN_WORDS = {"drafts": "draft tokens", "bits": "quantization"}
-"""What a sentence calls a technique, where that is not its name in records."""
+"""Names of techniques in sentences, if they differ from the names in records."""
 
 _TABLE = [column for column in COLUMNS if column.key != "source"]
 
 
 def factors_of(solution: SpeedupOptions, choice: Option | None) -> list[Factor]:
-    """Return what the speed-up of an option is the product of; none where it does not reach."""
+    """Factors whose product is the speed-up of an option; none if it misses the target."""
     return waterfall(solution.today, choice.outcome) if choice and choice.outcome else []
 
 
 def factor_records(factors: Sequence[Factor]) -> list[Record]:
-    """A record for each factor, in the order in which they are taken."""
+    """One record per factor, in the order in which they are applied."""
     return [plainly(values(COLUMNS, factor)) for factor in factors]
 
 
 def product(factors: Sequence[Factor]) -> str:
-    """Return what the factors multiply up to, in a phrase."""
+    """Product of the factors as a phrase."""
     speedup = prod(factor.speedup for factor in factors)
     costs = [factor.cost_multiple for factor in factors]
     known_costs = [cost for cost in costs if cost is not None]
@@ -104,7 +104,7 @@ def product(factors: Sequence[Factor]) -> str:
 
 
 def _in_words(factor: Factor) -> str:
-    """Techniques of a factor, with the chips and the batch that a layout or a batch changes."""
+    """Techniques of a factor, with the changed numbers of chips and batch."""
     words = [_IN_WORDS.get(trick, trick) for trick in factor.trick.split(" + ")]
     points = factor.after, factor.before
     chips, chips_before = (point.placement.layout.chips for point in points)
@@ -117,7 +117,7 @@ def _in_words(factor: Factor) -> str:
 
 
 def parts(factors: Sequence[Factor], width: int) -> list[Part]:
-    """Return what the factors multiply up to, each of them, and what they depend on."""
+    """Product of the factors, a table of the factors, and their evidence."""
     sources = dict.fromkeys(f"{factor.evidence}: {factor.source}" for factor in factors)
     return [
         Title("the cheapest", product(factors)),

@@ -1,4 +1,4 @@
-"""The techniques that make a pass lighter: lower precision, and more tokens from each pass."""
+"""Techniques that reduce the work per token: lower precision and speculative decoding."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -17,23 +17,23 @@ from fastcalc.grid.largest_batch import tokens_needed_per_pass
 from fastcalc.written import many
 
 PUBLISHED = {1: 1.92, 2: 2.58, 3: 2.82, 4: 2.99, 5: 3.01}
-"""Tokens per step yields by drafts: DeepSeek-R1 with its own multi-token-prediction layer on eight
-B200, batch 1. Other models, drafters and texts differ."""
+"""Tokens per step by number of draft tokens: DeepSeek-R1 with its own multi-token-prediction layer
+on eight B200, batch 1. Other models, draft models and texts differ."""
 
 DRAFTED_BY = "deepseek-r1"
-"""The model that they are about."""
+"""The model measured in this publication."""
 
 PUBLISHED_BY = (
     'TensorRT-LLM, "Pushing Latency Boundaries: Optimizing DeepSeek-R1 Performance on NVIDIA B200 '
     'GPUs"'
 )
-"""Where they are published."""
+"""Source of these numbers."""
 
-MOST_DRAFTS = 8  # up to which the acceptance that would be needed is reported
+MOST_DRAFTS = 8  # largest number for which the needed acceptance rate is reported
 
 
 def fewer_bits(base: Base) -> list[Option]:
-    """Each narrower format of weights, of the cache and of both, on today's kind of chip."""
+    """Options in each narrower format of weights, cache or both, on today's chip type."""
     options = base.options(
         ("fewer-bits", words, scenario) for words, scenario in narrower(base.scenario)
     )
@@ -43,7 +43,7 @@ def fewer_bits(base: Base) -> list[Option]:
 
 
 def narrower(scenario: Scenario) -> Iterator[tuple[str, Scenario]]:
-    """Yield a scenario in every narrower format that chip and engine run, and in words which."""
+    """Yield names and scenarios of all narrower formats that the chip and the engine support."""
     engine, hardware = scenario.engine, scenario.hardware
     listed, today = formats_run(engine, hardware).weights, _workload(scenario).weight_bytes
     sizes = {name: _workload(replace(scenario, weights=name)).weight_bytes for name in listed}
@@ -58,7 +58,7 @@ def narrower(scenario: Scenario) -> Iterator[tuple[str, Scenario]]:
 
 
 def narrowest(scenario: Scenario) -> list[tuple[str, Scenario]]:
-    """A scenario in the fewest bits that chip and engine run, if fewer than it has."""
+    """A scenario in the narrowest formats that the chip and the engine support, if narrower."""
 
     def size(named_scenario: tuple[str, Scenario]) -> tuple[float, float]:
         work = _workload(named_scenario[1])
@@ -72,21 +72,21 @@ def _workload(scenario: Scenario) -> Workload:
 
 
 def drafting(scenario: Scenario, drafts: int) -> tuple[str, Scenario]:
-    """A scenario with some drafts and the tokens per step that are published for them."""
+    """A scenario with draft tokens and the published number of tokens per step."""
     speculation = Speculation(PUBLISHED[drafts], float(drafts))
     traffic = replace(scenario.traffic, speculation=speculation)
     return many(drafts, "draft token"), replace(scenario, traffic=traffic)
 
 
 def speculation(base: Base) -> Option:
-    """Drafts with the tokens per step published for one model, on today's kind of chip."""
+    """Speculative decoding with published tokens per step, on today's chip type."""
     drafted = (drafting(base.scenario, drafts) for drafts in PUBLISHED)
     options = base.options(("speculation", words, scenario) for words, scenario in drafted)
     return in_order(options)[0]
 
 
 def needed_drafts(base: Base) -> tuple[Floats, Floats, Floats]:
-    """Drafts, and the tokens per step and the acceptance that they need; nan for never."""
+    """Numbers of draft tokens, with the tokens per step and acceptance rate needed; nan if none."""
     drafts = np.arange(1.0, MOST_DRAFTS + 1.0)
     tokens = tokens_needed_per_pass(base.today, drafts, base.speed)
     return drafts, tokens, acceptance_needed(yielded=tokens, drafted=drafts)

@@ -1,4 +1,4 @@
-"""One way to a speed: a point that reaches it, or the reason why none does."""
+"""An option: a serving point that reaches the target speed, or the reason why none does."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ from fastcalc.grid.largest_batch import Reach
 
 @dataclass(frozen=True, eq=False)
 class Option:
-    """One technique for a higher speed: the cheapest serving point with it, or why there is none.
+    """One technique for higher speed: its cheapest serving point, or the reason why none exists.
 
     trick, change : technique, a key of `TRICKS`, and the change in words
     outcome, why_not : cheapest point that reaches the speed, or why none does
@@ -46,11 +46,11 @@ TRICKS = {
     "three-tricks": "three techniques",
     "four-tricks": "four techniques",
 }
-"""Techniques in the order of the table, with their names in text."""
+"""Techniques in table order, with their names in text."""
 
 
 def option_of(trick: str, change: str, reach: Reach, speed: float) -> Option:
-    """An option from a search: its point, or why it found none."""
+    """An option made from a search: its point, or the reason why none was found."""
     if reach.outcome is not None:
         return Option(trick, change, reach.outcome)
     why_not = f"at most {reach.fastest:,.0f} tokens/s expected, at batch 1"
@@ -62,7 +62,7 @@ def option_of(trick: str, change: str, reach: Reach, speed: float) -> Option:
 
 
 def in_order(options: list[Option]) -> list[Option]:
-    """Options from cheap to dear, few techniques first, then the unpriced, then what cannot."""
+    """Options by price, then number of techniques; then those without a price or a point."""
 
     def key(option: Option) -> tuple[bool, bool, float, int, float]:
         return (
@@ -77,7 +77,7 @@ def in_order(options: list[Option]) -> list[Option]:
 
 
 def best(options: list[Option]) -> Option | None:
-    """First in order that has a point, or None."""
+    """First option in order that has a point, or None."""
     return next((option for option in in_order(options) if option.outcome is not None), None)
 
 
@@ -90,13 +90,13 @@ MOST_SHOWN = {
     "two-tricks": 2,
     "three-tricks": 2,
 }
-"""Options of a technique that a table shows unless asked for all."""
+"""Most options per technique in a table, unless all are requested."""
 
 
 def shown(options: list[Option], cheapest: Option | None) -> list[Option]:
-    """Options that a table shows: few of each technique, and the cheapest of all.
+    """Options shown in a table: a few per technique, and the cheapest of all.
 
-    Of a technique that never reaches the speed it is the one that comes nearest.
+    If a technique never reaches the speed, its fastest option is shown.
     """
     chosen: list[Option] = []
     for trick in TRICKS:

@@ -1,4 +1,4 @@
-"""What each technique buys and costs: records, and cells for tables."""
+"""Records and table cells of options."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -19,7 +19,7 @@ from fastcalc.kit.answer.point_records import Record, compare_records, plainly, 
 class Trial:
     """An option next to today's point.
 
-    option, point : what is tried, and its record, empty where nothing reaches the speed
+    option, point : the option and its record, which is empty if nothing reaches the speed
     today : today's record
     """
 
@@ -30,18 +30,18 @@ class Trial:
 
     @property
     def reaches(self) -> bool:
-        """Whether the speed is expected of it."""
+        """Whether its expected speed reaches the target."""
         return self.option.outcome is not None and self.option.trick != "today"
 
     @property
     def low_end_reaches(self) -> bool | None:
-        """Whether it is at the low end of the range; None without a range."""
+        """Whether the lower bound of its range reaches the target; None without a range."""
         low = self.point["tokens_per_s_per_user_low"]
         return None if low is None else bool(low >= self.solution.speed)
 
     @property
     def changes_answers(self) -> bool:
-        """Whether another model, unless it was named, or lower precision than today's answer."""
+        """Whether it uses another model (unless named) or a lower precision than today."""
         return self.reaches and self.option not in self.solution.same_answers
 
     @property
@@ -50,12 +50,12 @@ class Trial:
         return _ratio(self.today, self.point, "batch")
 
     def ratio(self, key: str) -> float | None:
-        """Return how many times today's number it is; None where either is unknown."""
+        """Ratio of a number to today's; None if either is unknown."""
         return _ratio(self.point, self.today, key)
 
     @cached_property
     def _ranges(self) -> tuple[Ranged, Ranged] | None:
-        """The speed over today's and today's over it, each with its range."""
+        """Ratio of its speed to today's and the inverse ratio, each with its range."""
         if not self.reaches or self.option.outcome is None:
             return None
         speed = self.option.outcome.estimate.ranged_speed
@@ -64,11 +64,11 @@ class Trial:
         return faster, independent_ratio(over=today, under=speed)
 
     def speedup_end(self, end: int) -> float | None:
-        """An end of the range of the speed-up: 1 the low, 2 the high."""
+        """Bound of the range of the speed-up: 1 for lower, 2 for upper."""
         return float(self._ranges[0][end][0]) if self._ranges else None
 
     def cost_multiple_end(self, end: int) -> float | None:
-        """An end of the range of the cost multiple: a slower user costs more."""
+        """Bound of the range of the cost multiple; a lower speed means a higher cost."""
         cost = self.ratio("usd_per_mtok_output")
         if cost is None or self._ranges is None:
             return None
@@ -76,9 +76,9 @@ class Trial:
         return cost * float((slower[end] / slower.expected)[0])
 
     def unsure(self, marks: str) -> list[str]:
-        """Keys of its numbers, and of ratios to today's, that depend on a marked number.
+        """Keys of its numbers, and of its ratios to today's, that depend on a marked number.
 
-        marks : the key that lists them
+        marks : record key that lists the marked numbers
         """
         keys = {*self.point[marks], *self.today[marks]} if self.point["model"] else set()
         return [*self.point[marks], *(ratio for ratio, key in _RATIOS.items() if key in keys)]
@@ -95,11 +95,11 @@ _RATIOS = {
     "cost_multiple": "usd_per_mtok_output",
     "cost_multiple_total": "usd_per_mtok_total",
 }
-"""Ratios to today's point, and the number that each is about."""
+"""Ratios to today's point, with the key of the underlying number."""
 
 
 def rows(solution: SpeedupOptions, options: Sequence[Option]) -> list[Record]:
-    """A record for today's point and one for each of some options, ratios against it."""
+    """Records of today's point and of some options, with ratios to today's point."""
     (today,) = compare_records([solution.today])
     void: Record = {**dict.fromkeys(point_records.KEYS), "warnings": []}
     void |= {"undetermined": [], "low_confidence": []}
@@ -111,14 +111,14 @@ def rows(solution: SpeedupOptions, options: Sequence[Option]) -> list[Record]:
 
 
 def trick_cell(record: Record) -> str:
-    """Return what users call a technique; a lower speed has a larger batch."""
+    """Name of a technique for users; at a lower target speed the batch is larger."""
     if record["trick"] == "smaller-batch" and (record["batch_ratio"] or 1.0) < 1.0:
         return "larger batch"
     return str(TRICKS.get(record["trick"], record["trick"]))
 
 
 def _change_cell(record: Record) -> str | None:
-    """Return what is changed, with a star where the answers change with it."""
+    """Description of the change, with a star if the answers change with it."""
     change: str | None = record["change"]
     return f"{change} *" if record["changes_answers"] else change
 
@@ -138,7 +138,7 @@ def _how_in_short(record: Record) -> str:
 
 
 def _of_point(column: TableColumn) -> TableColumn:
-    """A column of points as one of trials: all reach a speed, what differs is the cost."""
+    """Column of a point, adapted for options: all reach a speed and differ in cost."""
     of = partial(value_at_point, column.key)
     if column.key in ("undetermined", "low_confidence"):
         of = partial(Trial.unsure, marks=column.key)
@@ -220,4 +220,4 @@ TABLE = pick(
     ],
 )
 NARROW_TABLE = [*TABLE[:-1], Column("how", heading=("", "change"), format=_how_in_short)]
-"""That of a first screen, which has only what reaches the speed."""
+"""Column of the first screen, which has only options that reach the speed."""

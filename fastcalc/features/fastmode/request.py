@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class FromAndTo(Request):
-    """Speed today and wanted."""
+    """Today's speed and the target speed."""
 
     premise = "target"
 
@@ -37,8 +37,8 @@ class Fastmode(
     """Find the cheapest ways to make decoding faster.
 
     Tries a smaller batch, other and more chips, quantization, speculative decoding, a smaller
-    model, SRAM accelerators, and combinations of up to four. Splits the cheapest into the factor of
-    each change. Exits with 1 if nothing reaches the speed.
+    model, SRAM accelerators, and combinations of up to four. Splits the cheapest option into one
+    factor per change. Exits with 1 if nothing reaches the speed.
     """
 
     examples = (

@@ -1,4 +1,4 @@
-"""``fastcalc fastmode``: every technique from one serving point to one speed."""
+"""``fastcalc fastmode``: all techniques from one serving point to a target speed."""
 
 from dataclasses import replace
 from functools import partial
@@ -24,14 +24,14 @@ from fastcalc.mentions import option
 from fastcalc.written import many, shown
 
 SPEEDUP = 2.5
-"""The speed-up asked for where none is given: that of the first fast mode on sale."""
+"""Default speed-up, equal to the first fast mode on the market."""
 
 BATCH = 32
-"""The batch that is served where neither batch nor speed is given."""
+"""Default batch if neither batch nor speed is given."""
 
 
 def run(request: Fastmode) -> Answer:
-    """Every way to the speed; the answer is no if nothing reaches it."""
+    """Options that reach the speed; the answer is no if nothing does."""
     _check(request)
     comparison = Evaluated.sharing(
         request, models=[request.model], batch=request.batch or str(BATCH)
@@ -61,7 +61,7 @@ def run(request: Fastmode) -> Answer:
 
 
 def _no_start(scenario: Scenario, speed: float | None) -> str:
-    """Sentence for a speed that no batch is expected to give."""
+    """Error sentence for a starting speed that no batch is expected to reach."""
     chips, where = scenario.sharding.chips, scenario.hardware.id
     where = f"{chips} chips of {where}" if chips else where
     return (
@@ -73,7 +73,7 @@ def _no_start(scenario: Scenario, speed: float | None) -> str:
 def _curve(
     request: Fastmode, scenario: Scenario, catalogue: Catalogue, reading: list[str]
 ) -> Answer:
-    """Return what a smaller batch costs from every start, or that no cut of the chips holds any."""
+    """Cost of a smaller batch from every start, or a refusal if no layout fits any batch."""
     chips = scenario.sharding.chips or locate(scenario).placement.layout.chips
     engines = [scenario.engine] if request.engine else engines_of(catalogue, scenario.hardware)
     by_id = {engine.id: engine for engine in [*engines, catalogue.engine("ideal")]}

@@ -1,4 +1,4 @@
-"""What a faster service takes and costs, in sentences."""
+"""Sentences of `fastmode`: headline, cheapest options, factors, and notes."""
 
 from collections.abc import Sequence
 from math import isnan
@@ -24,7 +24,7 @@ _ANSWERS_REST_ON = ("model", "weight_format", "kv_format")
 
 
 def headline(solution: SpeedupOptions) -> str:
-    """Today's and the target speed, and what reaches it if nothing on today's chips does."""
+    """Today's speed and the target, with a remark if nothing on today's chips reaches it."""
     today, batch = solution.today, solution.today.scenario.batches[0]
     speed, chips = float(today.estimate.speed[0]), today.placement.layout.chips
     users = "one user" if batch == 1 else f"each of {batch:,} users"
@@ -46,7 +46,7 @@ def headline(solution: SpeedupOptions) -> str:
 
 
 def cheapest_options(solution: SpeedupOptions) -> list[str]:
-    """The cheapest option on today's chips and on others, each in a sentence."""
+    """Sentences on the cheapest option on today's chips and on other chips."""
     if solution.cheapest is None:
         return []
     on = {
@@ -57,7 +57,7 @@ def cheapest_options(solution: SpeedupOptions) -> list[str]:
 
 
 def _way(solution: SpeedupOptions, best: Option) -> str:
-    """A technique, what it changes, its batch if it differs from today's, and its cost."""
+    """Technique of an option, its change, its batch if different from today's, and its cost."""
     _, record = rows(solution, [best])
     how = f" ({best.change})" if best.change else ""
     technique = trick_cell(record)
@@ -75,14 +75,14 @@ def _way(solution: SpeedupOptions, best: Option) -> str:
 
 
 def no_option_reaches(solution: SpeedupOptions) -> str:
-    """That nothing reaches the speed, and what comes nearest."""
+    """State that nothing reaches the speed, and name the fastest option."""
     speed, how = solution.nearest or (0.0, "")
     sentence = f"nothing in the catalogue reaches {number(solution.speed)} tokens/s"
     return f"{sentence}; a single user gets at most {number(speed)}, with {how or 'today'}"
 
 
 def first_way(solution: SpeedupOptions) -> list[str]:
-    """Factors of the headline's first option, and its step time and throughput; or nothing."""
+    """Factors, step time and throughput of the first option in the headline, if any."""
     choice = solution.leading[0] if solution.leading else None
     if choice is None or choice.outcome is None:
         return []
@@ -108,7 +108,7 @@ def first_way(solution: SpeedupOptions) -> list[str]:
 
 
 def too_fast(solution: SpeedupOptions) -> str:
-    """Say why today's users are faster than was asked, if so: no more of them fit in memory."""
+    """Explain why today's speed exceeds the given start speed: no larger batch fits in memory."""
     wanted_speed, placement = solution.asked_start, solution.today.placement
     batch = solution.today.scenario.batches[0]
     speed = number(float(solution.today.estimate.speed[0]))
@@ -122,18 +122,18 @@ def too_fast(solution: SpeedupOptions) -> str:
 
 
 def tried(solution: SpeedupOptions) -> str:
-    """Say how many chips are tried, and which batches."""
+    """State the numbers of chips and the batches that were tried."""
     today = solution.today
     chips, chip = today.placement.layout.chips, today.scenario.hardware.id
     return (
         f"tried: up to {most_chips(today):,} {chip}; other chips: today's number ({chips:,}), "
-        f"a fast-link domain, or the fewest that fit; SRAM accelerators: up to {WAFERS} times the "
-        "fewest that fit; batches with equal users on each replica"
+        "one fast-link domain, or the fewest that fit; SRAM accelerators: up to "
+        f"{WAFERS} times the fewest that fit; batches with equal users on each replica"
     )
 
 
 def law_of_batches(solution: SpeedupOptions) -> str:
-    """Identity of batches, in the numbers of the smaller batch where it reaches."""
+    """Relation of cost multiple, speed-up and batch ratio, in numbers if a smaller batch works."""
     law = "on the same hardware, cost multiple x speed-up = batch ratio"
     smaller = next(choice for choice in solution.options if choice.trick == "smaller-batch")
     if smaller.outcome is None:
@@ -155,7 +155,7 @@ def law_of_batches(solution: SpeedupOptions) -> str:
 
 
 def low_end(solution: SpeedupOptions, options: Sequence[Option]) -> str:
-    """Say which of some options reach the speed at the low end of their range."""
+    """Name the options that reach the speed even at the lower bound of their range."""
     if not solution.reached:
         return no_option_reaches(solution)
     _, *records = rows(solution, options)
@@ -165,13 +165,13 @@ def low_end(solution: SpeedupOptions, options: Sequence[Option]) -> str:
         if record["low_end_reaches"]
     ]
     return (
-        "rows are at the largest batch expected to reach the speed; at the low end of the 80 "
-        f"% range these still reach it: {', '.join(sure) or 'none'}"
+        "rows use the largest batch expected to reach the speed; at the low end of the 80 % "
+        f"range these still reach it: {', '.join(sure) or 'none'}"
     )
 
 
 def drafts_needed(solution: SpeedupOptions) -> str:
-    """Return what speculation would need at today's batch, draft by draft."""
+    """Tokens per step that speculation needs at today's batch, by number of draft tokens."""
     drafts, batch = solution.drafts, solution.today.scenario.batches[0]
     if np.isnan(solution.acceptance).all():
         return (
@@ -193,7 +193,7 @@ def drafts_needed(solution: SpeedupOptions) -> str:
 
 
 def smaller_shapes(solution: SpeedupOptions) -> str:
-    """Say which smaller shapes of the model would reach the speed at today's batch and chips."""
+    """Describe smaller shapes of the model that reach the speed at today's batch and chips."""
     today, batch = solution.today.placement, solution.today.scenario.batches[0]
     reported = f"smaller model with the same layers, at batch {batch:,} on today's "
     reported += f"{today.layout.chips} chips: "
@@ -216,7 +216,7 @@ def _shape(shape: SmallerShape) -> str:
 
 
 def formats(outcome: Outcome) -> list[str]:
-    """A note where the units of a chip say which formats run, as its engine does not."""
+    """Note on formats if the chip's units decide which are supported, not the engine."""
     scenario, model = outcome.scenario, outcome.scenario.model
     chosen_formats = {scenario.weights, scenario.kv} - {None, model.weight_format, model.kv_format}
     return format_notes(scenario.engine, scenario.hardware, *sorted(filter(None, chosen_formats)))

@@ -1,6 +1,6 @@
-"""What a speed-up by a smaller batch costs from every starting batch, on the same chips.
+"""Cost of a speed-up by a smaller batch from every starting batch, on the same chips.
 
-Both ends are cut as is best, so that no starting point is chosen, and no layout.
+The best layout is used at both ends, so that neither a starting point nor a layout is assumed.
 """
 
 from collections.abc import Sequence
@@ -24,13 +24,13 @@ from fastcalc.grid.space import Space
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """The price of a speed-up under one engine in one pair of formats, one element a start.
+    """Cost of a speed-up with one engine and one pair of formats, with one element per start.
 
-    floor : what a step of one sequence takes beyond reading, multiplying and sending [s]
-    chips, speedup : of both ends; asked for [1]
-    starts, speed, before : sequences at the start, each user's tokens per second, how chips are cut
-    batch, faster, after : the same at the end; 0 and nan where no batch is fast enough. [1], [1/s]
-    alone : tokens per second of one user on the cut that is best for one [1/s]
+    floor : time of a step of one sequence apart from reading, computing and sending [s]
+    chips, speedup : number of chips at both ends, and the requested speed-up [1]
+    starts, speed, before : sequences at the start, tokens per second of each user, and layout
+    batch, faster, after : the same at the end; 0 and nan if no batch is fast enough [1], [1/s]
+    alone : tokens per second of a single user on the best layout for one user [1/s]
     """
 
     space: Space
@@ -47,13 +47,13 @@ class Curve:
 
     @property
     def multiple(self) -> Floats:
-        """What an output token costs at the end over what it costs at the start; nan if never."""
+        """Cost of an output token at the end over the cost at the start; nan if never reached."""
         return np.asarray(self.starts * self.speed / (np.maximum(self.batch, 1) * self.faster))
 
     def ends(self, cost: float = np.inf) -> tuple[int, int] | None:
-        """Fewest and most users at the start whose cost multiple is within a limit.
+        """Smallest and largest starting batch whose cost multiple is within a limit.
 
-        Whole numbers, as found between neighbours of the starts; None where there are none. [1]
+        Integers, also searched between neighbouring starts; None if there are none. [1]
         """
         paid = np.flatnonzero(self.multiple <= cost)
         if not len(paid):
@@ -67,7 +67,7 @@ class Curve:
         return fewest, largest
 
     def _turn(self, missed: int, paid: int, cost: float) -> int:
-        """First start on the way from one that costs more to one that does not."""
+        """First start within the cost limit, between one that exceeds it and one that does not."""
         direction = 1 if paid > missed else -1
 
         def is_paid(starts: Floats) -> Bools:
@@ -82,7 +82,7 @@ class Curve:
 
 
 def curve(scenario: Scenario, chips: int, starts: Batches, speedup: float) -> Curve | None:
-    """Return what a speed-up costs from each start; None where no cut of the chips holds anything.
+    """Cost of a speed-up from each start; None if no layout of the chips fits any batch.
 
     The scenario's own batches and chips are ignored. Raises InputError as `Space.site` does.
     """
@@ -96,7 +96,7 @@ def curve(scenario: Scenario, chips: int, starts: Batches, speedup: float) -> Cu
     user_speeds = np.where(starts <= max_batch, user_speeds, 0.0)
     now, rows = user_speeds.max(axis=0), user_speeds.argmax(axis=0)
     goals = now * speedup * (1.0 - 1e-12)
-    # No user is faster at a larger batch: an end lies between two neighbours of the starts.
+    # Speed falls with batch, so that each end lies between two neighbouring starts.
     reaching = np.sum(user_speeds[:, np.newaxis, :] >= goals[:, np.newaxis], axis=2) * (now > 0.0)
     low, high = (np.append([0, *starts], starts[-1] + 1)[reaching + offset] for offset in (0, 1))
     batches = largest_reaching(
@@ -112,7 +112,7 @@ def curve(scenario: Scenario, chips: int, starts: Batches, speedup: float) -> Cu
         space,
         chips,
         speedup,
-        # What goes one after another: launches, messages, hops.
+        # Serial time: launches, messages, hops.
         float(sum(np.sum(component.by_limiter()[3]) for component in step.components)),
         starts,
         np.where(now > 0.0, now, np.nan),
@@ -124,17 +124,18 @@ def curve(scenario: Scenario, chips: int, starts: Batches, speedup: float) -> Cu
     )
 
 
-FLOORS = 2.0 ** np.arange(-3.0, 5.25, 0.5) * 1e-3  # of a textbook step [s]
-_STARTS = 4  # starting batches to an octave
-_TRIED = 18  # starts of a round in which an end is looked for, both ends among them
-MEASURED = ("vllm", "tensorrt-llm")  # shown where fitted on a chip, with that of the lowest floor
+FLOORS = 2.0 ** np.arange(-3.0, 5.25, 0.5) * 1e-3  # latency floors of a textbook step [s]
+_STARTS = 4  # starting batches per octave
+_TRIED = 18  # starts per round of the search for an end, including both limits
+MEASURED = ("vllm", "tensorrt-llm")  # shown if fitted on the chip, as is the lowest floor
 
 
 @dataclass(frozen=True, eq=False)
 class Study:
-    """What a speed-up by a smaller batch costs on some chips of one kind.
+    """Cost of a speed-up by a smaller batch on some chips of one type.
 
-    engines, floors : in native formats and the narrowest, and a textbook step with each of `FLOORS`
+    engines, floors : curves in native and narrowest formats, and of a textbook step with each of
+        `FLOORS`
     """
 
     chips: int
@@ -146,7 +147,7 @@ class Study:
 def study(scenarios: Sequence[Scenario], chips: int, speedup: float) -> Study | None:
     """Curves of some scenarios, which differ in engines and formats; None without any.
 
-    The first is in native formats, and floors are tried on it.
+    The first scenario is in native formats; the floors are tried on it.
     """
     spaces = [Space(scenario) for scenario in scenarios]
     holding = [(space, layouts) for space in spaces if (layouts := space.cuts(chips))]
@@ -164,7 +165,7 @@ def study(scenarios: Sequence[Scenario], chips: int, speedup: float) -> Study | 
 
 
 def engines_of(catalogue: Catalogue, hardware: Hardware) -> list[Engine]:
-    """Measured engines of a chip, the one of the lowest floor of a layer among them."""
+    """Measured engines of a chip, including the one with the lowest layer floor."""
     default, _ = engine_for(catalogue, hardware)
     floors = {}
     for engine in readable(catalogue.engine, catalogue.names("engines")):
@@ -178,7 +179,7 @@ def engines_of(catalogue: Catalogue, hardware: Hardware) -> list[Engine]:
 
 
 def textbook(scenario: Scenario, floor: float) -> Scenario:
-    """A scenario under software that reaches every peak and pays so long a step. [s]"""
+    """A scenario with software that reaches all peaks and adds a latency floor per step. [s]"""
     parameters = {"decode_layer_floor": f"{floor / scenario.work.depth * 1e6!r} us"}
     engine = Engine(
         id="textbook",

@@ -1,4 +1,4 @@
-"""The technique that changes the answers: a smaller model, of the catalogue or hypothetical."""
+"""Smaller models, from the catalogue or hypothetical: the technique that changes the answers."""
 
 from bisect import bisect_left
 from dataclasses import dataclass, replace
@@ -14,7 +14,7 @@ from fastcalc.features.fastmode.start import Base, family_of, with_model
 
 
 def smaller_models(base: Base) -> list[Option]:
-    """Smaller models that may take today's place, the largest first."""
+    """Options with smaller models that may replace today's, the largest first."""
     if not base.smaller:
         none = f"the catalogue has no smaller {family_of(base.scenario.model.id)}"
         reason = none if base.models is None else "none is given"
@@ -34,27 +34,27 @@ class SmallerShape:
 
 
 def fewer_layers(base: Base) -> SmallerShape | None:
-    """Today's shape with the most layers that reach the speed; None if not even one does."""
+    """Today's shape with the most layers that still reach the speed; None if no number does."""
     model, layers = base.scenario.model, int(base.today.placement.work.layers)
     return _largest(base, [_with_fewer_layers(model, count / layers) for count in range(1, layers)])
 
 
 def thinner_layers(base: Base) -> SmallerShape | None:
-    """Today's shape with thinner feed-forward networks that reach the speed, if any do."""
+    """Today's shape with narrower feed-forward networks that reach the speed, if possible."""
     steps = 64
     shapes = [_with_thinner_ffn(base.scenario.model, step / steps) for step in range(1, steps)]
     return None if base.scenario.model.is_minimal else _largest(base, shapes)
 
 
 def _largest(base: Base, shapes: list[Model]) -> SmallerShape | None:
-    """Last of some shapes, from small to large, that reaches the speed."""
+    """Largest of some shapes, in ascending order, that reaches the speed."""
     served = replace(base.scenario, batches=(base.batch,), sharding=Sharding.of(base.layout))
 
     def speed(model: Model) -> float:
         try:
             outcome = solve(replace(served, model=model))
         except InputError:
-            return inf  # fewer layers than pipeline stages: smaller than what can be placed
+            return inf  # fewer layers than pipeline stages cannot be placed
         return float(outcome.estimate.speed[0]) if outcome.estimate.fits[0] else 0.0
 
     count = bisect_left(shapes, True, key=lambda model: speed(model) < base.speed)
@@ -65,7 +65,7 @@ def _largest(base: Base, shapes: list[Model]) -> SmallerShape | None:
 
 
 def _with_fewer_layers(model: Model, fraction: float) -> Model:
-    """A model with a share of its layers, of what is known of them."""
+    """A model with a fraction of its layers, or of its totals if only these are known."""
     update: dict[str, Any] = {"hypothetical": True}
     if model.is_minimal:  # only totals are known
         for key in ("total_parameters", "active_parameters", "kv_bytes_per_token"):
@@ -82,7 +82,7 @@ def _with_fewer_layers(model: Model, fraction: float) -> Model:
 
 
 def _with_thinner_ffn(model: Model, fraction: float) -> Model:
-    """A model whose feed-forward networks have a share of their width."""
+    """A model whose feed-forward networks have a fraction of their width."""
     blocks = []
     for block in model.blocks:
         ffn = block.ffn

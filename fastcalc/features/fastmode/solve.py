@@ -1,4 +1,4 @@
-"""All techniques from one serving point to one speed, side by side."""
+"""Solver for all techniques from one serving point to a target speed."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -22,20 +22,21 @@ from fastcalc.formulas.types import Floats
 from fastcalc.grid.space import Space
 from fastcalc.mentions import option
 
-MOST_CHIPS = 1024  # of a deployment that is looked for to serve users at a speed today
+MOST_CHIPS = 1024  # largest deployment in the search for today's starting point
 
 
 @dataclass(frozen=True, eq=False)
 class SpeedupOptions:
-    """What each technique comes to, from a serving point of one batch. [1/s]
+    """Options of all techniques, from a serving point with one batch. [1/s]
 
     options : in the order of `fastcalc.features.fastmode.option.TRICKS`, the cheapest first
-    drafts, tokens, acceptance : and what they need at today's batch [1]
+    drafts, tokens, acceptance : numbers of draft tokens, and the tokens per step and acceptance
+        rate that they need at today's batch [1]
     fewer_layers, thinner_layers : hypothetical smaller shapes that reach the speed at today's batch
         and chips
-    same_answers : those that keep today's model, or one that was named, and its formats
-    nearest : where nothing reaches it, the fastest that there is for one user [1/s], and what it is
-    asked_start : the speed that today's users were to have, where it was asked for [1/s]
+    same_answers : options that keep today's model (or use a named one) and its formats
+    nearest : if nothing reaches the speed, the highest single-user speed [1/s] and its option
+    asked_start : requested speed of today's users, if given [1/s]
     """
 
     today: Outcome
@@ -52,22 +53,22 @@ class SpeedupOptions:
 
     @property
     def cheapest(self) -> Option | None:
-        """The cheapest that reaches the speed and keeps the answers as they are."""
+        """Cheapest option that reaches the speed and keeps the answers unchanged."""
         return best(self.same_answers)
 
     @property
     def on_same_chips(self) -> Option | None:
-        """The cheapest of those on today's kind of chip."""
+        """Cheapest option on today's chip type."""
         return best([option for option in self.same_answers if self._is_on_todays(option)])
 
     @property
     def on_another_machine(self) -> Option | None:
-        """The cheapest of those on another kind of chip."""
+        """Cheapest option on another chip type."""
         return best([option for option in self.same_answers if not self._is_on_todays(option)])
 
     @property
     def leading(self) -> list[Option]:
-        """Both of them, as far as there are."""
+        """The cheapest options on today's chip type and on another one, if they exist."""
         return [choice for choice in (self.on_same_chips, self.on_another_machine) if choice]
 
     def _is_on_todays(self, option: Option) -> bool:
@@ -76,17 +77,17 @@ class SpeedupOptions:
 
     @property
     def reached(self) -> list[Option]:
-        """The options that reach the speed."""
+        """Options that reach the speed."""
         return [option for option in self.options if option.outcome is not None]
 
 
 def fastmode(
     today: Scenario, speed: float, catalogue: Catalogue, smaller: Sequence[str] | None = None
 ) -> SpeedupOptions:
-    """Result of every technique that could serve each user at a given speed. [1/s]
+    """Options of every technique for a given speed per user. [1/s]
 
     Today's scenario has one batch and keeps its chips, in the layout that serves the batch fastest
-    unless ranks are given. Other models are those of the same family, or those that are named.
+    unless ranks are given. Other models come from the same family, or are named in the request.
     """
     outcome = solve(today)
     if not outcome.fits:
@@ -117,9 +118,9 @@ def fastmode(
 
 
 def start_at_speed(scenario: Scenario, speed: float) -> Scenario | None:
-    """Smallest deployment whose users get a speed [1/s], at the largest batch that does.
+    """Smallest deployment that gives each user a speed [1/s], at the largest such batch.
 
-    Chips that the scenario names are kept. None where no usual layout reaches the speed.
+    The scenario's number of chips is kept if given. None if no common layout reaches the speed.
     """
     space = Space(scenario)
     location, chips = locate(replace(scenario, batches=(1,))), scenario.sharding.chips

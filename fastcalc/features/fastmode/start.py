@@ -1,4 +1,4 @@
-"""Start of the techniques: a serving point, the target speed, and the chips to try."""
+"""Starting point of the search: today's serving point, the target speed, and chips to try."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -18,18 +18,18 @@ from fastcalc.features.fastmode.option import Option, in_order, option_of
 from fastcalc.grid.largest_batch import cheapest_of_each
 from fastcalc.grid.space import Space
 
-SRAM_KINDS = ("wafer", "lpu", "rdu")  # sold for the speed of memory on the chip
-DATACENTER = ("datacenter", "tpu", "npu")  # classes that may take the place of today's
-MORE = 8  # times today's chips, up to which more are tried
-WAFERS = 64  # times the fewest chips of an SRAM machine that hold it are tried
+SRAM_KINDS = ("wafer", "lpu", "rdu")  # kinds designed for fast on-chip memory
+DATACENTER = ("datacenter", "tpu", "npu")  # classes that may replace today's chips
+MORE = 8  # largest multiple of today's number of chips that is tried
+WAFERS = 64  # largest multiple of the fewest SRAM chips that fit
 Entry = TypeVar("Entry")
 
 
 @dataclass(frozen=True, eq=False)
 class Base:
-    """A serving point of one batch, and the speed that every user is to get. [1/s]
+    """Today's serving point with one batch, and the target speed per user. [1/s]
 
-    The named models may take its place where they are smaller, or its family's where it is None.
+    Smaller models among the named ones may replace its model; if None, models of its family.
     """
 
     today: Outcome
@@ -40,7 +40,7 @@ class Base:
 
     @property
     def layout(self) -> Layout:
-        """Where it lives today."""
+        """Layout in use today."""
         return self.today.placement.layout
 
     @property
@@ -49,13 +49,13 @@ class Base:
         return self.models is not None and not self.models
 
     def may_take(self, model: Model) -> bool:
-        """Whether a model is today's, or was named as an alternative."""
+        """Whether a model is today's or a named alternative."""
         return model is self.scenario.model or bool(self.models)
 
     def keeps_answers(self, option: Option) -> bool:
-        """Whether an option has today's formats, and today's model or one that was named.
+        """Whether an option has today's formats, and today's model or a named one.
 
-        Weights may be in another format that the maker of the model publishes.
+        Weights may be in another format published by the maker of the model.
         """
         if option.outcome is None:
             return False
@@ -70,24 +70,24 @@ class Base:
 
     @property
     def batch(self) -> int:
-        """Its batch today. [1]"""
+        """Batch in use today. [1]"""
         return self.today.scenario.batches[0]
 
     @cached_property
     def space(self) -> Space:
-        """The same model, formats and chip, laid out in any way."""
+        """Layout space of today's model, formats and chip."""
         return Space(self.scenario)
 
     @cached_property
     def scenario(self) -> Scenario:
-        """What is served today, its formats by name, its chips left open."""
+        """Today's scenario, with named formats and an open number of chips."""
         work = self.today.placement.work
         scenario = replace(self.today.scenario, sharding=Sharding(), kv=work.kv_format)
         return replace(scenario, batches=(1,))
 
     @cached_property
     def chips(self) -> list[Hardware]:
-        """Chips with a price or memory on the chip, by id; a file that is no chip is omitted."""
+        """Chips with a price or on-chip memory, by id; invalid files are omitted."""
         pricing = self.scenario.pricing
         words = {"cloud": ("cloud:", "offers:"), "tco": ("purchase:",)}
         marks = [*words[pricing.basis], *(f"kind: {chip_type}" for chip_type in SRAM_KINDS)]
@@ -96,7 +96,7 @@ class Base:
 
     @cached_property
     def rivals(self) -> list[Hardware]:
-        """Datacenter chips that clouds rent and that run layer after layer, today's omitted."""
+        """Datacenter chips for rent that run layers one after another, except today's."""
         today = self.scenario.hardware.id
         quotes = ((chip, self.scenario.pricing.quote(chip)) for chip in self.chips)
         priced = (
@@ -107,7 +107,7 @@ class Base:
         return [chip for chip in priced if chip.id != today and class_of(chip) in DATACENTER]
 
     def on(self, hardware: Hardware) -> Scenario:
-        """Same service on another chip, under the chosen engine where it fits."""
+        """The same service on another chip, with the chosen engine if it supports the chip."""
         scenario, engine, borrowed = self.scenario, self.scenario.engine, False
         if class_of(hardware) != class_of(scenario.hardware) and not engine.is_bound:
             name, borrowed = engine_of_class(hardware)
@@ -116,9 +116,9 @@ class Base:
         return replace(scenario, hardware=hardware, engine=engine, engine_is_borrowed=borrowed)
 
     def options(self, changes: Iterable[tuple[str, str, Scenario]]) -> list[Option]:
-        """Return what other machines or models come to, or why they cannot be.
+        """Options for other machines or models, or the reasons why they are impossible.
 
-        changes : the technique of each, the change in words, and what is served
+        changes : technique, description of the change, and scenario of each option
         """
         options: list[Option | None] = []
         searches: list[tuple[str, str, Space, list[Layout]]] = []
@@ -138,16 +138,16 @@ class Base:
 
     @cached_property
     def sram_machines(self) -> list[Hardware]:
-        """Machines that are sold for their memory on the chip, today's omitted."""
+        """Machines designed for fast on-chip memory, except today's."""
         today = self.scenario.hardware.id
         return [chip for chip in self.chips if chip.kind in SRAM_KINDS and chip.id != today]
 
     @cached_property
     def smaller(self) -> list[Model]:
-        """Models with fewer active parameters that may take its place, the largest first.
+        """Models with fewer active parameters that may replace today's, the largest first.
 
-        Of the family those that are no older and have no more parameters in all; of named models
-        any.
+        Models of the family must be at least as new and have at most as many parameters in total;
+        named models are not restricted.
         """
         model, work = self.scenario.model, self.today.placement.work
         if self.models is None:
@@ -172,10 +172,10 @@ class Base:
         return [other for _, other in smaller]
 
     def deployments(self, space: Space) -> list[Layout]:
-        """Layouts of a machine, a model and formats, up to a reasonable number of chips.
+        """Layouts for a machine, a model and formats, up to a reasonable number of chips.
 
-        On today's kind of chip they are today's own as well, where the model can have it, and those
-        of more chips.
+        On today's chip type they include today's layout, if the model supports it, and layouts
+        with more chips.
         """
         fewest = space.fewest_chips
         if fewest is None:
@@ -192,19 +192,19 @@ class Base:
         return layouts
 
     def up_to_today(self) -> list[Layout]:
-        """Other layouts of today's chips, with copies of the weights, and of fewer."""
+        """Other layouts of today's chips, with replicated weights, and layouts of fewer chips."""
         chips = self.layout.chips
         layouts = dict.fromkeys([*self.space.up_to(chips), *self.space.cuts(chips)])
         return [layout for layout in layouts if layout != self.layout]
 
     def beyond_today(self, space: Space) -> list[Layout]:
-        """Layouts of more than today's chips, up to eight times today's or a link domain."""
+        """Layouts of more chips than today, up to eight times as many or a link domain."""
         today = self.layout.chips
         max_chips = most_chips(self.today)
         return [layout for layout in space.up_to(max_chips) if layout.chips > today]
 
     def on_todays_chips(self) -> list[Option]:
-        """Today's chips at the largest batch that will do, cut otherwise, and more."""
+        """Options on today's chip type: a smaller batch, another layout, and more chips."""
         options, other_layouts = [], self.up_to_today()
         layouts_of = {
             "smaller-batch": [self.layout],
@@ -222,7 +222,7 @@ class Base:
         return options
 
     def on_other_machines(self) -> list[Option]:
-        """Each rival and SRAM machine, at its cheapest point that reaches the speed."""
+        """Options on other datacenter chips and SRAM machines, at their cheapest fast point."""
         today = (self.scenario.hardware.released or "")[:4]
         chips = [("sram-machine", chip) for chip in self.sram_machines]
         for chip in self.rivals:
@@ -232,17 +232,17 @@ class Base:
 
 
 def most_chips(today: Outcome) -> int:
-    """Up to how many of today's kind of chip are tried. [1]"""
+    """Largest number of chips of today's type that is tried. [1]"""
     return max(MORE * today.placement.layout.chips, link_domain(today.scenario.hardware))
 
 
 def with_model(scenario: Scenario, model: Model) -> Scenario:
-    """A scenario with another model, in its own formats."""
+    """A scenario with another model in that model's own formats."""
     return replace(scenario, model=model, weights=None, kv=None)
 
 
 def family_of(name: str) -> str:
-    """Letters that the models of a family begin with.
+    """Leading letters shared by the names of a model family.
 
     >>> family_of("glm-4.7"), family_of("qwen3-235b-a22b"), family_of("deepseek-r1")
     ('glm', 'qwen', 'deepseek')
@@ -252,7 +252,7 @@ def family_of(name: str) -> str:
 
 
 def readable(load: Callable[[str], Entry], names: list[str]) -> Iterator[Entry]:
-    """Yield what some names mean; files at fault are omitted."""
+    """Yield the entries of some names, omitting invalid files."""
     for name in names:
         try:
             yield load(name)

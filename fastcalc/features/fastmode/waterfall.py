@@ -1,7 +1,7 @@
-"""A speed-up as a product of factors: what machine, model, bits, drafts, layout and batch give.
+"""A speed-up as a product of factors: machine, model, precision, speculation, layout and batch.
 
-Each factor is a step from one point to the next, so that the product is the whole, exactly. A step
-that has no point of its own is taken together with the next.
+Each factor is a step from one serving point to the next, so that the product is exact. A step
+without a point of its own is merged with the next.
 """
 
 from collections.abc import Iterator
@@ -16,10 +16,10 @@ from fastcalc.features.fastmode.lighter_passes import DRAFTED_BY, PUBLISHED_BY
 
 @dataclass(frozen=True, eq=False)
 class Factor:
-    """One step from a point of one batch to the next; several changes are joined by ``+``.
+    """One step from a serving point to the next; several changes are joined by ``+``.
 
-    evidence, source : ``fitted`` on measurements of such chips, ``published`` or ``assumed``, the
-        weakest, and by whom
+    evidence, source : weakest evidence (``fitted`` on measurements of such chips, ``published`` or
+        ``assumed``) and its source
     """
 
     trick: str
@@ -31,7 +31,7 @@ class Factor:
 
     @property
     def changes_anything(self) -> bool:
-        """False for the layout or the batch that is there already."""
+        """Whether the step changes anything; False if layout or batch stay the same."""
         if self.trick not in ("layout", "batch"):
             return True
         positions = [
@@ -41,12 +41,12 @@ class Factor:
 
     @property
     def speedup(self) -> float:
-        """How many times as fast each user is served. [1]"""
+        """Ratio of speed per user after the step to before. [1]"""
         return float(self.after.estimate.speed[0] / self.before.estimate.speed[0])
 
     @property
     def cost_multiple(self) -> float | None:
-        """How many times as much an output token costs; None without a price. [1]"""
+        """Ratio of cost per output token after the step to before; None without a price. [1]"""
         if self.before.usd is None or self.after.usd is None:
             return None
         return float(self.after.usd[1][0] / self.before.usd[1][0])
@@ -64,7 +64,7 @@ class _Step(NamedTuple):
 
 
 def waterfall(today: Outcome, end: Outcome) -> list[Factor]:
-    """Factors from today's point to another, which multiply up to the whole."""
+    """Factors from today's point to another; their product is the total speed-up."""
     factors: list[Factor] = []
     before, joined = today, list[_Step]()
     for step in _steps(today, end):
@@ -80,7 +80,7 @@ def waterfall(today: Outcome, end: Outcome) -> list[Factor]:
 
 
 def _steps(today: Outcome, end: Outcome) -> Iterator[_Step]:
-    """Yield what is changed, one thing after another; the batch is last, even where it stays."""
+    """Yield the changes one after another; the batch is last, even if it stays the same."""
     last, software = end.scenario, _evidence_of_engine(end)
     scenario = replace(today.scenario, kv=today.placement.work.kv_format, sharding=Sharding())
     if last.hardware.id != scenario.hardware.id:
@@ -120,10 +120,10 @@ def _steps(today: Outcome, end: Outcome) -> Iterator[_Step]:
 
 
 def _point(scenario: Scenario, today: Outcome, end: Outcome) -> Outcome | None:
-    """A step at today's batch, or None where no layout of it holds that.
+    """Outcome of a step at today's batch, or None if no layout fits it.
 
-    Today's chips stay cut as they are; others have the best layout on today's number of chips, or
-    on the final one.
+    Today's chips keep their layout; other chips use the best layout on today's number of chips, or
+    on the final number.
     """
     counts = [today.placement.layout.chips, end.placement.layout.chips, None]
     layouts = [Sharding(chips=count) for count in counts]
@@ -138,7 +138,7 @@ def _point(scenario: Scenario, today: Outcome, end: Outcome) -> Outcome | None:
 
 
 def _evidence_of_engine(end: Outcome) -> tuple[str, str]:
-    """Return what the speed of a machine depends on: its engine, fitted on its kind or not."""
+    """Evidence for the speed of a machine: whether its engine was fitted on its architecture."""
     engine, chip = end.scenario.engine, end.scenario.hardware
     if engine.is_bound:
         return "assumed", "hardware bound, without software"
