@@ -315,7 +315,7 @@ def test_a_new_chip_is_asked_what_decides(fastcalc, tmp_path):
         assert record["tokens_per_s_per_user"] == pytest.approx(
             float(stated[2].replace(",", "")), rel=0.01
         )
-    assert "Without links nothing larger than one chip is placed" in text
+    assert "Without links, only deployments on one chip are computed" in text
 
 
 def test_names_of_elsewhere_are_answered_with_those_of_here(fastcalc):
