@@ -153,7 +153,9 @@ class StartLocation(Location):
         if self._needs_none or any(remedy.is_enough for remedy in self.remedies):
             return []
         pairs = list(_pairs(self))
-        shortened = [pair for pair in pairs[1:] if {each.setting for each in pair} == _SHORTENED]
+        shortened = [
+            pair for pair in pairs[1:] if {remedy.setting for remedy in pair} == _SHORTENED
+        ]
         return [*pairs[:1], *shortened[:1]]
 
 

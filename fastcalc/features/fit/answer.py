@@ -152,7 +152,7 @@ class FitAnswer(Answer):
         request, shared = self._with_batch, [asked for asked in self.gpu_layers if asked.count]
         models = request.models or DEFAULT_MODELS
         if not fitting and len(self.locations) == 1 and (changes := self.locations[0].changes):
-            ending = [word for each in changes for word in (flag(each.setting), each.value)]
+            ending = [word for change in changes for word in (flag(change.setting), change.value)]
             on = flag("on"), typed_as(request, request.on, self.locations[0].scenario.hardware.id)
             return follow_up(request, request_of("fit"), models[0], *on, ending=ending)
         if fitting or not shared:
@@ -395,8 +395,8 @@ def _largest_batches(fitting: Sequence[Location]) -> Iterator[str]:
         is_other = layout != location.placement.layout
         instead = f" (layout {layout}; the row is {location.placement.layout})" * is_other
         certain, expected = location.max_batch, int(location.roomiest.expected_max_batch)
-        more = f" ({expected:,} expected)" * (expected > certain)
-        yield f"{certain:,}{more}{on}{instead}"
+        likely = f" ({expected:,} expected)" * (expected > certain)
+        yield f"{certain:,}{likely}{on}{instead}"
 
 
 def _assumed(members: Sequence[Location]) -> Iterator[str]:
