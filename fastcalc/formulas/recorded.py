@@ -197,7 +197,7 @@ def _plain(operand: Operand) -> str:
 
 
 def _text(operation: str, parts: list[str]) -> str:
-    """Expression for an operation; the maximum of two numbers is nan if either is nan."""
+    """Expression for an operation; maximum and minimum are nan if either number is nan."""
     if operation in _INFIX:
         return f"({parts[0]} {_INFIX[operation]} {parts[1]})"
     if operation in _CALLS:
