@@ -93,6 +93,17 @@ class Packing(NamedTuple):
             prompt_stages / (node_chips // prompt_width),
         )
 
+    def of_layouts(self, positions: Ints) -> "Packing":
+        """Those of deployments whose layouts are at some positions, if these are of layouts."""
+        count = self.slots.shape[-1]
+        return Packing(
+            self.node_chips,
+            *(
+                values[..., positions] if np.shape(values)[-1:] == (count,) else values
+                for values in map(np.asarray, self[1:])
+            ),
+        )
+
     def at(self, indices: Ints) -> "Packing":
         """Those of some deployments."""
         return Packing(self.node_chips, *(np.asarray(values)[indices] for values in self[1:]))

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from fastcalc.formulas.types import ArrayLike, Floats, Ints, floats
 from fastcalc.grid.evaluated_points import EvaluatedPoints
 from fastcalc.grid.grid import Grid
 
-KEPT = 32
+KEPT = 256
 """Grids whose evaluation is kept: those of a chip are searched again at other speeds and rates."""
 
 
@@ -122,22 +123,19 @@ def pools_of(grid: Grid, service: Service, points: EvaluatedPoints) -> list[Pref
     """
     if not can_disaggregate(grid, service):
         return []
-    pools_found = every_pool(grid, service, points)
-    if not pools_found:
-        return []
-    if service.is_fleet:
-        return _worth_filling(pools_found, service.ttft)
-    layouts = Layouts.of([pool.layout for pool in pools_found])
+    columns = _columns(grid, service, points)
+    if service.is_fleet or not columns.where.size:
+        return _worth_filling(columns.pools, service.ttft)
+    layouts = Layouts.of([grid.layouts[index] for index in columns.where])
     node_chips = service.node_chips(grid.scenario.hardware)
     _, widths = stages_in_nodes(node_chips, layouts.chips, layouts.pp)
     if np.all(node_chips % widths == 0):
         widths[:] = 1  # stages of any width fill nodes as well
-    chips = np.array([pool.chips for pool in pools_found])
-    first = np.array([pool.seconds + pool.kv_transfer_s for pool in pools_found])
+    first = columns.seconds + columns.kv_transfer_s
     return [
-        pools_found[at]
+        columns.pool(at)
         for width in np.unique(widths)
-        for at in _worth_sizing(np.flatnonzero(widths == width), chips, first, service.ttft)
+        for at in _worth_sizing(np.flatnonzero(widths == width), columns.chips, first, service.ttft)
     ]
 
 
@@ -146,20 +144,48 @@ def every_pool(grid: Grid, service: Service, points: EvaluatedPoints) -> list[Pr
 
     points : of the grid, whose first batch is 1
     """
+    return _columns(grid, service, points).pools
+
+
+class _Columns(NamedTuple):
+    """The pools of a grid, each quantity of a `PrefillPool` as a column.
+
+    where : positions of their layouts in the grid's [1]
+    """
+
+    grid: Grid
+    where: Ints
+    replicas: Floats
+    chips: Floats
+    busiest: Floats
+    taking: Floats
+    seconds: Floats
+    waits: Floats
+    kv_transfer_s: Floats
+
+    def pool(self, at: int) -> PrefillPool:
+        """One of them."""
+        layout = self.grid.layouts[self.where[at]]
+        return PrefillPool(layout, *(float(values[at]) for values in self[2:]))
+
+    @property
+    def pools(self) -> list[PrefillPool]:
+        """All of them."""
+        return [self.pool(at) for at in range(len(self.where))]
+
+
+def _columns(grid: Grid, service: Service, points: EvaluatedPoints) -> _Columns:
     (where,) = np.nonzero(np.broadcast_to(points.estimate.is_certain, grid.shape)[0, :, 0])
     alone = np.broadcast_to(points.estimate.ttft, grid.shape)[0, where, 0]
-    layouts = [grid.layouts[index] for index in where]
     sending = transfer_seconds(grid, service.prompt)[where]
     queues = None if service.share is None else Queues(service.share, alone, 1.0)
     # Half of the time that is left is for this queue; the other half is for that of a slot.
     each_takes = np.maximum(alone, sending)
     replicas, _, waits, busiest = needed(service, each_takes, alone + sending, queues, part=0.5)
-    chips, seconds = replicas * [float(layout.chips) for layout in layouts], alone + waits
-    columns_of = (replicas, chips, busiest, each_takes, seconds, waits, sending)
-    return [
-        PrefillPool(layout, *(float(values[at]) for values in columns_of))
-        for at, layout in enumerate(layouts)
-    ]
+    chips = replicas * [float(grid.layouts[index].chips) for index in where]
+    return _Columns(
+        grid, where, replicas, chips, busiest, each_takes, alone + waits, waits, sending
+    )
 
 
 def undominated_pools(

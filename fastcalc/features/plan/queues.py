@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fastcalc.features.plan.service import Service
+from fastcalc.formulas.sequences import grouped
 from fastcalc.formulas.types import ArrayLike, Bools, Floats, Ints, floats
 from fastcalc.formulas.waiting import prompt_wait_percentile, slot_wait_percentile
 
@@ -35,6 +36,7 @@ class Slots:
     def __init__(self, share: float) -> None:
         self._share = share
         self._counts: Floats = np.arange(1.0, _FEW)
+        self._order: Ints = np.arange(len(self._counts))
         self._waits = self._computed(self._counts[:, np.newaxis], _BUSY)
 
     def _computed(self, counts: Floats, busy: Floats) -> Floats:
@@ -42,13 +44,20 @@ class Slots:
 
     def kinds(self, counts: Floats) -> Ints:
         """The rows of the table for numbers of slots."""
-        new = np.setdiff1d(counts, self._counts)
+        rows = self._rows_of(counts)
+        new = np.unique(counts[self._counts[rows] != counts])
         if new.size:
             self._counts = np.concatenate([self._counts, new])
-            rows = np.full((len(new), len(_BUSY)), np.nan)
-            self._waits = np.concatenate([self._waits, rows])
-        order = np.argsort(self._counts)
-        return np.asarray(order[np.searchsorted(self._counts, counts, sorter=order)])
+            self._order = np.argsort(self._counts)
+            more = np.full((len(new), len(_BUSY)), np.nan)
+            self._waits = np.concatenate([self._waits, more])
+            rows = self._rows_of(counts)
+        return rows
+
+    def _rows_of(self, counts: Floats) -> Ints:
+        """The rows of numbers of slots, or of the next ones that there are."""
+        after = np.searchsorted(self._counts, counts, sorter=self._order)
+        return np.asarray(self._order[np.minimum(after, len(self._order) - 1)])
 
     def waits(self, kind: Ints | int, level: Ints) -> Floats:
         """The waits of rows at tabled utilizations, by their positions. [1]"""
@@ -96,7 +105,7 @@ class Queues:
 
     @classmethod
     def joined(
-        cls, queues: "Sequence[Queues]", join: Callable[[Iterable[ArrayLike]], Floats]
+        cls, queues: "Sequence[Queues]", join: Callable[[Iterable[ArrayLike]], ArrayLike]
     ) -> "Queues":
         """The queues of many sets of deployments, of one share and table of slots.
 
@@ -105,8 +114,8 @@ class Queues:
         names = "prompt", "prompt_busy", "kind", "holds", "step", "alone"
         columns = zip(*(attrgetter(*names)(each) for each in queues), strict=True)
         prompt, busy, rows, holds, step, alone = map(join, columns)
-        share, slots = queues[0].share, queues[0].slots
-        return cls(share, prompt, busy, slots, rows.astype(int), holds, step, alone)
+        kind = np.asarray(rows, dtype=int)
+        return cls(queues[0].share, prompt, busy, queues[0].slots, kind, holds, step, alone)
 
     def wait(self, utilization: Floats) -> Floats:
         """The waits, both one after another, at most; infinity at full utilization. [s]"""
@@ -131,9 +140,11 @@ class Queues:
     def _only(self, among: Bools) -> "Queues":
         """The queues of a subset of the deployments."""
 
-        def those(columns: Iterable[ArrayLike]) -> Floats:
+        def those(columns: Iterable[ArrayLike]) -> ArrayLike:
             (values,) = columns
-            return np.broadcast_to(floats(values), among.shape)[among]
+            if isinstance(values, (float, int)):
+                return values
+            return np.broadcast_to(values, among.shape)[among]
 
         return self.joined([self], those)
 
@@ -170,6 +181,8 @@ class Queues:
         utilization u: n = u c H(n) / H(c), where the time H(n) grows evenly from h H(c) alone.
         """
         assert self.slots is not None
+        if isinstance(self.alone, float) and self.alone == 1.0:
+            return np.asarray(self.slots.waits(self.kind, level) * self.holds)
         used = _BUSY[level]
         taken = used * self.alone / (1.0 - used * (1.0 - np.asarray(self.alone)))
         after = np.minimum(np.searchsorted(_BUSY, taken), len(_BUSY) - 1)
@@ -221,20 +234,39 @@ def needed(
 
 
 def needed_of_all(service: Service, asked: Sequence[Asked]) -> list[Sizing]:
-    """The same of many sets of deployments, in one row of columns."""
+    """The same of many sets of deployments, in one row of columns.
+
+    Sets with prompts in their queues and without are apart, as the waits of the latter take less.
+    """
+    sizings: dict[int, Sizing] = {}
+    for indices in grouped(range(len(asked)), lambda index: _has_prompts(asked[index])).values():
+        sizings |= zip(indices, _joined(service, [asked[index] for index in indices]), strict=True)
+    return [sizings[index] for index in range(len(asked))]
+
+
+def _has_prompts(asked: Asked) -> bool:
+    _, _, queues = asked
+    return queues is not None and bool(np.any(queues.prompt_busy))
+
+
+def _joined(service: Service, asked: Sequence[Asked]) -> list[Sizing]:
     if len(asked) <= 1:
         return [needed(service, *each) for each in asked]
     shapes = [ttft.shape for _, ttft, _ in asked]
     ends = np.cumsum([ttft.size for _, ttft, _ in asked])[:-1]
 
-    def joined(columns: Iterable[ArrayLike]) -> Floats:
-        rows = zip(columns, shapes, strict=True)
+    def joined(columns: Iterable[ArrayLike]) -> ArrayLike:
+        several = list(columns)
+        first = several[0]
+        if all(isinstance(values, (float, int)) and values == first for values in several):
+            return first
+        rows = zip(several, shapes, strict=True)
         return np.concatenate([np.broadcast_to(values, shape).ravel() for values, shape in rows])
 
     all_queues = [queues for _, _, queues in asked if queues is not None]
     queues = Queues.joined(all_queues, joined) if all_queues else None
     seconds, ttft, _ = zip(*asked, strict=True)
-    sizing = needed(service, joined(seconds), joined(ttft), queues)
+    sizing = needed(service, floats(joined(seconds)), floats(joined(ttft)), queues)
     columns = [np.split(column, ends) for column in sizing]
     return [
         Sizing(*(column.reshape(shape) for column in of_one))

@@ -11,6 +11,7 @@ import numpy as np
 
 from fastcalc.core.estimate import site_power
 from fastcalc.core.overflow import overflows
+from fastcalc.core.placement.layout import Layouts
 from fastcalc.core.scenario import Scenario
 from fastcalc.features.plan.first_tokens import ClassFirstTokens, class_first_tokens
 from fastcalc.features.plan.packing import (
@@ -143,7 +144,8 @@ def _sized(unsized: _Unsized, service: Service, sizing: Sizing) -> Scored:
     replicas, busy, waits, busiest = sizing
     throughput = busiest / seconds
     counts = ReplicaCounts.of(replicas, throughput, pools)
-    packing = Packing.of(service.node_chips(scenario.hardware), replica.chips, replica.pp, pools)
+    layouts, node_chips = Layouts.of(unsized.grid.layouts), service.node_chips(scenario.hardware)
+    packing = Packing.of(node_chips, layouts.chips, layouts.pp, pools).of_layouts(replica.layout)
     if service.is_fleet:
         counts = counts_within(chips_within(service, scenario), packing, throughput, pools)
         busy = np.minimum(counts.requests * seconds / counts.replicas, busiest)
