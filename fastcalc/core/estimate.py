@@ -69,6 +69,19 @@ def _in_turn_at_random(passes: Schedule) -> ArrayLike:
     return passes.in_turn_at_random
 
 
+OF_TRAFFIC = (
+    timeline.token,
+    timeline.token_in_traffic,
+    timeline.first_token,
+    timeline.prompts_together,
+    timeline.served_run,
+    _in_turn_at_random,
+    _fitted_share,
+    _bound_seconds,
+)
+"""What a plan asks of passes: latencies and throughput under a load, and their ranges."""
+
+
 @dataclass(frozen=True, eq=False)
 class Estimate:
     """Speed, latency and price of a placed model, one array element per batch.

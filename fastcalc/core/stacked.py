@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import cached_property
 from operator import attrgetter
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from fastcalc.core.placement.layout import AnyLayout, Layouts
 from fastcalc.core.placement.placement import AnyPlacement, Placements
 from fastcalc.core.placement.split import Split, split_as_asked
 from fastcalc.core.step.bound import BoundTerms, Memories, bound_terms
-from fastcalc.core.step.pass_work import AttentionWork, PassWork
+from fastcalc.core.step.pass_work import AttentionWork, PassWork, attention_of
 from fastcalc.core.step.schedule import Schedule
 from fastcalc.core.timeline import Number, evaluated
 from fastcalc.core.traffic.mix import Mix
@@ -31,6 +31,8 @@ BLOCK = 32_768
 """Points in a stack, such that its arrays fit in the caches of a core. [1]"""
 
 Numbers = TypeVar("Numbers")
+Count: TypeAlias = Callable[[Schedule], Number]
+"""What counts a number of the passes of a deployment."""
 
 
 class Evaluation(NamedTuple):
@@ -41,18 +43,23 @@ class Evaluation(NamedTuple):
     traffic: Traffic
 
 
-def evaluate_all(evaluations: Iterable[Evaluation]) -> list[Estimate]:
+def evaluate_all(
+    evaluations: Iterable[Evaluation], together: Sequence[Count] = ()
+) -> list[Estimate]:
     """Estimates of many placements, each equal to `evaluate`, in few stacks.
 
     Some cases are evaluated separately: hardware bounds, deployments with their own measurements or
     with explicitly placed bytes, and wafers whose bytes may be placed in several memories.
+
+    together : numbers that are all computed when one is read, after which the components of the
+        passes are dropped, as these take most of the memory; empty to keep them
     """
     estimates = [
         evaluate(placement, batch=batch, traffic=traffic)
         for placement, batch, traffic in evaluations
     ]
     for indices in _stackable([estimate.passes for estimate in estimates]):
-        stack = _Stack([estimates[index].passes for index in indices])
+        stack = _Stack([estimates[index].passes for index in indices], together)
         for index, rows in zip(indices, stack.rows(), strict=True):
             estimates[index] = StackedEstimate(estimates[index].passes, rows=rows)
             estimates[index].passes.find_split = rows.split
@@ -68,7 +75,7 @@ class StackedEstimate(Estimate):
 
     rows: "_StackRows" = field(kw_only=True)
 
-    def of_passes(self, count: Callable[[Schedule], Number]) -> Array:
+    def of_passes(self, count: Count) -> Array:
         """A number of the passes, with one element per batch."""
         return self.rows.cut(count)
 
@@ -239,13 +246,26 @@ class _JoinedAttention(AttentionWork):
 class _JoinedSchedule(Schedule):
     """Passes of many deployments.
 
+    members, counts : the deployments, and the rows of each [1]
     join_bound_terms, join_rooms, join_split : functions for the layout terms of their bounds, the
         capacities of their memories, and their bytes in the assigned memories
     """
 
+    members: Sequence[Schedule]
+    counts: Sequence[int]
     join_bound_terms: Callable[[], BoundTerms]
     join_rooms: Callable[[], Sequence[ArrayLike]]
     join_split: Callable[[], Split]
+
+    def _of_traffic(self, traffic: Traffic) -> Schedule:
+        works = [
+            attention_of(passes.placement, replace(traffic, speculation=passes.traffic.speculation))
+            for passes in self.members
+        ]
+        attention = _JoinedAttention(works, self.counts)
+        passes = Schedule(self.placement, traffic, self.batch, attention, self.place_for)
+        passes.own = []
+        return passes
 
     @cached_property
     def bound_terms(self) -> BoundTerms:
@@ -266,11 +286,11 @@ class _JoinedSchedule(Schedule):
 class _Stack:
     """Passes of several deployments, joined when the first number is requested."""
 
-    def __init__(self, members: Sequence[Schedule]) -> None:
-        self.members = members
+    def __init__(self, members: Sequence[Schedule], together: Sequence[Count]) -> None:
+        self.members, self.together = members, together
         self.shapes = [_row_shape(passes) for passes in members]
         self.counts = [int(np.prod(shape, dtype=int)) for shape in self.shapes]
-        self._numbers: dict[Callable[[Schedule], Number], Floats] = {}
+        self._numbers: dict[Count, Floats] = {}
 
     def rows(self) -> "Iterator[_StackRows]":
         """Row indices of each deployment."""
@@ -281,11 +301,14 @@ class _Stack:
             yield _StackRows(self, passes, rows, _columns(passes), point_shape)
             first += count
 
-    def number(self, count: Callable[[Schedule], Number]) -> Floats:
+    def number(self, count: Count) -> Floats:
         """A number of all passes, rows x batches."""
         if count not in self._numbers:
-            values = np.asarray(evaluated(count, self.passes))
-            self._numbers[count] = np.broadcast_to(values, self.passes.batch.shape)
+            for each in {count, *self.together} - set(self._numbers):
+                values = np.asarray(evaluated(each, self.passes))
+                self._numbers[each] = np.broadcast_to(values, self.passes.batch.shape)
+            if self.together and self.members[0].has_one_memory:
+                del self.passes  # of several memories a search found the split
         return self._numbers[count]
 
     @cached_property
@@ -302,6 +325,7 @@ class _Stack:
         placement = Placements(machine, first.work, self._layouts(), reserved_tokens=0.0)
         attention = _JoinedAttention([passes.attention for passes in members], self.counts)
         passes = _JoinedSchedule(placement, self._traffic(), self._batches(), attention)
+        passes.members, passes.counts = members, self.counts
         passes.own, passes.is_all_near = [], members[0].is_all_near
         passes.join_bound_terms = self._bound_terms
         passes.join_rooms, passes.join_split = self._rooms, self._split_as_asked
@@ -410,12 +434,14 @@ class _StackRows:
     columns: int
     shape: tuple[int, ...]
 
-    def cut(self, count: Callable[[Schedule], Number]) -> Array:
+    def cut(self, count: Count) -> Array:
         """A number of the deployment's passes."""
         return np.atleast_1d(self._own(self.stack.number(count)))
 
     def split(self) -> Split | None:
         """Distribution of the deployment's bytes, from the joint search."""
+        if self.passes.has_one_memory:
+            return None
         of_all = self.stack.passes.split
         if of_all is None:
             return None

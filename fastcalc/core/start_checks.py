@@ -7,6 +7,7 @@ from math import ceil, inf
 
 import numpy as np
 
+from fastcalc.core.chip.machine import Machine
 from fastcalc.core.placement.block_pool import BlockPool
 from fastcalc.core.placement.cache_blocks import block_pool
 from fastcalc.core.placement.cache_size import CacheSize, cache_size
@@ -87,15 +88,9 @@ class StartCheck:
     @cached_property
     def _size_of_one(self) -> CacheSize | None:
         """Cache size for the longest sequence that the start must serve, to find its memory."""
-        placement = self.placement
-        longest = float(placement.machine.memory.longest or np.max(placement.reserved_tokens))
-        memory = replace(placement.machine.memory, longest=longest)
-        with_length = Placement(
-            replace(placement.machine, memory=memory),
-            placement.work,
-            placement.layout,
-            placement.reserved_tokens,
-        )
+        placement, reserved = self.placement, self.placement.reserved_tokens
+        machine = _serving_longest(placement.machine, reserved)
+        with_length = Placement(machine, placement.work, placement.layout, reserved)
         return cache_size(with_length, 0.0)  # memory for one sequence, whatever is available
 
     @property
@@ -161,6 +156,14 @@ def _line_of_a_taken_share(placement: Placement) -> str:
     )
 
 
+def _serving_longest(machine: Machine, reserved_tokens: ArrayLike) -> Machine:
+    """The machine whose longest sequence is stated: that of the requests if its engine has none."""
+    if machine.memory.longest:
+        return machine
+    longest = float(np.max(reserved_tokens))
+    return replace(machine, memory=replace(machine.memory, longest=longest))
+
+
 def _room(placement: AnyPlacement, times: float) -> ArrayLike:
     """Memory of a chip for caches, given the engine's reserve over its expected value. [byte]"""
     return placement.available - (times - 1.0) * placement.reserved
@@ -187,8 +190,10 @@ def layouts_that_start(site: Site, layouts: list[Layout]) -> list[Layout]:
         return layouts
     shortest = _of_shortest(site)
     placed = shortest.place_all(layouts)
+    machine = _serving_longest(site.machine, shortest.reserved_tokens)
+    serving = replace(shortest, machine=machine)
     least = {(layout.tp, layout.pp): layout for layout in layouts}
-    rooms = {ranks: likely_check(shortest.place(one)).least_room for ranks, one in least.items()}
+    rooms = {ranks: likely_check(serving.place(one)).least_room for ranks, one in least.items()}
     least_room = np.array([rooms[layout.tp, layout.pp] for layout in layouts])
     for times in (site.machine.reserve.above, 1.0 / site.machine.reserve.below):
         starts = floats(_room(placed, times)) >= least_room

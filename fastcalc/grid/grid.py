@@ -18,7 +18,7 @@ from fastcalc.core.overflow import batch_without_host, overflow_note, overflows
 from fastcalc.core.placement.layout import Layout, Layouts
 from fastcalc.core.placement.placement import Placements, Site
 from fastcalc.core.scenario import Location, Scenario, Sharding, layout_notes, site_of, warnings_of
-from fastcalc.core.stacked import Evaluation, evaluate_all
+from fastcalc.core.stacked import Count, Evaluation, evaluate_all
 from fastcalc.core.traffic.traffic import Traffic
 from fastcalc.core.verdict import edge_note
 from fastcalc.formulas.types import Floats, Ints
@@ -91,13 +91,17 @@ def solved(grid: Grid) -> EvaluatedPoints:
     return solved_all([grid])[0]
 
 
-def solved_all(grids: Iterable[Grid]) -> list[EvaluatedPoints]:
-    """Evaluate grids of several deployments together, bit-identical to single evaluations."""
+def solved_all(grids: Iterable[Grid], together: Sequence[Count] = ()) -> list[EvaluatedPoints]:
+    """Evaluate grids of several deployments together, bit-identical to single evaluations.
+
+    together : as `evaluate_all` has it
+    """
     placed = [_placed(grid) for grid in grids]
-    estimates = evaluate_all(
+    evaluations = (
         Evaluation(placed_grid.placement, placed_grid.grid.batches, placed_grid.traffic)
         for placed_grid in placed
     )
+    estimates = evaluate_all(evaluations, together)
     return [
         placed_grid.evaluated(estimate)
         for placed_grid, estimate in zip(placed, estimates, strict=True)

@@ -163,19 +163,18 @@ def _stationary(moves: Floats, down: int) -> Floats:
 
     States are eliminated one by one, the last first (W. K. Grassmann, M. I. Taksar, D. P. Heyman,
     "Regenerative analysis and steady state distributions for Markov chains," Operations Research
-    33, 1985). ``moves`` is overwritten.
+    33, 1985).
     """
-    states = len(moves)
+    states, into = len(moves), np.ascontiguousarray(moves.T)  # numbers that change lie together
     for state in range(states - 1, 0, -1):
-        low = max(state - down, 0)
-        onward = moves[state, low:state]
-        total = float(onward.sum())
-        moves[:state, state] /= max(total, _SMALL)
-        moves[:state, low:state] += moves[:state, state, np.newaxis] * onward
+        low, column = max(state - down, 0), into[state, :state]
+        onward = into[low:state, state]
+        column /= max(float(np.add.reduce(onward)), _SMALL)
+        into[low:state, :state] += onward[:, np.newaxis] * column
     chances = np.zeros(states)
     chances[0] = 1.0
     for state in range(1, states):
-        chances[state] = (chances[:state] * moves[:state, state]).sum()
+        chances[state] = np.add.reduce(chances[:state] * into[state, :state])
         if chances[state] > _LARGE:  # an unstable queue
             chances[: state + 1] /= chances[state]
     return chances

@@ -1,11 +1,12 @@
 """When each class of requests that share replicas has its first token, and which limit binds."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from fastcalc.core.timeline import first_token, prompts_together
+from fastcalc.core.step.schedule import Schedule
+from fastcalc.core.timeline import Timeline, first_token, prompts_together
 from fastcalc.core.traffic.mix import Mix
 from fastcalc.core.traffic.request_class import RequestClass
 from fastcalc.features.plan.service import Service
@@ -50,6 +51,31 @@ class ClassFirstTokens:
         return np.asarray(np.max((self.seconds + waits) / self.limits, axis=0) * service.ttft)
 
 
+@dataclass(frozen=True)
+class ClassTime:
+    """What counts a time of one class of a mix, in a stack of deployments or alone.
+
+    index : position of the class
+    time : to its first token, or until all attention replicas have prefilled a prompt of it
+    """
+
+    index: int
+    time: Callable[[Schedule], Timeline]
+
+    def __call__(self, passes: Schedule) -> Timeline:
+        """Time in passes that requests of all classes share."""
+        mix = passes.traffic
+        assert isinstance(mix, Mix)
+        return self.time(passes.joined_by(Mix.of(mix.classes, mix.speculation, self.index)))
+
+
+def class_times(count: int) -> list[ClassTime]:
+    """Times to the first token of a number of classes: of each, alone and together."""
+    return [
+        ClassTime(index, time) for index in range(count) for time in (first_token, prompts_together)
+    ]
+
+
 def class_first_tokens(
     points: EvaluatedPoints,
     classes: Sequence[RequestClass],
@@ -67,15 +93,13 @@ def class_first_tokens(
     limits = np.array([request_class.ttft for request_class in classes])[:, np.newaxis]
     shares = np.array([request_class.share for request_class in classes])
     shares = shares / shares.sum() if len(shares) else shares
-    passes, mix = points.estimate.passes, points.estimate.traffic
-    slowness = points.estimate.slowness
+    estimate = points.estimate
+    times = [
+        np.broadcast_to(estimate.of_passes(time) * estimate.slowness, (1, *fits.shape))[0][fits]
+        for time in class_times(len(classes))
+    ]
     rows: list[Floats] = []
-    for index in range(len(classes)):
-        joined = passes.joined_by(Mix.of(classes, mix.speculation, index))
-        alone, joint = (
-            np.broadcast_to(times(joined).seconds * slowness, (1, *fits.shape))[0][fits]
-            for times in (first_token, prompts_together)
-        )
+    for alone, joint in zip(times[::2], times[1::2], strict=True):
         meets = np.minimum(alone * arrivals, 1.0) * (1.0 - 1.0 / dp)
         rows.append(alone + meets * np.maximum(joint - alone, 0.0))
     return ClassFirstTokens(np.reshape(rows, (len(classes), int(fits.sum()))), limits, shares)

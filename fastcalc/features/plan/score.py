@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from fastcalc.core.estimate import site_power
+from fastcalc.core.estimate import OF_TRAFFIC, site_power
 from fastcalc.core.overflow import overflows
 from fastcalc.core.placement.layout import Layouts
 from fastcalc.core.scenario import Scenario
-from fastcalc.features.plan.first_tokens import ClassFirstTokens, class_first_tokens
+from fastcalc.features.plan.first_tokens import ClassFirstTokens, class_first_tokens, class_times
 from fastcalc.features.plan.packing import (
     Packing,
     ReplicaCounts,
@@ -54,10 +54,11 @@ _kept = OrderedDict[Grid, EvaluatedPoints]()
 _ROUNDING = 1e-12  # of a limit: replicas as busy as it allows meet it
 
 
-def _prepare(grids: Iterable[Grid]) -> None:
+def _prepare(grids: Iterable[Grid], service: Service) -> None:
     """Evaluate grids that are to be scored next in one stack, but for those that are kept."""
     new = [grid for grid in grids if grid not in _kept]
-    for grid, points in zip(new, solved_all(new), strict=True):
+    together = (*OF_TRAFFIC, *class_times(len(service.classes)))
+    for grid, points in zip(new, solved_all(new, together), strict=True):
         _kept[grid] = points
     while len(_kept) > max(KEPT, len(new)):
         _kept.popitem(last=False)
@@ -83,7 +84,7 @@ def score_in_stacks(
 
 
 def _score_all(asked: Sequence[tuple[Grid, AnyPools]], service: Service) -> list[list[Scored]]:
-    _prepare(dict.fromkeys(grid for grid, _ in asked))
+    _prepare(dict.fromkeys(grid for grid, _ in asked), service)
     by_grid = [list(_all_unsized(grid, service, pools)) for grid, pools in asked]
     sizings = iter(needed_of_all(service, [unsized.asked for unsized in chain(*by_grid)]))
     return [[_sized(unsized, service, next(sizings)) for unsized in part] for part in by_grid]
@@ -99,7 +100,7 @@ def resized(scored: Scored, index: int, service: Service) -> Scored:
 def _all_unsized(grid: Grid, service: Service, prompt_pools: AnyPools) -> "Iterator[_Unsized]":
     """Yield what a service asks of the replicas of a grid with colocated and other prefill."""
     if grid not in _kept:
-        _prepare([grid])
+        _prepare([grid], service)
     _kept.move_to_end(grid)
     points = _kept[grid]
     points = replace(points, estimate=points.estimate.slowed(service.deviations))
