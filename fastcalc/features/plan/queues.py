@@ -144,7 +144,7 @@ class Queues:
             (values,) = columns
             if isinstance(values, (float, int)):
                 return values
-            return np.broadcast_to(values, among.shape)[among]
+            return np.broadcast_to(floats(values), among.shape)[among]
 
         return self.joined([self], those)
 

@@ -13,6 +13,7 @@ from fastcalc.core.estimate import OF_TRAFFIC, site_power
 from fastcalc.core.overflow import overflows
 from fastcalc.core.placement.layout import Layouts
 from fastcalc.core.scenario import Scenario
+from fastcalc.core.stacked import Count
 from fastcalc.features.plan.first_tokens import ClassFirstTokens, class_first_tokens, class_times
 from fastcalc.features.plan.packing import (
     Packing,
@@ -40,7 +41,7 @@ from fastcalc.features.plan.queues import (
 from fastcalc.features.plan.scored import Replica, Scored
 from fastcalc.features.plan.service import Objective, Service
 from fastcalc.formulas.money import usd_per_million
-from fastcalc.formulas.types import ArrayLike, Bools, Floats
+from fastcalc.formulas.types import ArrayLike, Bools, Floats, floats
 from fastcalc.grid.evaluated_points import EvaluatedPoints
 from fastcalc.grid.grid import Grid, solved_all
 
@@ -57,7 +58,7 @@ _ROUNDING = 1e-12  # of a limit: replicas as busy as it allows meet it
 def _prepare(grids: Iterable[Grid], service: Service) -> None:
     """Evaluate grids that are to be scored next in one stack, but for those that are kept."""
     new = [grid for grid in grids if grid not in _kept]
-    together = (*OF_TRAFFIC, *class_times(len(service.classes)))
+    together: list[Count] = [*OF_TRAFFIC, *class_times(len(service.classes))]
     for grid, points in zip(new, solved_all(new, together), strict=True):
         _kept[grid] = points
     while len(_kept) > max(KEPT, len(new)):
@@ -146,7 +147,8 @@ def _sized(unsized: _Unsized, service: Service, sizing: Sizing) -> Scored:
     throughput = busiest / seconds
     counts = ReplicaCounts.of(replicas, throughput, pools)
     layouts, node_chips = Layouts.of(unsized.grid.layouts), service.node_chips(scenario.hardware)
-    packing = Packing.of(node_chips, layouts.chips, layouts.pp, pools).of_layouts(replica.layout)
+    of_layouts = Packing.of(node_chips, floats(layouts.chips), floats(layouts.pp), pools)
+    packing = of_layouts.of_layouts(replica.layout)
     if service.is_fleet:
         counts = counts_within(chips_within(service, scenario), packing, throughput, pools)
         busy = np.minimum(counts.requests * seconds / counts.replicas, busiest)
