@@ -9,11 +9,12 @@ from hypothesis import strategies as st
 
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.chip.tier import OWN_MEMORY, MemoryChoice
-from fastcalc.core.estimate import evaluate
+from fastcalc.core.estimate import OF_TRAFFIC, evaluate
 from fastcalc.core.placement.layout import Layout
 from fastcalc.core.scenario import Scenario, engine_for, site_of
 from fastcalc.core.stacked import BLOCK, Evaluation, StackedEstimate, evaluate_all, joined
 from fastcalc.core.step.component import Component
+from fastcalc.core.timeline import first_token
 from fastcalc.core.traffic.mix import Mix
 from fastcalc.core.traffic.request_class import Lengths, RequestClass
 from fastcalc.core.traffic.traffic import Speculation, Traffic
@@ -62,8 +63,8 @@ def legal(scenario, ranks=(1, 2, 8)):
             continue
 
 
-def assert_alike(evaluations):
-    together = evaluate_all(evaluations)
+def assert_alike(evaluations, numbers=()):
+    together = evaluate_all(evaluations, numbers)
     for one, stacked in zip(evaluations, together, strict=True):
         alone = evaluate(one.placement, batch=one.batch, traffic=one.traffic)
         for name in NUMBERS:
@@ -74,6 +75,16 @@ def assert_alike(evaluations):
             expected, number = np.broadcast_arrays(expected, number)
             assert np.array_equal(expected, number, equal_nan=True), (name, expected, number)
     return together
+
+
+def first_tokens_of(index):
+    """What counts the time to the first token of one class of a mix."""
+
+    def count(passes):
+        mix = passes.traffic
+        return first_token(passes.joined_by(Mix.of(mix.classes, mix.speculation, index)))
+
+    return count
 
 
 def scenario_of(chip, model, traffic, weights=None, engine=None, memory=OWN_MEMORY):
@@ -146,6 +157,34 @@ def test_a_mix_of_classes_shares_a_stack_with_itself_alone():
     assert together[0].rows.stack is together[1].rows.stack
     assert together[2].rows.stack is together[3].rows.stack
     assert together[0].rows.stack is not together[2].rows.stack
+
+
+@pytest.mark.parametrize("drafts", DRAFTS)
+@pytest.mark.parametrize("model", ["llama-3.1-70b", "deepseek-r1"])
+def test_each_class_of_a_mix_has_its_first_token_as_alone(model, drafts):
+    """Passes that decode are those of all classes; long prompts take longer."""
+    mix, counts = Mix.of([CHAT, LONG], drafts), [first_tokens_of(0), first_tokens_of(1)]
+    scenarios = [scenario_of(chip, model, mix) for chip in ("h200-sxm", "b200", "mi355x")]
+    evaluations = [evaluation(one, list(legal(one)), (2, 16, 70)) for one in scenarios]
+    for one, stacked in zip(evaluations, evaluate_all(evaluations, counts), strict=True):
+        assert isinstance(stacked, StackedEstimate)
+        alone = evaluate(one.placement, batch=one.batch, traffic=one.traffic)
+        chat, long = (alone.of_passes(count) for count in counts)
+        assert (chat < long).all()
+        assert np.array_equal(chat, stacked.of_passes(counts[0]))
+        assert np.array_equal(long, stacked.of_passes(counts[1]))
+
+
+def test_numbers_that_are_computed_together_keep_no_components():
+    traffic = Traffic(2000.0, 300.0, 2150.0)
+    chips = [scenario_of(chip, "deepseek-r1", traffic) for chip in ("h200-sxm", "mi355x")]
+    evaluations = [evaluation(one, list(legal(one)), (1, 7, 64)) for one in chips]
+    together = assert_alike(evaluations, OF_TRAFFIC)
+    assert all(isinstance(estimate, StackedEstimate) for estimate in together)
+    fresh, kept = evaluate_all(evaluations, OF_TRAFFIC), evaluate_all(evaluations)
+    for estimates, has_passes in ((fresh, False), (kept, True)):
+        assert estimates[0].ttft.all()
+        assert ("passes" in vars(estimates[0].rows.stack)) == has_passes
 
 
 def test_hardware_bounds_are_evaluated_alone():

@@ -17,7 +17,7 @@ from fastcalc.core.scenario import Scenario
 from fastcalc.core.traffic.traffic import Traffic
 from fastcalc.features.plan.cheapest_plans import decide
 from fastcalc.features.plan.pools import undominated_pools
-from fastcalc.features.plan.queues import Queues, Slots, needed
+from fastcalc.features.plan.queues import Queues, Slots, needed, needed_of_all
 from fastcalc.features.plan.score import score
 from fastcalc.features.plan.service import Service
 from fastcalc.grid.grid import Grid, Requests
@@ -97,6 +97,24 @@ def test_replicas_for_a_rate(rate, seconds, utilization, replicas, busy):
     assert count[0] == replicas
     assert share[0] == pytest.approx(busy)
     assert waits == 0.0
+
+
+def test_queues_are_sized_together_as_alone():
+    """Slots that are held as long with few in flight are as busy as they are used."""
+    slots = Slots(0.9)
+    counts = np.array([2.0, 40.0, 300.0])
+    shared = {"slots": slots, "kind": slots.kinds(counts), "holds": np.array([1.0, 2.0, 3.0])}
+    of_slots = Queues(0.9, 0.0, 0.0, **shared)
+    as_array = Queues(0.9, np.zeros(3), np.zeros(3), **shared, alone=np.ones(3))
+    with_prompts = Queues(0.9, np.full(3, 0.01), np.full(3, 0.2), **shared, alone=np.full(3, 0.8))
+    service = Service(1000.0, 100.0, ttft=0.8, rate=7.0, utilization=0.9, share=0.9)
+    seconds, ttft = np.array([0.5, 0.05, 0.01]), np.array([[0.3, 0.5, 0.9], [0.1, 0.2, 0.7]])
+    asked = [(seconds, ttft, queues) for queues in (of_slots, with_prompts, as_array)]
+    sizings = needed_of_all(service, asked)
+    for one, sizing in zip(asked, sizings, strict=True):
+        assert all(map(np.array_equal, sizing, needed(service, *one)))
+    assert all(map(np.array_equal, sizings[0], sizings[2]))
+    assert (sizings[1].waits >= sizings[0].waits).any()
 
 
 def test_half_of_the_time_that_is_left_is_for_one_of_two_queues():
