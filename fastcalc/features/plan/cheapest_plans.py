@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import islice
 from math import inf, isnan
 
 import numpy as np
@@ -13,7 +14,7 @@ from fastcalc.features.plan.decision import FEWER_BITS, Decision, Plan, Variant,
 from fastcalc.features.plan.pools import PrefillPool, transfer_seconds
 from fastcalc.features.plan.random_load import HeldLimits, held_limits
 from fastcalc.features.plan.refine import Gaps, gaps_of, with_largest
-from fastcalc.features.plan.score import AnyPools, has_cost, resized, score, score_in_stacks
+from fastcalc.features.plan.score import AskedGrid, has_cost, resized, score, score_in_stacks
 from fastcalc.features.plan.scored import Scored, misses_of
 from fastcalc.features.plan.service import NEAR, Service
 from fastcalc.features.plan.unlike import can_prefill_for, unlike_pools
@@ -72,33 +73,100 @@ def decide(
     taking : grids of other chip types that may prefill
     is_held : whether percentiles of the best are within the limits, and not what the search adds up
     """
+    (decision,) = decide_each(
+        [(grids, service)],
+        shown=shown,
+        variants=variants,
+        prompt_pools=prompt_pools,
+        taking=taking,
+        is_held=is_held,
+    )
+    return decision
+
+
+def decide_each(
+    asked: Iterable[tuple[Iterable[Grid], Service]],
+    *,
+    shown: int = 0,
+    variants: Collection[Variant] = (),
+    prompt_pools: Sequence[PrefillPool] | None = None,
+    taking: Sequence[Grid] = (),
+    is_held: bool = False,
+) -> list[Decision]:
+    """Decisions on grids for a service each of the same requests, whose rounds are scored together.
+
+    The others are as `decide` has them.
+    """
     keep_freed_memory()
-    decision = Decision(service)
-    unlike = list(filter(None, (unlike_pools(grid, service) for grid in taking)))
-    offered = None if prompt_pools is None else [None, *prompt_pools]
-    waiting: list[tuple[Grid, AnyPools]] = []
-    for grid in map(with_largest, _of_known_cost(grids, decision)):
-        waiting.append((grid, offered))
-        waiting += [
-            (grid, taken_in) for taken_in in unlike if can_prefill_for(taken_in, grid, service)
-        ]
-    left: list[Gaps] = []
-    while waiting:
-        for scored in score_in_stacks(waiting, service):
-            left.append(gaps_of(scored))
+    searches = [_Search.of(*each, prompt_pools, taking, shown, variants) for each in asked]
+    while waiting := [each for search in searches for each in search.waiting]:
+        scored = score_in_stacks(waiting)
+        for search in filter(lambda search: search.waiting, searches):
+            search.next_round(islice(scored, len(search.waiting)))
+    for search in searches:
+        search.end(is_held=is_held)
+    return [search.decision for search in searches]
+
+
+@dataclass
+class _Search:
+    """A search round by round.
+
+    waiting, left : grids of the next round, and gaps that may be looked at after it
+    """
+
+    decision: Decision
+    shown: int
+    variants: Collection[Variant]
+    waiting: list[AskedGrid]
+    left: list[Gaps] = field(default_factory=list)
+
+    @classmethod
+    def of(
+        cls,
+        grids: Iterable[Grid],
+        service: Service,
+        prompt_pools: Sequence[PrefillPool] | None,
+        taking: Sequence[Grid],
+        shown: int,
+        variants: Collection[Variant],
+    ) -> "_Search":
+        """A search before its first round."""
+        search = cls(Decision(service), shown, variants, [])
+        unlike = list(filter(None, (unlike_pools(grid, service) for grid in taking)))
+        offered = None if prompt_pools is None else [None, *prompt_pools]
+        for grid in map(with_largest, _of_known_cost(grids, search.decision)):
+            search.waiting.append((grid, service, offered))
+            search.waiting += [
+                (grid, service, taken_in)
+                for taken_in in unlike
+                if can_prefill_for(taken_in, grid, service)
+            ]
+        return search
+
+    def next_round(self, scored_grids: Iterable[list[Scored]]) -> None:
+        """Take in the deployments of those that waited, and ask for gaps that may hold better."""
+        decision = self.decision
+        for scored in scored_grids:
+            self.left.append(gaps_of(scored))
             for deployments in scored:
                 decision.add(_summary(deployments))
-        left = _worth_trying(left, decision, shown, variants)
-        parts = [gaps.split() for gaps in left]
-        waiting = [(first.between(), first.pools) for first, _ in parts]
-        left = [remaining for _, remaining in parts]
-    if is_held:
-        hold_limits(decision, shown)
-    if decision.plans:
-        decision.reasons["beaten"] -= 1
-    met = {plan.scenario.hardware.id for plan in decision.best_by_variant.values()}
-    decision.closest = {chip: plan for chip, plan in decision.closest.items() if chip not in met}
-    return decision
+        parts = [
+            gaps.split() for gaps in _worth_trying(self.left, decision, self.shown, self.variants)
+        ]
+        self.waiting = [(first.between(), decision.service, first.pools) for first, _ in parts]
+        self.left = [remaining for _, remaining in parts]
+
+    def end(self, *, is_held: bool) -> None:
+        """Hold limits, where asked, and count what is left out."""
+        decision = self.decision
+        if is_held:
+            hold_limits(decision, self.shown)
+        if decision.plans:
+            decision.reasons["beaten"] -= 1
+        met = {plan.scenario.hardware.id for plan in decision.best_by_variant.values()}
+        closest = decision.closest.items()
+        decision.closest = {chip: plan for chip, plan in closest if chip not in met}
 
 
 def _of_known_cost(grids: Iterable[Grid], decision: Decision) -> Iterator[Grid]:

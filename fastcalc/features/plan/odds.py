@@ -8,7 +8,7 @@ from statistics import NormalDist
 
 import numpy as np
 
-from fastcalc.features.plan.cheapest_plans import decide, hold_limits
+from fastcalc.features.plan.cheapest_plans import decide, decide_each, hold_limits
 from fastcalc.features.plan.decision import Decision, Plan, variant_of
 from fastcalc.features.plan.random_load import HeldLimits, held_limits
 from fastcalc.features.plan.relax import enough, least_relaxed
@@ -153,7 +153,8 @@ def _confident_plan(decision: Decision, grids: Sequence[Grid]) -> Plan | None:
     """Cheapest plan at slow speeds.
 
     A chip costs no less at slow speeds than by expected ones, and no less with percentiles checked
-    than by the search alone, so that each is only looked at where it may still be the cheapest.
+    than by the search alone, so that each is only looked at where it may still be the cheapest:
+    first that of the best plan, and then others that cost less than it does at slow speeds.
     """
     surely = replace(decision.service, deviations=CONFIDENT_DEVIATIONS)
     plans = [plan for plan in decision.of_each_chip if decision.may_lead(plan)]
@@ -162,13 +163,20 @@ def _confident_plan(decision: Decision, grids: Sequence[Grid]) -> Plan | None:
         (plan.cost, number, None, False) for number, plan in enumerate(plans)
     ]
     heapify(waiting)
+    decided: dict[int, Decision] = {}
     while waiting:
         _, number, slower, is_held = heappop(waiting)
         if slower is not None and is_held:
             return slower.plans[0]
         if slower is None:
-            of_chip = decision.grids_to_lead(grids, plans[number].scenario.hardware.id)
-            slower = decide(of_chip, surely, shown=0, is_held=False)
+            if number not in decided:
+                least = min((cost for cost, _, known, _ in waiting if known), default=inf)
+                others = [other for cost, other, known, _ in waiting if not known and cost < least]
+                together = [number, *(others if decided else ())]
+                chips = (plans[each].scenario.hardware.id for each in together)
+                asked = ((decision.grids_to_lead(grids, chip), surely) for chip in chips)
+                decided |= zip(together, decide_each(asked), strict=True)
+            slower = decided[number]
         else:
             hold_limits(slower, 0)
             is_held = True

@@ -190,9 +190,9 @@ class Queues:
         return np.asarray(self.slots.waits(self.kind, after) * self.holds * longer)
 
 
-Asked = tuple[Floats, Floats, Queues | None]
-"""Time of a replica that a request takes, and to the first token, no wait, of deployments or of
-pools x deployments [s]; and their queues if arrivals are random."""
+Asked = tuple[Service, Floats, Floats, Queues | None]
+"""A service; time of a replica that a request takes, and to the first token, no wait, of
+deployments or of pools x deployments [s]; and their queues if arrivals are random."""
 
 
 class Sizing(NamedTuple):
@@ -233,27 +233,30 @@ def needed(
     return Sizing(replicas, busy, waits, busiest)
 
 
-def needed_of_all(service: Service, asked: Sequence[Asked]) -> list[Sizing]:
-    """The same of many sets of deployments, in one row of columns.
+def needed_of_all(asked: Sequence[Asked]) -> list[Sizing]:
+    """The same of many sets of deployments, in one row of columns for each rate and limit.
 
     Sets with prompts in their queues and without are apart, as the waits of the latter take less.
     """
     sizings: dict[int, Sizing] = {}
-    for indices in grouped(range(len(asked)), lambda index: _has_prompts(asked[index])).values():
-        sizings |= zip(indices, _joined(service, [asked[index] for index in indices]), strict=True)
+    for indices in grouped(range(len(asked)), lambda index: _common(asked[index])).values():
+        sizings |= zip(indices, _needed_together([asked[index] for index in indices]), strict=True)
     return [sizings[index] for index in range(len(asked))]
 
 
-def _has_prompts(asked: Asked) -> bool:
-    _, _, queues = asked
-    return queues is not None and bool(np.any(queues.prompt_busy))
+def _common(asked: Asked) -> tuple[float | bool | None, ...]:
+    """What sets have in common that are sized together."""
+    service, _, _, queues = asked
+    has_prompts = queues is not None and bool(np.any(queues.prompt_busy))
+    return service.rate, service.utilization, service.ttft, has_prompts
 
 
-def _joined(service: Service, asked: Sequence[Asked]) -> list[Sizing]:
+def _needed_together(asked: Sequence[Asked]) -> list[Sizing]:
     if len(asked) <= 1:
-        return [needed(service, *each) for each in asked]
-    shapes = [ttft.shape for _, ttft, _ in asked]
-    ends = np.cumsum([ttft.size for _, ttft, _ in asked])[:-1]
+        return [needed(*each) for each in asked]
+    services, every_seconds, times, queues_of = zip(*asked, strict=True)
+    shapes = [ttft.shape for ttft in times]
+    ends = np.cumsum([ttft.size for ttft in times])[:-1]
 
     def joined(columns: Iterable[ArrayLike]) -> ArrayLike:
         several = list(columns)
@@ -263,10 +266,10 @@ def _joined(service: Service, asked: Sequence[Asked]) -> list[Sizing]:
         rows = zip(several, shapes, strict=True)
         return np.concatenate([np.broadcast_to(values, shape).ravel() for values, shape in rows])
 
-    all_queues = [queues for _, _, queues in asked if queues is not None]
+    all_queues = [queues for queues in queues_of if queues is not None]
     queues = Queues.joined(all_queues, joined) if all_queues else None
-    seconds, ttft, _ = zip(*asked, strict=True)
-    sizing = needed(service, floats(joined(seconds)), floats(joined(ttft)), queues)
+    columns_of = floats(joined(every_seconds)), floats(joined(times))
+    sizing = needed(services[0], *columns_of, queues)
     columns = [np.split(column, ends) for column in sizing]
     return [
         Sizing(*(column.reshape(shape) for column in of_one))

@@ -1,15 +1,16 @@
 """The price of not knowing how fast chips are, and the measurement that lowers it most."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import pairwise
 from math import ceil, exp, inf, log
 
 import numpy as np
 
 from fastcalc.core.own_rows import after_one_row
 from fastcalc.core.speed_range import TO_LOW_END
-from fastcalc.features.plan.cheapest_plans import decide
+from fastcalc.features.plan.cheapest_plans import decide_each
 from fastcalc.features.plan.decision import Decision, Plan
 from fastcalc.formulas.money import HOURS_PER_MONTH
 from fastcalc.formulas.regret import expected_regret, regret_after
@@ -108,27 +109,31 @@ def _costs(plan: Plan, decision: Decision, grids: Sequence[Grid], at: Floats) ->
         if grid.scenario.hardware.id == chip and decision.may_lead_in(grid.scenario)
     ]
 
-    def cost(deviations: float) -> float:
-        slower = replace(service, deviations=deviations)
-        decided = decide(grids_of_chip, slower, shown=0, is_held=False)
-        return decided.plans[0].cost if decided.plans else inf
+    def costs_at(deviations: Iterable[float]) -> list[float]:
+        slower = (replace(service, deviations=each) for each in deviations)
+        decided = decide_each((grids_of_chip, each) for each in slower)
+        return [decision.plans[0].cost if decision.plans else inf for decision in decided]
 
     # Percentiles are checked of the plan alone, and make it dearer by the same factor at any speed.
-    costs = rising(cost, at.tolist())
+    costs = rising(costs_at, at.tolist())
     factor = plan.cost / costs[at.tolist().index(service.deviations)]
     return [factor * usd for usd in costs]
 
 
-def rising(cost: Callable[[float], float], at: Sequence[float]) -> list[float]:
-    """A cost that never falls from one point to the next, computed where it may change."""
-    last = len(at) - 1
-    costs, spans = {0: cost(at[0]), last: cost(at[last])}, [(0, last)]
-    while spans:
-        low, high = spans.pop()
-        if high - low > 1:
-            middle = (low + high) // 2
-            costs[middle] = costs[low] if costs[low] == costs[high] else cost(at[middle])
-            spans += [(low, middle), (middle, high)]
+def rising(
+    costs_at: Callable[[Sequence[float]], Sequence[float]], at: Sequence[float]
+) -> list[float]:
+    """A cost that never falls from one point to the next, computed where it may change.
+
+    costs_at : costs at some points, which are asked for together
+    """
+    ends = [0, len(at) - 1]
+    costs = dict(zip(ends, costs_at([at[end] for end in ends]), strict=True))
+    while spans := [(low, high) for low, high in pairwise(sorted(costs)) if high - low > 1]:
+        middles = {span: sum(span) // 2 for span in spans}
+        asked = [middles[low, high] for low, high in spans if costs[low] != costs[high]]
+        costs |= {middle: costs[low] for (low, _), middle in middles.items()}
+        costs |= zip(asked, costs_at([at[middle] for middle in asked]), strict=True)
     return [costs[index] for index in range(len(at))]
 
 

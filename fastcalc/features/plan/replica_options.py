@@ -164,7 +164,7 @@ def find_replica_options(
     waiting = [with_largest(grid) for grid in grids if has_cost(grid.scenario, service)]
     while waiting:
         with_gaps, is_first = [], not bounds
-        colocated = score_in_stacks([(grid, [None]) for grid in waiting], service)
+        colocated = score_in_stacks([(grid, service, [None]) for grid in waiting])
         for grid, (group,) in zip(waiting, colocated, strict=True):
             if is_first:
                 bounds.append(_bound(group, service))

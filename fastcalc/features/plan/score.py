@@ -72,30 +72,32 @@ def score(
 
     Prefill pools are searched among the grid's layouts unless given; None is colocated prefill.
     """
-    (scored,) = _score_all([(grid, prompt_pools)], service)
+    (scored,) = _score_all([(grid, service, prompt_pools)])
     return scored
 
 
-def score_in_stacks(
-    asked: Sequence[tuple[Grid, AnyPools]], service: Service
-) -> Iterator[list[Scored]]:
-    """Yield the deployments of many grids, each with its prefill pools, some scored together."""
+AskedGrid = tuple[Grid, Service, AnyPools]
+"""A grid, what it is held against, and its prefill pools."""
+
+
+def score_in_stacks(asked: Sequence[AskedGrid]) -> Iterator[list[Scored]]:
+    """Yield the deployments of many grids for the same requests, some scored together."""
     for start in range(0, len(asked), STACK):
-        yield from _score_all(asked[start : start + STACK], service)
+        yield from _score_all(asked[start : start + STACK])
 
 
-def _score_all(asked: Sequence[tuple[Grid, AnyPools]], service: Service) -> list[list[Scored]]:
-    _prepare(dict.fromkeys(grid for grid, _ in asked), service)
-    by_grid = [list(_all_unsized(grid, service, pools)) for grid, pools in asked]
-    sizings = iter(needed_of_all(service, [unsized.asked for unsized in chain(*by_grid)]))
-    return [[_sized(unsized, service, next(sizings)) for unsized in part] for part in by_grid]
+def _score_all(asked: Sequence[AskedGrid]) -> list[list[Scored]]:
+    _prepare(dict.fromkeys(grid for grid, *_ in asked), asked[0][1])
+    by_grid = [list(_all_unsized(*each)) for each in asked]
+    sizings = iter(needed_of_all([unsized.asked for unsized in chain(*by_grid)]))
+    return [[_sized(unsized, next(sizings)) for unsized in part] for part in by_grid]
 
 
 def resized(scored: Scored, index: int, service: Service) -> Scored:
     """One deployment with colocated prefill by itself, sized for another service at its speed."""
     only = scored.replica.only(index), scored.mixed.only(index)
     unsized = _unsized(scored.grid, service, *only)
-    return _sized(unsized, service, needed(service, *unsized.asked))
+    return _sized(unsized, needed(*unsized.asked))
 
 
 def _all_unsized(grid: Grid, service: Service, prompt_pools: AnyPools) -> "Iterator[_Unsized]":
@@ -126,8 +128,8 @@ def _all_unsized(grid: Grid, service: Service, prompt_pools: AnyPools) -> "Itera
 class _Unsized:
     """What a service asks of the replicas of a grid, before these are counted.
 
-    asked : time of a replica that a request takes, for each replica [s]; time to the first token
-        without waiting, pools x replicas [s]; and the queues where requests arrive at random
+    asked : the service; time of a replica that a request takes, for each replica [s]; time to the
+        first token without waiting, pools x replicas [s]; queues if requests arrive at random
     """
 
     grid: Grid
@@ -139,10 +141,10 @@ class _Unsized:
     asked: Asked
 
 
-def _sized(unsized: _Unsized, service: Service, sizing: Sizing) -> Scored:
+def _sized(unsized: _Unsized, sizing: Sizing) -> Scored:
     """The deployments of a grid, with the replicas that each needs."""
     scenario, replica, pools = unsized.grid.scenario, unsized.replica, unsized.pools
-    mixed, (seconds, ttft, _) = unsized.mixed, unsized.asked
+    mixed, (service, seconds, ttft, _) = unsized.mixed, unsized.asked
     replicas, busy, waits, busiest = sizing
     throughput = busiest / seconds
     counts = ReplicaCounts.of(replicas, throughput, pools)
@@ -236,7 +238,7 @@ def _unsized(
     if service.share is not None:
         slots = slots_of(service.share)
         queues = Queues(service.share, **queued, slots=slots, kind=slots.kinds(replica.batch))
-    asked = seconds, ttft, queues
+    asked = service, seconds, ttft, queues
     return _Unsized(grid, replica, mixed, prefill_pools, pools, unfit, asked)
 
 

@@ -109,10 +109,10 @@ def test_queues_are_sized_together_as_alone():
     with_prompts = Queues(0.9, np.full(3, 0.01), np.full(3, 0.2), **shared, alone=np.full(3, 0.8))
     service = Service(1000.0, 100.0, ttft=0.8, rate=7.0, utilization=0.9, share=0.9)
     seconds, ttft = np.array([0.5, 0.05, 0.01]), np.array([[0.3, 0.5, 0.9], [0.1, 0.2, 0.7]])
-    asked = [(seconds, ttft, queues) for queues in (of_slots, with_prompts, as_array)]
-    sizings = needed_of_all(service, asked)
+    asked = [(service, seconds, ttft, queues) for queues in (of_slots, with_prompts, as_array)]
+    sizings = needed_of_all(asked)
     for one, sizing in zip(asked, sizings, strict=True):
-        assert all(map(np.array_equal, sizing, needed(service, *one)))
+        assert all(map(np.array_equal, sizing, needed(*one)))
     assert all(map(np.array_equal, sizings[0], sizings[2]))
     assert (sizings[1].waits >= sizings[0].waits).any()
 
