@@ -73,35 +73,22 @@ def decide(
     taking : grids of other chip types that may prefill
     is_held : whether percentiles of the best are within the limits, and not what the search adds up
     """
-    (decision,) = decide_each(
-        [(grids, service)],
-        shown=shown,
-        variants=variants,
-        prompt_pools=prompt_pools,
-        taking=taking,
-        is_held=is_held,
-    )
+    search = _Search.of(grids, service, shown, variants, prompt_pools, taking)
+    (decision,) = _decided([search], is_held=is_held)
     return decision
 
 
-def decide_each(
-    asked: Iterable[tuple[Iterable[Grid], Service]],
-    *,
-    shown: int = 0,
-    variants: Collection[Variant] = (),
-    prompt_pools: Sequence[PrefillPool] | None = None,
-    taking: Sequence[Grid] = (),
-    is_held: bool = False,
-) -> list[Decision]:
-    """Decisions on grids for a service each of the same requests, whose rounds are scored together.
+def decide_each(asked: Iterable[tuple[Iterable[Grid], Service]]) -> list[Decision]:
+    """The best of all for each of several services of the same requests, as the search has it."""
+    return _decided([_Search.of(*each) for each in asked], is_held=False)
 
-    The others are as `decide` has them.
-    """
+
+def _decided(searches: "Sequence[_Search]", *, is_held: bool) -> list[Decision]:
+    """What searches find, whose rounds are scored together."""
     keep_freed_memory()
-    searches = [_Search.of(*each, prompt_pools, taking, shown, variants) for each in asked]
     while waiting := [each for search in searches for each in search.waiting]:
         scored = score_in_stacks(waiting)
-        for search in filter(lambda search: search.waiting, searches):
+        for search in searches:
             search.next_round(islice(scored, len(search.waiting)))
     for search in searches:
         search.end(is_held=is_held)
@@ -126,10 +113,10 @@ class _Search:
         cls,
         grids: Iterable[Grid],
         service: Service,
-        prompt_pools: Sequence[PrefillPool] | None,
-        taking: Sequence[Grid],
-        shown: int,
-        variants: Collection[Variant],
+        shown: int = 0,
+        variants: Collection[Variant] = (),
+        prompt_pools: Sequence[PrefillPool] | None = None,
+        taking: Sequence[Grid] = (),
     ) -> "_Search":
         """A search before its first round."""
         search = cls(Decision(service), shown, variants, [])

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import NamedTuple
 
 import numpy as np
 
@@ -123,69 +122,51 @@ def pools_of(grid: Grid, service: Service, points: EvaluatedPoints) -> list[Pref
     """
     if not can_disaggregate(grid, service):
         return []
-    columns = _columns(grid, service, points)
-    if service.is_fleet or not columns.where.size:
-        return _worth_filling(columns.pools, service.ttft)
-    layouts = Layouts.of([grid.layouts[index] for index in columns.where])
+    if service.is_fleet:
+        return _worth_filling(every_pool(grid, service, points), service.ttft)
     node_chips = service.node_chips(grid.scenario.hardware)
-    _, widths = stages_in_nodes(node_chips, layouts.chips, layouts.pp)
-    if np.all(node_chips % widths == 0):
-        widths[:] = 1  # stages of any width fill nodes as well
-    first = columns.seconds + columns.kv_transfer_s
-    return [
-        columns.pool(at)
-        for width in np.unique(widths)
-        for at in _worth_sizing(np.flatnonzero(widths == width), columns.chips, first, service.ttft)
-    ]
+
+    def worth(layouts: Sequence[Layout], chips: Floats, first: Floats) -> list[int]:
+        ranks = Layouts.of(layouts)
+        _, widths = stages_in_nodes(node_chips, ranks.chips, ranks.pp)
+        if np.all(node_chips % widths == 0):
+            widths[:] = 1  # stages of any width fill nodes as well
+        return [
+            at
+            for width in np.unique(widths)
+            for at in _worth_sizing(np.flatnonzero(widths == width), chips, first, service.ttft)
+        ]
+
+    return every_pool(grid, service, points, worth)
 
 
-def every_pool(grid: Grid, service: Service, points: EvaluatedPoints) -> list[PrefillPool]:
-    """A pool of each layout of a grid that holds a prompt.
+def every_pool(
+    grid: Grid,
+    service: Service,
+    points: EvaluatedPoints,
+    worth: Callable[[Sequence[Layout], Floats, Floats], Sequence[int]] | None = None,
+) -> list[PrefillPool]:
+    """A pool of each layout of a grid that holds a prompt, or of those that are worth it.
 
     points : of the grid, whose first batch is 1
+    worth : positions of layouts, by their chips [1] and times until the cache is sent [s]
     """
-    return _columns(grid, service, points).pools
-
-
-class _Columns(NamedTuple):
-    """The pools of a grid, each quantity of a `PrefillPool` as a column.
-
-    where : positions of their layouts in the grid's [1]
-    """
-
-    grid: Grid
-    where: Ints
-    replicas: Floats
-    chips: Floats
-    busiest: Floats
-    taking: Floats
-    seconds: Floats
-    waits: Floats
-    kv_transfer_s: Floats
-
-    def pool(self, at: int) -> PrefillPool:
-        """One of them."""
-        layout = self.grid.layouts[self.where[at]]
-        return PrefillPool(layout, *(float(values[at]) for values in self[2:]))
-
-    @property
-    def pools(self) -> list[PrefillPool]:
-        """All of them."""
-        return [self.pool(at) for at in range(len(self.where))]
-
-
-def _columns(grid: Grid, service: Service, points: EvaluatedPoints) -> _Columns:
     (where,) = np.nonzero(np.broadcast_to(points.estimate.is_certain, grid.shape)[0, :, 0])
+    if not where.size:
+        return []
     alone = np.broadcast_to(points.estimate.ttft, grid.shape)[0, where, 0]
+    layouts = [grid.layouts[index] for index in where]
     sending = transfer_seconds(grid, service.prompt)[where]
     queues = None if service.share is None else Queues(service.share, alone, 1.0)
     # Half of the time that is left is for this queue; the other half is for that of a slot.
     each_takes = np.maximum(alone, sending)
     replicas, _, waits, busiest = needed(service, each_takes, alone + sending, queues, part=0.5)
-    chips = replicas * [float(grid.layouts[index].chips) for index in where]
-    return _Columns(
-        grid, where, replicas, chips, busiest, each_takes, alone + waits, waits, sending
-    )
+    chips, seconds = replicas * [float(layout.chips) for layout in layouts], alone + waits
+    columns_of = (replicas, chips, busiest, each_takes, seconds, waits, sending)
+    chosen = worth(layouts, chips, seconds + sending) if worth else range(len(layouts))
+    return [
+        PrefillPool(layouts[at], *(float(values[at]) for values in columns_of)) for at in chosen
+    ]
 
 
 def undominated_pools(

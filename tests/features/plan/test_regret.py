@@ -52,16 +52,15 @@ def decided(monkeypatch):
     asked = []
 
     def use(cost):
-        def decide(grids, service, shown):
+        def decide(grids, service):
             chips = {grid.scenario.hardware.id for grid in grids}
-            asked.append((chips, service.deviations, shown))
+            asked.append((chips, service.deviations))
             (chip,) = chips or {None}
             usd = cost(chip, service.deviations)
             return SimpleNamespace(plans=[] if usd == math.inf else [SimpleNamespace(cost=usd)])
 
-        def decide_each(questions, shown=0, is_held=False):
-            assert not is_held  # percentiles are checked of what is bought alone
-            return [decide(*question, shown) for question in questions]
+        def decide_each(questions):  # percentiles are checked of what is bought alone
+            return [decide(*question) for question in questions]
 
         monkeypatch.setattr(regret, "decide_each", decide_each)
         return asked
@@ -99,8 +98,7 @@ def test_regret_is_that_of_the_costs_at_each_speed(decided):
         {"risky": then[0], "sure": then[1]}
     )
     assert found.measurements[0].plan is plans[0]  # what lowers regret most
-    assert {chips and (*chips,)[0] for chips, _, _ in asked} == {"risky", "sure"}
-    assert {shown for *_, shown in asked} == {0}
+    assert {chips and (*chips,)[0] for chips, _ in asked} == {"risky", "sure"}
 
 
 def test_a_confident_plan_is_bought_at_its_own_speed(decided):
