@@ -85,8 +85,8 @@ def joined(records: Sequence[Numbers], counts: Sequence[int], *, axes: int = 0) 
 
     A number that is the same in all records stays a number.
 
-    records : numbers, or dataclasses and tuples of numbers; each number is a scalar, or has as many
-        elements as the record has rows
+    records : numbers, or dataclasses and tuples of numbers; each number is a scalar, or has one
+        element per row of the record
     counts : number of rows of each record [1]
     axes : number of axes of length one after the axis of rows [1]
     """

@@ -87,7 +87,7 @@ class StartLocation(Location):
 
     @cached_property
     def stop_line(self) -> str | None:
-        """Error that the engine prints; None if it starts or its error is not known."""
+        """Error that the engine prints; None if it starts or if the text is unknown."""
         if self.verdict == "fits":
             return None
         expected = StartCheck(self.placement, 1.0)
@@ -118,7 +118,7 @@ class StartLocation(Location):
     def at_default_length(self) -> "StartLocation | None":
         """The start with vLLM's default length, which is the model's maximum context.
 
-        None if a length is given, if the model's maximum is not known, or for another engine.
+        None if a length is given, if the model's maximum is not published, or for another engine.
         """
         scenario, longest = self.scenario, self.scenario.model.max_context
         if scenario.memory.longest or not longest or scenario.engine.program != "vllm":

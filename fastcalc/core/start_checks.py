@@ -49,8 +49,8 @@ class StartCheck:
     def least_room(self) -> float:
         """Memory of a chip for caches below which the engine stops. [byte]
 
-        Minus infinity if its checks are not known. It is equal for all layouts with the same tp and
-        pp.
+        Minus infinity for engines with unknown checks. It is equal for all layouts with the same tp
+        and pp.
         """
         of_one, pool = self._size_of_one, self._pool
         if of_one is None or self._program != "vllm":
@@ -70,7 +70,7 @@ class StartCheck:
 
     @property
     def line(self) -> str | None:
-        """Error with which the engine stops; None if its text is not known."""
+        """Error with which the engine stops; None if its text is unknown."""
         if self._program == "vllm":
             return self._line_of_vllm
         return self._line_of_sglang if self._program == "sglang" and self.room <= 0.0 else None

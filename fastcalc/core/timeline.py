@@ -99,8 +99,8 @@ def served_run(passes: Schedule) -> Timeline:
 
     .. math:: T = O \, T_0 + \frac{b P}{s} \left(T_s - T_0\right)
 
-    An answer of :math:`O` tokens takes as many passes of :math:`T_0`. The prompts :math:`P` of all
-    :math:`b` streams, in chunks of :math:`s`, lengthen some of them to :math:`T_s` [1]_.
+    An answer of :math:`O` tokens takes :math:`O` passes of :math:`T_0`. The prompts :math:`P` of
+    all :math:`b` streams, in chunks of :math:`s`, lengthen some of them to :math:`T_s` [1]_.
 
     References
     ----------

@@ -59,7 +59,7 @@ class Recorded(NDArrayOperatorsMixin):
         raise UnrecordableError(f"{name} of an argument")
 
     def astype(self, *_: Any, **__: Any) -> "Recorded":
-        """Return self, since all numbers are floats."""
+        """The number itself, since all numbers are floats."""
         return self
 
     def __bool__(self) -> NoReturn:

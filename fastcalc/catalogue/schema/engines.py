@@ -298,7 +298,7 @@ class Engine(Entry):
         return self.model_copy(update={"parameters": parameters, "architectures": by_architecture})
 
     def _within_budget(self, parameters: Parameters, limits: Parameters) -> Parameters:
-        """Parameters with at most as many sequences as a given budget of tokens, one token each.
+        """Parameters whose sequences are limited to a budget of tokens, one token per sequence.
 
         vLLM lowers its default number of sequences to the budget (vllm/engine/arg_utils.py) and
         refuses a larger one that is given (vllm/config/scheduler.py). SGLang's budget

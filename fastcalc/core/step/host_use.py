@@ -201,7 +201,7 @@ def offload_options(
 def _never_pays(computed: Costs, streamed: Kinds[ArrayLike]) -> bool:
     """Whether the host's cores are always slower, for any placement, including switches.
 
-    They work in at least as many layers as have bytes of any one category there. So the most that
+    They work in every layer with bytes of any one category there. So the most that
     they can save is the sum over all categories.
 
     computed : costs of a pass in which they multiply
