@@ -1,5 +1,7 @@
 """Break-even price of a chip-hour: where another plan costs the same, in closed form."""
 
+from math import inf
+
 from fastcalc.features.plan.decision import Decision, Plan
 
 
@@ -25,7 +27,8 @@ def break_even_price(plan: Plan, chip: str, cost: float, cost_of_chip: float = 0
 def runner_up_prices(decision: Decision) -> tuple[float | None, float | None]:
     """Price of the best plan's chip above which the next leads, and of the next's below. [USD/h]
 
-    A runner-up that is quantized further than asked for never leads; throughput leads a fleet.
+    A runner-up that is quantized further than asked for never leads; throughput leads a fleet. An
+    API that costs less than the runner-up wins first where the price of the best rises.
     """
     second, service = decision.runner_up, decision.service
     if second is None or service.objective != "usd" or service.is_fleet:
@@ -34,9 +37,14 @@ def runner_up_prices(decision: Decision) -> tuple[float | None, float | None]:
     if decision.may_lead(best) and not decision.may_lead(second):
         return None, None
     ours, theirs = (plan.scenario.hardware.id for plan in (best, second))
+    charged = service.api_request_usd
+    api = inf if charged is None or not service.rate else charged * service.rate * 3600.0
     above = break_even_price(best, ours, second.cost, second.cost * share_of_cost(second, ours))
-    below = break_even_price(second, theirs, best.cost, best.cost * share_of_cost(best, theirs))
-    return above, below
+    least, of_theirs = best.cost, best.cost * share_of_cost(best, theirs)
+    if api < least:
+        least, of_theirs = api, 0.0
+    below = break_even_price(second, theirs, least, of_theirs)
+    return None if api < second.cost else above, below
 
 
 def share_of_cost(plan: Plan, chip: str) -> float:

@@ -26,6 +26,7 @@ from fastcalc.grid.grid import Grid
 from fastcalc.importers.instances import printed_chip
 from fastcalc.importers.workloads import AskedTraffic, read_workload
 from fastcalc.kit.request import loading, readers
+from fastcalc.kit.request.fields import differing
 from fastcalc.mentions import option
 from fastcalc.written import first_few, listed
 
@@ -36,11 +37,38 @@ _NAMED = 6
 def traffic_of(request: FindPlans, service: Service) -> AskedTraffic:
     """The classes of a workload file, or the one class that options describe."""
     if request.traffic is not None:
-        return read_workload(Path(request.traffic), ttft=service.ttft, tpot=service.tpot)
+        _refuse_overridden(request)
+        traffic = read_workload(Path(request.traffic), ttft=service.ttft, tpot=service.tpot)
+        _refuse_limits_of_all(request, service, traffic)
+        return traffic
     lengths = Lengths.fixed(service.prompt, service.output)
     limits = {"ttft": service.ttft, "tpot": service.tpot}
     only = RequestClass("", 1.0, lengths, prefix_hit=service.prefix_hit, **limits)
     return AskedTraffic((only,), None, {})
+
+
+def _refuse_overridden(request: FindPlans) -> None:
+    """Refuse lengths and cache hits, which a workload file says."""
+    for setting in differing(request):
+        if setting.name in ("prompt", "output", "prefix_hit"):
+            raise InputError(
+                f"{option('traffic')} and {option(setting.name)} both say what requests are; "
+                "give one"
+            )
+
+
+def _refuse_limits_of_all(request: FindPlans, service: Service, traffic: AskedTraffic) -> None:
+    """Refuse a limit for classes that state none, where all state theirs."""
+    first = [request_class.ttft for request_class in traffic.classes]
+    between = [request_class.tpot for request_class in traffic.classes]
+    stated = {"ttft": first, "tpot": between, "min_speed": between}
+    for name, limits in stated.items():
+        limit = service.ttft if name == "ttft" else service.tpot
+        if request.values[name] is not None and limit not in limits:
+            raise InputError(
+                f"{option(name)} is for classes without a limit, and all classes of "
+                f"{request.traffic} have one; leave it out"
+            )
 
 
 def owned_counts(request: FindPlans) -> dict[str, int]:

@@ -127,15 +127,15 @@ def _next_chip(decision: Decision) -> Iterator[str]:
 def break_even(decision: Decision) -> str:
     """Say at which price of its chip, or of its own, the next chip costs as much; else empty."""
     above, below = runner_up_prices(decision)
-    if decision.runner_up is None or above is None:
+    if decision.runner_up is None or (above is None and below is None):
         return ""
     chip, runner_up = (
         plan.scenario.hardware.id for plan in (decision.plans[0], decision.runner_up)
     )
-    runner_up_price = f" or {runner_up} less than ${number(rounded_down(below))}" if below else ""
-    return (
-        f"{runner_up} wins if {chip} costs more than ${number(rounded_up(above))}{runner_up_price}"
-    )
+    prices = [f"{chip} costs more than ${number(rounded_up(above))}"] if above else []
+    costs = runner_up if above else "it costs"
+    prices += [f"{costs} less than ${number(rounded_down(below))}"] if below else []
+    return f"{runner_up} wins if {' or '.join(prices)}"
 
 
 def other_prices_of_plans(shown: Sequence[Plan]) -> Iterator[str]:

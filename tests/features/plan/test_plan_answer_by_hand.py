@@ -9,7 +9,6 @@ from types import SimpleNamespace
 
 import pytest
 
-from fastcalc.features.plan import answer as plan_answer
 from fastcalc.features.plan.allocation import Allocation, Fleet
 from fastcalc.features.plan.answer import PlanAnswer
 from fastcalc.features.plan.fleet_notes import idle_chips, next_nodes, owning_each
@@ -405,14 +404,14 @@ def test_classes_over_their_limits(served):
 @every(
     "is_one,text",
     [
-        # 10 requests/s of the rented plan, beside 10 that owned chips sustain alone.
-        (True, "2.5% of their throughput"),
-        (False, "25.0% of their throughput"),
+        # 2 requests/s of the rented pools, beside 3 that all owned chips sustain alone.
+        (True, "10.0% of their throughput"),
+        (False, "10.0% of their throughput"),
     ],
 )
 def test_an_api_is_compared_with_all_that_chips_sustain(monkeypatch, is_one, text):
     """$5,256 per month buy half a request per second."""
-    monkeypatch.setattr(plan_answer, "allocate", lambda *_: SimpleNamespace(requests=10.0))
+    monkeypatch.setattr(PlanAnswer, "_owned_capacity", 3.0)
     monkeypatch.setattr(Sharing, "requests", 2.0)
     service = replace(SERVICE, tariff=API)
     made = answer(part(pool()), service=service, classes=ONE if is_one else TWO)

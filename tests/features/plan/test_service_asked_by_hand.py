@@ -2,10 +2,13 @@
 
 from dataclasses import replace
 from math import inf
+from pathlib import Path
 from statistics import NormalDist
 
 import pytest
 
+from fastcalc.errors import InputError
+from fastcalc.features.plan.demand import traffic_of
 from fastcalc.features.plan.request import FindPlans
 from fastcalc.features.plan.service import Service
 from fastcalc.features.plan.service_asked import _limits_of_file, is_of_fleet, phrase, service_of
@@ -166,3 +169,22 @@ def test_a_percentile_stands_before_the_limit_that_it_is_of(share, variation, sa
 def test_limits_of_a_file_in_words(options, changes, words):
     request = asked(traffic="t.yaml", **options)
     assert [*_limits_of_file(request, replace(SERVICE, **changes))] == words
+
+
+@every(
+    "flags,name",
+    [
+        ({"prompt": 500}, "prompt"),
+        ({"output": 5}, "output"),
+        ({"prefix_hit": 0.9}, "prefix-hit"),
+        ({"ttft": "100ms"}, "ttft"),
+        ({"tpot": "5ms"}, "tpot"),
+        ({"min_speed": 200.0}, "min-speed"),
+    ],
+)
+def test_a_workload_file_is_not_overridden(flags, name):
+    """Its three classes state lengths and both limits."""
+    mix = Path(__file__).parents[3] / "docs" / "examples" / "my-mix.yaml"
+    request = FindPlans(model="llama-3.1-8b", traffic=str(mix), **flags)
+    with pytest.raises(InputError, match=name.replace("-", ".")):
+        traffic_of(request, service_of(request))

@@ -292,6 +292,12 @@ def test_chips_that_a_plan_has_not_or_that_have_no_price():
     assert share_of_cost(alone, "unpriced-chip") == share_of_cost(plan(), "other-chip") == 0.0
 
 
+def an_api(usd_per_hour):
+    """Prices of all tokens at which the requests of the service cost so much an hour."""
+    tokens = (SERVICE.rate or 0.0) * (SERVICE.prompt + SERVICE.output) * 3600.0
+    return Tariff((usd_per_hour * 1e6 / tokens,) * 3)
+
+
 @every(
     "service,second,prices",
     [
@@ -300,6 +306,10 @@ def test_chips_that_a_plan_has_not_or_that_have_no_price():
         ({"is_fleet": True}, {}, (None, None)),
         ({"any_weights": False}, {"weights": "int4"}, (None, None)),
         ({}, {"weights": "int4"}, (5.4, 2.4)),
+        # An API at 16 USD an hour is third; at 12 it wins first, and at 8 it is to be beaten.
+        ({"tariff": an_api(16.0)}, {}, (5.4, 2.4)),
+        ({"tariff": an_api(12.0)}, {}, (None, 2.4)),
+        ({"tariff": an_api(8.0)}, {}, (None, 1.92)),
     ],
 )
 def test_prices_at_which_the_runner_up_wins(service, second, prices):
