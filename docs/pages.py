@@ -90,7 +90,7 @@ chip and engine:
 
 {novelty}
 
-[Measured points](evidence.md) explains how each measurement is predicted. `fastcalc validate
+[Measurements](evidence.md) explains how each measurement is predicted. `fastcalc validate
 --format json` also gives the errors by source, and `fastcalc validate my-runs.csv` the errors for
 your own measurements.
 """
