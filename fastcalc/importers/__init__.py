@@ -1,1 +1,1 @@
-"""What other programs write, read: configurations of Hugging Face, results of benchmarks."""
+"""Readers for files of other programs: Hugging Face configurations, benchmark results, traces."""

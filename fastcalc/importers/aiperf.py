@@ -1,11 +1,11 @@
 """Runs of AIPerf, ``profile_export_aiperf.json``, and GenAI-Perf, ``..._genai_perf.json``.
 
 The keys are those of AIPerf's ``docs/tutorials/working-with-profile-exports.md`` (read at 13992db)
-and of a file that 0.10 wrote; those of GenAI-Perf, which came before it, of ``genai_perf/
+and of a file written by 0.10. Those of GenAI-Perf, its predecessor, are from ``genai_perf/
 export_data/json_exporter.py`` in github.com/triton-inference-server/perf_analyzer (read at 263c5f6)
-and of a file of 2025. Each statistic names its unit. A line for each request, as in AIPerf's
-``profile_export.jsonl``, says nothing of the load: its requests in flight are the mean ones, by
-Little's law.
+and from a file of 2025. Each statistic names its unit. Files with one line per request, such as
+AIPerf's ``profile_export.jsonl``, do not state the load: the mean number of concurrent requests
+follows from Little's law.
 """
 
 from collections.abc import Iterator, Sequence
@@ -20,19 +20,19 @@ _UNITS = {"ms": 1e-3, "s": 1.0, "sec": 1.0, "us": 1e-6, "ns": 1e-9}
 
 
 def is_result(record: Record) -> bool:
-    """Return whether a record sums up a run of AIPerf or GenAI-Perf."""
+    """Whether a record is the summary of a run of AIPerf or GenAI-Perf."""
     keys = record.data.keys()
     is_counted = "request_count" in keys or {"request_throughput", "input_config"} <= keys
     return is_counted and {"request_latency", "output_sequence_length"} <= keys
 
 
 def is_request(record: Record) -> bool:
-    """Return whether a record is a request of AIPerf's."""
+    """Whether a record is a single request of AIPerf."""
     return "request_start_ns" in record.within("metadata").data and "metrics" in record.data
 
 
 def runs(record: Record) -> Iterator[ServedRun | str]:
-    """Yield the one run that a record sums up, or raise NoRunError."""
+    """Yield the single run of a summary, or raise NoRunError."""
     config = record.within("input_config")
     ttft, tpot, request = (_times(record.within(name)) for name in _LATENCIES)
     is_streamed = False not in (
@@ -60,7 +60,7 @@ def runs(record: Record) -> Iterator[ServedRun | str]:
 
 
 def _unit(statistics: Record, unstated: str) -> float:
-    """The unit of a statistic; NoNumberError if it is none of time. [s]"""
+    """Unit of a statistic; raises NoNumberError if it is not a unit of time. [s]"""
     unit = _UNITS.get(statistics.text("unit").lower() or unstated)
     if unit is None:
         words = f"unit is '{shown(statistics.text('unit'))}'; times are in {', '.join(_UNITS)}"
@@ -78,10 +78,10 @@ def _seconds(statistics: Record) -> float | None:
 
 
 def _arrivals(config: Record) -> Arrivals:
-    """Return the load that was asked for.
+    """Requested load.
 
-    AIPerf's ``loadgen`` before 0.10, its phases from then on; GenAI-Perf's ``perf_analyzer``, and
-    before it the options themselves.
+    It is in AIPerf's ``loadgen`` before 0.10 and in its phases from then on. In GenAI-Perf it is in
+    ``perf_analyzer``, and in older files in the options themselves.
     """
     phases = [
         phase
@@ -89,9 +89,7 @@ def _arrivals(config: Record) -> Arrivals:
         if phase.data.get("exclude_from_results") is not True
     ]
     if len(phases) > 1:
-        raise NoRunError(
-            f"the run has {len(phases)} phases of load, whose requests it does not part"
-        )
+        raise NoRunError(f"the run has {len(phases)} load phases, whose requests are not separated")
     loads = [
         *phases,
         config.within("loadgen"),
@@ -105,7 +103,7 @@ def _arrivals(config: Record) -> Arrivals:
         return Arrivals(rate, limit)
     if limit is not None and limit > 0:
         return Arrivals(limit=limit)
-    raise NoRunError("the file does not say how requests came: neither a concurrency nor a rate")
+    raise NoRunError("the file states neither a concurrency nor a request rate")
 
 
 def _names(config: Record) -> tuple[str, ...]:
@@ -122,7 +120,7 @@ def _names(config: Record) -> tuple[str, ...]:
 
 
 def run_of_requests(requests: Sequence[Record]) -> ServedRun:
-    """Return the run that lines of requests were, or raise NoRunError."""
+    """Run of a file with one line per request, or raise NoRunError."""
     answered = [
         request
         for request in requests
@@ -162,6 +160,6 @@ def _values(requests: Sequence[Record], metric: str) -> list[float]:
 
 
 def _nanoseconds(requests: Sequence[Record], key: str) -> list[float]:
-    """Return the times of a clock that counts from 1970, which are beyond what a number may be."""
+    """Timestamps of a clock that counts from 1970, which exceed the limits of other numbers."""
     times = (request.within("metadata").data.get(key) for request in requests)
     return [float(time) for time in times if isinstance(time, (int, float)) and abs(time) < inf]

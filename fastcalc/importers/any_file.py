@@ -1,4 +1,4 @@
-"""A file or a folder of measurements, whoever wrote it."""
+"""Measurements from a file or a folder in any supported format."""
 
 from collections.abc import Mapping
 from io import BufferedReader
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def is_foreign(path: Path) -> bool:
-    """Return whether a file holds results of another program, which may not name everything."""
+    """Whether a file contains results of another program, which may omit settings."""
     with opened(path, is_kept=True) as stream:
         return _is_foreign(_head(stream), path)
 
@@ -38,12 +38,12 @@ def read(
     options: Mapping[str, str] | None = None,
     fills_gaps: bool = False,
 ) -> Points:
-    """Read a CSV of points, or results of another program: JSON, by what it holds or by its name.
+    """Read a CSV of measurements, or JSON results of another program, detected by content or name.
 
-    Of a folder all such files are read. What results leave unsaid is in ``options``; one that
-    contradicts a file is refused, or ignored if options only fill gaps, as in a folder. Raises
-    InputError if a file cannot be read at all, or an option is set for a CSV, whose rows name
-    everything.
+    All such files in a folder are read. Settings that the results omit come from ``options``. An
+    option that contradicts a file is refused, or ignored if options only fill gaps, as in a folder.
+    Raises InputError if a file cannot be read, or if an option is set for a CSV, whose rows are
+    complete.
     """
     if path.is_dir():
         from fastcalc.importers.folder import points_in_folder
@@ -52,7 +52,7 @@ def read(
     with opened(path, is_kept=True) as stream:
         head = _head(stream)
         if _is_foreign(head, path):
-            from fastcalc.importers.foreign import foreign_in  # needs pydantic, a CSV does not
+            from fastcalc.importers.foreign import foreign_in  # needs pydantic, unlike a CSV
 
             content = text_in(str(path), stream)
             return foreign_in(
@@ -62,7 +62,7 @@ def read(
         flags = [option(name, shown(text)) for name, text in (options or {}).items() if text]
         if flags and names & set(COLUMNS):
             raise InputError(
-                f"{shown(path, 200)} is a CSV, whose rows name their own; leave out "
+                f"{shown(path, 200)} is a CSV, whose rows state all settings; leave out "
                 f"{', '.join(flags)}, which is for results of other programs"
             )
         return points_in(str(path), lines_of(str(path), stream), ranks_in(catalogue))

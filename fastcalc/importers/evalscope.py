@@ -1,8 +1,8 @@
 """Runs of ``evalscope perf``: ``benchmark_summary.json`` and the files next to it.
 
 The keys are those of ``evalscope/perf/utils/perf_constants.py`` in github.com/modelscope/evalscope
-(read at fde259d, 2026) and of the releases of 2025; a key names its unit. The model is in
-``benchmark_args.json``, medians and upper percentiles in ``benchmark_percentile.json``.
+(read at fde259d, 2026) and of the releases of 2025; keys contain their units. The model is in
+``benchmark_args.json``; medians and upper percentiles are in ``benchmark_percentile.json``.
 """
 
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ _NAMES = {
     "tpot": ("Average time per output token", "Avg TPOT"),
     "itl": ("Average inter-token latency", "Avg ITL"),
     "request": ("Average latency", "Avg Latency"),
-}  # of 2025, of 2026; each with its unit
+}  # keys of 2025 and of 2026, without their units
 _COUNTS = {
     "clients": ("Number of concurrency", "Concurrency"),
     "sent": ("Total requests", "Total Requests"),
@@ -34,19 +34,19 @@ _COUNTS = {
 
 
 def is_result(record: Record) -> bool:
-    """Return whether a record is a summary of ``evalscope perf``."""
+    """Whether a record is a summary of ``evalscope perf``."""
     keys = record.data.keys()
     return any({_COUNTS["clients"][year], _COUNTS["completed"][year]} <= keys for year in (0, 1))
 
 
 def runs(record: Record) -> Iterator[ServedRun | str]:
-    """Yield the one run of a summary, or raise NoRunError."""
+    """Yield the single run of a summary, or raise NoRunError."""
     clients, sent, completed, failed = (
         _number(record, name) for name in ("clients", "sent", "completed", "failed")
     )
     rate, limit = _number(record, "rate") or -1.0, min(clients or inf, sent or inf)
     if rate <= 0 and not 1 <= limit < inf:
-        raise NoRunError("the file does not say how many requests were in flight")
+        raise NoRunError("the file does not state the number of concurrent requests")
     percentiles = [
         row for row in alongside(record.file, "benchmark_percentile.json") if _share(row)
     ]
@@ -58,7 +58,7 @@ def runs(record: Record) -> Iterator[ServedRun | str]:
         seconds=_seconds(record, "duration"),
         prompt=_number(record, "prompt") or 0.0,
         output=_number(record, "output") or 0.0,
-        # --rate -1 is as fast as they are answered.
+        # --rate -1 sends a new request whenever one is answered.
         arrivals=Arrivals(rate) if rate > 0 else Arrivals(limit=int(limit)),
         ttft=_times(record, "ttft", percentiles, "TTFT"),
         tpot=_times(record, "tpot", percentiles, "TPOT"),
@@ -76,7 +76,7 @@ def _number(record: Record, name: str) -> float | None:
 
 
 def _seconds(record: Record, name: str) -> float | None:
-    """A time in the unit that its key names. [s]"""
+    """Time in the unit named by its key. [s]"""
     for key in _NAMES[name]:
         for unit, seconds in _UNITS.items():
             if (value := record.number(f"{key} {unit}")) is not None:
@@ -85,14 +85,14 @@ def _seconds(record: Record, name: str) -> float | None:
 
 
 def _times(record: Record, name: str, percentiles: list[Record], column: str) -> Times:
-    """A mean, and the median and upper percentiles of the table next to it."""
+    """Mean, and median and upper percentiles from the table in the next file."""
     stated: dict[int, float] = {}
     for row in percentiles:
         for unit, seconds in _UNITS.items():
             try:
                 value = row.number(f"{column} {unit}")
             except NoNumberError:
-                continue  # another file's cell
+                continue  # the cell of another table
             if value is not None and (percentile := _share(row)):
                 stated[percentile] = value * seconds
     times = Times(mean=_seconds(record, name), median=stated.get(50))
@@ -103,6 +103,6 @@ def _times(record: Record, name: str, percentiles: list[Record], column: str) ->
 
 
 def _share(row: Record) -> int:
-    """The percentile of a row of the table; 0 for none."""
+    """Percentile of a row in the table; 0 if it has none."""
     text = row.text("Percentiles").removesuffix("%")
     return int(text) if text.isascii() and text.isdigit() and len(text) < 3 else 0

@@ -1,4 +1,4 @@
-"""A folder of measurements, whoever wrote each file, as one table."""
+"""Measurements from all files of a folder, as one table."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -19,17 +19,17 @@ MOST_FILES = 10_000
 
 
 def points_in_folder(folder: Path, *, catalogue: Catalogue, options: Mapping[str, str]) -> Points:
-    """Return the points of all files below a folder: results of other programs, CSVs of points.
+    """Measurements from all files below a folder: results of other programs, and CSVs.
 
-    ``options`` fill what they leave open, except in CSVs of points. Files that hold neither are
-    skipped; files without one of `SUFFIXES` and hidden ones are not read. Raises InputError if a
-    file cannot be read, or there are none or too many.
+    ``options`` fill in omitted settings, except in CSVs. Other files are skipped; hidden files and
+    files without one of `SUFFIXES` are not read. Raises InputError if a file cannot be read, or if
+    there are no files or too many.
     """
     files = sorted(_files(folder))
     if not files:
-        raise InputError(f"{shown(folder, 200)} holds no {', '.join(SUFFIXES)}")
+        raise InputError(f"{shown(folder, 200)} contains no {', '.join(SUFFIXES)}")
     if len(files) > MOST_FILES:
-        raise InputError(f"{shown(folder, 200)} holds more than {MOST_FILES:,} files of results")
+        raise InputError(f"{shown(folder, 200)} contains more than {MOST_FILES:,} result files")
     results = Results(Options(checked(options), NameLookup(catalogue)))
     rows: list[Point] = []
     faults: list[FileFault] = []
@@ -58,7 +58,7 @@ def _files(folder: Path) -> list[Path]:
 
 
 def _points(path: Path, catalogue: Catalogue) -> Points | None:
-    """Return the points of a CSV, or None where its columns are others'."""
+    """Measurements of a CSV, or None if it has other columns."""
     with opened(path) as stream:
         head = stream.peek(1).decode("utf-8-sig", "replace").split("\n", 1)[0]
         if not {"metric", "value", "hardware"} <= {name.strip() for name in head.split(",")}:

@@ -1,4 +1,4 @@
-"""Measured points from the output of other programs, recognized by what it holds."""
+"""Measurements from the output of other programs, recognized by its content."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -44,7 +44,7 @@ SERVED = (
     evalscope,
     llama_benchy,
 )
-"""Writers of runs of a server; those whose keys are also another's come first."""
+"""Modules for server benchmarks; if keys are shared, the more specific format comes first."""
 
 PROGRAMS = (
     "vllm bench serve, SGLang's bench_serving, trtllm-bench, GuideLLM, AIPerf, GenAI-Perf, "
@@ -55,11 +55,11 @@ PROGRAMS = (
 def foreign_in(
     content: Text, *, catalogue: Catalogue, options: Mapping[str, str], fills_gaps: bool = False
 ) -> Points:
-    """Return results of other programs, `PROGRAMS`, as points, ids by the file's name.
+    """Results of other programs, `PROGRAMS`, as measurements with ids from the file's name.
 
-    What the file leaves unsaid is in ``options``, by the names of `setup.OPTIONS`; an option that
-    is needed and missing is a fault, and so is one that only contradicts the file, unless options
-    just fill gaps. Raises InputError if a count is not a number.
+    Settings that the file omits are in ``options``, by the names in `setup.OPTIONS`. A missing
+    option that is needed is a fault, and so is an option that only contradicts the file, unless
+    options only fill gaps. Raises InputError if a count is not a number.
     """
     results = Results(Options(checked(options), NameLookup(catalogue)), fills_gaps=fills_gaps)
     results.take(content)
@@ -68,14 +68,14 @@ def foreign_in(
 
 @dataclass
 class Results:
-    """What the results of other programs hold, one file after another.
+    """Collected results of other programs, file by file.
 
-    options : what the user says of all of them
-    odd : values that are no numbers; each refuses its record where others are points
-    measured : of a file and a line, a point or why it is none
-    unsaid : what the user has to say, and of which records
-    contradicting : by option, the first record that says otherwise
-    fills_gaps : whether options that no record needs, and one contradicts, are no fault
+    options : settings given by the user for all files
+    odd : values that are not numbers; each invalidates only its own record
+    measured : file, line, and the measurement or the reason why there is none
+    unsaid : settings that the user has to give, with the records that need them
+    contradicting : by option, the first record that contradicts it
+    fills_gaps : whether options that are contradicted and not needed are accepted
     """
 
     options: Options
@@ -89,7 +89,7 @@ class Results:
     def take(self, content: Text, *, is_alone: bool = True) -> None:
         """Add the results of a file.
 
-        is_alone : whether it was named; in a folder, files that are no results are skipped
+        is_alone : whether the file was named; in a folder, files without results are skipped
         """
         mappings, faults = ([], [content.fault]) if content.fault else records(content)
         is_known = any(
@@ -98,7 +98,7 @@ class Results:
             for record in mappings
         )
         if not (is_alone or faults or is_known):
-            self.measured.append((content.file, 1, f"the file is no result of {PROGRAMS}"))
+            self.measured.append((content.file, 1, f"the file is not a result of {PROGRAMS}"))
             return
         if not mappings and not faults:
             faults = [FileFault(content.file, 1, 1, "the list is empty: no test was run")]
@@ -109,16 +109,16 @@ class Results:
                 self._take(record, lambda: self._runs(record))  # noqa: B023  (called at once)
         summary = Path(content.file).with_name("profile_export_aiperf.json")
         if requests and not is_alone and summary.is_file():
-            why = "requests of the run that profile_export_aiperf.json in its folder sums up"
+            why = "requests of the run summarized in profile_export_aiperf.json in the same folder"
             self.measured.append((content.file, 1, why))
         elif requests:
             self._take(requests[0], lambda: [aiperf.run_of_requests(requests)])
 
     def points(self, file: str, folder: PurePath, *, leaves_out: bool = False) -> Points:
-        """Return points, faults and what is skipped, numbered after the names of their files.
+        """Measurements, faults and skipped results, with ids from the names of their files.
 
-        folder : that files are named from
-        leaves_out : whether files that leave something unsaid are skipped, as others are complete
+        folder : folder that file names are relative to
+        leaves_out : whether incomplete files are skipped because other files are complete
         """
         points, skipped, numbers = [], [], dict[str, int]()
         for source, line, point in self.measured:
@@ -142,7 +142,7 @@ class Results:
         for name, record in self.contradicting.items():
             if not (self.faults or self.fills_gaps or name in self.options.used):
                 text, value = self.options.texts[name], shown(self.options.contradicted[name])
-                words = f"the file says {name} {value}: leave out {option(name, text)}"
+                words = f"the file states {name} {value}: leave out {option(name, text)}"
                 unsaid.append(_fault(record, words))
         return gathered(file, points, [*self.faults, *unsaid], skipped)
 
@@ -178,7 +178,7 @@ class Results:
         if llama_bench.is_result(record):
             return llama_bench.measurements(record, self.options)
         keys = ", ".join(shown(key, 20) for key in list(record.data)[:4]) or "none"
-        self.faults.append(_fault(record, f"no result of {PROGRAMS}; its keys begin with {keys}"))
+        self.faults.append(_fault(record, f"not a result of {PROGRAMS}; its first keys: {keys}"))
         return ()
 
 

@@ -1,4 +1,4 @@
-"""Runs of genai-bench: a JSON for each number of concurrent requests of an experiment.
+"""Runs of genai-bench: one JSON file per concurrency of an experiment.
 
 The keys are those of ``genai_bench/metrics/metrics.py`` in github.com/sgl-project/genai-bench
 (read at 7fd04d8). The unit of times is `_time_unit`, seconds in files without it. Model, engine and
@@ -16,12 +16,12 @@ _ENGINES = {"vllm": "vllm", "sglang": "sglang", "sgl": "sglang", "trtllm": "tens
 
 
 def is_result(record: Record) -> bool:
-    """Return whether a record is a run of genai-bench."""
+    """Whether a record is a run of genai-bench."""
     return "stats" in record.within("aggregated_metrics").data
 
 
 def runs(record: Record) -> Iterator[ServedRun | str]:
-    """Yield the one run of a file, or raise NoRunError."""
+    """Yield the single run of a file, or raise NoRunError."""
     unit = _UNITS.get(record.text("_time_unit"))
     if unit is None:
         raise NoRunError(f"times are in {record.text('_time_unit')}, which is neither s nor ms")
@@ -54,7 +54,7 @@ def _times(stats: Record, name: str, unit: float) -> Times:
 
 
 def _seconds(run: Record, completed: int | None) -> float | None:
-    """Duration of a run; older files state requests a minute instead. [s]"""
+    """Duration of a run; older files state requests per minute instead. [s]"""
     if (duration := run.number("run_duration")) is not None:
         return duration
     rate = (run.number("requests_per_minute") or 0.0) / 60.0

@@ -1,7 +1,7 @@
-"""The header of a GGUF file: what it says of the model, and how each tensor is stored.
+"""Header of a GGUF file: properties of the model, and the format of each tensor.
 
 Only the header is read: key-value pairs and the list of tensors (gguf.md of ggml, versions 2
-and 3). Every length is checked before it is followed.
+and 3). Every length is checked before it is used.
 """
 
 import re
@@ -18,7 +18,7 @@ from fastcalc.errors import InputError
 from fastcalc.mentions import option
 from fastcalc.written import Json, shown
 
-_MOST_BYTES = 256_000_000  # of a header, most of it the vocabulary
+_MOST_BYTES = 256_000_000  # maximum size of a header, which is mostly the vocabulary
 _MOST_PAIRS, _MOST_TENSORS, _LONGEST, _KEPT = 10_000, 200_000, 4_000_000, 4096
 _NUMBERS = {
     0: "B",
@@ -41,7 +41,7 @@ _TYPES = {
     22: "gguf-iq2_s", 23: "gguf-iq4_xs", 29: "gguf-iq1_m", 30: "bf16", 34: "tq1_0", 35: "tq2_0",
     39: "mxfp4", 40: "nvfp4",
 }  # fmt: skip
-"""Formats of tensors by ggml's type numbers; its other types describe whole files."""
+"""Tensor formats by ggml's type numbers; its other types describe whole files."""
 
 _GROUPS = (
     ("shared_experts", r"ffn_(gate|up|down)_shexp|ffn_latent"),
@@ -57,14 +57,14 @@ _PART = re.compile(r"-([0-9]{5})-of-([0-9]{5})\.gguf$")
 
 @dataclass(frozen=True)
 class GgufHeader:
-    """What a file says of a model.
+    """Properties of a model from a GGUF file.
 
     pairs : short values by key
-    stored : format of each group of matrices, and of all small tensors none
+    stored : format of each group of matrices, without small tensors
     sizes : parameters of each group [1]
-    parameters : of all tensors [1]
-    names : of all tensors
-    vocabulary : rows of the embedding; None without one [1]
+    parameters : parameters of all tensors [1]
+    names : names of all tensors
+    vocabulary : rows of the embedding; None without an embedding [1]
     """
 
     pairs: dict[str, Json]
@@ -76,7 +76,7 @@ class GgufHeader:
 
 
 class _Stream:
-    """Bytes of a header, each read within bounds."""
+    """Bytes of a header, read within bounds."""
 
     def __init__(self, stream: BinaryIO, path: Path) -> None:
         self._stream, self._path, self._read = stream, path, 0
@@ -90,7 +90,7 @@ class _Stream:
             raise self.fault("a header of more than 256 MB")
         data = self._stream.read(size)
         if len(data) < size:
-            raise self.fault("the file ends")
+            raise self.fault("unexpected end of file")
         return data
 
     def number(self, code: str) -> int:
@@ -130,7 +130,7 @@ class _Stream:
 
 
 def read_header(path: Path) -> GgufHeader:
-    """The header of a GGUF file; of a file in parts, of all parts that are there."""
+    """Header of a GGUF file, or of all parts of a split file."""
     pieces = [path]
     if match := _PART.search(path.name):
         stem, count = path.name[: match.start()], int(match[2])
@@ -138,7 +138,7 @@ def read_header(path: Path) -> GgufHeader:
         pieces = [path.with_name(name) for name in names]
         missing = next((item.name for item in pieces if not item.is_file()), None)
         if missing is not None:
-            raise InputError(f"{path}: the file has {count} parts, and {missing} is not there")
+            raise InputError(f"{path}: the file has {count} parts, and {missing} is missing")
     pairs: dict[str, Json] = {}
     tensors: list[tuple[str, list[int], int]] = []
     for item in pieces:
@@ -155,7 +155,7 @@ def _read(path: Path) -> tuple[dict[str, Json], list[tuple[str, list[int], int]]
                 raise InputError(f"{path}: not a GGUF file: it does not begin with 'GGUF'")
             version = stream.number("I")
             if version not in (2, 3):
-                raise stream.fault(f"version {version} is not read here, only 2 and 3,")
+                raise stream.fault(f"version {version} is not supported, only 2 and 3,")
             tensors = stream.length(_MOST_TENSORS, "tensors")
             pairs = stream.length(_MOST_PAIRS, "keys")
             values_by_key = {stream.text(): stream.value(stream.number("I")) for _ in range(pairs)}
@@ -170,7 +170,7 @@ def _tensor(stream: _Stream) -> tuple[str, list[int], int]:
         raise stream.fault(f"a tensor of {dimensions} dimensions")
     shape = [stream.number("Q") for _ in range(dimensions)]
     type_id = stream.number("I")
-    stream.number("Q")  # where its data begin
+    stream.number("Q")  # offset of its data
     return name, shape, type_id
 
 

@@ -1,7 +1,7 @@
-"""Runs of a GuideLLM report: ``benchmarks.json``, a run for each rate or number of streams.
+"""Runs of a GuideLLM report: ``benchmarks.json``, with one run per rate or number of streams.
 
 The keys are those of ``src/guidellm/schemas`` at 31c74ea (version 2 of the metadata) and 0.5.0
-(version 1). Its time per output token counts the first one, so that between tokens is taken.
+(version 1). Its time per output token includes the first token, so inter-token latency is used.
 """
 
 from collections.abc import Iterator
@@ -14,12 +14,12 @@ _CLOSED = {"synchronous": None, "concurrent": "streams", "throughput": "max_conc
 
 
 def is_result(record: Record) -> bool:
-    """Return whether a record is a report of GuideLLM."""
+    """Whether a record is a report of GuideLLM."""
     return "guidellm_version" in record.within("metadata").data and "benchmarks" in record.data
 
 
 def runs(record: Record) -> Iterator[ServedRun | str]:
-    """Yield a run for each benchmark of a report, or why it is none."""
+    """Yield a run for each benchmark of a report, or the reason why there is none."""
     called = (
         record.within("config", "spec", "backend").text("model"),
         record.within("config", "backend").text("model"),
@@ -54,7 +54,7 @@ def _run(benchmark: Record) -> ServedRun:
 
 
 def _times(statistics: Record, unit: float) -> Times:
-    """Return times of some unit. [s]"""
+    """Times converted from a unit. [s]"""
     return times_in(statistics.within("percentiles"), unit=unit, mean=statistics.number("mean"))
 
 
@@ -69,6 +69,6 @@ def _arrivals(benchmark: Record) -> Arrivals:
     if rate is None or rate <= 0:
         rate = benchmark.within("metrics", "requests_per_second", "successful").number("mean")
     if rate is None or rate <= 0:
-        why = "the report does not say how requests came"
+        why = "the report does not state how requests arrived"
         raise NoRunError(f"{why}: strategy {type_id or 'missing'}")
     return Arrivals(rate, in_flight=in_flight)

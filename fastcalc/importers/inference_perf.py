@@ -21,14 +21,14 @@ _LENGTHS = (
     ("output_distribution", "mean"),
     ("shared_prefix", "output_distribution", "mean"),
     ("shared_prefix", "output_len"),
-)  # of the section on data; the first that is there counts
+)  # keys in the data section; the first one present is used
 
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """What a ``config.yaml`` says of a run.
+    """Settings of a run from its ``config.yaml``.
 
-    output : mean length of answers asked for, where the server may not end them before [token]
+    output : requested mean output length, if the server must not stop earlier [token]
     """
 
     names: tuple[str, ...] = ()
@@ -37,7 +37,7 @@ class Configuration:
 
 
 def is_result(record: Record) -> bool:
-    """Return whether a record is a stage, or the summary of all stages, of inference-perf."""
+    """Whether a record is a stage, or the summary of all stages, of inference-perf."""
     return {"load_summary", "successes", "failures"} <= record.data.keys()
 
 
@@ -46,14 +46,14 @@ def runs(record: Record) -> Iterator[ServedRun | str]:
     load, successes = record.within("load_summary"), record.within("successes")
     latency, throughput = successes.within("latency"), successes.within("throughput")
     if "requested_rate" not in load.data:
-        raise NoRunError("a summary of all stages, whose loads differ")
+        raise NoRunError("a summary of all stages, which have different loads")
     config = _configuration(Path(record.file).parent)
     requests_per_s = throughput.number("requests_per_sec") or 0.0
     output = successes.within("output_len").number("mean") or 0.0
     rate = throughput.number("output_tokens_per_sec")
     remarks: tuple[str, ...] = ()
     if config.output:
-        remarks = (f"answers of {config.output:g} tokens were asked for, {output:.4g} retokenised",)
+        remarks = (f"{config.output:g} output tokens were requested, {output:.4g} retokenised",)
         output, rate = config.output, config.output * requests_per_s
     completed, clients = successes.count("count") or 0, load.count("concurrency") or 0
     ttft, tpot, request = (
@@ -66,7 +66,7 @@ def runs(record: Record) -> Iterator[ServedRun | str]:
         seconds=completed / requests_per_s if requests_per_s > 0 else 0.0,
         prompt=successes.within("prompt_len").number("mean") or 0.0,
         output=output,
-        # Clients that were kept busy, else the rate that requests came at.
+        # The number of busy clients or, if it is not stated, the request rate.
         arrivals=Arrivals(limit=clients)
         if clients > 0
         else Arrivals(load.number("requested_rate") or inf),
@@ -82,12 +82,12 @@ def runs(record: Record) -> Iterator[ServedRun | str]:
 
 
 def _configuration(folder: Path) -> Configuration:
-    """The configuration next to a stage, or a folder above it."""
+    """Configuration in the folder of a stage or in the folder above it."""
     for path in (folder / "config.yaml", folder.parent / "config.yaml"):
         try:
             document = reader.read(path) if path.is_file() else None
         except InputError:
-            continue  # what cannot be read says nothing
+            continue  # unreadable configurations are ignored
         if document is not None and document.at("load", "type") is not None:
             break
     else:

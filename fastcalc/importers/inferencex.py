@@ -1,8 +1,8 @@
 """Runs of the public InferenceX (InferenceMAX) database: ``agg_*.json``, or rows of its API.
 
 The keys are those of ``utils/process_result.py`` in github.com/SemiAnalysisAI/InferenceX (read at
-843c625): latencies in seconds, throughput per GPU, `isl` and `osl` as asked for. An API row holds
-its metrics in a mapping of their own and names `hardware` and `spec_method`.
+843c625): latencies in seconds, throughput per GPU, and requested `isl` and `osl`. An API row has
+its metrics in a nested mapping and states `hardware` and `spec_method`.
 """
 
 from collections.abc import Iterator
@@ -23,17 +23,17 @@ _BITS = {"fp4": 4, "int4": 4, "fp8": 8, "int8": 8, "bf16": 16, "fp16": 16}
 
 
 def is_result(record: Record) -> bool:
-    """Return whether a record is a row of InferenceX."""
+    """Whether a record is a row of InferenceX."""
     return {"conc", "isl", "osl", "framework", "precision"} <= record.data.keys() or (
         "scenario_type" in record.data and "infmax_model_prefix" in record.data
     )
 
 
 def runs(record: Record) -> Iterator[ServedRun | str]:
-    """Yield the one run of a row, or why it is none."""
+    """Yield the single run of a row, or the reason why there is none."""
     prompt, output = record.number("isl"), record.number("osl")
     if prompt is None or output is None:
-        why = "an agentic run: the record does not hold its prompts, nor what of them was cached"
+        why = "an agentic run: the record states neither its prompts nor their cached share"
         raise NoRunError(why)
     measured = record.within("metrics") if "metrics" in record.data else record
     is_split = record.data.get("disagg") is True
@@ -59,13 +59,13 @@ def runs(record: Record) -> Iterator[ServedRun | str]:
         remarks=(shown_image(record),),
     )
     if is_split:
-        yield "disaggregated prefill: TTFT and throughput are also of the chips that prefill"
+        yield "disaggregated prefill: TTFT and throughput include the prefill chips"
         run = replace(run, ttft=Times(), request=Times(), rate=None, is_decode_only=True)
     yield run
 
 
 def shown_image(record: Record) -> str:
-    """The container image, which names the release."""
+    """Container image, which names the release."""
     return f"image {image}" if (image := record.text("image")) else ""
 
 
@@ -75,14 +75,14 @@ def _is_speculated(record: Record) -> bool | None:
 
 
 def _layout(record: Record) -> tuple[int | None, dict[str, int | None]]:
-    """The GPUs that the rate per GPU is divided by, and the layout of those that decode."""
+    """Number of GPUs for the rate per GPU, and the layout of the decode GPUs."""
     is_multinode = record.data.get("is_multinode") is True
     is_row = "decode_tp" in record.data
     prefix = "decode_" if is_multinode or is_row else ""
     tp, ep = record.count(f"{prefix}tp"), record.count(f"{prefix}ep")
     pp = record.count(f"{prefix}pp") or 1
     chips = record.count("num_decode_gpu") if prefix else tp and tp * pp
-    if prefix and not chips:  # no pool of its own decodes
+    if prefix and not chips:  # there is no separate decode pool
         chips = record.count("num_prefill_gpu")
         tp = record.count("prefill_tp")
     if not chips or not tp or chips % (tp * pp):

@@ -1,4 +1,4 @@
-"""Chips as clouds and users count them: instance types, and a number before a name."""
+"""Chips by cloud instance type, and by name with a count in front."""
 
 import re
 
@@ -54,7 +54,7 @@ _COUNTED = re.compile(r"(\d{1,4})\s*[xX*]\s*(.+)|(.+?)(?:\s+[xX]|\s*[*:])\s*(\d{
 
 
 def stated_count(text: str) -> int | None:
-    """How many chips an instance type or a counted name means; None where it does not say. [1]
+    """Number of chips of an instance type or a counted name; None if not stated. [1]
 
     >>> stated_count("8xh100"), stated_count("a3-highgpu-8g"), stated_count("mi300x")
     (8, 8, None)
@@ -66,7 +66,7 @@ def stated_count(text: str) -> int | None:
 
 
 def printed_chip(text: str, entries: Catalogue) -> str | None:
-    """The chip that an instance type, a counted name or a driver's name means, else None.
+    """Chip named by an instance type, a counted name or a driver, else None.
 
     >>> printed_chip("8xh100", Catalogue()), printed_chip("p5.48xlarge", Catalogue())
     ('h100', 'h100-sxm')
@@ -77,6 +77,6 @@ def printed_chip(text: str, entries: Catalogue) -> str | None:
     if instance is not None:
         return instance[0]
     name = (match[2] or match[3]) if match else text
-    if card := _CARD.fullmatch(name.strip()):  # a GeForce card by its number alone
+    if card := _CARD.fullmatch(name.strip()):  # a GeForce card by its number only
         name = f"rtx-{card[1]}-ti" if card[2] else f"rtx-{card[1]}"
     return name if entries.knows(name, "hardware") else chip_id(name, entries)

@@ -1,4 +1,4 @@
-"""Where each value of a JSON text stands: looked for only once something is wrong with it."""
+"""Locations of the values in a JSON text, computed only if there is an error."""
 
 import json
 import re
@@ -8,13 +8,13 @@ _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{}:,]|[^\s\[\]{}:,"]+')
 
 
 def json_marks(text: str, start: int = 0) -> dict[tuple[str | int, ...], tuple[int, int]]:
-    """Return line and column, from 1, of every value, by the keys and positions that lead to it.
+    """Line and column (from 1) of every value, by the keys and indices that lead to it.
 
     >>> json_marks('{"a": [1, {"b": 2}]}')[("a", 1, "b")]
     (1, 17)
     """
     marks: dict[tuple[str | int, ...], tuple[int, int]] = {}
-    path: list[str | int | None] = []  # a step for each open list or mapping; None awaits its key
+    path: list[str | int | None] = []  # one step per open list or mapping; None before a key
     line, before, counted_to = text.count("\n", 0, start) + 1, text.rfind("\n", 0, start), start
     for match in _TOKEN.finditer(text, start):
         mark, index = match[0], match.start()
@@ -38,5 +38,5 @@ def json_marks(text: str, start: int = 0) -> dict[tuple[str | int, ...], tuple[i
 
 
 def short_whole(digits: str) -> int | float:
-    """Read a whole number; one that nothing counts becomes a float."""
+    """Parse a whole number; an absurdly long one becomes a float."""
     return int(digits) if len(digits) < _MOST_DIGITS else float(digits)

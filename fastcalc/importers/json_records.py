@@ -1,4 +1,4 @@
-"""JSON records of other programs: one value, a list of them, or one a line."""
+"""JSON records of other programs: a single value, a list of values, or one value per line."""
 
 import json
 import re
@@ -15,17 +15,17 @@ from fastcalc.importers.json_places import json_marks, short_whole
 from fastcalc.written import shown
 
 Stated: TypeAlias = Mapping[str, str | int | None]
-"""What a record says, by name; what is empty is not said."""
+"""Settings stated by a record, by name; empty means not stated."""
 _SPACE = re.compile(r"[ \t\r\n]*")
 _MOST_TEXT = 10_000
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One JSON mapping, the line it begins on, and the text that it was read from.
+    """One JSON mapping, the line on which it begins, and its source text.
 
-    file : the name of what it was read from
-    steps : keys and positions that lead from the outermost mapping to this one
+    file : name of the source file
+    steps : keys and indices that lead from the outermost mapping to this one
     """
 
     line: int
@@ -43,7 +43,7 @@ class Record:
         return marks[path]
 
     def within(self, *steps: str) -> "Record":
-        """Return the mapping that some keys lead to; an empty one where there is none."""
+        """Nested mapping at some keys; an empty one if there is none."""
         data: Any = self.data
         for step in steps:
             data = data.get(step) if isinstance(data, dict) else None
@@ -51,21 +51,21 @@ class Record:
         return replace(self, data=data, steps=(*self.steps, *steps))
 
     def mappings(self, key: str) -> Iterator["Record"]:
-        """Yield the mappings of the list of a key; nothing where there is none."""
+        """Yield the mappings in the list at a key; none if there is no list."""
         values = self.data.get(key)
         for index, value in enumerate(values if isinstance(values, list) else []):
             data = value if isinstance(value, dict) else {}
             yield replace(self, data=data, steps=(*self.steps, key, index))
 
     def text(self, key: str) -> str:
-        """Return the text of a key; empty where there is none."""
+        """Text at a key; empty if there is none."""
         value = self.data.get(key)
         return shown(value.strip(), _MOST_TEXT) if isinstance(value, str) else ""
 
     def number(self, key: str) -> float | None:
-        """Return the number of a key, or None where there is none.
+        """Number at a key, or None if there is none.
 
-        Raises NoNumberError if it is something else, not finite or out of range.
+        Raises NoNumberError if it is not a number, not finite or out of range.
         """
         value = self.data.get(key)
         if value is None:
@@ -80,7 +80,7 @@ class Record:
         return float(value)
 
     def numbers(self, key: str) -> list[float]:
-        """Return the finite numbers of the list of a key; a list inside it counts as its sum."""
+        """Finite numbers in the list at a key; a nested list counts as its sum."""
         values = self.data.get(key)
         sums = [
             sum(value) if isinstance(value, list) and _are_numbers(value) else value
@@ -89,7 +89,7 @@ class Record:
         return [float(value) for value in sums] if _are_numbers(sums) else []
 
     def count(self, key: str) -> int | None:
-        """Return the whole number of a key, or None."""
+        """Whole number at a key, or None."""
         value = self.number(key)
         return int(value) if value is not None and value.is_integer() else None
 
@@ -109,7 +109,7 @@ def _kind(value: object) -> str:
 
 
 class NoNumberError(ValueError):
-    """A value of a record that is no number or out of all range, and what leads to it."""
+    """Value of a record that is not a number or out of range, with its path."""
 
     def __init__(self, path: tuple[str | int, ...], sentence: str) -> None:
         super().__init__(sentence)
@@ -117,7 +117,7 @@ class NoNumberError(ValueError):
 
 
 class NoRunError(Exception):
-    """Why a record is no run that can be used, in a sentence."""
+    """A record without a usable run; the message gives the reason."""
 
 
 class _NotJson(Exception):  # noqa: N818  (it becomes a fault)
@@ -126,7 +126,7 @@ class _NotJson(Exception):  # noqa: N818  (it becomes a fault)
 
 
 def records(content: Text) -> tuple[list[Record], list[FileFault]]:
-    """Return the mappings of a file, those before a cut, too, and what is wrong with it."""
+    """Mappings of a file, including those before a truncation, and its faults."""
     text, results = content.text, []
     try:
         for record in _mappings(text, content.file):
@@ -164,11 +164,11 @@ def _mappings(text: str, file: str) -> Iterator[Record]:
                 raise _NotJson(index, why)
             index = _skip(text, index + 1)
     if in_list and index >= len(text):
-        raise _NotJson(index, "the list is never closed: the file is cut off")
+        raise _NotJson(index, "the list is never closed: the file is truncated")
 
 
 def alongside(file: str, name: str) -> list[Record]:
-    """Records of a file in the folder of another; none where it cannot be read."""
+    """Records of a file in the folder of another; empty if it cannot be read."""
     path = Path(file).with_name(name)
     try:
         if not path.is_file():

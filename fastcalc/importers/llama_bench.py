@@ -1,4 +1,4 @@
-"""Points of ``llama-bench -o json`` and ``-o jsonl``.
+"""Measurements of ``llama-bench -o json`` and ``-o jsonl``.
 
 The fields are those of llama.cpp's ``tools/llama-bench/README.md`` (section JSON; read at
 5a32f10) and of ``test::get_fields`` in its ``llama-bench.cpp`` (read at 0104b15), which joins
@@ -17,17 +17,17 @@ from fastcalc.importers.setup import LAYOUT, asked, columns, layout, no_model
 from fastcalc.mentions import option
 from fastcalc.written import shown
 
-_BITS_OFF = 1.35  # files keep some tensors wider than their type says
+_BITS_OFF = 1.35  # tolerated ratio, as files keep some tensors wider than their type
 _NO_GPU = {"BLAS", "CPU", "RPC"}
 
 
 def is_result(record: Record) -> bool:
-    """Return whether a record is one that ``llama-bench`` printed."""
+    """Whether a record was printed by ``llama-bench``."""
     return {"avg_ts", "n_prompt", "n_gen"} <= record.data.keys()
 
 
 def measurements(record: Record, options: Options) -> list[Point | str]:
-    """Return the point of one test, or why it is none; it may raise `Unsaid`."""
+    """Measurement of one test, or the reason why there is none; may raise `Unsaid`."""
     prompt, output = record.count("n_prompt") or 0, record.count("n_gen") or 0
     depth, speed = record.count("n_depth") or 0, record.number("avg_ts") or 0.0
     reason = _no_point(record, prompt=prompt, output=output, depth=depth, speed=speed)
@@ -75,17 +75,17 @@ def _no_point(record: Record, *, prompt: int, output: int, depth: int, speed: fl
     if prompt < 0 or output < 0 or depth < 0 or prompt == output == 0:
         return "n_prompt and n_gen are both 0: nothing was measured"
     if prompt and output:
-        return "a pg test adds prompt and generated tokens into one speed; run pp and tg separately"
+        return "a pg test mixes prompt and generated tokens in one speed; run pp and tg separately"
     if prompt and depth:
-        return f"a prompt after {depth} tokens of depth, which no metric of points covers"
+        return f"a prompt after {depth} tokens of depth, for which there is no metric"
     if record.data.get("embeddings") is True:
         return "an embedding test, which does not decode"
     if record.data.get("no_kv_offload") is True:
-        return "the KV cache is in the memory of the host (no_kv_offload)"
+        return "the KV cache is in host memory (no_kv_offload)"
     if (record.count("n_cpu_moe") or 0) > 0:
-        return "experts are computed by the host (n_cpu_moe)"
+        return "experts are computed on the host (n_cpu_moe)"
     if (record.text("tensor_buft_overrides") or "none") != "none":
-        return "tensors are placed by hand (tensor_buft_overrides)"
+        return "tensors are placed manually (tensor_buft_overrides)"
     return None
 
 
@@ -117,14 +117,14 @@ def _setup(record: Record, user_options: Options) -> dict[str, Any]:
     if not hardware and len(set(gpus)) == 1:
         hardware = names.chip(gpus[0]) or ""
         no_chip = (
-            f"'{shown(gpus[0])}' is no single chip of the catalogue: give {option('hardware')}"
+            f"'{shown(gpus[0])}' is not a single chip of the catalogue: give {option('hardware')}"
         )
     else:
         give = f"give {option('hardware')} and {option('chips')}"
         no_chip = f"the file names no GPU (gpu_info): {give}"
         if gpus:
-            no_chip = f"GPUs of several kinds took part: {give} if one did"
-    # GPUs hold layers one after another, or rows or tensors of each.
+            no_chip = f"the file names several types of GPU: {give} if only one was used"
+    # GPUs are assigned layers in order, or rows or tensors of each layer.
     stated = {name: options[name] for name in LAYOUT if name in options}
     chips = stated.get("chips") or str(len(gpus) or "")
     if chips and not {"tp", "pp", "dp"} & stated.keys():
@@ -141,7 +141,7 @@ def _setup(record: Record, user_options: Options) -> dict[str, Any]:
         no_format,
         no_cache,
     )
-    asked(None if machine else f"the file does not say on how many chips: give {option('chips')}")
+    asked(None if machine else f"the file states no number of chips: give {option('chips')}")
     engine = options.get("engine", "llama-cpp")
     return columns(machine, hardware=hardware, model=model, engine=engine, weights=stored, kv=kv)
 
@@ -183,14 +183,14 @@ def _weights(record: Record, options: Mapping[str, str]) -> tuple[str, str | Non
             f"the file has no model_type, which names the number format: give {option('weights')}",
         )
     if name is None:
-        return "", f"'{shown(called)}' ends in no number format: give {option('weights')}"
+        return "", f"'{shown(called)}' does not end in a number format: give {option('weights')}"
     size, count = record.number("model_size"), record.number("model_n_params")
     stored = FORMATS.get(name)
     if stored and size and count and size > 0 and count > 0:
         bits = 8 * size / count
         if not stored.bits / _BITS_OFF <= bits <= stored.bits * _BITS_OFF:
             return "", (
-                f"'{shown(called)}' should take {stored.bits:g} bits a weight, but the file has "
+                f"'{shown(called)}' should have {stored.bits:g} bits per weight, but the file has "
                 f"{bits:.3g}: give {option('weights')}"
             )
     return name, None

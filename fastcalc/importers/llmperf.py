@@ -1,9 +1,9 @@
 """Runs of llmperf: ``*_summary.json``.
 
 The keys are those of ``token_benchmark_ray.py`` in github.com/ray-project/llmperf (read at f1d6bed)
-and of github.com/ray-project/llmperf-leaderboard. Its inter-token latency spreads the first token
-over all of them, so the time per token is computed from whole requests and first tokens. Tokens
-are counted by the tokenizer of Llama 2, whatever the model.
+and of github.com/ray-project/llmperf-leaderboard. Its inter-token latency averages over all tokens
+including the first, so TPOT is computed from end-to-end latency and TTFT. Tokens are counted with
+the tokenizer of Llama 2 for every model.
 """
 
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from fastcalc.importers.served_run import Arrivals, ServedRun, Times, clients_in
 
 
 def is_result(record: Record) -> bool:
-    """Return whether a record is a summary of llmperf, or one of its requests."""
+    """Whether a record is a summary of llmperf, or one of its requests."""
     keys = record.data.keys()
     return {"results_ttft_s_mean", "num_concurrent_requests"} <= keys or _is_request(record)
 
@@ -23,9 +23,9 @@ def _is_request(record: Record) -> bool:
 
 
 def runs(record: Record) -> Iterator[ServedRun | str]:
-    """Yield the one run of a summary, or raise NoRunError."""
+    """Yield the single run of a summary, or raise NoRunError."""
     if _is_request(record):
-        raise NoRunError("one request of llmperf: how many were in flight is in its *_summary.json")
+        raise NoRunError("one request of llmperf: its *_summary.json states the concurrency")
     completed = record.count("results_num_completed_requests")
     rate = record.number("results_num_completed_requests_per_min")
     yield ServedRun(
@@ -41,7 +41,7 @@ def runs(record: Record) -> Iterator[ServedRun | str]:
         rate=record.number("results_mean_output_throughput_token_per_s"),
         failed=record.count("results_number_errors") or 0,
         names=(record.text("model"),),
-        remarks=("tokens counted by the tokenizer of Llama 2",),
+        remarks=("tokens counted with the tokenizer of Llama 2",),
     )
 
 

@@ -1,6 +1,6 @@
-"""What other programs call a chip, a model and a number format, in ids of the catalogue.
+"""Catalogue ids for the names that other programs use for chips, models and number formats.
 
-A name is taken only where it leaves no choice. llama.cpp prints the type of a file in words
+A name is accepted only if it is unambiguous. llama.cpp prints the type of a file in words
 (``llama_model_ftype_name`` in its ``src/llama-model-loader.cpp``).
 """
 
@@ -21,7 +21,7 @@ from fastcalc.importers.setup import LAYOUT, ranks_in
 
 
 class NameLookup:
-    """What names mean in one catalogue, as `chip_id` and `model_id` say; each is found once."""
+    """Cached results of `chip_id` and `model_id` for one catalogue."""
 
     def __init__(self, catalogue: Catalogue) -> None:
         self.catalogue = catalogue
@@ -33,10 +33,10 @@ class NameLookup:
 
 @dataclass
 class Options:
-    """What the user says of records, which completes what these say of themselves.
+    """Settings given by the user, which complete those stated by records.
 
-    used : options that a record left to the user
-    contradicted : what a record says instead
+    used : options that a record needed
+    contradicted : values stated by a record that contradict options
     """
 
     texts: Mapping[str, str]
@@ -45,9 +45,9 @@ class Options:
     contradicted: dict[str, str] = field(default_factory=dict)
 
     def left_by(self, stated: Mapping[str, str | None]) -> dict[str, str]:
-        """Return the options that complete what a record says of its machine and model.
+        """Options that complete the stated machine and model of a record.
 
-        An entry of the user's own takes the place of a name.
+        The user's own catalogue entry replaces a name.
         """
         left = dict[str, str]()
         is_laid_out = any(stated.get(name) for name in LAYOUT)
@@ -79,11 +79,11 @@ _VARIANT = re.compile(r"\d+(?:gb)?|cores?|gcd|die|dies|one|both|of|a|pair")
 
 
 def chip_id(text: str, catalogue: Catalogue) -> str | None:
-    """Return the id of the one chip that a driver's name can mean, else None.
+    """Id of the only chip that matches a driver's name, else None.
 
-    The name holds all words of the chip's id, name or one alias, and no others. Chips that differ
-    by cores, memory or dies alone are not distinguished by a driver: such names mean none. Cards
-    that a workshop gave more memory are meant only where the name says how much.
+    The name contains all words of the chip's id, name or one alias, and no others. Drivers do not
+    distinguish chips that differ only in cores, memory or dies, so such names match no chip. Cards
+    with memory added by a workshop match only if the name states the memory size.
 
     >>> chip_id("NVIDIA H100 80GB HBM3", Catalogue())
     'h100-sxm'
@@ -97,7 +97,7 @@ def chip_id(text: str, catalogue: Catalogue) -> str | None:
         try:
             data = read(path).mapping()
         except InputError:
-            continue  # a broken neighbour has no names
+            continue  # an invalid file has no names
         aliases = data.get("aliases")
         labels = [path.stem, data.get("name"), *(aliases if isinstance(aliases, list) else [])]
         chips.setdefault(path.stem, [_words(str(label)) for label in labels if label])
@@ -120,7 +120,7 @@ def chip_id(text: str, catalogue: Catalogue) -> str | None:
 
 
 def _words(text: str) -> frozenset[str]:
-    """Return the words of a name that distinguish parts.
+    """Words of a name that distinguish products.
 
     >>> sorted(_words("NVIDIA A100-SXM4-80GB")), sorted(_words("NVIDIA A100 SXM 80 GB"))
     (['80gb', 'a100', 'sxm'], ['80gb', 'a100', 'sxm'])
@@ -149,7 +149,7 @@ _CACHED = re.compile(r"(?:^|/)models--([^/]+?)--([^/]+)")
 
 
 def repository(text: str) -> str:
-    """Repository (owner/name) of a model name, or of a path into the Hugging Face cache.
+    """Repository (owner/name) from a model name, or from a path into the Hugging Face cache.
 
     A format after a colon, as llama.cpp accepts, is removed.
 
@@ -165,7 +165,7 @@ def repository(text: str) -> str:
 
 
 def tagged_format(text: str) -> str | None:
-    """The weight format after the colon of a repository, as llama.cpp takes it, else None.
+    """Weight format after the colon of a repository name, as in llama.cpp, else None.
 
     >>> tagged_format("unsloth/Qwen3-32B-GGUF:UD-Q4_K_XL"), tagged_format("org/name:latest")
     ('ud-q4_k_xl', None)
@@ -178,7 +178,7 @@ def tagged_format(text: str) -> str | None:
 
 
 def model_id(text: str, catalogue: Catalogue) -> str | None:
-    """Return the id of the model that a repository, a folder or a GGUF file is named after.
+    """Id of the model that a repository, a folder or a GGUF file is named after.
 
     >>> model_id("meta-llama/Llama-3.1-8B-Instruct", Catalogue())
     'llama-3.1-8b'
@@ -198,7 +198,7 @@ def model_id(text: str, catalogue: Catalogue) -> str | None:
 
 
 def _without_format(text: str) -> list[str]:
-    """A name, and ever less of what it says of the format of the weights."""
+    """A name, and versions of it with fewer and fewer words on the weight format."""
     last = PurePosixPath(repository(text)).name.lower()
     last = _GGUF.sub("", _GGUF.sub("", last))
     last = last.removeprefix("meta-") if last.startswith("meta-llama-3.") else last
@@ -209,7 +209,7 @@ def _without_format(text: str) -> list[str]:
 
 
 def is_quantized_copy(text: str, repositories: Iterable[str]) -> bool:
-    """Whether a name is that of one of some repositories but for the format of its weights.
+    """Whether a name differs from one of some repositories only in the weight format.
 
     >>> is_quantized_copy("Qwen/Qwen3-32B-FP8", ["Qwen/Qwen3-32B"])
     True
@@ -233,10 +233,10 @@ _SAID_TOGETHER = (
     ({"w4a16"}, "int4-g128"),
     ({"w8a8"}, "int8-w8a8"),
     ({"w8a16"}, "int8"),
-    ({"mxfp4", "fp8"}, "mxfp4"),  # of weights and of activations
+    ({"mxfp4", "fp8"}, "mxfp4"),  # weights and activations
 )
-"""Words of a name and the format that they mean, as llm-compressor, AutoGPTQ, AutoRound and
-bitsandbytes store by default."""
+"""Words in names and their weight formats, by the defaults of llm-compressor, AutoGPTQ, AutoRound
+and bitsandbytes."""
 _USUAL = (
     ({"nvfp4", "fp8"}, "nvfp4+attention=fp8"),
     ({"gptq"}, "gptq-int4-g128"),
@@ -245,11 +245,11 @@ _USUAL = (
     ({"int8"}, "int8"),
     ({"8bit"}, "int8"),
 )
-"""Words of several meanings, and the one that most checkpoints have."""
+"""Ambiguous words, with the format of most checkpoints."""
 _ALL_BUT_QKV = "nvfp4+attention=62.77%nvfp4/37.23%bf16+mtp=bf16"
-"""Of latent attention, the projection of the output is nvfp4."""
+"""Format of checkpoints whose output projection of latent attention is nvfp4."""
 _CHECKPOINTS = {
-    # As their configurations say.
+    # From their configurations.
     "nvidia/gemma-4-31b-it-nvfp4": "nvfp4+attention=bf16",
     "nvidia/deepseek-v3.1-nvfp4": _ALL_BUT_QKV,
     # Their cards: the second version "additionally quantizes the wo module in attention layers"
@@ -274,13 +274,13 @@ _CHECKPOINTS = {
     # vLLM recipes, pull request 831: a start loaded 24.04 GiB.
     "inferact/qwen3.8-27b-nvfp4": "nvfp4+attention=59%bf16/41%nvfp4",
 }
-"""Checkpoints that are stored in more formats than their names say."""
+"""Checkpoints stored in more formats than their names state."""
 _BPW = re.compile(r"-(exl[23])[-_](\d(?:\.\d+)?bpw)")
 _UNCLEAR = re.compile(r"exl[23]|gptq|int[48]|w\da\d+|autoround|quantized|bnb|[2-8]bit|\d\.?\d*bpw")
 
 
 def checkpoint_format(text: str) -> str | None:
-    """Return the weight format that a repository's name states; None for one of several meanings.
+    """Weight format stated in a repository's name; None if it is ambiguous.
 
     >>> checkpoint_format("Qwen/Qwen3-32B-FP8"), checkpoint_format("Qwen/Qwen3-32B")
     ('fp8', '')
@@ -307,7 +307,7 @@ def checkpoint_format(text: str) -> str | None:
 
 
 def usual_format(text: str) -> str | None:
-    """The most usual meaning of a name of which `checkpoint_format` has several; None for none.
+    """Most common weight format for an ambiguous name; None if there is none.
 
     >>> usual_format("poolside/Laguna-S-2.1-INT4"), usual_format("turboderp/Qwen3-32B-exl3")
     ('int4-g128', None)
@@ -324,10 +324,11 @@ _FP8_CACHE = re.compile(r"^nvidia/.*-(?:nv)?fp4(?:-v\d)?$|-fp8-kv$")
 
 
 def checkpoint_cache(text: str) -> str | None:
-    """Cache format that a checkpoint of this name declares; None for that of its activations.
+    """Cache format declared by a checkpoint of this name; None for that of its activations.
 
-    NVIDIA's of four bits declare ``"kv_cache_quant_algo": "FP8"`` in their hf_quant_config.json,
-    which vLLM (since its pull request 29980), SGLang and TensorRT-LLM take; AMD says ``-FP8-KV``.
+    NVIDIA's 4-bit checkpoints declare ``"kv_cache_quant_algo": "FP8"`` in their
+    hf_quant_config.json, which vLLM (since its pull request 29980), SGLang and TensorRT-LLM use;
+    AMD's names contain ``-FP8-KV``.
 
     >>> checkpoint_cache("nvidia/DeepSeek-R1-0528-FP4"), checkpoint_cache("Qwen/Qwen3-32B-FP8")
     ('fp8', None)
@@ -345,13 +346,13 @@ _FILE_TYPES = {
     "f32": "fp32",
     "f16": "fp16",
     "q2_k_m": "q2_k",
-    # What gpt-oss files hold: routed experts in mxfp4, all else in q8_0.
+    # Files of gpt-oss have routed experts in mxfp4 and all other weights in q8_0.
     "mxfp4 moe": "mxfp4-experts-q8_0",
 }
 
 
 def gguf_format(text: str) -> str | None:
-    """Return the number format that ends a model type or names a cache type of llama.cpp.
+    """Number format at the end of a model type, or of a cache type, of llama.cpp.
 
     >>> gguf_format("qwen2 7B Q4_K - Medium"), gguf_format("llama 8B F16"), gguf_format("q8_0")
     ('q4_k_m', 'fp16', 'q8_0')

@@ -1,6 +1,7 @@
-"""One run of a benchmark of a server, whoever wrote it, and the measured points that it is.
+"""One run of a server benchmark of any program, and its measurements.
 
-Each writer's module makes `ServedRun` of its fields; what a run measures is decided here, once.
+The module of each program converts its fields to a `ServedRun`; this module derives the
+measurements.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,18 +21,18 @@ from fastcalc.importers.setup import asked, columns, layout, no_model, unclear_f
 from fastcalc.mentions import option
 from fastcalc.written import instead_of, shown
 
-UPPER = (90, 95, 99)  # percentiles that notes keep
-_ROUNDED_WELL = 10  # concurrency from which rounding moves a throughput by 5 % at most
-_BITS_BESIDE = 1.0  # scales of groups, beside each weight
-_SPECULATED = 1.3  # tokens per chunk from which they are not of one pass each
-_DISAGREES = sqrt(2.0)  # nearer to two tokens in a chunk than to one
+UPPER = (90, 95, 99)  # percentiles that are kept in notes
+_ROUNDED_WELL = 10  # concurrency from which rounding changes throughput by at most 5 %
+_BITS_BESIDE = 1.0  # bits per weight for the scales of groups
+_SPECULATED = 1.3  # tokens per chunk from which a chunk has more than one token per step
+_DISAGREES = sqrt(2.0)  # ratio that is closer to two tokens per chunk than to one
 
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """How long something took over the requests of a run. [s]
+    """Statistics of a time over the requests of a run. [s]
 
-    upper : by percentile, some of `UPPER`
+    upper : values of some percentiles in `UPPER`
     """
 
     mean: float | None = None
@@ -40,12 +41,12 @@ class Times:
 
     @property
     def typical(self) -> float | None:
-        """The median, else the mean. [s]"""
+        """Median, or the mean if there is no median. [s]"""
         return self.mean if self.median is None else self.median
 
 
 def times_of(seconds: Sequence[float]) -> Times:
-    """Return mean, median and upper percentiles of the requests' own times, by nearest rank."""
+    """Mean, median and upper percentiles of per-request times, by nearest rank."""
     if not seconds:
         return Times()
     ordered = sorted(seconds)
@@ -61,12 +62,12 @@ def times_in(
     median: str = "p50",
     prefix: str = "",
 ) -> Times:
-    """Return times whose percentiles stand under ``p90``, ``p95`` and ``p99``.
+    """Times whose percentiles have the keys ``p90``, ``p95`` and ``p99``.
 
-    unit : of all numbers of the file [s]
-    mean : in that unit
-    median : the key of the median
-    prefix : that begins all these keys
+    unit : unit of all numbers in the file [s]
+    mean : mean in that unit
+    median : key of the median
+    prefix : prefix of all these keys
     """
 
     def seconds(value: float | None) -> float | None:
@@ -81,11 +82,11 @@ def times_in(
 
 @dataclass(frozen=True, slots=True)
 class Arrivals:
-    """How requests came.
+    """Arrivals of requests.
 
-    rate : of requests, infinite where they came as fast as they were taken [1/s]
-    limit : in flight at a time, None without a limit [1]
-    in_flight : measured mean in flight; None where the file does not say [1]
+    rate : request rate; infinite if requests were sent without delay [1/s]
+    limit : maximum number of concurrent requests, None without a limit [1]
+    in_flight : measured mean number of concurrent requests; None if not stated [1]
     """
 
     rate: float = inf
@@ -95,22 +96,22 @@ class Arrivals:
 
 @dataclass(frozen=True, slots=True)
 class ServedRun:
-    """What a benchmark of a server measured in one run, as its writer saw it.
+    """Results of one run of a server benchmark, as reported by its program.
 
-    program : who wrote it
-    completed, failed : requests; None where the file does not say [1]
-    seconds : from the first request to the last answer; None where the file does not say
+    program : benchmark program
+    completed, failed : number of requests; None if not stated [1]
+    seconds : time from the first request to the last answer; None if not stated
     prompt, output : mean lengths [token]
-    ttft, tpot, request : to the first token, of each token after it, of requests to their end
-    between_chunks : between the streamed chunks of an answer, of whatever tokens each
-    rate : of output tokens [1/s]
-    tokens_per_pass : 1 without speculation; None where the file does not say
-    is_speculated : whether the server speculates; None where the file does not say
+    ttft, tpot, request : TTFT, time per output token after the first, and end-to-end latency
+    between_chunks : time between the streamed chunks of an answer, with any number of tokens
+    rate : output throughput [token/s]
+    tokens_per_pass : tokens per step, 1 without speculation; None if not stated
+    is_speculated : whether the server uses speculative decoding; None if not stated
     is_decode_only : whether other chips computed the prompts
-    weight_bits : of the weights, if the file says no more of their format [bit]
-    names : of the model, the likelier first
-    stated : what the file says of the machine, by the names of `setup.OPTIONS`
-    remarks : what else a reader of the point should know
+    weight_bits : bits per weight, if the file states nothing else on their format [bit]
+    names : possible names of the model, the likeliest first
+    stated : settings of the machine in the file, by the names in `setup.OPTIONS`
+    remarks : further remarks for readers of the measurement
     """
 
     program: str
@@ -135,7 +136,7 @@ class ServedRun:
     remarks: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        """Leave out what is empty."""
+        """Remove empty values."""
         object.__setattr__(self, "names", tuple(filter(None, self.names)))
         object.__setattr__(self, "remarks", tuple(filter(None, self.remarks)))
         stated = {name: str(value) for name, value in self.stated.items() if value}
@@ -143,21 +144,21 @@ class ServedRun:
 
     @property
     def called(self) -> str:
-        """The likeliest name of the model; empty where the file has none."""
+        """Likeliest name of the model; empty if the file has none."""
         return self.names[0] if self.names else ""
 
 
 def clients_in(record: Record, key: str) -> int:
-    """Requests that a record says were kept in flight; NoRunError if it says nothing. [1]"""
+    """Stated number of concurrent requests; raises NoRunError if it is missing. [1]"""
     clients = record.count(key)
     if not clients or clients < 1:
-        raise NoRunError(f"the file does not say how many requests were in flight: {key}")
+        raise NoRunError(f"the file does not state the number of concurrent requests: {key}")
     return clients
 
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """How many requests were kept in flight; None where the engine chose the batch."""
+    """Number of concurrent requests; None if the engine chose the batch."""
 
     concurrency: int | None
     is_open: bool
@@ -167,10 +168,10 @@ class Load:
 def each_run(
     report: Record, read: Callable[[Record], ServedRun]
 ) -> Iterator[tuple[Record, ServedRun | str]]:
-    """Yield each benchmark of a report with its run, or why it is none."""
+    """Yield each benchmark of a report with its run, or the reason why there is none."""
     benchmarks = list(report.mappings("benchmarks"))
     if not benchmarks:
-        raise NoRunError("the report holds no benchmark")
+        raise NoRunError("the report contains no benchmark")
     for record in benchmarks:
         try:
             yield record, read(record)
@@ -182,17 +183,17 @@ def each_run(
 
 
 def points_of(run: ServedRun, line: int, options: Options) -> list[Point | str]:
-    """Return the points of a run, or why a measurement is none; it may raise `Unsaid`."""
+    """Measurements of a run, or reasons why there are none; may raise `Unsaid`."""
     if 0 in (run.completed, run.seconds) or min(run.completed or 1, run.seconds or 1.0) < 0:
         return ["no request was completed"]
     if run.prompt < 0 or run.output <= 0:
-        return ["no tokens were generated, so nothing of decoding was measured"]
+        return ["no tokens were generated, so decode was not measured"]
     run = _with_true_token_time(run)
     load = _load(run)
     if isinstance(load, str):
         return [load]
     if run.tpot.typical is run.ttft.typical is run.rate is None:
-        return ["the file holds no time to a first token, none of each token and no output rate"]
+        return ["the file states no TTFT, no time per output token and no output throughput"]
     failed = f"{run.failed} failed" if run.failed > 0 else ""
     count = "" if run.completed is None else f"requests {run.completed}"
     tokens_per_pass, speculated = _speculation(run)
@@ -232,10 +233,10 @@ class _Measured:
 
 
 def _speculation(run: ServedRun) -> tuple[float | None, str]:
-    """Tokens that a pass keeps, and a remark where the server speculates.
+    """Tokens per step, and a remark if the server uses speculative decoding.
 
-    Each chunk of an answer holds what one pass kept, unless the server sends several passes at a
-    time: that is taken for speculation where the file does not deny it.
+    Each chunk of an answer has the tokens of one step, unless the server sends several steps at a
+    time. That is assumed to be speculative decoding unless the file denies it.
     """
     stated = run.tokens_per_pass
     if stated is not None:
@@ -252,7 +253,7 @@ def _speculation(run: ServedRun) -> tuple[float | None, str]:
 
 
 def _measured(run: ServedRun, load: Load) -> Iterator[_Measured | str]:
-    """Yield each measurement, or why it is no point."""
+    """Yield each measurement, or the reason why it cannot be used."""
     is_lone = load.concurrency == 1 and not load.is_open
     served = "e2e_saturated" if load.concurrency is None else "e2e_concurrency"
     tpot, ttft = run.tpot.typical, run.ttft.typical
@@ -264,13 +265,13 @@ def _measured(run: ServedRun, load: Load) -> Iterator[_Measured | str]:
     elif tpot is not None:
         yield "the time per token is 0: no answer had a second token"
     if ttft is not None and load.concurrency is None:
-        yield "the time to a first token with all requests sent at once is the wait in the queue"
+        yield "TTFT with all requests sent at once is mostly queueing time"
     elif ttft is not None and ttft > 0:
         yield _Measured("ttft_s", ttft, "prefill" if is_lone else served, _upper_words(run.ttft))
     elif ttft is not None:
-        yield "the time to a first token is 0: the answers were not streamed"
+        yield "TTFT is 0: the answers were not streamed"
     if load.is_open and load.concurrency is not None and load.concurrency < _ROUNDED_WELL:
-        yield "the output rate at a light request rate is what the clients asked for"
+        yield "the output rate at a low request rate is set by the clients"
     elif run.rate is not None and run.rate > 0:
         yield _Measured("tokens_per_s_total", run.rate, served)
 
@@ -283,9 +284,9 @@ def _upper_words(times: Times) -> str:
 
 
 def _with_true_token_time(run: ServedRun) -> ServedRun:
-    """Return a run whose time per token agrees with whole requests and first tokens.
+    """Run with a time per output token that agrees with end-to-end latency and TTFT.
 
-    Clients that count chunks of text, not tokens, are off by the tokens in a chunk.
+    Clients that count chunks of text instead of tokens are wrong by the tokens per chunk.
     """
     expected = _token_time(run)
     written = run.tpot.mean if run.tpot.mean is not None else run.tpot.median
@@ -294,14 +295,14 @@ def _with_true_token_time(run: ServedRun) -> ServedRun:
     ):
         return run
     says = "none" if written is None else f"{written * 1e3:.4g} ms"
-    remark = f"time per token from requests and first tokens, the file says {says}"
+    remark = f"time per token from end-to-end latency and TTFT, the file states {says}"
     return replace(run, tpot=Times(mean=expected), remarks=(*run.remarks, remark))
 
 
 def _token_time(run: ServedRun) -> float | None:
-    """Return (request - first token) / (output - 1) of the means, else of the medians. [s]
+    """(End-to-end latency - TTFT) / (output - 1) from means, else from medians. [s]
 
-    Medians stand for means where requests do not queue, and where answers have one length.
+    Medians can replace means if requests do not queue and all answers have the same length.
     """
     pairs = [(run.request.mean, run.ttft.mean)]
     if not (isinf(run.arrivals.rate) and run.arrivals.limit is None):
@@ -322,16 +323,16 @@ def _load(run: ServedRun) -> Load | str:
     if in_flight is None:
         seconds = run.request.mean or 0.0
         if seconds <= 0 and (run.ttft.mean or 0.0) > 0 and run.tpot.mean is not None:
-            # The first token and then the others: exact for answers of one length.
+            # The first token and then the others: exact if all answers have the same length.
             seconds = (run.ttft.mean or 0.0) + run.tpot.mean * max(run.output - 1, 0)
         if seconds <= 0:
             return (
-                f"at {arrivals.rate:g} requests/s the concurrency follows from the mean latency "
-                "alone, which the file does not hold"
+                f"at {arrivals.rate:g} requests/s the concurrency follows only from the mean "
+                "latency, which the file does not state"
             )
         # Little's law, J. D. C. Little, Operations Research 9 (1961) 383: L = lambda W.
         if not run.completed or not run.seconds:
-            return "the file does not say how many requests were answered in what time"
+            return "the file does not state the number of answered requests and the duration"
         in_flight, law = run.completed / run.seconds * seconds, " by Little's law"
     if not 0 < in_flight <= LIMITS["sequences"].maximum:
         return "duration and mean latency contradict each other"
@@ -340,7 +341,7 @@ def _load(run: ServedRun) -> Load | str:
 
 
 def _unlike(run: ServedRun, stored: str, model: str, catalogue: Catalogue) -> str | None:
-    """What to ask for where the weights of a run have another width than those assumed."""
+    """Request for the weight format if the stated bits per weight contradict the assumed ones."""
     if run.weight_bits is None or not catalogue.knows(model, "models"):
         return None
     published = catalogue.model(model)
@@ -349,19 +350,19 @@ def _unlike(run: ServedRun, stored: str, model: str, catalogue: Catalogue) -> st
     if number_format is None or abs(number_format.bits - run.weight_bits) <= _BITS_BESIDE:
         return None
     return (
-        f"the file says weights of {run.weight_bits} bits, but {published.id} is read as {name}: "
+        f"the file states weights of {run.weight_bits} bits, but {published.id} is read as {name}: "
         f"give {option('weights')}"
     )
 
 
 def accepted_tokens(record: Record, key: str) -> float | None:
-    """Return the mean tokens of a pass that a record states, if that is 1 or more. [1]"""
+    """Mean tokens per step stated by a record, if 1 or more. [1]"""
     accepted = record.number(key)
     return accepted if accepted is not None and accepted >= 1 else None
 
 
 def _setup(run: ServedRun, options: Options) -> dict[str, Any]:
-    """Return the columns of machine and model: what the file says, completed by the user."""
+    """Columns of machine and model: stated by the file, completed by the user."""
     names, called = options.names, run.called
     texts = {name: str(value) for name, value in run.stated.items()}
     chip, known_as = texts.get("hardware", ""), (texts.get("model", ""), *run.names)
@@ -388,7 +389,7 @@ def _setup(run: ServedRun, options: Options) -> dict[str, Any]:
         None if hardware else f"{no_chip}: give {option('hardware')}",
         None
         if machine
-        else f"the file does not say on how many chips: give {option('chips')} or {option('tp')}",
+        else f"the file states no number of chips: give {option('chips')} or {option('tp')}",
         None if model else no_model(called),
         unclear_format(called) if stored is None else unlike,
     )

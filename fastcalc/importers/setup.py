@@ -1,4 +1,4 @@
-"""What a foreign file leaves unsaid: the machine and the model of its measurements."""
+"""Settings that files of other programs omit: the machine and the model of measurements."""
 
 from collections.abc import Callable, Mapping
 from functools import cache
@@ -15,25 +15,25 @@ if TYPE_CHECKING:
 
 WORDS = ("hardware", "model", "engine", "weights", "kv")
 LAYOUT = ("chips", "tp", "ep", "pp", "dp")
-OPTIONS = (*WORDS, *LAYOUT)  # what the user may say of a file
-_LONGEST = 250  # file systems name nothing longer
+OPTIONS = (*WORDS, *LAYOUT)  # settings that the user may give for a file
+_LONGEST = 250  # file systems have no longer names
 
 
 def columns(layout: Mapping[str, int | None], **words: str) -> dict[str, Any]:
-    """Return the columns of a `Point` that model and machine fill."""
+    """Columns of a `Point` for model and machine."""
     return {**words, **layout, "id": "", "url": "", "measured_by": ""}
 
 
 class Unsaid(Exception):  # noqa: N818  (it becomes a sentence)
-    """What the user has to say before a record is a point."""
+    """Settings that the user has to give before a record can be used."""
 
 
 def checked(options: Mapping[str, str]) -> dict[str, str]:
-    """Return what the user said, or raise InputError if a count is none or a word is no name."""
+    """Settings given by the user; raises InputError for an invalid count or name."""
     stripped = {name: options[name].strip() for name in OPTIONS if options.get(name, "").strip()}
     for name in WORDS:
         if len(stripped.get(name, "")) > _LONGEST:
-            raise InputError(f"{option(name)} {shown(stripped[name])} is longer than any name")
+            raise InputError(f"{option(name)} {shown(stripped[name])} is too long for a name")
     for name in LAYOUT:
         if name in stripped and _count(stripped[name]) is None:
             refusal = f"not a whole number {LIMITS['chips']}"
@@ -47,12 +47,12 @@ def _count(text: str) -> int | None:
 
 
 def layout(options: Mapping[str, str], ranks: int = 1) -> dict[str, int | None]:
-    """Return the layout that was said, completed where only one is possible; empty without any.
+    """Stated layout, completed if only one is possible; empty if none is stated.
 
-    Chips that are no multiple of what is said to share them are refused.
+    Chips that are not a multiple of the stated ranks are refused.
 
-    options : what the user said, by name
-    ranks : of a chip; its cores may take a rank each, or it may be one [1]
+    options : settings given by the user, by name
+    ranks : ranks per chip: one, or one for each of its cores [1]
 
     >>> layout({"tp": "4"}), layout({"chips": "8", "tp": "4"})["pp"]
     ({'tp': 4, 'pp': 1, 'dp': 1, 'chips': 4, 'ep': None}, None)
@@ -70,7 +70,7 @@ def layout(options: Mapping[str, str], ranks: int = 1) -> dict[str, int | None]:
     words = " x ".join(f"{name} {count}" for name, count in counts.items() if count)
     if sharing % product or (len(stated) == len(counts) and sharing != product):
         raise Unsaid(
-            f"{chips} chips cannot be {words}: give {option('chips')} and {option('tp')} that agree"
+            f"{chips} chips are not {words}: give {option('chips')} and {option('tp')} that agree"
         )
     if sharing == product:
         counts = {name: count or 1 for name, count in counts.items()}
@@ -78,7 +78,7 @@ def layout(options: Mapping[str, str], ranks: int = 1) -> dict[str, int | None]:
 
 
 def ranks_in(catalogue: "Catalogue") -> Callable[[str], int | None]:
-    """Return what gives the ranks of a chip by its name, None where there is no such chip. [1]"""
+    """Function that returns the ranks of a chip by its name, None if there is no such chip. [1]"""
 
     @cache
     def ranks_of(name: str) -> int | None:
@@ -91,20 +91,20 @@ def ranks_in(catalogue: "Catalogue") -> Callable[[str], int | None]:
 
 
 def unclear_format(called: str) -> str:
-    """Return the sentence for a model whose name leaves its number format open."""
+    """Message for a model whose name does not determine its number format."""
     return f"the number format of '{shown(called)}' is not clear from its name: give " + option(
         "weights"
     )
 
 
 def no_model(called: str) -> str:
-    """Return the sentence for a model that a file does not name, or names like none known."""
+    """Message for a model that a file does not name, or that is unknown."""
     if called:
         return f"no model of the catalogue is '{shown(called)}': give {option('model')}"
     return f"the file does not name the model: give {option('model')}"
 
 
 def asked(*problems: str | None) -> None:
-    """Raise all that has to be said in one `Unsaid`, if anything has."""
+    """Raise all problems in one `Unsaid`, if there are any."""
     if problem_text := "; ".join(filter(None, problems)):
         raise Unsaid(problem_text)

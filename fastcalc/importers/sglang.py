@@ -1,8 +1,8 @@
-"""Runs of SGLang's ``python -m sglang.bench_serving``, which appends a line for each.
+"""Runs of SGLang's ``python -m sglang.bench_serving``, which appends one line per run.
 
-The keys are those that ``python/sglang/bench_serving.py`` writes at the end of ``benchmark``; they
-share their names with vLLM's but for those of whole requests. A line names neither model nor chip;
-newer ones hold what the server says of itself.
+The keys are those that ``python/sglang/bench_serving.py`` writes at the end of ``benchmark``. They
+have the same names as vLLM's, except for end-to-end latency. A line names neither model nor chip;
+newer lines contain the server's information.
 """
 
 from collections.abc import Iterator
@@ -18,12 +18,12 @@ _LAYOUT = {"tp": "tp_size", "pp": "pp_size", "ep": "ep_size"}
 
 
 def is_result(record: Record) -> bool:
-    """Return whether a record is a line of ``sglang.bench_serving``."""
+    """Whether a record is a line of ``sglang.bench_serving``."""
     return vllm.is_result(record) and bool(_OWN & record.data.keys())
 
 
 def runs(record: Record) -> Iterator[ServedRun | str]:
-    """Yield the one run of a line, or raise NoRunError."""
+    """Yield the single run of a line, or raise NoRunError."""
     run = vllm.run_of(record, _arrivals(record))
     server = record.within("server_info")
     engine = _ENGINES.get(record.text("backend").partition("-")[0])
@@ -49,7 +49,7 @@ def _arrivals(record: Record) -> Arrivals:
 
 
 def _stated(server: Record) -> Stated:
-    """Return the layout that a server states; attention replicas share its ranks."""
+    """Layout stated by a server, whose attention replicas share its ranks."""
     counts = {name: server.count(key) for name, key in _LAYOUT.items()}
     replicas = server.count("dp_size")
     if server.data.get("enable_dp_attention") is True and counts["tp"] and replicas:

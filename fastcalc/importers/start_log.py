@@ -1,4 +1,4 @@
-"""What servers log when they start: settings, memory, tokens that caches hold, and what ended it.
+"""Start-up logs of servers: settings, memory, cache capacity in tokens, and errors.
 
 vLLM: ``vllm/v1/worker/gpu_worker.py``, ``vllm/v1/core/kv_cache_utils.py``, ``vllm/worker`` and
 ``vllm/config`` of versions 0.6 to 0.33; SGLang: ``python/sglang/srt/server_args.py``,
@@ -26,8 +26,8 @@ from fastcalc.evidence.start_log import (
 from fastcalc.evidence.text_files import MAX_BYTES, opened
 from fastcalc.written import shown
 
-_BLOCK = 16  # tokens of a block of vLLM, unless it says
-_MOST_LINE = 1_000_000  # bytes that are searched as one line
+_BLOCK = 16  # tokens per block of vLLM by default
+_MOST_LINE = 1_000_000  # maximum number of bytes searched as one line
 
 _LISTS = (
     "non-default args: ",
@@ -41,11 +41,11 @@ _LISTS = (
     "llama_kv_cache",
     "max_num_requests=",
 )
-"""What stands in lines that list settings."""
+"""Texts in lines that list settings."""
 
 _HEADERS = ("vLLM API server version", "LLM engine (v", "server_args=ServerArgs(")
 _RESTARTS = (*_HEADERS, "non-default args: ", "llama_model_loader: loaded meta data")
-"""What stands in the first lines of a start: after one that was ended, the next begins."""
+"""Texts in the first lines of a start; after a failed start, they mark the next one."""
 _STOPS = {
     VLLM: (
         "To serve at least one request with the model",
@@ -67,20 +67,20 @@ _STOPS = {
     ),
     TENSORRT_LLM: ("Failed to allocate KV cache",),
 }
-"""What stands in the error that ends a start for want of memory, by program."""
+"""Texts of the error that ends a start for lack of memory, by program."""
 _OUT_OF_MEMORY = (
     "CUDA out of memory. Tried to allocate",
     "HIP out of memory. Tried to allocate",
     "cudaErrorMemoryAllocation",
 )
-"""The same of the libraries below them."""
+"""Texts of such errors in the libraries that the programs use."""
 _LIMITED_BY = (
     ("max_num_seqs", "cache blocks ("),
     ("max_model_len", "estimated maximum model length is "),
     ("max_model_len", "stored in KV cache ("),
     ("gpu_memory_utilization", "Raise --mem-fraction-static above "),
 )
-"""What an error names as the most that starts, after which words."""
+"""Settings whose largest possible value is stated in an error, with the preceding words."""
 _SIGNS = {
     VLLM: (
         *("vLLM", "non-default args: ", "LLM engine (v", " KV cache size: "),
@@ -97,7 +97,7 @@ _LIMITS = {
     **dict.fromkeys(("max_num_seqs", "block_size"), LIMITS["sequences"]),
     **dict.fromkeys(("tp", "pp", "dp"), LIMITS["chips"]),
 }
-_NUMBER = r"([\d,][\w.,+-]*)"  # as much as may be meant as one
+_NUMBER = r"([\d,][\w.,+-]*)"  # everything that may be part of a number
 
 
 def _value(text: str) -> float | None:
@@ -151,7 +151,7 @@ _LINES: tuple[tuple[str, str, str, Callable[[str], float | str | None]], ...] = 
     ("Using ", r"(\w[\w ]{2,30}?) (?:attention )?backend", "backend", str),
     *((f"# {name} blocks: ", _NUMBER, "blocks", _count) for name in ("GPU", "cuda", "CUDA")),
 )
-"""What stands before a number, what follows, the number's name, and what reads it."""
+"""Text before a number, pattern of the number, its name, and its parser."""
 
 _PATTERNS = tuple(
     (words, re.compile(re.escape(words) + rest), name, convert)
@@ -163,9 +163,9 @@ _ON = {
         f"Initializing {name} engine (v" for name in ("a LLM", "an LLM", "a V0 LLM", "an V0 LLM")
     ),
 }
-"""Settings that a line of its own says are on."""
+"""Settings that are logged as enabled on a separate line."""
 _BUFFERS = {"model buffer size": "weights", "KV buffer size": "available"}
-"""Buffers that llama.cpp lists device by device, and what they hold."""
+"""Buffers that llama.cpp lists per device, and their contents."""
 _BUFFER = re.compile(r"(\w+) (model buffer size|KV buffer size) *= *([\d.]+) MiB")
 _VALUE = r"\b{}['\"]?\s*[:=]\s*(?:'([^']*)'|\"([^\"]*)\"|([^\s,)}}\]]+))"
 _WORDS = tuple(
@@ -175,11 +175,11 @@ _WORDS = tuple(
         + [*_RESTARTS, *_OUT_OF_MEMORY, *_BUFFERS]
     )
 )
-"""What stands in the lines that say something; other lines are most of a log."""
+"""Texts in relevant lines; most lines of a log have none of them."""
 
 
 def read_start(path: Path) -> StartLog:
-    """Return the last start that a log holds."""
+    """Last start in a log."""
     name = shown(path, 200)
     reader = _StartReader(name)
     with opened(path) as stream:
@@ -187,7 +187,7 @@ def read_start(path: Path) -> StartLog:
         if not head:
             raise InputError(f"{name} is empty: give what the server printed when it started")
         if b"\0" in head[:4096]:
-            why = "this is no text in UTF-8; give the log as the server printed it"
+            why = "this is not UTF-8 text; give the log as the server printed it"
             raise InputError(f"{name}:1:1: {why}")
         for number, line in enumerate(_lines(name, stream), 1):
             if _has(line, _WORDS):
@@ -195,7 +195,7 @@ def read_start(path: Path) -> StartLog:
     start = reader.start
     if start is None or not (start.settings or start.tokens or start.available or start.stopped):
         raise InputError(
-            f"{name} holds no line that vLLM, SGLang, llama.cpp or TensorRT-LLM logs at its start, "
+            f"{name} has no line that vLLM, SGLang, llama.cpp or TensorRT-LLM logs at start-up, "
             "such as 'GPU KV cache size: ... tokens' or 'server_args=ServerArgs(...)'"
         )
     reader.check_settings(start)
@@ -223,7 +223,7 @@ def _has(line: str, any_of: Iterable[str]) -> bool:
 
 
 class _StartReader:
-    """One pass over the lines of a log, and the last start that they hold."""
+    """One pass over the lines of a log, and the last start in them."""
 
     def __init__(self, file: str) -> None:
         self.file = file
@@ -231,7 +231,7 @@ class _StartReader:
         self.places: dict[str, str] = {}
 
     def read(self, number: int, line: str) -> None:
-        """Read a line that says something."""
+        """Read a relevant line."""
         program = self.start.program if self.start else _program_of(line)
         if program is None:
             return
@@ -254,18 +254,18 @@ class _StartReader:
                 value = convert(match[1])
                 if value is None:
                     location = f"{self.file}:{number}:{match.start(1) + 1}"
-                    why = f"'{shown(match[1], 40)}' is not a number that a server has here"
+                    why = f"'{shown(match[1], 40)}' is not a number that a server prints here"
                     raise InputError(f"{location}: {why}; give the log as the server printed it")
                 if field == "blocks":
                     field, value = "tokens", float(value) * (start.number("block_size") or _BLOCK)
                 setattr(start, field, int(value) if field == "tokens" else value)
 
     def _is_again(self, line: str) -> bool:
-        """Whether a start begins after one that was ended."""
+        """Whether a new start begins after a failed one."""
         return self.start is not None and bool(self.start.stopped) and _has(line, _RESTARTS)
 
     def _read_stop(self, start: StartLog, line: str) -> None:
-        """Read the error that ends a start: the first, as others follow from it."""
+        """Read the error that ends a start: the first one, which causes the others."""
         if start.stopped or not _has(line, (*_STOPS[start.program], *_OUT_OF_MEMORY)):
             return
         message = line.strip()
@@ -292,7 +292,7 @@ class _StartReader:
         setattr(start, name, (buffer_bytes or 0.0) + float(match[3]) * 2.0**20)
 
     def _read_settings(self, start: StartLog, number: int, line: str) -> None:
-        """Read the settings that a line states; what is None or auto is left open."""
+        """Read the settings in a line; None and auto count as not stated."""
         for name, written in SETTINGS[start.program].items():
             if match := re.search(_VALUE.format(written), line):
                 text = next(group for group in match.groups() if group is not None).rstrip(".")
@@ -301,7 +301,7 @@ class _StartReader:
                     self.places[name] = f"{self.file}:{number}:{match.start() + 1}"
 
     def check_settings(self, start: StartLog) -> None:
-        """Refuse a number that no server is started with; a word or a sign leaves it open."""
+        """Refuse a number that no server accepts; a word or a sign counts as not stated."""
         for setting, limit in _LIMITS.items():
             text, value = start.settings.get(setting, ""), start.number(setting)
             if text[:1].isdigit() and (value is None or value not in limit):

@@ -1,7 +1,7 @@
-"""Runs of ``trtllm-bench --report_json``, the one file that names its chip.
+"""Runs of ``trtllm-bench --report_json``, the only format that names its chip.
 
 The keys are those of ``get_statistics_dict`` in TensorRT-LLM's ``tensorrt_llm/bench/dataclasses/
-reporting.py``. A report says how many requests were in flight on average, not how they were sent.
+reporting.py``. A report states the mean number of concurrent requests, not how they were sent.
 """
 
 from collections.abc import Iterator
@@ -19,17 +19,17 @@ _LAYOUT = {"tp": "tp_size", "pp": "pp_size", "ep": "ep_size", "chips": "world_si
 
 
 def is_result(record: Record) -> bool:
-    """Return whether a record is a report of ``trtllm-bench``."""
+    """Whether a record is a report of ``trtllm-bench``."""
     return {"engine", "world_info", "request_info", "performance"} <= record.data.keys()
 
 
 def runs(record: Record) -> Iterator[ServedRun | str]:
-    """Yield the one run of a report, or raise NoRunError."""
+    """Yield the single run of a report, or raise NoRunError."""
     requests, speed = record.within("request_info"), record.within("performance")
     world, streamed = record.within("world_info"), record.within("streaming_metrics")
     in_flight = requests.number("avg_num_concurrent_requests")
     if in_flight is None or in_flight <= 0:
-        raise NoRunError("the report does not say how many requests were in flight")
+        raise NoRunError("the report does not state the number of concurrent requests")
     largest = world.count("max_batch_size")
     is_queued = largest is not None and in_flight > largest
     latency = speed.within("request_latency_percentiles_ms")
@@ -50,7 +50,7 @@ def runs(record: Record) -> Iterator[ServedRun | str]:
         ),
         request=times_in(latency, unit=1e-3, mean=speed.number("avg_request_latency_ms")),
         rate=speed.number("system_output_throughput_tok_s"),
-        # One token where the report has no section on drafts.
+        # One token if the report has no section on drafts.
         tokens_per_pass=accepted_tokens(accepted, "average")
         if "decoding_stats" in record.data
         else 1.0,

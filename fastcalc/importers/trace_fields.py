@@ -24,16 +24,16 @@ _SPANS = (("days", 86_400.0), ("h", 3600.0), ("min", 60.0))
 _WORDS = {1.0: "seconds", 1e-3: "milliseconds", 1e-6: "microseconds", 1e-9: "nanoseconds"}
 
 _BUSIEST = 100.0
-"""Rate above which a trace is not read as milliseconds unless it says so: the busiest published
-one in milliseconds has 7 requests/s. [1/s]"""
+"""Request rate above which a trace is read as milliseconds only if it states so: the busiest
+published trace in milliseconds has 7 requests/s. [1/s]"""
 
 
 @dataclass(frozen=True)
 class TraceFields:
     """Names of the fields of one trace format.
 
-    seconds : unit of a numeric arrival time; None where the format leaves it open [s]
-    marks : further fields, any of which tells the format from another of the same names
+    seconds : unit of a numeric arrival time; None if the format does not define it [s]
+    marks : further fields, any of which distinguishes the format from others with the same names
     zero_output_failed : whether a request without output tokens failed
     """
 
@@ -63,7 +63,7 @@ FORMATS = (
 
 
 def fields_of(names: Collection[str]) -> TraceFields | None:
-    """The format whose token counts are among some field names; None for no known trace."""
+    """Trace format whose token counts are among some field names; None if it is unknown."""
     found_names = set(names)
     alike = (fields for fields in FORMATS if {fields.prompt, fields.output} <= found_names)
     return next(
@@ -72,7 +72,7 @@ def fields_of(names: Collection[str]) -> TraceFields | None:
 
 
 def known_fields() -> str:
-    """Fields that a trace may have, to end a refusal with."""
+    """Known fields of traces, for an error message."""
     formats = [fields.format for fields in FORMATS if fields not in (AZURE, MOONCAKE)]
     azure, mooncake = (
         ",".join((fields.arrival, fields.prompt, fields.output)) for fields in (AZURE, MOONCAKE)
@@ -81,7 +81,7 @@ def known_fields() -> str:
 
 
 def arrival_field(fields: TraceFields, names: Collection[str]) -> tuple[str, float | None]:
-    """The field of arrival times and its unit, where its name or the format states one. [s]
+    """Field of the arrival times and its unit, if its name or the format states one. [s]
 
     >>> arrival_field(MOONCAKE, ["timestamp_ms", "input_length", "output_length"])
     ('timestamp_ms', 0.001)
@@ -93,10 +93,10 @@ def arrival_field(fields: TraceFields, names: Collection[str]) -> tuple[str, flo
 
 
 def unit_of(stamps: Floats) -> float | None:
-    """The unit that arrival times of no stated unit show by their digits; None if several fit. [s]
+    """Unit of arrival times inferred from their digits; None if it is ambiguous. [s]
 
-    Published traces count whole milliseconds, or seconds to the millisecond. Whole numbers are
-    milliseconds up to the rate of any such trace; three decimals are seconds from there on.
+    Published traces have whole milliseconds, or seconds with millisecond resolution. Whole numbers
+    are milliseconds up to the rate of any such trace; three decimals are seconds above it.
 
     >>> unit_of(np.array([0.0, 250.0, 900.0])), unit_of(np.array([0.072, 0.135, 1.5]))
     (0.001, 1.0)
@@ -115,9 +115,9 @@ def unit_of(stamps: Floats) -> float | None:
 
 
 def ask_for_unit(field: str, rate: float) -> str:
-    """What to write where the unit of arrival times cannot be told from the file.
+    """Message for an ambiguous unit of arrival times.
 
-    rate : arrivals if they are in seconds [1/s]
+    rate : request rate if the times are in seconds [1/s]
     """
     in_seconds, in_milliseconds = (float(f"{value:.3g}") for value in (rate, rate * 1e3))
     return (
@@ -127,7 +127,7 @@ def ask_for_unit(field: str, rate: float) -> str:
 
 
 def arrivals_words(count: int, seconds: float, rate: float) -> str:
-    """How many requests arrive in what time.
+    """Phrase on the number of requests, their time span and their rate.
 
     >>> arrivals_words(40, 20.094, 1.941), arrivals_words(1_429_737, 5.27e6, 0.271)
     ('40 requests in 20.1 s, 1.94 per second', '1,429,737 requests in 61 days, 0.271 per second')
@@ -138,5 +138,5 @@ def arrivals_words(count: int, seconds: float, rate: float) -> str:
 
 
 def unit_words(seconds: float) -> str:
-    """The name of a unit of time."""
+    """Name of a unit of time."""
     return _WORDS[seconds]

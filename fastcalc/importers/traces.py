@@ -1,7 +1,7 @@
-"""Recorded requests of a trace, CSV or JSON lines, gzip or not: tokens and arrival times of each.
+"""Recorded request traces in CSV or JSON lines, optionally gzip: tokens and arrival times.
 
-`trace_fields` names the fields and units of each format. Rows that cannot be read are skipped and
-counted; a file in which they are at least half is refused.
+`trace_fields` names the fields and units of each format. Unreadable rows are skipped and counted; a
+file with at least half of them is refused.
 """
 
 import json
@@ -41,12 +41,12 @@ _EXAMPLES = {
     "": '{"timestamp": 0, "input_length": 1000, "output_length": 200}',
 }
 _BLOCKS = (512, 16, 32, 64, 128, 256, 1024)
-"""Prompt tokens that a hash may stand for: Mooncake's, then what servers take for a block. [1]"""
+"""Prompt tokens per hash: Mooncake's block size, then those of servers. [1]"""
 
 _MOST_TOKENS = LIMITS["tokens"].maximum
-_LATEST = 1e19  # nanoseconds since 1970 are less
+_LATEST = 1e19  # limit on timestamps, above nanoseconds since 1970
 _MOST_LINE = 20_000_000
-"""Bytes of one JSON line, which names a block of every 16 prompt tokens. [byte]"""
+"""Maximum length of a JSON line, which names a block for every 16 prompt tokens. [byte]"""
 
 
 def _none() -> Ints:
@@ -57,11 +57,11 @@ def _none() -> Ints:
 class Trace:
     """Requests in the order of their arrival.
 
-    prompt, output : tokens of each [1]
-    arrival : of each, from the first; empty where the file does not say [s]
-    blocks : hashes of prompt blocks, request after request, where the file has them
-    ends : number of these up to the end of each request; empty where there are none [1]
-    reading : request count, time span, rate and unit of the file, and what was skipped
+    prompt, output : tokens of each request [1]
+    arrival : arrival of each request after the first; empty if not stated [s]
+    blocks : hashes of prompt blocks, request by request, if the file has them
+    ends : number of blocks up to the end of each request; empty if there are none [1]
+    reading : notes on request count, time span, rate, unit and skipped rows
     """
 
     prompt: Floats
@@ -73,14 +73,14 @@ class Trace:
 
     @property
     def rate(self) -> float | None:
-        """Mean request rate; None where the file does not tell. [1/s]"""
+        """Mean request rate; None if not stated. [1/s]"""
         if len(self.arrival) < 2 or self.arrival[-1] <= self.arrival[0]:
             return None
         return float((len(self.arrival) - 1) / (self.arrival[-1] - self.arrival[0]))
 
     @property
     def block(self) -> int | None:
-        """Tokens per block: the common size that gives each prompt its number of blocks. [1]"""
+        """Tokens per block: the common size that explains each prompt's number of blocks. [1]"""
         sizes = np.diff(self.ends, prepend=0)
         prompt = self.prompt[: len(sizes)]
         fitting = (
@@ -101,7 +101,7 @@ def read_trace(path: Path) -> Trace:
         raise InputError(requests.first_odd)
     if not len(requests.prompt):
         example = _EXAMPLES.get(suffix, _EXAMPLES[""])
-        raise InputError(f"{path}: holds no request; a line is for example {example}")
+        raise InputError(f"{path}: contains no request; a line is for example {example}")
     return requests.trace()
 
 
@@ -109,11 +109,11 @@ def read_trace(path: Path) -> Trace:
 class _Requests:
     """Requests read so far, in the units of the file.
 
-    stamps : arrival of each; fewer than requests where some have none
-    unit : of the stamps, if the file states it [s]
-    is_dated : whether the file states dates, of which the stamps are seconds
-    odd_rows : rows that hold no request [1]
-    first_odd : why the first of them is none, with its place
+    stamps : arrival times; fewer than requests if some have none
+    unit : unit of the stamps, if the file states it [s]
+    is_dated : whether the file has dates, which are stored as seconds
+    odd_rows : number of rows that are not requests [1]
+    first_odd : reason for the first such row, with its location
     failed : requests without an answer [1]
     """
 
@@ -136,7 +136,7 @@ class _Requests:
         self.odd_rows += 1
 
     def add(self, prompt: float, output: float, stamp: float | None) -> bool:
-        """Add a request; say whether it counts, as one that failed does not."""
+        """Add a request, and return whether it counts; failed requests do not."""
         if output == 0.0 and self.fields.zero_output_failed:
             self.failed += 1
             return False
@@ -147,7 +147,7 @@ class _Requests:
         return True
 
     def trace(self) -> Trace:
-        """The requests in the order of their arrival, in seconds."""
+        """Requests in the order of their arrival, in seconds."""
         stamps, unit = np.array(self.stamps), self.unit
         if len(stamps) < len(self.prompt):
             stamps, unit = np.zeros(0), 1.0
@@ -164,15 +164,15 @@ class _Requests:
         if trace.rate is not None and trace.rate not in limit:
             raise InputError(
                 f"{self.file}: {len(stamps):,} requests arrive in {trace.arrival[-1]:.3g} s, "
-                f"{trace.rate:.3g} a second, which is out of range: {limit}; check {self.arrival}, "
-                f"read in {unit_words(unit)}"
+                f"{trace.rate:.3g} per second, which is out of range: {limit}; check "
+                f"{self.arrival}, read in {unit_words(unit)}"
             )
         return replace(trace, reading=tuple(self._reading(trace, unit)))
 
     def _reading(self, trace: Trace, unit: float) -> Iterator[str]:
         name, count = Path(self.file).name, len(trace.prompt)
         if trace.rate is None:
-            yield ReadingNote(f"{name}: {count:,} requests that do not say when they arrive")
+            yield ReadingNote(f"{name}: {count:,} requests without arrival times")
         else:
             arrivals = arrivals_words(count, float(trace.arrival[-1]), trace.rate)
             words = "dates" if self.is_dated else unit_words(unit)
@@ -221,7 +221,7 @@ def _add(
 
 
 def _record(location: "_Place") -> dict[str, Json] | None:
-    """The mapping of a line, None for one without text."""
+    """Mapping in a line, None for a blank line."""
     file, number, line = location
     try:
         record = from_json(line, allow_inf_nan=True)
@@ -235,7 +235,7 @@ def _record(location: "_Place") -> dict[str, Json] | None:
 
 
 def _with_place_of_fault(location: "_Place") -> object:
-    """Return a line that begins with a byte order mark, None for one without text."""
+    """Value of a line that may begin with a byte order mark, None for a blank line."""
     file, number, line = location
     try:
         text = decoded(file, line.removeprefix(b"\xef\xbb\xbf"), number)
@@ -248,14 +248,14 @@ def _with_place_of_fault(location: "_Place") -> object:
     except (json.JSONDecodeError, RecursionError) as error:
         column = error.colno if isinstance(error, json.JSONDecodeError) else 1
         raise InputError(
-            f"{file}:{number}:{column}: not a line of JSON; write one request a line"
+            f"{file}:{number}:{column}: not a line of JSON; write one request per line"
         ) from error
 
 
 class _Arrivals:
-    """Arrival of each request: at its timestamp, or its delay after the turn before of a session.
+    """Arrival of each request, from its timestamp or its delay after the previous session turn.
 
-    is_timed : whether the first request has a time, as all others have then
+    is_timed : whether the first request has a time; then all others must have one
     """
 
     def __init__(self) -> None:
@@ -263,7 +263,7 @@ class _Arrivals:
         self.is_timed: bool | None = None
 
     def of(self, record: dict[str, Json], field: str, place: "_Place") -> float | None:
-        """Arrival time of a request, in the unit of the file; None where none is given."""
+        """Arrival time of a request, in the unit of the file; None if it is not stated."""
         stamp, delay, session = record.get(field), record.get("delay"), record.get("session_id")
         session = session if isinstance(session, (str, int)) else None
         if self.is_timed is None:
@@ -348,7 +348,7 @@ def _read_csv(rows: CsvRows) -> _Requests:
 
 
 def _cell(row: list[str], column: int) -> float:
-    """Whole tokens of a cell; ValueError where it has none. [1]"""
+    """Whole number of tokens in a cell; raises ValueError if it is invalid. [1]"""
     tokens = parse_number(row[column])
     if tokens is None or tokens % 1.0 or not 0.0 <= tokens <= _MOST_TOKENS:
         raise ValueError
@@ -356,9 +356,9 @@ def _cell(row: list[str], column: int) -> float:
 
 
 class _Clock:
-    """Arrival times of a column: numbers, or dates as seconds after the first of them.
+    """Arrival times in a column: numbers, or dates as seconds after the first date.
 
-    first : the first date; None as long as there is none
+    first : first date; None before it is read
     """
 
     def __init__(self) -> None:
@@ -366,7 +366,7 @@ class _Clock:
         self.is_numeric = False
 
     def read(self, cell: str) -> float:
-        """The time in a cell; ValueError where it has none or another notation than before."""
+        """Time in a cell; raises ValueError if it is invalid or in another notation than before."""
         number = parse_number(cell)
         if number is not None and self.first is None and abs(number) < _LATEST:
             self.is_numeric = True
@@ -374,7 +374,7 @@ class _Clock:
         if number is not None or self.is_numeric:
             raise ValueError
         date = datetime.fromisoformat(cell.strip())
-        # Azure's first recordings name no zone, its later ones this.
+        # Azure's first traces state no time zone; later ones state UTC.
         date = date if date.tzinfo else date.replace(tzinfo=UTC)
         self.first = self.first or date
         return (date - self.first).total_seconds()

@@ -2,7 +2,7 @@
 
 The keys are those that vLLM's ``vllm/benchmarks/serve.py`` writes at the end of ``main_async``
 (read at 009e6d4), the options those of https://docs.vllm.ai/en/latest/cli/bench/serve.html. A
-result never names the chips; ``--metadata hardware=h100-sxm tp=2`` puts that into the file.
+result does not name the chips; ``--metadata hardware=h100-sxm tp=2`` adds them to the file.
 """
 
 import re
@@ -24,17 +24,17 @@ _ENGINES = {"vllm": "vllm", "sglang": "sglang", "tensorrt-llm": "tensorrt-llm"}
 
 
 def is_result(record: Record) -> bool:
-    """Return whether a record is one that ``vllm bench serve`` saved."""
+    """Whether a record was saved by ``vllm bench serve``."""
     return {"duration", "completed", "total_input_tokens"} <= record.data.keys()
 
 
 def runs(record: Record) -> Iterator[ServedRun | str]:
-    """Yield the one run of a record, or raise NoRunError."""
+    """Yield the single run of a record, or raise NoRunError."""
     yield run_of(record, arrivals_of(record))
 
 
 def run_of(record: Record, arrivals: Arrivals) -> ServedRun:
-    """Return the run of a record whose requests came in some way."""
+    """Run of a record with the given arrivals."""
     completed = record.count("completed") or 0
     ttft, tpot, request = (times(record, name) for name in ("ttft", "tpot", "e2el"))
     if by_request := _request_times(record):
@@ -56,7 +56,7 @@ def run_of(record: Record, arrivals: Arrivals) -> ServedRun:
         between_chunks=times(record, "itl"),
         rate=record.number("output_throughput"),
         failed=record.count("failed") or 0,
-        # A file without the mean acceptance length does not say that it is 1.
+        # A missing mean acceptance length does not mean that it is 1.
         tokens_per_pass=accepted_tokens(record, "spec_decode_acceptance_length"),
         date="-".join(date.groups()) if date else "",
         names=(record.text("model_id"), record.text("tokenizer_id")),
@@ -65,9 +65,9 @@ def run_of(record: Record, arrivals: Arrivals) -> ServedRun:
 
 
 def times(record: Record, name: str) -> Times:
-    """Return the mean, median and percentiles that keys such as ``p99_ttft_ms`` hold.
+    """Mean, median and percentiles from keys such as ``p99_ttft_ms``.
 
-    A key without a unit, as ``p99_ttft`` of records that were converted, is in seconds.
+    A key without a unit, such as ``p99_ttft`` in converted records, is in seconds.
     """
 
     def seconds(statistic: str) -> float | None:
@@ -82,7 +82,7 @@ def times(record: Record, name: str) -> Times:
 
 
 def arrivals_of(record: Record) -> Arrivals:
-    """How requests came, by ``request_rate`` and ``max_concurrency``, or NoRunError."""
+    """Arrivals from ``request_rate`` and ``max_concurrency``; raises NoRunError if missing."""
     if record.data.get("ramp_up_strategy"):
         raise NoRunError("the request rate rose during the run (ramp_up_strategy)")
     counts = (record.count("max_concurrency"), record.count("num_prompts"))
@@ -93,12 +93,12 @@ def arrivals_of(record: Record) -> Arrivals:
         return Arrivals(limit=limit)
     rate = None if record.text("request_rate") else record.number("request_rate")
     if rate is None or rate <= 0:
-        raise NoRunError("the file does not say how requests came: request_rate is missing")
+        raise NoRunError("the file does not state how requests arrived: request_rate is missing")
     return Arrivals(rate, limit)
 
 
 def _request_times(record: Record) -> tuple[Times, Times, Times] | None:
-    """Return the times of a detailed result, by its lists of each request."""
+    """Times of a detailed result, from its per-request lists."""
     outputs, firsts = record.numbers("output_lens"), record.numbers("ttfts")
     later = record.numbers("itls")
     if not outputs or not len(outputs) == len(firsts) == len(later):
@@ -112,7 +112,7 @@ def _request_times(record: Record) -> tuple[Times, Times, Times] | None:
 
 
 def _stated(record: Record) -> dict[str, str]:
-    """Return what ``--metadata`` said: text, or whole numbers from other writers."""
+    """Settings from ``--metadata``: text, or whole numbers in files of other programs."""
     values = {name: record.data.get(name) for name in OPTIONS}
     stated = {
         name: str(value) if type(value) is int else record.text(name)

@@ -1,4 +1,4 @@
-"""A workload file or a trace as classes of requests, and how many of them arrive a second."""
+"""Workload files and traces as request classes with their request rate."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -31,12 +31,11 @@ _EXAMPLE = (
 
 @dataclass(frozen=True, eq=False)
 class AskedTraffic:
-    """Classes of requests, and how many arrive a second, if the file says.
+    """Request classes, and their request rate if the file states it.
 
-    models : the model of each class that does not take the one asked for, by its name
-    reuse : of the prompts of a trace that says which blocks of them are the same, or of classes
-        that say what they share
-    reading : how traces were read, in sentences
+    models : model of each class that uses another model than the requested one, by class name
+    reuse : prefix reuse, if a trace states identical blocks or classes state shared prefixes
+    reading : notes on how traces were read
     """
 
     classes: tuple[RequestClass, ...]
@@ -46,7 +45,7 @@ class AskedTraffic:
     reading: tuple[str, ...] = ()
 
     def with_found(self, fraction: float) -> "AskedTraffic":
-        """Return the same with a share of each prompt found in the prefix cache."""
+        """Same traffic, with a share of each prompt in the prefix cache."""
         classes = tuple(
             replace(request_class, prefix_hit=fraction) for request_class in self.classes
         )
@@ -56,7 +55,7 @@ class AskedTraffic:
 def read_workload(path: Path, *, ttft: float = inf, tpot: float = inf) -> AskedTraffic:
     """Read a workload, or a trace as one class.
 
-    ttft, tpot : limits of classes that state none of their own [s]
+    ttft, tpot : limits for classes that state none [s]
     """
     if path.suffix.lower() not in (".yaml", ".yml"):
         trace = read_trace(path)
@@ -85,7 +84,7 @@ def read_workload(path: Path, *, ttft: float = inf, tpot: float = inf) -> AskedT
 def _shared(
     document: Document, workload: TrafficFile, classes: Sequence[RequestClass]
 ) -> SharedPrefixes | None:
-    """Return the beginnings that requests share; None where no class has any."""
+    """Prefixes shared by requests; None if no class has any."""
     rates, sizes = [], []
     for index, (client, request_class) in enumerate(zip(workload.clients, classes, strict=True)):
         if client.prefix_length is None:
@@ -156,7 +155,7 @@ def _class_of(
 
 
 def _typical(distribution: Distribution) -> tuple[Floats, Floats]:
-    """Return shares and lengths that stand for a distribution."""
+    """Representative lengths of a distribution, with their shares."""
     params = distribution.params
     if distribution.type == "constant" or params.get("std_dev") == 0.0:
         return np.ones(1), np.array([params.get("value", params.get("mean", 0.0))])
@@ -167,7 +166,7 @@ def _typical(distribution: Distribution) -> tuple[Floats, Floats]:
 
 
 def _quantile(distribution: str, params: dict[str, float]) -> Callable[[Floats], Floats]:
-    """Return the length that a share of requests does not exceed, within what is stated."""
+    """Quantile function of a length distribution, limited to the stated range."""
     mean, deviation = params["mean"], params.get("std_dev", 0.0)
     low, high = params.get("min", 1.0), params.get("max", LIMITS["tokens"].maximum)
 
@@ -187,9 +186,9 @@ def _quantile(distribution: str, params: dict[str, float]) -> Callable[[Floats],
 
 
 def lengths_of(trace: Trace) -> Lengths:
-    """Return a few lengths that stand for those recorded: by prompt, and within that by output.
+    """Representative lengths of a trace, grouped by prompt and then by output.
 
-    The means of prompts and outputs are those of the trace.
+    The mean prompt and output lengths are those of the trace.
     """
     order = np.argsort(trace.prompt, kind="stable")
     groups = [
@@ -203,6 +202,6 @@ def lengths_of(trace: Trace) -> Lengths:
 
 
 def _parts(order: Ints) -> list[Ints]:
-    """Return a sorted list cut at the parts of `PART_EDGES`, without empty ones."""
+    """Sorted list cut at `PART_EDGES`, without empty parts."""
     ends = np.unique(np.round(np.array(PART_EDGES) * len(order)).astype(int))
     return [order[low:high] for low, high in pairwise(ends.tolist())]

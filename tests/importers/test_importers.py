@@ -204,7 +204,7 @@ def without(*metrics):
         ({"ttft": Times(0.0), "request": Times()}, without("ttft_s"), ["were not streamed"]),
         ({"tpot": Times(), "request": Times()}, without("tpot_s"), []),
         ({"tpot": Times(0.0), "request": Times()}, without("tpot_s"), ["had a second token"]),
-        ({"tpot": Times(), "ttft": Times(), "rate": None}, {}, ["holds no time to a first token"]),
+        ({"tpot": Times(), "ttft": Times(), "rate": None}, {}, ["states no TTFT"]),
         ({"tpot": Times(), "ttft": Times()}, without("tpot_s", "ttft_s"), []),
         # One client alone: decode and prefill by themselves.
         (
@@ -219,19 +219,19 @@ def without(*metrics):
                 "tpot_s": ("e2e_saturated", 0.021),
                 "tokens_per_s_total": ("e2e_saturated", 202.0),
             },
-            ["is the wait in the queue"],
+            ["is mostly queueing time"],
         ),
         ({"arrivals": Arrivals(2.0, in_flight=10.0)}, ALL, []),
         (
             {"arrivals": Arrivals(2.0, in_flight=9.0)},
             without("tokens_per_s_total"),
-            ["what the clients asked for"],
+            ["is set by the clients"],
         ),
         # Requests at a rate queue now and then, even where one is in flight on average.
         (
             {"arrivals": Arrivals(2.0, in_flight=1.0)},
             without("tokens_per_s_total"),
-            ["what the clients asked for"],
+            ["is set by the clients"],
         ),
         ({"arrivals": Arrivals(2.0, in_flight=0.0)}, {}, ["contradict each other"]),
         (
@@ -243,7 +243,7 @@ def without(*metrics):
         (
             {"arrivals": Arrivals(2.5), "request": Times(), "ttft": Times()},
             {},
-            ["at 2.5 requests/s the concurrency follows from the mean latency alone"],
+            ["at 2.5 requests/s the concurrency follows only from the mean latency"],
         ),
     ],
 )
@@ -294,7 +294,7 @@ def test_a_time_per_token_agrees_with_whole_requests(catalogue, output, tpot, re
     run = replace(RUN, output=float(output), tpot=tpot, request=request, ttft=ttft)
     point = measured(catalogue, run)[0]
     assert (point.metric, point.value) == ("tpot_s", pytest.approx(value))
-    assert ("the file says" in point.notes) == (value != tpot.typical)
+    assert ("the file states" in point.notes) == (value != tpot.typical)
 
 
 def test_medians_of_requests_that_queue_are_no_times_per_token(catalogue):
@@ -351,7 +351,7 @@ def test_what_the_file_says_of_the_machine_is_completed(catalogue):
         ({}, {}, "the file does not name the hardware: give "),
         ({"hardware": "h100-sx"}, {}, "no chip of the catalogue is 'h100-sx'; did you mean h100-"),
         ({"hardware": "zzzzzzzz"}, {}, "no chip of the catalogue is 'zzzzzzzz': give "),
-        ({}, {"hardware": "h100-sxm"}, "the file does not say on how many chips: give "),
+        ({}, {"hardware": "h100-sxm"}, "the file states no number of chips: give "),
         ({"tp": "1"}, {"hardware": "h100-sxm"}, "the file does not name the model: give "),
     ],
 )
@@ -716,7 +716,7 @@ def test_as_many_requests_as_a_batch_do_not_queue():
     assert the_run(tensorrt_llm, full).arrivals.limit == 64
     for in_flight in (0.0, -1.0, None):
         report = changed(TRTLLM, ("request_info", "avg_num_concurrent_requests"), in_flight)
-        assert "how many requests were in flight" in the_run(tensorrt_llm, report)
+        assert "number of concurrent requests" in the_run(tensorrt_llm, report)
 
 
 # GuideLLM
@@ -818,15 +818,15 @@ def test_a_run_of_guidellm_that_says_no_duration_took_none():
 
 
 def test_a_report_of_guidellm_without_a_rate_or_a_benchmark_says_so():
-    assert the_run(guidellm, GUIDELLM | {"benchmarks": []}) == "the report holds no benchmark"
+    assert the_run(guidellm, GUIDELLM | {"benchmarks": []}) == "the report contains no benchmark"
     (benchmark,) = GUIDELLM["benchmarks"]
     poisson = changed(benchmark, ("config", "strategy"), {"kind": "poisson"})
     for rate in (None, 0.0, -1.0):
         path = ("metrics", "requests_per_second", "successful", "mean")
         report = GUIDELLM | {"benchmarks": [changed(poisson, path, rate)]}
-        assert the_run(guidellm, report).endswith("how requests came: strategy poisson")
+        assert the_run(guidellm, report).endswith("how requests arrived: strategy poisson")
     bare = GUIDELLM | {"benchmarks": [changed(changed(benchmark, path, None), ("config",), None)]}
-    assert the_run(guidellm, bare).endswith("how requests came: strategy missing")
+    assert the_run(guidellm, bare).endswith("how requests arrived: strategy missing")
 
 
 # AIPerf
@@ -910,7 +910,7 @@ LOAD = ("input_config", "phases", 1)
 def test_edges_of_aiperf(path, value, field, read):
     run = the_run(aiperf, changed(AIPERF, path, value))
     if field == "arrivals":
-        assert run.endswith("how requests came: neither a concurrency nor a rate")
+        assert run.endswith("the file states neither a concurrency nor a request rate")
     else:
         assert flat(run)[field] == read
 
@@ -925,13 +925,13 @@ def test_edges_of_aiperf(path, value, field, read):
 )
 def test_a_load_of_nothing_is_none(load):
     run = the_run(aiperf, changed(AIPERF, LOAD, load))
-    assert run.endswith("how requests came: neither a concurrency nor a rate")
+    assert run.endswith("the file states neither a concurrency nor a request rate")
 
 
 def test_two_phases_that_count_are_not_told_apart():
     phases = [{"concurrency": 4}, {"concurrency": 16}, {"exclude_from_results": True}]
     run = the_run(aiperf, changed(AIPERF, ("input_config", "phases"), phases))
-    assert run.startswith("the run has 2 phases of load")
+    assert run.startswith("the run has 2 load phases")
 
 
 SECOND = 10**9
@@ -1077,7 +1077,7 @@ def test_every_field_of_inference_perf_is_read(tmp_path):
         "rate": 500.0,
         "names": ("a/b", "c/d"),
         "stated.engine": "vllm",
-        "remarks": ("answers of 400 tokens were asked for, 390 retokenised",),
+        "remarks": ("400 output tokens were requested, 390 retokenised",),
     }
     assert flat(the_run(inference_perf, STAGE, file=stage)) == is_approx(STAGE_RUN | configured)
 
@@ -1138,7 +1138,7 @@ def test_edges_of_a_configuration_of_inference_perf(tmp_path, before, after, fie
 
 def test_a_summary_of_all_stages_is_none(tmp_path):
     run = the_run(inference_perf, changed(STAGE, ("load_summary", "requested_rate"), None))
-    assert run == "a summary of all stages, whose loads differ"
+    assert run == "a summary of all stages, which have different loads"
 
 
 # llama-bench
@@ -1233,9 +1233,9 @@ def test_edges_of_llama_bench(catalogue, changes, words):
         ({"n_prompt": -1}, "n_prompt and n_gen are both 0"),
         ({"n_depth": -1}, "n_prompt and n_gen are both 0"),
         ({"n_prompt": None, "n_gen": None}, "n_prompt and n_gen are both 0"),
-        ({"n_prompt": 1, "n_gen": 1}, "a pg test adds prompt and generated tokens"),
+        ({"n_prompt": 1, "n_gen": 1}, "a pg test mixes prompt and generated tokens"),
         ({"n_prompt": 1, "n_gen": 0, "n_depth": 1}, "a prompt after 1 tokens of depth"),
-        ({"n_cpu_moe": 1}, "experts are computed by the host"),
+        ({"n_cpu_moe": 1}, "experts are computed on the host"),
         ({"n_gpu_layers": 1}, "1 of 28 layers and the output are on the GPU"),
     ],
 )
@@ -1275,15 +1275,15 @@ def test_gpus_that_took_part_are_counted(catalogue, changes, chips):
     "changes,options,sentence",
     [
         # GPUs of two kinds are no chip of one kind, however they are counted.
-        ({"gpu_info": f"{RTX}, {OTHER}"}, {}, "GPUs of several kinds took part"),
-        ({"gpu_info": f"{RTX}, {OTHER}", "tensor_split": "1.00"}, {}, "GPUs of several kinds"),
-        ({"gpu_info": f"{RTX}, {OTHER}", "devices": "CUDA0"}, {}, "GPUs of several kinds"),
+        ({"gpu_info": f"{RTX}, {OTHER}"}, {}, "several types of GPU"),
+        ({"gpu_info": f"{RTX}, {OTHER}", "tensor_split": "1.00"}, {}, "several types of GPU"),
+        ({"gpu_info": f"{RTX}, {OTHER}", "devices": "CUDA0"}, {}, "several types of GPU"),
         ({"gpu_info": f"{RTX}, {RTX}", "backends": "CUDA,Vulkan"}, {}, "may list one GPU twice"),
-        ({"gpu_info": ""}, {"hardware": "rtx-4090"}, "does not say on how many chips"),
+        ({"gpu_info": ""}, {"hardware": "rtx-4090"}, "states no number of chips"),
         # 4.6 GB of 7.6 G parameters are 4.84 bits each: Q4_K_M to within a third, not Q8_0.
-        ({"model_type": "qwen2 7B Q8_0"}, {}, "should take 8.5 bits a weight, but the file has 4.8"),
-        ({"model_size": 7_000_000_000}, {}, "bits a weight, but the file has 7.37"),
-        ({"model_size": 3_000_000_000}, {}, "bits a weight, but the file has 3.16"),
+        ({"model_type": "qwen2 7B Q8_0"}, {}, "should have 8.5 bits per weight, but the file has 4.8"),
+        ({"model_size": 7_000_000_000}, {}, "bits per weight, but the file has 7.37"),
+        ({"model_size": 3_000_000_000}, {}, "bits per weight, but the file has 3.16"),
         ({"type_v": "q8_0"}, {}, "keys are in 'f16' and values in 'q8_0'"),
         ({"type_k": "odd", "type_v": "odd"}, {}, "keys are in 'odd' and values in 'odd'"),
     ],
@@ -1435,7 +1435,7 @@ def test_a_folder_of_too_many_files_is_refused(catalogue, tmp_path, monkeypatch,
         found = points_in_folder(folder, catalogue=catalogue, options=ON)
         assert len(found.points) == 6
     else:
-        with pytest.raises(InputError, match="holds more than 1 files of results"):
+        with pytest.raises(InputError, match="contains more than 1 result files"):
             points_in_folder(folder, catalogue=catalogue, options=ON)
 
 
@@ -1512,7 +1512,7 @@ def test_what_the_user_says_completes_a_file(catalogue, stated, options, left, c
 @every(
     "named,options,message",
     [
-        ("tp 2", {"tp": "4"}, "the file says tp 2: leave out"),
+        ("tp 2", {"tp": "4"}, "the file states tp 2: leave out"),
         ("tp 2", {"tp": "2"}, None),
     ],
 )
@@ -1538,8 +1538,8 @@ def test_ids_are_numbered_after_the_names_of_files(catalogue, tmp_path):
     "text,options,sentence",
     [
         ("[]", {}, "a.json:1:1: the list is empty: no test was run"),
-        ('{"a": 1, "b": 2, "c": 3, "d": 4, "e": 5}', {}, "its keys begin with a, b, c, d"),
-        ("{}", {}, "its keys begin with none"),
+        ('{"a": 1, "b": 2, "c": 3, "d": 4, "e": 5}', {}, "its first keys: a, b, c, d"),
+        ("{}", {}, "its first keys: none"),
     ],
 )
 def test_a_file_that_is_no_result_says_what_it_holds(catalogue, text, options, sentence):
@@ -1552,12 +1552,12 @@ def test_requests_of_aiperf_are_one_run_unless_their_folder_sums_them_up(catalog
     (tmp_path / "profile_export.jsonl").write_text(lines)
     found = points_in_folder(tmp_path, catalogue=catalogue, options=ON)
     assert {point.concurrency for point in found.points} == {1}
-    assert ["sums up" in skip.reason for skip in found.skipped] == [False]
+    assert ["summarized" in skip.reason for skip in found.skipped] == [False]
     folder_of(tmp_path, profile_export_aiperf=AIPERF)
     found = points_in_folder(tmp_path, catalogue=catalogue, options=ON)
     assert {point.concurrency for point in found.points} == {16}
     (skip,) = found.skipped
-    assert "in its folder sums up" in skip.reason
+    assert "summarized in profile_export_aiperf" in skip.reason
     alone = foreign_in(
         Text(str(tmp_path / "profile_export.jsonl"), lines), catalogue=catalogue, options=ON
     )

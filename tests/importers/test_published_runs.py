@@ -183,11 +183,11 @@ def test_a_pool_that_decodes_alone_has_no_time_to_first_token(catalogue):
     "record,changes,reason",
     [
         (INFERENCEX, {"isl": None, "scenario_type": "agentic-coding"}, "an agentic run"),
-        (LLMPERF, {"num_concurrent_requests": None}, "how many requests were in flight"),
+        (LLMPERF, {"num_concurrent_requests": None}, "number of concurrent requests"),
         (GENAI_BENCH, {"_time_unit": "min"}, "times are in min"),
-        (EVALSCOPE_2025, {"Number of concurrency": 0, "Total requests": 0}, "in flight"),
-        (LLAMA_BENCHY, {"benchmarks": []}, "holds no benchmark"),
-        (GENAI_PERF, {"input_config": {}}, "how requests came"),
+        (EVALSCOPE_2025, {"Number of concurrency": 0, "Total requests": 0}, "concurrent requests"),
+        (LLAMA_BENCHY, {"benchmarks": []}, "contains no benchmark"),
+        (GENAI_PERF, {"input_config": {}}, "neither a concurrency"),
         ({}, {"ttft_s": 1.0, "end_to_end_latency_s": 2.0, "number_output_tokens": 9}, "_summary.json"),
     ],
 )  # fmt: skip

@@ -105,10 +105,10 @@ def test_each_field_of_llama_benchy(changes, name, value):
 @every(
     "changes,reason",
     [
-        ({"benchmarks": []}, "the report holds no benchmark"),
-        ({RUN + "concurrency": 0}, "the file does not say how many requests were in flight: "
+        ({"benchmarks": []}, "the report contains no benchmark"),
+        ({RUN + "concurrency": 0}, "the file does not state the number of concurrent requests: "
          "concurrency"),
-        ({RUN + "concurrency": None}, "the file does not say how many requests were in flight: "
+        ({RUN + "concurrency": None}, "the file does not state the number of concurrent requests: "
          "concurrency"),
     ],
 )  # fmt: skip
@@ -190,10 +190,10 @@ def test_each_field_of_genai_bench(changes, name, value):
     [
         ({"_time_unit": "min"}, "times are in min, which is neither s nor ms"),
         ({METRICS + "iteration_type": "batch_size"}, "a run of embeddings, which does not decode"),
-        ({METRICS + "num_concurrency": 0}, "the file does not say how many requests were in "
-         "flight: num_concurrency"),
-        ({METRICS + "num_concurrency": None}, "the file does not say how many requests were in "
-         "flight: num_concurrency"),
+        ({METRICS + "num_concurrency": 0}, "the file does not state the number of "
+         "concurrent requests: num_concurrency"),
+        ({METRICS + "num_concurrency": None}, "the file does not state the number of "
+         "concurrent requests: num_concurrency"),
     ],
 )  # fmt: skip
 def test_files_of_genai_bench_without_a_run(changes, reason):
@@ -308,7 +308,7 @@ def test_summaries_of_evalscope_without_a_run():
         {"Concurrency": 0.5},
         {"Concurrency": None, "Total Requests": 0},
     ):
-        reason = "the file does not say how many requests were in flight"
+        reason = "the file does not state the number of concurrent requests"
         assert read(evalscope, with_changes(EVALSCOPE, changes)) == [reason]
     assert evalscope.is_result(Record(1, EVALSCOPE))
     for key in ("Concurrency", "Success Requests"):
@@ -379,7 +379,7 @@ LLMPERF = {
         ({}, "ttft", Times(0.5, 0.4, {90: 0.8})),
         ({}, "tpot", Times()),
         ({}, "request", Times(5.0, 4.0, {99: 9.0})),
-        ({}, "remarks", ("tokens counted by the tokenizer of Llama 2",)),
+        ({}, "remarks", ("tokens counted with the tokenizer of Llama 2",)),
     ],
 )
 def test_each_field_of_llmperf(changes, name, value):
@@ -388,7 +388,7 @@ def test_each_field_of_llmperf(changes, name, value):
 
 
 def test_summaries_of_llmperf_without_a_run():
-    reason = "the file does not say how many requests were in flight: num_concurrent_requests"
+    reason = "the file does not state the number of concurrent requests: num_concurrent_requests"
     for clients in (0, None):
         changes = {"num_concurrent_requests": clients}
         assert read(llmperf, with_changes(LLMPERF, changes)) == [reason]

@@ -105,13 +105,13 @@ def test_the_last_start_counts(tmp_path, text, program, settings, tokens):
     [
         ("GPU KV cache size: 1.2.3 tokens", "2:20", "'1.2.3' is not a number"),
         ("Available KV cache memory: , GiB", "2:28", "',' is not a number"),
-        ("GPU KV cache size: 1000000001 tokens", "2:20", "is not a number that a server has here"),
+        ("GPU KV cache size: 1000000001 tokens", "2:20", "is not a number that a server prints here"),
         ("Available KV cache memory: 1e400 GiB", "2:28", "is not a number"),
         ("non-default args: {'max_num_seqs': 0}", "2:21", "max_num_seqs '0' is not a number"),
         ("non-default args: {'gpu_memory_utilization': 1.5}", "2:21", "gpu_memory_utilization '1.5'"),
         ("non-default args: {'tensor_parallel_size': 0}", "2:21", "tensor_parallel_size '0'"),
         ("Maximum concurrency for 5 tokens per request: 1e99x", "2:47", "'1e99' is not a number"),
-        ("nothing of a server", None, "holds no line that vLLM, SGLang, llama.cpp"),
+        ("nothing of a server", None, "has no line that vLLM, SGLang, llama.cpp"),
     ],
 )  # fmt: skip
 def test_a_number_that_is_none_has_its_place(tmp_path, line, place, sentence):
@@ -135,7 +135,8 @@ def test_the_least_and_the_most_that_a_server_has(tmp_path, line, field, value):
 
 
 @every(
-    "raw,sentence", [(b"", "is empty"), (b"a\0", "is no text"), (b"x" * 4000 + b"\0", "is no text")]
+    "raw,sentence",
+    [(b"", "is empty"), (b"a\0", "is not UTF-8 text"), (b"x" * 4000 + b"\0", "is not UTF-8 text")],
 )
 def test_what_is_no_log(tmp_path, raw, sentence):
     with pytest.raises(InputError, match=sentence):

@@ -144,8 +144,8 @@ def test_azures_csv_is_a_trace(tmp_path):
 @every(
     "text,place,sentence",
     [
-        ("", "", "holds no request"),
-        ("\n\n", "", "holds no request"),
+        ("", "", "contains no request"),
+        ("\n\n", "", "contains no request"),
         ('{"input_length": 5}\n', ":1:1", "output_length is missing"),
         ('{"input_length": "5", "output_length": 1}\n', ":1:2", "input_length is not a whole"),
         ('{"input_length": 5, "output_length": NaN}\n', ":1:21", "output_length is not a whole"),
@@ -536,7 +536,7 @@ def test_odd_rows_and_failed_requests_are_left_out_and_counted(tmp_path):
     read = read_trace(trace(tmp_path, "\n".join(lines)))
     assert len(read.prompt) == 3
     assert read.reading[1].endswith(
-        "not a line of JSON; write one request a line; skipped 2 such rows"
+        "not a line of JSON; write one request per line; skipped 2 such rows"
     )
 
 

@@ -288,7 +288,8 @@ def test_all_that_a_log_leaves_out_is_asked_for_at_once(tmp_path):
 
 
 @every(
-    "key,reason", [("strategy", "how requests came"), ("prompt_token_count", "lengths of prompt")]
+    "key,reason",
+    [("strategy", "how requests arrived"), ("prompt_token_count", "prompt and output lengths")],
 )
 def test_a_report_of_which_nothing_is_diagnosed_names_its_line(tmp_path, key, reason):
     """The report is one document, which begins on its first line."""

@@ -285,8 +285,8 @@ def test_a_result_file_needs_no_more_than_its_log_and_the_chip(tmp_path):
     "content,sentence",
     [
         (b"", "is empty"),
-        (b"\x7fELF\0\0", "is no text"),
-        (b"Accepted password for root\n", "holds no line that vLLM, SGLang, llama.cpp"),
+        (b"\x7fELF\0\0", "is not UTF-8 text"),
+        (b"Accepted password for root\n", "has no line that vLLM, SGLang, llama.cpp"),
         (b"INFO non-default args: {'model': 'x/nothing-7b'}\n", "give --model"),
         (b"INFO non-default args: {'model': 'Qwen/Qwen3-8B'}\n", "is for qwen3-8b"),
         (
