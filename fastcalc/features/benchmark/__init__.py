@@ -1,1 +1,1 @@
-"""Benchmark runs of the user's own server: which to make, with what, and making them."""
+"""`measure`: recommend benchmark runs of the user's own server, print their commands, run them."""

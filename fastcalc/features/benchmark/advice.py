@@ -1,4 +1,4 @@
-"""Which benchmark runs are expected to narrow the ranges of a deployment most."""
+"""Selection of the benchmark runs that are expected to narrow the ranges of a deployment most."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,16 +13,16 @@ from fastcalc.features.benchmark.runs import BenchmarkRun
 from fastcalc.formulas.types import Floats
 
 AS_WIDE = 1.02
-"""Ratio of widths within which the shorter runs are taken: nobody would see the difference."""
+"""Ratio of widths within which shorter runs are preferred; smaller differences are negligible."""
 
 
 @dataclass(frozen=True, eq=False)
 class Advice:
-    """Runs to make, the most telling first.
+    """Recommended runs, the most informative first.
 
-    runs : in that order
-    widths : of the ranges at the user's points after each run and those before it, the geometric
-        mean over that without any measurement; the first is that of today [1]
+    runs : runs in that order
+    widths : geometric mean of the widths of the user's ranges after each run and the runs before
+        it, relative to no measurement; the first is the present width [1]
     """
 
     runs: Sequence[BenchmarkRun]
@@ -35,13 +35,13 @@ def advise(
     count: int,
     measured: Sequence[OwnRow] = (),
 ) -> Advice:
-    """Runs that narrow the ranges at some points most; of equal ones, those that take least time.
+    """Runs that narrow the ranges at some points most; ties are broken by duration.
 
-    They are fewer where one more would narrow nothing.
+    Fewer runs are returned if another one would not narrow the ranges.
 
-    targets : where the user's predictions are
-    count : of runs at most [1]
-    measured : rows of the deployment that there are already
+    targets : points of the user's predictions
+    count : largest number of runs [1]
+    measured : existing measurements of the deployment
     """
 
     def width(runs: Sequence[BenchmarkRun]) -> float:
@@ -63,7 +63,7 @@ def advise(
 def widths_after(
     runs: Sequence[BenchmarkRun], targets: Places, measured: Sequence[OwnRow] = ()
 ) -> Floats:
-    """Half-widths of ranges expected after some runs, over those without any measurement. [1]"""
+    """Expected half-widths of ranges after some runs, relative to no measurement. [1]"""
     places = [run.places for run in runs] or [_nowhere()]
     return expected_width(reduce(Places.followed_by, places), targets, measured)
 

@@ -1,4 +1,4 @@
-"""The answer of `measure`: runs to make or made, and the range at the user's batches with them."""
+"""Answer of `measure`: recommended or finished runs, and ranges at the user's batches."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -41,12 +41,12 @@ from fastcalc.written import listed, many
 
 @dataclass(frozen=True)
 class RunRow(PlacedBatch):
-    """A run of a deployment.
+    """A benchmark run of a deployment.
 
-    run : it
-    width : of ranges after it and those before it, over those of today [1]
-    command : that makes it
-    measured : what it measured, None where it is advised
+    run : the run
+    width : width of the ranges after it and the runs before it, relative to the present width [1]
+    command : command that executes it
+    measured : its measurements; None for a recommended run
     """
 
     run: BenchmarkRun
@@ -71,7 +71,7 @@ COLUMNS: tuple[TableColumn, ...] = (
     Column(
         "output_tokens",
         "count",
-        "output tokens per request; 0: prefill alone",
+        "output tokens per request; 0: prefill only",
         "run.output",
         heading=("", "output"),
     ),
@@ -87,13 +87,13 @@ COLUMNS: tuple[TableColumn, ...] = (
     Column(
         "range_width",
         "ratio",
-        "width of the 80 % ranges expected after this run and those before it / width of today's; "
+        "width of the 80 % ranges expected after this run and the runs before it / present width; "
         "null once measured",
         "width",
         heading=("remaining", "range width"),
         format=lambda record: whole_percent(record["range_width"]),
     ),
-    Column("command", "text", "command that makes the run", "command", heading=("", "command")),
+    Column("command", "text", "command that executes the run", "command", heading=("", "command")),
     Column(
         "measured_ttft_ms",
         "ms",
@@ -124,7 +124,7 @@ _MADE = pick(f"{_RUN} measured_ttft_ms measured_tpot_ms measured_tokens_per_s_to
 
 @dataclass(frozen=True)
 class BatchRow:
-    """The user's speed at a batch: by the engine alone, with rows, and after the advised runs."""
+    """Speed per user at a batch: from the engine only, with measurements, and after the runs."""
 
     batch: int
     before: tuple[float, float, float]
@@ -150,11 +150,11 @@ _AFTER = numbers("expected range|after the runs", lambda row: _range(row.after))
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class MeasureAnswer(Answer):
-    """Runs that narrow the ranges of a deployment most, or what they measured.
+    """Runs that narrow the ranges of a deployment most, or their measurements.
 
-    deployment : with the rows that there are
+    deployment : deployment with its existing measurements
     tool : load generator whose commands are printed
-    measured : what each run measured; nothing where they are advised
+    measured : measurements of each run; empty for recommended runs
     """
 
     request: Measure
@@ -170,13 +170,13 @@ class MeasureAnswer(Answer):
 
     @property
     def _results(self) -> str:
-        """File that commands add to: that of earlier runs where the tool writes such a file."""
+        """File that commands append to: the earlier results if the tool writes that format."""
         earlier, usual = self.request.like, TOOLS[self.tool].results
         return str(earlier) if earlier and earlier.suffix == Path(usual).suffix else usual
 
     @cached_property
     def rows(self) -> list[RunRow]:
-        """A row for each run."""
+        """One row per run."""
         first = self.advice.widths[0]
         measured: Sequence[MeasuredRun | None] = self.measured or [None] * len(self.advice.runs)
         return [
@@ -194,7 +194,7 @@ class MeasureAnswer(Answer):
 
     @cached_property
     def batches(self) -> list[BatchRow]:
-        """The user's speed at each batch that fits."""
+        """Speed per user at each batch that fits."""
         deployment, runs = self.deployment, () if self.measured else self.advice.runs
         widths = widths_after(runs, deployment.decode_targets, deployment.rows)
         ends = zip(*deployment.ends_after(widths), strict=True)
@@ -211,7 +211,7 @@ class MeasureAnswer(Answer):
         ]
 
     def body(self, screen: Screen) -> Iterator[Part]:
-        """What the runs are expected to do, or did, and the ranges before and after."""
+        """Expected or achieved effect of the runs, and the ranges before and after."""
         records = self.records()
         yield self._sentence()
         yield ""
@@ -251,7 +251,7 @@ class MeasureAnswer(Answer):
         )
 
     def key(self) -> str:
-        """What the ranges are."""
+        """Legend of the ranges."""
         after = (
             ""
             if self.measured
@@ -264,7 +264,7 @@ class MeasureAnswer(Answer):
         return f"key: 80 % range: four of five measurements should fall inside{after}"
 
     def notes(self) -> Iterator[Note]:
-        """How to continue with another tool, how the runs are chosen, and limits of the advice."""
+        """Notes on other tools, on the selection of runs, and on its limits."""
         if not self.measured:
             others = "|".join(name for name in TOOLS if name != self.tool)
             yield Note(f"{option('tool', others)} prints the commands of another benchmark tool")
@@ -295,7 +295,7 @@ class MeasureAnswer(Answer):
         yield from (Note(text, weight=0) for text in self.deployment.now.warnings)
 
     def next_command(self) -> str:
-        """The comparison with what was measured, or this command again with the results."""
+        """Suggest a comparison that uses the measurements, or this command with the results."""
         request, outcome = self.request, self.deployment.now
         chip = typed_as(request, request.on, outcome.scenario.hardware.id)
         begun = ((request.models or [""])[0], flag("on"), chip)
@@ -307,7 +307,7 @@ class MeasureAnswer(Answer):
         return follow_up(request, Measure, *begun, ending=ending)
 
     def _ranks(self) -> list[str]:
-        """Flags of the layout, where neither the request nor a result states it."""
+        """Flags of the layout, if neither the request nor a result states it."""
         layout = self.deployment.now.placement.layout
         request = self.request
         if request.chips or request.tp or request.pp or request.dp or self.tool == "vllm":
@@ -317,7 +317,7 @@ class MeasureAnswer(Answer):
         return [word for name, count in stated.items() for word in (flag(name), f"{count}")]
 
     def records(self) -> list[Record]:
-        """A record for each run."""
+        """One record per run."""
         return [plainly(values(COLUMNS, row)) for row in self.rows]
 
     def table(self) -> tuple[Sequence[TableColumn], list[Record]]:
@@ -361,7 +361,7 @@ def _count(count: int) -> str:
 
 
 def _loads(runs: Sequence[BenchmarkRun]) -> str:
-    """What some runs put on a server, in words."""
+    """Load of some runs in words."""
     counts = [f"{run.concurrency}" for run in runs if run.output]
     prompts = [f"a prompt of {run.prompt:,} tokens" for run in runs if not run.output]
     served = [f"concurrency {listed([*dict.fromkeys(counts)])}"] if counts else []
@@ -369,7 +369,7 @@ def _loads(runs: Sequence[BenchmarkRun]) -> str:
 
 
 def _continued(command: str, width: int) -> list[str]:
-    r"""A command over lines of a width, each but the last continued.
+    r"""A command split into lines of a width, with continuation marks.
 
     >>> _continued("serve a/b --tp 2", 12)
     ['serve a/b \\', '--tp 2']

@@ -1,4 +1,4 @@
-"""The deployment that a user measures: one model on one kind of chips in one layout."""
+"""The deployment to measure: one model on one chip type in one layout."""
 
 from dataclasses import dataclass, replace
 
@@ -18,11 +18,11 @@ from fastcalc.mentions import option
 
 @dataclass(frozen=True, eq=False)
 class MeasuredDeployment:
-    """A deployment at the user's batches, with rows of its own and without them.
+    """A deployment at the user's batches, with and without its own measurements.
 
-    now : predicted with the rows that there are
-    before : predicted by the engine alone
-    rows : of this deployment
+    now : prediction with existing measurements
+    before : prediction by the engine only
+    rows : measurements of this deployment
     """
 
     now: Outcome
@@ -31,23 +31,23 @@ class MeasuredDeployment:
 
     @property
     def fitting(self) -> list[int]:
-        """Positions of the batches that fit."""
+        """Indices of the batches that fit."""
         return np.flatnonzero(self.now.estimate.fits).tolist()
 
     @property
     def targets(self) -> Places:
-        """Where the user stands: decode, TTFT, TPOT and throughput of each batch that fits."""
+        """Points of interest: decode, TTFT, TPOT and throughput of each batch that fits."""
         return places_of(self.now.estimate, (timeline.token, *RATES), self.fitting)
 
     @property
     def decode_targets(self) -> Places:
-        """The same of decode alone, whose range tables show."""
+        """Points of interest for decode only, whose range the tables show."""
         return places_of(self.now.estimate, (timeline.token,), self.fitting)
 
     def ends_after(self, widths: Floats) -> tuple[Floats, Floats]:
-        """Ends of the speed's range at the batches that fit, about the speed of now. [1/s]
+        """Bounds of the speed's range at the batches that fit, around the present speed. [1/s]
 
-        widths : half-widths over those without rows [1]
+        widths : half-widths relative to no measurement [1]
         """
         before, now = self.before.estimate, self.now.estimate
         assert before.low is not None
@@ -60,11 +60,11 @@ class MeasuredDeployment:
 
 
 def measured_deployment(request: Measure, notes: list[str]) -> MeasuredDeployment:
-    """The deployment of a request; refuse several, and an engine without ranges.
+    """The deployment of a request. Raises InputError for several, or an engine without ranges.
 
-    Where the batches would take different layouts, it has that of the largest.
+    If the batches would use different layouts, the layout of the largest batch is used.
 
-    notes : takes what to know of how it came about
+    notes : list that receives notes on the choice of the deployment
     """
     if not request.on:
         raise InputError(f"name the chip of your server, for example {option('on', 'h100-sxm')}")
@@ -110,7 +110,7 @@ def _in_one_layout(asked: list[Scenario], notes: list[str]) -> Outcome:
 
 
 def _placed(outcome: Outcome) -> Scenario:
-    """The scenario of an outcome with its layout as if it had been asked for."""
+    """The scenario of an outcome with its layout fixed."""
     if outcome.placement.machine.is_spatial:
         return replace(outcome.scenario, sharding=Sharding(pp=outcome.placement.layout.chips))
     return outcome.on_its_layout

@@ -1,8 +1,8 @@
-"""A client of an OpenAI-compatible server that times the tokens of its answers.
+"""Client of an OpenAI-compatible server that measures the timing of streamed tokens.
 
-``/v1/models`` and ``/v1/completions`` with ``stream`` and ``stream_options.include_usage`` are
-those of https://platform.openai.com/docs/api-reference/completions (read on 2026-11-28);
-``ignore_eos`` is what vLLM, SGLang, TensorRT-LLM and llama.cpp add to them.
+``/v1/models`` and ``/v1/completions`` with ``stream`` and ``stream_options.include_usage`` follow
+https://platform.openai.com/docs/api-reference/completions (read on 2026-11-28); ``ignore_eos`` is
+an extension of vLLM, SGLang, TensorRT-LLM and llama.cpp.
 """
 
 import json
@@ -20,24 +20,24 @@ if TYPE_CHECKING:
     import httpx
 
 KEY = "FASTCALC_API_KEY"
-"""Variable of the environment with the key of a server that asks for one."""
+"""Environment variable with the API key of a server that requires one."""
 
 _TO_CONNECT, _BETWEEN_CHUNKS = 10.0, 120.0
-"""Times after which a server is taken as gone. [s]"""
+"""Timeouts after which a server counts as unreachable. [s]"""
 
-_SAID = 200  # characters of a server's own words that a sentence repeats
+_SAID = 200  # most characters of a server's message quoted in an error
 
 Fields = Mapping[str, object]
 
 
 @dataclass(frozen=True)
 class Reply:
-    """One answered request.
+    """Timing of one answered request.
 
-    first, last : from sending it to the first and the last chunk with text [s]
-    prompt : of the request as the server counts it; None where it does not [token]
-    output : of the answer [token]
-    chunks : in which the answer came [1]
+    first, last : time from sending to the first and the last chunk with text [s]
+    prompt : length of the prompt as counted by the server; None if not reported [token]
+    output : length of the answer [token]
+    chunks : number of chunks of the answer [1]
     """
 
     first: float
@@ -49,9 +49,9 @@ class Reply:
 
 @dataclass(frozen=True)
 class Endpoint:
-    """A server, and the model that is asked of it.
+    """A server and the model to request from it.
 
-    url : without a path
+    url : address without a path
     """
 
     client: "httpx.AsyncClient"
@@ -59,7 +59,7 @@ class Endpoint:
     model: str = ""
 
     async def models(self) -> list[str]:
-        """Names of the models that it serves."""
+        """Names of the served models."""
         response = await self._sent("GET", "/v1/models")
         listed = _mapping(response, self.url).get("data")
         entries = listed if isinstance(listed, list) else []
@@ -70,7 +70,7 @@ class Endpoint:
         return models
 
     async def prompt_tokens(self, text: str) -> int:
-        """Tokens of a text as the server counts them, by a request for a single token."""
+        """Number of tokens of a text as counted by the server, from a request for one token."""
         body = {"model": self.model, "prompt": text, "max_tokens": 1}
         response = await self._sent("POST", "/v1/completions", body)
         count = _usage(_mapping(response, self.url)).get("prompt_tokens")
@@ -82,7 +82,7 @@ class Endpoint:
         return count
 
     async def reply(self, text: str, output: int) -> Reply:
-        """Time a streamed answer of some length."""
+        """Measure the timing of a streamed answer of a given length."""
         body = {
             "model": self.model,
             "prompt": text,
@@ -158,7 +158,7 @@ class Endpoint:
         return response
 
     def _refusal(self, response: "httpx.Response") -> str:
-        """Why a request was refused, in a sentence."""
+        """Error sentence for a refused request."""
         status, path = response.status_code, response.url.path
         if status in (401, 403):
             return f"{self.url} asks for a key (HTTP {status}): set {KEY}"
@@ -173,7 +173,7 @@ class Endpoint:
         return f"{self.url} refused a request (HTTP {status}): {reply}"
 
     def _why(self, error: "httpx.HTTPError") -> str:
-        """Why there is no answer, in a sentence."""
+        """Error sentence for a missing answer."""
         import httpx
 
         if isinstance(error, httpx.ConnectTimeout):
@@ -189,11 +189,11 @@ class Endpoint:
 
 
 def connected(url: str, most: int) -> Endpoint:
-    """A server that is not asked anything yet.
+    """Client for a server, without sending a request yet.
 
-    most : requests in flight [1]
+    most : largest number of requests in flight [1]
 
-    Raises InputError if the address is none of http, or httpx is not installed.
+    Raises InputError if the address is not an http address, or httpx is not installed.
     """
     try:
         import httpx
@@ -215,7 +215,7 @@ def connected(url: str, most: int) -> Endpoint:
         headers={"Authorization": f"Bearer {key}"} if key else {},
         timeout=httpx.Timeout(_BETWEEN_CHUNKS, connect=_TO_CONNECT, pool=None),
         limits=httpx.Limits(max_connections=most, max_keepalive_connections=most),
-        trust_env=False,  # no proxy comes between a server and its times
+        trust_env=False,  # no proxy, which would distort the timing
     )
     return Endpoint(client, address)
 
@@ -236,7 +236,7 @@ def _usage(event: Fields) -> dict[str, object]:
 
 
 def _has_text(event: Fields) -> bool:
-    """Whether an event has a token, whose text may be empty; the last one has none."""
+    """Whether an event contains a token, whose text may be empty; the last event has none."""
     choices = event.get("choices")
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
         return False
@@ -245,7 +245,7 @@ def _has_text(event: Fields) -> bool:
 
 
 def _words(data: object) -> str:
-    """What a server says of an error, wherever it puts that."""
+    """Error message of a server, from any of the usual fields."""
     while isinstance(data, dict):
         data = next((data[key] for key in ("error", "message", "detail") if key in data), str(data))
     return str(data)

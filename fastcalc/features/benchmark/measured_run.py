@@ -1,15 +1,15 @@
-"""What a run of a benchmark measured."""
+"""Measurements of a benchmark run."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class MeasuredRun:
-    """Medians of the requests of a run, and its throughput.
+    """Medians over the requests of a run, and its throughput.
 
-    ttft, tpot : TPOT is None where answers have a single token [s]
-    throughput : of output tokens [1/s]
-    client_busy : share of the run in which the client itself computed [1]
+    ttft, tpot : TPOT is None if answers have a single token [s]
+    throughput : output tokens per second [1/s]
+    client_busy : fraction of the run in which the client itself computed [1]
     """
 
     ttft: float

@@ -57,5 +57,5 @@ class Measure(Evaluated, groups.Written):
 
     @property
     def results_file(self) -> Path:
-        """File of measured points that runs are added to."""
+        """File of measurements to which runs are appended."""
         return self.results or Path("measured.csv")

@@ -1,4 +1,4 @@
-"""``fastcalc measure``: which benchmark runs of a server tell most, and making them."""
+"""``fastcalc measure``: recommend the most informative benchmark runs, or execute them."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -19,7 +19,7 @@ from fastcalc.mentions import option
 
 
 def run(request: Measure) -> Answer:
-    """Benchmark runs to make, or their results; the answer is no if nothing fits."""
+    """Recommended benchmark runs, or their results; the answer is no if nothing fits."""
     _check(request)
     notes: list[str] = []
     deployment = measured_deployment(request, notes)
@@ -48,7 +48,7 @@ def run(request: Measure) -> Answer:
 def _made(
     request: Measure, url: str, deployment: MeasuredDeployment, advice: Advice, notes: Sequence[str]
 ) -> MeasureAnswer:
-    """Make the runs against a server, and predict again with what they measured."""
+    """Execute the runs against a server, and predict again with their measurements."""
     from fastcalc.features.benchmark.server_runs import make_runs  # advice needs no client
 
     typed = as_text((request.models or [""])[0])
@@ -67,7 +67,7 @@ def _made(
 
 
 def _check(request: Measure) -> None:
-    """Refuse a request without a model, and values out of range."""
+    """Refuse a request without a model or with values out of range."""
     if request.models is None:
         raise InputError(f"name the model that your server serves: {option('models')}")
     if not FEWEST_RUNS <= request.runs <= MOST_RUNS:

@@ -1,4 +1,4 @@
-"""Benchmark runs that a server can be measured with: their load, their time, what they tell."""
+"""Candidate benchmark runs: load, duration, and the predictions that they constrain."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -16,24 +16,24 @@ from fastcalc.features.benchmark.limits import FEWEST_REQUESTS, REPETITIONS, WAV
 from fastcalc.formulas.types import floats
 
 SHORT = 256
-"""Output tokens of runs that are shorter than the user's requests. [1]"""
+"""Output tokens of runs with shorter answers than the user's requests. [1]"""
 
 _LARGER = 2
-"""Times the largest batch that is asked about, up to which a run may go. [1]"""
+"""Largest concurrency of a run / the largest requested batch. [1]"""
 
 RATES = (timeline.token_in_traffic, timeline.first_token, timeline.served_run)
-"""What a load generator reports of a run: TPOT, TTFT and throughput."""
+"""Metrics that a load generator reports for a run: TPOT, TTFT and throughput."""
 
 
 @dataclass(frozen=True, eq=False)
 class BenchmarkRun:
-    """A run of a load generator with a fixed number of requests in flight.
+    """A load-generator run with a fixed number of requests in flight.
 
     concurrency : requests in flight [1]
-    prompt, output : lengths of each request; without output it is a prefill alone [token]
-    requests : of the whole run [1]
-    seconds : that it is expected to take [s]
-    places : of the passes that it measures, one for each metric that it reports
+    prompt, output : lengths of each request; without output it is prefill only [token]
+    requests : total number of requests [1]
+    seconds : expected duration [s]
+    places : points of the measured passes, one for each reported metric
     """
 
     concurrency: int
@@ -45,7 +45,7 @@ class BenchmarkRun:
 
 
 def served_runs(outcome: Outcome) -> list[BenchmarkRun]:
-    """Runs at the user's lengths, and shorter ones where answers are long, that memory holds."""
+    """Runs that fit in memory: at the requested lengths, plus shorter ones if outputs are long."""
     traffic = _uncached(outcome.scenario.traffic)
     lengths = [traffic]
     if float(traffic.output) > 2 * SHORT:
@@ -59,7 +59,7 @@ def served_runs(outcome: Outcome) -> list[BenchmarkRun]:
 
 
 def _runs_of(outcome: Outcome, traffic: Traffic, counts: Sequence[int]) -> Iterator[BenchmarkRun]:
-    """Yield a run at each concurrency."""
+    """Yield one run per concurrency."""
     estimate = evaluate(outcome.placement, batch=np.array(counts, dtype=float), traffic=traffic)
     for index, (count, wave) in enumerate(zip(counts, estimate.run.tolist(), strict=True)):
         requests = max(WAVES * count, FEWEST_REQUESTS)
@@ -74,7 +74,7 @@ def _runs_of(outcome: Outcome, traffic: Traffic, counts: Sequence[int]) -> Itera
 
 
 def lone_runs(outcome: Outcome) -> list[BenchmarkRun]:
-    """Tests of llama-bench: tokens after an empty and a full context, a prompt and a short one."""
+    """llama-bench tests: decode after an empty and a full context, a full and a short prompt."""
     traffic = _uncached(outcome.scenario.traffic)
     prompt, output = round(float(traffic.prompt)), min(round(float(traffic.output)), SHORT)
     tests = [(0, output), (prompt, output), (prompt, 0), (max(prompt // 4, 1), 0)]
@@ -82,7 +82,7 @@ def lone_runs(outcome: Outcome) -> list[BenchmarkRun]:
 
 
 def _lone_run(outcome: Outcome, prompt: int, output: int) -> BenchmarkRun:
-    """A test of one sequence, which llama-bench warms up with and repeats."""
+    """A test with one sequence, which llama-bench repeats after a warm-up."""
     length, context = max(float(prompt), 1.0), prompt + output / 2.0
     asked = replace(outcome.scenario.traffic, prompt=length, context=max(context, 1.0))
     estimate = evaluate(outcome.placement, batch=np.ones(1), traffic=replace(asked, prefix_hit=0.0))
@@ -99,14 +99,14 @@ def _lone_run(outcome: Outcome, prompt: int, output: int) -> BenchmarkRun:
 
 
 def _uncached(traffic: Traffic) -> Traffic:
-    """The traffic of random prompts, of which no prefix is cached."""
+    """The traffic with random prompts, so that no prefix is cached."""
     return replace(traffic, prefix_hit=0.0)
 
 
 def places_of(
     estimate: Estimate, rates: Sequence[Callable[[Schedule], Timeline]], batches: Sequence[int]
 ) -> Places:
-    """Where the passes of some rates are, at some batches of an estimate."""
+    """Points of the passes behind some metrics, at some batches of an estimate."""
     passes, shape = estimate.passes, (len(rates), len(estimate.batch))
     shares = [np.broadcast_to(rate(passes).decode_share, shape[1:]) for rate in rates]
     traffic = passes.traffic

@@ -1,4 +1,4 @@
-"""Benchmark runs against a server: requests in a closed loop, and the measured points they are."""
+"""Benchmark runs against a server: closed-loop requests, and their measurements."""
 
 import asyncio
 import random
@@ -31,16 +31,16 @@ from fastcalc.mentions import option
 from fastcalc.written import csv_line, listed, many, shown
 
 _SAMPLE = 256
-"""Words whose tokens are counted before a run, at most."""
+"""Most words sent before a run to count tokens per word."""
 
 
 @dataclass(frozen=True)
 class BenchmarkedServer:
-    """A server as the user describes it.
+    """A server as described by the user.
 
-    served : what a load generator is told of it
+    served : settings for a load generator
     model, engine : ids of the entries
-    typed : chip and model as the user typed them, which may be files
+    typed : chip and model as typed by the user; may be files
     """
 
     served: ServedModel
@@ -50,7 +50,7 @@ class BenchmarkedServer:
     entries: Catalogue
 
     def name_among(self, names: Sequence[str]) -> str:
-        """What it calls the model, among the names that it serves; refuse another model."""
+        """Name of the model among the served names; raises InputError if it is not served."""
         known = {name: model_id(name, self.entries) for name in names}
         asked = [name for name in names if name == self.served.name or known[name] == self.model]
         if asked:
@@ -70,9 +70,9 @@ class BenchmarkedServer:
 def make_runs(
     request: Measure, outcome: Outcome, runs: Sequence[BenchmarkRun], served: ServedModel
 ) -> list[MeasuredRun]:
-    """Make runs against a server, and add each to the file of results as soon as it ends.
+    """Execute runs against a server, and append each to the results file as soon as it ends.
 
-    Raises InputError with why a run did not end, and how many were kept.
+    Raises InputError with the reason why a run failed, and the number of runs that were kept.
     """
     entries, scenario = catalogue(request), outcome.scenario
     typed = {
@@ -114,7 +114,7 @@ async def _measured(
     runs: Sequence[BenchmarkRun],
     keep: Callable[[ServedRun, float], None],
 ) -> None:
-    """Make the runs one after another within the minutes there are."""
+    """Execute the runs one after another within the time limit."""
     end = perf_counter() + 60.0 * request.minutes
     endpoint = connected(server.served.url, max(run.concurrency for run in runs))
     async with endpoint.client:
@@ -132,15 +132,15 @@ async def _measured(
 
 
 async def _run(endpoint: Endpoint, run: BenchmarkRun, words: str) -> tuple[ServedRun, float]:
-    """Send the requests of a run, each as soon as another has ended, and time their answers.
+    """Send the requests of a run, each as soon as another has ended, and measure their timing.
 
-    With the share of that time in which the client computed. [1]
+    Also returns the fraction of the time in which the client computed. [1]
     """
-    chance = random.Random()  # noqa: S311  (prompts that no cache of prefixes knows)
+    chance = random.Random()  # noqa: S311  (prompts that are in no prefix cache)
     count = min(run.prompt, _SAMPLE)
     per_word = await endpoint.prompt_tokens(_prompt(chance, count)) / count
     length = max(round(run.prompt / per_word), 1)
-    await endpoint.reply(_prompt(chance, length), min(run.output, 2))  # warms up, and must stream
+    await endpoint.reply(_prompt(chance, length), min(run.output, 2))  # warm-up
     waiting = iter([_prompt(chance, length) for _ in range(run.requests)])
     replies: list[Reply] = []
 
@@ -163,7 +163,7 @@ async def _run(endpoint: Endpoint, run: BenchmarkRun, words: str) -> tuple[Serve
 
 
 def _prompt(chance: random.Random, words: int) -> str:
-    """Random numbers as a prompt: tokenizers take each into the same few tokens."""
+    """Prompt of random numbers, each of which becomes a few tokens in any tokenizer."""
     return " ".join(f"{chance.randrange(1000, 10_000)}" for _ in range(words))
 
 
@@ -174,9 +174,9 @@ def _served_run(
     seconds: float,
     prompt_tokens: float,
 ) -> ServedRun:
-    """A run as importers of benchmark results see one.
+    """A run in the form used by the importers of benchmark results.
 
-    prompt_tokens : of each prompt, where the server does not count them [1]
+    prompt_tokens : tokens per prompt, if the server does not report them [1]
     """
     tokens = sum(reply.output for reply in replies)
     later = [reply for reply in replies if reply.output > 1]
@@ -208,14 +208,14 @@ def _medians(run: ServedRun, client_busy: float) -> MeasuredRun:
 
 
 def _points(run: ServedRun, server: BenchmarkedServer) -> list[Point]:
-    """The measured points of a run; refuse one that measured nothing."""
+    """Measurements of a run; raises InputError if there are none."""
     options = Options(server.typed, NameLookup(server.entries))
     stated = {**server.served.stated, "engine": server.engine}
     stated = {name: text for name, text in stated.items() if name not in server.typed}
     try:
         points = points_of(replace(run, stated=stated), 1, options)
     except Unsaid as unsaid:
-        raise InputError(f"the run is no measured point: {unsaid}") from unsaid
+        raise InputError(f"the run is not a measurement: {unsaid}") from unsaid
     measured = [replace(point, measured_by="self") for point in points if isinstance(point, Point)]
     if not measured:
         raise InputError(f"the run measured nothing: {'; '.join(map(str, points))}")
@@ -223,7 +223,7 @@ def _points(run: ServedRun, server: BenchmarkedServer) -> list[Point]:
 
 
 def _rows_before(file: Path, entries: Catalogue) -> str:
-    """Text of a file of measured points that there is; refuse another."""
+    """Text of an existing file of measurements; raises InputError for other files."""
     if not file.parent.is_dir():
         raise InputError(f"{option('results')} {file}: there is no folder {file.parent}")
     if not file.exists():
@@ -232,14 +232,14 @@ def _rows_before(file: Path, entries: Catalogue) -> str:
     text = file.read_text(encoding="utf-8-sig")
     if text.splitlines()[:1] != csv_line(COLUMNS).splitlines():
         raise InputError(
-            f"{file} is no CSV of measured points in the columns of this version; name another "
+            f"{file} is not a CSV of measurements with the columns of this version; name another "
             f"file with {option('results')}"
         )
     return text if text.endswith("\n") else f"{text}\n"
 
 
 def _add(file: Path, points: Sequence[Point], entries: Catalogue) -> None:
-    """Add points to a file, numbered after those that it has."""
+    """Append points to a file, numbered after the existing ones."""
     text = _rows_before(file, entries)
     count = text.count("\n")
     for number, point in enumerate(points, count):

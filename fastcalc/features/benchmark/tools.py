@@ -1,4 +1,4 @@
-"""Commands that make a benchmark run with a load generator, by the flags of its own parser.
+"""Commands that execute a benchmark run with a load generator, with that tool's own flags.
 
 Sources, read on 2026-11-28: ``vllm/benchmarks/serve.py`` of vLLM 0.33.0, ``sglang/benchmark/
 serving.py`` of SGLang 0.5.23, ``guidellm run`` of GuideLLM 0.8.1, ``aiperf profile`` of AIPerf
@@ -15,16 +15,16 @@ from fastcalc.features.benchmark.runs import BenchmarkRun
 from fastcalc.quoting import ShellText, shell_line
 
 SERVER = "http://localhost:8000"
-"""Where servers listen unless told otherwise."""
+"""Default address of servers."""
 
 
 @dataclass(frozen=True)
 class ServedModel:
-    """What a load generator is told of a server.
+    """Description of a server for a load generator.
 
-    name : of the model, which is that of its tokenizer, too
-    url : of the server
-    stated : chip, layout and formats, by the names of columns of measured points
+    name : name of the model and of its tokenizer
+    url : address of the server
+    stated : chip, layout and formats, by column name in files of measurements
     split_mode : flag of the engine that chooses the layout, if it needs one
     """
 
@@ -38,8 +38,8 @@ class ServedModel:
 class Tool:
     """A load generator.
 
-    results : file or folder that its runs fill
-    command : words of a run
+    results : file or folder that its runs write
+    command : function that returns the command of a run as words
     """
 
     results: str
@@ -110,13 +110,13 @@ TOOLS: Mapping[str, Tool] = {
     "aiperf": Tool("my-results", _aiperf),
     "llama-bench": Tool("my-results.jsonl", _llama_bench),
 }
-"""Load generators whose commands are printed, by their name as a tool."""
+"""Load generators whose commands are printed, by name."""
 
 _OF_PROGRAMS = {"sglang": "sglang", "llama-cpp": "llama-bench"}
 
 
 def tool_of(program: str | None) -> str:
-    """Load generator that comes with a server program, or that of vLLM, which measures any.
+    """Load generator of a server program; else the one of vLLM, which measures any server.
 
     >>> tool_of("sglang"), tool_of("llama-cpp"), tool_of("mlx"), tool_of(None)
     ('sglang', 'llama-bench', 'vllm', 'vllm')
@@ -125,7 +125,7 @@ def tool_of(program: str | None) -> str:
 
 
 def served_model(outcome: Outcome, typed: str, url: str) -> ServedModel:
-    """What a load generator is told of the server of a deployment.
+    """Description of a deployment's server for a load generator.
 
     typed : name of the model as the user typed it
     """
@@ -145,9 +145,9 @@ def served_model(outcome: Outcome, typed: str, url: str) -> ServedModel:
 
 
 def command_of(tool: str, served: ServedModel, run: BenchmarkRun, results: str = "") -> str:
-    """Command that makes a run, in one line.
+    """Command that executes a run, on one line.
 
-    results : file or folder to fill, where it is not the tool's usual one
+    results : file or folder to write, if not the tool's default
     """
     entry = TOOLS[tool]
     return shell_line(entry.command(served, run, results or entry.results))

@@ -1,1 +1,1 @@
-"""`sensitivity`: what each number of a chip, its engine and a model buys."""
+"""`sensitivity`: effect of each parameter of a chip, its engine and a model on the results."""

@@ -1,4 +1,4 @@
-"""What each number buys, and what it would have to be: a page, records and a chart."""
+"""Answer of `sensitivity`: effects of parameters, and values that reach a target."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ from fastcalc.mentions import flag, option
 from fastcalc.written import listed, many
 
 _FEW = 12
-"""Rows of a first screen."""
+"""Most rows on a first screen."""
 
 TABLE = pick(
     "name value tokens_per_s_per_user_change served_tokens_per_s_total_change ttft_ms_change "
@@ -38,23 +38,23 @@ _PATH = pick("path", COLUMNS)
 _PATHS = f"{option('wide')} adds the paths for {flag('set')}"
 _KEY = (
     "key: +10 %: change when the parameter rises by 10 % (or to the next integer); served: tok/s "
-    "with prefill; best gain: tok/s per user at the best value that this parameter alone may have, "
-    f"over today's; saturates at: value that gives 99 % of it; {_PATHS}"
+    "with prefill; best gain: tok/s per user at the best permitted value of this parameter alone / "
+    f"today's; saturates at: value that gives 99 % of it; {_PATHS}"
 )
 _TARGET_KEY = (
-    "key: value that each parameter alone would need; -: no valid value reaches the target, and "
+    "key: value that each parameter would need alone; -: no valid value reaches the target, and "
     f"the last column has the best result; {_PATHS}"
 )
 
 _MARKS = {"*": "not in the file: a median is assumed"}
 
 _IMPROVE = {"speed": "raise the speed", "ttft": "shorten TTFT", "usd": "lower the price"}
-"""What it is to come nearer to a target of a figure."""
+"""Verbs for approaching a target, by figure."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class SensitivityAnswer(Answer):
-    """What each number buys at each batch that fits, or would have to be to reach a target."""
+    """Effect of each parameter at each batch that fits, or the value that reaches a target."""
 
     request: Sensitivity
     outcomes: Sequence[Outcome]
@@ -63,21 +63,21 @@ class SensitivityAnswer(Answer):
 
     @property
     def goals(self) -> list[Goal]:
-        """How each batch reaches the target; none without a target."""
+        """Ways to reach the target at each batch; empty without a target."""
         return [batch.goal for batch in self.batches if batch.goal]
 
     @property
     def rows(self) -> list[MovedNumber]:
-        """Every number at every batch."""
+        """All parameters at all batches."""
         return [row for batch in self.batches for row in batch.rows]
 
     @property
     def code(self) -> int:
-        """1 where nothing reaches the target at any batch."""
+        """Exit code: 1 if nothing reaches the target at any batch."""
         return int(bool(self.goals) and not any(goal.is_reached for goal in self.goals))
 
     def body(self, screen: Screen) -> Iterator[Part]:
-        """For each batch what decides, in sentences, and a table."""
+        """Sentences on the main effects and a table, for each batch."""
         columns, _ = self.table()
         for index, batch in enumerate(self.batches):
             yield batch.headline()
@@ -89,11 +89,11 @@ class SensitivityAnswer(Answer):
             yield record_tables.table([*columns, *_PATH * screen.wide], shown, screen.width)
 
     def key(self) -> str:
-        """What the columns mean."""
+        """Legend of the columns."""
         return _TARGET_KEY if self.goals else _KEY
 
     def notes(self) -> Iterator[Note]:
-        """What moves nothing, or cannot help to reach the target; prices, and warnings."""
+        """Notes on parameters without effect or use for the target, on prices, and warnings."""
         moving = {row.path for row in self.rows if row.moves}
         idle = list(dict.fromkeys(row.path for row in self.rows if row.path not in moving))
         cannot = f"cannot {_IMPROVE[self.goals[0].target.figure]}" if self.goals else ""
@@ -113,26 +113,26 @@ class SensitivityAnswer(Answer):
             yield Note(f"{many(len(idle), 'parameter')} that {cannot} are not shown", is_hint=True)
 
     def _meanings(self) -> Iterator[str]:
-        """What engine parameters with an effect are, as their names are short."""
+        """Meanings of the engine parameters that have an effect."""
         for path in dict.fromkeys(row.path for row in self.rows if row.moves):
             owner, _, name = path.rpartition(".")
             if owner == "parameters" and name in PARAMETERS:
                 yield f"{in_words(path)} ({path}): {PARAMETERS[name].meaning.removesuffix('.')}"
 
     def next_command(self) -> str:
-        """The chart of it."""
+        """Suggest the chart of the effects."""
         request = self.request
         return follow_up(
             request, request_of("plot"), "tornado", request.model, flag("on"), request.on
         )
 
     def records(self) -> Iterator[Record]:
-        """A record for each number at each batch."""
+        """One record per parameter and batch."""
         for row in self.rows:
             yield plainly(values(COLUMNS, row))
 
     def table(self) -> tuple[Sequence[TableColumn], Sequence[MovedNumber]]:
-        """Numbers that move a figure."""
+        """Parameters that change a figure."""
         return _TARGETS if self.goals else TABLE, [row for row in self.rows if row.moves]
 
     def premises(self) -> Record:
@@ -140,23 +140,23 @@ class SensitivityAnswer(Answer):
         return assumptions(self.outcomes)
 
     def details(self) -> Record:
-        """Which two numbers reach the target with the least change, of each batch."""
+        """The two parameters that reach the target with the smallest change, for each batch."""
         return {"targets": [goal_record(goal) for goal in self.goals]} if self.goals else {}
 
     def warnings(self) -> Iterator[str]:
-        """What to know of the outcomes."""
+        """Warnings of the outcomes."""
         return each_warning(self.outcomes)
 
     @property
     def charts(self) -> Charts:
-        """What ten per cent less and more of each number do to the speed."""
+        """Chart of the effect of 10 % less and more of each parameter on speed."""
         from fastcalc.features.sensitivity.chart import tornado
 
         return {"tornado": partial(tornado, self.batches)}
 
 
 def goal_record(goal: Goal) -> Record:
-    """Two numbers that reach a target with the least change, as a record."""
+    """The two parameters that reach a target with the smallest change, as a record."""
     target, pair = goal.target, goal.pair
     levers = zip(pair.levers, pair.values, strict=True) if pair else ()
     return {

@@ -1,4 +1,4 @@
-"""Charts of what single numbers of files buy."""
+"""Tornado chart of the effects of single parameters."""
 
 from collections.abc import Sequence
 from math import isfinite
@@ -10,16 +10,16 @@ from fastcalc.kit.charts.drawing import Chart, Swing
 from fastcalc.kit.charts.grounds import grounds
 
 _MOST = 14
-"""Numbers that a picture has room for."""
+"""Most parameters in a picture."""
 
 _LEAST = 5e-4
-"""Change below which a number is not drawn. [1]"""
+"""Change below which a parameter is not drawn. [1]"""
 
 
 def tornado(batches: Sequence[MovedBatch]) -> Chart:
-    """Return what ten per cent less and more of each number do to the speed of a user.
+    """Effect of 10 % less and more of each parameter on the speed per user.
 
-    batches : of which the first is drawn
+    batches : batches, of which the first is drawn
     """
     first = batches[0]
     all_swings = [
@@ -42,7 +42,7 @@ def tornado(batches: Sequence[MovedBatch]) -> Chart:
     )
     notes = [
         *first.buys_nothing(),
-        "whole numbers of a model change to the next valid value",
+        "integers of a model change to the next valid value",
     ]
     if len(batches) > 1:
         notes.append("of the first batch")

@@ -1,24 +1,25 @@
-"""Where a figure reaches a value, between one number that is good and one that is not."""
+"""Root search: the parameter value at which a figure reaches a target, between two values."""
 
 from collections.abc import Callable
 from math import ceil, exp, floor, isfinite, log, nan
 
 _SMALLEST = 1e-12
 _WITHIN = 1e-6
-"""Logarithm to which a value is found. [1]"""
+"""Tolerance of a value, as a logarithm. [1]"""
 _CHORDS = 3
-"""Chords in a row that may leave more than half of what is between the ends. [1]"""
+"""Successive secant steps that may leave more than half of the interval. [1]"""
 
 
 def nearest(
     surplus: Callable[[float], float], good: float, bad: float, *, is_whole: bool = False
 ) -> float:
-    """Value nearest to a bad one that still reaches what a good one does, in logarithms.
+    """Value nearest to one that misses a target, on a log scale, that still reaches it.
 
-    Beyond the smallest positive value is 0. Times fall as a rate rises and rise with a latency, so
-    chords are drawn over 1 / value, or over the value; where they gain little, the rest is halved.
+    Below the smallest positive value, the value is 0. Times fall with a rate and rise with a
+    latency, so secants are taken over 1 / value or over the value; if they gain little, the
+    interval is halved.
 
-    surplus : share of the time left over, or of the money: from 0 where a value reaches it [1]
+    surplus : fraction of time or money left over; at least 0 if the target is reached [1]
 
     Examples
     --------
@@ -57,10 +58,10 @@ def nearest(
 
 
 def _chord(low: float, high: float, below: float, above: float) -> float:
-    """Return where the chord between two ends is 0, a little off the ends themselves."""
+    """Zero of the secant between two bounds, kept slightly away from the bounds."""
     sign = -1.0 if high > low else 1.0
     fraction = above / (above - below) if above > below else 0.5
-    at_low, at_high = exp(sign * (low - high)), 1.0  # over that of the good end
+    at_low, at_high = exp(sign * (low - high)), 1.0  # relative to the bound that reaches the target
     zero = high + sign * log(at_high + fraction * (at_low - at_high))
     first, last = sorted((low, high))
     return min(max(zero, first + 0.9 * _WITHIN), last - 0.9 * _WITHIN)

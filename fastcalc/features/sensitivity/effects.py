@@ -1,4 +1,4 @@
-"""What a little more of each number buys, where more buys nothing, and the most that it can buy."""
+"""Effects of parameters: local effect, saturation value, and largest possible gain."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -19,25 +19,25 @@ from fastcalc.features.sensitivity.levers import Lever, levers
 from fastcalc.formulas.types import Floats
 
 MORE = 1.1
-"""Ten per cent more. [1]"""
+"""Factor for 10 % more. [1]"""
 
 NEARLY = 0.99
-"""Share of all that a number can buy, from which it is said to buy nothing more. [1]"""
+"""Fraction of the largest gain at which a parameter counts as saturated. [1]"""
 
 _STEP = 1e-4
-"""Half of the logarithm over which a slope is taken. [1]"""
+"""Half-width of the interval for slopes, as a logarithm. [1]"""
 _FURTHEST = 2.0
-"""How far the next value that a file may hold is looked for. [1]"""
+"""Largest distance of the search for the next valid value. [1]"""
 _LEAST = 1e-9
-"""Change of a figure below which a number does not move it: digits of a float. [1]"""
+"""Change of a figure below which a parameter has no effect: rounding of floats. [1]"""
 
 
 @dataclass(frozen=True, eq=False)
 class OtherValue:
-    """Another value of a number.
+    """Another value of a parameter.
 
-    value : ten per cent off, or the next that a file may hold; None beyond its limit
-    change : each figure there over what it was; nan where the batch does not fit [1]
+    value : value that differs by 10 %, or the next valid one; None beyond the limit
+    change : ratio of each figure to its present value; nan if the batch does not fit [1]
     """
 
     value: float | None
@@ -46,14 +46,14 @@ class OtherValue:
 
 @dataclass(frozen=True, eq=False)
 class Effect:
-    """What a number does to each figure, an element for each batch.
+    """Effect of a parameter on each figure, with one element per batch.
 
-    elasticity : per cent of each figure for a per cent of the number; with ten per cent more of
-        whole numbers of a model, and of the largest batch, which is a whole number itself [1]
-    raised, lowered : ten per cent more and less of it
-    reach : speed with the best value that a file may hold, over what it was [1]
-    enough : value from which on less than a hundredth of that is left to gain; nan where no other
-        value has that effect
+    elasticity : relative change of each figure per relative change of the parameter; integers of a
+        model, and the largest batch, use the change for 10 % more [1]
+    raised, lowered : values 10 % higher and lower
+    reach : ratio of the speed at the best valid value to the present speed [1]
+    enough : value above which less than a hundredth of the gain is left; nan if no other value has
+        that effect
     """
 
     lever: Lever
@@ -65,18 +65,18 @@ class Effect:
 
     @property
     def moves(self) -> bool:
-        """Whether it moves any figure at any batch, or less of it would."""
+        """Whether more or less of it changes any figure at any batch."""
         is_moved = any(np.any(np.abs(slope) > 1e-6) for slope in self.elasticity)
         return is_moved or bool(np.isfinite(self.enough).any())
 
 
 def effects(outcome: Outcome, figures: MovedFigures | None = None) -> list[Effect]:
-    """What each number of an outcome's files does on the layout that it has.
+    """Effects of all parameters in an outcome's files, with its layout fixed.
 
-    Those that a file with any other value would be refused for are omitted. All numbers are moved
-    in step, so that their scenarios are evaluated together.
+    Parameters without another valid value are omitted. All parameters are varied in parallel, so
+    that their scenarios are evaluated together.
 
-    figures : of that layout, where somebody else asks for them as well
+    figures : figures of that layout, to share with other searches
     """
     figures = figures or MovedFigures(outcome.on_its_layout)
     scenario, in_step = figures.scenario, figures.answered.in_step
@@ -92,7 +92,7 @@ def effects(outcome: Outcome, figures: MovedFigures | None = None) -> list[Effec
 
 
 def _effect(figures: MovedFigures, base: Answers, lever: Lever) -> Effect | None:
-    """What a number does, but for the value from which on it buys nothing more."""
+    """Effect of a parameter, without its saturation value."""
     scenario = figures.scenario
     raised, lowered = (_step(figures, base, lever, factor) for factor in (MORE, 1.0 / MORE))
     over_step, void = _nothing(scenario), np.full(base.speed.shape, nan)
@@ -112,7 +112,7 @@ def _nothing(scenario: Scenario) -> Answers:
 
 
 def _step(figures: MovedFigures, base: Answers, lever: Lever, factor: float) -> OtherValue:
-    """A number times a factor, or the next value beyond that a file may hold."""
+    """A parameter times a factor, or the next valid value beyond."""
     value, limit = lever.number.value, lever.number.limit
     values: Iterable[float] = [min(max(value * factor, limit.minimum), limit.maximum)]
     if limit.is_whole:
@@ -129,12 +129,12 @@ def _step(figures: MovedFigures, base: Answers, lever: Lever, factor: float) -> 
 
 
 def _local_slope(figures: MovedFigures, base: Answers, lever: Lever) -> Answers:
-    """Per cent of each figure for a per cent of a number, from a little less to more."""
+    """Elasticity of each figure, by a central difference."""
     value, limit = lever.number.value, lever.number.limit
     low = max(value * exp(-_STEP), min(limit.minimum, value))
     high = min(value * exp(_STEP), max(limit.maximum, value))
     before, after = (figures.answers(lever, end) for end in (low, high))
-    if before is None:  # a layout may need all of it, as of chips that a link joins
+    if before is None:  # a layout may need the full value, for example the chips of a link domain
         before, low = base, value
     if after is None:
         after, high = base, value
@@ -142,7 +142,7 @@ def _local_slope(figures: MovedFigures, base: Answers, lever: Lever) -> Answers:
 
 
 def _slope(ratio: Answers, distance: float) -> Answers:
-    """Slopes of logarithms, 0 where only the last digits of a float differ."""
+    """Slopes of logarithms; 0 if the difference is only rounding."""
 
     def slope(figure: Floats) -> Floats:
         change = np.log(figure)
@@ -152,13 +152,13 @@ def _slope(ratio: Answers, distance: float) -> Answers:
 
 
 def ends_of(lever: Lever) -> tuple[float, float]:
-    """Least and the largest value that a file may hold."""
+    """Smallest and largest valid value."""
     limit = lever.number.limit
     return (0.0 if limit.zero else limit.minimum), limit.maximum
 
 
 def _ends(figures: MovedFigures, lever: Lever) -> tuple[Floats, Floats]:
-    """Speeds with the least and the largest value that a file may hold; 0 where it has none."""
+    """Speeds at the smallest and the largest valid value; 0 if a value is impossible."""
     low, high = (figures.at("speed", {lever: end}) for end in ends_of(lever))
     return np.where(np.isnan(low), 0.0, low), np.where(np.isnan(high), 0.0, high)
 
@@ -166,9 +166,9 @@ def _ends(figures: MovedFigures, lever: Lever) -> tuple[Floats, Floats]:
 def _enough_at(
     figures: MovedFigures, effect: Effect, speed: Floats
 ) -> dict[int, Callable[[], float]]:
-    """Searches for the value from which on a number buys no more, for batches that it moves.
+    """Search for the saturation value of a parameter, at the batches that it affects.
 
-    speed : as the number is [1/s]
+    speed : speed at the present value [1/s]
     """
     lever = effect.lever
     if lever.file == "model" or lever.is_choice:
@@ -189,6 +189,6 @@ def _enough_at(
 
 
 def _surplus(figures: MovedFigures, lever: Lever, index: int, speed: float, value: float) -> float:
-    """Share of a token's time left over at a batch, against a speed. [1]"""
+    """Fraction of the time per token left over at a batch, relative to a target speed. [1]"""
     at_value = figures.at("speed", {lever: value})[index]
     return float(1.0 - speed / at_value) if at_value > 0.0 else -inf

@@ -1,4 +1,4 @@
-"""What a scenario answers: the figures that a number may move, at every batch."""
+"""Figures of a scenario that parameters may change, at every batch."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,13 +15,13 @@ from fastcalc.formulas.types import Floats
 
 
 class Answers(NamedTuple):
-    """Figures of each batch; nan where it does not fit, or has no price.
+    """Figures of each batch; nan if the batch does not fit or has no price.
 
-    speed : output tokens of each user, decode alone [1/s]
-    total : output tokens of the deployment, prefilled prompts between [1/s]
-    ttft : time to the first token [s]
-    usd : price of a million output tokens [USD]
-    largest_batch : sequences that the chips hold [1]
+    speed : output tokens/s per user, decode only [1/s]
+    total : output tokens/s of the deployment, including time for prefill [1/s]
+    ttft : time to first token [s]
+    usd : price per million output tokens [USD]
+    largest_batch : largest batch that fits [1]
     """
 
     speed: Floats
@@ -31,7 +31,7 @@ class Answers(NamedTuple):
     largest_batch: Floats
 
     def over(self, base: "Answers") -> "Answers":
-        """Ratio of each figure to another's. [1]"""
+        """Ratio of each figure to the base. [1]"""
         return Answers(*(figure / other for figure, other in zip(self, base, strict=True)))
 
 
@@ -39,12 +39,12 @@ FIGURES = Answers._fields
 
 
 def answers_of(outcome: Outcome) -> Answers:
-    """Every figure of an outcome."""
+    """All figures of an outcome."""
     return Answers(*(figure_of(outcome, figure) for figure in FIGURES))
 
 
 def figure_of(outcome: Outcome, figure: str) -> Floats:
-    """One figure of an outcome, at every batch; others are not computed."""
+    """One figure of an outcome at every batch, without computing the others."""
     estimate = outcome.estimate
     if figure == "largest_batch":
         return np.full(estimate.fits.shape, float(outcome.max_batch) or np.nan)
@@ -63,13 +63,13 @@ def _dollars(outcome: Outcome) -> Floats:
 
 
 Moves = frozenset[tuple[Lever, float]]
-"""Numbers that have another value than in their files."""
+"""Parameters with values that differ from their files."""
 
 
 class MovedFigures:
-    """Figures of a scenario at other values of its numbers, each computed once.
+    """Figures of a scenario at other values of its parameters, each computed once.
 
-    answered : of numbers that are moved and figures, these; None if no file can hold the values
+    answered : figures by moved parameters; None if the values are invalid
     """
 
     def __init__(self, scenario: Scenario) -> None:
@@ -80,12 +80,12 @@ class MovedFigures:
         self._located: dict[Moves, Location | None] = {}
 
     def answers(self, lever: Lever, value: float) -> Answers | None:
-        """All figures with another value of a number; None if no file can hold it."""
+        """All figures with another value of a parameter; None if the value is invalid."""
         figures = self._figures(frozenset({(lever, value)}), FIGURES)
         return None if figures is None else Answers(**figures)
 
     def at(self, figure: str, moves: Mapping[Lever, float]) -> Floats:
-        """One figure at every batch; nan if no file can hold the values."""
+        """One figure at every batch; nan if the values are invalid."""
         moved = frozenset(
             (lever, value) for lever, value in moves.items() if value != lever.number.value
         )
@@ -93,7 +93,7 @@ class MovedFigures:
         return np.full(len(self.scenario.batches), np.nan) if figures is None else figures[figure]
 
     def _figures(self, moves: Moves, figures: tuple[str, ...]) -> dict[str, Floats] | None:
-        """Figures at changed numbers; None, at once, where the scenario does not fit."""
+        """Figures with changed parameters; None if the values are invalid or do not fit."""
         if moves not in self._located:
             self._located[moves] = self._placed(moves)
         return None if self._located[moves] is None else self.answered.ask((moves, figures))
@@ -110,7 +110,7 @@ class MovedFigures:
     def _computed(
         self, questions: Sequence[tuple[Moves, tuple[str, ...]]]
     ) -> list[dict[str, Floats] | None]:
-        """Figures that are asked for, of all moved scenarios together."""
+        """Requested figures of all moved scenarios, evaluated together."""
         located = (self._located[moves] for moves, _ in questions)
         outcomes = evaluate_located(location for location in located if location is not None)
         pairs = zip(outcomes, questions, strict=True)
@@ -126,7 +126,7 @@ def _figures_of(outcome: Outcome, figures: Sequence[str]) -> dict[str, Floats] |
 
 @dataclass(frozen=True, eq=False)
 class BatchFigure:
-    """A figure of one of a scenario's batches."""
+    """A figure of a scenario at one batch."""
 
     of_all: MovedFigures
     figure: str
@@ -134,10 +134,10 @@ class BatchFigure:
 
     @property
     def scenario(self) -> Scenario:
-        """The scenario with this batch alone."""
+        """The scenario with only this batch."""
         base_scenario = self.of_all.scenario
         return replace(base_scenario, batches=(base_scenario.batches[self.place],))
 
     def at(self, moves: Mapping[Lever, float]) -> float:
-        """Figure at this batch; nan if no file can hold the values."""
+        """Figure at this batch; nan if the values are invalid."""
         return float(self.of_all.at(self.figure, moves)[self.place])

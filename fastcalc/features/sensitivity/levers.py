@@ -1,4 +1,4 @@
-"""The numbers of a scenario's files that an answer may depend on, and the scenario with another."""
+"""Parameters in a scenario's files, and the scenario with a changed parameter."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -10,15 +10,15 @@ from fastcalc.core.chip.host import WRITTEN
 from fastcalc.core.scenario import Scenario
 
 _UNMOVED = ("ranks",)
-"""Numbers that belong to the layout, which stays."""
+"""Numbers that belong to the layout, which is fixed."""
 
 
 @dataclass(frozen=True)
 class Lever:
-    """A number of one of a scenario's files.
+    """A parameter in one of a scenario's files.
 
-    file : whose it is: ``hardware``, ``engine``, ``model`` or ``host``
-    entry : its id
+    file : kind of file: ``hardware``, ``engine``, ``model`` or ``host``
+    entry : id of the entry
     """
 
     file: str
@@ -26,17 +26,17 @@ class Lever:
     number: EntryNumber
 
     def __hash__(self) -> int:
-        return hash((self.file, self.number.path))  # names it; its limits take long to hash
+        return hash((self.file, self.number.path))  # identifies it; hashing its limits is slow
 
     @property
     def is_choice(self) -> bool:
-        """Whether more of it may be better or worse, as requests have it."""
+        """Whether the better direction depends on the request."""
         name = str(self.number.place[-1])
         is_parameter = self.file == "engine" and name in PARAMETERS
         return self.file == "model" or (is_parameter and PARAMETERS[name].raised is None)
 
     def moved(self, scenario: Scenario, value: float) -> Scenario:
-        """A scenario with another value of this number."""
+        """A scenario with another value of this parameter."""
         location = self.number.place
         if self.file == "engine":
             return replace(scenario, engine=with_value(scenario.engine, location, value))
@@ -49,7 +49,7 @@ class Lever:
 
 
 def levers(scenario: Scenario) -> list[Lever]:
-    """Every number of a scenario's files that holds for its chip, and its defaults."""
+    """All parameters in a scenario's files that apply to its chip, and defaults."""
     chip, model, host = scenario.hardware, scenario.model, scenario.memory.host
     listed = [Lever("hardware", chip.id, number) for number in _of_chip(scenario)]
     listed += [Lever("hardware", chip.id, number) for number in default_numbers(chip)]
@@ -62,9 +62,10 @@ def levers(scenario: Scenario) -> list[Lever]:
 
 
 def _of_chip(scenario: Scenario) -> Iterator[EntryNumber]:
-    """Yield the numbers of a chip; of its offers the one that prices it, as a rent of its own.
+    """Yield the parameters of a chip; of its offers, only the one that sets the price.
 
-    Of several offers the one in the middle counts, and another is in the middle when it moves.
+    The median offer counts, and moving it could make another offer the median; it is therefore
+    treated as a rent of its own.
     """
     offer = scenario.quote.offer
     is_replaced = offer is not None and offer in scenario.hardware.price.offers
@@ -78,7 +79,7 @@ def _of_chip(scenario: Scenario) -> Iterator[EntryNumber]:
 
 
 def _of_engine(engine: Engine, chip: Hardware) -> Iterator[EntryNumber]:
-    """Yield the numbers of an engine that hold on a chip: of each parameter the narrowest."""
+    """Yield the engine parameters that apply to a chip: the most specific value of each."""
     by_name: dict[str, EntryNumber] = {}
     groups = [None, *chip.groups]
     for group in groups:

@@ -1,4 +1,4 @@
-"""The numbers that are moved at one batch, and what they buy, in sentences."""
+"""Effects of all parameters at one batch, as sentences."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,15 +16,15 @@ from fastcalc.kit.answer.table_row import TableRow
 from fastcalc.written import listed
 
 _WORTH = 0.05
-"""Per cent for a per cent from which a sentence names a number. [1]"""
+"""Elasticity from which a sentence names a parameter. [1]"""
 
 
 @dataclass(frozen=True, eq=False)
 class MovedBatch:
-    """Every number at one batch.
+    """All parameters at one batch.
 
-    rows : those that buy most speed first
-    goal : how the batch reaches the target, if one is given
+    rows : parameters, ordered by effect on speed
+    goal : ways to reach the target at this batch, if a target is given
     """
 
     outcome: Outcome
@@ -33,17 +33,17 @@ class MovedBatch:
 
     @property
     def shown(self) -> list[MovedNumber]:
-        """Those that move a figure; towards a target the nearest to what they are first."""
+        """Parameters that change a figure; with a target, ordered by the change needed."""
         moving = [row for row in self.rows if row.moves]
         return sorted(moving, key=_distance) if self.goal else moving
 
     def opening(self, clauses: Sequence[str]) -> str:
-        """Say how fast it is without any change, at what price, what limits it, and more."""
+        """State the present speed, price and limiter, followed by the given clauses."""
         more = capital("; ".join(clauses))
         return f"{self._today()} {more}{'.' * bool(more)}".strip()
 
     def headline(self) -> str:
-        """Say what buys most and what buys nothing more, or what reaches the target."""
+        """Sentence on the largest effects and on saturation, or on how to reach the target."""
         if self.goal is None:
             return self.opening(self.buys()[:1])
         return f"{self._today()} {self._reaching(self.goal)}"
@@ -52,7 +52,7 @@ class MovedBatch:
         return alone(TableRow(self.rows[0].point, self.outcome))
 
     def buys(self) -> list[str]:
-        """Say what buys most, of chip and engine."""
+        """State the parameters of chip and engine with the largest effects."""
         worth = (row for row in self._designed() if abs(row.elasticity) >= _WORTH)
         return [
             f"{rank_name} lever of chip and engine: {row.name} (now {row.text(row.value)}); "
@@ -62,20 +62,20 @@ class MovedBatch:
         ]
 
     def buys_nothing(self) -> list[str]:
-        """Numbers of a chip, and above which value they buy neither speed nor a larger batch."""
+        """Parameters of a chip, with the value above which they gain neither speed nor batch."""
         spare = [row for row in self._designed() if row.is_spare]
         spare = [row for row in spare if row.effect.lever.file == "hardware"]
         spare = sorted(spare, key=lambda row: row.enough / row.value)[:3]
         return [f"{row.name} above {row.text(row.enough)}" for row in spare]
 
     def _designed(self) -> Iterator[MovedNumber]:
-        """Yield what those who build chips and engines may change."""
+        """Yield the parameters that designers of chips and engines can change."""
         for row in self.rows:
             if isfinite(row.elasticity) and row.effect.lever.file != "model":
                 yield row
 
     def _reaching(self, goal: Goal) -> str:
-        """Say which number alone reaches a target, and which two with the least change."""
+        """Name the single parameters that reach a target, and the pair with the smallest change."""
         wanted = _in_words(goal.target)
         if all(row.factor == 1.0 for row in self.rows):
             return f"{wanted} is already reached."
@@ -102,9 +102,9 @@ class MovedBatch:
 def batches_of(
     outcome: Outcome, effects: Sequence[Effect], goals: Mapping[int, Goal]
 ) -> Iterator[MovedBatch]:
-    """Yield every batch that fits with each number.
+    """Yield all batches that fit, with the effects of all parameters.
 
-    goals : how each batch reaches the target, by its place, if one is given
+    goals : ways to reach the target by index of the batch, if a target is given
     """
     for index, point in enumerate(compare_records([outcome])):
         if point["fits"]:
@@ -118,13 +118,13 @@ def batches_of(
 
 
 def _distance(row: MovedNumber) -> tuple[bool, float]:
-    """Return how far it is to the value that reaches a target, with what comes nearer before."""
+    """Sort key: distance to the value that reaches a target, or how close the parameter comes."""
     factor = row.factor
     return factor is None, max(factor, 1.0 / factor) if factor else rank(row)[0]
 
 
 def _in_words(target: Target) -> str:
-    """Say what is to be reached."""
+    """Text of a target."""
     if target.figure == "speed":
         return f"{number(target.value)} tokens/s"
     if target.figure == "ttft":

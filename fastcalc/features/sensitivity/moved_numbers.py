@@ -1,4 +1,4 @@
-"""Numbers of files that are moved: what each buys, as a row and as a record."""
+"""Rows and records of the effects of parameters."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -21,16 +21,16 @@ KEYS = {
     "usd": "usd_per_mtok_output",
     "largest_batch": "max_batch",
 }
-"""The keys of figures."""
+"""Record keys of the figures."""
 
 
 @dataclass(frozen=True, eq=False)
 class MovedNumber:
-    """A number at one batch: a row.
+    """Row of a parameter at one batch.
 
-    place : of the batch among those of the outcome
-    point : the record of `compare` at that batch
-    alone : what it would have to be, where a target is given
+    place : index of the batch in the outcome
+    point : record of `compare` at that batch
+    alone : value that reaches the target alone, if a target is given
     """
 
     outcome: Outcome
@@ -41,91 +41,91 @@ class MovedNumber:
 
     @property
     def path(self) -> str:
-        """How a what-if names it."""
+        """Path of the parameter in a what-if."""
         return self.effect.lever.number.path
 
     @property
     def value(self) -> float:
-        """What it is. [SI]"""
+        """Present value. [SI]"""
         return float(self.effect.lever.number.value)
 
     @property
     def elasticity(self) -> float:
-        """Per cent of speed for a per cent of it. [1]"""
+        """Relative change of speed per relative change of the parameter. [1]"""
         return float(self.effect.elasticity.speed[self.place])
 
     @property
     def reach(self) -> float:
-        """The most that it can make of the speed, over what it is. [1]"""
+        """Ratio of the highest possible speed to the present speed. [1]"""
         return float(self.effect.reach[self.place])
 
     @property
     def best_speed(self) -> float:
-        """Speed with the best value that a file may hold. [1/s]"""
+        """Speed at the best valid value. [1/s]"""
         return self.reach * float(self.outcome.estimate.speed[self.place])
 
     @property
     def enough(self) -> float:
-        """From where on it buys nothing; nan where no value buys all. [SI]"""
+        """Saturation value; nan if no value reaches the full gain. [SI]"""
         return float(self.effect.enough[self.place])
 
     @property
     def is_spare(self) -> bool:
-        """Whether more of it buys neither speed nor a larger batch, and less of it would cost."""
+        """Whether more of it gains neither speed nor batch, although less of it would hurt."""
         buys_batch = abs(self.slope("largest_batch")) > 0.0
         return self.reach < 1.0 / NEARLY and isfinite(self.enough) and not buys_batch
 
     @property
     def needed(self) -> float | None:
-        """The value of it that reaches the target; None where none does. [SI]"""
+        """Value that reaches the target; None if none does. [SI]"""
         return self.alone.value if self.alone else None
 
     @property
     def factor(self) -> float | None:
-        """How many times what it is that value is; None where there is none. [1]"""
+        """Ratio of the needed value to the present one; None if there is none. [1]"""
         return self.alone.factor if self.alone else None
 
     @property
     def moves(self) -> bool:
-        """Whether it moves the figure of the target at this batch; without a target, any figure."""
+        """Whether it changes the target's figure at this batch; without a target, any figure."""
         if self.alone is None:
             return self.effect.moves
         return self.alone.moves or abs(self.slope(self.alone.figure)) > 0.0
 
     def change(self, figure: str) -> float:
-        """Share by which ten per cent more of it changes a figure. [1]"""
+        """Relative change of a figure for 10 % more. [1]"""
         return float(getattr(self.effect.raised.change, figure)[self.place]) - 1.0
 
     def slope(self, figure: str) -> float:
-        """Per cent of a figure for a per cent of it. [1]"""
+        """Elasticity of a figure. [1]"""
         return float(getattr(self.effect.elasticity, figure)[self.place])
 
     def text(self, value: float | None) -> str:
-        """A value of it with its unit."""
+        """Text of a value with its unit."""
         return "-" if value is None else of_kind(value, self.effect.lever.number.kind)
 
     def path_cell(self) -> str:
-        """Its path, with a star where a median stands in for it."""
+        """Path of the parameter, with a star if a median is assumed."""
         return self._starred(self.path)
 
     @property
     def name(self) -> str:
-        """Its name in the words of the field."""
+        """Name of the parameter in the usual terms."""
         return in_words(self.path)
 
     def name_cell(self) -> str:
-        """Its name, with a star where a median stands in for it."""
+        """Name of the parameter, with a star if a median is assumed."""
         return self._starred(self.name)
 
     def _starred(self, text: str) -> str:
         return text + " *" * self.effect.lever.number.is_default
 
     def value_cell(self) -> str:
-        """Return what it is, with its unit."""
+        """Present value with its unit."""
         return self.text(self.value)
 
     def change_cell(self, figure: str) -> str:
-        """Change of a figure in per cent, or why there is none."""
+        """Change of a figure in percent, or the reason why there is none."""
         change = self.change(figure)
         if self.effect.raised.value is None:
             return "at limit"
@@ -134,11 +134,11 @@ class MovedNumber:
         return "0" if abs(change) < 5e-5 else f"{100.0 * change:+.2g} %"
 
     def reach_cell(self) -> str:
-        """Most that it can make of the speed, over what it is."""
+        """Ratio of the highest possible speed to the present speed."""
         return "-" if not isfinite(self.reach) else f"{number(self.reach, 3)}x"
 
     def enough_cell(self) -> str:
-        """From where on it buys nothing."""
+        """Saturation value."""
         return self.text(self.enough if isfinite(self.enough) else None)
 
     def needed_cell(self) -> str:
@@ -146,13 +146,13 @@ class MovedNumber:
         return self.text(self.needed)
 
     def factor_cell(self) -> str:
-        """Return how many times what it is that value is."""
+        """Ratio of the needed value to the present one."""
         if self.factor is None:
             return "-"
         return f"{number(self.factor)}x" if self.factor else "0"
 
     def best_cell(self) -> str:
-        """Figure of the target with the best value, where none reaches it."""
+        """Target figure at the best value, if no value reaches the target."""
         if self.alone is None or self.needed:
             return ""
         if not isfinite(self.alone.extreme):
@@ -192,7 +192,7 @@ COLUMNS: tuple[Column[MovedNumber], ...] = (
     Column(
         "path",
         "text",
-        "path of the number, as set takes it",
+        "path of the number, as used with set",
         "path",
         ("", "path for what-ifs"),
         0,
@@ -235,7 +235,7 @@ COLUMNS: tuple[Column[MovedNumber], ...] = (
     Column(
         "tokens_per_s_per_user_best",
         "tokens/s",
-        "with the best value that a file may hold; null for models",
+        "with the best valid value; null for models",
         "best_speed",
         ("best", "gain"),
         format=MovedNumber.reach_cell,
@@ -251,7 +251,7 @@ COLUMNS: tuple[Column[MovedNumber], ...] = (
     Column(
         "target_value",
         "SI",
-        "value that reaches the target alone; null if none does",
+        "value that alone reaches the target; null if none does",
         "needed",
         ("would have", "to be"),
         format=MovedNumber.needed_cell,
@@ -260,14 +260,14 @@ COLUMNS: tuple[Column[MovedNumber], ...] = (
     Column(
         "target_factor",
         "ratio",
-        "that value over the present one",
+        "that value / the present value",
         "factor",
         ("", "times"),
         format=MovedNumber.factor_cell,
     ),
 )
 NAME = Column[MovedNumber]("name", "text", heading=("", "parameter"), format=MovedNumber.name_cell)
-"""Column of tables alone: the number in the words of the field."""
+"""Column only of tables: the name of the parameter in the usual terms."""
 
 BEST = Column[MovedNumber](
     "best",
@@ -275,11 +275,11 @@ BEST = Column[MovedNumber](
     heading=("best valid", "value gives"),
     format=MovedNumber.best_cell,
 )
-"""Column of tables alone: the figure of the target where no value reaches it."""
+"""Column only of tables: the target figure if no value reaches the target."""
 
 
 def rank(row: MovedNumber) -> tuple[float, ...]:
-    """Return what rows are sorted by: the effect on speed, then whose it is, then other effects."""
+    """Sort key of rows: effect on speed, then kind of file, then other effects."""
     slopes = [abs(row.slope(figure)) for figure in FIGURES]
     speed, *further = (-slope if isfinite(slope) else 0.0 for slope in slopes)
     return round(speed, 3), _FILES.index(row.effect.lever.file), *further

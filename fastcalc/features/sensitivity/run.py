@@ -1,4 +1,4 @@
-"""``fastcalc sensitivity``: what each number buys, and what it would have to be."""
+"""``fastcalc sensitivity``: effects of parameters, and values that reach a target."""
 
 from collections.abc import Iterator
 
@@ -24,7 +24,7 @@ _MOST_BATCHES = 12
 
 
 def run(request: Sensitivity) -> Answer:
-    """Return what each number buys at each batch; the answer is no if nothing reaches a target."""
+    """Effects of parameters at each batch; the answer is no if nothing reaches a target."""
     aim = None if request.target is None else target(request.target)
     reading: list[str] = []
     outcomes = _outcomes(request, reading)
@@ -47,23 +47,23 @@ def run(request: Sensitivity) -> Answer:
 
 
 def _moved(outcome: Outcome, aim: Target | None) -> Iterator[MovedBatch]:
-    """Move every number at every batch, and look for those that reach a target."""
+    """Vary every parameter at every batch, and search for values that reach a target."""
     figures = MovedFigures(outcome.on_its_layout)
-    progress.say("what each number would have to be")
+    progress.say("values that reach the target")
     reached = goals(outcome, aim, figures) if aim else {}
     progress.say("effect of each number")
     return batches_of(outcome, effects(outcome, figures), reached)
 
 
 def _unpriced(request: Sensitivity, outcome: Outcome) -> str:
-    """Say that a price cannot be reached, as there is none, and how to give one."""
+    """State that a chip without a price cannot reach a price target, and how to give a price."""
     chip, basis = outcome.scenario.hardware.id, outcome.scenario.pricing.name
     how = f"give one with {option('price', f'{chip}=USD')}"
     return f"{option('target', request.target)}: {chip} has no {basis} price; {how}"
 
 
 def _too_large(outcome: Outcome) -> list[str]:
-    """Say which batches do not fit, and how many chips hold them."""
+    """Name the batches that do not fit, and the numbers of chips that they need."""
     batches = zip(outcome.scenario.batches, outcome.estimate.fits, outcome.min_chips, strict=True)
     return [
         f"batch {batch:,} needs {option('chips', fewest)}"
@@ -75,7 +75,7 @@ def _too_large(outcome: Outcome) -> list[str]:
 
 
 def _outcomes(request: Sensitivity, notes: list[str]) -> list[Outcome]:
-    """Model on the one chip whose numbers are asked about."""
+    """Outcomes of the models on the single requested chip."""
     chips = readers.names(request.on, option("on"))
     if len(chips) > 1 or chips == ["all"]:
         raise InputError(

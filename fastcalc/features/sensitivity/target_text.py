@@ -1,4 +1,4 @@
-"""Targets as users write them: ``1000`` tokens/s of a user, ``0.5$/Mtok``, ``200ms``."""
+"""Parser of targets: ``1000`` tokens/s per user, ``0.5$/Mtok``, or ``200ms`` of TTFT."""
 
 import re
 from typing import TYPE_CHECKING
@@ -19,7 +19,7 @@ _DOLLARS = ("$/Mtok", "USD/Mtok", "/Mtok")
 
 
 def target(text: "NumberGiven") -> Target:
-    """Figure that is to reach a value, by its unit.
+    """Target figure and value, identified by the unit.
 
     >>> target("0.5$/Mtok"), target("200 ms")
     (Target(figure='usd', value=0.5), Target(figure='ttft', value=0.2))

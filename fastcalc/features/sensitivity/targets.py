@@ -1,4 +1,4 @@
-"""The other way round: what one number, or two, would have to be for a figure to reach a target."""
+"""Inverse search: values of one or two parameters at which a figure reaches a target."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -17,17 +17,17 @@ from fastcalc.features.sensitivity.levers import Lever, levers
 
 @dataclass(frozen=True)
 class Target:
-    """A figure, and what it is to be at least, or for times and prices at most. [SI]"""
+    """A figure with its minimum, or for times and prices its maximum. [SI]"""
 
     figure: str
     value: float
 
     def reached(self, value: float) -> bool:
-        """Whether a figure is good enough; nan is not."""
+        """Whether a figure reaches the target; nan does not."""
         return value >= self.value if self.figure == "speed" else value <= self.value
 
     def surplus(self, value: float) -> float:
-        """Share of the time, or of the money, that a figure leaves over; below 0 it misses. [1]"""
+        """Fraction of time or money left over; negative if the target is missed. [1]"""
         if np.isnan(value) or (self.figure == "speed" and value <= 0.0):
             return -inf
         left = 1.0 - (self.value / value if self.figure == "speed" else value / self.value)
@@ -42,11 +42,11 @@ class Target:
 
 @dataclass(frozen=True)
 class NeededValue:
-    """What one number would have to be.
+    """Value of one parameter that reaches the target.
 
-    figure : what is to reach the target
-    value : that reaches the target, nearest to what it is; None where none does
-    extreme, today : the figure with the best value that a file may hold, and as it is [SI]
+    figure : figure of the target
+    value : value nearest to the present one that reaches the target; None if none does
+    extreme, today : figure at the best valid value, and at the present value [SI]
     """
 
     lever: Lever
@@ -63,16 +63,16 @@ class NeededValue:
 
     @property
     def factor(self) -> float | None:
-        """How many times what it is; 0 where it would have to be nothing. [1]"""
+        """Ratio of the value to the present one; 0 if the value is 0. [1]"""
         return None if self.value is None else self.value / self.lever.number.value
 
 
 @dataclass(frozen=True)
 class Pair:
-    """The two numbers that reach a target with the least change, each by the same factor.
+    """The two parameters that reach a target with the smallest change, both by the same factor.
 
-    values : what they would have to be
-    factor : how many times better each is, or less where its limit comes first [1]
+    values : values that reach the target
+    factor : improvement of each, or less if it reaches its limit first [1]
     """
 
     levers: tuple[Lever, Lever]
@@ -82,9 +82,9 @@ class Pair:
 
 @dataclass(frozen=True)
 class Goal:
-    """How a batch reaches a target.
+    """Ways to reach a target at one batch.
 
-    scenario : of the batch alone, held to its layout
+    scenario : scenario of this batch with its layout fixed
     """
 
     scenario: Scenario
@@ -94,16 +94,16 @@ class Goal:
 
     @property
     def is_reached(self) -> bool:
-        """Whether a number alone, or two, reach it."""
+        """Whether one or two parameters reach the target."""
         return self.pair is not None or any(answer.value is not None for answer in self.alone)
 
 
 def goals(outcome: Outcome, target: Target, figures: MovedFigures | None = None) -> dict[int, Goal]:
-    """What each number would have to be for each batch that fits to reach a target.
+    """Values of each parameter that reach a target, for each batch that fits.
 
-    The searches for one number go on in step, so that their scenarios are evaluated together.
+    The searches for single parameters run in parallel, so that scenarios are evaluated together.
 
-    figures : of the layout that the outcome has, where somebody else asks for them
+    figures : figures of the outcome's layout, to share with other searches
     """
     figures = figures or MovedFigures(outcome.on_its_layout)
     of_batches = {
@@ -126,9 +126,9 @@ def goals(outcome: Outcome, target: Target, figures: MovedFigures | None = None)
 
 
 def _goal(figures: BatchFigure, target: Target, answers: Sequence[NeededValue]) -> Goal:
-    """How a batch reaches a target: by the numbers alone, and by the two that take the least.
+    """Ways to reach a target at a batch: by single parameters, and by the pair of least change.
 
-    answers : what each number alone would have to be
+    answers : needed value of each parameter alone
     """
     factors = [answer.factor for answer in answers if not answer.lever.is_choice]
     furthest = min((max(f, 1.0 / f) for f in factors if f), default=_FURTHEST)
@@ -138,7 +138,7 @@ def _goal(figures: BatchFigure, target: Target, answers: Sequence[NeededValue]) 
 
 
 def _with_value(figures: BatchFigure, lever: Lever, value: float) -> float:
-    """Figure of a batch with another value of a number."""
+    """Figure of a batch with another value of a parameter."""
     return figures.at({lever: value})
 
 
@@ -160,10 +160,10 @@ def _alone(figure: Callable[[float], float], lever: Lever, target: Target) -> Ne
 
 
 def _chosen(lever: Lever, target: Target, figure: Callable[[float], float]) -> NeededValue:
-    """Nearest value that reaches a target where more may be better or worse.
+    """Nearest value that reaches a target, for a parameter whose better direction is unknown.
 
-    It is doubled and halved until it does, or makes the figure worse and worse; the nearest between
-    there and the last is taken.
+    The value is doubled and halved until the target is reached or the figure keeps getting worse;
+    then the nearest value within the last interval is searched.
     """
     now, limit = lever.number.value, lever.number.limit
     today = extreme = figure(now)
@@ -189,9 +189,9 @@ def _chosen(lever: Lever, target: Target, figure: Callable[[float], float]) -> N
 def _between(
     lever: Lever, target: Target, figure: Callable[[float], float], ends: tuple[float, float]
 ) -> float:
-    """Value nearest to the second end that reaches a target, as the first does.
+    """Value nearest to the second bound that still reaches a target, as the first bound does.
 
-    Few whole numbers are all tried: a file may hold some of them only.
+    If there are few integers, all are tried, since only some may be valid.
     """
 
     def surplus(value: float) -> float:
@@ -209,7 +209,7 @@ def _between(
 
 _DOUBLINGS = 10
 _FALLS = 3
-"""Doublings in a row, each worse than the last or impossible, after which no more are tried. [1]"""
+"""Successive worse or impossible doublings after which the search stops. [1]"""
 _FEW = 64
 
 
@@ -219,12 +219,12 @@ Group = Sequence[Lever]
 def _least_pair(
     figures: BatchFigure, listed: Sequence[Lever], target: Target, furthest: float
 ) -> Pair | None:
-    """Two numbers of which the least change reaches a target.
+    """Pair of parameters that reaches a target with the smallest change.
 
-    Both get better by one factor, the least of any two; None where it is not below one that is
-    reached alone.
+    Both improve by the same factor, the smallest of all pairs; None if a single parameter needs
+    no larger factor.
 
-    furthest : that factor [1]
+    furthest : factor needed by a single parameter [1]
     """
     each = figures.of_all.answered.each
     good_ends = each([partial(_good_end, figures, lever, target) for lever in listed])
@@ -244,7 +244,7 @@ def _least_pair(
         groups = waiting.pop()
         limit = (furthest if nearest_pair is None else nearest_pair.factor) * (1.0 - _NEARER)
         together = list(dict.fromkeys([*groups[0], *groups[1]]))
-        # Better numbers never make a figure worse: no two reach what all of them miss.
+        # Better values never make a figure worse, so no pair reaches a target that all miss.
         if limit <= 1.0 or len(together) < 2 or surplus(together, limit) < 0.0:
             continue
         if len(together) == 2:
@@ -257,7 +257,7 @@ def _least_pair(
 
 
 def _smaller(first: Group, second: Group) -> list[tuple[Group, Group]]:
-    """Smaller groups that hold the same pairs, the stronger numbers' last."""
+    """Smaller groups that cover the same pairs, ordered with the strongest parameters last."""
     if first is second or len(first) >= len(second):
         half = len(first) // 2
         strong, weak = first[:half], first[half:]
@@ -269,17 +269,17 @@ def _smaller(first: Group, second: Group) -> list[tuple[Group, Group]]:
 
 
 _NEARER = 1e-6
-"""Share by which the factor of another pair must be less. [1]"""
+"""Fraction by which the factor of another pair must be smaller. [1]"""
 _FURTHEST = exp(30.0)
-"""A factor beyond which nothing is looked for. [1]"""
+"""Largest factor in the search. [1]"""
 _ROUNDING = 1e-9
-"""Share of a figure below which a number does not move it: digits of a float. [1]"""
+"""Relative change of a figure below which a parameter has no effect: rounding of floats. [1]"""
 _LEAST = 1e-15
-"""What a figure that misses a target by the last digit of a float misses it by. [1]"""
+"""Relative miss of a target that is only rounding of floats. [1]"""
 
 
 def _good_end(figures: BatchFigure, lever: Lever, target: Target) -> float | None:
-    """End of a number where a figure is better, or None if both are equal."""
+    """Bound of a parameter at which a figure is better, or None if both are equal."""
     low, high = ends_of(lever)
     each = figures.of_all.answered.each
     at_low, at_high = each([partial(figures.at, {lever: end}) for end in (low, high)])
@@ -289,6 +289,6 @@ def _good_end(figures: BatchFigure, lever: Lever, target: Target) -> float | Non
 
 
 def _better(lever: Lever, end: float, factor: float) -> float:
-    """A number moved towards its best end by a factor, within its limits."""
+    """A parameter moved towards its better bound by a factor, within its limits."""
     now = lever.number.value
     return min(now * factor, end) if end > now else max(now / factor, end)
