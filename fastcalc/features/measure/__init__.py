@@ -1,4 +1,4 @@
 """`validate`, `calibrate` and `diagnose`: predictions against measurements.
 
-Engines are fitted on measurements, and a slow server is explained by them.
+Measurements are used to fit engines and to explain why a server is slow.
 """

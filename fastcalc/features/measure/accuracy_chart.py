@@ -1,4 +1,4 @@
-"""A chart of predictions against measurements: a plot for each class, of rates and of times."""
+"""Chart of predictions against measurements, with a plot for each class."""
 
 from collections.abc import Mapping, Sequence
 
@@ -11,10 +11,10 @@ from fastcalc.written import listed, many
 
 
 def accuracy(components: Mapping[str, Sequence[Prediction]]) -> Chart:
-    """Return predicted against measured rates and times, each class of machine on axes of its own.
+    """Predicted against measured rates and times, with separate axes for each class of machine.
 
-    components : predictions by how they come to be, such as by fits that left their source out;
-        without a name where there is one class alone
+    components : predictions by method, for example from fits without their source; the name is
+        empty if there is only one method
     """
     classes: dict[tuple[str, bool], dict[str, list[Prediction]]] = {}
     for component, predictions in components.items():
@@ -38,7 +38,7 @@ def accuracy(components: Mapping[str, Sequence[Prediction]]) -> Chart:
 
 
 def _panel(name: str, by_part: Mapping[str, Sequence[Prediction]], order: Sequence[str]) -> Panel:
-    """Plot of one class of points, with equal axes that span those points."""
+    """Plot of one class of measurements, with equal axes that span them."""
     drawn = [prediction for predictions in by_part.values() for prediction in predictions]
     unit = "s" if drawn[0].point.is_time else "tokens/s"
     series = [
@@ -54,7 +54,7 @@ def _panel(name: str, by_part: Mapping[str, Sequence[Prediction]], order: Sequen
     ]
     values = [edge for points in series for edge in (points.x, points.y)]
     middle = np.exp(np.mean(np.log(np.concatenate(values))))
-    values.append(middle * np.array([0.7, 1.4]))  # an octave at least
+    values.append(middle * np.array([0.7, 1.4]))  # at least a factor of two
     across, upward = (
         ChartAxis.over(f"{axis_title}, {unit}", values) for axis_title in ("measured", "predicted")
     )
@@ -77,7 +77,7 @@ def _panel(name: str, by_part: Mapping[str, Sequence[Prediction]], order: Sequen
 
 
 def _coverage(predictions: Sequence[Prediction]) -> float:
-    """Return how many measurements lie in their ranges. [%]"""
+    """Fraction of measurements within their ranges. [%]"""
     return 100.0 * float(np.mean([prediction.is_covered for prediction in predictions]))
 
 
@@ -90,7 +90,7 @@ def _tip(prediction: Prediction) -> str:
 
 
 def _score(name: str, predictions: Sequence[Prediction]) -> str:
-    """Say how far off predictions are, and how many measurements lie in their ranges."""
+    """State the median error and the fraction of measurements within their ranges."""
     middle = float(np.median([prediction.factor for prediction in predictions]))
     heading = f"{name[:1].upper()}{name[1:]}: " if name else ""
     return (

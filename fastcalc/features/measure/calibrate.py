@@ -1,4 +1,4 @@
-"""``fastcalc calibrate``: engines fitted on measurements, the shipped ones or one's own."""
+"""``fastcalc calibrate``: fit engines on shipped measurements or on the user's."""
 
 import os
 import re
@@ -63,20 +63,20 @@ def _fit_shipped(request: Calibrate) -> None:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class RowsAnswer(Answer):
-    """Measurements of a file against predictions by the engine and the other rows, for a chart."""
+    """Measurements of a file, with predictions by the engine and by the other rows, for a chart."""
 
     rows: OwnRows
     base: Engine
 
     @property
     def charts(self) -> Charts:
-        """Speeds predicted over measured."""
+        """Chart of predicted / measured speeds."""
         deployments = self.rows.engine.own_deployments
         return {"calibrate": partial(own_rows_page.chart, deployments, self.base.id)}
 
 
 def drawn(request: Calibrate) -> RowsAnswer:
-    """Return the chart of a file's rows, by an engine as it is and by the other rows."""
+    """Chart of a file's rows, predicted by the unchanged engine and with the other rows."""
     if request.path is None:
         raise InputError("give a file of measurements: fastcalc plot calibrate my-runs.csv")
     catalogue, base, measured = _measured(request, request.path)
@@ -85,7 +85,7 @@ def drawn(request: Calibrate) -> RowsAnswer:
 
 
 def _measured(request: Calibrate, path: Path) -> tuple[Catalogue, Engine, Points]:
-    """Return the points of a file, and the engine to start from."""
+    """Measurements of a file, and the engine to start from."""
     catalogue, file_options = loading.catalogue(request), request.file_options()
     base = catalogue.engine(file_options.get("engine") or "vllm")
     return catalogue, base, points_of(catalogue, path, file_options)
@@ -119,7 +119,7 @@ def _fit_own(request: Calibrate, path: Path) -> None:
 
 
 def _engine_name(request: Calibrate, catalogue: Catalogue) -> str:
-    """Return what the engine is called: as its file, which must be no engine of the catalogue."""
+    """Name of the new engine: its file name, which must not be in the catalogue."""
     name = "our-engine" if request.out is None else request.out.stem.lower()
     if not re.fullmatch(r"[a-z0-9][a-z0-9._-]*", name):
         raise InputError(

@@ -1,4 +1,4 @@
-"""What a fit found, in lines."""
+"""Text output of a fit."""
 
 from math import expm1
 
@@ -35,7 +35,7 @@ def shipped_parts(calibration: Calibration, left_out: Validation, width: int) ->
 
 
 def values_page(calibration: Calibration) -> str:
-    """Return a page of all fitted values: band, uncertainty, and what of it the data determine."""
+    """Page of all fitted values, with band, uncertainty, and the part determined by the data."""
     count, single = len(calibration.family.nodes), list(calibration.publishers).count(1)
     lines = [
         "# Fitted values",
@@ -71,7 +71,7 @@ def values_page(calibration: Calibration) -> str:
 def own_parts(
     rows: OwnRows, fit: OwnFit | None, name: str, next_command: str | None, width: int
 ) -> list[Part]:
-    """Return what runs say of an engine: its values where they were fitted, and its deployments."""
+    """Results of a user's measurements: fitted engine values, and corrections of deployments."""
     deployments = rows.engine.own_deployments
     engine = f"{rows.engine.id} as fitted" if fit and fit.nodes else rows.engine.id
     page = [*own_rows.parts(deployments, engine, width), ""]
@@ -84,7 +84,7 @@ _UNFITTED = f"values of the engine stay: {FEWEST_RUNS} rows or more would be fit
 
 
 def _fitted_lines(fit: OwnFit, name: str) -> list[str]:
-    """Return what a fit of an engine's values found, in sentences."""
+    """Sentences on the fit of an engine's values."""
     tested = "one source: the fit cannot be tested on another, so trust the fitted figure less"
     if fit.left_out is not None:
         tested = f"held-out sources: {_scored(fit.left_out)}"

@@ -1,4 +1,4 @@
-"""``fastcalc diagnose``: why a deployment is slower than predicted."""
+"""``fastcalc diagnose``: explain why a deployment is slower than predicted."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -31,7 +31,7 @@ from fastcalc.written import listed, many
 
 
 def run(request: Diagnose) -> DiagnosisAnswer | StoppedAnswer:
-    """Return what of a deployment differs from what was predicted, as points and its log say."""
+    """Diagnosis of a deployment from measurements, its start-up log, or both."""
     catalogue = loading.catalogue(request)
     if request.path is None and request.log is None:
         raise InputError(
@@ -98,7 +98,7 @@ def _of_points(
 def _start_of_points(
     log: StartLog, points: Sequence[Point], catalogue: Catalogue, request: Diagnose
 ) -> Start:
-    """Return the start of the deployment of some points; refuse a log of another."""
+    """Start-up of the measured deployment; raises InputError if the log is of another one."""
     model = model_id(log.settings.get("model", ""), catalogue)
     logged = [point for point in points if model in (None, catalogue.model(point.model).id)]
     if not logged:
@@ -114,7 +114,7 @@ def _start_of_points(
             f"the measurements are for tp {stated.tp}, but {request.log} is for tp {tp:.0f}: give "
             "the log of the server that was measured"
         )
-    # Points name the engine, a log its release as well.
+    # Measurements name the engine; a log also names its release.
     engine = deployment.engine
     scenario = Scenario(
         hardware=deployment.hardware,
@@ -129,9 +129,9 @@ def _start_of_points(
 
 
 def contradictions(start: Start, points: Sequence[Point]) -> list[str]:
-    """Where measurements contradict the server's start-up log, in sentences.
+    """Sentences on contradictions between the measurements and the start-up log.
 
-    The points are taken as they are.
+    The measurements are used as stated.
     """
     log, drafted = start.log, int(start.log.number("drafted") or 0)
     logged = {
@@ -158,7 +158,7 @@ def contradictions(start: Start, points: Sequence[Point]) -> list[str]:
 
 
 def _of_stop(request: Diagnose, catalogue: Catalogue, log: StartLog) -> StoppedAnswer:
-    """Return what ended a start, and what would start it where its chip is known."""
+    """Error that ended a start, and changes that would fix it if the chip is known."""
     if request.hardware is None:
         return StoppedAnswer(request=request, log=log)
     start = _logged(log, _scenario_of_log(request, catalogue, log))
@@ -170,7 +170,7 @@ def _of_stop(request: Diagnose, catalogue: Catalogue, log: StartLog) -> StoppedA
 
 
 def _scenario_of_log(request: Diagnose, catalogue: Catalogue, log: StartLog) -> Scenario:
-    """Deployment described by a log; InputError for a log that does not state it."""
+    """Deployment described by a log; raises InputError if the log is incomplete."""
     called = log.settings.get("model", "")
     model = str(request.model) if request.model else model_id(called, catalogue)
     stored = request.weights or checkpoint_format(called)
@@ -201,7 +201,7 @@ def _scenario_of_log(request: Diagnose, catalogue: Catalogue, log: StartLog) -> 
 
 
 def _quantized(log: StartLog) -> str | None:
-    """Return the format that a server says its weights are in, where the checkpoint does not."""
+    """Weight format stated by a server, if the checkpoint does not state one."""
     return {"fp8": "fp8"}.get(log.settings.get("quantization", ""))
 
 
@@ -211,7 +211,7 @@ def _traffic(prompt: float | None, output: float | None) -> Traffic:
 
 
 def _logged(log: StartLog, scenario: Scenario) -> Start:
-    """Return a start with the ranks, the longest length and the caches that it logged."""
+    """Start with the ranks, the maximum length and the caches from its log."""
     chip, sharding = scenario.hardware, scenario.sharding
     if chip.kind == "host" or chip.execution == "spatial":
         raise InputError(f"{log.program} does not run on {chip.id}")
@@ -228,7 +228,7 @@ def _logged(log: StartLog, scenario: Scenario) -> Start:
 
 
 def _started(log: StartLog, scenario: Scenario) -> Start:
-    """Return a start as it was logged; refuse one that cannot have been."""
+    """Start as logged; raises InputError if it is impossible."""
     start = _logged(log, scenario)
     chip = scenario.hardware
     if float(start.placement.available + start.placement.reserved) <= 0.0:
@@ -249,7 +249,7 @@ def _started(log: StartLog, scenario: Scenario) -> Start:
 
 
 def _ranks(log: StartLog) -> dict[str, int]:
-    """Ranks of a start; what it does not say is one, and SGLang's tp counts copies of attention."""
+    """Ranks of a start; unstated ones are 1, and SGLang's tp includes copies of attention."""
     ranks = {name: int(log.number(name) or 1) for name in RANKS}
     if log.is_on("dp_attention"):
         ranks["tp"] = max(ranks["tp"] // ranks["dp"], 1)

@@ -1,4 +1,4 @@
-"""Why a deployment is slower: a verdict, the terms, measured against predicted, settings."""
+"""Answer of `diagnose`: verdict, terms, measured against predicted times, and settings."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -40,19 +40,19 @@ from fastcalc.written import listed, many
 if TYPE_CHECKING:
     from fastcalc.kit.charts.drawing import Chart
 
-_MOST_LINES = 6  # points that are drawn, so that all fits one screen
-_AXIS = "0.5x 1x   2x   4x   8x"  # five characters for twice the time
-_WIDTH = 21  # characters of the picture, up to the last mark of the axis
-_NUMBERS = 37  # and of the columns before it, without the names of points
-_FURTHEST = 8.0  # times slower that it reaches
+_MOST_LINES = 6  # most measurements in the picture, so that all fits on one screen
+_AXIS = "0.5x 1x   2x   4x   8x"  # five characters per factor of two
+_WIDTH = 21  # width of the picture in characters, up to the last axis mark
+_NUMBERS = 37  # width of the columns before it, without names
+_FURTHEST = 8.0  # largest slowdown on the axis
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class DiagnosisAnswer(Answer):
-    """What points say of a deployment, what the log of its start says, or both.
+    """Diagnosis of a deployment from measurements, its start-up log, or both.
 
-    left_aside : sentences on points that have no say
-    ranks : of the deployment, where the log states them and the points do not
+    left_aside : sentences on measurements that are not used
+    ranks : ranks of the deployment, if only the log states them
     """
 
     request: Diagnose
@@ -63,7 +63,7 @@ class DiagnosisAnswer(Answer):
 
     @property
     def causes(self) -> Sequence[Cause]:
-        """What the log names as causes."""
+        """Causes found in the log."""
         return self.start.causes[:MOST_CAUSES] if self.start else []
 
     @property
@@ -72,7 +72,7 @@ class DiagnosisAnswer(Answer):
 
     @cached_property
     def terms(self) -> list[TermRow]:
-        """What is said of each term, those that are named first."""
+        """Rows of all terms, the named ones first."""
         by_term = {finding.term: finding for finding in self._findings}
         terms = [
             TermRow(term, by_term.get(term), [cause for cause in self.causes if cause.term is term])
@@ -82,12 +82,12 @@ class DiagnosisAnswer(Answer):
 
     @property
     def changes(self) -> list[str]:
-        """What to change by the log."""
+        """Changes recommended from the log."""
         return list(dict.fromkeys(cause.setting for cause in self.causes))
 
     @cached_property
     def suspects(self) -> list[str]:
-        """What is known to cause what the points name, without what the log answers."""
+        """Known causes of the terms named from measurements, except those the log rules out."""
         excluded = set[str]()
         if self.start and self.start.log.settings:
             excluded.add(EAGER)
@@ -98,17 +98,17 @@ class DiagnosisAnswer(Answer):
         )
         suspects = [
             text for row in zip_longest(*settings_of_terms) for text in row if text
-        ]  # most telling first
+        ]  # most informative first
         return [text for text in dict.fromkeys(suspects) if text not in excluded]
 
     @property
     def advice(self) -> list[str]:
-        """What to change by the log, then what to look for."""
+        """Changes from the log, then possible causes to check."""
         return [*self.changes, *self.suspects]
 
     @property
     def sentence(self) -> str:
-        """What the log names, and what the points do."""
+        """Verdict from the log, and verdict from the measurements."""
         by_points = verdict(self.diagnosis) if self.diagnosis else ""
         if not self.start:
             return by_points
@@ -118,7 +118,7 @@ class DiagnosisAnswer(Answer):
         return f"{by_log}. With the logged settings, {by_points[0].lower()}{by_points[1:]}"
 
     def page(self, screen: Screen) -> Sequence[Part]:
-        """What was given, what differs, before and after, and as much advice as has room."""
+        """Inputs, verdict, times before and after, and as much advice as fits."""
         return on_one_screen(partial(self._laid_out, screen), screen)
 
     def _laid_out(self, screen: Screen, count: int) -> list[Part]:
@@ -143,7 +143,7 @@ class DiagnosisAnswer(Answer):
         return [*page, Notes([*notes, *self.left_aside], self.next_command())]
 
     def _key(self) -> str:
-        """What the times and signs of the picture are."""
+        """Legend of the times and marks in the picture."""
         named = ["the causes named above"] * any(finding.is_named for finding in self._findings)
         explained = ["the logged settings"] * bool(self.start) + named
         meaning = listed(explained) or "the same, as no cause is named"
@@ -154,11 +154,11 @@ class DiagnosisAnswer(Answer):
 
     @property
     def _explained(self) -> str:
-        """Heading of the times with what is known or named."""
+        """Heading of the times that include the known or named causes."""
         return "logged" if self.start else "causes"
 
     def _given(self) -> Iterator[Remark]:
-        """A line on the points, and on the log."""
+        """Lines on the given measurements and on the log."""
         if self.diagnosis and self.request.path:
             predictions = self.diagnosis.predictions
             first, count = predictions[0], len(predictions)
@@ -171,7 +171,7 @@ class DiagnosisAnswer(Answer):
             yield Remark(f"{self.request.log.name}: {logged(self.start)}")
 
     def next_command(self) -> str:
-        """To compare the chips of the points, with their file; of a log, which runs to measure."""
+        """Suggest a comparison that uses the file; for a log alone, suggest runs to measure."""
         request = self.request
         if self.diagnosis:
             point = self.diagnosis.predictions[0].point
@@ -190,15 +190,15 @@ class DiagnosisAnswer(Answer):
         return self.left_aside
 
     def records(self) -> list[Record]:
-        """A record for each term."""
+        """One record per term."""
         return [values(COLUMNS, term) for term in self.terms]
 
     def table(self) -> tuple[Sequence[TableColumn], Sequence[object]]:
-        """How surely each term is slower, and how much."""
+        """Terms with the probability and the size of their slowdown."""
         return pick("term probability slower slower_low named", COLUMNS), self.terms
 
     def details(self) -> Record:
-        """Verdict, points, what to measure next, and the log."""
+        """Verdict, measurements, next measurement, and log."""
         diagnosis, start = self.diagnosis, self.start
         by_points = diagnosis.verdict if diagnosis else "nothing"
         return {
@@ -211,11 +211,11 @@ class DiagnosisAnswer(Answer):
 
     @property
     def charts(self) -> Charts:
-        """Before and after, of points."""
+        """Charts of the measurements before and after the diagnosis."""
         return {"diagnose": self.slowdown_chart} if self.diagnosis else {}
 
     def slowdown_chart(self) -> "Chart":
-        """Speeds predicted over measured."""
+        """Chart of predicted / measured speeds."""
         from fastcalc.features.measure.diagnosis_chart import slowdowns
 
         assert self.diagnosis
@@ -287,9 +287,9 @@ def _of_start(start: Start) -> Record:
 
 
 def _picture(diagnosis: Diagnosis, width: int, explained: str) -> list[Part]:
-    """Return a line for each point: measured, predicted, and where it stands before and after.
+    """Picture with one line per measurement: measured, predicted, and ratio before and after.
 
-    Of many points, those that are furthest off.
+    If there are many measurements, those with the largest errors are shown.
     """
     after = np.exp(diagnosis.belief.slowdowns.residuals) / diagnosis.slower[1]
     furthest = set(np.argsort(-np.abs(np.log(diagnosis.before)))[:_MOST_LINES].tolist())
@@ -317,7 +317,7 @@ def _picture(diagnosis: Diagnosis, width: int, explained: str) -> list[Part]:
 
 
 def _names(points: Sequence[Point]) -> list[str]:
-    """What was measured at which concurrency, and the prompt where several have these in common."""
+    """Metric and concurrency of each measurement, with the prompt if they are not unique."""
     names = [f"{_SHORT[point.metric]} at {point.concurrency or 'all'}" for point in points]
     return [
         f"{name}, {point.prompt:,.0f} in" if point.prompt and names.count(name) > 1 else name
@@ -336,7 +336,7 @@ _SHORT = {
 
 
 def _line(before: float, after: float) -> str:
-    """Return where a point stands, on a logarithmic axis from half to eight times as predicted."""
+    """Marks of a measurement on a logarithmic axis from 0.5x to 8x the prediction."""
     signs = [" "] * _WIDTH
     for times, sign in ((1.0, "|"), (before, "o"), (after, "*")):
         fraction = np.log(np.clip(times, 0.5, _FURTHEST) / 0.5) / np.log(_FURTHEST / 0.5)
@@ -345,12 +345,12 @@ def _line(before: float, after: float) -> str:
 
 
 def _by_default(point: Point, times: float) -> float:
-    """Prediction of the engine's defaults for a point that takes longer by a factor."""
+    """Prediction with engine defaults for a measurement that takes longer by a factor."""
     return point.value / times if point.is_time else point.value * times
 
 
 def _after(diagnosis: Diagnosis) -> Floats:
-    """Return what is expected of each point with what is named, in the unit of its metric."""
+    """Prediction of each measurement with the named causes, in the unit of its metric."""
     expected = np.array([prediction.expected for prediction in diagnosis.predictions])
     is_time = np.array([prediction.point.is_time for prediction in diagnosis.predictions])
     slower: Floats = diagnosis.slower[1]

@@ -1,4 +1,4 @@
-"""What a diagnosis says: what differs, what the log of a start has, and what to measure next."""
+"""Sentences of a diagnosis: verdict, contents of the log, and next measurement."""
 
 from collections.abc import Sequence
 
@@ -13,11 +13,11 @@ from fastcalc.kit.answer.numbers_as_text import number, whole_percent
 from fastcalc.written import listed
 
 _SURELY = ((0.95, "almost certainly"), (0.8, "very likely"), (0.5, "likely"), (0.0, "perhaps"))
-_FASTER = 0.9  # median of measured over predicted time below which that is said
+_FASTER = 0.9  # median of measured / predicted time below which a remark is added
 
 
 def verdict_by_log(start: Start, causes: Sequence[Cause]) -> str:
-    """Say what the log of a start names as causes, and whether its cache holds more than usual."""
+    """State the causes found in the log, and whether the cache is larger than expected."""
     sentences = "; ".join(cause.sentence for cause in causes)
     by_log = (
         f"From the log: {sentences}"
@@ -31,7 +31,7 @@ def verdict_by_log(start: Start, causes: Sequence[Cause]) -> str:
 
 
 def verdict(diagnosis: Diagnosis) -> str:
-    """Return what differs and how surely, that nothing does, or that the points are too few."""
+    """State the slow terms with probabilities, that nothing is slower, or that data are too few."""
     slowdown = float(np.median(np.exp(diagnosis.belief.slowdowns.residuals)))
     if diagnosis.verdict == "differs":
         named_findings = (finding for finding in diagnosis.findings if finding.is_named)
@@ -59,7 +59,7 @@ def _surely(probability: float) -> str:
 
 
 def logged(start: Start) -> str:
-    """Return what was started, and how much its caches hold."""
+    """State the started deployment and the capacity of its caches."""
     log, scenario = start.log, start.scenario
     name = f"{log.program} {log.version}".strip()
     layout = f"{scenario.model.id} on {start.placement.layout.chips} {scenario.hardware.id}"
@@ -78,7 +78,7 @@ def logged(start: Start) -> str:
 
 
 def unnamed(diagnosis: Diagnosis) -> str:
-    """How likely each term is that is not named, and which no point tests, in sentences."""
+    """Sentences on the probability of terms that are not named, and on untested terms."""
     within = diagnosis.terms_within_named
     others = [finding for finding in diagnosis.findings if not finding.is_named]
     likely = [
@@ -103,7 +103,7 @@ _METRICS = {"ttft_s": "TTFT", "tokens_per_s_total": "tokens/s"}
 
 
 def measure_next(further: NextPoint) -> str:
-    """The most informative next measurement, and how much slower each cause makes it."""
+    """State the most informative next measurement, with the slowdown expected by cause."""
     point = further.point
     causes = ", ".join(f"{name} {number(slower, 2)}x" for name, slower in further.slower.items())
     return (

@@ -31,7 +31,7 @@ class Measurements(groups.FormatOfEach, groups.ChipCount, groups.ParallelRanks):
     ] = None
 
     def file_options(self) -> dict[str, Any]:
-        """Return what is said of a file of measurements, by the name of the field."""
+        """Settings that apply to a file of measurements, by field name."""
         names = ("hardware", "model", "engine", "weights", "kv", "chips", "tp", "pp", "ep", "dp")
         return {
             name: value if name == "engine" else str(value)
@@ -65,9 +65,9 @@ class Validate(Measurements, groups.EarlierRun, groups.Written):
 class Calibrate(Measurements, groups.OutputFile, groups.OwnFolders):
     """Make an engine of your own from measurements of your server.
 
-    The engine file holds the measurements, which correct predictions. From ten measurements on,
-    engine parameters are fitted too, which needs scipy. Without FILE the shipped engines are fitted
-    again, and -o names the folder of engines and evidence.
+    The engine file contains the measurements, which correct predictions. With ten or more
+    measurements, engine parameters are also fitted, which needs scipy. Without FILE, the shipped
+    engines are fitted again, and -o names the folder of engines and evidence.
     """
 
     examples = (
@@ -87,7 +87,7 @@ class Diagnose(Measurements, groups.StartUpLog, groups.Written):
     """Explain why a server is slower than predicted, from measurements or its start-up log.
 
     Names at most two causes, each with its probability, its effect and the settings known to change
-    it. Otherwise says that the server is as predicted, or what to measure next.
+    it. Otherwise reports that the server is as fast as predicted, or suggests the next measurement.
     """
 
     examples = (

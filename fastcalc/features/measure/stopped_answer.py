@@ -1,4 +1,4 @@
-"""A server that did not start: the error that ended it, and what would start it."""
+"""Answer for a server that did not start: the error, and changes that would start it."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -20,10 +20,10 @@ from fastcalc.mentions import flag, option
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class StoppedAnswer(Answer):
-    """What ended the start of a server, by its log, and what would start it.
+    """The error that ended a server start, from its log, and changes that would start it.
 
-    location : where it was to live; None where the log does not say on which chip
-    as_logged : the same with the memory for caches that it logged
+    location : intended placement; None if the log does not name the chip
+    as_logged : the same with the logged cache memory
     """
 
     request: Diagnose
@@ -33,12 +33,12 @@ class StoppedAnswer(Answer):
 
     @property
     def code(self) -> int:
-        """Exit code: 1, as it did not start."""
+        """Exit code: 1, because the server did not start."""
         return 1
 
     @property
     def remedies(self) -> list[StartRemedy]:
-        """What would start it, each alone: what the error names first, then what is computed."""
+        """Changes that each start it alone: changes named by the error, then computed ones."""
         log_remedies = [
             StartRemedy(setting, f"{value:.3f}" if value < 1.0 else f"{value:.0f}")
             for setting, value in self.log.limits.items()
@@ -46,14 +46,14 @@ class StoppedAnswer(Answer):
         settings = {remedy.setting for remedy in log_remedies}
         computed = self.as_logged.remedies if self.as_logged else []
         if not (log_remedies or computed) and self.location is not None:
-            # Its memory was to be enough, and was not: more chips have more.
+            # The expected memory was not available, so more chips are suggested.
             more = more_chips(self.location)
             computed = [more] if more else []
         return [*log_remedies, *(remedy for remedy in computed if remedy.setting not in settings)]
 
     @property
     def sentence(self) -> str:
-        """That it did not start, and why."""
+        """Sentence with the reason why it did not start."""
         return f"{self.log.program} did not start: {self.log.stopped}"
 
     def body(self, screen: Screen) -> Iterator[Part]:  # noqa: ARG002
@@ -61,11 +61,11 @@ class StoppedAnswer(Answer):
         yield self.sentence
         if changes := [self._line(remedy) for remedy in self.remedies]:
             yield ""
-            yield "Changes of which each alone would start it"
+            yield "Changes that would each start it alone"
             yield Listing(changes)
 
     def notes(self) -> Iterator[Note]:
-        """What is expected of its memory, or how to have that computed."""
+        """Notes on the expected memory, or on how to have it computed."""
         if self.location is None:
             yield Note(f"with {option('hardware', 'CHIP')} other changes are computed as well")
             return
@@ -87,21 +87,21 @@ class StoppedAnswer(Answer):
         return f"--{name} {remedy.value} ({by})"
 
     def next_command(self) -> str | None:
-        """The start with the first change."""
+        """Suggest the start with the first change."""
         if self.location is None:
             return None
         scenario = self.location.scenario
         stated = stated_settings(self.log, scenario)
         if remedies := self.remedies:
             stated[remedies[0].setting] = remedies[0].value
-        if "chips" in stated:  # in whichever layout starts there
+        if "chips" in stated:  # in any layout that starts
             stated = {name: value for name, value in stated.items() if name not in RANKS}
         words = [word for name, value in stated.items() for word in typed_setting(name, value)]
         begun = [scenario.model.asked_name, flag("on"), scenario.hardware.id]
         return follow_up(self.request, request_of("fit"), *begun, *words)
 
     def records(self) -> list[Record]:
-        """None: there is no measured term."""
+        """Empty: no term was measured."""
         return []
 
     def table(self) -> tuple[Sequence[TableColumn], Sequence[object]]:
@@ -124,5 +124,5 @@ class StoppedAnswer(Answer):
 
 
 def typed_setting(name: str, value: str) -> list[str]:
-    """A setting as it is typed: a flag, and its value unless that is that it is on."""
+    """A setting as typed: a flag, with its value unless the flag is a switch."""
     return [flag(name)] if value == "True" else [flag(name), value]

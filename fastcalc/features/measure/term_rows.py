@@ -1,6 +1,6 @@
-"""The terms of a diagnosis, a record each: how surely each is slower, by how much, and what shows.
+"""Rows of the terms of a diagnosis: probability and size of each slowdown, and symptoms.
 
-A row of a Markdown table is a term, too.
+Each row is also a row of the Markdown table.
 """
 
 from collections.abc import Sequence
@@ -14,18 +14,18 @@ from fastcalc.kit.answer.numbers_as_text import number, whole_percent
 
 
 def term_name(finding: TermFinding) -> str:
-    """Name of a term with the part of it that most likely is slower."""
+    """Name of a term with its most likely slow part."""
     return f"{finding.term.name} {PARTS[finding.part][1].name}".strip()
 
 
 def ends(finding: TermFinding) -> str:
-    """The 80 % range of how many times slower it is."""
+    """The 80 % range of a slowdown factor."""
     return f"{number(finding.low, 2)} to {number(finding.high, 2)}"
 
 
 @dataclass(frozen=True)
 class TermRow:
-    """What points find of a term, None without any, and what the log names."""
+    """A term with its finding from measurements, if any, and its causes from the log."""
 
     term: SlowdownTerm
     finding: TermFinding | None
@@ -33,17 +33,17 @@ class TermRow:
 
     @property
     def is_named(self) -> bool:
-        """Whether points or the log name it."""
+        """Whether measurements or the log name it as a cause."""
         return bool(self.causes or self.by_points)
 
     @property
     def tested(self) -> TermFinding | None:
-        """The finding, None where no point tests it."""
+        """The finding; None if no measurement tests the term."""
         return self.finding if self.finding and self.finding.is_tested else None
 
     @property
     def by_points(self) -> TermFinding | None:
-        """The finding, None where it is not named."""
+        """The finding; None if the term is not named."""
         return self.finding if self.finding and self.finding.is_named else None
 
 
@@ -51,7 +51,7 @@ COLUMNS: tuple[Column[TermRow], ...] = (
     Column(
         "term",
         "text",
-        "what may be slower than predicted",
+        "term that may be slower than predicted",
         lambda row: row.term.name,
         heading=("", "term"),
         format=lambda row: term_name(row.by_points) if row.by_points else row.term.name,
@@ -59,7 +59,7 @@ COLUMNS: tuple[Column[TermRow], ...] = (
     Column(
         "part",
         "text",
-        "what of it most likely is",
+        "its most likely slow part",
         lambda row: row.finding and PARTS[row.finding.part][1].name,
     ),
     Column(
@@ -72,13 +72,13 @@ COLUMNS: tuple[Column[TermRow], ...] = (
     Column(
         "tested",
         "yes or no",
-        "whether it would show in the points",
+        "whether a slowdown would be visible in the measurements",
         lambda row: bool(row.tested),
     ),
     Column(
         "probability",
         "1",
-        "that it is slower",
+        "probability that it is slower",
         lambda row: row.tested and row.tested.probability,
         heading=("", "sure"),
         format=lambda row: whole_percent(row.tested.probability) if row.tested else "-",
@@ -86,7 +86,7 @@ COLUMNS: tuple[Column[TermRow], ...] = (
     Column(
         "slower",
         "1",
-        "how many times, where it is",
+        "slowdown factor if it is slower",
         lambda row: row.tested and row.tested.slower,
         heading=("", "slower"),
         format=lambda row: f"{number(row.by_points.slower, 2)}x" if row.by_points else "-",
@@ -94,7 +94,7 @@ COLUMNS: tuple[Column[TermRow], ...] = (
     Column(
         "slower_low",
         "1",
-        "lower end of 80 % of that",
+        "lower bound of its 80 % range",
         lambda row: row.tested and row.tested.low,
         heading=("", "80 %"),
         format=lambda row: ends(row.by_points) if row.by_points else "-",
@@ -102,15 +102,15 @@ COLUMNS: tuple[Column[TermRow], ...] = (
     Column(
         "slower_high",
         "1",
-        "upper end of 80 % of that",
+        "upper bound of its 80 % range",
         lambda row: row.tested and row.tested.high,
     ),
-    Column("shows", "text", "where it shows", lambda row: row.term.shows),
-    Column("settings", "list", "what is known to change it", lambda row: list(row.term.settings)),
+    Column("shows", "text", "measurements that it affects", lambda row: row.term.shows),
+    Column("settings", "list", "settings known to change it", lambda row: list(row.term.settings)),
     Column(
         "logged",
         "list",
-        "what the log of the start says of it",
+        "causes found in the start-up log",
         lambda row: [cause.sentence for cause in row.causes],
     ),
 )

@@ -1,4 +1,4 @@
-"""``fastcalc validate``: predictions against measurements, whoever's they are."""
+"""``fastcalc validate``: compare predictions with shipped or own measurements."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -19,13 +19,13 @@ from fastcalc.mentions import option
 
 
 def run(request: Validate) -> ValidationAnswer:
-    """Return the scores of predictions; the answer is no if their median is too far off."""
+    """Scores of predictions; the answer is no if the median error is too large."""
     limit = request.max_median_factor
     if limit is not None and not limit >= 1.0:
         raise InputError(
             f"{option('max_median_factor')} {limit:g} is below 1, which nothing can reach"
         )
-    earlier = _earlier(request)  # before all is predicted, as it may be refused
+    earlier = _earlier(request)  # read before predicting, because it may be invalid
     validation, aside = _validation(request)
     median = next(group.median_factor for group in validation.groups if group.name == "all")
     changes, reasons = _changes(request, validation, earlier)
@@ -44,7 +44,7 @@ def run(request: Validate) -> ValidationAnswer:
 
 
 def _validation(request: Validate) -> tuple[Validation, Shipped | None]:
-    """Return the predictions of a file, or those of the shipped evidence, and these by kind."""
+    """Predictions of a file, or of the shipped evidence with its groups."""
     catalogue, file_options = loading.catalogue(request), request.file_options()
     if request.path is not None:
         return of_file(catalogue, request.path, file_options), None
@@ -57,7 +57,7 @@ def _validation(request: Validate) -> tuple[Validation, Shipped | None]:
 
 
 def _earlier(request: Validate) -> dict[str, float] | None:
-    """Factors of the baseline by the id of the point, None without one. [1]"""
+    """Error factors of the baseline by measurement id; None without a baseline. [1]"""
     allowed = request.max_worse
     if request.baseline is None:
         if allowed is not None:
@@ -73,12 +73,12 @@ def _earlier(request: Validate) -> dict[str, float] | None:
 def _changes(
     request: Validate, validation: Validation, earlier: Mapping[str, float] | None
 ) -> tuple[list[ChipChange] | None, list[str]]:
-    """Return how chips changed since the baseline, and those too much worse, in sentences."""
+    """Changes of chips since the baseline, and sentences on those that became too much worse."""
     if earlier is None:
         return None, []
     allowed, changes = request.max_worse, chip_changes(validation.predictions, earlier)
     if not changes:
-        raise InputError(f"{request.baseline}: has none of the points that are predicted here")
+        raise InputError(f"{request.baseline}: contains none of the points predicted here")
     if allowed is None:
         return changes, []
     worse = (change for change in changes if change.worse > allowed)
@@ -86,7 +86,7 @@ def _changes(
 
 
 def points_of(catalogue: Catalogue, path: Path, file_options: Mapping[str, Any]) -> Points:
-    """Read a file of measurements, of an engine if that is named, or refuse all its faults."""
+    """Read a file of measurements, for one engine if named; raises InputError with all faults."""
     details = {key: value for key, value in file_options.items() if value and key != "engine"}
     measured = read(path, catalogue=catalogue, options=details)
     measured.demand()
@@ -94,7 +94,7 @@ def points_of(catalogue: Catalogue, path: Path, file_options: Mapping[str, Any])
 
 
 def of_file(catalogue: Catalogue, path: Path, file_options: Mapping[str, Any]) -> Validation:
-    """Predict the points of a file; refuse one of which nothing can be predicted."""
+    """Predict the measurements of a file; raises InputError if none can be predicted."""
     measured = points_of(catalogue, path, file_options)
     engine = catalogue.engine(file_options["engine"]) if file_options.get("engine") else None
     count = len(measured.points)

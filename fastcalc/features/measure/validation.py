@@ -1,4 +1,4 @@
-"""Scores of predictions against measurements: records of the contract, and a table."""
+"""Answer of `validate`: records and a table of prediction errors."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -32,13 +32,13 @@ WORST = 5
 _factor = attrgetter("factor")
 
 FEW_SOURCES = 4
-"""Independent sources below which a score says little of the next one."""
+"""Number of independent sources below which a score is not representative."""
 
 FAR_OFF = 1.7
-"""Factor of the 90 % mark beyond which a class is called weak."""
+"""90th-percentile error above which a class is called weak."""
 
 MOST_BEATEN = 20
-"""Points above their bound that a table lists in addition; the scores count all."""
+"""Most measurements above their bound that a table lists; the scores count all."""
 
 SCORES = (
     words("", lambda group: group.name.removeprefix("part:")),
@@ -76,7 +76,7 @@ _KEY = (
 
 
 def point_record(prediction: Prediction) -> Record:
-    """Return one predicted point, in the unit of its metric."""
+    """Record of a predicted measurement, in the unit of its metric."""
     point = prediction.point
     return plainly(
         {
@@ -100,10 +100,10 @@ def point_record(prediction: Prediction) -> Record:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ValidationAnswer(Answer):
-    """Predictions against measurements: how far off they are, and where they are weak.
+    """Errors of predictions against measurements, with weak classes.
 
-    aside : the shipped evidence in parts, where no file was given
-    changes : how chips changed since the baseline; None without one
+    aside : groups of the shipped evidence, if no file was given
+    changes : changes of chips since the baseline; None without one
     """
 
     request: Validate
@@ -112,7 +112,7 @@ class ValidationAnswer(Answer):
     changes: Sequence[ChipChange] | None
 
     def body(self, screen: Screen) -> Iterator[Part]:
-        """How far off, what is weak, and scores; where it is wide, the worst points, too."""
+        """Median error, weak classes and scores; with all columns, also the worst predictions."""
         aside = self.aside
         total = next(group for group in self.validation.groups if group.name == "all")
         points, sources = many(total.count, "point"), many(total.sources, "source")
@@ -136,7 +136,7 @@ class ValidationAnswer(Answer):
         return "" if self.request.path is None else f" in {self.request.path.name}"
 
     def _scope(self) -> str:
-        """Say which fits predict shipped points."""
+        """State which fits predict the shipped measurements."""
         if self.request.path is not None:
             return ""
         groups = self.validation.groups
@@ -148,11 +148,11 @@ class ValidationAnswer(Answer):
         )
 
     def key(self) -> str:
-        """What a factor and a bias are."""
+        """Legend: error factor and bias."""
         return _KEY
 
     def notes(self) -> Iterator[Note]:
-        """What changed, was assumed, held out or not predicted; the first lead."""
+        """Notes on changes, assumptions, held-out and unpredicted measurements, in that order."""
         skipped = len(self.validation.skipped)
         if self.aside is None:
             yield Note(_furthest(self.validation), 3, is_hint=True)
@@ -165,7 +165,7 @@ class ValidationAnswer(Answer):
             yield Note(sentence, 2 if index < _LEADING else 0)
 
     def next_command(self) -> str | None:
-        """To draw the points; a chart does not take the name of a model."""
+        """Suggest a chart; not for a request with a model name, which charts do not accept."""
         request = self.request
         if request.model:
             return None
@@ -174,7 +174,7 @@ class ValidationAnswer(Answer):
         return follow_up(request, request_of("plot"), *words)
 
     def document(self) -> Iterator[str]:
-        """In the shape of the contract, a line for each point."""
+        """JSON document in the contract's format, with one line per measurement."""
         yield to_json(envelope("fastcalc-validate/1")).removesuffix("}")
         for name, records in {"points": self.records(), **self.details()}.items():
             between = f',\n"{name}": [\n'
@@ -185,15 +185,15 @@ class ValidationAnswer(Answer):
         yield f',\n"assumptions": {to_json(self.assumptions())}\n}}\n'
 
     def records(self) -> Iterator[Record]:
-        """A record for each predicted point."""
+        """One record per predicted measurement."""
         return map(point_record, self.validation.predictions)
 
     def table(self) -> tuple[Sequence[TableColumn], Sequence[Group]]:
-        """Scores of the classes of machines, and of all together."""
+        """Scores by class of machine, and in total."""
         return SCORES, shown(self.validation.groups)
 
     def details(self) -> Record:
-        """The points not predicted, and scores by group."""
+        """Measurements that are not predicted, and scores by group."""
         return {
             "skipped": [
                 {"id": point.id, "reason": point.reason} for point in self.validation.skipped
@@ -217,11 +217,11 @@ class ValidationAnswer(Answer):
 
     @property
     def charts(self) -> Charts:
-        """Predicted against measured."""
+        """Chart of predicted against measured values."""
         return {"validate": self.accuracy_chart}
 
     def accuracy_chart(self) -> "Chart":
-        """By what the fits of the engines knew of the points."""
+        """Chart grouped by whether the engine fits used the measurements."""
         from fastcalc.features.measure.accuracy_chart import accuracy
 
         if self.aside is None:
@@ -238,15 +238,15 @@ class ValidationAnswer(Answer):
 
 
 _LEADING = 3
-"""Notes on a first screen, not counting the hint."""
+"""Most notes on a first screen, not counting the hint."""
 
 _CHANGES_SHOWN = 3
-"""Chips that have become better or worse, named on a first screen."""
+"""Most chips with changed errors named on a first screen."""
 _SAME = 0.005
 
 
 def _changes(changes: Sequence[ChipChange] | None, *, is_whole: bool) -> list[str]:
-    """Chips whose error grew or shrank since the baseline."""
+    """Sentences on chips whose error has changed since the baseline."""
     if changes is None:
         return []
     worse = [changed(change) for change in changes if change.worse > _SAME]
@@ -259,7 +259,7 @@ def _changes(changes: Sequence[ChipChange] | None, *, is_whole: bool) -> list[st
 
 
 def changed(change: ChipChange) -> str:
-    """Say how much worse or better a chip's points are predicted than before."""
+    """State how much the error of a chip has changed."""
     word = "worse" if change.worse > 0 else "better"
     factors = f"median error {change.before:.2f}x to {change.after:.2f}x"
     return (
@@ -269,7 +269,7 @@ def changed(change: ChipChange) -> str:
 
 
 def _furthest(validation: Validation) -> str:
-    """The prediction with the largest error, with its factor."""
+    """State the prediction with the largest error."""
     prediction = max(validation.predictions, key=_factor)
     point = prediction.point
     return (
@@ -302,11 +302,11 @@ def _notes(validation: Validation, aside: Shipped | None) -> list[str]:
 
 
 _MOST_ASSUMED = 3
-"""Assumptions that a note names."""
+"""Most assumptions that a note names."""
 
 
 def _assumed(predictions: Iterable[Prediction]) -> Iterator[str]:
-    """Yield what was assumed of points: layouts that were not stated, waves that memory holds."""
+    """Yield assumptions on measurements: unstated layouts, and waves of requests in memory."""
     counts = Counter(prediction.assumed for prediction in predictions if prediction.assumed)
     if counts:
         assumptions = [f"{text} ({many(count, 'point')})" for text, count in counts.most_common()]
@@ -315,7 +315,7 @@ def _assumed(predictions: Iterable[Prediction]) -> Iterator[str]:
 
 
 def _speculated(predictions: Iterable[Prediction]) -> Iterator[str]:
-    """Points with speculative decoding whose acceptance was inferred from their chunks."""
+    """Note on measurements whose speculative acceptance was inferred from their chunks."""
     points = [prediction.point for prediction in predictions]
     points = [point for point in points if point.is_speculation_inferred]
     tokens = [point.tokens_per_pass for point in points if point.tokens_per_pass]
@@ -324,12 +324,12 @@ def _speculated(predictions: Iterable[Prediction]) -> Iterator[str]:
         yield (
             f"{many(len(points), 'point')} of speculated runs, {low} "
             f"{f'to {high} ' * (low != high)}tokens per chunk (inter-chunk over per-token time), "
-            f"predicted as such; calibrate and {option('like')} leave them out"
+            f"predicted as such; calibrate and {option('like')} do not use them"
         )
 
 
 def _weak(validation: Validation, fewest_sources: int) -> str:
-    """Classes with fewer sources than they need, and those with large errors, in sentences."""
+    """Sentences on classes with too few sources and on classes with large errors."""
     classes = [group for group in validation.groups if group.name.startswith("part:")]
     poorly_sourced = [group for group in classes if group.sources < fewest_sources]
     far = [group for group in classes if group not in poorly_sourced and group.p90_factor > FAR_OFF]
@@ -347,12 +347,12 @@ def _weak(validation: Validation, fewest_sources: int) -> str:
 
 
 def shown(groups: Sequence[Group]) -> list[Group]:
-    """Return the groups that a table shows: classes of machines, and all together."""
+    """Groups shown in a table: classes of machines, and the total."""
     return [group for group in groups if group.name == "all" or group.name.startswith("part:")]
 
 
 def scores(validation: Validation, width: int) -> Iterator[Part]:
-    """Yield scores, the points that are furthest off, and those above their bound."""
+    """Yield scores, the largest errors, and measurements above their bound."""
     yield record_tables.table(SCORES, shown(validation.groups), width)
     furthest_off = nlargest(WORST, validation.predictions, key=_factor)
     beating = (prediction for prediction in validation.predictions if prediction.beats_bound)

@@ -1,1 +1,1 @@
-"""Causes of a slow server, by measured points and by its start-up log."""
+"""Causes of a slow server, inferred from measurements and its start-up log."""

@@ -1,4 +1,4 @@
-"""What some points say of every term: how likely it differs, by how much."""
+"""Bayesian inference of slowdowns: the probability and the size of each term's slowdown."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -14,23 +14,23 @@ from fastcalc.formulas.naming_causes import combined_slowdown, log_likelihood, l
 from fastcalc.formulas.types import Floats
 
 GRID = np.geomspace(0.07, float(PRICED[-1]), 40)
-"""Logarithms of how many times slower a term may be; less than a fourteenth is no difference."""
+"""Grid of slowdowns as logarithms; less than a fourteenth counts as no difference."""
 
-FAULT_SCALE = 2.0  # mean of that logarithm, exponential: half of the faults are below 4 times
-SHARED_SPREAD = 0.06  # a deployment differs by so much from what was fitted, all points alike
-PART_SPREAD = 0.06  # and by so much in each term
-NOISES = (0.05, 0.1, 0.2)  # what repeats of one point differ by, in logarithms
+FAULT_SCALE = 2.0  # mean of the exponential prior of that logarithm; half are below 4x
+SHARED_SPREAD = 0.06  # spread of a deployment's common difference from the fit
+PART_SPREAD = 0.06  # spread of its difference in each term
+NOISES = (0.05, 0.1, 0.2)  # spread of repeated measurements, in logarithms
 NOISE_PRIOR = (0.5, 0.3, 0.2)
-PRIOR = (0.5, 0.35, 0.15)  # of nothing, one part, and two parts
+PRIOR = (0.5, 0.35, 0.15)  # prior probability of zero, one and two slow parts
 
-SEEN = 0.2  # a part ten times slower that moves no point by more is not tested by the points
+SEEN = 0.2  # a part counts as tested if a tenfold slowdown changes a measurement by more
 
 
 @dataclass(frozen=True)
 class Hypothesis:
-    """Some parts are slower, by position; how likely points are then, and by how much each is.
+    """Hypothesis that some parts, by index, are slower; likelihood and slowdowns.
 
-    weights : probability of each place of the grid of its parts; of no part, 1 [1]
+    weights : probability of each grid point of its parts; 1 without parts [1]
     """
 
     parts: tuple[int, ...]
@@ -40,7 +40,7 @@ class Hypothesis:
 
 @dataclass(frozen=True)
 class Belief:
-    """Hypotheses about some points, the first that nothing is slower; the probability of each."""
+    """Hypotheses on some measurements with probabilities; the first is that nothing is slower."""
 
     slowdowns: Slowdowns
     hypotheses: Sequence[Hypothesis]
@@ -48,11 +48,11 @@ class Belief:
 
     @property
     def nothing(self) -> float:
-        """The probability that no part is slower."""
+        """Probability that no part is slower."""
         return float(self.probabilities[0])
 
     def of_any(self, components: Iterable[int]) -> float:
-        """Return the probability that at least one of some parts is slower."""
+        """Probability that at least one of some parts is slower."""
         positions = set(components)
         return sum(
             float(probability)
@@ -61,7 +61,7 @@ class Belief:
         )
 
     def grid_of(self, component: int) -> Floats:
-        """Return the probability of each place of the grid of a part, where it is slower."""
+        """Probability of each grid point of a part's slowdown, if it is slower."""
         total = np.zeros(len(GRID))
         for hypothesis, probability in zip(self.hypotheses, self.probabilities, strict=True):
             if component in hypothesis.parts:
@@ -71,19 +71,19 @@ class Belief:
 
 
 def parts_of(*terms: SlowdownTerm) -> list[int]:
-    """Return the positions of the parts of some terms."""
+    """Indices of the parts of some terms."""
     return [index for index, (term, _) in enumerate(PARTS) if term in terms]
 
 
 def tested(slowdowns: Slowdowns) -> list[int]:
-    """Return the positions of the parts that would show in the points."""
+    """Indices of the parts whose slowdown would be visible in the measurements."""
     tenfold = np.log([10.0])
     indices = range(len(PARTS))
     return [index for index in indices if np.max(slowdowns.at(index, tenfold)) > SEEN]
 
 
 def believe(slowdowns: Slowdowns) -> Belief:
-    """Return what points say of the parts that show in them."""
+    """Posterior probabilities of slowdowns of the tested parts."""
     indices = tested(slowdowns)
     prior = {index: _prior_of(PARTS[index][1]) for index in indices}
     logs = {index: slowdowns.at(index, GRID) for index in indices}
@@ -105,15 +105,15 @@ def believe(slowdowns: Slowdowns) -> Belief:
 
 
 def _prior_of(component: Part) -> Floats:
-    """Return the probability of each place of the grid, if a part is slower."""
+    """Prior probability of each grid point, if a part is slower."""
     likely = np.gradient(GRID) * np.exp(-GRID / FAULT_SCALE) * (np.log(component.most) >= GRID)
     return np.asarray(likely / likely.sum())
 
 
 def _prior(hypotheses: Sequence[tuple[int, ...]]) -> Floats:
-    """Return the probability of each hypothesis before anything was measured.
+    """Prior probability of each hypothesis.
 
-    Terms are equally likely, and parts within a term.
+    All terms are equally likely, and so are all parts within a term.
     """
     alike = Counter(
         PARTS[index][0] for components in hypotheses if len(components) == 1 for index in components
@@ -127,10 +127,10 @@ def _prior(hypotheses: Sequence[tuple[int, ...]]) -> Floats:
 
 
 def together(pair: tuple[int, ...], logs: Floats, further_logs: Floats) -> Floats:
-    """Return the logarithm of two slowdowns: parts of a step add up, waiting multiplies it.
+    """Logarithm of the combined slowdown of two parts: steps add up, waiting multiplies.
 
-    pair : positions of the parts
-    logs, further_logs : logarithms of how much longer points take by each alone [1]
+    pair : indices of the parts
+    logs, further_logs : logarithms of the slowdown of each measurement by each part alone [1]
     """
     if any(PARTS[index][1] is ROOM for index in pair):
         return np.asarray(logs + further_logs)
@@ -138,7 +138,7 @@ def together(pair: tuple[int, ...], logs: Floats, further_logs: Floats) -> Float
 
 
 def _shared_errors(slowdowns: Slowdowns, indices: Sequence[int]) -> Floats:
-    """Return how far each point moves with what predictions are off by where nothing is wrong."""
+    """Change of each measurement with the usual prediction errors of a healthy deployment."""
     slopes = [slowdowns.logs[index, 1] / PRICED[1] * PART_SPREAD for index in indices]
     alike = np.full(len(slowdowns.residuals), SHARED_SPREAD)
     return np.stack([alike, *slopes], axis=-1)

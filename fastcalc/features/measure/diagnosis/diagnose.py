@@ -1,4 +1,4 @@
-"""Measured points of one deployment, and what of it is slower than predicted."""
+"""Diagnosis of one deployment: terms that are slower than predicted."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -29,22 +29,22 @@ from fastcalc.formulas.sequences import evenly
 from fastcalc.formulas.types import Floats
 from fastcalc.written import many
 
-DIFFERS = 0.5  # that something is slower, from which on it is named
-NOTHING = 0.75  # that nothing is, from which on that is said
-NAMED_TOO = 0.1  # the probability from which on a second term is named
-FEWEST, MOST_NAMED = 2, 2  # points, and terms
-MOST_POINTS = 200  # that are weighed together; more would say no more of few terms
-ENDS = (0.1, 0.5, 0.9)  # of the interval of a slowdown, and its middle
+DIFFERS = 0.5  # probability from which a slower term is named
+NOTHING = 0.75  # probability from which the verdict is that nothing is slower
+NAMED_TOO = 0.1  # probability from which a second term is named
+FEWEST, MOST_NAMED = 2, 2  # fewest measurements, and most named terms
+MOST_POINTS = 200  # most measurements evaluated together; more would add no information
+ENDS = (0.1, 0.5, 0.9)  # quantiles of a slowdown: interval bounds and median
 
 
 @dataclass(frozen=True)
 class TermFinding:
-    """What points say of one term.
+    """Finding on one term.
 
-    probability : that it is slower [1]
-    part : position of the part of it that most likely is
-    low, slower, high : how many times, with an interval of 80 % [1]
-    is_tested, is_named : whether it would show in the points, and whether it is named
+    probability : probability that it is slower [1]
+    part : index of its most likely slow part
+    low, slower, high : slowdown factor with an 80 % interval [1]
+    is_tested, is_named : whether a slowdown would be visible, and whether the term is named
     """
 
     term: SlowdownTerm
@@ -59,13 +59,13 @@ class TermFinding:
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """What is slower than predicted, in the points of one deployment.
+    """Diagnosis from the measurements of one deployment.
 
-    predictions : of the points, before anything is named
-    before : measured time over predicted, of the engine without the settings of a start [1]
-    set_aside : sentences about skipped points
-    deployments : where further points are looked up
-    has_room : whether a log says that there is as much room for requests as predicted
+    predictions : predictions of the measurements, before naming causes
+    before : measured / predicted time, for the engine without the settings of a start [1]
+    set_aside : sentences about skipped measurements
+    deployments : deployments for which further measurements are considered
+    has_room : whether a log shows that memory for requests is as large as predicted
     """
 
     predictions: Sequence[Prediction]
@@ -77,13 +77,13 @@ class Diagnosis:
 
     @cached_property
     def further(self) -> NextPoint | None:
-        """The point that would tell most; None where nothing is open."""
+        """Most informative next measurement; None if nothing is open."""
         measured = [prediction.point for prediction in self.predictions]
         return next_point(measured, self.deployments, self.belief)
 
     @property
     def verdict(self) -> str:
-        """Whether something ``differs``, ``nothing`` does, or the points are too ``few``."""
+        """``differs``, ``nothing`` (is slower), or ``few`` (too few measurements)."""
         if len(self.predictions) < FEWEST:
             return "few"
         if 1.0 - self.belief.nothing >= DIFFERS:
@@ -92,7 +92,7 @@ class Diagnosis:
 
     @cached_property
     def findings(self) -> list[TermFinding]:
-        """What the points say of each term, the likeliest first; at most two are named."""
+        """Findings on all terms, the most likely first; at most two are named."""
         belief = self.belief
         likely = {term: belief.of_any(parts_of(term)) for term in TERMS}
         order = sorted(TERMS, key=lambda term: -likely[term])
@@ -118,12 +118,12 @@ class Diagnosis:
 
     @property
     def named(self) -> tuple[SlowdownTerm, ...]:
-        """The terms that are named."""
+        """Terms that are named as causes."""
         return tuple(finding.term for finding in self.findings if finding.is_named)
 
     @property
     def terms_within_named(self) -> set[SlowdownTerm]:
-        """Terms whose rates a part that is named slows as well: compute and memory, by clocks."""
+        """Terms that a named part also slows, such as compute and memory by low clocks."""
         named = [PARTS[finding.part][1] for finding in self.findings if finding.is_named]
         return {
             term
@@ -134,7 +134,7 @@ class Diagnosis:
 
     @cached_property
     def slower(self) -> Floats:
-        """How many times longer points take with what is named: low, middle, high by points. [1]"""
+        """Slowdown of each measurement by the named causes: low, median, high. [1]"""
         positions, slowdowns = set(parts_of(*self.named)), self.belief.slowdowns
         logs, weights = [], []
         for probability, hypothesis in zip(
@@ -153,7 +153,7 @@ class Diagnosis:
 
 
 def _of_grid(slowdowns: Slowdowns, components: Sequence[int]) -> Floats:
-    """Return the logarithms of how much longer points take, by places of the grid of each part."""
+    """Logarithms of the slowdown of each measurement, by grid point of each part."""
     grids = [slowdowns.at(index, GRID) for index in components]
     if len(grids) == 2:
         return together(tuple(components), grids[0][:, np.newaxis], grids[1][np.newaxis])
@@ -167,9 +167,9 @@ def _quantiles(values: Floats, weights: Floats) -> Floats:
 
 
 class UndiagnosedError(InputError):
-    """Points of which none says anything about a deployment.
+    """Raised if no measurement can be used for a diagnosis.
 
-    line : of the first that was refused; 0 where no line is at fault
+    line : line of the first refused measurement; 0 if no line is at fault
     """
 
     def __init__(self, reasons: str, line: int) -> None:
@@ -185,12 +185,12 @@ def diagnose(
     *,
     has_room: bool = False,
 ) -> Diagnosis:
-    """Return what of a deployment is slower than predicted, all under one engine if it is given.
+    """Diagnose a deployment from its measurements, with the given engine if there is one.
 
-    limits : parameters that its server was started with
-    has_room : whether its log says that there is as much room for requests as predicted
+    limits : parameters with which the server was started
+    has_room : whether its log shows that memory for requests is as large as predicted
 
-    Raises InputError if no point of it can be predicted.
+    Raises InputError if no measurement can be predicted.
     """
     plain = PointDeployments(catalogue, engine)
     deployments = plain
@@ -230,9 +230,9 @@ def diagnose(
 
 
 def _of_one_deployment(batches: Sequence[Batch]) -> tuple[list[Batch], list[str]]:
-    """Return the batches of the deployment with most points, and a sentence for each other one.
+    """Batches of the deployment with the most measurements, and a sentence on each other one.
 
-    The number of chips may differ: one chip and several tell what links cost.
+    The number of chips may differ, because it reveals the cost of links.
     """
     groups: dict[str, list[Batch]] = {}
     for batch in batches:
@@ -252,7 +252,7 @@ def _of_one_deployment(batches: Sequence[Batch]) -> tuple[list[Batch], list[str]
 
 
 def _plausible(batches: Sequence[Batch]) -> tuple[list[Point], list[str]]:
-    """Return the points that software may reach, and a sentence about each of the others."""
+    """Plausible measurements, and a sentence about each implausible one."""
     predictions = predictions_of(rows_of(batches))
     reasons = {prediction.point.id: _refused(prediction) for prediction in predictions}
     possible = [one.point for one in predictions if not reasons[one.point.id]]
@@ -260,7 +260,7 @@ def _plausible(batches: Sequence[Batch]) -> tuple[list[Point], list[str]]:
 
 
 def _refused(prediction: Prediction) -> str | None:
-    """Say why software does not reach a point: too fast, or too slow for its unit."""
+    """Reason why a measurement is implausible: too fast, or too slow for its unit."""
     if prediction.is_implausible:
         return f"{prediction.point.value:g} is {TOO_SLOW}"
     if not prediction.beats_bound:

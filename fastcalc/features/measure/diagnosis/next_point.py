@@ -1,4 +1,4 @@
-"""The measurement that would tell most between what is still possible."""
+"""Selection of the next measurement that best distinguishes the remaining causes."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -14,16 +14,16 @@ from fastcalc.features.measure.diagnosis.terms import PARTS
 from fastcalc.formulas.naming_causes import disagreement
 
 BATCHES = (1, 8, 32, 64, 128, 256, 512)
-_ALIKE = 1.1  # ratio up to which two lengths or batches are the same
-LONGER = 4  # times the prompt, which tells what is paid a prompt from what is paid a token
-TELLING = 0.05  # two causes closer than that, in logarithms, a measurement does not tell apart
+_ALIKE = 1.1  # ratio up to which two lengths or batches count as equal
+LONGER = 4  # multiple of the prompt, to separate costs per prompt from costs per token
+TELLING = 0.05  # smallest difference between two causes, in logarithms, that is distinguishable
 
 
 @dataclass(frozen=True)
 class NextPoint:
-    """A point to measure, and how many times slower it would be by cause, the extremes of them.
+    """A measurement to make, with the slowdown expected there by cause (the extremes).
 
-    slower : by the name of a term, or ``nothing`` [1]
+    slower : slowdown by name of the term, or ``nothing`` [1]
     """
 
     point: Point
@@ -33,9 +33,10 @@ class NextPoint:
 def next_point(
     measured: Sequence[Point], deployments: PointDeployments, belief: Belief
 ) -> NextPoint | None:
-    """Return what to measure next on the deployment of some points, if anything would tell.
+    """Most informative next measurement for a deployment, if any.
 
-    It is where predictions by what is still possible differ most, and nothing was measured yet.
+    It is a point without a measurement at which the predictions of the remaining causes differ
+    most.
     """
     candidates = [
         candidate
@@ -64,7 +65,7 @@ def next_point(
 
 
 def _is_the_same(first: Point, second: Point) -> bool:
-    """Whether two points describe one measurement: every number agrees within a tenth.
+    """Whether two points describe the same measurement: all numbers agree within a tenth.
 
     One benchmark run reports all rates and token times at once.
     """
@@ -84,7 +85,7 @@ def _is_the_same(first: Point, second: Point) -> bool:
 
 
 def _candidates(point: Point) -> Iterator[Point]:
-    """Yield points that users measure: batches, a first token, a longer prompt, one chip."""
+    """Yield candidate measurements: other batches, TTFT, a longer prompt, a single chip."""
     prompt, output = point.prompt or 1000.0, point.output or 500.0
     served = replace(point, metric="tokens_per_s_total", value=1.0, prompt=prompt, output=output)
     served = replace(served, notes="kind=e2e_concurrency")

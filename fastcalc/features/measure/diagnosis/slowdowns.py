@@ -1,4 +1,4 @@
-"""Effect on measured points if one part of a step were slower by a given factor."""
+"""Effect on measurements of slowing one part of a step by a given factor."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -12,26 +12,26 @@ from fastcalc.features.measure.diagnosis.terms import PARTS, ROOM, Part
 from fastcalc.formulas.types import Floats
 
 PRICED = np.linspace(0.0, 5.0, 21)
-"""Logarithms of how many times slower a term is priced at: up to 150 times."""
+"""Slowdowns, as logarithms, at which the effect is computed: up to 150 times."""
 
 _WAITING = frozenset(("e2e_concurrency", "e2e_saturated", "e2e_slo", "ttft", "tpot"))
-"""Rules of points whose requests wait where there is no room for all."""
+"""Rules of measurements in which requests wait if memory does not fit all."""
 
 _FIRST_TOKENS = 0.45
-"""What the first token of one of several requests is off by on its own, as a logarithm.
+"""Spread of the TTFT of one among several requests, as a logarithm.
 
-Of 95 measured so, four in five took 0.68 to 2.2 times what a fit without their source expects."""
+Of 95 such measurements, four in five took 0.68 to 2.2 times the expectation of a fit without their
+source."""
 
 
 @dataclass(frozen=True)
 class Slowdowns:
-    """Points of one deployment as times, and what each part would make of them.
+    """Measurements of one deployment as times, with the effect of each part on them.
 
-    rows : the points, as predicted
-    residuals : logarithms of measured over predicted time of each [1]
-    spreads : by how much each is off on its own, more than others [1]
-    logs : logarithms of the time with a part slower over the time predicted: parts by `PRICED` by
-        points [1]
+    rows : predicted measurements
+    residuals : logarithm of measured / predicted time of each [1]
+    spreads : additional individual error of each [1]
+    logs : logarithm of slowed / predicted time: parts by `PRICED` by measurements [1]
     """
 
     rows: StackedPoints
@@ -41,7 +41,7 @@ class Slowdowns:
 
     @property
     def batches(self) -> Floats:
-        """Sequences at once of each point. [1]"""
+        """Concurrent sequences of each measurement. [1]"""
         return np.concatenate(
             [
                 np.broadcast_to(batch.recipe.timeline.passes.batch, (len(batch.points),))
@@ -50,18 +50,18 @@ class Slowdowns:
         )
 
     def at(self, component: int, slower: Floats) -> Floats:
-        """Return the logarithms of one part between those priced: places of a grid by points.
+        """Interpolated logarithms for one part: grid points by measurements.
 
-        component, slower : its position, and logarithms of how many times slower it is [1]
+        component, slower : index of the part, and logarithms of its slowdown [1]
         """
         columns = [np.interp(slower, PRICED, column) for column in self.logs[component].T]
         return np.stack(columns, axis=-1)
 
 
 def slowdowns_of(batches: Sequence[Batch], *, has_room: bool = False) -> Slowdowns:
-    """Return what each part would make of the points of some batches.
+    """Effect of each part on the measurements of some batches.
 
-    has_room : whether it is known that there is as much room for requests as predicted
+    has_room : whether memory for requests is known to be as large as predicted
     """
     rows = rows_of(batches)
     predicted = _seconds_per_token(rows)
@@ -81,7 +81,7 @@ def slowdowns_of(batches: Sequence[Batch], *, has_room: bool = False) -> Slowdow
 
 
 def _slower(rows: StackedPoints, component: Part, times: float) -> Floats:
-    """Time of each point with one part slower by a factor. [s]"""
+    """Time of each measurement with one part slower by a factor. [s]"""
     software = (component.slower(pile.software, times) for pile in rows.piles)
     piles = [
         replace(pile, software=slower) for pile, slower in zip(rows.piles, software, strict=True)
@@ -90,7 +90,7 @@ def _slower(rows: StackedPoints, component: Part, times: float) -> Floats:
 
 
 def _less_room(batches: Sequence[Batch], times: float) -> Floats:
-    """Time of each point with room for fewer requests, by a factor. [s]"""
+    """Time of each measurement with memory for fewer requests, by a factor. [s]"""
     capped = [_capped(batch, times) if batch.rule in _WAITING else batch for batch in batches]
     return _seconds_per_token(rows_of(capped))
 

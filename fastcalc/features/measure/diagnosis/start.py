@@ -1,4 +1,4 @@
-"""A start of a server as it was logged, against what is expected of it: what differs, and why."""
+"""Comparison of a logged server start with its expected values: differences and causes."""
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
@@ -20,23 +20,23 @@ from fastcalc.features.measure.diagnosis.terms import (
     SlowdownTerm,
 )
 
-DIFFERS = 1.05  # times, from which on something logged is not as expected
+DIFFERS = 1.05  # factor from which a logged value differs from the expected one
 MOST_CAUSES = 2
-_MANY = 64  # sequences at which prompts come between tokens
-_SAME_FORMAT = 1.1  # times that bytes of a token or of weights may differ within a format
-_OTHER_PROCESS = 2.0 * 2.0**30  # that a driver and a context do not take before a start
-_ACCEPTANCE = 0.8  # of draft tokens, where only their number is known
+_MANY = 64  # batch at which prompts interleave with decode
+_SAME_FORMAT = 1.1  # largest ratio of bytes per token, or of weights, within one format
+_OTHER_PROCESS = 2.0 * 2.0**30  # memory in use before a start that exceeds a driver and its context
+_ACCEPTANCE = 0.8  # assumed acceptance rate if only the number of draft tokens is known
 _FORMATS = {"bfloat16": "bf16", "float16": "fp16", "half": "fp16"}
 GIB = 2.0**30
 
 
 @dataclass(frozen=True)
 class Cause:
-    """What makes a deployment slower, as its log says.
+    """A cause of a slower deployment, found in its log.
 
-    sentence : what it is, and by how much
-    setting : what to do about it
-    times : how many times less there is room for, or longer it takes [1]
+    sentence : description of the cause and its size
+    setting : recommended change
+    times : factor of smaller capacity, or of longer time [1]
     """
 
     term: SlowdownTerm
@@ -47,19 +47,19 @@ class Cause:
 
 @dataclass(frozen=True)
 class Start:
-    """A start, and the deployment that was started: with formats, ranks and longest length."""
+    """A logged start, and its deployment with formats, ranks and maximum length."""
 
     log: StartLog
     scenario: Scenario
 
     @cached_property
     def placement(self) -> Placement:
-        """Where it lives, as it was started."""
+        """Placement as started."""
         return self._without(())
 
     @cached_property
     def room(self) -> tuple[float, float, float]:
-        """Memory of a chip that caches are expected to have: the least, likeliest, most. [byte]"""
+        """Expected cache memory per chip: lower bound, expected, upper bound. [byte]"""
         placed, reserve = self.placement, self.placement.machine.reserve
         low, middle, high = (
             max(float(placed.available) - (times - 1.0) * float(placed.reserved), 0.0)
@@ -69,10 +69,10 @@ class Start:
 
     @cached_property
     def tokens(self) -> tuple[float, float, float] | None:
-        """Tokens that caches are expected to hold: the fewest, likeliest, most. [1]
+        """Expected capacity of the caches in tokens: lower bound, expected, upper bound. [1]
 
-        None where a token's bytes depend on how many there are, as engines count these each in
-        their own way.
+        None if the bytes per token depend on the context length, because engines count such tokens
+        differently.
         """
         a_token = self._bytes_of_token
         if a_token is None:
@@ -89,19 +89,19 @@ class Start:
 
     @cached_property
     def held(self) -> float | None:
-        """Memory of a chip that caches have, by their tokens or as logged. [byte]"""
+        """Actual cache memory per chip, from the logged tokens or the logged size. [byte]"""
         if self.log.tokens and self._bytes_of_token:
             return self.log.tokens * self._bytes_of_token
         return self.log.available
 
     @property
     def has_room(self) -> bool:
-        """Whether caches have as much memory as expected, or more."""
+        """Whether caches have at least as much memory as expected."""
         return self.held is not None and self.held >= self.room[0]
 
     @cached_property
     def causes(self) -> list[Cause]:
-        """What makes it slower than by default, the largest first."""
+        """Causes that make it slower than with default settings, the largest first."""
         causes = [*self._of_settings(), *self._of_memory()]
         return sorted(
             (c for c in causes if c.times > DIFFERS or c.setting is NEWER_RELEASE),
@@ -109,7 +109,7 @@ class Start:
         )
 
     def _of_settings(self) -> Iterator[Cause]:
-        """Yield what settings cost, each over the same start without it."""
+        """Yield the cost of each setting, relative to the same start without it."""
         log, names = self.log, SETTINGS[self.log.program]
         now = _tokens(self.placement)
         for setting in STARTED_WITH:
@@ -149,7 +149,7 @@ class Start:
             yield Cause(RUNNING, sentence, f"set {names['kv']} to {by_default}", times)
 
     def _of_sequence_limit(self, limit: float, name: str) -> Cause:
-        """Throughput that a limit on running sequences costs, where the cache has room for more."""
+        """Cause: a limit on running sequences, although the cache has room for more."""
         a_request = float(self.placement.cache_on_chip(self.scenario.traffic.reserved))
         room = (self.held or self.room[1]) / a_request if a_request else 0.0
         default = _default(self._without(("max_num_seqs",)), "max_num_seqs", self.log.program)
@@ -161,7 +161,7 @@ class Start:
         return Cause(RUNNING, sentence, f"raise {name} to {min(default, room):,.0f}", times)
 
     def _of_memory(self) -> Iterator[Cause]:
-        """Yield what takes memory of caches that no setting does."""
+        """Yield causes other than settings that reduce the cache memory."""
         log, explained = self.log, 0.0
         expected = float(self.placement.weights_per_chip)
         if log.weights is not None:
@@ -189,10 +189,10 @@ class Start:
         yield from self._unexplained(cache_bytes, explained)
 
     def _unexplained(self, cache_bytes: float, explained: float) -> Iterator[Cause]:
-        """Yield the memory that caches lack and nothing in the log explains.
+        """Yield missing cache memory that nothing in the log explains.
 
-        cache_bytes : what caches have per chip [byte]
-        explained : what weights and CUDA graphs take of what they lack [byte]
+        cache_bytes : actual cache memory per chip [byte]
+        explained : missing memory explained by weights and CUDA graphs [byte]
         """
         low, missing, high = (room - cache_bytes - explained for room in self.room)
         if cache_bytes * DIFFERS >= self.room[0] or missing <= 0.0:
@@ -213,17 +213,17 @@ class Start:
         yield Cause(RUNNING, sentence, look_for, 1.0 + missing / cache_bytes)
 
     def _without(self, settings: Collection[str]) -> Placement:
-        """Return where it would live, started without some of its settings."""
+        """Placement if started without some of its settings."""
         return locate(self._limited(settings)).placement
 
     @property
     def scenario_as_started(self) -> Scenario:
-        """The deployment under its engine with the limits that were logged."""
+        """The deployment with its engine and the logged limits."""
         return self._limited(())
 
     @property
     def scenario_as_logged(self) -> Scenario:
-        """The same with the memory for caches that vLLM logged, whatever is expected of it."""
+        """The same with the cache memory logged by vLLM instead of the expected one."""
         scenario = self.scenario_as_started
         if self.log.available is None or self.log.program != VLLM:
             return scenario
@@ -244,7 +244,7 @@ class Start:
         return replace(self.scenario, engine=self.scenario.engine.limited(limits))
 
     def _ratio(self, setting: str, quantity: str, batch: int) -> float:
-        """Return a time of a batch with a setting, over that without it. [1]"""
+        """Ratio of a batch's time with a setting to the time without it. [1]"""
         now, before = (
             getattr(solve(replace(self._limited(without), batches=(batch,))).estimate, quantity)[0]
             for without in ((), (setting,))
@@ -256,7 +256,7 @@ _NO_GRAPHS = "VLLM_MEMORY_PROFILER_ESTIMATE_CUDAGRAPHS=0 to reserve none"
 
 
 def _default(placement: Placement, setting: str, program: str) -> float:
-    """Return the value of a setting that is left to the engine."""
+    """Default value of a setting in the engine."""
     software, tier = placement.machine.software, placement.machine.tier
     if setting == "gpu_memory_utilization":
         reserved_fraction = float(placement.reserved) / tier.capacity if program == SGLANG else 0.0
@@ -277,9 +277,9 @@ def _tokens(placement: Placement) -> float:
 
 
 def limits_of(log: StartLog, engine: Engine, without: Collection[str] = ()) -> Parameters | None:
-    """Return the parameters that an engine is started with by a log, None for its own.
+    """Engine parameters set by a logged start; None for the engine's own.
 
-    without : settings that are left at their defaults
+    without : settings kept at their defaults
     """
     limits: dict[str, float | str] = {}
     for setting, names in STARTED_WITH.items():
@@ -299,7 +299,7 @@ def limits_of(log: StartLog, engine: Engine, without: Collection[str] = ()) -> P
 
 
 def stated_settings(log: StartLog, scenario: Scenario) -> dict[str, str]:
-    """What a start was given, by the names of flags: engine, formats, limits and ranks."""
+    """Settings of a start by flag name: engine, formats, limits and ranks."""
     stated = {"engine": scenario.engine.id}
     stated |= {"weights": scenario.weights} if scenario.weights else {}
     stated |= {
@@ -318,9 +318,9 @@ def stated_settings(log: StartLog, scenario: Scenario) -> dict[str, str]:
 
 
 def cache_format(log: StartLog, scenario: Scenario) -> str | None:
-    """Return the format of caches that a log states, or that its bytes of a token have.
+    """Cache format stated in a log, or inferred from its bytes per token.
 
-    None for the one taken by default.
+    None for the default format.
     """
     stated = log.settings.get("kv", "")
     if stated:

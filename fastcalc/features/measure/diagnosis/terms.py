@@ -1,4 +1,4 @@
-"""The terms that may be slower than predicted: what of a step each scales, which settings do it."""
+"""Terms that may be slower than predicted: the parameters each scales, and known settings."""
 
 from dataclasses import dataclass, replace
 from functools import reduce
@@ -9,22 +9,22 @@ from fastcalc.core.chip.machine import EngineParameters
 from fastcalc.formulas.types import ArrayLike, floats
 
 _SLIGHT = 1.5
-"""Smallest slowdown that counts as a fault; an engine with all of it already has the fault. [1]"""
+"""Smallest slowdown that counts as a fault; engines with a full fault include it already. [1]"""
 
 Powers = tuple[tuple[str, float], ...]
-"""Parameters of engines, and the power of the slowdown that each follows."""
+"""Engine parameters, with the power of the slowdown by which each changes."""
 
 
 @dataclass(frozen=True)
 class Part:
-    """What of a term may be slower by itself.
+    """A part of a term that can be slower independently.
 
-    name : in words, after those of the term
-    rates, costs : parameters divided and multiplied by powers of the slowdown; none at all stands
-        for the room for requests
-    towards : costs of an engine that has the fault; the one that changes most is multiplied by the
-        slowdown, the others move by the same fraction [SI]
-    most : how many times slower anything known makes it [1]
+    name : name in words, appended to the name of the term
+    rates, costs : parameters divided and multiplied by powers of the slowdown; if both are empty,
+        the part is the memory for requests
+    towards : costs of an engine with the fault; the cost that changes most is multiplied by the
+        slowdown, and the others move by the same fraction [SI]
+    most : largest known slowdown [1]
     """
 
     name: str
@@ -40,15 +40,15 @@ class Part:
         return replace(software, **rates, **costs, **self._on_the_way(software, times))
 
     def is_within(self, other: "Part") -> bool:
-        """Return whether another part slows all the rates of this one, too."""
+        """Whether another part slows all the rates of this one as well."""
         rates = dict(self.rates).keys()
         is_of_rates = bool(rates) and not (self.costs or self.towards)
         return is_of_rates and rates <= dict(other.rates).keys()
 
     def times_shown(self, software: EngineParameters, times: float) -> float:
-        """Return how many times slower the first cost on the way is, of which users know. [1]
+        """Slowdown of the first cost in `towards`, the one that users know. [1]
 
-        software, times : as predicted, and as `slower` takes it [1]
+        software, times : predicted parameters, and slowdown as in `slower` [1]
         """
         for name, factor in self._on_the_way(software, times).items():
             ratio = float(np.median(factor / floats(software.value(name))))
@@ -57,7 +57,7 @@ class Part:
         return times
 
     def _on_the_way(self, software: EngineParameters, times: float) -> dict[str, ArrayLike]:
-        # A machine that has no such cost, as one without launches, has none that could grow.
+        # On a machine without this cost, for example without launches, nothing can grow.
         costs = {name: floats(software.value(name)) for name, _ in self.towards}
         ratios = {
             name: np.maximum(value / costs[name], 1.0)
@@ -73,11 +73,11 @@ class Part:
 
 @dataclass(frozen=True)
 class SlowdownTerm:
-    """One thing that may differ from what was predicted.
+    """A term that may be slower than predicted.
 
-    name, worse, shows : in a word or three, what a difference makes it, and where that shows
-    parts : what of it may be slower by itself
-    settings : what is known to change it, the likeliest first
+    name, worse, shows : short name, adjective for a slowdown, and affected measurements
+    parts : parts that can be slower independently
+    settings : settings known to change it, the most likely first
     """
 
     name: str
@@ -92,8 +92,8 @@ OLD_RELEASE = "an old release of the engine (newer ones launch less, and ahead o
 NEWER_RELEASE = "use a newer release of the engine, which launches ahead of the chip"
 EAGER = "eager mode instead of CUDA graphs (enforce_eager)"
 
-# Launches without graphs are about those of engines/eager.yaml, kernels of an early release about
-# those of engines/young.yaml.
+# Launches without graphs cost about as much as in engines/eager.yaml, kernels of an early release
+# as in engines/young.yaml.
 LAUNCHES = Part(
     "per launch",
     towards=(
@@ -161,7 +161,7 @@ LINKS = SlowdownTerm(
     parts=(
         Part("in bandwidth", rates=(("link_fraction", 1.0),)),
         Part("in latency", costs=tuple((name, 1.0) for name in _LATENCIES)),
-        # An exchange takes three times as long over PCIe, a byte ten to thirty (engines/gpu.yaml).
+        # Over PCIe an exchange takes three times as long, a byte 10 to 30 times (engines/gpu.yaml).
         Part("in both", rates=(("link_fraction", 1.0),), costs=(("collective_latency", 0.4),)),
     ),
     settings=(
@@ -186,4 +186,4 @@ RUNNING = SlowdownTerm(
 
 TERMS = (HOST, BANDWIDTH, COMPUTE, LINKS, RUNNING)
 PARTS = tuple((term, part) for term in TERMS for part in term.parts)
-"""Every part with its term; elsewhere parts go by their positions here."""
+"""All parts with their terms; other modules refer to parts by index in this list."""
