@@ -364,7 +364,7 @@ def test_its_choices_by_hand(text):
         assert [float(one.replace(",", "")) for one in row[1:5]] == pytest.approx(times, rel=0.04)
         loose, strict = winner(*times[:3]), winner(*times[:2], times[3])
         assert row[5] == (loose if loose == strict else f"{loose}; at 0.68 {strict}")
-    turn = float(re.search(r"take more than ([\d.]+) s a step", words(text))[1])
+    turn = float(re.search(r"take more than ([\d.]+) s per step", words(text))[1])
     slow, spark = ((800 / speed + turn) / right**10 for speed, right in (options[0], options[2]))
     assert slow == pytest.approx(spark, rel=0.02)
 
@@ -405,7 +405,7 @@ def test_what_an_hour_saved_costs_does_not_depend_on_tools(capsys, monkeypatch):
 def test_spark_is_checked_at_both_of_its_accuracies(text):
     """Of one answer (t + v)/P of Spark and of the fast mode are equal."""
     page = words(text)
-    shown = re.search(r"take less than (\d+) s a step \((\d+) s at 0.68;", page)
+    shown = re.search(r"take less than (\d+) s per step \((\d+) s at 0.68;", page)
     for seconds, accuracy in zip(shown.groups(), (0.75, 0.68), strict=True):
         gain = 800 / 170 * accuracy - 800 / 1000 * 0.9
         assert int(seconds) == round(gain / (0.9 - accuracy))
