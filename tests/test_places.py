@@ -223,7 +223,11 @@ CONFIG = """\
     ("old", "new", "said"),
     [
         ("", "", "7:26: num_hidden_layers should be a number, not the text 'four'"),
-        ('"four"', "4", "3:18: too little to count the model from: intermediate_size is missing"),
+        (
+            '"four"',
+            "4",
+            "3:18: too little information to count the model: intermediate_size is missing",
+        ),
         ('"gemma3"', "3", "2:17: model_type should be text, not 3"),
         ('"four"', "1e400", "7:26: num_hidden_layers should be a whole number, not inf"),
         ('"head_dim": 64', '"hidden_act": 64', "7:26: num_hidden_layers"),

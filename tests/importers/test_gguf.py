@@ -120,7 +120,7 @@ def test_a_tied_head_and_parts(write):
 def test_tensors_that_the_reading_misses_are_warned_of(write):
     more = [*TENSORS, ("blk.0.unheard_of.weight", [WIDTH, 4 * NETWORK], Q4_K)]
     remarks = import_model(write(header(PAIRS, more))).model.notes
-    assert any(remark.startswith("Warning: the file's tensors hold") for remark in remarks)
+    assert any(remark.startswith("Warning: the file's tensors have") for remark in remarks)
 
 
 def test_latent_attention_by_hand(write):

@@ -351,12 +351,12 @@ def test_an_unknown_family_without_a_gate_has_two_matrices():
 @pytest.mark.parametrize(
     ("name", "sentence"),
     [
-        ("nemotron-3-nano-30b", "announces state-space layers"),
-        ("qwen3-next-80b-a3b", "announces linear attention"),
-        ("deepseek-v3.2", "index_topk announces sparse attention"),
+        ("nemotron-3-nano-30b", "indicates state-space layers"),
+        ("qwen3-next-80b-a3b", "indicates linear attention"),
+        ("deepseek-v3.2", "index_topk indicates sparse attention"),
         ("deepseek-v4-flash", "sparse attention"),
-        ("step-3.5-flash", "announces layers with heads of their own"),
-        ("llama-3.3-nemotron-super-49b", "announces layers of several kinds"),
+        ("step-3.5-flash", "indicates layers with different head counts"),
+        ("llama-3.3-nemotron-super-49b", "indicates layers of several types"),
     ],
 )
 def test_an_unknown_family_beyond_a_plain_reading_is_refused(name, sentence):
@@ -368,7 +368,7 @@ def test_what_is_missing_is_named_in_one_sentence():
     with pytest.raises(InputError) as error:
         read({"model_type": "brand_new", "vocab_size": 1000})
     assert str(error.value) == (
-        "x/config.json:1:1: too little to count the model from: hidden_size, num_attention_heads, "
+        "x/config.json:1:1: too little information to count the model: hidden_size, num_attention_heads, "
         "num_hidden_layers are missing"
     )
     with pytest.raises(InputError, match=r"intermediate_size is missing"):
@@ -419,7 +419,7 @@ WRONG = {
     "pattern": (
         json.dumps(fixture("gemma-2-9b") | {"sliding_window_pattern": ""}), r"sliding_window_pattern should be a number or letters"
     ),
-    "nothing": ("{}", r"too little to count the model from: hidden_size, vocab_size"),
+    "nothing": ("{}", r"too little information to count the model: hidden_size, vocab_size"),
 }  # fmt: skip
 
 
@@ -679,7 +679,7 @@ REAL = {
     "text,refusal",
     [
         ('{"a": 1}', ""),
-        ('{"a": 12}', "is larger than 0 MB; a configuration is a few kilobytes"),
+        ('{"a": 12}', "is larger than 0 MB; a configuration has a few kilobytes"),
         ("[1]", ":1:1: the file holds a list; a configuration is a mapping"),
         ("1", ":1:1: the file holds a single value; a configuration is a mapping"),
         ("", ":1:1: not readable as JSON: the file is empty"),

@@ -604,7 +604,9 @@ def test_experts_are_no_more_than_there_are():
         "width": 64,
         "shared_width": 32,
     }
-    with pytest.raises(InputError, match="num_experts_per_tok: 5 experts per token exceed the 4"):
+    with pytest.raises(
+        InputError, match="num_experts_per_tok: 5 experts per token exceed the total of 4"
+    ):
         parts.experts(fields(**data, num_experts_per_tok=5))
 
 

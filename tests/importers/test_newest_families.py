@@ -171,7 +171,7 @@ def test_parameters_are_those_that_makers_publish(data, total, active):
 def test_idle_experts_are_picked_and_not_counted():
     model, remarks = read(LONGCAT)
     assert (model.blocks[1].ffn.active_experts, model.blocks[1].ffn.zero_experts) == (8, 256)
-    assert any("Of 12 experts that a token picks, 8 of 512 are counted" in it for it in remarks)
+    assert any("Of the 12 experts per token, 8 of 512 are counted" in it for it in remarks)
     assert workload(model).depth == 28 * 2.5  # two whole blocks and the experts alone
 
 

@@ -172,7 +172,7 @@ def test_an_unknown_quantization_is_said(method, algorithm):
 def test_an_intricate_expression_is_said_and_not_tried(pattern):
     fields, found = stored({"quant_algo": "FP8", "ignore": [f"re:{pattern}"]})
     assert found.weights == "fp8"
-    assert any("too intricate" in it for it in fields.remarks)
+    assert any("too complex" in it for it in fields.remarks)
 
 
 @every(
@@ -302,9 +302,9 @@ def test_a_bare_configuration_with_a_quantized_name(tmp_path):
     folder.mkdir()
     (folder / "config.json").write_text(json.dumps(LLAMA))
     taken = import_model(folder)
-    assert "the name says 'NVFP4'" in taken.remarks[0]
+    assert "the name states 'NVFP4'" in taken.remarks[0]
     assert taken.model.notes[0] == taken.remarks[0]
-    assert "the name says" not in str(import_model(_plain(tmp_path)).remarks)
+    assert "the name states" not in str(import_model(_plain(tmp_path)).remarks)
 
 
 def _plain(folder):

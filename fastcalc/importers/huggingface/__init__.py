@@ -1,9 +1,9 @@
-"""Import of Hugging Face configurations: a ``config.json`` to a model file.
+"""Import of Hugging Face configurations: conversion of a ``config.json`` to a model file.
 
-`json_file` reads the file; `model` finds the reader in the table of `families` and puts the
-entry together. Readers (`dense`, `mixture`, `hybrid`, `compressed`, and `unknown` for the rest)
-return `layers` of `parts`, kind by kind as `patterns` say; `config` checks every value they
-read and keeps what they assume. `quantization` finds the number formats, `yaml_text` writes YAML.
+`json_file` reads the file. `model` finds the reader in the table of `families` and assembles the
+entry. Readers (`dense`, `mixture`, `hybrid`, `compressed`, and `unknown` for the rest) return
+layers made of `parts`, with layer types from `patterns`. `config` checks every value that is read
+and records assumptions. `quantization` finds the number formats, and `yaml_text` writes YAML.
 """
 
 from fastcalc.importers.huggingface.json_file import missing_file

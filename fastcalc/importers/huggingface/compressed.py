@@ -1,4 +1,4 @@
-"""DeepSeek V4: one vector is key and value of all heads, and old tokens are compressed."""
+"""DeepSeek V4: one vector is the key and value of all heads, and old tokens are compressed."""
 
 from fastcalc.importers.huggingface import parts
 from fastcalc.importers.huggingface.config import Fields
@@ -10,11 +10,11 @@ _RATES = {
     "heavily_compressed_attention": 128,
 }
 
-_PICKED = 4  # compression whose entries an indexer picks; of others all are read
+_PICKED = 4  # compression ratio with an indexer; with other ratios, all entries are read
 
 
 def deepseek_v4(fields: Fields) -> list[Layer]:
-    """DeepSeek V4: windows, with entries that stand for 4 or 128 older tokens."""
+    """DeepSeek V4: sliding windows, with entries that each compress 4 or 128 older tokens."""
     count = fields.layers()
     rates = fields.numbers("compress_ratios", count)
     if rates is None:
@@ -43,12 +43,12 @@ def deepseek_v4(fields: Fields) -> list[Layer]:
 
 
 def streams(fields: Fields) -> dict[str, int]:
-    """Return the residual streams of hyper-connections. [1]"""
+    """Residual streams of hyper-connections. [1]"""
     return {"residual_streams": fields.count("hc_mult", default=4)}
 
 
 def merged_streams(fields: Fields) -> dict[str, int]:
-    """Return the residual streams, and what merges them before the head. [1]"""
+    """Residual streams, and the parameters that merge them before the head. [1]"""
     block = streams(fields)
     number, hidden = block["residual_streams"], fields.count("hidden_size")
     fields.remark("other_parameters merges the residual streams before the head.")

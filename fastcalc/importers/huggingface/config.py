@@ -1,4 +1,4 @@
-"""The fields of a configuration: each read with its type checked, each assumption noted."""
+"""Fields of a configuration, with type checks and notes on every assumption."""
 
 import re
 from dataclasses import dataclass, field, replace
@@ -17,10 +17,10 @@ T = TypeVar("T")
 
 @dataclass
 class Fields:
-    """One configuration, read field by field, with remarks on how it was read.
+    """Fields of one configuration, with remarks on how they were read.
 
-    ``null`` counts as absent; of several names the first that is present counts. Its data stand in
-    the mappings ``roots`` of the file, the first before the others.
+    ``null`` counts as absent; of several names, the first one present is used. The data are in the
+    mappings ``roots`` of the file, of which the first has priority.
     """
 
     data: dict[str, Json]
@@ -31,22 +31,22 @@ class Fields:
     assumed: dict[str, str] = field(default_factory=dict)
 
     def remark(self, sentence: str) -> None:
-        """Note something once."""
+        """Add a remark once."""
         if sentence not in self.remarks:
             self.remarks.append(sentence)
 
     def refuse(self, sentence: str) -> InputError:
-        """Return the error for this file, at the first field that the sentence names."""
+        """Error for this file, located at the first field that the message names."""
         words = re.findall(r"\w+", sentence)
         paths = [(*root, word) for word in words for root in self.roots]
         return InputError(f"{self.file.place(*paths, *self.roots)}: {sentence}")
 
     def has(self, *names: str) -> bool:
-        """Return whether any of the names has a value."""
+        """Whether any of the names has a value."""
         return any(self.data.get(name) is not None for name in names)
 
     def require(self, *fields: str | tuple[str, ...]) -> None:
-        """Refuse in one sentence all fields that are missing; a tuple holds names of one field."""
+        """Raise one error for all missing fields; a tuple holds alternative names of one field."""
         missing = []
         for required in fields:
             names = (required,) if isinstance(required, str) else required
@@ -54,22 +54,22 @@ class Fields:
                 missing.append(" or ".join(names))
         if missing:
             missing_fields = f"{', '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing"
-            raise self.refuse(f"too little to count the model from: {missing_fields}")
+            raise self.refuse(f"too little information to count the model: {missing_fields}")
 
     def count(self, *names: str, default: int | None = None, minimum: int = 1) -> int:
-        """Return a whole number that must be there, or the family's default, which is noted."""
+        """Required whole number, or the family's default, which is noted."""
         number = self.maybe(*names, minimum=minimum)
         if number is not None:
             return number
         default = next((self.defaults[name] for name in names if name in self.defaults), default)
         if default is None:
             self.require(names)
-            raise AssertionError("require refuses what is missing")
+            raise AssertionError("`require` refuses missing fields")
         self.assume(names[0], default)
         return default
 
     def maybe(self, *names: str, minimum: int = 1, maximum: int = MOST) -> int | None:
-        """A whole number, or None where the field is absent."""
+        """Whole number, or None if the field is absent."""
         for name in names:
             value = self.data.get(name)
             if value is not None:
@@ -77,14 +77,14 @@ class Fields:
         return None
 
     def layers(self) -> int:
-        """Return the number of layers."""
+        """Number of layers."""
         count = self.count("num_hidden_layers", "num_layers", "n_layer")
         if count > MOST_LAYERS:
             raise self.refuse(f"num_hidden_layers {count} is out of range: at most {MOST_LAYERS}")
         return count
 
     def flag(self, name: str, default: bool, *, noted: bool = True) -> bool:
-        """Return true or false; the default is noted unless it is the family's only habit."""
+        """Boolean; the default is noted unless `noted` is false."""
         value = self._typed(name, bool, "true or false")
         if value is not None:
             return value
@@ -94,36 +94,36 @@ class Fields:
         return default
 
     def word(self, name: str) -> str | None:
-        """A text, or None where the field is absent."""
+        """Text, or None if the field is absent."""
         return self._typed(name, str, "text")
 
     def mapping(self, name: str) -> dict[str, Json] | None:
-        """A nested mapping, or None where the field is absent."""
+        """Nested mapping, or None if the field is absent."""
         return self._typed(name, dict, "a mapping")
 
     def nested(self, name: str) -> "Fields":
-        """Fields of a nested mapping, none where it is absent; remarks are shared."""
+        """Fields of a nested mapping, empty if it is absent; remarks are shared."""
         return replace(self, data=self.mapping(name) or {}, defaults={}, roots=self._below(name))
 
     def inside(self, data: dict[str, Json], *steps: str | int) -> "Fields":
-        """Return the fields of a mapping that some steps lead to, with remarks of their own."""
+        """Fields of a mapping at some steps, with separate remarks."""
         return Fields(data, self.file, roots=self._below(*steps))
 
     def _below(self, *steps: str | int) -> tuple[Path_, ...]:
         return tuple((*root, *steps) for root in self.roots)
 
     def blocks(self, name: str) -> list["Fields"]:
-        """Return the layers that a list describes one by one, each on top of these fields."""
+        """Layers that a list describes one by one, each on top of these fields."""
         layers = []
         for n, layer in enumerate(self._list(name, self.layers()) or []):
             if not isinstance(layer, dict):
-                raise self.refuse(f"{name} should hold mappings, not {_shown(layer)}")
+                raise self.refuse(f"{name} should contain mappings, not {_shown(layer)}")
             roots = (*self._below(name, n), *self.roots)
             layers.append(replace(self, data={**self.data, **layer}, roots=roots))
         return layers
 
     def number(self, name: str) -> float:
-        """Return a positive number, whole or not, that must be there."""
+        """Required positive number, whole or not."""
         self.require(name)
         value = self.data[name]
         is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
@@ -133,40 +133,40 @@ class Fields:
         return number
 
     def numbers(self, name: str, layers: int) -> list[int] | None:
-        """Return a list of whole numbers, one a layer; more hold prediction layers, too."""
+        """List of whole numbers, one per layer; a longer list includes prediction layers."""
         listed = self._list(name, layers)
         return None if listed is None else [self._whole(name, number, 0, MOST) for number in listed]
 
     def words(self, name: str, layers: int, *, is_complete: bool = False) -> list[str] | None:
-        """A list of texts, one per layer; ``is_complete`` keeps those of prediction layers."""
+        """List of texts, one per layer; ``is_complete`` keeps those of prediction layers."""
         listed = self._list(name, layers, is_complete=is_complete)
         if listed is None:
             return None
         words = [value for value in listed if isinstance(value, str)]
         if len(words) < len(listed):
             other = next(value for value in listed if not isinstance(value, str))
-            raise self.refuse(f"{name} should hold texts, not {_shown(other)}")
+            raise self.refuse(f"{name} should contain texts, not {_shown(other)}")
         return words
 
     def switches(self, name: str, layers: int) -> list[bool] | None:
-        """Return a list of 0 or 1, one a layer; a longer one holds prediction layers, too."""
+        """List of 0 or 1, one per layer; a longer list includes prediction layers."""
         listed = self._list(name, layers)
         for value in listed or ():
             if value not in (0, 1) or isinstance(value, float):
-                raise self.refuse(f"{name} should hold 0 and 1, not {_shown(value)}")
+                raise self.refuse(f"{name} should contain 0 and 1, not {_shown(value)}")
         return None if listed is None else [bool(value) for value in listed]
 
     def indices(self, name: str) -> set[int]:
-        """A list of layer numbers as a set, empty where the field is absent."""
+        """Set of layer numbers, empty if the field is absent."""
         listed = self._typed(name, list, "a list of layer numbers") or []
         return {self._whole(name, index, 0, MOST) for index in listed}
 
     def assume(self, name: str, value: object) -> None:
-        """Note that a field is absent, and the value assumed for it."""
+        """Record the value assumed for an absent field."""
         self.assumed.setdefault(name, str(value))
 
     def notes(self) -> list[str]:
-        """Return every remark, the assumptions in one sentence first."""
+        """All remarks, starting with one sentence on the assumptions."""
         if not self.assumed:
             return list(self.remarks)
         values = ", ".join(f"{name} {value}" for name, value in self.assumed.items())

@@ -1,4 +1,4 @@
-"""Families whose layers are softmax attention and one feed-forward network."""
+"""Families with softmax attention and one feed-forward network per layer."""
 
 from fastcalc.importers.huggingface import parts, patterns
 from fastcalc.importers.huggingface.config import Fields
@@ -6,28 +6,28 @@ from fastcalc.importers.huggingface.parts import Layer, Part, choose, mixed, uni
 
 
 def llama(fields: Fields) -> list[Layer]:
-    """Llama 2 and 3, and the many that share their code."""
+    """Llama 2 and 3, and the many families with the same code."""
     attention = parts.grouped(fields, bias=fields.flag("attention_bias", False))
     return uniform(fields, attention, parts.dense(fields, bias=parts.flagged(fields, "mlp_bias")))
 
 
 def mistral(fields: Fields) -> list[Layer]:
-    """Mistral, Phi 3 and 4: no biases; a window, where there is one, in every layer."""
+    """Mistral, Phi 3 and 4: no biases; the window, if any, is in every layer."""
     return uniform(fields, parts.grouped(fields, window=parts.window(fields)), parts.dense(fields))
 
 
 def qwen3(fields: Fields) -> list[Layer]:
-    """Qwen 3: no biases unless asked, a norm on queries and keys."""
+    """Qwen 3: no biases by default, a norm on queries and keys."""
     return qwen(fields, qk_norm=True, bias=fields.flag("attention_bias", False))
 
 
 def mimo(fields: Fields) -> list[Layer]:
-    """MiMo 7B, which is Qwen 2 with a prediction layer."""
+    """MiMo 7B: Qwen 2 with a prediction layer."""
     return qwen(fields, qkv_bias=fields.flag("attention_bias", True))
 
 
 def qwen(fields: Fields, **habits: bool) -> list[Layer]:
-    """Layers of a Qwen configuration: sliding windows from some layer on, experts if it has any."""
+    """Layers of a Qwen configuration: sliding windows from some layer on, and experts if any."""
     late = patterns.late_windows(fields, fields.layers())
     full = parts.grouped(fields, **habits)
     short = parts.grouped(fields, window=parts.window(fields), **habits) if any(late) else full
@@ -35,7 +35,7 @@ def qwen(fields: Fields, **habits: bool) -> list[Layer]:
 
 
 def qwen_networks(fields: Fields) -> list[Part]:
-    """Return Qwen's networks: dense, or experts with a gate on what they share."""
+    """Feed-forward networks of Qwen: dense, or experts with a gated shared expert."""
     if not fields.has(*parts.EXPERTS):
         if fields.has("moe_intermediate_size", "num_experts_per_tok"):
             raise fields.refuse("num_experts is missing, though experts are described")
@@ -45,13 +45,13 @@ def qwen_networks(fields: Fields) -> list[Part]:
 
 
 def glm(fields: Fields) -> list[Layer]:
-    """GLM-4 of 2024: biases on query, key and value."""
+    """GLM-4 of 2024: biases on queries, keys and values."""
     attention = parts.grouped(fields, qkv_bias=fields.flag("attention_bias", True))
     return uniform(fields, attention, parts.dense(fields))
 
 
 def glm4(fields: Fields) -> list[Layer]:
-    """GLM-4 of 2025: as before, with norms after each part, too."""
+    """GLM-4 of 2025: as in 2024, with further norms after attention and network."""
     return [{**layer, "norms": 4} for layer in glm(fields)]
 
 
@@ -69,7 +69,7 @@ def ernie(fields: Fields) -> list[Layer]:
 
 
 def head_norms(fields: Fields) -> list[Layer]:
-    """Hunyuan dense and EXAONE 4: a norm on every query and key head; windows if any."""
+    """Hunyuan dense and EXAONE 4: a norm on every query and key head, and windows if any."""
     return windowed(fields, 4, qk_norm=True, bias=parts.flagged(fields, "attention_bias"))
 
 
@@ -79,7 +79,7 @@ def olmo(fields: Fields) -> list[Layer]:
 
 
 def cohere(fields: Fields) -> list[Layer]:
-    """Command R: attention and network side by side after one norm."""
+    """Command R: attention and network in parallel after one norm."""
     bias = parts.flagged(fields, "attention_bias")
     is_normed = "full" if parts.flagged(fields, "use_qk_norm") else False
     return windowed(fields, 4, norms=1, qk_norm=is_normed, bias=bias)
@@ -88,7 +88,7 @@ def cohere(fields: Fields) -> list[Layer]:
 def windowed(
     fields: Fields, every: int, norms: int = 0, *, qk_norm: bool | str = False, bias: bool = False
 ) -> list[Layer]:
-    """Return layers with windows but for one in ``every``, and ``norms`` a layer if not 0. [1]"""
+    """Layers with windows except one in ``every``, and ``norms`` per layer if not 0. [1]"""
     count, window = fields.layers(), parts.window(fields)
     full = parts.grouped(fields, qk_norm=qk_norm, bias=bias)
     short = parts.grouped(fields, window=window, qk_norm=qk_norm, bias=bias)
@@ -97,7 +97,7 @@ def windowed(
 
 
 def falcon(fields: Fields) -> list[Layer]:
-    """Falcon: two matrices a network; one, eight or all key-value heads by generation."""
+    """Falcon: two matrices per network; one, eight or all KV heads, depending on the generation."""
     heads = fields.count("num_attention_heads")
     is_new = fields.flag("new_decoder_architecture", False)
     if is_new:
@@ -105,7 +105,7 @@ def falcon(fields: Fields) -> list[Layer]:
     else:
         kv_heads = 1 if fields.flag("multi_query", True) else heads
     if not fields.has("tie_word_embeddings"):
-        fields.remark("Falcon checkpoints store a head that the code ties to the embedding.")
+        fields.remark("Falcon checkpoints store a head, but the code ties it to the embedding.")
     bias = fields.flag("bias", False)
     attention = parts.grouped(fields, kv_heads=kv_heads, bias=bias)
     wide = fields.maybe("ffn_hidden_size") or 4 * fields.count("hidden_size")
@@ -122,7 +122,7 @@ def nemotron(fields: Fields) -> list[Layer]:
 
 
 def starcoder2(fields: Fields) -> list[Layer]:
-    """StarCoder 2: two matrices, biases everywhere, a window in every layer if any."""
+    """StarCoder 2: two matrices per network, biases everywhere, a window in every layer if any."""
     bias = fields.flag("use_bias", True)
     attention = parts.grouped(fields, window=parts.window(fields), bias=bias)
     return uniform(fields, attention, parts.dense(fields, matrices=2, bias=bias))
@@ -135,13 +135,13 @@ def bitnet(fields: Fields) -> list[Layer]:
 
 
 def muse_glimmer(fields: Fields) -> list[Layer]:
-    """Muse Glimmer: Muse's attention, dense networks."""
+    """Muse Glimmer: Muse's attention with dense networks."""
     attentions = gated(fields)
     return mixed(attentions, [parts.dense(fields)] * len(attentions), norms=4)
 
 
 def gated(fields: Fields) -> list[Part]:
-    """Return Muse's attention: full layers counted from the last, a gate on what it returns."""
+    """Attention of Muse: full layers are counted from the last one, and the output is gated."""
     count = fields.layers()
     full = parts.grouped(fields, output_gate=True)
     short = parts.grouped(fields, window=parts.window(fields), output_gate=True)

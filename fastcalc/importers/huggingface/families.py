@@ -1,4 +1,4 @@
-"""Which reader a ``model_type`` has, and what it takes for left-out fields.
+"""Reader and default values for each ``model_type``.
 
 Defaults are those of the configuration classes of transformers 5.24.0.
 """
@@ -15,10 +15,10 @@ from fastcalc.importers.huggingface.usual import usual
 
 @dataclass(frozen=True)
 class ModelFamily:
-    """How one family's configurations are read: its layers, and further keys of the model file.
+    """Reader of one family's configurations: its layers, and further keys of the model file.
 
-    Head and embedding are ``tied`` where the file does not say. ``mtp`` is what prediction layers
-    have of their own; None where they are not like the last layer, or not stored.
+    ``tied`` says whether head and embedding are tied by default. ``mtp`` has the extra parameters
+    of prediction layers; None if these differ from the last layer or are not stored.
     """
 
     read: Reader
@@ -62,7 +62,7 @@ _GEMMA_3 = {
 
 _STEP = {"num_sliding_attention_heads": 96}
 _NO_HEADS = ("num_hidden_layers",)
-_QWEN_2 = partial(dense.qwen, qkv_bias=True)  # whatever the file says
+_QWEN_2 = partial(dense.qwen, qkv_bias=True)  # regardless of the file
 
 FAMILIES: dict[str, ModelFamily] = {
     "llama": ModelFamily(dense.llama),
@@ -175,7 +175,7 @@ FAMILIES: dict[str, ModelFamily] = {
     ),
     "laguna": ModelFamily(mixture.laguna),
     "cohere2_moe": ModelFamily(mixture.cohere_moe, tied=True, defaults=_MISTRAL),
-    # By the usual fields, which benchmarks/class_defaults.py compares with transformers.
+    # Read from the usual fields; benchmarks/class_defaults.py compares them with transformers.
     **dict.fromkeys(
         (
             "arcee",
@@ -246,4 +246,4 @@ ALIASES = {
     "qwen3_vl_text": "qwen3",
     "step3p7": "step3p5",
     "step3p7_text": "step3p5",
-}  # wrappers whose inner part does not name its own included
+}  # including wrappers whose inner configuration has no model_type

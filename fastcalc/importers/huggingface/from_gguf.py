@@ -1,4 +1,4 @@
-"""A GGUF header in the words of a Hugging Face configuration, for the readers of families."""
+"""Conversion of a GGUF header to a Hugging Face configuration, for the readers of families."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -20,7 +20,7 @@ _TYPES = {
     "afmoe": "afmoe", "qwen3next": "qwen3_next", "qwen35": "qwen3_5_text",
     "qwen35moe": "qwen3_5_text",
 }  # fmt: skip
-"""Families by what llama.cpp calls their architecture."""
+"""Families by llama.cpp's name of their architecture."""
 
 _NAMES = {
     "block_count": "num_hidden_layers",
@@ -53,13 +53,13 @@ _EXPERTS_AS_WIDE = ("mixtral", "granitemoe", "gpt_oss", "minimax_m2")
 
 
 def configuration(path: Path, header: GgufHeader) -> dict[str, Json]:
-    """Configuration equivalent to a header; InputError for an unsupported architecture."""
+    """Configuration equivalent to a header; raises InputError for an unsupported architecture."""
     pairs = header.pairs
     architecture = pairs.get("general.architecture")
     model_type = _TYPES.get(str(architecture))
     if model_type is None:
         raise InputError(
-            f"{path}: architecture '{shown(architecture, 40)}' of this GGUF file is not read here; "
+            f"{path}: architecture '{shown(architecture, 40)}' of this GGUF file is unsupported; "
             f"give the model's config.json, or a model file, with {option('weights')} FORMAT, such "
             "as q4_k_m"
         )
@@ -83,7 +83,7 @@ def configuration(path: Path, header: GgufHeader) -> dict[str, Json]:
 def _of_kind(
     model_type: str, data: Mapping[str, Json], pairs: Mapping[str, Json], architecture: str
 ) -> dict[str, Json]:
-    """Fields that a family has by another name or by another measure."""
+    """Fields with another name or another unit in a family."""
     width, size = data.get("moe_intermediate_size"), data.get("head_dim")
     if model_type in _EXPERTS_AS_WIDE and width:
         return {"intermediate_size": width}
@@ -108,7 +108,7 @@ def _of_kind(
 
 
 def _alike(path: Path, key: str, value: Json) -> Json:
-    """A number that may be listed for each layer: the one that all layers share."""
+    """Number that is the same in all layers, stated once or per layer."""
     if not isinstance(value, list):
         return value
     distinct = sorted({number for number in value if isinstance(number, int) and number})

@@ -1,4 +1,4 @@
-"""Families that mix attention with layers which keep a state instead of a cache."""
+"""Families that mix attention layers with layers that keep a state instead of a cache."""
 
 from fastcalc.importers.huggingface import parts, patterns
 from fastcalc.importers.huggingface.config import MOST_LAYERS, Fields
@@ -10,7 +10,7 @@ _SYNONYMS = {"linear_attention": "mamba", "full_attention": "attention"}
 
 
 def qwen_next(fields: Fields) -> list[Layer]:
-    """Qwen3-Next and Qwen 3.5: three gated delta nets for one gated attention."""
+    """Qwen3-Next and Qwen 3.5: three gated delta nets for each gated attention layer."""
     bias = fields.flag("attention_bias", False)
     gate = fields.flag("attn_output_gate", True, noted=False)
     habits = {"qkv_bias": bias, "output_bias": bias, "output_gate": gate}
@@ -20,7 +20,7 @@ def qwen_next(fields: Fields) -> list[Layer]:
 
 
 def kimi_linear(fields: Fields) -> list[Layer]:
-    """Kimi Linear and K3: three Kimi delta attentions for one layer of latents."""
+    """Kimi Linear and K3: three Kimi delta attention layers for each latent attention layer."""
     count = fields.layers()
     nested = fields.nested("linear_attn_config")
     if nested.data:
@@ -35,7 +35,7 @@ def kimi_linear(fields: Fields) -> list[Layer]:
 
 
 def kimi_extras(fields: Fields) -> dict[str, int]:
-    """Return K3's norms of the experts' projection and the vectors that scale residuals."""
+    """K3's norms of the experts' projection, and the vectors that scale residuals. [1]"""
     count, extra = fields.layers(), 0
     latent_size = fields.maybe("routed_expert_hidden_size")
     if latent_size and parts.flagged(fields, "latent_moe_use_norm"):
@@ -49,7 +49,7 @@ def kimi_extras(fields: Fields) -> dict[str, int]:
 
 
 def glm5_next(fields: Fields) -> list[Layer]:
-    """GLM-5.3-Flash: Kimi delta attention, latents with an indexer over pooled keys."""
+    """GLM-5.3-Flash: Kimi delta attention; latent attention with an indexer over pooled keys."""
     switched = patterns.linear(fields, fields.layers())
     indexer = {**parts.indexer(fields), "pool": fields.count("index_kpool", default=16)}
     delta = _kda(fields, fields.nested("linear_attn_config"))
@@ -73,11 +73,11 @@ def _kda(fields: Fields, nested: Fields) -> Part:
 
 
 def nemotron_h(fields: Fields) -> list[Layer]:
-    """Nemotron H and 3: each layer is one part alone, Mamba-2, attention, network or experts."""
+    """Nemotron H and 3: each layer is a single part: Mamba-2, attention, network or experts."""
     pattern = fields.word("hybrid_override_pattern")
     if pattern is not None:
         if not pattern or set(pattern) - set(_LETTERS):
-            raise fields.refuse("hybrid_override_pattern should be of the letters M, E, * and -")
+            raise fields.refuse("hybrid_override_pattern should have the letters M, E, * and -")
         layer_types = [_LETTERS[letter] for letter in pattern]
     else:
         names = ("layers_block_type", "layer_types")
@@ -123,12 +123,12 @@ def _single(fields: Fields, layer_type: str) -> Layer:
 
 
 def nemotron_nas(fields: Fields) -> list[Layer]:
-    """Nemotron Super 49B and its kin: a search has cut every layer to its own size."""
+    """Nemotron Super 49B and related models: a search has chosen the size of every layer."""
     layers = []
     for block in fields.blocks("block_configs"):
         attention, ffn = block.nested("attention"), block.nested("ffn")
         if any(parts.flagged(layer_, "replace_with_linear") for layer_ in (attention, ffn)):
-            raise block.refuse("a layer is replaced with a linear map, which a model file lacks")
+            raise block.refuse("a layer is a linear map, which model files do not support")
         layer: Layer = {}
         if not parts.flagged(attention, "no_op"):
             heads = block.count("num_attention_heads")
@@ -138,11 +138,11 @@ def nemotron_nas(fields: Fields) -> list[Layer]:
             layer["attention"] = parts.grouped(block, kv_heads=heads // group)
         if not parts.flagged(ffn, "no_op"):
             wide = ffn.maybe("intermediate_size")
-            if wide is None:  # a multiple: 2/3 of it, rounded up to 256
+            if wide is None:  # stated as a multiplier: 2/3 of it, rounded up to a multiple of 256
                 multiple = ffn.number("ffn_mult")
                 wide = -int(-2 * multiple * block.count("hidden_size") / 3 // 256) * 256
             layer["ffn"] = parts.dense_of(wide)
         if not layer:
-            raise block.refuse("a layer without attention and network cannot stand in a model file")
+            raise block.refuse("model files do not support a layer without attention and network")
         layers.append(layer)
     return layers

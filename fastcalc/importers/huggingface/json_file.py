@@ -1,4 +1,4 @@
-"""A config.json to a plain mapping, or one sentence that says why not."""
+"""Reading of a config.json as a plain mapping, with an error message if that fails."""
 
 import json
 import re
@@ -12,12 +12,12 @@ from fastcalc.importers.json_places import json_marks, short_whole
 from fastcalc.written import Json, shown
 
 CONFIG = "config.json"
-MAX_BYTES = 16_000_000  # files that name every quantized matrix take 3 MB
+MAX_BYTES = 16_000_000  # files that name every quantized matrix have 3 MB
 _HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 
 
 def config_path(name: str | Path) -> Path:
-    """Return the configuration that a file or folder name means, or raise InputError."""
+    """Path of the configuration for a file or folder name; raises InputError if there is none."""
     path = Path(name)
     try:
         if path.is_dir():
@@ -27,12 +27,12 @@ def config_path(name: str | Path) -> Path:
         if path.exists():
             return path
     except (OSError, ValueError) as error:
-        raise InputError(f"{shown(name, 120)} is not a path that can be read") from error
+        raise InputError(f"{shown(name, 120)} is not a readable path") from error
     raise InputError(missing_file(str(name)))
 
 
 def missing_file(name: str) -> str:
-    """Return the sentence for a file that is not there; of a hub name it says how to fetch it.
+    """Message for a missing file; for a name on the hub, it says how to download the file.
 
     >>> missing_file("nowhere.json")
     'nowhere.json: there is no such file'
@@ -56,7 +56,7 @@ def missing_file(name: str) -> str:
 
 @dataclass
 class JsonFile:
-    """A JSON file that was read, and a second one, which ``quantization_config`` was taken from."""
+    """A parsed JSON file, and an optional second file with the ``quantization_config``."""
 
     file: str
     data: dict[str, Json]
@@ -64,7 +64,7 @@ class JsonFile:
     sidecar: "JsonFile | None" = None
 
     def place(self, *paths: Path_) -> str:
-        """Return ``file:line:column`` of the first of some paths that the file holds."""
+        """Location ``file:line:column`` of the first of some paths that exists in the file."""
         if self.sidecar and "quantization_config" in paths[0]:
             ends = [path[-1] for path in paths]
             return self.sidecar.place(*(("quantization", end) for end in ends), *zip(ends))
@@ -74,14 +74,14 @@ class JsonFile:
 
 
 def read_json(path: Path) -> JsonFile:
-    """Read one JSON file whose top level is a mapping, or raise InputError for what it is."""
+    """Read a JSON file whose top level is a mapping; raises InputError otherwise."""
     try:
         raw = read_bytes(path, MAX_BYTES + 1)
     except (OSError, ValueError) as error:
         raise InputError(f"{path} cannot be read: {why_unreadable(error)}") from error
     if len(raw) > MAX_BYTES:
         refusal = f"{path} is larger than {MAX_BYTES // 1_000_000} MB"
-        raise InputError(f"{refusal}; a configuration is a few kilobytes, and weights are not read")
+        raise InputError(f"{refusal}; a configuration has a few kilobytes; weights are not read")
     try:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -94,7 +94,7 @@ def read_json(path: Path) -> JsonFile:
         problem = error.msg[:1].lower() + error.msg[1:] if text.strip() else "the file is empty"
         raise InputError(f"{location}: not readable as JSON: {problem}") from error
     except RecursionError as error:
-        raise InputError(f"{path} is nested too deeply; no configuration needs that") from error
+        raise InputError(f"{path} is nested too deeply for a configuration") from error
     if not isinstance(data, dict):
         shape = "a list" if isinstance(data, list) else "a single value"
         raise InputError(f"{path}:1:1: the file holds {shape}; a configuration is a mapping")

@@ -1,4 +1,4 @@
-"""The matrices of a checkpoint by the names that quantization settings call them."""
+"""Matrices of a checkpoint, with the names used in quantization settings."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -37,18 +37,18 @@ _OTHER_NAMES = {
     "out_proj": ("o_proj", "wo"),
 }
 EXPERT = "0"
-"""The expert whose name stands for all of a layer."""
+"""Expert whose name represents all experts of a layer."""
 
 
 @dataclass(frozen=True)
 class Matrix:
-    """One matrix of a layer, or all experts' of that name.
+    """One matrix of a layer, or the matrices of all experts with that name.
 
-    group : whose number format it has
-    layer : of the model, from 0; None outside all layers
-    names : what it is called after ``layers.N.``, by whichever code wrote the checkpoint
-    parameters : in all of its experts [1]
-    experts : how many share the name but for a number; 0 of other matrices [1]
+    group : group that determines its number format
+    layer : layer of the model, from 0; None outside all layers
+    names : names after ``layers.N.``, which depend on the code that wrote the checkpoint
+    parameters : parameters in all of its experts [1]
+    experts : number of experts whose names differ only in a number; 0 for other matrices [1]
     """
 
     group: str
@@ -66,11 +66,11 @@ def matrices_of(
     *,
     are_experts_beside: bool = False,
 ) -> Iterator[Matrix]:
-    """Matrices of layers that follow each other, and of prediction layers like the last one.
+    """Matrices of consecutive layers, and of prediction layers like the last one.
 
     is_mentioned : whether quantization settings use a word, so that other names can be skipped
     predicting : layers for multi-token prediction [1]
-    are_experts_beside : whether experts stand beside ``mlp``, which is then the shared network
+    are_experts_beside : whether experts are next to ``mlp``, which is then the shared network
     """
     matrices_by_block: dict[Block, list[Matrix]] = {}
     for number, block in enumerate(blocks):
@@ -131,7 +131,7 @@ def _attention(attention: AnyAttention, hidden: float) -> Iterator[tuple[str, fl
     elif isinstance(attention, LinearAttention):
         parameters_by_name["out_proj"] = hidden * attention.value_heads * attention.value_dim
     yield from parameters_by_name.items()
-    # What is left is the queries with their gate, the inputs of a state, or an indexer.
+    # The remaining parameters are queries with their gate, inputs of a state, or an indexer.
     remainder_names = {Attention: "q_proj", LatentAttention: "indexer", LinearAttention: "in_proj"}
     if (left := total_parameters - sum(parameters_by_name.values())) > 0:
         yield remainder_names.get(type(attention), "wq_b"), left

@@ -1,4 +1,4 @@
-"""Families that route tokens to experts behind softmax attention or latents."""
+"""Families with routed experts after softmax attention or latent attention."""
 
 import re
 
@@ -18,7 +18,7 @@ def mixtral(fields: Fields) -> list[Layer]:
 
 
 def head_bias(fields: Fields) -> dict[str, int]:
-    """Return the bias of Phi-3.5-MoE's head."""
+    """Bias of Phi-3.5-MoE's output head. [1]"""
     if not parts.flagged(fields, "lm_head_bias"):
         return {}
     fields.remark("other_parameters is the bias of the head.")
@@ -58,7 +58,7 @@ def latent(fields: Fields, *, output_gate: bool = False) -> list[Layer]:
 
 
 def hunyuan4(fields: Fields) -> list[Layer]:
-    """Hy4: gated latents with sinks, and hyper-connections that mix streams by two vectors each."""
+    """Hy4: gated latent attention with sinks, and hyper-connections with two vectors per stream."""
     hidden, streams = fields.count("hidden_size"), fields.count("hc_mult", default=4)
     mixing = 2 * (2 * streams * (streams * hidden + 1) + 2)
     vectors = mixing + fields.count("num_attention_heads")
@@ -66,7 +66,7 @@ def hunyuan4(fields: Fields) -> list[Layer]:
 
 
 def axk2(fields: Fields) -> list[Layer]:
-    """A.X K2: one projection of queries and their gate from both halves of a doubled rank."""
+    """A.X K2: queries and their gate are projected from the two halves of a doubled rank."""
     hidden, heads = fields.count("hidden_size"), fields.count("num_attention_heads")
     rank, value = fields.count("q_lora_rank"), fields.count("v_head_dim")
     key = fields.count("qk_nope_head_dim") + fields.count("qk_rope_head_dim")
@@ -84,13 +84,13 @@ def grouped(fields: Fields) -> list[Layer]:
 
 
 def head_norms(fields: Fields) -> list[Layer]:
-    """Hy3 and dots: as GLM, always with a norm on queries and keys."""
+    """Hy3 and dots: as GLM, but always with a norm on queries and keys."""
     attention = parts.grouped(fields, qk_norm=True, bias=parts.flagged(fields, "attention_bias"))
     return mixed([attention] * fields.layers(), patterns.shared_networks(fields))
 
 
 def ernie(fields: Fields) -> list[Layer]:
-    """Ernie 4.5 MoE: experts from one layer to another, at an interval."""
+    """Ernie 4.5 MoE: experts in a range of layers, at an interval."""
     count, bias = fields.layers(), fields.flag("use_bias", False)
     attention = parts.grouped(fields, bias=bias)
     number = fields.maybe("moe_num_shared_experts", minimum=0) or 0
@@ -105,7 +105,7 @@ def ernie(fields: Fields) -> list[Layer]:
 
 
 def llama4(fields: Fields) -> list[Layer]:
-    """Llama 4: three chunked layers for a full one; experts in every layer or every second."""
+    """Llama 4: three chunked layers for each full layer; experts in every or every second layer."""
     count, bias = fields.layers(), parts.flagged(fields, "attention_bias")
     full = parts.grouped(fields, bias=bias)
     chunk = fields.count("attention_chunk_size")
@@ -128,7 +128,7 @@ def minimax_m2(fields: Fields) -> list[Layer]:
 
 
 def minimax_m3(fields: Fields) -> list[Layer]:
-    """MiniMax M3: three full layers, then attention to the best blocks of tokens."""
+    """MiniMax M3: three full layers, then attention to the top blocks of tokens."""
     count = fields.layers()
     plain = parts.grouped(fields, qk_norm=_minimax_norm(fields, "per_head"))
     shared = fields.maybe("shared_intermediate_size", minimum=0) or 0
@@ -149,7 +149,7 @@ def _minimax_norm(fields: Fields, usual: str) -> bool | str:
 
 
 def mimo_v2(fields: Fields) -> list[Layer]:
-    """MiMo V2: windowed layers with sinks and heads of their own; values narrower than keys."""
+    """MiMo V2: windowed layers with sinks and separate head counts; values narrower than keys."""
     count, window = fields.layers(), parts.window(fields)
     bias = fields.flag("attention_bias", False)
     wide, sinks = fields.maybe("v_head_dim"), fields.flag("add_full_attention_sink_bias", False)
@@ -209,13 +209,13 @@ def muse_spark(fields: Fields) -> list[Layer]:
 
 
 def latent_norms(fields: Fields) -> dict[str, int]:
-    """Return the norms before and after the experts of Muse Spark."""
+    """Norms before and after the experts of Muse Spark. [1]"""
     fields.remark("other_parameters is the norms around the experts; two of norms are gates.")
     return {"other_parameters": 2 * fields.count("moe_hidden_size") * fields.layers()}
 
 
 def gemma4(fields: Fields) -> list[Layer]:
-    """Gemma 4: wider heads without a value projection in full layers, experts with a network."""
+    """Gemma 4: full layers with wider heads and no value projection; experts next to a network."""
     count = fields.layers()
     short = parts.grouped(fields, window=parts.window(fields), qk_norm=True)
     is_one = fields.flag("attention_k_eq_v", False)
@@ -228,7 +228,7 @@ def gemma4(fields: Fields) -> list[Layer]:
     )
     network, norms = parts.dense(fields), 4
     if fields.flag("enable_moe_block", False):
-        # Seven norms and a vector that scales what the router sees, whose bias is a scale, too.
+        # Seven norms, a vector that scales the router's input, and the router's bias, also a scale.
         network, norms = (
             parts.experts(fields, shared=fields.count("intermediate_size"), router_bias=True),
             8,
@@ -243,14 +243,14 @@ def gemma4(fields: Fields) -> list[Layer]:
 
 
 def layer_scales(fields: Fields) -> dict[str, int]:
-    """Return the scale that each layer of Gemma 4 has."""
+    """Scale of each layer of Gemma 4. [1]"""
     fields.remark("other_parameters is a scale for each layer.")
     found = tables.lookups(fields)
     return {**found, "other_parameters": fields.layers() + found.get("other_parameters", 0)}
 
 
 def laguna(fields: Fields) -> list[Layer]:
-    """Poolside Laguna: heads counted layer by layer, a gate for each head, windows."""
+    """Poolside Laguna: head counts per layer, a gate for each head, windows."""
     count, window = fields.layers(), parts.window(fields)
     interval = fields.numbers("num_attention_heads_per_layer", count)
     heads = interval or [fields.count("num_attention_heads")] * count
@@ -268,7 +268,7 @@ def laguna(fields: Fields) -> list[Layer]:
 
 
 def cohere_moe(fields: Fields) -> list[Layer]:
-    """Cohere's North: one norm before both attention and experts, a wider dense layer first."""
+    """Cohere's North: one norm before attention and experts, and a wider dense first layer."""
     count, window = fields.layers(), parts.window(fields)
     is_normed = parts.flagged(fields, "use_qk_norm")
     full, short = (parts.grouped(fields, window=size, qk_norm=is_normed) for size in (None, window))
@@ -301,7 +301,7 @@ def afmoe(fields: Fields) -> list[Layer]:
 
 
 def aria(fields: Fields) -> list[Layer]:
-    """Aria: experts in every layer, shared ones among them of the same width."""
+    """Aria: experts in every layer, including shared experts of the same width."""
     shared = fields.count("moe_num_shared_experts", default=2, minimum=0)
     experts = parts.experts(
         fields, width=_INTERMEDIATE, shared=shared * fields.count("intermediate_size")

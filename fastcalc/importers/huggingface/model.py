@@ -1,4 +1,4 @@
-"""A configuration to the plain mapping of a model file, and what to know about the reading."""
+"""Conversion of a configuration to the mapping of a model file, with remarks."""
 
 import re
 from collections import Counter
@@ -33,7 +33,7 @@ _SIDECARS = {
     "quantize_config.json": "gptq",
     "quant_config.json": "awq",
 }
-"""Files that quantizers write next to a configuration, and the method of each."""
+"""Files that quantizers write next to a configuration, with their methods."""
 
 _QUANTIZED_NAME = re.compile(
     r"nvfp4|mxfp4|fp8|awq|gptq|int[48]|w[48]a(?:4|8|16)|[0-9]-?bit|bnb|quantized|exl[23]", re.I
@@ -44,7 +44,7 @@ _HASH = re.compile(r"[0-9a-f]{40}")
 
 @dataclass(frozen=True)
 class Imported:
-    """A model, as the mapping of its file and loaded, and remarks on how it was read."""
+    """An imported model, the mapping of its file, and remarks on how it was read."""
 
     entry: dict[str, Json]
     model: Model
@@ -52,7 +52,7 @@ class Imported:
 
 
 def import_model(name: str | Path, *, id: str | None = None) -> Imported:  # noqa: A002
-    """Read a Hugging Face configuration, as a file or its folder, or the header of a GGUF file."""
+    """Read a Hugging Face configuration (file or folder), or the header of a GGUF file."""
     path = config_path(name)
     if path.suffix.lower() == ".gguf":
         return _import_gguf(path, id)
@@ -67,9 +67,9 @@ def import_model(name: str | Path, *, id: str | None = None) -> Imported:  # noq
 
 
 def _with_sidecar(path: Path, file: JsonFile) -> str:
-    """Quantization from a file next to a configuration that has none, or where to look for it.
+    """Add the quantization from a file next to a configuration, or return a warning without one.
 
-    ModelOpt, AutoGPTQ and AutoAWQ have written it into files of their own, MLX under another key.
+    ModelOpt, AutoGPTQ and AutoAWQ write it to separate files, and MLX under another key.
     """
     of_mlx = file.data.get("quantization")
     if isinstance(of_mlx, dict) and not file.data.get("quantization_config"):
@@ -85,13 +85,13 @@ def _with_sidecar(path: Path, file: JsonFile) -> str:
         return ""
     if found is not None:
         return (
-            f"Warning: {found} next to this file says how weights are stored, and is read with a "
-            f"{CONFIG} alone: name the folder."
+            f"Warning: {found} next to this file states how weights are stored, but is read only "
+            f"with a {CONFIG}: name the folder."
         )
     names = (path.stem, path.resolve().parent.name, str(file.data.get("_name_or_path") or ""))
     said = next((match[0] for name in names if (match := _QUANTIZED_NAME.search(name))), None)
     return (
-        f"Warning: the name says '{said}', and the configuration has no quantization_config: put "
+        f"Warning: the name states '{said}', but the configuration has no quantization_config: put "
         f"{' or '.join(list(_SIDECARS)[:2])} next to it, or give {option('weights')} FORMAT."
         if said
         else ""
@@ -108,15 +108,15 @@ def _import_gguf(path: Path, id: str | None) -> Imported:  # noqa: A002
     if abs(counted / header.parameters - 1.0) <= _MOST_OFF:
         return read
     warning = (
-        f"Warning: the file's tensors hold {header.parameters / 1e9:.2f} B parameters, and "
-        f"{counted / 1e9:.2f} B follow from its keys: the reading may miss a part."
+        f"Warning: the file's tensors have {header.parameters / 1e9:.2f} B parameters, but "
+        f"{counted / 1e9:.2f} B follow from its keys: the imported model may be incomplete."
     )
     entry = {**read.entry, "notes": [warning, *remarks]}
     return _loaded(file, label(path, file.data), id, entry, [warning, *remarks])
 
 
 _MOST_OFF = 0.005
-"""How far the parameters of a reading may be from those that a file stores. [1]"""
+"""Tolerated relative difference between counted and stored parameters. [1]"""
 
 
 def _loaded(
@@ -127,7 +127,7 @@ def _loaded(
     remarks: list[str],
 ) -> Imported:
     entry = {"id": id or slug(name), "name": name, **entry}
-    # What does not fit the schema is the configuration's fault.
+    # Violations of the schema are faults of the configuration.
     locations = dict.fromkeys(_paths(entry), (1, 1))
     model, faults = validate(Document(file.file, entry, locations, dict(locations)), Model)
     if model is None:
@@ -136,7 +136,7 @@ def _loaded(
 
 
 def mapping(file: JsonFile, stored: Formats | None = None) -> tuple[dict[str, Json], list[str]]:
-    """Return the mapping of a model file but for its id and name, and the remarks."""
+    """Mapping of a model file without id and name, and the remarks."""
     fields, family = _fields(file)
     fields.require("hidden_size", "vocab_size", *family.needs)
     layers = family.read(fields)
@@ -165,7 +165,7 @@ def mapping(file: JsonFile, stored: Formats | None = None) -> tuple[dict[str, Js
     }
     if predicting:
         fields.remark(
-            "Multi-token-prediction layers are stored, too, and not counted in the text core."
+            "Multi-token-prediction layers are also stored, and are not counted in the text core."
         )
         if family.mtp is not None:
             entry["mtp"] = {"layers": predicting, **family.mtp}
@@ -177,18 +177,18 @@ def mapping(file: JsonFile, stored: Formats | None = None) -> tuple[dict[str, Js
 
 
 def _is_tied(file: JsonFile, fields: Fields, *, is_usual: bool) -> bool:
-    """Whether embedding and head are one matrix, with a warning where the file says both."""
+    """Whether embedding and head are one matrix, with a warning if the file is contradictory."""
     tied = fields.flag("tie_word_embeddings", is_usual)
     if file.data.get("tie_word_embeddings") not in (None, tied):
         fields.remark(
             f"Warning: tie_word_embeddings is {str(tied).lower()} for the text model and "
-            f"{str(not tied).lower()} outside it; engines differ in which they go by."
+            f"{str(not tied).lower()} outside it; engines differ in which value they use."
         )
     return tied
 
 
 def _title(file: JsonFile, *, is_stated: bool) -> str:
-    """Title of the source: what kind of file the shape is from, and its model type."""
+    """Title of the source: type and name of the file, and its model type."""
     writer = "Hugging Face configuration" if is_stated else "header of GGUF file"
     model_type = file.data.get("model_type")
     of_type = (
@@ -198,7 +198,7 @@ def _title(file: JsonFile, *, is_stated: bool) -> str:
 
 
 def _towers(file: JsonFile, fields: Fields) -> dict[str, Json]:
-    """Parameters of a vision tower where its configuration says its shape."""
+    """Parameters of a vision tower, if its configuration states the shape."""
     if not any(file.data.get(tower) for tower in _TOWERS):
         return {}
     seen = vision_parameters(file.data.get("vision_config"), fields.count("hidden_size"))
@@ -217,7 +217,7 @@ def _printed(fields: Fields, stored: Formats, is_stated: bool) -> dict[str, Json
 
 
 def blocks(layers: list[Layer]) -> list[Json]:
-    """Return equal layers counted once, in the order in which their kinds first appear."""
+    """Blocks of identical layers with counts, in order of first appearance."""
     type_names = list(map(repr, layers))
     counts = Counter(type_names)
     return [
@@ -227,7 +227,7 @@ def blocks(layers: list[Layer]) -> list[Json]:
 
 
 def label(path: Path, data: dict[str, Json]) -> str:
-    """Return a name: the file's own, its folder's, or what the configuration says.
+    """Name of a model: from the file, its folder or the configuration.
 
     >>> label(Path("Llama-3.1-8B/config.json"), {})
     'Llama-3.1-8B'
@@ -247,7 +247,7 @@ def label(path: Path, data: dict[str, Json]) -> str:
 
 
 def slug(text: str) -> str:
-    """Return text as an id: lower case letters, digits, dots, dashes and underscores.
+    """Text as an id: lower-case letters, digits, dots, dashes and underscores.
 
     >>> slug("Llama 3.1 (8B)")
     'llama-3.1-8b'

@@ -16,11 +16,11 @@ _MOST_PATTERNS = 400
 
 
 class ModulePatterns:
-    """Which matrices a list names.
+    """Matcher for the matrices named in a list.
 
-    A name without wildcards stands for all modules in it: ``self_attn``, ``mlp.gate`` or
+    A name without wildcards matches all modules in it: ``self_attn``, ``mlp.gate`` or
     ``model.layers.0.self_attn.q_proj``. ``re:`` marks a regular expression, ``*`` a wildcard.
-    ``unread`` holds expressions that are too intricate to be tried.
+    ``unread`` has expressions that are too complex to evaluate.
     """
 
     def __init__(self, patterns: Iterable[str]) -> None:
@@ -71,7 +71,7 @@ class ModulePatterns:
         return any(self._covers(module) for module in modules)
 
     def share(self, matrix: Matrix) -> float:
-        """Share of a matrix that the list names: less than all where it names some experts. [1]"""
+        """Share of a matrix named in the list; below 1 if only some experts are named. [1]"""
         best = 0.0
         layers = () if matrix.layer is None else (f"layers.{matrix.layer}.",)
         if matrix.group == "mtp":
@@ -94,7 +94,7 @@ class ModulePatterns:
 
 
 def _runs(name: str) -> Iterable[tuple[str, ...]]:
-    """All runs of components of a dotted name."""
+    """All contiguous runs of components of a dotted name."""
     pieces = tuple(name.split("."))
     for start in range(len(pieces)):
         for end in range(start + 1, len(pieces) + 1):

@@ -1,4 +1,4 @@
-"""The parts of a layer, in the words of a model file, and layers from parts."""
+"""Parts of a layer with the keys of a model file, and layers made of parts."""
 
 from collections.abc import Callable
 
@@ -26,10 +26,10 @@ def grouped(
     head_dim: int | None = None,
     **keys: Json,
 ) -> Part:
-    """Return multi-head or grouped-query attention that looks back over a window, if any. [1]
+    """Multi-head or grouped-query attention, with a window if given. [1]
 
-    Heads, kv_heads and head_dim replace what is read. ``keys`` are those of the part, such as
-    ``qk_norm``; ``bias`` stands for both ``qkv_bias`` and ``output_bias``.
+    ``heads``, ``kv_heads`` and ``head_dim`` replace the values in the file. ``keys`` are those of
+    the part, such as ``qk_norm``; ``bias`` sets both ``qkv_bias`` and ``output_bias``.
     """
     if "bias" in keys:
         keys["qkv_bias"] = keys["output_bias"] = keys.pop("bias")
@@ -61,12 +61,12 @@ def grouped(
 
 
 def given(keys: Part) -> Part:
-    """Return keys without those that say no more than their absence."""
+    """Keys without those whose value equals their default."""
     return {key: value for key, value in keys.items() if value not in (None, False, 0)}
 
 
 def latent(fields: Fields, **keys: Json) -> Part:
-    """Return multi-head latent attention; ``head_dim`` means nothing there and is not read."""
+    """Multi-head latent attention; ``head_dim`` does not apply and is not read."""
     fields.require("num_attention_heads", "kv_lora_rank", "qk_nope_head_dim", "v_head_dim")
     return {
         "kind": "mla",
@@ -81,7 +81,7 @@ def latent(fields: Fields, **keys: Json) -> Part:
 
 
 def delta(fields: Fields) -> Part:
-    """Return a gated delta net."""
+    """Gated delta net."""
     return {
         "kind": "gated-deltanet",
         "key_heads": fields.count("linear_num_key_heads"),
@@ -93,12 +93,12 @@ def delta(fields: Fields) -> Part:
 
 
 def kernel(size: int | None) -> Part:
-    """Return the width of a convolution where it is not the usual 4. [1]"""
+    """Width of a convolution, if it is not the usual 4. [1]"""
     return {} if size in (None, 4) else {"conv_kernel": size}
 
 
 def indexer(fields: Fields) -> Part:
-    """Return the indexer of sparse attention, empty where there is none."""
+    """Indexer of sparse attention, empty if there is none."""
     if not fields.has("index_topk") and "index_topk" not in fields.defaults:
         return {}
     return {
@@ -109,7 +109,7 @@ def indexer(fields: Fields) -> Part:
 
 
 def block_indexer(fields: Fields, layers: int) -> tuple[list[bool], Part | None]:
-    """Return which layers read the best blocks of tokens alone, and their indexer."""
+    """Layers that only read the top blocks of tokens, and their indexer."""
     nested = fields.nested("sparse_attention_config")
     if nested.data and nested.flag("use_sparse_attention", True, noted=False):
         switched = nested.switches("sparse_attention_freq", layers) or [True] * layers
@@ -128,24 +128,24 @@ def block_indexer(fields: Fields, layers: int) -> tuple[list[bool], Part | None]
 
 
 def window(fields: Fields) -> int | None:
-    """Return the tokens a windowed layer looks back; None where the field says none. [1]"""
+    """Window of a windowed layer in tokens; None if the field states none. [1]"""
     if "sliding_window" in fields.data:
         return fields.maybe("sliding_window")
     return fields.count("sliding_window") if "sliding_window" in fields.defaults else None
 
 
 def flagged(fields: Fields, name: str) -> bool:
-    """A flag that is false where it is absent, as it is in nearly every file."""
+    """Flag that is false if absent, as in nearly every file."""
     return fields.flag(name, False, noted=False)
 
 
 def dense(fields: Fields, *names: str, matrices: int = 3, bias: bool = False) -> Part:
-    """Return a feed-forward network that every token passes."""
+    """Dense feed-forward network."""
     return dense_of(fields.count(*(names or ("intermediate_size",))), matrices, bias=bias)
 
 
 def dense_of(width: int, matrices: int = 3, *, bias: bool = False) -> Part:
-    """Return a feed-forward network of a known width. [1]"""
+    """Dense feed-forward network with a given width. [1]"""
     keys = given({"matrices": matrices if matrices != 3 else None, "bias": bias})
     return {"kind": "dense", "width": width, **keys}
 
@@ -153,18 +153,18 @@ def dense_of(width: int, matrices: int = 3, *, bias: bool = False) -> Part:
 def experts(
     fields: Fields, *, width: tuple[str, ...] = EXPERT_WIDTH, shared: int = 0, **keys: Json
 ) -> Part:
-    """Return routed experts of a field's width, and shared ones of a width together. [1]"""
+    """Routed experts with the width of a field, and shared experts with a total width. [1]"""
     fields.require(EXPERTS, PICKED, width)
     count, active, size = fields.count(*EXPERTS), fields.count(*PICKED), fields.count(*width)
     if active > count:
         picked = f"{next(filter(fields.has, PICKED))}: {active} experts per token"
-        raise fields.refuse(f"{picked} exceed the {count} there are")
+        raise fields.refuse(f"{picked} exceed the total of {count}")
     block: Part = {"kind": "moe", "experts": count, "active_experts": active, "width": size}
     return block | given({"shared_width": shared, **keys})
 
 
 def shared_width(fields: Fields) -> int:
-    """Return the width of the shared experts together: a number of experts of one width. [1]"""
+    """Total width of the shared experts: their number times the width of one. [1]"""
     number = fields.maybe("n_shared_experts", "num_shared_experts", minimum=0)
     return number * fields.count(*EXPERT_WIDTH) if number else 0
 
@@ -176,11 +176,11 @@ def uniform(fields: Fields, attention: Part, ffn: Part, norms: int = 0) -> list[
 
 
 def mixed(attentions: list[Part], networks: list[Part], norms: int = 0) -> list[Layer]:
-    """Return layers of an attention and a network each, and of ``norms`` if not 0. [1]"""
+    """Layers with one attention and one network each, and ``norms`` if not 0. [1]"""
     pairs, counted = zip(attentions, networks, strict=True), given({"norms": norms})
     return [{"attention": attention, "ffn": ffn, **counted} for attention, ffn in pairs]
 
 
 def choose(switched: list[bool], on: Part, off: Part) -> list[Part]:
-    """Return for each layer one of two parts."""
+    """One of two parts for each layer."""
     return [on if is_on else off for is_on in switched]

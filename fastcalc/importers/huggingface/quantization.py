@@ -1,7 +1,7 @@
-"""How weights are stored: ``quantization_config`` and ``torch_dtype`` to number formats by group.
+"""Weight formats: number formats by group from ``quantization_config`` and ``torch_dtype``.
 
-`rules` of one quantization name modules and their format; each matrix of the model takes that of
-the first rule which names it, and a group of matrices in several formats has a mix.
+`rules` of a quantization name modules and their format. Each matrix of the model has the format of
+the first rule that names it, and a group of matrices in several formats has a mix.
 """
 
 from collections import defaultdict
@@ -60,7 +60,7 @@ _EMBEDDING = ("model.embed_tokens", "embed_tokens", "model.language_model.embed_
 
 @dataclass(frozen=True)
 class FormatRule:
-    """Modules that share a number format; None is that of unquantized ones."""
+    """Modules that share a number format; None means unquantized."""
 
     modules: ModulePatterns
     stored: str | None
@@ -68,10 +68,10 @@ class FormatRule:
 
 @dataclass
 class Formats:
-    """The formats of a checkpoint: of most matrices, of routed experts, of caches, of other groups.
+    """Formats of a checkpoint: of most matrices, routed experts, caches and other groups.
 
-    experts : None where they are stored as most matrices are
-    block_side : rows and columns of square blocks of fp8 with one scale each; 0 without any [1]
+    experts : format of routed experts; None if it is that of most matrices
+    block_side : rows and columns of square fp8 blocks with one scale each; 0 without blocks [1]
     """
 
     weights: str
@@ -83,12 +83,12 @@ class Formats:
 
 @dataclass
 class Scheme:
-    """One quantization of a checkpoint.
+    """Quantization of a checkpoint.
 
-    rules : the first that names a module decides
-    others : format of the modules that no rule names; None for unquantized
-    experts : format of routed experts that no rule names, where it is another
-    takes_head : whether the output head is a module like all others
+    rules : rules by module; the first that names a module applies
+    others : format of modules that no rule names; None for unquantized
+    experts : format of routed experts that no rule names, if it differs
+    takes_head : whether the output head is quantized like other modules
     """
 
     rules: list[FormatRule]
@@ -108,7 +108,7 @@ class Scheme:
 
 
 def formats(fields: Fields, layers: Sequence[Layer], predicting: int = 0) -> Formats:
-    """The formats that a configuration with its ``quantization_config`` states.
+    """Formats stated in a configuration and its ``quantization_config``.
 
     predicting : layers for multi-token prediction [1]
     """
@@ -128,7 +128,7 @@ def formats(fields: Fields, layers: Sequence[Layer], predicting: int = 0) -> For
     has_experts = any(_is_routed(layer) for layer in layers)
     scheme = _scheme(inside, fields, plain, has_experts=has_experts)
     for pattern in (name for rule in scheme.rules for name in rule.modules.unread):
-        fields.remark(f"'{shown(pattern, 60)}' of quantization_config is too intricate: not read.")
+        fields.remark(f"'{shown(pattern, 60)}' of quantization_config is too complex: not read.")
     stored = as_formats(*_counted(scheme, fields, layers, plain, predicting))
     scheme_of_cache = config.get("kv_cache_scheme") or config.get("kv_cache_quant_algo")
     stored.cache = _cache(scheme_of_cache)
@@ -139,7 +139,7 @@ def formats(fields: Fields, layers: Sequence[Layer], predicting: int = 0) -> For
 
 
 def _of_mlx(config: Fields) -> str | None:
-    """MLX quantizes every matrix to one format, embedding and head included; it names no method."""
+    """Format of MLX, which quantizes every matrix, also embedding and head, and names no method."""
     bits, group = config.data.get("bits"), config.data.get("group_size")
     is_named = config.data.keys() & {"quant_method", "quant_algo", "config_groups", "version"}
     if is_named or bits not in range(2, 9) or group not in (32, 64, 128):
@@ -166,10 +166,10 @@ def _is_routed(layer: Layer) -> bool:
 def _counted(
     scheme: Scheme, fields: Fields, layers: Sequence[Layer], plain: str, predicting: int
 ) -> tuple[dict[str, NumberFormat], dict[str, float]]:
-    """The format of each group of matrices, and its parameters. [1]"""
+    """Format of each group of matrices, and its parameters. [1]"""
     try:
         blocks = [Block.model_validate({"count": 1, **layer}) for layer in layers]
-    except ValidationError:  # said when the whole model is validated
+    except ValidationError:  # reported when the whole model is validated
         return {"ffn": number_format(scheme.others or plain)}, {"ffn": 1.0}
     text = str(fields.data["quantization_config"])
     stored: dict[str, dict[NumberFormat, float]] = defaultdict(lambda: defaultdict(float))
@@ -190,7 +190,7 @@ def _counted(
 
 
 def as_formats(stored: dict[str, NumberFormat], sizes: dict[str, float]) -> Formats:
-    """The formats of groups of matrices, in as few words as say them.
+    """Formats of groups of matrices, expressed with as few exceptions as possible.
 
     sizes : parameters of each group [1]
     """
@@ -203,14 +203,14 @@ def as_formats(stored: dict[str, NumberFormat], sizes: dict[str, float]) -> Form
     def exceptions(base: NumberFormat) -> dict[str, NumberFormat]:
         usual = WeightFormats(base)
         groups = usual.with_groups(stored.items()).groups
-        # The two formats of 16 bits are one here.
+        # The two 16-bit formats count as one here.
         return {
             name: stored_format
             for name, stored_format in groups
             if (stored_format.bits, usual.of(name).bits) != (16, 16)
         }
 
-    # The format with the fewest exceptions, and of these the one of most matrices.
+    # The format with the fewest exceptions and, among equals, with the most parameters.
     base = min(
         by_format,
         key=lambda stored_format: (len(exceptions(stored_format)), -by_format[stored_format]),
@@ -227,7 +227,7 @@ def as_formats(stored: dict[str, NumberFormat], sizes: dict[str, float]) -> Form
 
 
 def quoted(data: dict[str, Json], stored: Formats) -> dict[str, Json]:
-    """Return what a configuration prints of each format that is not of 16 bits.
+    """Text in a configuration for each format that does not have 16 bits.
 
     >>> quoted({"quantization_config": {"quant_method": "fp8"}}, Formats("fp8"))
     {'weight_format': 'quant_method: fp8'}
@@ -249,7 +249,7 @@ _TELLING = {
 
 
 def _scalars(data: Json) -> Iterator[str]:
-    """Yield 'key: value' of everything in a mapping that tells how numbers are stored."""
+    """Yield 'key: value' of all entries in a mapping that describe number formats."""
     for key, value in data.items() if isinstance(data, dict) else ():
         is_scalar = isinstance(value, (str, int)) and value is not False
         if key in _TELLING and is_scalar:
@@ -298,7 +298,7 @@ def _by_layer(layers: dict[str, Json]) -> Iterator[FormatRule]:
 
 
 def _from_groups(config: Fields, rules: list[FormatRule]) -> Scheme:
-    """Compressed tensors: groups of modules by name, or all that are linear."""
+    """Scheme of compressed tensors: groups of modules by name, or all linear modules."""
     scheme, ignored = Scheme(rules, None), config.data.get("ignore")
     for name, rule in (config.mapping("config_groups") or {}).items():
         data = rule.get("weights") if isinstance(rule, dict) else None
@@ -369,7 +369,7 @@ def _quark_weight(weight: Json) -> str | None:
 
 
 def _of_torchao(config: Fields) -> str | None:
-    """Torchao names a class of its configuration, such as Int4WeightOnlyConfig."""
+    """Format of torchao, which names a configuration class such as Int4WeightOnlyConfig."""
     quant_type = config.data.get("quant_type")
     chosen = quant_type.get("default", quant_type) if isinstance(quant_type, dict) else quant_type
     word = str(chosen.get("_type") if isinstance(chosen, dict) else chosen).lower()
@@ -407,7 +407,7 @@ _READERS: dict[str, Callable[[Fields], str | None]] = {
 
 
 def _exceptions(config: Fields, method: str) -> Iterator[FormatRule]:
-    """Modules in other formats than most, by the settings of each method."""
+    """Modules in other formats than most, from the settings of each method."""
     if method in ("exl2", "exl3"):
         bits = config.maybe("head_bits", maximum=16)
         head = f"{method}-{bits}bpw" if bits and bits <= 8 else None

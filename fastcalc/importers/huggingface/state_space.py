@@ -1,4 +1,4 @@
-"""Families with Mamba, convolutions or linear attention between layers that keep a cache."""
+"""Families with Mamba, convolutions or linear attention between attention layers."""
 
 from fastcalc.importers.huggingface import parts, patterns
 from fastcalc.importers.huggingface.config import Fields
@@ -9,7 +9,7 @@ _ATTENTION = {"attention", "full_attention", "hybrid"}
 
 
 def mamba2(fields: Fields) -> Part:
-    """A Mamba-2 mixer, by any of the names that its numbers have."""
+    """Mamba-2 mixer, from any of the field names in use."""
     heads = fields.count("mamba_n_heads", "mamba_num_heads", "num_heads")
     size = fields.data.get("mamba_d_head")
     if size in (None, "auto") and not fields.has("mamba_head_dim", "head_dim"):
@@ -29,7 +29,7 @@ def mamba2(fields: Fields) -> Part:
 
 
 def mamba(fields: Fields) -> Part:
-    """A Mamba mixer of the first generation: a state for each channel."""
+    """Mamba mixer of the first generation, with a state per channel."""
     hidden = fields.count("hidden_size")
     width = fields.count("mamba_expand", "expand", default=2) * hidden
     if fields.has("state_size"):
@@ -50,12 +50,12 @@ def mamba(fields: Fields) -> Part:
 
 
 def mamba_alone(fields: Fields) -> list[Layer]:
-    """Mamba and Falcon Mamba: nothing but mixers."""
+    """Mamba and Falcon Mamba: only mixers."""
     return [{"attention": mamba(fields)}] * fields.layers()
 
 
 def mamba2_alone(fields: Fields) -> list[Layer]:
-    """Mamba-2 and Codestral Mamba: nothing but mixers."""
+    """Mamba-2 and Codestral Mamba: only mixers."""
     return [{"attention": mamba2(fields)}] * fields.layers()
 
 
@@ -89,7 +89,7 @@ def _whole(value: object) -> int:
 
 
 def granite_hybrid(fields: Fields) -> list[Layer]:
-    """Granite 4: Mamba-2 and a few attention layers; experts with a shared network, or without."""
+    """Granite 4: Mamba-2 and a few attention layers; experts with or without a shared network."""
     count, shared = fields.layers(), fields.maybe("shared_intermediate_size", minimum=0) or 0
     fields.require("layer_types")
     layer_types = fields.words("layer_types", count) or []
@@ -111,8 +111,8 @@ def bamba(fields: Fields) -> list[Layer]:
 
 
 def falcon_h1(fields: Fields) -> list[Layer]:
-    """Falcon H1: attention and Mamba-2 side by side after one norm, then a network."""
-    fields.remark("Attention and Mamba-2 of a layer run side by side, and are separate blocks.")
+    """Falcon H1: attention and Mamba-2 in parallel after one norm, then a network."""
+    fields.remark("Attention and Mamba-2 of a layer run in parallel, and are separate blocks.")
     attention = parts.grouped(fields, bias=parts.flagged(fields, "attention_bias"))
     network = parts.dense(fields, bias=parts.flagged(fields, "mlp_bias"))
     mixer: Layer = {"attention": mamba2(fields), "norms": 0}
@@ -120,7 +120,7 @@ def falcon_h1(fields: Fields) -> list[Layer]:
 
 
 def lfm(fields: Fields) -> list[Layer]:
-    """LFM2, 2.5 and 3: gated short convolutions between attention layers; experts where given."""
+    """LFM2, 2.5 and 3: gated short convolutions between attention layers; experts if stated."""
     count, hidden = fields.layers(), fields.count("hidden_size")
     gate = "per-head" if parts.flagged(fields, "use_attention_gate") else False
     full = parts.grouped(fields, qk_norm=True, output_gate=gate)
@@ -199,7 +199,7 @@ def lara(fields: Fields) -> list[Layer]:
 
 
 def bailing(fields: Fields) -> list[Layer]:
-    """Ling 3: Kimi delta attention with a whole forget gate, and latents gated by head."""
+    """Ling 3: Kimi delta attention with a full forget gate, and latent attention gated per head."""
     count, hidden = fields.layers(), fields.count("hidden_size")
     heads, size = fields.count("linear_num_heads"), fields.count("linear_head_dim")
     width = heads * size

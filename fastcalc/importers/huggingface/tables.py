@@ -10,22 +10,22 @@ from fastcalc.written import Json
 
 
 def layer_embedding(fields: Fields) -> int:
-    """Width of the embedding that each layer of Gemma 3n and 4 has of its own. [1]"""
+    """Width of the per-layer embeddings of Gemma 3n and 4. [1]"""
     return fields.maybe("hidden_size_per_layer_input", minimum=0) or 0
 
 
 def lookups(fields: Fields) -> dict[str, int]:
-    """The tables of which each layer looks a row up, and the norm after their projection. [1]"""
+    """Tables in which each layer looks up a row, and the norm after their projection. [1]"""
     width = layer_embedding(fields)
     if not width:
         return {}
     rows = fields.count("vocab_size_per_layer_input", default=262_144)
-    fields.remark("lookup_parameters is an embedding for each layer.")
+    fields.remark("lookup_parameters counts an embedding for each layer.")
     return {"lookup_parameters": rows * width * fields.layers(), "other_parameters": width}
 
 
 def with_layer_embedding(fields: Fields, layers: list[Layer]) -> list[Layer]:
-    """Layers with the matrices that bring their own embedding in: a gate and two projections."""
+    """Layers with the matrices for per-layer embeddings: a gate and two projections."""
     width, hidden = layer_embedding(fields), fields.count("hidden_size")
     if not width:
         return layers
@@ -34,14 +34,14 @@ def with_layer_embedding(fields: Fields, layers: list[Layer]) -> list[Layer]:
 
 
 def sharing(fields: Fields, attentions: list[Part]) -> list[Part]:
-    """Attention of which the last layers use the cache of earlier ones."""
+    """Attention in which the last layers use the cache of earlier layers."""
     shared = fields.maybe("num_kv_shared_layers", minimum=0) or 0
     first = max(len(attentions) - shared, 0)
     return attentions[:first] + [{**block, "shared_cache": True} for block in attentions[first:]]
 
 
 def gemma3n(fields: Fields) -> list[Layer]:
-    """Gemma 3n: an embedding for each layer, four residual streams, low-rank shortcuts."""
+    """Gemma 3n: per-layer embeddings, four residual streams, low-rank shortcuts."""
     count, hidden = fields.layers(), fields.count("hidden_size")
     full = parts.grouped(fields, qk_norm=True)
     short = parts.grouped(fields, window=parts.window(fields), qk_norm=True)
@@ -74,7 +74,7 @@ def _streams(fields: Fields) -> int:
 
 
 def gemma3n_extras(fields: Fields) -> dict[str, int]:
-    """Tables of Gemma 3n, and the projections into its residual streams and back. [1]"""
+    """Tables of Gemma 3n, and the projections to and from its residual streams. [1]"""
     hidden, streams = fields.count("hidden_size"), _streams(fields)
     found = lookups(fields)
     projections = 2 * (streams - 1) * hidden * hidden
@@ -95,7 +95,7 @@ def longcat(fields: Fields) -> list[Layer]:
         picked, routed = fields.count(*parts.PICKED), fields.count(*parts.EXPERTS)
         real = max(round(picked * routed / (routed + idle)), 1)
         fields.remark(
-            f"Of {picked} experts that a token picks, {real} of {routed} are counted on average: "
+            f"Of the {picked} experts per token, {real} of {routed} are counted on average: "
             f"{idle} return their input."
         )
         experts |= {"active_experts": real, "zero_experts": idle}
@@ -104,7 +104,7 @@ def longcat(fields: Fields) -> list[Layer]:
 
 
 def inkling(fields: Fields) -> list[Layer]:
-    """Inkling: relative positions by a projection, short convolutions around everything."""
+    """Inkling: relative positions from a projection, and short convolutions around all parts."""
     count, hidden = fields.layers(), fields.count("hidden_size")
     window, relative = fields.count("sliding_window_size"), fields.count("d_rel", default=16)
     layer_types = fields.words("layer_types", count)
@@ -128,7 +128,7 @@ def inkling(fields: Fields) -> list[Layer]:
 
 
 def _inkling_networks(fields: Fields, count: int) -> list[Part]:
-    """Networks; with ``dense_intermediate_size``, ``intermediate_size`` is that of experts."""
+    """Networks; with ``dense_intermediate_size``, ``intermediate_size`` is the experts' width."""
     width = ("moe_intermediate_size", "intermediate_size")
     shared = (fields.maybe("n_shared_experts", minimum=0) or 0) * fields.count(*width)
     experts = parts.experts(fields, width=width, shared=shared, router_bias=False)
@@ -173,7 +173,7 @@ def qwen4(fields: Fields) -> list[Layer]:
 
 
 class _NGrams(NamedTuple):
-    """The table of hashed n-grams that a layer looks rows up in."""
+    """Table of hashed n-grams in which a layer looks up rows."""
 
     width: int
     rows: int
@@ -186,7 +186,7 @@ def _ngrams(fields: Fields) -> _NGrams:
 
 
 def qwen4_extras(fields: Fields) -> dict[str, int]:
-    """Tables of n-grams, of a prime number of rows each, and the mixer of the streams. [1]"""
+    """Tables of n-grams, each with a prime number of rows, and the mixer of the streams. [1]"""
     hidden, streams = fields.count("hidden_size"), fields.count("hc_count", default=4)
     rank, tables = fields.count("hc_lowrank", default=320), len(fields.indices("ple_layer_ids"))
     heads = (fields.count("ngram_size", default=3) - 1) * fields.count("heads_per_ngram", default=8)

@@ -1,4 +1,4 @@
-"""Vision towers, counted from ``vision_config``: a transformer over patches, and what joins it."""
+"""Vision towers, counted from ``vision_config``: a transformer over patches, and its projection."""
 
 from collections.abc import Mapping
 
@@ -8,14 +8,14 @@ _LAYERS = ("depth", "num_hidden_layers", "vt_num_hidden_layers")
 _HIDDEN = ("hidden_size", "vt_hidden_size")
 _WIDTH = ("intermediate_size", "vt_intermediate_size")
 _GATED = ("gemma4", "qwen2_5_vl", "pixtral")
-"""Towers with three matrices in a feed-forward network and no biases."""
+"""Towers with three matrices per feed-forward network and no biases."""
 
 
 def vision_parameters(config: Json, text_hidden: int) -> int | None:
     """Parameters of a vision tower and its projection; None where the shape is not stated. [1]
 
-    Exact for the towers of Qwen3-VL and Qwen 3.5; of others within some per cent, for what joins
-    tower and text differs by family.
+    Exact for the towers of Qwen3-VL and Qwen 3.5, and within a few percent for others, because the
+    projection to the text model differs by family.
 
     text_hidden : width of the text model's hidden states [1]
     """

@@ -1,4 +1,4 @@
-"""A configuration of an unknown family: a plain reading if the fields suffice."""
+"""Configurations of unknown families, read with the usual fields if these suffice."""
 
 from fastcalc.importers.huggingface import parts
 from fastcalc.importers.huggingface.config import Fields
@@ -9,7 +9,7 @@ from fastcalc.written import shown
 _BEYOND = {
     "state-space layers": ("ssm_state_size", "mamba_num_heads", "mamba_d_state", "state_size"),
     "linear attention": ("linear_attn_config", "linear_num_value_heads"),
-    "layers of several kinds": ("hybrid_override_pattern", "layers_block_type", "block_configs"),
+    "layers of several types": ("hybrid_override_pattern", "layers_block_type", "block_configs"),
     "sparse attention": ("index_topk", "sparse_attention_config"),
     "compressed attention": ("compress_ratios",),
     "chunked attention": ("attention_chunk_size",),
@@ -23,7 +23,7 @@ _BEYOND = {
         "intermediate_size_mlp",
         "interleave_moe_layer_step",
     ),
-    "layers with heads of their own": (
+    "layers with different head counts": (
         "global_head_dim",
         "swa_head_dim",
         "swa_num_attention_heads",
@@ -43,18 +43,18 @@ REFUSED = {
     "gemma4_assistant": "a draft that attends to another model's cache",
     "gemma4_unified_assistant": "a draft that attends to another model's cache",
 }
-"""Families whose fields look like those of others, and what they have that no model file holds."""
+"""Families that look like others but have features that model files do not support."""
 
 _KINDS = ("full_attention", "sliding_attention")
 
 
 def family(fields: Fields, model_type: str | None) -> ModelFamily:
-    """Return the plain reading of an unknown ``model_type``; refuse where it would miscount."""
+    """Plain reading of an unknown ``model_type``; refused if it would miscount."""
     kind_text = (
         f"model_type '{shown(model_type, 60)}'" if model_type else "a file without model_type"
     )
     beyond = [
-        f"{name} announces {feature}, which a plain reading would miscount"
+        f"{name} indicates {feature}, which a plain reading would miscount"
         for feature, names in _BEYOND.items()
         for name in filter(fields.data.get, names)
     ]
@@ -62,7 +62,7 @@ def family(fields: Fields, model_type: str | None) -> ModelFamily:
     if isinstance(layer_types, list) and any(
         model_type not in _KINDS for model_type in layer_types
     ):
-        beyond.append("layer_types holds more than full and sliding attention")
+        beyond.append("layer_types contains more than full and sliding attention")
     if model_type in REFUSED:
         beyond.insert(0, f"it has {REFUSED[model_type]}")
     if beyond:

@@ -1,4 +1,4 @@
-"""Layers read from the fields that most configurations share."""
+"""Layers read from the usual fields, which most configurations share."""
 
 from functools import partial
 
@@ -17,11 +17,11 @@ def usual(
     output_gate: bool = False,
     router_bias: bool = False,
 ) -> list[Layer]:
-    """Layers by the usual fields: latents if there are, else heads; experts if there are.
+    """Layers from the usual fields: latent or grouped attention, and experts if there are any.
 
-    norms : of a layer, if not one a component [1]
-    qk_norm, output_gate : of grouped attention, where the family always has them
-    router_bias : where the family's experts are picked with one
+    norms : norms per layer, if not one per component [1]
+    qk_norm, output_gate : whether the family's grouped attention always has them
+    router_bias : whether the family's router has a bias
     """
     count = fields.layers()
     bias = parts.flagged(fields, "attention_bias")
@@ -48,7 +48,7 @@ def usual(
     activation = fields.word("hidden_act")
     matrices = 2 if activation in _UNGATED else 3
     if matrices == 2:
-        fields.remark(f"Two matrices a network, because its activation, {activation}, has no gate.")
+        fields.remark(f"Two matrices per network, because the activation {activation} has no gate.")
     if not fields.has(*parts.EXPERTS):
         return mixed(attentions, [parts.dense(fields, matrices=matrices)] * count, norms)
     width = (*parts.EXPERT_WIDTH, "intermediate_size")

@@ -1,4 +1,4 @@
-"""A model file's mapping to YAML, laid out as the shipped files are."""
+"""YAML text of a model file's mapping, in the layout of the shipped files."""
 
 import re
 
@@ -11,7 +11,7 @@ _GROUPS = ("sources", "weight_format", "blocks", "mtp", "published", "notes")
 
 
 def yaml_text(entry: dict[str, Json]) -> str:
-    """Return an entry of text, numbers, booleans, lists and mappings as the text of a YAML file.
+    """YAML text of an entry with texts, numbers, booleans, lists and mappings.
 
     >>> print(yaml_text({"id": "a", "blocks": [{"count": 2, "ffn": {"kind": "dense"}}]}), end="")
     id: a
