@@ -1,4 +1,4 @@
-"""Entries of the catalogue: a line of a list each, or every number of one with its source."""
+"""Answers on catalogue entries: a list, or all numbers of one entry with their sources."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ from fastcalc.written import Json, json_text, listed
 
 
 def _rent(chip: Hardware) -> str:
-    """The price of a chip-hour where no terms are named, marked where it is uncertain."""
+    """Default price per chip-hour, marked if it is uncertain."""
     quote = Pricing().quote(chip)
     return marked(number(quote.usd_per_hour), is_unsure=quote.is_uncertain)
 
@@ -80,39 +80,39 @@ _COLUMNS: dict[Kind, tuple[TableColumn, ...]] = {
         words("fitted on", lambda engine: " ".join(engine.fitted_on.split()).split(";")[0]),
     ),
 }
-"""Of the lists."""
+"""Columns of the lists."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ListAnswer(Answer):
-    """Entries of a kind; the answer is no if a file is omitted because it is broken."""
+    """Entries of a kind; the answer is no if a broken file was omitted."""
 
     request: ListEntries
     kind: Kind
     entries: Sequence[CatalogueEntry]
 
     def body(self, screen: Screen) -> Iterator[Part]:
-        """The table, and how many entries it has."""
-        # Twenty-four characters of words that may wrap are enough to plan with.
+        """The table, with the number of entries."""
+        # The layout reserves 24 characters for columns of text that can wrap.
         yield record_tables.table(*self.table(), screen.width, {"fitted on": 24})
         yield ""
         count = len(self.entries)
         yield f"{count} {self.kind if count > 1 or self.kind == 'hardware' else self.kind[:-1]}"
 
     def notes(self) -> Iterator[Note]:
-        """What to beware of."""
+        """Cautions about the listed entries."""
         return map(Note, cautions(self.entries))
 
     def next_command(self) -> str:
-        """To show the last entry."""
+        """Suggest to show the last entry."""
         return follow_up(self.request, ShowEntry, self.entries[-1].id)
 
     def records(self) -> Iterator[Record]:
-        """A record for each entry."""
+        """One record per entry."""
         return map(record_of, self.entries)
 
     def table(self) -> tuple[Sequence[TableColumn], Sequence[object]]:
-        """Columns of the kind, those of models taken from their workloads."""
+        """Columns for the kind of entry; columns of models come from their workloads."""
         rows = [workload(entry) if isinstance(entry, Model) else entry for entry in self.entries]
         return _COLUMNS[self.kind], rows
 
@@ -120,9 +120,9 @@ class ListAnswer(Answer):
 def question_on(
     request: Request, names: Sequence[str], entries: Sequence[CatalogueEntry]
 ) -> str | None:
-    """Command that asks what some entries do; None of hosts and engines.
+    """Suggested command that evaluates some entries; None for hosts and engines.
 
-    names : of the entries, as typed
+    names : names of the entries, as typed
     """
     if isinstance(entries[0], Model):
         return follow_up(request, request_of("fit"), *names)
@@ -133,13 +133,13 @@ def question_on(
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class EntryAnswer(Answer):
-    """One entry: a page of all its numbers, and its record as the whole JSON."""
+    """One entry: a page with all its numbers, and its record as the JSON document."""
 
     request: ShowEntry
     entry: CatalogueEntry
 
     def body(self, screen: Screen) -> Iterator[Part]:  # noqa: ARG002
-        """The tables of its kind, its sources, and a heading where there are notes."""
+        """The tables for its kind, its sources, and a heading if there are notes."""
         yield from self.tables()
         titles = [
             f"{key}: {source.title}" + (f", {source.url}" if source.url else "")
@@ -151,11 +151,11 @@ class EntryAnswer(Answer):
             yield from ("", "notes")
 
     def tables(self) -> Iterator[Part]:
-        """What it is, and its numbers."""
+        """Title and table of numbers."""
         return iter(())
 
     def remarks(self) -> Iterator[str]:
-        """What to know of single numbers, and the notes of its file."""
+        """Remarks on single numbers, and the notes of the file."""
         yield from self.entry.notes
 
     def notes(self) -> Iterator[Note]:
@@ -163,7 +163,7 @@ class EntryAnswer(Answer):
         return map(Note, self.remarks())
 
     def next_command(self) -> str | None:
-        """What to ask of it."""
+        """Suggest a command that uses the entry."""
         return question_on(self.request, [as_text(self.request.name)], [self.entry])
 
     def document(self) -> list[str]:
@@ -175,23 +175,23 @@ EXECUTION = {
     "sequential": "in turn on all cores",
     "spatial": "side by side, each in its own region of cores",
 }
-"""How layers share a chip, by the word of its file."""
+"""Descriptions of execution modes, by the value in the file."""
 
 _MEANINGS = {
     "cores": "processors that share memory, such as SMs (NVIDIA) or CUs (AMD)",
-    "reported": "share of the capacity that is visible to the driver (CUDA or ROCm)",
+    "reported": "fraction of the capacity that is visible to the driver (CUDA or ROCm)",
 }
-"""Of parameters of chips whose names do not say it."""
+"""Meanings of chip parameters whose names are not self-explanatory."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ChipAnswer(EntryAnswer):
-    """A chip: every number as written, its source, and what was printed."""
+    """A chip: every number as written, its source, and the quoted text."""
 
     entry: Hardware
 
     def tables(self) -> Iterator[Part]:
-        """Its numbers, and what stands in for those that its file leaves out."""
+        """Numbers of the chip, and the assumptions for numbers that the file omits."""
         chip = self.entry
         runs = f"layers run {EXECUTION[chip.execution]}"
         yield Title(chip.id, f"{chip.name}; {chip.scope}; {runs}")
@@ -210,15 +210,14 @@ class ChipAnswer(EntryAnswer):
             yield _table(("not stated", "assumed", "which is the"), defaults)
             line = command(f"fastcalc sensitivity MODEL {flag('on')} CHIP")
             notes += [
-                f"'{line}' says rows marked * show what each costs; those without a row cost "
-                "nothing"
+                f"rows marked * of '{line}' show the effect of each; those without a row have none"
             ]
         notes += ["; ".join(lacks)] if (lacks := [*_lacks(chip)]) else []
         if notes:
             yield Notes(notes)
 
     def remarks(self) -> Iterator[str]:
-        """How a number was read, how sure it is, and the notes of its file."""
+        """Readings and confidence of numbers, and the notes of the file."""
         offers = offers_of(self.entry)
         for path, value in quantities(self.entry).items():
             is_unsure = value.confidence in ("low", "memory")
@@ -231,7 +230,7 @@ class ChipAnswer(EntryAnswer):
 
 
 def _lacks(chip: Hardware) -> Iterator[str]:
-    """Say what an answer on a chip goes without; hosts serve nothing themselves."""
+    """Yield the limitations caused by missing data of a chip; not for hosts."""
     if chip.kind == "host":
         return
     if chip.links.fastest is None:
@@ -244,7 +243,7 @@ def _lacks(chip: Hardware) -> Iterator[str]:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class EngineAnswer(EntryAnswer):
-    """An engine: every parameter, what it means and where it is from."""
+    """An engine: every parameter with its meaning and source."""
 
     entry: Engine
 
@@ -262,7 +261,7 @@ class EngineAnswer(EntryAnswer):
             yield _table(("parameter", "value", "source", "meaning"), rows)
 
     def remarks(self) -> Iterator[str]:
-        """Parameters on some architectures, and the notes of its file."""
+        """Parameters for single architectures, and the notes of the file."""
         for architecture, overrides in self.entry.architectures.items():
             for name, value in overrides:
                 if value is not None:
@@ -273,12 +272,12 @@ class EngineAnswer(EntryAnswer):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ModelAnswer(EntryAnswer):
-    """A model: what it weighs, what a token costs, and its blocks."""
+    """A model: its size, its costs per token, and its blocks."""
 
     entry: Model
 
     def tables(self) -> Iterator[Part]:
-        """Its counts, and what is in a layer."""
+        """Counts of the model, and the contents of its layers."""
         model = self.entry
         yield Title(model.asked_name, model.heading)
         yield ""
@@ -288,26 +287,26 @@ class ModelAnswer(EntryAnswer):
             yield _blocks(model)
 
     def remarks(self) -> Iterator[str]:
-        """Whether it is assumed or unsure, and the notes of its file."""
+        """Assumptions, confidence, and the notes of the file."""
         yield from cautions([self.entry])
         yield from (
             note for note in self.entry.notes if f"{self.entry.id}: {note}" not in self.reading
         )
 
     def document(self) -> list[str]:
-        """Its record in the formats asked for."""
+        """Record of the model in the requested formats."""
         return [json_text(record_of(self.entry, self.request.weights, self.request.kv))]
 
 
 def _table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> TextTable:
-    """Columns of words, of which the second is the number to read."""
+    """Table of text columns, with the second column as the key figure."""
     return TextTable(
         [(heading,) for heading in headings], rows, range(len(headings)), key_figures=(1,)
     )
 
 
 def _blocks(model: Model) -> TextTable:
-    """What is in one layer of each block."""
+    """Contents of one layer of each block."""
     rows = []
     for index, block in enumerate(model.blocks):
         layers = {"attention": block.attention, "ffn": block.ffn}
@@ -324,7 +323,7 @@ def _counts(work: Workload) -> TextTable:
     model = work.model
     rows = [
         ("total parameters", f"{work.total_parameters:,.0f}", "text core"),
-        ("active parameters", f"{work.active_parameters:,.0f}", "a token touches"),
+        ("active parameters", f"{work.active_parameters:,.0f}", "used per token"),
         ("multiplied", f"{work.multiplied_parameters:,.0f}", "without the input embedding"),
         ("weights", size(work.weight_bytes), work.weight_format),
         ("KV cache per token", f"{work.cache_bytes_per_token:,.0f} B", work.kv_format),
@@ -358,7 +357,7 @@ def _counts(work: Workload) -> TextTable:
 
 
 def _named(fields: Mapping[str, Json]) -> str:
-    """Keys with their values, flags by their key alone."""
+    """Keys with their values; flags show only the key."""
     words = []
     for name, value in fields.items():
         if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""Two entries side by side."""
+"""Answer of `diff`: two entries side by side."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -37,7 +37,7 @@ class DiffAnswer(Answer):
     right: CatalogueEntry
 
     def body(self, screen: Screen) -> Iterator[Part]:  # noqa: ARG002
-        """A row for each number or word, right over left."""
+        """One row per number or word, with the ratio right / left."""
         rows, names = [], _names(self.left) | _names(self.right)
         for row in self.records():
             field, is_same = str(row["field"]), row["left_si"] == row["right_si"]
@@ -52,23 +52,23 @@ class DiffAnswer(Answer):
         yield ""
 
     def notes(self) -> Iterator[Note]:
-        """What the ratio is."""
-        yield Note(f"ratio: {self.right.id} over {self.left.id}; =: the same")
+        """Legend of the ratio."""
+        yield Note(f"ratio: {self.right.id} / {self.left.id}; =: the same")
 
     def next_command(self) -> str | None:
-        """What to ask of both."""
+        """Suggest a command that uses both entries."""
         names = [as_text(self.request.left), as_text(self.request.right)]
         return question_on(self.request, names, [self.left, self.right])
 
     def table(self) -> tuple[Sequence[TableColumn], Sequence[object]]:
-        """What the entries hold, and the ratio."""
+        """Values of both entries, and the ratio."""
         return _COLUMNS, self.records()
 
     def records(self) -> list[Record]:
-        """A record for each number or word that either entry has.
+        """One record per number or word in either entry.
 
-        Keys: ``field``, ``left`` and ``right`` as the files write them, ``left_si`` and
-        ``right_si`` for numbers, ``ratio`` of right over left.
+        Keys: ``field``, ``left`` and ``right`` as written in the files, ``left_si`` and
+        ``right_si`` for numbers, and ``ratio``, right / left.
         """
         left_fields, right_fields = _fields(self.left), _fields(self.right)
         names = [*left_fields, *(name for name in right_fields if name not in left_fields)]
@@ -91,7 +91,7 @@ class DiffAnswer(Answer):
 
 
 def _names(entry: CatalogueEntry) -> dict[str, str]:
-    """Fields in the words of the field, where their names are not."""
+    """Names of fields in the usual terms, if they differ from the keys."""
     if not isinstance(entry, Hardware):
         return {}
     named = {_field(path): in_words(_of_rank(path)) for path in quantities(entry)}
@@ -99,7 +99,7 @@ def _names(entry: CatalogueEntry) -> dict[str, str]:
 
 
 def _of_rank(path: str) -> str:
-    """A path in which memory is known by its rank, not by its make, to meet its peer."""
+    """A path with the index of a memory instead of its name, to match the other entry."""
     items = path.split(".")
     return ".".join(["memory", items[-1]] if items[0] == "memory" else items)
 
@@ -109,7 +109,7 @@ def _field(path: str) -> str:
 
 
 def _fields(entry: CatalogueEntry) -> dict[str, Any]:
-    """Return what can be compared of an entry, by name: quantities, counts and words."""
+    """Comparable values of an entry by name: quantities, counts and words."""
     words = {
         key: getattr(entry, key)
         for key in ("name", "vendor", "kind", "execution", "architecture", "released")
@@ -129,7 +129,7 @@ def _fields(entry: CatalogueEntry) -> dict[str, Any]:
 
 
 def _shown(text: str | None, si: float | None) -> str:
-    """A cell: binary units in decimal ones as well, which the other pages use."""
+    """Table cell; binary units are also shown in decimal units, as on other pages."""
     return f"{size(si)} ({text})" if text and text.endswith("iB") and si else text or "-"
 
 

@@ -1,4 +1,4 @@
-"""``fastcalc import``: a Hugging Face configuration to a model YAML."""
+"""``fastcalc import``: convert a Hugging Face configuration to a model YAML."""
 
 from fastcalc.errors import InputError
 from fastcalc.features.entries.request import ImportModel
@@ -8,7 +8,7 @@ from fastcalc.mentions import as_flags, option
 
 
 def run(request: ImportModel) -> None:
-    """Read a configuration and write the model file it means."""
+    """Read a configuration and write the model file."""
     name = request.id
     if name is not None and name != slug(name):
         hint = f", such as '{slug(name)}'" if slug(name) else ""

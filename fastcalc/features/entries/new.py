@@ -1,4 +1,4 @@
-"""``fastcalc schema`` and ``fastcalc new``: what a file may hold, and one to fill in."""
+"""``fastcalc schema`` and ``fastcalc new``: JSON Schemas and templates of catalogue files."""
 
 import os
 import re
@@ -27,7 +27,7 @@ def run_schema(request: PrintSchema) -> None:
 
 
 def run_new(request: NewEntry) -> None:
-    """Write a skeleton of a kind of file."""
+    """Write a template of a kind of file."""
     if not re.fullmatch(r"[a-z0-9][a-z0-9._-]{0,79}", request.name):
         hint = "lower case letters, digits, '.', '-' and '_' only, such as my-chip"
         raise InputError(f"'{shown(request.name)}' cannot be an id: {hint}")
@@ -40,7 +40,7 @@ def run_new(request: NewEntry) -> None:
 
 
 def _speeds() -> list[str]:
-    """Return how fast chips of the same numbers are as each kind, a line each."""
+    """Lines with the speed of a chip with equal numbers, for each chip type."""
     numbers = f"{_CHIP[0]} at {_CHIP[1]}"
     lines = [f"Tokens/s of llama-3.1-8b for one user on a chip of {numbers}, by chip type:"]
     entries = Catalogue()

@@ -1,4 +1,4 @@
-"""Entries of the catalogue as flat records, and every number of one by its path."""
+"""Catalogue entries as flat records, and all numbers of an entry by path."""
 
 from collections.abc import Iterable
 from typing import get_args
@@ -19,23 +19,23 @@ _NAMES = {
     *("id", "name", "vendor", "kind", "scope", "execution", "architecture", "released"),
     *("hypothetical", "aliases"),
 }
-"""Keys of a file that its record repeats, in the order of the file, as far as it has them."""
+"""Keys of a file that are copied to its record, in file order, if present."""
 
 
 def record_of(entry: CatalogueEntry, weights: str | None = None, kv: str | None = None) -> Record:
-    """Record of an entry; of a model in some formats of weights and KV cache."""
+    """Record of an entry; for a model, in the given formats of weights and KV cache."""
     if isinstance(entry, Model):
         return model_record(entry, weights, kv)
     return hardware_record(entry) if isinstance(entry, Hardware) else engine_record(entry)
 
 
 def fastest_memory(chip: Hardware) -> Memory:
-    """The memory tier of the most bandwidth."""
+    """The memory tier with the highest bandwidth."""
     return max(chip.memory, key=lambda memory: memory.bandwidth.si)
 
 
 def peak_16bit(chip: Hardware) -> Quantity:
-    """Dense 16-bit peak: bf16, or fp16 where a chip has no other."""
+    """Dense 16-bit peak: bf16, or fp16 if the chip has no bf16."""
     return chip.rate("bf16") or chip.peak["fp16"]
 
 
@@ -49,7 +49,7 @@ def hardware_record(chip: Hardware) -> Record:
     balance = critical_batch(
         peak=peak_16bit(chip).si, bandwidth=fastest.bandwidth.si, bytes_per_weight=2.0
     )
-    # Every format there is, so that all records have the same keys.
+    # All formats are included, so that all records have the same keys.
     formats = ("bf16", "fp16", "fp8", "int8", "fp4", *get_args(RateFormat))
     quote = Pricing().quote(chip)
     return {
@@ -91,7 +91,7 @@ def _links(chip: Hardware) -> Record:
 
 
 def _prices(chip: Hardware) -> Record:
-    """Prices of a chip, and its area and transistors, which stand between them."""
+    """Prices of a chip, with its area and transistors in between."""
     rent = chip.price.rent
     return {
         "price_cloud_usd_per_h": _si(rent),
@@ -116,7 +116,7 @@ def _prices(chip: Hardware) -> Record:
 
 
 def model_record(model: Model, weights: str | None = None, kv: str | None = None) -> Record:
-    """Return what a model weighs and what a token costs; null where its shape is not published."""
+    """Size of a model and costs per token; null if its shape is not published."""
     work = workload(model, weights, kv)
     prompt = work.flops_per_token - 2.0 * work.weights.head.parameters
     attention: float | None = float(work.attention_flops(1.0))
@@ -167,12 +167,12 @@ def engine_record(engine: Engine) -> Record:
 
 
 def default_kinds(engine: Engine) -> list[str]:
-    """Kinds of chips that run on an engine where none is named."""
+    """Kinds of chips that use an engine by default."""
     return [chips for chips, name in (*ENGINES.items(), *OF_ARCHITECTURES) if name == engine.id]
 
 
 def cautions(entries: Iterable[CatalogueEntry]) -> list[str]:
-    """Say of entries what a reader must not overlook: assumed, remembered, unsure."""
+    """Cautions about entries: assumed values, values from memory, and low confidence."""
     ids_by_caution: dict[str, list[str]] = {}
     for entry in entries:
         if not isinstance(entry, Engine) and entry.hypothetical:
@@ -183,12 +183,12 @@ def cautions(entries: Iterable[CatalogueEntry]) -> list[str]:
 
 
 def quantities(entry: Hardware | Engine) -> dict[str, Quantity]:
-    """Every quantity of an entry by its path, as ``--set`` takes it, in the file's order."""
+    """Every quantity of an entry by its path, as used with ``--set``, in file order."""
     numbers = numbers_of(entry)
     return {path: number for _, path, number, _ in numbers if isinstance(number, Quantity)}
 
 
 def offers_of(chip: Hardware) -> dict[str, str]:
-    """Return who asks each offered price, where and on which terms, by its path."""
+    """Provider, region and terms of each offered price, by path."""
     offers = enumerate(chip.price.offers)
     return {f"price.offers[{index}].price": offer.name for index, offer in offers}

@@ -1,4 +1,4 @@
-"""``fastcalc list``, ``show`` and ``diff``: the catalogue for readers and for programs."""
+"""``fastcalc list``, ``show`` and ``diff``: display entries of the catalogue."""
 
 import os
 from collections.abc import Callable
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 def run_list(request: ListEntries) -> ListAnswer:
-    """Entries of a kind; the answer is no if a file is omitted because it is broken."""
+    """Entries of a kind; the answer is no if a broken file was omitted."""
     entry_type = cast(Kind, readers.choice(request.entries, "list", tuple(SCHEMAS)))
     catalogue = loading.catalogue(request)
     load = _loaders(catalogue)[entry_type]
@@ -55,7 +55,7 @@ def run_list(request: ListEntries) -> ListAnswer:
 
 
 def _filtered(request: ListEntries, loaded: list[CatalogueEntry]) -> list[CatalogueEntry]:
-    """Entries that a request narrows a list to; none is an error."""
+    """Entries that match the filters of a request; raises InputError if there are none."""
     if request.with_ is not None:
         fields = tuple(type(loaded[0]).model_fields)
         stated = readers.choice(request.with_, option("with_"), fields)
@@ -82,7 +82,7 @@ def _loaders(catalogue: Catalogue) -> dict[Kind, Callable[[str], CatalogueEntry]
 
 
 def run_show(request: ShowEntry) -> EntryAnswer:
-    """One entry, number by number."""
+    """One entry with all its numbers."""
     catalogue = loading.catalogue(request)
     entry = find(catalogue, request.name)
     for entry_type in SCHEMAS:
@@ -100,7 +100,7 @@ def run_show(request: ShowEntry) -> EntryAnswer:
 
 
 def run_diff(request: DiffEntries) -> DiffAnswer:
-    """Return what differs between two entries of one kind."""
+    """Differences between two entries of one kind."""
     catalogue = loading.catalogue(request)
     left, right = find(catalogue, request.left), find(catalogue, request.right)
     if type(left) is not type(right):
@@ -116,7 +116,7 @@ def run_diff(request: DiffEntries) -> DiffAnswer:
 
 
 def _warnings(catalogue: Catalogue, name: "EntryGiven") -> list[str]:
-    """What is doubtful of the reading of a model's configuration; nothing of other entries."""
+    """Warnings from reading a model's configuration; empty for other entries."""
     if not isinstance(name, (str, Path)):
         return []
     computed: list[str] = []
@@ -126,7 +126,7 @@ def _warnings(catalogue: Catalogue, name: "EntryGiven") -> list[str]:
 
 
 def find(catalogue: Catalogue, given: "EntryGiven") -> CatalogueEntry:
-    """Entry of a name, whatever its kind; a file's keys give its kind."""
+    """Entry of any kind by name; the kind of a file follows from its keys."""
     if isinstance(given, CatalogueEntry):
         return given
     name = str(given)

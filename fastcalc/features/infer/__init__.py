@@ -1,1 +1,1 @@
-"""`infer`: what two speeds and two prices of one service leave open."""
+"""`infer`: possible explanations of a service's two speeds and two prices."""

@@ -1,4 +1,4 @@
-"""Techniques that explain two tiers, the ranges of what is unpublished, and what would decide."""
+"""Answer of `infer`: techniques that explain two tiers, and ranges of unpublished numbers."""
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
@@ -23,13 +23,13 @@ from fastcalc.quoting import shell_line
 from fastcalc.written import listed
 
 _NEAR = 0.025
-"""Chances that differ by less count as equal, at any sample size."""
+"""Probabilities that differ by less count as equal, at any sample size."""
 
 _SHOWN = 2
 """Techniques per row of the table; larger combinations are shown if no smaller one suffices."""
 
 _FEW = "!"
-"""After a number of samples below `ENOUGH`."""
+"""Mark for a number of samples below `ENOUGH`."""
 
 _BOTH = {
     "batch_ratio": "the batch",
@@ -67,12 +67,12 @@ class Combination:
         return self.region.is_found and self.region.is_thin
 
     def chips(self, name: str) -> str:
-        """Chip types of a tier, in alphabetical order of their number."""
+        """Chip types of a tier, in alphabetical order."""
         indices = np.unique(self.region.values[name]).astype(int)
         return " ".join(self.inverse.chip_kinds.names[index] for index in indices)
 
     def end(self, side: Side, key: str) -> float | None:
-        """End of a number's range, or of its 10 to 90 % band; None without consistent services."""
+        """Bound of a range, or of its 10 to 90 % band; None without consistent services."""
         if not self.region.is_found:
             return None
         ends = self.region.ends if key in ("least", "most") else self.region.band
@@ -91,7 +91,7 @@ class Combination:
 
 
 def _volume(combination: Combination) -> str:
-    """Fraction of the box, to a third of a power of ten."""
+    """Fraction of the box, rounded to a third of a power of ten."""
     volume = combination.region.share
     return f"{10.0 ** (round(3.0 * math.log10(volume)) / 3.0):.0e}" if volume else "0"
 
@@ -120,7 +120,7 @@ _HEADINGS = {
 
 
 def _ends_of(side: Side) -> Iterator[Column[Combination]]:
-    """Columns of a number; the table shows its whole band under the heading of the lower end."""
+    """Columns of a number; the table shows its band in the column of the lower bound."""
     heading, drop_priority = _HEADINGS.get(side.name, (("", ""), 0))
     for key, meaning in _ENDS.items():
         yield Column(
@@ -213,7 +213,7 @@ _TABLE = pick(
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class InferAnswer(Answer):
-    """Combinations of techniques that explain both tiers, and what would distinguish them."""
+    """Combinations of techniques that explain both tiers, and numbers that distinguish them."""
 
     request: Infer
     inverse: Inverse
@@ -225,7 +225,7 @@ class InferAnswer(Answer):
 
     @property
     def listed(self) -> list[Combination]:
-        """Combinations on the page: those of few techniques, and minimal ones."""
+        """Combinations on the page: combinations of few techniques, and minimal ones."""
         return [
             combination
             for combination in self.combinations
@@ -235,7 +235,7 @@ class InferAnswer(Answer):
         ]
 
     def body(self, screen: Screen) -> Iterator[Part]:
-        """Headline, table of combinations, and with ``wide`` the range of every number."""
+        """Headline, table of combinations and, with ``wide``, the range of every number."""
         published = self.inverse.published
         slow, fast = (
             f"{speed:g} tokens/s at ${price:g}/Mtok"
@@ -249,7 +249,7 @@ class InferAnswer(Answer):
             yield record_tables.table(_columns_of_box(self.inverse.whole), BOX, screen.width)
 
     def headline(self) -> str:
-        """Which techniques explain the fast tier, and whether speeds and prices decide."""
+        """Sentence on the techniques that explain the fast tier, and whether they can be separated."""
         if self.reasons:
             return f"{self.reasons[0]}."
         alone, joint = list[str](), list[str]()
@@ -282,7 +282,7 @@ class InferAnswer(Answer):
         )
 
     def notes(self) -> Iterator[Note]:
-        """What would decide, what other hardware means, which rows are rough, and the search."""
+        """Notes on deciding numbers, other hardware, rows with few samples, and the search."""
         yield from map(Note, (*self.deciding(), *self._other_hardware(), *self._rough()))
         sides = (
             f"{side.label} {_ends(side, (side.low, side.high))} {side.unit}".rstrip()
@@ -307,7 +307,7 @@ class InferAnswer(Answer):
         )
 
     def _other_hardware(self) -> Iterator[str]:
-        """Whether other hardware means another chip type, more chips, or both."""
+        """Yield notes on whether other hardware means another chip type, more chips, or both."""
         chips = self.inverse.chip_kinds.names
         if len(chips) < 2:
             yield f"other hardware here means more chips of one type: only {chips[0]} was tried"
@@ -330,7 +330,7 @@ class InferAnswer(Answer):
             )
 
     def _rough(self) -> Iterator[str]:
-        """Rows with few samples, and rows whose bands reach the limit of the range searched."""
+        """Yield notes on rows with few samples, and on bands at the limit of the search range."""
         edges = []
         for combination in self.listed:
             sides = [SIDES[name] for name in combination.region.at_edge]
@@ -350,7 +350,7 @@ class InferAnswer(Answer):
             )
 
     def deciding(self) -> Iterator[str]:
-        """Numbers whose publication would best distinguish the minimal combinations."""
+        """Yield the numbers whose publication would best distinguish the minimal combinations."""
         count = len(self.inverse.minimal)
         if count < 2:
             return
@@ -375,7 +375,7 @@ class InferAnswer(Answer):
         )
 
     def next_command(self) -> str:
-        """The command that computes the techniques on a model and chip of one's own choice."""
+        """Suggest `fastmode`, which computes the techniques for a chosen model and chip."""
         slow, fast = (f"{speed:g}" for speed in self.inverse.published.speeds)
         words = [
             "fastcalc",
@@ -395,7 +395,7 @@ class InferAnswer(Answer):
         return _TABLE, self.combinations
 
     def details(self) -> Record:
-        """Published numbers, the ranges searched, and what would decide."""
+        """Published numbers, the ranges searched, and the deciding numbers."""
         published = self.inverse.published
         return {
             "published": {
@@ -415,7 +415,7 @@ class InferAnswer(Answer):
 
 
 def _ends(side: Side, ends: Sequence[float]) -> str:
-    """Both ends of a range, in the unit of its number."""
+    """Both bounds of a range, in the unit of its number."""
     return "..".join(number(end * side.factor, 2) for end in ends)
 
 

@@ -1,7 +1,7 @@
-"""Services that are consistent with two published speeds and two prices.
+"""Search for services that are consistent with two published speeds and two prices.
 
-The ranges of all unpublished numbers are searched with a stratified sample. Services within a
-tolerance of the four published numbers form a region, for each combination of techniques.
+A stratified sample covers the ranges of all unpublished numbers. For each combination of
+techniques, the services that match the four published numbers within a tolerance form a region.
 """
 
 import math
@@ -32,13 +32,13 @@ _SOLVED = ("markup", "markup_ratio")
 _SAMPLED = tuple(side.name for side in BOX if side.name not in _SOLVED)
 _CHIPS = ("chip", "fast_chip")
 _BINS = 4
-"""Bins of a number, each with an equal count of points over all regions."""
+"""Number of bins of a number; each has an equal count of samples over all regions."""
 _FOLDS = 8
-"""Folds of a sample, each omitted once to estimate the sampling error (jackknife)."""
+"""Number of folds of a sample; each is omitted once to estimate sampling error (jackknife)."""
 ENOUGH = 100
-"""Fewest samples at which a tenth of a region has ten points."""
+"""Number of samples at which a tenth of a region has ten samples."""
 _EDGE = 0.75
-"""Fraction of a range beyond which a band is at the limit of what was tried."""
+"""Fraction of a range beyond which a band counts as at the limit of the search."""
 
 Combination = tuple[str, ...]
 COMBINATIONS: tuple[Combination, ...] = tuple(
@@ -82,13 +82,13 @@ class Region:
         return float(low), float(high)
 
     def band_error(self, name: str) -> tuple[float, float]:
-        """Sampling errors of both ends of a band; infinite if the sample is too small."""
+        """Sampling errors of both bounds of a band; infinite if the sample is too small."""
         low, high = zip(*(region.band(name) for region in self.folds), strict=True)
         return _error(low), _error(high)
 
     @property
     def is_thin(self) -> bool:
-        """Whether the region has too few samples for more than rough ranges."""
+        """Whether the region has too few samples, so that its ranges are rough."""
         return len(self.weights) < ENOUGH
 
     @property
@@ -99,7 +99,7 @@ class Region:
 
     @property
     def ratios(self) -> tuple[str, ...]:
-        """Numbers by which the tiers differ that have a range in the box."""
+        """Numbers by which the tiers differ and that have a range in the box."""
         return tuple(name for name in self.own if name in SIDES)
 
     @property
@@ -112,7 +112,7 @@ class Region:
 
     @cached_property
     def folds(self) -> "list[Region]":
-        """The region without each of its folds in turn; the whole if it has too few points."""
+        """The region without each of its folds in turn; the whole if it has too few samples."""
         fold_of = np.arange(len(self.weights)) % _FOLDS
         if len(fold_of) < 2 * _FOLDS:
             return [self]
@@ -144,7 +144,7 @@ class Region:
 class Inverse:
     """Consistent services for each combination of techniques.
 
-    points : services that were tried [1]
+    points : number of services tried [1]
     """
 
     chip_kinds: ChipArrays
@@ -155,7 +155,7 @@ class Inverse:
 
     @cached_property
     def minimal(self) -> list[Region]:
-        """Regions of combinations that suffice while no smaller combination within them does."""
+        """Regions of combinations that suffice although no smaller combination within them does."""
         consistent = [region for region in self.regions if region.is_found]
         return [
             region
@@ -169,9 +169,9 @@ class Inverse:
         return self.regions[-1]
 
     def decided_by(self) -> list[tuple[str, float, float]]:
-        """Chance of naming the right minimal combination from each number, best first. [1]
+        """Probability of naming the right minimal combination from each number, best first. [1]
 
-        Each row is the number, the chance and its sampling error.
+        Each row has the number, the probability and its sampling error.
         """
         chances: list[tuple[str, float, float]] = []
         for name in SIDES if self.minimal else ():
@@ -181,9 +181,9 @@ class Inverse:
         return sorted(chances, key=lambda row: -round(row[1], 6))
 
     def _chance_by(self, name: str, regions: Sequence[Region]) -> float:
-        """Chance of naming the region of a service from one of its numbers. [1]"""
+        """Probability of naming the region of a service from one of its numbers. [1]"""
         values = [region.values[name] for region in regions]
-        if name == "chips_ratio":  # of machines, the ratio of their bandwidths
+        if name == "chips_ratio":  # for other machines, the ratio of bandwidths
             chips = [[region.values[chip].astype(int) for chip in _CHIPS] for region in regions]
             speeds = [self.chip_kinds.bandwidth[np.array(pair)] for pair in chips]
             values = [
@@ -201,9 +201,9 @@ def _error(estimates: Sequence[float]) -> float:
 
 
 def _chance(regions: Sequence[Region], values: Sequence[Floats]) -> float:
-    """Chance of naming the region of a service from one of its numbers. [1]
+    """Probability of naming the region of a service from one of its numbers. [1]
 
-    A ratio of exactly 1, the same value in both tiers, has a bin of its own.
+    A ratio of exactly 1 (the same value in both tiers) has its own bin.
     """
     pooled = np.concatenate(values)
     unlike = pooled[pooled != 1.0]
@@ -289,10 +289,10 @@ def _consistent(
 def _markups(
     needed: Sequence[Floats], tolerance: float, generator: np.random.Generator, *, is_free: bool
 ) -> tuple[dict[str, Floats], Floats]:
-    """Markups within the tolerance of those needed, and their weight in the box.
+    """Markups within the tolerance of the needed markups, and their weight in the box.
 
     needed : logarithms of the markups of both tiers
-    is_free : whether the tiers may have different markups; the fast tier's is drawn second
+    is_free : whether the markups of the tiers may differ; the fast tier's is drawn second
     """
     slack, side, ratio = np.log1p(tolerance), SIDES["markup"], SIDES["markup_ratio"]
     slow, fast = needed

@@ -26,12 +26,12 @@ from fastcalc.formulas.types import Array, Bools, Floats
 from fastcalc.mentions import option
 
 USABLE = 0.9
-"""Fraction of memory that weights and KV caches may fill."""
+"""Fraction of memory available for weights and KV caches."""
 
 COMPUTE_REACH = 0.7
-"""Fraction of its peak FLOPs that a chip reaches."""
+"""Fraction of the peak FLOP/s that a chip reaches."""
 
-_WEIGHTS = "fp8"  # a byte for each parameter of the box
+_WEIGHTS = "fp8"  # one byte per parameter of the box
 
 Values = Mapping[str, Floats]
 """Unpublished numbers of services, by the names of `BOX`."""
@@ -39,7 +39,7 @@ Values = Mapping[str, Floats]
 
 @dataclass(frozen=True)
 class Side:
-    """Range searched of an unpublished number, with its label and unit."""
+    """Search range of an unpublished number, with its label and unit."""
 
     name: str
     low: float
@@ -51,7 +51,7 @@ class Side:
 
     @property
     def si(self) -> str:
-        """SI unit, as the data dictionary writes it."""
+        """SI unit, as written in the data dictionary."""
         return {"GB": "B", "ms": "s"}.get(self.unit, "number")
 
     def at(self, fraction: Floats) -> Floats:
@@ -82,10 +82,11 @@ BOX = (
     Side("chips_ratio", 1.0, 4.0, "chips, fast / slow tier", "x"),
     Side("markup_ratio", 1.0, 50.0, "markup, fast / slow tier", "x"),
 )
-"""Ranges searched of the unpublished numbers; chip types of both tiers are searched as well.
+"""Search ranges of the unpublished numbers; chip types of both tiers are also searched.
 
-Only the market limits a markup. Up to 50 covers a fast tier at six times the price whose
-tokens, three a pass, cost a third: 18 times the markup, and 31 with all four numbers off by 15 %.
+A markup has no technical limit. The limit of 50 covers a fast tier at six times the price with
+three tokens per step, which cost a third: 18 times the markup, or 31 if all four numbers are off
+by 15 %.
 """
 
 SIDES = {side.name: side for side in BOX}
@@ -96,7 +97,7 @@ TECHNIQUES = {
     "other hardware": ("chips_ratio", "fast_chip"),
     "higher markup": ("markup_ratio",),
 }
-"""Techniques of a fast tier, and the numbers in which it then differs from the slow one."""
+"""Techniques of a fast tier, with the numbers by which it then differs from the slow tier."""
 
 NOUNS = {
     "smaller batch": "a smaller batch",
@@ -104,7 +105,7 @@ NOUNS = {
     "other hardware": "other hardware",
     "higher markup": "a higher markup",
 }
-"""Techniques as they stand in a sentence."""
+"""Names of techniques in sentences."""
 
 
 @dataclass(frozen=True)
@@ -117,7 +118,7 @@ class SoldTiers:
 
 @dataclass(frozen=True, eq=False)
 class ChipArrays:
-    """Chip types that may serve, as arrays. [B/s, B, FLOP/s, USD/h]"""
+    """Candidate chip types as arrays. [B/s, B, FLOP/s, USD/h]"""
 
     names: tuple[str, ...]
     bandwidth: Floats
@@ -193,7 +194,7 @@ def _tier(
         weights=values["active"] * touched / bandwidth,
         caches=cache / bandwidth,
         computing=flops / (chips * chip_kinds.rate[index] * COMPUTE_REACH),
-        sending=0.0,  # within the floor
+        sending=0.0,  # included in the floor
         waiting=values["floor"],
     )
     usd_per_hour = chips * chip_kinds.usd[index]
