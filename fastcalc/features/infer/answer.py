@@ -249,7 +249,7 @@ class InferAnswer(Answer):
             yield record_tables.table(_columns_of_box(self.inverse.whole), BOX, screen.width)
 
     def headline(self) -> str:
-        """Sentence on the techniques that explain the fast tier, and whether they can be separated."""
+        """Sentence on the techniques that explain the fast tier, and whether it is unique."""
         if self.reasons:
             return f"{self.reasons[0]}."
         alone, joint = list[str](), list[str]()
