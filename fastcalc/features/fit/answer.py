@@ -1,4 +1,4 @@
-"""Where models fit: a sentence, and a table of what fills each memory."""
+"""Answer of `fit`: a sentence on where models fit, and a table of memory contents."""
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -74,16 +74,16 @@ _KEY_OF_NEEDS = "; needs N: N chips in a practical layout"
 _KEY_OF_EDGE = "; a..b: a if the engine reserves its maximum, b if its minimum"
 
 _IN_HEADING = "kv speculate engine"
-"""Fields that the heading shows whether they are set or not, or that move nothing here."""
+"""Fields that the heading always shows, or that have no effect here."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class FitAnswer(Answer):
-    """Where models fit, or why nowhere.
+    """Chips on which models fit, or reasons why none fits.
 
-    scenarios : what was asked, for each model in its formats on each chip
-    locations : where each batch of them lives
-    gpu_layers : the most layers on a card, where they are shared with a host or would have to be
+    scenarios : requested scenarios, for each model in its formats on each chip
+    locations : placement of each batch of the scenarios
+    gpu_layers : most layers on a card, if layers are (or would have to be) shared with a host
     """
 
     request: FitMemory
@@ -102,7 +102,7 @@ class FitAnswer(Answer):
         return [list(group) for _, group in groupby(self.locations, _what)]
 
     def body(self, screen: Screen) -> Iterator[Part]:
-        """Where each model fits in a sentence, and a table of what fills each memory."""
+        """A sentence on where each model fits, and a table of memory contents."""
         return between_blank_lines(self._parts(members, screen) for members in self._groups)
 
     def _parts(self, members: Sequence[StartLocation], screen: Screen) -> Iterator[Part]:
@@ -116,13 +116,13 @@ class FitAnswer(Answer):
             yield record_tables.table(_SHOWN, records, screen.width)
 
     def key(self) -> str:
-        """Key of the largest batch and of the bars."""
+        """Legend of the largest batch and of the bars."""
         needs = _KEY_OF_NEEDS * any(not location.fits for location in self.locations)
         edge = _KEY_OF_EDGE * any(location.verdict == "edge" for location in self.locations)
         return _KEY + needs + edge
 
     def notes(self) -> Iterator[Note]:
-        """Why this number of chips, and how much of their memory the engine reserves."""
+        """Notes on the number of chips, and on the engine's memory reserve."""
         labelled_locations = [
             (f"{' '.join(_what(location))} on " * (len(self._groups) > 1), location)
             for location in self.locations
@@ -142,12 +142,12 @@ class FitAnswer(Answer):
 
     @property
     def _with_batch(self) -> FitMemory:
-        """The request with its users as the batch, as other commands call them."""
+        """The request with its users as the batch, the name used by other commands."""
         request = self.request
         return replace(request, batch=request.users or request.batch, users=None)
 
     def next_command(self) -> str:
-        """How fast what fits is, or what does hold the model."""
+        """Suggest the speed of the chips that fit, or chips that fit the model."""
         fitting = [location for location in self.locations if location.fits]
         request, shared = self._with_batch, [asked for asked in self.gpu_layers if asked.count]
         models = request.models or DEFAULT_MODELS
@@ -166,7 +166,7 @@ class FitAnswer(Answer):
         return follow_up(with_host, request_of("compare"), models[0], *on)
 
     def records(self) -> list[Record]:
-        """A record for each location."""
+        """One record per location."""
         return fit_records(self.locations)
 
     def table(self) -> tuple[Sequence[TableColumn], list[Record]]:
@@ -175,7 +175,7 @@ class FitAnswer(Answer):
 
     @property
     def charts(self) -> Charts:
-        """What fills each memory, and how long a context users may have."""
+        """Charts of memory contents, and of the longest context by users."""
         from fastcalc.features.fit.chart import context
         from fastcalc.kit.charts.of_memory import memory
 
@@ -186,7 +186,7 @@ class FitAnswer(Answer):
 
 
 def why_or_stop(location: StartLocation) -> str:
-    """Why a model needs that number of chips, or what stops its server and what would start it."""
+    """Reason for the number of chips, or the error that stops the server, with remedies."""
     if location.verdict == "fits":
         return why(location)
     if location.refused:
@@ -206,11 +206,11 @@ def why_or_stop(location: StartLocation) -> str:
 
 
 _WITH_POOL = ("vllm", "sglang", "tensorrt-llm")
-"""Servers that give caches what weights leave. [1]"""
+"""Servers whose caches take all the memory that weights leave."""
 
 
 def start_note(location: Location) -> str | None:
-    """Return the memory and tokens of caches, of vLLM as it prints them; None of other engines."""
+    """Note on the memory and tokens of caches, as printed by vLLM; None for other engines."""
     engine, placement = location.scenario.engine, location.placement
     pool, replicas = cache_size(placement), placement.layout.dp
     if engine.program not in _WITH_POOL or pool is None or not pool.tokens:
@@ -233,13 +233,13 @@ def start_note(location: Location) -> str | None:
 
 
 _LENGTHS = 2
-"""Chips of which it is said up to which length their servers start. [1]"""
+"""Most chips for which the longest length that starts is noted. [1]"""
 
 
 def _length_notes(locations: Sequence[StartLocation]) -> Iterator[str]:
-    """Yield where a server does not start without a length, as it takes the model's longest.
+    """Yield deployments that do not start without a maximum length, since the default is longer.
 
-    Each deployment once, at its smallest batch.
+    Each deployment is named once, at its smallest batch.
     """
     held = (location for location in locations if location.verdict != "no")
     servers: dict[tuple[object, ...], StartLocation] = {}
@@ -266,9 +266,9 @@ def _length_notes(locations: Sequence[StartLocation]) -> Iterator[str]:
 def _names_of(
     locations: Sequence[StartLocation], models: Collection[tuple[object, ...]]
 ) -> list[str]:
-    """Chips of some deployments, with model and layout where these tell them apart.
+    """Chips of some deployments, with model and layout if needed to tell them apart.
 
-    models : all that the answer is about, with their formats
+    models : all models of the answer, with their formats
     """
     pairs = [(_what(location), location.scenario.hardware.id) for location in locations]
     has_models, names = len(models) > 1, []
@@ -280,7 +280,7 @@ def _names_of(
 
 
 def follow_up_of(request: FitMemory, fitting: Sequence[Location]) -> str:
-    """The command that says how fast what fits is, or what does hold the model."""
+    """Command for the speed of the chips that fit, or for chips that fit the model."""
     models = request.models or DEFAULT_MODELS
     if not fitting:
         is_open = replace(request, weights=None, kv=None, tp=None, pp=None, ep=None, dp=None)
@@ -296,7 +296,7 @@ def follow_up_of(request: FitMemory, fitting: Sequence[Location]) -> str:
 
 
 def _table(locations: Sequence[Location], records: Sequence[Record], width: int) -> TextTable:
-    """Return a row for each memory of a chip, or what a scenario would need."""
+    """Table with a row for each memory of a chip, or the chips that a scenario needs."""
     rows: list[list[str]] = []
     bars: list[list[tuple[str, float]] | str] = []
     for location, record in zip(locations, records, strict=True):
@@ -316,7 +316,7 @@ def _table(locations: Sequence[Location], records: Sequence[Record], width: int)
             rows.append([*cells, f"{name} {size(capacity)}"])
             bars.append([(LETTERS[group], fraction) for group, fraction in contents])
             cells = [""] * len(cells)
-    # The bars get the room that all else leaves.
+    # The bars get the remaining width.
     heads = [column.heading for column in _FIRST]
     column_widths = [
         max(map(len, (*head, *column)))
@@ -329,14 +329,14 @@ def _table(locations: Sequence[Location], records: Sequence[Record], width: int)
 
 
 def _what_it_needs(location: Location, min_chips: int | None) -> str:
-    """How many chips hold a model that does not fit, or that its server stops at its start."""
+    """Number of chips needed if the model does not fit, or that its server does not start."""
     if min_chips == location.placement.layout.chips:
         return "does not start"
     return f"needs {min_chips:,} chips" if min_chips else "no place"
 
 
 def _what(location: Location) -> tuple[str, str, str]:
-    """Return the model in its formats."""
+    """Model and formats of a location."""
     work = location.placement.work
     return work.model.id, work.weight_format, work.kv_format
 
@@ -381,14 +381,14 @@ def _verdict(members: Sequence[StartLocation]) -> str:
 
 
 def _where_unfit(location: Location) -> str:
-    """Chips on which a model does not fit: their number if it was given, else any number."""
+    """Chips on which a model does not fit, with their number if it was given."""
     sharding = location.scenario.sharding
     is_sized = sharding.chips is not None or sharding.names_ranks
     return named_chips(location) if is_sized else location.scenario.hardware.id
 
 
 def _largest_batches(fitting: Sequence[Location]) -> Iterator[str]:
-    """Largest batch of each location, with its layout where that is not the one of the row."""
+    """Largest batch of each location, with its layout if it differs from the row's."""
     for location in fitting:
         on = f" on {named_chips(location)}" * (len(fitting) > 1)
         layout = location.roomiest.layout
@@ -400,7 +400,7 @@ def _largest_batches(fitting: Sequence[Location]) -> Iterator[str]:
 
 
 def _assumed(members: Sequence[Location]) -> Iterator[str]:
-    """Say of which chips the number turns on a usable share of memory that is assumed."""
+    """State for which chips the number depends on an assumed usable fraction of memory."""
     batch = min(location.scenario.batches[0] for location in members)
     for location in (one for one in members if one.scenario.batches[0] == batch):
         flips, limit = share_assumed(location), raised_limit(location)
@@ -422,7 +422,7 @@ def _assumed(members: Sequence[Location]) -> Iterator[str]:
 
 
 def _started_share(location: Location) -> str | None:
-    """That an engine does not start with its default share of a memory that the system uses."""
+    """Note that an engine does not start with its default fraction of a shared memory."""
     scenario = location.scenario
     usual, here = _default_shares(scenario)
     if usual <= here:
@@ -435,7 +435,7 @@ def _started_share(location: Location) -> str | None:
 
 
 def _default_shares(scenario: Scenario) -> tuple[float, float]:
-    """Shares of memory that an engine takes by default, and that are taken on a chip. [1]"""
+    """Default memory fraction of an engine, and the fraction used on a chip. [1]"""
     name, engine = "memory_fraction", scenario.engine
     usual = engine.parameters.given.get(name)
     here = engine.on(*scenario.hardware.groups).given.get(name)
@@ -447,13 +447,13 @@ def _count(chips: int) -> str:
 
 
 def _tight_on(location: StartLocation) -> str:
-    """Fewer chips on which it fits tightly, in brackets."""
+    """Smaller number of chips on which it fits tightly, in parentheses."""
     chips = location.tight_chips
     return f" (on {_count(chips)} only tightly)" if chips else ""
 
 
 def _certain(edge: Sequence[Location]) -> str:
-    """Chips on which a model fits that is a tight fit here, as a clause."""
+    """Clause naming the numbers of chips on which a tight fit becomes a full fit."""
     counts = [
         counted(location.min_chips[0], location.scenario.hardware.id)
         for location in edge

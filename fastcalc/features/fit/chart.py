@@ -13,13 +13,13 @@ from fastcalc.kit.charts.grounds import grounds
 from fastcalc.mentions import option
 
 OCTAVES = 10
-"""Doublings of users that are drawn where one batch was asked for. [1]"""
+"""Number of doublings of users that are drawn for a single batch. [1]"""
 
 
 def context(scenarios: Sequence[Scenario]) -> Chart:
-    """Return the longest context against users, a line for each chip, model and formats.
+    """Longest context against users, with a line for each chip, model and formats.
 
-    scenarios : a line keeps the chips that its smallest batch takes
+    scenarios : scenarios; each line uses the number of chips of its smallest batch
     """
     lines: dict[tuple[str, ...], list[Scenario]] = {}
     for scenario in scenarios:
@@ -45,9 +45,9 @@ def context(scenarios: Sequence[Scenario]) -> Chart:
         formats = f", weights {weights}, KV cache {cache}"
     title = f"Context against users: {', '.join(models)}{formats}"
     notes = [
-        "prompt and output of each user, however much the engine keeps for itself",
+        "prompt and output of each user, at the engine's largest memory reserve",
         *unfit,
-        *[f"drawn are {MOST} lines; {option('on')} names the chips to draw"]
+        *[f"{MOST} lines are drawn; choose the chips to draw with {option('on')}"]
         * (len(series) + len(unfit) < len(lines)),
     ]
     if not series:
@@ -58,7 +58,7 @@ def context(scenarios: Sequence[Scenario]) -> Chart:
 
 
 def _finding(series: Sequence[Series]) -> str:
-    """Say which chips give few users the longest contexts, and which the most users."""
+    """State the chips with the longest context for few users, and with the most users."""
     longest = max(series, key=lambda line: (float(line.y[0]), float(line.y[-1])))
     widest = max(series, key=lambda line: (float(line.x[-1]), float(line.y[-1])))
     of_few = f"{longest.y[0]:,.0f} tokens of {_users(longest.x[0])}"
@@ -69,7 +69,7 @@ def _finding(series: Sequence[Series]) -> str:
 
 
 def _line(scenarios: Sequence[Scenario], described: str, index: int) -> Series | None:
-    """Return the longest contexts of the users that some scenarios name; None if none is held."""
+    """Line of the longest contexts for the users of some scenarios; None if none fits."""
     batches = sorted({batch for scenario in scenarios for batch in scenario.batches})
     users = np.array(batches if len(batches) > 1 else 2.0 ** np.arange(OCTAVES + 1), dtype=float)
     location = locate(replace(scenarios[0], batches=(int(users[0]),)))

@@ -1,4 +1,4 @@
-"""How much of a model llama.cpp can keep on a card that does not hold all of it."""
+"""Largest part of a model that llama.cpp can keep on a card too small for all of it."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -28,7 +28,7 @@ class MostOnCard:
 
     @property
     def note(self) -> str:
-        """As a sentence for the owner of the card."""
+        """Sentence on the setting that starts."""
         if self.count is None:
             return (
                 f"{self.chip} starts with no {option(self.setting)}: card and {self.host} hold too "
@@ -51,10 +51,10 @@ class MostOnCard:
 
 
 def most_on_card(location: Location, entries: Catalogue) -> MostOnCard | None:
-    """The most of a model on the card at the smallest batch, None where that is not the question.
+    """Largest part of a model on the card at the smallest batch; None if it does not apply.
 
-    It is where layers or experts are shared out as asked, or where llama.cpp does not start on a
-    card that has a host beside it.
+    It applies if the request shares layers or experts with a host, or if llama.cpp does not start
+    on a card with a host.
     """
     scenario, placement = location.scenario, location.placement
     chip, memory = scenario.hardware, scenario.memory
@@ -82,7 +82,7 @@ def most_on_card(location: Location, entries: Catalogue) -> MostOnCard | None:
 def _choices(
     shared: MemoryChoice, layers: int, *, is_moe: bool
 ) -> Iterator[tuple[int, MemoryChoice]]:
-    """Yield values of a setting, the most on the card first, and the memory with them."""
+    """Yield values of a setting with the resulting memory, the most on the card first."""
     if is_moe:
         for count in range(layers + 1):
             yield count, replace(shared, cpu_moe_layers=count)

@@ -1,4 +1,4 @@
-"""Records of where models fit: one for each model on each chip."""
+"""Records of `fit`: one for each model on each chip."""
 
 from collections.abc import Sequence
 from itertools import zip_longest
@@ -13,12 +13,12 @@ from fastcalc.kit.answer.point_records import Record, plainly
 
 
 def _certain(record: Record) -> str:
-    """What fits even if the engine reserves its maximum, if anything does."""
+    """Table cell: value that fits at the engine's maximum reserve, if any."""
     return f"{record['solution'] or 0:,}"
 
 
 def _tight(record: Record) -> str:
-    """What a tight fit holds, where that is more."""
+    """Table cell: value that fits only tightly, if larger."""
     tight = record["solution_at_edge"]
     return f"{tight:,}" if tight and tight != record["solution"] else "-"
 
@@ -46,7 +46,7 @@ _SOLVED: tuple[Column[Solution], ...] = (
     Column(
         "solution_limited_by",
         "text",
-        "what limits it: memory, the model's context or a limit of the engine",
+        "limiting factor: memory, the model's context or a limit of the engine",
         "limited_by",
         heading=("limited", "by"),
     ),
@@ -63,17 +63,17 @@ _PLACED: tuple[TableColumn, ...] = (
         "KV cache of a sequence, prompt and output reserved",
         lambda point: float(point.work.cache_bytes(point.traffic.reserved)) / 1e9,
     ),
-    Column("memory_tier", "text", "the memory that holds weights and cache", "alone.memories"),
+    Column("memory_tier", "text", "memory that holds weights and cache", "alone.memories"),
     Column(
         "usable_gb_per_chip",
         "GB",
-        "of that memory, what the engine leaves for them",
+        "part of that memory that the engine leaves for them",
         lambda point: sum(point.placement.usable) / 1e9,
     ),
     Column(
         "chips_by_capacity",
         "count",
-        "chips needed if bytes could go anywhere",
+        "chips needed if bytes could be placed anywhere",
         lambda point: point.needed[0],
         ("capacity", "alone"),
         3,
@@ -97,7 +97,7 @@ _PLACED: tuple[TableColumn, ...] = (
     Column(
         "available_kv_gb_per_chip",
         "GB",
-        "of the usable memory, what the weights leave for caches; below 0 they do not fit",
+        "usable memory minus weights, available for caches; negative: weights do not fit",
         lambda point: float(point.placement.available) / 1e9,
     ),
     *pick("fit_verdict"),
@@ -134,9 +134,9 @@ COLUMNS: tuple[TableColumn, ...] = (*_PLACED, *_SOLVED, *_STARTED)
 
 
 def fit_records(locations: Sequence[Location], solutions: Sequence[Solution] = ()) -> list[Record]:
-    """Return one record for each model on each chip; the keys mean what they do in compare.
+    """One record for each model on each chip; keys have the same meaning as in compare.
 
-    solutions : what was solved for at each, if anything was
+    solutions : solutions for each location, if a value was solved for
     """
     unsolved = dict.fromkeys(column.key for column in _SOLVED)
     records = []

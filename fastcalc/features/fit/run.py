@@ -1,4 +1,4 @@
-"""``fastcalc fit``: does it fit, where, on how many chips, and how large a batch or a context."""
+"""``fastcalc fit``: whether models fit, on how many chips, and the largest batch or context."""
 
 from dataclasses import replace
 from typing import cast, get_args
@@ -20,7 +20,7 @@ from fastcalc.mentions import option
 
 
 def run(request: FitMemory) -> FitAnswer:
-    """Return where each model lives, or why nowhere; or the longest context or most users there."""
+    """Placement of each model or the reason for none, or its longest context or most users."""
     reading: list[str] = []
     unknown = _unknown(request)
     requested = _scenarios(_with_batch(request), reading)
@@ -47,7 +47,7 @@ def run(request: FitMemory) -> FitAnswer:
 
 
 def _unknown(request: FitMemory) -> Unknown | None:
-    """Return what is solved for, and refuse what would be given and solved for at once."""
+    """Quantity to solve for; raises InputError if it is also given."""
     if request.solve is None:
         return None
     unknown = cast(Unknown, readers.choice(request.solve, option("solve"), get_args(Unknown)))
@@ -60,7 +60,7 @@ def _unknown(request: FitMemory) -> Unknown | None:
 
 
 def _with_batch(request: FitMemory) -> FitMemory:
-    """Return a request with its users as the batch, which is what they are."""
+    """The request with its users as the batch, which means the same."""
     if request.users is None:
         return request
     if request.batch != FitMemory.batch:
@@ -72,7 +72,7 @@ def _with_batch(request: FitMemory) -> FitMemory:
 
 
 def _scenarios(request: FitMemory, notes: list[str]) -> list[Scenario]:
-    """Return the scenarios of each model in each pair of formats on each chip."""
+    """Scenarios of each model in each pair of formats on each chip."""
     all_scenarios = [
         scenario
         for weight, cache in format_pairs(request)

@@ -1,4 +1,4 @@
-"""Fit in reverse: the most users for a context, or the longest context for a number of users."""
+"""Inverse of fit: the most users for a context, or the longest context for a number of users."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -18,19 +18,19 @@ from fastcalc.formulas.solving import bisect_integers, largest_reaching
 from fastcalc.formulas.types import Array, Floats, floats
 
 Unknown = Literal["context", "users"]
-"""What is solved for."""
+"""Quantity to solve for."""
 
 Limiter = Literal["memory", "model", "engine"]
-"""What holds no more: the chips, the context of the model, or a limit that the engine has."""
+"""Limiting factor: memory of the chips, context of the model, or a limit of the engine."""
 
 
 @dataclass(frozen=True, eq=False)
 class Capacity:
-    """What some chips hold, in the best of their usual layouts where a scenario leaves that open.
+    """Capacity of some chips, in the best common layout unless the scenario sets one.
 
     scenario : model, chip, engine and output of each request; its prompt and batch are ignored
-    site : the same, for any tokens reserved
-    layouts : those that may be taken
+    site : the same for any number of reserved tokens
+    layouts : permitted layouts
     """
 
     scenario: Scenario
@@ -50,12 +50,12 @@ class Capacity:
 
     @property
     def largest_reserve(self) -> float:
-        """The engine's reserve at its largest, over what is expected of it. [1]"""
+        """Ratio of the engine's largest reserve to its expected reserve. [1]"""
         return self.site.machine.reserve.above
 
     @property
     def longest(self) -> int:
-        """Tokens of a sequence that model and engine take, whatever fits. [1]"""
+        """Longest sequence that model and engine accept, regardless of memory. [1]"""
         model, engine = self.scenario.model.max_context, self.site.machine.memory.longest
         return int(min(model or np.inf, engine or np.inf, LIMITS["tokens"].maximum))
 
@@ -64,16 +64,16 @@ class Capacity:
         return Layouts.of([self.site.counted(layout) for layout in self.layouts])
 
     def users(self, tokens: Array, reserves: float, *, is_limited: bool = True) -> Floats:
-        """Most concurrent sequences of some lengths, in the layout that holds most. [1]
+        """Most concurrent sequences of some lengths, in the layout with the largest capacity. [1]
 
-        tokens : of a sequence at its end [1]
-        reserves : the engine's reserve by what is expected of it [1]
-        is_limited : False for what memory alone would hold
+        tokens : final length of a sequence [1]
+        reserves : ratio of the engine's reserve to its expected reserve [1]
+        is_limited : False to consider only memory
         """
         return floats(self._of_each_layout(tokens, reserves, is_limited=is_limited).max(axis=-1))
 
     def _of_each_layout(self, tokens: Array, reserves: float, *, is_limited: bool = True) -> Floats:
-        """Most concurrent sequences of some lengths, a column for each layout. [1]"""
+        """Most concurrent sequences of some lengths, with one column per layout. [1]"""
         reserved = floats(tokens)[..., np.newaxis] + self.scenario.traffic.speculation.drafted
         placements = Placements(self.site.machine, self.site.work, self._stack, reserved)
         max_users = placements.engine_batch if is_limited else np.inf
@@ -81,9 +81,9 @@ class Capacity:
         return floats(np.minimum(placements.batch_beside(reserves), max_users))
 
     def _starts(self, tokens: int, users: float, reserves: float) -> bool:
-        """Whether a server that serves so long sequences starts, in a layout that holds the users.
+        """Whether a server for sequences of this length starts, in a layout that fits the users.
 
-        Only pages that several kinds of layers share need more for a start than for a sequence.
+        A start needs more than a sequence only if several kinds of layers share pages.
         """
         site = replace(self.site, reserved_tokens=float(tokens))
         held = self._of_each_layout(np.array([tokens]), reserves)[0]
@@ -94,15 +94,15 @@ class Capacity:
 
     @property
     def most_taken(self) -> float:
-        """Most concurrent sequences that the engine takes, whatever fits. [1]"""
+        """Most concurrent sequences that the engine accepts, regardless of memory. [1]"""
         return float(np.max(floats(self.site.machine.max_sequences) * self._stack.dp))
 
     def context(self, users: Array, reserves: float, *, is_limited: bool = True) -> Floats:
-        """Longest sequence, in tokens, that fits for each number of users; 0 where none. [1]
+        """Longest sequence, in tokens, that fits for each number of users; 0 if none. [1]
 
-        users : of the whole deployment [1]
-        reserves : the engine's reserve by what is expected of it [1]
-        is_limited : False for what memory alone would hold
+        users : users of the whole deployment [1]
+        reserves : ratio of the engine's reserve to its expected reserve [1]
+        is_limited : False to consider only memory
         """
         users_at = partial(self.users, reserves=reserves, is_limited=is_limited)
         return floats(largest_reaching(users_at, floats(users), 0, int(self.longest) + 1))
@@ -110,7 +110,7 @@ class Capacity:
     def solved(self, unknown: Unknown) -> tuple[int, int]:
         """Largest value that fits at the engine's maximum reserve, and at its minimum. [1]
 
-        unknown : solved for, at the scenario's smallest batch or at its prompt and output
+        unknown : quantity to solve for, at the scenario's smallest batch or its prompt and output
         """
         reserves = (self.largest_reserve, 1.0 / self.site.machine.reserve.below)
         certain, edge = (self._held(unknown, reserve) for reserve in reserves)
@@ -131,18 +131,18 @@ class Capacity:
 
     @property
     def _has_pool(self) -> bool:
-        """Whether kinds of layers share pages, which a start needs more of than a sequence."""
+        """Whether kinds of layers share pages, so that a start needs more than a sequence."""
         return block_pool(self.site.machine, self.site.work, 1, 1) is not None
 
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """What chips hold.
+    """Solution for the capacity of some chips.
 
-    unknown : what was solved for
+    unknown : quantity solved for
     certain, edge : users, or tokens of a sequence, at the engine's maximum and minimum reserve [1]
-    limited_by : the limit that is reached
-    location : placement at ``certain``, or as requested where nothing fits
+    limited_by : limiting factor
+    location : placement at ``certain``, or as requested if nothing fits
     """
 
     unknown: Unknown
@@ -153,7 +153,7 @@ class Solution:
 
 
 def solve_for(unknown: Unknown, location: Location) -> Solution:
-    """Return the most users or the longest context of a placed scenario.
+    """Most users or longest context of a placed scenario.
 
     Raises LayoutError if its chips have no layout.
     """

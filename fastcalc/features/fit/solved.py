@@ -1,4 +1,4 @@
-"""The longest contexts, or the most users, that chips hold: a sentence and a table."""
+"""Answer of `fit --solve`: the longest contexts, or the most users, as a sentence and a table."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -20,7 +20,7 @@ from fastcalc.mentions import option
 from fastcalc.written import listed
 
 _LISTED = 4
-"""Chips that a sentence lists; of more it names both ends. [1]"""
+"""Most chips listed in a sentence; of more, the smallest and the largest are named. [1]"""
 
 _SHORT = 2
 """Rows of which the lines that an engine prints are shown unasked. [1]"""
@@ -49,7 +49,7 @@ _ASKED: dict[str, TableColumn] = {
     "context": Column("batch", "count", heading=("", "users")),
     "users": Column("length", "count", heading=("tokens", "per user"), format=_length_cell),
 }
-"""What was given, by what was solved for."""
+"""Given quantity, by quantity solved for."""
 
 _SOLVED = pick("solution solution_at_edge solution_limited_by memory_used_fraction", COLUMNS)
 _WIDE = pick("placement kv_cache_tokens max_concurrency", COLUMNS)
@@ -62,21 +62,21 @@ _KEY = (
     "; fits: with the largest memory reserve of the engine; tight: only with its smallest; "
     "limited by: memory, the model's context length, or a limit of the engine"
 )
-_KEY_OF_LAYOUT = "; layout: the usual layout that holds most"
+_KEY_OF_LAYOUT = "; layout: the common layout with the largest capacity"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class SolvedAnswer(FitAnswer):
-    """The longest contexts, or the most users, that chips hold.
+    """The longest contexts, or the most users, that fit on chips.
 
-    solutions : of each location
+    solutions : solution of each location
     """
 
     solutions: Sequence[Solution]
 
     @property
     def code(self) -> int:
-        """Exit code: 1 if nothing is held, not even tightly."""
+        """Exit code: 1 if nothing fits, not even tightly."""
         return 0 if any(solution.certain or solution.edge for solution in self.solutions) else 1
 
     def _columns(self, *, wide: bool) -> list[TableColumn]:
@@ -84,7 +84,7 @@ class SolvedAnswer(FitAnswer):
         return [*_DEPLOYED, unknown_column, *_SOLVED, *(_WIDE if wide else ())]
 
     def body(self, screen: Screen) -> Iterator[Part]:
-        """What was solved for, for each model: in a sentence, and in a table of chips."""
+        """Solution for each model: a sentence, and a table of chips."""
         columns = self._columns(wide=screen.wide)
         models = [list(group) for _, group in groupby(self.solutions, _model)]
         return between_blank_lines(
@@ -93,12 +93,12 @@ class SolvedAnswer(FitAnswer):
         )
 
     def key(self) -> str:
-        """What was solved for, and when it is certain."""
+        """Legend of the solution and of tight fits."""
         is_open = not all(location.scenario.sharding.names_ranks for location in self.locations)
         return f"key: {_KEYS[self.solutions[0].unknown]}{_KEY}{_KEY_OF_LAYOUT * is_open}"
 
     def notes(self) -> Iterator[Note]:
-        """Limits, what an engine prints when it starts, and what it keeps of the memory."""
+        """Notes on limits, on the start-up log of the engine, and on its memory reserve."""
         limits = dict.fromkeys(filter(None, map(_limit_note, self.solutions)))
         lines = [*limits, *filter(None, map(start_note, self.locations))]
         for line in lines:
@@ -107,7 +107,7 @@ class SolvedAnswer(FitAnswer):
             yield Note(kept_note(location), weight=0)
 
     def next_command(self) -> str:
-        """What else there is to say of what is held."""
+        """Suggest the next command for the solution."""
         locations = [solution.location for solution in self.solutions if solution.certain]
         request = self._with_batch
         if locations:
@@ -117,16 +117,16 @@ class SolvedAnswer(FitAnswer):
         return follow_up_of(request, locations[:1])
 
     def records(self) -> list[Record]:
-        """A record for each location, with what was solved for."""
+        """One record per location, with the solution."""
         return _records(self.solutions)
 
     def table(self) -> tuple[Sequence[TableColumn], list[Record]]:
-        """Every location, of all models."""
+        """All locations of all models."""
         return [*pick("model"), *self._columns(wide=True)], self.records()
 
     @property
     def charts(self) -> Charts:
-        """How long a context users may have, and what fills each memory."""
+        """Charts of the longest context by users, and of memory contents."""
         charts = super().charts
         return {name: charts[name] for name in ("context", "memory")}
 
@@ -140,7 +140,7 @@ def _records(solutions: Sequence[Solution]) -> list[Record]:
 
 
 def _limit_note(solution: Solution) -> str | None:
-    """Say which limit the engine has, where it has the last word."""
+    """State the limit of the engine, if it is the limiting factor."""
     if solution.limited_by != "engine":
         return None
     if solution.unknown == "context" and solution.certain:
@@ -162,7 +162,7 @@ def _limit_note(solution: Solution) -> str | None:
 
 
 def _sentence(solutions: Sequence[Solution]) -> str:
-    """Say what chips hold: of few each, of many the least and the most."""
+    """State the capacity of each chip, or the smallest and the largest if there are many."""
     scenario, unknown = solutions[0].location.scenario, solutions[0].unknown
     model, tokens = scenario.model.asked_name, f"{scenario.traffic.longest:,.0f} tokens"
     batches = sorted({min(solution.location.scenario.batches) for solution in solutions})
@@ -200,7 +200,7 @@ def _formats(solution: Solution) -> str:
 
 
 def _replicas(solution: Solution) -> str:
-    """Replicas that share the users, in brackets, where there are several."""
+    """Number of replicas that share the users, in parentheses, if there are several."""
     layout = solution.location.placement.layout
     if layout.dp == 1 or solution.unknown == "context":
         return ""

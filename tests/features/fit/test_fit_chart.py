@@ -80,7 +80,10 @@ def test_so_many_lines_are_drawn(count, notes):
     assert len(chart.panels[0].series) == min(count, MOST)
     assert len(chart.notes) == notes
     if notes > 1:
-        assert as_flags(chart.notes[1]) == f"drawn are {MOST} lines; --on names the chips to draw"
+        assert (
+            as_flags(chart.notes[1])
+            == f"{MOST} lines are drawn; choose the chips to draw with --on"
+        )
 
 
 def series(name, x, y):
