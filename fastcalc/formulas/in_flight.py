@@ -95,16 +95,19 @@ def closed_loop_arrivals(*, users: float, rate: float, served: Floats) -> Floats
     """
     idle = np.maximum(users - np.arange(len(served) + 1.0), 0.0)
 
-    def made(each: float) -> float:
-        return float(_chances(_steps(idle * each, served)) @ idle * each)
+    def made(user_rate: float) -> float:
+        return float(_chances(_steps(idle * user_rate, served)) @ idle * user_rate)
 
     least = rate / users
     if made(least * _OFTEN) <= rate * _MORE:
         return None
-    each, _ = bisect(
-        lambda each: made(float(each)) < rate, least, least * _OFTEN, middle=geometric_mean
+    user_rate, _ = bisect(
+        lambda user_rate: made(float(user_rate)) < rate,
+        least,
+        least * _OFTEN,
+        middle=geometric_mean,
     )
-    return np.asarray(idle * float(each))
+    return np.asarray(idle * float(user_rate))
 
 
 def _steps(arrivals: Floats, served: Floats) -> Floats:

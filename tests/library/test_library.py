@@ -668,7 +668,7 @@ def test_a_chart_is_drawn_as_the_command_draws_it(kind, tmp_path, run):
         (("frontier", "qwen3-8b", "llama-3.1-8b"), {}, fc.InputError, "draws one model, not 2"),
         (("speed", "deepseek-r1"), {"on": "l4", "chips": 1}, fc.InputError, "nothing fits"),
         (("speed",), {"out": "speed.abc"}, fc.InputError, "speed.abc"),
-        (("speed",), {"width": 100}, fc.InputError, "width 100 is not 2 to 40 inches"),
+        (("speed",), {"width": 100}, fc.InputError, "width 100 is outside 2 to 40 inches"),
     ],
 )
 def test_what_cannot_be_drawn_is_a_sentence(arguments, options, error, sentence):

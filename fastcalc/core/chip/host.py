@@ -130,17 +130,17 @@ def memory_choice(
     )
 
 
-def _pairs(given: str | Mapping[str, object]) -> list[tuple[str, str]]:
+def _pairs(typed: str | Mapping[str, object]) -> list[tuple[str, str]]:
     """Keys and values of comma-separated ``KEY=VALUE`` pairs, or of a mapping."""
-    if isinstance(given, Mapping):
-        return [(key, str(setting)) for key, setting in given.items()]
-    items = (item.partition("=")[::2] for item in given.split(","))
+    if isinstance(typed, Mapping):
+        return [(key, str(setting)) for key, setting in typed.items()]
+    items = (item.partition("=")[::2] for item in typed.split(","))
     return [(key.strip(), setting.strip()) for key, setting in items]
 
 
-def _host_of(given: str | Mapping[str, object]) -> Hardware:
+def _host_of(typed: str | Mapping[str, object]) -> Hardware:
     """A host defined by its numbers."""
-    items = _pairs(given)
+    items = _pairs(typed)
     settings, text = dict(items), ",".join(map("=".join, items))
     unknown = settings.keys() - {"dram", "chips", *_DIMENSIONS}
     if unknown or len(settings) < len(items) or not {"dram", "link"} <= settings.keys():
@@ -180,13 +180,13 @@ def _host_of(given: str | Mapping[str, object]) -> Hardware:
     )
 
 
-def _places_of(given: str | Mapping[str, str] | None) -> tuple[tuple[str, str], ...]:
+def _places_of(typed: str | Mapping[str, str] | None) -> tuple[tuple[str, str], ...]:
     placements: dict[str, str] = {}
     listed_kinds: list[str] = []
-    for group, memory in _pairs(given) if given else ():
+    for group, memory in _pairs(typed) if typed else ():
         if group not in (*KINDS, "weights") or not memory or group in listed_kinds:
             raise InputError(
-                f"{option('place')} {shown(given)}: write KIND=MEMORY, separated by commas; kinds "
+                f"{option('place')} {shown(typed)}: write KIND=MEMORY, separated by commas; kinds "
                 f"are weights, {', '.join(KINDS)}; memories as 'fastcalc show' names them, or host"
             )
         groups = [name for name in KINDS if name != "kv"] if group == "weights" else [group]

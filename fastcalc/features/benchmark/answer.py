@@ -344,16 +344,16 @@ class MeasureAnswer(Answer):
 
 
 def _batch_record(row: BatchRow, *, is_measured: bool) -> Record:
-    named: dict[str, Any] = {"batch": row.batch}
+    configured: dict[str, Any] = {"batch": row.batch}
     for name, numbers_of in (("before", row.before), ("now", row.now)):
         keys = ("", "_low", "_high")
-        named |= {
+        configured |= {
             f"tokens_per_s_per_user_{name}{end}": plain(value)
             for end, value in zip(keys, numbers_of, strict=True)
         }
     after = (None, None) if is_measured else row.after
-    named |= {"expected_low_after": plain(after[0]), "expected_high_after": plain(after[1])}
-    return named
+    configured |= {"expected_low_after": plain(after[0]), "expected_high_after": plain(after[1])}
+    return configured
 
 
 def _count(count: int) -> str:

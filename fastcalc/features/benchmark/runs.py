@@ -51,10 +51,10 @@ def served_runs(outcome: Outcome) -> list[BenchmarkRun]:
     if float(traffic.output) > 2 * SHORT:
         context = float(traffic.prompt) + SHORT / 2
         lengths.append(replace(traffic, output=float(SHORT), context=context))
-    asked = outcome.estimate.batch[outcome.estimate.fits].astype(int).tolist()
-    most = min(_LARGER * max(asked), int(outcome.placement.edge_max_batch))
+    requested = outcome.estimate.batch[outcome.estimate.fits].astype(int).tolist()
+    most = min(_LARGER * max(requested), int(outcome.placement.edge_max_batch))
     powers = (2**power for power in range(most.bit_length()))
-    counts = sorted({*asked, *(count for count in powers if count <= most)})
+    counts = sorted({*requested, *(count for count in powers if count <= most)})
     return [run for each in lengths for run in _runs_of(outcome, each, counts)]
 
 
@@ -84,8 +84,10 @@ def lone_runs(outcome: Outcome) -> list[BenchmarkRun]:
 def _lone_run(outcome: Outcome, prompt: int, output: int) -> BenchmarkRun:
     """A test with one sequence, which llama-bench repeats after a warm-up."""
     length, context = max(float(prompt), 1.0), prompt + output / 2.0
-    asked = replace(outcome.scenario.traffic, prompt=length, context=max(context, 1.0))
-    estimate = evaluate(outcome.placement, batch=np.ones(1), traffic=replace(asked, prefix_hit=0.0))
+    requested = replace(outcome.scenario.traffic, prompt=length, context=max(context, 1.0))
+    estimate = evaluate(
+        outcome.placement, batch=np.ones(1), traffic=replace(requested, prefix_hit=0.0)
+    )
     rate = timeline.token if output else timeline.prefill
     seconds = rate(estimate.passes).seconds.item() * max(output, 1)
     return BenchmarkRun(

@@ -158,18 +158,18 @@ class Base:
                 if family_of(name) == family_of(model.id) and name != model.id
             ]
             models = (
-                other
-                for other in readable(self.catalogue.model, family)
-                if (other.released or "") >= (model.released or "")
-                and workload(other).total_parameters <= work.total_parameters
+                candidate
+                for candidate in readable(self.catalogue.model, family)
+                if (candidate.released or "") >= (model.released or "")
+                and workload(candidate).total_parameters <= work.total_parameters
             )
         else:
             models = (self.catalogue.model(name) for name in self.models)
-        sizes = [(workload(other).active_parameters, other) for other in models]
+        sizes = [(workload(candidate).active_parameters, candidate) for candidate in models]
         smaller = sorted(
             (pair for pair in sizes if pair[0] < work.active_parameters), key=lambda pair: -pair[0]
         )
-        return [other for _, other in smaller]
+        return [candidate for _, candidate in smaller]
 
     def deployments(self, space: Space) -> list[Layout]:
         """Layouts for a machine, a model and formats, up to a reasonable number of chips.

@@ -37,7 +37,7 @@ _ANY_NUMBER = "a number; write for example 0.5"
 _WITH_COMMAS = re.compile(r"[0-9]{1,3}(,[0-9]{3})+")
 
 
-def whole(given: str | int, flag: str, limit: Limit, example: str = "8") -> int:
+def whole(value_typed: str | int, flag: str, limit: Limit, example: str = "8") -> int:
     """Parse a whole number within a limit; in text ``k`` is a thousand and ``M`` a million.
 
     >>> whole("8k", "--prompt", LIMITS["tokens"])
@@ -45,9 +45,9 @@ def whole(given: str | int, flag: str, limit: Limit, example: str = "8") -> int:
     >>> whole("3_000", "--prompt", LIMITS["tokens"])
     3000
     """
-    if isinstance(given, int) and given in limit:
-        return given
-    text = str(given)
+    if isinstance(value_typed, int) and value_typed in limit:
+        return value_typed
+    text = str(value_typed)
     match = _NUMBER.fullmatch(text)
     value = int(match[1]) * _SCALE[match[2]] if match else 0
     if value not in limit:
@@ -108,16 +108,16 @@ def format_of(flag: str) -> Callable[[str], str | None]:
     return read
 
 
-def weights_if_any(given: "WordsGiven | None") -> list[str] | None:
+def weights_if_any(value_typed: "WordsGiven | None") -> list[str] | None:
     """Canonical names of a list of weight formats; ``fp4`` is the FP4 format of each chip."""
-    listed = names_if_any(given, option("weights"))
+    listed = names_if_any(value_typed, option("weights"))
     named = weight_names(map(str, listed)) if listed else None
     return named and [name if name == "fp4" else weight_name(name) for name in named]
 
 
-def caches_if_any(given: "WordsGiven | None") -> list[str | None] | None:
+def caches_if_any(value_typed: "WordsGiven | None") -> list[str | None] | None:
     """Canonical names of a list of cache formats; None for the engine's default."""
-    listed = names_if_any(given, option("kv"))
+    listed = names_if_any(value_typed, option("kv"))
     if listed is None:
         return None
     return [name if name == "fp4" else cache_name(str(name)) for name in listed]
@@ -160,20 +160,22 @@ def kind_of(format: str | None, file: Path | None, formats: Sequence[str]) -> st
     return chosen
 
 
-def names(given: Any, flag: str) -> list[Any]:
+def names(value_typed: Any, flag: str) -> list[Any]:
     """Names in order, from a list or a comma-separated text; catalogue entries are kept."""
-    if isinstance(given, str):
-        return _named(given, flag)
-    listed = given if isinstance(given, (list, tuple)) else [given]
+    if isinstance(value_typed, str):
+        return _named(value_typed, flag)
+    listed = value_typed if isinstance(value_typed, (list, tuple)) else [value_typed]
     if not listed:
         raise InputError(f"{flag} names nothing; give one or several")
     return [str(name) if isinstance(name, Path) else name for name in listed]
 
 
-def several(given: Any, flag: str) -> list[Any]:
+def several(value_typed: Any, flag: str) -> list[Any]:
     """Comma-separated names of one word, or the path or catalogue entry that it is."""
-    is_list = isinstance(given, str) and "," in given and not os.path.exists(given)
-    return _named(given, flag) if is_list else [given]
+    is_list = (
+        isinstance(value_typed, str) and "," in value_typed and not os.path.exists(value_typed)
+    )
+    return _named(value_typed, flag) if is_list else [value_typed]
 
 
 def _named(text: str, flag: str) -> list[str]:
@@ -193,9 +195,9 @@ def _named(text: str, flag: str) -> list[str]:
     return list(listed)
 
 
-def names_if_any(given: "WordsGiven | None", flag: str) -> list[str] | None:
+def names_if_any(value_typed: "WordsGiven | None", flag: str) -> list[str] | None:
     """Names in a list, or None if the flag is omitted."""
-    return None if given is None else names(given, flag)
+    return None if value_typed is None else names(value_typed, flag)
 
 
 def as_text(value: Any) -> str:
@@ -258,15 +260,15 @@ def ranks(value: int | None, flag: str) -> int | None:
     return None if value is None else int(number(value, flag, LIMITS["chips"], 8))
 
 
-def prices(given: "PricesGiven | None", *, zero: bool = False) -> list[tuple[str, float]]:
+def prices(value_typed: "PricesGiven | None", *, zero: bool = False) -> list[tuple[str, float]]:
     """Each chip with its price per hour, which may be 0 for an owned chip. [USD/h]"""
-    if isinstance(given, Mapping):
+    if isinstance(value_typed, Mapping):
         limit, flag = LIMITS["dollars"], option("price")
         return [
             (name, number(usd, f"{flag} of {shown(name)}", limit, 2.1, zero=zero))
-            for name, usd in given.items()
+            for name, usd in value_typed.items()
         ]
-    return [_price(text, zero=zero) for text in given or ()]
+    return [_price(text, zero=zero) for text in value_typed or ()]
 
 
 def _price(text: str, *, zero: bool) -> tuple[str, float]:
@@ -289,13 +291,13 @@ def choice(text: str, flag: str, words: tuple[str, ...]) -> str:
     raise InputError(f"{flag} '{shown(text)}' is unknown: {hint}")
 
 
-def rate(given: str | float | None) -> float | None:
+def rate(value_typed: str | float | None) -> float | None:
     """Request rate, typed with its unit; None if it is not given. [1/s]"""
-    if given is None:
+    if value_typed is None:
         return None
-    text = as_text(given)
+    text = as_text(value_typed)
     match = _RATE.fullmatch(text.strip())
-    has_unit = match and (match[2] or not isinstance(given, str))
+    has_unit = match and (match[2] or not isinstance(value_typed, str))
     requests = float(match[1]) / _UNIT_SECONDS[match[2] or "s"] if match and has_unit else 0.0
     if requests not in LIMITS["request rate"]:
         if match and not has_unit and float(match[1]) in LIMITS["request rate"]:

@@ -104,8 +104,14 @@ def _sentences_on_formats(text: str, model: Model, stored: str | None) -> Iterat
 def _stored_as(model: Model, stored: str | None, cache: str | None) -> Model:
     """Checkpoint of the same model with weights and cache in other formats."""
     formats = formats_asked(model, stored)
-    own: dict[str, object] = {"kv_format": cache or model.kv_format}
+    changes: dict[str, object] = {"kv_format": cache or model.kv_format}
     if formats != model.own_formats:
         groups = {name: mixed.id for name, mixed in formats.groups}
-        own |= {"weight_format": formats.base.id, "expert_format": None, "group_formats": groups}
-    return model.model_copy(update=own) if own != {"kv_format": model.kv_format} else model
+        changes |= {
+            "weight_format": formats.base.id,
+            "expert_format": None,
+            "group_formats": groups,
+        }
+    if changes == {"kv_format": model.kv_format}:
+        return model
+    return model.model_copy(update=changes)

@@ -144,7 +144,7 @@ def check_words(text, stated, rows):
         for statement in (stated.fastest, stated.cheapest)
         if statement and statement.comparison and not statement.comparison.is_level
     ]
-    told = re.findall(r"([\d.,]+)x \(([^)]*)\) as (?:fast|much)", text)
+    told = re.findall(r"([\d.,]+)x \(([\d.,]+ to [\d.,]+|range undetermined)\)", text)
     assert len(told) == len(ratios)
     for (value, within), comparison in zip(told, ratios, strict=True):
         expected, low, high = interval(
