@@ -59,6 +59,7 @@ _QUEUED = 400  # maximum queue length in the distribution
 # Maximum ratio of requests that wait for a slot to those of the process: set on simulated replicas
 # (``python -m benchmarks.plan_limits 100``, seeds 3 and 5), and tested on others (``--seed 4``).
 _UNEVEN = 2.0
+_LENGTHS = 24  # of prompts, of which queueing delays are computed
 _ALONE = 1e-6  # smallest share of requests from other users
 _MOST_FED_BACK = 0.95  # maximum share of time that prompts of other requests take
 
@@ -374,13 +375,19 @@ class RandomLoad:
         overhead are added to it.
         """
         queue, computed = self.prefill_queue, self.mix.kinds.computed
-        taken_in = {tokens: queue.until_taken_in(tokens) for tokens in set(computed.tolist())}
+        like = _represented(computed)
+        taken_in = {tokens: queue.until_taken_in(tokens) for tokens in set(like.tolist())}
         own = self._prompt_seconds + self._overhead
         times = list[tuple[Floats, Floats]]()
-        for tokens, seconds in zip(computed.tolist(), own, strict=True):
+        for tokens, seconds in zip(like.tolist(), own, strict=True):
             until, chances = taken_in[tokens]
             times.append((until + (seconds - queue.alone(tokens)), chances))
         return times
+
+    def share_prefilled_within(self, limit: float, index: int) -> float:
+        """Share of a class whose prompts take no longer than a limit without queueing. [1]"""
+        own = (self._prompt_seconds + self._overhead) * self.slowness
+        return float(self._share_of(index)[own <= limit].sum())
 
     def percentiles(self, index: int | None = None) -> Percentiles:
         """Percentiles for all requests, or for one class given by its index."""
@@ -466,3 +473,15 @@ class RandomLoad:
         prompts = rate * tpot * float(requests.share @ self._lengthened**2)
         held_up = prompts / np.maximum(requests.output, 1.0) / (1.0 - fed_back) ** 2
         return np.asarray(at_once * variance_in_window(window=window) + held_up)
+
+
+def _represented(tokens: Floats) -> Floats:
+    """Prompts whose queueing delay stands for that of others, of about as many tokens. [1]
+
+    Of a trace each prompt has other tokens; what it waits for hardly depends on its own.
+    """
+    lengths = np.unique(tokens)
+    groups = np.array_split(lengths, min(len(lengths), _LENGTHS))
+    return np.asarray([group[len(group) // 2] for group in groups])[
+        np.searchsorted([group[-1] for group in groups], tokens)
+    ]

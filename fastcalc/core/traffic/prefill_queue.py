@@ -131,13 +131,10 @@ class PrefillQueue:
         weights = (chances / _POSITIONS)[:, np.newaxis, np.newaxis]
         limit = int(np.floor((self.chunk - tokens) / self._part + 1e-9))
         within = max(limit + 1, 0)
-        behind = self._arrived(left)
         alone = max(1.0 - float(chances.sum()), 0.0)
         found = [(np.array([self.alone(tokens)]), np.array([alone]))]
         if within:
-            size = 2 * self._states
-            first = np.fft.rfft(ahead[..., :within], size) * np.fft.rfft(behind, size)
-            together = np.maximum(np.fft.irfft(first, size), 0.0)
+            size, together = 2 * self._states, self._together(within)
             taken = np.minimum(np.arange(size) * self._part + tokens, self.chunk)
             times = left[..., np.newaxis] + self._seconds(taken)
             found.append((times.ravel(), (weights * together).ravel()))
@@ -151,6 +148,23 @@ class PrefillQueue:
         )
         times, chance = (np.concatenate(arrays) for arrays in zip(*found, strict=True))
         return binned(times, chance / chance.sum())
+
+    @cached_property
+    def _behind(self) -> Floats:
+        """Transform of the quanta that arrive while the current pass ends."""
+        return np.asarray(np.fft.rfft(self._arrived(self._under_way[1]), 2 * self._states))
+
+    def _together(self, within: int) -> Floats:
+        """Probabilities of the quanta ahead, up to a number, and behind in one pass. [1]"""
+        if within not in self._both:
+            ahead = np.fft.rfft(self._under_way[2][..., :within], 2 * self._states)
+            both = np.fft.irfft(ahead * self._behind, 2 * self._states)
+            self._both[within] = np.maximum(both, 0.0)
+        return self._both[within]
+
+    @cached_property
+    def _both(self) -> dict[int, Floats]:
+        return {}
 
     def alone(self, tokens: float) -> float:
         """Time of the passes of a prompt with nothing ahead of it. [s]"""

@@ -1,6 +1,7 @@
 """Percentiles of what requests wait for, in words and in records."""
 
 from collections.abc import Mapping
+from math import floor
 
 from fastcalc.core.load import (
     MOST_BUSY,
@@ -48,11 +49,12 @@ def in_words(load: RandomLoad, name: str) -> str:
     name : of the replicas
     """
     if not load.is_known:
+        lower = min(floor(load.utilization * 20.0 - 1e-9) / 20.0, ROOM_FOR_CHANCE)
         return (
             f"{name}: utilization {load.utilization:.0%}, prefill {load.prompt_share:.0%} of the "
             f"time, {load.queued:.2%} of requests queue for a slot; percentiles are reliable up to "
-            f"{MOST_BUSY:.0%}, {MOST_PROMPTS:.0%} and {MOST_QUEUED:.2%}: use "
-            f"{option('load', f'{ROOM_FOR_CHANCE:g}')} or less"
+            f"{MOST_BUSY:.0%}, {MOST_PROMPTS:.0%} and {MOST_QUEUED:.2%}, and upper estimates "
+            f"above: use {option('load', f'{max(lower, 0.05):g}')} or less"
         )
     slowest = load.percentiles()
     ttft, tpot, request = (

@@ -89,7 +89,12 @@ class HeldLimits:
         """
         shares = self._within_tpot
         if self.is_tpot_met:
-            shares = shares + [
+            shares = [
+                self.load.share_prefilled_within(request_class.ttft, index)
+                for index, request_class in enumerate(self.classes)
+            ]
+        if min(shares) >= self.part:
+            shares = self._within_tpot + [
                 times.share_within_ttft(request_class.ttft)
                 for times, request_class in zip(self.times, self.classes, strict=True)
             ]

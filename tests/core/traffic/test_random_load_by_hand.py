@@ -389,3 +389,31 @@ def test_waits_for_a_slot_that_are_not_rare_are_taken_for_longer(share, is_rare)
 
 def test_one_attention_replica_waits_for_no_prompts_of_others():
     assert load([EVEN], rate=0.5)._others_prefill(load([EVEN]).passes) == 0.0
+
+
+MANY = [(1 / 72, 40 * (place + 1), 100) for place in range(72)]
+
+
+def test_many_prompts_alone_take_their_own_time():
+    """Of 72 lengths some stand for others in the queue; 20 + 0.01 (1 + c) ms a chunk, and 5 ms."""
+    firsts = load(MANY)._first_tokens
+    for (_, prompt, _), (seconds, chances) in zip(MANY[:25], firsts, strict=False):
+        by_hand = 25 + 0.01 * (1 + prompt)
+        assert (seconds * chances).sum() == pytest.approx(by_hand * MS, rel=1e-3)
+
+
+def test_some_of_many_prompts_stand_for_others_in_a_queue(monkeypatch):
+    """Percentiles are those with a queueing delay for each length, to half a percent."""
+    found = load(MANY, 12, 4.0).times()
+    monkeypatch.setattr("fastcalc.core.load._LENGTHS", len(MANY))
+    exact = load(MANY, 12, 4.0).times()
+    for part in (0.5, 0.9, 0.99):
+        assert found.ttft(part) == pytest.approx(exact.ttft(part), rel=5e-3)
+    assert found.ttft_mean == pytest.approx(exact.ttft_mean, rel=5e-3)
+
+
+@every("index,limit,share", [(0, 35.0, 0.0), (0, 35.02, 1.0), (1, 65.0, 0.0), (1, 65.03, 1.0)])
+def test_prompts_that_take_longer_than_a_limit_are_late_without_a_queue(index, limit, share):
+    """1,000 tokens take 20 + 10.01 ms and 5; 2,000 take two chunks."""
+    found = load([(0.5, 1000, 200), (0.5, 2000, 200)])
+    assert found.share_prefilled_within(limit * MS, index) == share

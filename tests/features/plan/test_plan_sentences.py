@@ -374,8 +374,15 @@ def test_percentiles_in_words():
     )
     assert as_flags(in_words(loaded(is_known=False), "x")) == (
         "x: utilization 90%, prefill 25% of the time, 1.23% of requests queue for a slot; "
-        "percentiles are reliable up to 85%, 80% and 0.50%: use --load 0.8 or less"
+        "percentiles are reliable up to 85%, 80% and 0.50%, and upper estimates above: use --load "
+        "0.8 or less"
     )
+
+
+def test_a_lower_load_is_advised_than_there_is():
+    """Of replicas 79 % busy, where requests queue for a slot."""
+    busy = SimpleNamespace(**vars(loaded(is_known=False)) | {"utilization": 0.79})
+    assert as_flags(in_words(busy, "x")).endswith("use --load 0.75 or less")
 
 
 @every("is_known,weight", [(True, Weight.QUEUE), (False, 0)])
