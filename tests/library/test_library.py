@@ -485,7 +485,7 @@ def test_the_price_of_output_is_of_decode_alone():
     table = fc.compare("llama-3.1-70b", on="h100-sxm", batch=8, prompt=30_000, output=100)
     (one,) = table
     sentences = table.assumptions["rates"].replace(", ", "; ").split("; ")
-    assert "tokens_per_s_* and usd_per_mtok_output cover decode alone" in sentences
+    assert "tokens_per_s_* and usd_per_mtok_output cover decode only" in sentences
     assert "per million output tokens, decode only" in " ".join(str(table).split())
     output = one["usd_per_hour"] / (3600 * one["tokens_per_s_total"]) * 1e6
     assert one["usd_per_mtok_output"] == pytest.approx(output)

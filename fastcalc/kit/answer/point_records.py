@@ -188,9 +188,9 @@ def grounds(scenarios: Sequence[Scenario]) -> Record:
     """Inputs of the records that do not depend on the traffic: prices and engines."""
     pricing = scenarios[0].pricing
     return {
-        "rates": "tokens_per_s_* and usd_per_mtok_output cover decode alone, usd_per_mtok_input "
-        "prefill; usd_per_mtok_total, joules_per_token and served_tokens_per_s_total "
-        "cover both",
+        "rates": "tokens_per_s_* and usd_per_mtok_output cover decode only; usd_per_mtok_input "
+        "covers prefill; usd_per_mtok_total, joules_per_token and "
+        "served_tokens_per_s_total cover both",
         "range": "four of five measurements from held-out sources lie between low and high",
         "utilization": pricing.utilization,
         "prices": price_records(scenarios),

@@ -198,7 +198,7 @@ def left_out(outcomes: Sequence[Outcome]) -> Iterator[str]:
         yield f"largest batches: {reason}; {option('chips')} makes room for more"
     if is_cut:
         count = f"drawn: the first {MOST} of {len(chips)}"
-        yield f"{count}; {option('on')} names the chips to draw"
+        yield f"{count}; {option('on')} selects the chips to draw"
 
 
 def title_of(outcomes: Sequence[Outcome], group: str) -> str:

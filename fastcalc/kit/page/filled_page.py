@@ -37,8 +37,8 @@ _DRAWN, _LETTERS = 8, re.compile(r"[A-Z.|+*o -]*")
 
 FILTER = (
     "<p class='controls'><label>Filter <input id='filter' type='search' "
-    "placeholder='a word of a row'></label><span id='count' role='status' class='quiet'></span>"
-    "<span class='hint quiet'>A heading sorts.</span></p>"
+    "placeholder='text in a row'></label><span id='count' role='status' class='quiet'></span>"
+    "<span class='hint quiet'>Click a heading to sort.</span></p>"
 )
 """Filter above a table of many rows."""
 

@@ -116,7 +116,7 @@ class PrefixHits(Request):
         str | None,
         flag(
             "MEMORY",
-            "Memory tier of the prefix cache; default: that of the KV cache.",
+            "Memory tier of the prefix cache; default: the KV cache's tier.",
             says="prefix cache in {}",
             premise="memory",
         ),
@@ -224,7 +224,7 @@ class EngineName(Request):
     engine: Annotated[
         "EngineGiven | None",
         engine_named(
-            "Engine; default: that of the chip type.",
+            "Engine; default: the usual one of the chip type.",
             says=lambda engine: f"engine {as_text(engine)}",
         ),
     ] = None
@@ -348,7 +348,7 @@ class HostMemory(HostName):
         "PlacesGiven | None",
         flag(
             "KIND=MEMORY,...",
-            "Memory of weights or cache, e.g. experts=host,kv=HBM3.",
+            "Memory for weights or cache, e.g. experts=host,kv=HBM3.",
             says=lambda places: f"placed {as_text(places).replace('=', ' in ').replace(',', ', ')}",
         ),
     ] = None
@@ -356,7 +356,7 @@ class HostMemory(HostName):
         str,
         flag(
             "served|decode",
-            f"Goal of what {option('place')} leaves open: request throughput or decode speed.",
+            f"Placement goal for data not in {option('place')}: throughput or decode speed.",
             says="placed for {}",
         ),
     ] = "served"
@@ -371,7 +371,7 @@ class GpuLayers(Request):
         int | None,
         flag(
             "N",
-            "Layers that llama.cpp (-ngl) keeps on the card, the output layer among them; the host "
+            "Layers that llama.cpp (-ngl) keeps on the card, including the output layer; the host "
             "computes the others.",
             says="{} layers on the card",
         ),
@@ -380,7 +380,7 @@ class GpuLayers(Request):
         int | None,
         flag(
             "N",
-            "Layers, from the first, whose routed experts llama.cpp computes on the host.",
+            "Number of first layers whose routed experts llama.cpp computes on the host.",
             says=lambda layers: (
                 f"experts of {'all' if layers >= 999 else layers} layers on the host"
             ),
@@ -445,7 +445,7 @@ class Prices(PriceBasisOnly):
         "PricesGiven | None",
         flag(
             "CHIP=USD",
-            "Price of a chip-hour, e.g. h100-sxm=2.10; repeatable.",
+            "Price per chip-hour, e.g. h100-sxm=2.10; repeatable.",
             is_repeated=True,
             says=_prices_said,
         ),
@@ -475,7 +475,7 @@ class EarlierRun(Request):
 
     baseline: Annotated[
         Path | None,
-        flag("FILE", "Result of an earlier run to compare with: CSV of validate, JSON of check."),
+        flag("FILE", "Earlier result to compare with: CSV from validate, or JSON from check."),
     ] = None
 
 
