@@ -219,7 +219,7 @@ def start_note(location: Location) -> str | None:
     chip = location.scenario.hardware.id
     name = f"each of {replicas} replicas of {engine.id}" if replicas > 1 else engine.id
     if engine.program != "vllm":
-        hint = f"; longer requests are refused, whatever {option('max_model_len')}" * is_short
+        hint = f"; longer requests are refused at any {option('max_model_len')}" * is_short
         return (
             f"{chip}: caches of {name} are expected to hold {pool.tokens:,} tokens, in "
             f"{size(available)} of a chip{hint}"

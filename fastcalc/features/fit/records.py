@@ -24,7 +24,7 @@ def _tight(record: Record) -> str:
 
 
 _SOLVED: tuple[Column[Solution], ...] = (
-    Column("solved_for", "text", "context or users, where one was solved for", "unknown"),
+    Column("solved_for", "text", "context or users, if solved for", "unknown"),
     Column(
         "solution",
         "count",
@@ -120,7 +120,7 @@ _STARTED: tuple[Column[StartLocation], ...] = (
     Column(
         "stop_line",
         "text",
-        "the line that the engine would print as it stops; empty where it starts or none is known",
+        "error that the engine would print when it stops; empty if it starts or none is known",
         "stop_line",
     ),
     Column(

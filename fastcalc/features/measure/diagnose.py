@@ -143,17 +143,17 @@ def contradictions(start: Start, points: Sequence[Point]) -> list[str]:
         stated = {getattr(point, name) for point in points} - {"", logged[name]}
         if logged[name] and stated:
             sentences.append(
-                f"points state {noun} in {listed(sorted(stated))}, and the log has {logged[name]}: "
-                f"give {option(name, logged[name])} if the log is right"
+                f"the measurements state {noun} in {listed(sorted(stated))}, but the log has "
+                f"{logged[name]}: give {option(name, logged[name])} if the log is right"
             )
     is_speculated = any((point.tokens_per_pass or 1.0) > 1.0 for point in points)
     if drafted and not (is_speculated or any(p.is_speculation_inferred for p in points)):
         sentences.append(
-            f"the server drafts {many(drafted, 'token')} by its log, and no point states how many "
-            "a pass keeps: they are taken as plain decoding"
+            f"the log shows {many(drafted, 'draft token')} per step, but no measurement states how "
+            "many are accepted: they are treated as plain decoding"
         )
     if is_speculated and not drafted:
-        sentences.append("points were speculated, and by its log the server drafts no tokens")
+        sentences.append("the measurements used speculative decoding, but the log shows none")
     return sentences
 
 

@@ -57,7 +57,7 @@ class Validate(Measurements, groups.EarlierRun, groups.Written):
     max_worse: Annotated[
         float | None,
         groups.a_share(
-            "Exit with 1 if the error of a chip exceeds that of the earlier run by more, e.g. 3%."
+            "Exit with 1 if a chip's error exceeds the earlier run's error by more, e.g. 3%."
         ),
     ] = None
 

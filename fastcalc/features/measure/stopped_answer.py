@@ -74,8 +74,8 @@ class StoppedAnswer(Answer):
         yield Note(f"{available:.2f} GiB of a chip are expected for caches{logged}")
         traffic = self.location.scenario.traffic
         yield Note(
-            f"a log states no requests: what is computed assumes {traffic.prompt:,.0f} prompt and "
-            f"{traffic.output:,.0f} output tokens of each"
+            f"a log states no requests: computed changes assume {traffic.prompt:,.0f} prompt and "
+            f"{traffic.output:,.0f} output tokens per request"
         )
 
     def _line(self, remedy: StartRemedy) -> str:

@@ -364,7 +364,7 @@ def test_two_hundred_points_are_weighed(count, kept, said):
     assert (points[0], points[-1]) == (0, count - 1)
     assert bool(sentences) is said
     if said:
-        assert sentences[0].startswith(f"200 of {count:,} points are weighed")
+        assert sentences[0].startswith(f"200 of {count:,} points are used")
 
 
 # The next measurement

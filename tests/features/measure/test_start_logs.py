@@ -466,13 +466,13 @@ def test_a_start_on_two_cards_is_as_expected_and_next_repeats_its_flags(tmp_path
 @every(
     "changes,settings,sentence",
     [
-        ({"kv": "fp8"}, {"kv_cache_dtype": "bfloat16"}, "points state a cache in fp8"),
-        ({"weights": "bf16"}, {"quantization": "fp8"}, "points state weights in bf16"),
-        ({"tokens_per_pass": 2.5}, {}, "points were speculated"),
+        ({"kv": "fp8"}, {"kv_cache_dtype": "bfloat16"}, "measurements state a cache in fp8"),
+        ({"weights": "bf16"}, {"quantization": "fp8"}, "measurements state weights in bf16"),
+        ({"tokens_per_pass": 2.5}, {}, "measurements used speculative decoding"),
         (
             {"tokens_per_pass": 1.0},
             {"speculative_config": {"method": "ngram", "num_speculative_tokens": 3}},
-            "drafts 3 tokens by its log",
+            "the log shows 3 draft tokens",
         ),
         ({}, {}, None),
     ],
@@ -517,6 +517,6 @@ def test_what_is_computed_of_a_stopped_start_says_which_requests_it_assumes(tmp_
     log = logged(tmp_path, stopped, model="Qwen/Qwen3.6-27B-FP8", max_model_len=131_072)
     answer = fastcalc.diagnose(log=log, hardware="h100-sxm")._answer
     assert (
-        "a log states no requests: what is computed assumes 1,000 prompt and 1,000 output tokens "
-        "of each"
+        "a log states no requests: computed changes assume 1,000 prompt and 1,000 output tokens "
+        "per request"
     ) in [note.text for note in answer.notes()]

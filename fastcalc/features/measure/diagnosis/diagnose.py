@@ -274,5 +274,5 @@ def _refused(prediction: Prediction) -> str | None:
 def _few_enough(points: Sequence[Point]) -> tuple[Sequence[Point], list[str]]:
     if len(points) <= MOST_POINTS:
         return points, []
-    sentence = f"{MOST_POINTS} of {len(points):,} points are weighed, evenly over the file"
+    sentence = f"{MOST_POINTS} of {len(points):,} points are used, evenly spread over the file"
     return evenly(points, MOST_POINTS), [sentence]

@@ -105,7 +105,7 @@ LAUNCHES = Part(
 HOST = SlowdownTerm(
     "host time",
     "longer",
-    "a step is longer by the same at any batch, or grows with the batch whatever the model",
+    "steps are longer by a constant at any batch, or by a time per sequence for any model",
     parts=(
         Part("per step", costs=(("decode_layer_floor", 1.0),)),
         Part("per prompt", costs=(("prefill_layer_floor", 1.0),)),
@@ -131,7 +131,7 @@ _PRODUCTS = (("compute_fraction", 1.0), ("compute_per_core", 1.0))
 BANDWIDTH = SlowdownTerm(
     "memory bandwidth",
     "lower",
-    "decode is longer at any batch, most with long contexts",
+    "decode is slower at any batch, most with long contexts",
     parts=(Part("", rates=_READS, most=4.0),),
     settings=(
         _POWER,
@@ -142,7 +142,7 @@ BANDWIDTH = SlowdownTerm(
 COMPUTE = SlowdownTerm(
     "compute",
     "slower",
-    "prompts and large batches are longer, single streams are not",
+    "prompts and large batches are slower, single streams are not",
     parts=(
         Part("", rates=_PRODUCTS, most=8.0),
         Part("and memory", rates=(*_PRODUCTS, *((name, 0.4) for name, _ in _READS)), most=4.0),
@@ -157,7 +157,7 @@ _LATENCIES = ("collective_latency", "crossing_latency", "rank_wait")
 LINKS = SlowdownTerm(
     "links between chips",
     "slower",
-    "several chips are slower and one is not, most with prompts and large batches",
+    "several chips are slower but a single one is not, most for prompts and large batches",
     parts=(
         Part("in bandwidth", rates=(("link_fraction", 1.0),)),
         Part("in latency", costs=tuple((name, 1.0) for name in _LATENCIES)),
