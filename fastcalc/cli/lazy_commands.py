@@ -23,15 +23,15 @@ def as_function(name: str, request_type: type[Request], *, has_flags: bool) -> C
     Without flags, the command can be listed but not run.
     """
 
-    def command(**given: Any) -> Any:
-        if given.get("plugins", ()) is None:
+    def command(**arguments: Any) -> Any:
+        if arguments.get("plugins", ()) is None:
             from fastcalc.kit.request.repository import settings_of  # help reads no settings
 
             own = settings_of(Path.cwd(), partial(request_of, "check"))
-            given["plugins"] = own.values.get("plugins")
-        given, notes = renamed(request_type, given)
-        request: Any = request_type(**given)
-        for value in (given[field] for field in given if field != "out"):
+            arguments["plugins"] = own.values.get("plugins")
+        arguments, notes = renamed(request_type, arguments)
+        request: Any = request_type(**arguments)
+        for value in (arguments[field] for field in arguments if field != "out"):
             for typed_value in value if isinstance(value, list) else [value]:
                 remember(typed_value)
         answer = answer_to(name, request, notes)

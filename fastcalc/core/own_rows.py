@@ -130,7 +130,7 @@ class _Rows:
         item = conditions.with_each(self.places)
         if item is not None:
             terms = zip(self.says.weights.tolist(), item, strict=True)
-            return floats(sum(weight * kept for weight, kept in terms))
+            return floats(sum(weight * share for weight, share in terms))
         return conditions.across(self.places) @ self.says.weights
 
     def unexplained(self, conditions: Places) -> Array:
@@ -252,7 +252,7 @@ def interpolated(
         deployment.model_copy(update={"rows": [*rows[:index], *rows[index + 1 :]]})
         for index in range(len(rows) if len(rows) > 1 else 0)
     )
-    by_others = [_row_by(kept, row) for kept, row in zip(leaving_out, rows, strict=False)]
+    by_others = [_row_by(rows_left, row) for rows_left, row in zip(leaving_out, rows, strict=False)]
     return [_row_by(deployment, row) for row in rows], by_others or [(1.0, 1.0)]
 
 

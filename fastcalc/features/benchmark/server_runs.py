@@ -51,18 +51,18 @@ class BenchmarkedServer:
 
     def name_among(self, names: Sequence[str]) -> str:
         """Name of the model among the served names; raises InputError if it is not served."""
-        known = {name: model_id(name, self.entries) for name in names}
-        asked = [name for name in names if name == self.served.name or known[name] == self.model]
-        if asked:
-            return asked[0]
+        model_ids = {name: model_id(name, self.entries) for name in names}
+        for name in names:
+            if name == self.served.name or model_ids[name] == self.model:
+                return name
         url = self.served.url
         if len(names) > 1:
             raise InputError(
                 f"{url} serves {listed([*map(shown, names)])}, none of it {self.model}"
             )
-        if known[names[0]] is not None:
+        if model_ids[names[0]] is not None:
             raise InputError(
-                f"{url} serves {known[names[0]]} ('{shown(names[0])}'), not {self.model}"
+                f"{url} serves {model_ids[names[0]]} ('{shown(names[0])}'), not {self.model}"
             )
         return names[0]
 
@@ -104,8 +104,8 @@ def make_runs(
 
 
 def _so_far(measured_runs: Sequence[MeasuredRun], runs: Sequence[BenchmarkRun], file: Path) -> str:
-    kept = f"; {len(measured_runs)} of {many(len(runs), 'run')} kept in {file}"
-    return kept if measured_runs else "; nothing was measured"
+    remark = f"; {len(measured_runs)} of {many(len(runs), 'run')} kept in {file}"
+    return remark if measured_runs else "; nothing was measured"
 
 
 async def _measured(

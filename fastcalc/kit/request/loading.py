@@ -174,7 +174,7 @@ def models_of(
         notes += reading_of(entries, name)
     entries.refuse_idle_changes("models", models)
     return [
-        _asked_as(model, tuple(given)) for model, given in zip(models, given_names, strict=True)
+        _asked_as(model, tuple(names)) for model, names in zip(models, given_names, strict=True)
     ]
 
 
@@ -244,10 +244,10 @@ def chips_of(
     chips = _selected(entries, names, notes)
     for chip in chips:
         if chip.kind == "host":
-            given = shown(as_text(single_names(entries, names)[chip.id]))
+            text = shown(as_text(single_names(entries, names)[chip.id]))
             raise InputError(
-                f"{option('on')} {given}: this is a host; name a chip, and the host with "
-                f"{option('host', given)}"
+                f"{option('on')} {text}: this is a host; name a chip, and the host with "
+                f"{option('host', text)}"
             )
     hosts = [memory.host] if memory.host else []
     entries.refuse_idle_changes("hardware", [*chips, *also_changed, *hosts])
@@ -413,10 +413,10 @@ def _limits(request: EngineLimits) -> Parameters | None:
     """Parameters that engines are started with; None for their defaults."""
     limits: dict[str, float] = {}
     for field, names in STARTED_WITH.items():
-        if (given := request.values[field]) is None:
+        if (text := request.values[field]) is None:
             continue
         limit = PARAMETERS[names[0]].reader.limit
-        value = readers.number(given, option(field), limit, 256 if limit.is_whole else 0.9)
+        value = readers.number(text, option(field), limit, 256 if limit.is_whole else 0.9)
         limits |= dict.fromkeys(names, value)
     return Parameters.model_validate(limits) if limits else None
 
