@@ -227,7 +227,7 @@ def test_a_model_that_takes_no_request_has_no_grid():
         )
     )
     assert [(grid.scenario.model.id, grid.size) for grid in found] == [("llama-3.1-8b", 2)]
-    assert left_out == {"a context beyond that of mistral-7b-v0.1": 2}
+    assert left_out == {"a context beyond the maximum of mistral-7b-v0.1": 2}
 
 
 @pytest.mark.parametrize(
@@ -363,4 +363,4 @@ def test_every_combination_is_a_point_or_is_counted(ranks, weights):
     assert sum(grid.size for grid in points) + left_out.total() == whole
     # The long prompt of one model: on two chips, at three batches, in each format.
     beyond = 2 * 3 * len(weights) * combinations
-    assert left_out["a context beyond that of mistral-7b-v0.1"] == beyond
+    assert left_out["a context beyond the maximum of mistral-7b-v0.1"] == beyond

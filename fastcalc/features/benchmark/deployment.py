@@ -76,8 +76,8 @@ def measured_deployment(request: Measure, notes: list[str]) -> MeasuredDeploymen
     now = _in_one_layout(asked, notes)
     if now.estimate.low is None:
         raise InputError(
-            f"{now.scenario.engine.id} has no range to narrow: it is the bound; leave "
-            f"{option('engine')} out, or name the engine that serves"
+            f"{now.scenario.engine.id} has no range to narrow: it is the bound; omit "
+            f"{option('engine')}, or name the engine of your server"
         )
     engine = now.scenario.engine
     rows = tuple(

@@ -141,7 +141,7 @@ class Endpoint:
         except ValueError:
             event = None
         if not isinstance(event, dict):
-            raise InputError(f"{self.url} streamed what is no JSON: {shown(data, 60)}")
+            raise InputError(f"{self.url} streamed invalid JSON: {shown(data, 60)}")
         if "error" in event:
             raise InputError(f"{self.url} broke off: {shown(_words(event), _SAID)}")
         return event
@@ -205,10 +205,10 @@ def connected(url: str, most: int) -> Endpoint:
     try:
         parsed = httpx.URL(address)
     except (httpx.InvalidURL, TypeError) as error:
-        raise InputError(f"{option('url')} {shown(url)} is no address: {error}") from error
+        raise InputError(f"{option('url')} {shown(url)} is not an address: {error}") from error
     if parsed.scheme not in ("http", "https") or not parsed.host:
         raise InputError(
-            f"{option('url')} {shown(url)} is no address of a server; write http://localhost:8000"
+            f"{option('url')} {shown(url)} is not a server address; write http://localhost:8000"
         )
     key = os.environ.get(KEY)
     client = httpx.AsyncClient(
@@ -226,7 +226,7 @@ def _mapping(response: "httpx.Response", url: str) -> Fields:
     except ValueError:
         data = None
     if not isinstance(data, dict):
-        raise InputError(f"{url}{response.url.path} sent what is no JSON object")
+        raise InputError(f"{url}{response.url.path} sent no JSON object")
     return data
 
 

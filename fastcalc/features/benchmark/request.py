@@ -30,13 +30,13 @@ class Measure(Evaluated, groups.Written):
     on: "ChipsGiven" = ""
     batch: "CountsGiven" = "1,8,32,128"
     runs: Annotated[
-        int, flag("N", f"Number of runs to advise: {FEWEST_RUNS} to {MOST_RUNS}.", premise="")
+        int, flag("N", f"Number of runs to recommend: {FEWEST_RUNS} to {MOST_RUNS}.", premise="")
     ] = 2
     tool: Annotated[
         str | None,
         flag(
             "vllm|sglang|guidellm|aiperf|llama-bench",
-            "Benchmark whose commands are printed; default: that of the engine.",
+            "Benchmark whose commands are printed; default: the engine's own.",
         ),
     ] = None
     url: Annotated[

@@ -62,7 +62,7 @@ def _earlier(request: Validate) -> dict[str, float] | None:
     if request.baseline is None:
         if allowed is not None:
             raise InputError(
-                f"{option('max_worse')} is against earlier predictions; name them with "
+                f"{option('max_worse')} compares with earlier predictions; name them with "
                 f"{option('baseline', 'before.csv')}"
             )
         return None

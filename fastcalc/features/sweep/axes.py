@@ -100,7 +100,7 @@ class Axes:
         """Reason why a model skips requests that are too long for it."""
         if 0.0 < self.memory.longest < (model.max_context or inf):
             return f"more than the {self.memory.longest:,.0f} tokens of the engine's max_model_len"
-        return f"a context beyond that of {model.id}"
+        return f"a context beyond the maximum of {model.id}"
 
     def refuse_too_many(self) -> None:
         """Raise InputError if there are too many deployments or layouts to evaluate."""

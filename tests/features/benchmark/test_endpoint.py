@@ -77,7 +77,7 @@ def test_results_are_added_to_a_file_and_read_by_every_command(tmp_path):
         ("no usage", "does not say how many tokens a prompt has"),
         ("breaks off", "broke off"),
         ("error 500", r"refused a request \(HTTP 500\): out of memory"),
-        ("no JSON", "streamed what is no JSON"),
+        ("no JSON", "streamed invalid JSON"),
         ("no tokens", "answered without a token"),
         ("unknown model", r"does not serve 'Qwen/Qwen3-8B' \(HTTP 404\): The model does not exist"),
         ("key", "asks for a key"),

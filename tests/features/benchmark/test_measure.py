@@ -101,7 +101,7 @@ def test_nothing_that_fits_is_nothing_to_measure(capsys, monkeypatch):
         ({"minutes": 0}, "is not above 0"),
         ({"tool": "wrk"}, "tool"),
         ({"engine": "ideal"}, "no range to narrow"),
-        ({"url": "localhost:8000"}, "no address of a server|not installed"),
+        ({"url": "localhost:8000"}, "not a server address|not installed"),
     ],
 )
 def test_what_cannot_be_measured_is_a_sentence(changes, sentence):

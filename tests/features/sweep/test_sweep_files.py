@@ -96,7 +96,7 @@ def test_a_context_beyond_the_model_is_left_out(capsys, monkeypatch):
     assert len(ran.out.splitlines()) == 2
     assert ran.err == (
         "fastcalc: note: 1 point; 1 combination skipped: "
-        "1 with a context beyond that of mistral-7b-v0.1\n"
+        "1 with a context beyond the maximum of mistral-7b-v0.1\n"
     )
 
 
@@ -128,7 +128,7 @@ def test_points_and_what_is_left_out_are_all_combinations(capsys, monkeypatch):
         capsys=capsys, monkeypatch=monkeypatch,
     )  # fmt: skip
     assert reasons == {
-        "a context beyond that of mistral-7b-v0.1": 48,
+        "a context beyond the maximum of mistral-7b-v0.1": 48,
         "4-bit weights or KV caches on a chip without units for them": 36,
         "tp that does not divide the heads": 54,
     }
@@ -145,7 +145,7 @@ def test_what_is_left_out_already_is_not_counted_as_nothing(capsys, monkeypatch)
     )
     assert count == 1
     assert reasons == {
-        "a context beyond that of mistral-7b-v0.1": 2,
+        "a context beyond the maximum of mistral-7b-v0.1": 2,
         "tp beyond the link domain": 1,
     }
     assert " 0 " not in err

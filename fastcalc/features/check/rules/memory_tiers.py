@@ -91,7 +91,7 @@ def seconds_to_read(sheet: Sheet, _: RuleContext) -> Findings:
         if not low <= seconds <= high:
             has = f"{tier.capacity.text} at {tier.bandwidth.text} takes {_time(seconds)}"
             has = f"{has} to read once; such memory takes {_time(low)} to {_time(high)}"
-            yield tier.capacity, f"{has}; is it of one chip, in bytes, with the right prefix?"
+            yield tier.capacity, f"{has}; is it for one chip, in bytes, with the right prefix?"
 
 
 def _time(seconds: float) -> str:
