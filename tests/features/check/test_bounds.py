@@ -74,7 +74,7 @@ def test_both_ends_of_a_range_belong_to_it(kind, inside, outside, words):
         ("output", "1e-320", "output is 1e-320, which is out of range"),
         ("tokens_per_pass", "1e30", "tokens_per_pass is 1e30, which is out of range: from 1 to 100"),
         ("concurrency", "9999999", "concurrency is 9999999, which is out of range: from 1 to 1,000,000"),
-        ("notes", f"kind=decode; mean context {'9' * 400}", "notes say 'mean context inf', which is out of range"),
+        ("notes", f"kind=decode; mean context {'9' * 400}", "notes state 'mean context inf', which is out of range"),
     ],
 )  # fmt: skip
 def test_a_cell_out_of_range(command, column, text, said, fastcalc, tmp_path):
