@@ -90,13 +90,13 @@ class Deployment:
         if self.open_ranks:
             fewest = self.stated.chips is None
             if choices > 1:
-                why = f"{reason} on the fewest chips that hold it" if fewest else reason
+                why = f"{reason} on the fewest chips that suffice" if fewest else reason
             else:
-                why = f"the {'fewest chips that hold' if fewest else 'only layout that holds'} it"
+                why = f"the {'fewest chips that suffice' if fewest else 'only layout that fits'}"
             return f"{str(layout) or '1 chip'}, {why}"
         if self.stated.ep is None and self.work.experts and layout.width > 1:
             over = "experts over all chips of a stage"
-            return f"ep {layout.ep}, {over if layout.ep > 1 else 'each expert cut by tp'}"
+            return f"ep {layout.ep}, {over if layout.ep > 1 else 'each expert sharded by tp'}"
         return None
 
     @property

@@ -98,7 +98,7 @@ def test_shares_of_cards_are_equal_or_refused(shares, is_taken):
             translated(words)
 
 
-DRAFTED = "draft tokens per step, each accepted at 0.8 (assumed; --speculate 0.7x3 says 0.7)"
+DRAFTED = "draft tokens per step, each accepted at 0.8 (assumed; --speculate 0.7x3 sets 0.7)"
 
 
 @every(
@@ -661,7 +661,7 @@ def test_one_server_and_one_model():
 def test_a_length_that_fits_is_said_to():
     _, notes = translated(["fit", "m", "--max-model-len", "auto"])
     assert notes == [
-        "--max-model-len auto: the longest sequences that fit, as fit --solve context says"
+        "--max-model-len auto: the longest sequences that fit, as printed by fit --solve context"
     ]
 
 

@@ -150,8 +150,8 @@ def test_ranks_that_are_not_stated_are_those_that_hold_the_model(stated, layouts
         ({"chips": 8, "pp": 1, "dp": 1}, None),
         ({"tp": 4, "pp": 2, "dp": 1}, None),
         ({"tp": 8, "chips": 8}, None),
-        ({"tp": 2}, "tp 2 pp 2, the fewest chips that hold it"),
-        ({}, "tp 4, the fewest chips that hold it"),
+        ({"tp": 2}, "tp 2 pp 2, the fewest chips that suffice"),
+        ({}, "tp 4, the fewest chips that suffice"),
         ({"chips": 4, "dp": 1, "tp": 4}, None),
     ],
 )

@@ -30,7 +30,7 @@ def translated(words: Sequence[str]) -> tuple[list[str], list[str]]:
         server.read(line)
     lengths = {value for word, value in line.pairs if word == LENGTH} & AS_FITS
     line.notes += [
-        f"{LENGTH} {value}: the longest sequences that fit, as fit --solve context says"
+        f"{LENGTH} {value}: the longest sequences that fit, as printed by fit --solve context"
         for value in lengths
     ]
     _leave_out_unmodelled(line)

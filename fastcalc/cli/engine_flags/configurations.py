@@ -111,7 +111,7 @@ def _read_drafts(line: Words) -> None:
         line.words += ["--speculate", f"{_ACCEPTED}x{counts[-1]}"]
         line.notes.append(
             f"speculative decoding: {counts[-1]} draft tokens per step, each accepted at "
-            f"{_ACCEPTED} (assumed; --speculate 0.7x{counts[-1]} says 0.7)"
+            f"{_ACCEPTED} (assumed; --speculate 0.7x{counts[-1]} sets 0.7)"
         )
     elif configurations:
         line.notes.append("--speculative-config: ignored, as it has no num_speculative_tokens")

@@ -88,7 +88,7 @@ def _stored(text: str, model: Model) -> str | None:
 
 def _sentences_on_formats(text: str, model: Model, stored: str | None) -> Iterator[str]:
     """Notes on the assumed format if the name does not state one."""
-    other = f"{option('weights')} says another format"
+    other = f"{option('weights')} sets another format"
     stated = checkpoint_format(text)
     if stated is None:
         taken = stored or model.own_formats.text
@@ -97,7 +97,7 @@ def _sentences_on_formats(text: str, model: Model, stored: str | None) -> Iterat
             f"{other}"
         )
     elif not stated and stored:
-        yield f"{text} holds files of several formats: llama.cpp takes {stored}; {other}"
+        yield f"{text} has files in several formats: llama.cpp loads {stored}; {other}"
 
 
 @once

@@ -247,7 +247,7 @@ def test_models_of_repositories(name, model, note):
     assert notes == [f"{name} is computed as {model}, which has the same shape{note}"] * bool(model)
 
 
-_FILES = " holds files of several formats: llama.cpp takes "
+_FILES = " has files in several formats: llama.cpp loads "
 _UNSAID = "Warning: {} does not say how its weights are stored: they are taken as "
 
 
@@ -278,7 +278,7 @@ def test_formats_of_checkpoints_by_name(name, weights, cache, note):
         assert not others
     else:
         assert first.startswith(note.format(name))
-        assert as_flags(first).endswith("; --weights says another format")
+        assert as_flags(first).endswith("; --weights sets another format")
 
 
 @every(
