@@ -57,6 +57,12 @@ from tests.helpers import words as said_words
         ("fit m --enforce-eager", "fit m --engine eager"),
         ("fit m -O0 --engine vllm", "fit m --engine eager"),
         ("fit m -cc {cudagraph_mode:NONE}", "fit m --engine eager"),
+        ("fit m -cc.cudagraph_mode=NONE", "fit m --engine eager"),
+        ("fit m --compilation_config.cudagraph_mode NONE", "fit m --engine eager"),
+        ("fit m -O 0", "fit m --engine eager"),
+        ("fit m --optimization-level 3", "fit m --engine vllm"),
+        ("fit m --enforce-eager=False", "fit m"),
+        ("fit m -tp 2 -ep 2", "fit m --tp 2 --ep 2 --engine vllm"),
         ("fit m -cc {cudagraph_mode:FULL}", "fit m --engine vllm"),
         ("fit m -tp 2 -ep", "fit m --tp 2 --ep 2 --engine vllm"),
         (
@@ -107,6 +113,8 @@ DRAFTED = "draft tokens per step, each accepted at 0.8 (assumed; --speculate 0.7
         ["--speculative-num-steps", "3"],
         ["--speculative-config.num_speculative_tokens=3"],
         ["--speculative-config", "{num_speculative_tokens:3}"],
+        ["--spec-tokens", "3"],
+        ["-sc.num_speculative_tokens", "3"],
         ["--speculative-config", '{"method": "mtp", "num_speculative_tokens": 3}'],
     ],
 )
@@ -129,32 +137,44 @@ def test_draft_tokens_of_each_engine(flags):
 def test_a_draft_model_is_said_not_to_be_counted(flag, value):
     _, notes = translated(["fit", "llama-3.3-70b", flag, value])
     assert "its weights, 16.1 GB, and its cache are not counted" in notes[-1]
-    _, notes = translated(["fit", "llama-3.3-70b", flag, value.replace("llama-3.1-8b", "x.gguf")])
-    assert "its weights and its cache are not counted" in notes[-1]
+    for unknown in ("x.gguf", "yuhuili/EAGLE3-LLaMA3.1-Instruct-8B"):  # less than a layer and head
+        words = ["fit", "llama-3.3-70b", flag, value.replace("llama-3.1-8b", unknown)]
+        _, notes = translated(words)
+        assert "its weights and its cache are not counted" in notes[-1]
 
 
-# vLLM, vllm/config/model.py: yarn multiplies original_max_position_embeddings by its factor.
+# vLLM 0.33, vllm/config/model.py (_get_and_verify_max_len): positions are multiplied by the factor
+# of linear and dynamic scalings, not of llama3, longrope and YaRN; docs/features/context_extension.md
+# serves Qwen3 with YaRN of factor 4 and 131,072 tokens.
 YARN = '{"rope_type":"yarn","factor":4.0,"original_max_position_embeddings":32768}'
+LINEAR = '{"type":"linear","factor":2,"original_max_position_embeddings":32768}'
+LLAMA3 = '{"rope_type":"llama3","factor":8.0,"original_max_position_embeddings":8192}'
 
 
 @every(
     "flag,value,longest",
     [
         ("--rope-scaling", YARN, 131072),
-        ("--rope-scaling", '{"type":"linear","factor":2}', 81920),
-        # A shell has taken the quotes.
-        ("--rope-scaling", YARN.replace('"', ""), 131072),
+        ("--rope-scaling", YARN.replace('"', ""), 131072),  # a shell has taken the quotes
+        ("--rope-scaling", LINEAR, 81920),
+        ("--rope-scaling", LLAMA3, None),
         ("--hf-overrides", f'{{"rope_parameters":{YARN}}}', 131072),
+        ("--hf-overrides", f'{{"rope_parameters":{YARN},"max_position_embeddings":65536}}', 65536),
         ("--hf-overrides", '{"max_position_embeddings":65536}', 65536),
+        ("--hf-overrides", '{"text_config":{"max_position_embeddings":4096}}', 4096),
+        ("--hf-overrides.max_position_embeddings", "4096", 4096),
         ("--json-model-override-args", '{"text_config":{"rope_scaling":{"factor":2}}}', 81920),
         ("--rope-scaling", "yarn", None),
         ("--hf-overrides", '{"architectures":["X"]}', None),
+        ("--hf-overrides", '{"max_position_embeddings":true}', None),
+        ("--hf-overrides", '{"max_position_embeddings":-5}', None),
+        ("--rope-scaling", '{"factor":1e400}', None),
     ],
 )
 def test_the_longest_sequence_with_rope_scaling(flag, value, longest):
     words, notes = translated(["fit", "qwen3-8b", flag, value])
     assert words == ["fit", "qwen3-8b", *(["--set", f"max_context={longest}"] if longest else [])]
-    assert bool(notes) is bool(longest)
+    assert ("sequences of up to" in " ".join(notes)) is bool(longest)
 
 
 def test_a_configuration_that_is_no_json_is_refused():
@@ -199,7 +219,45 @@ def test_experts_that_replicas_divide_are_said_to_be():
     _, notes = translated(["fit", "--server", server])
     assert any(note.endswith("sharded over 8 ranks: computed as --ep 8") for note in notes)
     _, notes = translated(["fit", "--server", f"{server} --enable-expert-parallel"])
-    assert not any("divided" in note for note in notes)
+    assert not any("sharded" in note for note in notes)
+
+
+# As of an engine that extends vLLM, of a release of it, and of one's own.
+@every("engine", ["vllm-0.19", "eager"])
+def test_a_server_s_defaults_are_of_its_program(engine):
+    words, _ = translated(["fit", "--server", "vllm serve qwen3-8b", "--engine", engine])
+    assert words[-4:] == ["--tp", "1", "--max-model-len", "40960"]
+
+
+def test_a_length_that_is_overridden_is_the_server_s():
+    overrides = "--hf-overrides '{\"max_position_embeddings\":4096}'"
+    words, _ = translated(["fit", "--server", f"vllm serve qwen3-8b {overrides}"])
+    assert words[words.index("--max-model-len") + 1] == "4096"
+
+
+def test_a_release_without_graphs_is_said_not_to_be_modelled():
+    command = "docker run vllm/vllm-openai:v0.19.0 --model Qwen/Qwen3-8B --enforce-eager"
+    words, notes = translated(["fit", "--server", command])
+    assert words[words.index("--engine") + 1] == "vllm-0.19"
+    assert any(note.startswith("--enforce-eager is not modelled for vllm-0.19") for note in notes)
+
+
+@every("flag", ["-nkvo", "--kv-cache-memory-bytes 8", "--disable-cuda-graph"])
+def test_flags_of_a_server_that_are_not_modelled_are_said_to_be(flag):
+    program = (
+        "llama-server -hf Qwen/Qwen3-32B-GGUF -np 1 -c 4096" if flag == "-nkvo" else "vllm serve m"
+    )
+    _, notes = translated(["fit", "--server", f"{program} {flag}"])
+    assert any(note.startswith(f"{flag.split()[0]} is not modelled") for note in notes)
+
+
+@every("flags,note", [
+    (["--hf-overrides", '{"num_hidden_layers":4}'], "--hf-overrides: ignored num_hidden_layers"),
+    (["--speculative-num-steps", "-1"], "speculative decoding is ignored, as no number of draft "
+     "tokens is given"),
+])  # fmt: skip
+def test_what_is_not_read_of_a_configuration_is_said(flags, note):
+    assert translated(["fit", "qwen3-8b", *flags])[1] == [note]
 
 
 def test_a_count_of_five_thousand_digits_is_no_traceback():

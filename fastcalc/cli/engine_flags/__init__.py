@@ -16,7 +16,7 @@ from fastcalc.cli.engine_flags.table import (
     SAYS_NOTHING,
     SPREAD_EXPERTS,
 )
-from fastcalc.cli.engine_flags.words import Words, parted
+from fastcalc.cli.engine_flags.words import Words
 
 
 def translated(words: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -24,7 +24,7 @@ def translated(words: Sequence[str]) -> tuple[list[str], list[str]]:
 
     Raises InputError for a flag that has to be written in another way.
     """
-    line = Words(part for word in words for part in parted(word))
+    line = Words(words)
     is_server = line.has("--server")
     if is_server:
         server.read(line)
@@ -59,6 +59,9 @@ def _renamed(line: Words) -> Iterator[str]:
         flag = FLAGS.get(word)
         if flag is None or word == COPIED_ATTENTION:
             yield word
+        elif word in SPREAD_EXPERTS and value.isdecimal():  # SGLang's -ep 8
+            next(pairs, None)
+            yield from ("--ep", value)
         elif word in SPREAD_EXPERTS:
             yield from ("--ep", str(server.expert_ranks(line)))
         elif word in ALL_EXPERTS:

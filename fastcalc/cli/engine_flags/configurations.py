@@ -18,6 +18,7 @@ from fastcalc.cli.engine_flags.table import (
     INPUT_LIMITS,
     MODEL_OVERRIDES,
     NO_GRAPHS,
+    OPTIMIZATION,
     ROPE,
 )
 from fastcalc.cli.engine_flags.words import Words, model_of
@@ -28,17 +29,23 @@ _BARE = re.compile(
     r"(?<=[{,:\[])\s*(?!true\b|false\b|null\b)([A-Za-z_][^{}\[\]:,\"]*?)\s*(?=[}\]:,])"
 )
 """Unquoted word in JSON."""
+_LENGTH_KEYS = {"max_position_embeddings", "text_config", "rope_scaling", "rope_parameters"}
+_UNSCALED = {"su", "longrope", "llama3"}
+_YARN = {"yarn", "deepseek_yarn", "deepseek_llama_scaling"}
+"""Rope types whose factor vLLM does not apply to the positions of a configuration."""
+_DRAFT_NAME = re.compile(r"eagle|medusa|mtp|dflash|draft|speculator", re.IGNORECASE)
+"""Drafts that are named after their target and have a fraction of its weights."""
 _ACCEPTED = "0.8"
 """Assumed acceptance rate of draft tokens."""
 
 
 def read(line: Words) -> None:
     """Replace flags that set parts of a configuration by fastcalc's flags."""
-    _read_lengths(line)
+    read_lengths(line)
     _read_graphs(line)
     _read_drafts(line)
     limits = [_json(text, name) for name, text in line.taken_pairs(*INPUT_LIMITS)]
-    if limits and limits[-1] and not any(limits[-1].values()):
+    if limits and not any(limit for one in limits for limit in one.values()):
         line.words.append("--language-model-only")
 
 
@@ -52,23 +59,56 @@ def _json(text: str, flag: str) -> Mapping[str, Any]:
     raise InputError(f"{flag} {shown(text, 60)}: give JSON in quotes, such as '{{\"key\": 1}}'")
 
 
-def _read_lengths(line: Words) -> None:
+def read_lengths(line: Words) -> None:
     """Longest sequence allowed by rope scaling or by an override of the configuration."""
     for name, text in line.taken_pairs(*ROPE, *MODEL_OVERRIDES):
         if name in ROPE and not text.startswith("{"):
             continue  # llama.cpp names a type, and only warns of lengths beyond the model's
         configuration = _json(text, name)
         rope = configuration if name in ROPE else _rope(configuration)
-        longest = configuration.get("max_position_embeddings", line.longest)
-        factor = rope.get("factor", 1) if rope.get("rope_type", rope.get("type")) != "llama3" else 1
-        start = rope.get("original_max_position_embeddings", longest) if rope else longest
-        try:
-            tokens = int(float(start) * float(factor))
-        except (ValueError, TypeError, OverflowError):
-            continue
-        if str(tokens) != line.longest:
-            line.words += ["--set", f"max_context={tokens}"]
+        tokens = _scaled(rope, _position_limit(configuration), line.longest)
+        if tokens and str(tokens) != line.longest:
+            line.set_longest(tokens)
             line.notes.append(f"{name}: sequences of up to {tokens:,} tokens")
+        unread = [key for key in configuration if name not in ROPE and key not in _LENGTH_KEYS]
+        if unread:
+            line.notes.append(f"{name}: ignored {shown(', '.join(unread), 60)}")
+
+
+def _scaled(rope: Mapping[str, Any], stated: float, longest: str) -> int:
+    """Longest sequence with a rope scaling; 0 if it is unknown. [1]
+
+    vLLM multiplies the positions of a model by the factor of linear and dynamic scalings. Those of
+    YaRN are scaled in a configuration, or else are its original ones times the factor.
+
+    stated : positions that the configuration sets, 0 if it sets none [1]
+    """
+    positions = stated or _positive(longest)
+    kind, factor = rope.get("rope_type", rope.get("type")), _positive(rope.get("factor")) or 1.0
+    if kind in _UNSCALED:
+        factor = 1.0
+    elif kind in _YARN:
+        original = _positive(rope.get("original_max_position_embeddings")) or positions
+        positions, factor = stated or max(original * factor, positions), 1.0
+    tokens = positions * factor
+    return int(tokens) if tokens < 1e9 else 0
+
+
+def _position_limit(configuration: Mapping[str, Any]) -> float:
+    """Positions that an override sets, of the model or its text configuration; 0 without. [1]"""
+    texts = (configuration, configuration.get("text_config"))
+    limits = [
+        _positive(part.get("max_position_embeddings")) for part in texts if isinstance(part, dict)
+    ]
+    return max(limits)
+
+
+def _positive(value: Any) -> float:
+    """A positive number, or the digits of one; 0 for anything else."""
+    if isinstance(value, str) and value.isdecimal() and len(value) < 12:
+        return float(value)
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return float(value) if is_number and 0 < value < 1e12 else 0.0
 
 
 def _rope(configuration: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -88,13 +128,17 @@ def _read_graphs(line: Words) -> None:
     """Use the engine ``eager`` for a server without CUDA graphs."""
     configurations = [text for _, text in line.taken_pairs(*GRAPHS)]
     is_off = any(re.search(r"cudagraph_mode\W+NONE", text) for text in configurations)
+    is_off = "0" in line.taken(*OPTIMIZATION) or is_off
     if not (line.taken(*NO_GRAPHS, has_value=False) or is_off):
         return
     engine = line.value("--engine")
-    if engine and not re.fullmatch(r"vllm(-0\.\d+)?", engine):
-        line.notes.append(f"{NO_GRAPHS[0]} is not modelled for {engine}")
-        return
-    line.put("--engine", "eager")
+    if engine in ("", "vllm"):
+        line.put("--engine", "eager")
+    elif engine != "eager":
+        line.notes.append(
+            f"{NO_GRAPHS[0]} is not modelled for {engine}; --engine eager is the newest vLLM "
+            "without CUDA graphs"
+        )
 
 
 def _read_drafts(line: Words) -> None:
@@ -106,6 +150,7 @@ def _read_drafts(line: Words) -> None:
         configuration = _json(text, name)
         counts += [str(configuration.get("num_speculative_tokens", ""))]
         models += [configuration["model"]] if isinstance(configuration.get("model"), str) else []
+    unread = [count for count in counts if not count.isdecimal()]
     counts = [count for count in counts if count.isdecimal()]
     if counts and "speculate" in line.fields:
         line.words += ["--speculate", f"{_ACCEPTED}x{counts[-1]}"]
@@ -113,8 +158,8 @@ def _read_drafts(line: Words) -> None:
             f"speculative decoding: {counts[-1]} draft tokens per step, each accepted at "
             f"{_ACCEPTED} (assumed; --speculate 0.7x{counts[-1]} sets 0.7)"
         )
-    elif configurations:
-        line.notes.append("--speculative-config: ignored, as it has no num_speculative_tokens")
+    elif configurations or unread:
+        line.notes.append("speculative decoding is ignored, as no number of draft tokens is given")
     line.notes += [_uncounted(name) for name in models[-1:]]
 
 
@@ -122,9 +167,9 @@ def _uncounted(name: str) -> str:
     """Note on the memory of a draft model, which is not counted."""
     from fastcalc.core.model.workload import workload  # few lines have a draft model
 
-    draft = model_of(name)
+    draft = None if _DRAFT_NAME.search(name) else model_of(name)
     weights = f", {workload(draft).weight_bytes / 1e9:,.1f} GB," if draft else ""
     return (
         f"draft model {shown(name, 60)}: its weights{weights} and its cache are not counted; "
-        "reduce --gpu-memory-utilization by their share of memory"
+        "leave that much memory free"
     )

@@ -63,7 +63,7 @@ def read(line: Words, *, is_server: bool) -> None:
 def _read_slots(line: Words, *, is_server: bool) -> None:
     """Translate slots that share a context into a limit on sequences."""
     slots = line.value("--max-num-seqs")
-    is_auto = slots == "-1" or (is_server and not slots and line.value("--engine") == _ENGINE)
+    is_auto = slots == "-1" or (is_server and not slots and line.program == _ENGINE)
     is_unified = line.has(*UNIFIED)
     if not (is_auto or is_unified):
         return

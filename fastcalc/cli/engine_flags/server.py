@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from fastcalc.cli.engine_flags.configurations import read_lengths
 from fastcalc.cli.engine_flags.table import (
     AS_FITS,
     FLAGS,
@@ -14,7 +15,7 @@ from fastcalc.cli.engine_flags.table import (
     SPREAD_EXPERTS,
     own_name,
 )
-from fastcalc.cli.engine_flags.words import Words
+from fastcalc.cli.engine_flags.words import Words, parted
 from fastcalc.errors import InputError
 from fastcalc.written import listed, shown
 
@@ -71,7 +72,7 @@ class Command:
             words = shlex.split(text.replace("\\\n", " "))
         except ValueError as error:
             raise InputError(f"--server: {error} in the command") from None
-        self._read(words)
+        self._read(list(parted(words)))
 
     def _read(self, words: list[str]) -> None:
         is_started, at = False, 0
@@ -110,9 +111,8 @@ class Command:
         if name in _MODELS:
             self.model = value
         elif flag and not flag.has_value:
-            is_taken = flag.field in self.fields
-            if value.lower() not in ("false", "0"):
-                (self.flags if is_taken else self.ignored).append(name)
+            is_taken = name in NOT_MODELLED or flag.field in self.fields
+            (self.flags if is_taken else self.ignored).append(name)
         elif flag and (name in NOT_MODELLED or flag.field in self.fields):
             self.flags += [name, _number(name, value) if flag.field == "max_model_len" else value]
         elif name not in ("--port", "--host"):
@@ -145,6 +145,7 @@ def read(line: Words) -> None:
         line.notes.append(f"--server: ignored {listed(command.ignored)}")
     if command.model and model_name is not None:
         line.notes.append(f"--server: {model_name} is computed in place of {command.model}")
+    read_lengths(line)
     by_default = _by_default(line)
     for name, value in by_default.items():
         line.notes.append(f"--server: {name} is not given; the server uses {value}")
@@ -174,17 +175,17 @@ def _by_default(line: Words) -> dict[str, str]:
     One rank, and for vLLM the longest sequences of the model and experts sharded over all ranks.
     """
     fields, stated = line.fields, line.stated
-    engine = line.value("--engine").partition("-0.")[0]
+    program = line.program
     by_default = {}
-    if "tp" in fields and engine in _OF_ONE_RANK and not stated & _RANKS:
+    if "tp" in fields and program in _OF_ONE_RANK and not stated & _RANKS:
         by_default["--tp"] = "1"
     if "gpu_memory_utilization" in fields and _SHARE not in stated and line.default_share:
         by_default[_SHARE] = line.default_share
-    model = line.model if engine == "vllm" else None
+    model = line.model if program == "vllm" else None
     if model is None:
         return by_default
-    if "max_model_len" in fields and LENGTH not in stated and model.max_context:
-        by_default[LENGTH] = str(model.max_context)
+    if "max_model_len" in fields and LENGTH not in stated and line.longest:
+        by_default[LENGTH] = line.longest
     is_spread = stated & {"--ep", "--dp", *SPREAD_EXPERTS}
     if "ep" in fields and "--tp" in stated and not is_spread and _has_experts(model):
         by_default["--ep"] = "1"
@@ -203,7 +204,7 @@ def _left_to_server(line: Words) -> Iterator[str]:
     Such a server starts even if the model's longest sequence does not fit
     (sgl-project/sglang#4048); llama.cpp's shortens its default context to fit, except ``-c 0``.
     """
-    flag = _LENGTHS.get(line.value("--engine"))
+    flag = _LENGTHS.get(line.program)
     is_taken = "max_model_len" in line.fields and LENGTH not in line.stated
     if flag and is_taken and (longest := line.longest):
         yield (
@@ -216,7 +217,7 @@ def _divided_experts(line: Words) -> Iterator[str]:
     """Note on the approximation if vLLM shards each expert over the ranks of several replicas."""
     stated = line.stated
     is_spread = bool(stated & {"--ep", *SPREAD_EXPERTS})
-    if line.value("--engine") != "vllm" or "--dp" not in stated or is_spread:
+    if line.program != "vllm" or "--dp" not in stated or is_spread:
         return
     if (model := line.model) and _has_experts(model) and "ep" in line.fields:
         ranks = expert_ranks(line)

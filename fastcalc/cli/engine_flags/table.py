@@ -53,14 +53,18 @@ FLASH_ATTENTION = ("-fa", "--flash-attn")
 COPIED_ATTENTION, SPREAD_EXPERTS = "--enable-dp-attention", ("--enable-expert-parallel", "-ep")
 LENGTH = "--max-model-len"
 NO_GRAPHS, GRAPHS = ("--enforce-eager", "-O0"), ("--compilation-config", "-cc")
+OPTIMIZATION = ("-O", "--optimization-level")
 INPUT_LIMITS = ("--limit-mm-per-prompt",)
 ROPE, MODEL_OVERRIDES = ("--rope-scaling",), ("--hf-overrides", "--json-model-override-args")
 DRAFT_CONFIGURATION = ("--speculative-config", "-sc")
-DRAFT_COUNTS = (
-    *("--speculative-config.num-speculative-tokens", "--speculative-num-steps"),
-    "--num-draft-tokens",
+DRAFT_COUNTS = ("--spec-tokens", "--speculative-num-steps", "--num-draft-tokens")
+DRAFT_MODELS = (
+    "-md",
+    "--model-draft",
+    "--spec-model",
+    "--speculative-draft-model-path",
+    "--draft-model",
 )
-DRAFT_MODELS = ("-md", "--model-draft", "--speculative-draft-model-path", "--draft-model")
 WHOLE_WINDOWS = "--swa-full"
 
 NOT_MODELLED = {
@@ -70,8 +74,12 @@ NOT_MODELLED = {
     "--cudagraph-capture-sizes": "CUDA graphs of the default sizes are counted",
     "--max-total-tokens": "the cache uses the memory that the weights leave",
     **dict.fromkeys(("-nkvo", "--no-kv-offload"), "the cache is on the cards"),
+    "--disable-cuda-graph": "memory and speed are those with CUDA graphs",
 }
 """Flags that change memory use but are not modelled, and what is computed instead."""
+
+CONFIGURATIONS = {*GRAPHS, *DRAFT_CONFIGURATION, *INPUT_LIMITS, *MODEL_OVERRIDES}
+"""Flags whose value is JSON, of which a key may be written as ``FLAG.key``."""
 
 FLAGS = {
     **_named(EngineFlag("tp"), "--tp", "--tp-size", "-tp"),
@@ -107,7 +115,7 @@ FLAGS = {
     **_switch("language_model_only", "--language-model-only", engine=""),
     **_read("set", *DRAFT_CONFIGURATION, *DRAFT_COUNTS, *DRAFT_MODELS, engine=""),
     **_read("set", *ROPE, *MODEL_OVERRIDES, engine=""),
-    **_read("engine", *GRAPHS, engine="vllm"),
+    **_read("engine", *GRAPHS, *OPTIMIZATION, engine="vllm"),
     **_switch("engine", *NO_GRAPHS, engine="vllm"),
     **_read("language_model_only", *INPUT_LIMITS, engine="vllm"),
     **_switch("set", WHOLE_WINDOWS),
@@ -115,6 +123,7 @@ FLAGS = {
     **_setting("parameters.cache_fraction", "--free-gpu-memory-fraction", "tensorrt-llm"),
     **_read("", *NOT_MODELLED, engine=""),
     **_switch("", "-nkvo", "--no-kv-offload"),
+    **_switch("", "--disable-cuda-graph", engine="sglang"),
     **_read("set", *PROJECTORS),
 }
 """Every supported flag, by name."""

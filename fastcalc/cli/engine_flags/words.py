@@ -4,12 +4,18 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from fastcalc.cli.engine_flags.table import FLAGS, own_name
+from fastcalc.cli.engine_flags.table import CONFIGURATIONS, FLAGS, own_name
 from fastcalc.errors import InputError
+from fastcalc.written import to_json
 
 if TYPE_CHECKING:
     from fastcalc.catalogue.schema import Model
     from fastcalc.kit.request.fields import DeclaredField
+
+
+_OWN = ("--engine", "--server", "--chips", "--on")
+_LONGEST = "max_context="
+_PROGRAMS = ("vllm", "sglang", "llama-cpp", "tensorrt-llm", "mlx")
 
 
 class Words:
@@ -17,7 +23,7 @@ class Words:
 
     def __init__(self, words: Iterable[str]) -> None:
         """Start without notes."""
-        self.words = list(words)
+        self.words = list(parted(words))
         self.notes: list[str] = []
 
     @property
@@ -114,10 +120,30 @@ class Words:
         return f"{usual.si:g}" if usual and is_less else ""
 
     @property
+    def program(self) -> str:
+        """Server program of the engine, which releases and other files inherit; "" if unknown."""
+        from fastcalc.catalogue.store import Catalogue
+
+        name = self.value("--engine")
+        if name in _PROGRAMS:
+            return name
+        try:
+            return (Catalogue().engine(name).program or "") if name else ""
+        except InputError:
+            return ""
+
+    @property
     def longest(self) -> str:
-        """Longest sequence of the model in tokens; "" if it is unknown."""
+        """Longest sequence of the model in tokens, as it is set here; "" if it is unknown."""
+        lengths = [value[len(_LONGEST) :] for _, value in self.pairs if value.startswith(_LONGEST)]
+        if lengths:
+            return lengths[-1]
         model = self.model
         return str(model.max_context) if model and model.max_context else ""
+
+    def set_longest(self, tokens: int) -> None:
+        """Set the longest sequence of the model."""
+        self.words += ["--set", f"{_LONGEST}{tokens}"]
 
 
 def model_of(name: str | None) -> "Model | None":
@@ -131,10 +157,32 @@ def model_of(name: str | None) -> "Model | None":
         return None
 
 
-def parted(word: str) -> list[str]:
-    """A flag and its value, if joined by ``=``; engines may write flags with underscores."""
-    name, is_joined, value = word.partition("=")
-    plain = name.replace("_", "-")
-    if plain not in FLAGS and plain not in ("--engine", "--server", "--chips", "--on"):
-        return [word]
-    return [plain, value] if is_joined else [plain]
+def parted(words: Iterable[str]) -> Iterator[str]:
+    """Words with each engine flag apart from its value; engines may write it with underscores.
+
+    A key of a configuration, as in ``-cc.mode 3``, becomes the configuration that has this key.
+
+    >>> [*parted(["--tensor_parallel_size=2", "-cc.cudagraph_mode=NONE", "--batch=1"])]
+    ['--tensor-parallel-size', '2', '-cc', '{"cudagraph_mode": "NONE"}', '--batch=1']
+    """
+    rest = iter(words)
+    for word in rest:
+        name, is_joined, value = word.partition("=")
+        plain = name.replace("_", "-")
+        head, is_dotted, key = name.partition(".")
+        if is_dotted and head.replace("_", "-") in CONFIGURATIONS:
+            value = value if is_joined else next(rest, "")
+            yield from (
+                head.replace("_", "-"),
+                to_json({key.replace("-", "_"): _read_value(value)}),
+            )
+        elif plain in FLAGS and not FLAGS[plain].has_value:
+            yield from [] if value.lower() in ("false", "0") else [plain]
+        elif plain in FLAGS or plain in _OWN:
+            yield from [plain, value] if is_joined else [plain]
+        else:
+            yield word
+
+
+def _read_value(text: str) -> str | int:
+    return int(text) if text.isdecimal() and len(text) < 10 else text
