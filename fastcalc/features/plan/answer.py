@@ -101,12 +101,12 @@ _COLUMNS_IN_KEY = {
 
 _AT_LOAD = "TTFT, TPOT: at this load, in ms"
 _FULL = "TTFT: without queueing; TPOT: at full batch, prefill stalls included"
-_OF_RANGE = "80 % range: of predicted TPOT, in ms"
+_OF_RANGE = "80 % range: of the TPOT at expected speeds, in ms"
 _OF_SLOW_CHIPS = "; chips and times: at slow speeds; chips expected: at expected speeds"
 _OF_FLEET = "req/s: served within the limits; in flight: mean concurrent requests at this load"
 _KEY_OF_MIX = (
     "key: pool: replicas that serve the classes with its number in the second table; TPOT of a "
-    "pool: that of the class nearest its limit; all times: at this load, with Poisson arrivals"
+    "pool: that of the class closest to its limit; all times: at this load, with Poisson arrivals"
 )
 _LABEL = TableColumn("label", heading=("", "plan"))
 _POOL, _OWNED = TableColumn("pool", heading=("", "pool")), TableColumn("owned")

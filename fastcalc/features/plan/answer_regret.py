@@ -74,7 +74,7 @@ def regret_notes(verdict: Verdict) -> Iterator[Note]:
         return
     before, bill = regret.expected[0], regret.plans[0].usd_per_month or 0.0
     weight = Weight.REGRET if before > _MATTERS * bill else 0
-    text = f"expected overspend because speeds are uncertain: ${_rough(before)} per month"
+    text = f"uncertain speeds cost ${_rough(before)} per month on average"
     best = next(iter(regret.measurements), None)
     if best is None or best.regret + best.usd >= before:
         yield Note(f"{text}; no benchmark run pays for itself", weight)
@@ -89,7 +89,7 @@ def regret_notes(verdict: Verdict) -> Iterator[Note]:
             for plan, usd in zip(regret.plans[1:], regret.expected[1:], strict=True)
         )
         yield Note(
-            "expected overspend is relative to the best of "
+            "what uncertain speeds cost is relative to the best of "
             f"{many(len(regret.plans), 'chip')} at true speeds; with other chips: "
             f"{', '.join(regrets)}",
             weight=0,

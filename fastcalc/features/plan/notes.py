@@ -264,7 +264,7 @@ def times_the_cost(decision: Decision, plan: Plan) -> str:
     times = f"{number(plan.cost / decision.plans[0].cost)} times the {amount}"
     if decision.service.is_fleet:
         times = f"sustains {number(plan.requests)} requests/s"
-    return times + ", not significantly different" * _is_level_with_best(decision, plan)
+    return times + ", cost not significantly different" * _is_level_with_best(decision, plan)
 
 
 def level_runner_up(decision: Decision) -> str:
@@ -273,7 +273,7 @@ def level_runner_up(decision: Decision) -> str:
     if second is None or not _is_level_with_best(decision, second):
         return ""
     bill = chips_and_price(second, decision.service)
-    return f"; not significantly different: {second.scenario.hardware.id} ({bill})"
+    return f"; cost not significantly different: {second.scenario.hardware.id} ({bill})"
 
 
 def _is_level_with_best(decision: Decision, plan: Plan) -> bool:

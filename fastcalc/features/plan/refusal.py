@@ -47,11 +47,11 @@ def refusal(decision: Decision, owned: str | None = None) -> str:
 
     owned : the chip, where it is owned
     """
-    sentence, nearest = "no deployment meets this", decision.nearest
+    sentence, nearest = "no deployment meets these limits", decision.nearest
     if not decision.candidates:
         sentence = "no layout to choose from holds one request of this model"
     if options := relaxed(decision, owned):
-        sentence += f"; it would with {', or '.join(options)}"
+        sentence += f"; one would with {', or '.join(options)}"
     elif nearest is None and decision.candidates:
         sentence += f": {', '.join(why_lost(decision))}"
     elif nearest is not None:

@@ -31,7 +31,7 @@ def test_times_are_those_of_the_server(tmp_path):
         table, file = measured(server, tmp_path)
     for record in table:
         assert 50.0 <= record["measured_ttft_ms"] < 1000.0
-        assert 9.9 <= record["measured_tpot_ms"] < 200.0
+        assert 9.0 <= record["measured_tpot_ms"] < 200.0
         most = record["concurrency"] * 10 / 0.14
         assert 0.05 * most < record["measured_tokens_per_s_total"] <= most
     rows = file.read_text().splitlines()

@@ -547,7 +547,7 @@ def test_the_longest_prompt_and_the_largest_rate_are_the_least_relaxations(fastc
     command += ("--weights", "bf16", "--kv", "bf16")
     limits = ("--ttft", "200ms", "--tpot", "20ms", "--rate", "30/s", "--prompt", "3000")
     refused = fastcalc(*command, *limits)
-    options = refused.err.split("it would with ")[1].split("\n")[0].split(", or ")
+    options = refused.err.split("one would with ")[1].split("\n")[0].split(", or ")
     relaxed = dict(words.removeprefix("or ").split() for words in options)
     assert refused.code == 1
     for flag, sign in (("--rate", 1), ("--prompt", 1), ("--max-chips", -1)):

@@ -822,7 +822,7 @@ def test_what_a_refusal_says_of_a_percentile_is_enough(limit, capsys, monkeypatc
     asked += ("--percentile", 99)
     ran = run(*asked, "--ttft", limit, capsys=capsys, monkeypatch=monkeypatch)
     assert ran.code == 1
-    flag, value = ran.err.split("it would with ")[1].split()[:2]
+    flag, value = ran.err.split("one would with ")[1].split()[:2]
     assert flag == "--ttft"
     ran = run(*asked, "--ttft", value.rstrip(","), capsys=capsys, monkeypatch=monkeypatch)
     assert ran.code == 0, ran.err

@@ -58,7 +58,7 @@ def test_a_budget_is_relaxed_to_the_price_of_a_node(capsys, monkeypatch):
     plan = partial(run_once, "plan", "glm-4.7", "--on", "mi325x", "--budget", "3290/month")
     refused = plan(capsys=capsys, monkeypatch=monkeypatch)
     assert refused.err.strip() == (
-        "fastcalc: note: no deployment meets this; it would with --budget 11400/month"
+        "fastcalc: note: no deployment meets these limits; one would with --budget 11400/month"
     )
     singly = plan("--by", "chip", capsys=capsys, monkeypatch=monkeypatch)
     assert singly.code == 0

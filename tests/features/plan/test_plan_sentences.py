@@ -237,8 +237,10 @@ def test_plans_are_tied_where_ranges_of_half_to_twice_the_speed_overlap(spread, 
     best, second = plan(spread=spread, cost=10.0), plan(SECOND, spread=spread, cost=15.0)
     found = decision(best, second)
     said = notes.times_the_cost(found, second)
-    assert said == "1.50 times the cost" + ", not significantly different" * is_tied
-    in_headline = "; not significantly different: second-chip (2 chips, $5,256 per month)" * is_tied
+    assert said == "1.50 times the cost" + ", cost not significantly different" * is_tied
+    in_headline = (
+        "; cost not significantly different: second-chip (2 chips, $5,256 per month)" * is_tied
+    )
     assert notes.level_runner_up(found) == in_headline
     assert notes.level_runner_up(decision(best)) == ""
     (next_chip,) = [
@@ -655,15 +657,15 @@ def test_a_relaxed_limit_as_an_option(name, value, asked, owns, text):
         ),
         (
             {"candidates": 3, "relaxed": {"ttft": 2.0, "tpot": inf, "chips": 4.0}},
-            "no deployment meets this; it would with --ttft 2s, or --max-chips 4",
+            "no deployment meets these limits; one would with --ttft 2s, or --max-chips 4",
         ),
         (
             {"candidates": 3, "reasons": Counter(chips=3, unfit=0)},
-            "no deployment meets this: 3 need too many chips",
+            "no deployment meets these limits: 3 need too many chips",
         ),
         (
             {"candidates": 3, "closest": {"made-up-chip": miss(ttft=1.5, tpot=1.0)}},
-            "no deployment meets this, nor with one limit relaxed; made-up-chip would with --ttft "
+            "no deployment meets these limits, nor with one limit relaxed; made-up-chip would with --ttft "
             "500ms",
         ),
         (
@@ -673,7 +675,7 @@ def test_a_relaxed_limit_as_an_option(name, value, asked, owns, text):
                 "unknown": Counter(b=1, a=3),
                 "terms": "spot",
             },
-            "no deployment meets this: 4 have no known price or power; no spot price is known for a and b, which might meet it: "
+            "no deployment meets these limits: 4 have no known price or power; no spot price is known for a and b, which might meet it: "
             "give one with --price CHIP=USD, or use --objective chips",
         ),
     ],
@@ -809,7 +811,7 @@ def regretted(expected, *measured):
     return SimpleNamespace(regret=Regret(plans, expected, measured), model="m")
 
 
-OVERSPEND = "expected overspend because speeds are uncertain"
+OVERSPEND = "uncertain speeds cost"
 
 
 @every(
@@ -818,7 +820,7 @@ OVERSPEND = "expected overspend because speeds are uncertain"
 )
 def test_regret_above_a_hundredth_of_the_bill_is_on_the_first_screen(expected, weight):
     (note,) = answer_regret.regret_notes(regretted(expected))
-    assert note.text == f"{OVERSPEND}: $53 per month; no benchmark run pays for itself"
+    assert note.text == f"{OVERSPEND} $53 per month on average; no benchmark run pays for itself"
     assert note.weight == weight
     assert not [*answer_regret.regret_notes(SimpleNamespace(regret=None))]
 
@@ -831,13 +833,13 @@ def test_a_measurement_that_pays_for_itself(left, usd, pays):
     first, *rest = answer_regret.regret_notes(regretted((1234.0, 2345.0), measured))
     benchmark = f"a 15-minute benchmark on 2 rented second-chip (${usd + 234.0:,.2f}) would cut "
     said = f"{benchmark}it to $400" if pays else "no benchmark run pays for itself"
-    assert first.text == f"{OVERSPEND}: $1,200 per month; {said}"
+    assert first.text == f"{OVERSPEND} $1,200 per month on average; {said}"
     assert bool(rest) is pays
     if pays:
         hindsight, how = rest
         assert hindsight.weight == how.weight == 0
         assert hindsight.text == (
-            "expected overspend is relative to the best of 2 chips at true speeds; with other "
+            "what uncertain speeds cost is relative to the best of 2 chips at true speeds; with other "
             "chips: second-chip $2,300"
         )
         assert "predicted speed is then within 25 %; 15 minutes cover" in how.text

@@ -628,7 +628,7 @@ def test_the_stricter_of_both_limits_between_tokens_counts(tpot, speed, limit, p
 def test_the_stricter_limit_is_the_one_to_relax(flags, flag, fastcalc):
     ran = fastcalc("plan", *SMALL, *flags)
     assert ran.code == 1
-    assert f"it would with {flag} " in ran.err
+    assert f"one would with {flag} " in ran.err
 
 
 @pytest.mark.thorough
