@@ -207,7 +207,7 @@ def job_of(batch: Batch, point: Point, folder: Path) -> Job:
             "moe_ep_size": layout.ep,
             "moe_tp_size": layout.tp * layout.dp // layout.ep,
         },
-        **_options(point, deployment.engine.cache_formats),
+        **_options(point, _cache(point, deployment)),
         "batch": None if saturated else ceil((at_once or 1) / layout.dp),
         "most": ceil(most / layout.dp) if (most := at_once or point.requests) else None,
     }
@@ -232,14 +232,24 @@ def _drafts(point: Point) -> dict[str, float]:
     return {"nextn": int(spec.drafted), "nextn_accepted": spec.tokens_per_pass - 1.0}
 
 
-def _options(point: Point, caches: dict[str, str]) -> dict[str, list[dict[str, str]]]:
+def _cache(point: Point, deployment: Deployment) -> str:
+    """Return the cache format of a point, or that which its engine keeps by default; or ""."""
+    defaults = (
+        default.cache
+        for default in deployment.engine.cache_formats
+        if default.is_for(deployment.model, point.weights, deployment.hardware)
+    )
+    return point.kv or next(defaults, "")
+
+
+def _options(point: Point, cache_format: str) -> dict[str, list[dict[str, str]]]:
     """Sets of options to try, and those of the other kind of a format that has two."""
     formats = FORMATS.get(point.weights)
     if formats is None:
         raise InexpressibleError(f"weights {point.weights or 'not stated'}")
     if point.weights == "mxfp4" and SYSTEMS[point.hardware].startswith(("h", "a", "l")):
         formats = formats[1:]
-    cache = CACHES.get(point.kv or caches.get(point.weights, ""))
+    cache = CACHES.get(cache_format)
 
     # Not every operator was measured with a cache of the point's format: its own choice then.
     def tried(formats: tuple[dict[str, str], ...]) -> list[dict[str, str]]:
