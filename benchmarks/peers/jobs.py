@@ -13,6 +13,7 @@ from typing import Any
 
 from benchmarks.table import factor
 from fastcalc.catalogue.schema import Model
+from fastcalc.evidence.deployments import Deployment
 from fastcalc.evidence.point import Point
 from fastcalc.evidence.predict import SHORT_CHAT, Batch, speculation_of
 
