@@ -320,18 +320,20 @@ def _first_said(meanings: Iterable[tuple[set[str], str]], words: Iterable[str]) 
     return next((stored for together, stored in meanings if together <= said), None)
 
 
-_FP8_CACHE = re.compile(r"^nvidia/.*-(?:nv)?fp4(?:-v\d)?$|-fp8-kv$")
+_FP8_CACHE = re.compile(r"^nvidia/.*-(?:(?:nv)?fp4|fp8)(?:-v\d)?$|-fp8-kv$")
 
 
 def checkpoint_cache(text: str) -> str | None:
     """Cache format declared by a checkpoint of this name; None for that of its activations.
 
-    NVIDIA's 4-bit checkpoints declare ``"kv_cache_quant_algo": "FP8"`` in their
+    NVIDIA's 4-bit and 8-bit checkpoints declare ``"kv_cache_quant_algo": "FP8"`` in their
     hf_quant_config.json, which vLLM (since its pull request 29980), SGLang and TensorRT-LLM use;
     AMD's names contain ``-FP8-KV``.
 
     >>> checkpoint_cache("nvidia/DeepSeek-R1-0528-FP4"), checkpoint_cache("Qwen/Qwen3-32B-FP8")
     ('fp8', None)
+    >>> checkpoint_cache("nvidia/Llama-3.1-8B-Instruct-FP8")
+    'fp8'
     """
     return "fp8" if _FP8_CACHE.search(repository(text).lower()) else None
 

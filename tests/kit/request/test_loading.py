@@ -257,6 +257,8 @@ _UNSAID = "Warning: {} does not say how its weights are stored: they are taken a
         # hf_quant_config.json of NVIDIA's FP4 checkpoints: "kv_cache_quant_algo": "FP8".
         ("nvidia/DeepSeek-R1-0528-FP4", "nvfp4+attention=bf16+mtp=bf16", "fp8", None),
         ("nvidia/Qwen3-32B-NVFP4", "nvfp4", "fp8", None),
+        ("nvidia/Qwen3-32B-FP8", "fp8", "fp8", None),
+        ("Qwen/Qwen3-32B-FP8", "fp8", "bf16", None),
         ("amd/Llama-3.3-70B-Instruct-FP8-KV", "fp8", "fp8", None),
         ("RedHatAI/Qwen3-32B-NVFP4", "nvfp4", "bf16", None),
         # llama-server --help on -hf: "quant is optional [...] default to Q4_K_M".
