@@ -12,10 +12,12 @@ from fastcalc.core.chip.machine import machine
 from fastcalc.core.chip.rates import working_rate
 from fastcalc.core.chip.tier import OWN_MEMORY
 from fastcalc.core.model.workload import workload
-from fastcalc.core.scenario import Scenario, engine_for, solve
+from fastcalc.core.scenario import Scenario, cache_format, engine_for, solve
 from fastcalc.core.traffic.traffic import Traffic
 from fastcalc.errors import InputError
 from fastcalc.features.fastmode.lighter_passes import narrower
+from fastcalc.mentions import option
+from fastcalc.written import listed
 from tests.helpers import every
 
 ENTRIES = Catalogue()
@@ -101,24 +103,24 @@ def test_weights_without_a_kernel_are_named(chip):
         )
 
 
-# vLLM issues 49011 and 47684: NVFP4 caches on compute capability 10.0 and 10.3 alone, and its
-# --kv-cache-dtype; TensorRT-LLM, hardware support matrix; llama.cpp, --cache-type-k; SGLang,
+# vLLM issues 49011 and 47684: NVFP4 caches on compute capability 10.0 and 10.3 alone, and
+# CacheDType of its vllm/config/cache.py (0.33); TensorRT-LLM, hardware support matrix; llama.cpp, --cache-type-k; SGLang,
 # quantized KV cache.
 CACHES = {
-    ("vllm", "h100-sxm"): {"nvfp4", "q8_0", "q4_0"},
-    ("vllm", "rtx-5090"): {"nvfp4", "q8_0", "q4_0"},
-    ("vllm", "b200"): {"q8_0", "q4_0"},
+    ("vllm", "h100-sxm"): {"nvfp4", "q8_0", "q4_0", "int8", "fp32"},
+    ("vllm", "rtx-5090"): {"nvfp4", "q8_0", "q4_0", "int8", "fp32"},
+    ("vllm", "b200"): {"q8_0", "q4_0", "int8", "fp32"},
     ("tensorrt-llm", "h100-sxm"): {"nvfp4", "q8_0", "q4_0"},
     ("tensorrt-llm", "gb300"): {"q8_0", "q4_0"},
     ("sglang", "h100-sxm"): {"q8_0", "q4_0"},
-    ("llama-cpp", "rtx-5090"): {"fp8", "nvfp4"},
+    ("llama-cpp", "rtx-5090"): {"fp8", "nvfp4", "int8"},
 }
 
 
 @every("engine,chip", CACHES)
 def test_caches_without_a_kernel_are_named(engine, chip):
     model, hardware = ENTRIES.model("llama-3.1-8b"), ENTRIES.hardware(chip)
-    for name in ("bf16", "fp8", "nvfp4", "q8_0", "q4_0"):
+    for name in ("bf16", "fp8", "nvfp4", "q8_0", "q4_0", "int8", "fp32"):
         why = refused_formats(ENTRIES.engine(engine), hardware, workload(model, "bf16", name))
         assert (why is not None) is (name in CACHES[engine, chip]), name
         assert why is None or f"{engine} has no kernel for {name} caches on {chip} (" in why
@@ -137,7 +139,7 @@ def test_weights_without_a_kernel_are_neither_planned_for_nor_on_a_frontier():
         for text in fastcalc.compare("gpt-oss-20b", **asked, batch=1)[0]["warnings"]
         if "kernel" in text
     ]
-    assert warning.endswith("does not start; give another engine or weights")
+    assert warning.endswith("does not start; give another engine or weights='fp16'")
 
 
 def test_an_architecture_of_ones_own_has_what_its_units_say_and_a_note(tmp_path):
@@ -320,3 +322,32 @@ def test_a_cache_of_latents_is_refused_for_a_model_without_them():
         InputError, match="'fp8_ds_mla' holds latents, which qwen3-8b does not have"
     ):
         workload(ENTRIES.model("qwen3-8b"), None, "fp8_ds_mla")
+
+
+@every("engine,chip", [("sglang", "t4"), ("tensorrt-llm", "t4"), ("sglang", "v100-sxm-32gb")])
+def test_servers_with_the_same_kernels_refuse_mxfp4_on_turing_and_volta(engine, chip):
+    """Marlin runs MXFP4 from 8.0 on; TensorRT-LLM's support matrix starts with Ampere."""
+    work = workload(ENTRIES.model("gpt-oss-20b"), None, "bf16")
+    why = refused_formats(ENTRIES.engine(engine), ENTRIES.hardware(chip), work)
+    assert "no kernel for mxfp4 weights" in why
+
+
+@every(
+    "engine,chip,running",
+    [("llama-cpp", "rtx-4090", "q8_0 q4_0 fp16"), ("vllm", "h100-sxm", "fp8 fp16")],
+)
+def test_a_refusal_names_the_formats_that_run(engine, chip, running):
+    """llama.cpp, --cache-type-k; vLLM, CacheDType."""
+    work = workload(ENTRIES.model("llama-3.1-8b"), "bf16", "nvfp4")
+    why = refused_formats(ENTRIES.engine(engine), ENTRIES.hardware(chip), work)
+    choices = [option("engine"), *(option("kv", name) for name in running.split())]
+    assert why.endswith(f"give another {listed(choices, 'or')}")
+
+
+def test_a_model_that_extends_another_has_its_default_cache():
+    """FlashMLA reads DeepSeek V3.2's latents in 656 bytes on Hopper, however the file is named."""
+    model = ENTRIES.model("deepseek-v3.2").model_copy(update={"id": "mine"})
+    own = model.model_copy(update={"extends": "deepseek-v3.2"})
+    hopper, vllm = ENTRIES.hardware("h200-sxm"), ENTRIES.engine("vllm")
+    assert cache_format(own, vllm, hopper, None) == "fp8_ds_mla"
+    assert cache_format(model, vllm, hopper, None) == "bf16"

@@ -154,7 +154,8 @@ class DefaultCache(Entry):
     cache : the format
     weights : weight formats to which it applies, if not the model's own; all formats and the
         model's own if omitted
-    models, architectures : to which it applies; all if omitted
+    models, architectures : to which it applies; all if omitted. Models that extend one of them are
+        included
     replaces : formats that may be requested and are replaced by this one
     """
 
@@ -171,7 +172,8 @@ class DefaultCache(Entry):
         base = (weights or "").partition("+")[0]
         is_copy = base in self.weights and weights != model.format_name
         is_on = not self.architectures or hardware.architecture in self.architectures
-        return is_on and (is_copy or not self.weights) and model.id in (self.models or [model.id])
+        is_named = not self.models or model.id in self.models or model.extends in self.models
+        return is_on and (is_copy or not self.weights) and is_named
 
 
 class FormatsRun(Entry):
@@ -235,6 +237,10 @@ class WideningKernel(Entry):
     note: str | None = None
 
 
+Program = Literal["exllama", "llama-cpp", "mlx", "sglang", "tensorrt-llm", "vllm"]
+"""Server programs whose start-up rules are known."""
+
+
 class Engine(Entry):
     """Efficiency of one serving program on hardware.
 
@@ -248,7 +254,7 @@ class Engine(Entry):
     aliases: list[Identifier] = []
     sources: dict[str, Source] = {}
     extends: Identifier | None = None
-    program: Identifier | None = None
+    program: Program | None = None
     fitted_on: str
     is_bound: bool = False
     fitted_architectures: list[Identifier] = []

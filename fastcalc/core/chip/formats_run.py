@@ -8,6 +8,7 @@ from fastcalc.catalogue.schema import Engine, Hardware
 from fastcalc.core.model.kinds import Kinds
 from fastcalc.core.model.workload import Workload
 from fastcalc.mentions import option
+from fastcalc.written import listed
 
 
 class RunnableFormats(NamedTuple):
@@ -33,6 +34,7 @@ def formats_run(engine: Engine, hardware: Hardware) -> RunnableFormats:
     return RunnableFormats((*eight, *((four,) if four else ())), eight, is_listed=False)
 
 
+@once
 def refused_formats(engine: Engine, hardware: Hardware, work: Workload) -> str | None:
     """Reason why an engine does not start with a model's weights or cache on a chip, or None."""
     rows = [
@@ -40,17 +42,25 @@ def refused_formats(engine: Engine, hardware: Hardware, work: Workload) -> str |
         for row in engine.refused
         if row.architectures is None or hardware.architecture in row.architectures
     ]
-    formats = work.formats
-    for noun, stored, refused, setting in (
-        ("weights", (formats.dense, formats.experts), [row.weights for row in rows], "weights"),
-        ("caches", (formats.kv,), [row.caches for row in rows], "kv"),
+    formats, runs = work.formats, formats_run(engine, hardware)
+    for setting, noun, stored, refused, run in (
+        (
+            "weights",
+            "weights",
+            (formats.dense, formats.experts),
+            {name for row in rows for name in row.weights},
+            runs.weights,
+        ),
+        ("kv", "caches", (formats.kv,), {name for row in rows for name in row.caches}, runs.caches),
     ):
         names = dict.fromkeys(inner.id for group in stored for inner, _ in group.shares)
-        if without := [name for name in names if any(name in listed for listed in refused)]:
+        if without := [name for name in names if name in refused]:
+            working = [name for name in (*run, "fp16") if name not in refused]
+            choices = [option("engine"), *(option(setting, name) for name in working)]
             return (
                 f"{engine.id} has no kernel for {' and '.join(without)} {noun} on {hardware.id} "
-                f"({hardware.architecture}) and does not start; give another {option('engine')} or "
-                f"{option(setting)}"
+                f"({hardware.architecture}) and does not start; give another "
+                f"{listed(choices, 'or')}"
             )
     return None
 
