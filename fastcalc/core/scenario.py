@@ -11,7 +11,6 @@ import numpy as np
 
 from fastcalc.catalogue.schema import Engine, Hardware, Model
 from fastcalc.catalogue.store import Catalogue
-from fastcalc.core.chip.formats_run import refused_formats
 from fastcalc.core.chip.host import WRITTEN
 from fastcalc.core.chip.machine import machine
 from fastcalc.core.chip.machine_class import engine_of_class
@@ -208,6 +207,11 @@ class Location:
     def on_its_layout(self) -> Scenario:
         """The scenario with its layout requested explicitly, so that its chips never change."""
         return replace(self.scenario, sharding=Sharding.of(self.placement.layout))
+
+    @property
+    def refused(self) -> str | None:
+        """Reason why the engine does not start with these formats, whatever memory there is."""
+        return self.placement.refused
 
     @cached_property
     def split(self) -> Split | None:
@@ -489,7 +493,7 @@ def layout_notes(site: Site, layout: Layout, sharding: Sharding) -> list[str]:
     practice = practice_notes(site, layout) if is_taken else []
     own = own_notes(site.machine, site.work, layout)
     ranks = [*site.mode_notes(layout), *site.rank_notes(layout)]
-    refused = refused_formats(site.machine.engine, site.machine.hardware, site.work)
+    refused = site.place(layout).refused
     starts = [refused] if refused else start_notes(site, layout)
     return [*ranks, *practice, *own, *starts]
 

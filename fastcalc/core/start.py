@@ -10,7 +10,6 @@ import numpy as np
 
 from fastcalc.catalogue.schema import Parameters
 from fastcalc.catalogue.schema.engine_parameters import STARTED_WITH
-from fastcalc.core.chip.formats_run import refused_formats
 from fastcalc.core.chosen_layouts import on_fewer_chips
 from fastcalc.core.placement.layout import LayoutError
 from fastcalc.core.placement.legal import MOST_CHIPS
@@ -61,13 +60,7 @@ class StartLocation(Location):
     @property
     def fits(self) -> bool:
         """Whether the smallest batch fits and the engine starts, including tight fits."""
-        return super().fits and not (self.refused or likely_check(self.placement).is_failed)
-
-    @property
-    def refused(self) -> str | None:
-        """Reason why the engine does not start with these formats, whatever memory there is."""
-        machine = self.site.machine
-        return refused_formats(machine.engine, machine.hardware, self.site.work)
+        return super().fits and not likely_check(self.placement).is_failed
 
     @property
     def verdict(self) -> str:
@@ -88,7 +81,7 @@ class StartLocation(Location):
     @cached_property
     def stop_line(self) -> str | None:
         """Error that the engine prints; None if it starts or if the text is unknown."""
-        if self.verdict == "fits":
+        if self._needs_none:
             return None
         expected = StartCheck(self.placement, 1.0)
         is_certain = self.fits and not self.is_expected_to_stop
@@ -130,7 +123,7 @@ class StartLocation(Location):
     @property
     def _needs_none(self) -> bool:
         """Whether no change of memory helps: it starts already, or would not with any memory."""
-        return self.verdict == "fits" or self.refused is not None
+        return self.verdict == "fits" or bool(self.refused)
 
     @cached_property
     def remedies(self) -> list[StartRemedy]:

@@ -45,11 +45,14 @@ def cache_size(placement: Placement, available: float | None = None) -> CacheSiz
 
     None if the user places weights and caches explicitly, or if a sequence keeps no cache.
 
-    available : memory of a chip for caches; by default the expected value [byte]
+    available : memory of a chip for caches; by default the expected value, or none in formats that
+        the engine refuses [byte]
     """
     machine, layout = placement.machine, placement.layout
     length = longest_sequence(placement)
-    room = float(placement.available) if available is None else available
+    if available is None:
+        available = 0.0 if placement.refused else float(placement.available)
+    room = available
     pool = block_pool(machine, placement.work, layout.tp, layout.pp)
     if pool is not None:
         return _of_pool(placement, pool, length, room)

@@ -8,6 +8,7 @@ from typing import Generic, TypeAlias, TypeVar
 
 import numpy as np
 
+from fastcalc.core.chip.formats_run import refused_formats
 from fastcalc.core.chip.machine import Machine
 from fastcalc.core.chip.reserve import KeptMemory
 from fastcalc.core.model.workload import Workload
@@ -117,6 +118,11 @@ class _PlacedWorkload(Generic[OneOrMore]):
     reserved_tokens: ArrayLike
 
     @property
+    def refused(self) -> str | None:
+        """Reason why the engine does not start with these formats, whatever memory there is."""
+        return refused_formats(self.machine.engine, self.machine.hardware, self.work)
+
+    @property
     def weights_per_chip(self) -> Array:
         """Weights on the fullest chip. [byte]"""
         return weights_per_chip(self.machine, self.work, self.layout)
@@ -178,13 +184,15 @@ class _PlacedWorkload(Generic[OneOrMore]):
         return self.certain_batch if is_exact else self.batch_beside(1.0 / reserve.below)
 
     def batch_beside(self, reserves: float) -> Array | int:
-        """Whole number of sequences that fit, over all replicas. [1]
+        """Whole number of sequences that fit, over all replicas; none in refused formats. [1]
 
         reserves : the engine's reserve over its expected value [1]
         """
         largest = _sequences_that_fit(
             self.machine, self.work, self.layout, self.reserved_per_chip, reserves
         )
+        if self.refused:
+            largest = np.zeros_like(largest)
         return largest if np.ndim(largest) else int(largest)
 
     def used_fraction(self, batch: ArrayLike) -> Array:

@@ -31,7 +31,7 @@ def run(request: Measure) -> Answer:
         deployment = measured_deployment(replace(request, batch="1"), notes)
     outcome = deployment.now
     if not deployment.fitting:
-        reason = f"{outcome.scenario.hardware.id}: {why(outcome)}, so there is nothing to measure"
+        reason = f"{outcome.scenario.hardware.id}: nothing to measure: {why(outcome)}"
         keys = [column.key for column in COLUMNS]
         return NoAnswer(
             request=request, reading=notes, reasons=[reason], asked_keys=keys, columns=SHOWN

@@ -112,6 +112,8 @@ def too_large(deployment: CachedDeployment) -> str:
     """State that the batch does not fit on the chips, and the largest batch that fits."""
     location = deployment.location
     chip, batch_held = location.scenario.hardware.id, int(location.placement.edge_batch)
+    if location.refused:
+        return location.refused
     batch, tokens = min(location.scenario.batches), location.placement.reserved_tokens
     return (
         f"{chip}: {batch} requests of {tokens:,.0f} tokens on average do not fit on "

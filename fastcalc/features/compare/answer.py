@@ -194,6 +194,8 @@ class CompareAnswer(Answer):
     def next_command(self) -> str:
         """Suggest `frontier`; without a price, or with speculative decoding, a report."""
         request, outcomes = self.request, self.outcomes
+        if all(outcome.refused for outcome in outcomes):
+            request = replace(request, weights=None, kv=None)
         compared = chips_by_id(outcomes).keys()
         if request.like and (next_command := rows_kept(request, request.like, min(compared))):
             return next_command

@@ -217,12 +217,12 @@ def _evaluated(
             if outcome.estimate.fits[index]:
                 contenders.append(_point(outcome, index, numbers, counts_prompt=counts_prompt))
             else:
-                missing.append(f"batch {batch:,} of {where}: skipped")
+                missing.append(f"{outcome.refused or f'batch {batch:,} of {where}'}: skipped")
     if not contenders:
         raise InputError(f"{shown(name)}: nothing fits: {missing[0].removesuffix(': skipped')}")
     return _told_apart(name, contenders), [
         *warnings,
-        *missing,
+        *dict.fromkeys(missing),
         *each_warning(outcomes),
     ]
 

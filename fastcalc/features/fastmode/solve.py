@@ -90,6 +90,8 @@ def fastmode(
     unless ranks are given. Other models come from the same family, or are named in the request.
     """
     outcome = solve(today)
+    if outcome.refused:
+        raise InputError(outcome.refused)
     if not outcome.fits:
         needed, max_batch = outcome.min_chips[0], outcome.placement.max_batch
         count, model, chip = outcome.placement.layout.chips, today.model.id, today.hardware.id

@@ -146,15 +146,23 @@ class FitAnswer(Answer):
         request = self.request
         return replace(request, batch=request.users or request.batch, users=None)
 
+    def _restart(self) -> str | None:
+        """Command with the changes that start the only deployment; None if none starts it."""
+        request, first = self._with_batch, self.locations[0]
+        if len(self.locations) > 1 or first.fits or not first.changes:
+            return None
+        ending = [word for change in first.changes for word in (flag(change.setting), change.value)]
+        on = flag("on"), typed_as(request, request.on, first.scenario.hardware.id)
+        models = request.models or DEFAULT_MODELS
+        return follow_up(request, request_of("fit"), models[0], *on, ending=ending)
+
     def next_command(self) -> str:
         """Suggest the speed of the chips that fit, or chips that fit the model."""
+        if restart := self._restart():
+            return restart
         fitting = [location for location in self.locations if location.fits]
         request, shared = self._with_batch, [asked for asked in self.gpu_layers if asked.count]
         models = request.models or DEFAULT_MODELS
-        if not fitting and len(self.locations) == 1 and (changes := self.locations[0].changes):
-            ending = [word for change in changes for word in (flag(change.setting), change.value)]
-            on = flag("on"), typed_as(request, request.on, self.locations[0].scenario.hardware.id)
-            return follow_up(request, request_of("fit"), models[0], *on, ending=ending)
         if fitting or not shared:
             return follow_up_of(request, fitting)
         first = shared[0]
@@ -189,8 +197,6 @@ def why_or_stop(location: StartLocation) -> str:
     """Reason for the number of chips, or the error that stops the server, with remedies."""
     if location.verdict == "fits":
         return why(location)
-    if location.refused:
-        return location.refused
     line, remedies = location.stop_line, location.remedies
     stops = f"{location.scenario.engine.id} would stop with '{line}'"
     if line is None or (location.fits and location.memory_verdict == "edge"):
@@ -330,7 +336,7 @@ def _table(locations: Sequence[Location], records: Sequence[Record], width: int)
 
 def _what_it_needs(location: Location, min_chips: int | None) -> str:
     """Number of chips needed if the model does not fit, or that its server does not start."""
-    if min_chips == location.placement.layout.chips:
+    if location.refused or min_chips == location.placement.layout.chips:
         return "does not start"
     return f"needs {min_chips:,} chips" if min_chips else "no place"
 

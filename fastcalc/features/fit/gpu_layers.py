@@ -60,7 +60,7 @@ def most_on_card(location: Location, entries: Catalogue) -> MostOnCard | None:
     chip, memory = scenario.hardware, scenario.memory
     could_be = scenario.engine.program == "llama-cpp" and not shares_memory_with_host(chip)
     is_open = memory.host is None and not memory.place and location.verdict != "fits"
-    if not (memory.shares_layers or (could_be and is_open)):
+    if location.refused or not (memory.shares_layers or (could_be and is_open)):
         return None
     is_moe = bool(placement.work.experts) and memory.gpu_layers is None
     given = replace(memory, cpu_moe_layers=1) if is_moe else replace(memory, gpu_layers=0)

@@ -126,8 +126,17 @@ _STARTED: tuple[Column[StartLocation], ...] = (
     Column(
         "start_remedies",
         "list",
-        "changes that would each make it start: a setting and its value",
-        lambda location: [f"{each.setting} {each.value}" for each in location.remedies],
+        "changes that would each make it start: a setting and its value, or a pair of them",
+        lambda location: [
+            ", ".join(f"{each.setting} {each.value}" for each in changes)
+            for changes in (*location.joint_remedies, *([each] for each in location.remedies))
+        ],
+    ),
+    Column(
+        "refused_formats",
+        "text",
+        "reason why the engine does not start with these formats; empty if it has kernels for them",
+        "refused",
     ),
 )
 COLUMNS: tuple[TableColumn, ...] = (*_PLACED, *_SOLVED, *_STARTED)

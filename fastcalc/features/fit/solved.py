@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from math import inf
 
-from fastcalc.features.fit.answer import FitAnswer, follow_up_of, start_note
+from fastcalc.features.fit.answer import FitAnswer, follow_up_of, start_note, why_or_stop
 from fastcalc.features.fit.records import COLUMNS, fit_records
 from fastcalc.features.fit.solve import Solution
 from fastcalc.grid.column import Column, TableColumn
@@ -100,7 +100,13 @@ class SolvedAnswer(FitAnswer):
     def notes(self) -> Iterator[Note]:
         """Notes on limits, on the start-up log of the engine, and on its memory reserve."""
         limits = dict.fromkeys(filter(None, map(_limit_note, self.solutions)))
-        lines = [*limits, *filter(None, map(start_note, self.locations))]
+        stops, starts = list[str](), list[str]()
+        for solution, location in zip(self.solutions, self.locations, strict=True):
+            if not solution.edge and location.verdict == "no":
+                stops.append(f"{location.scenario.hardware.id}: {why_or_stop(location)}")
+            elif not location.is_expected_to_stop:
+                starts += filter(None, [start_note(location)])
+        lines = [*limits, *stops, *starts]
         for line in lines:
             yield Note(line, weight=int(len(lines) <= _SHORT))
         for location in self.locations:
@@ -109,6 +115,8 @@ class SolvedAnswer(FitAnswer):
     def next_command(self) -> str:
         """Suggest the next command for the solution."""
         locations = [solution.location for solution in self.solutions if solution.certain]
+        if not locations and (restart := self._restart()):
+            return restart
         request = self._with_batch
         if locations:
             scenario = locations[0].scenario

@@ -64,6 +64,8 @@ def _unpriced(request: Sensitivity, outcome: Outcome) -> str:
 
 def _too_large(outcome: Outcome) -> list[str]:
     """Name the batches that do not fit, and the numbers of chips that they need."""
+    if outcome.refused:
+        return [outcome.refused]
     batches = zip(outcome.scenario.batches, outcome.estimate.fits, outcome.min_chips, strict=True)
     return [
         f"batch {batch:,} needs {option('chips', fewest)}"

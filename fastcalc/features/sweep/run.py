@@ -66,7 +66,11 @@ def run(request: Sweep) -> None:
     foresee(total, len(swept.grids), file_format, file, is_meant=request.anyway)
     with _sink(file_format, file) as sink:
         unfit = fill(sink, swept, shows_progress=True)
-    lines = [f"{unfit:,} with fits false: not enough memory"] if unfit else []
+    lines = (
+        [f"{unfit:,} with fits false: too little memory, or formats that the engine refuses"]
+        if unfit
+        else []
+    )
     if left_out:
         count = many(sum(left_out.values()), "combination")
         lines.append(f"{count} skipped: {_reasons(left_out)}")

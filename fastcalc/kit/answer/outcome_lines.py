@@ -41,7 +41,7 @@ def no_place(outcome: Outcome) -> str | None:
     """Reason why the smallest batch fits on no number of chips; None if it fits."""
     if outcome.estimate.fits.any() or outcome.min_chips[0] is not None:
         return None
-    return f"{outcome.scenario.hardware.id}: {why(outcome)}"
+    return outcome.refused or f"{outcome.scenario.hardware.id}: {why(outcome)}"
 
 
 def heading_in_full(outcome: Outcome, phrases: Sequence[str]) -> str:

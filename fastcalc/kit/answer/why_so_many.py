@@ -69,7 +69,9 @@ def _left(placement: Placement, reserves: float) -> float:
 
 
 def why(location: Location) -> str:
-    """Phrase on why a model needs this number of chips."""
+    """Phrase on why a model needs this number of chips, or why its engine does not start."""
+    if location.refused:
+        return location.refused
     placement, batch = location.placement, min(location.scenario.batches)
     chips = placement.layout.chips
     if placement.machine.memory.shares_layers:

@@ -81,7 +81,10 @@ def test_what_does_not_fit_stays_and_is_counted(capsys, monkeypatch):
     rows = list(csv.DictReader(io.StringIO(ran.out)))
     assert [row["fits"] for row in rows] == ["true", "true", "false", "false"]
     assert [bool(row["tokens_per_s_per_user"]) for row in rows] == [True, True, False, False]
-    assert ran.err == "fastcalc: note: 4 points; 2 with fits false: not enough memory\n"
+    assert ran.err == (
+        "fastcalc: note: 4 points; 2 with fits false: too little memory, or formats that the "
+        "engine refuses\n"
+    )
     ran = run(*asked[:-1], "1,100", capsys=capsys, monkeypatch=monkeypatch)
     assert ran.err == ""
     help_ = run("sweep", "--help", capsys=capsys, monkeypatch=monkeypatch).out
