@@ -4,6 +4,7 @@ vLLM issues 49011 and 47684: a server with an NVFP4 cache stops on Hopper.
 """
 
 import json
+import re
 
 import pytest
 
@@ -92,16 +93,40 @@ def test_no_amount_of_memory_is_a_remedy(words, capsys, monkeypatch):
         assert remedy not in said, remedy
 
 
-def test_a_share_that_the_system_takes_stops_a_solved_context_too(capsys, monkeypatch):
+@every("unknown", ["context", "users"])
+def test_a_share_that_the_system_takes_stops_a_solved_server_too(unknown, capsys, monkeypatch):
     """GB10 shares its memory with the system: vLLM stops with its default share of 0.92."""
-    words = ("fit", "--on", "gb10", "--server", "vllm serve Qwen/Qwen3-8B", "--solve", "context")
+    words = ("fit", "--on", "gb10", "--server", "vllm serve Qwen/Qwen3-8B", "--solve", unknown)
     ran = run(*words, capsys=capsys, monkeypatch=monkeypatch)
     said = " ".join(ran.out.split())
     assert ran.code == 1
     assert "vllm would stop with 'Free memory on device" in said
     assert "it starts with --gpu-memory-utilization 0.85" in said
     assert "should print" not in said
-    assert said.endswith("--solve context --gpu-memory-utilization 0.85")
+    assert "sequences per replica" not in said
+    assert said.endswith(f"--solve {unknown} --gpu-memory-utilization 0.85")
+
+
+def test_chips_that_refuse_a_format_are_named_beside_those_that_run_it(capsys, monkeypatch):
+    """vLLM's NVFP4 cache runs on a B200."""
+    words = ("fit", "qwen3-8b", "--on", "h100-sxm,b200", "--engine", "vllm", "--kv", "nvfp4")
+    ran = run(*words, "--solve", "users", capsys=capsys, monkeypatch=monkeypatch)
+    said = " ".join(ran.out.split())
+    assert ran.code == 0
+    assert f"h100-sxm: vllm has {REASON}" in said
+    assert re.search(r"per user: [\d,]+ concurrent users on one b200\.", said)
+    names = "h100-sxm,b200"
+    rows = fastcalc.compare("qwen3-8b", on=names, engine="vllm", kv="nvfp4", batch=1)
+    assert [row["fits"] for row in rows] == [False, True]
+
+
+def test_a_cache_of_a_trace_is_not_sized_in_a_refused_format(tmp_path, capsys, monkeypatch):
+    trace, line = tmp_path / "t.jsonl", {"input_length": 1024, "output_length": 10}
+    lines = [json.dumps(line | {"timestamp": at, "hash_ids": [1, 2]}) for at in range(0, 8000, 999)]
+    trace.write_text("\n".join(lines))
+    ran = run("caches", *ASKED, "--traffic", str(trace), capsys=capsys, monkeypatch=monkeypatch)
+    assert ran.code == 1
+    assert REASON in " ".join((ran.out + ran.err).split())
 
 
 def test_an_unknown_program_is_a_sentence(tmp_path):

@@ -163,7 +163,7 @@ def solve_for(unknown: Unknown, location: Location) -> Solution:
         placed = _placed(replace(scenario, batches=(max(certain, 1),)), location)
         tokens, reserves = np.array([scenario.traffic.longest]), capacity.largest_reserve
         users_by_memory = float(capacity.users(tokens, reserves, is_limited=False)[0])
-        by: Limiter = "engine" if users_by_memory > certain else "memory"
+        by: Limiter = "engine" if users_by_memory > certain > 0 else "memory"
         return Solution(unknown, certain, edge, by, placed if certain else location)
     output, users = float(scenario.traffic.output), min(scenario.batches)
     if certain <= output:

@@ -100,13 +100,13 @@ class SolvedAnswer(FitAnswer):
     def notes(self) -> Iterator[Note]:
         """Notes on limits, on the start-up log of the engine, and on its memory reserve."""
         limits = dict.fromkeys(filter(None, map(_limit_note, self.solutions)))
-        stops, starts = list[str](), list[str]()
+        starts = list[str]()
         for solution, location in zip(self.solutions, self.locations, strict=True):
             if not solution.edge and location.verdict == "no":
-                stops.append(f"{location.scenario.hardware.id}: {why_or_stop(location)}")
+                yield Note(f"{location.scenario.hardware.id}: {why_or_stop(location)}")
             elif not location.is_expected_to_stop:
                 starts += filter(None, [start_note(location)])
-        lines = [*limits, *stops, *starts]
+        lines = [*limits, *starts]
         for line in lines:
             yield Note(line, weight=int(len(lines) <= _SHORT))
         for location in self.locations:
