@@ -127,7 +127,7 @@ def as_sarif(report: Report) -> str:
 
 
 def _sarif_rule(rule: Rule) -> dict[str, object]:
-    help_text = f"{rule.why} Seen: {rule.seen} Instead: {rule.fix}"
+    help_text = f"{rule.why} Example: {rule.seen} Fix: {rule.fix}"
     return {
         "id": rule.id,
         "shortDescription": {"text": rule.title},

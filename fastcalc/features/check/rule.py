@@ -90,7 +90,7 @@ class Rule:
 
 
 RULES: dict[str, Rule] = {}  # modules of `rules` fill it when they are imported
-_TEXTS = re.compile(r"(.+?)\.\n\n(.+)\n *Seen: (.+)\n *Instead: (.+)", re.DOTALL)
+_TEXTS = re.compile(r"(.+?)\.\n\n(.+)\n *Example: (.+)\n *Fix: (.+)", re.DOTALL)
 
 
 def rule(

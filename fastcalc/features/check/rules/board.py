@@ -13,8 +13,8 @@ def power_of_its_kind(sheet: Sheet, _: RuleContext) -> Findings:
     """Power outside the range of such chips.
 
     Power determines joules per token and the ownership cost.
-    Seen: A node's 10.2 kW as one GPU's; 23 W for a 23 kW wafer.
-    Instead: Write one chip's maximum, in W or kW.
+    Example: A node's 10.2 kW as one GPU's; 23 W for a 23 kW wafer.
+    Fix: Write one chip's maximum, in W or kW.
     """
     power = sheet.numbers.get("power.chip")
     low, high = band("watts", sheet.word("kind"))
@@ -30,8 +30,8 @@ def all_in_is_more(sheet: Sheet, _: RuleContext) -> Findings:
     """Power including the site's share is not above the chip's power.
 
     all_in includes server, network and cooling: 1.2 to 3.5 times the power of the chip.
-    Seen: A file with the two fields swapped.
-    Instead: Swap them, or leave all_in out.
+    Example: A file with the two fields swapped.
+    Fix: Swap them, or leave all_in out.
     """
     chip, all_in = sheet.numbers.get("power.chip"), sheet.numbers.get("power.all_in")
     if chip and all_in and not 1.0 <= all_in.si / chip.si <= 4.0:
@@ -47,8 +47,8 @@ def area_of_its_kind(sheet: Sheet, _: RuleContext) -> Findings:
     """Area outside the range of chips.
 
     A reticle exposes at most 858 mm2; a package has a few such dies, a wafer 46,225 mm2.
-    Seen: An area in cm2 below a heading of mm2.
-    Instead: Write the silicon area of one chip in mm2.
+    Example: An area in cm2 below a heading of mm2.
+    Fix: Write the silicon area of one chip in mm2.
     """
     area = sheet.numbers.get("area")
     low, high = band("silicon", sheet.word("kind"))
@@ -62,8 +62,8 @@ def transistors_per_area(sheet: Sheet, _: RuleContext) -> Findings:
 
     Each process has a known density; twice that density means the transistors of two dies on the
     area of one.
-    Seen: 208 billion transistors of a B200 (two dies) over the 814 mm2 of one.
-    Instead: Write transistors and area of the same silicon.
+    Example: 208 billion transistors of a B200 (two dies) over the 814 mm2 of one.
+    Fix: Write transistors and area of the same silicon.
     """
     count, area = sheet.numbers.get("transistors"), sheet.si("area")
     if not count or not area:
@@ -79,8 +79,8 @@ def watts_per_area(sheet: Sheet, _: RuleContext) -> Findings:
     """Implausible power per area.
 
     Silicon dissipates up to 1.6 W per mm2; above that, power and area belong to different devices.
-    Seen: A module's 1,400 W over one die's area.
-    Instead: Write power and area of the same device.
+    Example: A module's 1,400 W over one die's area.
+    Fix: Write power and area of the same device.
     """
     power, area = sheet.numbers.get("power.chip"), sheet.si("area")
     if power and area and not 0.02 <= power.si / (area * 1e6) <= 1.6:
@@ -94,8 +94,8 @@ def price_of_its_kind(sheet: Sheet, _: RuleContext) -> Findings:
 
     Clouds price machines of eight chips: entered as one chip's price, it makes $/Mtok eight times
     too high.
-    Seen: 55 USD/h for 'a B200': the eight-GPU machine.
-    Instead: Divide by the chips of the machine or write it in 'node'; USD/h is rent, USD purchase.
+    Example: 55 USD/h for 'a B200': the eight-GPU machine.
+    Fix: Divide by the chips of the machine or write it in 'node'; USD/h is rent, USD purchase.
     """
     node_chips = sheet.numbers.get("node.chips") or sheet.numbers.get("links.scale_up.domain")
     for name, dimension in (("cloud", "hourly price"), ("purchase", "price")):
@@ -113,8 +113,8 @@ def rent_against_purchase(sheet: Sheet, _: RuleContext) -> Findings:
     """Implausible ratio of purchase price to rent.
 
     Rent pays back the purchase price in nine weeks to six years; otherwise one of them is wrong.
-    Seen: A rack's price of three million next to one GPU's rent.
-    Instead: Write both prices for one chip.
+    Example: A rack's price of three million next to one GPU's rent.
+    Fix: Write both prices for one chip.
     """
     price = sheet.numbers.get("price.purchase")
     for rent in sheet.numbers.values():
@@ -132,8 +132,8 @@ def price_per_gigabyte(sheet: Sheet, _: RuleContext) -> Findings:
 
     Boards cost 18 to 700 dollars per gigabyte; otherwise price and capacity are of different
     boards.
-    Seen: A 24 GB card with the 48 GB of its professional version.
-    Instead: Write price and capacity of the same board.
+    Example: A 24 GB card with the 48 GB of its professional version.
+    Fix: Write price and capacity of the same board.
     """
     price = sheet.numbers.get("price.purchase")
     for tier in tiers(sheet)[:1]:
@@ -152,8 +152,8 @@ def year_is_plausible(sheet: Sheet, setting: RuleContext) -> Findings:
     """Impossible year of release.
 
     The year decides which memories, adapters and densities are plausible.
-    Seen: 'released: 2202'.
-    Instead: Write the year of the first sale; mark a chip that is not on sale 'hypothetical: true'.
+    Example: 'released: 2202'.
+    Fix: Write the year of the first sale; mark a chip that is not on sale 'hypothetical: true'.
     """
     year = sheet.year
     latest = setting.today.year + (15 if sheet.at("hypothetical") is True else 2)
@@ -178,8 +178,8 @@ def spot_is_cheaper(sheet: Sheet, _: RuleContext) -> Findings:
     """A spot or reserved price above the same provider's on-demand price.
 
     Preemptible machines and one-year commitments cost less than on-demand ones.
-    Seen: The columns of on-demand and spot prices swapped in a table of clouds.
-    Instead: Swap them, or correct 'terms'.
+    Example: The columns of on-demand and spot prices swapped in a table of clouds.
+    Fix: Swap them, or correct 'terms'.
     """
     rents = _rents(sheet)
     for price, provider, terms in rents:
@@ -196,8 +196,8 @@ def rents_agree(sheet: Sheet, _: RuleContext) -> Findings:
     """A rent far above the other prices for the same chip.
 
     Clouds price machines of eight chips; prices per chip differ by less than a factor of four.
-    Seen: 18.32 USD/h for a machine of eight next to 2.29 for one chip.
-    Instead: Divide by the chips of the machine.
+    Example: 18.32 USD/h for a machine of eight next to 2.29 for one chip.
+    Fix: Divide by the chips of the machine.
     """
     rents = _rents(sheet)
     for price, _provider, terms in rents:
@@ -215,8 +215,8 @@ def rent_against_bandwidth(sheet: Sheet, _: RuleContext) -> Findings:
     """Implausible rent per memory bandwidth.
 
     The price of decode depends on it: chips rent at 0.25 to 4 dollars per hour for each TB/s.
-    Seen: The price of a host with eight TPUs entered for one TPU.
-    Instead: Divide by the chips of the machine.
+    Example: The price of a host with eight TPUs entered for one TPU.
+    Fix: Divide by the chips of the machine.
     """
     tier = main_tier(sheet)
     if not tier or not tier.bandwidth or not tier.bandwidth.si:

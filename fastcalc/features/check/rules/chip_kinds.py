@@ -13,8 +13,8 @@ def architecture_is_stated(sheet: Sheet, _: RuleContext) -> Findings:
 
     Engines store fitted values and number formats by architecture; a chip without one is predicted
     with the values of its kind.
-    Seen: An entry copied from a data sheet that names only the product.
-    Instead: Write 'architecture:' as in other chips of the family; a new family gets a new name.
+    Example: An entry copied from a data sheet that names only the product.
+    Fix: Write 'architecture:' as in other chips of the family; a new family gets a new name.
     """
     if sheet.word("kind") not in ("", "host") and not sheet.word("architecture"):
         yield ("kind",), "the file names no architecture"
@@ -26,8 +26,8 @@ def execution_is_of_its_kind(sheet: Sheet, _: RuleContext) -> Findings:
 
     On a spatial machine each layer runs in its own region and uses only the memory and cores of
     that region; the same chip is predicted many times slower or faster.
-    Seen: 'execution: spatial' left in a GPU's file that was copied from a wafer's.
-    Instead: Remove 'execution', or excuse it with evidence that this chip runs in that mode.
+    Example: 'execution: spatial' left in a GPU's file that was copied from a wafer's.
+    Fix: Remove 'execution', or excuse it with evidence that this chip runs in that mode.
     """
     chip_type, execution = sheet.word("kind"), sheet.word("execution")
     usual = "spatial" if chip_type in _SPATIAL else "sequential"
@@ -41,8 +41,8 @@ def memory_is_where_its_kind_has_it(sheet: Sheet, _: RuleContext) -> Findings:
 
     On-chip memory is marked 'where: chip', and a host's memory has a link to the chip. Memory
     without a mark is read as memory of the package.
-    Seen: A wafer's SRAM without 'where: chip', which was not treated as on-chip memory.
-    Instead: Write 'where: chip' for SRAM and no 'where' for other memory of a chip; write 'where:
+    Example: A wafer's SRAM without 'where: chip', which was not treated as on-chip memory.
+    Fix: Write 'where: chip' for SRAM and no 'where' for other memory of a chip; write 'where:
         host' or 'disk', 'link' and 'shared_by' for memory of a host.
     """
     is_host = sheet.word("kind") == "host"
@@ -74,8 +74,8 @@ def host_is_described_as_one(sheet: Sheet, _: RuleContext) -> Findings:
     """A host that is described as a chip.
 
     A host provides memory and cores to chips; it is not rented as an accelerator.
-    Seen: A server's price in the entry of its processor.
-    Instead: Put DRAM first, write 'scope: one host', and enter the price with the chips.
+    Example: A server's price in the entry of its processor.
+    Fix: Put DRAM first, write 'scope: one host', and enter the price with the chips.
     """
     if sheet.word("kind") != "host":
         return

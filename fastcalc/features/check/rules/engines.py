@@ -30,8 +30,8 @@ def inside_own_band(sheet: Sheet, _: RuleContext) -> Findings:
 
     The fit gives each parameter a range of possible values, its band; a value outside it was
     edited by hand.
-    Seen: A floor raised by hand after a fit, with the old band.
-    Instead: Fit again, or widen the band and give the reason in the note.
+    Example: A floor raised by hand after a fit, with the old band.
+    Fix: Fit again, or widen the band and give the reason in the note.
     """
     for number in sheet.numbers.values():
         band = _band(number)
@@ -45,8 +45,8 @@ def bands_are_bands(sheet: Sheet, _: RuleContext) -> Findings:
     """An invalid 'band'.
 
     A band is two numbers in SI, the lower first.
-    Seen: [26, 17] in microseconds next to a value in seconds.
-    Instead: Write [lower, upper] in SI units: seconds, bytes per second, FLOP per second.
+    Example: [26, 17] in microseconds next to a value in seconds.
+    Fix: Write [lower, upper] in SI units: seconds, bytes per second, FLOP per second.
     """
     for number in sheet.numbers.values():
         if "band" in number.about:
@@ -61,8 +61,8 @@ def fits_have_dates(sheet: Sheet, setting: RuleContext) -> Findings:
     """An engine without a valid date of its fit.
 
     Engines change every month; a profile two years old describes different software.
-    Seen: vidur's profiles against vLLM 0.9.1: 700 % off (issue 60).
-    Instead: Write 'date:' of the software that was measured.
+    Example: vidur's profiles against vLLM 0.9.1: 700 % off (issue 60).
+    Fix: Write 'date:' of the software that was measured.
     """
     if not any(sheet.states(number.path) for number in sheet.numbers.values()):
         return
@@ -80,8 +80,8 @@ def parameters_are_plausible(sheet: Sheet, _: RuleContext) -> Findings:
 
     A layer takes microseconds to milliseconds, and kernels reach at least a tenth of the peak;
     other values have a wrong unit or digit.
-    Seen: 'decode_layer_floor: 41 ms' for 41 us.
-    Instead: Check the unit; write fractions from 0 to 1.
+    Example: 'decode_layer_floor: 41 ms' for 41 us.
+    Fix: Check the unit; write fractions from 0 to 1.
     """
     for number in sheet.numbers.values():
         plausible = PARAMETERS[str(number.path[-1])].plausible
@@ -95,8 +95,8 @@ def engines_have_ranges(sheet: Sheet, _: RuleContext) -> Findings:
     """An engine without ranges.
 
     A prediction without a range hides its uncertainty.
-    Seen: Planners that print four digits without an error estimate.
-    Instead: Write 'ranges:' with at least 'unseen', or extend an engine that has them.
+    Example: Planners that print four digits without an error estimate.
+    Fix: Write 'ranges:' with at least 'unseen', or extend an engine that has them.
     """
     has_ranges = sheet.at("ranges") or sheet.at("range_widths")
     if not (sheet.at("is_bound") is True or has_ranges or sheet.at("extends")):
@@ -114,8 +114,8 @@ def ranges_are_plausible(sheet: Sheet, _: RuleContext) -> Findings:
     """A range wider or narrower than any engine has.
 
     A range is a factor, 1.2 for 20 % in either direction; a width is the logarithm of a factor.
-    Seen: 'below: 20' for 20 %.
-    Instead: Write the factor by which measurements are lower or higher; 'calibrate' writes widths.
+    Example: 'below: 20' for 20 %.
+    Fix: Write the factor by which measurements are lower or higher; 'calibrate' writes widths.
     """
     learned = sheet.at("range_widths")
     names = [*learned] if isinstance(learned, dict) else []
@@ -154,8 +154,8 @@ def names_stand_once(sheet: Sheet, _: RuleContext) -> Findings:
     """A name that occurs twice in a list.
 
     One of the two was meant to be another name, which is now missing.
-    Seen: 'architectures: [ada, ada, cdna3]' for [ada, hopper, cdna3].
-    Instead: Write the missing name, or remove the duplicate.
+    Example: 'architectures: [ada, ada, cdna3]' for [ada, hopper, cdna3].
+    Fix: Write the missing name, or remove the duplicate.
     """
     for path, names in _lists(sheet):
         for index, name in enumerate(names):
@@ -171,8 +171,8 @@ def inside_parents_band(sheet: Sheet, _: RuleContext) -> Findings:
     """A parameter outside the 'band' of the engine that this one extends.
 
     The band also applies to engines that extend it, unless a file gives its own.
-    Seen: A floor of 69 ns in a copy of an engine whose band is 28 to 90 us.
-    Instead: Check the unit, or give this engine its own 'band'.
+    Example: A floor of 69 ns in a copy of an engine whose band is 28 to 90 us.
+    Fix: Check the unit, or give this engine its own 'band'.
     """
     for number in sheet.numbers.values():
         is_own = sheet.states(number.path) and "band" not in number.about
@@ -197,8 +197,8 @@ def names_exist(sheet: Sheet, setting: RuleContext) -> Findings:
     """A name of an engine or a kind of chip that does not exist.
 
     An unknown name never takes effect, or fails the first request that needs it.
-    Seen: 'instead: [{engine: yuong}]' instead of young.
-    Instead: Take the name from 'fastcalc list engines' or 'list hardware'.
+    Example: 'instead: [{engine: yuong}]' instead of young.
+    Fix: Take the name from 'fastcalc list engines' or 'list hardware'.
     """
     catalogue = setting.catalogue(sheet.document.file, "engines")
     for index in range(len(sheet.items("instead"))):
@@ -220,8 +220,8 @@ def architectures_exist(sheet: Sheet, setting: RuleContext) -> Findings:
     """An architecture that no chip has.
 
     Parameters of a misspelt architecture apply to no chip.
-    Seen: 'cdna-3' instead of cdna3.
-    Instead: Write the architecture, the kind or the kind of link as in hardware files.
+    Example: 'cdna-3' instead of cdna3.
+    Fix: Write the architecture, the kind or the kind of link as in hardware files.
     """
     groups = sheet.at("architectures")
     paths: list[tuple[Path_, object]] = [

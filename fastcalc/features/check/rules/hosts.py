@@ -13,8 +13,8 @@ def whole_channels_of_host(sheet: Sheet, _: RuleContext) -> Findings:
     """A host's bandwidth that no number of memory channels gives.
 
     DIMMs are sold at known rates, and a board has 2, 4, 8 or 12 channels of 64 bits.
-    Seen: 348 GB/s, as measured by STREAM, instead of the 384 GB/s of a Grace.
-    Instead: Write channels x MT/s x 8 bytes; engines account for the efficiency of reads.
+    Example: 348 GB/s, as measured by STREAM, instead of the 384 GB/s of a Grace.
+    Fix: Write channels x MT/s x 8 bytes; engines account for the efficiency of reads.
     """
     key = host_key(sheet)
     channels = row("channels", key)["counts"] if key else []
@@ -40,8 +40,8 @@ def link_to_host(sheet: Sheet, _: RuleContext) -> Findings:
     """A link to a host outside the range of PCIe and NVLink-C2C.
 
     A card reads over 16 lanes of PCIe or over NVLink-C2C, in one direction; a drive over 4 lanes.
-    Seen: 900 GB/s of NVLink-C2C in both directions, instead of 450 in one.
-    Instead: Write the rate of one chip in one direction.
+    Example: 900 GB/s of NVLink-C2C in both directions, instead of 450 in one.
+    Fix: Write the rate of one chip in one direction.
     """
     key = host_key(sheet)
     is_superchip = key == "superchip-host"
@@ -65,8 +65,8 @@ def chips_share_a_host(sheet: Sheet, _: RuleContext) -> Findings:
     """More chips on a host than such boards support.
 
     Each chip gets a fraction of the host's memory.
-    Seen: 16 cards in a desktop.
-    Instead: Write the number of chips on one board.
+    Example: 16 cards in a desktop.
+    Fix: Write the number of chips on one board.
     """
     key = host_key(sheet)
     limit = row("chips_of_host", key).get("most") if key else None

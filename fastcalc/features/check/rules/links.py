@@ -22,9 +22,9 @@ def one_direction(sheet: Sheet, _: RuleContext) -> Findings:
     """A link faster than its architecture allows in one direction.
 
     Vendors print the sum of both directions; a collective uses one.
-    Seen: 900 GB/s for an H100, which has 450 in each direction, and the same for an H800, which
+    Example: 900 GB/s for an H100, which has 450 in each direction, and the same for an H800, which
         has 200.
-    Instead: Write half of the printed figure, and a 'reading' that says so.
+    Fix: Write half of the printed figure, and a 'reading' that says so.
     """
     link, limit = sheet.numbers.get("links.scale_up.bandwidth"), fastest_link(sheet)
     if not link or not limit or link.si <= 1.06 * limit * GB:
@@ -44,8 +44,8 @@ def link_against_memory(sheet: Sheet, _: RuleContext) -> Findings:
     """A link nearly as fast as the memory.
 
     Links have a thirtieth to a quarter of the memory's bandwidth.
-    Seen: A rack's 130 TB/s of NVLink entered for one GPU.
-    Instead: Write the rate of one chip in one direction.
+    Example: A rack's 130 TB/s of NVLink entered for one GPU.
+    Fix: Write the rate of one chip in one direction.
     """
     tier = main_tier(sheet)
     if not tier or not tier.bandwidth or not tier.bandwidth.si or tier.family == "sram":
@@ -65,8 +65,8 @@ def fast_is_faster(sheet: Sheet, _: RuleContext) -> Findings:
     """The slow link is faster than the fast one.
 
     scale_up is the link inside the domain, scale_out the link beyond it.
-    Seen: 400 GB/s of network next to 450 of NVLink; it was 400 Gb/s, an eighth.
-    Instead: Swap them, or write Gb/s.
+    Example: 400 GB/s of network next to 450 of NVLink; it was 400 Gb/s, an eighth.
+    Fix: Swap them, or write Gb/s.
     """
     fast = sheet.numbers.get("links.scale_up.bandwidth")
     slow = sheet.numbers.get("links.scale_out.bandwidth")
@@ -80,9 +80,9 @@ def adapters_of_the_year(sheet: Sheet, _: RuleContext) -> Findings:
     """A network faster than the adapters of its year.
 
     Adapters are specified in Gb/s; written as GB/s, a network is eight times too fast.
-    Seen: 'inter_node_bandwidth: 400 GB/s' in one planner where another has 50; wafer I/O of 1.2
+    Example: 'inter_node_bandwidth: 400 GB/s' in one planner where another has 50; wafer I/O of 1.2
         TB/s where the sheet prints 1.2 Tb/s.
-    Instead: Write '400 Gb/s'.
+    Fix: Write '400 Gb/s'.
     """
     link, core = sheet.numbers.get("links.scale_out.bandwidth"), core_of(sheet)
     if not link or sheet.at("links", "scale_out", "kind") == "pcie":  # the bus of the host
@@ -104,8 +104,8 @@ def domain_is_plausible(sheet: Sheet, _: RuleContext) -> Findings:
     """A link domain of an unusual size.
 
     The domain is the number of chips connected by the fast link; layouts depend on it.
-    Seen: An NVL72 counted in superchips (36), and an eight-GPU node with a domain of 900.
-    Instead: Count chips: 8 for an HGX node, 72 for an NVL72.
+    Example: An NVL72 counted in superchips (36), and an eight-GPU node with a domain of 900.
+    Fix: Count chips: 8 for an HGX node, 72 for an NVL72.
     """
     domain = sheet.numbers.get("links.scale_up.domain")
     if not domain:
@@ -126,8 +126,8 @@ def latency_is_plausible(sheet: Sheet, _: RuleContext) -> Findings:
 
     Written in nanoseconds, collectives cost almost nothing; in milliseconds, they take most of the
     time.
-    Seen: 10 'ms' between nodes, instead of 10 us.
-    Instead: Write 'us': 0.3 to 30 for links between chips.
+    Example: 10 'ms' between nodes, instead of 10 us.
+    Fix: Write 'us': 0.3 to 30 for links between chips.
     """
     for name in ("scale_up", "scale_out"):
         latency = sheet.numbers.get(f"links.{name}.latency")
@@ -143,8 +143,8 @@ def one_chip(sheet: Sheet, _: RuleContext) -> Findings:
     """An entry for more than one chip.
 
     fastcalc multiplies by the number of chips; an entry for two chips is counted twice.
-    Seen: KV-planner's GB200 with 4,500 TFLOPS and 16 TB/s, the numbers of a superchip.
-    Instead: Halve the numbers and write 'scope: one GPU'; state node facts in 'links' and 'notes'.
+    Example: KV-planner's GB200 with 4,500 TFLOPS and 16 TB/s, the numbers of a superchip.
+    Fix: Halve the numbers and write 'scope: one GPU'; state node facts in 'links' and 'notes'.
     """
     scope = sheet.word("scope") if sheet.word("kind") != "soc" else ""
     match = re.search(_WHOLE, scope)

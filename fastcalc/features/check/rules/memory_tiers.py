@@ -24,8 +24,8 @@ def whole_stacks(sheet: Sheet, _: RuleContext) -> Findings:
     """A capacity and bandwidth that no number of HBM stacks gives.
 
     HBM comes in stacks of known size and speed; one number of stacks must give both values.
-    Seen: A GB200 with 16 TB/s and 372 GB: the superchip's two GPUs in one entry.
-    Instead: Write capacity and bandwidth of one chip, and the generation as the memory's name.
+    Example: A GB200 with 16 TB/s and 372 GB: the superchip's two GPUs in one entry.
+    Fix: Write capacity and bandwidth of one chip, and the generation as the memory's name.
     """
     for tier in tiers(sheet):
         device = tier.part
@@ -63,8 +63,8 @@ def whole_channels(sheet: Sheet, _: RuleContext) -> Findings:
 
     GDDR comes in 32-bit channels of known size and speed; one number of channels must give both
     values.
-    Seen: An RTX 4090 with 2,016 GB/s, which is 1,008 doubled for 'both directions'.
-    Instead: Write the card's own capacity and bandwidth.
+    Example: An RTX 4090 with 2,016 GB/s, which is 1,008 doubled for 'both directions'.
+    Fix: Write the card's own capacity and bandwidth.
     """
     for tier in tiers(sheet):
         device = tier.part
@@ -78,8 +78,8 @@ def seconds_to_read(sheet: Sheet, _: RuleContext) -> Findings:
     """Implausible ratio of capacity to bandwidth for the type of memory.
 
     The time to read the whole memory once is the minimum time of a decode step that fills it.
-    Seen: Wafer fabric of 27 PB/s in a memory field; 640 GB of eight GPUs with one GPU's bandwidth.
-    Instead: Write both numbers for one chip; check bits and bytes, GB and TB.
+    Example: A wafer fabric's 27 PB/s in a memory field; 640 GB of eight GPUs with one's bandwidth.
+    Fix: Write both numbers for one chip; check bits and bytes, GB and TB.
     """
     for tier in tiers(sheet):
         low, high = band("seconds", *tier.rows)
@@ -103,8 +103,8 @@ def memory_is_of_its_kind(sheet: Sheet, _: RuleContext) -> Findings:
     """A memory larger or faster than any of its type.
 
     A wrong prefix, or bits instead of bytes, in both numbers does not change their ratio.
-    Seen: '13.4 TB' of an NVL72 rack entered as one GPU's memory.
-    Instead: Write the memory of one chip, and check the prefix.
+    Example: '13.4 TB' of an NVL72 rack entered as one GPU's memory.
+    Fix: Write the memory of one chip, and check the prefix.
     """
     for tier in tiers(sheet):
         for number, table in ((tier.bandwidth, "bandwidth"), (tier.capacity, "capacity")):
@@ -122,9 +122,9 @@ def gib_not_gb(sheet: Sheet, _: RuleContext) -> Findings:
 
     HBM and GDDR capacities are powers of two. Reading 80 GiB as 80e9 bytes loses 7 %, which can
     cost batch size or a second GPU.
-    Seen: '80 GB' of an H100 is 85.9e9 bytes; the B300 is listed with 268, 270 or 288, all of which
+    Example: '80 GB' of an H100 is 85.9e9 bytes; B300 is listed with 268, 270 or 288, all of which
         mean one memory of 268.6 GiB.
-    Instead: Write '80 GiB' with 'printed: "80GB"' and a 'reading' that says so; if it is decimal,
+    Fix: Write '80 GiB' with 'printed: "80GB"' and a 'reading' that says so; if it is decimal,
         let 'reading' or 'note' say 'decimal'.
     """
     for tier in tiers(sheet):
@@ -148,8 +148,8 @@ def fabric_is_not_memory(sheet: Sheet, _: RuleContext) -> Findings:
     """The fabric's bandwidth in the memory's field.
 
     A network between cores is not memory; weights are not read from it.
-    Seen: 27 PB/s in articles on the WSE-3's memory, which is the fabric's 214 Pb/s in bytes.
-    Instead: Write 21 PB/s as the memory and 214 Pb/s as the fabric.
+    Example: 27 PB/s in articles on the WSE-3's memory, which is the fabric's 214 Pb/s in bytes.
+    Fix: Write 21 PB/s as the memory and 214 Pb/s as the fabric.
     """
     fabric = sheet.si("fabric.bandwidth")
     for tier in tiers(sheet):
@@ -163,8 +163,8 @@ def sram_per_core(sheet: Sheet, _: RuleContext) -> Findings:
     """On-chip memory denser than SRAM or faster than its cores.
 
     SRAM has a known density, and a core has a known port width, so a wafer can be checked, too.
-    Seen: '1.2 TB/s' of wafer I/O where the data sheet has terabits.
-    Instead: Check capacity over area (at most 1.3 MB per mm2) and bandwidth over cores and clock.
+    Example: '1.2 TB/s' of wafer I/O where the data sheet has terabits.
+    Fix: Check capacity over area (at most 1.3 MB per mm2) and bandwidth over cores and clock.
     """
     area, cores, core = sheet.si("area"), sheet.si("cores"), core_of(sheet)
     for tier in tiers(sheet):
@@ -187,8 +187,8 @@ def memory_existed(sheet: Sheet, _: RuleContext) -> Findings:
     """A chip older than the generation of its memory.
 
     A chip released before its memory existed has a wrong memory name or a wrong year.
-    Seen: 'HBM3' for the A100, which has HBM2 and HBM2e.
-    Instead: Write the generation that the data sheet prints, and the year of the first sale.
+    Example: 'HBM3' for the A100, which has HBM2 and HBM2e.
+    Fix: Write the generation that the data sheet prints, and the year of the first sale.
     """
     year = sheet.year
     for tier in tiers(sheet) if year else ():
@@ -202,8 +202,8 @@ def bandwidth_per_watt(sheet: Sheet, _: RuleContext) -> Findings:
     """More bandwidth per watt than the type of memory allows.
 
     Moving a bit takes 4 to 8 picojoules, and the total cannot exceed the power of the board.
-    Seen: An L4 with 600 GB/s at 72 W; half of its power would be used by GDDR6.
-    Instead: Write one chip's bandwidth and power; 300 GB/s for the L4.
+    Example: An L4 with 600 GB/s at 72 W; half of its power would be used by GDDR6.
+    Fix: Write one chip's bandwidth and power; 300 GB/s for the L4.
     """
     power = sheet.numbers.get("power.chip")
     for tier in tiers(sheet)[:1]:

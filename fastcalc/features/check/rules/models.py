@@ -33,8 +33,8 @@ def shape_gives_checkpoint(sheet: Sheet, _: RuleContext) -> Findings:
 
     The closed form reproduces real checkpoints to the last parameter; a difference means a wrong
     field.
-    Seen: A catalogue page that gives Mistral Large 3 the shape of Mistral Large 2.
-    Instead: Compare with the configuration field by field; excuse a difference with a known reason
+    Example: A catalogue page that gives Mistral Large 3 the shape of Mistral Large 2.
+    Fix: Compare with the configuration field by field; excuse a difference with a known reason
         in 'excused'.
     """
     for number, ours in _counted(sheet):
@@ -62,8 +62,8 @@ def small_differences_are_noted(sheet: Sheet, _: RuleContext) -> Findings:
 
     Norms, biases and sinks are a millionth of a model, so errors in them show only in the last
     digits.
-    Seen: 'qk_norm: true' dropped from a model of 32B: 16,384 parameters.
-    Instead: Correct the flag, or state in 'notes' how many more elements the checkpoint has.
+    Example: 'qk_norm: true' dropped from a model of 32B: 16,384 parameters.
+    Fix: Correct the flag, or state in 'notes' how many more elements the checkpoint has.
     """
     notes = plain_numbers(" ".join(str(note) for note in sheet.items("notes")), 4000)
     for number, ours in _counted(sheet):
@@ -84,8 +84,8 @@ def shape_gives_label(sheet: Sheet, _: RuleContext) -> Findings:
 
     Labels are rounded to a percent; a larger difference means a missing component or a wrong
     field.
-    Seen: GLM-4.6's 357B counts a multi-token-prediction layer; the text core has 353B.
-    Instead: Correct the shape, or state in 'notes' what the label includes.
+    Example: GLM-4.6's 357B counts a multi-token-prediction layer; the text core has 353B.
+    Fix: Correct the shape, or state in 'notes' what the label includes.
     """
     label, total = sheet.at("published", "label"), sheet.numbers.get("published.total")
     match = _LABEL.search(label) if isinstance(label, str) else None
@@ -138,8 +138,8 @@ def active_is_published(sheet: Sheet, _: RuleContext) -> Findings:
     """The active parameter count of the shape differs from the published one.
 
     Active parameters set FLOPs and bytes per token; vendors count them in three ways.
-    Seen: llmfit's estimate of 60B active for GLM-5, published as 40B.
-    Instead: Check experts, active_experts and shared_width.
+    Example: llmfit's estimate of 60B active for GLM-5, published as 40B.
+    Fix: Check experts, active_experts and shared_width.
     """
     published = sheet.numbers.get("published.active")
     if (model := sheet.shaped) is None or not published:
@@ -162,8 +162,8 @@ def window_inside_context(sheet: Sheet, _: RuleContext) -> Findings:
     """A window longer than the context.
 
     Such a window has no effect: the layer has full attention.
-    Seen: sliding_window copied from a configuration whose use_sliding_window is false.
-    Instead: Remove the window, or correct max_context.
+    Example: sliding_window copied from a configuration whose use_sliding_window is false.
+    Fix: Remove the window, or correct max_context.
     """
     context = _whole(sheet.at("max_context"))
     for path, window in _of_blocks(sheet, "attention", "window"):
@@ -176,8 +176,8 @@ def widths_are_multiples(sheet: Sheet, _: RuleContext) -> Findings:
     """Widths that are not multiples of a power of two.
 
     Widths are multiples of the tile size of tensor units; other values have a mistyped digit.
-    Seen: 'hidden_size: 4069' instead of 4096.
-    Instead: Take the number from the configuration.
+    Example: 'hidden_size: 4069' instead of 4096.
+    Fix: Take the number from the configuration.
     """
     widths: list[tuple[Path_, int]] = [(("hidden_size",), _whole(sheet.at("hidden_size")) or 0)]
     for key in ("width", "shared_width"):
@@ -195,8 +195,8 @@ def ffn_fits_hidden(sheet: Sheet, _: RuleContext) -> Findings:
     """A feed-forward width far from the hidden size.
 
     Dense layers are 0.25 to 9 times as wide as the hidden size, experts 0.04 to 6 times.
-    Seen: An expert's width entered as the dense layer's.
-    Instead: Check intermediate_size against moe_intermediate_size.
+    Example: An expert's width entered as the dense layer's.
+    Fix: Check intermediate_size against moe_intermediate_size.
     """
     hidden = _whole(sheet.at("hidden_size"))
     for path, width in _of_blocks(sheet, "ffn", "width"):
@@ -212,8 +212,8 @@ def head_dim_is_plausible(sheet: Sheet, _: RuleContext) -> Findings:
     """An unusual head size.
 
     A head has 32 to 576 elements; other sizes usually mean that heads and head_dim are swapped.
-    Seen: head_dim 8 and heads 128 instead of heads 8 and head_dim 128.
-    Instead: Swap them, or take head_dim from the configuration (it need not be hidden/heads).
+    Example: head_dim 8 and heads 128 instead of heads 8 and head_dim 128.
+    Fix: Swap them, or take head_dim from the configuration (it need not be hidden/heads).
     """
     for key in ("head_dim", "nope_dim", "value_dim"):
         for path, value in _of_blocks(sheet, "attention", key):
@@ -226,8 +226,8 @@ def vocabulary_is_plausible(sheet: Sheet, _: RuleContext) -> Findings:
     """A vocabulary or a context outside the range of models.
 
     The embedding has vocabulary x hidden_size parameters, so a wrong digit adds billions.
-    Seen: max_position_embeddings of 131,072,000.
-    Instead: Take it from the configuration.
+    Example: max_position_embeddings of 131,072,000.
+    Fix: Take it from the configuration.
     """
     for key, low, high in (("vocabulary", 1000, 1_100_000), ("max_context", 512, 20_000_000)):
         value = _whole(sheet.at(key))
@@ -240,8 +240,8 @@ def layers_are_plausible(sheet: Sheet, _: RuleContext) -> Findings:
     """A number of layers outside the range of models.
 
     Time and memory are proportional to the number of layers.
-    Seen: A pattern of layers counted once per layer instead of once.
-    Instead: Add up the counts of 'blocks'.
+    Example: A pattern of layers counted once per layer instead of once.
+    Fix: Add up the counts of 'blocks'.
     """
     layers = sum(count for _, count in _of_blocks(sheet, "count"))
     if layers > 300:
@@ -253,8 +253,8 @@ def shape_cites(sheet: Sheet, _: RuleContext) -> Findings:
     """A shape without a source.
 
     A shape is twenty numbers from one configuration, which readers need to look up.
-    Seen: Third-party catalogue pages with the shape of another model.
-    Instead: Write 'shape_source:' with a key of 'sources'.
+    Example: Third-party catalogue pages with the shape of another model.
+    Fix: Write 'shape_source:' with a key of 'sources'.
     """
     if sheet.at("blocks") and not sheet.at("shape_source"):
         yield ("blocks",), "the shape has no shape_source"
@@ -277,8 +277,8 @@ def shape_says_how_sure(sheet: Sheet, _: RuleContext) -> Findings:
     """A published shape without a confidence.
 
     Tables and notes show the confidence; without it, an assumed shape looks like a published one.
-    Seen: A shape derived from a blog post, next to shapes copied from configurations.
-    Instead: Write 'confidence:' high, medium, low or memory; or 'hypothetical: true'.
+    Example: A shape derived from a blog post, next to shapes copied from configurations.
+    Fix: Write 'confidence:' high, medium, low or memory; or 'hypothetical: true'.
     """
     if _is_public(sheet) and sheet.at("confidence") is None:
         yield ("id",), "the file states no confidence in its shape"
@@ -289,9 +289,9 @@ def assumed_shapes_say_what_is_assumed(sheet: Sheet, _: RuleContext) -> Findings
     """A shape of low confidence without a note on its assumptions.
 
     A reader who later finds the configuration needs to know which fields to correct.
-    Seen: The shape of a medium-sized model copied from the larger one of its family, without a
+    Example: The shape of a medium-sized model copied from the larger one of its family, without a
         note.
-    Instead: State in 'notes' what is assumed, or that no copy of the configuration was found.
+    Fix: State in 'notes' what is assumed, or that no copy of the configuration was found.
     """
     is_unsure = sheet.word("confidence") in ("low", "memory")
     if is_unsure and not re.search(r"assum|class defaults|no copy", _notes(sheet)):
@@ -304,8 +304,8 @@ def counts_are_published(sheet: Sheet, _: RuleContext) -> Findings:
 
     The checkpoint's count reveals a wrong field of the shape; the label reveals a missing
     component.
-    Seen: A shape with one expert too few, which no other number contradicted.
-    Instead: Write 'published:' with label and checkpoint, or state in 'notes' that no checkpoint is
+    Example: A shape with one expert too few, which no other number contradicted.
+    Fix: Write 'published:' with label and checkpoint, or state in 'notes' that no checkpoint is
         known.
     """
     if not _is_public(sheet):
@@ -321,8 +321,8 @@ def label_is_of_the_text_core(sheet: Sheet, _: RuleContext) -> Findings:
     """A label that counts more or less than the text core, without a note.
 
     Readers assume that the computation covers what the label counts.
-    Seen: GLM-4.6's 357B counts a multi-token-prediction layer; the text core has 353B.
-    Instead: State in 'notes' what the label counts: 'The label counts the vision tower, too'.
+    Example: GLM-4.6's 357B counts a multi-token-prediction layer; the text core has 353B.
+    Fix: State in 'notes' what the label counts: 'The label counts the vision tower, too'.
     """
     label = sheet.at("published", "label")
     match = _LABEL.search(label) if isinstance(label, str) else None

@@ -24,8 +24,8 @@ def numbers_cite(sheet: Sheet, setting: RuleContext) -> Findings:
     """A number without a source in a file that cites sources.
 
     A number without a source cannot be checked or corrected.
-    Seen: H100 memory at 3,072 GB/s in two calculators that cite no document; it is 3,350.
-    Instead: Write 'source:' with a key of 'sources'.
+    Example: H100 memory at 3,072 GB/s in two calculators that cite no document; it is 3,350.
+    Fix: Write 'source:' with a key of 'sources'.
     """
     bare = [number for number in sheet.numbers.values() if not number.said("source")]
     cites = len(bare) < len(sheet.numbers) and 2 * len(bare) <= len(sheet.numbers)
@@ -38,8 +38,8 @@ def sources_are_listed(sheet: Sheet, _: RuleContext) -> Findings:
     """A source that is not listed.
 
     A key without title and address does not identify a document.
-    Seen: 'source: datasheet' copied from another file without its 'sources'.
-    Instead: List it under 'sources' with title, url and accessed.
+    Example: 'source: datasheet' copied from another file without its 'sources'.
+    Fix: List it under 'sources' with title, url and accessed.
     """
     listed = set(_sources(sheet))
     for path, name in _texts(sheet.data):
@@ -56,8 +56,8 @@ def sources_are_used(sheet: Sheet, _: RuleContext) -> Findings:
     """A listed source that no number uses.
 
     Either a number has lost its source, or the entry is not needed.
-    Seen: A 'source:' deleted when a line was rewritten.
-    Instead: Restore it on its number, or remove it from the list.
+    Example: A 'source:' deleted when a line was rewritten.
+    Fix: Restore it on its number, or remove it from the list.
     """
     cited = {number.said("source") for number in sheet.numbers.values()}
     for path, text in _texts(sheet.data):
@@ -85,8 +85,8 @@ def sources_have_addresses(sheet: Sheet, _: RuleContext) -> Findings:
 
     A document that cannot be opened cannot be checked; its numbers have at most 'medium'
     confidence.
-    Seen: 'Several secondary lists that agree' behind a price of 'high' confidence.
-    Instead: Give 'url', or mark each of its numbers 'confidence: medium', 'low' or 'memory'.
+    Example: 'Several secondary lists that agree' behind a price of 'high' confidence.
+    Fix: Give 'url', or mark each of its numbers 'confidence: medium', 'low' or 'memory'.
     """
     if sheet.kind == "engines":  # fits and assumptions have no address; their notes say why
         return
@@ -102,8 +102,8 @@ def dates_parse(sheet: Sheet, _: RuleContext) -> Findings:
     """An invalid date.
 
     Dates determine which numbers are outdated; an unreadable date is never outdated.
-    Seen: '2026-13-05' and '5/2026'.
-    Instead: Write "2026", "2026-05" or "2026-05-13", in quotes.
+    Example: '2026-13-05' and '5/2026'.
+    Fix: Write "2026", "2026-05" or "2026-05-13", in quotes.
     """
     for path, text in _dates(sheet):
         if day(text) is None:
@@ -115,8 +115,8 @@ def dates_are_past(sheet: Sheet, setting: RuleContext) -> Findings:
     """A date in the future.
 
     A source cannot have been read in the future.
-    Seen: 'accessed: 2062-11-21'.
-    Instead: Write the day on which the source was read.
+    Example: 'accessed: 2062-11-21'.
+    Fix: Write the day on which the source was read.
     """
     for path, text in _dates(sheet):
         dated = day(text)
@@ -139,8 +139,8 @@ def prices_have_dates(sheet: Sheet, _: RuleContext) -> Findings:
     """An hourly price without a date.
 
     H100 rent fell from 8 to 2 dollars in two years, so a price is only valid with its date.
-    Seen: A cost table that still quotes 2023.
-    Instead: Write 'date:'.
+    Example: A cost table that still quotes 2023.
+    Fix: Write 'date:'.
     """
     for number in sheet.numbers.values():
         if number.dimension == "hourly price" and not number.said("date"):
@@ -152,8 +152,8 @@ def prices_are_fresh(sheet: Sheet, setting: RuleContext) -> Findings:
     """An hourly price older than a year.
 
     Dollars per million tokens depend on the current rent.
-    Seen: A sizing guide with the A100 at 4 dollars when it rented at 1.30.
-    Instead: Look up the price again, and write the new date.
+    Example: A sizing guide with the A100 at 4 dollars when it rented at 1.30.
+    Fix: Look up the price again, and write the new date.
     """
     for number in sheet.numbers.values():
         dated = day(number.said("date") or "") if number.dimension == "hourly price" else None
@@ -166,9 +166,9 @@ def value_is_printed(sheet: Sheet, _: RuleContext) -> Findings:
     """The value differs from the text that the source prints.
 
     Either was mistyped, or the printed figure needs a 'reading' that is missing.
-    Seen: '1,979 teraFLOPS' printed and 989.5 stored, which is right only after halving for
+    Example: '1,979 teraFLOPS' printed and 989.5 stored, which is right only after halving for
         sparsity.
-    Instead: Correct the value, or write a 'reading' that states how it follows from the printed
+    Fix: Correct the value, or write a 'reading' that states how it follows from the printed
         text.
     """
     for number in sheet.numbers.values():
@@ -199,8 +199,8 @@ def reading_comes_out(sheet: Sheet, _: RuleContext) -> Findings:
 
     A reading describes arithmetic: half, GiB, per chip of eight. If the result differs from the
     value, one of the three is wrong.
-    Seen: 'both directions are printed, one is half' next to a value that was not halved.
-    Instead: Correct the value, or name in the reading the number that was used.
+    Example: 'both directions are printed, one is half' next to a value that was not halved.
+    Fix: Correct the value, or name in the reading the number that was used.
     """
     for number in sheet.numbers.values():
         if not number.said("reading"):
@@ -218,8 +218,8 @@ def numbers_from_memory(sheet: Sheet, _: RuleContext) -> Findings:
     """A number from memory.
 
     No source was found, so the number may be right but cannot be checked.
-    Seen: TFLOPS of Apple chips, which Apple does not publish.
-    Instead: Find a document; until then, tables mark the number.
+    Example: TFLOPS of Apple chips, which Apple does not publish.
+    Fix: Find a document; until then, tables mark the number.
     """
     for number in sheet.numbers.values():
         if number.said("confidence") == "memory":
@@ -233,8 +233,8 @@ def addresses_are_addresses(sheet: Sheet, _: RuleContext) -> Findings:
     """An invalid address.
 
     A link that cannot be opened is not a source.
-    Seen: 'url: see datasheet'.
-    Instead: Write the full address, beginning with https://.
+    Example: 'url: see datasheet'.
+    Fix: Write the full address, beginning with https://.
     """
     for name, source in _sources(sheet).items():
         url = source.get("url")
@@ -254,8 +254,8 @@ def printed_is_halved(sheet: Sheet, _: RuleContext) -> Findings:
     """The printed text says 'sparse' or 'both directions', but the value was not halved.
 
     By the source's own words, the number is twice the one that fastcalc needs.
-    Seen: '3,958 TFLOPS (with sparsity)' stored as 3,958.
-    Instead: Halve the value and write the reading.
+    Example: '3,958 TFLOPS (with sparsity)' stored as 3,958.
+    Fix: Halve the value and write the reading.
     """
     for number in sheet.numbers.values():
         if number.dimension not in ("compute rate", "bandwidth") or number.said("reading"):
@@ -272,8 +272,8 @@ def nothing_left_to_fill_in(sheet: Sheet, _: RuleContext) -> Findings:
     """A placeholder that was not filled in.
 
     The numbers of a template describe no real device.
-    Seen: 'INFORMATION_REQUIRED' in machine files that were shipped.
-    Instead: Replace it, or remove the line if it is optional.
+    Example: 'INFORMATION_REQUIRED' in machine files that were shipped.
+    Fix: Replace it, or remove the line if it is optional.
     """
     for path in place_holders(sheet.document):
         yield path, f"'{shown(sheet.at(*path))}' must still be filled in"
@@ -284,8 +284,8 @@ def sources_say_when(sheet: Sheet, _: RuleContext) -> Findings:
     """A source without the date on which it was read.
 
     Pages change under their address; without a date, the version that was read cannot be found.
-    Seen: Vendors' tables in which a dense column was silently replaced by a sparse one.
-    Instead: Write 'accessed:' with the date.
+    Example: Vendors' tables in which a dense column was silently replaced by a sparse one.
+    Fix: Write 'accessed:' with the date.
     """
     for name, source in _sources(sheet).items():
         if source.get("url") and not source.get("accessed"):
@@ -298,8 +298,8 @@ def memory_is_no_source(sheet: Sheet, _: RuleContext) -> Findings:
     """A number from memory that cites a document, or a cited number marked as from memory.
 
     A reader looks it up in vain, or takes a remembered number for a printed one.
-    Seen: 'confidence: memory' left behind when a source was found.
-    Instead: Write both 'source: memory' and 'confidence: memory', or neither.
+    Example: 'confidence: memory' left behind when a source was found.
+    Fix: Write both 'source: memory' and 'confidence: memory', or neither.
     """
     for number in sheet.numbers.values():
         source, confidence = number.said("source"), number.said("confidence")

@@ -31,8 +31,8 @@ def released_after_transformers(sheet: Sheet, setting: RuleContext) -> Findings:
     """A release date before transformers existed, or after the configuration was read.
 
     Dates select the old measurements that an engine is compared with, and they order every list.
-    Seen: 'released: 2042-07' instead of 2024-07.
-    Instead: Write the month of the release; mark an unreleased model 'hypothetical: true'.
+    Example: 'released: 2042-07' instead of 2024-07.
+    Fix: Write the month of the release; mark an unreleased model 'hypothetical: true'.
     """
     released = day(str(sheet.at("released") or ""))
     if released is None:
@@ -50,8 +50,8 @@ def names_say_the_size(sheet: Sheet, _: RuleContext) -> Findings:
     """A size in a name that differs from the model's.
 
     Users type the name and rely on the size in it.
-    Seen: An alias of the 8B model left in a copy for the 70B model.
-    Instead: Correct or remove the name; a size in billions counts all or active parameters.
+    Example: An alias of the 8B model left in a copy for the 70B model.
+    Fix: Correct or remove the name; a size in billions counts all or active parameters.
     """
     if not isinstance(sheet.entry, Model):
         return
@@ -101,8 +101,8 @@ def formats_are_printed(sheet: Sheet, _: RuleContext) -> Findings:
     """A format that differs from the one that the source prints.
 
     Formats determine bytes: 4-bit weights read as 16-bit make a model four times as large.
-    Seen: gpt-oss without 'expert_format', with 234 GB for a checkpoint of 65 GB.
-    Instead: Take the format from the configuration's quantization_config or torch_dtype.
+    Example: gpt-oss without 'expert_format', with 234 GB for a checkpoint of 65 GB.
+    Fix: Take the format from the configuration's quantization_config or torch_dtype.
     """
     for key in _FORMAT_KEYS:
         text = _quotation(sheet, key)
@@ -125,8 +125,8 @@ def narrow_formats_cite(sheet: Sheet, _: RuleContext) -> Findings:
     """A format other than 16 bits without a quotation from a source.
 
     Most checkpoints are stored at 16 bits, and all engines use 16-bit caches by default.
-    Seen: fp8 for a bf16 checkpoint, which halves the memory and the time to read the weights.
-    Instead: Quote the configuration: 'printed: {weight_format: "quant_method: fp8"}'; to have an
+    Example: fp8 for a bf16 checkpoint, which halves the memory and the time to read the weights.
+    Fix: Quote the configuration: 'printed: {weight_format: "quant_method: fp8"}'; to have an
         engine convert the weights or the cache, use a flag (--weights, --kv).
     """
     if sheet.at("hypothetical") is True or not sheet.at("blocks"):
@@ -155,8 +155,8 @@ def cache_reads_are_printed(sheet: Sheet, _: RuleContext) -> Findings:
     """A window, a top-k or a context that differs from the text of the source.
 
     They determine how much of the cache a token reads, and no parameter count reveals an error.
-    Seen: A sliding window lost in a copy; at 128k tokens every layer reads a thousand times more.
-    Instead: Correct the number, or the quotation under 'printed'.
+    Example: A sliding window lost in a copy; at 128k tokens a layer reads a thousand times more.
+    Fix: Correct the number, or the quotation under 'printed'.
     """
     for key in ("max_context", "window", "top_k", "pool"):
         text = _quotation(sheet, key)
@@ -177,8 +177,8 @@ def bytes_are_published(sheet: Sheet, _: RuleContext) -> Findings:
     """The weight bytes differ from the checkpoint's.
 
     A chip must store and read the bytes that shape and format give.
-    Seen: Experts of 4 bits counted at 16 bits, which gives 234 GB for a checkpoint of 60.8 GiB.
-    Instead: Check weight_format and expert_format against the configuration.
+    Example: Experts of 4 bits counted at 16 bits, which gives 234 GB for a checkpoint of 60.8 GiB.
+    Fix: Check weight_format and expert_format against the configuration.
     """
     size = sheet.numbers.get("published.checkpoint_bytes")
     if (model := sheet.shaped) is None or not size:
@@ -200,8 +200,8 @@ def cache_reads_are_plausible(sheet: Sheet, _: RuleContext) -> Findings:
     """A window or a top-k outside the range of models.
 
     A window of one token attends to no earlier token.
-    Seen: 'window: 1', where the flag use_sliding_window was read as the window.
-    Instead: Take sliding_window or index_topk from the configuration.
+    Example: 'window: 1', where the flag use_sliding_window was read as the window.
+    Fix: Take sliding_window or index_topk from the configuration.
     """
     for key, (low, high) in _BANDS.items():
         for path, number in _numbers_at(sheet, key):

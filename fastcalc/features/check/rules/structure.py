@@ -15,8 +15,8 @@ def id_is_file_name(sheet: Sheet, _: RuleContext) -> Findings:
     """The id is not the file's name.
 
     Entries are looked up by file name; an entry with a different id is not found.
-    Seen: h200.yaml, copied from h100.yaml, with 'id: h100' still inside.
-    Instead: Rename the file or change the id, so that both are the same.
+    Example: h200.yaml, copied from h100.yaml, with 'id: h100' still inside.
+    Fix: Rename the file or change the id, so that both are the same.
     """
     entry_id, file = sheet.at("id"), Path(sheet.document.file)
     stem = file.stem
@@ -32,8 +32,8 @@ def excuses_are_of_rules(sheet: Sheet, _: RuleContext) -> Findings:
     """An excuse without a fault.
 
     An excuse that remains after its fault is corrected hides the next fault.
-    Seen: A linter's ignore comment that is never removed.
-    Instead: Remove it from 'excused', or write the id of the rule as in the message.
+    Example: A linter's ignore comment that is never removed.
+    Fix: Remove it from 'excused', or write the id of the rule as in the message.
     """
     excused = sheet.at("excused")
     for name in excused if isinstance(excused, dict) else ():
@@ -52,8 +52,8 @@ def aliases_are_free(sheet: Sheet, setting: RuleContext) -> Findings:
     """An alias that is the name of another shipped entry.
 
     Users who type the name get this file, with the numbers of another entry.
-    Seen: A model copied for a variant, with the aliases of the original.
-    Instead: Remove the alias; a file that replaces a shipped entry needs the id of that entry.
+    Example: A model copied for a variant, with the aliases of the original.
+    Fix: Remove the alias; a file that replaces a shipped entry needs the id of that entry.
     """
     owner_of = setting.shipped_owners(sheet.kind)
     for index, alias in enumerate(sheet.items("aliases")):
