@@ -8,6 +8,7 @@ from typing import TypeVar, cast
 from fastcalc.catalogue.kinds import Kind
 from fastcalc.catalogue.schema import Engine, Hardware, Model
 from fastcalc.catalogue.store import Catalogue
+from fastcalc.core.chip.formats_run import refused_formats
 from fastcalc.core.chip.host import memory_choice
 from fastcalc.core.chip.machine import machine
 from fastcalc.core.chip.machine_class import engine_of_class
@@ -148,7 +149,10 @@ class PointDeployments:
             work = workload(model, weights, cache)
             stated = Sharding(point.chips, point.tp, point.pp, point.ep, point.dp)
             memory = memory_choice(self.catalogue, *point.memory)
-            return Deployment(hardware, model, engine, work, stated, memory)
+            runs = engine
+            if refused_formats(engine, hardware, work):  # the measurement shows that it ran
+                runs = engine.model_copy(update={"refused": []})
+            return Deployment(hardware, model, runs, work, stated, memory)
 
         return self._once(key, deployment)
 

@@ -590,6 +590,16 @@ def test_the_evaluator_is_one():
         assert one.expected == pytest.approx(float(alone.estimate.tpot[0]), rel=1e-9)
 
 
+def test_a_measurement_shows_that_a_refused_format_ran(tmp_path, fastcalc):
+    """A build of one's own may have kernels that releases of vLLM lack, such as of 8-bit integers."""
+    path = write(tmp_path / "mine.csv", [row(id="own-001", engine="vllm", kv="int8")])
+    found = fastcalc("validate", str(path), "--format", "json")
+    said = json.loads(found.out)
+    assert found.code == 0
+    assert [one["id"] for one in said["points"]] == ["own-001"]
+    assert said["skipped"] == []
+
+
 @pytest.mark.parametrize("column", ["hardware", "model", "engine"])
 def test_a_name_that_no_file_system_takes_skips_its_point_alone(tmp_path, fastcalc, column):
     rows = [row(id="own-001"), row(id="own-002", **{column: "x" * 300})]
