@@ -1,4 +1,4 @@
 """`plan`: the cheapest deployment that meets latency targets.
 
-Also which limit to relax, what turns the choice, and what chips that are owned sustain.
+It also says which limit to relax, what would change the choice, and what owned chips sustain.
 """

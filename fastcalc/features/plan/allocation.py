@@ -1,4 +1,4 @@
-"""The allocation of a demand: what owned chips serve, and what is rented for the rest."""
+"""Allocation of the offered load: owned chips first, rented chips for the rest."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -24,12 +24,12 @@ _MOST_NODES = 8
 
 @dataclass(frozen=True)
 class Allocation:
-    """What owned chips of one kind, or chips rented on top of them, serve of a demand.
+    """Part of the load that is served by one owned chip type, or by chips rented in addition.
 
-    sharing : its pools of replicas
-    requests : of the whole mix that they are to serve [1/s]
-    owned : the chips that are owned; None where they are rented
-    chips, unit : those that are owned, and how many of them run together [1]
+    sharing : pools of replicas
+    requests : request rate of the whole mix that the pools must serve [1/s]
+    owned : the owned chips; None if the chips are rented
+    chips, unit : number of owned chips, and how many of them run together [1]
     """
 
     sharing: Sharing
@@ -40,48 +40,48 @@ class Allocation:
 
     @property
     def is_owned(self) -> bool:
-        """Whether its chips are owned, or else rented."""
+        """Whether the chips are owned rather than rented."""
         return self.owned is not None
 
     @property
     def pools(self) -> Sequence[ReplicaPool]:
-        """Its pools; none where nothing serves all classes."""
+        """Pools of replicas; empty if no deployment serves all classes."""
         return self.sharing.pools
 
     @property
     def plans(self) -> list[Plan]:
-        """The deployment of each pool."""
+        """Best deployment of each pool."""
         return [pool.plan for pool in self.pools]
 
     @property
     def plan(self) -> Plan | None:
-        """The deployment of the first pool."""
+        """Best deployment of the first pool."""
         return next(iter(self.plans), None)
 
     @property
     def decision(self) -> Decision:
-        """What was found for the first pool, or for the first class that nothing serves."""
+        """Decision for the first pool, or for the first class that no deployment serves."""
         return (*self.pools, *self.sharing.unserved)[0].decision
 
     @property
     def most_requests(self) -> float:
-        """Highest throughput of the chips that run, of the whole mix. [1/s]"""
+        """Highest throughput of the running chips, for the whole mix. [1/s]"""
         sharing = self.sharing
         return sharing.requests if sharing.rate else sum(plan.requests for plan in self.plans)
 
     @property
     def chips_left(self) -> float:
-        """Owned chips on which nothing runs. [1]"""
+        """Number of idle owned chips. [1]"""
         running = sum(plan.values["chips"] - plan.idle_chips for plan in self.plans)
         return self.chips - running if self.owned else 0.0
 
     @property
     def usd_per_month(self) -> float | None:
-        """Price of the chips that run; None if unknown. [USD]"""
+        """Price of the running chips; None if unknown. [USD]"""
         return sum_if_known(plan.usd_per_month for plan in self.plans)
 
     def used(self, name: str) -> float:
-        """How much of a limit the chips that run take, or their longest time."""
+        """Amount of a limited resource that the running chips use, or their longest latency."""
         if name in ("ttft", "tpot"):
             return max((plan.values[name] for plan in self.plans), default=0.0)
         if name == "power" and self.owned is not None:
@@ -94,10 +94,10 @@ class Allocation:
 
 @dataclass(frozen=True, eq=False)
 class OwnedChips:
-    """Chips of one kind that the user has.
+    """Owned chips of one type.
 
-    usd_per_hour : what owning one costs; None if unknown [USD/h]
-    search : what finds pools of replicas on them
+    usd_per_hour : ownership cost of one chip; None if unknown [USD/h]
+    search : search for pools of replicas on these chips
     """
 
     hardware: Hardware
@@ -108,12 +108,12 @@ class OwnedChips:
 
     @property
     def usd_per_month(self) -> float | None:
-        """What all of them cost, used or not; None if unknown. [USD]"""
+        """Ownership cost of all chips, used or idle; None if unknown. [USD]"""
         return self.usd_per_hour and self.usd_per_hour * HOURS_PER_MONTH * self.chips
 
     @property
     def node_chips(self) -> int:
-        """Chips that are not divided: a node's, else those of a host or smaller domain. [1]"""
+        """Chips of the smallest unit: a node, otherwise a host or a smaller domain. [1]"""
         if self.hardware.node_chips:
             return self.hardware.node_chips
         up = completed(self.hardware).links.scale_up
@@ -121,16 +121,16 @@ class OwnedChips:
         return int(min(HOST_CHIPS, domain))
 
     def with_nodes(self, nodes: int, service: Service) -> Self:
-        """The same with some nodes more, or chips where they are owned singly."""
+        """Copy with some more nodes, or with more chips if they are owned singly."""
         return replace(self, chips=self.chips + nodes * self.unit(service))
 
     def unit(self, service: Service) -> int:
-        """How many come and run together: a node's, where all are in whole nodes. [1]"""
+        """Chips that run together: a whole node if all chips are in whole nodes. [1]"""
         node_chips = (service.in_nodes and self.hardware.node_chips) or 1
         return 1 if self.chips % node_chips else node_chips
 
     def runnable(self, service: Service) -> int:
-        """How many of them a power lets run. [1]"""
+        """Number of these chips that can run within a power limit. [1]"""
         watts = site_power(self.hardware)
         if service.power == inf or watts is None:
             return self.chips
@@ -138,9 +138,9 @@ class OwnedChips:
         return min(units * self.unit(service), self.chips)
 
     def allocations(self, left: Service) -> Iterator[Allocation]:
-        """Yield what they serve of what is left of a rate: on the fewest where they serve all.
+        """Yield allocations for the remaining rate, on the fewest chips if they serve all of it.
 
-        left : its power limit covers all running chips; its budget only rented ones
+        left : remaining service; its power limit covers all running chips, its budget rented ones
         """
         chips = self.runnable(left)
         within = replace(left, budget=inf, max_chips=chips, objective="chips")
@@ -163,7 +163,7 @@ class OwnedChips:
             yield from self._divided_between(filled, chips, left)
 
     def _divided_between(self, filled: Service, chips: int, left: Service) -> Iterator[Allocation]:
-        """Yield the deployments that some chips are divided between."""
+        """Yield the deployments that divide some chips among them."""
         rate, idle = inf if left.rate is None else left.rate, self.chips - chips
         for size in self.divided(filled, chips):
             requests = min(self.requests(filled, size, chips), rate)
@@ -198,7 +198,7 @@ class OwnedChips:
         return max((plan.requests for plan in plans), default=0.0)
 
     def divided(self, service: Service, chips: int) -> list[int]:
-        """The chips of each deployment, where several of whole nodes serve more than one."""
+        """Chips of each deployment, if several on whole nodes have a higher throughput than one."""
         nodes, left = divmod(chips, self.node_chips)
         if not 2 <= nodes <= _MOST_NODES:
             return [chips]
@@ -220,7 +220,7 @@ class OwnedChips:
 
 @dataclass(frozen=True)
 class Fleet:
-    """Allocations for a service: of each kind of owned chips, and of rented ones on top.
+    """Allocations for a service: one for each owned chip type, then the rented chips.
 
     service : ``max_chips`` counts rented chips; ``budget`` and ``power`` cover the whole fleet
     """
@@ -231,20 +231,20 @@ class Fleet:
 
     @property
     def requests(self) -> float:
-        """Requests that all of it serves. [1/s]"""
+        """Throughput of the whole fleet. [1/s]"""
         return sum(allocation.requests for allocation in self.allocations)
 
     @property
     def rents(self) -> bool:
-        """Whether chips may be rented: for a rate, or for what a budget or a power leaves."""
+        """Whether chips may be rented: for a given rate, or with the remaining budget or power."""
         service = self.service
         has_means = min(service.budget, service.max_chips) < inf or not self.owned
         return service.rate is not None or has_means
 
     def used(self, name: str) -> float:
-        """How much of a limit it takes, or its longest time.
+        """Amount of a limited resource that the fleet uses, or its longest latency.
 
-        Of dollars, what all owned chips cost, used or not; of chips, those that are rented.
+        Dollars include all owned chips, used or idle; chips are the rented ones only.
         """
         if name in ("ttft", "tpot"):
             return max(allocation.used(name) for allocation in self.allocations)
@@ -258,7 +258,7 @@ class Fleet:
 
     @property
     def usd_per_month(self) -> float | None:
-        """What all of it costs, owned chips whether used or not; None if unknown. [USD]"""
+        """Cost of the whole fleet, including idle owned chips; None if unknown. [USD]"""
         rented = [
             allocation.usd_per_month for allocation in self.allocations if not allocation.is_owned
         ]
@@ -266,25 +266,25 @@ class Fleet:
 
     @property
     def is_within(self) -> bool:
-        """Whether it takes no more than its means."""
+        """Whether the fleet stays within its resource limits."""
         limits = self.service.means.items()
         return all(self.used(name) <= limit * (1.0 + _ROUNDING) for name, limit in limits)
 
     @property
     def serves_all(self) -> bool:
-        """Whether something runs, and serves the rate where one is asked for."""
+        """Whether any chip runs, and the rate is served if one is given."""
         return self.requests > 0.0 and self.requests >= (self.service.rate or 0.0) * (
             1.0 - _ROUNDING
         )
 
     @property
     def is_enough(self) -> bool:
-        """Whether it does what is asked, within its means."""
+        """Whether the fleet serves the load within its resource limits."""
         return self.serves_all and self.is_within
 
     @property
     def left(self) -> Service:
-        """What is left of a rate, a budget and a power, by what it takes of them."""
+        """Remaining rate, budget and power after this fleet."""
         limits = {
             name: max(limit - self.used(name), 0.0)
             for name, limit in self.service.means.items()
@@ -297,11 +297,11 @@ class Fleet:
 
 
 def allocate(owned: Sequence[OwnedChips], rented: PoolSearch | None, service: Service) -> Fleet:
-    """What owned chips serve, in their order, and what is rented for what is left.
+    """Allocate the load to owned chips, in their order, and rent chips for the rest.
 
-    Without a rate all of them serve what they can; what a budget or a power leaves is rented, too.
+    Without a rate, all owned chips run at full throughput, and any budget or power left is rented.
 
-    rented : finds pools on chips to rent; None for no such chips
+    rented : search for pools on chips to rent; None if no chips may be rented
     """
     fleet = Fleet(service, owned, ())
     for kind in owned:
@@ -315,7 +315,7 @@ def allocate(owned: Sequence[OwnedChips], rented: PoolSearch | None, service: Se
 
 
 def _rented(search: PoolSearch, left: Service, service: Service) -> Allocation:
-    """The cheapest to rent for what is left, or the most that what is left sustains."""
+    """Rent the cheapest chips for the remaining rate, or the most throughput that limits allow."""
     sharing = search.pools_for(left)
     if not search.is_of_one_class:
         return Allocation(sharing, sharing.rate)
@@ -329,10 +329,10 @@ def _rented(search: PoolSearch, left: Service, service: Service) -> Allocation:
 
 
 def with_next_node(fleet: Fleet) -> dict[str, float]:
-    """Requests of a fleet with one more node of an owned chip, by its id. [1/s]
+    """Throughput of the fleet with one more node of one owned chip type, keyed by chip id. [1/s]
 
-    Where a power holds that node, and what is rented stays; in as few bits as all that are owned.
-    Of chips that are owned singly with one more.
+    Only if the power limit allows that node; rented chips and formats stay the same. If chips are
+    owned singly, one more chip is added instead.
     """
     rented = tuple(allocation for allocation in fleet.allocations if not allocation.is_owned)
     service, totals = replace(fleet.service, budget=inf, max_chips=inf, rate=None), {}

@@ -1,4 +1,4 @@
-"""What a plan answers: a headline, prices, tables of plans and of classes, notes and records."""
+"""Answer of `plan`: headline, prices, tables of plans and of request classes, notes and records."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -117,12 +117,12 @@ _TTFT = ("service_ttft_ms",)
 
 @dataclass(frozen=True, eq=False)
 class PlanRow:
-    """A plan as a page lists it.
+    """A plan as listed on a page.
 
-    label : what it stands there for
-    decision : the decision that it belongs to
-    is_owned : whether its chips are
-    is_shown : whether the page has room for it in its table
+    label : label of the plan in the table
+    decision : the decision that the plan belongs to
+    is_owned : whether its chips are owned
+    is_shown : whether it is shown in the table of the page
     """
 
     label: str
@@ -133,17 +133,17 @@ class PlanRow:
 
     @property
     def is_marked(self) -> bool:
-        """Whether it is quantized further than asked for, and may not lead."""
+        """Whether the plan is quantized further than requested, so that it may not lead."""
         return not self.decision.may_lead(self.plan)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PlanAnswer(Answer):
-    """What serves a demand: owned chips, and the cheapest to rent on top.
+    """Answer of `plan`: owned chips that serve the load, and the cheapest to rent in addition.
 
-    classes : what is asked
-    search : what found the pools that are rented
-    servers : the scripts that start all servers, where these are asked for
+    classes : the request classes
+    search : the search that found the rented pools
+    servers : the scripts that start all servers, if requested
     """
 
     request: FindPlans
@@ -156,7 +156,7 @@ class PlanAnswer(Answer):
 
     @cached_property
     def typed(self) -> Typed:
-        """What commands repeat as typed."""
+        """Arguments that commands repeat as typed."""
         return typed_of(self.request)
 
     @property
@@ -166,12 +166,12 @@ class PlanAnswer(Answer):
 
     @property
     def is_of_fleet(self) -> bool:
-        """Whether it says what some means sustain, and not what one rate takes."""
+        """Whether it reports the highest load of given resources, not a plan for one rate."""
         return bool(self.fleet.owned) or self.fleet.service.is_fleet
 
     @property
     def service(self) -> Service:
-        """What its chips do together."""
+        """The service that all chips provide together."""
         service = self.fleet.service
         if not self.is_of_one_class:
             return replace(service, rate=self.fleet.requests, is_fleet=False)
@@ -179,12 +179,12 @@ class PlanAnswer(Answer):
 
     @property
     def decision(self) -> Decision:
-        """What was decided of the chips that are rented, or of those owned."""
+        """Decision on the rented chips, or on the owned chips if none are rented."""
         return self.fleet.allocations[-1].decision
 
     @cached_property
     def verdict(self) -> Verdict:
-        """The decision with how sure it is, and what would turn it, where chips are rented."""
+        """Decision with its confidence and its tipping points, if chips are rented."""
         is_rented = self.is_of_one_class and not self.fleet.allocations[-1].is_owned
         can_search = is_rented and self.search and not self.search.prefill_grids
         grids = self.search.grids if self.search and can_search else ()
@@ -193,14 +193,14 @@ class PlanAnswer(Answer):
 
     @cached_property
     def pools(self) -> list[tuple[Allocation, ReplicaPool]]:
-        """The pools of all allocations, owned ones first."""
+        """Pools of all allocations, owned chips first."""
         return [
             (allocation, pool) for allocation in self.fleet.allocations for pool in allocation.pools
         ]
 
     @property
     def scenarios(self) -> Sequence[Scenario]:
-        """Those of the plans that the headline names."""
+        """Scenarios of the plans in the headline."""
         return [scenario for _, pool in self.pools for scenario in pool.plan.scenarios]
 
     # Records
@@ -209,12 +209,12 @@ class PlanAnswer(Answer):
 
     @property
     def columns(self) -> Sequence[TableColumn]:
-        """Those of a table of its records."""
+        """Columns of the table of records."""
         return columns(self.service)
 
     @cached_property
     def unrounded(self) -> list[Record]:
-        """A record for each plan with all digits, the first of each pool being what is taken."""
+        """Unrounded record of each plan; the first record of each pool is the chosen plan."""
         is_ranked = self.is_of_one_class and self.servers is None
         count = self.request.top if is_ranked else 1
         rows: list[Record] = []
@@ -234,7 +234,7 @@ class PlanAnswer(Answer):
         return rows
 
     def _charge_all_owned(self, row: Record, allocation: Allocation, pool: ReplicaPool) -> None:
-        """Set where an API costs as much as all owned chips of a type, used or not."""
+        """Set the rate at which an API costs as much as all owned chips of a type, used or idle."""
         used = row["chips_total"] if self.is_of_one_class else allocation.used("chips")
         row["api_break_even_tokens_per_month"] *= allocation.chips / used
         if len(self.fleet.owned) == 1:
@@ -251,15 +251,15 @@ class PlanAnswer(Answer):
         return allocate(self.fleet.owned, None, alone).requests if self.fleet.owned else 0.0
 
     def records(self) -> list[Record]:
-        """A record for each plan."""
+        """One record for each plan."""
         return [plainly(record) for record in self.unrounded]
 
     def table(self) -> tuple[Sequence[TableColumn], Iterable[object]]:
-        """The records, in the columns of a first screen."""
+        """Table of the records, with the columns of the first screen."""
         return self.columns, self.unrounded
 
     def premises(self) -> Record:
-        """Traffic, prices, engines, and how the times are meant."""
+        """Assumptions: traffic, prices, engines and the definition of the latencies."""
         decision = self.decision if self.is_of_one_class else self.pools[0][1].decision
         shared = plan_records.assumptions(decision)
         if self.is_of_fleet or not self.is_of_one_class:
@@ -270,7 +270,7 @@ class PlanAnswer(Answer):
         return shared | ({"traffic": str(self.request.traffic)} if self.request.traffic else {})
 
     def details(self) -> Record:
-        """Why others lost, what would help, what each class gets, and what each allocation is."""
+        """Details: why others lost, what would help, class latencies and allocations."""
         if self.servers is not None:
             return {"servers": self.servers}
         of_plans: Record = {}
@@ -289,7 +289,7 @@ class PlanAnswer(Answer):
         }
 
     def _share(self, allocation: Allocation) -> Record:
-        """The record of an allocation, with its decision where no other place has that."""
+        """Record of an allocation, with its decision unless that is listed elsewhere."""
         of_plans = {}
         if self.is_of_one_class and self.is_of_fleet:
             is_last = allocation is self.fleet.allocations[-1]
@@ -308,7 +308,7 @@ class PlanAnswer(Answer):
 
     @cached_property
     def _grown(self) -> dict[str, float]:
-        """What a node more of each owned chip would make the fleet serve, where all serve."""
+        """Throughput with one more node of one owned chip type, if all of them serve."""
         return with_next_node(self.fleet) if self.fleet.service.rate is None else {}
 
     @cached_property
@@ -317,11 +317,11 @@ class PlanAnswer(Answer):
 
     @property
     def charts(self) -> Charts:
-        """Time of a token against price."""
+        """Charts of TPOT against price."""
         return {"plan": self.chart} if self.is_of_one_class and self.pools else {}
 
     def chart(self) -> "Chart":
-        """The first plans and the best of each chip: time of a token against price."""
+        """Chart of TPOT against price for the first plans and the best plan of each chip."""
         from fastcalc.features.plan.chart import plans
 
         return plans(self.decision, self.request.top)
@@ -343,7 +343,7 @@ class PlanAnswer(Answer):
         )
 
     def _first_tokens(self, index: int) -> str | None:
-        """The time to the first token of each class of a pool, as its table has it."""
+        """TTFT of each class of a pool, as shown in its table."""
         served = [served for served in self._served if served.pool == index]
         times = [(part.request_class.name, part.percentiles) for part in served if part.percentiles]
         if len(times) < len(served):
@@ -357,17 +357,17 @@ class PlanAnswer(Answer):
 
     @cached_property
     def _models(self) -> list[str]:
-        """The models that the pools serve, as typed."""
+        """Models that the pools serve, as typed."""
         return [*dict.fromkeys(self._name(pool) for _, pool in self.pools)]
 
     def text(self, screen: Screen) -> str | None:  # noqa: ARG002
-        """The scripts, where these are asked for."""
+        """Text of the server scripts, if requested."""
         return self.servers
 
     # Page
 
     def page(self, screen: Screen) -> Sequence[Part]:
-        """The body, and under it a key and notes of the plans that it lists."""
+        """Page: the body, followed by a legend and notes on the listed plans."""
         if self.servers is not None:
             return ()
         rows, body = self.rows(wide=screen.wide), [*self.body(screen)]
@@ -382,7 +382,7 @@ class PlanAnswer(Answer):
         return screen.with_notes(body, key, notes, command, fills_one_screen=self.fills_one_screen)
 
     def body(self, screen: Screen) -> Iterator[Part]:
-        """The answer in a sentence, prices of chip-hours, and the tables."""
+        """Body: a headline, prices per chip-hour, and the tables."""
         yield self.title()
         yield HeadlineCase(self._asked())
         break_even = ""
@@ -393,11 +393,11 @@ class PlanAnswer(Answer):
             yield from ("", table)
 
     def next_command(self) -> str:
-        """The command that prints a replica of the first plan."""
+        """Command that prints one replica of the first plan."""
         return compare_command(self.scenarios[0], self.typed)
 
     def title(self) -> Title:
-        """What is to be rented, or what owned chips serve, with what is rented on top."""
+        """Headline: the chips to rent, or the load of owned chips and what to rent in addition."""
         fleet, remarks = self.fleet, self._remarks()
         rented = [pool for allocation, pool in self.pools if not allocation.is_owned]
         chips = " + ".join(dict.fromkeys(pool.plan.scenario.hardware.id for pool in rented))
@@ -417,7 +417,7 @@ class PlanAnswer(Answer):
         return Title(self._owned_chips(), f"{answer}{remarks}", answer)
 
     def _remarks(self) -> str:
-        """Whether the limits hold, and the next chip or an API is as good, in clauses."""
+        """Clauses on whether the limits hold, and whether the next chip or an API is as good."""
         fleet = self.fleet
         remarks = plan_notes.in_fewer_bits((pool.decision, pool.plan) for _, pool in self.pools)
         if self.is_of_one_class:
@@ -431,7 +431,7 @@ class PlanAnswer(Answer):
         return remarks + (self._expected() if self.is_of_one_class else "")
 
     def _asked(self) -> str:
-        """What is served, in a phrase."""
+        """Phrase for the load that is served."""
         fleet = self.fleet
         if self.is_of_one_class:
             return phrase(self.request, fleet.service)
@@ -440,7 +440,7 @@ class PlanAnswer(Answer):
 
     @property
     def _chips_rented(self) -> list[Scenario]:
-        """The scenario of each kind of chip that is rented."""
+        """Scenario of each rented chip type."""
         scenarios = [
             scenario
             for allocation, pool in self.pools
@@ -450,7 +450,7 @@ class PlanAnswer(Answer):
         return list({scenario.hardware.id: scenario for scenario in scenarios}.values())
 
     def _unlimited_ttft(self) -> str:
-        """The time to the first token of requests at random, where no limit says what it may be."""
+        """TTFT with random arrivals, if no TTFT limit is set."""
         service, share = self.fleet.service, self.fleet.service.claimed_share
         if not self.is_of_one_class or service.ttft < inf or share is None:
             return ""
@@ -459,7 +459,7 @@ class PlanAnswer(Answer):
         return f"; p{share * 100:g} TTFT {time} (no limit set; {option('ttft')} sets one)"
 
     def _expected(self) -> str:
-        """What would be chosen by expected speeds, where slower ones decide otherwise."""
+        """Plan chosen at expected speeds, if slower speeds lead to a different choice."""
         expected, service = self.decision.expected, self.decision.service
         if expected is None or self.is_of_fleet:
             return ""
@@ -471,7 +471,7 @@ class PlanAnswer(Answer):
         return f"; at expected speeds {', '.join(expected_bill)}" * (expected_bill != bill)
 
     def _load(self) -> str:
-        """What it serves, in a phrase."""
+        """Phrase for the offered load."""
         requests, rate = self.fleet.requests, self.fleet.service.rate
         if not self.is_of_one_class:
             of_file = f"requests/s of {self.request.traffic}"
@@ -485,7 +485,7 @@ class PlanAnswer(Answer):
         return f"{number(requests)} requests/s, {tokens} output tokens/s"
 
     def _owned_chips(self) -> str:
-        """The owned chips that are allocated, of each kind together."""
+        """Allocated owned chips, grouped by chip type."""
         counts = Counter[str]()
         for allocation in self.fleet.allocations:
             if allocation.owned is not None:
@@ -493,7 +493,7 @@ class PlanAnswer(Answer):
         return listed([f"{count:,} {chip}" for chip, count in counts.items()])
 
     def key(self) -> str:
-        """What replicas, requests and times are."""
+        """Legend for replicas, requests and latencies."""
         if not self.is_of_one_class:
             return _KEY_OF_MIX + f"; {OVER}: over its limit" * any(over_limits(self._served))
         of_fleet = [_OF_FLEET] * self.is_of_fleet
@@ -504,9 +504,9 @@ class PlanAnswer(Answer):
     # Tables
 
     def rows(self, *, wide: bool) -> list[PlanRow]:
-        """Plans that a page lists: of each pool what is taken, and of ranked ones further plans.
+        """Plans on a page: the chosen plan of each pool, and alternatives if plans are ranked.
 
-        wide : whether there is room for all
+        wide : whether the page lists all of them
         """
         if not self.is_of_one_class:
             return [
@@ -516,7 +516,7 @@ class PlanAnswer(Answer):
         return [row for allocation, _ in self.pools for row in self._ranked(allocation, wide=wide)]
 
     def _ranked(self, allocation: Allocation, *, wide: bool) -> Iterator[PlanRow]:
-        """Yield the plans of an allocation, those quantized further, and other chips to rent."""
+        """Yield the plans of an allocation, further quantized plans, and other chips to rent."""
         decision, is_owned = allocation.decision, allocation.is_owned
         is_alone, top = len(self.fleet.allocations) == 1, self.request.top
         plans = decision.plans[: (top if wide else min(top, _FIRST)) if is_alone else 1]
@@ -544,13 +544,13 @@ class PlanAnswer(Answer):
 
     @property
     def _in_own_formats(self) -> list[Plan]:
-        """The best plan in the published formats, where the cheapest is quantized further."""
+        """Best plan in the published formats, if the cheapest plan is quantized further."""
         is_plain = self.is_of_one_class and not self.is_of_fleet
         plan = self.decision.in_own_formats if is_plain else None
         return [plan] if plan and self.decision.plans[0].is_narrowed else []
 
     def tables(self, screen: Screen) -> list[TextTable]:
-        """The plans, each with its label; of several classes pools, and what each class gets."""
+        """Tables of labeled plans or, for several classes, of pools and class latencies."""
         if not self.is_of_one_class:
             return [
                 self._pool_table(screen),
@@ -568,7 +568,7 @@ class PlanAnswer(Answer):
         return [record_tables.table([_LABEL, *fitting], records, screen.width)]
 
     def hidden(self, rows: Sequence[PlanRow], *, wide: bool) -> Collection[str]:
-        """Keys of columns that say nothing of the plans of a table."""
+        """Keys of columns that carry no information for the plans in a table."""
         service, hidden = self.service, set[str]()
         if service.rate is None and service.share is None and not service.is_fleet:
             hidden.add("utilization")
@@ -583,7 +583,7 @@ class PlanAnswer(Answer):
         return hidden
 
     def _pool_table(self, screen: Screen) -> TextTable:
-        """The table of the pools, without first tokens that the table of classes has."""
+        """Table of the pools, without the TTFT columns of the class table."""
         marks = [STAR * row.is_marked for row in self.rows(wide=screen.wide)]
         in_class_table = {served.pool for served in self._served if served.percentiles}
         hidden = {*_LEFT_OUT, *(_TTFT if len(in_class_table) == len(marks) else ())}
@@ -608,7 +608,7 @@ class PlanAnswer(Answer):
     # Notes
 
     def notes_of(self, rows: Sequence[PlanRow]) -> Iterator[Note]:
-        """What to know of the plans that a page lists, of bills, and of what would be better."""
+        """Notes on the plans of a page, their costs, and better alternatives."""
         yield from plan_notes.bursts(self.classes)
         if not self.is_of_one_class:
             yield from self._notes_of_mix()
@@ -618,7 +618,7 @@ class PlanAnswer(Answer):
             yield from self._notes_of_ranked(rows)
 
     def _notes_of_ranked(self, rows: Sequence[PlanRow]) -> Iterator[Note]:
-        """Grounds of the plans, the runner-up, why others lost, what would change the answer."""
+        """Notes on ranked plans: basis, runner-up, why others lost, and tipping points."""
         decision, unlike = self.decision, self.decision.on_unlike_chips
         if self.request.think is not None and len(rows) > 1:
             rate = f"{number(self.service.rate or 0.0)} requests/s"
@@ -647,7 +647,7 @@ class PlanAnswer(Answer):
         return f"in the model's own formats ({weights}, cache {cache}), {cost}: {bill}"
 
     def _notes_of_fleet(self, rows: Sequence[PlanRow]) -> Iterator[Note]:
-        """What an API, more chips and all owned ones cost or serve, then what each part is."""
+        """Notes on a fleet: an API, more chips and all owned chips, then each allocation."""
         rented = [row.plan for row in rows if not row.is_owned]
         yield from weighted(1, self._against_api())
         yield from weighted(1, next_nodes(self.fleet, self._grown))
@@ -669,7 +669,7 @@ class PlanAnswer(Answer):
         yield from weighted(0, each_warning(row.plan.replica for row in rows))
 
     def _notes_of_mix(self) -> Iterator[Note]:
-        """Limits that are not met, bills, other sharings, and pools without percentiles."""
+        """Notes on a mix: missed limits, costs, other groupings, pools without percentiles."""
         yield from weighted(1, over_limits(self._served))
         yield from weighted(1, one_chip_type(self.fleet))
         yield from weighted(1, self._against_api())
@@ -684,7 +684,7 @@ class PlanAnswer(Answer):
         yield from weighted(0, plan_records.service_notes(self.service))
 
     def _against_api(self) -> Iterator[str]:
-        """Say what an API charges for what it serves; all owned chips count, used or not."""
+        """Note the API's charge for the same load; the cost includes owned chips, used or idle."""
         fleet = self.fleet
         if fleet.service.tariff.api is None:
             return
@@ -693,7 +693,7 @@ class PlanAnswer(Answer):
         yield from api_notes(fleet.service, fleet.requests, capacity, fleet.usd_per_month)
 
     def _busy(self) -> Iterator[str]:
-        """Say which pools have no percentiles, and why."""
+        """Note which pools have no percentiles, and why."""
         for index, (_, pool) in enumerate(self.pools, 1):
             service = pool.decision.service
             load = random_load(pool.plan, service) if service.is_random else None
@@ -702,14 +702,14 @@ class PlanAnswer(Answer):
 
 
 def _of_shown(key: str, tables: Iterable[TextTable]) -> str:
-    """A key without the terms of columns that the tables have no room for."""
+    """Legend without the terms of columns that the tables leave out."""
     headings = {line for table in tables for heading in table.headings for line in heading}
     hidden = {term for term, heading in _COLUMNS_IN_KEY.items() if heading not in headings}
     return "; ".join(part for part in key.split("; ") if part.partition(":")[0] not in hidden)
 
 
 def _more_in_fewer_bits(allocation: Allocation) -> Iterator[str]:
-    """Say the throughput of owned chips with quantized weights, if published formats lead."""
+    """Note the throughput of owned chips with quantized weights, if published formats lead."""
     decision = allocation.decision
     if allocation.plan is None or not decision.may_lead(allocation.plan):
         return
@@ -735,7 +735,7 @@ def _kind_of_market(scenario: Scenario) -> str:
 
 
 def _notes_of_allocation(allocation: Allocation) -> Iterator[str]:
-    """Say what is left of owned chips, and what to know of how they serve."""
+    """Notes on owned chips: which ones stay idle, and how the others serve the load."""
     chosen, owned = allocation.plan, allocation.owned
     if chosen is None:
         yield f"{chips_of(allocation)} have no throughput: {refusal_of(allocation)}"
@@ -753,7 +753,7 @@ def _notes_of_allocation(allocation: Allocation) -> Iterator[str]:
 
 
 def _nearest_limit(pool: ReplicaPool) -> float | None:
-    """The time to the first token of the class nearest its limit, if any has one. [s]"""
+    """TTFT of the class nearest to its limit, if any class has one. [s]"""
     times = zip(pool.plan.class_ttft, pool.classes, strict=False)
     limited = [(ttft / kind.ttft, ttft) for ttft, kind in times if kind.ttft < inf]
     return max(limited)[1] if limited else None

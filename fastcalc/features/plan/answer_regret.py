@@ -1,4 +1,4 @@
-"""The price of not knowing speeds, and how to measure what lowers it most, in words and records."""
+"""Cost of speed uncertainty, and the benchmark that lowers it most, as notes and records."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -22,12 +22,12 @@ _MATTERS = 0.01
 
 
 def _rough(usd: float) -> str:
-    """Dollars in two digits, which is more than is known of them."""
+    """Dollars rounded to two digits, as they are uncertain."""
     return f"{float(f'{usd:.2g}'):,.0f}"
 
 
 def chance_of_limits(verdict: Verdict) -> str:
-    """Say how likely the limits hold, in a clause; empty where nothing says so."""
+    """Clause for the probability that the limits hold; empty if unknown."""
     odds = verdict.odds
     return (
         ""
@@ -37,7 +37,7 @@ def chance_of_limits(verdict: Verdict) -> str:
 
 
 def odds_notes(verdict: Verdict) -> Iterator[Note]:
-    """Say what holds the limits with more confidence, or that they are at the edge of a chip."""
+    """Notes on a plan with more confidence, or on limits that a chip can barely meet."""
     odds, service = verdict.odds, verdict.decision.service
     if odds is None or odds.chance >= CONFIDENT / 100.0:
         return
@@ -60,7 +60,7 @@ def odds_notes(verdict: Verdict) -> Iterator[Note]:
 
 
 def _edge(odds: Odds, chosen: Plan, service: Service) -> str:
-    """Say that limits are at the edge of what a chip does, and which to relax, in clauses."""
+    """Clauses that say that a chip can barely meet the limits, and which limit to relax."""
     options = [limit_as_option(name, value, service, None) for name, value in odds.relaxed.items()]
     edge = f": they are at the edge of what {chosen.scenario.hardware.id} can do"
     enough = f"; {listed(options, 'or')} would be enough, at no more than {DEAR:g} times the cost"
@@ -68,7 +68,7 @@ def _edge(odds: Odds, chosen: Plan, service: Service) -> str:
 
 
 def regret_notes(verdict: Verdict) -> Iterator[Note]:
-    """Say what it costs not to know speeds, and what measurement lowers that most."""
+    """Notes on the cost of speed uncertainty, and the benchmark that lowers it most."""
     regret = verdict.regret
     if regret is None:
         return
@@ -106,7 +106,7 @@ def regret_notes(verdict: Verdict) -> Iterator[Note]:
 
 
 def regret_record(verdict: Verdict) -> Record | None:
-    """The regret of each plan, and what each measurement costs and leaves of it."""
+    """Record of the regret of each plan, and the cost and remaining regret of each measurement."""
     regret = verdict.regret
     if regret is None:
         return None

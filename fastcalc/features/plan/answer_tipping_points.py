@@ -1,4 +1,4 @@
-"""What turns the verdict on the cheapest chip, in words and as records."""
+"""Tipping points for the choice of the cheapest chip, as notes and records."""
 
 from collections.abc import Iterator
 
@@ -17,7 +17,7 @@ _WORDS = {
 
 
 def tipping_point_notes(verdict: Verdict) -> Iterator[str]:
-    """Say what turns the verdict, each alone, by who leads then."""
+    """Notes on the tipping points, each taken alone, grouped by the new leader."""
     for leads in dict.fromkeys(turn.leads for turn in verdict.turns or ()):
         texts = (_text(turn) for turn in verdict.turns or () if turn.leads == leads)
         yield f"{leads} instead, each alone: {', '.join(texts)}"
@@ -32,7 +32,7 @@ def _text(turn: TippingPoint) -> str:
 
 
 def tipping_point_records(verdict: Verdict) -> list[Record] | None:
-    """Each turn, None where nobody asks."""
+    """Record of each tipping point; None if not requested."""
     if verdict.turns is None:
         return None
     return [

@@ -1,4 +1,4 @@
-"""Machines against an API that is paid by the token: what both cost, and where as much."""
+"""Chips compared with an API billed per token: the cost of both, and their break-even load."""
 
 from collections.abc import Iterator
 
@@ -11,10 +11,10 @@ from fastcalc.kit.answer.numbers_as_text import dollars, number
 def api_notes(
     service: Service, requests: float, capacity: float, usd: float | None
 ) -> Iterator[str]:
-    """Say what the API charges for some requests, and from how many on machines are cheaper.
+    """Notes on the API's charge for some requests, and on the load above which chips are cheaper.
 
-    requests, capacity : load and highest throughput of the machines [1/s]
-    usd : what they cost per month; None if unknown
+    requests, capacity : load and highest throughput of the chips [1/s]
+    usd : cost of the chips per month; None if unknown
     """
     charged = service.api_request_usd
     if charged is None or usd is None or service.tariff.api is None:
@@ -35,7 +35,7 @@ def api_notes(
 
 
 def cheaper_api(service: Service, requests: float, usd: float | None) -> str:
-    """Say in a phrase that an API charges less than machines cost, where it does.
+    """Phrase that says that an API is cheaper than the chips; empty if it is not.
 
     requests, usd : load [1/s], and cost per month; None if unknown
     """
@@ -46,7 +46,7 @@ def cheaper_api(service: Service, requests: float, usd: float | None) -> str:
 
 
 def _crossing(service: Service, rate: float, capacity: float) -> str:
-    """Say where both cost the same, in requests, tokens and as utilization of the machines."""
+    """Break-even load in words: requests, tokens and utilization of the chips."""
     tokens = rate * (service.prompt + service.output) * SECONDS_PER_MONTH
     crossing = f"{number(rate)} requests/s ({number(tokens / 1e6)} Mtok per month"
     if rate > capacity:

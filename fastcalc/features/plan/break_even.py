@@ -1,4 +1,4 @@
-"""Break-even price of a chip-hour: where another plan costs the same, in closed form."""
+"""Break-even price per chip-hour, at which another plan costs the same, in closed form."""
 
 from math import inf
 
@@ -6,12 +6,12 @@ from fastcalc.features.plan.decision import Decision, Plan
 
 
 def break_even_price(plan: Plan, chip: str, cost: float, cost_of_chip: float = 0.0) -> float | None:
-    """Price of a chip-hour at which a plan costs the same as something else. [USD/h]
+    """Price per chip-hour at which a plan costs the same as an alternative. [USD/h]
 
-    Costs are linear in it; all other prices stay. None where no price makes them equal.
+    Costs are linear in this price; all other prices stay. None if no price makes them equal.
 
     chip : id of a chip of the plan
-    cost, cost_of_chip : of what it is compared with, and how much of that the same chip costs, in
+    cost, cost_of_chip : cost of the alternative, and the part of it for the same chip, in
         the unit of the plan's cost
     """
     quotes = {scenario.hardware.id: scenario.quote for scenario in plan.scenarios}
@@ -25,10 +25,10 @@ def break_even_price(plan: Plan, chip: str, cost: float, cost_of_chip: float = 0
 
 
 def runner_up_prices(decision: Decision) -> tuple[float | None, float | None]:
-    """Price of the best plan's chip above which the next leads, and of the next's below. [USD/h]
+    """Chip prices at which the runner-up leads: of the best above, of the runner-up below. [USD/h]
 
-    A runner-up that is quantized further than asked for never leads; throughput leads a fleet. An
-    API that costs less than the runner-up wins first where the price of the best rises.
+    A runner-up that is quantized further than requested never leads; fleets are ranked by
+    throughput. An API that costs less than the runner-up wins first when the best's price rises.
     """
     second, service = decision.runner_up, decision.service
     if second is None or service.objective != "usd" or service.is_fleet:
@@ -48,7 +48,7 @@ def runner_up_prices(decision: Decision) -> tuple[float | None, float | None]:
 
 
 def share_of_cost(plan: Plan, chip: str) -> float:
-    """Share of a plan's cost that one chip type has. [1]"""
+    """Share of a plan's cost that is due to one chip type. [1]"""
     of_chip = plan.of_all_chips(
         lambda scenario: (scenario.quote.usd_per_hour or 0.0) * (scenario.hardware.id == chip)
     )

@@ -1,4 +1,4 @@
-"""Candidate deployments: formats that a chip computes in, practical layouts, batches."""
+"""Candidate deployments: formats that a chip supports, practical layouts and batches."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -37,9 +37,9 @@ def deployments(
     memory: MemoryChoice = OWN_MEMORY,
     ranks: Sharding | None = None,
 ) -> Iterator[Scenario]:
-    """Yield a scenario for each chip under its engine (borrowed or not), formats and speculation.
+    """Yield a scenario for each chip with its engine (borrowed or not), formats and speculation.
 
-    The default is every format that the chip has units for.
+    By default, every format that the chip supports in hardware.
     """
     for hardware, engine, is_borrowed in chips:
         for weight in weights or weight_choices(model, hardware, engine):
@@ -61,7 +61,7 @@ def deployments(
 
 
 def weight_choices(model: Model, hardware: Hardware, engine: Engine) -> list[str | None]:
-    """The model's own format, and narrower ones that the chip and engine run."""
+    """Published weight format, and any narrower format that the chip and the engine support."""
     own = model.own_formats
     is_routed = model.format_name == own.of("experts").id
     own_bits = own.of("experts" if is_routed else "ffn").bits
@@ -72,7 +72,7 @@ def weight_choices(model: Model, hardware: Hardware, engine: Engine) -> list[str
 def cache_choices(
     model: Model, hardware: Hardware, engine: Engine, weight: str | None
 ) -> list[str | None]:
-    """The cache format taken by default, and narrower ones that the chip and engine run."""
+    """Default cache format, and any narrower format that the chip and the engine support."""
     return [None, *narrower_caches(engine, hardware, cache_format(model, engine, hardware, weight))]
 
 
@@ -84,11 +84,11 @@ def candidates(
     classes: Sequence[RequestClass] = (),
     is_laid_out: bool = True,
 ) -> Grid | None:
-    """Every layout and batch for such requests; None where no layout holds a sequence.
+    """Grid of every layout and batch for the requests; None if no layout fits one sequence.
 
-    prompt, output : tokens of a request; on average where there are classes [1]
-    classes : of requests that differ, of which the longest must fit
-    is_laid_out : False for a grid without layouts, which stands for a chip that nothing may lead on
+    prompt, output : tokens per request; averages if there are classes [1]
+    classes : request classes, of which the longest must fit
+    is_laid_out : False for an empty grid, which stands for a chip on which no plan may lead
     """
     context, longest = prompt + output / 2, prompt + output
     requests = Requests(np.array([prompt]), np.array([output]), np.array([context]))
@@ -107,9 +107,9 @@ def candidates(
 
 
 def _layouts(scenario: Scenario, site: Site) -> list[Layout]:
-    """Layouts of one copy of the weights that hold a sequence: the one that is asked for, or all.
+    """Layouts of one copy of the weights that fit a sequence: the requested one, or all.
 
-    Raises LayoutError if a model cannot be laid out as asked, or its engine has no kernel for it.
+    Raises LayoutError if the model does not support the layout, or its engine has no kernel for it.
     """
     if not scenario.sharding.names_ranks:
         return layouts_on_offer(site)

@@ -1,4 +1,4 @@
-"""The chart of `plan`: time of a token against the price of a month."""
+"""Chart of `plan`: TPOT against price per month."""
 
 from dataclasses import replace
 
@@ -11,9 +11,9 @@ from fastcalc.kit.charts.grounds import grounds
 
 
 def plans(decision: Decision, shown: int) -> Chart:
-    """The time of a token against the price of a month: plans, and the best of each chip.
+    """Chart of TPOT against price per month: the plans, and the best plan of each chip.
 
-    Without a rate it is the price of a token, for deployments then serve unlike loads.
+    Without a rate, the price is per token, because deployments then serve different loads.
     """
     every = [*decision.plans[:shown], *decision.of_each_chip[:shown]]
     every = list({id(plan): plan for plan in every}.values())

@@ -1,4 +1,4 @@
-"""The deployments of all chips ranked, the batches between those tried first among them."""
+"""Ranks the deployments of all chips, refining the batch sizes between those tried first."""
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -33,9 +33,9 @@ _SAME_COST = 1e-9
 def decide_surely(
     grids: Sequence[Grid], service: Service, *, shown: int = 5, taking: Sequence[Grid] = ()
 ) -> Decision:
-    """The same, with what expected speeds find where the service is to hold at slower ones.
+    """Like `decide`, and adds the decision at expected speeds if limits must hold at slower ones.
 
-    The best by expected speeds is then known of all that is reported.
+    Every reported plan then has its counterpart at expected speeds.
     """
     decision = decide(grids, service, shown=shown, taking=taking)
     if service.deviations:
@@ -61,9 +61,9 @@ def decide(
     taking: Sequence[Grid] = (),
     is_held: bool = True,
 ) -> Decision:
-    """The best deployments for a service, and why the others lose.
+    """Find the best deployments for a service, and why the others lose.
 
-    The batches of the grids are tried first, and then those between them that may be better.
+    Tries the batches of the grids first, then those between them that may be better.
 
     shown : first plans, of which each is to be the best of its variant. Else it is the best of each
         chip, and the best in the model's own formats, that all batches are tried for; of 0 it is
@@ -71,7 +71,7 @@ def decide(
     variants : others that all batches are tried for
     prompt_pools : disaggregated prefill pools; None to search them, empty for none
     taking : grids of other chip types that may prefill
-    is_held : whether percentiles of the best are within the limits, and not what the search adds up
+    is_held : whether exact percentiles of the best must meet the limits, not the search's estimates
     """
     search = _Search.of(grids, service, shown, variants, prompt_pools, taking)
     (decision,) = _decided([search], is_held=is_held)
@@ -79,12 +79,12 @@ def decide(
 
 
 def decide_each(asked: Iterable[tuple[Iterable[Grid], Service]]) -> list[Decision]:
-    """The best of all for each of several services of the same requests, as the search has it."""
+    """Best deployment for each of several services of the same requests, by estimates."""
     return _decided([_Search.of(*each) for each in asked], is_held=False)
 
 
 def _decided(searches: "Sequence[_Search]", *, is_held: bool) -> list[Decision]:
-    """What searches find, whose rounds are scored together."""
+    """Decisions of several searches, whose rounds are scored together."""
     keep_freed_memory()
     while waiting := [each for search in searches for each in search.waiting]:
         scored = score_in_stacks(waiting)
@@ -97,9 +97,9 @@ def _decided(searches: "Sequence[_Search]", *, is_held: bool) -> list[Decision]:
 
 @dataclass
 class _Search:
-    """A search round by round.
+    """A search that proceeds in rounds.
 
-    waiting, left : grids of the next round, and gaps that may be looked at after it
+    waiting, left : grids of the next round, and gaps that may be searched after it
     """
 
     decision: Decision
@@ -118,7 +118,7 @@ class _Search:
         prompt_pools: Sequence[PrefillPool] | None = None,
         taking: Sequence[Grid] = (),
     ) -> "_Search":
-        """A search before its first round."""
+        """Create a search before its first round."""
         search = cls(Decision(service), shown, variants, [])
         unlike = list(filter(None, (unlike_pools(grid, service) for grid in taking)))
         offered = None if prompt_pools is None else [None, *prompt_pools]
@@ -132,7 +132,7 @@ class _Search:
         return search
 
     def next_round(self, scored_grids: Iterable[list[Scored]]) -> None:
-        """Take in the deployments of those that waited, and ask for gaps that may hold better."""
+        """Add the deployments of the waiting grids, and queue gaps that may hold better ones."""
         decision = self.decision
         for scored in scored_grids:
             self.left.append(gaps_of(scored))
@@ -145,7 +145,7 @@ class _Search:
         self.left = [remaining for _, remaining in parts]
 
     def end(self, *, is_held: bool) -> None:
-        """Hold limits, where asked, and count what is left out."""
+        """Check percentiles against the limits if requested, and count the skipped deployments."""
         decision = self.decision
         if is_held:
             hold_limits(decision, self.shown)
@@ -157,7 +157,7 @@ class _Search:
 
 
 def _of_known_cost(grids: Iterable[Grid], decision: Decision) -> Iterator[Grid]:
-    """Yield the grids of chips whose price and power are known, as far as they count."""
+    """Yield the grids of chips whose price and power are known, if these are needed."""
     for grid in grids:
         if has_cost(grid.scenario, decision.service):
             yield grid
@@ -169,11 +169,11 @@ def _of_known_cost(grids: Iterable[Grid], decision: Decision) -> Iterator[Grid]:
 
 
 def hold_limits(decision: Decision, shown: int) -> None:
-    """Size what is reported so that its percentiles are within the limits.
+    """Size the reported plans so that their percentiles are within the limits.
 
-    The search adds up what a share of requests waits for in each queue. Percentiles of the sum, and
-    of the time between tokens, are computed of the plans that lead alone: with more replicas where
-    those of the search are too late, until no plan that may lead is left unchecked.
+    The search adds up the queueing delays at a percentile. Exact percentiles of the sum and of TPOT
+    are computed only for the leading plans. A plan that misses a limit gets more replicas, until no
+    plan that may lead is left unchecked.
 
     shown : first plans that are reported; of 0 it is the best of all alone, and nothing of those
         that miss the limits [1]
@@ -202,12 +202,12 @@ _Late = tuple[Plan, HeldLimits]
 
 @dataclass
 class _Checks:
-    """Percentiles that were checked of one variant.
+    """Results of the percentile checks of one variant.
 
     late : plans over the limits
     options : all deployments of the variant
-    most : cost above which a plan is not asked for
-    held : what was found of a layout, batch and pool, as several grids have the same
+    most : cost above which a plan is of no interest
+    held : results by layout, batch and pool, as several grids have the same
     """
 
     late: list[_Late]
@@ -217,9 +217,9 @@ class _Checks:
 
 
 def _hold_variant(decision: Decision, variant: Variant, late: list[_Late]) -> None:
-    """Replace the best plan of a variant by the best whose percentiles are within the limits.
+    """Replace the best plan of a variant with the best whose percentiles are within the limits.
 
-    The best of each layout are tried in order, until the next costs no less without a check.
+    Tries the best plan of each layout in order, until the next costs no less even unchecked.
     """
     cheapest: Plan | None = None
     checks, layouts = _Checks(late, decision.options[variant]), set[object]()
@@ -246,17 +246,17 @@ def _hold_variant(decision: Decision, variant: Variant, late: list[_Late]) -> No
 
 
 def _row_of(scored: Scored, index: int) -> tuple[object, ...]:
-    """Key of a deployment's layout and prefill pool, which several grids may have."""
+    """Key for a deployment's layout and prefill pool, which several grids may share."""
     return scored.grid.layouts[int(scored.layout[index])], id(scored.pool(index))
 
 
 def _held_of_layout(scored: Scored, index: int, checks: _Checks) -> Plan | None:
-    """The best deployment of a layout whose percentiles are within the limits.
+    """Best deployment of a layout whose percentiles are within the limits.
 
-    Where the batch that the search takes to be enough needs more replicas than it says, is never in
-    time or has no exact percentiles, it is the smallest batch of those on the fewest replicas.
+    If the batch of the search needs more replicas than estimated, never meets the limits or has no
+    exact percentiles, use the smallest batch among those on the fewest replicas.
 
-    index : of the best batch by the search
+    index : index of the best batch in the search
     """
     chosen, service = _held(scored, index, checks), scored.service
     is_exact = chosen is not None and (chosen.has_percentiles or chosen.prefill_layout is not None)
@@ -278,7 +278,7 @@ def _held_of_layout(scored: Scored, index: int, checks: _Checks) -> Plan | None:
 
 
 def _batches(scored: Scored, index: int, checks: _Checks) -> list[tuple[Scored, int]]:
-    """The batches of a deployment's layout and pool in all grids that miss nothing, in order."""
+    """Batches of a deployment's layout and pool in all grids that meet all limits, in order."""
     layout, pool = scored.grid.layouts[int(scored.layout[index])], scored.pool(index)
     places = {
         float(other.batch[place]): (other, place)
@@ -290,7 +290,7 @@ def _batches(scored: Scored, index: int, checks: _Checks) -> list[tuple[Scored, 
 
 
 def _best_held(first: Plan | None, second: Plan | None) -> Plan | None:
-    """The cheaper of two plans of a layout, of equals one with percentiles, or of fewer slots."""
+    """Cheaper of two plans of a layout; of equals the one with percentiles or fewer slots."""
     plans = filter(None, (first, second))
     return min(
         plans, key=lambda plan: (plan.cost, not plan.has_percentiles, plan.batch), default=None
@@ -299,7 +299,7 @@ def _best_held(first: Plan | None, second: Plan | None) -> Plan | None:
 
 @dataclass(frozen=True, eq=False)
 class _Batch:
-    """A batch of a layout with colocated prefill, by its place among the deployments of a grid."""
+    """A batch of a layout with colocated prefill, by its index among the deployments of a grid."""
 
     scored: Scored
     index: int
@@ -310,22 +310,22 @@ class _Batch:
 
     @cached_property
     def limits(self) -> HeldLimits:
-        """Its percentiles against the limits."""
+        """Percentiles of this batch against the limits."""
         limits = held_limits(self._plan, self.scored.service)
         assert limits is not None
         return limits
 
     @property
     def max_rate(self) -> float:
-        """Rate that the search allows a replica. [1/s]"""
+        """Highest rate per replica by the search. [1/s]"""
         return self.limits.load.rate / self._plan.busy * self.scored.service.utilization
 
     def is_too_small(self, rate: float, *, is_known: bool) -> bool:
-        """Whether only larger batches may be in time at a rate of a replica. [1/s]
+        """Whether only larger batches can meet the limits at a rate per replica. [1/s]
 
-        More sequences at once wait less for a slot, and take longer between tokens.
+        With more concurrent sequences, requests wait less for a slot, but TPOT is higher.
 
-        is_known : whether percentiles are to be exact
+        is_known : whether percentiles must be exact
         """
         at_rate = self.limits.at(rate)
         if rate > self.max_rate * (1.0 + _SAME_COST) or (is_known and not at_rate.load.is_known):
@@ -336,7 +336,7 @@ class _Batch:
 def _on_fewest(
     batches: Sequence[_Batch], rate: float, counts: range, *, is_known: bool
 ) -> _Batch | None:
-    """The smallest batch of those that hold the limits on the fewest replicas; None of none."""
+    """Smallest batch among those that meet the limits on the fewest replicas; None if none do."""
 
     def in_time(replicas: int) -> _Batch | None:
         each = rate / replicas
@@ -357,7 +357,7 @@ def _on_fewest(
 
 
 def _held(scored: Scored, index: int, checks: _Checks) -> Plan | None:
-    """A deployment as `_sized_to_limits` does, computed once."""
+    """Cached result of `_sized_to_limits`."""
     key = (*_row_of(scored, index), float(scored.batch[index]))
     if key not in checks.held:
         checks.held[key] = _sized_to_limits(scored, index, checks)
@@ -365,9 +365,9 @@ def _held(scored: Scored, index: int, checks: _Checks) -> Plan | None:
 
 
 def _sized_to_limits(scored: Scored, index: int, checks: _Checks) -> Plan | None:
-    """A deployment with the fewest replicas that hold the limits; None where none do.
+    """Deployment with the fewest replicas that meet the limits; None if no number does.
 
-    None, too, where that costs more than is asked for.
+    Also None if it costs more than the given maximum.
     """
     plan, service = _plan(scored, index), scored.service
     limits = held_limits(plan, service)
@@ -399,7 +399,7 @@ def _sized_to_limits(scored: Scored, index: int, checks: _Checks) -> Plan | None
 
 
 def _most_replicas(scored: Scored, index: int, cost: float) -> float:
-    """Most replicas of a deployment for a rate that cost no more than a limit. [1]"""
+    """Largest number of replicas of a deployment for a rate within a cost limit. [1]"""
     if cost == inf or scored.service.is_fleet:
         return inf
     packing = scored.packing.at(np.array([index]))
@@ -412,11 +412,11 @@ def _most_replicas(scored: Scored, index: int, cost: float) -> float:
 
 
 def held_throughput(grid: Grid, service: Service, max_rate: float) -> float:
-    """Highest rate of one replica at which percentiles are within the limits of a service. [1/s]
+    """Highest rate per replica at which percentiles are within the limits of a service. [1/s]
 
-    grid : of one layout and batch
-    service : for one replica, without limits on chips, money and power
-    max_rate : throughput by the search, and the answer where no closed form says otherwise
+    grid : grid of one layout and batch
+    service : service of one replica, without limits on chips, cost and power
+    max_rate : throughput by the search, returned if there is no closed form
     """
     (scored,) = score(grid, replace(service, rate=max_rate), [None])
     plan = replace(_plan(scored, 0), replicas=1.0)
@@ -425,7 +425,7 @@ def held_throughput(grid: Grid, service: Service, max_rate: float) -> float:
 
 
 def with_percentiles(plan: Plan, service: Service, limits: HeldLimits) -> Plan:
-    """A plan with the percentiles of its times in place of what the search estimates."""
+    """Plan with exact latency percentiles in place of the search's estimates."""
     latencies = {name: limits.held_against(name, service.limits[name]) for name in ("ttft", "tpot")}
     values = plan.values | {
         name: seconds for name, seconds in latencies.items() if not isnan(seconds)
@@ -442,7 +442,7 @@ def with_percentiles(plan: Plan, service: Service, limits: HeldLimits) -> Plan:
 
 
 def _missed_by(plan: Plan, decision: Decision) -> None:
-    """Note what a deployment misses whose percentiles are not within the limits."""
+    """Record which limits a deployment misses when its percentiles exceed them."""
     missed = Decision(decision.service, closest={plan.scenario.hardware.id: plan})
     over = [name for name, miss in plan.misses.items() if miss > 1.0]
     if len(over) == 1:
@@ -454,7 +454,7 @@ def _missed_by(plan: Plan, decision: Decision) -> None:
 def _worth_trying(
     left: Sequence[Gaps], decision: Decision, shown: int, variants: Collection[Variant]
 ) -> list[Gaps]:
-    """The gaps in which something may be better than what is shown, or than the first."""
+    """Gaps that may hold a better deployment than the shown plans, or than the first plan."""
     limit_of = _limit_of_shown(decision, shown, variants) if shown else _limit_of_first(decision)
     better = (gaps.below(limit_of(gaps, False), limit_of(gaps, True)) for gaps in left)
     return [gaps for gaps in better if len(gaps)]
@@ -465,7 +465,7 @@ _LimitOf = Callable[[Gaps, bool], float]
 
 
 def _limit_of_first(decision: Decision) -> _LimitOf:
-    """The cost of the best of all."""
+    """Cost of the best plan."""
     best = decision.plans[0] if decision.best_by_variant else None
 
     def limit_of(gaps: Gaps, _: bool) -> float:
@@ -475,14 +475,14 @@ def _limit_of_first(decision: Decision) -> _LimitOf:
 
 
 def _below(best: Plan | None, scenario: Scenario, decision: Decision) -> float:
-    """The cost of a plan; infinity where formats come before it at any cost, as published do."""
+    """Cost of a plan; infinity if it may not lead and the formats of the scenario may."""
     if best is None or (decision.may_lead_in(scenario) and not decision.may_lead(best)):
         return inf
     return best.cost
 
 
 def _limit_of_shown(decision: Decision, shown: int, variants: Collection[Variant]) -> _LimitOf:
-    """The cost of what is shown, of each variant that is asked for or the best of each chip."""
+    """Cost of each shown plan: of each requested variant, or the best of each chip."""
     chip_plans, fewer = decision.of_each_chip, decision.in_fewer_bits[:FEWER_BITS]
     alone = {plan.variant: plan.cost for plan in decision.reported(shown)}
     alone |= {
@@ -593,7 +593,7 @@ def _plan(scored: Scored, index: int) -> Plan:
 def _with_prompts_on(
     pool: PrefillPool, scenario: Scenario, plan: Plan, service: Service, seconds: float
 ) -> Plan:
-    """A plan with heterogeneous prefill, with the time of the KV-cache transfer."""
+    """Plan with heterogeneous prefill, including the KV-cache transfer time."""
     traffic, ranks = service.traffic(scenario.traffic), Sharding.of(pool.layout)
     return replace(
         plan,

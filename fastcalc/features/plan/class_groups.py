@@ -1,4 +1,4 @@
-"""Which classes of requests may share replicas, and the replica options for these."""
+"""Groups of request classes that may share replicas, and their replica options."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -26,8 +26,8 @@ GridsFor = Callable[[Classes, Service, frozenset[str] | None], Sequence[Grid]]
 class ClassGroup:
     """Classes that share replicas, their share of all requests, and their replica options.
 
-    replica_options, bounds : of each layout of the chips that were searched
-    service : of these classes
+    replica_options, bounds : options and cost bounds of each layout of the searched chips
+    service : service of these classes
     """
 
     classes: Classes
@@ -37,7 +37,7 @@ class ClassGroup:
     service: Service
 
     def check(self, option: ReplicaOption) -> None:
-        """Lower the throughput of an option to where percentiles hold their limits; 0 drops it."""
+        """Lower the throughput of an option until percentiles meet their limits; 0 drops it."""
         index = self.replica_options.index(option)
         requests = held_throughput(option.grid, self.service, option.requests)
         checked = replace(option, requests=requests, is_checked=True)
@@ -45,9 +45,9 @@ class ClassGroup:
         self.__dict__.pop("options_of_chips", None)
 
     def least_on_chips(self, rate: float) -> list[ReplicaOption]:
-        """On each chip the option that fills the least of its nodes at a rate of all classes.
+        """Option on each chip type that fills the fewest nodes at a rate, cheapest first.
 
-        Of equal ones that of the smallest batch. The cheapest first.
+        Of equal options, the one with the smallest batch.
         """
         at_rate, least = rate * self.share, dict[str, ReplicaOption]()
         for option in sorted(
@@ -57,12 +57,12 @@ class ClassGroup:
         return sorted(least.values(), key=lambda option: option.cost_of_filled(at_rate))
 
     def costs_on_chips(self, rate: float) -> dict[str, float]:
-        """Least cost of a rate of all classes on each chip type, in nodes of its own."""
+        """Least cost of a rate of all classes on each chip type, in dedicated nodes."""
         options = self.least_on_chips(rate)
         return {option.chip: option.cost(rate * self.share) for option in options}
 
     def least_costs(self, rate: float) -> dict[str, tuple[float, float]]:
-        """Lower bounds on the cost of a rate of all classes, by chip: in shared and own nodes."""
+        """Lower bounds on the cost of a rate, by chip: in shared and in dedicated nodes."""
         costs: dict[str, tuple[float, float]] = {}
         for bound in self.bounds:
             cost = bound.least_cost(rate * self.share)
@@ -71,7 +71,7 @@ class ClassGroup:
 
     @cached_property
     def options_of_chips(self) -> list[ReplicaOption]:
-        """Options that no other on the same chip type beats in both chips and throughput."""
+        """Pareto-optimal options on each chip type, by chips and throughput."""
         options_by_chip: dict[str, list[ReplicaOption]] = {}
         for option in sorted(
             self.replica_options, key=lambda option: (option.each_chips, -option.requests)
@@ -89,10 +89,10 @@ Grouping = Sequence[ClassGroup]
 
 
 class Groups:
-    """The groups of some classes, by the bits of their places, as rates ask for them.
+    """Groups of request classes, keyed by a bit mask of class indices and searched on demand.
 
-    may_share : whether classes can share replicas, as those of two models cannot
-    is_narrow : whether formats quantized further than asked for count, too
+    may_share : whether classes can share replicas; classes of different models cannot
+    is_narrow : whether formats quantized further than requested count, too
     """
 
     def __init__(
@@ -120,18 +120,18 @@ class Groups:
 
     @property
     def served(self) -> set[RequestClass]:
-        """Classes that some deployment serves alone."""
+        """Classes that some deployment can serve alone."""
         groups = (group for group in self._groups.values() if group.replica_options)
         return {request_class for group in groups for request_class in group.classes}
 
     def chips_of_all(self, rate: float) -> list[str]:
-        """The chips that serve each class alone, those first on which all cost the least."""
+        """Chips that can serve each class alone, ordered by the total cost of all classes."""
         alone = [self._groups[1 << index].costs_on_chips(rate) for index in range(self._count)]
         chips = set(alone[0]).intersection(*alone[1:])
         return sorted(chips, key=lambda chip: (sum(costs[chip] for costs in alone), chip))
 
     def groupings(self, rate: float) -> list[Grouping]:
-        """How classes may be grouped at a rate, on the chips that may be worth it there.
+        """Candidate groupings of classes at a rate, on the chips where they may be cheapest.
 
         Replicas that several share take the time of each of them, and so cost at least what each
         alone does on that chip without limits on times. (With its limits it may cost more alone:
@@ -163,7 +163,7 @@ class Groups:
         ]
 
     def _cost(self, members: int, rate: float) -> float:
-        """Least cost of a group that was searched, in nodes of its own; else infinity."""
+        """Least cost of a searched group in dedicated nodes; otherwise infinity."""
         group = self._groups.get(members)
         return min(group.costs_on_chips(rate).values(), default=inf) if group else inf
 
@@ -178,9 +178,9 @@ class Groups:
     def _search_shared(
         self, members: int, rate: float, cost_without_sharing: float, cost_of_all: float
     ) -> None:
-        """Search the chips on which sharing a pool may cost less than separate pools do.
+        """Search the chips on which a shared pool may cost less than separate pools.
 
-        cost_without_sharing, cost_of_all : of its classes, and of all of them, without
+        cost_without_sharing, cost_of_all : cost without sharing, of its classes and of all classes
         """
         alone = [self._groups[single].least_costs(rate) for single in _singles(members)]
         least_costs = {
@@ -199,7 +199,7 @@ class Groups:
             self._search(members, new)
 
     def _search(self, members: int, chips: frozenset[str] | None) -> None:
-        """Add the replica options of a group on some chips or, for None, on all."""
+        """Add the replica options of a group on some chips, or on all chips if None."""
         classes = self._classes_of(members)
         share = sum(request_class.share for request_class in classes)
         at_share = self._service.of_classes(classes, share)
@@ -219,5 +219,5 @@ class Groups:
 
 
 def _singles(members: int) -> list[int]:
-    """The bit of each member."""
+    """Bit of each member of a group."""
     return [1 << index for index in range(members.bit_length()) if members >> index & 1]

@@ -1,4 +1,4 @@
-"""What each class of requests gets of the pools that serve it: times, percentiles, limits."""
+"""Latencies, percentiles and limits of each request class in the pools that serve it."""
 
 from bisect import bisect
 from collections.abc import Sequence
@@ -21,9 +21,9 @@ OVER = "^"
 
 @dataclass(frozen=True)
 class ServedClass:
-    """What a class gets.
+    """Latencies of a request class in its pool.
 
-    pool : position of its replicas [1]
+    pool : index of the pool that serves it [1]
     ttft, tpot : TTFT and TPOT held against the limits: of random arrivals their percentiles at the
         load that the replicas have, where a closed form has those; else of full replicas [s]
     share : of its requests, that are to have their first token in time; None where they come
@@ -39,13 +39,13 @@ class ServedClass:
     percentiles: Percentiles | None = None
 
     def mean(self, name: str) -> float | None:
-        """Mean latency; None where no closed form has it for Poisson arrivals."""
+        """Mean latency; None if it has no closed form with Poisson arrivals."""
         if self.percentiles is None:
             return None if self.share else float(getattr(self, name))
         return float(getattr(self.percentiles, name).mean)
 
     def over(self, name: str) -> float | None:
-        """A time where it is over its limit at the percentile that is to be in time. [s]"""
+        """A latency that is over its limit at the percentile that must meet it. [s]"""
         if self.percentiles is None or self.share is None:
             return None
         index = bisect(SHARES, self.share) - 1
@@ -54,7 +54,7 @@ class ServedClass:
 
 
 def with_percentiles(pools: Pools) -> list[ServedClass]:
-    """What each class gets, with percentiles where a closed form has them."""
+    """Latencies of each class, with percentiles if they have a closed form."""
     services = [pool.decision.service for pool in pools]
     loads = [
         random_load(pool.plan, service) if service.is_random else None
@@ -69,7 +69,7 @@ def with_percentiles(pools: Pools) -> list[ServedClass]:
 
 
 def served_classes(pools: Pools) -> list[ServedClass]:
-    """What each class gets, by pool."""
+    """Latencies of each class, by pool."""
     return [
         ServedClass(request_class, index, ttft, tpot, pool.decision.service.share)
         for index, pool in enumerate(pools, 1)
@@ -83,7 +83,7 @@ def served_classes(pools: Pools) -> list[ServedClass]:
 
 
 def class_record(served: ServedClass) -> Record:
-    """Limits, times and percentiles of a class, in the units of records."""
+    """Limits, latencies and percentiles of a class, in the units of records."""
     request_class = served.request_class
     return {
         "class": request_class.name,
@@ -101,7 +101,7 @@ def class_record(served: ServedClass) -> Record:
 
 
 def _slowest(name: str, served: ServedClass) -> str:
-    """The time of the slowest of a hundred requests, with a mark where it is over."""
+    """The p99 latency, marked if it is over the limit."""
     if served.percentiles is None:
         return "-"
     spread: Spread = getattr(served.percentiles, name)
@@ -109,7 +109,7 @@ def _slowest(name: str, served: ServedClass) -> str:
 
 
 def _time_columns(name: str) -> list[TableColumn]:
-    """The columns of a time: its mean, the slowest of a hundred, its limit."""
+    """Columns of a latency: mean, p99 and limit."""
     return [
         Column(
             f"{name}_mean_ms",

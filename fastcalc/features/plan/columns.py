@@ -1,4 +1,4 @@
-"""Columns of plans: what stands in a record, and which of them a table shows."""
+"""Columns of plans: the fields of a record, and which of them a table shows."""
 
 from collections.abc import Iterator
 from functools import partial
