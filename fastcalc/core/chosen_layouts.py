@@ -20,7 +20,7 @@ from fastcalc.core.placement.legal import MOST_CHIPS
 from fastcalc.core.placement.placement import Placement, Placements, Site
 from fastcalc.core.placement.practice import copies_run_by_people, run_by_people, usual_layouts
 from fastcalc.core.stacked import Evaluation, evaluate_all
-from fastcalc.core.start_checks import layouts_that_start
+from fastcalc.core.start_checks import StartCheck, layouts_that_start
 from fastcalc.core.traffic.traffic import Traffic
 from fastcalc.formulas.types import ArrayLike, Bools, Floats, Ints, floats
 from fastcalc.mentions import option
@@ -68,7 +68,7 @@ def layouts_on_offer(site: Site, chips: Collection[int] | None = None) -> list[L
 
     Raises LayoutError if the engine has no kernel for the weights.
     """
-    check_kernels(site)
+    check_start(site)
     holding = _holding(site, usual_layouts(site))
     if not holding:
         smallest = site.smallest(1)
@@ -77,14 +77,21 @@ def layouts_on_offer(site: Site, chips: Collection[int] | None = None) -> list[L
     return layouts_that_start(site, allowed)
 
 
-def check_kernels(site: Site) -> None:
-    """Refuse weight or cache formats for which the engine has no kernel.
+def check_start(site: Site) -> None:
+    """Refuse formats for which the engine has no kernel, and a memory share that is not free.
 
-    Raises LayoutError with the formats to use instead.
+    Raises LayoutError with the formats or the share to use instead.
     """
     machine = site.machine
     if why := refused_formats(machine.engine, machine.hardware, site.work):
         raise LayoutError("formats that their engine has no kernel for", why)
+    start = StartCheck(site.place(Layout()), 1.0)
+    if start.is_share_taken and start.line:
+        free = option(
+            "gpu_memory_utilization", f"{float(np.max(machine.software.free_fraction)):g}"
+        )
+        stops = f"{machine.engine.id} would stop on {machine.hardware.id} with '{start.line}'"
+        raise LayoutError("a share of memory that the system uses", f"{stops}; give {free}")
 
 
 def open_layouts(site: Site, chips: int) -> list[Layout]:

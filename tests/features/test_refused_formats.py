@@ -107,6 +107,27 @@ def test_a_share_that_the_system_takes_stops_a_solved_server_too(unknown, capsys
     assert said.endswith(f"--solve {unknown} --gpu-memory-utilization 0.85")
 
 
+@every("words", [("plan", "--rate", "1/s"), ("frontier",)])
+def test_a_share_that_the_system_takes_is_neither_planned_nor_on_a_frontier(
+    words, capsys, monkeypatch
+):
+    command, *options = words
+    asked = ("qwen3-8b", "--on", "gb10", "--engine", "vllm", "--price", "gb10=1", *options)
+    stopped = run(
+        command,
+        *asked,
+        "--gpu-memory-utilization",
+        "0.92",
+        capsys=capsys,
+        monkeypatch=monkeypatch,
+    )
+    said = " ".join((stopped.out + stopped.err).split())
+    assert stopped.code != 0
+    assert "vllm would stop on gb10 with 'Free memory on device" in said
+    assert "give --gpu-memory-utilization 0.85" in said
+    assert run(command, *asked, capsys=capsys, monkeypatch=monkeypatch).code == 0
+
+
 def test_chips_that_refuse_a_format_are_named_beside_those_that_run_it(capsys, monkeypatch):
     """vLLM's NVFP4 cache runs on a B200."""
     words = ("fit", "qwen3-8b", "--on", "h100-sxm,b200", "--engine", "vllm", "--kv", "nvfp4")

@@ -9,7 +9,7 @@ from fastcalc.catalogue.formats import number_format
 from fastcalc.catalogue.schema import Engine, Hardware, Model
 from fastcalc.core.chip.formats_run import formats_run, narrower_caches
 from fastcalc.core.chip.tier import OWN_MEMORY, MemoryChoice
-from fastcalc.core.chosen_layouts import check_kernels, layouts_on_offer
+from fastcalc.core.chosen_layouts import check_start, layouts_on_offer
 from fastcalc.core.placement.layout import Layout
 from fastcalc.core.placement.placement import Site
 from fastcalc.core.pricing import Pricing
@@ -113,6 +113,6 @@ def _layouts(scenario: Scenario, site: Site) -> list[Layout]:
     """
     if not scenario.sharding.names_ranks:
         return layouts_on_offer(site)
-    check_kernels(site)
+    check_start(site)
     asked = site.place(scenario.sharding.layout(site))
     return [asked.layout] if asked.max_batch >= 1 else []
