@@ -1,4 +1,4 @@
-"""What a search for deployments finds: plans, why the others lose, and what would help."""
+"""Result of a deployment search: plans, why the others lose, and what would help."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -38,9 +38,9 @@ Variant = tuple[object, ...]
 def variant_of(
     scenario: Scenario, *, is_disaggregated: bool, taking: Scenario | None = None
 ) -> Variant:
-    """Variant of which one plan is listed: chip, formats, speculation, disaggregated or not.
+    """Variant for which one plan is listed: chip, formats, speculation, disaggregated or not.
 
-    taking : scenario of the prefill chips, where they are another chip type
+    taking : scenario of the prefill chips, if they are another chip type
     """
     drafts = scenario.traffic.speculation
     formats = (scenario.weights, scenario.kv, drafts.tokens_per_pass, drafts.drafted)
@@ -51,20 +51,20 @@ def variant_of(
 class Plan:
     """One deployment for a service.
 
-    scenario : one replica that decodes as ``compare`` is asked for it, prompts inside
-    layout, batch, replicas, busy : of those that decode, the share of its capacity each does [1]
+    scenario : one decode replica as passed to ``compare``, with colocated prefill
+    layout, batch, replicas, busy : of the decode replicas; ``busy`` is their utilization [1]
     prefill_layout, prefill_replicas, prefill_busy : of the prefill pool, if disaggregated [1]
-    prefill_scenario, prefill_chips : a prefill replica and the chips of all, of another chip type
-    kv_transfer_s : time in which the cache of a prompt crosses to those that decode [s]
-    values, misses : seconds to the first token, between tokens, chips; and each over its limit
+    prefill_scenario, prefill_chips : a prefill replica and all prefill chips, if of another type
+    kv_transfer_s : KV-cache transfer time of a prompt from prefill to decode chips [s]
+    values, misses : TTFT, TPOT, chips, maybe dollars and watts; and each divided by its limit
     requests : throughput of all replicas at their highest utilization [1/s]
     cost, last_resort : the objective, and the tie-breaker between plans of equal cost and chips
-    class_ttft, class_tpot : TTFT and TPOT of each class of requests, where there are several [s]
-    slowness : times as long as expected that all of this is taken to last [1]
-    expected : the best of its variant by expected speeds, where all of this is slower
-    node_chips : chips that come together [1]
-    is_checked : whether times are percentiles of random arrivals, where a closed form has those
-    has_percentiles : whether it has
+    class_ttft, class_tpot : TTFT and TPOT of each request class, if there are several [s]
+    slowness : latency at the requested confidence over the expected latency [1]
+    expected : best plan of the variant at expected speeds, if this one uses slower speeds
+    node_chips : chips per node [1]
+    is_checked : whether latencies are percentiles with random arrivals, if these have a closed form
+    has_percentiles : whether these have a closed form
     """
 
     scenario: Scenario
@@ -98,16 +98,16 @@ class Plan:
 
     @property
     def first_seconds(self) -> float:
-        """Time to the first token, without what it waits for others. [s]"""
+        """TTFT without queueing delay. [s]"""
         return min(self.values["ttft"], float(self.replica.estimate.ttft[0]) * self.slowness)
 
     def request_seconds(self, output: float) -> float:
-        """The time of a whole request, without what it waits for others. [s]"""
+        """End-to-end latency of a request without queueing delay. [s]"""
         return self.first_seconds + (output - 1.0) * self.values["tpot"]
 
     @property
     def is_narrowed(self) -> bool:
-        """Whether weights or cache are quantized further than published, or than by default."""
+        """Whether weights or cache are quantized further than published or than the default."""
         return is_narrowed(self.scenario)
 
     @property
@@ -117,7 +117,7 @@ class Plan:
 
     @property
     def variant(self) -> Variant:
-        """What it is the best of."""
+        """Variant of the plan."""
         is_disaggregated = self.prefill_layout is not None
         return variant_of(
             self.scenario, is_disaggregated=is_disaggregated, taking=self.prefill_scenario
@@ -125,7 +125,7 @@ class Plan:
 
     @property
     def is_in_own_formats(self) -> bool:
-        """True where weights and cache are as the model is published."""
+        """Whether weights and cache are in the published formats of the model."""
         weights, cache = own_formats(self.scenario.model)
         scenario = self.scenario
         published = (None, weights, *scenario.model.also_published)
@@ -133,7 +133,7 @@ class Plan:
 
     @property
     def idle_chips(self) -> float:
-        """Chips of its nodes on which nothing runs. [1]"""
+        """Idle chips of its nodes. [1]"""
         running = self.replicas * self.layout.chips
         if self.prefill_layout is not None:
             running += self.prefill_replicas * self.prefill_layout.chips
@@ -141,16 +141,16 @@ class Plan:
 
     @property
     def scenarios(self) -> list[Scenario]:
-        """The scenario of decode, and that of prefill where it runs on other chips."""
+        """Scenario of decode, and the scenario of prefill if it runs on other chips."""
         return [self.scenario, *([self.prefill_scenario] if self.prefill_scenario else [])]
 
     @property
     def usd_per_hour(self) -> float | None:
-        """Price of all chips for an hour. [USD/h]"""
+        """Price of all chips per hour. [USD/h]"""
         return self.of_all_chips(lambda scenario: scenario.pricing.per_chip_hour(scenario.hardware))
 
     def of_all_chips(self, per_chip: Callable[[Scenario], float | None]) -> float | None:
-        """The sum over all chips of what each has; None where one of them has none."""
+        """Sum of an amount over all chips; None if it is unknown for any of them."""
         chips_of = [(self.scenario, self.values["chips"] - self.prefill_chips)]
         if self.prefill_scenario is not None:
             chips_of.append((self.prefill_scenario, self.prefill_chips))
@@ -166,17 +166,17 @@ class Plan:
 
 @dataclass
 class Decision:
-    """What was found.
+    """Result of a search.
 
-    candidates, reasons : deployments evaluated, and how many lost for which of `REASONS` [1]
-    best_by_variant : of those that meet the limits the best of each variant
-    options : of each variant, the deployments that it is the best of
-    near : the least of those that miss nearly
-    closest : by chip without a plan, the deployment that misses least
-    relaxed : by limit, what it would have to be for a plan, the other limits as they are
-    unknown : by chip without a known price or power, the deployments that lost for that [1]
-    terms : on which clouds are to rent them; empty for no terms in particular
-    expected : what is found by expected speeds, where these plans are to hold at slower ones
+    candidates, reasons : evaluated deployments, and the number lost for each of `REASONS` [1]
+    best_by_variant : best plan of each variant among those that meet the limits
+    options : by variant, all deployments that its best plan was chosen from
+    near : cheapest near miss
+    closest : by chip without a plan, the deployment that misses its limits least
+    relaxed : by limit, the value that would allow a plan with the other limits unchanged
+    unknown : by chip without a known price or power, number of deployments lost for that [1]
+    terms : rental terms; empty for no terms in particular
+    expected : decision at expected speeds, if these plans must meet the limits at slower ones
     """
 
     service: Service
@@ -192,7 +192,7 @@ class Decision:
     expected: "Decision | None" = None
 
     def add(self, decision: "Decision") -> None:
-        """Take in the deployments of another."""
+        """Add the deployments of another decision."""
         self.candidates += decision.candidates
         self.reasons += decision.reasons
         for key, plan in decision.best_by_variant.items():
@@ -211,24 +211,24 @@ class Decision:
             self.relaxed[name] = min(value, self.relaxed.get(name, value))
 
     def may_lead(self, plan: Plan) -> bool:
-        """Whether a plan has bits as published, or as few as were asked for."""
+        """Whether a plan uses published formats, or the requested quantized formats."""
         return self.may_lead_in(plan.scenario)
 
     def may_lead_in(self, scenario: Scenario) -> bool:
-        """Whether formats have bits as published, or as few as were asked for."""
+        """Whether the formats are as published, or quantized as requested."""
         weights, cache = self.service.any_weights, self.service.any_cache
         return (weights or not narrows_weights(scenario)) and (cache or not narrows_cache(scenario))
 
     def grids_to_lead(self, grids: Sequence[Grid], chip: str) -> list[Grid]:
-        """Grids of a chip in formats that may lead; in all formats where no plan may lead."""
+        """Grids of a chip in formats that may lead; in all formats if no plan may lead."""
         leads = self.may_lead(self.plans[0])
         of_chip = (grid for grid in grids if grid.scenario.hardware.id == chip)
         return [grid for grid in of_chip if not leads or self.may_lead_in(grid.scenario)]
 
     def _order(self, plan: Plan) -> tuple[bool, float, float, float, bool, float, str]:
-        """Key to sort by; of equals the cheaper, and those whose percentiles a closed form has.
+        """Sort key; among equals, the cheaper plans and those with percentiles come first.
 
-        Chip and formats decide last, so that no two variants are in another order in another run.
+        Chip and formats decide last, so that the order of variants is the same in every run.
         """
         (cost, chips, last_resort), name = plan.order, repr(plan.variant)
         usd = 0.0 if self.service.objective == "usd" else plan.usd_per_hour
@@ -237,30 +237,30 @@ class Decision:
 
     @property
     def in_order(self) -> list[Plan]:
-        """The best of each variant, in order, those that may not lead at the end."""
+        """Best plan of each variant, in order; plans that may not lead come last."""
         return sorted(self.best_by_variant.values(), key=self._order)
 
     @property
     def plans(self) -> list[Plan]:
-        """Those that may lead, in order; where none may, all."""
+        """Plans that may lead, in order; all plans if none may."""
         ordered = self.in_order
         return [plan for plan in ordered if self.may_lead(plan)] or ordered
 
     @property
     def in_fewer_bits(self) -> list[Plan]:
-        """Plans that cost less than the first, quantized further than asked for, in order."""
+        """Plans cheaper than the first, but quantized further than requested, in order."""
         first = self.plans[:1]
         narrowed = (plan for plan in self.in_order if not self.may_lead(plan))
         return [plan for plan in narrowed if plan.cost < first[0].cost]
 
     @property
     def in_own_formats(self) -> Plan | None:
-        """The best plan with weights and cache as the model is published."""
+        """Best plan with weights and cache in the published formats."""
         return next((plan for plan in self.in_order if plan.is_in_own_formats), None)
 
     @property
     def on_unlike_chips(self) -> Plan | None:
-        """The best plan with heterogeneous prefill, on another chip type than decode."""
+        """Best plan with heterogeneous prefill, on another chip type than decode."""
         unlike = (plan for plan in self.plans if plan.prefill_scenario is not None)
         return next(unlike, None)
 
@@ -272,7 +272,7 @@ class Decision:
 
     @property
     def of_each_chip(self) -> list[Plan]:
-        """The best plan of each chip, in order."""
+        """Best plan of each chip, in order."""
         by_chip: dict[str, Plan] = {}
         for plan in self.in_order:
             by_chip.setdefault(plan.scenario.hardware.id, plan)
@@ -280,10 +280,10 @@ class Decision:
 
     @property
     def runner_up(self) -> Plan | None:
-        """The best plan on another chip than the winner's."""
+        """Best plan on a chip other than the winner's."""
         return next(iter(self.of_each_chip[1:]), None)
 
     @property
     def nearest(self) -> Plan | None:
-        """Of all that miss, the one that misses least."""
+        """Deployment that misses its limits least, among all that miss them."""
         return min(self.closest.values(), key=lambda plan: max(plan.misses.values()), default=None)

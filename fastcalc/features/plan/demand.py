@@ -1,4 +1,4 @@
-"""What a request asks for: classes of requests, the deployments for them, and chips owned."""
+"""Demand of a request: request classes, the candidate deployments, and owned chips."""
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -35,7 +35,7 @@ _NAMED = 6
 
 
 def traffic_of(request: FindPlans, service: Service) -> AskedTraffic:
-    """The classes of a workload file, or the one class that options describe."""
+    """Request classes of a workload file, or the single class described by options."""
     if request.traffic is not None:
         _refuse_overridden(request)
         traffic = read_workload(Path(request.traffic), ttft=service.ttft, tpot=service.tpot)
@@ -48,7 +48,7 @@ def traffic_of(request: FindPlans, service: Service) -> AskedTraffic:
 
 
 def _refuse_overridden(request: FindPlans) -> None:
-    """Refuse lengths and cache hits, which a workload file says."""
+    """Refuse options for lengths and cache hits, which the workload file states."""
     for setting in differing(request):
         if setting.name in ("prompt", "output", "prefix_hit"):
             raise InputError(
@@ -58,7 +58,7 @@ def _refuse_overridden(request: FindPlans) -> None:
 
 
 def _refuse_limits_of_all(request: FindPlans, service: Service, traffic: AskedTraffic) -> None:
-    """Refuse a limit for classes that state none, where all state theirs."""
+    """Refuse a limit for classes without their own, if every class states its own."""
     first = [request_class.ttft for request_class in traffic.classes]
     between = [request_class.tpot for request_class in traffic.classes]
     stated = {"ttft": first, "tpot": between, "min_speed": between}
@@ -81,14 +81,14 @@ def owned_counts(request: FindPlans) -> dict[str, int]:
 
 
 def _owned_chips(request: FindPlans) -> list[tuple[str, int]]:
-    """Owned chips as the catalogue calls them, or their files, and how many there are."""
+    """Owned chips by catalogue name or file, and their number."""
     entries = loading.catalogue(request)
     owned = means.owned_chips(request.own)
     return [(printed_chip(name, entries) or name, count) for name, count in owned]
 
 
 def chip_prices(request: FindPlans, counts: dict[str, int]) -> dict[str, float]:
-    """The dollars of an hour by the id of each chip; 0 is for owned ones alone."""
+    """Price per hour, keyed by chip id; 0 is allowed for owned chips only. [USD/h]"""
     catalogue = loading.catalogue(request)
     priced = readers.prices(request.price, zero=True)
     prices = {catalogue.hardware(name).id: usd for name, usd in priced}
@@ -103,11 +103,11 @@ def chip_prices(request: FindPlans, counts: dict[str, int]) -> dict[str, float]:
 
 @dataclass(frozen=True, eq=False)
 class Deployments:
-    """The deployments that a request leaves open for some classes.
+    """Deployments that a request leaves open for some request classes.
 
-    service : what is asked of them, whatever the requests
-    notes : takes what to know of how chips and models came about
-    pricing : of all chips, where it is not that of the request
+    service : service level of the deployments, independent of the request class
+    notes : receives notes on how chips and models were loaded
+    pricing : pricing of all chips, if it differs from the pricing of the request
     """
 
     request: FindPlans
@@ -119,14 +119,14 @@ class Deployments:
 
     @cached_property
     def search(self) -> PoolSearch:
-        """What finds pools among them."""
+        """Search for pools among the deployments."""
         search = PoolSearch(
             self.traffic.classes, self._grids_for, self._may_share, shown=self.request.top
         )
         return replace(search, prefill_grids=self._prefill_grids())
 
     def owned(self, chip: str, count: int, usd: float | None) -> OwnedChips:
-        """Chips that are owned, at their cost of ownership or at a price of an hour."""
+        """Owned chips, at their ownership cost or at a price per hour."""
         entries = loading.catalogue(self.request)
         names = (name for name, _ in _owned_chips(self.request))
         typed = next(name for name in names if entries.hardware(name).id == chip)
@@ -139,7 +139,7 @@ class Deployments:
         return OwnedChips(hardware, count, pricing.per_chip_hour(hardware), search)
 
     def scenarios(self, prefix_hit: float = 0.0) -> list[Scenario]:
-        """The scenarios of the first class's model."""
+        """Scenarios of the first class's model."""
         name = self._model_name(self.traffic.classes[0])
         return [
             replace(scenario, traffic=replace(scenario.traffic, prefix_hit=prefix_hit))
@@ -148,7 +148,7 @@ class Deployments:
 
     @cached_property
     def _scenarios(self) -> dict[str, list[Scenario]]:
-        """Scenarios by the model's name."""
+        """Scenarios, keyed by model name."""
         entries = loading.catalogue(self.request)
         names = {self._model_name(request_class) for request_class in self.traffic.classes}
         scenarios = {}
@@ -176,13 +176,13 @@ class Deployments:
                 loading.check_longest(self.request, longest)
 
     def _may_share(self, classes: Classes) -> bool:
-        """Whether classes use one model."""
+        """Whether all classes use the same model."""
         return len({self._model_name(request_class) for request_class in classes}) == 1
 
     def _grids_for(
         self, classes: Classes, service: Service, chips: frozenset[str] | None
     ) -> list[Grid]:
-        """The deployments for the classes of a service, on some chips."""
+        """Deployments for the classes of a service, on some chips."""
         grids: list[Grid | None] = []
         refused: dict[str, LayoutError] = {}
         for scenario in self._scenarios[self._model_name(classes[0])]:
@@ -221,7 +221,7 @@ class Deployments:
         return self._grids[key]
 
     def _prefill_grids(self) -> list[Grid]:
-        """Deployments of other chips that may prefill."""
+        """Deployments of other chips for heterogeneous prefill."""
         request = self.request
         if request.prompts_on is None:
             return []
@@ -243,7 +243,7 @@ class Deployments:
 
 
 def _skipped(refused: dict[str, LayoutError]) -> list[str]:
-    """A note for each rule by which chips cannot have ranks or weights that were asked for."""
+    """One note for each rule that excludes chips from the requested ranks or weights."""
     by_rule = grouped(refused, lambda chip: refused[chip].rule)
     return [
         f"skipped {listed(first_few(chips, _NAMED))}: {rule}" for rule, chips in by_rule.items()

@@ -1,4 +1,4 @@
-"""Every deployment that ``fastcalc plan`` leaves open: chips, formats, engines."""
+"""Every deployment that the options of ``fastcalc plan`` leave open: chips, formats, engines."""
 
 from collections.abc import Sequence
 
@@ -22,7 +22,7 @@ from fastcalc.written import shown
 
 
 def scenarios_of(request: FindPlans, model: Model, notes: list[str]) -> list[Scenario]:
-    """A scenario for each chip, its formats and ways to draft ahead."""
+    """Scenario for each chip, its formats and its speculative decoding."""
     entries = loading.catalogue(request)
     memory = loading.memory_of(entries, request)
     prompts_on, flag = request.prompts_on, option("prompts_on")
@@ -64,7 +64,7 @@ def scenarios_of(request: FindPlans, model: Model, notes: list[str]) -> list[Sce
 def _run_by(
     request: FindPlans, program: str, chips: list[Hardware], notes: list[str]
 ) -> list[Hardware]:
-    """The chips that the program runs on whose command is to be written."""
+    """Chips supported by the engine whose start command is requested."""
     readers.choice(program, option("emit"), tuple(ENGINES))
     supported = [chip for chip in chips if runs_on(program, chip)]
     if not supported:
@@ -81,7 +81,7 @@ def _run_by(
 def _formats(
     request: FindPlans, chips: list[Hardware], notes: list[str]
 ) -> dict[str, dict[str, list[str] | None]]:
-    """The weight and cache formats asked of each chip that has units for one of each."""
+    """Requested weight and cache formats of each chip that supports at least one of each."""
     weights = readers.weights_if_any(request.weights)
     kv = readers.caches_if_any(request.kv)
     choices = {
@@ -107,7 +107,7 @@ def _formats(
 def _in_full(
     formats: Sequence[str | None] | None, chip: Hardware, *, cache: bool = False
 ) -> list[str] | None:
-    """Formats with ``fp4`` as what the chip multiplies, skipped where it cannot."""
+    """Replace ``fp4`` with the 4-bit format of the chip, or skip it if the chip has none."""
     if formats is None or None in formats:
         return None
     four = four_bits(chip)
@@ -118,7 +118,7 @@ def _in_full(
 
 
 def typed_of(request: FindPlans) -> commands.Typed:
-    """What a command must repeat: files by the paths typed, and folders."""
+    """Arguments that a command must repeat: files by the paths typed, and folders."""
     entries = loading.catalogue(request)
     (model,) = loading.models_of(entries, [request.model], [])
     names = {model.id: as_text(request.model)}

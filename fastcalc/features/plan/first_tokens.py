@@ -1,4 +1,4 @@
-"""When each class of requests that share replicas has its first token, and which limit binds."""
+"""TTFT of each request class that shares replicas, and the limit that binds."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -16,9 +16,9 @@ from fastcalc.grid.evaluated_points import EvaluatedPoints
 
 @dataclass(frozen=True, eq=False)
 class ClassFirstTokens:
-    """Times to the first token without waiting, of deployments that fit.
+    """TTFT without queueing delay, for deployments that fit.
 
-    seconds : row per class, element per deployment; no rows where requests are uniform [s]
+    seconds : row per class, element per deployment; no rows if requests are uniform [s]
     limits, shares : of each class, its limit [s] and its share of the requests [1]
     """
 
@@ -27,13 +27,13 @@ class ClassFirstTokens:
     shares: Floats
 
     def only(self, index: int) -> "ClassFirstTokens":
-        """Those of one deployment alone."""
+        """Times of a single deployment."""
         return replace(self, seconds=self.seconds[:, index : index + 1])
 
     def latest(self, service: Service, mean: Floats) -> Floats:
-        """A time as far from the limit of the service as the nearest class is from its own.
+        """TTFT as far from the service's limit as the tightest class is from its own. [s]
 
-        mean : time to the first token of the mean request, where there are no classes [s]
+        mean : TTFT of the mean request, used if there are no classes [s]
         """
         if not len(self.seconds):
             return mean
@@ -42,9 +42,9 @@ class ClassFirstTokens:
         return np.asarray(np.max(self.seconds - self.limits, axis=0) + service.ttft)
 
     def over_limits(self, service: Service, waits: Floats, mean: Floats) -> Floats:
-        """A time over the limit of the service by the largest ratio of a class to its own.
+        """Limit of the service times the largest ratio of a class's TTFT to its own limit. [s]
 
-        waits : of all, for a slot and for other prompts [s]
+        waits : queueing delays of all classes, for a slot and for other prompts [s]
         """
         if not len(self.seconds) or np.isinf(service.ttft):
             return mean + waits
@@ -53,24 +53,24 @@ class ClassFirstTokens:
 
 @dataclass(frozen=True)
 class ClassTime:
-    """What counts a time of one class of a mix, in a stack of deployments or alone.
+    """Computes a latency of one class of a mix, for a stack of deployments or a single one.
 
-    index : position of the class
-    time : to its first token, or until all attention replicas have prefilled a prompt of it
+    index : index of the class
+    time : computes its TTFT, or the time until all attention replicas have prefilled its prompt
     """
 
     index: int
     time: Callable[[Schedule], Timeline]
 
     def __call__(self, passes: Schedule) -> Timeline:
-        """Time in passes that requests of all classes share."""
+        """Time in steps that requests of all classes share."""
         mix = passes.traffic
         assert isinstance(mix, Mix)
         return self.time(passes.joined_by(Mix.of(mix.classes, mix.speculation, self.index)))
 
 
 def class_times(count: int) -> list[ClassTime]:
-    """Times to the first token of a number of classes: of each, alone and together."""
+    """Functions for the TTFT of each of several classes, alone and together."""
     return [
         ClassTime(index, time) for index in range(count) for time in (first_token, prompts_together)
     ]
@@ -84,11 +84,11 @@ def class_first_tokens(
     arrivals: Floats,
     dp: Ints,
 ) -> ClassFirstTokens:
-    """When each class has its first token on the deployments that fit.
+    """TTFT of each class on the deployments that fit.
 
-    points : evaluated with the mix of the classes
-    fits : which of layouts x batches
-    arrivals, dp : request rate of each, and its attention replicas [1/s], [1]
+    points : estimates with the mix of the classes
+    fits : mask of layouts x batches
+    arrivals, dp : request rate and attention replicas of each [1/s], [1]
     """
     limits = np.array([request_class.ttft for request_class in classes])[:, np.newaxis]
     shares = np.array([request_class.share for request_class in classes])

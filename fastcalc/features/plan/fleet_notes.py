@@ -1,4 +1,4 @@
-"""What owned chips cost, used or not, which are idle, and what more of them would add."""
+"""Notes on owned chips: their cost, used or idle, and the throughput that more would add."""
 
 from collections.abc import Iterator, Mapping
 
@@ -13,20 +13,20 @@ from fastcalc.mentions import option
 
 
 def in_all(fleet: Fleet) -> str:
-    """Say what owned chips and those rented on top cost per month together, in a phrase."""
+    """Phrase for the total cost per month of owned and additionally rented chips."""
     usd = fleet.usd_per_month
     return "" if usd is None else f" (${dollars(usd)} with your own)"
 
 
 def sustain_verb(fleet: Fleet) -> str:
-    """The verb of what the owned chips do: serve all of a stated rate, or sustain a highest one."""
+    """Verb for the owned chips: they serve all of a given rate, or sustain a highest rate."""
     is_all = fleet.service.rate is not None and all(one.is_owned for one in fleet.allocations)
     verb = "serve" if is_all and fleet.serves_all else "sustain"
     return f"{verb}s" if sum(kind.chips for kind in fleet.owned) == 1 else verb
 
 
 def owning_each(fleet: Fleet, service: Service) -> Iterator[str]:
-    """Say what all owned chips cost per month, used or not: of each kind, and together."""
+    """Notes on the cost per month of owned chips, used or idle: by chip type, and in total."""
     for kind in fleet.owned:
         allocated = [allocation for allocation in fleet.allocations if allocation.owned is kind]
         tokens = service.prompt + service.output
@@ -37,14 +37,14 @@ def owning_each(fleet: Fleet, service: Service) -> Iterator[str]:
 
 
 def owning_all(fleet: Fleet) -> Iterator[str]:
-    """Say what owned chips of several kinds cost together."""
+    """Note on the total cost of owned chips of several types."""
     usd = sum_if_known(kind.usd_per_month for kind in fleet.owned)
     if usd is not None and len(fleet.owned) > 1:
         yield f"owning all these chips costs ${dollars(usd)} per month"
 
 
 def owning(chosen: Plan, chips: int, tokens: float) -> str:
-    """Say what all owned chips of a kind cost per month, used or not.
+    """Note on the cost per month of all owned chips of one type, used or idle.
 
     tokens : throughput, prompts and outputs [1/s]
     """
@@ -69,9 +69,9 @@ def owning(chosen: Plan, chips: int, tokens: float) -> str:
 
 
 def next_nodes(fleet: Fleet, grown: Mapping[str, float]) -> Iterator[str]:
-    """Say what one more node of each kind of owned chip would add, or one more of others.
+    """Notes on the throughput that one more node, or single chip, of each owned type would add.
 
-    grown : by chip, what the fleet would sustain with that [1/s]
+    grown : by chip, the throughput of the fleet with that addition [1/s]
     """
     owned = {kind.hardware.id: kind for kind in fleet.owned}
     for chip, sustained in grown.items():
@@ -84,7 +84,7 @@ def next_nodes(fleet: Fleet, grown: Mapping[str, float]) -> Iterator[str]:
 
 
 def idle_chips(fleet: Fleet) -> Iterator[str]:
-    """Say which owned chips nothing runs on."""
+    """Notes on idle owned chips."""
     for allocation in fleet.allocations:
         if allocation.owned is not None and allocation.plans and allocation.chips_left:
             chips = f"{allocation.chips:,} {allocation.owned.hardware.id}"

@@ -1,4 +1,4 @@
-"""What a user has: chips, dollars per month, and watts, as they are typed."""
+"""Parsers for the resources of a user: chips, dollars per month, and watts."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -27,7 +27,7 @@ _A_MONTH = {"h": HOURS_PER_MONTH, "hour": HOURS_PER_MONTH, "month": 1.0, "year":
 
 
 def owned_chips(owned: Sequence[str] | Mapping[str, int] | None) -> list[tuple[str, int]]:
-    """The names of chips and how many there are; an instance type counts all of its chips.
+    """Parse chip names and counts; an instance type counts all of its chips.
 
     >>> owned_chips(["h100-sxm=16", "8xl40s,p5.48xlarge=2"])
     [('h100-sxm', 16), ('8xl40s', 8), ('p5.48xlarge', 16)]
@@ -56,7 +56,7 @@ def _count(typed: str, count: str) -> int:
 
 
 def usd_a_month(budget: str | float | None) -> float | None:
-    """A budget in dollars per month; a month is 730 hours.
+    """Parse a budget into dollars per month; a month is 730 hours.
 
     >>> usd_a_month("50k/month"), usd_a_month("$600,000/year"), usd_a_month("100/h")
     (50000.0, 50000.0, 73000.0)
@@ -76,7 +76,7 @@ def usd_a_month(budget: str | float | None) -> float | None:
 
 
 def watts(power: str | None) -> float | None:
-    """A power with its unit in watts.
+    """Parse a power with its unit into watts.
 
     >>> watts("100kW")
     100000.0
@@ -87,7 +87,7 @@ def watts(power: str | None) -> float | None:
 
 
 def api_prices(api: "NumbersGiven | None") -> tuple[float, float, float] | None:
-    """The dollars of a million tokens in, cached and out: ``0.6/0.15/2.4``.
+    """Parse API prices in dollars per million tokens of input, cached input and output.
 
     >>> api_prices("0.6/0.15/2.4")
     (0.6, 0.15, 2.4)
@@ -107,5 +107,5 @@ def api_prices(api: "NumbersGiven | None") -> tuple[float, float, float] | None:
 
 
 def grid_grams(grams: float | None) -> float | None:
-    """The carbon dioxide of a kilowatt hour. [g]"""
+    """Parse the carbon dioxide per kilowatt hour. [g]"""
     return grams if grams is None else readers.number(grams, option("grid"), _GRID, 400)

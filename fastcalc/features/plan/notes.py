@@ -1,4 +1,4 @@
-"""What stands under a plan: how sure it is, what came second, and why the others lost."""
+"""Notes below a plan: its confidence, the runner-up, and why the others lost."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -38,7 +38,7 @@ _FULL = 0.9
 
 
 class Weight(IntEnum):
-    """How much a note changes how plans are read: the heaviest stand on a first screen."""
+    """Importance of a note; the most important notes appear on the first screen."""
 
     MANY_UNPRICED = 1
     WARNING = 2
@@ -60,16 +60,16 @@ class Weight(IntEnum):
 
 
 def weighted(weight: int, texts: Iterable[str]) -> Iterator[Note]:
-    """Yield notes of one weight."""
+    """Yield texts as notes of one weight."""
     return (Note(text, weight) for text in texts)
 
 
 def decision_notes(
     decision: Decision, listed: Sequence[Plan], shown: Sequence[Plan]
 ) -> Iterator[Note]:
-    """Say the grounds of the best plan, the runner-up or near miss, and why the others lost.
+    """Notes on the basis of the best plan, the runner-up or near miss, and why the others lost.
 
-    listed, shown : plans of the page, and those of them for which its table has room
+    listed, shown : all plans of the page, and the plans shown in its table
     """
     chosen, service = decision.plans[0], decision.service
     on_cloud = chosen.scenario.pricing.name == "cloud"
@@ -91,20 +91,20 @@ def decision_notes(
 
 
 def against_api(chosen: Plan, service: Service) -> Iterator[str]:
-    """Say what an API charges for the throughput of a plan, where one is compared."""
+    """Note on the API's charge for the throughput of a plan, if an API is compared."""
     most = most_requests(chosen, service)
     yield from api_notes(service, service.rate or most, most, chosen.usd_per_month)
 
 
 def idle(chosen: Plan) -> Iterator[str]:
-    """Say how many chips of its nodes a plan leaves idle."""
+    """Note on the number of idle chips in the nodes of a plan."""
     if chosen.idle_chips:
         chips = f"{chosen.idle_chips:,.0f} of {chosen.values['chips']:,.0f}"
         yield f"idle: {chips} {chosen.scenario.hardware.id}, rented by the node"
 
 
 def by_the_chip(shown: Sequence[Plan], service: Service) -> Iterator[str]:
-    """Say of which chips no node is stated, where chips come in nodes."""
+    """Note on chips without a stated node size, if chips are rented by the node."""
     if service.in_nodes:
         chips = {plan.scenario.hardware.id: plan.scenario.hardware for plan in shown}.values()
         names = [chip.id for chip in chips if chip.node_chips is None]
@@ -125,7 +125,7 @@ def _next_chip(decision: Decision) -> Iterator[str]:
 
 
 def break_even(decision: Decision) -> str:
-    """Say at which price of its chip, or of its own, the next chip costs as much; else empty."""
+    """Prices of the winning chip or of the runner-up at which the runner-up wins; else empty."""
     above, below = runner_up_prices(decision)
     if decision.runner_up is None or (above is None and below is None):
         return ""
@@ -139,14 +139,14 @@ def break_even(decision: Decision) -> str:
 
 
 def other_prices_of_plans(shown: Sequence[Plan]) -> Iterator[str]:
-    """Yield the prices of other chips than those of the first plan, which stand under it."""
+    """Yield the prices of chips other than the chips of the first plan."""
     above = {scenario.hardware.id for plan in shown[:1] for scenario in plan.scenarios}
     plans_of_other_chips = [plan for plan in shown if plan.scenario.hardware.id not in above]
     yield from prices_of_plans(plans_of_other_chips, in_short=True) if plans_of_other_chips else ()
 
 
 def prices_of_plans(shown: Sequence[Plan], *, in_short: bool = False) -> Iterator[str]:
-    """Yield what an hour of each chip is taken to cost, and of when."""
+    """Yield the assumed price per hour of each chip, and its date."""
     pricing = shown[0].scenario.pricing
     scenarios = (
         scenario_of_plan
@@ -161,7 +161,7 @@ def prices_of_plans(shown: Sequence[Plan], *, in_short: bool = False) -> Iterato
 
 
 def ways_to_pay(chosen: Plan) -> Iterator[str]:
-    """Say what a plan's chips cost in each way that has a price, and when reserving pays."""
+    """Note on the cost of a plan's chips with each payment option, and when reserving pays."""
     pricing, chip = chosen.scenario.pricing, chosen.scenario.hardware
     rented = {terms: replace(pricing, basis="cloud", offer=terms) for terms in _RENTED}
     is_whole = chip.node is not None and chip.node.price.purchase is not None
@@ -180,7 +180,7 @@ def ways_to_pay(chosen: Plan) -> Iterator[str]:
 
 
 def _powers(listed: Sequence[Plan], shown: Sequence[Plan], service: Service) -> Iterator[Note]:
-    """Yield the powers that files leave out, where power is to be least."""
+    """Yield notes on power figures that hardware files leave out, if power is the objective."""
     ids = {plan.scenario.hardware.id for plan in shown}
     chips = {plan.scenario.hardware.id: plan.scenario.hardware for plan in listed}.values()
     for chip in chips if service.objective == "watts" else ():
@@ -188,7 +188,7 @@ def _powers(listed: Sequence[Plan], shown: Sequence[Plan], service: Service) -> 
 
 
 def queue_notes(chosen: Plan, service: Service) -> Iterator[Note]:
-    """Say what the slowest of a hundred requests take, or why no closed form has it."""
+    """Note on the p99 latencies, or on why they have no closed form."""
     load = random_load(chosen, service)
     if load is not None and service.is_random:
         text = in_words(load, chosen.scenario.hardware.id)
@@ -196,7 +196,7 @@ def queue_notes(chosen: Plan, service: Service) -> Iterator[Note]:
 
 
 def bursts(classes: Iterable[RequestClass]) -> Iterator[Note]:
-    """Say of which classes queues are not computed as they arrive."""
+    """Notes on classes whose arrivals are not random, although queues assume Poisson arrivals."""
     for request_class in classes:
         if request_class.is_random:
             continue
@@ -221,7 +221,7 @@ def _busy(chosen: Plan, service: Service) -> Iterator[str]:
 
 
 def _others(decision: Decision) -> Iterator[str]:
-    """Say which plans there are not, what just misses, and why the other deployments lost."""
+    """Notes on missing plans, near misses, and why the other deployments lost."""
     chosen, service, near = decision.plans[0], decision.service, decision.near
     if chosen.is_narrowed and decision.in_own_formats is None:
         weights, cache = own_formats(chosen.scenario.model)
@@ -244,7 +244,7 @@ def _others(decision: Decision) -> Iterator[str]:
 
 
 def _unpriced(decision: Decision) -> Iterator[Note]:
-    """Say of which chips no price or power is known; of many in the last place."""
+    """Note on chips without a known price or power; placed last if there are many."""
     if not decision.unknown:
         return
     text = ": ".join(unknown_chips(decision))
@@ -256,9 +256,9 @@ def _unpriced(decision: Decision) -> Iterator[Note]:
 
 
 def times_the_cost(decision: Decision, plan: Plan) -> str:
-    """How much more of what is to be least a plan takes than the best, in a phrase.
+    """Phrase for the cost of a plan by its objective, relative to the best plan.
 
-    For a fleet, which maximizes throughput, it is the throughput of the plan.
+    For a fleet, which maximizes throughput, the phrase states the throughput of the plan.
     """
     amount = _AMOUNTS[decision.service.objective]
     times = f"{number(plan.cost / decision.plans[0].cost)} times the {amount}"
@@ -268,7 +268,7 @@ def times_the_cost(decision: Decision, plan: Plan) -> str:
 
 
 def level_runner_up(decision: Decision) -> str:
-    """Name the runner-up in a phrase where 80 % intervals of speed leave open which is best."""
+    """Phrase that names the runner-up if 80 % intervals of speed leave open which plan is best."""
     second = decision.runner_up
     if second is None or not _is_level_with_best(decision, second):
         return ""
@@ -277,10 +277,10 @@ def level_runner_up(decision: Decision) -> str:
 
 
 def _is_level_with_best(decision: Decision, plan: Plan) -> bool:
-    """Whether the ranges of speeds leave open which of a plan and the best takes less.
+    """Whether the ranges of speeds leave open whether a plan or the best one costs less.
 
-    As many chips are needed as each is slower, as far as the speed of a user goes; the throughput
-    of a fleet is as much lower.
+    The number of chips is taken to grow in proportion to the slowdown, and the throughput of a
+    fleet to fall in proportion.
     """
     cheapest, compared = (
         cost_range(candidate.cost, candidate.replica.estimate.ranged_speed)
@@ -290,7 +290,7 @@ def _is_level_with_best(decision: Decision, plan: Plan) -> bool:
 
 
 def in_fewer_bits(chosen_plans: Iterable[tuple[Decision, Plan]]) -> str:
-    """Say in a phrase whether a plan is quantized further than published without being asked to."""
+    """Phrase that says that a plan is quantized further than published without a request for it."""
     models = {
         plan.scenario.model.id: plan.scenario.model
         for decision, plan in chosen_plans
@@ -301,7 +301,7 @@ def in_fewer_bits(chosen_plans: Iterable[tuple[Decision, Plan]]) -> str:
 
 
 def slow_end(chosen: Plan, service: Service) -> Iterator[str]:
-    """Say where the limit between tokens is met by the expected speed, not by all of its range."""
+    """Note on a TPOT limit that is met at the expected speed, but not in the whole range."""
     _, slow = tpot_range(chosen) or (0.0, 0.0)
     if slow <= service.tpot:
         return
@@ -314,7 +314,7 @@ def slow_end(chosen: Plan, service: Service) -> Iterator[str]:
 
 
 def crossing_note(plan: Plan, command: str | None) -> str:
-    """Say the KV-cache transfer from prefill chips to unlike decode chips."""
+    """Note on the KV-cache transfer from prefill chips to decode chips of another type."""
     taking, traffic = plan.prefill_scenario, plan.scenario.traffic
     assert taking is not None
     cache = size(float(plan.scenario.work.cache_bytes(float(traffic.prompt))))
@@ -340,7 +340,7 @@ def _miss(plan: Plan) -> str:
 
 
 def _times(value: float) -> str:
-    """A value over its limit so that it reads as over, and as near where it is near."""
+    """Ratio of a value to its limit, rounded so that it reads as above 1, and as close if it is."""
     text = number(value)
     if value < NEAR and float(text.replace(",", "")) >= NEAR:
         return f"just under {NEAR:g}"
@@ -348,12 +348,12 @@ def _times(value: float) -> str:
 
 
 def cut(layout: Any) -> str:
-    """A layout without blanks."""
+    """Layout as text without blanks."""
     return str(layout).replace(" ", "") or "1 chip"
 
 
 def chips_and_price(plan: Plan, service: Service) -> str:
-    """Say what a plan takes, in a phrase."""
+    """Phrase for the chips and the price of a plan."""
     is_unsure = "chips_total" in undetermined(plan, service)
     count, _, chips = many(plan.values["chips"], "chip").partition(" ")
     chips = f"{marked(count, is_unsure=is_unsure)} {chips}"

@@ -1,4 +1,4 @@
-"""The chance that a plan holds its limits, by the ranges of speeds, and what holds them surely."""
+"""Probability that a plan meets its limits, given the speed ranges, and a more confident plan."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -34,13 +34,13 @@ _MOST, _HALVINGS = 2.4, 5
 
 @dataclass(frozen=True)
 class Odds:
-    """How likely a plan is to hold its limits.
+    """Probability that a plan meets its limits.
 
-    chance : that its chips hold its latency limits, at the batch that suits their speed [1]
-    confident : cheapest plan that holds them with `CONFIDENT`, with headroom at slow speeds, too,
-        unless the plan itself does; None where none does
-    relaxed : where it is `DEAR`, what each latency limit alone would have to be for a plan of the
-        same chip that is not [s]
+    chance : probability that its chips meet the latency limits, at the best batch for the speed [1]
+    confident : cheapest plan that meets them with probability `CONFIDENT`: the plan itself, or one
+        that has headroom at slow speeds; None if none does
+    relaxed : if that plan is `DEAR` or None, the value of each latency limit alone at which a plan
+        on the same chip is not [s]
     """
 
     chance: float
@@ -51,7 +51,7 @@ class Odds:
 def odds_of(decision: Decision, grids: Sequence[Grid]) -> Odds | None:
     """Odds of the best plan; None without a rate, a latency target or a range of speeds.
 
-    None, too, where requests do not arrive at random.
+    Also None if requests do not arrive at random.
     """
     service, chosen = decision.service, decision.plans[0]
     has_limits = min(service.ttft, service.tpot) < inf
@@ -71,9 +71,9 @@ def odds_of(decision: Decision, grids: Sequence[Grid]) -> Odds | None:
 
 
 def _relaxed(chosen: Plan, decision: Decision, grids: Sequence[Grid]) -> dict[str, float]:
-    """Latency limits at which chips of the plan hold them surely, and cost at most `DEAR` times.
+    """Latency limits that the plan's chips meet confidently at a cost of at most `DEAR` times.
 
-    None where a plan is not chosen for its price.
+    None if the plan is not chosen by price.
     """
     usd, service = chosen.usd_per_month, decision.service
     if usd is None or service.objective != "usd":
@@ -90,7 +90,7 @@ def _relaxed(chosen: Plan, decision: Decision, grids: Sequence[Grid]) -> dict[st
 
 
 def _chance(chosen: Plan, decision: Decision, grids: Sequence[Grid]) -> float:
-    """Chance that a plan's chips hold its latency limits: that of speeds at which they do.
+    """Probability that a plan's chips are fast enough to meet its latency limits. [1]
 
     Utilization may then be above `Service.utilization`, which leaves headroom, but below 1.
     """
@@ -115,7 +115,7 @@ def _chance(chosen: Plan, decision: Decision, grids: Sequence[Grid]) -> float:
 
 
 def _of_larger_batches(chosen: Plan, service: Service) -> Iterator[tuple[Plan, HeldLimits]]:
-    """Yield a plan and the same with more slots, with percentiles; none without a closed form."""
+    """Yield the plan, then copies with more slots, if percentiles have a closed form."""
     most = float(np.ravel(chosen.replica.placement.max_batch)[0])
     for batch in dict.fromkeys(
         min(chosen.batch * times, max(most, chosen.batch)) for times in _SLOTS
@@ -130,7 +130,7 @@ def _of_larger_batches(chosen: Plan, service: Service) -> Iterator[tuple[Plan, H
 def _holds_by_search(
     chosen: Plan, decision: Decision, grids: Sequence[Grid]
 ) -> Callable[[float], bool]:
-    """Whether no more chips of a plan without percentiles are needed at slower speeds."""
+    """Whether a plan without percentiles needs no additional chips at slower speeds."""
     is_disaggregated = chosen.prefill_layout is not None
     grid = next(
         grid
@@ -150,11 +150,11 @@ def _holds_by_search(
 
 
 def _confident_plan(decision: Decision, grids: Sequence[Grid]) -> Plan | None:
-    """Cheapest plan at slow speeds.
+    """Find the cheapest plan at slow speeds.
 
-    A chip costs no less at slow speeds than by expected ones, and no less with percentiles checked
-    than by the search alone, so that each is only looked at where it may still be the cheapest:
-    first that of the best plan, and then others that cost less than it does at slow speeds.
+    Slow speeds and checked percentiles never lower the cost on a chip. So a chip is evaluated only
+    if it may still be the cheapest: first the chip of the best plan, then chips that cost less at
+    expected speeds than that chip does at slow speeds.
     """
     surely = replace(decision.service, deviations=CONFIDENT_DEVIATIONS)
     plans = [plan for plan in decision.of_each_chip if decision.may_lead(plan)]

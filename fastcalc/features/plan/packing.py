@@ -32,7 +32,7 @@ class ReplicaCounts(NamedTuple):
     def of(
         cls, replicas: Floats, throughput: Floats, pools: PrefillColumns | None
     ) -> "ReplicaCounts":
-        """Counts of decode replicas of a throughput each, with all of each prefill pool."""
+        """Counts for decode replicas of a given throughput, combined with each prefill pool."""
         requests, prompt_replicas = replicas * throughput, np.zeros(replicas.shape)
         if pools is not None:
             requests = np.minimum(requests, pools.replicas * pools.capacity)
@@ -41,21 +41,21 @@ class ReplicaCounts(NamedTuple):
 
     @property
     def cost(self) -> Floats:
-        """What is least where most requests are best: time of the fleet that one takes. [s]"""
+        """Objective of a fleet that maximizes throughput: time per request. [s]"""
         return np.asarray(1.0 / np.maximum(self.requests, _TINY))
 
 
 class Packing(NamedTuple):
     """How decode replicas, and prefill replicas of one layout, fill nodes, as columns.
 
-    A stage lies in one node if it fits in one, and nodes hold stages of both kinds. What a node
-    holds is counted in slots of the smaller stage.
+    A stage is placed in one node if it fits, and a node can hold prefill and decode stages. The
+    capacity of a node is counted in slots of the smaller stage.
 
-    node_chips : of a node [1]
-    other_chips : chips of heterogeneous prefill, in nodes of their own [1]
-    node_slots : of a node [1]
-    slots, prompt_slots : that a replica takes that decodes, and one for prompts [1]
-    nodes, prompt_nodes : that replicas of each alone take, on average [1]
+    node_chips : chips per node [1]
+    other_chips : chips for heterogeneous prefill, in separate nodes [1]
+    node_slots : slots per node [1]
+    slots, prompt_slots : slots per decode replica and per prefill replica [1]
+    nodes, prompt_nodes : average nodes per decode replica and per prefill replica alone [1]
     """
 
     node_chips: int
@@ -70,7 +70,7 @@ class Packing(NamedTuple):
     def of(
         cls, node_chips: int, chips: Floats, stages: Floats, pools: PrefillColumns | None
     ) -> "Packing":
-        """Packing of replicas, by their chips and stages, and of each prefill pool into nodes."""
+        """Packing of replicas and of each prefill pool into nodes, by their chips and stages."""
         stages, width = stages_in_nodes(node_chips, chips, stages)
         other_chips: ArrayLike = 0.0
         prompt_stages, prompt_width = stages, width
@@ -94,7 +94,7 @@ class Packing(NamedTuple):
         )
 
     def of_layouts(self, positions: Ints) -> "Packing":
-        """Those of deployments whose layouts are at some positions, if these are of layouts."""
+        """Packing of deployments by the indices of their layouts, if it is given per layout."""
         count = self.slots.shape[-1]
         return Packing(
             self.node_chips,
@@ -105,11 +105,11 @@ class Packing(NamedTuple):
         )
 
     def at(self, indices: Ints) -> "Packing":
-        """Those of some deployments."""
+        """Packing of a subset of the deployments."""
         return Packing(self.node_chips, *(np.asarray(values)[indices] for values in self[1:]))
 
     def chips(self, replicas: Floats, prompt_replicas: ArrayLike) -> Floats:
-        """Chips of the fewest nodes that hold all replicas. [1]"""
+        """Chips in the smallest number of nodes that hold all replicas. [1]"""
         slots = replicas * self.slots + np.multiply(prompt_replicas, self.prompt_slots)
         alone = np.maximum(replicas * self.nodes, np.multiply(prompt_replicas, self.prompt_nodes))
         nodes = np.ceil(np.maximum(alone, slots / self.node_slots) - _ROUNDING)
@@ -119,7 +119,7 @@ class Packing(NamedTuple):
 def bills(
     scenario: Scenario, service: Service, chips: Floats, pools: PrefillColumns | None = None
 ) -> dict[str, Floats]:
-    """Dollars per month and watts of some chips, where those are limited. [USD], [W]
+    """Dollars per month and watts of some chips, if these are limited. [USD], [W]
 
     pools : disaggregated prefill pools among them, if any
     """
@@ -132,7 +132,7 @@ def bills(
 
 
 def chips_within(service: Service, scenario: Scenario) -> float:
-    """How many chips of a kind the service allows, by number, price and power. [1]"""
+    """Number of chips of a type that the limits on chips, budget and power allow. [1]"""
     chips = service.max_chips
     per_chip = usd_per_month(scenario)
     if service.budget < inf and per_chip:
@@ -144,7 +144,7 @@ def chips_within(service: Service, scenario: Scenario) -> float:
 
 
 def usd_per_month(scenario: Scenario) -> float | None:
-    """The price of a chip for a month of 730 hours; None if unknown. [USD]"""
+    """Price of a chip for a month of 730 hours; None if unknown. [USD]"""
     price = scenario.pricing.per_chip_hour(scenario.hardware)
     return None if price is None else price * HOURS_PER_MONTH
 
@@ -159,9 +159,9 @@ LIMITED: dict[str, Callable[[Scenario], float | None]] = {
 def counts_within(
     chips: float, packing: Packing, throughput: Floats, pools: PrefillColumns | None
 ) -> ReplicaCounts:
-    """Replica counts of the highest throughput on a number of chips, one at least.
+    """Replica counts with the highest throughput on a number of chips, at least one replica.
 
-    throughput : of one replica [1/s]
+    throughput : throughput of one replica [1/s]
     pools : one replica of each disaggregated prefill pool
     """
     nodes = chips // packing.node_chips

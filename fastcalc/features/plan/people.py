@@ -40,12 +40,12 @@ _ROUNDS = 16
 
 @dataclass(frozen=True)
 class People:
-    """Those who make requests.
+    """Users that make the requests.
 
-    count, active : there are, and the share of them that is at it [1]
-    think : time from an answer to the next request; None where they ask so often anyway [s]
-    per_minute : requests of each who is active, without thinking time [1/min]
-    peak : busiest time over the mean one [1]
+    count, active : number of users, and the share that is active [1]
+    think : think time from an answer to the next request; None for a fixed request rate [s]
+    per_minute : requests per active user, if there is no think time [1/min]
+    peak : ratio of the peak load to the mean load [1]
     """
 
     count: float
@@ -55,7 +55,7 @@ class People:
     peak: float
 
     def rate(self, request: float) -> float:
-        """The requests a second, where one takes some time. [1/s]"""
+        """Request rate, given the time of one request. [1/s]"""
         if self.think is None:
             return float(
                 requests_of_active(
@@ -69,15 +69,15 @@ class People:
 
     @property
     def waiting(self) -> float:
-        """Users at the busiest time who wait for an answer before they ask again. [1]
+        """Users at peak load that wait for an answer before their next request. [1]
 
-        Infinity where their requests depend on no answer.
+        Infinity if their requests do not depend on answers.
         """
         return inf if self.think is None else self.count * self.active * self.peak
 
 
 def people_of(request: Askers) -> People | None:
-    """Who makes the requests, None where nobody is said to."""
+    """Users that make the requests; None if the request states none."""
     habits = ("think", "active_fraction", "requests_per_active_user_per_min", "peak_multiplier")
     stated = [name for name in habits if request.values[name] is not None]
     if request.users is None:
@@ -119,17 +119,18 @@ def _seconds(think: str) -> float:
 def solve_closed_loop(
     people: People, fleet_at: Callable[[float], Fleet], unlimited_at: Callable[[float], Fleet]
 ) -> Fleet:
-    """The cheapest plan for users who think after each answer, at the rate that they make on it.
+    """Find the cheapest plan for closed-loop users, at the request rate that they make on it.
 
-    On a plan the rate and the response time are one fixed point, and fewer replicas, on which
-    answers take longer, may have another one within the limits. Plans for the rate that users make
-    on the plan before fall to the highest fixed point, and rise to the lowest from a rate that is
-    too low (A. Tarski, Pacific J. Math. 5, 1955): to the first that costs less, down to a quarter
-    of the highest rate.
+    Rate and response time on a plan form a fixed point. Fewer replicas, on which answers take
+    longer, may have another one within the limits. Plans for the rate on the previous plan fall to
+    the highest fixed point, and rise to the lowest from a rate that is too low (A. Tarski, Pacific
+    J. Math. 5, 1955). The search takes the first that costs less, down to a quarter of the highest
+    rate.
 
-    Where means allow none, it is what they refuse at the rate of the cheapest without means.
+    If resource limits allow no plan, return the refusal at the rate of the cheapest plan without
+    them.
 
-    fleet_at, unlimited_at : plans for a rate, within the means and without any [1/s]
+    fleet_at, unlimited_at : plans for a rate, with and without resource limits [1/s]
     """
     first = fleet_at(people.rate(0.0))
     if people.think is None or not (first.is_enough or _has_means(first.service)):
@@ -151,7 +152,7 @@ def _has_means(service: Service) -> bool:
 
 
 def _falling(people: People, fleet: Fleet, fleet_at: Callable[[float], Fleet]) -> Fleet | None:
-    """The last of plans each for the rate that users make on the one before, while that falls."""
+    """Iterate plans for the rate on the previous plan while that rate falls; return the last."""
     settled, rate = None, fleet.service.rate or 0.0
     for _ in range(_ROUNDS):
         if not fleet.is_enough or (own_rate := _settled_rate(people, fleet)) > rate * _AS_MUCH:
@@ -167,12 +168,12 @@ def _falling(people: People, fleet: Fleet, fleet_at: Callable[[float], Fleet]) -
 def _rising(
     people: People, rate: float, settled: Fleet | None, fleet_at: Callable[[float], Fleet]
 ) -> Fleet:
-    """The first of plans each for the rate that users make on the one before, while that rises.
+    """Iterate plans for the rate on the previous plan while it rises; return the first that holds.
 
-    It is the one that means refuse where they do, or a plan that does where others cost no less.
+    Return the refused plan if the resource limits refuse one, or `settled` if no other costs less.
 
-    rate : of the first, no higher than that of any plan that does [1/s]
-    settled : a plan that does
+    rate : rate of the first plan, no higher than the rate of any plan that holds [1/s]
+    settled : a plan that holds
     """
     was_near, step = False, _STEP
     for _ in range(_ROUNDS):
@@ -194,7 +195,7 @@ def _rising(
 
 
 def _rank(fleet: Fleet) -> tuple[bool, float]:
-    """What orders fleets: whether pools are quantized further than may lead, then the cost."""
+    """Sort key of fleets: whether pools are quantized too far to lead, then the cost."""
     pools = [
         pool
         for allocation in fleet.allocations
@@ -206,7 +207,7 @@ def _rank(fleet: Fleet) -> tuple[bool, float]:
 
 
 def _longest_request(service: Service) -> float:
-    """Time of a request that is at its limits. [s]"""
+    """End-to-end latency of a request exactly at its limits. [s]"""
     return max(
         kind.ttft + (kind.tpot * (kind.output - 1.0) if kind.output > 1.0 else 0.0)
         for kind in service.request_classes
@@ -214,7 +215,7 @@ def _longest_request(service: Service) -> float:
 
 
 def _settled_rate(people: People, fleet: Fleet) -> float:
-    """Rate at which requests take as long as users of that rate wait for them. [1/s]"""
+    """Closed-loop request rate of the users on given replicas. [1/s]"""
 
     def made_at(rate: float) -> float:
         return people.rate(mean_request_s(fleet, rate))
@@ -249,7 +250,7 @@ def _pool_request_s(pool: ReplicaPool, rate: float) -> float:
 
 
 def at_rate(fleet: Fleet, rate: float) -> Fleet:
-    """The same replicas at another rate of all requests, with their percentiles there."""
+    """Copy of a fleet with the same replicas at another total request rate, with percentiles."""
     scale = rate / fleet.requests
     allocations = tuple(
         replace(
@@ -265,7 +266,7 @@ def at_rate(fleet: Fleet, rate: float) -> Fleet:
 
 
 def _at(pool: ReplicaPool, scale: float) -> ReplicaPool:
-    """The same pool at a scaled rate."""
+    """Copy of a pool at a scaled rate."""
     decision = pool.decision
     if decision.service.rate is None:  # as much as its chips sustain
         return pool

@@ -1,4 +1,4 @@
-"""Percentiles of what requests wait for, in words and in records."""
+"""Latency percentiles, in words and in records."""
 
 from collections.abc import Mapping
 from math import floor
@@ -22,7 +22,7 @@ _LAST = NAMES[-1]
 
 
 def percentile_record(percentiles: Percentiles) -> Record:
-    """The mean and the percentiles of each time, in ms."""
+    """Mean and percentiles of each latency, in ms."""
     times: Mapping[str, Spread] = {
         "ttft_ms": percentiles.ttft,
         "tpot_ms": percentiles.tpot,
@@ -39,14 +39,14 @@ def percentile_record(percentiles: Percentiles) -> Record:
 
 
 def percentiles_of(load: RandomLoad | None) -> Record | None:
-    """The percentiles of a load; None without a closed form."""
+    """Latency percentiles of a load; None without a closed form."""
     return percentile_record(load.percentiles()) if load and load.is_known else None
 
 
 def in_words(load: RandomLoad, name: str) -> str:
-    """Say the 99th percentiles, or why there is no closed form.
+    """Text of the 99th percentiles, or of the reason for no closed form.
 
-    name : of the replicas
+    name : name of the replicas
     """
     if not load.is_known:
         lower = min(floor(load.utilization * 20.0 - 1e-9) / 20.0, ROOM_FOR_CHANCE)

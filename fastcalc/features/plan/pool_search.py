@@ -1,4 +1,4 @@
-"""Which pools of replicas classes of requests have: at the least cost, or for the most requests."""
+"""Search for replica pools of request classes, at the lowest cost or the highest throughput."""
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
@@ -30,9 +30,9 @@ _ONE_KIND = 4
 
 @dataclass(frozen=True, eq=False)
 class PoolSearch:
-    """Finds pools of replicas for request classes among the deployments that there are.
+    """Finds pools of replicas for request classes among the candidate deployments.
 
-    may_share : whether classes can share replicas, as those of two models cannot
+    may_share : whether classes can share replicas; classes of different models cannot
     prefill_grids : deployments of other chips that may prefill for a service
     shown : plans of one class to report [1]
     """
@@ -50,35 +50,35 @@ class PoolSearch:
 
     @cached_property
     def grids(self) -> Sequence[Grid]:
-        """Every deployment for the only class."""
+        """Every deployment for the single class."""
         return self.grids_for(self.classes, Service(1.0, 1.0).of_classes(self.classes, None), None)
 
     def on_chips_of(self, decision: Decision) -> "PoolSearch":
-        """The same among deployments of the chips of which a decision has a plan."""
+        """Copy restricted to the chips for which a decision has a plan."""
         chips = {plan.scenario.hardware.id for plan in decision.of_each_chip}
         grids = [grid for grid in self.grids if grid.scenario.hardware.id in chips]
         return replace(self, grids_for=lambda *_: grids, shown=1)
 
     def most_on(self, service: Service, chips: float) -> Decision:
-        """Deployments on a number of chips that serve the most requests of one class."""
+        """Deployments on a number of chips with the highest throughput for one class."""
         fixed_chips = replace(service, rate=None, max_chips=chips)
         return decide(
             self.grids, fixed_chips.sized_to_limits, shown=self.shown, taking=self.prefill_grids
         )
 
     def sharing(self, decision: Decision) -> Sharing:
-        """The pool of the only class, or why nothing serves it."""
+        """Pool of the single class, or the reason that no deployment serves it."""
         pools = (ReplicaPool(self.classes, decision),)
         return (
             Sharing(pools, pools, pools, ()) if decision.plans else Sharing((), None, None, pools)
         )
 
     def pools_for(self, service: Service) -> Sharing:
-        """The pools for a rate within the means of a service, or for the most that they can.
+        """Pools for a rate within the resource limits of a service, or for the highest throughput.
 
-        Quantized further than asked for only where nothing else has any throughput. Where they are
-        not enough, `needed` is what would be. Of one class whose rate the means do not allow it is
-        why they do not.
+        Formats are quantized further than requested only if no other plan has any throughput. If
+        the pools do not suffice, `needed` states the resources that would. For a single class whose
+        rate exceeds the limits, the result states why.
 
         service : its rate is the sum over classes; None for the highest throughput [1/s]
         """
@@ -108,7 +108,7 @@ class PoolSearch:
         return Sharing((), None, None, unserved, needed)
 
     def _sharing(self, chosen: "_Chosen", groups: Groups, service: Service, rate: float) -> Sharing:
-        """The chosen pools with alternatives, for a rate that they may not sustain."""
+        """Chosen pools with alternatives, for a rate that they may not sustain."""
         groupings = groups.groupings(chosen.rate)
 
         def pools_of(count: int) -> Pools | None:
@@ -126,9 +126,9 @@ class PoolSearch:
         )
 
     def _on_one_chip(self, chosen: "_Chosen", groups: Groups, service: Service) -> Pools | None:
-        """The cheapest pools on one kind of chip within means, where those chosen have more.
+        """Cheapest pools on a single chip type within limits, if the chosen pools use several.
 
-        Among the chips on which separate pools of the classes cost least.
+        Searches the chips on which separate pools of the classes cost least.
         """
         if len({option.grid.scenario.hardware.id for _, option in chosen.pools}) == 1:
             return None
@@ -150,12 +150,12 @@ class PoolSearch:
     def _grids_of(
         self, chip: str, classes: Classes, service: Service, chips: frozenset[str] | None
     ) -> Sequence[Grid]:
-        """The deployments for classes on one kind of chip."""
+        """Deployments for classes on one chip type."""
         is_asked = chips is None or chip in chips
         return self.grids_for(classes, service, frozenset({chip})) if is_asked else []
 
     def _pools(self, chosen: "_Chosen", service: Service) -> Pools:
-        """Plans of pools, sized for their load, which share the nodes of a chip type."""
+        """Plans of pools that are sized for their load and share the nodes of a chip type."""
         pools = []
         for group, option in chosen.pools:
             at_rate = service.of_classes(group.classes, chosen.rate * group.share)
@@ -165,21 +165,21 @@ class PoolSearch:
         return in_shared_nodes(pools)
 
     def _alone(self, request_class: RequestClass, service: Service, rate: float) -> ReplicaPool:
-        """The deployments for one class."""
+        """Deployments for one class."""
         at_rate = service.of_classes((request_class,), rate * request_class.share)
         grids = self.grids_for((request_class,), at_rate, None)
         return ReplicaPool((request_class,), decide(grids, at_rate, shown=1, prompt_pools=()))
 
 
 def _up_to(option: ReplicaOption) -> Floats:
-    """Batches up to that of a option: the smallest that needs no more replicas is taken. [1]"""
+    """Batches up to an option's batch; the smallest that needs no more replicas is used. [1]"""
     batch = option.grid.batches.ravel()[-1]
     return np.append(BATCHES[batch > BATCHES], batch)
 
 
 @dataclass(frozen=True, eq=False)
 class _Chosen:
-    """Groups of classes, each with the option that its replicas are deployed, at a rate."""
+    """Groups of classes with the chosen replica option of each, at a rate."""
 
     pools: Sequence[tuple[ClassGroup, ReplicaOption]]
     rate: float
@@ -193,9 +193,9 @@ class _Chosen:
         )
 
     def amounts(self, service: Service) -> dict[str, float]:
-        """Chips and, where those are limited, dollars per month and watts.
+        """Chips and, if these are limited, dollars per month and watts.
 
-        Infinity where a chip's price or power is unknown.
+        Infinity if a chip's price or power is unknown.
         """
         total = dict.fromkeys(service.means, 0.0)
         for option, chips in self._chips.values():
@@ -207,7 +207,7 @@ class _Chosen:
 
     @cached_property
     def _chips(self) -> dict[str, tuple[ReplicaOption, float]]:
-        """Chips of the nodes that replicas of all pools on each type fill, and an option on it."""
+        """Chips in the nodes filled by all pools on each chip type, and one option on it."""
         nodes = defaultdict[str, float](float)
         options = {option.chip: option for _, option in self.pools}
         for group, option in self.pools:
@@ -215,27 +215,27 @@ class _Chosen:
         return {chip: (option, option.chips(nodes[chip])) for chip, option in options.items()}
 
     def is_within(self, service: Service) -> bool:
-        """Whether the means of a service allow it."""
+        """Whether the resource limits of a service allow the pools."""
         amounts = self.amounts(service)
         return all(amount <= service.means[name] for name, amount in amounts.items())
 
     @property
     def order(self) -> tuple[float, float, int]:
-        """What it costs, then its price where that is not the cost, then how many pools it has."""
+        """Sort key: cost, then price if the objective is not price, then the number of pools."""
         amounts = self._chips.values()
         cost = sum(chips * option.cost_per_chip for option, chips in amounts)
         return cost, sum(chips * option.usd_per_chip for option, chips in amounts), len(self.pools)
 
     @property
     def least_cost(self) -> float:
-        """What it costs where other pools fill the rest of its nodes."""
+        """Cost if other pools fill the rest of the nodes."""
         return sum(option.cost_of_filled(self.rate * group.share) for group, option in self.pools)
 
 
 def _cheapest(
     groupings: Sequence[Grouping], rate: float, service: Service | None = None
 ) -> _Chosen | None:
-    """The pools of least cost for a rate, within the means of a service if there is one.
+    """Cheapest pools for a rate, within the resource limits of a service if given.
 
     Percentiles are checked for the chosen options, until none is unchecked.
     """
@@ -251,7 +251,7 @@ def _cheapest(
 
 
 def _least(groupings: Sequence[Grouping], rate: float, service: Service | None) -> _Chosen | None:
-    """The pools of least cost by the throughput that replica options are taken to have."""
+    """Cheapest pools, by the assumed throughput of the replica options."""
     least: _Chosen | None = None
     for grouping in groupings:
         options = [
@@ -269,14 +269,14 @@ def _of_grouping(
     service: Service | None,
     least: _Chosen | None,
 ) -> _Chosen | None:
-    """The pools of least cost with those chosen and one of each further group's options.
+    """Cheapest pools with the chosen options and one option of each further group.
 
-    Replicas of several pools fill the nodes of a chip type together, so that those on one may cost
-    less than each on its cheapest. Branches that cost no less than what is known, or that means do
-    not allow, are left out: more pools never take less.
+    Replicas of several pools share the nodes of a chip type, so one chip type for all may cost less
+    than the cheapest chip type of each pool. Adding pools never lowers cost or resource use, so
+    branches that cost no less than the best known, or that exceed resource limits, are skipped.
 
-    options : of each further group, in the order of what they cost at least
-    least : what is known
+    options : options of each further group, ordered by their lowest cost
+    least : best known pools
     """
     if service is not None and not chosen.is_within(service):
         return least
@@ -295,7 +295,7 @@ def _of_grouping(
 
 
 def _needed(groups: Groups, rate: float, service: Service) -> dict[str, float]:
-    """What the cheapest pools for a rate take, of the means that do not allow it."""
+    """Resources needed by the cheapest pools for a rate, for each limit that they exceed."""
     cheapest = _cheapest(groups.groupings(rate), rate)
     amounts = cheapest.amounts(service) if cheapest else {}
     return {name: value for name, value in amounts.items() if value > service.means[name]}
@@ -306,12 +306,12 @@ def _without_means(service: Service) -> Service:
 
 
 def _most(groups: Groups, service: Service, beyond: float) -> _Chosen | None:
-    """The pools of the highest throughput within the means of a service, at that rate.
+    """Pools with the highest throughput within the resource limits of a service, and that rate.
 
-    The means that a rate takes grow in steps of a replica. Pools sustain more than the rate that
-    they were found for, up to a step; the search ends where nothing is found just above that.
+    The resources for a rate grow in steps of one replica. Pools sustain more than the rate that
+    they were found for, up to the next step; the search ends if nothing is found just above it.
 
-    beyond : a rate that is too much [1/s]
+    beyond : a rate that is too high [1/s]
     """
     if min(service.means.values()) == inf:
         return None
