@@ -133,11 +133,11 @@ class Groups:
     def groupings(self, rate: float) -> list[Grouping]:
         """Candidate groupings of classes at a rate, on the chips where they may be cheapest.
 
-        Replicas that several share take the time of each of them, and so cost at least what each
-        alone does on that chip without limits on times. (With its limits it may cost more alone:
-        others' tokens lower the mean time between tokens.) Where separate pools in nodes of their
-        own cost no more, on any chips, that chip is skipped; but for the one that would cost the
-        least. So is a chip of which one node costs more than all classes do on others.
+        Shared replicas need the time of every class, so they cost at least as much as each class
+        alone on that chip without latency limits. (With its limits, a class may cost more alone:
+        the tokens of other classes lower the mean TPOT.) If separate pools in dedicated nodes cost
+        no more on any chips, the chip is skipped, except the one that would cost the least. A chip
+        is also skipped if one node costs more than all classes cost on other chips.
         """
         costs: dict[int, float] = {}
         apart = sum(self._cost(1 << index, rate) for index in range(self._count))

@@ -24,11 +24,11 @@ KEPT = 256
 class PrefillPool:
     """Prefill replicas of one layout, each prefilling one prompt at a time, and their chips.
 
-    busiest : share of its capacity that each may do [1]
-    taking : time of a replica that a prompt takes [s]
-    seconds, waits : from arrival to the end of prefill, and the queueing delay in it [s]
-    kv_transfer_s : from there until the cache is sent [s]
-    scenario : what they run on, where that is another kind of chip than decodes
+    busiest : highest allowed utilization of each replica [1]
+    taking : replica time per prompt [s]
+    seconds, waits : time from arrival to the end of prefill, and the queueing delay in it [s]
+    kv_transfer_s : KV-cache transfer time after prefill [s]
+    scenario : scenario of the replicas, if their chip type differs from the decode chips
     """
 
     layout: Layout
@@ -49,7 +49,7 @@ class PrefillPool:
 
 @dataclass(frozen=True, eq=False)
 class PrefillColumns:
-    """Pools on one kind of chip, each quantity of a `PrefillPool` as a column."""
+    """Pools on one chip type, with each quantity of a `PrefillPool` as a column."""
 
     layout: Layouts
     replicas: Floats
@@ -62,7 +62,7 @@ class PrefillColumns:
 
     @classmethod
     def of(cls, pools: Sequence[PrefillPool]) -> "PrefillColumns | None":
-        """Some pools; None of none."""
+        """Columns of some pools; None if there are none."""
         if not pools:
             return None
         names = ("replicas", "chips", "capacity", "seconds", "waits", "kv_transfer_s")
@@ -74,7 +74,7 @@ class PrefillColumns:
 
 
 def stages_in_nodes(node_chips: int, chips: ArrayLike, stages: ArrayLike) -> tuple[Floats, Floats]:
-    """How many stages replicas have, and the chips of each: no more than a node has. [1]"""
+    """Number of stages per replica, and chips per stage, at most the chips of a node. [1]"""
     whole = np.where(chips % stages == 0.0, floats(stages), 1.0)  # of a chip that holds several
     width = chips / whole
     nodes = np.ceil(width / node_chips)
@@ -83,7 +83,7 @@ def stages_in_nodes(node_chips: int, chips: ArrayLike, stages: ArrayLike) -> tup
 
 @lru_cache(maxsize=KEPT)
 def transfer_seconds(grid: Grid, prompt: float) -> Floats:
-    """The time in which each layout's chips send or receive the cache of a prompt. [s]"""
+    """Time in which the chips of each layout send or receive the KV cache of a prompt. [s]"""
     site, beyond = grid.site, grid.scenario.hardware.links.scale_out
     assert beyond is not None
     index = Placements(site.machine, site.work, Layouts.of(grid.layouts), prompt)
@@ -94,8 +94,8 @@ def transfer_seconds(grid: Grid, prompt: float) -> Floats:
 def can_disaggregate(grid: Grid, service: Service) -> bool:
     """Whether prefill may be disaggregated.
 
-    It takes a rate or a fleet, a link, tokens to decode, and batch 1, which says how long a prompt
-    takes; and uniform requests.
+    Requires a rate or a fleet, a link, tokens to decode, uniform requests, and batch 1 in the grid,
+    which gives the prefill time of one prompt.
     """
     is_whole = grid.site.machine.is_spatial
     has_alone = bool(np.all(grid.batches[..., 0] == 1))
@@ -103,7 +103,7 @@ def can_disaggregate(grid: Grid, service: Service) -> bool:
 
 
 def can_decode_alone(grid: Grid, service: Service) -> bool:
-    """Whether caches of prompts may come to a deployment over its link."""
+    """Whether a deployment can receive KV caches of prompts over its link."""
     has_several = service.rate is not None or service.is_fleet
     scenario, has_rate = grid.scenario, has_several and service.output > 1.0
     has_link = scenario.hardware.links.scale_out is not None
@@ -113,12 +113,12 @@ def can_decode_alone(grid: Grid, service: Service) -> bool:
 
 
 def pools_of(grid: Grid, service: Service, points: EvaluatedPoints) -> list[PrefillPool]:
-    """Prefill pools for all prompts that no other beats in both chips and time.
+    """Pareto-optimal prefill pools for all prompts, by chips and time.
 
-    A prompt alone takes as long as the first token at batch 1. Of those in time, the one of the
-    fewest chips and the soonest are taken; of those too late, which say what would do, the one of
-    the fewest chips, the first that is near, and the soonest. Of a fleet it is one replica of each
-    layout, but for those that others make needless.
+    The prefill time of a single prompt is the TTFT at batch 1. Among pools within the limit, the
+    smallest and the fastest are kept. Among pools over the limit, which show how far to relax it,
+    the smallest, the first near miss and the fastest are kept. A fleet gets one replica of each
+    layout, except layouts that others make redundant.
     """
     if not can_disaggregate(grid, service):
         return []
@@ -146,10 +146,10 @@ def every_pool(
     points: EvaluatedPoints,
     worth: Callable[[Sequence[Layout], Floats, Floats], Sequence[int]] | None = None,
 ) -> list[PrefillPool]:
-    """A pool of each layout of a grid that holds a prompt, or of those that are worth it.
+    """One pool for each layout of a grid that fits a prompt, or for each that `worth` selects.
 
-    points : of the grid, whose first batch is 1
-    worth : positions of layouts, by their chips [1] and times until the cache is sent [s]
+    points : estimates of the grid, whose first batch is 1
+    worth : selects indices of layouts by their chips [1] and times until the cache is sent [s]
     """
     (where,) = np.nonzero(np.broadcast_to(points.estimate.is_certain, grid.shape)[0, :, 0])
     if not where.size:
@@ -172,9 +172,9 @@ def every_pool(
 def undominated_pools(
     pools: Sequence[PrefillPool], *burdens: Sequence[float] | Floats
 ) -> list[PrefillPool]:
-    """Prefill pools on the Pareto front of some burdens; of equal ones the first.
+    """Prefill pools on the Pareto front of some costs; among equal ones the first.
 
-    burdens : chips, times and whatever else counts against a pool, each with a value for each pool
+    burdens : chips, times and other costs, each with one value for each pool
     """
     columns = np.array(burdens)
     is_no_more = np.all(columns[:, :, np.newaxis] <= columns[:, np.newaxis], axis=0)
@@ -184,9 +184,9 @@ def undominated_pools(
 
 
 def _worth_sizing(indices: Ints, chips: Floats, first: Floats, limit: float) -> Ints:
-    """Which of some pools to try: see `pools_of`.
+    """Select the pools to try; see `pools_of`.
 
-    chips, first : of all its replicas [1], until the cache is sent [s]
+    chips, first : chips of all replicas [1], and time until the cache is sent [s]
     """
     front = indices[undominated(gain=-first[indices], cost=chips[indices])]
     front = front[np.argsort(chips[front])]  # and so from late to soon
@@ -196,9 +196,9 @@ def _worth_sizing(indices: Ints, chips: Floats, first: Floats, limit: float) -> 
 
 
 def _worth_filling(replicas: list[PrefillPool], limit: float) -> list[PrefillPool]:
-    """The replicas that may fill a fleet best; of those too late the soonest.
+    """Replicas that may use a fleet best; the fastest one if all are over the limit.
 
-    Several of a smaller layout do what one of a larger does, where the same chips hold them.
+    A larger layout is skipped if copies of a smaller one do the same on the same chips.
     """
     in_time = [replica for replica in replicas if replica.seconds + replica.kv_transfer_s <= limit]
     if not in_time:
@@ -211,7 +211,7 @@ def _worth_filling(replicas: list[PrefillPool], limit: float) -> list[PrefillPoo
 
 
 def _replaces(smaller: PrefillPool, replica: PrefillPool) -> bool:
-    """Whether copies of a replica on as few chips match another in throughput and latency."""
+    """Whether copies of a smaller replica on as many chips match another in speed."""
     copies, left = divmod(replica.chips, smaller.chips)
     return (
         left == 0
@@ -225,9 +225,9 @@ def _replaces(smaller: PrefillPool, replica: PrefillPool) -> bool:
 def added(
     scenario: Scenario, pools: PrefillColumns | None, per_chip: Callable[[Scenario], float | None]
 ) -> ArrayLike:
-    """What pools of other chips have of an amount beyond the same number of decode chips.
+    """Additional cost or power of pools on other chips, compared with as many decode chips.
 
-    per_chip : dollars or watts of a chip, as these are for what decodes
+    per_chip : dollars or watts per decode chip
     """
     if pools is None or pools.scenario is None:
         return 0.0

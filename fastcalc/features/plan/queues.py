@@ -1,4 +1,4 @@
-"""How many replicas a rate asks for, how busy each may be, and how long requests wait for them."""
+"""Replicas needed for a rate, their allowed utilization, and the queueing delay of requests."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -24,13 +24,13 @@ _WAIT_OF_THE_LATE = 0.1
 
 
 class Slots:
-    """What is waited for before replicas, in times that a request holds its slot.
+    """Table of queueing delays for a slot, in units of the time that a request occupies its slot.
 
-    It depends on how many slots there are and how busy they are alone, so one table serves every
-    deployment. Waits are computed when they are first asked for; those of few slots, which take a
-    step for each slot, together.
+    The delays depend only on the number of slots and their utilization, so one table serves every
+    deployment. Delays are computed when first requested. Delays for few slots, which take a step
+    for each slot, are computed together.
 
-    share : of requests, whose wait is asked for [1]
+    share : percentile of the queueing delay, as a share of requests [1]
     """
 
     def __init__(self, share: float) -> None:
@@ -43,7 +43,7 @@ class Slots:
         return slot_wait_percentile(slots=counts, utilization=busy, service=1.0, share=self._share)
 
     def kinds(self, counts: Floats) -> Ints:
-        """The rows of the table for numbers of slots."""
+        """Rows of the table for given numbers of slots."""
         rows = self._rows_of(counts)
         new = np.unique(counts[self._counts[rows] != counts])
         if new.size:
@@ -55,12 +55,12 @@ class Slots:
         return rows
 
     def _rows_of(self, counts: Floats) -> Ints:
-        """The rows of numbers of slots, or of the next ones that there are."""
+        """Rows for given numbers of slots, or for the next larger ones in the table."""
         after = np.searchsorted(self._counts, counts, sorter=self._order)
         return np.asarray(self._order[np.minimum(after, len(self._order) - 1)])
 
     def waits(self, kind: Ints | int, level: Ints) -> Floats:
-        """The waits of rows at tabled utilizations, by their positions. [1]"""
+        """Delays of rows at tabulated utilizations, by index. [1]"""
         indices = kind * len(_BUSY) + level
         waits = self._waits.take(indices)
         is_new = np.isnan(waits)
@@ -73,25 +73,25 @@ class Slots:
 
 @lru_cache(maxsize=4)
 def slots_of(share: float) -> Slots:
-    """The table of a share of requests."""
+    """Table for a percentile, given as a share of requests."""
     return Slots(share)
 
 
 @dataclass(frozen=True, eq=False)
 class Queues:
-    """The queues before some deployments: for prefill, and for a slot.
+    """Queues of some deployments: for prefill, and for a slot.
 
-    share : of requests, whose wait is asked for [1]
-    prompt, prompt_busy : time for which a prompt keeps others waiting [s], its share at most [1];
-        of 0 where none does
-    slots, kind : what is waited for in addition, if anything, and which of its rows each has
-    holds : time that a request holds its slot [s]
-    step : time of the pass under way, of which half is in the time to the first token [s]
-    alone : time that a request holds its slot with no other in flight, over that on full slots [1]
+    share : percentile of the queueing delay, as a share of requests [1]
+    prompt, prompt_busy : time for which a prompt delays others [s], its highest utilization [1];
+        0 if prompts delay no others
+    slots, kind : table of delays for a slot, if requests wait for one, and each deployment's row
+    holds : time that a request occupies its slot [s]
+    step : time of the current step, of which half counts in the TTFT [s]
+    alone : time that a single request occupies its slot, over the time if all slots are full [1]
 
-    A request that waits long in one queue seldom does in another, so that percentiles of
-    independent waits add up by their squares (as standard deviations do), which is what deployments
-    are ranked by. Percentiles of the sum are computed of those that lead (`fastcalc.core.load`).
+    A request that waits long in one queue seldom waits long in another. So percentiles of
+    independent delays add up by their squares, as standard deviations do. Deployments are ranked by
+    this sum; exact percentiles are computed for those that lead (`fastcalc.core.load`).
     """
 
     share: float
@@ -107,9 +107,9 @@ class Queues:
     def joined(
         cls, queues: "Sequence[Queues]", join: Callable[[Iterable[ArrayLike]], ArrayLike]
     ) -> "Queues":
-        """The queues of many sets of deployments, of one share and table of slots.
+        """Combined queues of many sets of deployments with the same percentile and table of slots.
 
-        join : one column of those of each set
+        join : joins the columns of all sets into one
         """
         names = "prompt", "prompt_busy", "kind", "holds", "step", "alone"
         columns = zip(*(attrgetter(*names)(each) for each in queues), strict=True)
@@ -118,7 +118,7 @@ class Queues:
         return cls(queues[0].share, prompt, busy, queues[0].slots, kind, holds, step, alone)
 
     def wait(self, utilization: Floats) -> Floats:
-        """The waits, both one after another, at most; infinity at full utilization. [s]"""
+        """Upper estimate of both delays, one after the other; infinity at full utilization. [s]"""
         after = np.clip(np.searchsorted(_BUSY, utilization, side="right"), 1, len(_BUSY) - 1)
         low, high = _BUSY[after - 1], _BUSY[after]
         part = np.minimum((utilization - low) / (high - low), 1.0)
@@ -126,7 +126,7 @@ class Queues:
         return np.asarray(np.where(utilization <= _BUSY[-1], waits, np.inf))
 
     def most(self, slack: Floats, utilization: float = 1.0) -> Floats:
-        """The most utilization, up to a limit, at which the waits are within a time above 0. [1]"""
+        """Highest utilization, up to a limit, at which the delays are within a time above 0. [1]"""
         level = int(np.searchsorted(_BUSY, utilization))
         if level == len(_BUSY):
             return np.minimum(self._most(slack, level - 1), utilization)
@@ -138,7 +138,7 @@ class Queues:
         return most
 
     def _only(self, among: Bools) -> "Queues":
-        """The queues of a subset of the deployments."""
+        """Queues of a subset of the deployments."""
 
         def those(columns: Iterable[ArrayLike]) -> ArrayLike:
             (values,) = columns
@@ -160,7 +160,7 @@ class Queues:
         return np.asarray(_BUSY[low] + part * (_BUSY[after] - _BUSY[low]))
 
     def _at(self, level: Ints) -> Floats:
-        """The waits at tabled utilizations, by their positions. [s]"""
+        """Delays at tabulated utilizations, by index. [s]"""
         under_way = max(self.share - 0.5, 0.0) * self.step
         squares: Floats = np.broadcast_to(np.square(under_way), level.shape)
         if np.any(self.prompt_busy):
@@ -173,12 +173,12 @@ class Queues:
         return np.sqrt(squares)
 
     def _slot_waits(self, level: Ints) -> Floats:
-        r"""Waits for a slot at tabled utilizations, by their positions. [s]
+        r"""Delays for a slot at tabulated utilizations, by index. [s]
 
         .. math:: x = \frac{u h}{1 - u (1 - h)}
 
-        The fewer are in flight the sooner each is done, so that fewer slots x are taken than of the
-        utilization u: n = u c H(n) / H(c), where the time H(n) grows evenly from h H(c) alone.
+        With fewer requests in flight each finishes sooner, so the share x of occupied slots is
+        below the utilization u: n = u c H(n) / H(c), where H(n) grows linearly from h H(c) alone.
         """
         assert self.slots is not None
         if isinstance(self.alone, float) and self.alone == 1.0:
@@ -196,7 +196,7 @@ deployments or of pools x deployments [s]; and their queues if arrivals are rand
 
 
 class Sizing(NamedTuple):
-    """Replicas, how busy each is, how long a request waits, how busy each may be.
+    """Replicas, their utilization, the queueing delay, and the allowed utilization.
 
     [1], [1], [s], [1]
     """
@@ -210,14 +210,14 @@ class Sizing(NamedTuple):
 def needed(
     service: Service, seconds: Floats, ttft: Floats, queues: Queues | None, *, part: float = 1.0
 ) -> Sizing:
-    """The replicas that requests need, and how busy they are.
+    """Number of replicas that the requests need, and their utilization.
 
-    One replica where no rate is asked. What is late without waiting is given a tenth of its time
-    for that, so that it may be said what it does.
+    One replica if there is no rate. A deployment that misses its limit even without queueing is
+    given a tenth of its time for queueing, so that its latency can be reported.
 
-    seconds, ttft : time of a replica that a request takes, and to the first token, no wait, of
-        deployments or of pools x deployments [s]
-    queues, part : if arrivals are random, and how much of the time left to wait is for these [1]
+    seconds, ttft : replica time per request, and TTFT without queueing, for deployments or
+        for pools x deployments [s]
+    queues, part : queues if arrivals are random, and their share of the time left for queueing [1]
     """
     busiest: Floats = np.full(ttft.shape, service.utilization)
     if queues is not None:
@@ -234,9 +234,9 @@ def needed(
 
 
 def needed_of_all(asked: Sequence[Asked]) -> list[Sizing]:
-    """The same of many sets of deployments, in one row of columns for each rate and limit.
+    """Like `needed` for many sets of deployments, computed in one row for each rate and limit.
 
-    Sets with prompts in their queues and without are apart, as the waits of the latter take less.
+    Sets with and without queued prompts are computed separately, as the latter take less time.
     """
     sizings: dict[int, Sizing] = {}
     for indices in grouped(range(len(asked)), lambda index: _common(asked[index])).values():
@@ -245,7 +245,7 @@ def needed_of_all(asked: Sequence[Asked]) -> list[Sizing]:
 
 
 def _common(asked: Asked) -> tuple[float | bool | None, ...]:
-    """What sets have in common that are sized together."""
+    """Key that sets of deployments share if they are sized together."""
     service, _, _, queues = asked
     has_prompts = queues is not None and bool(np.any(queues.prompt_busy))
     return service.rate, service.utilization, service.ttft, has_prompts

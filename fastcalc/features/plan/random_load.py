@@ -1,4 +1,4 @@
-"""The load of one replica of a plan by requests that arrive at random, and its percentiles."""
+"""Load of one replica of a plan with random arrivals, and its latency percentiles."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -42,9 +42,9 @@ def random_load(plan: Plan, service: Service) -> RandomLoad | None:
 
 @dataclass(frozen=True, eq=False)
 class HeldLimits:
-    """The latency limits of a service against the percentiles of a load.
+    """Compares the latency limits of a service with the percentiles of a load.
 
-    part : of the requests of each class, which is to be within its limits [1]
+    part : share of the requests of each class that must be within its limits [1]
     """
 
     load: RandomLoad
@@ -65,7 +65,7 @@ class HeldLimits:
 
     @property
     def are_met(self) -> bool:
-        """Whether percentiles are within their limits, upper estimates of them where not exact."""
+        """Whether percentiles, or upper estimates if not exact, are within their limits."""
         return self._margin >= 0.0
 
     @property
@@ -83,9 +83,9 @@ class HeldLimits:
 
     @cached_property
     def _margin(self) -> float:
-        """Logarithm of the requests that may be late over those that are, of the worst class.
+        """Logarithm of the allowed over the actual share of late requests, for the worst class.
 
-        TPOT is looked at before TTFT, which takes a Markov chain.
+        TPOT is checked before TTFT, which needs a Markov chain.
         """
         shares = self._within_tpot
         if self.is_tpot_met:
@@ -102,11 +102,11 @@ class HeldLimits:
 
     @cached_property
     def _at_rates(self) -> "dict[float, HeldLimits]":
-        """The same at each rate that was asked for, as searches ask for some of them again."""
+        """Cache of comparisons by rate, as searches repeat some rates."""
         return {self.load.rate: self}
 
     def at(self, rate: float) -> "HeldLimits":
-        """The same at another rate of a replica. [1/s]"""
+        """Copy at another rate per replica. [1/s]"""
         known = self._at_rates
         if rate not in known:
             known[rate] = HeldLimits(self.load.at(rate), self.classes, self.part)
@@ -114,14 +114,14 @@ class HeldLimits:
         return known[rate]
 
     def slowed(self, slowness: float) -> "HeldLimits":
-        """The same on slower chips.
+        """Copy on slower chips.
 
-        slowness : times over those expected [1]
+        slowness : latency over the expected latency [1]
         """
         return HeldLimits(replace(self.load, slowness=slowness), self.classes, self.part)
 
     def highest_rate(self, max_rate: float) -> float:
-        """Highest rate of a replica, up to a maximum, at which limits are met; 0 of none. [1/s]"""
+        """Highest rate per replica, up to a maximum, within the limits; 0 for none. [1/s]"""
         max_rate = min(max_rate, MOST_BUSY * self.load.capacity)
         if self.at(max_rate).are_met:
             return max_rate
@@ -132,11 +132,11 @@ class HeldLimits:
     def fewest_replicas(
         self, rate: float, guess: float, max_rate: float, affordable: float = inf
     ) -> int:
-        """Fewest replicas for a rate at which the limits are met; 0 of no number. [1]
+        """Fewest replicas for a rate at which the limits are met; 0 if no number suffices. [1]
 
-        guess : replicas that may suffice [1]
-        max_rate : rate of a replica that is not exceeded [1/s]
-        affordable : replicas that are asked for at most [1]
+        guess : initial guess of the number of replicas [1]
+        max_rate : highest allowed rate per replica [1/s]
+        affordable : highest allowed number of replicas [1]
         """
 
         def is_enough(replicas: int) -> bool:
@@ -155,13 +155,13 @@ class HeldLimits:
         return bisect_integers(is_enough, enough, too_few)[0]
 
     def percentiles(self, name: str) -> tuple[float, ...]:
-        """The percentile of a latency that is held against its limit, of each class. [s]"""
+        """Percentile of a latency that is compared with its limit, for each class. [s]"""
         return tuple(getattr(times, name)(self.part) for times in self.times)
 
     def held_against(self, name: str, limit: float) -> float:
-        """The largest ratio of a latency to its limit over all classes, times a limit. [s]
+        """Largest ratio of a latency to its limit over all classes, times a limit. [s]
 
-        Without limits it is the percentile of all requests; NaN of a TPOT that no request has.
+        Without limits, the percentile over all requests; NaN for TPOT if no request has one.
         """
         if limit == inf:
             return float(getattr(self.load.times(), name)(self.part))
@@ -173,7 +173,7 @@ class HeldLimits:
 
 
 def held_limits(plan: Plan, service: Service) -> HeldLimits | None:
-    """The limits of a service against a plan's percentiles; None where no closed form has them."""
+    """Comparison of limits with a plan's percentiles; None if these have no closed form."""
     if service.share is None or (load := random_load(plan, service)) is None:
         return None
     return HeldLimits(load, service.request_classes, service.share)
@@ -182,7 +182,7 @@ def held_limits(plan: Plan, service: Service) -> HeldLimits | None:
 def most_requests(plan: Plan, service: Service) -> float:
     """Highest throughput of all replicas of a plan within its limits. [1/s]
 
-    Of a plan for a rate, it is that at which percentiles are within them, where these are known.
+    For a plan with a rate, the highest rate with percentiles within the limits, if these are known.
     """
     limits = held_limits(plan, service) if service.rate and plan.is_checked and plan.busy else None
     if limits is None or not limits.are_limited:

@@ -20,7 +20,7 @@ _BATCHES = 24  # up to the full one; between two of them requests are taken as s
 
 @dataclass(frozen=True)
 class RankedPlan:
-    """A plan, its place among all, and the command that prints one replica of it."""
+    """A plan, its rank, and the command that prints one replica of it."""
 
     rank: int
     plan: Plan
@@ -42,16 +42,16 @@ class RankedPlan:
 
     @property
     def chips_expected(self) -> float | None:
-        """Chips of the best of its kind by expected speeds; None if none was looked for. [1]"""
+        """Chips of the best plan of its variant at expected speeds; None if not searched. [1]"""
         plan = self.plan.expected if self.service.deviations else self.plan
         return None if plan is None else plan.values["chips"]
 
     @property
     def in_flight(self) -> float:
-        """Requests that are served at a time, by Little's law at the load that there is. [1]
+        """Concurrent requests by Little's law, at the actual load. [1]
 
-        The batch at which the replicas serve the arrival rate, where their batches are
-        not full; disaggregated prefill in addition.
+        Uses the batch at which the replicas serve the arrival rate, if their batches are not full,
+        and adds the requests in disaggregated prefill.
         """
         plan, is_disaggregated = self.plan, self.plan.prefill_layout is not None
         batches = np.unique(np.rint(np.geomspace(1.0, plan.batch, _BATCHES)))
@@ -65,17 +65,17 @@ class RankedPlan:
 
     @property
     def watts(self) -> float | None:
-        """Power of all chips with host and site. [W]"""
+        """Power of all chips, including hosts and site. [W]"""
         return self.plan.of_all_chips(lambda scenario: site_power(scenario.hardware))
 
     @property
     def _is_sized(self) -> bool:
-        """Whether its chips are sized for a request rate that it sustains."""
+        """Whether the plan is sized for a request rate that it sustains."""
         return self.requests > 0.0 and bool(self.service.rate or self.service.is_fleet)
 
     @property
     def usd_per_mtok(self) -> float | None:
-        """Price of a million tokens, prompts and outputs, at the rate. [USD]"""
+        """Price per million tokens, prompts and outputs, at the rate. [USD]"""
         usd, tokens = self.plan.usd_per_hour, self.service.prompt + self.service.output
         if usd is None or not self._is_sized:
             return None
@@ -83,7 +83,7 @@ class RankedPlan:
 
     @property
     def joules_per_token(self) -> float | None:
-        """Energy of an output token at the rate. [J]"""
+        """Energy per output token at the rate. [J]"""
         watts = self.watts
         if watts is None or not self._is_sized:
             return None
@@ -91,13 +91,13 @@ class RankedPlan:
 
     @property
     def api_usd_per_month(self) -> float | None:
-        """What an API charges for the requests of a month of 730 hours. [USD]"""
+        """API charge for the requests of a month of 730 hours. [USD]"""
         charged = self.service.api_request_usd
         return None if charged is None else charged * self.requests * SECONDS_PER_MONTH
 
     @property
     def api_break_even(self) -> float | None:
-        """Request rate at which the API charges the cost of the chips, if they serve any. [1/s]"""
+        """Request rate at which the API costs as much as the chips, if they serve any. [1/s]"""
         charged, usd = self.service.api_request_usd, self.plan.usd_per_month
         if charged is None or usd is None or not self.plan.requests:
             return None
@@ -105,13 +105,13 @@ class RankedPlan:
 
     @property
     def tokens_at_break_even(self) -> float | None:
-        """Tokens of a month, prompts and outputs, at which the API charges as much. [1]"""
+        """Tokens per month, prompts and outputs, at which the API costs as much. [1]"""
         rate, tokens = self.api_break_even, self.service.prompt + self.service.output
         return None if rate is None else rate * tokens * SECONDS_PER_MONTH
 
     @property
     def kwh_per_month(self) -> float | None:
-        """Energy of 730 hours. [kWh]"""
+        """Energy per month of 730 hours. [kWh]"""
         return self.watts and self.watts * HOURS_PER_MONTH / 1000.0
 
     @property
@@ -123,13 +123,13 @@ class RankedPlan:
 
     @property
     def tpot_ms(self) -> tuple[float | None, float | None]:
-        """Fast and slow end of the time per output token. [ms]"""
+        """Lower and upper bound of the 80 % range of TPOT. [ms]"""
         fast, slow = tpot_range(self.plan) or (None, None)
         return fast and fast * 1e3, slow and slow * 1e3
 
 
 def tpot_range(plan: Plan) -> tuple[float, float] | None:
-    """TPOT at the fast and at the slow end of the 80 % range, if there is one. [s]"""
+    """Lower and upper bound of the 80 % range of TPOT, if there is one. [s]"""
     estimate, tpot = plan.replica.estimate, plan.values["tpot"] / plan.slowness
     if estimate.low is None or estimate.high is None:
         return None
@@ -140,8 +140,7 @@ def tpot_range(plan: Plan) -> tuple[float, float] | None:
 def undetermined(plan: Plan, service: Service) -> list[str]:
     """Keys of a plan's record that are undetermined.
 
-    The number of replicas depends on how fast they prefill, and so does every amount of
-    all of them.
+    The number of replicas depends on their prefill speed, and so does every total amount.
     """
     keys = undetermined_keys(plan.replica.placement.machine, is_alone=plan.batch == 1.0)
     if not keys:
@@ -160,7 +159,7 @@ def undetermined(plan: Plan, service: Service) -> list[str]:
 
 
 def low_confidence(plan: Plan, service: Service) -> list[str]:
-    """Keys of a plan's amounts that use an uncertain price per chip-hour."""
+    """Keys of amounts that depend on an uncertain price per chip-hour."""
     if not any(scenario.quote.is_uncertain for scenario in plan.scenarios):
         return []
     own = uncertain_amounts(plan.scenario)

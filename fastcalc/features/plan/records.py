@@ -47,10 +47,10 @@ def unrounded(
     owned: int | None = None,
     classes: tuple[str, ...] = (),
 ) -> list[Record]:
-    """The records with all digits, for a table to round once.
+    """Unrounded records, for a table that rounds once.
 
-    owned : chips of their kind that are owned, if they are
-    classes : names of the request classes that they serve, if these have any
+    owned : number of owned chips of their type, if they are owned
+    classes : names of the request classes that they serve, if any
     """
     rows = []
     for rank, plan in enumerate(plans, 1):
@@ -65,13 +65,13 @@ def unrounded(
 
 
 def commands_of(plan: Plan, typed: Typed) -> list[str]:
-    """The commands that print a replica of each kind of chip of a plan."""
+    """Commands that print a replica on each chip type of a plan."""
     taking = prompts_command(plan, typed)
     return [compare_command(plan.scenario, typed), *([taking] if taking else [])]
 
 
 def prompts_command(plan: Plan, typed: Typed) -> str | None:
-    """The command that prints a replica of the prefill chip."""
+    """Command that prints a replica on the prefill chip."""
     taking = plan.prefill_scenario
     return None if taking is None else compare_command(taking, typed)
 
@@ -107,7 +107,7 @@ def details(verdict: Verdict, typed: Typed) -> Record:
 
 
 def _odds(verdict: Verdict, typed: Typed) -> Record:
-    """Chance that the best plan holds its limits, and the plan of more confidence."""
+    """Probability that the best plan meets its limits, and a more confident plan, as a record."""
     odds = verdict.odds
     confident = None if odds is None else odds.confident
     service = replace(verdict.decision.service, deviations=CONFIDENT_DEVIATIONS)
@@ -118,7 +118,7 @@ def _odds(verdict: Verdict, typed: Typed) -> Record:
 
 
 def assumptions(decision: Decision) -> Record:
-    """Assumptions of the records: traffic, prices, engines, and how the times are meant."""
+    """Assumptions of the records: traffic, prices, engines and the definition of latencies."""
     service = decision.service
     plans = [*decision.plans, *decision.closest.values()]
     return {
@@ -148,7 +148,7 @@ def _missed(plan: Plan | None, service: Service, typed: Typed) -> Record | None:
 
 
 def service_notes(service: Service) -> Iterable[str]:
-    """Say how the times of a plan are meant."""
+    """Notes that define the latencies of a plan."""
     between = "TPOT includes prefill of other requests between two tokens"
     if service.output <= 1.0:
         between = (
@@ -176,7 +176,7 @@ def service_notes(service: Service) -> Iterable[str]:
 
 
 def _arrivals(service: Service) -> str:
-    """How requests are taken to arrive, and at which percentile latencies are."""
+    """Assumed arrival process, and the percentile of the latencies."""
     if service.share is None:
         return (
             "TTFT assumes evenly spaced requests and no queue; for Poisson arrivals give "
@@ -193,7 +193,7 @@ def _arrivals(service: Service) -> str:
 
 
 def sharings(sharing: Sharing) -> Record:
-    """The bills of pools that classes share, and of how else they might."""
+    """Records of the cost of shared pools, and of alternative groupings."""
     ways = {
         "cheapest": sharing.pools,
         "together": sharing.shared_by_all,

@@ -1,4 +1,4 @@
-"""Batches between the few that are tried first, where one may cost less or be faster."""
+"""Batch sizes between those tried first, if one may cost less or be faster."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -20,10 +20,10 @@ _AS_MUCH = 1e-9  # of a cost, by which another is no better
 
 @dataclass(frozen=True, eq=False)
 class Gaps:
-    """Where a grid may hold better deployments than those tried.
+    """Gaps between tried batches that may hold better deployments.
 
-    lowest_cost : what a deployment in each gap costs at least
-    layout, low, high : positions of the gaps' layouts in the grid's, batches on both sides [1]
+    lowest_cost : lower bound on the cost of a deployment in each gap
+    layout, low, high : index of each gap's layout in the grid, and the batches on both sides [1]
     """
 
     grid: Grid
@@ -35,17 +35,17 @@ class Gaps:
     is_disaggregated: Bools
 
     def below(self, colocated_cost: float, disaggregated_cost: float) -> "Gaps":
-        """The gaps that may beat the best, by its cost with colocated and disaggregated prefill."""
+        """Gaps that may beat the given costs with colocated and with disaggregated prefill."""
         cost = np.where(self.is_disaggregated, disaggregated_cost, colocated_cost)
         return self._of(np.nonzero((self.lowest_cost <= cost) & (self.lowest_cost < np.inf))[0])
 
     def split(self) -> tuple["Gaps", "Gaps"]:
-        """The most promising gaps, and the others."""
+        """Split into the most promising gaps and the others."""
         order = np.argsort(self.lowest_cost, kind="stable")
         return self._of(order[:_AT_ONCE]), self._of(order[_AT_ONCE:])
 
     def between(self) -> Grid:
-        """The grid of the batches in the gaps, a row for each, with those on both sides."""
+        """Grid of the batches in the gaps and on both sides, one row for each gap."""
         return between(self.grid, self.layout, self.low, self.high)
 
     def _of(self, indices: Ints) -> "Gaps":
@@ -57,16 +57,16 @@ class Gaps:
 
 
 def between(grid: Grid, layouts: Ints, low: Floats, high: Floats) -> Grid:
-    """The grid of some batches from low to high of layouts by position, a row for each."""
+    """Grid of some batches from low to high for layouts by index, one row each."""
     batches = np.round(np.linspace(low, high, _TRIED + 1, axis=-1))
     return grid.part(layouts=tuple(grid.layouts[index] for index in layouts), batches=batches)
 
 
 @lru_cache(maxsize=KEPT)
 def with_largest(grid: Grid) -> Grid:
-    """A grid with a row of batches for each layout, the largest that it holds among them.
+    """Grid with a row of batches for each layout, including the largest that fits.
 
-    With a host also the largest that fits without it.
+    With host memory, also the largest that fits without it.
     """
     traffic = grid.requests[:].traffic(grid.scenario.traffic)
     site = replace(grid.site, reserved_tokens=traffic.reserved_each.ravel())
@@ -78,11 +78,11 @@ def with_largest(grid: Grid) -> Grid:
 
 
 def gaps_of(scored: Sequence[Scored]) -> Gaps:
-    """The gaps of one grid in which something better than what was tried may be.
+    """Gaps of one grid that may hold better deployments than those tried.
 
-    Cost falls with the batch and both times grow: the best batch of a layout is the largest that
-    meets them, and the smallest that needs no more replicas. But replicas that must stay
-    idle for random arrivals are best at some batch, on either side of the best that was tried.
+    As the batch grows, cost falls and both latencies rise. So the best batch of a layout is the
+    largest that meets the limits, and the smallest that needs no more replicas. With headroom for
+    random arrivals, the best batch may lie on either side of the best one tried.
     """
     grid, service = scored[0].grid, scored[0].service
     is_own = service.is_fleet or service.objective != "chips"
@@ -120,10 +120,10 @@ def gaps_of(scored: Sequence[Scored]) -> Gaps:
 
 
 def _lowest_costs(group: Scored, indices: Ints) -> Floats:
-    """What deployments cost at least whose batches are between these and the next.
+    """Lower bounds on the cost of deployments with batches between these and the next.
 
-    A run does not get shorter as the batch grows, so the time for a request is no less than in
-    proportion to the batches; and where it falls from here to the next, it is no less than there.
+    A larger batch never takes less time in total, so the time per request falls at most in inverse
+    proportion to the batch. If it falls from here to the next batch, it is no less than there.
     """
     after = group.next(indices)
     service = group.service
@@ -139,9 +139,9 @@ def _lowest_costs(group: Scored, indices: Ints) -> Floats:
 
 
 def _lowest_costs_at_random(group: Scored, indices: Ints, share: Floats) -> Floats:
-    """What deployments cost at least on either side of a batch, idle for random arrivals.
+    """Lower bounds on the cost on either side of a batch, with headroom for random arrivals.
 
-    share : of what a request takes at the batch, the least that it may take there [1]
+    share : lowest possible time per request there, over the time at the batch [1]
     """
     if (rate := group.service.rate) is not None:
         return _costs_of(group, indices, rate / group.throughput[indices] * share)
@@ -149,16 +149,16 @@ def _lowest_costs_at_random(group: Scored, indices: Ints, share: Floats) -> Floa
 
 
 def _is_allowed(group: Scored, indices: Ints) -> Bools:
-    """Which deployments have no more chips than there may be."""
+    """Mask of deployments within the limit on chips."""
     return np.asarray(
         group.values["chips"][indices] <= chips_within(group.service, group.grid.scenario)
     )
 
 
 def _costs_of(group: Scored, indices: Ints, needed: Floats) -> Floats:
-    """What deployments cost with other replicas, just above, for as much is no gain.
+    """Cost of deployments with other replica counts, slightly raised because equal cost is no gain.
 
-    needed : replicas, not rounded to whole ones [1]
+    needed : replicas, not rounded up [1]
     """
     replicas = np.maximum(np.ceil(needed - 1e-6), 1.0)
     fewer = group.packing.at(indices).chips(replicas, group.counts.prompt_replicas[indices])

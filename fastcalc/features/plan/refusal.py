@@ -43,9 +43,9 @@ MOST_NAMED = 12
 
 
 def refusal(decision: Decision, owned: str | None = None) -> str:
-    """Say why there is no plan, and which limit to relax to what.
+    """Sentences on why there is no plan, and which limit to relax to which value.
 
-    owned : the chip, where it is owned
+    owned : the chip, if it is owned
     """
     sentence, nearest = "no deployment meets these limits", decision.nearest
     if not decision.candidates:
@@ -71,15 +71,15 @@ def refusal(decision: Decision, owned: str | None = None) -> str:
 
 
 def why_lost(decision: Decision) -> list[str]:
-    """How many deployments lost for which reason, the most frequent first.
+    """Number of deployments lost for each reason, the most frequent first.
 
-    With the best one they add up to all candidates.
+    With the best deployment, the numbers add up to all candidates.
     """
     return [f"{count:,} {_LOST[name]}" for name, count in decision.reasons.most_common() if count]
 
 
 def load_within_limits(throughput: Decision, service: Service) -> str:
-    """Say which part of a rate the limits allow, where no deployment serves all of it."""
+    """Sentence on the part of a rate that the limits allow, if no deployment serves all of it."""
     limits = {
         "chips": many(service.max_chips, "chip") if service.max_chips < inf else "",
         "budget": "the budget",
@@ -101,7 +101,7 @@ def load_within_limits(throughput: Decision, service: Service) -> str:
 
 
 def unknown_chips(decision: Decision) -> tuple[str, str]:
-    """Say of which chips no price or power is known, and how to plan with them all the same."""
+    """Sentences on chips without a known price or power, and how to plan with them anyway."""
     names = listed(first_few([name for name, _ in decision.unknown.most_common()], MOST_NAMED))
     if decision.service.objective == "watts":
         return f"no power is known for {names}", f"use {option('objective', 'usd')} or chips"
@@ -111,7 +111,7 @@ def unknown_chips(decision: Decision) -> tuple[str, str]:
 
 
 def relaxed(decision: Decision, owned: str | None = None) -> list[str]:
-    """The options that would let a deployment in, each alone."""
+    """Options that would each allow a deployment."""
     limits = decision.relaxed.items()
     return [
         limit_as_option(name, value, decision.service, owned)
@@ -121,7 +121,7 @@ def relaxed(decision: Decision, owned: str | None = None) -> list[str]:
 
 
 def limit_as_option(name: str, value: float, service: Service, owned: str | None = None) -> str:
-    """An option with a value that is not stricter than a limit."""
+    """Option with a value rounded so that it is not stricter than a limit."""
     if name == "chips":
         return (
             option("own", f"{owned}={value:.0f}") if owned else option("max_chips", f"{value:.0f}")
@@ -143,7 +143,7 @@ def limit_as_option(name: str, value: float, service: Service, owned: str | None
 
 
 def over_budget(fleet: "Fleet") -> list[str]:
-    """Say what owned chips cost where that alone is more than the budget."""
+    """Sentence on the cost of owned chips, if that alone exceeds the budget."""
     if fleet.is_within:
         return []
     usd, service = fleet.used("budget"), fleet.service
@@ -155,19 +155,19 @@ def over_budget(fleet: "Fleet") -> list[str]:
 
 
 def owned_chips(fleet: "Fleet") -> str:
-    """The chips that are owned, of each kind together."""
+    """Phrase for the owned chips, grouped by chip type."""
     return listed([f"{kind.chips:,} {kind.hardware.id}" for kind in fleet.owned])
 
 
 def chips_of(allocation: "Allocation") -> str:
-    """The chips of an allocation."""
+    """Phrase for the chips of an allocation."""
     if allocation.owned is None:
         return "chips to rent"
     return f"{allocation.chips:,} {allocation.owned.hardware.id}"
 
 
 def refusal_of(allocation: "Allocation") -> str:
-    """Say why some chips serve nothing."""
+    """Sentences on why an allocation serves nothing."""
     return refusal(allocation.decision, _owned_chip(allocation))
 
 
@@ -176,10 +176,10 @@ def _owned_chip(allocation: "Allocation") -> str | None:
 
 
 def fleet_refusals(fleet: "Fleet", requests: float, would_do: list[str]) -> list[str]:
-    """Say what owned chips that are not enough serve, and what would let a fleet serve all.
+    """Sentences on what insufficient owned chips serve, and what would let the fleet serve all.
 
-    requests : that it serves within its means [1/s]
-    would_do : options that would, each alone
+    requests : throughput of the fleet within its resource limits [1/s]
+    would_do : options that would each suffice
     """
     sentences = over_budget(fleet)
     if fleet.serves_all:
@@ -196,7 +196,7 @@ def fleet_refusals(fleet: "Fleet", requests: float, would_do: list[str]) -> list
 
 
 def mix_refusals(fleet: "Fleet") -> list[str]:
-    """Say what a fleet that is not enough for a mix serves of it, and why no more."""
+    """Sentences on what an insufficient fleet serves of a mix, and why no more."""
     sentences = over_budget(fleet)
     if fleet.serves_all:
         return sentences
@@ -210,7 +210,7 @@ def mix_refusals(fleet: "Fleet") -> list[str]:
 
 
 def _mix_reasons(fleet: "Fleet", allocation: "Allocation") -> list[str]:
-    """Why some chips do not serve all classes, and which limit to relax to what."""
+    """Reasons why some chips do not serve all classes, and which limit to relax."""
     sharing = allocation.sharing
     if sharing.unserved:
         return [f"'{pool.classes[0].name}': {refusal(pool.decision)}" for pool in sharing.unserved]
@@ -223,5 +223,5 @@ def _mix_reasons(fleet: "Fleet", allocation: "Allocation") -> list[str]:
 
 
 def _in_all(fleet: "Fleet", allocation: "Allocation", name: str) -> float:
-    """How much of a limit all but some rented chips take; of chips none do."""
+    """Amount of a limited resource used outside a rented allocation; 0 for chips."""
     return 0.0 if name == "chips" else fleet.used(name) - allocation.used(name)

@@ -1,4 +1,4 @@
-"""The price of not knowing how fast chips are, and the measurement that lowers it most."""
+"""Expected cost of speed uncertainty, and the measurement that lowers it most."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -41,11 +41,11 @@ _MINUTES = 5
 
 @dataclass(frozen=True)
 class Measurement:
-    """One replica of a plan, measured at its batch.
+    """Benchmark of one replica of a plan at its batch.
 
-    minutes, usd : for which it is rented, and its price
-    error : how far off its speed then is, as a factor above 1 [1]
-    regret : expected a month of the plan that is chosen then [USD]
+    minutes, usd : rental time and price of the benchmark
+    error : remaining error of the speed, as a factor above 1 [1]
+    regret : expected regret per month of the plan chosen afterwards [USD]
     """
 
     plan: Plan
@@ -57,11 +57,11 @@ class Measurement:
 
 @dataclass(frozen=True)
 class Regret:
-    """What it costs per month to choose by what is expected.
+    """Expected cost per month of choosing by expected speeds.
 
-    plans : the best of each chip compared, the one that is chosen first
-    expected : regret of each [USD]
-    measurements : of each chip that has not been measured, what lowers regret most first
+    plans : best plan of each compared chip; the chosen plan comes first
+    expected : expected regret of each plan [USD]
+    measurements : one for each unmeasured chip, ordered by how far it lowers the regret
     """
 
     plans: Sequence[Plan]
@@ -70,10 +70,10 @@ class Regret:
 
 
 def regret_of(decision: Decision, grids: Sequence[Grid]) -> Regret | None:
-    """The regret of the best plans over the ranges of their speeds.
+    """Regret of the best plans over the ranges of their speeds.
 
-    None without a rate, dollars or a range; and where slow chips of the only kind there is miss
-    the limits, however many there are; and where prompts are on other chips.
+    None without a rate, dollars or a range. Also None if there is a single chip type that misses
+    the limits at slow speeds in any number, or if prefill runs on other chips.
     """
     service = decision.service
     plans = [plan for plan in decision.of_each_chip if decision.may_lead(plan)][:COMPARED]
@@ -101,7 +101,7 @@ def regret_of(decision: Decision, grids: Sequence[Grid]) -> Regret | None:
 
 
 def _costs(plan: Plan, decision: Decision, grids: Sequence[Grid], at: Floats) -> list[float]:
-    """What the best plan on a chip costs at speeds, infinity where none does it. [USD/h]"""
+    """Cost of the best plan on a chip at each speed; infinity if there is none. [USD/h]"""
     chip, service = plan.scenario.hardware.id, decision.service
     grids_of_chip = [
         grid
@@ -123,9 +123,9 @@ def _costs(plan: Plan, decision: Decision, grids: Sequence[Grid], at: Floats) ->
 def rising(
     costs_at: Callable[[Sequence[float]], Sequence[float]], at: Sequence[float]
 ) -> list[float]:
-    """A cost that never falls from one point to the next, computed where it may change.
+    """Evaluate a non-decreasing cost only at points where it can change.
 
-    costs_at : costs at some points, which are asked for together
+    costs_at : computes the costs at several points in one call
     """
     ends = [0, len(at) - 1]
     costs = dict(zip(ends, costs_at([at[end] for end in ends]), strict=True))

@@ -1,4 +1,4 @@
-"""The least relaxation of each limit alone with which some deployment would meet a service."""
+"""Smallest relaxation of each single limit that would allow some deployment."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -36,10 +36,10 @@ _MORE, _HALVINGS = 0.01, 5
 
 @dataclass(frozen=True, eq=False)
 class _BatchGap:
-    """What lies between two batches that were tried, of layouts with one prefill pool.
+    """Batches between two tried batches, for layouts with one prefill pool.
 
-    low, high : the two batches, of each layout [1]
-    least : what a value is at the one of them where it is less
+    low, high : the two batches of each layout [1]
+    least : the lower of the values at both batches
     """
 
     grid: Grid
@@ -50,7 +50,7 @@ class _BatchGap:
     least: Floats
 
     def scored(self, service: Service, below: float) -> list[Scored]:
-        """Deployments in between, of layouts that may have less of a value than a limit."""
+        """Deployments in the gap, for layouts in which a value may be below a limit."""
         may_be = self.least < below * _LESS
         if not may_be.any():
             return []
@@ -59,9 +59,9 @@ class _BatchGap:
 
 
 def least_relaxed(grids: Sequence[Grid], service: Service) -> dict[str, float]:
-    """What each limit would have to be, the others as they are, where that helps.
+    """Value that each limit would need with the others unchanged, if that helps.
 
-    Between two batches that were tried, no value is taken to be less than at both.
+    Assumes that no value between two tried batches is lower than at both.
     """
     limited = [name for name, limit in service.limits.items() if limit < inf]
     lowest = dict.fromkeys(limited, inf)
@@ -76,10 +76,10 @@ def least_relaxed(grids: Sequence[Grid], service: Service) -> dict[str, float]:
 
 
 def enough(grids: Sequence[Grid], service: Service, name: str, least_value: float) -> float | None:
-    """The value of one limit with which a plan meets all, from the least it may be.
+    """Value of one limit at which a plan meets all limits, searched from a lower bound.
 
-    Percentiles of plans may ask for a little more than the search takes to be enough. None where
-    that is not found at several times as much.
+    Exact percentiles may need a slightly higher value than the search estimates. None if no value
+    is found at several times the lower bound.
     """
 
     def is_enough(value: ArrayLike) -> bool:
@@ -97,9 +97,9 @@ def enough(grids: Sequence[Grid], service: Service, name: str, least_value: floa
 
 
 def _scored(grid: Grid, service: Service, lowest: Mapping[str, float]) -> list[Scored]:
-    """The deployments of a grid, but for layouts that can relax no limit any less.
+    """Deployments of a grid, without layouts that cannot lower any relaxation further.
 
-    lowest : what each limit would have to be by what was tried before
+    lowest : value that each limit would need, among the deployments tried before
     """
     if not has_cost(grid.scenario, service):
         return []
@@ -119,7 +119,7 @@ def _scored(grid: Grid, service: Service, lowest: Mapping[str, float]) -> list[S
 
 
 def _prefill_pools(grid: Grid, service: Service) -> list[PrefillPool]:
-    """Prefill pools for disaggregated prefill that may relax a limit the least."""
+    """Disaggregated prefill pools that may need the smallest relaxation of a limit."""
     if not can_disaggregate(grid, service):
         return []
     grid = grid.part(batches=grid.batches[:1])
@@ -138,7 +138,7 @@ def _prefill_pools(grid: Grid, service: Service) -> list[PrefillPool]:
 
 
 def _least(gaps: list[_BatchGap], service: Service, name: str, lowest: float) -> float:
-    """The least value of one limit, of all batches at which the others are met."""
+    """Lowest value of one limit over all batches that meet the other limits."""
     while gaps:
         below, wider = lowest, gaps
         gaps = []
@@ -149,13 +149,13 @@ def _least(gaps: list[_BatchGap], service: Service, name: str, lowest: float) ->
 
 
 def _least_met(group: Scored, service: Service, name: str) -> float:
-    """The least value of one limit, of deployments that meet the others."""
+    """Lowest value of one limit over the deployments that meet the other limits."""
     are_met = [group.values[key] <= limit for key, limit in service.limits.items() if key != name]
     return float(np.min(group.values[name][np.all(are_met, axis=0)], initial=inf))
 
 
 def _gaps(group: Scored, service: Service, name: str, below: float) -> list[_BatchGap]:
-    """Where deployments between those of a group may have less of a value than a limit."""
+    """Gaps between deployments of a group in which a value may be below a limit."""
     after = group.next(np.arange(len(group.layout)))
     lowest = {key: np.minimum(values, values[after]) for key, values in group.values.items()}
     may_be = (group.batch[after] - group.batch > 1.0) & (lowest[name] < below * _LESS)
@@ -175,15 +175,15 @@ def _gaps(group: Scored, service: Service, name: str, below: float) -> list[_Bat
 
 
 def may_meet(grid: Grid, service: Service) -> bool:
-    """Whether a replica on the fewest chips is within the chips, the money and the power."""
+    """Whether a replica on the fewest chips is within the limits on chips, budget and power."""
     fewest = min((layout.chips for layout in grid.layouts), default=inf)
     return fewest <= chips_within(service, grid.scenario)
 
 
 def longest_prompt(scenarios: Sequence[Scenario], service: Service) -> int | None:
-    """The longest prompt, to a hundredth, with which something meets a service.
+    """Longest prompt with which some deployment meets a service, to a hundredth.
 
-    What meets it with a long prompt is taken to meet it with any that is shorter.
+    Assumes that a deployment that meets the limits with a prompt meets them with shorter ones.
     """
     low, high, middle = 0, int(service.prompt), 1
     while high - low > max(low * _CLOSE, 1.0):

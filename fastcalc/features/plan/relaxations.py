@@ -1,4 +1,4 @@
-"""Why a demand is not served, and the least relaxation of each limit alone with which it is."""
+"""Why a load is not served, and the smallest relaxation of each single limit that would help."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -28,7 +28,7 @@ _MOST_TIMES = 64  # times the owned chips of a type, up to which more are tried
 
 
 def refused(answer: PlanAnswer, deployments: Deployments) -> Answer:
-    """Why a fleet is not enough, and what each limit alone would have to be."""
+    """Sentences on why a fleet is insufficient, and the value that each limit alone would need."""
     fleet = answer.fleet
     if not deployments.search.is_of_one_class:
         reasons = mix_refusals(fleet)
@@ -54,7 +54,7 @@ def _no(answer: PlanAnswer, reasons: Sequence[str], beside: dict[str, object]) -
 
 
 def _rented(answer: PlanAnswer, deployments: Deployments) -> tuple[list[str], list[str]]:
-    """Why no deployment to rent serves a demand, and the options that would let one in."""
+    """Why no rented deployment serves the load, and the options that would allow one."""
     decision, search = answer.fleet.allocations[-1].decision, deployments.search
     sentences: list[str] = []
     if not search.prefill_grids:  # heterogeneous prefill stays as it was searched
@@ -79,7 +79,7 @@ def _rented(answer: PlanAnswer, deployments: Deployments) -> tuple[list[str], li
 
 
 def _relaxed_means(answer: PlanAnswer, decision: Decision, search: PoolSearch) -> list[str]:
-    """Add the rate that the means sustain to what may be relaxed, and chips without nodes."""
+    """Add the sustainable rate and the rental of single chips to the possible relaxations."""
     service, sentences = decision.service, list[str]()
     is_limited = min(service.max_chips, service.budget, service.power) < inf
     if service.rate is None or not is_limited:
@@ -98,7 +98,7 @@ def _relaxed_means(answer: PlanAnswer, decision: Decision, search: PoolSearch) -
 
 
 def _owned(answer: PlanAnswer, deployments: Deployments) -> tuple[list[str], list[str]]:
-    """What owned chips and what may be rented serve, and options that would do."""
+    """What owned and rentable chips serve, and the options that would suffice."""
     fleet, rented = answer.fleet, deployments.search
     relaxed, requests = least_relaxed_of_fleet(fleet, rented), fleet.requests
     on_top = rentable_on_top(fleet, rented)
@@ -116,9 +116,9 @@ def _owned(answer: PlanAnswer, deployments: Deployments) -> tuple[list[str], lis
 
 
 def least_relaxed_of_fleet(fleet: Fleet, rented: PoolSearch | None) -> dict[str, float]:
-    """What each limit would have to be, the others as they are, where that helps.
+    """Value that each limit would need with the others unchanged, if that helps.
 
-    fleet : a fleet that does not suffice
+    fleet : an insufficient fleet
     """
     service = fleet.service
     if fleet.serves_all:  # and owned chips alone cost more than the budget
@@ -136,9 +136,9 @@ def least_relaxed_of_fleet(fleet: Fleet, rented: PoolSearch | None) -> dict[str,
 
 
 def _least(name: str, loose: float, fleet: Fleet, rented: PoolSearch | None) -> float:
-    """The least value of a limit at which the fleet is enough; infinity for none.
+    """Lowest value of a limit at which the fleet suffices; infinity if there is none.
 
-    loose : tried first; without any limit follows, as owned chips may use up what it leaves
+    loose : value tried first; no limit is tried next, as owned chips may use up the difference
     """
     service, owned = fleet.service, fleet.owned
     low, high, value = getattr(service, name), inf, loose
@@ -157,7 +157,7 @@ def _least(name: str, loose: float, fleet: Fleet, rented: PoolSearch | None) -> 
 
 
 def fewest_owned(fleet: Fleet, rented: PoolSearch | None) -> dict[str, int]:
-    """How many chips of an owned kind, by its id, would do, where more of it alone help."""
+    """Number of chips of each owned type that would suffice alone, keyed by id, if any does."""
     fewest = dict[str, int]()
     if not fleet.is_within:  # more cost more
         return fewest
@@ -181,9 +181,9 @@ def fewest_owned(fleet: Fleet, rented: PoolSearch | None) -> dict[str, int]:
 
 
 def rentable_on_top(fleet: Fleet, rented: PoolSearch) -> Decision | None:
-    """What may be rented on top of a fleet that is not enough, if that serves anything.
+    """Chips that may be rented in addition to an insufficient fleet, if they serve anything.
 
-    Without a rate the fleet itself is the most that may be rented.
+    Without a rate, the fleet already includes all rentable chips.
     """
     last = fleet.allocations[-1]
     if last.owned or last.plan or fleet.service.rate is None:

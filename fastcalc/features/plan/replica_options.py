@@ -1,7 +1,7 @@
-"""Replica options: each layout with colocated prefill at the batch of the highest throughput.
+"""Replica options: each layout with colocated prefill, at the batch of its highest throughput.
 
-The throughput of a replica does not depend on how many there are. So each layout is searched once,
-and any rate takes a number of them.
+The throughput of a replica does not depend on the number of replicas. So each layout is searched
+once, and any rate then needs a number of its replicas.
 """
 
 from collections.abc import Iterator, Sequence
@@ -32,12 +32,12 @@ _NEXT_TO = 2.0  # the batches on both sides of one that was tried
 class ReplicaOption:
     """One replica of a layout at the batch of its highest throughput.
 
-    grid : of that layout and batch alone
-    requests : its throughput [1/s]
-    nodes, node_chips : that it takes, some with others, and the chips of one [1]
-    cost_per_chip : of what is to be least
-    is_checked : whether percentiles are within their limits at that many requests, where a closed
-        form has them
+    grid : grid of that layout and batch alone
+    requests : throughput [1/s]
+    nodes, node_chips : nodes that it uses, maybe shared with other replicas, and chips per node [1]
+    cost_per_chip : cost per chip, by the objective
+    is_checked : whether percentiles are within their limits at that throughput, if they have a
+        closed form
     """
 
     grid: Grid
@@ -49,11 +49,11 @@ class ReplicaOption:
 
     @property
     def batch(self) -> float:
-        """Sequences that a replica decodes together. [1]"""
+        """Decode batch of a replica. [1]"""
         return float(self.grid.batches.ravel()[-1])
 
     def replicas(self, rate: float) -> float:
-        """How many replicas a rate takes. [1]"""
+        """Replicas needed for a rate. [1]"""
         return ceil(rate / self.requests - _SLACK)
 
     @property
@@ -63,42 +63,42 @@ class ReplicaOption:
 
     @property
     def usd_per_chip(self) -> float:
-        """Price of a chip for a month; infinity if unknown. [USD]"""
+        """Price per chip and month; infinity if unknown. [USD]"""
         usd = usd_per_month(self.grid.scenario)
         return inf if usd is None else usd
 
     def filled(self, rate: float) -> float:
-        """Nodes that a rate fills, the last in part. [1]"""
+        """Nodes that are filled at a rate, including a fraction for the last. [1]"""
         return self.replicas(rate) * self.nodes
 
     def chips(self, nodes: float) -> float:
-        """Chips of the whole nodes that hold replicas which fill a number of them. [1]
+        """Chips in the whole nodes needed for a fractional number of filled nodes. [1]
 
-        Of several pools, too: every stage is a whole fraction of a node.
+        Also valid for several pools, because every stage is a whole fraction of a node.
         """
         return ceil(nodes - _SLACK) * self.node_chips
 
     def cost(self, rate: float) -> float:
-        """What a rate costs in nodes of its own."""
+        """Cost of a rate in dedicated nodes."""
         return self.chips(self.filled(rate)) * self.cost_per_chip
 
     def cost_of_filled(self, rate: float) -> float:
-        """What a rate costs where other pools fill the rest of its nodes."""
+        """Cost of a rate if other pools fill the rest of the nodes."""
         return self.filled(rate) * self.node_cost
 
     @property
     def each_chips(self) -> float:
-        """Chips of full nodes that a replica takes. [1]"""
+        """Chips per replica in full nodes. [1]"""
         return self.nodes * self.node_chips
 
     @property
     def node_cost(self) -> float:
-        """What a full node costs."""
+        """Cost of a full node."""
         return self.node_chips * self.cost_per_chip
 
     @property
     def each(self) -> float:
-        """What a replica costs of full nodes."""
+        """Cost of a replica in full nodes."""
         return self.nodes * self.node_cost
 
 
@@ -107,7 +107,7 @@ class CostBound:
     """Upper bounds on the throughput of a replica of each layout, on one chip, without SLOs.
 
     requests : throughput at the batch of the least time per request [1/s]
-    nodes, node_chips, cost_per_chip : as of a `ReplicaOption`
+    nodes, node_chips, cost_per_chip : as in `ReplicaOption`
     """
 
     chip: str
@@ -117,7 +117,7 @@ class CostBound:
     cost_per_chip: float
 
     def least_cost(self, rate: float) -> tuple[float, float]:
-        """What a rate costs at least: where others fill the rest of its nodes, and alone."""
+        """Lower bounds on the cost of a rate: in shared nodes, and in dedicated nodes."""
         replicas = np.ceil(rate / self.requests - _SLACK)
         nodes = float(np.min(replicas * self.nodes, initial=inf))
         node_cost = self.node_chips * self.cost_per_chip
@@ -125,12 +125,12 @@ class CostBound:
 
 
 class _Best(dict[Any, ReplicaOption]):
-    """The best option of each layout of each deployment."""
+    """Best option of each layout of each deployment."""
 
     def max_throughput_at_cost(self, chip: str, cost: float) -> float:
         """Highest per-replica throughput among options that cost no more at any count. [1/s]
 
-        Of another chip it has to cost a node less, as nodes may be left with room.
+        An option on another chip must cost less by one node, as its nodes may be partly idle.
         """
         numbers = self._numbers
         at_most = np.where(self._chips == chip, numbers[1], numbers[1] + numbers[2])
@@ -153,11 +153,11 @@ class _Best(dict[Any, ReplicaOption]):
 def find_replica_options(
     grids: Sequence[Grid], service: Service
 ) -> tuple[list[ReplicaOption], list[CostBound]]:
-    """The best option of each layout, tried between batches where it may cost the least.
+    """Find the best option of each layout, refining batches if it may be the cheapest.
 
     The bounds cover every deployment.
 
-    service : of the classes; its rate and means do not count
+    service : service of the classes; its rate and resource limits are ignored
     """
     service = replace(service, rate=1.0, max_chips=inf, budget=inf, power=inf)
     options, bounds = _Best(), list[CostBound]()
@@ -176,7 +176,7 @@ def find_replica_options(
 
 @dataclass(frozen=True)
 class _Gap:
-    """Batches on both sides of an option's, and the bound on throughput there. [1], [1/s]"""
+    """Batches on both sides of an option's batch, and the throughput bound there. [1], [1/s]"""
 
     option: ReplicaOption
     layout: Layout
@@ -199,12 +199,12 @@ def _bound(group: Scored, service: Service) -> CostBound:
 
 
 def _nodes(packing: Packing) -> Floats:
-    """The nodes that a replica takes, some with others. [1]"""
+    """Nodes that a replica uses, maybe shared with other replicas. [1]"""
     return np.maximum(packing.nodes, packing.slots / packing.node_slots)
 
 
 def _gaps(group: Scored, service: Service, options: _Best) -> Iterator[_Gap]:
-    """Keep the best batch of each layout, and yield where a better one may be."""
+    """Keep the best batch of each layout, and yield gaps that may hold a better one."""
     grid = group.grid
     chosen = group.best_of_rows(-group.throughput)
     packing = group.packing.at(chosen)
@@ -227,7 +227,7 @@ def _gaps(group: Scored, service: Service, options: _Best) -> Iterator[_Gap]:
 
 
 def _between(grid: Grid, gaps: Sequence[_Gap], options: _Best) -> Iterator[Grid]:
-    """Yield batches of gaps in which throughput may exceed that of options that cost no more."""
+    """Yield batches of gaps whose throughput may exceed every option of no higher cost."""
     chip = grid.scenario.hardware.id
     wide = [
         gap for gap in gaps if gap.requests > options.max_throughput_at_cost(chip, gap.option.each)
@@ -239,7 +239,7 @@ def _between(grid: Grid, gaps: Sequence[_Gap], options: _Best) -> Iterator[Grid]
 
 
 def _cost_per_chip(grid: Grid, service: Service) -> float:
-    """What a chip costs of what is to be least."""
+    """Cost per chip, by the objective."""
     if service.objective == "chips":
         return 1.0
     is_usd = service.objective == "usd"

@@ -1,4 +1,4 @@
-"""``fastcalc plan``: the deployments that meet a service, the cheapest first."""
+"""``fastcalc plan``: deployments that meet the limits of a service, cheapest first."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -27,7 +27,7 @@ from fastcalc.mentions import option
 
 @dataclass(frozen=True, eq=False)
 class Planned:
-    """What was found for some traffic, and the deployments that it was found among."""
+    """Fleet found for some traffic, and the candidate deployments."""
 
     traffic: AskedTraffic
     deployments: Deployments
@@ -35,7 +35,7 @@ class Planned:
 
 
 def run(request: FindPlans) -> Answer:
-    """The deployments that serve a demand; the answer is no where none does."""
+    """Find the deployments that serve the load; the answer is negative if none does."""
     readers.number(request.top, option("top"), LIMITS["sequences"], 5)
     notes: list[str] = []
     service = service_of(request)
@@ -63,7 +63,7 @@ def run(request: FindPlans) -> Answer:
 def _planned_for(
     request: FindPlans, service: Service, notes: list[str], traffic: AskedTraffic
 ) -> Planned:
-    """What serves some traffic: its rate, that of its users, or the most there is."""
+    """Plan for some traffic: for its rate, the rate of its users, or the highest throughput."""
     counts, people = owned_counts(request), people_of(request)
     prices = chip_prices(request, counts) if counts else {}
     if counts:
@@ -93,7 +93,7 @@ def _planned_for(
 
 
 def _refuse_together(request: FindPlans, is_mix: bool) -> None:
-    """Refuse what cannot be asked together, with the reason."""
+    """Refuse options that exclude each other, with the reason."""
     of_one_class = {
         "prompts_on": request.prompts_on is not None,
         "sensitivity": request.sensitivity,
@@ -118,7 +118,7 @@ def _refuse_together(request: FindPlans, is_mix: bool) -> None:
 
 
 def _refuse_without_rate(request: FindPlans, rate: float | None) -> None:
-    """Refuse classes of a file that says no rate, where no means say what they are to sustain."""
+    """Refuse a workload file without a rate, if no resource limits are given either."""
     has_means = is_of_fleet(request) or request.max_chips is not None
     if rate is None and request.traffic is not None and not has_means:
         raise InputError(
@@ -138,10 +138,10 @@ def _refuse_without_range(fleet: Fleet) -> None:
 
 
 def _with_caches(recorded: AskedTraffic, planned_for: Callable[[AskedTraffic], Planned]) -> Planned:
-    """The plan for traffic with the prefix hit rate that the caches of its plan reach.
+    """Plan for traffic with the prefix hit rate that the plan's own caches reach.
 
-    A plan for a hit rate leaves memory that finds some share of the trace. From what a plan
-    without hits leaves it goes down, until a plan finds no less than it was made for.
+    The memory that a plan leaves for caches determines the hit rate for the trace. Starting with a
+    plan without hits, the hit rate is lowered until a plan reaches the rate that it assumes.
     """
     without_hits = planned_for(recorded)
     if not isinstance(recorded.reuse, Reuse):
@@ -152,7 +152,7 @@ def _with_caches(recorded: AskedTraffic, planned_for: Callable[[AskedTraffic], P
 
 
 def _found_by(planned: Planned) -> float:
-    """The share of prompt tokens that the memory of all replicas together finds. [1]"""
+    """Share of prompt tokens found in the caches of all replicas together. [1]"""
     traffic, tokens = planned.traffic, 0.0
     assert isinstance(traffic.reuse, Reuse)
     for allocation in planned.fleet.allocations:
@@ -166,7 +166,7 @@ def _found_by(planned: Planned) -> float:
 
 
 def _caches_note(traffic: AskedTraffic) -> Iterator[str]:
-    """Say which hit rate the prefix caches reach for a trace."""
+    """Note on the hit rate that the prefix caches reach for a trace."""
     share = traffic.classes[0].prefix_hit
     if isinstance(traffic.reuse, Reuse):
         yield (

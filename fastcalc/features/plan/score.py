@@ -1,4 +1,4 @@
-"""Every layout and batch of one deployment against a service: what it takes, what it misses."""
+"""Scores every layout and batch of one deployment: resources used, and limits missed."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -56,7 +56,7 @@ _ROUNDING = 1e-12  # of a limit: replicas as busy as it allows meet it
 
 
 def _prepare(grids: Iterable[Grid], service: Service) -> None:
-    """Evaluate grids that are to be scored next in one stack, but for those that are kept."""
+    """Evaluate the grids to score next in one stack, except those already cached."""
     new = [grid for grid in grids if grid not in _kept]
     together: list[Count] = [*OF_TRAFFIC, *class_times(len(service.classes))]
     for grid, points in zip(new, solved_all(new, together), strict=True):
@@ -68,9 +68,9 @@ def _prepare(grids: Iterable[Grid], service: Service) -> None:
 def score(
     grid: Grid, service: Service, prompt_pools: Sequence[PrefillPool | None] | None = None
 ) -> list[Scored]:
-    """Deployments of a grid of one request class: with colocated and disaggregated prefill.
+    """Score the deployments of a grid for one request class, with each kind of prefill.
 
-    Prefill pools are searched among the grid's layouts unless given; None is colocated prefill.
+    Prefill pools are searched among the grid's layouts unless given; None means colocated prefill.
     """
     (scored,) = _score_all([(grid, service, prompt_pools)])
     return scored
@@ -94,14 +94,14 @@ def _score_all(asked: Sequence[AskedGrid]) -> list[list[Scored]]:
 
 
 def resized(scored: Scored, index: int, service: Service) -> Scored:
-    """One deployment with colocated prefill by itself, sized for another service at its speed."""
+    """Size a single deployment with colocated prefill for another service of the same speed."""
     only = scored.replica.only(index), scored.mixed.only(index)
     unsized = _unsized(scored.grid, service, *only)
     return _sized(unsized, needed(*unsized.asked))
 
 
 def _all_unsized(grid: Grid, service: Service, prompt_pools: AnyPools) -> "Iterator[_Unsized]":
-    """Yield what a service asks of the replicas of a grid with colocated and other prefill."""
+    """Yield the demand of a service on the replicas of a grid, by kind of prefill."""
     if grid not in _kept:
         _prepare([grid], service)
     _kept.move_to_end(grid)
@@ -126,10 +126,10 @@ def _all_unsized(grid: Grid, service: Service, prompt_pools: AnyPools) -> "Itera
 
 @dataclass(frozen=True, eq=False)
 class _Unsized:
-    """What a service asks of the replicas of a grid, before these are counted.
+    """Demand of a service on the replicas of a grid, before the replicas are counted.
 
-    asked : the service; time of a replica that a request takes, for each replica [s]; time to the
-        first token without waiting, pools x replicas [s]; queues if requests arrive at random
+    asked : the service; replica time per request, for each replica [s]; TTFT without queueing, for
+        pools x replicas [s]; queues if requests arrive at random
     """
 
     grid: Grid
@@ -142,7 +142,7 @@ class _Unsized:
 
 
 def _sized(unsized: _Unsized, sizing: Sizing) -> Scored:
-    """The deployments of a grid, with the replicas that each needs."""
+    """Deployments of a grid, with the number of replicas that each needs."""
     scenario, replica, pools = unsized.grid.scenario, unsized.replica, unsized.pools
     mixed, (service, seconds, ttft, _) = unsized.mixed, unsized.asked
     replicas, busy, waits, busiest = sizing
@@ -190,7 +190,7 @@ def _sized(unsized: _Unsized, sizing: Sizing) -> Scored:
 
 
 def _fits(grid: Grid, points: EvaluatedPoints) -> Bools:
-    """Which layouts hold which batches, that their engine decodes at once."""
+    """Mask of layouts and batches that fit in memory and that the engine can decode together."""
     is_held = np.broadcast_to(grid.batches <= points.placement.max_batch, grid.shape)[0]
     # A server queues before it serves less for a host's memory.
     is_over = np.broadcast_to(overflows(points.estimate), grid.shape)[0]
@@ -208,7 +208,7 @@ UNITS: dict[Objective, Callable[[Scenario], float | None]] = {
 def _held_against_limit(
     service: Service, first: Floats, ttft: Floats, waits: Floats, pools: PrefillColumns | None
 ) -> Floats:
-    """Times to the first token as they are held against their limit. [s]"""
+    """TTFT to compare with its limit. [s]"""
     if service.ttft < inf:
         is_limit = np.abs(first - service.ttft) <= _ROUNDING * service.ttft
         first = np.where(is_limit, service.ttft, first)
@@ -227,7 +227,7 @@ def _unsized(
     prefill_pools: Sequence[PrefillPool] = (),
     unfit: int = 0,
 ) -> _Unsized:
-    """What a service asks of replicas with prefill pools, or with colocated prefill for none."""
+    """Demand of a service on replicas with prefill pools, or with colocated prefill if none."""
     pools = PrefillColumns.of(prefill_pools)
     if pools is None:
         seconds, ttft, queued = _colocated_load(grid, service, replica, mixed)
@@ -271,7 +271,7 @@ def _colocated_load(
 def _disaggregated_load(
     service: Service, replica: Replica, pools: PrefillColumns, receiving: Floats
 ) -> _Times:
-    """What replicas that only decode are asked; caches come in over links of their own."""
+    """Load of decode-only replicas; KV caches arrive over separate links."""
     decoding = service.output / replica.total
     seconds = np.maximum(decoding, receiving / replica.dp)
     ttft = pools.seconds + np.maximum(pools.kv_transfer_s, receiving)
@@ -280,7 +280,7 @@ def _disaggregated_load(
 
 
 def has_cost(scenario: Scenario, service: Service) -> bool:
-    """Whether the price and the power that count are known of a chip."""
+    """Whether the required price and power of a chip are known."""
     objective = "" if service.is_fleet else service.objective
     needs_power = objective == "watts" or "power" in service.limits
     needs_price = objective == "usd" or "budget" in service.limits
@@ -292,9 +292,9 @@ def has_cost(scenario: Scenario, service: Service) -> bool:
 def _cost(
     grid: Grid, service: Service, replica: Replica, chips: Floats, seconds_busy: Floats
 ) -> Floats:
-    """What is to be least: of all chips, or without a rate of a token of one replica.
+    """Objective to minimize: for all chips or, without a rate, per token of one replica.
 
-    seconds_busy : replica time per request, with its idle time [s]
+    seconds_busy : replica time per request, including idle time [s]
     """
     per_chip = UNITS[service.objective](grid.scenario)
     assert per_chip is not None

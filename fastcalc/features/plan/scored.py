@@ -1,4 +1,4 @@
-"""Deployments of a grid held against a service: what each does, and which of them are best."""
+"""Deployments of a grid scored against a service, and the best among them."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
@@ -36,13 +36,14 @@ _OF_ESTIMATE = (
 
 @dataclass(frozen=True, eq=False)
 class Replica:
-    """One full replica with colocated prefill, as columns: an element for each that fits.
+    """One full replica with colocated prefill, as columns with one element per fitting deployment.
 
-    layout : its position in the grid's [1]
-    batch : sequences that it decodes together [1]
-    chips, pp, dp : of its layout [1]
+    layout : index of its layout in the grid [1]
+    batch : decode batch [1]
+    chips, pp, dp : chips and parallel ranks of its layout [1]
 
-    The others are values of its `fastcalc.core.estimate.Estimate`, as slow as the service says.
+    The others are values of its `fastcalc.core.estimate.Estimate`, at the speed that the service
+    assumes.
     """
 
     layout: Ints
@@ -62,7 +63,7 @@ class Replica:
 
     @classmethod
     def of(cls, points: EvaluatedPoints, fits: Bools) -> "Replica":
-        """Those of the deployments that fit, layouts x batches, of one kind of request."""
+        """Replicas of the deployments that fit, from layouts x batches, for one request class."""
 
         def those(values: ArrayLike) -> Any:
             return np.broadcast_to(values, (1, *fits.shape))[0][fits]
@@ -76,9 +77,9 @@ class Replica:
         )
 
     def at_random(self, output: float) -> "Replica":
-        """The same where requests come at random, and attention replicas prefill in turn.
+        """Copy for random arrivals, with attention replicas that prefill in turn.
 
-        output : tokens of an answer [1]
+        output : output tokens per request [1]
         """
         longer = self.in_turn_at_random - 1.0
         run = self.run + longer * self.prompt_seconds(output)
@@ -86,15 +87,15 @@ class Replica:
         return replace(self, run=run, served=self.served * self.run / run, tpot_in_traffic=token)
 
     def prompt_seconds(self, output: float) -> Floats:
-        """Time of the prompts of a run. [s]
+        """Prefill time in a run. [s]
 
-        output : tokens of an answer [1]
+        output : output tokens per request [1]
         """
         # Where prompts cost next to nothing, rounding may leave less than nothing.
         return np.asarray(np.maximum(self.run - output * self.tpot, 0.0))
 
     def only(self, index: int) -> "Replica":
-        """One of them alone."""
+        """A single replica."""
         columns = {part.name: getattr(self, part.name)[index : index + 1] for part in fields(self)}
         return Replica(**columns)
 
@@ -103,18 +104,18 @@ class Replica:
 class Scored:
     """Deployments of a grid that fit: each replica with each prefill pool, if any.
 
-    service : what they are held against
-    replica, pools : of which each deployment is one of the first, and of the second if there are
-    mixed : when each class has its first token on each replica
-    values : what is limited, by name: seconds to the first token, seconds between tokens, chips,
-        and dollars per month and watts where those are
-    seconds : time of a replica that a request takes [s]
-    throughput : of each replica at its highest utilization [1/s]
-    counts, packing : how many replicas, and how they fill nodes
-    busy : the share of its capacity that each that decodes does [1]
+    service : the service with its limits
+    replica, pools : each deployment combines one replica with one pool, if there are pools
+    mixed : TTFT of each class on each replica
+    values : limited quantities by name: TTFT and TPOT in seconds, chips, and dollars per month
+        and watts if these are limited
+    seconds : replica time per request [s]
+    throughput : throughput of each replica at its highest utilization [1/s]
+    counts, packing : number of replicas, and their packing into nodes
+    busy : utilization of each decode replica [1]
     cost, unfit : the objective; and the number of deployments that do not fit [1]
-    class_ttft : time to the first token of each class, a row each, if there are several [s]
-    more : cost of the prefill pool beyond that of the same number of decode chips
+    class_ttft : TTFT with one row per class, if there are several [s]
+    more : additional cost of the prefill pool over the same number of decode chips
     """
 
     grid: Grid
@@ -140,7 +141,7 @@ class Scored:
 
     @cached_property
     def layout(self) -> Ints:
-        """Position of the layout in the grid's. [1]"""
+        """Index of the layout in the grid. [1]"""
         return np.tile(self.replica.layout, self._ways)
 
     @cached_property
@@ -150,21 +151,21 @@ class Scored:
 
     @cached_property
     def row(self) -> Ints:
-        """A number for each layout with each pool. [1]"""
+        """Number of each combination of a layout and a pool. [1]"""
         pools = np.repeat(np.arange(self._ways), len(self.replica.batch))
         return self.layout + len(self.grid.layouts) * pools
 
     def pool(self, index: int) -> PrefillPool | None:
-        """The prefill pool of a deployment; None if colocated."""
+        """Prefill pool of a deployment; None if colocated."""
         return self.every_pool[index // len(self.replica.batch)]
 
     @property
     def every_pool(self) -> Sequence[PrefillPool | None]:
-        """The prefill pools; None alone where prefill is colocated with decode."""
+        """All prefill pools; a single None if prefill is colocated with decode."""
         return self.pools or [None]
 
     def by_pool(self, indices: Ints) -> Iterator[tuple[PrefillPool | None, Ints]]:
-        """Yield each prefill pool that some deployments have, and the places of these, in order."""
+        """Yield each prefill pool of some deployments with the indices of these, in order."""
         pools = indices // max(len(self.replica.batch), 1)
         for at in np.unique(pools):
             among = indices[pools == at]
@@ -172,18 +173,18 @@ class Scored:
 
     @property
     def replicas(self) -> Floats:
-        """Replicas that decode. [1]"""
+        """Decode replicas. [1]"""
         return self.counts.replicas
 
     def next(self, indices: Ints, step: int = 1) -> Ints:
-        """Where the next batches of the same layouts are, or the places themselves."""
+        """Indices of the next batches of the same layouts, or the same indices at the end."""
         near = np.clip(indices + step, 0, len(self.row) - 1)
         return np.where(self.row[near] == self.row[indices], near, indices)
 
     def tried_around(self, indices: Ints) -> tuple[Floats, Floats]:
-        """Batches below and above those of deployments that were tried last, or their own. [1]
+        """Tried batches next below and above the batches of deployments, or their own. [1]
 
-        Whether these fit or not: with a host larger batches may fit where smaller ones do not.
+        Includes batches that do not fit: with host memory, a larger one may fit even so.
         """
         tried = np.broadcast_to(self.grid.batches, self.grid.shape[1:])[self.layout[indices]]
         own = self.batch[indices, np.newaxis]
@@ -194,20 +195,20 @@ class Scored:
 
     @cached_property
     def misses(self) -> dict[str, Floats]:
-        """Each value over its limit: at most 1 where it is met."""
+        """Ratio of each value to its limit; at most 1 if it is met."""
         return misses_of(self.values, self.service)
 
     @cached_property
     def is_in_time(self) -> Bools:
-        """Whether both times to tokens are within their limits."""
+        """Whether TTFT and TPOT are within their limits."""
         limits = self.service.limits
         first, between = (self.values[name] <= limits[name] for name in ("ttft", "tpot"))
         return first & between
 
     def best_of_rows(self, priority: Floats) -> Ints:
-        """The place of the least priority of each row that has any in time.
+        """Index of the lowest priority in each row that has deployments within the limits.
 
-        Places of a row are one after another; of equals it is the first.
+        The indices of a row are consecutive; among equals the first is used.
         """
         starts = np.flatnonzero(np.diff(self.row, prepend=-1))
         priority = np.where(self.is_in_time, priority, inf)
@@ -223,7 +224,7 @@ class Scored:
 
     @property
     def best_of_layouts(self) -> list[int]:
-        """Place of the best that misses nothing of each layout with each pool, in order."""
+        """Index of the best deployment within all limits per layout and pool, in order."""
         (indices,) = np.nonzero(self.is_met)
         keys = self.last_resort[indices], self.values["chips"][indices], self.cost[indices]
         indices = indices[np.lexsort(keys)]
@@ -238,14 +239,14 @@ class Scored:
         return np.flatnonzero(np.isin(self.row, rows))
 
     def order(self, index: int) -> tuple[float, float, float]:
-        """Key to sort a deployment by, as that of a plan."""
+        """Sort key of a deployment, like the key of a plan."""
         columns = self.cost, self.values["chips"], self.last_resort
         cost, chips, last_resort = (float(values[index]) for values in columns)
         return cost, chips, last_resort
 
     @cached_property
     def cheapest(self) -> Ints:
-        """Places of those that miss nothing at the least cost, and on the fewest chips of these."""
+        """Indices of the cheapest deployments within all limits, on the fewest chips."""
         return self._least(self.is_met)
 
     def _least(self, among: Bools) -> Ints:
@@ -257,15 +258,15 @@ class Scored:
 
     @property
     def best(self) -> int | None:
-        """The place of the best that misses nothing."""
+        """Index of the best deployment within all limits."""
         return self._first(self.cheapest)
 
     def first_of(self, among: Bools) -> int | None:
-        """The place of the first of some deployments, in the order of plans."""
+        """Index of the first of some deployments, in the order of plans."""
         return self._first(self._least(among))
 
     def first_of_pools(self, indices: Ints) -> Ints:
-        """The first deployment of each pool, among those of one cost and chip count."""
+        """First deployment of each pool, among those with equal cost and chip count."""
         indices = indices[np.argsort(self.last_resort[indices], kind="stable")]
         _, first = np.unique(indices // len(self.replica.batch), return_index=True)
         return indices[first]
@@ -275,10 +276,10 @@ class Scored:
 
     @cached_property
     def last_resort(self) -> Floats:
-        """Tie-breaker between deployments of one cost and chip count.
+        """Tie-breaker between deployments of equal cost and chip count.
 
-        With a rate the smallest batch is the fastest, but that where requests at random may wait
-        as long as it takes: then the shortest wait. Without a rate the least time does the most.
+        With a rate, the smallest batch is the fastest. If arrivals are random and TTFT is
+        unlimited, the shortest TTFT wins. Without a rate, the shortest time per request wins.
         """
         service = self.service
         if service.rate is None:
@@ -288,5 +289,5 @@ class Scored:
 
 
 def misses_of(values: Mapping[str, Amounts], service: Service) -> dict[str, Amounts]:
-    """Values over the limits of a service, by name: at most 1 where one is met."""
+    """Ratios of values to the limits of a service, by name; at most 1 if a limit is met."""
     return {name: values[name] / max(limit, _LEAST) for name, limit in service.limits.items()}

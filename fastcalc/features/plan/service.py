@@ -1,4 +1,4 @@
-"""What a deployment must do: the service level, the rate, and what is to be least."""
+"""Requirements on a deployment: latency limits, request rate and objective."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -18,31 +18,31 @@ NEAR = 2.0  # a miss by less than this is near
 
 @dataclass(frozen=True)
 class Service:
-    """What is asked of a deployment.
+    """Requirements on a deployment.
 
-    prompt, output : tokens in and out of a request [1]
-    ttft, tpot : most time to the first token and between two tokens; infinity for any [s]
-    rate : requests that arrive a second; None for one deployment whatever its rate [1/s]
-    users : who make these and wait for an answer before they ask again; infinity where requests
-        depend on no answer [1]
-    max_chips, utilization : chips there are, and the share of its capacity a replica is to do [1]
-    budget, power : most dollars per month [USD], most power with host and cooling [W]
-    deviations : standard deviations by which speeds are below those expected when the limits are
-        still to hold [1]
-    tariff : what an API charges and the grid emits, for comparison
-    in_nodes : whether chips come in whole nodes, of those that are sold so
-    is_fleet : whether, without a rate, replicas fill these limits, and the highest throughput
-        requests are best
+    prompt, output : prompt and output tokens per request [1]
+    ttft, tpot : limits on TTFT and TPOT; infinity for no limit [s]
+    rate : request rate; None for one deployment at any rate [1/s]
+    users : closed-loop users that make the requests; infinity if requests do not depend on
+        answers [1]
+    max_chips, utilization : limits on the number of chips and on the utilization of a replica [1]
+    budget, power : limits on dollars per month [USD], and on power with host and cooling [W]
+    deviations : standard deviations below the expected speed at which the limits must still
+        hold [1]
+    tariff : API prices and grid emissions, for comparison
+    in_nodes : whether chips are rented in whole nodes, if they are sold so
+    is_fleet : whether, without a rate, the number of replicas is as large as the limits allow, and
+        the highest throughput is best
     objective : what is minimized; without a rate, dollars per million tokens or joules per token
-    is_speed : True where the time between tokens was asked as a speed
-    share : share of requests that must meet ``ttft`` where they arrive at random; None where they
-        come evenly [1]
-    prefix_hit : share of a prompt that is found in the prefix cache, of prompt replicas, too [1]
-    classes : of requests that share replicas, each with limits of its own; ``prompt`` and
-        ``output`` are their means then, ``ttft`` the longest limit, which stands for each class's
-        own, and ``tpot`` the shortest. None where requests are uniform
-    variation : standard deviation of the times between arrivals over their mean, of uniform
-        requests: 1 where they arrive at random [1]
+    is_speed : whether the TPOT limit was given as a speed
+    share : share of requests that must meet ``ttft`` with random arrivals; None if arrivals are
+        evenly spaced [1]
+    prefix_hit : share of a prompt found in the prefix cache, also on prefill replicas [1]
+    classes : request classes that share replicas, each with its own limits; ``prompt`` and
+        ``output`` are then their means, ``ttft`` the longest limit, which represents the limit of
+        each class, and ``tpot`` the shortest. None if requests are uniform
+    variation : coefficient of variation of the times between arrivals, for uniform requests; 1 for
+        random arrivals [1]
     any_weights, any_cache : whether formats quantized further than published may lead
     """
 
@@ -70,9 +70,9 @@ class Service:
     users: float = inf
 
     def of_classes(self, classes: tuple[RequestClass, ...], rate: float | None) -> "Service":
-        """The same for requests of some classes, at a rate.
+        """Copy for requests of some classes, at a rate.
 
-        For one class of uniform requests it is the service of such a request.
+        For a single class of uniform requests, the copy has the lengths and limits of that class.
         """
         mix, first = Mix.of(classes, Traffic.speculation), classes[0]
         is_alike = len(classes) == len(first.lengths.share) == 1
@@ -92,7 +92,7 @@ class Service:
         )
 
     def traffic(self, base: Traffic) -> Traffic:
-        """What its requests look like, drafted and cached as in other traffic."""
+        """Traffic of this service, with speculation and caching as in other traffic."""
         if self.classes:
             return Mix.of(self.classes, base.speculation)
         context = self.prompt + self.output / 2
@@ -100,7 +100,7 @@ class Service:
 
     @property
     def request_classes(self) -> tuple[RequestClass, ...]:
-        """Its request classes with their limits: one where requests are uniform."""
+        """Request classes with their limits; a single class if requests are uniform."""
         if self.classes:
             return self.classes
         lengths = Lengths.fixed(self.prompt, self.output)
@@ -110,21 +110,21 @@ class Service:
 
     @property
     def is_random(self) -> bool:
-        """Whether arrivals are those that queues are computed for, and not more or less even."""
+        """Whether arrivals are Poisson, as the queueing model assumes."""
         return all(request_class.is_random for request_class in self.request_classes)
 
     @property
     def claimed_share(self) -> float | None:
-        """The share that meets ``ttft``, where arrivals are such that a percentile is claimed. [1]
+        """Share of requests that meets ``ttft``, if arrivals allow a percentile to be stated. [1]
 
-        None where requests come evenly or in bursts.
+        None if requests arrive evenly or in bursts.
         """
         return self.share if self.is_random else None
 
     def node_chips(self, hardware: Hardware) -> int:
-        """How many chips are bought together; one where it comes by the chip. [1]
+        """Chips that are rented together; 1 if chips are rented singly. [1]
 
-        One replica without a rate stands for a share of what serves.
+        Without a rate, a replica stands for a share of a larger deployment.
         """
         is_sized = self.rate is not None or self.is_fleet
         return (hardware.node_chips or 1) if self.in_nodes and is_sized else 1
@@ -136,14 +136,14 @@ class Service:
 
     @property
     def api_request_usd(self) -> float | None:
-        """What the API charges for one of its requests; None where no API is compared. [USD]"""
+        """API charge per request; None if no API is compared. [USD]"""
         hit = self.prefix_hit
         if self.classes:
             hit = float(Mix.of(self.classes, Traffic.speculation).prefix_hit)
         return self.tariff.request_usd(self.prompt, self.output, hit)
 
     def limited(self, limits: Mapping[str, float]) -> "Service":
-        """The same with other values of some limits, by their names."""
+        """Copy with other values of some limits, given by name."""
         fields: dict[str, Any] = dict(limits)
         if "chips" in fields:
             fields["max_chips"] = fields.pop("chips")
@@ -151,17 +151,17 @@ class Service:
 
     @property
     def sized_to_limits(self) -> "Service":
-        """The same service; without a rate, its replicas fill the limits, in whole nodes."""
+        """Copy that, without a rate, uses as many replicas as the limits allow, in whole nodes."""
         return self if self.rate is not None else replace(self, is_fleet=True)
 
     @property
     def means(self) -> dict[str, float]:
-        """What is limited of all replicas together."""
+        """Limits on the resources of all replicas together."""
         return {name: limit for name, limit in self.limits.items() if name not in ("ttft", "tpot")}
 
     @property
     def limits(self) -> dict[str, float]:
-        """What is limited, by the name of its value: seconds, chips, maybe dollars and watts."""
+        """Limits by name of the value: seconds, chips, and maybe dollars and watts."""
         limits = {"ttft": self.ttft, "tpot": self.tpot, "chips": self.max_chips}
         optional = {"budget": self.budget, "power": self.power}
         return limits | {name: limit for name, limit in optional.items() if limit < inf}

@@ -1,4 +1,4 @@
-"""What ``fastcalc plan`` is asked: the service, and how it reads in words."""
+"""Service requested from ``fastcalc plan``, and its description in words."""
 
 from collections.abc import Iterator
 from math import inf
@@ -24,14 +24,14 @@ DEFAULT_PERCENTILE = 99.0
 
 
 def is_of_fleet(request: FindPlans) -> bool:
-    """Whether chips are owned, or some means are to sustain what they can."""
+    """Whether chips are owned, or the highest load of given resources is requested."""
     has_rate = request.rate is not None or request.users is not None
     has_means = request.budget is not None or request.power is not None
     return request.own is not None or (has_means and not has_rate)
 
 
 def service_of(request: FindPlans) -> Service:
-    """The service that options ask for, with uniform requests."""
+    """Service requested by options, with uniform requests."""
     tpot, is_speed = _seconds(request.tpot, option("tpot")), False
     if request.min_speed is not None:
         readers.number(request.min_speed, option("min_speed"), LIMITS["speed"], 50)
@@ -66,7 +66,7 @@ def service_of(request: FindPlans) -> Service:
 
 
 def _share_in_time(request: FindPlans) -> float | None:
-    """The share of requests that are to have their first token in time. [1]"""
+    """Share of requests that must meet the TTFT limit. [1]"""
     askers = (request.rate, request.users, request.traffic)
     arrives = any(asked is not None for asked in askers) or is_of_fleet(request)
     if request.percentile is None:
@@ -81,7 +81,7 @@ def _share_in_time(request: FindPlans) -> float | None:
 
 
 def _percent(value: float | None, name: str, limit: float, example: int) -> float:
-    """A percentage from 50, the default, to a most."""
+    """Parse a percentage between 50, the default, and a maximum."""
     if value is not None and not 50 <= value <= limit:
         raise InputError(
             f"{option(name)} {value:g} is not from 50 to {limit:g}; write for example {example}"
@@ -96,7 +96,7 @@ def _seconds(text: str | None, flag: str) -> float:
 
 
 def phrase(request: FindPlans, service: Service) -> str:
-    """What is asked, in words."""
+    """Phrase for the requested service."""
     tokens = many(round(service.output), "token")
     cached = f" ({stated_percent(service.prefix_hit)} cached)" if service.prefix_hit else ""
     words = [
@@ -124,7 +124,7 @@ def phrase(request: FindPlans, service: Service) -> str:
 
 
 def _limits_of_file(request: FindPlans, service: Service) -> Iterator[str]:
-    """Yield the limits of the only class of a file, where no option says them, and its rate."""
+    """Yield the limits of a file's only class, unless options set them, and its rate."""
     percent = f"p{service.claimed_share * 100:g} " if service.claimed_share else ""
     if request.ttft is None and service.ttft < inf:
         yield f"{percent}TTFT up to {number(service.ttft * 1e3)} ms"

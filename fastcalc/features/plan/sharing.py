@@ -1,4 +1,4 @@
-"""Pools of replicas that classes of requests share, or have to themselves."""
+"""Pools of replicas, shared by request classes or dedicated to one class."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,19 +21,19 @@ prompts, which share best. [1]"""
 
 @dataclass(frozen=True)
 class ReplicaPool:
-    """Classes that share replicas, and the deployments found for them."""
+    """Request classes that share replicas, and the deployments found for them."""
 
     classes: tuple[RequestClass, ...]
     decision: Decision
 
     @property
     def plan(self) -> Plan:
-        """The best deployment."""
+        """Best deployment."""
         return self.decision.plans[0]
 
     @property
     def cost(self) -> float:
-        """What is to be least; infinity where no deployment serves them."""
+        """Value of the objective; infinity if no deployment serves the classes."""
         return self.plan.cost if self.decision.plans else inf
 
     @property
@@ -42,7 +42,7 @@ class ReplicaPool:
         return self.plan.values["chips"] if self.decision.plans else inf
 
     def on_chips(self, chips: float, node_chips: int) -> Self:
-        """The same with other chips of its nodes, of which some may be idle."""
+        """Copy with another number of chips in its nodes, some of which may be idle."""
         times, values = chips / self.chips, self.plan.values
         amounts = values.keys() & {"chips", "budget", "power"}
         values = values | {name: values[name] * times for name in amounts}
@@ -60,9 +60,9 @@ Pools = tuple[ReplicaPool, ...]
 
 
 def in_shared_nodes(pools: Sequence[ReplicaPool]) -> Pools:
-    """Pools whose replicas fill the nodes of a chip type together; the last has the idle chips.
+    """Pools whose replicas share the nodes of a chip type; the last pool gets the idle chips.
 
-    pools : of running chips alone
+    pools : pools that count running chips only
     """
     nodes, left = defaultdict[str, float](float), defaultdict[str, float](float)
     shared: list[ReplicaPool] = []
@@ -84,13 +84,13 @@ def in_shared_nodes(pools: Sequence[ReplicaPool]) -> Pools:
 
 @dataclass(frozen=True)
 class Sharing:
-    """The cheapest pools, and others to compare them with.
+    """The cheapest pools, and alternatives for comparison.
 
-    pools : all classes are in one of them each; none where nothing serves all
-    shared_by_all, one_each : one pool for all, and one for each class, where they were searched
-    unserved : classes that no deployment serves, whatever the means, with why
-    on_one_chip : the cheapest on one kind of chip, where the cheapest are on several
-    needed : what the cheapest pools for all of a rate take, of means that do not allow it
+    pools : each class is in one of them; empty if no deployment serves all classes
+    shared_by_all, one_each : one pool for all classes, and one for each class, if searched
+    unserved : classes that no deployment serves with any resources, with the reason
+    on_one_chip : the cheapest pools on one chip type, if the cheapest overall use several
+    needed : resources of the cheapest pools for the full rate, for each limit that they exceed
     """
 
     pools: Pools
@@ -102,7 +102,7 @@ class Sharing:
 
     @property
     def rate(self) -> float:
-        """Requests that the pools were found for. [1/s]"""
+        """Request rate that the pools were found for. [1/s]"""
         return sum(pool.decision.service.rate or 0.0 for pool in self.pools)
 
     @property
@@ -115,7 +115,7 @@ class Sharing:
 
 
 def partitions(count: int) -> Iterator[list[int]]:
-    """Yield the groupings of some classes, each group as the bits of its members.
+    """Yield all groupings of some classes, each group as a bit mask of its members.
 
     >>> list(partitions(2))
     [[3], [1, 2]]

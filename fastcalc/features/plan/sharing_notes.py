@@ -1,4 +1,4 @@
-"""What classes that share pools lack, and what other ways to share would take, in words."""
+"""Notes on classes that share pools: missed limits, and the cost of other groupings."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -13,7 +13,7 @@ from fastcalc.written import listed, many
 
 
 def over_limits(classes: Iterable[ServedClass]) -> Iterator[str]:
-    """Say which classes are over a limit at the percentile that is to meet it."""
+    """Notes on classes that are over a limit at the percentile that must meet it."""
     for served in classes:
         for name in ("ttft", "tpot"):
             if seconds := served.over(name):
@@ -26,7 +26,7 @@ def over_limits(classes: Iterable[ServedClass]) -> Iterator[str]:
 
 
 def one_chip_type(fleet: Fleet) -> Iterator[str]:
-    """Say what one kind of chip would take, where the cheapest pools are on several."""
+    """Note on the cost with one chip type, if the cheapest pools use several."""
     for allocation in fleet.allocations:
         pools = allocation.sharing.on_one_chip
         if pools is None:
@@ -42,7 +42,7 @@ def one_chip_type(fleet: Fleet) -> Iterator[str]:
 
 
 def shared_nodes(fleet: Fleet) -> Iterator[str]:
-    """Say which pools have replicas in the same nodes."""
+    """Notes on pools with replicas in the same nodes."""
     pools = [
         (allocation, pool.plan) for allocation in fleet.allocations for pool in allocation.pools
     ]
@@ -59,7 +59,7 @@ def shared_nodes(fleet: Fleet) -> Iterator[str]:
 
 
 def other_sharings(fleet: Fleet, models: Sequence[str]) -> Iterator[str]:
-    """Say what the other sharings would take."""
+    """Notes on the cost of other groupings."""
     last = fleet.allocations[-1]
     sharing, pools = last.sharing, last.pools
     label = "owned" if last.is_owned else "rented"
@@ -77,7 +77,7 @@ def other_sharings(fleet: Fleet, models: Sequence[str]) -> Iterator[str]:
 
 
 def bill_of(pools: Sequence[ReplicaPool]) -> str:
-    """Say what pools take."""
+    """Phrase for the chips and the price of some pools."""
     if len(pools) == 1 and len(pools[0].classes) == 1:
         return chips_and_price(pools[0].plan, pools[0].decision.service)
     chips = many(sum(pool.chips for pool in pools), "chip")

@@ -1,4 +1,4 @@
-"""Whether fewer chips than a node would do, where a cloud rents them singly."""
+"""Whether fewer chips than a node suffice, if a cloud rents them singly."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -15,7 +15,7 @@ _HALF = 0.5
 
 
 def in_single_chips(decision: Decision, grids: Sequence[Grid]) -> Plan | None:
-    """The best plan of the same chip rented singly, where one node was chosen and half would do."""
+    """Best plan with the same chip rented singly, if one node was chosen and half would suffice."""
     chosen, service = decision.plans[0], decision.service
     is_a_node = chosen.node_chips > 1 and chosen.values["chips"] == chosen.node_chips
     if not (grids and service.in_nodes and service.rate and is_a_node):
@@ -26,7 +26,7 @@ def in_single_chips(decision: Decision, grids: Sequence[Grid]) -> Plan | None:
 
 
 def single_chip_notes(decision: Decision, grids: Sequence[Grid]) -> Iterator[Note]:
-    """Say what fewer chips than a node would cost, where they would do."""
+    """Note on the cost of fewer chips than a node, if they suffice."""
     if (plan := in_single_chips(decision, grids)) is not None:
         bill = chips_and_price(plan, replace(decision.service, in_nodes=False))
         chip, flag = plan.scenario.hardware.id, option("by", "chip")

@@ -1,4 +1,4 @@
-"""Columns of the tables of plans: which of them a page has room for, and what marks mean."""
+"""Columns of the tables of plans: their choice for a page, and the meaning of marks."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
@@ -20,7 +20,7 @@ def _cut(record: Record, prefix: str = "") -> str:
 
 
 def _prefill(record: Record) -> str:
-    """Replicas of disaggregated prefill and their layout, or that decode shares its own."""
+    """Text for the prefill replicas and their layout, or for colocated prefill."""
     if record["prefill_replicas"] is None:
         return "shared"
     chip, ranks = record["prefill_hardware"], _cut(record, "prefill_")
@@ -72,9 +72,9 @@ _KEPT_LONGER = {"weight_format": 0, "kv_format": 1}
 def with_formats(
     columns: Sequence[TableColumn], records: Sequence[Record], *, has_fewer_bits: bool
 ) -> list[TableColumn]:
-    """Columns that keep a format in a narrow table where its rows differ in it.
+    """Columns that keep a format in a narrow table if its rows differ in that format.
 
-    has_fewer_bits : whether rows are quantized further than asked for: formats then stay longer
+    has_fewer_bits : whether rows are quantized further than requested; formats then stay longer
     """
     kept_longer = dict(_KEPT_LONGER) if has_fewer_bits else {}
     kept_longer |= {key: 0 for key in _KEPT_LONGER if len({record[key] for record in records}) > 1}
@@ -88,9 +88,9 @@ _WIDE = ("service_output_tokens_per_s", "service_usd_per_mtok_total", "watts", "
 
 
 def columns_but(service: Service, hidden: Collection[str], *, wide: bool) -> list[TableColumn]:
-    """Columns without some; a wide screen drops none of them.
+    """Columns without the hidden ones; a wide screen drops none of the others.
 
-    hidden : keys of columns that say nothing here
+    hidden : keys of columns without information here
     """
     return [
         replace(column, drop_priority=0) if wide else column
@@ -100,9 +100,9 @@ def columns_but(service: Service, hidden: Collection[str], *, wide: bool) -> lis
 
 
 def columns(service: Service, *, wide: bool = False) -> list[TableColumn]:
-    """The columns; without a rate all plans are one replica, and tokens are what costs.
+    """Columns of plans; without a rate every plan is one replica, with a price per token.
 
-    wide : whether those are among them for which a first screen has no room
+    wide : whether to include columns that do not fit on a first screen
     """
     is_sized = service.rate is not None or service.is_fleet
     hidden = set() if wide else set(_WIDE)

@@ -1,4 +1,4 @@
-"""Prices from outside that a plan is held against: of an API, and of the grid's carbon."""
+"""External references for a plan: API prices, and carbon emissions of the grid."""
 
 from dataclasses import dataclass
 
@@ -7,17 +7,17 @@ from fastcalc.formulas.money import api_request_usd
 
 @dataclass(frozen=True)
 class Tariff:
-    """What others charge, and emit.
+    """API prices and grid emissions.
 
-    api : dollars per million tokens: input, cached input, output; None for no API [USD]
-    grid : carbon dioxide of a kilowatt hour; None where it is not asked for [g]
+    api : dollars per million tokens of input, cached input and output; None for no API [USD]
+    grid : carbon dioxide per kilowatt hour; None if not requested [g]
     """
 
     api: tuple[float, float, float] | None = None
     grid: float | None = None
 
     def request_usd(self, prompt: float, output: float, prefix_hit: float) -> float | None:
-        """What the API charges for a request; None without one. [USD]"""
+        """API charge per request; None without an API. [USD]"""
         if self.api is None:
             return None
         input_price, cached_price, output_price = self.api

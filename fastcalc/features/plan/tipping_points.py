@@ -1,4 +1,4 @@
-"""What turns a verdict: the price, speed, rate or length at which another chip or the API leads."""
+"""Tipping points: the price, speed, rate or length at which another chip or the API leads."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -28,13 +28,13 @@ Costs = dict[str, tuple[float, float]]
 
 @dataclass(frozen=True)
 class TippingPoint:
-    """Where a verdict turns, everything else as it is.
+    """Value at which the best choice changes, with everything else unchanged.
 
     quantity : ``price`` of a chip-hour [USD/h], ``slowness`` of the chip, ``rate`` [1/s],
         ``prompt`` or ``output`` of a request [1]
-    of : the chip, of a price or a slowness
-    at, is_above : from here on, up or down
-    leads : the chip that is cheapest then, or `API`
+    of : the chip, for a price or a slowness
+    at, is_above : the value, and whether the change is above or below it
+    leads : the chip that is then cheapest, or `API`
     """
 
     quantity: str
@@ -45,7 +45,7 @@ class TippingPoint:
 
 
 def turns(decision: Decision, grids: Sequence[Grid]) -> list[TippingPoint]:
-    """What turns the verdict between the best two chips, and the API where it has prices."""
+    """Tipping points between the best two chips, and the API if it has prices."""
     service = decision.service
     rivals = [plan for plan in decision.of_each_chip if decision.may_lead(plan)][:2]
     is_priced = service.rate and service.objective == "usd" and not service.is_fleet
@@ -82,11 +82,11 @@ def turns(decision: Decision, grids: Sequence[Grid]) -> list[TippingPoint]:
 def _searched(
     service: Service, grids: dict[str, list[Grid]], costs: Costs
 ) -> Iterator[TippingPoint]:
-    """Yield what turns it that is no price, by searching again."""
+    """Yield tipping points other than prices, found by repeated searches."""
     first, rate = _leader(costs), service.rate or 0.0
 
     def by_slowness(times: float) -> str:
-        """The leader if the first chip's clock were slower by a factor."""
+        """Cheapest choice if the first chip were slower by a factor."""
         limits = service.ttft / times, service.tpot / times
         slow = replace(service, rate=rate * times, ttft=limits[0], tpot=limits[1])
         without = {name: cost for name, cost in costs.items() if name != first}
@@ -119,7 +119,7 @@ def _searched(
 def _nearest(
     leader: Callable[[float], str], first: str, factors: Sequence[float]
 ) -> tuple[float, str] | None:
-    """The factor from which another leads than the first, and which; None if none does."""
+    """Factor beyond which another choice leads, and that choice; None if none does."""
     before, leading = 1.0, cache(leader)
     for after in factors:
         if leading(after) != first:
@@ -137,7 +137,7 @@ def _nearest(
 
 
 def _costs(service: Service, grids: dict[str, list[Grid]]) -> Costs:
-    """The costs of the chips that serve it."""
+    """Costs of the chips that can serve the load."""
     decisions = {chip: decide(several, service, shown=1) for chip, several in grids.items()}
     return {
         chip: (decision.plans[0].cost, decision.plans[0].values["chips"])
@@ -152,18 +152,18 @@ def _api(service: Service) -> Costs:
 
 
 def _leader(costs: Costs) -> str:
-    """What costs least, of as much the fewest chips; none where nothing serves it."""
+    """Cheapest choice, at equal cost with the fewest chips; empty if nothing serves the load."""
     return min(costs, key=lambda name: (costs[name][0] * (1.0 + _SAME), costs[name][1]), default="")
 
 
 def _of_lengths(service: Service, prompt: float, output: float) -> Service:
-    """The service of requests with scaled lengths, in whole tokens."""
+    """Service with scaled request lengths, in whole tokens."""
     tokens = round(service.prompt * prompt), round(service.output * output)
     return replace(service, prompt=max(tokens[0], 1.0), output=max(tokens[1], 1.0))
 
 
 def _leader_of(service: Service, grids: dict[str, list[Grid]]) -> str:
-    """What leads for another service."""
+    """Cheapest choice for another service."""
     moved = {
         chip: [
             grid

@@ -1,4 +1,4 @@
-"""Prompts on another kind of chip than decodes: its pools, and what they cost more."""
+"""Heterogeneous prefill: pools on another chip type than decode, and their additional cost."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -18,10 +18,10 @@ from fastcalc.grid.grid import Grid, solved
 
 
 def unlike_pools(grid: Grid, service: Service) -> list[PrefillPool]:
-    """Pools of the chips of a grid for others that decode, but for what some other beats.
+    """Pareto-optimal prefill pools on the chips of a grid, for decode on other chips.
 
-    How long those take to receive a cache is theirs to say, so that any that is smaller, sooner or
-    sends faster may be the best. They have nodes of their own.
+    The time to receive a cache depends on the decode chips, so any pool that is smaller, faster or
+    sends faster may be the best. The pools use separate nodes.
     """
     alone = grid.part(batches=np.ones(1))
     if service.rate is None or not can_disaggregate(alone, service):

@@ -1,4 +1,4 @@
-"""A decision with what is only known by searching again: how sure it is, and what would turn it."""
+"""A decision with results of repeated searches: its confidence and its tipping points."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,11 +13,11 @@ from fastcalc.grid.grid import Grid
 
 @dataclass(frozen=True)
 class Verdict:
-    """What was decided, and what it was decided from.
+    """A decision, and the deployments that it was chosen from.
 
-    grids : all deployments; none where searching again would answer another question
-    model : its name, as the user typed it
-    asks_turns : whether what turns it is asked for, which takes some seconds
+    grids : all deployments; empty if another search would answer a different question
+    model : name of the model, as the user typed it
+    asks_turns : whether tipping points are requested, which takes some seconds
     """
 
     decision: Decision
@@ -27,15 +27,15 @@ class Verdict:
 
     @cached_property
     def regret(self) -> Regret | None:
-        """What it costs not to know how fast the chips are."""
+        """Expected cost of the uncertainty about chip speeds."""
         return regret_of(self.decision, self.grids)
 
     @cached_property
     def odds(self) -> Odds | None:
-        """How likely the best plan is to hold its limits, and what surely does."""
+        """Probability that the best plan meets its limits, and a more confident plan."""
         return odds_of(self.decision, self.grids) if self.decision.plans else None
 
     @cached_property
     def turns(self) -> list[TippingPoint] | None:
-        """What turns it between the best two chips and an API; None where nobody asks."""
+        """Tipping points between the best two chips and an API; None if not requested."""
         return turns(self.decision, self.grids) if self.asks_turns else None

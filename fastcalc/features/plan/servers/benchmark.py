@@ -1,4 +1,4 @@
-"""The command that measures a server of a plan, with vLLM's own benchmark."""
+"""Command that measures a server of a plan, with vLLM's own benchmark."""
 
 from fastcalc.features.plan.decision import Plan
 from fastcalc.features.plan.regret import BATCHES
@@ -8,9 +8,9 @@ from fastcalc.quoting import shell_line
 
 
 def bench_command(plan: Plan, name: str) -> str:
-    """What measures a replica of a plan at its batch, with vLLM's own benchmark.
+    """Command that measures a replica of a plan at its batch, with vLLM's own benchmark.
 
-    name : of the model, as the user typed it
+    name : name of the model, as the user typed it
     """
     scenario, batch = plan.scenario, int(plan.batch)
     traffic = scenario.traffic

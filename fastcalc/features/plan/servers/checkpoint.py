@@ -1,4 +1,4 @@
-"""Weights that a server loads: a repository, or a folder that the user has."""
+"""Checkpoint that a server loads: a repository, or a folder of the user."""
 
 from collections.abc import Container
 from pathlib import PurePath
@@ -11,13 +11,13 @@ from fastcalc.catalogue.schema.models import REPOSITORY
 def checkpoint_of(
     loaded_as: Container[str], model: Model, weights: str | None, name: str
 ) -> tuple[str, str | None]:
-    """What a server loads, and the format that the engine brings it to, if any.
+    """Checkpoint that a server loads, and the format that the engine quantizes it to, if any.
 
-    A folder is named where no repository is known of the model, or of these weights.
+    A folder is named if no repository is known for the model, or for these weights.
 
-    loaded_as : formats that the engine brings 16-bit weights to
+    loaded_as : formats to which the engine quantizes 16-bit weights
     weights : format of the weights; None for the model's own
-    name : of the model or its file, as the user typed it
+    name : name of the model or its file, as the user typed it
     """
     repository = model.repositories.get(name.lower())
     model_format = model.format_name
@@ -34,7 +34,7 @@ def checkpoint_of(
 
 
 def _folder_name(name: str) -> str:
-    """The stem of a model file, or the name of a model as it is.
+    """Stem of a model file, or the unchanged name of a model.
 
     >>> [_folder_name(name) for name in ("../models/my-model.yaml", "llama-3.3-70b")]
     ['my-model', 'llama-3.3-70b']

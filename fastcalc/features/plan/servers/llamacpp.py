@@ -19,7 +19,7 @@ CACHES = {"bf16": "f16", "fp16": "f16", "q8_0": "q8_0", "q4_0": "q4_0"}
 
 
 def check(plan: Plan) -> None:
-    """Refuse a plan that llama-server cannot be started as: README of its tools/server."""
+    """Refuse a plan that llama-server cannot run, according to the README of its tools/server."""
     chips, cache = plan.layout.chips, plan.scenario.work.kv_format
     if plan.prefill_layout or chips > HOST_CHIPS:
         kind = "disaggregated prefill" if plan.prefill_layout else f"{chips} chips"
@@ -36,7 +36,7 @@ def check(plan: Plan) -> None:
 
 
 def start(server: Server) -> list[str]:
-    """The words that start a server, whose slots have an equal part of its context each."""
+    """Arguments that start a server, whose slots share its context equally."""
     words = ["llama-server", "--model", file_of(server), "--n-gpu-layers", "all"]
     if server.split_mode:
         words += ["--split-mode", server.split_mode.split()[-1]]
@@ -47,5 +47,5 @@ def start(server: Server) -> list[str]:
 
 
 def file_of(server: Server) -> str:
-    """The GGUF file that it loads, named after the model and its format."""
+    """GGUF file that the server loads, named after the model and its format."""
     return f"./{PurePosixPath(server.checkpoint).name}.gguf"

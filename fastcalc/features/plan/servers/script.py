@@ -1,4 +1,4 @@
-"""A shell script that starts the servers of a plan, and says what is expected of them."""
+"""Shell script that starts the servers of a plan, with the expected performance as comments."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from math import ceil
@@ -38,7 +38,7 @@ _STARTS: Mapping[str, ModuleType] = {
 
 
 def runs_on(program: str, chip: Hardware) -> bool:
-    """Whether a program of `ENGINES` is made for a chip."""
+    """Whether an engine of `ENGINES` supports a chip."""
     if program == "trtllm":
         return chip.kind == "gpu" and chip.vendor == "NVIDIA"
     if program == "llama-cpp":
@@ -56,14 +56,14 @@ def script(
     commands: Sequence[str],
     first_tokens: str | None = None,
 ) -> str:
-    """The script that starts the servers of a plan.
+    """Script that starts the servers of a plan.
 
-    name : of the model, as the user typed it
-    commands : print what is expected
-    first_tokens : when these come, in words; None for the time that is held against its limit
+    name : name of the model, as the user typed it
+    commands : commands that print the expected performance
+    first_tokens : TTFT in words; None for the TTFT that is compared with its limit
 
-    Raises InputError if the plan keeps weights or caches in a host's memory, or caches in a format
-    that the program has not, or if the program cannot serve it as planned.
+    Raises InputError if the plan offloads weights or caches to host memory, if the program does not
+    support the cache format, or if it cannot serve the plan.
     """
     engine = plan.scenario.engine
     if ENGINES[program] != engine.program:
@@ -122,7 +122,7 @@ _WORK = {"all": "prompts and decode", "prefill": "prompts", "decode": "decode"}
 
 
 def _servers(program: str, plan: Plan, role: Role, name: str) -> Iterator[str]:
-    """Yield the lines that start one server, and say how many there are to be."""
+    """Yield the lines that start one server, with a comment on the number of servers."""
     server = server_of(program, plan, role, name)
     count = plan.prefill_replicas if role == "prefill" else plan.replicas
     chip = f" of {scenario_of(plan, role).hardware.id}" * (plan.prefill_scenario is not None)
@@ -189,7 +189,7 @@ def _cautions(program: str, plan: Plan, server: Server) -> Iterator[str]:
 
 
 def lines_of(words: Sequence[str]) -> Iterator[str]:
-    r"""Yield a command over several lines, a flag on each.
+    r"""Yield the lines of a command, with one flag on each.
 
     >>> list(lines_of(["serve", "a/b", "--tp", "2", "--fast"]))
     ['serve a/b \\', '  --tp 2 \\', '  --fast']
@@ -208,7 +208,7 @@ def lines_of(words: Sequence[str]) -> Iterator[str]:
 def server_of(program: str, plan: Plan, role: Role, name: str) -> Server:
     """One server of a plan.
 
-    name : of the model, as the user typed it
+    name : name of the model, as the user typed it
     """
     scenario = scenario_of(plan, role)
     machine = (plan.replica if scenario is plan.scenario else solve(scenario)).placement.machine
@@ -236,5 +236,5 @@ def server_of(program: str, plan: Plan, role: Role, name: str) -> Server:
 
 
 def scenario_of(plan: Plan, role: Role) -> Scenario:
-    """What a server of a plan runs on."""
+    """Scenario of a server of a plan."""
     return (role == "prefill" and plan.prefill_scenario) or plan.scenario

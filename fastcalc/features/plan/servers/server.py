@@ -1,4 +1,4 @@
-"""One server of a plan, in terms that every engine has."""
+"""One server of a plan, in terms common to all engines."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -11,7 +11,7 @@ RANK, HEAD = "NODE_RANK", "HEAD"
 
 
 def variable(name: str, ending: str = "") -> ShellText:
-    """Word of a script that is a variable's value, whatever it holds, and what follows it."""
+    """Script argument with the quoted value of a variable and the text that follows it."""
     return ShellText(f'"${name}"{ending}')
 
 
@@ -24,18 +24,18 @@ Role = Literal["all", "prefill", "decode"]
 
 @dataclass(frozen=True)
 class Server:
-    """One server: what it loads, how it is cut, and the limits that a prediction assumes.
+    """One server: its checkpoint, its layout, and the limits that a prediction assumes.
 
     checkpoint : repository or folder of the weights
-    quantized_to : format that the engine brings the weights to while it loads them, if any
+    quantized_to : format to which the engine quantizes the weights on loading, if any
     cache : format of the KV cache
-    sequences : in a step, on each attention replica; None where nothing limits them [1]
-    tokens : of a sequence at most [1]
-    chunk : prompt tokens in a step at most; None where the engine's own limit counts [1]
-    memory_share, cache_share : of a chip's memory that the engine may fill, and of what weights
-        leave of that which its cache takes [1]
-    drafts : tokens drafted ahead by the model's own layers for that [1]
-    split_mode : flag that chooses the layout, of an engine that has few
+    sequences : maximum sequences per step on each attention replica; None if unlimited [1]
+    tokens : maximum tokens per sequence [1]
+    chunk : maximum prompt tokens per step; None for the engine's default [1]
+    memory_share, cache_share : share of a chip's memory that the engine may use, and share of the
+        rest after weights that its KV cache uses [1]
+    drafts : draft tokens from the model's own prediction layers [1]
+    split_mode : flag that chooses the layout, for an engine that has few
     """
 
     checkpoint: str
@@ -53,5 +53,5 @@ class Server:
 
     @property
     def hosts(self) -> int:
-        """Hosts of eight chips that it runs over. [1]"""
+        """Hosts of eight chips that the server spans. [1]"""
         return -(-self.layout.chips // HOST_CHIPS)

@@ -26,7 +26,7 @@ _PORT = 5000
 
 
 def start(server: Server) -> list[str]:
-    """The words that start a server; ranks of attention replicas count as tensor ranks."""
+    """Arguments that start a server; ranks of attention replicas count as tensor ranks."""
     layout = server.layout
     words = ["python", "-m", "sglang.launch_server", "--model-path", server.checkpoint]
     words += ["--tp-size", f"{layout.width}"]

@@ -1,4 +1,4 @@
-"""``trtllm-serve`` of TensorRT-LLM 1.x, with what has no flag in a file of options.
+"""``trtllm-serve`` of TensorRT-LLM 1.x; settings without a flag go to an options file.
 
 Source: tensorrt_llm/commands/serve.py; the guide to disaggregated serving.
 """
@@ -16,7 +16,7 @@ HOSTS = "hosts"
 
 
 def start(server: Server) -> list[str]:
-    """The words that start a server; ranks of attention replicas count as tensor ranks."""
+    """Arguments that start a server; ranks of attention replicas count as tensor ranks."""
     layout = server.layout
     words = ["mpirun", "-np", f"{layout.ranks}", "-hostfile", HOSTS, "trtllm-llmapi-launch"]
     words = words if server.hosts > 1 else []
@@ -33,12 +33,12 @@ def start(server: Server) -> list[str]:
 
 
 def options_file(server: Server) -> str:
-    """The name of the file of options."""
+    """Name of the options file."""
     return f"trtllm-{server.role}.yaml"
 
 
 def options(server: Server) -> dict[str, object]:
-    """What the file of options holds."""
+    """Contents of the options file."""
     values: dict[str, object] = {"kv_cache_config": {"dtype": CACHES[server.cache]}}
     if server.layout.dp > 1:
         values["enable_attention_dp"] = True

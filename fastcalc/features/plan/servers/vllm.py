@@ -23,7 +23,7 @@ CACHES = {
 
 
 def start(server: Server) -> list[str]:
-    """The words that start a server."""
+    """Arguments that start a server."""
     layout = server.layout
     words = ["vllm", "serve", server.checkpoint, "--tensor-parallel-size", f"{layout.tp}"]
     words += ["--pipeline-parallel-size", f"{layout.pp}"] if layout.pp > 1 else []
