@@ -19,7 +19,7 @@ from fastcalc.formulas.sequences import sum_if_known
 
 _ROUNDING = 1e-9  # of a limit or a chip, so that what just meets it does
 _MOST_NODES = 8
-"""Nodes up to which every division into deployments of whole nodes is tried; of more, few gain."""
+"""Maximum nodes for trying every division into deployments; larger fleets gain little."""
 
 
 @dataclass(frozen=True)

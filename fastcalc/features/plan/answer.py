@@ -72,7 +72,7 @@ if TYPE_CHECKING:
     from fastcalc.kit.charts.drawing import Chart
 
 STAR = " *"
-"""Mark of plans that are quantized further than asked for."""
+"""Mark of plans that are quantized further than requested."""
 
 _CHANGED = (
     "; *: quantized below the published precision, ranked first only with "
@@ -81,10 +81,10 @@ _CHANGED = (
 _MARKS = {WEAK: "wider range: few or no measurements resemble this deployment"}
 _IN_NODES = f"; chips: in whole nodes ({option('by', 'chip')}: single chips)"
 _MORE = 1.001
-"""Ratio of throughputs from which quantizing further is worth a note. [1]"""
+"""Lowest throughput ratio at which quantizing further is worth a note. [1]"""
 
 _FIRST, _OTHERS = 2, 2
-"""Plans, and other chips, that a first screen has room for."""
+"""Number of plans, and of other chips, on a first screen."""
 
 _REPLICAS = (
     "key: replicas: for decode; util.: load / capacity; prefill: shared with decode (colocated), "
@@ -97,7 +97,7 @@ _COLUMNS_IN_KEY = {
     "req/s": "req/s",
     "in flight": "in",
 }
-"""Terms of a key that a narrow table may have no column for, and the heading of each."""
+"""Terms of the legend whose column a narrow table may drop, with the heading of each."""
 
 _AT_LOAD = "TTFT, TPOT: at this load, in ms"
 _FULL = "TTFT: without queueing; TPOT: at full batch, prefill stalls included"

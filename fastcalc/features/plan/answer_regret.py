@@ -18,7 +18,7 @@ from fastcalc.mentions import option
 from fastcalc.written import listed, many
 
 _MATTERS = 0.01
-"""Share of a bill above which regret is worth a line of a first screen. [1]"""
+"""Share of the cost above which regret is worth a line on the first screen. [1]"""
 
 
 def _rough(usd: float) -> str:

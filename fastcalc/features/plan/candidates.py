@@ -23,7 +23,7 @@ from fastcalc.grid.request_lists import MixedRequests, Requests
 BATCHES: Floats = np.array(
     [1, *(step * 2**octave for octave in range(12) for step in (2, 3)), 8192], dtype=float
 )
-"""Sequences of a deployment tried first, two to an octave; then those between the best. [1]"""
+"""Batches tried first, two per octave; batches between the best follow. [1]"""
 
 
 def deployments(

@@ -24,10 +24,10 @@ from fastcalc.grid.blocks import keep_freed_memory
 from fastcalc.grid.grid import Grid
 
 _CHECKED = 12
-"""Layouts of a variant whose percentiles are checked at most."""
+"""Maximum number of layouts of a variant whose percentiles are checked."""
 
 _SAME_COST = 1e-9
-"""Relative difference of costs that are the same but for rounding. [1]"""
+"""Relative difference between costs that differ only by rounding. [1]"""
 
 
 def decide_surely(
@@ -461,7 +461,7 @@ def _worth_trying(
 
 
 _LimitOf = Callable[[Gaps, bool], float]
-"""The cost that a plan in some gaps is to be below, with or without disaggregated prefill."""
+"""The cost that a plan in some gaps must beat, with or without disaggregated prefill."""
 
 
 def _limit_of_first(decision: Decision) -> _LimitOf:
@@ -507,7 +507,7 @@ def _limit_of_shown(decision: Decision, shown: int, variants: Collection[Variant
             best_unlike = decision.on_unlike_chips
             limit = max(limit, best_unlike.cost if best_unlike else inf)
         variant = variant_of(scenario, is_disaggregated=is_disaggregated, taking=unlike)
-        return alone.get(variant, limit * (1.0 - 1e-9))  # as much is no gain
+        return alone.get(variant, limit * (1.0 - 1e-9))  # equal cost is no gain
 
     return limit_of
 
@@ -556,7 +556,7 @@ def _plan(scored: Scored, index: int) -> Plan:
     if pool is not None:
         taken_in = (service.rate or requests) * pool.taking / prompt_replicas
         prompt_busy = min(taken_in, pool.busiest)
-    # Without a rate nothing else says how idle a replica is, and its tokens must pay for that.
+    # Without a rate, nothing else tells how idle a replica is, and its tokens must pay for that.
     paid = busy if service.rate is None and not service.is_fleet else 1.0
     scenario = replace(
         base,

@@ -19,7 +19,7 @@ from fastcalc.grid.grid import Grid
 
 Classes = tuple[RequestClass, ...]
 GridsFor = Callable[[Classes, Service, frozenset[str] | None], Sequence[Grid]]
-"""Returns the deployments for classes with a service, on some chips or, for None, on all."""
+"""Returns the deployments for classes with a service, on some chips or, if None, on all."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +85,7 @@ class ClassGroup:
 
 
 Grouping = Sequence[ClassGroup]
-"""Groups of classes, of which each class is in one."""
+"""Groups of classes; each class is in exactly one group."""
 
 
 class Groups:
@@ -187,7 +187,7 @@ class Groups:
             chip: max(costs[chip] for costs in alone)
             for chip in set(alone[0]).intersection(*alone[1:])
         }
-        # Where something else than the cost is limited, dearer chips may be all that do.
+        # If more than the cost is limited, only more expensive chips may suffice.
         chips = {
             chip
             for chip, (cost, cost_in_nodes) in least_costs.items()

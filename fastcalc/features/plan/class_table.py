@@ -16,7 +16,7 @@ from fastcalc.kit.answer.numbers_as_text import number
 from fastcalc.kit.answer.point_records import Record, plain
 
 OVER = "^"
-"""Mark of a time that is over its limit."""
+"""Mark of a latency that is over its limit."""
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from fastcalc.kit.answer.record_tables import ends
 
 _RANKS = ("tp", "pp", "ep", "dp")
 WEAK = "!"
-"""Mark of a range that is wider than those of the measurements that it was learned from."""
+"""Mark of a range that is wider than the ranges of the measurements used to fit it."""
 
 
 def _prefill_ranks(name: str, point: RankedPlan) -> int | None:
@@ -282,6 +282,6 @@ COLUMNS: tuple[Column[Any], ...] = (
     ),
 )
 PLAN_COLUMNS = [column for column in COLUMNS if column.key not in records.KEYS]
-"""The others are those of ``compare`` for one replica."""
+"""The other columns are the columns of ``compare`` for one replica."""
 
 KEYS = tuple(column.key for column in COLUMNS)

@@ -29,7 +29,7 @@ REASONS = {
 """Keys under which records count why deployments lose."""
 
 FEWER_BITS = 2
-"""Plans quantized further that are reported where nobody asked for them. [1]"""
+"""Number of further quantized plans that are reported without a request. [1]"""
 
 
 Variant = tuple[object, ...]

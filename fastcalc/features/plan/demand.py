@@ -31,7 +31,7 @@ from fastcalc.mentions import option
 from fastcalc.written import first_few, listed
 
 _NAMED = 6
-"""Chips that a note names; of more it says how many. [1]"""
+"""Maximum number of chips that a note names; beyond that it gives their number. [1]"""
 
 
 def traffic_of(request: FindPlans, service: Service) -> AskedTraffic:
@@ -208,7 +208,7 @@ class Deployments:
         if key not in self._grids:
             traffic = replace(scenario.traffic, prefix_hit=service.prefix_hit)
             priced = replace(scenario, traffic=traffic, pricing=self.pricing or scenario.pricing)
-            # What has no known cost leads nowhere, and is not laid out, but for its name.
+            # A chip without a known cost never leads: it is listed by name, without layouts.
             has_means = is_of_fleet(self.request) or self.request.max_chips is not None
             is_laid_out = has_means or has_cost(priced, self.service)
             self._grids[key] = candidates(

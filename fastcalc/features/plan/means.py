@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 _BUDGET = re.compile(r"\$?([0-9][^kM/]*)([kM]?)(?:/(h|hour|month|year))?")
 _NEXT_CHIP = re.compile(r",(?=\s*(?:[A-Za-z]|\d+\s*x))")
-"""A comma before another kind of chip, not within a number."""
+"""A comma before another chip type, not within a number."""
 _GRID = Limit(0.0, 10_000.0, "g/kWh")
-"""From nothing to ten times what burning lignite emits."""
+"""From zero to ten times the emissions of lignite."""
 
 _SCALE = {"": 1.0, "k": 1e3, "M": 1e6}
 _A_MONTH = {"h": HOURS_PER_MONTH, "hour": HOURS_PER_MONTH, "month": 1.0, "year": 1.0 / 12.0}

@@ -28,13 +28,13 @@ from fastcalc.mentions import option
 from fastcalc.written import many
 
 _RENTED: tuple[Terms, ...] = ("on-demand", "spot", "reserved", "marketplace")
-"""Terms on which chips can be rented; the others say what a rent is like."""
+"""Terms on which chips can be rented; the other terms describe the rental."""
 
 _AMOUNTS = {"usd": "cost", "watts": "power", "chips": "chips"}
 _NAMES = {"ttft": "TTFT", "tpot": "TPOT"}
 _UNITS = {"usd": "$", "watts": "W", "chips": "chips"}
 _FULL = 0.9
-"""Share of its capacity above which a replica without a queue is worth a word. [1]"""
+"""Utilization above which a replica without a queueing model is worth a note. [1]"""
 
 
 class Weight(IntEnum):

@@ -17,16 +17,16 @@ from fastcalc.formulas.solving import bisect
 from fastcalc.grid.grid import Grid
 
 CONFIDENT = 90.0
-"""Percent of confidence whose price is said where nobody asks for one."""
+"""Confidence in percent whose price is reported by default."""
 
 CONFIDENT_DEVIATIONS = NormalDist().inv_cdf(CONFIDENT / 100.0)
-"""The same as standard deviations below expected speed. [1]"""
+"""The same confidence in standard deviations below the expected speed. [1]"""
 
 DEAR = 3.0
-"""Times the cost of a plan from which nobody buys more confidence with more chips. [1]"""
+"""Ratio to a plan's cost above which more chips are too expensive for more confidence. [1]"""
 
 _SLOTS = (1, 2, 4)
-"""Times the slots of a plan with which slower chips are tried. [1]"""
+"""Multiples of a plan's slots that are tried for slower chips. [1]"""
 
 _MOST, _HALVINGS = 2.4, 5
 """Standard deviations up to which a plan is tried, and halvings: to 0.08 of one, or 3 %."""

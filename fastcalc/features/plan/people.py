@@ -19,23 +19,23 @@ from fastcalc.kit.request import readers
 from fastcalc.mentions import option
 
 _AS_MUCH = 1.001
-"""Times a rate at which another is as much. [1]"""
+"""Ratio of rates up to which they count as equal. [1]"""
 
 _STEP = 1.02
 """Times a rate that the next one is, where users would make hardly more twice in a row; its square
 if they still do. [1]"""
 
 _NEAR = 3e-4
-"""Distance to which a rate is found, of the rate. [1]"""
+"""Relative tolerance of a rate. [1]"""
 
 _FEWER = 4.0
-"""Times fewer requests of which a plan may cost less. [1]"""
+"""Factor by which the request rate of a cheaper plan may be lower. [1]"""
 
 _ALONE = 1e-6
-"""Rate at which a request meets no other. [1/s]"""
+"""Rate so low that requests do not overlap. [1/s]"""
 
 _ROUNDS = 16
-"""Plans for one rate after another. [1]"""
+"""Maximum number of rates to iterate. [1]"""
 
 
 @dataclass(frozen=True)
@@ -220,7 +220,7 @@ def _settled_rate(people: People, fleet: Fleet) -> float:
     def made_at(rate: float) -> float:
         return people.rate(mean_request_s(fleet, rate))
 
-    # Requests take at least as long as alone, and no longer than at the rate of such.
+    # Bounds: the latency of a request alone, and the latency at the resulting rate.
     high = made_at(_ALONE)
     low = made_at(high)
     settled = last_positive(

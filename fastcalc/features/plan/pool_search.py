@@ -23,9 +23,9 @@ from fastcalc.grid.grid import Grid
 _FIRST, _LEAST = 1.0, 1e-4  # rates that are tried; a throughput below the least is none [1/s]
 _NEAR = 1.02  # of a rate: within it the next step is tried
 _STEP = 1.0 + 1e-6
-_SAME_COST = 1e-9  # relative difference of costs that are the same but for rounding
+_SAME_COST = 1e-9  # relative difference between costs that differ only by rounding
 _ONE_KIND = 4
-"""Chips that are tried alone where the cheapest pools are on several kinds. [1]"""
+"""Number of chips tried alone if the cheapest pools use several types. [1]"""
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,7 +17,7 @@ from fastcalc.grid.evaluated_points import EvaluatedPoints
 from fastcalc.grid.grid import Grid
 
 KEPT = 256
-"""Grids whose evaluation is kept: those of a chip are searched again at other speeds and rates."""
+"""Number of cached grids: the grids of a chip are searched again at other speeds and rates."""
 
 
 @dataclass(frozen=True)
@@ -158,7 +158,7 @@ def every_pool(
     layouts = [grid.layouts[index] for index in where]
     sending = transfer_seconds(grid, service.prompt)[where]
     queues = None if service.share is None else Queues(service.share, alone, 1.0)
-    # Half of the time that is left is for this queue; the other half is for that of a slot.
+    # Half of the time left is for this queue, the other half for the queue for a slot.
     each_takes = np.maximum(alone, sending)
     replicas, _, waits, busiest = needed(service, each_takes, alone + sending, queues, part=0.5)
     chips, seconds = replicas * [float(layout.chips) for layout in layouts], alone + waits
@@ -189,7 +189,7 @@ def _worth_sizing(indices: Ints, chips: Floats, first: Floats, limit: float) -> 
     chips, first : chips of all replicas [1], and time until the cache is sent [s]
     """
     front = indices[undominated(gain=-first[indices], cost=chips[indices])]
-    front = front[np.argsort(chips[front])]  # and so from late to soon
+    front = front[np.argsort(chips[front])]  # and so from the slowest to the fastest
     late, far = (int(np.sum(first[front] > times * limit)) for times in (1.0, NEAR))
     chosen = np.clip([0, far, late - 1, late, len(front)], 0, max(len(front) - 1, 0))
     return np.asarray(front[np.unique(chosen)[: len(front)]])

@@ -14,8 +14,8 @@ from fastcalc.formulas.types import ArrayLike, Bools, Floats, Ints, floats
 from fastcalc.formulas.waiting import prompt_wait_percentile, slot_wait_percentile
 
 _BUSY = 1.0 - np.geomspace(1.0, 1e-4, 512)
-"""Utilizations at which waits are tabled; between two of them they are taken as straight, which is
-longer than they are. [1]"""
+"""Utilizations at which delays are tabulated; linear interpolation between them overestimates the
+delays. [1]"""
 
 _FEW = 32  # slots
 _SLACK = 1e-9  # of a replica, so that a rate of exactly its throughput is not given two
@@ -191,8 +191,8 @@ class Queues:
 
 
 Asked = tuple[Service, Floats, Floats, Queues | None]
-"""A service; time of a replica that a request takes, and to the first token, no wait, of
-deployments or of pools x deployments [s]; and their queues if arrivals are random."""
+"""A service; replica time per request and TTFT without queueing, for deployments or for
+pools x deployments [s]; and their queues if arrivals are random."""
 
 
 class Sizing(NamedTuple):

@@ -106,7 +106,7 @@ def gaps_of(scored: Sequence[Scored]) -> Gaps:
             ]
         else:
             gaps_found.append((_lowest_costs(group, best), rows, batch, above, is_disaggregated))
-        # Below the batch of the best, fewer sequences may do for the same.
+        # A batch below the best may serve the same load with fewer sequences.
         if service.rate is not None:
             at = group.first_of_pools(group.cheapest)
             below, _ = group.tried_around(at)
@@ -133,7 +133,7 @@ def _lowest_costs(group: Scored, indices: Ints) -> Floats:
     if service.rate is not None:
         needed = group.busy[indices] * group.replicas[indices] * share / service.utilization
         return _costs_of(group, indices, needed)
-    # Just above, for as much is no gain.
+    # Slightly higher, because equal cost is no gain.
     cost = group.cost[indices] * share * (1.0 + _AS_MUCH)
     return np.where(_is_allowed(group, indices), cost, np.inf)
 

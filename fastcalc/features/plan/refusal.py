@@ -23,7 +23,7 @@ FIELDS = {
     "prompt": "prompt",
     "by": "by",
 }
-"""What limits each value, by its name."""
+"""Limit of each value, by name."""
 
 _LOST = {
     "unfit": "do not fit in memory",
@@ -36,10 +36,10 @@ _LOST = {
     "unknown": "have no known price or power",
     "beaten": "rank lower",
 }
-"""Why deployments lose, by the reasons that a decision counts."""
+"""Text for each reason that a decision counts."""
 
 MOST_NAMED = 12
-"""Chips that a sentence names, so that it stays one; JSON names all."""
+"""Maximum number of chips that a sentence names; JSON names all."""
 
 
 def refusal(decision: Decision, owned: str | None = None) -> str:

@@ -18,15 +18,15 @@ from fastcalc.formulas.types import Floats
 from fastcalc.grid.grid import Grid
 
 COMPARED = 3
-"""Chips whose best plans are compared: the others are too expensive to be the best often. [1]"""
+"""Number of chips whose best plans are compared; the others are rarely the best. [1]"""
 
 _DEVIATIONS = np.linspace(-2.4, 2.4, 9)
 """Standard deviations of a chip's speed at which the best plan is searched. Costs go in steps
 between them: regret is within a fifth of what 49 of them give. [1]"""
 
 _WEIGHTS_A_SECOND = 0.75e9
-"""At which a server reads weights: 67 billion in 16 bits in three minutes, of a drive that works as
-it should (https://github.com/vllm-project/vllm/issues/2233). [B/s]"""
+"""Rate at which a server reads weights: 67 billion in 16 bits in three minutes, from a drive that
+works as it should (https://github.com/vllm-project/vllm/issues/2233). [B/s]"""
 
 _START = 160.0
 """Time until a server answers, without reading weights: the rest of five minutes
@@ -36,7 +36,7 @@ BATCHES = 4
 """Batches of requests that a measurement serves: one until the server is in step, three counted."""
 
 _MINUTES = 5
-"""What the time that a chip is rented for is rounded up to. [min]"""
+"""Multiple to which the rental time of a chip is rounded up. [min]"""
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ def regret_of(decision: Decision, grids: Sequence[Grid]) -> Regret | None:
     costs = np.array([_costs(plan, decision, grids, at) for plan in plans]) * HOURS_PER_MONTH
     bought = np.array([plan.cost for plan in plans]) * HOURS_PER_MONTH
     for index, row in enumerate(costs):
-        # What slow chips cannot do, or only for more money, another does on top.
+        # If slow chips cannot serve the load, or only at a higher cost, another chip is added.
         row[:] = np.minimum(row, bought[index] + np.delete(bought, index).min(initial=inf))
     if np.isinf(costs).any():
         return None

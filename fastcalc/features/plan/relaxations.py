@@ -88,7 +88,7 @@ def _relaxed_means(answer: PlanAnswer, decision: Decision, search: PoolSearch) -
     alone = replace(search, grids_for=lambda *_: grids, shown=1)
     throughput = alone.most_on(service, service.max_chips)
     rate = max((plan.requests for plan in throughput.in_order), default=0.0)
-    if 0.0 < rate < service.rate:  # chips without a price have more throughput, and are no plan
+    if 0.0 < rate < service.rate:  # chips without a price have more throughput, but form no plan
         sentences.append(load_within_limits(throughput, service))
         decision.relaxed |= {} if answer.request.users else {"rate": rate}
     by_chip = replace(service, in_nodes=False)

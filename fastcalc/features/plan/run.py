@@ -81,7 +81,7 @@ def _planned_for(
         return allocate(owned, deployments.search, replace(at_rate, is_fleet=is_fleet))
 
     if people is not None:
-        # What means would do is that of the cheapest plan in any formats.
+        # The resources that would suffice are those of the cheapest plan in any formats.
         without_means = replace(of_mix, budget=inf, power=inf, max_chips=inf)
         without_means = replace(without_means, any_weights=True, any_cache=True)
         unlimited_at = partial(fleet_at, of_mix=without_means)

@@ -46,10 +46,10 @@ from fastcalc.grid.evaluated_points import EvaluatedPoints
 from fastcalc.grid.grid import Grid, solved_all
 
 AnyPools = Sequence[PrefillPool | None] | None
-"""Prefill pools of a grid; None where they are to be searched."""
+"""Prefill pools of a grid; None if they must be searched."""
 
 STACK = 24
-"""Grids that are evaluated together: of more, arrays no longer fit the caches of a core. [1]"""
+"""Number of grids evaluated together; arrays of more no longer fit the caches of a core. [1]"""
 
 _kept = OrderedDict[Grid, EvaluatedPoints]()
 _ROUNDING = 1e-12  # of a limit: replicas as busy as it allows meet it
@@ -77,7 +77,7 @@ def score(
 
 
 AskedGrid = tuple[Grid, Service, AnyPools]
-"""A grid, what it is held against, and its prefill pools."""
+"""A grid, its service, and its prefill pools."""
 
 
 def score_in_stacks(asked: Sequence[AskedGrid]) -> Iterator[list[Scored]]:
@@ -192,7 +192,7 @@ def _sized(unsized: _Unsized, sizing: Sizing) -> Scored:
 def _fits(grid: Grid, points: EvaluatedPoints) -> Bools:
     """Mask of layouts and batches that fit in memory and that the engine can decode together."""
     is_held = np.broadcast_to(grid.batches <= points.placement.max_batch, grid.shape)[0]
-    # A server queues before it serves less for a host's memory.
+    # A server queues requests before it slows down to use host memory.
     is_over = np.broadcast_to(overflows(points.estimate), grid.shape)[0]
     return np.asarray(is_held & ~is_over)
 
@@ -202,7 +202,7 @@ UNITS: dict[Objective, Callable[[Scenario], float | None]] = {
     "watts": lambda scenario: site_power(scenario.hardware),
     "chips": lambda _: 1.0,
 }
-"""What is to be least, of a chip."""
+"""Objective per chip."""
 
 
 def _held_against_limit(
@@ -214,7 +214,7 @@ def _held_against_limit(
         first = np.where(is_limit, service.ttft, first)
     if pools is None:
         return first
-    # Of what is late it is the limit that would do, half of which is for each queue.
+    # If late, this is the limit that would suffice, with half of it for each queue.
     enough = ttft - pools.waits + 2.0 * np.maximum(waits, pools.waits)
     return np.where(first > service.ttft, enough, first)
 
@@ -243,7 +243,7 @@ def _unsized(
 
 
 _Times = tuple[Floats, Floats, dict[str, Any]]
-"""The two times that a service asks for, and the parameters of the queues."""
+"""The two times that a service needs, and the parameters of the queues."""
 
 
 def _colocated_load(

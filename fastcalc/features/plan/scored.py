@@ -91,7 +91,7 @@ class Replica:
 
         output : output tokens per request [1]
         """
-        # Where prompts cost next to nothing, rounding may leave less than nothing.
+        # If prompts take almost no time, rounding may make the difference negative.
         return np.asarray(np.maximum(self.run - output * self.tpot, 0.0))
 
     def only(self, index: int) -> "Replica":

@@ -20,7 +20,7 @@ from fastcalc.mentions import option
 from fastcalc.written import many
 
 DEFAULT_PERCENTILE = 99.0
-"""Percent of the requests that are to meet their limits, where nothing else is asked."""
+"""Default percentage of the requests that must meet their limits."""
 
 
 def is_of_fleet(request: FindPlans) -> bool:

@@ -15,8 +15,8 @@ from fastcalc.features.plan.scored import misses_of
 
 _ROUNDING = 1e-9  # of a node, so that replicas that just fill it take no other
 EVERY_GROUP = 3
-"""Classes up to which every group of them is tried; of more, those next to each other by their
-prompts, which share best. [1]"""
+"""Maximum number of classes for trying every group; beyond that, only groups of classes with
+neighboring prompt lengths, which share best. [1]"""
 
 
 @dataclass(frozen=True)

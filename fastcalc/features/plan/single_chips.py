@@ -11,7 +11,7 @@ from fastcalc.kit.answer.console import Note
 from fastcalc.mentions import option
 
 _HALF = 0.5
-"""Share of a node's cost up to which single chips are worth a line of a first screen. [1]"""
+"""Share of a node's cost up to which single chips are worth a line on the first screen. [1]"""
 
 
 def in_single_chips(decision: Decision, grids: Sequence[Grid]) -> Plan | None:

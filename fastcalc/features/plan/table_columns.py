@@ -62,11 +62,11 @@ _COLUMNS = pick(
 )
 
 _RATELESS = {"usd": ("$/Mtok", "total"), "watts": ("joules", "per token")}
-"""What is least where no rate says how many replicas there are: one column for the other."""
+"""Column that replaces another without a rate, by objective, as amounts are then per token."""
 
 
 _KEPT_LONGER = {"weight_format": 0, "kv_format": 1}
-"""Priorities at which formats leave a narrow table whose rows are quantized further."""
+"""Drop priorities of the format columns in a narrow table with further quantized rows."""
 
 
 def with_formats(

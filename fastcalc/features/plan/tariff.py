@@ -33,4 +33,4 @@ class Tariff:
 
 
 NO_TARIFF = Tariff()
-"""Of plans that are held against nothing."""
+"""Tariff of plans without external references."""

@@ -15,15 +15,15 @@ from fastcalc.grid.grid import Grid
 API = "API"
 
 _FACTORS = (1.1, 1.25, 1.5, 2.0, 4.0, 8.0)
-"""Times as much or as little at which is looked whether the verdict has turned. [1]"""
+"""Factors, up and down, at which the choice is checked for a change. [1]"""
 
 _HALVINGS = 5
-"""Of the last step between them, so that what turns the verdict is known to 1 or 2 %. [1]"""
+"""Halvings of the last step between them, so that a tipping point is known to 1 or 2 %. [1]"""
 
 _SAME = 1e-9
 
 Costs = dict[str, tuple[float, float]]
-"""Dollars an hour and chips of what competes, by chip or `API`."""
+"""Dollars per hour and number of chips of each competitor, by chip or `API`."""
 
 
 @dataclass(frozen=True)

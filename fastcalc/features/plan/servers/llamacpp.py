@@ -12,10 +12,10 @@ from fastcalc.features.plan.servers.server import Server
 from fastcalc.mentions import option
 
 LOADED_AS: dict[str, str] = {}
-"""It loads GGUF files, which hold weights as they are served."""
+"""It loads GGUF files, which store weights in the served format."""
 
 CACHES = {"bf16": "f16", "fp16": "f16", "q8_0": "q8_0", "q4_0": "q4_0"}
-"""What ``--cache-type-k`` and ``--cache-type-v`` call the formats of caches that it keeps."""
+"""Names of its KV-cache formats in ``--cache-type-k`` and ``--cache-type-v``."""
 
 
 def check(plan: Plan) -> None:

@@ -27,7 +27,7 @@ ENGINES = {
     "trtllm": "tensorrt-llm",
     "llama-cpp": "llama-cpp",
 }
-"""Engines of the catalogue, by what starts their servers."""
+"""Engines of the catalogue, by the program that starts their servers."""
 
 _STARTS: Mapping[str, ModuleType] = {
     "vllm": vllm,

@@ -7,7 +7,7 @@ from fastcalc.core.placement.layout import HOST_CHIPS, Layout
 from fastcalc.quoting import ShellText
 
 RANK, HEAD = "NODE_RANK", "HEAD"
-"""Variables of the shell: which of several hosts this is, and the address of the first."""
+"""Shell variables: the index of this host, and the address of the first host."""
 
 
 def variable(name: str, ending: str = "") -> ShellText:
@@ -19,7 +19,7 @@ EVERY_ADDRESS = "0.0.0.0"  # noqa: S104  (servers of one host answer a router on
 """Address at which a server is reached from other hosts."""
 
 Role = Literal["all", "prefill", "decode"]
-"""What a server does: all of a request, its prompt, or its output tokens."""
+"""Role of a server: the whole request, prefill only, or decode only."""
 
 
 @dataclass(frozen=True)

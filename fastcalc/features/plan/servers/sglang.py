@@ -6,7 +6,7 @@ Source: sglang/srt/arg_groups/fields of that release.
 from fastcalc.features.plan.servers.server import EVERY_ADDRESS, HEAD, RANK, Server, variable
 
 LOADED_AS = {"fp8": "fp8", "mxfp8": "mxfp8"}
-"""What ``--quantization`` calls the formats that it brings 16-bit weights to while it loads."""
+"""Names in ``--quantization`` of the formats to which it quantizes 16-bit weights on loading."""
 
 CACHES = {
     "bf16": "auto",
@@ -15,13 +15,13 @@ CACHES = {
     "fp8_ds_mla": "fp8_e4m3",
     "nvfp4": "nvfp4",
 }
-"""What ``--kv-cache-dtype`` calls the formats of caches that it keeps."""
+"""Names of its KV-cache formats in ``--kv-cache-dtype``."""
 
 NO_DEVICE_OF = ("AWS", "Google", "d-Matrix")
-"""Vendors whose chips are none of its devices: cuda, xpu, hpu, npu, cpu and musa."""
+"""Vendors whose chips are not among its devices: cuda, xpu, hpu, npu, cpu and musa."""
 
 _SPARE = 2
-"""Tokens of a context that it gives no request."""
+"""Tokens of the context that it does not give to requests."""
 _PORT = 5000
 
 

@@ -9,7 +9,7 @@ LOADED_AS: dict[str, str] = {}
 """It serves weights in the format of their checkpoint."""
 
 CACHES = {"bf16": "auto", "fp16": "auto", "fp8": "fp8", "nvfp4": "nvfp4"}
-"""What its options call the formats of caches that it keeps."""
+"""Names of its KV-cache formats in its options."""
 
 HOSTS = "hosts"
 """File that names the hosts of a server."""

@@ -9,7 +9,7 @@ from fastcalc.quoting import ShellText
 from fastcalc.written import to_json
 
 LOADED_AS = {"fp8": "fp8", "mxfp8": "mxfp8"}
-"""What ``--quantization`` calls the formats that it brings 16-bit weights to while it loads."""
+"""Names in ``--quantization`` of the formats to which it quantizes 16-bit weights on loading."""
 
 CACHES = {
     "bf16": "auto",
@@ -19,7 +19,7 @@ CACHES = {
     "nvfp4": "nvfp4",
     "int8": "int8_per_token_head",
 }
-"""What ``--kv-cache-dtype`` calls the formats of caches that it keeps."""
+"""Names of its KV-cache formats in ``--kv-cache-dtype``."""
 
 
 def start(server: Server) -> list[str]:
