@@ -98,7 +98,7 @@ def _relaxed_means(answer: PlanAnswer, decision: Decision, search: PoolSearch) -
 
 
 def _owned(answer: PlanAnswer, deployments: Deployments) -> tuple[list[str], list[str]]:
-    """What owned and rentable chips serve, and the options that would suffice."""
+    """Load that owned and rentable chips serve, and the options that would suffice."""
     fleet, rented = answer.fleet, deployments.search
     relaxed, requests = least_relaxed_of_fleet(fleet, rented), fleet.requests
     on_top = rentable_on_top(fleet, rented)

@@ -62,7 +62,7 @@ _COLUMNS = pick(
 )
 
 _RATELESS = {"usd": ("$/Mtok", "total"), "watts": ("joules", "per token")}
-"""Column that replaces another without a rate, by objective, as amounts are then per token."""
+"""Heading of the cost column, which replaces the replicas column without a rate, by objective."""
 
 
 _KEPT_LONGER = {"weight_format": 0, "kv_format": 1}
