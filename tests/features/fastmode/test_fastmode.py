@@ -610,7 +610,7 @@ def test_the_smaller_model_shown_is_the_largest_that_reaches(fastcalc):
     row, *cheaper = [line for line in out.splitlines() if line.startswith("other model ")]
     assert row.endswith(" llama-3.1-8b")
     assert len(cheaper) <= 1  # what the headline names
-    assert "other model: that with the most active parameters below today's" in words(out)
+    assert "other model: the one with the most active parameters below today's" in words(out)
 
 
 @pytest.mark.thorough
