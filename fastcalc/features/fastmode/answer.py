@@ -28,7 +28,9 @@ _KEY = (
     "key: rows: cheapest options of each technique that are expected to reach the target, and "
     "the options named above; cost: price per output token / today's"
 )
-_OF_OTHER_MODELS = f"{TRICKS['smaller-model']}: the one with the most active parameters below today's"
+_OF_OTHER_MODELS = (
+    f"{TRICKS['smaller-model']}: the one with the most active parameters below today's"
+)
 _STAR = "*: may change answers, so not named above"
 _TIED = "tied: the 80 % range of the cost includes 1x, so it may cost no more than today"
 _OF_DRAFTS = (
