@@ -100,17 +100,17 @@ measurements inside the 80 % range, ideally 80 %:
 
 {tests}
 
-- Cross-validation predicts each source with constants that were fitted without its publisher.
+- Cross-validation predicts each source with constants fitted to the other publishers' data.
 - The blind test used measurements that were collected after the fit, and too few were in range.
 [Ranges](docs/method.md#ranges) have been widened since; the wider ones have had no blind test yet.
 - {faster} faster than the hardware bound.
-- SRAM machines (wafers, LPUs) are not cross-validated: their engines are fitted on their {seen} of
-the {points:,} measurements, so their true error may be larger.
+- {seen} of the {points:,} measurements are from SRAM machines (wafers, LPUs) and were also used to fit
+their engines: expect larger errors on new ones.
 - With part of the weights in host memory, the median error of {host} further measurements is
 {host_median:.2f}x.
 
-Cross-validation by class: *decode* is tokens/s per user, *served* the throughput of a loaded
-server, MoE a mixture of experts.
+Cross-validation by class, of classes with at least {few} measurements: *decode* is speed per user,
+*served* is the throughput of a loaded server, and MoE is a mixture of experts.
 
 {by_class}
 
@@ -338,6 +338,7 @@ def trust() -> str:
         chips=len(chips),
         measured=len({point.hardware for point in evidence().points}),
         entries=len(fastcalc.list("hardware")),
+        few=FEW,
     )
     return wrapped(text)
 
