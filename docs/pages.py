@@ -104,8 +104,8 @@ measurements inside the 80 % range, ideally 80 %:
 - The blind test used measurements that were collected after the fit, and too few were in range.
 [Ranges](docs/method.md#ranges) have been widened since; the wider ones have had no blind test yet.
 - {faster} faster than the hardware bound.
-- {seen} of the {points:,} measurements are from SRAM machines (wafers, LPUs) and were also used to fit
-their engines: expect larger errors on new ones.
+- {seen} of the {points:,} measurements are from SRAM machines (wafers, LPUs) and were also used to
+fit their engines: expect larger errors on new ones.
 - With part of the weights in host memory, the median error of {host} further measurements is
 {host_median:.2f}x.
 

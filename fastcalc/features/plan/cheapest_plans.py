@@ -414,14 +414,24 @@ def _most_replicas(scored: Scored, index: int, cost: float) -> float:
 def held_throughput(grid: Grid, service: Service, max_rate: float) -> float:
     """Highest rate per replica at which percentiles are within the limits of a service. [1/s]
 
-    grid : grid of one layout and batch
+    A smaller batch has shorter steps, so it may sustain more within the limits than the largest.
+
+    grid : grid of one layout, with the batches to try in ascending order
     service : service of one replica, without limits on chips, cost and power
-    max_rate : throughput by the search, returned if there is no closed form
+    max_rate : throughput of the largest batch by the search, returned if there is no closed form
     """
     (scored,) = score(grid, replace(service, rate=max_rate), [None])
-    plan = replace(_plan(scored, 0), replicas=1.0)
-    limits = held_limits(plan, scored.service)
-    return max_rate if limits is None or not limits.are_limited else limits.highest_rate(max_rate)
+    highest = 0.0
+    for index in np.argsort(-scored.batch).tolist():
+        is_largest = scored.batch[index] == scored.batch.max()
+        rate = max_rate if is_largest else min(max_rate, float(scored.throughput[index]))
+        if rate <= highest:
+            continue
+        limits = held_limits(replace(_plan(scored, index), replicas=1.0), scored.service)
+        if limits is not None and limits.are_limited:
+            rate = limits.highest_rate(rate)
+        highest = max(highest, rate)
+    return highest
 
 
 def with_percentiles(plan: Plan, service: Service, limits: HeldLimits) -> Plan:

@@ -39,7 +39,8 @@ class ClassGroup:
     def check(self, option: ReplicaOption) -> None:
         """Lower the throughput of an option until percentiles meet their limits; 0 drops it."""
         index = self.replica_options.index(option)
-        requests = held_throughput(option.grid, self.service, option.requests)
+        grid = option.grid.part(batches=option.batches_to_try)
+        requests = held_throughput(grid, self.service, option.requests)
         checked = replace(option, requests=requests, is_checked=True)
         self.replica_options[index : index + 1] = [checked] if requests else []
         self.__dict__.pop("options_of_chips", None)

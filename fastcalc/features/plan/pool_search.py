@@ -6,10 +6,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from math import inf, sqrt
 
-import numpy as np
-
 from fastcalc.core.traffic.request_class import RequestClass
-from fastcalc.features.plan.candidates import BATCHES
 from fastcalc.features.plan.cheapest_plans import decide, decide_surely
 from fastcalc.features.plan.class_groups import Classes, ClassGroup, GridsFor, Grouping, Groups
 from fastcalc.features.plan.decision import Decision
@@ -17,7 +14,7 @@ from fastcalc.features.plan.packing import bills
 from fastcalc.features.plan.replica_options import ReplicaOption
 from fastcalc.features.plan.service import Service
 from fastcalc.features.plan.sharing import Pools, ReplicaPool, Sharing, in_shared_nodes
-from fastcalc.formulas.types import Floats, floats
+from fastcalc.formulas.types import floats
 from fastcalc.grid.grid import Grid
 
 _FIRST, _LEAST = 1.0, 1e-4  # rates that are tried; a throughput below the least is none [1/s]
@@ -159,7 +156,7 @@ class PoolSearch:
         pools = []
         for group, option in chosen.pools:
             at_rate = service.of_classes(group.classes, chosen.rate * group.share)
-            grid = option.grid.part(batches=_up_to(option))
+            grid = option.grid.part(batches=option.batches_to_try)
             decision = decide([grid], replace(at_rate, in_nodes=False), shown=1, prompt_pools=())
             pools.append(ReplicaPool(group.classes, replace(decision, service=at_rate)))
         return in_shared_nodes(pools)
@@ -169,12 +166,6 @@ class PoolSearch:
         at_rate = service.of_classes((request_class,), rate * request_class.share)
         grids = self.grids_for((request_class,), at_rate, None)
         return ReplicaPool((request_class,), decide(grids, at_rate, shown=1, prompt_pools=()))
-
-
-def _up_to(option: ReplicaOption) -> Floats:
-    """Batches up to an option's batch; the smallest that needs no more replicas is used. [1]"""
-    batch = option.grid.batches.ravel()[-1]
-    return np.append(BATCHES[batch > BATCHES], batch)
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from fastcalc.core.estimate import site_power
 from fastcalc.core.placement.layout import Layout
+from fastcalc.features.plan.candidates import BATCHES
 from fastcalc.features.plan.packing import Packing, usd_per_month
 from fastcalc.features.plan.refine import with_largest
 from fastcalc.features.plan.score import has_cost, score_in_stacks
@@ -51,6 +52,11 @@ class ReplicaOption:
     def batch(self) -> float:
         """Decode batch of a replica. [1]"""
         return float(self.grid.batches.ravel()[-1])
+
+    @property
+    def batches_to_try(self) -> Floats:
+        """Batches up to its own, of which one may sustain more within percentiles. [1]"""
+        return np.append(BATCHES[self.batch > BATCHES], self.batch)
 
     def replicas(self, rate: float) -> float:
         """Replicas needed for a rate. [1]"""
