@@ -94,28 +94,28 @@ chip and engine:
 --format json` also gives the errors by source, and `fastcalc validate my-runs.csv` the errors for
 your own measurements.
 """
-TRUST = """Predictions are compared with published measurements of {measured} of the {entries}
-chips. An error of 1.2x means 1.2 times too fast or too slow. *In range* is the fraction of
-measurements inside the 80 % range, ideally 80 %:
+TRUST = """We compare predictions with published measurements on {measured} of the {entries} chips.
+An error of 1.2x means that a prediction is 1.2 times too fast or too slow. *In range* is the
+percentage of measurements inside the 80 % range; the ideal is 80 %.
 
 {tests}
 
-- Cross-validation predicts each source with constants fitted to the other publishers' data.
-- The blind test used measurements that were collected after the fit, and too few were in range.
-[Ranges](docs/method.md#ranges) have been widened since; the wider ones have had no blind test yet.
+- Cross-validation predicts each source with constants fitted to data from other publishers.
+- The blind test used measurements collected after the fit. Too few of them were in range, so the
+[ranges](docs/method.md#ranges) have since been widened. The wider ranges have had no blind test.
 - {faster} faster than the hardware bound.
-- {seen} of the {points:,} measurements are from SRAM machines (wafers, LPUs) and were also used to
-fit their engines: expect larger errors on new ones.
+- {seen} of the {points:,} measurements are from SRAM machines (wafers, LPUs). Their engines were
+fitted to the same measurements, so expect larger errors on other SRAM machines.
 - With part of the weights in host memory, the median error of {host} further measurements is
 {host_median:.2f}x.
 
-Cross-validation by class, of classes with at least {few} measurements: *decode* is speed per user,
-*served* is the throughput of a loaded server, and MoE is a mixture of experts.
+Cross-validation results for classes with at least {few} measurements follow. *Decode* is speed per
+user, *served* is the throughput of a loaded server, and MoE stands for mixture-of-experts models.
 
 {by_class}
 
-Cross-validation covers {chips} chips, {alone} of them with a single source.
-[All classes, chips and models](docs/accuracy.md).
+Cross-validation covers {chips} chips; {alone} of them have measurements from a single source. The
+[accuracy page](docs/accuracy.md) lists all classes, chips and models.
 """
 BLIND = (637, 34, 1.20, 1.97, 70)
 """Measurements, sources, median error, 90th percentile and per cent in the range of the blind test
@@ -347,7 +347,7 @@ def _tests(scores: dict[str, Any]) -> str:
     """The table of the three tests of predictions."""
     names = (
         "sources never used for fitting",
-        "cross-validation over all others",
+        "cross-validation on all others",
         "blind test of November 2026",
     )
     prefixes = ("points", "sources", "median", "most", "share")

@@ -104,7 +104,7 @@ class Ran:
 
 
 TERMS = (
-    r"80 % range|Apache 2\.0|takes most of a step|\b(?:Opus (?:4\.6|5)|GPT-5\.[34](?:-Codex)?|GLM-4\.7|"
+    r"80 ?% range|Apache\s2\.0|\b(?:Opus (?:4\.6|5)|GPT-5\.[34](?:-Codex)?|GLM-4\.7|"
     r"DeepSeek-R1|WSE-3|CS-3|GB200|B200|H100|CO2|vLLM V[01])\b"
 )
 """Words of the prose that are no number of a computation: a column, a licence, names."""

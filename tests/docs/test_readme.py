@@ -200,7 +200,7 @@ def test_no_number_of_the_prose_is_written_by_hand(page):
 def test_the_table_of_trust_adds_up(capsys, monkeypatch):
     """The README has the counts that ``validate`` scores, and names the SRAM machines."""
     said = words(README)
-    rows = r"\| (?:sources never used for fitting|cross-validation over all others) \| ([\d,]+)"
+    rows = r"\| (?:sources never used for fitting|cross-validation on all others) \| ([\d,]+)"
     aside, whole = re.findall(rows, said)
     seen, points = re.search(
         r"(\d+) of the ([\d,]+) measurements are from SRAM machines", said
