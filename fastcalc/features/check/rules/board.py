@@ -112,7 +112,7 @@ def price_of_its_kind(sheet: Sheet, _: RuleContext) -> Findings:
 def rent_against_purchase(sheet: Sheet, _: RuleContext) -> Findings:
     """Implausible ratio of purchase price to rent.
 
-    Rent pays back the purchase price in nine weeks to six years; otherwise one of them is wrong.
+    Rent equals the purchase price after nine weeks to six years; otherwise one of the two is wrong.
     Example: A rack's price of three million next to one GPU's rent.
     Fix: Write both prices for one chip.
     """
@@ -130,9 +130,9 @@ def rent_against_purchase(sheet: Sheet, _: RuleContext) -> Findings:
 def price_per_gigabyte(sheet: Sheet, _: RuleContext) -> Findings:
     """Implausible price per GB of memory.
 
-    Boards cost 18 to 700 dollars per gigabyte; otherwise price and capacity are of different
-    boards.
-    Example: A 24 GB card with the 48 GB of its professional version.
+    Boards cost 18 to 700 dollars per gigabyte; outside that range, the price and the capacity
+    belong to different boards.
+    Example: A 24 GB card listed with the 48 GB of its professional version.
     Fix: Write price and capacity of the same board.
     """
     price = sheet.numbers.get("price.purchase")

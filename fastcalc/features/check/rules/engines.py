@@ -78,8 +78,8 @@ def fits_have_dates(sheet: Sheet, setting: RuleContext) -> Findings:
 def parameters_are_plausible(sheet: Sheet, _: RuleContext) -> Findings:
     """A parameter outside the range of engines.
 
-    A layer takes microseconds to milliseconds, and kernels reach at least a tenth of the peak;
-    other values have a wrong unit or digit.
+    A layer takes microseconds to milliseconds, and kernels reach at least 10% of the peak; other
+    values have a wrong unit or digit.
     Example: 'decode_layer_floor: 41 ms' for 41 us.
     Fix: Check the unit; write fractions from 0 to 1.
     """

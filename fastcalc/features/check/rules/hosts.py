@@ -10,7 +10,7 @@ _CHANNEL_BYTES = 8
 
 @rule("HW031")
 def whole_channels_of_host(sheet: Sheet, _: RuleContext) -> Findings:
-    """A host's bandwidth that no number of memory channels gives.
+    """A host bandwidth that does not match any number of memory channels.
 
     DIMMs are sold at known rates, and a board has 2, 4, 8 or 12 channels of 64 bits.
     Example: 348 GB/s, as measured by STREAM, instead of the 384 GB/s of a Grace.

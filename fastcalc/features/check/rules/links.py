@@ -43,7 +43,7 @@ def one_direction(sheet: Sheet, _: RuleContext) -> Findings:
 def link_against_memory(sheet: Sheet, _: RuleContext) -> Findings:
     """A link nearly as fast as the memory.
 
-    Links have a thirtieth to a quarter of the memory's bandwidth.
+    A link has 1/30 to 1/4 of the memory bandwidth.
     Example: A rack's 130 TB/s of NVLink entered for one GPU.
     Fix: Write the rate of one chip in one direction.
     """

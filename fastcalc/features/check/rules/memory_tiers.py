@@ -21,9 +21,9 @@ _SLIPS = (
 
 @rule("HW021")
 def whole_stacks(sheet: Sheet, _: RuleContext) -> Findings:
-    """A capacity and bandwidth that no number of HBM stacks gives.
+    """Capacity and bandwidth that do not match any number of HBM stacks.
 
-    HBM comes in stacks of known size and speed; one number of stacks must give both values.
+    HBM comes in stacks of known size and speed; both values must follow from the same stack count.
     Example: A GB200 with 16 TB/s and 372 GB: the superchip's two GPUs in one entry.
     Fix: Write capacity and bandwidth of one chip, and the generation as the memory's name.
     """
@@ -59,11 +59,11 @@ def _no_count(tier: MemoryParts, family: str, no_parts: str, of: str) -> Finding
 
 @rule("HW022")
 def whole_channels(sheet: Sheet, _: RuleContext) -> Findings:
-    """A capacity and bandwidth that no GDDR bus gives.
+    """Capacity and bandwidth that do not match any GDDR bus.
 
-    GDDR comes in 32-bit channels of known size and speed; one number of channels must give both
-    values.
-    Example: An RTX 4090 with 2,016 GB/s, which is 1,008 doubled for 'both directions'.
+    GDDR comes in 32-bit channels of known size and speed; capacity and bandwidth must follow from
+    the same channel count.
+    Example: An RTX 4090 listed with 2,016 GB/s: 1,008 GB/s counted once for each direction.
     Fix: Write the card's own capacity and bandwidth.
     """
     for tier in tiers(sheet):

@@ -60,8 +60,8 @@ def _counted(sheet: Sheet) -> Iterator[tuple[WrittenNumber, float]]:
 def small_differences_are_noted(sheet: Sheet, _: RuleContext) -> Findings:
     """A small difference from the checkpoint's parameter count that no note explains.
 
-    Norms, biases and sinks are a millionth of a model, so errors in them show only in the last
-    digits.
+    Norms, biases and sinks make up about a millionth of the parameters, so errors in them affect
+    only the last digits.
     Example: 'qk_norm: true' dropped from a model of 32B: 16,384 parameters.
     Fix: Correct the flag, or state in 'notes' how many more elements the checkpoint has.
     """
@@ -318,7 +318,7 @@ def counts_are_published(sheet: Sheet, _: RuleContext) -> Findings:
 
 @rule("MD026", strict=True)
 def label_is_of_the_text_core(sheet: Sheet, _: RuleContext) -> Findings:
-    """A label that counts more or less than the text core, without a note.
+    """A label that includes more or less than the text model, without a note.
 
     Readers assume that the computation covers what the label counts.
     Example: GLM-4.6's 357B counts a multi-token-prediction layer; the text core has 353B.

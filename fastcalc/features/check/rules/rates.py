@@ -91,10 +91,10 @@ def int8_against_fp8(sheet: Sheet, _: RuleContext) -> Findings:
 
 @rule("HW005")
 def tf32_against_16_bit(sheet: Sheet, _: RuleContext) -> Findings:
-    """The tf32 rate is neither half nor all of the 16-bit rate.
+    """The tf32 rate is neither equal to the 16-bit rate nor half of it.
 
     The same tables print the sparse TF32 rate; the dense one is half of the dense 16-bit rate.
-    Example: 'TF32 989 TFLOPS' of an H100, sparse, next to a dense 989.5 of BF16.
+    Example: An H100 listed with 989 TFLOPS of TF32 (sparse) next to 989.5 of BF16 (dense).
     Fix: Write half of the 16-bit rate: 494.7.
     """
     allowed = (0.5,) if sheet.word("vendor").startswith(("nvidia", "amd")) else (0.25, 0.5, 1.0)
@@ -185,7 +185,7 @@ def implied_vector_clock(sheet: Sheet, _: RuleContext) -> Findings:
 def vector_against_matrix(sheet: Sheet, _: RuleContext) -> Findings:
     """The vector rate is implausible compared with the 16-bit rate.
 
-    A vector rate above the matrix rate, or a fortieth of it, means that one of them was misread.
+    A vector rate above the matrix rate, or below 1/40 of it, means that one of them was misread.
     Example: A table that mixes TFLOPS and GFLOPS.
     Fix: Write the FP32 rate without tensor units, and the dense 16-bit rate with them.
     """
