@@ -136,10 +136,13 @@ def _stackable(deployments: Sequence[Schedule]) -> Iterator[list[int]]:
 
 
 def _is_of_numbers(passes: Schedule) -> bool:
-    """Whether its passes are plain numbers, bytes are not assigned, and regions have one memory."""
+    """Whether its passes are plain numbers of one model whose bytes are not assigned.
+
+    Regions must have one memory.
+    """
     machine, drafts = passes.machine, passes.traffic.speculation
     is_placed = machine.place or (machine.is_spatial and not passes.has_one_memory)
-    if machine.engine.is_bound or is_placed:
+    if machine.engine.is_bound or is_placed or machine.draft:
         return False
     has_one_draft = np.ndim(drafts.drafted) == np.ndim(drafts.tokens_per_pass) == 0
     return has_one_draft and machine.prefix is None and not _has_own_rows(passes)

@@ -124,23 +124,34 @@ def test_draft_tokens_of_each_engine(flags):
     assert notes == [f"speculative decoding: 3 {DRAFTED}"]
 
 
-# Llama 3.1 8B has 8.03B parameters of two bytes.
 @every(
-    "flag,value",
+    "flags",
     [
-        ("--speculative-config", '{"model": "llama-3.1-8b", "num_speculative_tokens": 3}'),
-        ("--speculative-config", "{model:llama-3.1-8b,num_speculative_tokens:3}"),
-        ("--speculative-draft-model-path", "llama-3.1-8b"),
-        ("-md", "llama-3.1-8b"),
+        ["--speculative-config", '{"model": "NAME", "num_speculative_tokens": 3}'],
+        ["--speculative-config", "{model:NAME,num_speculative_tokens:3}"],
+        ["--speculative-draft-model-path", "NAME"],
+        ["-md", "NAME", "--draft-max", "3"],
+        ["-md", "NAME", "--spec-draft-n-max", "3"],
     ],
 )
-def test_a_draft_model_is_said_not_to_be_counted(flag, value):
-    _, notes = translated(["fit", "llama-3.3-70b", flag, value])
-    assert "its weights, 16.1 GB, and its cache are not counted" in notes[-1]
-    for unknown in ("x.gguf", "yuhuili/EAGLE3-LLaMA3.1-Instruct-8B"):  # less than a layer and head
-        words = ["fit", "llama-3.3-70b", flag, value.replace("llama-3.1-8b", unknown)]
+def test_a_draft_model_is_counted_if_its_size_is_known(flags):
+    for name in ("llama-3.1-8b", "yuhuili/EAGLE3-LLaMA3.3-Instruct-70B", "x/tiny-135M"):
+        words, _ = translated(
+            ["fit", "llama-3.3-70b", *(flag.replace("NAME", name) for flag in flags)]
+        )
+        assert words[-2:] == ["--draft-model", name]
+        assert ("--speculate" in words) == (flags != ["--speculative-draft-model-path", "NAME"])
+    for unknown in ("x.gguf", "x/medusa-head"):
+        words = ["fit", "llama-3.3-70b", *(flag.replace("NAME", unknown) for flag in flags)]
         _, notes = translated(words)
         assert "its weights and its cache are not counted" in notes[-1]
+
+
+def test_a_method_without_a_model_has_no_draft_model():
+    flags = ["-sc", '{"method": "mtp", "model": "llama-3.1-8b", "num_speculative_tokens": 3}']
+    assert "--draft-model" not in translated(["fit", "llama-3.3-70b", *flags])[0]
+    flags = ["-sc", '{"method": "eagle3", "model": "org/head", "num_speculative_tokens": 3}']
+    assert translated(["fit", "llama-3.3-70b", *flags])[0][-2:] == ["--draft-model", "eagle3"]
 
 
 # vLLM 0.33, vllm/config/model.py (_get_and_verify_max_len): positions are multiplied by the factor

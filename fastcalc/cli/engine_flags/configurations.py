@@ -21,7 +21,7 @@ from fastcalc.cli.engine_flags.table import (
     OPTIMIZATION,
     ROPE,
 )
-from fastcalc.cli.engine_flags.words import Words, model_of
+from fastcalc.cli.engine_flags.words import Words
 from fastcalc.errors import InputError
 from fastcalc.written import shown
 
@@ -33,8 +33,10 @@ _LENGTH_KEYS = {"max_position_embeddings", "text_config", "rope_scaling", "rope_
 _UNSCALED = {"su", "longrope", "llama3"}
 _YARN = {"yarn", "deepseek_yarn", "deepseek_llama_scaling"}
 """Rope types whose factor vLLM does not apply to the positions of a configuration."""
-_DRAFT_NAME = re.compile(r"eagle|medusa|mtp|dflash|draft|speculator", re.IGNORECASE)
-"""Drafts that are named after their target and have a fraction of its weights."""
+_OTHER_DRAFTS = re.compile(r"eagle|medusa|mtp|dflash|dspark|draft|assistant|specul", re.IGNORECASE)
+"""Names of drafts of other shapes than a model or an EAGLE-3 head, although named after one."""
+_NO_MODEL = {"mtp", "ngram", "suffix", "nextn"}
+"""Methods that draft without a separate model."""
 _ACCEPTED = "0.8"
 """Assumed acceptance rate of draft tokens."""
 
@@ -149,7 +151,9 @@ def _read_drafts(line: Words) -> None:
     for name, text in configurations:
         configuration = _json(text, name)
         counts += [str(configuration.get("num_speculative_tokens", ""))]
-        models += [configuration["model"]] if isinstance(configuration.get("model"), str) else []
+        method, model = configuration.get("method"), configuration.get("model")
+        if isinstance(model, str) and str(method).rpartition("_")[2] not in _NO_MODEL:
+            models.append(model if "eagle" in model.lower() or method != "eagle3" else "eagle3")
     unread = [count for count in counts if not count.isdecimal()]
     counts = [count for count in counts if count.isdecimal()]
     if counts and "speculate" in line.fields:
@@ -160,16 +164,24 @@ def _read_drafts(line: Words) -> None:
         )
     elif configurations or unread:
         line.notes.append("speculative decoding is ignored, as no number of draft tokens is given")
-    line.notes += [_uncounted(name) for name in models[-1:]]
+    for name in models[-1:]:
+        if "draft_model" in line.fields and _is_counted(line, name):
+            line.words += ["--draft-model", name]
+        else:
+            line.notes.append(
+                f"draft model {shown(name, 60)}: its weights and its cache are not counted; leave "
+                "that much memory free, or name a similar model with --draft-model"
+            )
 
 
-def _uncounted(name: str) -> str:
-    """Note on the memory of a draft model, which is not counted."""
-    from fastcalc.core.model.workload import workload  # few lines have a draft model
+def _is_counted(line: Words, name: str) -> bool:
+    """Whether the size of a draft model is known, for the model of the command."""
+    from fastcalc.catalogue.store import Catalogue  # few lines have a draft model
+    from fastcalc.kit.request.draft_models import EAGLE, draft_model
 
-    draft = None if _DRAFT_NAME.search(name) else model_of(name)
-    weights = f", {workload(draft).weight_bytes / 1e9:,.1f} GB," if draft else ""
-    return (
-        f"draft model {shown(name, 60)}: its weights{weights} and its cache are not counted; "
-        "leave that much memory free"
-    )
+    if _OTHER_DRAFTS.search(name) and not EAGLE.search(name):
+        return False
+    try:
+        return line.model is None or bool(draft_model(Catalogue(), name, line.model))
+    except InputError:
+        return False

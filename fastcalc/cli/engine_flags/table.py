@@ -57,13 +57,18 @@ OPTIMIZATION = ("-O", "--optimization-level")
 INPUT_LIMITS = ("--limit-mm-per-prompt",)
 ROPE, MODEL_OVERRIDES = ("--rope-scaling",), ("--hf-overrides", "--json-model-override-args")
 DRAFT_CONFIGURATION = ("--speculative-config", "-sc")
-DRAFT_COUNTS = ("--spec-tokens", "--speculative-num-steps", "--num-draft-tokens")
+DRAFT_COUNTS = (
+    *("--spec-tokens", "--speculative-num-steps", "--num-draft-tokens"),
+    *("--draft-max", "--draft", "--draft-n", "--spec-draft-n-max"),
+)
 DRAFT_MODELS = (
     "-md",
     "--model-draft",
     "--spec-model",
     "--speculative-draft-model-path",
-    "--draft-model",
+    "--speculative-draft-model",
+    *("-hfd", "-hfrd", "--hf-repo-draft", "--spec-draft-hf", "--spec-draft-model"),
+    "--speculative-model",
 )
 WHOLE_WINDOWS = "--swa-full"
 

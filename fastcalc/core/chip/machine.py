@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fastcalc.catalogue.chip_defaults import HOST_LINK, completed
-from fastcalc.catalogue.formats import NumberFormat
+from fastcalc.catalogue.formats import CACHES, NumberFormat
 from fastcalc.catalogue.once import once
 from fastcalc.catalogue.schema import Engine, Hardware, Parameters
 from fastcalc.catalogue.schema.engine_parameters import DeclaredParameters
@@ -20,7 +20,7 @@ from fastcalc.core.chip.rates import WorkingRate, fastest_rate, working_rate
 from fastcalc.core.chip.reserve import NOTHING, Reserve, reserve_of
 from fastcalc.core.chip.tier import MemoryChoice, Tier, own_tiers
 from fastcalc.core.model.kinds import IN_LAYERS, KINDS, Kinds
-from fastcalc.core.model.workload import Workload, outside_core
+from fastcalc.core.model.workload import Workload, outside_core, workload
 from fastcalc.errors import InputError
 from fastcalc.formulas.roofline import achieved_bandwidth, achieved_compute
 from fastcalc.formulas.types import Array, ArrayLike
@@ -136,8 +136,9 @@ class Machine:
     prefix : index of the memory from which the cached part of prompts is loaded
     chip, software, peaks : their numbers for this workload
     reserve : memory of the chip that the engine reserves for this workload
+    draft : separate draft model, in the cache format of the workload
     unread_bytes : weights that the engine loads but a plain decode step does not read: encoders of
-        images and sound, and draft layers [byte]
+        images and sound, and draft layers or the draft model [byte]
     """
 
     hardware: Hardware
@@ -151,6 +152,7 @@ class Machine:
     software: EngineParameters
     peaks: Kinds[float]
     reserve: Reserve
+    draft: Workload | None
     unread_bytes: float
 
     @property
@@ -262,6 +264,7 @@ def machine(hardware: Hardware, engine: Engine, work: Workload, memory: MemoryCh
     tiers = tuple(in_order(tiers_of(hardware, memory, formats)))
     prefix, software = memory.prefix_tier, parameters_on(engine, hardware)
     encoder_bytes = _encoder_bytes(software, work, memory)
+    draft = _draft(work, memory)
     return Machine(
         hardware=hardware,
         engine=engine,
@@ -283,7 +286,8 @@ def machine(hardware: Hardware, engine: Engine, work: Workload, memory: MemoryCh
             has_encoder=encoder_bytes > 0.0,
             drafted=memory.drafted,
         ),
-        unread_bytes=encoder_bytes + _draft_bytes(work, memory),
+        draft=draft,
+        unread_bytes=encoder_bytes + (draft.weight_bytes if draft else _draft_bytes(work, memory)),
     )
 
 
@@ -323,6 +327,13 @@ def _encoder_bytes(software: EngineParameters, work: Workload, memory: MemoryCho
     if memory.language_model_only or not software.loads_encoders:
         return 0.0
     return outside_core(work.model)["vision"] * work.model.own_formats.of("vision").bytes
+
+
+def _draft(work: Workload, memory: MemoryChoice) -> Workload | None:
+    """The draft model in its own weight format, with the cache format of the model if it can."""
+    if memory.draft is None:
+        return None
+    return workload(memory.draft, None, None if work.kv_format in CACHES else work.kv_format)
 
 
 def _draft_bytes(work: Workload, memory: MemoryChoice) -> float:

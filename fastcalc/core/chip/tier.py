@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 
 from fastcalc.catalogue.once import once
-from fastcalc.catalogue.schema import Hardware, Memory
+from fastcalc.catalogue.schema import Hardware, Memory, Model
 from fastcalc.core.model.kinds import Kinds
 from fastcalc.formulas.types import ArrayLike
 
@@ -32,7 +32,8 @@ class MemoryChoice:
     slots : sequences that each have an equal part of ``longest`` under llama.cpp; 1 if all
         share it [1]
     language_model_only : True if the encoders of images and sound are not loaded
-    drafted : draft tokens per pass, whose layers are loaded as well [1]
+    drafted : draft tokens per pass [1]
+    draft : model that drafts them; None for the model's own draft layers, or a head of one layer
     gpu_layers : layers in the chip's memory, counted from the last, with the output layer as one
         more; earlier layers, their caches and the table of embeddings are on the host. None if
         not stated [1]
@@ -50,6 +51,7 @@ class MemoryChoice:
     slots: float = 1.0
     language_model_only: bool = False
     drafted: float = 0.0
+    draft: Model | None = None
     gpu_layers: int | None = None
     cpu_moe_layers: int | None = None
 

@@ -40,12 +40,14 @@ class _Paging(NamedTuple):
     block, drafted, state_blocks : tokens per block, draft tokens, and blocks per recurrent state
         [1]
     ranks : ranks per chip [1]
+    draft : separate draft model
     """
 
     block: float
     drafted: float
     state_blocks: float
     ranks: int
+    draft: Workload | None
 
 
 def _paging(machine: Machine, work: Workload) -> _Paging | None:
@@ -53,19 +55,19 @@ def _paging(machine: Machine, work: Workload) -> _Paging | None:
     block = float(np.max(machine.software.block_size))
     if block == inf or machine.place or machine.is_spatial:
         return None
-    drafted = machine.memory.drafted if work.model.mtp else 0.0
+    drafted = machine.memory.drafted if work.model.mtp or machine.draft else 0.0
     state_blocks = float(np.max(machine.software.state_blocks)) + drafted
-    return _Paging(block, drafted, state_blocks, machine.ranks)
+    return _Paging(block, drafted, state_blocks, machine.ranks, machine.draft)
 
 
 @lru_cache(maxsize=512)
 def _pool(work: Workload, ranks: tuple[int, int], paging: _Paging) -> BlockPool | None:
     """Pool of one of `ranks`: tensor-parallel ranks and stages."""
-    block, drafted, state_blocks, _ = paging
+    block, drafted, state_blocks, _, draft = paging
     tp, pp = ranks
     if any(isinstance(part.attention, CompressedAttention) for part in work.model.blocks):
         return compressed_pool(work, pp)
-    layers = _layer_caches(work, tp, drafted)
+    layers = _layer_caches(work, tp, drafted, draft)
     if not layers:
         return None
     if all(not layer.state and layer.window == inf for layer in layers) or len(layers) == 1:
@@ -73,8 +75,12 @@ def _pool(work: Workload, ranks: tuple[int, int], paging: _Paging) -> BlockPool 
     return _grouped(layers, block, pp, state_blocks, is_latent=work.latent_layers > 0)
 
 
-def _layer_caches(work: Workload, tp: int, drafted: float) -> dict[LayerCache, int]:
+def _layer_caches(
+    work: Workload, tp: int, drafted: float, draft: Workload | None
+) -> dict[LayerCache, int]:
     """Number of layers with each cache type on a rank; draft layers count as attention layers.
+
+    A draft model counts as the number of attention layers with as many bytes per token.
 
     drafted : draft tokens per pass, whose convolution inputs are kept as well [1]
     """
@@ -82,8 +88,12 @@ def _layer_caches(work: Workload, tp: int, drafted: float) -> dict[LayerCache, i
     for block, (count, layer) in zip(work.model.blocks, work.layer_kinds, strict=False):
         for cache in _caches_of(block, layer, tp, drafted):
             counts[cache] = counts.get(cache, 0) + int(count)
-    if drafted and work.model.mtp and (full := [cache for cache in counts if cache.token]):
-        counts[max(full)] += work.model.mtp.layers
+    full = max((cache for cache in counts if cache.token), default=None)
+    if full and draft:
+        token = float(draft.cache_bytes(2.0, ranks=tp) - draft.cache_bytes(1.0, ranks=tp))
+        counts[full] += ceil(token / full.token)
+    elif full and drafted and work.model.mtp:
+        counts[full] += work.model.mtp.layers
     return counts
 
 

@@ -82,7 +82,9 @@ def cache_on_chip(machine: Machine, work: Workload, layout: AnyLayout, tokens: A
         of_rank = _cache_on_rank_once(topology, work, layout, tokens)
     else:
         of_rank = _cache_on_rank(topology, work, layout, tokens)
-    if machine.memory.drafted and work.model.mtp:
+    if machine.draft:
+        of_rank = of_rank + machine.draft.cache_bytes(tokens, ranks=layout.tp)
+    elif machine.memory.drafted and work.model.mtp:
         of_rank = of_rank + _draft_cache_on_rank(work, layout, tokens)
     return of_rank * machine.ranks
 
@@ -129,9 +131,9 @@ def expert_padding(machine: Machine, work: Workload, layout: AnyLayout) -> Array
 def stored_weights(machine: Machine, work: Workload, layout: AnyLayout) -> dict[str, Array]:
     """Weights on the fullest chip by category, including the table of embeddings. [byte]
 
-    Encoders of images and sound, and draft layers, count with the embeddings. If layers are
-    placed whole, each takes the room of the largest. With several layer types, each category
-    of bytes is taken from the stage that has most of it. Kernels pad the columns of packed
+    Encoders of images and sound, and draft layers or a draft model, count with the embeddings. If
+    layers are placed whole, each takes the room of the largest. With several layer types, each
+    category of bytes is taken from the stage that has most of it. Kernels pad the columns of packed
     experts.
     """
     head, embedding = work.weights.head.bytes, work.weights.embedding.bytes

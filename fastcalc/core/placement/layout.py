@@ -64,6 +64,11 @@ class Layout:
         return max(self.tp, self.ep)
 
     @property
+    def unstaged(self) -> "Layout":
+        """The same replicas in one stage, each with its own copy of the weights."""
+        return Layout(self.tp, dp=self.dp, per_chip=self.per_chip)
+
+    @property
     def width(self) -> int:
         """Ranks of one pipeline stage. [1]"""
         return self.tp * self.dp
@@ -110,6 +115,12 @@ class Layouts:
     def expert_shards(self) -> Ints:
         """Ranks over which one copy of the experts is spread. [1]"""
         return np.maximum(self.tp, self.ep)
+
+    @property
+    def unstaged(self) -> "Layouts":
+        """The same replicas in one stage, each with its own copy of the weights."""
+        one = np.ones_like(self.tp)
+        return Layouts(self.tp, one, one, self.dp, self.per_chip)
 
     @property
     def width(self) -> Ints:

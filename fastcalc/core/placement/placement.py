@@ -1,10 +1,10 @@
 """Placement of weights and cache: memory tier, number of chips and layout."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial, reduce
 from math import ceil, inf
-from typing import Generic, TypeAlias, TypeVar
+from typing import Generic, Self, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -116,6 +116,13 @@ class _PlacedWorkload(Generic[OneOrMore]):
     work: Workload
     layout: OneOrMore
     reserved_tokens: ArrayLike
+
+    def of_draft(self, machine: Machine, draft: Workload) -> Self:
+        """Placement of a draft model on the ranks of the replicas.
+
+        machine : the chip for the draft model
+        """
+        return replace(self, machine=machine, work=draft, layout=self.layout.unstaged)
 
     @property
     def refused(self) -> str | None:

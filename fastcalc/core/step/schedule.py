@@ -13,7 +13,8 @@ from typing import Literal
 import numpy as np
 
 from fastcalc.core.chip.machine import EngineParameters
-from fastcalc.core.chip.tier import PlaceFor
+from fastcalc.core.chip.machine import machine as machine_of
+from fastcalc.core.chip.tier import OWN_MEMORY, PlaceFor
 from fastcalc.core.own_rows import OwnEffect, own_effect
 from fastcalc.core.placement.best_split import best_split
 from fastcalc.core.placement.placement import AnyPlacement
@@ -32,7 +33,7 @@ from fastcalc.core.step.pass_work import (
 )
 from fastcalc.core.step.spatial import spatial_pass
 from fastcalc.core.step.step import expected_step, head_in_first_memory
-from fastcalc.core.traffic.traffic import Traffic
+from fastcalc.core.traffic.traffic import Speculation, Traffic
 from fastcalc.formulas.load import prefilling_replicas
 from fastcalc.formulas.types import Array, ArrayLike, Bools, Floats, floats
 
@@ -457,11 +458,22 @@ class Schedule:
 
     @cached_property
     def _drafting(self) -> tuple[Component, ...]:
-        """Drafting: one layer per draft token, like multi-token-prediction modules."""
+        """Drafting: per draft token one layer of the model, or a step of its draft model."""
         if self._drafts is None:
             return ()
         drafted = self.traffic.speculation.drafted
         return (derived("drafting", drafted * self.drafted_layer(self.split)),)
+
+    @cached_property
+    def _draft_step_s(self) -> Array | None:
+        """Time of a step of the draft model, on the tensor-parallel ranks of a replica. [s]"""
+        machine, draft = self.machine, self.machine.draft
+        if draft is None:
+            return None
+        on_chip = machine_of(machine.hardware, machine.engine, draft, OWN_MEMORY)
+        traffic = replace(self.traffic, speculation=Speculation())
+        placed = self.placement.of_draft(on_chip, draft)
+        return Schedule(placed, traffic, self.batch)._expected_decode.seconds
 
     @cached_property
     def _drafted_kinds(self) -> list[OpenPass]:
@@ -474,8 +486,11 @@ class Schedule:
         """Time of a draft token: one layer of the slowest type, including attention. [s]
 
         If layers have regions, it crosses one more region while other streams are in the others.
+        A separate draft model takes a whole step.
         """
         machine, work, drafted = self.machine, self.placement.work, self.traffic.speculation.drafted
+        if self._draft_step_s is not None:
+            return self._draft_step_s
         if machine.is_spatial:
             plain = replace(self._decoding.work, split=split)
             deeper = self.expected(replace(plain, depth=plain.depth + drafted)).seconds

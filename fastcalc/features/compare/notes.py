@@ -12,7 +12,7 @@ from fastcalc.kit.answer.console import Note
 from fastcalc.kit.answer.memories import kept_note, lives, raised_limit
 from fastcalc.kit.answer.numbers_as_text import number, whole_percent
 from fastcalc.kit.answer.outcome_lines import no_place
-from fastcalc.kit.answer.point_records import drafter, models_of
+from fastcalc.kit.answer.point_records import drafters, models_of
 from fastcalc.written import listed, many
 
 if TYPE_CHECKING:
@@ -60,11 +60,11 @@ def _engines(outcomes: Sequence[Outcome]) -> Iterator[str]:
 def _drafts(outcomes: Sequence[Outcome]) -> Iterator[str]:
     drafts = outcomes[0].scenario.traffic.speculation
     if drafts.drafted:
-        drafters = "; ".join(f"{model.id}: {drafter(model)}" for model in models_of(outcomes))
+        phrases = "; ".join(f"{name}: {phrase}" for name, phrase in drafters(outcomes).items())
         yield (
             f"speculation: {drafts.drafted:g} draft tokens per step at an acceptance rate of "
             f"{drafts.acceptance:.2f} generate {number(float(drafts.tokens_per_pass))} tokens per "
-            f"step; {drafters}"
+            f"step; {phrases}"
         )
 
 

@@ -150,7 +150,7 @@ def assumptions(outcomes: Sequence[Outcome]) -> Record:
             "tokens_per_pass": plain(traffic.speculation.tokens_per_pass),
             "drafted_tokens": plain(traffic.speculation.drafted),
             "acceptance": plain(traffic.speculation.acceptance),
-            "drafters": {model.id: drafter(model) for model in models_of(outcomes)},
+            "drafters": drafters(outcomes),
         }
     return {
         "prompt_tokens": plain(traffic.prompt),
@@ -223,8 +223,17 @@ def models_of(outcomes: Sequence[Outcome]) -> list[Model]:
     return list({model.id: model for model in models}.values())
 
 
-def drafter(model: Model) -> str:
-    """Sentence on the draft model assumed for a model, and its cost."""
+def drafters(outcomes: Sequence[Outcome]) -> dict[str, str]:
+    """For each model, a phrase on the draft model, and its cost."""
+    return {
+        outcome.scenario.model.id: _drafter(outcome.scenario.model, outcome.scenario.memory.draft)
+        for outcome in outcomes
+    }
+
+
+def _drafter(model: Model, draft: Model | None) -> str:
+    if draft:
+        return f"drafted by {draft.name}; each draft token costs one of its steps"
     head = "its own multi-token-prediction module" if model.mtp else "a one-layer head (assumed)"
     return f"drafted by {head}; each draft token costs the time of one layer"
 

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Annotated
 
-from fastcalc.kit.request import groups
+from fastcalc.kit.request import groups, offered
 from fastcalc.kit.request.fields import Request, flag
 
 if TYPE_CHECKING:
@@ -34,6 +34,17 @@ class Decoding(Request):
             "Speculative decoding: tokens per step (2.5), or acceptance rate x draft tokens "
             "(0.8x3).",
             says=_drafts_said,
+        ),
+    ] = None
+    draft_model: Annotated[
+        str | None,
+        flag(
+            "NAME",
+            "Separate draft model, or eagle3 for a one-layer head: its memory, and with "
+            "--speculate its time.",
+            completion=offered.models,
+            says="drafted by {}",
+            premise="deployment",
         ),
     ] = None
 

@@ -29,6 +29,7 @@ from fastcalc.core.traffic.traffic import Traffic
 from fastcalc.errors import InputError
 from fastcalc.importers.instances import printed_chip, stated_count
 from fastcalc.kit.request import readers
+from fastcalc.kit.request.draft_models import draft_model
 from fastcalc.kit.request.evaluation import Evaluated
 from fastcalc.kit.request.fields import Request
 from fastcalc.kit.request.groups import (
@@ -71,6 +72,10 @@ def scenarios(request: Evaluated, notes: list[str]) -> list[Scenario]:
         memory_of(entries, request), drafted=float(np.max(traffic.speculation.drafted))
     )
     models = models_of(entries, request.models, notes)
+    drafts = [
+        draft_model(entries, request.draft_model, model, notes) if request.draft_model else None
+        for model in models
+    ]
     chips = chips_of(entries, request.on, memory, notes)
     _check_points(len(models) * len(chips) * len(batches))
     pricing = pricing_of(chips, request, utilization=request.utilization)
@@ -95,9 +100,9 @@ def scenarios(request: Evaluated, notes: list[str]) -> list[Scenario]:
             ignores_ranks=sharding.cuts_layers and not placed.cuts_layers,
             pricing=pricing,
             engine_is_borrowed=is_borrowed,
-            memory=_memory_under(engine, chip, model, memory, entries),
+            memory=_memory_under(engine, chip, model, replace(memory, draft=draft), entries),
         )
-        for model in models
+        for model, draft in zip(models, drafts, strict=True)
         for chip, (engine, is_borrowed) in zip(chips, engines, strict=True)
     ]
     if request.like is not None:

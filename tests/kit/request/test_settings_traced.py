@@ -112,6 +112,7 @@ CHANGES = {
     "users": "4",
     "solve": "context",
     "speculate": "2.5",
+    "draft_model": "qwen3-0.6b",
     "weights": "fp8",
     "kv": "fp8",
     "chips": 2,

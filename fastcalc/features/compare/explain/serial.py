@@ -153,9 +153,11 @@ def _slowest_stage(context: PassContext) -> Equation:
     return equation("slowest stage", seconds, "s", stages + sequences)
 
 
-@component("drafting", "draft tokens before the step, one layer each, of the slowest type")
+@component(
+    "drafting", "draft tokens before the step: a layer of the slowest type, or a draft model's step"
+)
 def _drafting(context: PassContext, part: Component) -> list[Equation]:
-    if context.work.layer_kinds or context.machine.is_spatial:
+    if context.work.layer_kinds or context.machine.is_spatial or context.machine.draft:
         return [named("each", "s", number(part.seconds_each, "s"))]
     plain = context.schedule.expected(context.schedule.decode_work(verified=1.0)).seconds
     return [equation("each", part.seconds_each, "s", number(plain, "s") / context.work.depth)]

@@ -1,0 +1,135 @@
+"""Separate draft models for speculative decoding: of the catalogue, EAGLE-3 heads, or by size."""
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from fastcalc.catalogue.schema import Attention, DenseFFN, Model
+from fastcalc.catalogue.store import Catalogue
+from fastcalc.core.model.workload import workload
+from fastcalc.errors import InputError
+from fastcalc.kit.request.repositories import published_formats
+from fastcalc.mentions import option
+from fastcalc.written import shown
+
+EAGLE = re.compile(r"eagle-?3", re.IGNORECASE)
+"""Names of EAGLE-3 heads (arXiv:2503.01840)."""
+_SIZE = re.compile(r"(?<![\d.a-z])(\d{1,4}(?:\.\d{1,3})?)([bm])(?![a-z\d])", re.IGNORECASE)
+"""Parameter count in a name, as in 0.5B or 135M."""
+_HEAD_VOCABULARY = 32_000
+_HEAD_DIM, _KV_HEADS = 128, 8
+_WIDTHS = 6
+"""Feed-forward width of a head over its hidden width, for models whose layers all have experts.
+
+Sources: configurations of sgl-project/SpecForge, November 2026 (Qwen3 30B-A3B and 235B-A22B,
+gpt-oss 20B; a vocabulary of 32,000 in all)."""
+_LAYERS, _KV_BYTES = 28, 114_688
+"""Layers and cache bytes per token of Qwen3 0.6B and 1.7B, the most common draft models."""
+
+
+def draft_model(
+    entries: Catalogue, name: str, model: Model, notes: list[str] | None = None
+) -> Model:
+    """Draft model of a model, by name.
+
+    An EAGLE-3 head has the shape that the model implies. A model that is not in the catalogue has
+    the number of parameters in its name, in 16 bits.
+
+    notes : list to which a note on its size is added
+    """
+    reading: list[str] = []
+    stem = Path(name).stem if name.endswith(".gguf") else name
+    if EAGLE.search(name):
+        draft, source = _head(model), "an EAGLE-3 head of one layer"
+    elif (known := _known(entries, stem, reading)) is not None:
+        draft, source = known, known.name
+    else:
+        draft, source = _of_size(stem), "by the size in its name; its cache is assumed"
+    work = workload(draft)
+    weights, token = work.weight_bytes / 1e9, float(work.cache_bytes_per_token) / 1e3
+    if notes is not None:
+        notes += reading
+        notes.append(
+            f"draft model {shown(name, 60)} ({source}): {weights:,.2f} GB of weights and "
+            f"{token:,.1f} kB of KV cache per token count, divided by the tensor-parallel ranks"
+        )
+    return draft
+
+
+def _known(entries: Catalogue, name: str, notes: list[str]) -> Model | None:
+    """Model of the catalogue, in the format that the name states; None if it is not known."""
+    from fastcalc.kit.request.loading import models_of  # which uses this module
+
+    try:
+        (model,) = models_of(entries, [name], notes)
+    except InputError:
+        return None
+    stored: Sequence[str] = list(published_formats(entries, [name]))
+    return model.model_copy(update={"weight_format": stored[0]}) if stored else model
+
+
+def _of_size(name: str) -> Model:
+    """Model with the number of parameters in a name.
+
+    Raises InputError if the name states none.
+    """
+    size = _SIZE.search(name)
+    if size is None:
+        raise InputError(
+            f"{option('draft_model')} {shown(name, 60)}: the catalogue has no such model, and its "
+            "name states no size; name a similar model, such as qwen3-0.6b, or eagle3 for a head"
+        )
+    parameters = float(size[1]) * (1e9 if size[2].lower() == "b" else 1e6)
+    return Model.model_validate(
+        {
+            "id": "draft",
+            "name": "Draft model",
+            "weight_format": "bf16",
+            "total_parameters": parameters,
+            "layers": _LAYERS,
+            "kv_bytes_per_token": _KV_BYTES,
+        }
+    )
+
+
+def _head(model: Model) -> Model:
+    """EAGLE-3 head of a model: a layer with two inputs, a fusion of three hidden states, a head.
+
+    Its embedding is the model's. Source: vllm/model_executor/models/llama_eagle3.py, version 0.33.
+    """
+    hidden = model.hidden_size
+    if model.is_minimal or hidden is None:
+        raise InputError(
+            f"{option('draft_model')}: an EAGLE-3 head follows from the shape, and {model.id} "
+            "publishes none; name a draft model of the catalogue"
+        )
+    ffns = [block.ffn.width for block in model.blocks if isinstance(block.ffn, DenseFFN)]
+    grouped = [block.attention for block in model.blocks if isinstance(block.attention, Attention)]
+    heads, kv_heads, width = (
+        (grouped[-1].heads, grouped[-1].cached_heads, grouped[-1].head_dim)
+        if grouped
+        else (hidden // _HEAD_DIM, _KV_HEADS, _HEAD_DIM)
+    )
+    return Model.model_validate(
+        {
+            "id": "eagle-3-head",
+            "name": "EAGLE-3 head",
+            "weight_format": "bf16",
+            "hidden_size": hidden,
+            "vocabulary": _HEAD_VOCABULARY,
+            "tied_embeddings": True,
+            "blocks": [
+                {
+                    "count": 1,
+                    "attention": {
+                        "kind": "gqa",
+                        "heads": heads,
+                        "kv_heads": kv_heads,
+                        "head_dim": width,
+                    },
+                    "ffn": {"kind": "dense", "width": max(ffns, default=_WIDTHS * hidden)},
+                    "other_matrices": (3 * hidden + (heads + 2 * kv_heads) * width) * hidden,
+                }
+            ],
+        }
+    )

@@ -1,0 +1,83 @@
+"""Separate draft models: their memory, by hand, and the time of a draft token."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import fastcalc as fc
+from fastcalc.catalogue.store import Catalogue
+from fastcalc.core.chip.tier import OWN_MEMORY
+from fastcalc.core.scenario import Scenario, Sharding, locate
+from fastcalc.core.step.schedule import Schedule
+from fastcalc.core.traffic.traffic import Speculation, Traffic
+from fastcalc.errors import InputError
+from fastcalc.kit.request.draft_models import draft_model
+from tests.helpers import every
+
+ENTRIES = Catalogue()
+ASKED = {"models": "llama-3.1-70b", "on": "h100-sxm", "tp": 4, "gpu_memory_utilization": 0.92}
+
+
+def memory(**settings):
+    (row,) = fc.fit(**ASKED, max_model_len=131072, **settings).records
+    return row["available_kv_gb_per_chip"], row["kv_cache_tokens"]
+
+
+def test_weights_and_cache_of_a_draft_model_count():
+    """Llama 3.1 8B: 8.030e9 parameters of 2 bytes, 32 layers x 2 x 8 heads x 128 x 2 bytes."""
+    before, _ = memory(speculate="0.8x5")
+    after, tokens = memory(speculate="0.8x5", draft_model="llama-3.1-8b")
+    assert before - after == pytest.approx(8.030261248 * 2 / 4, rel=1e-4)
+    of_both = 80 * 2 * 8 * 128 * 2 + 32 * 2 * 8 * 128 * 2
+    assert tokens == pytest.approx(after * 1e9 * 4 / of_both, rel=1e-3)
+
+
+def test_a_head_is_a_layer_with_two_inputs_and_three_hidden_states():
+    """Llama 3.1 8B, whose head yuhuili/EAGLE3-LLaMA3.1-Instruct-8B has 0.85 GB in 16 bits."""
+    attention = 2 * 4096 * (4096 + 2 * 1024) + 4096 * 4096
+    others = 3 * 4096 * 4096 + 3 * 4096 * 14336 + 32_000 * 4096
+    notes: list[str] = []
+    draft_model(ENTRIES, "yuhuili/EAGLE3-x", ENTRIES.model("llama-3.1-8b"), notes)
+    assert f"{2 * (attention + others) / 1e9:.2f} GB" in notes[-1]
+
+
+@every(
+    "name,width",
+    [("qwen3-235b-a22b", 24576), ("qwen3-30b-a3b", 12288), ("gpt-oss-20b", 17280)],
+)
+def test_a_head_of_a_model_with_experts_has_the_width_of_published_heads(name, width):
+    """Configurations of sgl-project/SpecForge, November 2026."""
+    assert draft_model(ENTRIES, "eagle3", ENTRIES.model(name)).blocks[0].ffn.width == width
+
+
+def test_a_draft_of_unknown_shape_has_the_size_in_its_name():
+    notes: list[str] = []
+    draft_model(ENTRIES, "org/tiny-135M", ENTRIES.model("llama-3.1-8b"), notes)
+    assert "0.27 GB of weights" in notes[-1]
+    with pytest.raises(InputError, match="its name states no size"):
+        draft_model(ENTRIES, "org/tiny", ENTRIES.model("llama-3.1-8b"))
+
+
+def test_a_draft_token_costs_a_step_of_the_draft_model():
+    """A model that drafts for itself: each draft token costs as much as a step without drafts."""
+    model = ENTRIES.model("llama-3.1-8b")
+    traffic = Traffic(1000.0, 1000.0, 1500.0)
+    plain = Scenario(
+        hardware=ENTRIES.hardware("h100-sxm"),
+        model=model,
+        engine=ENTRIES.engine("vllm"),
+        batches=(8,),
+        traffic=traffic,
+        sharding=Sharding(tp=2),
+    )
+    drafting = replace(
+        plain,
+        traffic=replace(traffic, speculation=Speculation.accepting(0.8, 3.0)),
+        memory=replace(OWN_MEMORY, drafted=3.0, draft=model),
+    )
+    batch = np.array([8.0])
+    step = Schedule(locate(plain).placement, traffic, batch).decode
+    passes = Schedule(locate(drafting).placement, drafting.traffic, batch)
+    spent = {part.name: part.seconds for part in passes.decode.components}
+    assert spent["drafting"] == pytest.approx(3 * step.seconds, rel=1e-9)
