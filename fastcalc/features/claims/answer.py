@@ -1,11 +1,10 @@
 """Judged claims as a table, as records, and a single claim in full."""
 
-import re
 import textwrap
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import NamedTuple
+from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 
@@ -16,88 +15,62 @@ from fastcalc.features.claims.reasons import reason, verdict_sentence
 from fastcalc.features.claims.registry import in_words
 from fastcalc.features.claims.request import JudgeClaims
 from fastcalc.grid.column import TableColumn, key_figure
-from fastcalc.kit.answer import record_tables
 from fastcalc.kit.answer.answer import Answer
 from fastcalc.kit.answer.console import Note, Part, Screen, TextTable, render, word_list
 from fastcalc.kit.answer.numbers_as_text import stated_percent
 from fastcalc.kit.answer.point_records import Record, plain
-from fastcalc.kit.answer.record_tables import numbers, words
+from fastcalc.kit.answer.record_tables import words
 from fastcalc.mentions import command, flag, option
 from fastcalc.quoting import shell_line
-from fastcalc.written import listed, many
+from fastcalc.written import many
 
-_SIGNS = {"equals": "", "at-least": ">= ", "at-most": "<= ", "between": ""}
-_WORDS = {"equals": "", "at-least": "at least ", "at-most": "at most ", "between": "between "}
-_DEVIATION = {"equals": "±", "between": "±", "at-least": "-", "at-most": "+"}
-_FORMS = {
-    r"^[0-9].*\.\.": "A..B: between both",
-    r"[<>].*\.\.": "<= A..B: plausible thresholds",
-    "±": "± N %: tolerance",
-    r"^[0-9,.]+$": "a bare number: exact",
-}
-"""Meanings of the forms of a criterion."""
+_WORDS = {"equals": "", "at-least": "at least ", "at-most": "at most ", "between": ""}
 
 _COLUMN = len("depends on")
-UNREACHABLE = "unreachable"
-UNREACHABLE_MEANS = f"{UNREACHABLE}: no batch gives the speeds of both tiers"
+_UNREACHABLE = "no batch reaches both speeds"
 _NEGLIGIBLE_S = 1e-6
 _RANGE_DIGITS = 3
 _FEW, _MORE = 2, 6
 """Most values listed in a table or a full claim; of more, only the range is shown."""
 
+_LONG_UNIT = len("TB/s")
+"""Longest unit that a line of the table prints twice. [1]"""
+
+_MOST_CLAIMS = 12
+"""Most claims on a first screen, which takes two to three lines for one. [1]"""
+
 _WIDEST = 100
 """Largest width of a full claim in characters, on any screen."""
 
 
-class Line(NamedTuple):
-    """A row of the table: a claim with its check, or the conclusion that it draws.
-
-    tested : None without a test
-    """
-
-    judged: Judged
-    tested: Tested | None
-
-    @property
-    def is_conclusion(self) -> bool:
-        """Whether the row holds the conclusion, below the row of its claim."""
-        return self.tested is not None and self.tested is self.judged.conclusion
-
-    def cell(self, text: str) -> str:
-        """A cell of the claim; empty in the row of the conclusion."""
-        return "" if self.is_conclusion else text
-
-    @property
-    def claim(self) -> str:
-        """The claim, its condition if any, and in brackets the computed quantity."""
-        claim = self.judged.claim
-        condition = f" Condition: {claim.condition}." * bool(claim.condition)
-        quantity = f" [{self.tested.quantity}]" if self.tested else ""
-        return f"{self.cell(f'{claim.claim}{condition}') or 'conclusion'}{quantity}"
+def computed_lines(judged: Judged) -> list[str]:
+    """Computed number and criterion of the claim, and of the conclusion that it draws."""
+    lines = []
+    for tested in judged.tested:
+        quantity = f"{tested.quantity[:1].upper()}{tested.quantity[1:]}"
+        needs = "the conclusion needs" if tested is judged.conclusion else "the claim needs"
+        stated = criterion(tested)
+        if len(tested.unit) > _LONG_UNIT:
+            stated = stated.replace(f" {tested.unit}", "")
+        lines.append(f"{quantity}: {over_assumptions(tested)}; {needs} {stated}")
+    return lines
 
 
-COLUMNS = (
-    words("id", lambda line: line.cell(line.judged.claim.id)),
-    key_figure(words("verdict", lambda line: line.cell(line.judged.verdict))),
-    replace(
-        numbers("value", lambda line: over_assumptions(line.tested) if line.tested else "-"),
-        heading=("", "computed"),
-    ),
-    replace(
-        numbers("expected", lambda line: criterion(line.tested) if line.tested else "-"),
-        heading=("", "criterion"),
-    ),
-    words("claim", lambda line: line.claim),
+def _conditional_claim(judged: Judged) -> str:
+    condition = judged.claim.condition
+    return judged.claim.claim + f" Condition: {condition}." * bool(condition)
+
+
+_LEADING = (
+    words("id", lambda judged: judged.claim.id),
+    key_figure(words("verdict", lambda judged: judged.verdict)),
 )
-
-
-def lines(judged: Iterable[Judged]) -> list[Line]:
-    """Rows of some claims: the check of each, then its conclusion if it draws one."""
-    return [
-        Line(one, tested)
-        for one in judged
-        for tested in ([one.check, one.conclusion] if one.conclusion else [one.check])
-    ]
+COLUMNS = (
+    *_LEADING,
+    words("claim", _conditional_claim),
+    words("computed", lambda judged: " ".join(computed_lines(judged)) or "-"),
+)
+"""Columns of the Markdown table, with a row for each claim."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -113,19 +86,25 @@ class ClaimsAnswer(Answer):
     book: Claims
 
     def body(self, screen: Screen) -> Iterator[Part]:
-        """Counts of verdicts, a table of the first topic, and a table of all other claims."""
+        """Counts of verdicts, then each claim with its verdict and its computed numbers."""
         counts = Counter(judged.verdict for judged in self.judged)
         listed = ", ".join(f"{counts[word]} {word}" for word in MEANING if counts[word])
         yield f"{many(len(self.judged), 'claim')}: {listed}."
         groups = self.groups()
         headings = ["Claims about how fast modes work", "All other claims"]
         headings = headings if len(groups) > 1 else [""]
-        rows = [[record_tables.row(COLUMNS, line) for line in lines(group)] for group in groups]
-        tables = record_tables.tables(COLUMNS, rows, screen.width)
-        for heading, table in zip(headings, tables, strict=True):
+        if not screen.wide:
+            groups = [self._first_claims()]
+        for heading, group in zip(headings, groups, strict=False):
             yield from ("", heading) if heading else ("",)
-            yield table
+            yield _table(group, is_wide=screen.wide)
         yield ""
+
+    def _first_claims(self) -> list[Judged]:
+        """Claims of a first screen: the first topic, or the requested claims."""
+        groups = self.groups()
+        chosen = groups[0] if self.request.only is None else [*chain(*groups)]
+        return chosen[:_MOST_CLAIMS]
 
     def groups(self) -> list[list[Judged]]:
         """Claims of the first topic, then all others; empty groups are omitted."""
@@ -135,44 +114,32 @@ class ClaimsAnswer(Answer):
         return [group for group in (leading, [*by_id.values()]) if group]
 
     def notes(self) -> Iterator[Note]:
-        """Notes on the meaning of verdicts, and on the files that could change the numbers."""
+        """Notes on the claims that are not shown, and on the files that could change a number."""
+        shown, count = len(self._first_claims()), len(self.judged)
+        if shown < count:
+            text = f"The table has {shown} of {count} claims; {option('wide')} prints all."
+            topics = ", ".join(name.split()[0] for name in [*self.book.topics][1:])
+            if topics and self.request.only is None:
+                text += f" {option('only', 'WORD')} selects others by topic ({topics})."
+            yield Note(text, weight=2, is_hint=True)
         if any(judged.check for judged in self.judged):
             yield Note(
-                f"{option('explain', self._first)} shows the formula and inputs of a verdict, and "
-                "its break-even"
+                f"{option('explain', self._first)} shows what decides a verdict, with the formula, "
+                "inputs and sources."
             )
         for category, meaning in DEPENDS.items():
             ids = [judged.claim.id for judged in self.judged if judged.depends == category]
             id_text = "" if category == "constants" else f": {' '.join(ids)}"
             if ids:
                 verb = "depends" if len(ids) == 1 else "depend"
-                yield Note(f"{many(len(ids), 'verdict')} {verb} on {meaning}{id_text}")
+                text = f"{many(len(ids), 'verdict')} {verb} on {meaning}{id_text}."
+                yield Note(text, weight=0)
 
     def key(self) -> str:
-        """Legend of the verdicts in the table."""
+        """Legend of the verdicts."""
         verdicts = {judged.verdict for judged in self.judged}
         meanings = [f"{word}: {MEANING[word]}" for word in MEANING if word in verdicts]
-        return f"key: {'. '.join([*meanings, *self._columns_mean()])}"
-
-    def _columns_mean(self) -> Iterator[str]:
-        """Legend of the numeric columns, if there are any."""
-        tests = [tested for judged in self.judged for tested in judged.tested]
-        if any(tested.check.premises for tested in tests):
-            yield "computed: over all plausible assumptions and cases"
-        if any(np.isinf(tested.ends[1]) for tested in tests):
-            yield UNREACHABLE_MEANS
-        if tests:
-            criteria = [criterion(tested) for tested in tests]
-            signs = [
-                means
-                for form, means in _FORMS.items()
-                if any(re.search(form, text) for text in criteria)
-            ]
-            meaning = "criterion: what the claim implies for the computed number"
-            yield meaning + f" ({', '.join(signs)})" * bool(signs)
-            yield "[In brackets]: what was computed"
-        if any(judged.conclusion for judged in self.judged):
-            yield "conclusion: what the claim infers, tested separately"
+        return f"key: {'; '.join(meanings)}"
 
     def next_command(self) -> str:
         """Command that explains the first claim with a number."""
@@ -182,7 +149,7 @@ class ClaimsAnswer(Answer):
     @property
     def _first(self) -> str:
         """Id of the first claim on the page with a number, or else of the first claim."""
-        in_order = [judged for group in self.groups() for judged in group]
+        in_order = [*chain(*self.groups())]
         return next((judged for judged in in_order if judged.check), in_order[0]).claim.id
 
     def records(self) -> list[Record]:
@@ -273,7 +240,7 @@ class ClaimsAnswer(Answer):
 
     def table(self) -> tuple[Sequence[TableColumn], Iterable[object]]:
         """All claims as one table."""
-        return COLUMNS, lines(self.judged)
+        return COLUMNS, self.judged
 
     def details(self) -> Record:
         """Meaning of each verdict."""
@@ -295,15 +262,14 @@ class ExplainedClaim(ClaimsAnswer):
         width = min(screen.width, _WIDEST)
         claim = judged.claim
         lines = textwrap.wrap(f"{claim.id} ({judged.verdict}): {claim.claim}", width)
-        labelled = [("verdict", verdict_sentence(judged)), ("reason", reason(judged))]
-        labelled += [("unknown", claim.unpublished or "")]
-        labelled += [("said by", location) for location in self.places(judged)]
-        labelled += [("caveat", f"{self.title(key)} {text}") for key, text in claim.hedge.items()]
-        labelled += [("said by", "no article; our own inference")] * claim.ours
-        lines += ["", *_words(labelled, width)]
+        decided = [("verdict", verdict_sentence(judged)), ("reason", reason(judged))]
+        decided += [("unknown", claim.unpublished or "")]
+        for tested in judged.tested:
+            of = "conclusion, " * (tested is judged.conclusion)
+            decided += [("break-even", f"{of}{line}") for line in changes(tested)]
+        lines += ["", *_words(decided, width)]
         if judged.check is not None:
-            lines.append("")
-            lines += _words(self._of_test(judged.check), width)
+            lines += ["", *_words(self._of_test(judged.check), width)]
             cases = judged.check.finding.rows
             if cases is not None:
                 table = TextTable([(word,) for word in cases.headings], cases.rows, left=(0,))
@@ -311,30 +277,31 @@ class ExplainedClaim(ClaimsAnswer):
         if judged.conclusion is not None:
             lines += ["", "  The conclusion that the claim draws, tested separately"]
             lines += _words(self._of_test(judged.conclusion), width)
-        lines += ["", *_words(self._sensitivity(judged), width)]
+        lines += ["", *_words(self._sources_in_full(judged), width)]
         return "\n".join(line.rstrip() for line in lines) + "\n"
 
-    def _sensitivity(self, judged: Judged) -> Iterator[tuple[str, str]]:
-        """Yield the files that could change the verdict, and the articles."""
-        yield "depends on", DEPENDS[judged.depends] if judged.depends else ""
-        for key in judged.claim.articles:
+    def _sources_in_full(self, judged: Judged) -> Iterator[tuple[str, str]]:
+        """Yield the articles with the places and limits of the claim, and the files it needs."""
+        claim = judged.claim
+        for key, location in zip(claim.place, self.places(judged), strict=True):
             article = self.book.articles[key]
-            facts = (article.author, article.title, article.date, article.url, article.note)
-            yield "article", ", ".join(word for word in facts if word)
+            facts = (article.title * bool(article.author), article.date, article.url, article.note)
+            facts_text = ", ".join(filter(None, facts))
+            yield "said by", location + f" ({facts_text})" * bool(facts_text)
+        if claim.ours:
+            yield "said by", "no article; our own inference"
+        yield from (("caveat", f"{self.title(key)} {text}") for key, text in claim.hedge.items())
+        yield "depends on", DEPENDS[judged.depends] if judged.depends else ""
 
     def _of_test(self, tested: Tested) -> Iterator[tuple[str, str]]:
         """The computed value of a test and the criterion for it, its formula and its inputs."""
         check = tested.check
-        within = f", within {stated_percent(check.tolerance)}" if check.tolerance else ""
-        yield "computed", f"{shown(tested, _MORE)} ({tested.quantity})"
+        yield "computed", f"{tested.quantity}: {shown(tested, _MORE)}"
         if check.premises:
-            ranges = ([_end(value, tested.unit) for value in ends] for ends in tested.ranges)
-            texts = [" to ".join(dict.fromkeys(ends)) for ends in ranges]
-            yield "range", f"{listed(texts)} over all plausible assumptions"
-        expected = f"{expected_text(tested)}{within}"
+            yield "range", f"{over_assumptions(tested)} over all plausible assumptions"
         enough = "; the claim says 'may', so one case is enough" * check.may
-        origin = self._origin(check.expected)
-        yield "criterion", f"{expected}{_range(check.expected)}{origin}{enough}"
+        stated, origin = criterion(tested, is_stated=True), self._origin(check.expected)
+        yield "criterion", f"{stated}{_range(check.expected)}{origin}{enough}"
         for detail in tested.finding.parts:
             yield "detail", f"{detail.label}: {amount([detail.value], detail.unit)}"
         yield "formula", tested.formula
@@ -342,8 +309,6 @@ class ExplainedClaim(ClaimsAnswer):
         for name, premise in check.inputs.items():
             origin = self._origin(premise, tested.origins.get(name, ())) or " (the article's own)"
             yield "input", f"{in_words(name)} = {tested.input_texts[name]}{_range(premise)}{origin}"
-        for line in changes(tested):
-            yield "changes at", line
 
     def _origin(self, premise: Input, origins: Sequence[str] = ()) -> str:
         reported = list(origins)
@@ -363,56 +328,63 @@ def _words(pairs: Iterable[tuple[str, str]], width: int) -> list[str]:
     return word_list(labelled, width, column=_COLUMN)
 
 
+def _table(judged: Iterable[Judged], *, is_wide: bool) -> TextTable:
+    """Claims, each with its computed numbers on the lines below it."""
+    rows = []
+    for one in judged:
+        claim = _conditional_claim(one) if is_wide else one.claim.claim
+        rows.append([*(column.format(one) for column in _LEADING), claim])
+        rows += [["", "", line] for line in computed_lines(one)]
+    headings = [("id",), ("verdict",), ("claim, and what decides it",)]
+    return TextTable(headings, rows, left=(0, 1, 2), key_figures=(1,))
+
+
 def shown(tested: Tested, max_listed: int = _FEW) -> str:
     """Computed value of a test with its unit; only the ends if there are many."""
-    values = tested.values
-    if len(values) <= max_listed:
-        return amount([float(value) for value in values], tested.unit)
-    reached = values[np.isfinite(values)]
-    text = amount([float(np.min(reached)), float(np.max(reached))], tested.unit, "..")
-    return text + f" or {UNREACHABLE}" * (len(reached) < len(values))
+    values = [float(value) for value in tested.values]
+    reached = [value for value in values if np.isfinite(value)]
+    if len(values) > max_listed and reached:
+        text = amount([min(reached), max(reached)], tested.unit, " to ")
+    else:
+        text = amount(reached, tested.unit, " and " if len(reached) == _FEW else ", ")
+    is_partly = len(reached) < len(values)
+    return " or ".join(filter(None, [text, _UNREACHABLE * is_partly]))
 
 
 def over_assumptions(tested: Tested) -> str:
     """Computed value as a cell: its range over all plausible assumptions, if it has any."""
     if not tested.check.premises:
         return shown(tested)
-    return ", ".join(_range_cell(ends, tested.unit) for ends in tested.ranges)
+    return " and ".join(_range_text(ends, tested.unit) for ends in tested.ranges)
 
 
-def _range_cell(ends: tuple[float, float], unit: str) -> str:
-    """Range as a table cell; a negligible time is 0."""
+def _range_text(ends: tuple[float, float], unit: str) -> str:
+    """Range in words; a negligible time is 0."""
     reached = [
         0.0 if unit == "s" and end < _NEGLIGIBLE_S else end for end in ends if np.isfinite(end)
     ]
-    texts = [amount(reached, unit, "..", _RANGE_DIGITS)] * bool(reached)
-    return "..".join(texts + [UNREACHABLE] * (len(reached) < len(ends)))
+    if not reached:
+        return _UNREACHABLE
+    text = amount(reached, unit, " to ", _RANGE_DIGITS)
+    return text if len(reached) == len(ends) else f"{text} or more"
 
 
-def criterion(tested: Tested) -> str:
-    """Value that a claim states, as a table cell, with the deviation it allows.
+def criterion(tested: Tested, *, is_stated: bool = False) -> str:
+    """Value that a claim states, in words, with the deviation it allows.
 
-    If the value has a plausible range, the range is given instead.
+    is_stated : whether to give the stated value even if it has a plausible range
     """
-    check, unit = tested.check, tested.unit if tested.unit == "share" else ""
+    check = tested.check
     ends = [end / check.expected.factor for end in check.expected.ends]
-    text = amount(ends, unit, "..") if ends else _between(tested, unit, "..")
-    within = f" {_DEVIATION[check.comparison]} {stated_percent(check.tolerance)}"
-    return f"{_SIGNS[check.comparison]}{text}{within * bool(check.tolerance)}"
-
-
-def expected_text(tested: Tested) -> str:
-    """Value that a claim states, in words."""
-    return _WORDS[tested.check.comparison] + _between(tested, tested.unit, " and ")
-
-
-def _between(tested: Tested, unit: str, between: str) -> str:
-    """Values that a claim states, or ranges as pairs of values."""
-    expected = tested.expected
-    if tested.check.comparison != "between":
-        return amount(expected, unit)
-    pairs = list(zip(expected[::2], expected[1::2], strict=True))
-    return ", ".join(amount(pair, unit, ".." if len(pairs) > 1 else between) for pair in pairs)
+    expected = list(ends if ends and not is_stated else tested.expected)
+    if check.comparison == "between":
+        pairs = zip(expected[::2], expected[1::2], strict=True)
+        text = " and ".join(amount(pair, tested.unit, " to ") for pair in pairs)
+    else:
+        text = amount(expected, tested.unit, " to " if ends else " and ")
+    is_exact = not check.tolerance or (ends and not is_stated)
+    within = "" if is_exact else f" ± {stated_percent(check.tolerance)}"
+    return f"{_WORDS[check.comparison]}{text}{within}"
 
 
 def _premise(tested: Tested, name: str) -> Record:
@@ -435,14 +407,6 @@ def _numbers_of(tested: Tested | None) -> Record:
     value, expected = (series[0] if len(series) == 1 else series for series in numbers)
     unit, formula = tested.unit, tested.formula
     return {"value": value, "expected": expected, "unit": unit, "formula": formula}
-
-
-def _end(value: float, unit: str) -> str:
-    """Bound of a range as text; a negligible time is described instead of printed."""
-    if not np.isfinite(value):
-        return UNREACHABLE
-    is_negligible = unit == "s" and value < _NEGLIGIBLE_S
-    return "under a microsecond" if is_negligible else amount([value], unit, count=_RANGE_DIGITS)
 
 
 def _range(premise: Input) -> str:

@@ -154,12 +154,18 @@ def _at(flip: Flip) -> str:
 def amount(values: Sequence[float], unit: str, between: str = ", ", count: int = 4) -> str:
     """Numbers with their unit, shares in percent; a range with equal ends is one number.
 
-    >>> amount([0.2434], "share"), amount([2.0, 4.0], "s", ".."), amount([1.5, 1.51], "", "..", 2)
-    ('24.34 %', '2..4 s', '1.5')
+    >>> amount([0.2434], "share"), amount([2.0, 4.0], "x", " to "), amount([1.0], "wafers")
+    ('24.34 %', '2x to 4x', '1 wafer')
+    >>> amount([1.5, 1.51], "s", " to ", 2)
+    '1.5 s'
     """
     factor, shown_unit = (100.0, "%") if unit == "share" else (1.0, unit)
-    texts = [digits(factor * value, count) for value in values]
-    distinct = texts if between == ", " else dict.fromkeys(texts)
+    texts = [digits(factor * value, count) + "x" * (unit == "x") for value in values]
+    distinct = dict.fromkeys(texts) if between == " to " else texts
+    if shown_unit == "x":
+        return between.join(distinct)
+    if texts[-1:] == ["1"] and shown_unit.isalpha() and len(shown_unit) > len("ms"):
+        shown_unit = shown_unit.removesuffix("s")
     return f"{between.join(distinct)} {shown_unit}".strip()
 
 

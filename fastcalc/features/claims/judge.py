@@ -23,13 +23,11 @@ from fastcalc.formulas.types import ArrayLike, Bools, Floats
 
 Verdict = Literal["supported", "conditional", "misleading", "refuted", "undetermined", "external"]
 MEANING: dict[Verdict, str] = {
-    "supported": "true for all plausible inputs, or for some of them if the claim says 'may'",
-    "conditional": "true under some plausible assumptions and false under others, or only under "
-    "the condition that follows the claim",
+    "supported": "true for all plausible inputs, or for some if the claim says 'may'",
+    "conditional": "true only under some plausible assumptions",
     "misleading": "the number is right, but the conclusion drawn from it is not",
     "refuted": "false for all plausible inputs",
-    "undetermined": "the deciding facts are unpublished; the computed number agrees in at least "
-    "some cases",
+    "undetermined": "true for some plausible inputs, but the deciding facts are unpublished",
     "external": "no calculation can test it",
 }
 

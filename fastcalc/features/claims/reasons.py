@@ -76,7 +76,7 @@ def verdict_sentence(judged: Judged) -> str:
     if judged.verdict == "undetermined":
         return f"open: {as_stated}, but the deciding facts are not published"
     if judged.claim.condition:
-        return f"{as_stated}, and only if {judged.claim.condition}"
+        return f"{as_stated}, but only if {judged.claim.condition}"
     if is_of_conclusion:
         return f"the number is right; the conclusion is {as_stated} and {otherwise}"
     return f"{as_stated}; {otherwise}"

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from fastcalc.kit.request.given_types import NumberGiven, WordsGiven
 
 
-class JudgeClaims(groups.Output, groups.OwnFolders):
+class JudgeClaims(groups.Written):
     """Check what articles claim about fast LLM inference.
 
     Gives a verdict on each claim, with its number, formula and source.

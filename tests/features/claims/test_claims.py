@@ -21,7 +21,13 @@ from fastcalc.catalogue.schema.claims import Check, Input
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.errors import InputError
 from fastcalc.features.claims import premium, tests_on_machines
-from fastcalc.features.claims.answer import ClaimsAnswer, criterion, lines, over_assumptions
+from fastcalc.features.claims.answer import (
+    COLUMNS,
+    ClaimsAnswer,
+    computed_lines,
+    criterion,
+    over_assumptions,
+)
 from fastcalc.features.claims.break_evens import break_even
 from fastcalc.features.claims.claim_file import read_claims
 from fastcalc.features.claims.judge import MEANING, judge, meets
@@ -295,7 +301,7 @@ def test_a_bill_in_tokens_and_sessions(judged):
         ("70", "false as stated; true under other plausible assumptions"),
         ("7", "true as stated; false under other plausible assumptions"),
         ("8", "true in some cases; false in others"),
-        ("14", "true as stated, and only if fast mode is a smaller batch on the same machine"),
+        ("14", "true as stated, but only if fast mode is a smaller batch on the same machine"),
         ("74", "open: false as stated, but the deciding facts are not published"),
         ("1", "true"),
         ("30", MEANING["refuted"]),
@@ -318,7 +324,7 @@ def test_what_is_tested_is_what_was_said(judged):
     assert {name: judged[name].check for name in refused} == refused, "plans and offers"
     assert judged["45"].check is None, "a deal"
     assert judged["44"].check.expected == (15,), "nobody says that a wafer gains nothing"
-    assert "conclusion, criterion: supported below 1.25 x" in break_even(judged["44"])
+    assert "conclusion, criterion: supported below 1.25x" in break_even(judged["44"])
     assert "criterion: refuted below 2.28" in break_even(judged["55"])
     assert "smaller batch" in judged["14"].claim.condition
     assert "as users report" in judged["65"].claim.condition
@@ -583,7 +589,7 @@ def test_what_another_file_can_change(judged, fastcalc):
     assert depends["46"] is None
     assert judged["32"].files == ["hardware/h100-sxm", "hardware/wse-3"]
     assert "engines/cerebras" in judged["glm-speed"].files
-    text = words(fastcalc("claims").out)
+    text = words(fastcalc("claims", "--notes").out)
     for kind, start in (
         ("catalogue", "depend on hardware or model files"),
         ("engine", "depend on hardware, model and engine files"),
@@ -1052,21 +1058,22 @@ def test_only_and_explain(fastcalc, judged):
     ):
         rows = json.loads(fastcalc("claims", "--only", word, "--format", "json").out)
         assert {row["id"] for row in rows["records"]} == chosen
-    first, *_ = words(fastcalc("claims").out).partition(" Claims about how fast modes work")
+    everything = fastcalc("claims", "--wide").out
+    first, *_ = words(everything).partition(" Claims about how fast modes work")
     assert first == "82 claims: " + ", ".join(f"{counts[one]} {one}" for one in MEANING) + "."
-    ids = re.findall(rf"(?m)^(\S+) +(?:{'|'.join(MEANING)}) ", fastcalc("claims").out)
+    ids = re.findall(rf"(?m)^(\S+) +(?:{'|'.join(MEANING)}) ", everything)
     leading = book["topics"]["what they did mechanism"]
     assert ids[: len(leading)] == leading
     assert sorted(ids) == sorted(judged)
     text = words(fastcalc("claims", "--explain", "30").out)
     assert "30 (refuted): WSE-3 has a memory bandwidth of up to 27 PB/s on chip." in text
-    assert "Cerebras WSE-3, paragraph 1 caveat" in text
+    assert "Cerebras WSE-3, paragraph 1 (no author or URL on the copy read) caveat" in text
     assert "fabric: 26.75 PB/s" in text
     assert (
         "fabric = 214 Pb/s (hardware/wse-3.yaml, fabric.bandwidth: TweakTown on the WSE-3 launch)"
         in text
     )
-    assert "article Codex Fast Mode vs Claude Fast Mode" in text
+    assert "said by Codex Fast Mode vs Claude Fast Mode" in text
     assert "detail first: 45 USD detail second: 7.5 USD" in words(
         fastcalc("claims", "--explain", "2").out
     )
@@ -1100,6 +1107,7 @@ def test_every_claim_explains_itself(fastcalc, judged):
         (("--explain", "78"), "no claim is called '78'"),
         (("--only", "refute"), "did you mean refuted?"),
         (("--only", "47"), "--explain 47 prints that claim"),
+        (("47",), "'47' is a claim, not a file; explain it with --explain 47"),
         (("--only", "refuted,supported,claude,zzz"), "not a verdict, article or topic"),
         (("--only", ","), "--only names nothing"),
         (("--format", "yaml"), "--format 'yaml' is unknown"),
@@ -1148,8 +1156,8 @@ def test_what_a_conditional_claim_prints_lies_on_both_sides_of_its_criterion(jud
     for name, one in judged.items():
         if one.verdict in ("conditional", "undetermined"):
             assert one.claim.condition or any(_spans(tested) for tested in one.tested), name
-    table = {line.judged.claim.id: line for line in lines(judged.values()) if not line.judged.unfit}
-    assert f"Condition: {judged['65'].claim.condition}. [" in table["65"].claim
+    claim = COLUMNS[2].format(judged["65"])
+    assert claim.endswith(f" Condition: {judged['65'].claim.condition}.")
 
 
 def _spans(tested):
@@ -1166,27 +1174,46 @@ def _spans(tested):
     ("claim", "computed", "stated"),
     [
         # half a step of 10 ms; 64 requests at 6.4/s fill a static batch after 63 / 12.8 s
-        ("6", "0.005..4.92 s", ">= 0.1"),
+        ("6", "0.005 to 4.92 s", "at least 0.1 s"),
         # half a step of 10 ms and of 350 ms
-        ("7", "0.005..0.175 s", "<= 0.1"),
+        ("7", "0.005 to 0.175 s", "at most 0.1 s"),
         # 44 GB x 0.8 and x 1, at two bytes and at one
-        ("21", "17.6..22 B, 35.2..44 B", ">= 20, 40 - 5 %"),
+        ("21", "17.6 to 22 B and 35.2 to 44 B", "at least 20 and 40 B ± 5 %"),
         # 1,000 / 65 and 1,000 / 60
-        ("18", "15.38, 16.67 x", "15 ± 5 %"),
+        ("18", "15.38x and 16.67x", "15x ± 5 %"),
         # 50 ms of 50 ms and 3 s, 200 ms of 200 ms and 50 ms; what is significant has a range
-        ("54", "1.64..80 %", ">= 5..20 %"),
+        ("54", "1.64 to 80 %", "at least 5 to 20 %"),
     ],
 )
 def test_a_row_has_the_range_over_assumptions_and_the_tolerance(judged, claim, computed, stated):
-    first, *_ = lines([judged[claim]])
-    assert (over_assumptions(first.tested), criterion(first.tested)) == (computed, stated)
+    tested = judged[claim].check
+    assert (over_assumptions(tested), criterion(tested)) == (computed, stated)
 
 
-def test_the_conclusion_of_a_claim_has_a_row_of_its_own(judged):
+def test_the_conclusion_of_a_claim_has_a_line_of_its_own(judged):
     """Claim 24 is misleading: its number is right, what it infers is not."""
-    check, conclusion = lines([judged["24"]])
-    assert conclusion.cell("24") == "" != check.cell("24")
-    assert conclusion.claim == "conclusion [speed on several wafers / 1,000 tokens/s]"
     # 981, 1,000 and 1,201 tokens/s were measured on several wafers
-    assert over_assumptions(conclusion.tested) == "0.981..1.2 x"
-    assert lines([judged["45"]]) == [(judged["45"], None)], "no test"
+    assert computed_lines(judged["24"]) == [
+        "Size at assumed parameter counts: 2 to 285 wafers; the claim needs at least 2",
+        "Speed, wafers / Spark: 0.981x to 1.2x; the conclusion needs at most 0.2x to 0.9x",
+    ]
+    assert computed_lines(judged["3"]) == [
+        "Cost per token, fast / standard: 0.4x to 25.6x; the claim needs at most 6x"
+    ]
+    assert computed_lines(judged["47"]) == [
+        "Cost per token, fast / standard: 1x or more; the claim needs at most 6x"
+    ], "in some cases no batch reaches both speeds"
+    assert computed_lines(judged["45"]) == [], "no test"
+
+
+def test_the_first_screen_fits_a_terminal_page(fastcalc, book):
+    """The claims about fast modes, each on two lines, and two more lines for their conclusions."""
+    topic = next(iter(book.topics.values()))
+    lines = fastcalc("claims").out.splitlines()
+    rows = lines[lines.index("Claims about how fast modes work") + 2 : lines.index("", 4)]
+    assert len(rows) == 2 * len(topic) + 2
+    assert len(lines) <= 40
+    shown = [line.split()[0] for line in rows if not line.startswith(" ")]
+    assert shown == topic
+    assert f"The table has {len(topic)} of {len(book.claims)} claims" in words("\n".join(lines))
+    assert fastcalc("claims", "--only", "conditional").out.count("conditional  ") == 12

@@ -177,10 +177,10 @@ def test_textbook_premises_hold_what_is_fitted(judged, capsys, monkeypatch):
 
 def test_a_wait_that_nobody_notices_is_said_so(capsys, monkeypatch):
     ran = run_once("claims", "--explain", "8", capsys=capsys, monkeypatch=monkeypatch)
-    assert "under a microsecond to 596 s over all plausible" in ran.out
+    assert "0 to 596 s over all plausible" in ran.out
     assert "e-25" not in ran.out
     ran = run_once("claims", "--explain", "47", capsys=capsys, monkeypatch=monkeypatch)
-    assert "1 x to unreachable over all plausible" in ran.out
+    assert "1x or more over all plausible" in ran.out
 
 
 def test_wafers_by_bytes_alone_and_in_whole_layers(judged):
