@@ -17,7 +17,7 @@ POINTS = 1 << 20
 TOLERANCE = 0.15
 """How far a published number may be off. [1]"""
 
-BY_RENT = "at list rents only"
+BY_RENT = "only at list rents"
 """Where chips of the lab's own do not explain it."""
 
 CHIPS = ("h100-sxm", "h200-sxm", "b200", "gb200")
@@ -33,8 +33,8 @@ PLAIN = {
 BRIEF = {
     "smaller batch": "a batch {batch_ratio} times smaller",
     "speculation": "speculative decoding",
-    "other hardware": "{chips_ratio} times the chips, of a more expensive type",
-    "higher markup": "{markup_ratio} times the mark-up (price over cost)",
+    "other hardware": "{chips_ratio} times as many chips, of a more expensive type",
+    "higher markup": "a mark-up (price over cost) {markup_ratio} times as high",
 }
 """The same with how much, for a sentence; a kind of chip that costs no more explains no price."""
 
@@ -91,14 +91,14 @@ def answer(book: Book) -> Words:
 def _listed(found: Inverse, by_rent: Collection[Combination]) -> str:
     """What explains both numbers, each with its place, by how much and at which prices."""
     if not found.minimal:
-        return "Nothing that we tried explains both its speed and its price"
+        return "No combination that we tried explains both its speed and its price"
     shown = []
     for rank, one in enumerate(found.minimal, 1):
         bands = {name: _band(name, one) for name in one.ratios}
         joined = " with ".join(BRIEF[trick].format(**bands) for trick in one.tricks)
         shown.append(f"({rank}) {joined}{f', {BY_RENT}' * (one.tricks in by_rent)}")
     listed = f"{'; '.join(shown[:-1])}; or {shown[-1]}" if len(shown) > 1 else shown[0]
-    return f"Each of these fits some machine and model: {listed}"
+    return f"Each of these explanations fits some machine and model: {listed}"
 
 
 def _later(chips: ChipArrays, minimal: Sequence[Region]) -> str:
@@ -108,7 +108,7 @@ def _later(chips: ChipArrays, minimal: Sequence[Region]) -> str:
     (fewer,) = (one for one in inverse.regions if one.tricks == ("smaller batch",))
     users = f"a batch {_band('batch_ratio', fewer)} times smaller is enough"
     is_same = {one.tricks for one in inverse.minimal} == {one.tricks for one in minimal}
-    fits = "and each of the explanations fits" if is_same else "and other explanations fit"
+    fits = "and the same explanations fit" if is_same else "and other explanations fit"
     return f"{users if fewer.is_found else 'a smaller batch alone is not enough'}, {fits}"
 
 
@@ -133,10 +133,10 @@ def _much(region: Region, chips: ChipArrays) -> str:
     """By how much the modes differ, and where that is near the most that was tried."""
     changes = []
     for name in (name for name in region.ratios if name in RATIOS):
-        upper_end = f" of at most {SIDES[name].high:g}" * (name in region.at_edge)
+        upper_end = f" (at most {SIDES[name].high:g} tried)" * (name in region.at_edge)
         changes.append(RATIOS[name].format(_band(name, region) + upper_end))
     if "fast_chip" in region.own:
-        changes.append(f"more expensive ones {_dearer(region, chips)}")
+        changes.append(f"more expensive chips {_dearer(region, chips)}")
     return ", ".join(changes)
 
 
@@ -144,7 +144,7 @@ def _dearer(region: Region, chips: ChipArrays) -> str:
     """In how many services of a region the fast mode has chips of a more expensive type."""
     slow, fast = (chips.usd[region.values[name].astype(int)] for name in ("chip", "fast_chip"))
     fraction = float(region.weights[fast > slow].sum() / region.share)
-    return "in all cases" if fraction == 1.0 else f"in {100.0 * fraction:.0f} % of cases"
+    return "in all cases" if fraction == 1.0 else f"in {100.0 * fraction:.0f}% of cases"
 
 
 def _band(name: str, region: Region) -> str:
@@ -158,8 +158,8 @@ def _drafts() -> str:
     """Say what speculation was measured to do to the speed of one user alone."""
     before, after = (measured(name).value for name in ("trtds-008", "trtds-011"))
     return (
-        f"NVIDIA [measured]({address('trtds-011')}) {number(after / before, 2)} times the speed "
-        "for one user"
+        f"NVIDIA [measured]({address('trtds-011')}) {number(after / before, 2)} times the "
+        "speed for one user"
     )
 
 
@@ -167,8 +167,8 @@ def _newer(book: Book) -> Words:
     """Whether newer chips alone reach the fast mode's speed, as expected and at its bounds."""
     gains = book.concluded("48")
     low, high = (float(book.filled("48", f"then.{end}")) for end in ("low", "high"))
-    enough = "enough" if min(gains) >= FASTER else "too little"
-    some = "enough in some cases" if min(gains) < FASTER <= max(gains) else enough
+    enough = "are enough" if min(gains) >= FASTER else "are not enough"
+    some = "are enough in some cases" if min(gains) < FASTER <= max(gains) else enough
     others = "may be" if low < FASTER <= high else "is" if low >= FASTER else "is not"
     return {
         "newer_gain": span(gains),
@@ -182,7 +182,7 @@ def _settled(found: Inverse) -> Words:
     """Which two numbers would separate the explanations, and what even those leave open."""
     minimal = found.minimal
     if len(minimal) < 2:
-        return {"settle_words": "One explanation is left"}
+        return {"settle_words": "Only one explanation is left"}
 
     def shown(names: Sequence[str], region: Region) -> tuple[bool, ...]:
         """In which of some numbers the modes differ, as whoever knows them sees."""
@@ -194,7 +194,7 @@ def _settled(found: Inverse) -> Words:
 
     best = max(combinations(COUNTED, 2), key=kinds)
     named = " and ".join(COUNTED[name] for name in best)
-    apart = "separate these" if kinds(best) == len(minimal) else "narrow it down most"
+    apart = "separate these explanations" if kinds(best) == len(minimal) else "narrow it down most"
     known: dict[tuple[bool, ...], list[Region]] = {}
     for region in found.regions:
         if region.is_found:
@@ -204,5 +204,5 @@ def _settled(found: Inverse) -> Words:
         for trick in TECHNIQUES
         if any(len({trick in one.tricks for one in alike}) > 1 for alike in known.values())
     ]
-    also = f", though {' or '.join(open_still)} may still have contributed" * bool(open_still)
-    return {"settle_words": f"Two unpublished numbers of both modes would {apart}: {named}{also}"}
+    also = f". Even then, {' or '.join(open_still)} may have contributed" * bool(open_still)
+    return {"settle_words": f"Two unpublished values for both modes would {apart}: {named}{also}"}

@@ -27,10 +27,10 @@ Words = dict[str, str]
 
 PLAIN = {
     "supported": "is right",
-    "conditional": "depends on what the article omits",
+    "conditional": "depends on assumptions that the article omits",
     "misleading": "is a right number with a wrong conclusion",
     "refuted": "is wrong",
-    "undetermined": "is possible, and nothing public decides it",
+    "undetermined": "is possible but cannot be decided from public facts",
     "external": "cannot be computed",
 }
 """Verdicts as predicates of a sentence."""

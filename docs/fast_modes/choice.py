@@ -47,8 +47,8 @@ JOBS = (
     Job(10, HALF, "all"),
 )
 REDONE = {
-    "step": "a wrong one seen at once and only that redone",
-    "all": "mistakes found at the end and all redone",
+    "step": "mistakes noticed at once, only the wrong step redone",
+    "all": "mistakes noticed at the end, all steps redone",
 }
 READ_MORE, READ_MOST = 10.0, 100.0
 """Tokens read for each that is written: of a long task, and of an agent, assumed. [1]"""
@@ -69,7 +69,7 @@ def label(job: Job) -> str:
     Examples
     --------
     >>> label(JOBS[0]), label(JOBS[3])
-    ('one answer', '10 steps with 12.3 s of tools each, a wrong one seen at once and only that redone')
+    ('one answer', '10 steps with 12.3 s of tools each, mistakes noticed at once, only the wrong step redone')
     """  # noqa: E501 (what is returned, in one line)
     if job.steps == 1:
         return "one answer"
@@ -95,7 +95,7 @@ def choice(_: Book) -> Words:
     ]
     answer, step, whole, _, tooled = found
     return {
-        "choice_table": table(("seconds until it is right", *NAMES, "fastest"), rows),
+        "choice_table": table(("seconds until the result is right", *NAMES, "fastest"), rows),
         "step_winner": soonest(step),
         "step_gain": number(float(min(step[:2]) / step[2]), 2),
         "whole_winner": soonest(whole),
@@ -151,7 +151,7 @@ def spark_words(answer: np.ndarray, step: np.ndarray, whole: np.ndarray) -> str:
     --------
     >>> some = np.array([14.0, 5.0, 1.0, 1.2])
     >>> spark_words(some, some, np.array([353.0, 135.0, 142.0, 378.0]))
-    'Spark is faster where a wrong answer is seen at once and redone alone, not where mistakes show only after 10 steps'
+    'Spark is faster if mistakes are noticed at once and only the wrong answer is redone, but not if mistakes show only after 10 steps'
     >>> spark_words(some, some, some)
     'Spark is faster in all cases tried'
     """  # noqa: E501 (what is returned, in one line)
@@ -162,8 +162,8 @@ def spark_words(answer: np.ndarray, step: np.ndarray, whole: np.ndarray) -> str:
         return "Spark is not clearly faster in any of the cases tried"
     if wins == [True, True, False]:
         return (
-            "Spark is faster where a wrong answer is seen at once and redone alone, not where "
-            f"mistakes show only after {JOBS[-1].steps} steps"
+            "Spark is faster if mistakes are noticed at once and only the wrong answer is redone, "
+            f"but not if mistakes show only after {JOBS[-1].steps} steps"
         )
     return f"Spark is faster in {sum(wins)} of {len(wins)} cases tried"
 
@@ -225,10 +225,9 @@ def questions(book: Book) -> Words:
         "think_minutes": f"{think / 60.0:g}",
         "plan": f"{PLAN:g}",
         "openai_savings": (
-            f"{trip} % of round trips, {token} % of the overhead of a token and {lead} % of the "
-            "wait for the first token"
+            f"{trip}% of round trips, {token}% of the overhead per token and {lead}% of the TTFT"
         ),
-        "handshake": f"{low} to {high} %",
+        "handshake": f"{low} to {high}%",
         "handshake_range": _ends(book.filled("54", "input[handshake]")),
         "voice_range": _ends(book.filled("68", "range[window]")),
         "mistakes": _percent(book.filled("63", "input[more_errors]")),

@@ -133,9 +133,9 @@ def _sold_at(costs: Sequence[float], users: int) -> str:
     Examples
     --------
     >>> _sold_at([208.0, 36.8], 10), _sold_at([20.8, 2.1], 10)
-    ('36.8 with 10 users above, which implies more users, shorter contexts or a loss', '2.10 with 10 users above')
+    ('$36.8 for 10 users above, which implies more users, shorter contexts or a loss', '$2.10 for 10 users above')
     """  # noqa: E501 (what is returned, in one line)
-    here = f"{dollars(min(costs))} with {users} users above"
+    here = f"${dollars(min(costs))} for {users} users above"
     return here + ", which implies more users, shorter contexts or a loss" * (
         min(costs) > LIST_PRICE
     )
@@ -147,11 +147,11 @@ def _product(model: float, machine: float, both: float) -> str:
     Examples
     --------
     >>> _product(2.9, 9.3, 24.0), _product(2.5, 10.0, 25.0)
-    ('They do not simply multiply, as each model has its own floor.', 'They multiply.')
+    ('They do not simply multiply, because each model has its own floor.', 'They multiply.')
     """
     if is_even(both / (model * machine)):
         return "They multiply."
-    return "They do not simply multiply, as each model has its own floor."
+    return "They do not simply multiply, because each model has its own floor."
 
 
 def _whole(gains: Sequence[float], sold: Sequence[float], wanted: float) -> str:
@@ -160,16 +160,17 @@ def _whole(gains: Sequence[float], sold: Sequence[float], wanted: float) -> str:
     Examples
     --------
     >>> _whole([8.3, 17.0], [3.5, 12.0], 15.0), _whole([3.0, 4.0], [3.5, 12.0], 15.0)
-    ('may be all of the 15 times, though less was measured', 'is part of the 15 times')
+    ('may explain the whole factor of 15, although less was measured', 'explains part of the factor of 15')
     >>> _whole([20.0, 24.0], [3.5, 12.0], 15.0)
-    'is more than the 15 times, though less was measured'
-    """
+    'is expected to exceed the factor of 15, although less was measured'
+    """  # noqa: E501 (what is returned, in one line)
     gains = [float(number(gain, 2)) for gain in gains]  # as the table beside it has them
     if max(gains) < wanted:
-        return f"is part of the {wanted:g} times"
-    less = ", though less was measured" * (max(sold) < wanted)
+        return f"explains part of the factor of {wanted:g}"
+    less = ", although less was measured" * (max(sold) < wanted)
     return (
-        f"{'may be all of' if min(gains) <= wanted else 'is more than'} the {wanted:g} times{less}"
+        f"{'may explain the whole' if min(gains) <= wanted else 'is expected to exceed the'} "
+        f"factor of {wanted:g}{less}"
     )
 
 
@@ -194,9 +195,9 @@ def _against(measured: Sequence[float], expected: Outcome) -> str:
     low, high = (float(end[0]) for end in expected.estimate.ranged_speed[1:])
     point = first(expected)
     if min(measured) > point:
-        outside = ", and above the range in which four of five should lie" * (min(measured) > high)
-        return f"above those expected here{outside}"
+        outside = ", and above the 80% range" * (min(measured) > high)
+        return f"above the expected ones{outside}"
     if max(measured) < point:
-        outside = ", and below the range in which four of five should lie" * (max(measured) < low)
-        return f"below those expected here{outside}"
-    return "about those expected here"
+        outside = ", and below the 80% range" * (max(measured) < low)
+        return f"below the expected ones{outside}"
+    return "about as expected"

@@ -160,7 +160,7 @@ def perfect(book: Book) -> Words:
     return {
         "perfect_from": f"{end[0]:,}",
         "perfect_users": f"{at_opus.users:,}",
-        "perfect_words": costs([at_opus]),
+        "perfect_words": costs([at_opus]).replace(" times", "x"),
     }
 
 
@@ -188,8 +188,8 @@ def at_speed(book: Book) -> Words:
             *([start for _, start in enough_from(book, drafts)] for drafts in (0, DRAFTS))
         ),
         "batch_gain": batch_gain(book, alone),
-        "alone_paid": paid("without speculation", alone),
-        "helped_paid": paid("with it", helped),
+        "alone_paid": paid(alone),
+        "helped_paid": paid(helped),
     }
 
 
@@ -201,7 +201,8 @@ def cells(found: Sequence[Mode]) -> tuple[str, str]:
 
 
 def _users(counts: Sequence[int]) -> str:
-    return span([float(f"{count:.2g}") for count in counts])
+    ends = (f"{float(f'{count:.2g}'):,.0f}" for count in (min(counts), max(counts)))
+    return " to ".join(dict.fromkeys(ends))
 
 
 def costs(found: Sequence[Mode]) -> str:
@@ -231,23 +232,23 @@ def first_screen(book: Book, alone: Sequence[Mode], helped: Sequence[Mode]) -> W
     low, high = min(float(one.low[0]) for one in lone), max(float(one.high[0]) for one in lone)
     single = f"{number(low, 2)} to {number(high, 2)}"
     if is_enough(alone):
-        here = f"a smaller batch alone makes tokens cost {costs(alone)} as much"
+        here = f"a smaller batch alone is enough; the speed-up costs {costs(alone)}"
     elif any(mode.fewer for mode in alone):
         here = f"a smaller batch alone costs too much, {costs(alone)}"
     else:
         here = (
-            f"that fails{', though it is possible' * (high >= FASTER * SLOW)}: one user alone gets "
-            f"{span(speeds)} tokens/s (single systems {single})"
+            f"it is not enough{', although it may be on some systems' * (high >= FASTER * SLOW)}: "
+            f"a single user gets {span(speeds)} tokens/s ({single} on individual systems)"
         )
     words = {"fewer_alone": here}
     if not is_enough(helped):
-        return {**words, "fewer_helped": "With speculation in both modes it also fails"}
+        return {**words, "fewer_helped": "With speculation in both modes it is not enough either"}
     counts = [mode.users for mode in helped]
     after = span([mode.fewer for mode in helped])
     return {
         **words,
         "fewer_helped": (
-            f"With speculation in both modes it works: with {after} users instead of "
+            f"With speculation in both modes it is enough: with {after} users instead of "
             f"{_users(counts)}, tokens cost {costs(helped)} as much"
         ),
     }
@@ -273,31 +274,33 @@ def drafts_alone(book: Book) -> Words:
     if not multiples:
         none = dict.fromkeys(("drafts_multiples", "drafts_range"), "-")
         return {**none, "drafts_rack": f"On our rack it does not reach {FAST:g} tokens/s"}
-    explains = "not the price" if max(ends) < PREMIUM / NEAR else "perhaps the price"
+    explains = "but not the price" if max(ends) < PREMIUM / NEAR else "and perhaps the price"
     explains = "and the price" if max(multiples) >= PREMIUM / NEAR else explains
     return {
         "drafts_multiples": span(multiples),
         "drafts_range": span(ends),
         "drafts_rack": (
-            f"On our rack it gives {span(fewer)} users {FAST:g} tokens/s instead of {span(users)} "
-            f"users {SLOW:g}, at {span(multiples)} times the cost ({span(ends)}): that explains "
-            f"the speed, {explains}"
+            f"On our rack, {_users(fewer)} users get {FAST:g} tokens/s instead of {_users(users)} "
+            f"users with {SLOW:g}, at {span(multiples)} times the cost ({span(ends)}). This "
+            f"explains the speed {explains}"
         ),
     }
 
 
 def starts_words(alone: Sequence[int], helped: Sequence[int]) -> str:
-    """Say from how many users of the standard mode on a smaller batch is enough.
+    """Say with how many users in standard mode a smaller batch is enough.
 
     Examples
     --------
     >>> starts_words([1059, 4028], [340])
-    'from 1,059 to 4,028 standard-mode users on, or 340 with speculation'
+    'with at least 1,059 to 4,028 users in standard mode, or at least 340 with speculation'
     >>> starts_words([], [340])
-    'from no number of standard-mode users on, or 340 with speculation'
+    'with no number of users in standard mode, or at least 340 with speculation'
     """
-    first, second = (span(starts) or "no number of" for starts in (alone, helped))
-    return f"from {first} standard-mode users on, or {second} with speculation"
+    first, second = (
+        f"at least {span(starts)}" if starts else "no number of" for starts in (alone, helped)
+    )
+    return f"with {first} users in standard mode, or {second} with speculation"
 
 
 def batch_gain(book: Book, alone: Sequence[Mode]) -> str:
@@ -309,8 +312,8 @@ def batch_gain(book: Book, alone: Sequence[Mode]) -> str:
     falls = bool(np.all(np.diff(gains) < 0.0))
     how = "falls" if falls else "varies"
     return (
-        f"The gain {how} with more users: {one} times the speed for one user, {some} with "
-        f"{counts[1]} and {full} with {counts[2]:,}"
+        f"The gain from speculation {how} with more users: {one} times the speed for one user, "
+        f"{some} with {counts[1]} and {full} with {counts[2]:,}"
     )
 
 
@@ -330,13 +333,13 @@ def single_range(book: Book) -> str:
     return f"{number(low / speed, 2)} to {number(high / speed, 2)} times"
 
 
-def paid(how: str, found: Sequence[Mode]) -> str:
-    """Say what a token costs at list rent and by ownership, and what Opus's price then pays.
+def paid(found: Sequence[Mode]) -> str:
+    """Say what a million tokens cost at list rent and on owned chips.
 
     Examples
     --------
-    >>> paid("with it", [Mode(419, 65, 7.7, 1.0, 36, 4.63)])
-    '7.7 $/Mtok with it at list rent, 1.0 on owned chips'
+    >>> paid([Mode(419, 65, 7.7, 1.0, 36, 4.63)])
+    '$7.7/Mtok at list rent and $1.0 on owned chips'
     """
     rents, owned = [mode.usd for mode in found], [mode.owned for mode in found]
-    return f"{span(rents)} $/Mtok {how} at list rent, {span(owned)} on owned chips"
+    return f"${span(rents)}/Mtok at list rent and ${span(owned)} on owned chips"

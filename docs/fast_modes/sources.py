@@ -22,8 +22,8 @@ MEASURED = (
 """Measurements that the page leans on, with what each is."""
 
 WHO = {
-    "vendor": "Measured by the seller",
-    "third_party": "Measured by others",
+    "vendor": "Measured by the vendor",
+    "third_party": "Measured independently",
     "community": "Measured by a user",
 }
 
@@ -74,7 +74,7 @@ def sources(book: Book) -> Words:
     return {
         "article_list": "\n".join(articles),
         "measured_list": "\n".join(
-            f"- {book.catalogue.model(model).name} on {machine}, tokens/s of one user: "
+            f"- {book.catalogue.model(model).name} on {machine}, tokens/s for one user: "
             f"{listed([_shown(*one) for one in alike])}. {WHO[who]}: {source}, {date}."
             for (model, machine, who, source, date), alike in groupby(points, key=_measuring)
         ),

@@ -93,7 +93,7 @@ def _rent(book: Book, chip: str) -> str:
     rent, bought = entry.price.rent, entry.price.purchase
     assert rent is not None, f"{chip} has a rent"
     assert bought is not None, f"{chip} has a purchase price"
-    return f"{chip} {dollars(rent.si)} $/h ({rent.date}) or {bought.si:,.0f} $ to buy"
+    return f"{chip} ${dollars(rent.si)}/h ({rent.date}) or ${bought.si:,.0f} to buy"
 
 
 def systems(book: Book) -> Words:
@@ -106,8 +106,8 @@ def _served(book: Book, shape: str, goal: float) -> str:
     """How many users of a shape have a speed on a rack, and at what price."""
     found = book.reach(shape, goal)
     if found.outcome is None:
-        return f"{shape}: never, one user alone has {number(found.fastest)}"
-    return f"{shape}: {users(found)} users at {dollars(price(found.outcome))} $/Mtok output"
+        return f"{shape}: never (a single user gets {number(found.fastest)})"
+    return f"{shape}: {users(found)} users at ${dollars(price(found.outcome))}/Mtok output"
 
 
 def _same_model(book: Book) -> list[list[str]]:
@@ -128,8 +128,8 @@ def _same_model(book: Book) -> list[list[str]]:
         [
             "Claude Opus 4.6 fast",
             _says(book, "2"),
-            f"by batch alone {at[FAST]}; on roofline steps {SLOW:g} to {FAST:g} cost {band} times "
-            "or are out of reach",
+            f"with a smaller batch alone, {at[FAST]}; with roofline steps, {FAST:g} instead of "
+            f"{SLOW:g} cost {band} times as much or are out of reach",
             f"{book.verdict('4')}: size, context, batch, floor",
         ],
         [
@@ -213,7 +213,7 @@ def _chips(book: Book) -> list[list[str]]:
     )
     alone = {
         id(one): f"GLM-4.7 at {bits(one)} bits on {one.placement.layout.chips}: {speed(one)} "
-        "tokens/s alone"
+        "tokens/s for one user"
         for one in (h100, b200, gb200)
     }
     return [
@@ -227,10 +227,10 @@ def _chips(book: Book) -> list[list[str]]:
         [
             "GB200",
             _says(book, "36"),
-            f"{book.values('36')[0]:.2f}x the bandwidth; {alone[id(gb200)]}; a token of "
-            f"{SWAPS[0][0]} {dearer(cloud)} by cloud ({cloud:.2f}x), {dearer(tco)} by ownership "
-            f"({tco:.2f}x)",
-            f"bandwidth right; that it speeds decoding up is {book.verdict('36')}",
+            f"{book.values('36')[0]:.2f}x the bandwidth; {alone[id(gb200)]}; for "
+            f"{SWAPS[0][0]}, tokens are {dearer(cloud)} by cloud price ({cloud:.2f}x) and "
+            f"{dearer(tco)} by ownership ({tco:.2f}x)",
+            f"bandwidth supported; that it speeds up decoding is {book.verdict('36')}",
         ],
         [
             "WSE-3",

@@ -97,7 +97,7 @@ def picture(book: Book) -> Words:
         "wafer_price": dollars(wafer),
         "chart_prices": listed(
             [
-                f"{chip} {dollars(Pricing().per_chip_hour(book.catalogue.hardware(chip)))} $/h"
+                f"{chip} ${dollars(Pricing().per_chip_hour(book.catalogue.hardware(chip)))}/h"
                 for chip in chips
             ]
         ),
@@ -123,7 +123,7 @@ def smaller_batch(book: Book) -> Words:
     rows = [_reached(book, shape, at) for shape, at in zip(SHAPES, starts, strict=True)]
     headings = (
         "shape",
-        "one user alone, tokens/s",
+        "single user, tokens/s",
         f"users at {SLOW:g}",
         "$/Mtok",
         f"users at {FAST:g}",
@@ -164,8 +164,8 @@ def _floors(book: Book) -> str:
         reached = column[np.isfinite(column)]
         ends = f"{number(min(reached))} to {number(max(reached))}" if len(reached) else "-"
         rows.append((head, ends, f"{len(column) - len(reached)} of {len(column)}"))
-    speeds = f"cost multiple of {SLOW:g} to {FAST:g} tokens/s"
-    return table(("floor of a layer", speeds, "out of reach"), rows)
+    speeds = f"cost multiple, {SLOW:g} to {FAST:g} tokens/s"
+    return table(("latency floor per layer", speeds, "out of reach"), rows)
 
 
 class SoldStart(NamedTuple):

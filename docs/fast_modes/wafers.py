@@ -49,8 +49,8 @@ def smaller_model(book: Book) -> Words:
         ),
         "layer_low": f"{1e6 * floor.band[0]:.0f}",
         "layer_high": f"{1e6 * floor.band[1]:.0f}",
-        "dense_price": _at_thousand(book, *DENSE, "the dense"),
-        "spread_price": _at_thousand(book, *SPREAD, "the MoE of"),
+        "dense_price": _at_thousand(book, *DENSE, "the dense {} model"),
+        "spread_price": _at_thousand(book, *SPREAD, "the {} MoE"),
     }
 
 
@@ -70,25 +70,25 @@ def at_context(outcome: Outcome) -> str:
     All others stand at the context that the page names.
     """
     context = outcome.scenario.traffic.context
-    return f", at {context:,.0f} tokens of context, its most" if context < LONG else ""
+    return f", at {context:,.0f} tokens of context, its maximum" if context < LONG else ""
 
 
 def _named(outcome: Outcome, shown: str) -> str:
     return f"{shown}, {sized(outcome)} at {bits(outcome)} bits{at_context(outcome)}"
 
 
-def _at_thousand(book: Book, model: str, weights: str | None, article: str) -> str:
+def _at_thousand(book: Book, model: str, weights: str | None, phrase: str) -> str:
     """Say what a thousand tokens/s of a model cost on wafers, at the cheapest point."""
     space = Space(book.scenario(model, "wse-3", weights=weights))
     fewest = space.fewest_chips or 1
     counts = range(fewest, MOST_WAFERS * fewest + 1)
     layouts = [one for chips in counts for one in space.layouts(chips)]
     found = cheapest(space, layouts, CODER).outcome
-    name = f"{article} {sized(book.alone(model, 'wse-3', weights))}"
+    name = phrase.format(sized(book.alone(model, "wse-3", weights)))
     if found is None:
         return f"{name} is not expected to reach {CODER:,.0f} tokens/s"
     wafers = counted(found.placement.layout.chips)
-    shown = f"{name} costs {dollars(price(found))} $/Mtok of output"
+    shown = f"{name} costs ${dollars(price(found))} per million output tokens"
     users = found.scenario.batches[0]
     return f"{shown} at {number(first(found))} tokens/s ({wafers}, {users:,} users)"
 
@@ -153,7 +153,13 @@ def story(book: Book) -> Words:
             for users in sorted({flat, largest}):
                 rows.append([label, wafers, f"{context:,.0f}", *_served(full, users)])
             if context == SHORT:
-                flats.append((shape, flat, flat / float(full.placement.work.layers)))
+                flats.append(
+                    (
+                        shape if shape == "MoE" else f"{shape} model",
+                        flat,
+                        flat / float(full.placement.work.layers),
+                    )
+                )
                 falls.append(_usd(full, largest) / _usd(full, flat))
     heads = ("Spark, if it is", "on", "context", "users", "tokens/s per user", "$/Mtok")
     return {
@@ -167,20 +173,22 @@ def _flat(flats: list[tuple[str, int, float]], falls: list[float]) -> str:
 
     Examples
     --------
-    >>> _flat([("MoE", 37, 1.03), ("dense", 46, 0.96)], [1.0, 1.01])
-    'With up to about one user per layer (37 of the MoE, 46 of the dense), each has the full speed. Then they queue, and a token becomes no cheaper'
+    >>> _flat([("MoE", 37, 1.03), ("dense model", 46, 0.96)], [1.0, 1.01])
+    'With up to about one user per layer (37 for the MoE, 46 for the dense model), each gets the full speed. With more, they queue, and tokens become no cheaper'
     >>> _flat([("MoE", 12, 0.33)], [0.7])
-    'With up to 12 users of the MoE, each has the full speed. Then they queue, and a token becomes cheaper still'
+    'With up to 12 users for the MoE, each gets the full speed. With more, they queue, and tokens become cheaper still'
     """  # noqa: E501 (what is returned, in one line)
-    counts = ", ".join(f"{flat} of the {shape}" for shape, flat, _ in flats)
+    counts = ", ".join(f"{flat} for the {shape}" for shape, flat, _ in flats)
     is_layers = all(1.0 / 1.33 <= ratio <= 1.33 for *_, ratio in flats)
     limit = (
-        f"about one user per layer ({counts})" if is_layers else counts.replace(" of", " users of")
+        f"about one user per layer ({counts})"
+        if is_layers
+        else counts.replace(" for", " users for")
     )
     further = "cheaper still" if min(falls) < 1.0 / (1.0 + EVEN) else "no cheaper"
     return (
-        f"With up to {limit}, each has the full speed. Then they queue, and a token "
-        f"becomes {further}"
+        f"With up to {limit}, each gets the full speed. With more, they queue, and tokens "
+        f"become {further}"
     )
 
 
@@ -204,7 +212,7 @@ def _held(book: Book, model: str, weights: str | None, context: float) -> Outcom
     return space.at(placement.layout, *range(1, int(placement.max_batch) + 1))
 
 
-WHOSE = {"wse-3": "an analyst's estimate; others are higher", "gb200": "a street price"}
+WHOSE = {"wse-3": "an analyst's estimate; other estimates are higher", "gb200": "a street price"}
 """Whose the purchase prices are, as the files of the chips say."""
 
 MONEY, POWER = 10e9, 750e6
@@ -236,14 +244,14 @@ def _bought(book: Book, chip: str, goal: float) -> str:
     layouts = [one for count in counts for one in space.layouts(count)]
     served = cheapest(space, layouts, goal).outcome
     allowed = (
-        f"{_round(by_money)} at {_round(bought.si)} dollars each ({WHOSE[chip]}), "
-        f"where the power would run {_round(by_power)}: {ends} is the limit"
+        f"{_round(by_money)} at {_round(bought.si)} dollars each ({WHOSE[chip]}). "
+        f"The power is enough for {_round(by_power)}, so {ends} is the limit"
     )
     if served is None:
         return f"{allowed}, and none is expected to reach {goal:,.0f} tokens/s"
     users = min(by_money, by_power) / served.placement.layout.chips * served.scenario.batches[0]
     rate = number(first(served), 2)
-    return f"{allowed}. They serve {_round(users)} concurrent users with {rate} tokens/s each"
+    return f"{allowed}. They serve {_round(users)} concurrent users at {rate} tokens/s each"
 
 
 def _round(count: float) -> str:

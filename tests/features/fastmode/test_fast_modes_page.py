@@ -136,10 +136,10 @@ def test_it_is_short_and_has_a_table_a_section(text, detail):
 def test_its_first_screen_answers(text):
     """Before the first heading stands what each lab did, and what would settle it."""
     first = words(text.split("\n## ")[0])
-    for part in ("OpenAI: a smaller model and another machine", "nobody outside knows"):
+    for part in ("OpenAI: a smaller model and another machine", "the method is not public"):
         assert part in first
     assert len(spans("with SPAN users instead of SPAN, tokens cost", first)) == 2
-    assert "Two unpublished numbers of both modes would" in first
+    assert "Two unpublished values for both modes would" in first
     for word in ("stand-in", "conditional", "undetermined", " cut ", "at the start", "start at"):
         assert word not in text, word
 
@@ -196,9 +196,12 @@ def test_two_numbers_tell_the_explanations_apart(text, book, pages, monkeypatch)
         assert [one.tricks for one in minimal if one.tricks in left] == [region.tricks]
         open_still |= {trick for one in left for trick in one} - set.intersection(*map(set, left))
     said = words(text)
-    assert "numbers of both modes would separate these: users per machine and tokens per" in said
+    assert (
+        "values for both modes would separate these explanations: users per machine and tokens per"
+        in said
+    )
     plain = [name for trick, name in answer.PLAIN.items() if trick in open_still]
-    assert f"though {' or '.join(plain)} may still have contributed" in said
+    assert f"Even then, {' or '.join(plain)} may have contributed" in said
 
 
 def test_wafers_are_counted_as_fit_does(text, detail, capsys, monkeypatch):
@@ -219,7 +222,10 @@ def test_wafers_are_counted_as_fit_does(text, detail, capsys, monkeypatch):
 
     long = ("--context", "65536")
     eight = fewest("glm-4.7", "--weights", "fp8", *long)
-    assert f"and {eight} as whole layers must fit with one user's cache at 65,536" in words(text)
+    assert (
+        f"needs {eight}, because whole layers must fit, together with one user's cache at 65,536"
+        in words(text)
+    )
     asked = {
         "dense, Spark": ("dense-20b", "--weights", "int8", *long),
         "dense, Code Llama": ("codellama-34b", "--weights", "int8", "--context", "16384"),
@@ -231,7 +237,7 @@ def test_wafers_are_counted_as_fit_does(text, detail, capsys, monkeypatch):
     for row in rows(detail, "| model  "):
         (command,) = (each for name, each in asked.items() if row[0].startswith(name))
         assert row[-1].endswith(f"[{fewest(*command)}]"), row[0]
-    assert "16,384 tokens of context, its most" in detail
+    assert "16,384 tokens of context, its maximum" in detail
 
 
 def test_who_prices_wafers_says_that_batching_is_not_measured(text, detail):
@@ -254,8 +260,8 @@ def test_what_the_money_buys_by_hand(text):
         (10e9 / 1e6, "1.0 million", 750e6 / (23e3 * 1.3)),
         (10e9 / 43e3, "43,000", 750e6 / 2100),
     ):
-        part = rf"buy {float(f'{count:.1e}'):,.0f} at {price} dollars each \([^)]*\), "
-        assert re.search(rf"{part}where the power would run {float(f'{power:.1e}'):,.0f}:", page)
+        part = rf"buy {float(f'{count:.1e}'):,.0f} at {price} dollars each \([^)]*\)\. "
+        assert re.search(rf"{part}The power is enough for {float(f'{power:.1e}'):,.0f},", page)
 
 
 def test_a_wafers_users_by_compare(text, capsys, monkeypatch):
@@ -313,7 +319,7 @@ def test_its_key_numbers_by_hand(text):
     )
     for part in (
         f"the batch must be {6 * 2.5:.0f} times smaller",
-        f"compute with it for {989.4e12 / 3.35e12:.0f} tokens",
+        f"compute with that weight for {989.4e12 / 3.35e12:.0f} tokens",
         f"wait {1e3 / 100 / 2:.0f} to {1e3 / 20 / 2:.0f} ms",
         f"{queue(16, 0.9, 10):.2g} s with 16 slots and {queue(256, 0.9, 10):.2g} s with 256",
         f"{46_225 / 814:.0f} times as large as an H100",
@@ -321,18 +327,18 @@ def test_its_key_numbers_by_hand(text):
         f"above an accuracy of {0.9 * (170 / 1000) ** 0.1:.3f} per step",
         f"the standard mode above {0.9 * (65 / 1000) ** 0.1:.3f}.",
         f"only the wrong step is redone, {0.9 * 170 / 1000:.3f} is enough",
-        f"saved costs {hour:.0f} dollars of output ({hour / 5:.1f} at 2 times)",
-        f"an agent with 100 input tokens per output token it is {agent:.0f}, or {agent_cached:.0f} with",
-        f"With 10 input tokens per output token it takes {reading:.0f} dollars, or {reading_cached:.0f}",
-        f"and at 2 times the cost {2 * 2.5:g}",
+        f"waiting that you save costs ${hour:.0f} in output tokens (${hour / 5:.1f} at 2 times)",
+        f"reads 100 input tokens per output token, it costs ${agent:.0f}, or ${agent_cached:.0f} if 90% are",
+        f"With 10 input tokens per output token, the threshold is ${reading:.0f}, or ${reading_cached:.0f}",
+        f"at 2 times the cost, it must be {2 * 2.5:g} times smaller",
         f"than {(1 - 1 / 6) / 0.2:.1f} slow answers",
         f"slow answers ({(1 - 1 / 6) / 0.02:.0f}, if the 20 % are relative",
-        f"writes {0.45 * 65:.0f} tokens and one at 1,000 writes {0.45 * 1000:.0f}",
+        f"generates {0.45 * 65:.0f} tokens at 65 tokens/s and {0.45 * 1000:.0f} at 1,000",
         f"{0.25 * 65:.0f} and {0.25 * 1000:.0f} are left",
-        f"{100 * 50 / 250:.0f} to {100 * 200 / 400:.0f} % of the time",
-        f"{(16 + 3) / 3:.1f} keep you busy",
+        f"{100 * 50 / 250:.0f} to {100 * 200 / 400:.0f}% of the TTFT",
+        f"{(16 + 3) / 3:.1f} sessions keep you busy",
         f"{(16 / 2.5 + 3) / 3:.1f} do",
-        f"for {200 / 25:.1f} million tokens of output at the standard price and {200 / 150:.1f}",
+        f"equals {200 / 25:.1f} million output tokens at the standard price and {200 / 150:.1f}",
         f"6 times the speed is only {1 / (0.5 + 0.5 / 6):.1f} times",
     ):
         assert part in page, part
@@ -340,10 +346,10 @@ def test_its_key_numbers_by_hand(text):
 
 JOBS = (
     ("one answer", 1, 0.0, 1),
-    ("10 steps, a wrong one seen at once", 10, 0.0, 1),
-    ("10 steps, mistakes found at the end", 10, 0.0, 10),
-    ("10 steps with 12.3 s of tools each, a wrong one", 10, 800 / 65, 1),
-    ("10 steps with 12.3 s of tools each, mistakes found at the end", 10, 800 / 65, 10),
+    ("10 steps, mistakes noticed at once", 10, 0.0, 1),
+    ("10 steps, mistakes noticed at the end", 10, 0.0, 10),
+    ("10 steps with 12.3 s of tools each, mistakes noticed at once", 10, 800 / 65, 1),
+    ("10 steps with 12.3 s of tools each, mistakes noticed at the end", 10, 800 / 65, 10),
 )
 
 
@@ -357,7 +363,7 @@ def winner(standard, fast, spark):
 def test_its_choices_by_hand(text):
     """Time of a run over the chance that what is redone is right; few percent are no win."""
     options = list(zip((65, 170, 1000, 1000), (0.9, 0.9, 0.75, 0.68), strict=True))
-    table = rows(text, "| seconds until it is right")
+    table = rows(text, "| seconds until the result is right")
     for row, (name, steps, tools, redone) in zip(table, JOBS, strict=True):
         times = [steps * (800 / speed + tools) / right**redone for speed, right in options]
         assert row[0].startswith(name)
@@ -371,10 +377,13 @@ def test_its_choices_by_hand(text):
 
 def test_the_assumption_that_decides_is_in_the_first_screen(text):
     """Both ways of finding mistakes stand there, and the winner of each is the table's."""
-    first, table = words(text.split("\n## ")[0]), rows(text, "| seconds until it is right")
+    first, table = words(text.split("\n## ")[0]), rows(text, "| seconds until the result is right")
     assert [row[5].startswith("Spark") for row in table[:3]] == [True, True, False]
-    assert "Spark is faster where a wrong answer is seen at once and redone alone, not" in first
-    assert "not where mistakes show only after 10 steps" in first
+    assert (
+        "Spark is faster if mistakes are noticed at once and only the wrong answer is redone"
+        in first
+    )
+    assert "but not if mistakes show only after 10 steps" in first
 
 
 def test_a_start_is_the_first_that_its_price_pays(text, detail, book):
@@ -424,21 +433,21 @@ def test_its_gains_are_the_ratios_of_its_speeds(text):
         gains.setdefault(users, []).append(gain)
     ends = [f"{end:.2g}" for each in gains.values() for end in (min(each), max(each))]
     shown = re.search(
-        r"expect the machine alone to be ([\d.]+) to ([\d.]+) times as fast for one user, "
-        r"([\d.]+) to ([\d.]+) for",
+        r"We expect the machine alone to be ([\d.]+) to ([\d.]+) times as fast as 8 H100 for one user "
+        r"and ([\d.]+) to ([\d.]+) times for",
         page,
     )
     assert [float(one) for one in shown.groups()] == [*map(float, ends)]
     full = table[0]
     smaller = sorted(small[2] / table[big][2] for big in (0, 1) for small in table[big + 2 :: 2])
-    (shown,) = spans(r"The smaller model alone gives SPAN times\.", text)
+    (shown,) = spans(r"The smaller model alone is SPAN times as fast\.", text)
     assert shown == pytest.approx((smaller[0], smaller[-1]), rel=0.05)
     (shown,) = spans(r"they are SPAN times \(", page)
     assert shown == pytest.approx((1000 / full[2], 1201 / full[2]), rel=0.05)
     sold = (6.7, 5, 12, 3.5)  # the same open weights over the next GPU cloud, SemiAnalysis
-    assert f"measured services were {min(sold)} to {max(sold)} times the next" in page
+    assert f"were {min(sold)} to {max(sold)} times as fast as the next GPU cloud" in page
     whole = min(map(min, gains.values())) <= 15 <= max(map(max, gains.values()))
-    assert ("So it may be all of the 15 times, though less was measured" in page) == whole
+    assert ("may explain the whole factor of 15, although less was measured" in page) == whole
 
 
 @pytest.mark.thorough
@@ -457,9 +466,9 @@ def test_users_at_the_speed_of_opus_by_brute_force(pages, text, book):
                 cost = mode.users * mode.speed / (mode.fewer * found.speed[mode.fewer - 1])
                 assert mode.multiple == pytest.approx(cost)
         assert all(np.isnan(mode.multiple) for mode in modes) == (drafts == 0)
-    alone, single = spans(r"one user alone gets SPAN tokens/s \(single systems SPAN\)", text)
+    alone, single = spans(r"single user gets SPAN tokens/s \(SPAN on individual systems\)", text)
     assert single[0] < alone[0] <= alone[1] < 2.5 * 65
-    possible = "that fails, though it is possible: one user" in words(text)
+    possible = "not enough, although it may be on some systems: a single user" in words(text)
     assert possible == (single[1] >= 2.5 * 65)
 
 
@@ -467,8 +476,8 @@ def test_users_at_the_speed_of_opus_by_brute_force(pages, text, book):
 def test_speculation_alone_by_fastmode(text, capsys, monkeypatch):
     """Of both servers: users before and after, what that costs, and the range of that."""
     shown = spans(
-        r"it gives SPAN users 170 tokens/s instead of SPAN users 65, at SPAN times the cost "
-        r"\(SPAN\): that explains",
+        r"rack, SPAN users get 170 tokens/s instead of SPAN users with 65, at SPAN times the cost "
+        r"\(SPAN\)\. This explains",
         text,
     )
     request = "deepseek-r1 --on gb200 --chips 72 --context 65536 --from-speed 65 --to-speed 170"
@@ -490,14 +499,16 @@ def test_speculation_alone_by_fastmode(text, capsys, monkeypatch):
     ]
     for pair, both in zip(shown, ends, strict=True):
         assert pair == pytest.approx(both, rel=0.05)
-    says = "explains the speed, not the price" in words(text)
+    says = "explains the speed but not the price" in words(text)
     assert says == (ends[-1][1] < 6 / 1.15)
 
 
 @pytest.mark.thorough
 def test_six_times_starts_at_the_first_number_of_users(pages, text, book):
     """From there on the end makes a sixth of the tokens or more, and with one user fewer less."""
-    ends = spans("from SPAN standard-mode users on, or SPAN with speculation", text)
+    ends = spans(
+        "with at least SPAN users in standard mode, or at least SPAN with speculation", text
+    )
     racks = pages["racks"]
     for shown, drafts in zip(ends, (0, racks.DRAFTS), strict=True):
         starts = racks.enough_from(book, drafts)
@@ -511,9 +522,9 @@ def test_six_times_starts_at_the_first_number_of_users(pages, text, book):
 def test_a_perfect_machine_says_from_how_many_users(text, capsys, monkeypatch):
     """Of the bound, at whole numbers: for 6 times from there on, and 65 tokens/s for the most."""
     first, largest, cost = re.search(
-        r"from ([\d,]+) users on, and ([\d.]+) times with ([\d,]+) users at 65",
+        r"at least ([\d,]+) users\. With ([\d,]+) users at 65 tokens/s, the cost multiple is ([\d.]+)x",
         words(text),
-    ).group(1, 3, 2)
+    ).groups()
     request = "compare deepseek-r1 --on gb200 --chips 72 --context 65536 --engine ideal --batch"
     users = int(largest.replace(",", ""))
     batches = f"{users},{users + 1}"
@@ -640,7 +651,7 @@ def test_words_follow_the_numbers(pages, tmp_path):
     changed_book = pages["book"].Book(Catalogue(own))
     wafers = pages["wafers"].smaller_model(changed_book)
     assert (wafers["layer_low"], wafers["layer_high"]) == ("40", "90")
-    assert wafers["dense_price"] == "the dense 20B is not expected to reach 1,000 tokens/s"
+    assert wafers["dense_price"] == "the dense 20B model is not expected to reach 1,000 tokens/s"
     assert pages["systems"].newer(changed_book)["cloud_words"] == "cheaper for all"
     assert changed_book.reach("frontier-1t", 65.0).outcome is None
 
@@ -686,25 +697,27 @@ def stale(text, book):
             for row in rows(text, "| model  ")
             if row[:3] == ["DeepSeek-R1", "65,536", "65 (Opus)"]
         )
-        found["that fails"] = least(alone) == np.inf
-        found["With speculation in both modes it works"] = least(helped) <= 6.9  # 1.15 x 6
+        found["it is not enough: a single user"] = least(alone) == np.inf
+        found["With speculation in both modes it is enough"] = least(helped) <= 6.9  # 1.15 x 6
         gains = numbers(
             r"users: ([\d.]+)(?: to [\d.]+)? times the speed for one user, ([\d.]+)(?: to [\d.]+)? "
             r"with \S+ and ([\d.]+)(?: to [\d.]+)? with"
         )
-        found["The gain falls with more users"] = gains == sorted(gains, reverse=True)
+        found["The gain from speculation falls with more users"] = gains == sorted(
+            gains, reverse=True
+        )
     gains = [float(row[5].split()[0]) for row in rows(text, "| model, weights")]
-    found["may be all of the 15 times"] = min(gains) <= 15 <= max(gains)
-    found["is part of the 15 times"] = max(gains) < 15
-    found["is more than the 15 times"] = min(gains) > 15
+    found["may explain the whole factor of 15"] = min(gains) <= 15 <= max(gains)
+    found["explains part of the factor of 15"] = max(gains) < 15
+    found["is expected to exceed the factor of 15"] = min(gains) > 15
     model, machine, both = numbers(
-        r"the model gives ([\d.]+) times \S+, the machine ([\d.]+) times \S+, and both ([\d.]+) times"
+        r"is ([\d.]+) times \S+ from the model, ([\d.]+) times \S+ from the machine, and ([\d.]+) times"
     )
     found["They do not simply multiply"] = abs(np.log(both / model / machine)) > np.log(1.06)
     wafers = book.alone("glm-4.7", "wse-3", "fp8")
-    found["GLM-4.7 are above those expected"] = float(wafers.estimate.speed[0]) < 1000.0
-    found["and above the range in which four of five"] = float(wafers.estimate.high[0]) < 1000.0
-    found["one wafer is too small, several are not"] = wafers.placement.layout.chips > 1
+    found["GLM-4.7 are above the expected ones"] = float(wafers.estimate.speed[0]) < 1000.0
+    found["and above the 80% range"] = float(wafers.estimate.high[0]) < 1000.0
+    found["one wafer is too small, but several are enough"] = wafers.placement.layout.chips > 1
     if "| Spark, if it is " in text:
         story = [
             [row[0].split(",")[0], *row[1:]]
@@ -713,7 +726,7 @@ def stale(text, book):
         ]
         first = {name: next(row for row in story if row[0] == name) for name in ("MoE", "dense")}
         last = {row[0]: row for row in story}
-        found["a token becomes no cheaper"] = all(
+        found["tokens become no cheaper"] = all(
             float(last[name][5]) > float(first[name][5]) / 1.06 for name in first
         )
         found["up to about one user per layer"] = all(
