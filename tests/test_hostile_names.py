@@ -25,9 +25,10 @@ from fastcalc.core.placement.layout import HOST_CHIPS
 from fastcalc.evidence.engine_files import rewritten
 from fastcalc.evidence.parameters import family_of
 from fastcalc.evidence.points import read_points
-from fastcalc.features.plan import answer as plan_answer
 from fastcalc.features.plan.records import commands_of
-from fastcalc.features.plan.servers.script import ENGINES, script, server_of
+from fastcalc.features.plan.servers import PROGRAMS
+from fastcalc.features.plan.servers import script as scripts
+from fastcalc.features.plan.servers.script import script, server_of
 from fastcalc.kit.answer import output
 from fastcalc.kit.answer.commands import Typed
 from fastcalc.mentions import as_arguments, as_flags
@@ -64,9 +65,9 @@ def planned():
     """Return what the script of each case is made of: program, plan and service."""
     made = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(plan_answer, "script", lambda *given: made.append(given[:3]) or "")
+        patch.setattr(scripts, "script", lambda *given: made.append(given[:3]) or "")
         for case in CASES.values():
-            for program in ENGINES:
+            for program in PROGRAMS:
                 fc.plan(**case, emit=program)
     # llama.cpp has one host, as its script says of others.
     made = [each for each in made if each[0] != "llama-cpp" or each[1].layout.chips <= HOST_CHIPS]
@@ -78,7 +79,9 @@ def planned():
 
 def decoding(made):
     program, plan, _ = made
-    return server_of(program, plan, "all" if plan.prefill_layout is None else "decode", "m")
+    return server_of(
+        PROGRAMS[program], plan, "all" if plan.prefill_layout is None else "decode", "m"
+    )
 
 
 def written(made, name):
@@ -155,7 +158,11 @@ def test_a_script_runs_its_servers_and_nothing_that_a_name_says(planned, shell):
         assert (done.others, done.complaints) == ([], b""), name
         assert done.files <= FILES, name
         assert done.programs, name
-        server = server_of(*made[:2], "all", name) if made[1].prefill_layout is None else None
+        server = (
+            server_of(PROGRAMS[made[0]], made[1], "all", name)
+            if made[1].prefill_layout is None
+            else None
+        )
         assert all(words[0] in SERVERS for words in done.programs), name
         if server is not None:
             files = {word.removesuffix(".gguf") for word in done.programs[0]}

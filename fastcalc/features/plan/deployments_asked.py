@@ -10,7 +10,7 @@ from fastcalc.core.scenario import Scenario
 from fastcalc.errors import InputError
 from fastcalc.features.plan.candidates import deployments
 from fastcalc.features.plan.request import FindPlans
-from fastcalc.features.plan.servers.script import ENGINES, runs_on
+from fastcalc.features.plan.servers import PROGRAMS
 from fastcalc.kit.answer import commands, next_commands
 from fastcalc.kit.request import loading, readers
 from fastcalc.kit.request.evaluation import Evaluated
@@ -33,7 +33,7 @@ def scenarios_of(request: FindPlans, model: Model, notes: list[str]) -> list[Sce
         chips = loading.without_marketplaces(entries, request.on, chips, pricing, notes)
     if request.emit is not None:
         chips = _run_by(request, request.emit, chips, notes)
-    engine = request.engine or (request.emit and ENGINES[request.emit])
+    engine = request.engine or (request.emit and PROGRAMS[request.emit].engine)
     implied = loading.implied_engine(request, request.weights, entries, [request.model])
     engines = loading.engines_of(entries, chips, engine, implied=implied)
     entries.refuse_idle_changes("engines", [engine for engine, _ in engines])
@@ -65,8 +65,8 @@ def _run_by(
     request: FindPlans, program: str, chips: list[Hardware], notes: list[str]
 ) -> list[Hardware]:
     """Chips supported by the engine whose start command is requested."""
-    readers.choice(program, option("emit"), tuple(ENGINES))
-    supported = [chip for chip in chips if runs_on(program, chip)]
+    readers.choice(program, option("emit"), tuple(PROGRAMS))
+    supported = [chip for chip in chips if PROGRAMS[program].runs_on(chip)]
     if not supported:
         raise InputError(
             f"{option('emit', program)} starts no server on {shown(as_text(request.on))}; name "
@@ -125,7 +125,7 @@ def typed_of(request: FindPlans) -> commands.Typed:
     names |= loading.names_typed(entries, request.on)
     if request.prompts_on is not None:
         names |= loading.names_typed(entries, request.prompts_on)
-    if engine := request.engine or (request.emit and ENGINES[request.emit]):
+    if engine := request.engine or (request.emit and PROGRAMS[request.emit].engine):
         names[entries.engine(engine).id] = as_text(engine)
     words = next_commands.repeated(request, Evaluated, commands.OF_A_POINT)
     return commands.Typed(names, words)

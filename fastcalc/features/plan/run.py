@@ -15,6 +15,7 @@ from fastcalc.features.plan.demand import Deployments, chip_prices, owned_counts
 from fastcalc.features.plan.people import people_of, solve_closed_loop
 from fastcalc.features.plan.relaxations import refused
 from fastcalc.features.plan.request import FindPlans
+from fastcalc.features.plan.servers.script import scripts
 from fastcalc.features.plan.service import Service
 from fastcalc.features.plan.service_asked import is_of_fleet, service_of
 from fastcalc.formulas.solving import solve_fixed_point
@@ -57,7 +58,9 @@ def run(request: FindPlans) -> Answer:
     if not fleet.is_enough:
         return refused(answer, planned.deployments)
     _refuse_without_range(fleet)
-    return answer if request.emit is None else replace(answer, servers=answer.script(request.emit))
+    return (
+        answer if request.emit is None else replace(answer, servers=scripts(answer, request.emit))
+    )
 
 
 def _planned_for(

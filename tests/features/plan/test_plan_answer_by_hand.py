@@ -9,13 +9,17 @@ from types import SimpleNamespace
 
 import pytest
 
+from fastcalc.features.plan import headline, page_notes
 from fastcalc.features.plan.allocation import Allocation, Fleet
 from fastcalc.features.plan.answer import PlanAnswer
 from fastcalc.features.plan.fleet_notes import idle_chips, next_nodes, owning_each
+from fastcalc.features.plan.legend import legend
+from fastcalc.features.plan.page_tables import hidden_columns, rows_of
 from fastcalc.features.plan.request import FindPlans
 from fastcalc.features.plan.sharing import ReplicaPool, Sharing
 from fastcalc.features.plan.sharing_notes import one_chip_type, other_sharings, over_limits
 from fastcalc.features.plan.table_columns import columns
+from fastcalc.kit.answer.console import TextTable
 from fastcalc.mentions import as_flags
 from tests.features.plan.test_plan_sentences import (  # fmt: skip
     API,
@@ -47,15 +51,20 @@ def answer(*parts, service=SERVICE, kinds=(), classes=ONE, expected=None, **aske
     fleet = Fleet(service, kinds, parts)
     made = PlanAnswer(request=request, reading=[], fleet=fleet, classes=classes)
     verdict = SimpleNamespace(odds=None, regret=None, turns=None, decision=made.decision)
-    made.__dict__.update(verdict=verdict, _models=["made-up-model"])
+    made.__dict__.update(verdict=verdict, models=["made-up-model"])
     return made
 
 
 # Headlines.
 
 
-def headline(made):
-    title = made.title()
+def key_of(made, *headings, cell="1"):
+    """The key to a table of some columns, with a single cell."""
+    return legend(made, rows_of(made, wide=False), [TextTable(headings, [[cell]])])
+
+
+def headline_of(made):
+    title = headline.headline(made)
     return f"{title.name}: {as_flags(title.sentence)}"
 
 
@@ -90,7 +99,7 @@ OWN = owned(8, 1.0)
     ],
 )
 def test_headlines(made, text):
-    assert headline(made) == text
+    assert headline_of(made) == text
 
 
 @every(
@@ -107,7 +116,7 @@ def test_the_first_token_where_no_limit_says_what_it_may_take(ttft, share, class
     service = replace(SERVICE, ttft=ttft, share=share)
     slowest = pool(plan(values={"ttft": seconds})), pool(plan(values={"ttft": seconds / 2}))
     made = answer(part(*slowest), service=service, classes=classes)
-    assert as_flags(made._unlimited_ttft()) == text
+    assert as_flags(headline._unlimited_ttft(made)) == text
 
 
 @every(
@@ -124,7 +133,7 @@ def test_the_first_token_where_no_limit_says_what_it_may_take(ttft, share, class
 def test_what_expected_speeds_would_choose(expected, owns, text):
     by_expected = expected and decision(*expected)
     made = answer(part(pool(expected=by_expected)), kinds=owns)
-    assert made._expected() == text
+    assert headline._expected(made) == text
 
 
 @every(
@@ -143,7 +152,7 @@ def test_what_is_served(requests, rate, classes, text):
         classes=classes,
         traffic="t.yaml",
     )
-    assert made._load() == text
+    assert headline._load(made) == text
 
 
 def test_an_api_that_charges_less_is_in_the_headline_of_a_rate_or_a_fleet():
@@ -152,12 +161,12 @@ def test_an_api_that_charges_less_is_in_the_headline_of_a_rate_or_a_fleet():
     for changes, is_said in (({}, True), ({"rate": None}, False), ({"is_fleet": True}, True)):
         service = replace(SERVICE, tariff=API, **changes)
         made = answer(part(dear), service=service)
-        assert ("the API charges less, $21,024" in made._remarks()) is is_said
+        assert ("the API charges less, $21,024" in headline._remarks(made)) is is_said
 
 
 @every(
     "key,has_expected,says",
-    [("one", False, False), ("one", True, True), ("fleet", True, False), ("mix", True, False)],
+    [("one", False, False), ("one", True, True), ("fleet", False, False), ("mix", True, False)],
 )
 def test_keys_of_plans(key, has_expected, says):
     expected = decision(plan()) if has_expected else None
@@ -166,8 +175,9 @@ def test_keys_of_plans(key, has_expected, says):
         "fleet": answer(part(pool(expected=expected), kind=OWN, chips=8), kinds=[OWN]),
         "mix": answer(part(pool(expected=expected)), classes=TWO),
     }[key]
-    made.__dict__["_served"] = []
-    text = made.key()
+    text = key_of(
+        made, *[("chips", "expected")] * has_expected, *[("", "req/s")] * (key == "fleet")
+    )
     assert ("chips and times: at slow speeds" in text) is says
     assert ("req/s: served within the limits" in text) is (key == "fleet")
     assert text.startswith("key: pool") is (key == "mix")
@@ -180,7 +190,7 @@ def test_keys_say_at_which_load_times_are(share, is_owned):
     """Percentiles are at the load that the replicas have; without one the batch is full."""
     owned = ({"kind": OWN, "chips": 8}, {"kinds": [OWN]}) if is_owned else ({}, {})
     made = answer(part(pool(), **owned[0]), service=replace(SERVICE, share=share), **owned[1])
-    text = made.key()
+    text = key_of(made, ("TTFT", "p99 ms"))
     assert ("TTFT, TPOT: at this load, in ms" in text) is (share is not None)
     assert ("TPOT: at full batch, prefill stalls included" in text) is (share is None)
 
@@ -209,7 +219,7 @@ def test_the_cell_of_prefill_replicas(replicas, ranks, chip, cell):
 def labels(made, *, wide=False):
     return [
         f"{row.label} {row.plan.scenario.hardware.id}{'' if row.is_shown else ' hidden'}"
-        for row in made.rows(wide=wide)
+        for row in rows_of(made, wide=wide)
     ]
 
 
@@ -257,19 +267,19 @@ def test_rows_of_pools_are_numbered():
     rents = part(pool(plan(SECOND)), pool())
     made = answer(owns, rents, kinds=[OWN], classes=TWO)
     assert labels(made) == ["1 made-up-chip", "2 second-chip", "3 made-up-chip"]
-    assert [row.is_owned for row in made.rows(wide=False)] == [True, False, False]
+    assert [row.is_owned for row in rows_of(made, wide=False)] == [True, False, False]
 
 
 def test_plans_quantized_further_and_in_own_formats_stand_apart():
     asked = replace(SERVICE, any_weights=False)
     narrow = plan(weights="int4", cost=0.5)
     first = pool(plan(cost=1.0), narrow, service=asked)
-    rows = answer(part(first), service=asked).rows(wide=False)
+    rows = rows_of(answer(part(first), service=asked), wide=False)
     assert [(row.label, row.is_marked) for row in rows] == [("1", False), ("quantized", True)]
     dearer = pool(plan(cost=1.0), replace(narrow, cost=2.0), service=asked)
-    assert [row.label for row in answer(part(dearer), service=asked).rows(wide=False)] == ["1"]
+    assert [row.label for row in rows_of(answer(part(dearer), service=asked), wide=False)] == ["1"]
     leads = pool(plan(cost=1.0), narrow)
-    rows = answer(part(leads), top=1).rows(wide=False)
+    rows = rows_of(answer(part(leads), top=1), wide=False)
     assert [(row.label, row.plan.cost) for row in rows] == [("1", 0.5), ("own formats", 1.0)]
 
 
@@ -289,7 +299,7 @@ def test_columns_that_say_nothing(changes, owns, wide, hidden):
     only = part(pool(), kind=OWN if owns else None, chips=8)
     made = answer(only, service=replace(SERVICE, **changes), kinds=kinds)
     always = {"speculation_tokens_per_pass", "service_tpot_ms_low"}
-    assert made.hidden(made.rows(wide=wide), wide=wide) == always | hidden
+    assert hidden_columns(made, rows_of(made, wide=wide), wide=wide) == always | hidden
 
 
 # Notes of pools.
@@ -326,7 +336,7 @@ def test_what_other_sharings_would_take(pools, one_each, shared, owns, sentences
     last = part(*pools, one_each=one_each, shared_by_all=shared, kind=OWN if owns else None)
     parts = [part(pool()), last] if owns else [last]
     made = answer(*parts, classes=TWO)
-    assert said(other_sharings(made.fleet, made._models)) == sentences
+    assert said(other_sharings(made.fleet, made.models)) == sentences
 
 
 @every(
@@ -392,13 +402,13 @@ def served():
 
 def test_classes_over_their_limits(served):
     made = answer(part(pool()), classes=TWO)
-    made.__dict__["_served"] = [served(), served(ttft=0.75, tpot=0.025)]
-    assert said(over_limits(made._served)) == [
+    made.__dict__["served"] = [served(), served(ttft=0.75, tpot=0.025)]
+    assert said(over_limits(made.served)) == [
         "pool 2, chat: TTFT is 750 ms at p99, over its limit of 500 ms",
         "pool 2, chat: TPOT is 25.0 ms at p99, over its limit of 20.0 ms; the mean TPOT at full "
         "batch is within it",
     ]
-    assert made.key().endswith("; ^: over its limit")
+    assert key_of(made, cell="750^").endswith("; ^: over its limit")
 
 
 @every(
@@ -411,9 +421,9 @@ def test_classes_over_their_limits(served):
 )
 def test_an_api_is_compared_with_all_that_chips_sustain(monkeypatch, is_one, text):
     """$5,256 per month buy half a request per second."""
-    monkeypatch.setattr(PlanAnswer, "_owned_capacity", 3.0)
+    monkeypatch.setattr(PlanAnswer, "owned_capacity", 3.0)
     monkeypatch.setattr(Sharing, "requests", 2.0)
     service = replace(SERVICE, tariff=API)
     made = answer(part(pool()), service=service, classes=ONE if is_one else TWO)
-    assert text in " ".join(made._against_api())
-    assert not [*answer(part(pool()))._against_api()]
+    assert text in " ".join(page_notes._against_api(made))
+    assert not [*page_notes._against_api(answer(part(pool())))]

@@ -18,10 +18,12 @@ from fastcalc.core.scenario import Scenario
 from fastcalc.core.traffic.request_class import Lengths, RequestClass
 from fastcalc.core.traffic.traffic import Traffic
 from fastcalc.features.plan import (
-    answer,
     answer_regret,
     fleet_notes,
+    fleet_records,
+    headline,
     notes,
+    page_notes,
     refusal,
     sharing_notes,
 )
@@ -890,7 +892,7 @@ def test_owned_chips_serve_more_if_quantized_further(requests, asked, is_told):
     best = {each.variant: each for each in (plan(), plan(weights="int4", requests=requests))}
     pool = ReplicaPool((arriving(1.0),), Decision(service, best_by_variant=best))
     allocation = Allocation(Sharing((pool,), None, None, ()), 1.0)
-    said = told(answer._more_in_fewer_bits(allocation))
+    said = told(page_notes._more_in_fewer_bits(allocation))
     formats = "quantized further (int4, cache bf16), these chips would serve"
     flags = "--weights int4 --kv bf16"
     assert said == f"{formats} {requests:.1f} requests/s: {flags}" * is_told
@@ -898,12 +900,12 @@ def test_owned_chips_serve_more_if_quantized_further(requests, asked, is_told):
 
 @every("is_power,left", [(True, 0), (False, 1)])
 def test_idle_owned_chips(monkeypatch, is_power, left):
-    monkeypatch.setattr(answer.plan_notes, "queue_notes", lambda *_: ())
-    monkeypatch.setattr(answer.plan_notes, "slow_end", lambda *_: ())
+    monkeypatch.setattr(page_notes.plan_notes, "queue_notes", lambda *_: ())
+    monkeypatch.setattr(page_notes.plan_notes, "slow_end", lambda *_: ())
     kind = owned(2 + left, 1.0)
     service = replace(SERVICE, power=1e9 if is_power else inf)
     part = allocated(plan(), requests=2.0, kind=kind, chips=2 + left, service=service)
-    said = [*answer._notes_of_allocation(part)]
+    said = [*page_notes._notes_of_allocation(part)]
     assert said == ["idle: 1 of 3 made-up-chip"] * left
 
 
@@ -911,7 +913,7 @@ def test_chips_that_serve_nothing_say_why():
     failed = ReplicaPool((arriving(1.0),), decision(candidates=0))
     kind = owned(3, 1.0)
     part = allocated(requests=0.0, kind=kind, chips=3, unserved=(failed,))
-    assert told(answer._notes_of_allocation(part)) == (
+    assert told(page_notes._notes_of_allocation(part)) == (
         "3 made-up-chip have no throughput: no layout to choose from holds one request of this "
         "model"
     )
@@ -937,7 +939,7 @@ def test_chips_that_serve_nothing_say_why():
 def test_consumer_cards_and_marketplaces(market, is_marketplace, text):
     chip = SimpleNamespace(id="made-up-chip", market=market)
     quote = SimpleNamespace(is_marketplace=is_marketplace)
-    assert answer._kind_of_market(SimpleNamespace(hardware=chip, quote=quote)) == text
+    assert headline._kind_of_market(SimpleNamespace(hardware=chip, quote=quote)) == text
 
 
 @every(
@@ -953,7 +955,7 @@ def test_consumer_cards_and_marketplaces(market, is_marketplace, text):
 def test_the_first_token_of_the_class_nearest_its_limit(times, limits, nearest):
     classes = [SimpleNamespace(ttft=limit) for limit in limits]
     pool = SimpleNamespace(plan=SimpleNamespace(class_ttft=times), classes=classes)
-    assert answer._nearest_limit(pool) == nearest
+    assert fleet_records._nearest_limit(pool) == nearest
 
 
 def test_the_bill_of_several_pools():

@@ -17,8 +17,7 @@ from fastcalc.core.own_formats import own_formats
 from fastcalc.core.pricing import Pricing
 from fastcalc.core.scenario import engine_for
 from fastcalc.core.traffic.request_class import Lengths, RequestClass
-from fastcalc.features.plan import answer as plan_answer
-from fastcalc.features.plan import chart
+from fastcalc.features.plan import chart, headline, page_notes
 from fastcalc.features.plan import records as report
 from fastcalc.features.plan.allocation import Allocation, Fleet
 from fastcalc.features.plan.answer import PlanAnswer
@@ -26,6 +25,7 @@ from fastcalc.features.plan.candidates import candidates, deployments
 from fastcalc.features.plan.cheapest_plans import decide
 from fastcalc.features.plan.class_table import ServedClass, class_record
 from fastcalc.features.plan.decision import Plan
+from fastcalc.features.plan.legend import legend
 from fastcalc.features.plan.notes import decision_notes
 from fastcalc.features.plan.ranked_plan import tpot_range
 from fastcalc.features.plan.request import FindPlans
@@ -36,7 +36,7 @@ from fastcalc.features.plan.sharing_notes import one_chip_type
 from fastcalc.features.plan.table_columns import with_formats
 from fastcalc.grid.columns import pick
 from fastcalc.kit.answer.commands import Typed, compare_command
-from fastcalc.kit.answer.console import Screen
+from fastcalc.kit.answer.console import Screen, TextTable
 from fastcalc.kit.answer.numbers_as_text import dollars
 from fastcalc.mentions import as_flags, option
 from tests.helpers import every, outcome, run_once, thorough, words
@@ -727,12 +727,11 @@ def test_a_table_of_formats_that_differ_leaves_other_tables_as_they_are():
     assert with_formats(kept, alike, has_fewer_bits=True) == before
 
 
-@pytest.mark.parametrize("over", [None, 2.0])
-def test_a_mark_of_times_over_their_limit_is_explained_where_one_stands(over):
-    limited = RequestClass("chat", 1.0, Lengths.fixed(4000.0, 1000.0), ttft=1.0, tpot=1.0)
-    served = SimpleNamespace(pool=1, share=0.99, request_class=limited, over=lambda _: over)
-    mix = SimpleNamespace(is_of_one_class=False, _served=[served])
-    assert ("^: over its limit" in PlanAnswer.key(mix)) is bool(over)
+@every("is_over", [False, True])
+def test_a_mark_of_times_over_their_limit_is_explained_where_one_stands(is_over):
+    mix = SimpleNamespace(is_of_one_class=False)
+    table = TextTable([("", "p99")], [["750" + "^" * is_over]])
+    assert ("^: over its limit" in legend(mix, [], [table])) is is_over
 
 
 def test_prefill_is_disaggregated_only_where_pools_are_searched_or_given():
@@ -766,13 +765,13 @@ def test_chips_of_whole_nodes_that_run_nothing_are_idle(prefill, idle):
 def test_pools_without_percentiles_say_why(monkeypatch):
     """Of no load and of two, the second beyond its closed form."""
     loads = iter([None, SimpleNamespace(is_known=True), SimpleNamespace(is_known=False)])
-    monkeypatch.setattr(plan_answer, "random_load", lambda *_: next(loads))
-    monkeypatch.setattr(plan_answer, "in_words", lambda _, name: name)
+    monkeypatch.setattr(page_notes, "random_load", lambda *_: next(loads))
+    monkeypatch.setattr(page_notes, "in_words", lambda _, name: name)
     pool = SimpleNamespace(
         classes=(), plan=None, decision=SimpleNamespace(service=SimpleNamespace(is_random=True))
     )
     answer = SimpleNamespace(pools=[(None, pool)] * 3)
-    assert list(PlanAnswer._busy(answer)) == ["pool 3"]
+    assert list(page_notes._busy(answer)) == ["pool 3"]
 
 
 def test_formats_stay_in_a_narrow_table_where_rows_differ_in_them():
@@ -814,7 +813,7 @@ def test_a_first_token_without_a_limit_is_in_ms_below_a_second(seconds, said):
     answer = SimpleNamespace(
         fleet=SimpleNamespace(service=service), is_of_one_class=True, pools=[(None, pool)]
     )
-    assert PlanAnswer._unlimited_ttft.__get__(answer)() == (
+    assert headline._unlimited_ttft(answer) == (
         f"; p99 TTFT {said} (no limit set; --ttft sets one)"
     ).replace("--ttft", option("ttft"))
 

@@ -17,7 +17,7 @@ from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.placement.layout import Layout
 from fastcalc.core.traffic.traffic import Speculation
 from fastcalc.errors import InputError
-from fastcalc.features.plan.servers import llamacpp, script, sglang, trtllm, vllm
+from fastcalc.features.plan.servers import PROGRAMS, script
 from fastcalc.features.plan.servers.script import lines_of
 from fastcalc.features.plan.servers.server import Server
 from fastcalc.kit.answer.numbers_as_text import number
@@ -25,6 +25,7 @@ from tests.features.plan.test_plan_sentences import SECOND, SERVICE, deployed
 from tests.features.plan.test_plan_sentences import plan as made_plan
 from tests.helpers import ROOT, every, run_once, thorough
 
+vllm, sglang, trtllm, llamacpp = PROGRAMS.values()
 FLAGS = {
     program: set((ROOT / "tests" / "server_flags" / f"{program}.txt").read_text().split("\n"))
     for program in ("vllm", "sglang", "trtllm")
@@ -394,10 +395,11 @@ def made_server(**changes):
 
 def script_lines(monkeypatch, program, role="all", server=None, **changes):
     monkeypatch.setattr(script, "server_of", lambda *_: server or made_server(role=role))
-    monkeypatch.setattr(script, "_cautions", lambda *_: ["caution"])
-    monkeypatch.setattr(script, "_STARTS", {program: SimpleNamespace(start=lambda _: ["start"])})
-    monkeypatch.setattr(script.trtllm, "options", lambda _: {"a": 1})
-    return [*script._servers(program, made_plan(**changes), role, "m")]
+    known = type(PROGRAMS[program])
+    monkeypatch.setattr(known, "cautions", lambda *_: ["caution"])
+    monkeypatch.setattr(known, "start", lambda *_: ["start"])
+    monkeypatch.setattr(type(trtllm), "options", lambda *_: {"a": 1})
+    return [*script._servers(known(), made_plan(**changes), role, "m")]
 
 
 FOR = "# for requests of up to 2,000 tokens: raise the limit for longer ones"
@@ -440,9 +442,9 @@ def test_a_script_of_tensorrt_has_a_file_of_options():
 
 def test_routers_between_prefill_and_decode():
     plan = made_plan(prefill_replicas=2.0, replicas=1.0)
-    (router,) = script._router("sglang", plan)
+    (router,) = sglang.router(plan)
     assert router.startswith("# a router sends prompts to the first, the rest to the others: sgl")
-    assert [*script._router("trtllm", plan)] == [
+    assert [*trtllm.router(plan)] == [
         "# a router, with the addresses of the servers in place of HOST",
         "cat > disaggregated.yaml <<'END'",
         'context_servers: {"num_instances": 2, "urls": ["HOST-context-1:8000", '
@@ -459,7 +461,7 @@ def test_routers_between_prefill_and_decode():
         ("vllm", {}, 0, []),
         ("vllm", {"checkpoint": "./m"}, 0,
          ["./m: a folder or repository with weights in bf16"]),
-        ("vllm", {}, 3, ["expected with 3 tokens drafted ahead: add the draft model that you have"]),
+        ("vllm", {}, 3, ["expected with 3 draft tokens: add the draft model that you have"]),
         ("vllm", {"drafts": 3}, 3, []),
         ("vllm", {"role": "prefill"}, 0,
          ["VLLM_NIXL_SIDE_CHANNEL_HOST has to be the address of its host"]),
@@ -475,11 +477,17 @@ def test_routers_between_prefill_and_decode():
         ("sglang", {"layout": Layout(tp=4, dp=2), "chunk": None}, 0, []),
     ],
 )  # fmt: skip
-def test_cautions_of_a_server(program, changes, drafted, words):
+def test_cautions_of_a_server(program, changes, drafted, words, monkeypatch):
     plan = made_plan()
     traffic = replace(plan.scenario.traffic, speculation=Speculation(1.0 + drafted / 3, drafted))
     plan = replace(plan, scenario=replace(plan.scenario, traffic=traffic))
-    assert [*script._cautions(program, plan, made_server(**changes))] == words
+    server = made_server(**changes)
+    monkeypatch.setattr(script, "server_of", lambda *_: server)
+    lines = script._servers(PROGRAMS[program], plan, server.role, "m")
+    said = [line.removeprefix("# ") for line in lines if line.startswith("# ")]
+    assert [
+        line for line in said if line not in (FOR.removeprefix("# "), SHARED.removeprefix("# "))
+    ][1:] == words
 
 
 @every(
@@ -494,7 +502,7 @@ def test_cautions_of_a_server(program, changes, drafted, words):
 )  # fmt: skip
 def test_which_chips_a_program_runs_on(program, chip, runs):
     given = {"kind": "gpu", "vendor": "Nobody"} | chip
-    assert script.runs_on(program, SimpleNamespace(**given)) is runs
+    assert PROGRAMS[program].runs_on(SimpleNamespace(**given)) is runs
 
 
 @every(

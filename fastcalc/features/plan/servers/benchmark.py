@@ -2,8 +2,8 @@
 
 from fastcalc.features.plan.decision import Plan
 from fastcalc.features.plan.regret import BATCHES
-from fastcalc.features.plan.servers import vllm
 from fastcalc.features.plan.servers.checkpoint import checkpoint_of
+from fastcalc.features.plan.servers.vllm import Vllm
 from fastcalc.quoting import shell_line
 
 
@@ -14,7 +14,7 @@ def bench_command(plan: Plan, name: str) -> str:
     """
     scenario, batch = plan.scenario, int(plan.batch)
     traffic = scenario.traffic
-    served, _ = checkpoint_of(vllm.LOADED_AS, scenario.model, scenario.weights, name)
+    served, _ = checkpoint_of(Vllm.loaded_as, scenario.model, scenario.weights, name)
     words = ["vllm", "bench", "serve", "--model", served, "--dataset-name", "random"]
     words += ["--random-input-len", f"{float(traffic.prompt):.0f}"]
     words += ["--random-output-len", f"{float(traffic.output):.0f}", "--ignore-eos"]

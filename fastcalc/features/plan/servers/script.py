@@ -1,51 +1,50 @@
 """Shell script that starts the servers of a plan, with the expected performance as comments."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from math import ceil
-from types import ModuleType
 
 from fastcalc import __version__
-from fastcalc.catalogue.schema import Hardware
 from fastcalc.core.chip.reserve import start_rows
 from fastcalc.core.scenario import Scenario, solve
 from fastcalc.errors import InputError
 from fastcalc.features.plan.decision import Plan
 from fastcalc.features.plan.notes import chips_and_price, cut
+from fastcalc.features.plan.planned_fleet import PlannedFleet
 from fastcalc.features.plan.ranked_plan import tpot_range
-from fastcalc.features.plan.servers import llamacpp, sglang, trtllm, vllm
+from fastcalc.features.plan.records import commands_of
+from fastcalc.features.plan.servers import PROGRAMS
 from fastcalc.features.plan.servers.checkpoint import checkpoint_of
-from fastcalc.features.plan.servers.server import HEAD, RANK, Role, Server
+from fastcalc.features.plan.servers.server import Program, Role, Server
 from fastcalc.features.plan.service import Service
 from fastcalc.kit.answer.numbers_as_text import number, stated_percent
 from fastcalc.mentions import option
 from fastcalc.quoting import comment, shell_word
-from fastcalc.written import many, to_json
-
-ENGINES = {
-    "vllm": "vllm",
-    "sglang": "sglang",
-    "trtllm": "tensorrt-llm",
-    "llama-cpp": "llama-cpp",
-}
-"""Engines of the catalogue, by the program that starts their servers."""
-
-_STARTS: Mapping[str, ModuleType] = {
-    "vllm": vllm,
-    "sglang": sglang,
-    "trtllm": trtllm,
-    "llama-cpp": llamacpp,
-}
+from fastcalc.written import many
 
 
-def runs_on(program: str, chip: Hardware) -> bool:
-    """Whether an engine of `ENGINES` supports a chip."""
-    if program == "trtllm":
-        return chip.kind == "gpu" and chip.vendor == "NVIDIA"
-    if program == "llama-cpp":
-        return chip.kind in ("gpu", "soc", "apple")
-    if program == "sglang" and chip.vendor in sglang.NO_DEVICE_OF:
-        return False
-    return chip.kind in ("gpu", "soc", "tpu", "npu")
+def scripts(planned: PlannedFleet, program: str) -> str:
+    """Script that starts the servers of all pools."""
+    return "\n".join(
+        script(
+            program,
+            pool.plan,
+            pool.decision.service,
+            planned.model_name(pool),
+            commands_of(pool.plan, planned.typed),
+            None if planned.is_of_one_class else _first_tokens(planned, index),
+        )
+        for index, (_, pool) in enumerate(planned.pools, 1)
+    )
+
+
+def _first_tokens(planned: PlannedFleet, index: int) -> str | None:
+    """TTFT of each class of a pool, as shown in its table."""
+    served = [served for served in planned.served if served.pool == index]
+    times = [(each.request_class.name, each.percentiles) for each in served if each.percentiles]
+    if len(times) < len(served):
+        return None
+    words = [f"{name} {number(spread.ttft.percentiles[-1] * 1e3)} ms" for name, spread in times]
+    return f" of 99 % within: {', '.join(words)}"
 
 
 def script(
@@ -66,9 +65,10 @@ def script(
     support the cache format, or if it cannot serve the plan.
     """
     engine = plan.scenario.engine
-    if ENGINES[program] != engine.program:
+    starter = PROGRAMS[program]
+    if starter.engine != engine.program:
         raise InputError(
-            f"{option('emit', program)} writes commands of {ENGINES[program]}, but the plan uses "
+            f"{option('emit', program)} writes commands of {starter.engine}, but the plan uses "
             f"{engine.id}; omit {option('engine')}"
         )
     if plan.scenario.memory.host is not None:
@@ -76,24 +76,23 @@ def script(
             f"{option('emit', program)} starts servers without offloading to a host; "
             f"omit {option('host')}"
         )
-    cache, caches = plan.scenario.work.kv_format, _STARTS[program].CACHES
-    if cache not in caches:
+    cache = plan.scenario.work.kv_format
+    if cache not in starter.caches:
         raise InputError(
             f"{option('emit', program)}: {engine.name} keeps no cache in {cache}; "
-            f"{option('kv')} takes {', '.join(caches)}"
+            f"{option('kv')} takes {', '.join(starter.caches)}"
         )
-    if program == "llama-cpp":
-        llamacpp.check(plan)
+    starter.refuse(plan)
     lines = [
         *map(comment, _expected(plan, service, name, first_tokens)),
         *map(comment, commands),
     ]
     if plan.prefill_layout is not None:
-        lines += ["", *_servers(program, plan, "prefill", name)]
-        lines += ["", *_servers(program, plan, "decode", name)]
-        lines += ["", *_router(program, plan)]
+        lines += ["", *_servers(starter, plan, "prefill", name)]
+        lines += ["", *_servers(starter, plan, "decode", name)]
+        lines += ["", *starter.router(plan)]
     else:
-        lines += ["", *_servers(program, plan, "all", name)]
+        lines += ["", *_servers(starter, plan, "all", name)]
     return "\n".join(lines) + "\n"
 
 
@@ -121,7 +120,7 @@ def _expected(plan: Plan, service: Service, name: str, first_tokens: str | None)
 _WORK = {"all": "prompts and decode", "prefill": "prompts", "decode": "decode"}
 
 
-def _servers(program: str, plan: Plan, role: Role, name: str) -> Iterator[str]:
+def _servers(program: Program, plan: Plan, role: Role, name: str) -> Iterator[str]:
     """Yield the lines that start one server, with a comment on the number of servers."""
     server = server_of(program, plan, role, name)
     count = plan.prefill_replicas if role == "prefill" else plan.replicas
@@ -132,60 +131,17 @@ def _servers(program: str, plan: Plan, role: Role, name: str) -> Iterator[str]:
     yield comment(
         f"for requests of up to {server.tokens:,} tokens: raise the limit for longer ones"
     )
-    yield from map(comment, _cautions(program, plan, server))
-    if server.hosts > 1 and program == "trtllm":
-        yield comment(f"once, for its {server.hosts} hosts, which a file '{trtllm.HOSTS}' names:")
-    elif server.hosts > 1:
-        yield comment(
-            f"on each of its {server.hosts} hosts: {RANK} from 0, {HEAD} the address of host 0"
-        )
-    if program == "trtllm":
-        yield f"cat > {trtllm.options_file(server)} <<'END'"
-        yield from (f"{key}: {to_json(value)}" for key, value in trtllm.options(server).items())
-        yield "END"
-    yield from lines_of(_STARTS[program].start(server))
-
-
-def _router(program: str, plan: Plan) -> Iterator[str]:
-    """Commands of the router between the prefill and the decode servers."""
-    if program == "trtllm":
-        counts = {"context": plan.prefill_replicas, "generation": plan.replicas}
-        yield comment(f"a router, with the addresses of the servers in place of {_HOST}")
-        yield "cat > disaggregated.yaml <<'END'"
-        for kind, count in counts.items():
-            urls = [f"{_HOST}-{kind}-{place}:8000" for place in range(1, int(count) + 1)]
-            servers = {"num_instances": int(count), "urls": urls}
-            yield f"{kind}_servers: {to_json(servers)}"
-        yield "END"
-        yield "trtllm-serve disaggregated -c disaggregated.yaml"
-    else:
-        yield comment(
-            f"a router sends prompts to the first, the rest to the others: {_ROUTERS[program]}"
-        )
-
-
-_HOST = "HOST"
-_ROUTERS = {"vllm": "vllm-router, llm-d", "sglang": "sglang_router --pd-disaggregation"}
-
-
-def _cautions(program: str, plan: Plan, server: Server) -> Iterator[str]:
-    model, layout = plan.scenario.model, server.layout
-    stored = plan.scenario.weights or model.weight_format
-    if program == "llama-cpp":
-        yield f"{llamacpp.file_of(server)}: a GGUF file with weights in {stored}"
-    elif server.checkpoint.startswith("./"):
-        yield f"{server.checkpoint}: a folder or repository with weights in {stored}"
-    has_drafts = server.drafts and program != "llama-cpp"
-    if plan.scenario.traffic.speculation.drafted and not has_drafts:
-        drafted = int(plan.scenario.traffic.speculation.drafted)
-        yield f"expected with {drafted} tokens drafted ahead: add the draft model that you have"
-    if program == "trtllm" and layout.dp > 1 and layout.tp > 1:
-        yield f"its attention replicas have a rank each: {layout.width}, expected {layout.dp}"
-    if program == "vllm" and server.role != "all":
-        yield "VLLM_NIXL_SIDE_CHANNEL_HOST has to be the address of its host"
-    if program == "sglang" and layout.dp > 1 and server.chunk and server.role != "decode":
-        chunk = f"{server.chunk // layout.dp:,} prompt tokens of each in a step"
-        yield f"its attention replicas share a chunk: {chunk}, expected {server.chunk:,}"
+    scenario = plan.scenario
+    stored = scenario.weights or scenario.model.weight_format
+    yield from map(comment, program.weights(server, stored))
+    drafted = int(scenario.traffic.speculation.drafted)
+    if drafted and not server.drafts and role != "prefill":
+        yield comment(f"expected with {drafted} draft tokens: add the draft model that you have")
+    yield from map(comment, program.cautions(server))
+    if server.hosts > 1:
+        yield comment(program.on_hosts(server))
+    yield from program.options_file(server)
+    yield from lines_of(program.start(server))
 
 
 def lines_of(words: Sequence[str]) -> Iterator[str]:
@@ -205,7 +161,7 @@ def lines_of(words: Sequence[str]) -> Iterator[str]:
         yield ("  " if at else "") + text + ending
 
 
-def server_of(program: str, plan: Plan, role: Role, name: str) -> Server:
+def server_of(program: Program, plan: Plan, role: Role, name: str) -> Server:
     """One server of a plan.
 
     name : name of the model, as the user typed it
@@ -214,11 +170,11 @@ def server_of(program: str, plan: Plan, role: Role, name: str) -> Server:
     machine = (plan.replica if scenario is plan.scenario else solve(scenario)).placement.machine
     layout = plan.prefill_layout if role == "prefill" else plan.layout
     assert layout is not None
-    loaded_as = _STARTS[program].LOADED_AS
-    checkpoint, quantized_to = checkpoint_of(loaded_as, scenario.model, scenario.weights, name)
+    model = scenario.model
+    checkpoint, quantized_to = checkpoint_of(program.loaded_as, model, scenario.weights, name)
     _, chunk = start_rows(machine.software, machine.tiers[0])
     mode = scenario.engine.split_mode_of(layout.several) if layout.several else None
-    drafts = int(scenario.traffic.speculation.drafted) if scenario.model.mtp else 0
+    has_drafts = model.mtp and program.drafts_itself and role != "prefill"
     return Server(
         checkpoint=checkpoint,
         quantized_to=quantized_to,
@@ -229,7 +185,7 @@ def server_of(program: str, plan: Plan, role: Role, name: str) -> Server:
         chunk=int(chunk) or None,
         memory_share=float(machine.software.memory_fraction),
         cache_share=float(machine.software.cache_fraction),
-        drafts=0 if role == "prefill" else drafts,
+        drafts=int(scenario.traffic.speculation.drafted) if has_drafts else 0,
         role=role,
         split_mode=mode.flag if mode else None,
     )

@@ -1,10 +1,13 @@
-"""One server of a plan, in terms common to all engines."""
+"""One server of a plan, in terms common to all engines, and a program that starts it."""
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
+from fastcalc.catalogue.schema import Hardware
 from fastcalc.core.placement.layout import HOST_CHIPS, Layout
-from fastcalc.quoting import ShellText
+from fastcalc.features.plan.decision import Plan
+from fastcalc.quoting import ShellText, comment
 
 RANK, HEAD = "NODE_RANK", "HEAD"
 """Shell variables: the index of this host, and the address of the first host."""
@@ -55,3 +58,56 @@ class Server:
     def hosts(self) -> int:
         """Hosts of eight chips that the server spans. [1]"""
         return -(-self.layout.chips // HOST_CHIPS)
+
+
+class Program:
+    """A program that starts servers: what it runs on, its flags, and its names of formats.
+
+    engine : engine of the catalogue whose servers it starts
+    caches : its names of the KV-cache formats
+    loaded_as : its names of the formats to which it quantizes 16-bit weights on loading
+    chip_kinds : kinds of chips that it runs on
+    routers : routers between prefill and decode servers, by name
+    drafts_itself : whether it drafts with the model's own prediction layers
+    """
+
+    engine: ClassVar[str]
+    caches: ClassVar[Mapping[str, str]]
+    loaded_as: ClassVar[Mapping[str, str]] = {}
+    chip_kinds: ClassVar[tuple[str, ...]] = ("gpu", "soc", "tpu", "npu")
+    routers: ClassVar[str] = ""
+    drafts_itself: ClassVar[bool] = True
+
+    def runs_on(self, chip: Hardware) -> bool:
+        """Whether it supports a chip."""
+        return chip.kind in self.chip_kinds
+
+    def refuse(self, plan: Plan) -> None:
+        """Raise InputError if it cannot serve a plan."""
+
+    def start(self, server: Server) -> list[str]:
+        """Arguments that start a server."""
+        raise NotImplementedError
+
+    def options_file(self, _: Server) -> Iterator[str]:
+        """Lines that write a file of options."""
+        yield from ()
+
+    def on_hosts(self, server: Server) -> str:
+        """Where to run the command of a server that spans several hosts."""
+        return f"on each of its {server.hosts} hosts: {RANK} from 0, {HEAD} the address of host 0"
+
+    def weights(self, server: Server, stored: str) -> Iterator[str]:
+        """Yield the contents of the file or folder of weights, if the user provides it."""
+        if server.checkpoint.startswith("./"):
+            yield f"{server.checkpoint}: a folder or repository with weights in {stored}"
+
+    def cautions(self, _: Server) -> Iterator[str]:
+        """Yield what else the user has to know or to do."""
+        yield from ()
+
+    def router(self, _: Plan) -> Iterator[str]:
+        """Lines of the router between the prefill and the decode servers."""
+        yield comment(
+            f"a router sends prompts to the first, the rest to the others: {self.routers}"
+        )

@@ -1,0 +1,173 @@
+"""Tables of a plan: ranked plans or, for several request classes, pools and classes."""
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+
+from fastcalc.features.plan import records as plan_records
+from fastcalc.features.plan.allocation import Allocation
+from fastcalc.features.plan.class_table import (
+    CLASS_COLUMNS,
+)
+from fastcalc.features.plan.decision import FEWER_BITS, Decision, Plan
+from fastcalc.features.plan.planned_fleet import PlannedFleet
+from fastcalc.features.plan.ranked_plan import tpot_range
+from fastcalc.features.plan.table_columns import columns_but, with_formats
+from fastcalc.grid.column import TableColumn
+from fastcalc.grid.columns import pick
+from fastcalc.kit.answer import record_tables
+from fastcalc.kit.answer.console import Screen, TextTable
+from fastcalc.kit.answer.point_records import Record
+
+STAR = " *"
+"""Mark of plans that are quantized further than requested."""
+
+_FIRST, _OTHERS = 2, 2
+"""Number of plans, and of other chips, on a first screen."""
+
+_LABEL = TableColumn("label", heading=("", "plan"))
+_POOL, _OWNED = TableColumn("pool", heading=("", "pool")), TableColumn("owned")
+_LEFT_OUT = ("speculation_tokens_per_pass", "service_tpot_ms_low", "bound")
+_TTFT = ("service_ttft_ms",)
+"""Of a pool, where the table of classes has none of theirs."""
+
+
+@dataclass(frozen=True, eq=False)
+class PlanRow:
+    """A plan as listed on a page.
+
+    label : label of the plan in the table
+    decision : the decision that the plan belongs to
+    is_owned : whether its chips are owned
+    is_shown : whether it is shown in the table of the page
+    """
+
+    label: str
+    plan: Plan
+    decision: Decision
+    is_owned: bool = False
+    is_shown: bool = True
+
+    @property
+    def is_marked(self) -> bool:
+        """Whether the plan is quantized further than requested, so that it may not lead."""
+        return not self.decision.may_lead(self.plan)
+
+
+def rows_of(planned: PlannedFleet, *, wide: bool) -> list[PlanRow]:
+    """Plans on a page: the chosen plan of each pool, and alternatives if plans are ranked.
+
+    wide : whether the page lists all of them
+    """
+    if not planned.is_of_one_class:
+        return [
+            PlanRow(f"{index}", pool.plan, pool.decision, allocation.is_owned)
+            for index, (allocation, pool) in enumerate(planned.pools, 1)
+        ]
+    return [
+        row for allocation, _ in planned.pools for row in _ranked(planned, allocation, wide=wide)
+    ]
+
+
+def _ranked(planned: PlannedFleet, allocation: Allocation, *, wide: bool) -> Iterator[PlanRow]:
+    """Yield the plans of an allocation, further quantized plans, and other chips to rent."""
+    decision, is_owned = allocation.decision, allocation.is_owned
+    is_alone, top = len(planned.fleet.allocations) == 1, planned.request.top
+    plans = decision.plans[: (top if wide else min(top, _FIRST)) if is_alone else 1]
+    label = ("owned" if is_owned else "rented") * planned.is_of_fleet
+    for index, plan in enumerate(plans, 1):
+        numbered = f"{label} {index}".strip() if is_alone else label
+        yield PlanRow(numbered, plan, decision, is_owned)
+    if not is_alone and not wide:
+        return
+    for plan in decision.in_fewer_bits[:FEWER_BITS]:
+        yield PlanRow("quantized", plan, decision, is_owned)
+    for plan in in_own_formats(planned):
+        yield PlanRow("own formats", plan, decision, is_owned)
+    if is_owned:
+        return
+    chips = {plan.scenario.hardware.id for plan in plans}
+    further = [plan for plan in decision.of_each_chip if plan.scenario.hardware.id not in chips]
+    unlike = decision.on_unlike_chips
+    if unlike is not None and unlike not in plans:
+        further = [unlike, *(plan for plan in further if plan is not unlike)]
+    for index, plan in enumerate(further):
+        is_shown = wide or index < _OTHERS
+        if is_shown or not planned.is_of_fleet:
+            yield PlanRow("other chip", plan, decision, is_shown=is_shown)
+
+
+def in_own_formats(planned: PlannedFleet) -> list[Plan]:
+    """Best plan in the published formats, if the cheapest plan is quantized further."""
+    is_plain = planned.is_of_one_class and not planned.is_of_fleet
+    plan = planned.decision.in_own_formats if is_plain else None
+    return [plan] if plan and planned.decision.plans[0].is_narrowed else []
+
+
+def tables_of(
+    planned: PlannedFleet, rows: Sequence[PlanRow], records: Sequence[Record], screen: Screen
+) -> list[TextTable]:
+    """Tables of labeled plans or, for several classes, of pools and class latencies.
+
+    records : unrounded record of each pool
+    """
+    if not planned.is_of_one_class:
+        return [
+            _pool_table(planned, rows, records, screen),
+            record_tables.table(CLASS_COLUMNS, planned.served, screen.width),
+        ]
+    records = [
+        {_LABEL.key: row.label + STAR * row.is_marked, **record}
+        for row in rows
+        if row.is_shown
+        for record in plan_records.unrounded([row.plan], row.decision.service, planned.typed)
+    ]
+    shown = columns_but(
+        planned.service, hidden_columns(planned, rows, wide=screen.wide), wide=screen.wide
+    )
+    has_fewer_bits = any(row.is_marked for row in rows)
+    fitting = with_formats(shown, records, has_fewer_bits=has_fewer_bits)
+    return [record_tables.table([_LABEL, *fitting], records, screen.width)]
+
+
+def hidden_columns(
+    planned: PlannedFleet, rows: Sequence[PlanRow], *, wide: bool
+) -> Collection[str]:
+    """Keys of columns that carry no information for the plans in a table."""
+    service, hidden = planned.service, set[str]()
+    if service.rate is None and service.share is None and not service.is_fleet:
+        hidden.add("utilization")
+    if all(tpot_range(row.plan) is None for row in rows):
+        hidden.add("service_tpot_ms_low")
+    plans = [row.plan for row in rows] if planned.is_of_fleet else planned.decision.plans
+    if not any(plan.scenario.traffic.speculation.drafted for plan in plans):
+        hidden.add("speculation_tokens_per_pass")
+    chips = {row.plan.scenario.hardware.id for row in rows}
+    if planned.is_of_fleet and not wide and len(chips) == 1:
+        hidden.add("hardware")
+    return hidden
+
+
+def _pool_table(
+    planned: PlannedFleet, rows: Sequence[PlanRow], records: Sequence[Record], screen: Screen
+) -> TextTable:
+    """Table of the pools, without the TTFT columns of the class table."""
+    marks = [STAR * row.is_marked for row in rows]
+    in_class_table = {served.pool for served in planned.served if served.percentiles}
+    hidden = {*_LEFT_OUT, *(_TTFT if len(in_class_table) == len(marks) else ())}
+    shown = columns_but(planned.service, hidden, wide=screen.wide)
+    table_columns = [_POOL]
+    if planned.fleet.owned:
+        table_columns.append(_OWNED)
+    if len(planned.models) > 1:
+        table_columns += pick("model")
+    table_columns += with_formats(shown, records, has_fewer_bits=any(marks))
+    cells = [
+        {
+            **record,
+            **(dict.fromkeys(_TTFT) if record["rank"] in in_class_table else {}),
+            _POOL.key: f"{record['rank']}{mark}",
+            _OWNED.key: "rented" if record["owned_chips"] is None else "owned",
+        }
+        for record, mark in zip(records, marks, strict=True)
+    ]
+    return record_tables.table(table_columns, cells, screen.width)
