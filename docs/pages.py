@@ -420,9 +420,9 @@ def hosts() -> str:
     group = apart()[HOSTED]
     side = "fast" if group.bias > 1.0 else "slow"
     return (
-        f"For {group.count} published speeds from {group.sources} sources, not used to set any "
-        f"parameter, the median error is {group.median_factor:.2f}x; "
-        f"most predictions are too {side}"
+        f"For {group.count} published speeds from {group.sources} sources that were not used for "
+        f"fitting, the median error is {group.median_factor:.2f}x, and most predictions are too "
+        f"{side}"
     )
 
 
