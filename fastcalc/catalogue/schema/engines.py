@@ -16,6 +16,7 @@ from fastcalc.catalogue.schema.quantities import (
     FormatName,
     Identifier,
     Name,
+    NamedEntry,
     Source,
 )
 from fastcalc.errors import InputError
@@ -241,7 +242,7 @@ Program = Literal["exllama", "llama-cpp", "mlx", "sglang", "tensorrt-llm", "vllm
 """Server programs whose start-up rules are known."""
 
 
-class Engine(Entry):
+class Engine(NamedEntry):
     """Efficiency of one serving program on hardware.
 
     program : server program whose start-up rules it follows; releases inherit it

@@ -17,6 +17,7 @@ from fastcalc.catalogue.schema.quantities import (
     Fraction,
     Identifier,
     Name,
+    NamedEntry,
     Quantity,
     Size,
     Source,
@@ -190,7 +191,7 @@ def _usual_execution(fields: dict[str, Any]) -> Literal["sequential", "spatial"]
 RateFormat = Literal["fp32", "tf32", "bf16", "fp16", "fp8", "int8", "fp6", "fp4", "int4"]
 
 
-class Hardware(Entry):
+class Hardware(NamedEntry):
     """An accelerator as printed by its vendor, without fitted or guessed values."""
 
     id: Identifier

@@ -22,6 +22,7 @@ from fastcalc.catalogue.schema.quantities import (
     Identifier,
     LayerCount,
     Name,
+    NamedEntry,
     Size,
     Source,
     Whole,
@@ -284,7 +285,7 @@ Uncounted = Literal[
 """Keys that affect bytes and FLOPs but cannot be checked by a parameter count."""
 
 
-class Model(Entry):
+class Model(NamedEntry):
     """A language model: its whole shape, or the minimum that is published for a closed model.
 
     ``norm_bias`` doubles every norm. ``residual_streams`` are used by hyper-connections.

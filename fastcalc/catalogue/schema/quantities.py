@@ -57,13 +57,32 @@ class Entry(BaseModel):
     model_config = ConfigDict(
         extra="forbid", frozen=True, protected_namespaces=(), defer_build=True
     )
-    _what_if: Mapping[str, str] = {}
-    _inherited: Mapping[str, str] = {}
 
     @property
     def given(self) -> dict[str, Any]:
         """Values that are given, by key."""
         return {name: value for name, value in vars(self).items() if value is not None}
+
+    def changed(self, **keys: Any) -> Self:
+        """Copy with some keys replaced; values are written as in a file, such as ``'4 TB/s'``."""
+        stated = {name: vars(self)[name] for name in self.model_fields_set}
+        try:
+            return type(self).model_validate(stated | keys)
+        except ValidationError as error:
+            faults = ((".".join(map(str, fault["loc"])), fault["msg"]) for fault in error.errors())
+            raise InputError(
+                "; ".join(f"{location}: {fault}" for location, fault in faults)
+            ) from error
+
+
+class NamedEntry(Entry):
+    """A chip, a model or an engine, which can extend another and hold values of a user.
+
+    Only these have private attributes, which pydantic would initialize for each quantity.
+    """
+
+    _what_if: Mapping[str, str] = {}
+    _inherited: Mapping[str, str] = {}
 
     @property
     def what_if(self) -> Mapping[str, str]:
@@ -76,15 +95,8 @@ class Entry(BaseModel):
         return self._inherited
 
     def changed(self, **keys: Any) -> Self:
-        """Copy with some keys replaced; values are written as in a file, such as ``'4 TB/s'``."""
-        stated = {name: vars(self)[name] for name in self.model_fields_set}
-        try:
-            changed = type(self).model_validate(stated | keys)
-        except ValidationError as error:
-            faults = ((".".join(map(str, fault["loc"])), fault["msg"]) for fault in error.errors())
-            raise InputError(
-                "; ".join(f"{location}: {fault}" for location, fault in faults)
-            ) from error
+        """Copy with some keys replaced, which are no longer inherited."""
+        changed = super().changed(**keys)
         changed._what_if = self._what_if
         changed._inherited = {key: base for key, base in self._inherited.items() if key not in keys}
         return changed
