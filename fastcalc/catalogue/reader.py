@@ -8,7 +8,7 @@ an explanation, because in a data sheet they are always accidents.
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +70,11 @@ class Document:
         node = self.at(*path)
         return node if isinstance(node, list) else []
 
+    @cached_property
+    def texts(self) -> list[tuple[Path_, str]]:
+        """Every text with its path, in the order of the file."""
+        return list(_texts(self.data, ()))
+
     @property
     def has_no_mapping(self) -> bool:
         """Whether it was read to its end and is empty, a list or a single value."""
@@ -103,6 +108,14 @@ def inside(node: Json, step: str | int) -> Json:
     if isinstance(node, list) and isinstance(step, int) and 0 <= step < len(node):
         return node[step]
     return None
+
+
+def _texts(node: Json, path: Path_) -> Iterator[tuple[Path_, str]]:
+    if isinstance(node, str):
+        yield path, node
+    elif isinstance(node, (dict, list)):
+        for step, value in node.items() if isinstance(node, dict) else enumerate(node):
+            yield from _texts(value, (*path, step))
 
 
 def plain(text: str) -> str | bool | int | float | None:
@@ -278,7 +291,7 @@ class _Builder:
                 self.note(
                     event, "ST010", "merge keys (<<) are not read here; write it out", key_path
                 )
-            elif control := control_in(name):
+            elif control := _control_in_key(name):
                 why = f"'{shown(name)}' holds the control character {control}; a key is one line"
                 self.note(event, "ST014", why, key_path)
             self.document.keys[key_path] = _mark(event)
@@ -320,6 +333,9 @@ class _Builder:
                 "with its unit, such as '1 TFLOP/s' or 1000000000"
             )
             self.note(event, "ST012", why, path)
+
+
+_control_in_key = lru_cache(maxsize=KEPT)(control_in)  # keys repeat in a file and in others
 
 
 def _mark(event: yaml.Event) -> Mark:

@@ -14,7 +14,7 @@ from fastcalc.catalogue.kinds import SCHEMAS, SINGULAR, Kind, kind_of
 from fastcalc.catalogue.names import Names, is_too_long
 from fastcalc.catalogue.once import once
 from fastcalc.catalogue.reader import Document, read
-from fastcalc.catalogue.schema import Engine, Entry, Hardware, Model, Parameters
+from fastcalc.catalogue.schema import Engine, Entry, Hardware, Model, NamedEntry, Parameters
 from fastcalc.catalogue.validation import validate
 from fastcalc.errors import InputError, placed
 from fastcalc.mentions import option
@@ -193,7 +193,7 @@ class Catalogue(Names):
             alongside = Path(document.file).with_name(f"{base.removesuffix('.yaml')}.yaml")
             return alongside if alongside.is_file() else self.find(base, entry_type)
 
-    def refuse_idle_changes(self, entry_type: Kind, entries: Iterable[Entry]) -> None:
+    def refuse_idle_changes(self, entry_type: Kind, entries: Iterable[NamedEntry]) -> None:
         """Refuse a change that applies to none of the given entries of a kind."""
         applied = {written for entry in entries for written in entry.what_if}
         for change in self.changes:

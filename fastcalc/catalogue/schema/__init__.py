@@ -19,7 +19,7 @@ from fastcalc.catalogue.schema.models import (
     MixtureOfExperts,
     Model,
 )
-from fastcalc.catalogue.schema.quantities import Entry, Quantity
+from fastcalc.catalogue.schema.quantities import Entry, NamedEntry, Quantity
 
 __all__ = [
     "AnyAttention",
@@ -37,6 +37,7 @@ __all__ = [
     "Memory",
     "MixtureOfExperts",
     "Model",
+    "NamedEntry",
     "Parameters",
     "Quantity",
     "SpeedRange",

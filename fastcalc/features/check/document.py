@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Annotated, Any, Union, get_args, get_origin
+from typing import Annotated, Any, NamedTuple, Union, get_args, get_origin
 
 from pydantic import BaseModel
 
@@ -108,9 +108,8 @@ class Sheet:
 
 def place_holders(document: Document) -> Iterator[Path_]:
     """Yield the paths that still hold placeholders written by 'fastcalc new'."""
-    for path in document.values:
-        value = document.at(*path) if path else None
-        if isinstance(value, str) and _TO_FILL_IN.search(value[:2000]):
+    for path, text in document.texts:
+        if _TO_FILL_IN.search(text[:2000]) and path in document.values:
             yield path
 
 
@@ -122,44 +121,66 @@ def sheet(
 ) -> Sheet:
     """A document in the form used by rules."""
     numbers = {
-        number.name: number for number in _numbers(SCHEMAS[entry_type], (), document.data, ())
+        number.name: number
+        for number in _numbers(_Form(schema=SCHEMAS[entry_type]), document.data, ())
     }
     return Sheet(document, entry_type, numbers, entry, parent)
 
 
-def _numbers(
-    annotation: Any, metadata: tuple[Any, ...], data: Json, path: Path_
-) -> Iterator[WrittenNumber]:
-    """Yield the numbers of some data, as deep as the data match the type."""
-    annotation, metadata = _plain(annotation, metadata)
-    if annotation is Quantity:
-        reader = next((hint for hint in metadata if isinstance(hint, QuantityReader)), None)
+class _Form(NamedTuple):
+    """Form of data that hold numbers, from their type in a schema.
+
+    reader : reader of a quantity
+    container, items : type of a list or a mapping, and form of its items
+    schema : schema of a record
+    """
+
+    reader: QuantityReader | None = None
+    container: type | None = None
+    items: "_Form | None" = None
+    schema: type[BaseModel] | None = None
+
+
+def _numbers(form: _Form, data: Json, path: Path_) -> Iterator[WrittenNumber]:
+    """Yield the numbers of some data, as deep as the data match the form."""
+    reader, container, items, schema = form
+    if reader is not None:
         about: dict[str, Json] = {**data} if isinstance(data, dict) else {"value": data}
         value = about.pop("value", None)
-        if reader is not None and value is not None:
+        if value is not None:
             with suppress(QuantityError):
                 yield WrittenNumber(path, reader.dimension, reader.si(value), str(value), about)
-    elif get_origin(annotation) is dict and isinstance(data, dict):
-        for key, value in data.items():
-            yield from _numbers(get_args(annotation)[1], (), value, (*path, key))
-    elif get_origin(annotation) is list and isinstance(data, list):
-        for index, value in enumerate(data):
-            yield from _numbers(get_args(annotation)[0], (), value, (*path, index))
-    elif isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        for key, model_field in annotation.model_fields.items():
-            if isinstance(data, dict) and key in data:
-                yield from _numbers(
-                    model_field.annotation, tuple(model_field.metadata), data[key], (*path, key)
-                )
+    elif schema is not None and isinstance(data, dict):
+        for key, below in _forms(schema):
+            if key in data:
+                yield from _numbers(below, data[key], (*path, key))
+    elif items is not None and isinstance(data, (dict, list)) and container is type(data):
+        for step, value in data.items() if isinstance(data, dict) else enumerate(data):
+            yield from _numbers(items, value, (*path, step))
 
 
 @cache
-def _plain(annotation: Any, metadata: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
+def _forms(schema: type[BaseModel]) -> list[tuple[str, _Form]]:
+    """Fields of a record that may hold numbers, and their forms."""
+    forms = (
+        (name, _form(field.annotation, tuple(field.metadata)))
+        for name, field in schema.model_fields.items()
+    )
+    return [(name, form) for name, form in forms if any(form)]
+
+
+def _form(annotation: Any, metadata: tuple[Any, ...]) -> _Form:
+    """Form of a type; empty if it holds no numbers."""
     if get_origin(annotation) is Annotated:
         inner, *inner_metadata = get_args(annotation)
-        return _plain(inner, (*inner_metadata, *metadata))
+        return _form(inner, (*inner_metadata, *metadata))
     if get_origin(annotation) in (Union, types.UnionType):
-        items = [item for item in get_args(annotation) if item is not type(None)]
-        if len(items) == 1:
-            return _plain(items[0], metadata)
-    return annotation, metadata
+        choices = [choice for choice in get_args(annotation) if choice is not type(None)]
+        return _form(choices[0], metadata) if len(choices) == 1 else _Form()
+    if get_origin(annotation) in (dict, list):
+        items = _form(get_args(annotation)[-1], ())
+        return _Form(container=get_origin(annotation), items=items) if any(items) else _Form()
+    if annotation is Quantity:
+        return _Form(next((hint for hint in metadata if isinstance(hint, QuantityReader)), None))
+    is_record = isinstance(annotation, type) and issubclass(annotation, BaseModel)
+    return _Form(schema=annotation) if is_record else _Form()

@@ -22,7 +22,7 @@ from fastcalc.errors import InputError
 from fastcalc.features.check import rules
 from fastcalc.features.check.document import Sheet, WrittenNumber, place_holders, sheet
 from fastcalc.features.check.policy import Policy
-from fastcalc.features.check.rule import RULES, RuleContext
+from fastcalc.features.check.rule import RULES, RuleContext, finders
 from fastcalc.written import shown
 
 assert rules  # importing the package registers every rule
@@ -188,19 +188,17 @@ def _implausible(
     document: Document, entry_type: Kind, subject: Sheet, setting: RuleContext
 ) -> Iterator[Fault]:
     """Yield the findings of the rules in one document, except those reported for its parent."""
-    scopes = {"always", "strict"} if setting.strict else {"always"}
-    for id_, rule in sorted(RULES.items()):
-        finder = rule.finds if entry_type in rule.kinds and rule.scope in scopes else None
-        for where, message in finder(subject, setting) if finder else ():
+    for rule, finder in finders(entry_type, is_strict=setting.strict):
+        for where, message in finder(subject, setting):
             if isinstance(where, WrittenNumber):
                 path, sentence = where.path, f"{where.name}: {message}"
                 path = (*path, "value") if (*path, "value") in document.values else path
             else:
                 path, sentence = where, message
-            if not _is_of_parent(id_, path, subject):
+            if not _is_of_parent(rule.id, path, subject):
                 mark = document.mark(path, key=rule.at_key)
                 sentence = " ".join(sentence.split())
-                yield Fault(id_, document.file, *mark, sentence, rule.severity)
+                yield Fault(rule.id, document.file, *mark, sentence, rule.severity)
 
 
 def _is_of_parent(rule: str, path: Path_, subject: Sheet) -> bool:

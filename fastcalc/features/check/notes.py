@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 
+from fastcalc.catalogue.once import once
 from fastcalc.features.check.document import Sheet, WrittenNumber
 from fastcalc.features.check.printed import plain_numbers, values
 
@@ -12,10 +13,12 @@ _COUNTS = {
     "two": 2, "three": 3, "four": 4, "six": 6, "eight": 8, "twelve": 12, "sixteen": 16, "twice": 2,
     "third": 3, "quarter": 4, "eighth": 8, "double": 2, "doubled": 2,
 }  # fmt: skip
+_COUNT_WORD = re.compile(rf"\b(?:{'|'.join(_COUNTS)})\b")
 _FORMATS = r"\b(fp32|tf32|bf16|fp16|fp8|int8|fp6|fp4|int4)\b"
 _CLOCKS = {"ghz": 1e9, "mhz": 1e6}
 
 
+@once
 def prints(number: WrittenNumber) -> list[float]:
     """Values of a number that its printed text can mean. [SI]
 
@@ -98,8 +101,7 @@ def _counts(sheet: Sheet, reading: str) -> set[float]:
     text = re.sub(r"2\^\d+", " ", reading.lower())
     digits = re.finditer(r"(?<![\w.,])([2-9]|[1-9]\d{1,2})\b(?![.,]\d)", text)
     integers = {float(match[1]) for match in digits}
-    words = {float(count) for word, count in _COUNTS.items() if re.search(rf"\b{word}\b", text)}
-    one_of = {*integers, *words}
+    one_of = integers | {float(_COUNTS[word]) for word in _COUNT_WORD.findall(text)}
     factors = one_of | {1 / count for count in one_of}
     if re.search(r"core|chip|wafer|gpu|die|of \d", text):
         cores = sheet.si("cores")

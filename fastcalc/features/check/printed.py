@@ -43,6 +43,9 @@ _OWN_SCALE = {
                "k": 1e3, "miliard": 1e9, "milliard": 1e9, "milliarden": 1e9, "milliards": 1e9},
 }  # fmt: skip
 _NUMBER = r"(?<![\w.,])(?P<number>[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?|[0-9]+(?:\.[0-9]+)?)"
+_FIRST_OF_PAIR = (  # a pair such as '250 / 260 W' shares its unit
+    rf"(?:{_NUMBER.replace('number', 'first')}\s?(?P<joint>/|\||-|\u2013|to|or)\s?)?"
+)
 _MANY = {"k": 1e3, "thousand": 1e3, "m": 1e6, "million": 1e6}
 _MONEY = (
     rf"(?:USD|US\$|\$)\s*{_NUMBER}\s*(?P<many>k|K|M|(?i:million|thousand))?\b",
@@ -70,9 +73,7 @@ def values(printed: str, dimension: str) -> list[float]:
             scale = _MANY.get((match["many"] or "").lower(), 1.0)
             numbers += [value * scale for value in _plain(match["number"])]
     for base, factor in _BASES.get(dimension, ()):
-        # A pair such as '250 / 260 W' shares its unit.
-        pair = rf"(?:{_NUMBER.replace('number', 'first')}\s?(?P<joint>/|\||-|\u2013|to|or)\s?)?"
-        for match in re.finditer(rf"{pair}{_NUMBER}\s*-?\s?{base}", text):
+        for match in re.finditer(rf"{_FIRST_OF_PAIR}{_NUMBER}\s*-?\s?{base}", text):
             scale = factor * _scale(match["prefix"], dimension)
             ends = [value for name in ("first", "number") for value in _plain(match[name] or "")]
             numbers += [value * scale for value in ends]

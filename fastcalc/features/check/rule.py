@@ -89,6 +89,17 @@ class Rule:
         return self.finds is None
 
 
+@cache
+def finders(entry_type: Kind, *, is_strict: bool) -> list[tuple[Rule, Finder]]:
+    """Rules that apply to a kind of file, with their functions, in the order of their ids."""
+    scopes = {"always", "strict"} if is_strict else {"always"}
+    return [
+        (rule, rule.finds)
+        for _, rule in sorted(RULES.items())
+        if rule.finds and entry_type in rule.kinds and rule.scope in scopes
+    ]
+
+
 RULES: dict[str, Rule] = {}  # modules of `rules` fill it when they are imported
 _TEXTS = re.compile(r"(.+?)\.\n\n(.+)\n *Example: (.+)\n *Fix: (.+)", re.DOTALL)
 

@@ -6,6 +6,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from fastcalc.catalogue.once import once
 from fastcalc.catalogue.reader import read
 from fastcalc.features.check.document import Sheet, WrittenNumber
 
@@ -74,6 +75,7 @@ def fastest_link(sheet: Sheet) -> float | None:
     return core.link if core else row("link_rates", sheet.word("architecture")).get("most")
 
 
+@once
 def core_of(sheet: Sheet) -> Core | None:
     """Known properties of a chip's cores."""
     core_types = tables()["core_types"]
@@ -173,6 +175,7 @@ def host_key(sheet: Sheet) -> str:
     return f"{'superchip' if is_superchip else sheet.word('market')}-host"
 
 
+@once
 def tiers(sheet: Sheet) -> list[MemoryParts]:
     """Memories of a chip in the order of the file."""
     generations = ("hbm2e", "hbm3e", *tables()["hbm"], *tables()["gddr"])

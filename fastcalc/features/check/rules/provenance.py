@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterator
 
-from fastcalc.catalogue.reader import Path_
 from fastcalc.features.check.dates import day
 from fastcalc.features.check.document import Sheet, place_holders
 from fastcalc.features.check.notes import accepted, prints
@@ -42,7 +41,7 @@ def sources_are_listed(sheet: Sheet, _: RuleContext) -> Findings:
     Fix: List it under 'sources' with title, url and accessed.
     """
     listed = set(_sources(sheet))
-    for path, name in _texts(sheet.data):
+    for path, name in sheet.document.texts:
         if path[-1] == "source" and path[0] != "sources" and name not in listed:
             where = ".".join(str(step) for step in path[:-1])
             yield path, f"{where}: source '{name}' is not listed under 'sources'"
@@ -60,7 +59,7 @@ def sources_are_used(sheet: Sheet, _: RuleContext) -> Findings:
     Fix: Restore it on its number, or remove it from the list.
     """
     cited = {number.said("source") for number in sheet.numbers.values()}
-    for path, text in _texts(sheet.data):
+    for path, text in sheet.document.texts:
         *above, last = path
         is_listed = isinstance(last, int) and str(above.pop()).endswith("sources")
         if "sources" not in above and (is_listed or str(last).endswith("source")):
@@ -68,15 +67,6 @@ def sources_are_used(sheet: Sheet, _: RuleContext) -> Findings:
     for name in _sources(sheet):
         if name not in cited:
             yield ("sources", name), f"source '{name}' is listed, but no number uses it"
-
-
-def _texts(data: object, path: Path_ = ()) -> Iterator[tuple[Path_, str]]:
-    """Yield every text of a file with its path, including numbers that cannot be read."""
-    if isinstance(data, str):
-        yield path, data
-    elif isinstance(data, (dict, list)):
-        for step, value in data.items() if isinstance(data, dict) else enumerate(data):
-            yield from _texts(value, (*path, step))
 
 
 @rule("PV004", strict=True)
