@@ -62,7 +62,8 @@ def evaluate_all(
         stack = _Stack([estimates[index].passes for index in indices], together)
         for index, rows in zip(indices, stack.rows(), strict=True):
             estimates[index] = StackedEstimate(estimates[index].passes, rows=rows)
-            estimates[index].passes.find_split = rows.split
+            if not rows.passes.has_one_memory:
+                rows.passes.find_split = rows.split
     return estimates
 
 
@@ -247,25 +248,16 @@ class _JoinedAttention(AttentionWork):
 
 
 class _JoinedSchedule(Schedule):
-    """Passes of many deployments.
+    """Passes of many deployments."""
 
-    members, counts : the deployments, and the rows of each [1]
-    join_bound_terms, join_rooms, join_split : functions for the layout terms of their bounds, the
-        capacities of their memories, and their bytes in the assigned memories
-    """
-
-    members: Sequence[Schedule]
-    counts: Sequence[int]
-    join_bound_terms: Callable[[], BoundTerms]
-    join_rooms: Callable[[], Sequence[ArrayLike]]
-    join_split: Callable[[], Split]
+    deployments: "_Deployments"
 
     def _of_traffic(self, traffic: Traffic) -> Schedule:
         works = [
             attention_of(passes.placement, replace(traffic, speculation=passes.traffic.speculation))
-            for passes in self.members
+            for passes in self.deployments.members
         ]
-        attention = _JoinedAttention(works, self.counts)
+        attention = _JoinedAttention(works, self.deployments.counts)
         passes = Schedule(self.placement, traffic, self.batch, attention, self.place_for)
         passes.own = []
         return passes
@@ -273,48 +265,28 @@ class _JoinedSchedule(Schedule):
     @cached_property
     def bound_terms(self) -> BoundTerms:
         """Layout terms of their bounds, computed when a bound is requested."""
-        return self.join_bound_terms()
+        return self.deployments.bound_terms()
 
     @cached_property
     def rooms(self) -> Sequence[ArrayLike]:
         """Memory of each tier that weights and caches may fill, per chip. [byte]"""
-        return self.join_rooms()
+        return self.deployments.rooms()
 
     @cached_property
     def split_as_asked(self) -> Split:
         """Each category of bytes in its assigned memory, or in the first."""
-        return self.join_split()
+        chips = self.placement.layout.chips
+        return split_as_asked(self.machine, chips, self.deployments.sizes())
 
 
-class _Stack:
-    """Passes of several deployments, joined when the first number is requested."""
+class _Deployments:
+    """Several deployments in one stack, whose numbers are joined when they are requested."""
 
-    def __init__(self, members: Sequence[Schedule], together: Sequence[Count]) -> None:
-        self.members, self.together = members, together
+    def __init__(self, members: Sequence[Schedule]) -> None:
+        self.members = members
         self.shapes = [_row_shape(passes) for passes in members]
         self.counts = [int(np.prod(shape, dtype=int)) for shape in self.shapes]
-        self._numbers: dict[Count, Floats] = {}
 
-    def rows(self) -> "Iterator[_StackRows]":
-        """Row indices of each deployment."""
-        first = 0
-        for passes, shape, count in zip(self.members, self.shapes, self.counts, strict=True):
-            point_shape = np.broadcast_shapes(shape, passes.batch.shape)
-            rows = slice(first, first + count)
-            yield _StackRows(self, passes, rows, _columns(passes), point_shape)
-            first += count
-
-    def number(self, count: Count) -> Floats:
-        """A number of all passes, rows x batches."""
-        if count not in self._numbers:
-            for each in {count, *self.together} - set(self._numbers):
-                values = np.asarray(evaluated(each, self.passes))
-                self._numbers[each] = np.broadcast_to(values, self.passes.batch.shape)
-            if self.together and self.members[0].has_one_memory:
-                del self.passes  # of several memories a search found the split
-        return self._numbers[count]
-
-    @cached_property
     def passes(self) -> Schedule:
         """Joined passes of all deployments; catalogue entries are from the first."""
         members = self.members
@@ -328,10 +300,8 @@ class _Stack:
         placement = Placements(machine, first.work, self._layouts(), reserved_tokens=0.0)
         attention = _JoinedAttention([passes.attention for passes in members], self.counts)
         passes = _JoinedSchedule(placement, self._traffic(), self._batches(), attention)
-        passes.members, passes.counts = members, self.counts
+        passes.deployments = self
         passes.own, passes.is_all_near = [], members[0].is_all_near
-        passes.join_bound_terms = self._bound_terms
-        passes.join_rooms, passes.join_split = self._rooms, self._split_as_asked
         return passes
 
     def _joined(self, records: Sequence[Numbers]) -> Numbers:
@@ -355,15 +325,14 @@ class _Stack:
         columns = zip(*(passes.machine.tiers for passes in members), strict=True)
         return tuple(map(tier_of_all, columns))
 
-    def _rooms(self) -> Sequence[ArrayLike]:
+    def rooms(self) -> Sequence[ArrayLike]:
         """Memory of each tier that weights and caches may fill, per deployment. [byte]"""
         return self._joined([tuple(passes.rooms) for passes in self.members])
 
-    def _split_as_asked(self) -> Split:
-        """Bytes of each deployment in their assigned memories."""
-        passes, sizes = self.passes, [passes.split_as_asked.sizes for passes in self.members]
-        joined_sizes = {kind: self._points([size[kind] for size in sizes]) for kind in sizes[0]}
-        return split_as_asked(passes.machine, passes.placement.layout.chips, joined_sizes)
+    def sizes(self) -> dict[str, Floats]:
+        """Bytes of each category per chip, for every batch. [byte]"""
+        sizes = [passes.split_as_asked.sizes for passes in self.members]
+        return {kind: self._points([size[kind] for size in sizes]) for kind in sizes[0]}
 
     def _layouts(self) -> Layouts:
         def stacked(axes: Iterable[ArrayLike]) -> Ints:
@@ -398,7 +367,7 @@ class _Stack:
             return replace(traffics[0], speculation=speculation)
         return self._joined(traffics)
 
-    def _bound_terms(self) -> BoundTerms:
+    def bound_terms(self) -> BoundTerms:
         """Joined layout terms of the bounds of all deployments."""
         of_each = [
             bound_terms(passes.machine, passes.placement.work, passes.placement.layout)
@@ -420,6 +389,40 @@ class _Stack:
         """A number for each memory, along the last axis."""
         columns = self._joined([tuple(np.moveaxis(number, -1, 0)) for number in numbers])
         return np.stack(np.broadcast_arrays(*columns), axis=-1)
+
+
+class _Stack:
+    """Passes of several deployments, joined when the first number is requested."""
+
+    def __init__(self, members: Sequence[Schedule], together: Sequence[Count]) -> None:
+        self.deployments, self.together = _Deployments(members), together
+        self._numbers: dict[Count, Floats] = {}
+
+    def rows(self) -> "Iterator[_StackRows]":
+        """Row indices of each deployment."""
+        first = 0
+        stacked = self.deployments
+        members = zip(stacked.members, stacked.shapes, stacked.counts, strict=True)
+        for passes, shape, count in members:
+            point_shape = np.broadcast_shapes(shape, passes.batch.shape)
+            rows = slice(first, first + count)
+            yield _StackRows(self, passes, rows, _columns(passes), point_shape)
+            first += count
+
+    def number(self, count: Count) -> Floats:
+        """A number of all passes, rows x batches."""
+        if count not in self._numbers:
+            for each in {count, *self.together} - set(self._numbers):
+                values = np.asarray(evaluated(each, self.passes))
+                self._numbers[each] = np.broadcast_to(values, self.passes.batch.shape)
+            if self.together and self.deployments.members[0].has_one_memory:
+                del self.passes  # of several memories a search found the split
+        return self._numbers[count]
+
+    @cached_property
+    def passes(self) -> Schedule:
+        """Joined passes of all deployments."""
+        return self.deployments.passes()
 
 
 @dataclass(frozen=True, eq=False)

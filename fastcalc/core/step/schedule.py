@@ -60,7 +60,7 @@ class Schedule:
     batch : sequences decoded together by the whole deployment [1]
     attention : attention work of its tokens, if already counted
     place_for : objective of the placement of bytes; None for the user's choice
-    find_split : function that finds the distribution of bytes, alone or in a stack
+    find_split : function that finds the distribution of bytes in a stack; None for its own search
 
     streams : sequences that one pass decodes: one micro-batch of one replica; all with regions [1]
     expert_sequences : sequences of all replicas that share one copy of the experts [1]
@@ -79,7 +79,8 @@ class Schedule:
         self.placement, self.traffic, self.batch = placement, traffic, batch
         layout, self.machine = placement.layout, placement.machine
         self.place_for = place_for or self.machine.memory.place_for
-        self.find_split: Callable[[], Split | None] = self.search_split
+        # A method of its own would be a reference cycle, which keeps the arrays of all passes.
+        self.find_split: Callable[[], Split | None] | None = None
         self.is_bound = self.machine.engine.is_bound
         self.is_staged = not (self.is_bound or self.machine.is_spatial)
         most = self.machine.software.micro_batches
@@ -226,7 +227,7 @@ class Schedule:
     @cached_property
     def split(self) -> Split | None:
         """Distribution of bytes over memories; None if one memory of the chip holds all."""
-        return self.find_split()
+        return self.search_split() if self.find_split is None else self.find_split()
 
     def search_split(self) -> Split | None:
         """Search for the distribution of bytes that minimizes the time of the passes."""
