@@ -145,7 +145,8 @@ class Catalogue(Names):
                 f"names are looked up by file: call it {entry.id}.yaml, or write 'id: {path.stem}'"
             )
         entry = self._supposing(entry, full_document, schema) if self.changes else entry
-        return _inheriting(entry, _stated_by(chain)) if len(chain) > 1 else entry
+        bases = tuple(str(base.at("id")) for base in chain[1:])
+        return _inheriting(entry, _stated_by(chain), bases) if bases else entry
 
     def _supposing(self, entry: AnyEntry, document: Document, schema: type[AnyEntry]) -> AnyEntry:
         what_if = {}
@@ -220,9 +221,11 @@ def _stated_by(chain: list[Document]) -> tuple[tuple[str, str], ...]:
 
 
 @once
-def _inheriting(entry: AnyEntry, stated_by: tuple[tuple[str, str], ...]) -> AnyEntry:
+def _inheriting(
+    entry: AnyEntry, stated_by: tuple[tuple[str, str], ...], bases: tuple[str, ...]
+) -> AnyEntry:
     """Same object for the same files, so that values cached for it remain valid."""
-    return entry.inheriting(dict(stated_by))
+    return entry.inheriting(dict(stated_by), bases)
 
 
 def load(path: Path, schema: type[AnyFile]) -> AnyFile:

@@ -101,10 +101,7 @@ def is_engine_of(point: Point, catalogue: Catalogue, engine: Engine) -> bool:
     stated = point.engine.lower()
     if not stated or stated not in catalogue.known("engines"):
         return True
-    stated_id, parent = catalogue.engine(stated).id, engine
-    while parent.id != stated_id and parent.extends:
-        parent = catalogue.engine(parent.extends)
-    return parent.id == stated_id
+    return catalogue.engine(stated).id in (engine.id, *engine.bases)
 
 
 def _nothing(file: Path, points: Sequence[Point], left_aside: dict[str, int]) -> str:

@@ -344,10 +344,13 @@ def test_a_refusal_names_the_formats_that_run(engine, chip, running):
     assert why.endswith(f"give another {listed(choices, 'or')}")
 
 
-def test_a_model_that_extends_another_has_its_default_cache():
+def test_a_model_that_extends_another_has_its_default_cache(tmp_path):
     """FlashMLA reads DeepSeek V3.2's latents in 656 bytes on Hopper, however the file is named."""
-    model = ENTRIES.model("deepseek-v3.2").model_copy(update={"id": "mine"})
-    own = model.model_copy(update={"extends": "deepseek-v3.2"})
+    (tmp_path / "mine.yaml").write_text("id: mine\nextends: deepseek-v3.2\n")
+    (tmp_path / "tuned.yaml").write_text("id: tuned\nextends: mine\nmax_context: 32000\n")
+    own = Catalogue({"models": (tmp_path,)})
+    copied = ENTRIES.model("deepseek-v3.2").model_copy(update={"id": "copied"})
     hopper, vllm = ENTRIES.hardware("h200-sxm"), ENTRIES.engine("vllm")
-    assert cache_format(own, vllm, hopper, None) == "fp8_ds_mla"
-    assert cache_format(model, vllm, hopper, None) == "bf16"
+    for model in (own.model("mine"), own.model("tuned"), own.model("tuned").changed(max_context=4000)):
+        assert cache_format(model, vllm, hopper, None) == "fp8_ds_mla"
+    assert cache_format(copied, vllm, hopper, None) == "bf16"

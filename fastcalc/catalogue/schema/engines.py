@@ -173,8 +173,8 @@ class DefaultCache(Entry):
         base = (weights or "").partition("+")[0]
         is_copy = base in self.weights and weights != model.format_name
         is_on = not self.architectures or hardware.architecture in self.architectures
-        is_named = not self.models or model.id in self.models or model.extends in self.models
-        return is_on and (is_copy or not self.weights) and is_named
+        is_of = not self.models or not {model.id, *model.bases}.isdisjoint(self.models)
+        return is_on and (is_copy or not self.weights) and is_of
 
 
 class FormatsRun(Entry):

@@ -83,6 +83,7 @@ class NamedEntry(Entry):
 
     _what_if: Mapping[str, str] = {}
     _inherited: Mapping[str, str] = {}
+    _bases: tuple[str, ...] = ()
 
     @property
     def what_if(self) -> Mapping[str, str]:
@@ -94,17 +95,22 @@ class NamedEntry(Entry):
         """Id of the entry that states each inherited top-level key."""
         return self._inherited
 
+    @property
+    def bases(self) -> tuple[str, ...]:
+        """Ids of the entries that its file extends, directly or through another, nearest first."""
+        return self._bases
+
     def changed(self, **keys: Any) -> Self:
         """Copy with some keys replaced, which are no longer inherited."""
         changed = super().changed(**keys)
-        changed._what_if = self._what_if
+        changed._what_if, changed._bases = self._what_if, self._bases
         changed._inherited = {key: base for key, base in self._inherited.items() if key not in keys}
         return changed
 
-    def inheriting(self, inherited: Mapping[str, str]) -> Self:
-        """Copy with the ids of the entries that state its inherited keys."""
+    def inheriting(self, inherited: Mapping[str, str], bases: tuple[str, ...]) -> Self:
+        """Copy with the ids of its bases, and of the entries that state its inherited keys."""
         copy = self.model_copy()
-        copy._inherited = inherited
+        copy._inherited, copy._bases = inherited, bases
         return copy
 
     def supposing(self, what_if: Mapping[str, str]) -> Self:
