@@ -15,6 +15,7 @@ from fastcalc.written import Json, did_you_mean, shown
 
 _NEVER_INHERITED = {"id", "name", "aliases"}
 _REPLACED_WHOLE = {"ranges", "fitted_kinds"}  # values that belong to one fit
+_ROWS = {"cache_formats", "formats", "refused", "widening"}  # of an engine, the first that applies
 _NO_MEMORY = Document("", {"memory": []})
 _WRITTEN = re.compile(r"(?:([^:=]+):)?([^:=]+)=(.+)")
 _POSITION = re.compile(r"\[([0-9]+)\]")
@@ -155,8 +156,9 @@ def extended(document: Document, base: Document) -> Document:
     """A document whose missing values are taken from another.
 
     Mappings are merged key by key, and lists of named items by name. A mapping over a list merges
-    items by name or index; ranges and all other values are replaced as a whole. An engine parameter
-    also overrides the other engine's values for single chips. The name is the other's name with the
+    items by name or index; ranges and all other values are replaced as a whole. Format rows of an
+    engine precede those of the other engine, unless the list is empty. An engine parameter also
+    overrides the other engine's values for single chips. The name is the other's name with the
     document's own id, unless it has a name.
     """
     moved: dict[Path_, Path_] = {}
@@ -173,6 +175,8 @@ def extended(document: Document, base: Document) -> Document:
     for key, stated in own.items():
         parent = None if key in _REPLACED_WHOLE else inherited.get(key)
         data[key] = _over(parent, stated, (key,), moved)
+        if key in _ROWS and isinstance(stated, list) and isinstance(parent, list) and stated:
+            data[key] = [*stated, *parent]
 
     def places(marks: dict[Path_, Mark]) -> dict[Path_, Mark]:
         return {_moved(at, moved): mark for at, mark in marks.items()}

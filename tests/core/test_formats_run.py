@@ -351,6 +351,39 @@ def test_a_model_that_extends_another_has_its_default_cache(tmp_path):
     own = Catalogue({"models": (tmp_path,)})
     copied = ENTRIES.model("deepseek-v3.2").model_copy(update={"id": "copied"})
     hopper, vllm = ENTRIES.hardware("h200-sxm"), ENTRIES.engine("vllm")
-    for model in (own.model("mine"), own.model("tuned"), own.model("tuned").changed(max_context=4000)):
+    for model in (
+        own.model("mine"),
+        own.model("tuned"),
+        own.model("tuned").changed(max_context=4000),
+    ):
         assert cache_format(model, vllm, hopper, None) == "fp8_ds_mla"
     assert cache_format(copied, vllm, hopper, None) == "bf16"
+
+
+def test_rows_of_an_engine_precede_its_parents(tmp_path):
+    """Own rows add to vLLM's refusals (nvfp4 caches on Hopper), unless a list is empty."""
+    rows = "  - {architectures: [hopper], caches: [fp8], source: own}\n"
+    head = "extends: vllm\nsources: {own: {title: a release note}}\n"
+    texts = {
+        "added": f"{head}refused:\n{rows}formats:\n{rows.replace('caches', 'weights: [], caches')}",
+        "ended": f"{head}refused:\n{rows.replace('[fp8]', '[]')}",
+        "none": f"{head}refused: []\nwidening: []\n",
+    }
+    for name, text in texts.items():
+        (tmp_path / f"{name}.yaml").write_text(f"id: {name}\n{text}")
+    own, hopper = Catalogue({"engines": (tmp_path,)}), ENTRIES.hardware("h100-sxm")
+    refusals = {
+        name: [
+            cache
+            for cache in ("fp8", "nvfp4", "int8")
+            if refused_formats(
+                own.engine(name), hopper, workload(ENTRIES.model("llama-3.1-8b"), "bf16", cache)
+            )
+        ]
+        for name in texts
+    }
+    assert refusals == {"added": ["fp8", "nvfp4", "int8"], "ended": [], "none": []}
+    assert formats_run(own.engine("added"), hopper).weights == ()
+    assert formats_run(own.engine("added"), ENTRIES.hardware("b200")).weights == ("fp8", "nvfp4")
+    assert widened_by(own.engine("added"), hopper).dense["nvfp4"] == "Marlin"
+    assert not widened_by(own.engine("none"), hopper).dense

@@ -193,12 +193,13 @@ class FormatsRun(Entry):
 class FormatsRefused(Entry):
     """Formats with which software does not start, on some or on all architectures.
 
-    weights, caches : formats without a kernel, published or not
+    weights, caches : formats without a kernel, published or not; an empty list ends the refusals,
+        so that rows of the engine that this one extends do not apply
     """
 
     architectures: list[Identifier] | None = None
-    weights: list[FormatName] = []
-    caches: list[CacheFormatName] = []
+    weights: list[FormatName] | None = None
+    caches: list[CacheFormatName] | None = None
     source: str
     note: str | None = None
 

@@ -43,16 +43,13 @@ def refused_formats(engine: Engine, hardware: Hardware, work: Workload) -> str |
         if row.architectures is None or hardware.architecture in row.architectures
     ]
     formats, runs = work.formats, formats_run(engine, hardware)
-    for setting, noun, stored, refused, run in (
-        (
-            "weights",
-            "weights",
-            (formats.dense, formats.experts),
-            {name for row in rows for name in row.weights},
-            runs.weights,
-        ),
-        ("kv", "caches", (formats.kv,), {name for row in rows for name in row.caches}, runs.caches),
+    weights, caches = [row.weights for row in rows], [row.caches for row in rows]
+    for setting, noun, stored, lists, run in (
+        ("weights", "weights", (formats.dense, formats.experts), weights, runs.weights),
+        ("kv", "caches", (formats.kv,), caches, runs.caches),
     ):
+        end = lists.index([]) if [] in lists else len(lists)
+        refused = {name for names in lists[:end] for name in names or ()}
         names = dict.fromkeys(inner.id for group in stored for inner, _ in group.shares)
         if without := [name for name in names if name in refused]:
             working = [name for name in (*run, "fp16") if name not in refused]
@@ -68,7 +65,7 @@ def refused_formats(engine: Engine, hardware: Hardware, work: Workload) -> str |
 @once
 def widened_by(engine: Engine, hardware: Hardware) -> Kinds[dict[str, str]]:
     """Kernels that multiply at the 16-bit rate whatever the chip's units, by stored format."""
-    rows = [row for row in engine.widening if hardware.architecture in row.architectures]
+    rows = [row for row in reversed(engine.widening) if hardware.architecture in row.architectures]
     weights = {name: row.kernel for row in rows for name in row.weights}
     experts = {name: row.kernel for row in rows for name in row.experts}
     caches = {name: row.kernel for row in rows for name in row.caches}
