@@ -1,7 +1,7 @@
 """Schema of an engine file."""
 
 from collections.abc import Collection
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
 from pydantic import Field, create_model
 
@@ -243,6 +243,13 @@ Program = Literal["exllama", "llama-cpp", "mlx", "sglang", "tensorrt-llm", "vllm
 """Server programs whose start-up rules are known."""
 
 
+class LoweredShare(NamedTuple):
+    """Default fraction of memory of an engine, and the lower one with which it starts on a chip."""
+
+    usual: float
+    on_chip: float
+
+
 class Engine(NamedEntry):
     """Efficiency of one serving program on hardware.
 
@@ -326,6 +333,13 @@ class Engine(NamedEntry):
         return parameters.model_copy(
             update={name: budget for name in larger if own[name].si > budget.si}
         )
+
+    def lowered_share(self, hardware: Hardware) -> LoweredShare | None:
+        """Fraction of a chip's memory that it takes instead of its default; None to keep that."""
+        usual = self.parameters.given.get("memory_fraction")
+        on_chip = self.on(*hardware.groups).given.get("memory_fraction")
+        is_lower = usual and on_chip and on_chip.si < usual.si
+        return LoweredShare(usual.si, on_chip.si) if is_lower else None
 
     def on(self, *groups: str | None) -> Parameters:
         """Parameters for a chip; values for its architecture override values for its kind."""

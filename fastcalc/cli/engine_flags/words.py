@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
 _OWN = ("--engine", "--server", "--chips", "--on")
 _LONGEST = "max_context="
-_PROGRAMS = ("vllm", "sglang", "llama-cpp", "tensorrt-llm", "mlx")
 
 
 class Words:
@@ -108,16 +107,14 @@ class Words:
         from fastcalc.core.chip.tier import OWN_MEMORY
         from fastcalc.kit.request.loading import chips_of
 
-        entries, key = Catalogue(), "memory_fraction"
+        entries = Catalogue()
         try:
             engine = entries.engine(self.value("--engine"))
             chips = chips_of(entries, [self.value("--on")], OWN_MEMORY, [])
         except InputError:
             return ""
-        usual = engine.parameters.given.get(key)
-        shares = [engine.on(*chip.groups).given.get(key) for chip in chips]
-        is_less = usual and any(share and share.si < usual.si for share in shares)
-        return f"{usual.si:g}" if usual and is_less else ""
+        usual = {engine.lowered_share(chip) for chip in chips}
+        return next((f"{share.usual:g}" for share in usual if share), "")
 
     @property
     def program(self) -> str:
@@ -125,8 +122,6 @@ class Words:
         from fastcalc.catalogue.store import Catalogue
 
         name = self.value("--engine")
-        if name in _PROGRAMS:
-            return name
         try:
             return (Catalogue().engine(name).program or "") if name else ""
         except InputError:

@@ -293,9 +293,8 @@ def follow_up_of(request: FitMemory, fitting: Sequence[Location]) -> str:
         return follow_up(is_open, request_of("plan"), models[0])
     first = fitting[0].scenario
     native = replace(request, weights=first.weights, kv=first.kv)
-    usual, of_chip = _default_shares(first)
-    if usual > of_chip:
-        native = replace(native, gpu_memory_utilization=of_chip)
+    if share := first.engine.lowered_share(first.hardware):
+        native = replace(native, gpu_memory_utilization=share.on_chip)
     chips = dict.fromkeys(location.scenario.hardware.id for location in fitting)
     names = dict.fromkeys(typed_as(request, request.on, chip) for chip in chips)
     return follow_up(native, request_of("compare"), *models, flag("on"), ",".join(names))
@@ -430,22 +429,15 @@ def _assumed(members: Sequence[Location]) -> Iterator[str]:
 def _started_share(location: Location) -> str | None:
     """Note that an engine does not start with its default fraction of a shared memory."""
     scenario = location.scenario
-    usual, of_chip = _default_shares(scenario)
-    if usual <= of_chip:
+    share = scenario.engine.lowered_share(scenario.hardware)
+    if share is None:
         return None
     engine, chip = scenario.engine.id, scenario.hardware.id
     return (
         f"The system shares the memory of {chip}: {engine} does not start with its default share "
-        f"of {usual:g}, so {option('gpu_memory_utilization', f'{of_chip:g}')} is assumed."
+        f"of {share.usual:g}, so {option('gpu_memory_utilization', f'{share.on_chip:g}')} is "
+        "assumed."
     )
-
-
-def _default_shares(scenario: Scenario) -> tuple[float, float]:
-    """Default memory fraction of an engine, and the fraction used on a chip. [1]"""
-    name, engine = "memory_fraction", scenario.engine
-    usual = engine.parameters.given.get(name)
-    of_chip = engine.on(*scenario.hardware.groups).given.get(name)
-    return (usual.si, of_chip.si) if usual and of_chip else (0.0, 0.0)
 
 
 def _count(chips: int) -> str:
