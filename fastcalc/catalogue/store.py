@@ -72,8 +72,29 @@ class Catalogue(Names):
 
     def engine(self, name: str | Path | Engine) -> Engine:
         """An engine by id, alias or path, with the limits with which it is started."""
-        engine = name if isinstance(name, Engine) else self._load(str(name), "engines", Engine)
+        if isinstance(name, Engine):
+            engine = name
+        elif (parts := str(name).rpartition("+"))[1] and self.knows(parts[2], "engines"):
+            engine = self._over_release(parts[0], parts[2])
+        else:
+            engine = self._load(str(name), "engines", Engine)
         return engine if self.limits is None else _limited(engine, self.limits)
+
+    def _over_release(self, release: str, name: str) -> Engine:
+        """Engine whose file is applied to a release of the engine that it extends.
+
+        ``vllm-0.19+eager`` has the values that ``eager`` states, and all others of ``vllm-0.19``.
+        """
+        base, engine = self._load(release, "engines", Engine), self._load(name, "engines", Engine)
+        if engine.extends not in (base.id, *base.bases):
+            parent = engine.extends or "no engine"
+            raise InputError(
+                f"{option('engine')} {shown(release)}+{shown(name)}: {engine.id} extends {parent}, "
+                f"and {base.id} does not"
+            )
+        document, parent = (read(self.find(one, "engines")) for one in (name, release))
+        chain = [document, *self._chain(parent, "engines")]
+        return _called(self._merged(chain, "engines", Engine), f"{base.id}+{engine.id}")
 
     def engine_files(self) -> list[Engine]:
         """All engines as in their files, without inherited values."""
@@ -128,7 +149,17 @@ class Catalogue(Names):
         chain = [document]
         if document.at("extends") and (kind_of(document, kind) or kind) == kind:
             chain = self._chain(document, kind)
-        full_document = joined(chain)[0]
+        entry = self._merged(chain, kind, schema)
+        if path.parent in self.folders(kind) and entry.id != path.stem:
+            raise InputError(
+                f"{document.place('id')}: the file is called {path.stem} but its id is {entry.id}; "
+                f"names are looked up by file: call it {entry.id}.yaml, or write 'id: {path.stem}'"
+            )
+        return entry
+
+    def _merged(self, chain: list[Document], kind: Kind, schema: type[AnyEntry]) -> AnyEntry:
+        """Entry from its file and the files that it extends."""
+        document, full_document = chain[0], joined(chain)[0]
         entry, faults = validate(full_document, schema)
         if entry is None:
             is_kind = kind_of(document, kind) or kind
@@ -139,11 +170,6 @@ class Catalogue(Names):
                 raise refuse(faults)
             mismatch = f"this is a file of {is_kind}, where one of {kind} is asked for"
             raise InputError(f"{document.place()}: {mismatch}")
-        if path.parent in self.folders(kind) and entry.id != path.stem:
-            raise InputError(
-                f"{document.place('id')}: the file is called {path.stem} but its id is {entry.id}; "
-                f"names are looked up by file: call it {entry.id}.yaml, or write 'id: {path.stem}'"
-            )
         entry = self._supposing(entry, full_document, schema) if self.changes else entry
         bases = tuple(str(base.at("id")) for base in chain[1:])
         return _inheriting(entry, _stated_by(chain), bases) if bases else entry
@@ -208,6 +234,11 @@ class Catalogue(Names):
 @once
 def _limited(engine: Engine, limits: Parameters) -> Engine:
     return engine.limited(limits)
+
+
+@once
+def _called(engine: Engine, name: str) -> Engine:
+    return engine.model_copy(update={"id": name})
 
 
 def _stated_by(chain: list[Document]) -> tuple[tuple[str, str], ...]:

@@ -169,3 +169,29 @@ def test_an_engines_unknown_format_is_refused_where_it_stands(own, text, place):
     extended = own("engines", mine=f"name: Mine\nextends: vllm\n{text}\n")
     with pytest.raises(InputError, match=rf"mine\.yaml:{place} is not a (weight|KV cache) format"):
         extended.engine("mine")
+
+
+def test_an_engine_applies_to_a_release_of_the_one_that_it_extends(tmp_path, catalogue):
+    """vLLM 0.19 without graphs: its own reserve and share, and launches as in engines/eager.yaml."""
+    (tmp_path / "mine.yaml").write_text("id: mine\nextends: vllm-0.19\n")
+    own = Catalogue({"engines": (tmp_path,)})
+    release, eager = catalogue.engine("vllm-0.19"), catalogue.engine("eager")
+    for name in ("vllm-0.19+eager", "vllm-0.18+vllm-eager", f"{tmp_path}/mine.yaml+eager"):
+        engine = own.engine(name)
+        stated = engine.parameters
+        assert stated.memory_fraction == release.parameters.memory_fraction
+        assert stated.sampler_copies == release.parameters.sampler_copies
+        assert stated.decode_layer_floor == eager.parameters.decode_layer_floor
+        assert engine.id in ("vllm-0.19+eager", "mine+eager")
+        assert own.engine(engine.id) is engine
+    with pytest.raises(InputError, match=r"llama-cpp\+eager: eager extends vllm, and llama-cpp"):
+        catalogue.engine("llama-cpp+eager")
+    with pytest.raises(InputError, match="no engine is called 'vlm'"):
+        catalogue.engine("vlm+eager")
+
+
+def test_a_server_without_graphs_reserves_no_memory_for_them(catalogue):
+    """On Blackwell, too, where graphs of models with recurrent states have a buffer for each row."""
+    chip = catalogue.hardware("rtx-pro-6000-server")
+    for name in ("graph_memory", "graph_layer_memory", "graph_row_memory"):
+        assert catalogue.engine("eager").on(*chip.groups).given[name].si == 0.0

@@ -246,11 +246,13 @@ def test_a_length_that_is_overridden_is_the_server_s():
     assert words[words.index("--max-model-len") + 1] == "4096"
 
 
-def test_a_release_without_graphs_is_said_not_to_be_modelled():
+def test_a_release_without_graphs_is_an_engine():
     command = "docker run vllm/vllm-openai:v0.19.0 --model Qwen/Qwen3-8B --enforce-eager"
     words, notes = translated(["fit", "--server", command])
-    assert words[words.index("--engine") + 1] == "vllm-0.19"
-    assert any(note.startswith("--enforce-eager is not modelled for vllm-0.19") for note in notes)
+    assert words[words.index("--engine") + 1] == "vllm-0.19+eager"
+    assert not any("eager" in note for note in notes)
+    _, notes = translated(["fit", "qwen3-8b", "--engine", "sglang", "--enforce-eager"])
+    assert notes == ["--enforce-eager is not modelled for sglang"]
 
 
 @every("flag", ["-nkvo", "--kv-cache-memory-bytes 8", "--disable-cuda-graph"])

@@ -127,7 +127,7 @@ def _rope(configuration: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _read_graphs(line: Words) -> None:
-    """Use the engine ``eager`` for a server without CUDA graphs."""
+    """Use the engine ``eager``, of the stated release, for a vLLM without CUDA graphs."""
     configurations = [text for _, text in line.taken_pairs(*GRAPHS)]
     is_off = any(re.search(r"cudagraph_mode\W+NONE", text) for text in configurations)
     is_off = "0" in line.taken(*OPTIMIZATION) or is_off
@@ -136,11 +136,10 @@ def _read_graphs(line: Words) -> None:
     engine = line.value("--engine")
     if engine in ("", "vllm"):
         line.put("--engine", "eager")
-    elif engine != "eager":
-        line.notes.append(
-            f"{NO_GRAPHS[0]} is not modelled for {engine}; --engine eager is the newest vLLM "
-            "without CUDA graphs"
-        )
+    elif line.program != "vllm":
+        line.notes.append(f"{NO_GRAPHS[0]} is not modelled for {engine}")
+    elif "eager" not in engine:
+        line.put("--engine", f"{engine}+eager")
 
 
 def _read_drafts(line: Words) -> None:
