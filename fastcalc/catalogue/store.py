@@ -87,10 +87,9 @@ class Catalogue(Names):
         """
         base, engine = self._load(release, "engines", Engine), self._load(name, "engines", Engine)
         if engine.extends not in (base.id, *base.bases):
-            parent = engine.extends or "no engine"
             raise InputError(
-                f"{option('engine')} {shown(release)}+{shown(name)}: {engine.id} extends {parent}, "
-                f"and {base.id} does not"
+                f"{option('engine')} {shown(release)}+{shown(name)}: {engine.id} extends "
+                f"{engine.extends or 'no engine'}, and {base.id} does not"
             )
         document, parent = (read(self.find(one, "engines")) for one in (name, release))
         chain = [document, *self._chain(parent, "engines")]

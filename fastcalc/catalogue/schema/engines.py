@@ -338,8 +338,9 @@ class Engine(NamedEntry):
         """Fraction of a chip's memory that it takes instead of its default; None to keep that."""
         usual = self.parameters.given.get("memory_fraction")
         on_chip = self.on(*hardware.groups).given.get("memory_fraction")
-        is_lower = usual and on_chip and on_chip.si < usual.si
-        return LoweredShare(usual.si, on_chip.si) if is_lower else None
+        if usual is None or on_chip is None or on_chip.si >= usual.si:
+            return None
+        return LoweredShare(usual.si, on_chip.si)
 
     def on(self, *groups: str | None) -> Parameters:
         """Parameters for a chip; values for its architecture override values for its kind."""
