@@ -15,7 +15,7 @@ from typing import TextIO
 import numpy as np
 
 from fastcalc.catalogue.limits import LIMITS
-from fastcalc.catalogue.schema import Entry
+from fastcalc.catalogue.schema import NamedEntry
 from fastcalc.core.scenario import Scenario
 from fastcalc.errors import InputError
 from fastcalc.features.sweep.axes import Axes, Ranks, grids
@@ -158,7 +158,7 @@ def combinations(request: Sweep, notes: list[str]) -> Combinations:
     return Combinations(swept, left_out, changes, settings(request))
 
 
-def _applied(*entries: Entry | None) -> frozenset[str]:
+def _applied(*entries: NamedEntry | None) -> frozenset[str]:
     """Changes applied to some entries, as written."""
     return frozenset(change for entry in entries if entry for change in entry.what_if)
 
