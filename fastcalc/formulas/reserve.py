@@ -81,13 +81,14 @@ def padded_share(*, columns: ArrayLike, multiple: ArrayLike) -> Array:
     return np.ceil(floats(columns) / multiple) * multiple / columns
 
 
-def captured_graphs(*, sequences: ArrayLike) -> Array:
+def captured_graphs(*, sequences: ArrayLike, largest: ArrayLike = np.inf) -> Array:
     r"""CUDA graphs captured at a start: for steps with prompts, and for decode alone. [1]
 
-    .. math:: n = c(\min(2 s, 512)) + c(\min(s, 512)), \quad
+    .. math:: n = c(m) + c(\min(s, m)), \quad
         c(m) = |\{1, 2, 4, 8, 16, \ldots, 248, 256, 272, \ldots\} \cap [1, m]|
 
     sequences : maximum per step, :math:`s` [1]
+    largest : rows of the largest graph, :math:`m`; by default :math:`\min(2 s, 512)` [1]
 
     Source: vLLM 0.27, vllm/config/vllm.py, _set_cudagraph_sizes: 51 and 35 for 256 sequences in
     pull request 39559.
@@ -95,16 +96,17 @@ def captured_graphs(*, sequences: ArrayLike) -> Array:
     >>> float(captured_graphs(sequences=256))
     86.0
     """
-    largest = np.minimum(floats(sequences), 512.0)
-    return prompt_graphs(sequences=sequences) + _captured_sizes(largest)
+    rows = largest_capture(sequences=sequences, largest=largest)
+    return _captured_sizes(rows) + _captured_sizes(np.minimum(floats(sequences), rows))
 
 
-def prompt_graphs(*, sequences: ArrayLike) -> Array:
+def prompt_graphs(*, sequences: ArrayLike, largest: ArrayLike = np.inf) -> Array:
     r"""CUDA graphs for steps with prompts, which are split at the attention of every layer. [1]
 
-    .. math:: n = c(\min(2 s, 512))
+    .. math:: n = c(m)
 
     sequences : maximum per step, :math:`s` [1]
+    largest : rows of the largest graph, :math:`m`; by default :math:`\min(2 s, 512)` [1]
 
     Source: vLLM 0.27, vllm/config/vllm.py, _set_cudagraph_sizes; :math:`c` as in
     `captured_graphs`.
@@ -112,7 +114,7 @@ def prompt_graphs(*, sequences: ArrayLike) -> Array:
     >>> float(prompt_graphs(sequences=256))
     51.0
     """
-    return _captured_sizes(largest_capture(sequences=sequences))
+    return _captured_sizes(largest_capture(sequences=sequences, largest=largest))
 
 
 def graph_memory(
@@ -142,19 +144,21 @@ def graph_memory(
     return floats(graphs) * of_graph + floats(cut) * layers * of_layer
 
 
-def largest_capture(*, sequences: ArrayLike) -> Array:
+def largest_capture(*, sequences: ArrayLike, largest: ArrayLike = np.inf) -> Array:
     r"""Rows of the largest CUDA graph captured at a start. [1]
 
     .. math:: m = \min(2 s, 512)
 
     sequences : maximum per step, :math:`s` [1]
+    largest : rows of the largest graph if they are set, else infinity [1]
 
     Source: vLLM 0.27, vllm/config/vllm.py, _set_cudagraph_sizes.
 
     >>> float(largest_capture(sequences=4))
     8.0
     """
-    return np.minimum(2.0 * floats(sequences), 512.0)
+    by_default = np.minimum(2.0 * floats(sequences), 512.0)
+    return np.where(np.isinf(largest), by_default, largest)
 
 
 def _captured_sizes(largest: Array) -> Array:

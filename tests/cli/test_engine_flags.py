@@ -255,6 +255,37 @@ def test_a_release_without_graphs_is_an_engine():
     assert notes == ["--enforce-eager is not modelled for sglang"]
 
 
+# vLLM 0.33, vllm/config/compilation.py; SGLang 0.5.23, memory_hook.py: 512 + 2 x 8 MiB.
+@every(
+    "flags,words",
+    [
+        ("vllm serve m --max-cudagraph-capture-size 64", "parameters.largest_graph=64"),
+        ("vllm serve m --cudagraph-capture-sizes 1 2 8 4", "parameters.largest_graph=8"),
+        ("vllm serve m --cuda-graph-sizes 32", "parameters.largest_graph=32"),
+        ("vllm serve m -cc {cudagraph_capture_sizes:[1,2,16]}", "parameters.largest_graph=16"),
+        ("vllm serve m -cc.max_cudagraph_capture_size=24", "parameters.largest_graph=24"),
+        ("sglang serve m --cuda-graph-max-bs 8", "parameters.runtime_memory=0.515625 GiB"),
+        ("sglang serve m --cuda-graph-bs 1 8", "parameters.runtime_memory=0.515625 GiB"),
+    ],
+)
+def test_sizes_of_cuda_graphs(flags, words):
+    line, notes = translated(["fit", "--server", flags])
+    assert line[line.index("--set") + 1] == words
+    assert not any("not modelled" in note for note in notes)
+
+
+def test_graphs_of_sglang_take_nothing_from_a_stated_share():
+    flags = "sglang serve m --cuda-graph-max-bs 8 --mem-fraction-static 0.9"
+    assert "--set" not in translated(["fit", "--server", flags])[0]
+
+
+@every("flag", ["--ep-num-redundant-experts 32", "--num_redundant_experts=32"])
+def test_redundant_experts_are_further_experts(flag):
+    """DeepSeek-R1 has 256 routed experts in its second run of layers."""
+    words, _ = translated(["fit", "deepseek-r1", *flag.replace("=", " ").split()])
+    assert "blocks.1.ffn.experts=288" in words
+
+
 @every("flag", ["-nkvo", "--kv-cache-memory-bytes 8", "--disable-cuda-graph"])
 def test_flags_of_a_server_that_are_not_modelled_are_said_to_be(flag):
     program = (

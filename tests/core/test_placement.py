@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
+from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.chip.machine import machine
 from fastcalc.core.chip.tier import OWN_MEMORY, MemoryChoice
 from fastcalc.core.chosen_layouts import chosen_layouts, open_layouts
@@ -19,7 +20,7 @@ from fastcalc.core.placement.practice import (
     run_by_people,
     usual_layouts,
 )
-from fastcalc.core.scenario import Sharding
+from fastcalc.core.scenario import Scenario, Sharding, locate
 from fastcalc.core.traffic.traffic import Traffic
 from fastcalc.errors import InputError
 from fastcalc.formulas.memory import chips_for_capacity, chips_for_whole_layers, largest_batch
@@ -440,3 +441,43 @@ def test_formats_and_engines_change_no_layout_that_people_run(catalogue, name, c
         assert tuple(run_by_people(legal, count) for count in counts) == anew
         distinct.add(anew)
     assert len(distinct) == 1
+
+
+def _weights(name, engine, **sharding):
+    """Weights on a chip of a model of the catalogue. [GiB]"""
+    entries = Catalogue()
+    scenario = Scenario(
+        hardware=entries.hardware("h200-sxm"),
+        model=entries.model(name),
+        engine=entries.engine(engine),
+        batches=(1,),
+        traffic=Traffic(1000.0, 1000.0, 1500.0),
+        sharding=Sharding(**sharding),
+    )
+    return float(locate(scenario).placement.weights_per_chip) / 2.0**30
+
+
+def test_ranks_hold_copies_of_what_tensor_parallelism_does_not_divide():
+    """DeepSeek-R1 on eight ranks: 79.41 GiB each as loaded (HabanaAI/vllm-fork issue 809).
+
+    Down-projections of 61 layers, 7,168 x (1,536 + 576) bytes each, and routers of 58 layers,
+    7,168 x 256 x 2 bytes, are whole on each rank; of 512 x 128 heads x 256 there are copies of two
+    bytes, which were not part of the loading.
+    """
+    whole = (61 * 7168 * 2112 + 58 * 7168 * 256 * 2) * 7 / 8 / 2**30
+    absorbed = 61 * 512 * 128 * 256 * 2 / 8 / 2**30
+    copied = _weights("deepseek-r1", "vllm", tp=8)
+    assert copied - _weights("deepseek-r1", "gpu", tp=8) == pytest.approx(
+        whole + absorbed, abs=0.01
+    )
+    assert copied - absorbed == pytest.approx(79.41, rel=0.003)
+
+
+def test_replicas_of_attention_have_no_further_copies():
+    """DeepSeek-R1 with 288 experts on eight ranks: 105.59 GiB (sgl-project/sglang issue 6017)."""
+    absorbed = 61 * 512 * 128 * 256 * 2 / 2**30
+    spread = {"tp": 1, "dp": 8, "ep": 8}
+    copied = _weights("deepseek-r1", "sglang", **spread)
+    assert copied - _weights("deepseek-r1", "gpu", **spread) == pytest.approx(absorbed, abs=0.01)
+    redundant = 4 * 58 * 3 * 7168 * 2048 / 2**30
+    assert copied + redundant == pytest.approx(105.59, rel=0.005)

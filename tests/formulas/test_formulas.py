@@ -409,6 +409,8 @@ PUBLISHED = [
     ("captured_graphs", {"sequences": 256}, 86, 0),
     ("captured_graphs", {"sequences": 2}, 5, 0),
     ("captured_graphs", {"sequences": 1024}, 102, 0),
+    ("captured_graphs", {"sequences": 1024, "largest": 8}, 8, 0),  # 1, 2, 4 and 8, twice
+    ("captured_graphs", {"sequences": 2, "largest": 1024}, 85, 0),  # 83 to 1,024; 1 and 2
     # 1, 2, 4 and then eighths: 4 of up to 8 rows, with the drafts of 3 tokens 19 of up to 128.
     ("prompt_graphs", {"sequences": 4}, 4, 0),
     ("prompt_graphs", {"sequences": 64}, 19, 0),

@@ -333,6 +333,12 @@ class DeclaredParameters(Generic[Value]):
         "Additional memory per CUDA graph and row of the largest, with recurrent states.",
         plausible=(1e4, 1e7),
     )
+    largest_graph: Value = choice(
+        Count,
+        "Rows of the largest CUDA graph; by default twice the sequences, at most 512.",
+        neutral=inf,
+        plausible=(1, 4096),
+    )
     loads_encoders: Value = cost(
         Part, "1 if the start loads image and audio encoders, 0 for the language model alone."
     )

@@ -6,7 +6,7 @@ sglang/srt/arg_groups/fields of version 0.5.23, November 2026.
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -14,11 +14,13 @@ from fastcalc.cli.engine_flags.table import (
     DRAFT_CONFIGURATION,
     DRAFT_COUNTS,
     DRAFT_MODELS,
+    GRAPH_SIZES,
     GRAPHS,
     INPUT_LIMITS,
     MODEL_OVERRIDES,
     NO_GRAPHS,
     OPTIMIZATION,
+    REDUNDANT_EXPERTS,
     ROPE,
 )
 from fastcalc.cli.engine_flags.words import Words
@@ -45,6 +47,7 @@ def read(line: Words) -> None:
     """Replace flags that set parts of a configuration by fastcalc's flags."""
     read_lengths(line)
     _read_graphs(line)
+    _read_redundant_experts(line)
     _read_drafts(line)
     limits = [_json(text, name) for name, text in line.taken_pairs(*INPUT_LIMITS)]
     if limits and not any(limit for one in limits for limit in one.values()):
@@ -127,8 +130,9 @@ def _rope(configuration: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _read_graphs(line: Words) -> None:
-    """Use the engine ``eager``, of the stated release, for a vLLM without CUDA graphs."""
+    """Read the sizes of CUDA graphs; a vLLM without them is the engine ``eager`` of its release."""
     configurations = [text for _, text in line.taken_pairs(*GRAPHS)]
+    _read_graph_sizes(line, configurations)
     is_off = any(re.search(r"cudagraph_mode\W+NONE", text) for text in configurations)
     is_off = "0" in line.taken(*OPTIMIZATION) or is_off
     if not (line.taken(*NO_GRAPHS, has_value=False) or is_off):
@@ -140,6 +144,38 @@ def _read_graphs(line: Words) -> None:
         line.notes.append(f"{NO_GRAPHS[0]} is not modelled for {engine}")
     elif "eager" not in engine:
         line.put("--engine", f"{engine}+eager")
+
+
+def _read_graph_sizes(line: Words, configurations: Sequence[str]) -> None:
+    """Rows of the largest CUDA graph, if a server sets them.
+
+    SGLang reserves 0.5 GiB and 2 MiB per row (python/sglang/srt/arg_groups/memory_hook.py of
+    version 0.5.23), unless its share of memory is set, from which graphs do not take any.
+    """
+    texts = [text for _, text in line.taken_pairs(*GRAPH_SIZES)]
+    for configuration in configurations:
+        stated = re.findall(r"capture_sizes?\W+(\d[\d,\s]*)", configuration)
+        texts += [size for sizes in stated for size in re.split(r"[,\s]+", sizes)]
+    sizes = [int(text) for text in texts if text.isdecimal() and len(text) < 6]
+    if not sizes or not max(sizes):
+        return
+    if line.program != "sglang":
+        line.words += ["--set", f"parameters.largest_graph={max(sizes)}"]
+    elif "--gpu-memory-utilization" not in line.stated:
+        kept = 0.5 + 2 * max(sizes) / 1024
+        line.words += ["--set", f"parameters.runtime_memory={kept:g} GiB"]
+
+
+def _read_redundant_experts(line: Words) -> None:
+    """Add the copies of experts that balance the load of expert-parallel ranks."""
+    from fastcalc.catalogue.schema import MixtureOfExperts
+
+    texts = [text for _, text in line.taken_pairs(*REDUNDANT_EXPERTS) if text.isdecimal()]
+    model = line.model if texts else None
+    for at, block in enumerate(model.blocks if model else ()):
+        if isinstance(block.ffn, MixtureOfExperts):
+            count = block.ffn.experts + int(texts[-1][:5])
+            line.words += ["--set", f"blocks.{at}.ffn.experts={count}"]
 
 
 def _read_drafts(line: Words) -> None:

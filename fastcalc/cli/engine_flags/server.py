@@ -10,6 +10,7 @@ from fastcalc.cli.engine_flags.configurations import read_lengths
 from fastcalc.cli.engine_flags.table import (
     AS_FITS,
     FLAGS,
+    GRAPH_SIZES,
     LENGTH,
     NOT_MODELLED,
     SPREAD_EXPERTS,
@@ -89,6 +90,8 @@ class Command:
             follows = at < len(words) and (words[at] in AS_FITS or not words[at].startswith("-"))
             if has_value and follows and not is_joined:
                 value, at = words[at], at + 1
+            while name in GRAPH_SIZES and at < len(words) and words[at].isdecimal():
+                value, at = max(value, words[at], key=_digits), at + 1
             self._take(name, value)
 
     def _full(self, name: str) -> str:
@@ -233,6 +236,11 @@ def expert_ranks(line: Words) -> int:
     for text in (line.value("--tp"), line.value("--dp")):
         ranks *= int(text) if text.isdecimal() and len(text) < 7 else 1
     return ranks
+
+
+def _digits(text: str) -> int:
+    """Number in digits; 0 for other text."""
+    return int(text) if text.isdecimal() and len(text) < 10 else 0
 
 
 def _number(name: str, text: str) -> str:

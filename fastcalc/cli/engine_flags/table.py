@@ -54,6 +54,13 @@ COPIED_ATTENTION, SPREAD_EXPERTS = "--enable-dp-attention", ("--enable-expert-pa
 LENGTH = "--max-model-len"
 NO_GRAPHS, GRAPHS = ("--enforce-eager", "-O0"), ("--compilation-config", "-cc")
 OPTIMIZATION = ("-O", "--optimization-level")
+GRAPH_SIZES = (
+    *("--max-cudagraph-capture-size", "--cudagraph-capture-sizes", "--cuda-graph-sizes"),
+    *("--cuda-graph-max-bs", "--cuda-graph-max-bs-decode"),
+    *("--cuda-graph-bs", "--cuda-graph-bs-decode"),
+)
+"""Flags with one or several batch sizes for which CUDA graphs are captured."""
+REDUNDANT_EXPERTS = ("--ep-num-redundant-experts", "--num-redundant-experts")
 INPUT_LIMITS = ("--limit-mm-per-prompt",)
 ROPE, MODEL_OVERRIDES = ("--rope-scaling",), ("--hf-overrides", "--json-model-override-args")
 DRAFT_CONFIGURATION = ("--speculative-config", "-sc")
@@ -75,8 +82,6 @@ WHOLE_WINDOWS = "--swa-full"
 NOT_MODELLED = {
     "--kv-cache-memory-bytes": "the cache uses the memory that --gpu-memory-utilization leaves",
     "--cpu-offload-gb": "all weights are on the cards; --engine llama-cpp --host splits them",
-    "--max-cudagraph-capture-size": "CUDA graphs of the default sizes are counted",
-    "--cudagraph-capture-sizes": "CUDA graphs of the default sizes are counted",
     "--max-total-tokens": "the cache uses the memory that the weights leave",
     **dict.fromkeys(("-nkvo", "--no-kv-offload"), "the cache is on the cards"),
     "--disable-cuda-graph": "memory and speed are those with CUDA graphs",
@@ -122,6 +127,7 @@ FLAGS = {
     **_read("set", *ROPE, *MODEL_OVERRIDES, engine=""),
     **_read("engine", *GRAPHS, *OPTIMIZATION, engine="vllm"),
     **_switch("engine", *NO_GRAPHS, engine="vllm"),
+    **_read("set", *GRAPH_SIZES, *REDUNDANT_EXPERTS, engine=""),
     **_read("language_model_only", *INPUT_LIMITS, engine="vllm"),
     **_switch("set", WHOLE_WINDOWS),
     **_setting("parameters.cache_fraction", "--kv-cache-free-gpu-memory-fraction", "tensorrt-llm"),

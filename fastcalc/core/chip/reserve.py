@@ -170,24 +170,30 @@ def graph_row_bytes(
     """
     if not software.graph_row_memory or not has_states(model):
         return 0.0
-    return software.graph_row_memory * float(largest_capture(sequences=rows)) * _count(rows)
+    largest = float(software.largest_graph)
+    captured = float(largest_capture(sequences=rows, largest=largest))
+    return software.graph_row_memory * captured * graph_count(rows, largest)
 
 
-def cut_graphs(model: Model, rows: float) -> float:
+def cut_graphs(model: Model, rows: float, largest: float) -> float:
     """CUDA graphs with memory at every layer: prefill graphs, and all if layers keep states. [1]
 
     rows : maximum tokens in a decode-only step [1]
+    largest : rows of the largest graph if they are set, else infinity [1]
     """
-    return _count(rows) if has_states(model) else float(prompt_graphs(sequences=rows))
+    if has_states(model):
+        return graph_count(rows, largest)
+    return float(prompt_graphs(sequences=rows, largest=largest))
 
 
 def _graphs(
     software: DeclaredParameters[ArrayLike], work: Workload, rows: float
 ) -> tuple[float, float]:
     """Memory of CUDA graphs: the part that tensor-parallel ranks divide, and the rest. [byte]"""
+    largest = float(software.largest_graph)
     fixed = graph_memory(
-        graphs=_count(rows),
-        cut=cut_graphs(work.model, rows),
+        graphs=graph_count(rows, largest),
+        cut=cut_graphs(work.model, rows, largest),
         layers=work.layers,
         of_graph=software.graph_memory,
         of_layer=software.graph_layer_memory,
@@ -197,8 +203,13 @@ def _graphs(
 
 
 @cache
-def _count(rows: float) -> float:
-    return float(captured_graphs(sequences=rows))
+def graph_count(rows: float, largest: float) -> float:
+    """CUDA graphs captured at a start. [1]
+
+    rows : maximum tokens in a decode-only step [1]
+    largest : rows of the largest graph if they are set, else infinity [1]
+    """
+    return float(captured_graphs(sequences=rows, largest=largest))
 
 
 @once

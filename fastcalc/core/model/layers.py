@@ -62,6 +62,8 @@ class LayerCount:
     state : elements of recurrent state per sequence, independent of its length [1]
     convolution : elements of the state that are the inputs of a convolution, kept at 16 bits [1]
     prompt_traffic : memory traffic between kernels of a state layer per prompt token [byte]
+    copied : matrix parameters of attention that each tensor-parallel rank holds whole [1]
+    absorbed : parameters of latent attention that engines also keep transposed, at 16 bits [1]
     caches : cache groups of one layer
     """
 
@@ -74,6 +76,8 @@ class LayerCount:
     state: float = 0.0
     convolution: float = 0.0
     prompt_traffic: float = 0.0
+    copied: float = 0.0
+    absorbed: float = 0.0
     caches: tuple[CacheGroup, ...] = ()
 
     def __add__(self, other: "LayerCount") -> "LayerCount":
@@ -189,7 +193,13 @@ def _latent(attention: LatentAttention, hidden: float) -> LayerCount:
     expanded = counting.attention_flops(heads=heads, key_dim=nope + rope, value_dim=value)
     cache = CacheGroup(1.0, float(latent + rope), inf, 1.0, float(absorbed), float(expanded))
     dense = float(matrices) + hidden * heads * value * attention.output_gate
-    counted = LayerCount(dense, small=float(q_rank + latent), caches=(cache,))
+    counted = LayerCount(
+        dense,
+        small=float(q_rank + latent),
+        copied=hidden * (q_rank + latent + rope),
+        absorbed=float(latent * heads * (nope + value)),
+        caches=(cache,),
+    )
     return _indexed(counted, attention.indexer, hidden=hidden, query=q_rank or hidden)
 
 
@@ -236,7 +246,8 @@ def _indexer(
         prefill_flops=float(scan) / interval,
         element_bytes=1.0 + _INDEX_SCALE_BYTES / indexer.head_dim,
     )
-    return LayerCount(float(matrices), small=float(vectors * indexer.head_dim), caches=(keys,))
+    small = float(vectors * indexer.head_dim)
+    return LayerCount(float(matrices), small=small, copied=float(matrices), caches=(keys,))
 
 
 def _compressed(attention: CompressedAttention, hidden: float) -> LayerCount:
@@ -251,7 +262,12 @@ def _compressed(attention: CompressedAttention, hidden: float) -> LayerCount:
     )
     flops = float(counting.attention_flops(heads=heads, key_dim=size, value_dim=size))
     recent = CacheGroup(1.0, float(size), float(attention.window), 1.0, flops, flops)
-    counted = LayerCount(float(matrices), small=float(q_rank + size + heads), caches=(recent,))
+    counted = LayerCount(
+        float(matrices),
+        small=float(q_rank + size + heads),
+        copied=hidden * (q_rank + size),
+        caches=(recent,),
+    )
     return counted + _entries(attention, attention.compression, hidden, flops)
 
 

@@ -67,6 +67,8 @@ class Workload:
     convolution_elements : elements of these that are inputs of convolutions [1]
     prompt_traffic : memory traffic between kernels of recurrent layers per prompt token [byte]
     largest_layer_bytes : weights of the largest layer [byte]
+    copied_bytes, absorbed_bytes : weights that each tensor-parallel rank holds whole, and copies of
+        weights of latent attention at 16 bits, which ranks divide [byte]
     layer_kinds : number of layers of each type, and the count of one such layer; empty if not
         published
     """
@@ -88,6 +90,8 @@ class Workload:
     convolution_elements: float
     prompt_traffic: float
     largest_layer_bytes: float
+    copied_bytes: float = 0.0
+    absorbed_bytes: float = 0.0
     layer_kinds: tuple[tuple[float, "Workload"], ...] = ()
 
     @property
@@ -435,6 +439,8 @@ def _layers(
         convolution_elements=total.convolution,
         prompt_traffic=total.prompt_traffic,
         largest_layer_bytes=max(_layer_bytes(layer, formats) for _, layer in runs),
+        copied_bytes=total.copied * formats.of("attention").bytes + total.small * _16_BIT,
+        absorbed_bytes=total.absorbed * _16_BIT,
     )
 
 

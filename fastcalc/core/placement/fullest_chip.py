@@ -18,6 +18,9 @@ from fastcalc.formulas.types import Array, ArrayLike, floats
 
 WEIGHT_KINDS = tuple(kind for kind in KINDS if kind != "kv")
 
+_COPYING = ("sglang", "tensorrt-llm", "vllm")
+"""Engines whose tensor-parallel ranks hold copies of some weights."""
+
 _FEW = 256  # layouts whose counts are cached
 
 Counted = TypeVar("Counted")
@@ -151,12 +154,28 @@ def stored_weights(machine: Machine, work: Workload, layout: AnyLayout) -> dict[
     has_head = is_whole | (head >= embedding)
     has_embedding = is_whole | ~has_head
     ranks = machine.ranks  # of a chip, each with its own part
+    unread = (has_embedding * embedding + machine.unread_bytes) / layout.tp
     return {
         "dense": floats(dense / layout.tp * ranks),
         "head": floats((small + has_head * head) / layout.tp * ranks),
         "experts": floats(routed * fraction * ranks),
-        "embedding": floats((has_embedding * embedding + machine.unread_bytes) / layout.tp * ranks),
+        "embedding": floats((unread + _copies(machine, work, layout)) * ranks),
     }
+
+
+def _copies(machine: Machine, work: Workload, layout: AnyLayout) -> ArrayLike:
+    """Copies of weights on a rank, beyond its part of each matrix. [byte]
+
+    Every tensor-parallel rank has the norms, routers and down-projections of latent attention
+    (ReplicatedLinear in vllm/model_executor/models/deepseek_v2.py and
+    sglang/srt/models/deepseek_v2.py). The up-projections are kept a second time, as bf16, for
+    decoding on latents (W_UK_T and W_UV in vLLM, w_kc and w_vc in SGLang).
+    """
+    if machine.engine.program not in _COPYING:
+        return 0.0
+    whole = work.copied_bytes * (1.0 - 1.0 / np.asarray(layout.tp))
+    copies = whole + work.absorbed_bytes / np.asarray(layout.tp)
+    return copies * stage_share(topology_of(machine), work, layout)
 
 
 @once_a_layout

@@ -280,6 +280,7 @@ PARAMETERS = [
     ("layer_buffers", ("0.5", "4"), ("0.4", "4.1")),
     ("chunk_memory", ("10 kB", "10 MB"), ("9 kB", "11 MB")),
     ("graph_memory", ("100 kB", "1 GB"), ("90 kB", "1.1 GB")),
+    ("largest_graph", ("1", "4096"), ("4097",)),
     ("graph_layer_memory", ("10 kB", "10 MB"), ("9 kB", "11 MB")),
     ("graph_row_memory", ("10 kB", "10 MB"), ("9 kB", "11 MB")),
     ("encoder_memory", ("10 MB", "100 GB"), ("9 MB", "101 GB")),

@@ -3,7 +3,14 @@
 from collections.abc import Iterator
 
 from fastcalc.core.chip.machine import largest_memory
-from fastcalc.core.chip.reserve import NOTHING, StartRows, cut_graphs, has_states, start_rows
+from fastcalc.core.chip.reserve import (
+    NOTHING,
+    StartRows,
+    cut_graphs,
+    graph_count,
+    has_states,
+    start_rows,
+)
 from fastcalc.core.model.workload import Workload
 from fastcalc.core.placement.placement import Placement
 from fastcalc.core.step.pass_work import ACTIVATION_BYTES
@@ -17,7 +24,7 @@ from fastcalc.features.compare.explain.terms import (
     number,
     total,
 )
-from fastcalc.formulas.reserve import LOGIT_BYTES, captured_graphs, largest_capture
+from fastcalc.formulas.reserve import LOGIT_BYTES, largest_capture
 
 
 def memory_equations(placement: Placement) -> tuple[Equation, ...]:
@@ -101,13 +108,14 @@ def _graphs(placement: Placement, numbers: Numbers, rows: float) -> Term:
 
     rows : largest number of tokens in a decode-only step [1]
     """
-    graphs = number(float(captured_graphs(sequences=rows)))
-    cuts = number(cut_graphs(placement.work.model, rows)) * number(placement.work.layers)
+    largest = float(placement.machine.software.largest_graph)
+    graphs = number(graph_count(rows, largest))
+    cuts = number(cut_graphs(placement.work.model, rows, largest)) * number(placement.work.layers)
     memory = graphs * numbers.setting("graph_memory") + cuts * numbers.setting("graph_layer_memory")
     row = numbers.setting("graph_row_memory")
     if not has_states(placement.work.model) or not row.value:
         return memory
-    largest_rows = number(float(largest_capture(sequences=rows)))
+    largest_rows = number(float(largest_capture(sequences=rows, largest=largest)))
     half = number(0.5) + number(0.5) / number(placement.layout.tp)
     return memory + graphs * row * largest_rows * half
 
