@@ -25,6 +25,9 @@ from tests.helpers import every, run
         ("NVIDIA GeForce RTX 3060", "rtx-3060-12gb", None),
         ("AMD Radeon 8060S Graphics", "ryzen-ai-max-395", None),
         ("AMD Instinct MI300X VF", "mi300x", None),
+        ("NVIDIA A10G", "a10g", None),
+        ("g5.12xlarge", "a10g", 4),
+        ("NVIDIA H200 NVL", "h200-nvl", None),
         ("g4dn.12xlarge", "t4", 4),
         ("trn2.48xlarge", "trainium-2", 16),
         ("inf2.48xlarge", "inferentia-2", 12),
@@ -45,6 +48,8 @@ def test_chips_as_printed_are_found_and_counted(name, chip, chips):
         ("models--Qwen--Qwen3-8B/snapshots/0123abc", "qwen3-8b", "bf16"),
         ("NousResearch/Hermes-3-Llama-3.1-8B", "llama-3.1-8b", "bf16"),
         ("Qwen/Qwen3-8B-FP8", "qwen3-8b", "fp8"),
+        ("Qwen/Qwen3-VL-30B-A3B-Instruct-FP8", "qwen3-vl-30b-a3b", "fp8"),
+        ("Qwen/Qwen2.5-VL-7B-Instruct", "qwen2.5-vl-7b", "bf16"),
         ("Qwen/Qwen3-30B-A3B-Thinking-2507", "qwen3-30b-a3b-2507", "bf16"),
     ],
 )
