@@ -6,7 +6,7 @@ from math import exp, inf, log
 
 from fastcalc.catalogue.limits import LIMITS
 from fastcalc.errors import InputError
-from fastcalc.features.plan.allocation import Fleet
+from fastcalc.features.plan.allocation import Allocation, Fleet
 from fastcalc.features.plan.cheapest_plans import with_percentiles
 from fastcalc.features.plan.decision import Plan
 from fastcalc.features.plan.random_load import held_limits, random_load
@@ -231,14 +231,28 @@ def _settled_rate(people: People, fleet: Fleet) -> float:
 
 def mean_request_s(fleet: Fleet, rate: float) -> float:
     """Mean end-to-end latency of all requests on the replicas of a fleet at a rate. [s]"""
-    seconds = weight = 0.0
-    for allocation in fleet.allocations:
-        for pool in allocation.pools:
-            share = allocation.requests * sum(each.share for each in pool.classes)
-            own_rate = rate * share / fleet.requests
-            seconds += share * _pool_request_s(pool, own_rate)
-            weight += share
-    return seconds / weight
+    seconds = 0.0
+    for allocation, scale in _scaled(fleet, rate):
+        for pool in allocation.pools if scale else ():
+            own_rate = allocation.requests * scale * sum(each.share for each in pool.classes)
+            seconds += own_rate * _pool_request_s(pool, own_rate)
+    return seconds / rate
+
+
+def _scaled(fleet: Fleet, rate: float) -> list[tuple[Allocation, float]]:
+    """Each allocation, and the factor of its request rate at another total rate.
+
+    Owned chips at their highest throughput keep it, and the others serve the rest.
+    """
+    filled = sum(each.requests for each in fleet.allocations if _is_filled(each))
+    of_filled = min(rate / filled, 1.0) if filled else 1.0
+    rest = fleet.requests - filled
+    of_rest = max(rate - filled, 0.0) / rest if rest else 0.0
+    return [(each, of_filled if _is_filled(each) else of_rest) for each in fleet.allocations]
+
+
+def _is_filled(allocation: Allocation) -> bool:
+    return any(pool.decision.service.rate is None for pool in allocation.pools)
 
 
 def _pool_request_s(pool: ReplicaPool, rate: float) -> float:
@@ -251,7 +265,6 @@ def _pool_request_s(pool: ReplicaPool, rate: float) -> float:
 
 def at_rate(fleet: Fleet, rate: float) -> Fleet:
     """Copy of a fleet with the same replicas at another total request rate, with percentiles."""
-    scale = rate / fleet.requests
     allocations = tuple(
         replace(
             allocation,
@@ -260,7 +273,7 @@ def at_rate(fleet: Fleet, rate: float) -> Fleet:
                 allocation.sharing, pools=tuple(_at(pool, scale) for pool in allocation.pools)
             ),
         )
-        for allocation in fleet.allocations
+        for allocation, scale in _scaled(fleet, rate)
     )
     return replace(fleet, service=replace(fleet.service, rate=rate), allocations=allocations)
 
@@ -268,7 +281,7 @@ def at_rate(fleet: Fleet, rate: float) -> Fleet:
 def _at(pool: ReplicaPool, scale: float) -> ReplicaPool:
     """Copy of a pool at a scaled rate."""
     decision = pool.decision
-    if decision.service.rate is None:  # as much as its chips sustain
+    if decision.service.rate is None:
         return pool
     service = replace(decision.service, rate=decision.service.rate * scale)
     plans = {

@@ -2,13 +2,14 @@
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import inf
 
 import numpy as np
 
 from fastcalc.core.estimate import site_power
 from fastcalc.core.scenario import solve
 from fastcalc.features.plan.decision import Plan
-from fastcalc.features.plan.random_load import most_requests
+from fastcalc.features.plan.random_load import most_requests, random_load
 from fastcalc.features.plan.service import Service
 from fastcalc.formulas.money import HOURS_PER_MONTH, break_even_rate
 from fastcalc.grid.columns import uncertain_amounts, undetermined_keys
@@ -50,9 +51,12 @@ class RankedPlan:
     def in_flight(self) -> float:
         """Concurrent requests by Little's law, at the actual load. [1]
 
-        Uses the batch at which the replicas serve the arrival rate, if their batches are not full,
-        and adds the requests in disaggregated prefill.
+        For closed-loop users, from the mean latency that determines their rate. Else from the batch
+        at which the replicas serve the arrival rate, if their batches are not full, plus the
+        requests in disaggregated prefill.
         """
+        if self.service.users < inf and (load := random_load(self.plan, self.service)):
+            return self.requests * load.times().request_mean
         plan, is_disaggregated = self.plan, self.plan.prefill_layout is not None
         batches = np.unique(np.rint(np.geomspace(1.0, plan.batch, _BATCHES)))
         scenario = replace(plan.scenario, batches=tuple(batches.astype(int).tolist()))

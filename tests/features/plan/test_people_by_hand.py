@@ -241,7 +241,7 @@ def test_means_refuse_at_the_rate_of_the_plan_without_them(
 
 
 def pool(share, cost=1.0, leads=True, **changes):
-    decision = SimpleNamespace(may_lead=lambda _: leads)
+    decision = SimpleNamespace(may_lead=lambda _: leads, service=SimpleNamespace(rate=1.0))
     classes = (SimpleNamespace(share=share),)
     return SimpleNamespace(decision=decision, plan=None, cost=cost, classes=classes, **changes)
 
@@ -289,6 +289,14 @@ def test_the_mean_over_all_pools_is_by_their_requests(monkeypatch):
     monkeypatch.setattr(closed_loop, "_pool_request_s", of_pool)
     assert mean_request_s(fleet, 8.0) == pytest.approx((0.75 + 2.25 * 2 + 5.0) / 4)
     assert rates == [1.5, 4.5, 2.0]
+    # Owned chips that serve 3 at most still do: 5 are left for the rented ones.
+    for full in pools[0]:
+        full.decision.service.rate = None
+    assert mean_request_s(fleet, 8.0) == pytest.approx((0.75 + 2.25 * 2 + 5.0 * 5) / 8)
+    assert rates[3:] == [0.75, 2.25, 5.0]
+    # Below 3 the rented ones serve nothing.
+    assert mean_request_s(fleet, 1.0) == pytest.approx((0.25 + 0.75 * 2) / 1)
+    assert rates[6:] == [0.25, 0.75]
 
 
 @every("is_known,seconds", [(True, 3.0), (False, 500.0)])
@@ -358,7 +366,7 @@ class Whole:
 
 
 def test_a_fleet_at_another_rate_has_the_same_replicas(monkeypatch):
-    """At 3 of 6 requests/s each part and each pool has half; but for what has no rate."""
+    """At 4 of 6 requests/s chips that serve 2 at most still do, and the others half of their 4."""
     monkeypatch.setattr(closed_loop, "_plan_at", lambda plan, scale, _: (plan, scale))
     sized = Pool(Decided(Service(1.0, 1.0, rate=4.0), {"v": "plan"}))
     filled = Pool(Decided(Service(1.0, 1.0), {"v": "plan"}))
@@ -369,9 +377,9 @@ def test_a_fleet_at_another_rate_has_the_same_replicas(monkeypatch):
         pools: tuple
 
     parts = (Part(4.0, Shared((sized,))), Part(2.0, Shared((filled,))))
-    halved = at_rate(Whole(6.0, Service(1.0, 1.0, rate=6.0), parts), 3.0)
-    assert halved.service.rate == 3.0
-    assert [part.requests for part in halved.allocations] == [2.0, 1.0]
+    halved = at_rate(Whole(6.0, Service(1.0, 1.0, rate=6.0), parts), 4.0)
+    assert halved.service.rate == 4.0
+    assert [part.requests for part in halved.allocations] == [2.0, 2.0]
     ((half,), (same,)) = (part.sharing.pools for part in halved.allocations)
     assert half.decision.service.rate == 2.0
     assert half.decision.best_by_variant == {"v": ("plan", 0.5)}
