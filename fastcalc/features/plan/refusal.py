@@ -126,8 +126,10 @@ def limit_as_option(name: str, value: float, service: Service, owned: str | None
         return (
             option("own", f"{owned}={value:.0f}") if owned else option("max_chips", f"{value:.0f}")
         )
-    if name == "by":
-        return option("by", "chip")
+    if name.startswith("by"):  # single chips, alone or with a higher limit
+        _, _, limit = name.partition(" ")
+        and_limit = f" with {limit_as_option(limit, value, service, owned)}" if limit else ""
+        return option("by", "chip") + and_limit
     if name == "rate":
         return option("rate", f"{rounded_down(value):g}/s")
     if name == "prompt":

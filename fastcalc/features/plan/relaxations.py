@@ -18,6 +18,7 @@ from fastcalc.features.plan.refusal import (
     refusal,
 )
 from fastcalc.features.plan.relax import enough, least_relaxed, longest_prompt, may_meet
+from fastcalc.features.plan.service import Service
 from fastcalc.formulas.solving import bisect_integers
 from fastcalc.kit.answer.answer import Answer, NoAnswer
 from fastcalc.mentions import option
@@ -81,8 +82,11 @@ def _rented(answer: PlanAnswer, deployments: Deployments) -> tuple[list[str], li
 def _relaxed_means(answer: PlanAnswer, decision: Decision, search: PoolSearch) -> list[str]:
     """Add the sustainable rate and the rental of single chips to the possible relaxations."""
     service, sentences = decision.service, list[str]()
-    is_limited = min(service.max_chips, service.budget, service.power) < inf
-    if service.rate is None or not is_limited:
+    if min(service.max_chips, service.budget, service.power) == inf:
+        return []
+    if service.in_nodes:
+        decision.relaxed |= _by_chip(search, replace(service, in_nodes=False))
+    if service.rate is None:
         return []
     grids = [grid for grid in search.grids if may_meet(grid, service)]
     alone = replace(search, grids_for=lambda *_: grids, shown=1)
@@ -91,10 +95,23 @@ def _relaxed_means(answer: PlanAnswer, decision: Decision, search: PoolSearch) -
     if 0.0 < rate < service.rate:  # chips without a price have more throughput, but form no plan
         sentences.append(load_within_limits(throughput, service))
         decision.relaxed |= {} if answer.request.users else {"rate": rate}
-    by_chip = replace(service, in_nodes=False)
-    if service.in_nodes and decide(grids, by_chip, shown=0).plans:
-        decision.relaxed["by"] = 1.0
     return sentences
+
+
+def _by_chip(search: PoolSearch, service: Service) -> dict[str, float]:
+    """Rental of single chips, if that allows a plan: alone, or with a higher limit on resources.
+
+    service : with single chips
+    """
+    least = least_relaxed(search.grids, service)
+    if all(least[name] <= limit for name, limit in service.means.items() if name in least):
+        return {"by": 1.0} if decide(search.grids, service, shown=0).plans else {}
+    means = service.means.keys() & least.keys()
+    return {
+        f"by {name}": value
+        for name in means
+        if (value := enough(search.grids, service, name, least[name])) is not None
+    }
 
 
 def _owned(answer: PlanAnswer, deployments: Deployments) -> tuple[list[str], list[str]]:

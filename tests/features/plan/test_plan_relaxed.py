@@ -46,22 +46,30 @@ def test_what_it_says_to_relax_helps(name, capsys, monkeypatch):
     suggested = [option for sentence in sentences for option in sentence.split(", or ")]
     assert suggested, refused.err
     for option in suggested:
-        flag, value = option.split()
-        relaxed = asked | {flag: value}
+        relaxed = asked | dict(re.findall(r"(--\S+) (\S+)", option))
         ran = plan(model, *(word for pair in relaxed.items() for word in pair))
         assert ran.code == 0, (option, ran.err)
 
 
 @pytest.mark.thorough
 def test_a_budget_is_relaxed_to_the_price_of_a_node(capsys, monkeypatch):
-    """Eight mi325x at 1.95 USD are 11,388 a month, though two would hold the model."""
+    """Eight mi325x at 1.95 USD are 11,388 a month, and two, which hold the model, 2,847."""
     plan = partial(run_once, "plan", "glm-4.7", "--on", "mi325x", "--budget", "3290/month")
     refused = plan(capsys=capsys, monkeypatch=monkeypatch)
     assert refused.err.strip() == (
-        "fastcalc: note: no deployment meets these limits; one would with --budget 11400/month"
+        "fastcalc: note: no deployment meets these limits; one would with --budget 11400/month, or "
+        "--by chip"
     )
     singly = plan("--by", "chip", capsys=capsys, monkeypatch=monkeypatch)
     assert singly.code == 0
+
+
+def test_single_chips_are_offered_with_the_budget_that_they_need(capsys, monkeypatch):
+    """One h100-sxm at 2.95 USD is 2,153.5 a month, and a node of eight 17,228."""
+    asked = ("llama-3.1-8b", "--on", "h100-sxm", "--rate", "1/s", "--budget", "50/month")
+    plan = partial(run_once, "plan", *asked, "--price", "h100-sxm=2.95")
+    refused = plan(capsys=capsys, monkeypatch=monkeypatch)
+    assert refused.err.strip().endswith("--budget 17300/month, or --by chip with --budget 2160/month")
 
 
 def test_a_chip_is_not_searched_that_can_relax_nothing(monkeypatch):
