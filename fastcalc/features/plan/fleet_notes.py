@@ -1,6 +1,7 @@
 """Notes on owned chips: their cost, used or idle, and the throughput that more would add."""
 
 from collections.abc import Iterator, Mapping
+from math import inf
 
 from fastcalc.features.plan.allocation import Fleet
 from fastcalc.features.plan.decision import Plan
@@ -75,6 +76,8 @@ def next_nodes(fleet: Fleet, grown: Mapping[str, float]) -> Iterator[str]:
     """
     owned = {kind.hardware.id: kind for kind in fleet.owned}
     for chip, sustained in grown.items():
+        if sustained <= fleet.requests and fleet.service.power < inf:  # which the limit stops
+            continue
         together = owned[chip].unit(fleet.service)
         node = "next node" if together > 1 else "one more"
         yield (

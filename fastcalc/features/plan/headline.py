@@ -5,6 +5,7 @@ from math import inf
 
 from fastcalc.core.scenario import Scenario
 from fastcalc.features.plan import notes as plan_notes
+from fastcalc.features.plan.allocation import Fleet
 from fastcalc.features.plan.answer_regret import chance_of_limits
 from fastcalc.features.plan.api import cheaper_api
 from fastcalc.features.plan.fleet_notes import (
@@ -51,11 +52,21 @@ def _remarks(planned: PlannedFleet) -> str:
         decisions = [pool.decision for _, pool in planned.pools]
         remarks += "" if planned.is_of_fleet else chance_of_limits(planned.verdict)
         remarks += "".join(map(plan_notes.level_runner_up, decisions))
-    remarks += _unlimited_ttft(planned)
+    remarks += _idle_for_power(fleet) + _unlimited_ttft(planned)
     remarks += "".join(map(_kind_of_market, _chips_rented(planned)))
     if fleet.service.rate is not None or planned.is_of_fleet:
         remarks += cheaper_api(fleet.service, fleet.requests, fleet.usd_per_month)
     return remarks + (_expected(planned) if planned.is_of_one_class else "")
+
+
+def _idle_for_power(fleet: Fleet) -> str:
+    """Owned chips that the power limit leaves idle, if it does."""
+    idle = [
+        f"{left:,.0f} {kind.hardware.id}"
+        for kind in fleet.owned
+        if (left := kind.chips - kind.runnable(fleet.service))
+    ]
+    return f"; the power limit leaves {listed(idle)} idle" if idle else ""
 
 
 def load_line(planned: PlannedFleet) -> str:

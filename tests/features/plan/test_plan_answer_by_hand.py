@@ -9,6 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from fastcalc.core.estimate import site_power
 from fastcalc.features.plan import headline, page_notes
 from fastcalc.features.plan.allocation import Allocation, Fleet
 from fastcalc.features.plan.answer import PlanAnswer
@@ -69,6 +70,7 @@ def headline_of(made):
 
 
 OWN = owned(8, 1.0)
+LITTLE = replace(SERVICE, power=3.5 * site_power(OWN.hardware))
 
 
 @every(
@@ -95,6 +97,12 @@ OWN = owned(8, 1.0)
             # $5,840 of owning eight, and $5,256 of renting two.
             "8 made-up-chip: sustain 1.50 of 2.00 requests/s; rent for the rest: second-chip, 2 "
             "chips, $5,256 per month ($11,096 with your own)",
+        ),
+        # The power of three and a half chips runs three of eight.
+        (
+            answer(part(pool(), kind=OWN, chips=8), kinds=[OWN], service=LITTLE),
+            "8 made-up-chip: serve 2.00 requests/s, 2,000 output tokens/s; the power limit leaves "
+            "5 made-up-chip idle",
         ),
     ],
 )

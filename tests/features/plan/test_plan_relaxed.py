@@ -69,7 +69,9 @@ def test_single_chips_are_offered_with_the_budget_that_they_need(capsys, monkeyp
     asked = ("llama-3.1-8b", "--on", "h100-sxm", "--rate", "1/s", "--budget", "50/month")
     plan = partial(run_once, "plan", *asked, "--price", "h100-sxm=2.95")
     refused = plan(capsys=capsys, monkeypatch=monkeypatch)
-    assert refused.err.strip().endswith("--budget 17300/month, or --by chip with --budget 2160/month")
+    assert refused.err.strip().endswith(
+        "--budget 17300/month, or --by chip with --budget 2160/month"
+    )
 
 
 def test_a_chip_is_not_searched_that_can_relax_nothing(monkeypatch):
