@@ -8,6 +8,7 @@ from math import inf
 
 from fastcalc.core.load import SHARES, Percentiles, Spread
 from fastcalc.core.traffic.request_class import RequestClass
+from fastcalc.features.plan.columns import UPPER
 from fastcalc.features.plan.percentiles import percentile_record
 from fastcalc.features.plan.random_load import random_load
 from fastcalc.features.plan.sharing import Pools
@@ -101,9 +102,10 @@ def class_record(served: ServedClass) -> Record:
 
 
 def _slowest(name: str, served: ServedClass) -> str:
-    """The p99 latency, marked if it is over the limit."""
+    """The p99 latency, or an upper estimate; marked if it is over the limit."""
     if served.percentiles is None:
-        return "-"
+        is_known = served.share and served.request_class.is_random
+        return UPPER + number(getattr(served, name) * 1e3) if is_known else "-"
     spread: Spread = getattr(served.percentiles, name)
     return number(spread.percentiles[-1] * 1e3) + OVER * bool(served.over(name))
 

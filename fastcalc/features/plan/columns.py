@@ -17,6 +17,10 @@ WEAK = "!"
 """Mark of a range that is wider than the ranges of the measurements used to fit it."""
 
 
+UPPER = "<"
+"""Mark of a latency that is an upper estimate of its percentile."""
+
+
 def _prefill_ranks(name: str, point: RankedPlan) -> int | None:
     layout = point.plan.prefill_layout
     return None if layout is None else int(getattr(layout, name))

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from fastcalc.features.plan.class_table import (
     OVER,
 )
-from fastcalc.features.plan.columns import WEAK
+from fastcalc.features.plan.columns import UPPER, WEAK
 from fastcalc.features.plan.page_tables import PlanRow
 from fastcalc.features.plan.planned_fleet import PlannedFleet
 from fastcalc.kit.answer import record_tables
@@ -18,11 +18,11 @@ _TERMS = {
     "batch": "batch: most concurrent requests of a replica",
     "prefill": "prefill: shared with decode (colocated), or on separate replicas",
     "req/s": "req/s: served within the limits",
-    "flight": "in flight: mean concurrent requests at this load",
+    "flight": "in flight: mean concurrent requests",
     "TTFT": "TTFT, TPOT: at this load, in ms",
-    "80 %": "80 % range: of the TPOT at expected speeds, in ms",
-    "bound": "bound: TPOT of the hardware bound (roofline), in ms",
-    "expected": "chips expected: at expected speeds; chips and times: at slow speeds",
+    "80 %": "80 % range: of TPOT",
+    "bound": "bound: TPOT at the hardware limit (roofline)",
+    "expected": "chips, TTFT, TPOT: at slow speeds; chips expected, 80 % range: at expected speeds",
 }
 """Terms of ranked plans and fleets, by a heading of their column, which a table may drop."""
 
@@ -53,5 +53,7 @@ def legend(planned: PlannedFleet, rows: Iterable[PlanRow], tables: Sequence[Text
         terms = _TERMS if planned.service.share else _TERMS | {"TTFT": _AT_FULL_BATCH}
         texts = [text for heading, text in terms.items() if heading in headings]
         texts += [_IN_NODES] * any(row.plan.node_chips > 1 for row in rows)
+    cells = (cell for table in tables for row in table.rows for cell in row)
+    texts += [f"{UPPER}: upper estimate"] * any(cell.startswith(UPPER) for cell in cells)
     texts += [_QUANTIZED] * any(row.is_marked for row in rows)
     return record_tables.with_mark(f"key: {'; '.join(texts)}", *tables, marks=_MARKS)

@@ -11,7 +11,7 @@ from fastcalc.features.plan.class_table import (
 from fastcalc.features.plan.decision import FEWER_BITS, Decision, Plan
 from fastcalc.features.plan.planned_fleet import PlannedFleet
 from fastcalc.features.plan.ranked_plan import tpot_range
-from fastcalc.features.plan.table_columns import columns_but, with_formats
+from fastcalc.features.plan.table_columns import IS_UPPER, columns_but, with_formats
 from fastcalc.grid.column import TableColumn
 from fastcalc.grid.columns import pick
 from fastcalc.kit.answer import record_tables
@@ -25,10 +25,9 @@ _FIRST, _OTHERS = 2, 2
 """Number of plans, and of other chips, on a first screen."""
 
 _LABEL = TableColumn("label", heading=("", "plan"))
-_POOL, _OWNED = TableColumn("pool", heading=("", "pool")), TableColumn("owned")
-_LEFT_OUT = ("speculation_tokens_per_pass", "service_tpot_ms_low", "bound")
-_TTFT = ("service_ttft_ms",)
-"""Of a pool, where the table of classes has none of theirs."""
+_POOL, _OWNED = TableColumn("label", heading=("", "pool")), TableColumn("owned")
+_LEFT_OUT = ("speculation_tokens_per_pass", "service_ttft_ms", "service_tpot_ms_low", "bound")
+"""Columns without meaning for several classes, whose TTFT is in their own table."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +50,12 @@ class PlanRow:
     def is_marked(self) -> bool:
         """Whether the plan is quantized further than requested, so that it may not lead."""
         return not self.decision.may_lead(self.plan)
+
+    @property
+    def cells(self) -> dict[str, object]:
+        """Values of its record that only tables show."""
+        has_bounds = self.decision.service.claimed_share and not self.plan.has_percentiles
+        return {_LABEL.key: self.label + STAR * self.is_marked, IS_UPPER: has_bounds}
 
 
 def rows_of(planned: PlannedFleet, *, wide: bool) -> list[PlanRow]:
@@ -116,7 +121,7 @@ def tables_of(
             record_tables.table(CLASS_COLUMNS, planned.served, screen.width),
         ]
     records = [
-        {_LABEL.key: row.label + STAR * row.is_marked, **record}
+        row.cells | record
         for row in rows
         if row.is_shown
         for record in plan_records.unrounded([row.plan], row.decision.service, planned.typed)
@@ -151,23 +156,19 @@ def _pool_table(
     planned: PlannedFleet, rows: Sequence[PlanRow], records: Sequence[Record], screen: Screen
 ) -> TextTable:
     """Table of the pools, without the TTFT columns of the class table."""
-    marks = [STAR * row.is_marked for row in rows]
-    in_class_table = {served.pool for served in planned.served if served.percentiles}
-    hidden = {*_LEFT_OUT, *(_TTFT if len(in_class_table) == len(marks) else ())}
-    shown = columns_but(planned.service, hidden, wide=screen.wide)
+    shown = columns_but(planned.service, _LEFT_OUT, wide=screen.wide)
     table_columns = [_POOL]
     if planned.fleet.owned:
         table_columns.append(_OWNED)
     if len(planned.models) > 1:
         table_columns += pick("model")
-    table_columns += with_formats(shown, records, has_fewer_bits=any(marks))
+    table_columns += with_formats(shown, records, has_fewer_bits=any(row.is_marked for row in rows))
     cells = [
         {
+            **row.cells,
             **record,
-            **(dict.fromkeys(_TTFT) if record["rank"] in in_class_table else {}),
-            _POOL.key: f"{record['rank']}{mark}",
             _OWNED.key: "rented" if record["owned_chips"] is None else "owned",
         }
-        for record, mark in zip(records, marks, strict=True)
+        for row, record in zip(rows, records, strict=True)
     ]
     return record_tables.table(table_columns, cells, screen.width)

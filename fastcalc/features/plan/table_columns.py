@@ -2,9 +2,10 @@
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
+from functools import partial
 
 from fastcalc.core.placement.layout import Layout
-from fastcalc.features.plan.columns import COLUMNS
+from fastcalc.features.plan.columns import COLUMNS, UPPER
 from fastcalc.features.plan.notes import cut
 from fastcalc.features.plan.service import Service
 from fastcalc.grid.column import Column, TableColumn, key_figure
@@ -28,6 +29,18 @@ def _prefill(record: Record) -> str:
     if not shape:
         return many(record["prefill_replicas"], "replica")
     return f"{record['prefill_replicas']:,.0f} x {shape}"
+
+
+IS_UPPER = "is_upper_estimate"
+"""Key of whether the latencies of a table row are upper estimates of their percentiles."""
+
+
+def _percentile(key: str, record: Record) -> str:
+    """Text for a latency at a percentile, marked if it is an upper estimate."""
+    milliseconds = record[key]
+    if milliseconds is None:
+        return "-"
+    return UPPER * bool(record.get(IS_UPPER)) + number(milliseconds)
 
 
 _COLUMNS = pick(
@@ -127,7 +140,8 @@ def columns(service: Service, *, wide: bool = False) -> list[TableColumn]:
         level = f"p{service.share * 100:g}" if service.is_random else "Poisson"
         for key, unit in (("service_ttft_ms", f"{level} ms"), ("service_tpot_ms", level)):
             column = by_key[key]
-            by_key[key] = replace(column, heading=(column.heading[0], unit))
+            text = partial(_percentile, key)
+            by_key[key] = replace(column, heading=(column.heading[0], unit), format=text)
     answer = "watts" if service.objective == "watts" and is_sized else "usd_per_month"
     if by_key["replicas"].key == "cost":
         answer = "replicas"

@@ -20,6 +20,7 @@ from fastcalc.features.plan.request import FindPlans
 from fastcalc.features.plan.sharing import ReplicaPool, Sharing
 from fastcalc.features.plan.sharing_notes import one_chip_type, other_sharings, over_limits
 from fastcalc.features.plan.table_columns import columns
+from fastcalc.kit.answer import record_tables
 from fastcalc.kit.answer.console import TextTable
 from fastcalc.mentions import as_flags
 from tests.features.plan.test_plan_sentences import (  # fmt: skip
@@ -186,7 +187,7 @@ def test_keys_of_plans(key, has_expected, says):
     text = key_of(
         made, *[("chips", "expected")] * has_expected, *[("", "req/s")] * (key == "fleet")
     )
-    assert ("chips and times: at slow speeds" in text) is says
+    assert ("chips, TTFT, TPOT: at slow speeds" in text) is says
     assert ("req/s: served within the limits" in text) is (key == "fleet")
     assert text.startswith("key: pool") is (key == "mix")
     assert "over its limit" not in text
@@ -435,3 +436,16 @@ def test_an_api_is_compared_with_all_that_chips_sustain(monkeypatch, is_one, tex
     made = answer(part(pool()), service=service, classes=ONE if is_one else TWO)
     assert text in " ".join(page_notes._against_api(made))
     assert not [*page_notes._against_api(answer(part(pool())))]
+
+
+@every("share,is_known,cell", [(0.99, True, "500"), (0.99, False, "<500"), (None, False, "500")])
+def test_a_latency_that_is_an_upper_estimate_is_marked(share, is_known, cell):
+    """At half a second, of percentiles without a closed form; full batches have no percentiles."""
+    service = replace(SERVICE, share=share)
+    known = plan(values={"ttft": 0.5}, has_percentiles=is_known)
+    (row,) = rows_of(answer(part(pool(known, service=service)), service=service), wide=False)
+    (column,) = (column for column in columns(service) if column.key == "service_ttft_ms")
+    table = record_tables.table([column], [row.cells | {"service_ttft_ms": 500.0}], 80)
+    assert table.rows == [[cell]]
+    made = answer(part(pool(known, service=service)), service=service)
+    assert ("<: upper estimate" in legend(made, [row], [table])) is cell.startswith("<")

@@ -643,6 +643,9 @@ def test_what_is_missing_of_the_cost_of_owning(price, power, missing):
         ("ttft", 1.001, {}, None, "--ttft 1.01s"),
         ("budget", 1234.5, {}, None, "--budget 1240/month"),
         ("power", 1234.5, {}, None, "--power 1.24kW"),
+        ("by", 1.0, {}, None, "--by chip"),
+        ("by budget", 1234.5, {}, None, "--by chip with --budget 1240/month"),
+        ("by chips", 3.0, {}, None, "--by chip with --max-chips 3"),
     ],
 )
 def test_a_relaxed_limit_as_an_option(name, value, asked, owns, text):

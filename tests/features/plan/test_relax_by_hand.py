@@ -310,9 +310,9 @@ def test_percentiles_may_ask_for_a_little_more_than_the_search(monkeypatch, need
         # None or all of it is no part of a rate.
         ({}, {"budget": 9.0}, 0.0, False, {}, False),
         ({}, {"budget": 9.0}, 4.0, False, {}, False),
-        # Without means, or a rate, nothing is looked for.
+        # Without means nothing is looked for, and without a rate single chips alone.
         ({}, {}, 3.0, True, {}, False),
-        ({}, {"budget": 9.0, "rate": None}, 3.0, True, {}, False),
+        ({}, {"budget": 9.0, "rate": None}, 3.0, True, {"by": 1.0}, False),
         ({}, {"budget": 9.0, "in_nodes": False}, 3.0, True, {"rate": 3.0}, True),
     ],
 )
@@ -326,12 +326,8 @@ def test_the_part_of_a_rate_that_means_allow(
         plans = [SimpleNamespace(requests=each) for each in (requests / 2, requests)]
         return SimpleNamespace(in_order=plans)
 
-    def decide(grids, service, shown):
-        assert (grids, service.in_nodes, shown) == (["g"], False, 0)
-        return SimpleNamespace(plans=["p"] if by_chip else [])
-
     monkeypatch.setattr(PoolSearch, "most_on", most_on)
-    monkeypatch.setattr(relaxations, "decide", decide)
+    monkeypatch.setattr(relaxations, "_by_chip", lambda *_: {"by": 1.0} if by_chip else {})
     monkeypatch.setattr(relaxations, "may_meet", lambda grid, _: grid == "g")
     monkeypatch.setattr(relaxations, "load_within_limits", lambda *_: "said")
     limits = {"in_nodes": True, "rate": 4.0} | limits
@@ -341,6 +337,29 @@ def test_the_part_of_a_rate_that_means_allow(
     assert (said, decision.relaxed) == (["said"] * is_said, relaxed)
     chips = limits.get("max_chips", inf)
     assert all(call == (["g"], chips, chips, 1) for call in seen)
+
+
+@every(
+    "least,is_enough,relaxed",
+    [
+        # A budget of 9 is enough by itself, or percentiles need more after all.
+        ({"budget": 9.0}, True, {"by": 1.0}),
+        ({"budget": 9.0}, False, {}),
+        # It takes more than 9, or than eight chips; of a latency nothing is said.
+        ({"budget": 10.0, "ttft": 3.0}, True, {"by budget": 20.0}),
+        ({"budget": 10.0, "chips": 9.0}, True, {"by budget": 20.0, "by chips": 18.0}),
+        ({"budget": 10.0}, False, {}),
+        # No value of them is enough.
+        ({}, False, {}),
+    ],
+)
+def test_single_chips_alone_or_with_more_means(monkeypatch, least, is_enough, relaxed):
+    plans = SimpleNamespace(plans=["p"] * is_enough)
+    monkeypatch.setattr(relaxations, "least_relaxed", lambda *_: least)
+    monkeypatch.setattr(relaxations, "decide", lambda *_, **__: plans)
+    monkeypatch.setattr(relaxations, "enough", lambda *asked: 2.0 * asked[3] if is_enough else None)
+    singly = Service(1000.0, 500.0, budget=9.0, max_chips=8, ttft=1.0, rate=4.0)
+    assert relaxations._by_chip(SEARCH, singly) == relaxed
 
 
 def test_what_would_let_a_rented_deployment_in(monkeypatch):
