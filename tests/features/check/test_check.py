@@ -22,6 +22,9 @@ from tests.helpers import ROOT, every, run
 from tests.rule_examples import EXAMPLES, H100, child, h100, put, value
 
 TODAY = date(2026, 11, 21)
+SETTINGS = {
+    strict: RuleContext(TODAY, strict) for strict in (False, True)
+}  # list the catalogue once
 AT_SET_LEVEL = {"ST001", "ST020"}  # a file that cannot be opened, two files of one name
 
 
@@ -34,7 +37,7 @@ def faults(tmp_path, name, text, *, strict=False) -> list[Fault]:
     path = tmp_path / f"{name}.yaml"
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
     document = scan(path)
-    return list(check_document(document, kind_of(document), RuleContext(TODAY, strict)))
+    return list(check_document(document, kind_of(document), SETTINGS[strict]))
 
 
 def test_there_are_rules_and_each_says_what_it_is():

@@ -10,8 +10,12 @@ from tests.features.check.test_check import faults
 from tests.helpers import ROOT, every, run
 from tests.rule_examples import child, put, value
 
-CHIP, CORES, MODEL, EXPERTS, PICKS, WINDOWS = (
+CHIP, GAMING, TPU, WAFER, DESKTOP, CORES, MODEL, EXPERTS, PICKS, WINDOWS = (
     "hardware/h100-sxm",
+    "hardware/rtx-4090",
+    "hardware/tpu-v5e",
+    "hardware/wse-3",
+    "hardware/ddr5-2ch-nvme",
     "hardware/inferentia-2",
     "models/llama-3.1-8b",
     "models/mixtral-8x7b",
@@ -69,6 +73,75 @@ EDGES = [
     ("MD020", WINDOWS, "value: 60.8 GiB", "value: {} GiB", (60.0, 61.9), (59.3, 62.1)),
     # The first configuration of a transformer is of June 2017, and this one was read in 2026.
     ("MD015", MODEL, 'released: "2024-07"', 'released: "{}"', ("2017-06", "2026-11"), ("2017-05", "2026-12")),
+    # Rates are multiples of each other within 6 %: of 989.5 TFLOP/s at 16 bits and 1,979 at 8.
+    ("HW001", CHIP, "value: 1979 TFLOP/s", "value: {} TFLOP/s", (1861, 2097), (990, 1860, 2098)),
+    ("HW003", CHIP, "value: 1979 TOPS", "value: {} TOPS", (98, 931, 1048, 1861, 2097), (99, 930, 1049, 1860, 2098, 3958)),
+    ("HW003", GAMING, "value: 660.6 TOPS", "value: {} TOPS", (165, 330, 661), (495, 1321)),
+    ("HW003", TPU, "value: 393 TOPS", "value: {} TOPS", (394, 19), (197, 788, 20)),
+    ("HW004", CHIP, "value: 1979 TOPS", "value: {} TOPS", (197, 1861, 2097), (198, 1860, 2098, 3958)),
+    ("HW004", GAMING, "value: 660.6 TOPS", "value: {} TOPS", (330, 661), (495, 1321)),
+    ("HW005", CHIP, "  fp8: {value", "  tf32: {{value: {} TFLOP/s, source: datasheet}}\n  fp8: {{value", (466, 524), (247, 465, 525, 989)),
+    ("HW005", TPU, "  int8: {value", "  tf32: {{value: {} TFLOP/s, source: tpu-v5e}}\n  int8: {{value", (49, 98, 197), (24, 70, 394)),
+    ("HW006", CHIP, "fp16: {value: 989.5", "fp16: {{value: {}", (934, 1052), (933, 1053, 1979)),
+    ("HW006", GAMING, "fp16: {value: 330.3", "fp16: {{value: {}", (165, 330), (248, 82)),
+    ("HW007", CHIP, "  fp8: {value", "  fp6: {{value: {} TFLOP/s, source: datasheet}}\n  fp8: {{value", (1861, 2097, 3721, 4195), (1860, 2098, 3720, 4196)),
+    ("HW007", CHIP, "  fp8: {value", "  int4: {{value: {} TOPS, source: datasheet}}\n  fp8: {{value", (1861, 3958, 7442, 8390), (1860, 7441, 8391)),
+    ("HW007", CHIP, "  fp8: {value", "  fp32: {{value: {} TFLOP/s, source: datasheet}}\n  fp8: {{value", (67, 1038), (1040,)),
+    # 132 SMs of 4,096 FLOP a cycle at 1.4 to 2.05 GHz; 256 on vectors, with a tenth of room.
+    ("HW008", CHIP, "bf16: {value: 989.5", "bf16: {{value: {}", (757, 1108), (756, 1109)),
+    ("HW009", CHIP, "value: 67 TFLOP/s", "value: {} TFLOP/s", (42.6, 76.2), (42.5, 76.3)),
+    # 4,096 / 256 = 16 times the vector rate, from 0.7 to 1.3 of that: 47.57 to 88.35 TFLOP/s.
+    ("HW010", CHIP, "value: 67 TFLOP/s", "value: {} TFLOP/s", (47.6, 88.3), (47.5, 88.4)),
+    # 25 to 640 FLOP a byte of HBM: 1.546 to 39.58 TB/s.
+    ("HW011", CHIP, "value: 3.35 TB/s", "value: {} TB/s", (1.55, 39.5), (1.54, 39.6)),
+    ("HW012", CHIP, "value: 132,", "value: {},", (420,), (421,)),
+    # 0.01 to 2.6 TFLOP/s a W of 700 W, and up to 1.05 before 2022.
+    ("HW013", CHIP, "bf16: {value: 989.5", "bf16: {{value: {}", (7.1, 1819), (6.9, 1821)),
+    ("HW013", CHIP, 'released: "2022"', "released: {}", (2022, 2026), (2021,)),
+    ("HW015", CHIP, "bf16: {value: 989.5", "bf16: {{value: {}", (4.1, 59_999), (3.9, 60_001)),
+    # Five stacks of 590 to 835 GB/s, of which 91.5 to 100.4 % are seen: 73.2 to 80.32 GiB.
+    ("HW021", CHIP, "value: 3.35 TB/s", "value: {} TB/s", (2.96, 4.17), (2.94, 4.18)),
+    ("HW021", CHIP, "value: 80 GiB", "value: {} GiB", (73.3, 80.3), (73.1, 80.4)),
+    # 85.9 GB in 16.5 to 52 ms.
+    ("HW023", CHIP, "value: 3.35 TB/s", "value: {} TB/s", (1.66, 5.2), (1.65, 5.21)),
+    ("HW024", CHIP, "value: 3.35 TB/s", "value: {} TB/s", (0.26, 44.9), (0.24, 45.1)),
+    ("HW024", CHIP, "value: 80 GiB", "value: {} GB", (7.5, 1099), (7.3, 1101)),
+    # The fabric's 26.75 PB/s, 2 % about.
+    ("HW026", WAFER, "value: 21 PB/s", "value: {} PB/s", (26.2, 27.3), (26.3, 27.2)),
+    # 46,225 mm2 of 1.3 MB: 60.09 GB. 900,000 ports of 24 bytes at 0.8 to 1.2 GHz.
+    ("HW027", WAFER, "value: 44 GB", "value: {} GB", (60,), (60.2,)),
+    ("HW027", WAFER, "value: 21 PB/s", "value: {} PB/s", (17.3, 25.9), (17.2, 26)),
+    # 2.4 to 12.5 GB/s a W.
+    ("HW029", CHIP, "value: 700 W", "value: {} W", (269, 1395), (267, 1396)),
+    # Two channels of DDR5-4400, -5600 and -8000 at 8 bytes, 1 % about.
+    ("HW031", DESKTOP, "value: 89.6 GB/s", "value: {} GB/s", (69.8, 88.8, 90.4, 129.2), (69.6, 144, 44.8)),
+    # 16 lanes of PCIe 5 and, with 1 % of room, no more; a quarter of them at least, nearly.
+    ("HW032", DESKTOP, "value: 63 GB/s", "value: {} GB/s", (15.2, 63.6), (15.1, 63.7)),
+    ("HW032", DESKTOP, "link: {value: 7450 MB/s", "link: {{value: {} MB/s", (7377, 15_900), (7376, 15_910)),
+    ("HW033", DESKTOP, "shared_by: {value: 2", "shared_by: {{value: {}", (4,), (5,)),
+    # 450 GB/s, 6 % about; 0.4 to 26 % of the memory's 3,350, and 0.05 to 13 % between nodes.
+    ("HW041", CHIP, "value: 450 GB/s", "value: {} GB/s", (476,), (478,)),
+    ("HW042", CHIP, "value: 450 GB/s", "value: {} GB/s", (13.5, 870), (13.3, 872)),
+    ("HW042", CHIP, "value: 400 Gb/s", "value: {} Gb/s", (13.5, 3483), (13.3, 3485)),
+    ("HW043", CHIP, "value: 400 Gb/s", "value: {} Gb/s", (3600,), (3601,)),
+    # Adapters of a Hopper have 400 Gb/s, with 5 % of room.
+    ("HW044", CHIP, "value: 400 Gb/s", "value: {} Gb/s", (419,), (421,)),
+    ("HW045", CHIP, "domain: {value: 8,", "domain: {{value: {},", (1, 3, 7, 12, 18, 20), (9, 10, 22)),
+    ("HW046", CHIP, "value: 10 us", "value: {} us", (0.11, 59.9), (0.09, 60.1)),
+    ("HW047", CHIP, "scope: one GPU", "scope: {}", ("one chip", "one GPU of a server", "single die of a node"), ("two GPUs", "8 chips", "12 chips", "a server", "one node")),
+    ("HW061", CHIP, "value: 700 W", "value: {} W", (15, 2600), (14, 2601)),
+    # 10 to 180 million transistors on each of 814 mm2.
+    ("HW064", CHIP, "area: {value", "transistors: {{value: {}, source: architecture}}\narea: {{value", (8_141_000_000, 146_510_000_000), (8_139_000_000, 146_530_000_000)),
+    ("HW066", CHIP, "value: 2.95 USD/h", "value: {} USD/h", (0.06, 29.9), (0.04, 30.1)),
+    ("HW066", CHIP, "value: 26000 USD", "value: {} USD", (100, 120_000), (99, 120_001)),
+    ("HW069", CHIP, 'released: "2022"', "hypothetical: true\nreleased: {}", (2012, 2041), (2011, 2042)),
+    # Of 2026-11-21: a year and a day ahead at most.
+    ("PV006", CHIP, 'accessed: "2026-11-21"', 'accessed: "{}"', ("2027-11-22",), ("2027-11-23",)),
+    # As printed, 0.6 % about; as the reading says, 1.2 % about.
+    ("PV009", CHIP, "value: 3.35 TB/s", "value: {} TB/s", (3.331, 3.369), (3.329, 3.371)),
+    ("PV010", CHIP, "value: 450 GB/s", "value: {} GB/s", (445, 455), (444, 456)),
+    ("PV013", CHIP, 'printed: "3.35TB/s"', 'printed: "{}"', ("3.35TB/s", "6.7 TB/s both directions", "3.35 TB/s or 6.7 TB/s in both directions"), ("3.35 TB/s, both directions", "3.35 TB/s bidirectional")),
+    ("PV012", CHIP, "url: https://jax-ml.github.io/scaling-book/gpus/", "url: {}", ("http://a.org", "ftp://a.org/b"), ("https://a", "a.org", "https:///a.org", "https://a.org b")),
 ]  # fmt: skip
 
 
