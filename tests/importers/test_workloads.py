@@ -8,6 +8,14 @@ import pytest
 
 from fastcalc.catalogue.folders import shipped_folder
 from fastcalc.errors import InputError
+from fastcalc.importers import trace_fields
+from fastcalc.importers.trace_fields import (
+    arrival_field,
+    arrivals_words,
+    fields_of,
+    unit_of,
+    unit_words,
+)
 from fastcalc.importers.traces import read_trace
 from fastcalc.importers.workloads import lengths_of, read_workload
 from tests.helpers import every, run
@@ -629,3 +637,65 @@ def test_classes_have_their_shares_limits_models_and_arrivals(tmp_path):
     assert (asked.models, asked.rate, asked.reuse) == ({"batch": "small"}, 20, None)
     assert one.variation == 1.0
     assert other.variation == 3.0
+
+
+@every(
+    "seconds,words",
+    [
+        (119.0, "119 s"), (120.0, "2 min"), (7199.0, "120 min"), (7200.0, "2 h"),
+        (172_799.0, "48 h"), (172_800.0, "2 days"),
+    ],
+)  # fmt: skip
+def test_a_span_is_told_in_the_largest_unit_that_it_has_twice(seconds, words):
+    said = arrivals_words(1000, seconds, 0.27149)
+    assert said == f"1,000 requests in {words}, 0.271 per second"
+
+
+@every(
+    "names,format_name",
+    [
+        ("timestamp input_length output_length chat_id", "Bailian"),
+        ("timestamp input_length output_length parent_chat_id", "Bailian"),
+        ("timestamp input_length output_length session_id", "AIPerf"),
+        ("timestamp input_length output_length delay", "AIPerf"),
+        ("timestamp input_length output_length", "Mooncake"),
+        ("input_length output_length hash_ids", "Mooncake"),
+        ("TIMESTAMP ContextTokens GeneratedTokens", "Azure"),
+        ("Timestamp Model,Request tokens", None),
+        ("arrived_at num_prefill_tokens num_decode_tokens", "Vidur"),
+        ("arrival_timestamp prompt_size token_size", "Splitwise"),
+        ("arrival_timestamp prompt_size", None),
+    ],
+)
+def test_a_trace_is_told_by_its_fields(names, format_name):
+    fields = fields_of(names.split())
+    assert (fields and fields.format) == format_name
+
+
+@every("field,seconds", [("s", 1.0), ("ms", 1e-3), ("us", 1e-6), ("ns", 1e-9)])
+def test_a_field_may_end_with_its_unit(field, seconds):
+    assert arrival_field(trace_fields.MOONCAKE, [f"timestamp_{field}"]) == (
+        f"timestamp_{field}",
+        seconds,
+    )
+    words = {"s": "", "ms": "milli", "us": "micro", "ns": "nano"}
+    assert unit_words(seconds) == f"{words[field]}seconds"
+    assert arrival_field(trace_fields.MOONCAKE, ["timestamp"]) == ("timestamp", None)
+
+
+@every(
+    "stamps,unit",
+    [
+        # Whole numbers of at most 100 requests/s as milliseconds are; three decimals above it are seconds.
+        ((0, 10, 20), 1e-3),
+        ((0, 10, 19), None),
+        ((0.0, 6.5, 20.0), None),
+        ((0.0, 6.5, 19.5), 1.0),
+        ((0.0, 6.5, 19.5005), None),
+        # One moment, or one request, has no rate in any unit.
+        ((7, 7), 1e-3),
+        ((), 1e-3),
+    ],
+)
+def test_the_unit_of_digits(stamps, unit):
+    assert unit_of(np.array(stamps, dtype=float)) == unit

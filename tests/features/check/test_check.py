@@ -60,6 +60,14 @@ def test_every_row_of_the_tables_of_silicon_has_a_source():
     assert used == set(tables["sources"])
 
 
+def test_faults_of_structure_and_units_cannot_be_excused():
+    """The file's structure, its units, and what the reader of files finds itself."""
+    for name, rule in RULES.items():
+        is_read = rule.finds is None
+        assert rule.prevents_loading == is_read
+        assert rule.excusable == (not name.startswith(("ST", "UN")) and not is_read), name
+
+
 def test_every_rule_has_an_example():
     assert set(EXAMPLES) | AT_SET_LEVEL == set(RULES)
 

@@ -5,6 +5,8 @@ import re
 import pytest
 
 import fastcalc
+from fastcalc.catalogue.store import Catalogue
+from fastcalc.importers.instances import _INSTANCES, printed_chip, stated_count
 from tests.helpers import every, run
 
 
@@ -39,6 +41,55 @@ def test_chips_as_printed_are_found_and_counted(name, chip, chips):
     (record,) = fastcalc.fit("qwen3-8b", on=name)
     assert record["hardware"] == chip
     assert chips is None or record["chips"] == chips
+
+
+# Accelerators of each type as the three clouds list them in November 2026.
+COUNTS = {
+    1: "p5.4xlarge trn1.2xlarge inf2.xlarge inf2.8xlarge g4dn.xlarge g4dn.16xlarge g6e.xlarge "
+    "g6.xlarge g2-standard-4 g2-standard-32 a3-highgpu-1g a2-ultragpu-1g Standard_NC40ads_H100_v5 "
+    "Standard_NC24ads_A100_v4 g4dn.2xlarge g4dn.4xlarge g4dn.8xlarge g2-standard-8 g2-standard-12 "
+    "g2-standard-16 a2-highgpu-1g",
+    2: "g2-standard-24 a3-highgpu-2g a2-ultragpu-2g a2-highgpu-2g Standard_NC80adis_H100_v5 "
+    "Standard_NC48ads_A100_v4",
+    4: "g4dn.12xlarge g6e.12xlarge g6.12xlarge g2-standard-48 a3-highgpu-4g a2-ultragpu-4g "
+    "a2-highgpu-4g Standard_NC96ads_A100_v4",
+    6: "inf2.24xlarge",
+    8: "p6-b200.48xlarge p6-b300.48xlarge p5en.48xlarge p5e.48xlarge p5.48xlarge p4de.24xlarge "
+    "p4d.24xlarge g4dn.metal g6e.48xlarge g6.48xlarge g2-standard-96 a4-highgpu-8g a3-ultragpu-8g "
+    "a3-megagpu-8g a3-highgpu-8g a2-ultragpu-8g a2-highgpu-8g Standard_ND96isr_H200_v5 "
+    "Standard_ND96isr_H100_v5 Standard_ND96amsr_A100_v4 Standard_ND96asr_v4 "
+    "Standard_ND96isr_MI300X_v5",
+    12: "inf2.48xlarge",
+    16: "trn2.48xlarge trn1.32xlarge",
+}
+
+
+@every("count,names", COUNTS.items())
+def test_a_cloud_says_how_many_accelerators_a_machine_has(count, names):
+    for name in names.split():
+        assert stated_count(f" {name} ") == count, name
+
+
+def test_every_machine_of_a_cloud_is_counted_here():
+    assert {name.lower() for names in COUNTS.values() for name in names.split()} == {*_INSTANCES}
+
+
+@every(
+    "text,count",
+    [("8xh100", 8), ("h100 x 4", 4), ("h100:2", 2), ("H100 * 16", 16), ("0xh100", None), ("9999xh100", 9999),
+     ("10000xh100", None), ("h100x2", None), ("h100", None)],
+)  # fmt: skip
+def test_a_count_stands_before_or_after_a_name(text, count):
+    assert stated_count(text) == count
+
+
+@every(
+    "text,chip",
+    [("3090", "rtx-3090"), ("2x3080 Ti", "rtx-3080-ti"), ("4070-ti", "rtx-4070-ti"),
+     ("rtx-3090", "rtx-3090"), ("3091", None), ("6090", None)],
+)  # fmt: skip
+def test_a_geforce_card_may_be_named_by_its_number(text, chip):
+    assert printed_chip(text, Catalogue()) == chip
 
 
 @every(
