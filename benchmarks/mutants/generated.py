@@ -1,7 +1,8 @@
 """Every way to make one place of a file wrong, from its syntax tree.
 
 Left alone is what says something to readers and type checkers only: docstrings, annotations,
-decorators, text and the numbers inside it, what is raised, ``__all__``, assertions.
+decorators, text and the numbers inside it, what is raised, ``__all__``, assertions. So are
+``strict`` of `zip`, which is an assertion, and ``maxsize`` of `lru_cache`, which costs time alone.
 """
 
 import ast
@@ -48,7 +49,8 @@ _FUNCTIONS = {
     for name, opposite in (pair, pair[::-1])
 }
 _SILENT = (ast.JoinedStr, ast.Assert, ast.Raise)
-_FUNCTION = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+_WITHOUT_EFFECT = {"zip": "strict", "lru_cache": "maxsize"}
+"""Arguments that change no answer, by function."""
 
 
 @dataclass(frozen=True)
@@ -172,8 +174,14 @@ def _children(node: ast.AST) -> Iterator[ast.AST]:
         if isinstance(node, ast.Call) and name == "func":
             part = part.value if isinstance(part, ast.Attribute) else []
         for child in part if isinstance(part, list) else [part]:
-            if isinstance(child, ast.AST):
+            if isinstance(child, ast.AST) and not _has_no_effect(node, child):
                 yield child
+
+
+def _has_no_effect(node: ast.AST, child: ast.AST) -> bool:
+    if not isinstance(node, ast.Call) or not isinstance(child, ast.keyword):
+        return False
+    return child.arg is not None and _WITHOUT_EFFECT.get(ast.unparse(node.func)) == child.arg
 
 
 def _changes(node: ast.AST) -> Iterator[tuple[ast.AST, str, str]]:

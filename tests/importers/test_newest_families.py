@@ -125,10 +125,15 @@ def read(data):
     return Model.model_validate({"id": "x", "name": "X", **entry}), remarks
 
 
+# Small vectors that transformers counts otherwise: router biases, layer scalars, offsets.
+VECTORS = {"falcon_h1", "gemma4_text", "inkling_text", "bailing_hybrid", "hy_v4", "axk2", "qwen4_exp_text"}  # fmt: skip
+
+
 @every("parameters,data", TRANSFORMERS)
 def test_parameters_are_those_of_transformers(parameters, data):
     model, remarks = read(data)
-    assert workload(model).total_parameters == pytest.approx(parameters, rel=3e-4)
+    room = 3e-5 if data["model_type"] in VECTORS else 0.0
+    assert workload(model).total_parameters == pytest.approx(parameters, rel=room, abs=0.0)
     assert not any(remark.startswith("Warning") for remark in remarks)
 
 

@@ -3,8 +3,10 @@
 from functools import partial
 
 import numpy as np
+import pytest
 
 from fastcalc.catalogue.store import Catalogue
+from fastcalc.errors import InputError
 from fastcalc.features.claims.evaluations import SOLVED
 from fastcalc.features.claims.premium import (
     Served,
@@ -49,3 +51,28 @@ def test_a_batch_at_two_speeds_by_hand():
     asked = partial(cost_multiples_of, catalogue=Catalogue(), served=SERVED, software=slow)
     assert asked(slow=1.0, fast=100.0).tolist() == [np.inf]
     SOLVED.known.clear()
+
+
+@pytest.mark.parametrize(("chips", "context"), [(0.0, 8192.0), (8.0, 0.0), (8.0, [8192.0, 0.0])])
+def test_chips_and_contexts_are_at_least_one(chips, context):
+    served = Served(["llama-3.1-70b"] * 2, ["h100-sxm"] * 2, chips, context, ["fp8"] * 2)
+    with pytest.raises(InputError, match="contexts and chips are at least 1"):
+        cases(Catalogue(), served)
+    assert cases(Catalogue(), SERVED._replace(chips=1.0, contexts=1.0))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"floors": -1e-9},
+        {"floors": [0.0, -1e-9]},
+        {"bandwidth_shares": 0.0},
+        {"compute_shares": 0.0},
+        {"usable": 0.0},
+    ],
+)
+def test_floors_are_at_least_0_and_shares_above_it(changes):
+    software = Software(0.0, 0.8, 0.6, 0.9)
+    assert engine_of(software)
+    with pytest.raises(InputError, match="floors are at least 0, shares above 0"):
+        engine_of(software._replace(**changes))

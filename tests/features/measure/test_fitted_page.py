@@ -1,0 +1,82 @@
+"""The page of fitted values, from a fit of three of them."""
+
+from math import log
+from types import SimpleNamespace
+
+import numpy as np
+
+from fastcalc.features.measure import calibration
+from tests.helpers import every
+
+
+def node(name, group="", band=None, spread=1.0, value=1.0):
+    return SimpleNamespace(
+        name=name, engine="vllm", group=group, band=band, spread=spread, value=value
+    )
+
+
+NODES = [
+    node("floor", "hopper", (1e-5, 4e-5), spread=2.0),
+    node("share", band=(0.5, 0.9)),
+    node("latency", spread=0.5),
+]
+FIT = SimpleNamespace(
+    family=SimpleNamespace(nodes=NODES),
+    values=np.array([2e-5, 0.8, 5e-6]),
+    uncertainty=np.array([log(1.1), log(1.25), 0.5]),
+    publishers=[3, 1, 1],
+)
+
+
+def test_each_value_has_its_band_its_uncertainty_and_what_data_determine_of_it():
+    """A deviation of 1.1 and 1.25 times; 1 - (log 1.1 / 2)^2, 1 - log(1.25)^2, and 0 if no less."""
+    page = calibration.values_page(FIT)
+    assert "All 3 fitted values" in page
+    assert "; 2 values have one publisher." in page
+    assert page.splitlines()[-3:] == [
+        "| `floor` | vllm | hopper | 2e-05 | 10% | 1e-05 to 4e-05 | 100% | 3 |",
+        "| `share` | vllm | all | 0.8000 | 25% | 0.5000 to 0.9000 | 95% | 1 |",
+        "| `latency` | vllm | all | 5e-06 | 65% | inherited | 0% | 1 |",
+    ]
+
+
+def group(count):
+    return SimpleNamespace(median_factor=1.25, p90_factor=1.5, count=count)
+
+
+SCORE = "median factor 1.25, 90 % within 1.50"
+
+
+@every(
+    "left_out,nodes,lines",
+    [
+        (None, [], ["one source: the fit cannot be tested on another, so trust the fitted figure less",
+                    "these runs move no value of mine, only the deployments above"]),
+        (3, [node("share", value=0.7)], [f"held-out sources: {SCORE} (3 points)",
+                                         "share: 0.7000 -> 0.8000"]),
+        (3, [node("share", "hopper", value=0.7)], [f"held-out sources: {SCORE} (3 points)",
+                                                   "share on hopper: 0.7000 -> 0.8000"]),
+    ],
+)  # fmt: skip
+def test_a_fit_to_own_runs_says_what_moved(left_out, nodes, lines):
+    fit = SimpleNamespace(
+        base=SimpleNamespace(id="mine"), nodes=nodes, values=np.array([0.8] * len(nodes)),
+        before=group(9), after=group(9), left_out=left_out and group(left_out),
+    )  # fmt: skip
+    first, *others = calibration._fitted_lines(fit, "runs.csv")
+    assert first == f"mine on runs.csv: {SCORE} (9 points); fitted: {SCORE} (9 points)"
+    assert others == lines
+
+
+@every(
+    "value,text",
+    [
+        (1e-3, "0.001000"),
+        (9.9e-4, "0.00099"),
+        (999_999.0, "999,999"),
+        (1e6, "1e+06"),
+        (2.5e12, "2.5e+12"),
+    ],
+)
+def test_numbers_of_any_size_have_four_digits(value, text):
+    assert calibration._si(value) == text
