@@ -216,3 +216,48 @@ def test_a_head_tied_only_outside_the_text_is_warned_of():
     text = {**WIDE, "vocab_size": 32000, "model_type": "llama", "tie_word_embeddings": False}
     _, remarks = read({"model_type": "x", "text_config": text, "tie_word_embeddings": True})
     assert any(remark.startswith("Warning: tie_word_embeddings") for remark in remarks)
+
+
+BUILT = {data["model_type"]: data for _, data in TRANSFORMERS} | {
+    "lfm2": LFM2, "longcat_flash": LONGCAT, "afmoe": TRINITY_MINI,
+}  # fmt: skip
+
+# A field of a family, what its class takes where it is left out, and another value.
+LEFT_OUT = [
+    ("jamba", "attn_layer_period", 8, 4),
+    ("jamba", "expert_layer_period", 2, 1),
+    ("jamba", "mamba_d_state", 16, 32),
+    ("bamba", "mamba_n_groups", 1, 2), ("bamba", "mamba_expand", 2, 4),
+    ("mamba2", "n_groups", 1, 2), ("falcon_mamba", "state_size", 16, 32),
+    ("falcon_mamba", "expand", 2, 4), ("minimax", "attn_type_list", None, [0] * 32),
+    ("gemma4_text", "vocab_size_per_layer_input", 262_144, 1000),
+    ("gemma3n_text", "vocab_size_per_layer_input", 262_144, 1000),
+    ("gemma3n_text", "laurel_rank", 64, 32), ("gemma3n_text", "altup_num_inputs", 4, 2),
+    ("aria_text", "moe_num_shared_experts", 2, 1),
+    ("lfm2", "conv_L_cache", 3, 4), ("lfm2", "block_multiple_of", 256, 3000),
+    ("lfm2", "block_ffn_dim_multiplier", 1.0, 2.0), ("lfm2", "block_auto_adjust_ff_dim", True, False),
+    ("lfm2", "use_attention_gate", False, True), ("lfm2", "use_sandwich_norm", False, True),
+    ("inkling_text", "d_rel", 16, 8), ("inkling_text", "conv_kernel_size", 4, 3),
+    ("axk2", "gated_norm_rank", 16, 8), ("hy_v4", "hc_mult", 4, 2),
+    ("qwen4_exp_text", "hc_count", 4, 2), ("qwen4_exp_text", "hc_lowrank", 320, 160),
+    ("qwen4_exp_text", "ngram_vocab_size_base", 20_000_000, 1000),
+    ("qwen4_exp_text", "ple_conv_kernel_size", 4, 3),
+    ("cohere2_moe", "use_parallel_block", True, False), ("longcat_flash", "zero_expert_num", 0, 256),
+    ("afmoe", "num_dense_layers", 1, 2),
+]  # fmt: skip
+
+
+@every("name,field,usual,other", LEFT_OUT)
+def test_a_field_that_is_left_out_is_what_its_class_takes(name, field, usual, other):
+    data = {key: value for key, value in BUILT[name].items() if key not in (field, "mamba_d_head")}
+    if name in ("falcon_h1", "bamba") and field != "mamba_expand":
+        data |= {"mamba_d_head": 64}
+    bare, stated, changed = (
+        workload(read(data | also)[0]) for also in ({}, {field: usual}, {field: other})
+    )
+    sizes = [
+        (work.total_parameters, work.active_parameters, work.state_elements, work.weight_bytes)
+        for work in (bare, stated, changed)
+    ]
+    assert sizes[0] == sizes[1]
+    assert sizes[0] != sizes[2]

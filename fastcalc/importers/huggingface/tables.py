@@ -1,7 +1,5 @@
 """Weights beyond attention and feed-forward: Gemma 3n and 4, LongCat, Inkling, Qwen 4."""
 
-from typing import NamedTuple
-
 from fastcalc.importers.huggingface import parts, patterns
 from fastcalc.importers.huggingface.config import Fields
 from fastcalc.importers.huggingface.dense import qwen_networks
@@ -165,35 +163,26 @@ def qwen4(fields: Fields) -> list[Layer]:
     wide = streams * hidden
     layers = mixed(attentions, qwen_networks(fields), norms=2 * streams)
     layers = [_more(layer, 2 * wide * (2 * rank + streams), 0) for layer in layers]
-    table, kernel = _ngrams(fields), fields.count("ple_conv_kernel_size", default=4)
+    width, kernel = _ngram_width(fields), fields.count("ple_conv_kernel_size", default=4)
     for number in fields.indices("ple_layer_ids"):
-        bringing_in = table.width * (wide + hidden)
+        bringing_in = width * (wide + hidden)
         layers[number - 1] = _more(layers[number - 1], bringing_in, wide * (3 + kernel))
     return layers
 
 
-class _NGrams(NamedTuple):
-    """Table of hashed n-grams in which a layer looks up rows."""
-
-    width: int
-    rows: int
-
-
-def _ngrams(fields: Fields) -> _NGrams:
-    heads = (fields.count("ngram_size", default=3) - 1) * fields.count("heads_per_ngram", default=8)
-    width = fields.count("ple_embed_dim", "hidden_size")
-    return _NGrams(width, heads * fields.count("ngram_vocab_size_base", default=20_000_000))
+def _ngram_width(fields: Fields) -> int:
+    """Elements of all rows of hashed n-grams that a token looks up. [1]"""
+    return fields.count("ple_embed_dim", "hidden_size")
 
 
 def qwen4_extras(fields: Fields) -> dict[str, int]:
     """Tables of n-grams, each with a prime number of rows, and the mixer of the streams. [1]"""
     hidden, streams = fields.count("hidden_size"), fields.count("hc_count", default=4)
     rank, tables = fields.count("hc_lowrank", default=320), len(fields.indices("ple_layer_ids"))
-    heads = (fields.count("ngram_size", default=3) - 1) * fields.count("heads_per_ngram", default=8)
-    table = _ngrams(fields)
+    rows = fields.count("ngram_vocab_size_base", default=20_000_000)
     fields.remark(
         "other_parameters merges the residual streams; lookup_parameters counts the n-grams."
     )
     mixer = 2 * streams * hidden * rank + (streams - 1) * hidden
-    lookups = {"lookup_parameters": tables * table.rows * table.width // heads} if tables else {}
+    lookups = {"lookup_parameters": tables * rows * _ngram_width(fields)} if tables else {}
     return {**lookups, "other_parameters": mixer}
