@@ -1,0 +1,52 @@
+"""Which notes a first screen leaves to ``--notes``, and which it has."""
+
+import pytest
+
+from tests.helpers import run_once, words
+
+PRICES = "prices, on-demand unless noted, $ per chip-hour: h100-sxm 2.95 (Nebius, 2026)"
+H100 = ("llama-3.1-8b", "--on", "h100-sxm")
+MEASURE = ("--batch", "8,64", "--prompt", "500", "--output", "200")
+
+# A command; the notes of its first screen; those that only all notes hold.
+NOTES = [
+    (("compare", *H100), [], [PRICES, "speeds and output prices cover decode only", "engine vllm (h100-sxm): fitted on"]),
+    (("frontier", *H100), [], [PRICES, "tried: common layouts of one replica on up to --max-chips chips"]),
+    (
+        ("sensitivity", *H100),
+        ["decode speed and largest batch gain nothing from cores"],
+        [PRICES, "have no effect here: ", "host time per sequence and step (parameters.sequence_overhead): "],
+    ),
+    (
+        ("measure", "qwen3-8b", *H100[1:], *MEASURE),
+        ["--tool sglang|guidellm|aiperf|llama-bench prints", "--url http://localhost:8000 lets fastcalc run"],
+        ["runs are chosen by the expected mean width of the ranges"],
+    ),
+    (
+        ("infer", "--points", "65536"),
+        ["other hardware: more chips in the fast tier", "ranges that reach the limit of what was tried"],
+        ["ranges searched: active parameters", "services sampled with seed", "step time: the longer of memory reads",
+         "infer models decode only", "a simulated service matches both tiers if"],
+    ),
+    (("fit", *H100), ["h100-sxm: vllm should print at start-up"], ["h100-sxm: vllm fills 92 % of 85 GB and reserves"]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("command", "first", "others"), NOTES, ids=lambda value: value[0] if value else ""
+)
+def test_a_first_screen_has_its_notes_and_all_notes_have_the_others(
+    command, first, others, capsys, monkeypatch
+):
+    shown, full = (
+        words(run_once(*command, *more, capsys=capsys, monkeypatch=monkeypatch).out)
+        for more in ((), ("--notes",))
+    )
+    for note in first:
+        assert note in shown
+        assert note in full
+    for note in others:
+        assert note not in shown
+        assert note in full
+    assert "--notes prints" in shown
+    assert "--notes prints" not in full
