@@ -121,7 +121,11 @@ def side_by_side(rows: Sequence[Row], calculator: Calculator) -> str:
     """Return dense models and experts alongside one calculator, by whether sources were fitted."""
     expressed = [row for row in rows if row.ours.point.id in calculator.speeds]
     lines = []
-    groups = {"all sources": (True, False), "held out in turn": (False,), "in no fit": (True,)}
+    groups = {
+        "all sources": (True, False),
+        "held out in turn": (False,),
+        "not used for fitting": (True,),
+    }
     for name, sides in groups.items():
         for kind, has_experts in (("dense", False), ("experts", True)):
             members = [

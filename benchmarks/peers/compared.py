@@ -184,7 +184,7 @@ def section(
             "library, and of a function that `deployment(...).compiled()` makes.",
             speeds(found, start, rate),
             "## Where they disagree",
-            "Their number over ours: above 1, theirs is slower.",
+            "Factors are their result over ours; above 1, they predict slower operation.",
             disagreements(found),
         ]
     )

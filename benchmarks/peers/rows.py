@@ -217,9 +217,9 @@ def section(cache: Path, *, held_out: bool) -> str:
     return "\n\n".join(
         [
             heading,
-            f"The {len(contest.scored)} rows of `evidence/measured.csv` {which} that both can "
-            "express. A factor is predicted over measured, or the inverse: 1.10 is an error of "
-            "10 %. In columns that end in *x*, above 1 is too fast.",
+            f"The table covers the {len(contest.scored)} rows of `evidence/measured.csv` {which} "
+            "that both calculators support. A factor is predicted over measured, or the inverse: "
+            "1.10 is an error of 10%. In columns that end in *x*, above 1 is too fast.",
             table(contest),
             "Not compared, in rows, because aiconfigurator does not support it:",
             refusals(contest),

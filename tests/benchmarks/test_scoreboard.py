@@ -158,7 +158,10 @@ def test_a_class_with_few_answers_has_no_line_of_the_calculator():
 def test_dense_models_and_experts_stand_apart():
     lines = side_by_side(ROWS, PEER).splitlines()
     assert "| dense, all sources | 1 | 1 | 1.250 | 1.25 | 1.25 | 2.000 | 2.00 | 0.50 |" in lines
-    assert "| experts, in no fit | 1 | 1 | 4.000 | 4.00 | 4.00 | 2.000 | 2.00 | 2.00 |" in lines
+    assert (
+        "| experts, not used for fitting | 1 | 1 | 4.000 | 4.00 | 4.00 | 2.000 | 2.00 | 2.00 |"
+        in lines
+    )
     assert "| peer | chip h20 (3) |" in refusals([PEER])
 
 
