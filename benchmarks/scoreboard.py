@@ -111,9 +111,9 @@ def page(rows: Sequence[Row], calculators: Sequence[Calculator]) -> str:
         f"Measured on {date.today().isoformat()}: {machine()}.",
         "## All points",
         f"The table covers {len(rows):,} points from {sources} sources: all points of "
-        "`evidence/measured.csv` that can be predicted and are credible. A factor is predicted over "
-        "measured, or the inverse; bias above 1 is too fast. The three columns on the right show "
-        "fastcalc on exactly the points that the calculator supports.",
+        "`evidence/measured.csv` that can be predicted and are credible. A factor is predicted "
+        "over measured, or the inverse; bias above 1 is too fast. The three columns on the right "
+        "show fastcalc on exactly the points that the calculator supports.",
         overall(rows, calculators),
         "## By class",
         f"Rows with at least {FEW} points.",
