@@ -38,7 +38,7 @@ _SOLVED: tuple[Column[Solution], ...] = (
     Column(
         "solution_at_edge",
         "count",
-        "the same if the engine reserves its minimum",
+        "the same at the engine's minimum reserve",
         "edge",
         heading=("", "tight"),
         format=_tight,
@@ -67,7 +67,7 @@ _PLACED: tuple[TableColumn, ...] = (
     Column(
         "usable_gb_per_chip",
         "GB",
-        "part of that memory that the engine leaves for them",
+        "part of that memory available for weights and cache",
         lambda point: sum(point.placement.usable) / 1e9,
     ),
     Column(
@@ -91,7 +91,7 @@ _PLACED: tuple[TableColumn, ...] = (
     Column(
         "reserved_gb_per_chip",
         "GB",
-        "of the chip's memory, what the engine is expected to keep for activations and runtime",
+        "chip memory that the engine is expected to reserve for activations and runtime",
         lambda point: float(point.placement.reserved) / 1e9,
     ),
     Column(
@@ -104,14 +104,14 @@ _PLACED: tuple[TableColumn, ...] = (
     Column(
         "kv_cache_tokens",
         "count",
-        "tokens that the caches of a replica are expected to hold, as vLLM prints at its start",
+        "tokens that the caches of a replica are expected to hold, as vLLM logs at start-up",
         lambda point: point.cache and point.cache.tokens,
         heading=("tokens", "cached"),
     ),
     Column(
         "max_concurrency",
         "sequences",
-        "sequences of the maximum length that fit in them",
+        "sequences of the maximum length that fit in the caches",
         lambda point: point.cache and point.cache.concurrency,
         heading=("longest", "at once"),
     ),
@@ -120,13 +120,13 @@ _STARTED: tuple[Column[StartLocation], ...] = (
     Column(
         "stop_line",
         "text",
-        "error that the engine would print when it stops; empty if it starts or none is known",
+        "error that the engine prints instead of starting; empty if it starts or none is known",
         "stop_line",
     ),
     Column(
         "start_remedies",
         "list",
-        "changes that would each make it start: a setting and its value, or a pair of them",
+        "alternative changes with which it would start: a setting and its value, or two settings",
         lambda location: [
             ", ".join(f"{each.setting} {each.value}" for each in changes)
             for changes in (*location.joint_remedies, *([each] for each in location.remedies))

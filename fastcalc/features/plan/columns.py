@@ -67,7 +67,7 @@ COLUMNS: tuple[Column[Any], ...] = (
         Column(
             f"prefill_{column.key}",
             column.unit,
-            f"{column.meaning} of each of those",
+            f"{column.meaning} of each prefill replica",
             partial(_prefill_ranks, column.key),
         )
         for column in pick(" ".join(_RANKS))
@@ -185,39 +185,39 @@ COLUMNS: tuple[Column[Any], ...] = (
     Column(
         "node_chips",
         "count",
-        "chips of a node; 1 where chips are counted singly",
+        "chips per node; 1 if chips are rented individually",
         "plan.node_chips",
     ),
     Column("idle_chips", "count", "idle chips among chips_total", "plan.idle_chips"),
     Column(
         "owned_chips",
         "count",
-        "owned chips of this type; null where they are rented",
+        "owned chips of this type; null if they are rented",
         "owned",
     ),
     Column(
         "api_usd_per_month",
         "USD/month",
-        "what the API charges for service_requests_per_s in a month; null without one",
+        "monthly API price at service_requests_per_s; null without an API",
         "api_usd_per_month",
     ),
     Column(
         "api_break_even_tokens_per_month",
         "tokens/month",
-        "input and output tokens per month for which the API charges usd_per_month, of owned chips "
-        "what all of their type cost",
+        "input and output tokens per month for which the API charges usd_per_month (for owned "
+        "chips, the cost of all chips of that type)",
         "tokens_at_break_even",
     ),
     Column(
         "api_break_even_utilization",
         "ratio",
-        "fraction of the throughput of the same chips at which it does; above 1 the API is cheaper",
+        "break-even load / throughput of the same chips; above 1 the API is cheaper",
         lambda point: point.api_break_even and point.api_break_even / point.most_requests,
     ),
     Column(
         "service_g_co2_per_mtok",
         "g/Mtok",
-        "carbon dioxide per million input and output tokens; null without a grid",
+        "CO2 per million input and output tokens; null without a grid",
         "grams_per_mtok",
         ("g CO2", "/Mtok"),
         2,
@@ -225,39 +225,39 @@ COLUMNS: tuple[Column[Any], ...] = (
     Column(
         "chips_expected",
         "count",
-        "chips of the best such plan at expected speeds; with a confidence, chips_total are those "
-        "at slower ones",
+        "chips of the best such plan at expected speeds; with a confidence, chips_total uses "
+        "slower speeds",
         "chips_expected",
         ("chips", "expected"),
     ),
     Column(
         "range_is_wider",
         "text",
-        "why the 80 % range is wider than that of measured deployments; null where it is not",
+        "reason why the 80 % range is wider than for measured deployments; null if it is not",
         lambda point: "; ".join(_weaknesses(point.plan.scenario)) or None,
     ),
     Column(
         "prefill_hardware",
         "text",
-        "id of the chip of heterogeneous prefill, where it differs from the decode chip",
+        "id of the prefill chip, if it differs from the decode chip",
         lambda point: point.plan.prefill_scenario and point.plan.prefill_scenario.hardware.id,
     ),
     Column(
         "prefill_chips",
         "count",
-        "of chips_total, those of that chip",
+        "number of prefill chips in chips_total",
         lambda point: point.plan.prefill_chips if point.plan.prefill_scenario else None,
     ),
     Column(
         "prefill_sending_ms",
         "ms",
-        "KV-cache transfer time of a prompt over the slower link of both, part of service_ttft_ms",
+        "KV-cache transfer time of a prompt over the slower of both links, part of service_ttft_ms",
         lambda point: point.plan.kv_transfer_s * 1e3 if point.plan.prefill_scenario else None,
     ),
     Column(
         "prefill_command",
         "text",
-        "command that prints one replica of that chip, whose ttft_ms is the time of a prompt",
+        "command that prints one prefill replica; its ttft_ms is the prefill time of a prompt",
         "prefill_command",
     ),
     *pick(
@@ -267,7 +267,7 @@ COLUMNS: tuple[Column[Any], ...] = (
     Column(
         "prefill_usd_per_chip_hour",
         "USD/h",
-        "price per chip-hour of that chip",
+        "price per chip-hour of the prefill chip",
         lambda point: (
             point.plan.prefill_scenario and point.plan.prefill_scenario.quote.usd_per_hour
         ),

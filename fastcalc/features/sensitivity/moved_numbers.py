@@ -181,7 +181,7 @@ COLUMNS: tuple[Column[MovedNumber], ...] = (
     *(_of_point(column, column.meaning) for column in pick("hardware model engine chips")),
     *(_of_point(column, column.meaning) for column in pick("tp pp ep dp batch")),
     *(_of_point(column, "at the values of the files") for column in pick(" ".join(KEYS.values()))),
-    *(_of_point(column, "what takes most of a decode step") for column in pick("limiter")),
+    *(_of_point(column, "largest component of a decode step") for column in pick("limiter")),
     Column(
         "file",
         "text",
@@ -201,14 +201,14 @@ COLUMNS: tuple[Column[MovedNumber], ...] = (
     Column(
         "quantity",
         "text",
-        "dimension of the number, such as bandwidth; values are in its SI unit",
+        "dimension of the number, such as bandwidth; values are in SI units",
         "effect.lever.number.kind",
     ),
     Column("value", "SI", "value now", "value", ("", "now"), 0, MovedNumber.value_cell),
     Column(
         "is_default",
         "yes or no",
-        "whether the file does not state it and a median is assumed",
+        "whether the file does not contain it and a median is assumed",
         "effect.lever.number.is_default",
     ),
     Column(
