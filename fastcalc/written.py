@@ -154,7 +154,9 @@ def csv_cell(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, (int, float)):
-        return str(_finite(value))
+        if value - value != 0.0:  # NaN or infinity; `math` refuses integers of 400 digits
+            raise ArithmeticError(f"{value} in the place of a number")
+        return str(value)
     items = value if isinstance(value, list) else [value]
     text = visible("; ".join(map(str, items)))
     if _FORMULA.match(text) and not all(_NUMBERS.fullmatch(str(item)) for item in items):
@@ -180,12 +182,6 @@ def to_csv(records: Iterable[dict[str, Any]], keys: Iterable[str] = ()) -> Itera
         yield csv_line(record[key] for key in header)
     if header is None:
         yield csv_line(keys)
-
-
-def _finite(value: float) -> float:
-    if value - value != 0.0:  # NaN or infinity; `math` refuses integers of 400 digits
-        raise ArithmeticError(f"{value} in the place of a number")
-    return value
 
 
 def to_json(value: Any, *, indent: int | None = None) -> str:

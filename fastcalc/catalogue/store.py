@@ -91,7 +91,7 @@ class Catalogue(Names):
                 f"{option('engine')} {shown(release)}+{shown(name)}: {engine.id} extends "
                 f"{engine.extends or 'no engine'}, and {base.id} does not"
             )
-        document, parent = (read(self.find(one, "engines")) for one in (name, release))
+        document, parent = (read(self.find(file, "engines")) for file in (name, release))
         chain = [document, *self._chain(parent, "engines")]
         return _called(self._merged(chain, "engines", Engine), f"{base.id}+{engine.id}")
 

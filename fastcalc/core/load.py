@@ -375,7 +375,12 @@ class RandomLoad:
         overhead are added to it.
         """
         queue, computed = self.prefill_queue, self.mix.kinds.computed
-        like = _represented(computed)
+        # Of a trace each prompt has other tokens; what it waits for hardly depends on its own.
+        lengths = np.unique(computed)
+        groups = np.array_split(lengths, min(len(lengths), _LENGTHS))
+        like = np.asarray([group[len(group) // 2] for group in groups])[
+            np.searchsorted([group[-1] for group in groups], computed)
+        ]
         taken_in = {tokens: queue.until_taken_in(tokens) for tokens in set(like.tolist())}
         own = self._prompt_seconds + self._overhead
         times = list[tuple[Floats, Floats]]()
@@ -473,15 +478,3 @@ class RandomLoad:
         prompts = rate * tpot * float(requests.share @ self._lengthened**2)
         held_up = prompts / np.maximum(requests.output, 1.0) / (1.0 - fed_back) ** 2
         return np.asarray(at_once * variance_in_window(window=window) + held_up)
-
-
-def _represented(tokens: Floats) -> Floats:
-    """Prompts whose queueing delay stands for that of others, of about as many tokens. [1]
-
-    Of a trace each prompt has other tokens; what it waits for hardly depends on its own.
-    """
-    lengths = np.unique(tokens)
-    groups = np.array_split(lengths, min(len(lengths), _LENGTHS))
-    return np.asarray([group[len(group) // 2] for group in groups])[
-        np.searchsorted([group[-1] for group in groups], tokens)
-    ]

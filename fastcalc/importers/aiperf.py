@@ -40,6 +40,15 @@ def runs(record: Record) -> Iterator[ServedRun | str]:
         config.within("endpoint").data.get("streaming"),
     )
     completed = record.within("request_count").number("avg")
+    endpoint = config.within("endpoint")
+    lists = (
+        endpoint.data.get("model_names"),
+        config.data.get("model_names"),
+        config.data.get("model"),
+    )
+    names = next((names for names in lists if isinstance(names, list)), [])
+    served = [name for name in names if isinstance(name, str)]
+    served += [model.text("name") for model in config.within("models").mappings("items")]
     yield ServedRun(
         program="AIPerf" if "request_count" in record.data else "GenAI-Perf",
         completed=None if completed is None else int(completed),
@@ -54,7 +63,7 @@ def runs(record: Record) -> Iterator[ServedRun | str]:
         rate=record.within("output_token_throughput").number("avg"),
         failed=int(record.within("error_request_count").number("avg") or 0.0),
         date=record.text("start_time")[:10],
-        names=_names(config),
+        names=(*served, config.within("tokenizer").text("name"), endpoint.text("model")),
         remarks=() if is_streamed else ("answers were not streamed",),
     )
 
@@ -104,19 +113,6 @@ def _arrivals(config: Record) -> Arrivals:
     if limit is not None and limit > 0:
         return Arrivals(limit=limit)
     raise NoRunError("the file states neither a concurrency nor a request rate")
-
-
-def _names(config: Record) -> tuple[str, ...]:
-    endpoint = config.within("endpoint")
-    lists = (
-        endpoint.data.get("model_names"),
-        config.data.get("model_names"),
-        config.data.get("model"),
-    )
-    names = next((names for names in lists if isinstance(names, list)), [])
-    served = [name for name in names if isinstance(name, str)]
-    served += [model.text("name") for model in config.within("models").mappings("items")]
-    return (*served, config.within("tokenizer").text("name"), endpoint.text("model"))
 
 
 def run_of_requests(requests: Sequence[Record]) -> ServedRun:

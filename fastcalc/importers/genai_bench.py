@@ -7,7 +7,7 @@ GPUs are in ``experiment_metadata.json`` next to it.
 
 from collections.abc import Iterator
 
-from fastcalc.importers.json_records import NoRunError, Record, Stated, alongside
+from fastcalc.importers.json_records import NoRunError, Record, alongside
 from fastcalc.importers.served_run import Arrivals, ServedRun, Times, clients_in, times_in
 
 _UNITS = {"": 1.0, "s": 1.0, "ms": 1e-3}
@@ -31,6 +31,7 @@ def runs(record: Record) -> Iterator[ServedRun | str]:
     experiment = next(iter(alongside(record.file, "experiment_metadata.json")), Record(1, {}))
     completed = run.count("num_completed_requests")
     called = ("server_model_tokenizer", "api_model_name", "model")
+    count = experiment.data.get("server_gpu_count")
     yield ServedRun(
         program="genai-bench",
         completed=completed,
@@ -44,7 +45,11 @@ def runs(record: Record) -> Iterator[ServedRun | str]:
         rate=run.number("mean_output_throughput_tokens_per_s"),
         failed=run.count("num_error_requests") or 0,
         names=tuple(map(experiment.text, called)),
-        stated=_stated(experiment),
+        stated={
+            "hardware": experiment.text("server_gpu_type"),
+            "engine": _ENGINES.get(experiment.text("server_engine").lower()),
+            "chips": str(count) if isinstance(count, (int, str)) else None,
+        },
     )
 
 
@@ -59,12 +64,3 @@ def _seconds(run: Record, completed: int | None) -> float | None:
         return duration
     rate = (run.number("requests_per_minute") or 0.0) / 60.0
     return completed / rate if completed and rate > 0 else None
-
-
-def _stated(experiment: Record) -> Stated:
-    count = experiment.data.get("server_gpu_count")
-    return {
-        "hardware": experiment.text("server_gpu_type"),
-        "engine": _ENGINES.get(experiment.text("server_engine").lower()),
-        "chips": str(count) if isinstance(count, (int, str)) else None,
-    }

@@ -39,6 +39,7 @@ def runs(record: Record) -> Iterator[ServedRun | str]:
     is_split = record.data.get("disagg") is True
     chips, layout = _layout(record)
     rate = measured.number("output_tput_per_gpu")
+    method = (record.text("spec_decoding") or record.text("spec_method")).lower()
     run = ServedRun(
         program="InferenceX",
         completed=None,
@@ -51,7 +52,7 @@ def runs(record: Record) -> Iterator[ServedRun | str]:
         request=vllm.times(measured, "e2el"),
         between_chunks=vllm.times(measured, "itl"),
         rate=None if rate is None or chips is None else rate * chips,
-        is_speculated=_is_speculated(record),
+        is_speculated=(method != "none" if method else None),
         weight_bits=_BITS.get(record.text("precision").lower()),
         date=record.text("date")[:10],
         names=(record.text("model"),),
@@ -67,11 +68,6 @@ def runs(record: Record) -> Iterator[ServedRun | str]:
 def shown_image(record: Record) -> str:
     """Container image, which names the release."""
     return f"image {image}" if (image := record.text("image")) else ""
-
-
-def _is_speculated(record: Record) -> bool | None:
-    method = (record.text("spec_decoding") or record.text("spec_method")).lower()
-    return method != "none" if method else None
 
 
 def _layout(record: Record) -> tuple[int | None, dict[str, int | None]]:

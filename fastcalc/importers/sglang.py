@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from fastcalc.importers import vllm
-from fastcalc.importers.json_records import NoRunError, Record, Stated
+from fastcalc.importers.json_records import NoRunError, Record
 from fastcalc.importers.served_run import Arrivals, ServedRun, accepted_tokens
 
 _OWN = {"mean_e2e_latency_ms", "median_e2e_latency_ms", "total_output_tokens_retokenized"}
@@ -27,13 +27,20 @@ def runs(record: Record) -> Iterator[ServedRun | str]:
     run = vllm.run_of(record, _arrivals(record))
     server = record.within("server_info")
     engine = _ENGINES.get(record.text("backend").partition("-")[0])
+    counts = {name: server.count(key) for name, key in _LAYOUT.items()}
+    replicas = server.count("dp_size")
+    if server.data.get("enable_dp_attention") is True and counts["tp"] and replicas:
+        counts |= {"tp": counts["tp"] // replicas, "dp": replicas}
+    elif replicas:
+        counts["dp"] = replicas
+    cache = "fp8" if server.text("kv_cache_dtype").startswith("fp8") else ""
     yield replace(
         run,
         program="sglang.bench_serving",
         request=vllm.times(record, "e2e_latency"),
         tokens_per_pass=accepted_tokens(record, "accept_length"),
         names=(*map(server.text, ("model_path", "served_model_name")), record.text("model_id")),
-        stated={**_stated(server), **run.stated, **({"engine": engine} if engine else {})},
+        stated={**counts, "kv": cache, **run.stated, **({"engine": engine} if engine else {})},
     )
 
 
@@ -46,15 +53,3 @@ def _arrivals(record: Record) -> Arrivals:
             raise NoRunError("no request was completed")
         return Arrivals(rate, in_flight=in_flight)
     return replace(vllm.arrivals_of(record), in_flight=in_flight)
-
-
-def _stated(server: Record) -> Stated:
-    """Layout stated by a server, whose attention replicas share its ranks."""
-    counts = {name: server.count(key) for name, key in _LAYOUT.items()}
-    replicas = server.count("dp_size")
-    if server.data.get("enable_dp_attention") is True and counts["tp"] and replicas:
-        counts |= {"tp": counts["tp"] // replicas, "dp": replicas}
-    elif replicas:
-        counts["dp"] = replicas
-    cache = "fp8" if server.text("kv_cache_dtype").startswith("fp8") else ""
-    return {**counts, "kv": cache}

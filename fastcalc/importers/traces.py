@@ -196,28 +196,24 @@ def _json_requests(file: str, stream: BufferedReader) -> _Requests:
             if not names and (fields := fields_of(record)):
                 names, requests.fields = record, fields
                 requests.arrival, requests.unit = arrival_field(fields, record)
-            _add(requests, arrivals, record, location)
+            prompt = _tokens(record, requests.fields.prompt, location)
+            output = _tokens(record, requests.fields.output, location)
+            stamp = arrivals.of(record, requests.arrival, location)
+            begun = len(requests.blocks)
+            if hashes := record.get("hash_ids"):
+                try:
+                    requests.blocks.extend(array("q", cast("list[int]", hashes)))
+                except (TypeError, OverflowError) as error:
+                    raise _refusal(
+                        location, "hash_ids", "a list of whole numbers of 64 bits"
+                    ) from error
+            if requests.add(prompt, output, stamp):
+                requests.ends.append(len(requests.blocks))
+            else:
+                del requests.blocks[begun:]
         except InputError as error:
             requests.refuse_row(error)
     return requests
-
-
-def _add(
-    requests: _Requests, arrivals: "_Arrivals", record: dict[str, Json], location: "_Place"
-) -> None:
-    prompt = _tokens(record, requests.fields.prompt, location)
-    output = _tokens(record, requests.fields.output, location)
-    stamp = arrivals.of(record, requests.arrival, location)
-    begun = len(requests.blocks)
-    if hashes := record.get("hash_ids"):
-        try:
-            requests.blocks.extend(array("q", cast("list[int]", hashes)))
-        except (TypeError, OverflowError) as error:
-            raise _refusal(location, "hash_ids", "a list of whole numbers of 64 bits") from error
-    if requests.add(prompt, output, stamp):
-        requests.ends.append(len(requests.blocks))
-    else:
-        del requests.blocks[begun:]
 
 
 def _record(location: "_Place") -> dict[str, Json] | None:

@@ -43,6 +43,12 @@ def run_of(record: Record, arrivals: Arrivals) -> ServedRun:
             for written, computed in zip((ttft, tpot, request), by_request, strict=True)
         )
     date = re.match(r"(\d{4})-?(\d{2})-?(\d{2})", record.text("date"))
+    values = {name: record.data.get(name) for name in OPTIONS}
+    stated = {
+        name: str(value) if type(value) is int else record.text(name)
+        for name, value in values.items()
+    }
+    stated["engine"] = stated["engine"] or _ENGINES.get(record.text("backend"), "")
     return ServedRun(
         program="vllm bench serve",
         completed=completed,
@@ -60,7 +66,7 @@ def run_of(record: Record, arrivals: Arrivals) -> ServedRun:
         tokens_per_pass=accepted_tokens(record, "spec_decode_acceptance_length"),
         date="-".join(date.groups()) if date else "",
         names=(record.text("model_id"), record.text("tokenizer_id")),
-        stated=_stated(record),
+        stated={name: text for name, text in stated.items() if text},
     )
 
 
@@ -109,14 +115,3 @@ def _request_times(record: Record) -> tuple[Times, Times, Times] | None:
         times_of([tail / (output - 1) for output, _, tail in answered if output > 1]),
         times_of([first + tail for _, first, tail in answered]),
     )
-
-
-def _stated(record: Record) -> dict[str, str]:
-    """Settings from ``--metadata``: text, or whole numbers in files of other programs."""
-    values = {name: record.data.get(name) for name in OPTIONS}
-    stated = {
-        name: str(value) if type(value) is int else record.text(name)
-        for name, value in values.items()
-    }
-    stated["engine"] = stated["engine"] or _ENGINES.get(record.text("backend"), "")
-    return {name: text for name, text in stated.items() if text}

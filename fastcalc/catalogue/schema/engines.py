@@ -328,10 +328,10 @@ class Engine(NamedEntry):
                 f"{option('max_num_seqs')} {given.si:,.0f}: each sequence takes a token of a step, "
                 f"and {self.id} does not start; raise it, or lower {option('max_num_seqs')}"
             )
-        own = parameters.given
-        larger = (name for name in STARTED_WITH["max_num_seqs"] if name in own)
+        stated = parameters.given
+        larger = (name for name in STARTED_WITH["max_num_seqs"] if name in stated)
         return parameters.model_copy(
-            update={name: budget for name in larger if own[name].si > budget.si}
+            update={name: budget for name in larger if stated[name].si > budget.si}
         )
 
     def lowered_share(self, hardware: Hardware) -> LoweredShare | None:

@@ -33,23 +33,22 @@ def translated(words: Sequence[str]) -> tuple[list[str], list[str]]:
         f"{LENGTH} {value}: the longest sequences that fit, as printed by fit --solve context"
         for value in lengths
     ]
-    _leave_out_unmodelled(line)
+    for name in [word for word in line.words if word in NOT_MODELLED]:
+        line.taken(name, has_value=FLAGS[name].has_value)
+        line.notes.append(f"{name} is not modelled: {NOT_MODELLED[name]}")
     engines = [flag.engine for word in line.words if (flag := FLAGS.get(word)) and flag.engine]
     configurations.read(line)
     llama_cpp.read(line, is_server=is_server)
     line.words = list(_renamed(line))
     if line.has(COPIED_ATTENTION):
-        _count_copied_attention(line)
+        line.notes.append(f"{COPIED_ATTENTION}: tp counts the ranks of each copy of attention here")
+        line.taken(COPIED_ATTENTION, has_value=False)
+        tp, dp = line.value("--tp"), line.value("--dp")
+        if all(text.isdecimal() and len(text) < 7 for text in (tp, dp)):
+            line.words[line.words.index("--tp") + 1] = str(max(int(tp) // max(int(dp), 1), 1))
     if engines and not line.has("--engine"):
         line.words += ["--engine", engines[0]]
     return line.words, line.notes
-
-
-def _leave_out_unmodelled(line: Words) -> None:
-    """Remove flags that are not modelled, with a note."""
-    for name in [word for word in line.words if word in NOT_MODELLED]:
-        line.taken(name, has_value=FLAGS[name].has_value)
-        line.notes.append(f"{name} is not modelled: {NOT_MODELLED[name]}")
 
 
 def _renamed(line: Words) -> Iterator[str]:
@@ -87,12 +86,3 @@ def _copied(line: Words, word: str, value: str) -> Iterator[str]:
     is_method = own == "--weights" and value in METHODS
     if not (is_all or is_method or value in SAYS_NOTHING):
         yield from (own, value)
-
-
-def _count_copied_attention(line: Words) -> None:
-    """Ranks of SGLang if each data-parallel rank copies attention: its tp counts all of them."""
-    line.notes.append(f"{COPIED_ATTENTION}: tp counts the ranks of each copy of attention here")
-    line.taken(COPIED_ATTENTION, has_value=False)
-    tp, dp = line.value("--tp"), line.value("--dp")
-    if all(text.isdecimal() and len(text) < 7 for text in (tp, dp)):
-        line.words[line.words.index("--tp") + 1] = str(max(int(tp) // max(int(dp), 1), 1))

@@ -57,7 +57,12 @@ def read(line: Words, *, is_server: bool) -> None:
     if line.taken(*PROJECTORS):
         line.words += ["--set", "parameters.loads_encoders=1"]
     if line.taken(WHOLE_WINDOWS, has_value=False):
-        _read_whole_windows(line)
+        from fastcalc.catalogue.schema import Attention
+
+        model = line.model
+        for at, block in enumerate(model.blocks if model else ()):
+            if isinstance(block.attention, Attention) and block.attention.window:
+                line.words += ["--set", f"blocks.{at}.attention.window={line.longest or 10**9}"]
 
 
 def _read_slots(line: Words, *, is_server: bool) -> None:
@@ -237,13 +242,3 @@ def _named_count(line: Words) -> str:
     from fastcalc.importers.instances import stated_count
 
     return str(stated_count(line.value("--on")) or "")
-
-
-def _read_whole_windows(line: Words) -> None:
-    """Let layers with windowed attention keep the whole context."""
-    from fastcalc.catalogue.schema import Attention
-
-    model = line.model
-    for at, block in enumerate(model.blocks if model else ()):
-        if isinstance(block.attention, Attention) and block.attention.window:
-            line.words += ["--set", f"blocks.{at}.attention.window={line.longest or 10**9}"]

@@ -1,6 +1,6 @@
 """Words of a command line during the translation of engine flags."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -79,21 +79,17 @@ class Words:
     @property
     def model_name(self) -> str | None:
         """First word after the command that is neither a flag nor the value of one."""
-        switches = self._switches()
-        named = (
-            word
-            for last, word in pairwise(self.words)
-            if not word.startswith("-") and (last in switches or not last.startswith("-"))
-        )
-        return next(named, None)
-
-    def _switches(self) -> Collection[str]:
-        """Flags of the command without a value."""
-        return {
+        switches = {
             "--" + name.replace("_", "-")
             for name, field in self.fields.items()
             if field.setting.metavar is None
         }
+        candidates = (
+            word
+            for last, word in pairwise(self.words)
+            if not word.startswith("-") and (last in switches or not last.startswith("-"))
+        )
+        return next(candidates, None)
 
     @property
     def model(self) -> "Model | None":
@@ -160,13 +156,13 @@ def parted(words: Iterable[str]) -> Iterator[str]:
     >>> [*parted(["--tensor_parallel_size=2", "-cc.cudagraph_mode=NONE", "--batch=1"])]
     ['--tensor-parallel-size', '2', '-cc', '{"cudagraph_mode": "NONE"}', '--batch=1']
     """
-    rest = iter(words)
-    for word in rest:
+    remaining = iter(words)
+    for word in remaining:
         name, is_joined, value = word.partition("=")
         plain = name.replace("_", "-")
         head, is_dotted, key = name.partition(".")
         if is_dotted and head.replace("_", "-") in CONFIGURATIONS:
-            value = value if is_joined else next(rest, "")
+            value = value if is_joined else next(remaining, "")
             yield from (
                 head.replace("_", "-"),
                 to_json({key.replace("-", "_"): _read_value(value)}),

@@ -271,16 +271,13 @@ def _count(model: Model, weights: str | None, kv: str | None) -> Workload:
     if model.is_minimal:
         counted = _minimal(model, formats.base, kv_format)
     else:
-        stored = formats.with_odd_experts() if _has_odd_experts(model) else formats
+        widths = (
+            block.ffn.width for block in model.blocks if isinstance(block.ffn, MixtureOfExperts)
+        )
+        stored = formats.with_odd_experts() if any(width % K_BLOCK for width in widths) else formats
         counted = _whole(model, stored, kv_format)
     name = formats.text if weights and "=" in weights else weights or model.format_name
     return replace(counted, weight_format=name)
-
-
-def _has_odd_experts(model: Model) -> bool:
-    """Whether the columns of experts' down projections do not fill whole blocks of a k-quant."""
-    widths = (block.ffn.width for block in model.blocks if isinstance(block.ffn, MixtureOfExperts))
-    return any(width % K_BLOCK for width in widths)
 
 
 def formats_asked(model: Model, weights: str | None) -> WeightFormats:
@@ -292,25 +289,20 @@ def formats_asked(model: Model, weights: str | None) -> WeightFormats:
         return model.own_formats
     formats = weight_formats(weights, model.own_formats)
     if "=" in weights:
-        _refuse_absent(model, weights)
+        if model.is_minimal:
+            raise InputError(
+                f"{model.id} publishes no shape, so its matrices have one format: "
+                f"'{shown(weights)}' names groups of them"
+            )
+        routed = [block.ffn for block in model.blocks if isinstance(block.ffn, MixtureOfExperts)]
+        absent = {
+            "experts": not routed,
+            "shared_experts": not any(experts.shared_width for experts in routed),
+        }
+        for group, is_absent in absent.items():
+            if is_absent and re.search(rf"(^|[+,]){group}=", weights):
+                raise InputError(f"'{shown(weights)}': {model.id} has no {group}")
     return formats
-
-
-def _refuse_absent(model: Model, weights: str) -> None:
-    """Refuse formats of groups that a model does not have."""
-    if model.is_minimal:
-        raise InputError(
-            f"{model.id} publishes no shape, so its matrices have one format: '{shown(weights)}' "
-            "names groups of them"
-        )
-    routed = [block.ffn for block in model.blocks if isinstance(block.ffn, MixtureOfExperts)]
-    absent = {
-        "experts": not routed,
-        "shared_experts": not any(experts.shared_width for experts in routed),
-    }
-    for group, is_absent in absent.items():
-        if is_absent and re.search(rf"(^|[+,]){group}=", weights):
-            raise InputError(f"'{shown(weights)}': {model.id} has no {group}")
 
 
 def published_base(model: Model) -> str | None:

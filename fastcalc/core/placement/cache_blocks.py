@@ -71,7 +71,11 @@ def _pool(work: Workload, ranks: tuple[int, int], paging: _Paging) -> BlockPool 
     if not layers:
         return None
     if all(not layer.state and layer.window == inf for layer in layers) or len(layers) == 1:
-        return _uniform(layers, block, pp, state_blocks)
+        page = sum((layer.state or layer.token * block) * count for layer, count in layers.items())
+        block_count = sum(layers.values())
+        fraction = ceil(block_count / pp) / block_count
+        first = next(iter(layers))
+        return BlockPool(page * fraction, (BlockGroup(first, 1, block),), state_blocks)
     return _grouped(layers, block, pp, state_blocks, is_latent=work.latent_layers > 0)
 
 
@@ -111,17 +115,6 @@ def _caches_of(block: Block, layer: Workload, tp: int, drafted: float) -> Iterat
         rows = layer.convolution_elements / max(attention.conv_kernel - 1, 1)
         state = layer.state_bytes + drafted * rows * CONVOLUTION_BYTES
         yield LayerCache(0.0, state=state / tp)
-
-
-def _uniform(
-    layers: dict[LayerCache, int], block: float, pp: int, state_blocks: float
-) -> BlockPool:
-    """One table for all layers, each with its own page size."""
-    page = sum((layer.state or layer.token * block) * count for layer, count in layers.items())
-    block_count = sum(layers.values())
-    fraction = ceil(block_count / pp) / block_count
-    first = next(iter(layers))
-    return BlockPool(page * fraction, (BlockGroup(first, 1, block),), state_blocks)
 
 
 def _grouped(

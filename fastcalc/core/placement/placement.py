@@ -84,24 +84,6 @@ def _reserved(machine: Machine, work: Workload, layout: AnyLayout, tokens: Array
     return np.where(np.asarray(fraction) > 0.0, np.maximum(of_states, of_tokens), cache)
 
 
-def _sequences_that_fit(
-    machine: Machine, work: Workload, layout: AnyLayout, cache: Array, reserves: float
-) -> Array:
-    """Sequences that fit on all replicas together. [1]
-
-    cache : of one sequence on the fullest chip [byte]
-    reserves : the engine's reserve over its expected value [1]
-    """
-    usable, weights = _room(machine, work, layout, reserves)
-    fits = partial(largest_batch, usable=usable, weights=weights)
-    fraction = machine.software.cache_fraction
-    per_replica = fits(cache_per_sequence=cache / fraction)
-    if machine.length_to_start:
-        longest = _reserved(machine, work, layout, machine.length_to_start)
-        per_replica = np.where(fits(cache_per_sequence=longest / fraction) >= 1.0, per_replica, 0.0)
-    return np.minimum(per_replica, 1e12) * layout.dp
-
-
 @dataclass(frozen=True, eq=False)
 class _PlacedWorkload(Generic[OneOrMore]):
     """A workload on a layout: contents of each chip, and how many sequences fit.
@@ -195,9 +177,17 @@ class _PlacedWorkload(Generic[OneOrMore]):
 
         reserves : the engine's reserve over its expected value [1]
         """
-        largest = _sequences_that_fit(
-            self.machine, self.work, self.layout, self.reserved_per_chip, reserves
-        )
+        machine = self.machine
+        usable, weights = _room(machine, self.work, self.layout, reserves)
+        fits = partial(largest_batch, usable=usable, weights=weights)
+        fraction = machine.software.cache_fraction
+        per_replica = fits(cache_per_sequence=self.reserved_per_chip / fraction)
+        if machine.length_to_start:
+            longest = _reserved(machine, self.work, self.layout, machine.length_to_start)
+            per_replica = np.where(
+                fits(cache_per_sequence=longest / fraction) >= 1.0, per_replica, 0.0
+            )
+        largest: Array = np.minimum(per_replica, 1e12) * self.layout.dp
         if self.refused:
             largest = np.zeros_like(largest)
         return largest if np.ndim(largest) else int(largest)

@@ -142,29 +142,6 @@ def in_fewest_bits(model: ModelDemand, chip: ChipSupply) -> ModelDemand:
     )
 
 
-class _PassOfOneKind(NamedTuple):
-    """Work of a pass of one type: for all sequences together, for each, and its rate."""
-
-    shared: ArrayLike
-    of_each: ArrayLike
-    rate: ArrayLike
-
-
-def _reading(model: ModelDemand, supply: ChipSupply, drafted_layers: ArrayLike) -> _PassOfOneKind:
-    """Reads of a pass on a group of ranks; regions read while others compute. [byte]"""
-    weights = model.layer_weights * (1.0 + drafted_layers) + model.head_weights
-    caches = model.cache * (1.0 + drafted_layers)
-    return _PassOfOneKind(supply.staged * weights, caches, supply.bandwidth)
-
-
-def _computing(
-    model: ModelDemand, supply: ChipSupply, rows: ArrayLike, drafted_layers: ArrayLike
-) -> _PassOfOneKind:
-    """FLOPs of a pass for some tokens of each sequence. [FLOP]"""
-    flops = (rows + drafted_layers) * model.layer_flops + rows * model.head_flops
-    return _PassOfOneKind(0.0 * model.layer_weights, flops, supply.peak)
-
-
 def least_chip_seconds(
     model: ModelDemand, chip: ChipSupply, *, drafts: float, tokens: float, speed: float
 ) -> tuple[Floats, Floats]:
@@ -191,10 +168,12 @@ def least_chip_seconds(
     floor = region_floor(floor=supply.floor, width=model.width, exponent=supply.floor_exponent)
     fixed = waits * (floor + supply.crossing * (smallest > 1.0))
     seconds, longest = np.zeros(largest.shape), np.zeros(largest.shape)
-    for shared, of_each, rate in (
-        _reading(model, supply, drafted_layers),
-        _computing(model, supply, rows, drafted_layers),
-    ):
+    weights = model.layer_weights * (1.0 + drafted_layers) + model.head_weights
+    caches = model.cache * (1.0 + drafted_layers)
+    flops = (rows + drafted_layers) * model.layer_flops + rows * model.head_flops
+    reading = supply.staged * weights, caches, supply.bandwidth
+    computing = 0.0 * model.layer_weights, flops, supply.peak
+    for shared, of_each, rate in (reading, computing):
         alone = fixed + shared / (largest * rate)
         seconds_each = smallest * supply.overhead + of_each / rate
         single = alone + supply.staged * (supply.overhead + of_each / (largest * rate))

@@ -300,6 +300,7 @@ def _of_layout(topology: Topology, work: Workload, layout: AnyLayout) -> PassWor
     dense, small, head, _, experts, _ = (component.parameters for component in work.weights)
     layers = FLOPS_PER_PARAMETER * dense
     picked = FLOPS_PER_PARAMETER * work.active_share * experts
+    is_inside = (layout.chips <= topology.domain) | (not topology.has_scale_out)
     return PassWork(
         bytes=on_chip(*work.bytes[:3]),
         flops=on_chip(layers, FLOPS_PER_PARAMETER * (small + head), picked),
@@ -318,7 +319,12 @@ def _of_layout(topology: Topology, work: Workload, layout: AnyLayout) -> PassWor
         ),
         tp=_tensor_parallel(topology, layout),
         exchange=_exchange(topology, work, layout),
-        pipeline=_pipeline(topology, work, layout),
+        pipeline=Pipeline(
+            stages=layout.pp,
+            fullest=stage_share(topology, work, layout),
+            last=np.floor(work.layers / layout.pp) / work.layers,
+            is_inside=1.0 * is_inside,
+        ),
     )
 
 
@@ -343,16 +349,6 @@ def _exchange(topology: Topology, work: Workload, layout: AnyLayout) -> Exchange
         link_share=_link_share(topology, chips),
         is_inside=1.0 * (chips <= domain),
         is_one_host=1.0 * (domain <= HOST_CHIPS),
-    )
-
-
-def _pipeline(topology: Topology, work: Workload, layout: AnyLayout) -> Pipeline:
-    is_inside = (layout.chips <= topology.domain) | (not topology.has_scale_out)
-    return Pipeline(
-        stages=layout.pp,
-        fullest=stage_share(topology, work, layout),
-        last=np.floor(work.layers / layout.pp) / work.layers,
-        is_inside=1.0 * is_inside,
     )
 
 

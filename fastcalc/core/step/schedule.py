@@ -96,13 +96,10 @@ class Schedule:
 
         traffic : the mix of all classes, with the prompts of that class
         """
-        passes = self._of_traffic(traffic)
+        passes = Schedule(self.placement, traffic, self.batch, place_for=self.place_for)
         passes.split, passes.decode, passes.mixed = self.split, self.decode, self.mixed
         passes._expected_decode = self._expected_decode
         return passes
-
-    def _of_traffic(self, traffic: Traffic) -> "Schedule":
-        return Schedule(self.placement, traffic, self.batch, place_for=self.place_for)
 
     @cached_property
     def chunk(self) -> Array:

@@ -5,17 +5,17 @@ from math import inf
 
 import numpy as np
 
-from fastcalc.core.chip.machine import Chip, EngineParameters, Reached, reached
+from fastcalc.core.chip.machine import Chip, EngineParameters, reached
 from fastcalc.core.chip.tier import Tier
 from fastcalc.core.model.kinds import Kinds
-from fastcalc.core.placement.split import Costs, Split, summed
+from fastcalc.core.placement.split import Costs, summed
 from fastcalc.core.step.chip_work import touched_experts
 from fastcalc.core.step.component import Component, Step
 from fastcalc.core.step.host_use import LEAST, tier_rates
 from fastcalc.core.step.pass_work import ACTIVATION_BYTES, PassWork
 from fastcalc.formulas.pipeline import region_floor, ring_hops, spatial_step
 from fastcalc.formulas.roofline import time_of
-from fastcalc.formulas.types import Array, ArrayLike, floats, where
+from fastcalc.formulas.types import ArrayLike, floats, where
 
 
 def spatial_pass(work: PassWork, chip: Chip, software: EngineParameters) -> Step:
@@ -32,7 +32,13 @@ def spatial_pass(work: PassWork, chip: Chip, software: EngineParameters) -> Step
     inside: ArrayLike = sum(work.bytes)
     outside = outside_seconds = floats(0.0)
     if work.split is not None:
-        inside, outside = _bytes_inside_and_outside(work, work.split, software)
+        inside, outside = floats(0.0), floats(0.0)
+        for index, tier in enumerate(work.split.tiers):
+            fractions = work.split.read_from(index)
+            if tier.where == "chip":
+                inside = inside + summed(fractions, work.bytes)
+            else:
+                outside = outside + summed(fractions, _bytes_read_outside(work, software))
         tiers, owners = work.split.tiers, work.split.chips
         costs = spatial_costs(work, tiers, owners, chip, software)
         outside_seconds = costs.seconds(work.split)
@@ -60,7 +66,10 @@ def _sweeps(work: PassWork, inside: ArrayLike, chip: Chip, software: EngineParam
     chips, rates = work.pipeline.stages * 1.0, reached(chip, software)
     bandwidth, dense_rate = rates.bandwidth, rates.decode.dense
     memory = time_of(work=inside, rate=chips * bandwidth)
-    compute = _multiplying_seconds(work, rates) / chips
+    routing = work.routing
+    all_experts = work.flops.experts * np.asarray(routing.experts) / routing.active
+    products = zip(work.flops._replace(experts=all_experts), rates.decode, strict=True)
+    compute = floats(sum(time_of(work=flops, rate=rate) for flops, rate in products)) / chips
     floor = region_floor(
         floor=software.decode_layer_floor,
         width=work.hidden,
@@ -84,14 +93,6 @@ def _sweeps(work: PassWork, inside: ArrayLike, chip: Chip, software: EngineParam
     )
 
 
-def _multiplying_seconds(work: PassWork, rates: Reached) -> Array:
-    """Time of one chip to multiply a token in all regions, including all experts. [s]"""
-    routing = work.routing
-    all_experts = work.flops.experts * np.asarray(routing.experts) / routing.active
-    products = zip(work.flops._replace(experts=all_experts), rates.decode, strict=True)
-    return floats(sum(time_of(work=flops, rate=rate) for flops, rate in products))
-
-
 def spatial_costs(
     work: PassWork, tiers: Sequence[Tier], chips: ArrayLike, chip: Chip, software: EngineParameters
 ) -> Costs:
@@ -108,20 +109,6 @@ def _bytes_read_outside(work: PassWork, software: EngineParameters) -> Kinds[Arr
     streams_per_chip = where(streams > 0.0, np.maximum(streams / chips, 1.0), 0.0)
     dense, head, experts, kv = work.bytes
     return Kinds(dense, head, experts * touched_experts(work, software), streams_per_chip * kv)
-
-
-def _bytes_inside_and_outside(
-    work: PassWork, split: Split, software: EngineParameters
-) -> tuple[Array, Array]:
-    """Bytes inside the regions, and bytes read of all others. [byte]"""
-    inside, outside = floats(0.0), floats(0.0)
-    for index, tier in enumerate(split.tiers):
-        fractions = split.read_from(index)
-        if tier.where == "chip":
-            inside = inside + summed(fractions, work.bytes)
-        else:
-            outside = outside + summed(fractions, _bytes_read_outside(work, software))
-    return inside, outside
 
 
 def _prompt(work: PassWork, chip: Chip, software: EngineParameters) -> list[Component]:

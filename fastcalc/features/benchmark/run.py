@@ -20,7 +20,16 @@ from fastcalc.mentions import option
 
 def run(request: Measure) -> Answer:
     """Recommended benchmark runs, or their results; the answer is no if nothing fits."""
-    _check(request)
+    if request.models is None:
+        raise InputError(f"name the model that your server serves: {option('models')}")
+    if not FEWEST_RUNS <= request.runs <= MOST_RUNS:
+        raise InputError(f"{option('runs')} {request.runs} is not {FEWEST_RUNS} to {MOST_RUNS}")
+    if not 0.0 < request.minutes <= LONGEST:
+        raise InputError(
+            f"{option('minutes')} {request.minutes:g} is not above 0 and up to {LONGEST:g}"
+        )
+    if request.tool is not None:
+        readers.choice(request.tool, option("tool"), tuple(TOOLS))
     notes: list[str] = []
     deployment = measured_deployment(request, notes)
     engine = deployment.now.scenario.engine
@@ -64,17 +73,3 @@ def _made(
         tool="vllm",
         measured=measured,
     )
-
-
-def _check(request: Measure) -> None:
-    """Refuse a request without a model or with values out of range."""
-    if request.models is None:
-        raise InputError(f"name the model that your server serves: {option('models')}")
-    if not FEWEST_RUNS <= request.runs <= MOST_RUNS:
-        raise InputError(f"{option('runs')} {request.runs} is not {FEWEST_RUNS} to {MOST_RUNS}")
-    if not 0.0 < request.minutes <= LONGEST:
-        raise InputError(
-            f"{option('minutes')} {request.minutes:g} is not above 0 and up to {LONGEST:g}"
-        )
-    if request.tool is not None:
-        readers.choice(request.tool, option("tool"), tuple(TOOLS))

@@ -16,7 +16,7 @@ from fastcalc.catalogue.kinds import (
     kind_of,
     share_of_keys,
 )
-from fastcalc.catalogue.reader import Document, Path_, scan
+from fastcalc.catalogue.reader import Document, scan
 from fastcalc.catalogue.validation import validate
 from fastcalc.errors import InputError
 from fastcalc.features.check import rules
@@ -127,7 +127,8 @@ def files_of(paths: Sequence[Path]) -> list[Path]:
     for path in paths:
         inside = [path]
         if os.path.isdir(path):
-            inside = _inside(path)
+            files = files_below(path, "name the folders of hardware, models and engines in it")
+            inside = [file for file in files if file.name.lower().endswith((".yaml", ".yml"))]
             if not inside:
                 raise InputError(f"{path} holds no YAML file to check")
         elif not os.path.exists(path):
@@ -135,12 +136,6 @@ def files_of(paths: Sequence[Path]) -> list[Path]:
         for file in sorted(inside):  # a file named twice is checked once, under its first name
             files_by_path.setdefault(os.path.realpath(file), file)
     return list(files_by_path.values())
-
-
-def _inside(path: Path) -> list[Path]:
-    """YAML files of a folder, with endings in any case, as all commands read them."""
-    files = files_below(path, "name the folders of hardware, models and engines in it")
-    return [file for file in files if file.name.lower().endswith((".yaml", ".yml"))]
 
 
 def check_document(
@@ -195,16 +190,11 @@ def _implausible(
                 path = (*path, "value") if (*path, "value") in document.values else path
             else:
                 path, sentence = where, message
-            if not _is_of_parent(rule.id, path, subject):
+            is_inherited = subject.at(*path) is not None and not subject.states(path)
+            if not (is_inherited and (rule.id.startswith("PV") or rule.id == "ST022")):
                 mark = document.mark(path, key=rule.at_key)
                 sentence = " ".join(sentence.split())
                 yield Fault(rule.id, document.file, *mark, sentence, rule.severity)
-
-
-def _is_of_parent(rule: str, path: Path_, subject: Sheet) -> bool:
-    """Whether a fault is in the provenance or an excuse of a parent, whose own check reports it."""
-    is_inherited = subject.at(*path) is not None and not subject.states(path)
-    return is_inherited and (rule.startswith("PV") or rule == "ST022")
 
 
 def _excuse(

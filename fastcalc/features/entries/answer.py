@@ -284,7 +284,16 @@ class ModelAnswer(EntryAnswer):
         yield _counts(workload(model, self.request.weights, self.request.kv))
         if model.blocks:
             yield ""
-            yield _blocks(model)
+            rows = []
+            for index, block in enumerate(model.blocks):
+                layers = {"attention": block.attention, "ffn": block.ffn}
+                layers_present = {name: item for name, item in layers.items() if item is not None}
+                for name, item in layers_present.items():
+                    fields = item.model_dump(exclude_defaults=True, exclude_none=True)
+                    text = f"{fields.pop('kind')}: {_named(fields)}"
+                    count = str(block.count) if name == next(iter(layers_present)) else ""
+                    rows.append((count, f"blocks[{index}].{name}", text))
+            yield TextTable([("layers",), ("path",), ("contents of each",)], rows, left=(1, 2))
 
     def remarks(self) -> Iterator[str]:
         """Assumptions, confidence, and the notes of the file."""
@@ -303,20 +312,6 @@ def _table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> TextTable:
     return TextTable(
         [(heading,) for heading in headings], rows, range(len(headings)), key_figures=(1,)
     )
-
-
-def _blocks(model: Model) -> TextTable:
-    """Contents of one layer of each block."""
-    rows = []
-    for index, block in enumerate(model.blocks):
-        layers = {"attention": block.attention, "ffn": block.ffn}
-        layers_present = {name: item for name, item in layers.items() if item is not None}
-        for name, item in layers_present.items():
-            fields = item.model_dump(exclude_defaults=True, exclude_none=True)
-            text = f"{fields.pop('kind')}: {_named(fields)}"
-            count = str(block.count) if name == next(iter(layers_present)) else ""
-            rows.append((count, f"blocks[{index}].{name}", text))
-    return TextTable([("layers",), ("path",), ("contents of each",)], rows, left=(1, 2))
 
 
 def _counts(work: Workload) -> TextTable:

@@ -52,6 +52,7 @@ def hardware_record(chip: Hardware) -> Record:
     # All formats are included, so that all records have the same keys.
     formats = ("bf16", "fp16", "fp8", "int8", "fp4", *get_args(RateFormat))
     quote = Pricing().quote(chip)
+    up, out = chip.links.scale_up, chip.links.scale_out
     return {
         **chip.model_dump(include=_NAMES),
         "cores": _si(chip.cores),
@@ -62,7 +63,11 @@ def hardware_record(chip: Hardware) -> Record:
         **{f"peak_{name}_flop_per_s": _si(chip.rate(name)) for name in formats},
         "critical_batch_16bit": plain(float(balance)),
         "vector_flop_per_s": _si(chip.vector),
-        **_links(chip),
+        "scale_up_bandwidth_bytes_per_s": _si(up.bandwidth if up else None),
+        "scale_up_domain_chips": _si(up.domain if up else None),
+        "scale_up_latency_s": _si(up.latency if up else None),
+        "scale_out_bandwidth_bytes_per_s": _si(out.bandwidth if out else None),
+        "scale_out_latency_s": _si(out.latency if out else None),
         "power_chip_w": _si(chip.power.chip if chip.power else None),
         "power_all_in_w": _si(chip.power.all_in if chip.power else None),
         **_prices(chip),
@@ -76,17 +81,6 @@ def _tier(memory: Memory) -> Record:
     return {
         "capacity_bytes": _si(memory.capacity),
         "bandwidth_bytes_per_s": _si(memory.bandwidth),
-    }
-
-
-def _links(chip: Hardware) -> Record:
-    up, out = chip.links.scale_up, chip.links.scale_out
-    return {
-        "scale_up_bandwidth_bytes_per_s": _si(up.bandwidth if up else None),
-        "scale_up_domain_chips": _si(up.domain if up else None),
-        "scale_up_latency_s": _si(up.latency if up else None),
-        "scale_out_bandwidth_bytes_per_s": _si(out.bandwidth if out else None),
-        "scale_out_latency_s": _si(out.latency if out else None),
     }
 
 

@@ -45,7 +45,10 @@ def run(request: Fastmode) -> Answer:
     slow = request.from_speed
     start = scenario if slow is None else start_at_speed(scenario, slow)
     if start is None:
-        return no_answer(reasons=[_no_start(scenario, slow)])
+        chips, where = scenario.sharding.chips, scenario.hardware.id
+        where = f"{chips} chips of {where}" if chips else where
+        reason = f"no batch of {scenario.model.id} on {where} reaches {slow:g} tokens/s per user"
+        return no_answer(reasons=[f"{reason}, so there is no starting point"])
     today = float(solve(start).estimate.speed[0])
     speed = request.to_speed or today * (request.speedup or SPEEDUP)
     smaller = readers.names(request.smaller, option("smaller"))
@@ -58,16 +61,6 @@ def run(request: Fastmode) -> Answer:
     if solution.reached or request.written_as in ("table", "html"):
         return answer
     return no_answer(reasons=[no_option_reaches(solution)], beside=answer.details())
-
-
-def _no_start(scenario: Scenario, speed: float | None) -> str:
-    """Error sentence for a starting speed that no batch is expected to reach."""
-    chips, where = scenario.sharding.chips, scenario.hardware.id
-    where = f"{chips} chips of {where}" if chips else where
-    return (
-        f"no batch of {scenario.model.id} on {where} reaches {speed:g} tokens/s per user, so "
-        "there is no starting point"
-    )
 
 
 def _curve(

@@ -12,7 +12,7 @@ from fastcalc.catalogue.schema import Engine
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.errors import InputError
 from fastcalc.evidence import left_out
-from fastcalc.evidence.calibrate import Calibration, calibrate
+from fastcalc.evidence.calibrate import calibrate
 from fastcalc.evidence.engine_files import Measured, own_engine, rewritten
 from fastcalc.evidence.own_engine import FEWEST_RUNS, fit_own
 from fastcalc.evidence.own_rows import OwnRows, own_rows
@@ -58,7 +58,14 @@ def _fit_shipped(request: Calibrate) -> None:
     components = partial(report.shipped_parts, fitted, validation)
     page(replace(request, out=None), lambda screen: components(screen.width))
     if folder is not None:
-        _write(fitted, folder)
+        for name in ("engines", "evidence", "docs"):
+            (folder / name).mkdir(exist_ok=True)
+        for engine in fitted.family.engines.values():
+            source = shipped_folder("engines") / f"{engine.id}.yaml"
+            text = rewritten(source.read_bytes().decode(), engine, fitted)
+            output.write_data(text.encode(), folder / "engines" / f"{engine.id}.yaml", rewrite=True)
+        output.write(left_out.to_csv(fitted.left_out), folder / "evidence" / "left_out.csv")
+        output.write(report.values_page(fitted), folder / "docs" / "fitted-values.md", rewrite=True)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -94,7 +101,17 @@ def _measured(request: Calibrate, path: Path) -> tuple[Catalogue, Engine, Points
 def _fit_own(request: Calibrate, path: Path) -> None:
     catalogue, base, measured = _measured(request, path)
     output.warn(loading.reading_of(catalogue, request.model))
-    name = _engine_name(request, catalogue)
+    name = "our-engine" if request.out is None else request.out.stem.lower()
+    if not re.fullmatch(r"[a-z0-9][a-z0-9._-]*", name):
+        raise InputError(
+            f"{option('out')} {request.out}: an engine is called after its file, in lower case "
+            "letters, digits, '.', '-' and '_'; for example our-vllm.yaml"
+        )
+    if catalogue.knows(name, "engines"):
+        raise InputError(
+            f"{option('out')} {request.out}: {name} is an engine of the catalogue already; call "
+            f"the file something else, for example our-{name}.yaml"
+        )
     points, fit = measured.points, None
     if sum(not point.is_speculation_inferred for point in points) >= FEWEST_RUNS:
         fit = fit_own(points, catalogue, base, str(path), request.file_options().get("engine"))
@@ -116,32 +133,3 @@ def _fit_own(request: Calibrate, path: Path) -> None:
         page(replace(request, out=None), lambda screen: components(screen.width))
     else:
         output.notify(render(components(output_width()), output_width()))
-
-
-def _engine_name(request: Calibrate, catalogue: Catalogue) -> str:
-    """Name of the new engine: its file name, which must not be in the catalogue."""
-    name = "our-engine" if request.out is None else request.out.stem.lower()
-    if not re.fullmatch(r"[a-z0-9][a-z0-9._-]*", name):
-        raise InputError(
-            f"{option('out')} {request.out}: an engine is called after its file, in lower case "
-            "letters, digits, '.', '-' and '_'; for example our-vllm.yaml"
-        )
-    if catalogue.knows(name, "engines"):
-        raise InputError(
-            f"{option('out')} {request.out}: {name} is an engine of the catalogue already; call "
-            f"the file something else, for example our-{name}.yaml"
-        )
-    return name
-
-
-def _write(calibration: Calibration, folder: Path) -> None:
-    for name in ("engines", "evidence", "docs"):
-        (folder / name).mkdir(exist_ok=True)
-    for engine in calibration.family.engines.values():
-        source = shipped_folder("engines") / f"{engine.id}.yaml"
-        text = rewritten(source.read_bytes().decode(), engine, calibration)
-        output.write_data(text.encode(), folder / "engines" / f"{engine.id}.yaml", rewrite=True)
-    output.write(left_out.to_csv(calibration.left_out), folder / "evidence" / "left_out.csv")
-    output.write(
-        report.values_page(calibration), folder / "docs" / "fitted-values.md", rewrite=True
-    )

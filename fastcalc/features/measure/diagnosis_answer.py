@@ -294,7 +294,12 @@ def _picture(diagnosis: Diagnosis, width: int, explained: str) -> list[Part]:
     after = np.exp(diagnosis.belief.slowdowns.residuals) / diagnosis.slower[1]
     furthest = set(np.argsort(-np.abs(np.log(diagnosis.before)))[:_MOST_LINES].tolist())
     rows = []
-    names = _names([prediction.point for prediction in diagnosis.predictions])
+    points = [prediction.point for prediction in diagnosis.predictions]
+    names = [f"{_SHORT[point.metric]} at {point.concurrency or 'all'}" for point in points]
+    names = [
+        f"{name}, {point.prompt:,.0f} in" if point.prompt and names.count(name) > 1 else name
+        for name, point in zip(names, points, strict=True)
+    ]
     for index, prediction in enumerate(diagnosis.predictions):
         if index in furthest:
             point, before = prediction.point, diagnosis.before[index]
@@ -314,15 +319,6 @@ def _picture(diagnosis: Diagnosis, width: int, explained: str) -> list[Part]:
     is_drawn = width >= _WIDTH + _NUMBERS + max(len(row[0]) for row in rows)
     shown = columns[: None if is_drawn else -1]
     return [record_tables.table(shown, rows, width), *remainder]
-
-
-def _names(points: Sequence[Point]) -> list[str]:
-    """Metric and concurrency of each measurement, with the prompt if they are not unique."""
-    names = [f"{_SHORT[point.metric]} at {point.concurrency or 'all'}" for point in points]
-    return [
-        f"{name}, {point.prompt:,.0f} in" if point.prompt and names.count(name) > 1 else name
-        for name, point in zip(names, points, strict=True)
-    ]
 
 
 _SHORT = {

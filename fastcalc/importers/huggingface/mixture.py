@@ -272,17 +272,15 @@ def cohere_moe(fields: Fields) -> list[Layer]:
     count, window = fields.layers(), parts.window(fields)
     is_normed = parts.flagged(fields, "use_qk_norm")
     full, short = (parts.grouped(fields, window=size, qk_norm=is_normed) for size in (None, window))
-    experts = parts.experts(fields, width=_INTERMEDIATE, shared=_north_shared(fields))
+    number = fields.maybe("num_shared_experts", minimum=0) or 0
+    experts = parts.experts(
+        fields, width=_INTERMEDIATE, shared=(number * fields.count("intermediate_size"))
+    )
     dense = parts.dense(fields, "prefix_dense_intermediate_size", "intermediate_size")
     networks = choose(patterns.routed(fields, count), experts, dense)
     is_parallel = fields.flag("use_parallel_block", True, noted=False)
     attentions = choose(patterns.windowed(fields, count, every=4), short, full)
     return mixed(attentions, networks, norms=1 if is_parallel else 2)
-
-
-def _north_shared(fields: Fields) -> int:
-    number = fields.maybe("num_shared_experts", minimum=0) or 0
-    return number * fields.count("intermediate_size")
 
 
 def afmoe(fields: Fields) -> list[Layer]:

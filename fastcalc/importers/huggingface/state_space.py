@@ -138,17 +138,6 @@ def lfm(fields: Fields) -> list[Layer]:
     mixers = {"full_attention": full, "sliding_attention": short, "conv": convolution}
     if unknown := sorted(set(layer_types) - set(mixers)):
         raise fields.refuse(f"layer_types holds the unsupported type '{unknown[0][:40]}'")
-    networks = [_lfm_network(fields)] * count
-    if fields.has("num_experts"):
-        experts = parts.experts(fields, router_bias=fields.flag("use_expert_bias", True))
-        dense = fields.count("num_dense_layers", default=2, minimum=0)
-        networks = choose([n >= dense for n in range(count)], experts, parts.dense(fields))
-    norms = 4 if parts.flagged(fields, "use_sandwich_norm") else 2
-    return mixed([mixers[layer_type] for layer_type in layer_types], networks, norms)
-
-
-def _lfm_network(fields: Fields) -> Part:
-    """Feed-forward network of LFM2: two thirds of the stated width, rounded up."""
     width = fields.count("block_ff_dim", "intermediate_size")
     is_cut = parts.flagged(fields, "block_auto_adjust_ff_dim")
     if is_cut:
@@ -156,7 +145,13 @@ def _lfm_network(fields: Fields) -> Part:
             "block_ffn_dim_multiplier") else 1.0  # fmt: skip
         multiple = fields.count("block_multiple_of", default=256)
         width = -(-int(factor * int(2 * width / 3)) // multiple) * multiple
-    return parts.dense_of(width)
+    networks = [parts.dense_of(width)] * count
+    if fields.has("num_experts"):
+        experts = parts.experts(fields, router_bias=fields.flag("use_expert_bias", True))
+        dense = fields.count("num_dense_layers", default=2, minimum=0)
+        networks = choose([n >= dense for n in range(count)], experts, parts.dense(fields))
+    norms = 4 if parts.flagged(fields, "use_sandwich_norm") else 2
+    return mixed([mixers[layer_type] for layer_type in layer_types], networks, norms)
 
 
 def lightning(fields: Fields) -> list[Layer]:

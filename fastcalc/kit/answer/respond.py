@@ -61,7 +61,14 @@ def write(request: Output, answer: Answer, wording: Wording = as_flags) -> Seque
     if form in _WRITERS:
         _WRITERS[form](request, answer, wording)
     elif request.out is not None:
-        _write_sheet(request, answer, wording)
+        from fastcalc.kit.answer import sheets
+
+        records = [written(answer.cells(record), wording) for record in answer.records()]
+        keys = records[0] if records else answer.keys
+        to_bytes = {"xlsx": sheets.to_xlsx, "parquet": sheets.to_parquet}[request.written_as]
+        output.write_data(
+            to_bytes(records, keys, written(answer.alongside(), wording)), request.out
+        )
     return ()
 
 
@@ -89,16 +96,6 @@ def _write_json(request: Output, answer: Answer, wording: Wording) -> None:
 def _write_csv(request: Output, answer: Answer, wording: Wording) -> None:
     lines = to_csv(map(answer.cells, answer.records()), answer.keys)
     output.write(map(wording, lines), request.out)
-
-
-def _write_sheet(request: Output, answer: Answer, wording: Wording) -> None:
-    """Write records and their assumptions as an XLSX workbook or a Parquet file."""
-    from fastcalc.kit.answer import sheets
-
-    records = [written(answer.cells(record), wording) for record in answer.records()]
-    keys = records[0] if records else answer.keys
-    to_bytes = {"xlsx": sheets.to_xlsx, "parquet": sheets.to_parquet}[request.written_as]
-    output.write_data(to_bytes(records, keys, written(answer.alongside(), wording)), request.out)
 
 
 _WRITERS = {

@@ -16,7 +16,6 @@ from fastcalc.kit.answer.point_records import SCHEMA, Record
 from fastcalc.written import to_json, visible
 
 if TYPE_CHECKING:
-    from xlsxwriter import Workbook
     from xlsxwriter.format import Format
     from xlsxwriter.worksheet import Worksheet
 
@@ -30,7 +29,9 @@ def to_xlsx(records: list[Record], keys: Iterable[str], premises: Record) -> byt
     file, header, column_meanings = BytesIO(), list(keys), meanings()
     with Workbook(file, {"in_memory": True}) as book:
         book.set_properties({"created": datetime(2000, 1, 1)})  # same answer, same bytes
-        styles = _styles(book)
+        styles = {"bold": book.add_format({"bold": True})}
+        for code in (_WHOLE, _SMALL, *(f"0.{'0' * decimals}" for decimals in range(1, _MOST))):
+            styles[code] = book.add_format({"num_format": code})
         sheet = book.add_worksheet("records")
         rows = [header, *([record[key] for key in header] for record in records)]
         _fill(sheet, rows, styles)
@@ -51,14 +52,6 @@ def to_xlsx(records: list[Record], keys: Iterable[str], premises: Record) -> byt
             grounds.append([key, unit, to_json(value) if isinstance(value, list) else value])
         _fill(about, [["key", "unit", "meaning"], *columns, [], *grounds], styles)
     return file.getvalue()
-
-
-def _styles(book: "Workbook") -> dict[str, "Format"]:
-    """Cell formats of a workbook by number format; the heading's is called bold."""
-    styles = {"bold": book.add_format({"bold": True})}
-    for code in (_WHOLE, _SMALL, *(f"0.{'0' * decimals}" for decimals in range(1, _MOST))):
-        styles[code] = book.add_format({"num_format": code})
-    return styles
 
 
 def _fill(sheet: "Worksheet", rows: list[list[Any]], styles: dict[str, "Format"]) -> None:

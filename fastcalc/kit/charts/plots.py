@@ -212,7 +212,15 @@ def _series(plot: "Axes", panel: Panel, series: Series, look: Look, *, is_hiding
     is_quiet = series.colour == GREY and series.style in ("line", "points")
     order = 2.0 if is_quiet else 3.0
     if series.low is not None and series.high is not None:
-        _range(plot, series, (series.low, series.high), look)
+        edges = (series.low, series.high)
+        colour = look.mark(series.colour)["color"]
+        if series.style == "area":
+            edge = {"linewidth": 0.6, "edgecolor": look.ground}
+            plot.fill_between(series.x, *edges, **{**edge, **look.filled(series.colour)})
+        elif len(series.x) == 1 or series.style == "points":
+            plot.vlines(series.x, *edges, colors=colour, linewidth=6.0, alpha=0.18)
+        else:
+            plot.fill_between(series.x, *edges, facecolor=colour, alpha=0.16, linewidth=0.0)
     if series.style == "bound":
         ink = look.mark(series.colour)["color"] if series.name else look.ink
         plot.plot(series.x, series.y, color=ink, linewidth=0.9, dashes=(4, 2), zorder=order)
@@ -235,18 +243,6 @@ def _series(plot: "Axes", panel: Panel, series: Series, look: Look, *, is_hiding
     covers = np.unique(np.round(np.stack(spots) * _SPOTS), axis=1, return_index=True)[1]
     positions = np.sort(covers)
     plot.plot(series.x[positions], series.y[positions], alpha=0.65 if is_dense else 1.0, **mark)
-
-
-def _range(plot: "Axes", series: Series, edges: tuple[Floats, Floats], look: Look) -> None:
-    """Draw an area, or the range of a line or of points."""
-    colour = look.mark(series.colour)["color"]
-    if series.style == "area":
-        edge = {"linewidth": 0.6, "edgecolor": look.ground}
-        plot.fill_between(series.x, *edges, **{**edge, **look.filled(series.colour)})
-    elif len(series.x) == 1 or series.style == "points":
-        plot.vlines(series.x, *edges, colors=colour, linewidth=6.0, alpha=0.18)
-    else:
-        plot.fill_between(series.x, *edges, facecolor=colour, alpha=0.16, linewidth=0.0)
 
 
 def _names(plot: "Axes", labels: Sequence[Label], box: Box, look: Look, letters: Letters) -> None:
