@@ -107,5 +107,5 @@ def _months(later: str, earlier: str) -> int | None:
     matches = [re.match(r"(\d{4})-(\d\d)", text) for text in (later, earlier)]
     if None in matches:
         return None
-    (year, month), (before, month_before) = (map(int, found.groups()) for found in matches if found)
+    (year, month), (before, month_before) = (map(int, match.groups()) for match in matches if match)
     return 12 * (year - before) + month - month_before

@@ -48,8 +48,8 @@ def _of(
         is_speed = row["metric"] == "tokens_per_s_per_user"
         is_meant = row["hardware"] == hardware and row["model"] in models
         if is_meant and is_one_user and is_speed:
-            kept, chips = (float(row[key]) if row[key] else None for key in _UNCERTAIN)
-            yield PublicSpeed(float(row["value"]), row["date"], kept, chips)
+            per_pass, chips = (float(row[key]) if row[key] else None for key in _UNCERTAIN)
+            yield PublicSpeed(float(row["value"]), row["date"], per_pass, chips)
 
 
 _UNCERTAIN = ("tokens_per_pass", "chips")

@@ -79,10 +79,10 @@ def _renamed(line: Words) -> Iterator[str]:
 
 def _copied(line: Words, word: str, value: str) -> Iterator[str]:
     """Flag of fastcalc with the value of an engine's flag, unless that changes nothing."""
-    own = FLAGS[word].own
-    if own == LENGTH and value == "0":  # for llama.cpp, 0 is the model's length
+    name = FLAGS[word].own
+    if name == LENGTH and value == "0":  # for llama.cpp, 0 is the model's length
         value = line.longest or "auto"
-    is_all = own == "--n-gpu-layers" and ALL_LAYERS.fullmatch(value)
-    is_method = own == "--weights" and value in METHODS
+    is_all = name == "--n-gpu-layers" and ALL_LAYERS.fullmatch(value)
+    is_method = name == "--weights" and value in METHODS
     if not (is_all or is_method or value in SAYS_NOTHING):
-        yield from (own, value)
+        yield from (name, value)

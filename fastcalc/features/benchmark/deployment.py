@@ -68,12 +68,12 @@ def measured_deployment(request: Measure, notes: list[str]) -> MeasuredDeploymen
     """
     if not request.on:
         raise InputError(f"name the chip of your server, for example {option('on', 'h100-sxm')}")
-    asked = scenarios(request, notes)
-    chips = {scenario.hardware.id for scenario in asked}
-    models = {scenario.model.id for scenario in asked}
+    candidates = scenarios(request, notes)
+    chips = {scenario.hardware.id for scenario in candidates}
+    models = {scenario.model.id for scenario in candidates}
     if len(chips) > 1 or len(models) > 1:
         raise InputError("a benchmark measures one server: name one model and one chip")
-    now = _in_one_layout(asked, notes)
+    now = _in_one_layout(candidates, notes)
     if now.estimate.low is None:
         raise InputError(
             f"{now.scenario.engine.id} has no range to narrow: it is the bound; omit "
@@ -91,8 +91,8 @@ def measured_deployment(request: Measure, notes: list[str]) -> MeasuredDeploymen
     return MeasuredDeployment(now, before, rows)
 
 
-def _in_one_layout(asked: list[Scenario], notes: list[str]) -> Outcome:
-    outcomes = solve_all(asked)
+def _in_one_layout(candidates: list[Scenario], notes: list[str]) -> Outcome:
+    outcomes = solve_all(candidates)
     if len(outcomes) == 1:
         return outcomes[0]
     largest = max(
@@ -100,7 +100,7 @@ def _in_one_layout(asked: list[Scenario], notes: list[str]) -> Outcome:
         key=lambda outcome: max(outcome.scenario.batches),
         default=outcomes[0],
     )
-    batches = tuple(sorted({batch for scenario in asked for batch in scenario.batches}))
+    batches = tuple(sorted({batch for scenario in candidates for batch in scenario.batches}))
     notes.append(
         f"all batches use {largest.placement.layout.chips} chips ({largest.placement.layout}), "
         f"which batch {max(largest.scenario.batches):,} needs; set {option('tp')} or "
