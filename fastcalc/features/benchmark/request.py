@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 class Measure(Evaluated, groups.Written):
     """Recommend which benchmarks of your server to run first, or run them.
 
-    Finds the runs that narrow predictions at your batches and lengths most. Prints how long they
-    take, the 80 % range expected after them, and their commands for vLLM, SGLang, GuideLLM, AIPerf
-    or llama-bench. With the address of an OpenAI-compatible server it makes the runs and stores
-    numbers only. Exits with 1 if nothing fits.
+    Finds the runs that would narrow the predictions most for your batch sizes and sequence lengths.
+    Prints their duration, the 80 % range expected afterwards, and their commands for vLLM, SGLang,
+    GuideLLM, AIPerf or llama-bench. With the address of an OpenAI-compatible server, performs the
+    runs itself and stores only numbers. Exits with 1 if nothing fits.
     """
 
     examples = (
@@ -44,7 +44,7 @@ class Measure(Evaluated, groups.Written):
         flag("URL", "OpenAI-compatible server to run them against, e.g. http://localhost:8000."),
     ] = None
     minutes: Annotated[
-        float, flag("N", f"Longest that runs with {option('url')} may take, up to {LONGEST:g}.")
+        float, flag("N", f"Maximum duration of runs with {option('url')}, up to {LONGEST:g}.")
     ] = 15.0
     results: Annotated[
         Path | None,

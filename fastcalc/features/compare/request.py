@@ -32,7 +32,7 @@ class WriteReport(Evaluated, groups.OutputFile, groups.OwnFolders):
     """Write a comparison as one HTML file, as compare -o FILE.html does.
 
     The file has the headline, a table to sort and filter, charts, each step explained, assumptions
-    and sources. It loads nothing from elsewhere, so it can be sent and printed.
+    and sources. It loads no other files, so you can send and print it.
     """
 
     examples = (

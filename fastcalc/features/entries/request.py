@@ -36,7 +36,7 @@ class ListEntries(groups.Output, groups.OwnFolders):
     kind: Annotated[str | None, flag("KIND", "Only chips of a type: gpu, wafer, tpu.")] = None
     vendor: Annotated[str | None, flag("NAME", "Only chips of a vendor.")] = None
     with_: Annotated[
-        str | None, flag("FIELD", "Only entries whose file states this: price, power.", "--with")
+        str | None, flag("FIELD", "Only entries with this value: price, power.", "--with")
     ] = None
 
 

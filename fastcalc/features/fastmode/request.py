@@ -10,13 +10,13 @@ if TYPE_CHECKING:
 
 
 class FromAndTo(Request):
-    """Today's speed and the target speed."""
+    """Current speed and target speed."""
 
     premise = "target"
 
-    batch: Annotated["CountsGiven | None", flag("N", "Today's batch.", premise="traffic")] = None
+    batch: Annotated["CountsGiven | None", flag("N", "Current batch.", premise="traffic")] = None
     from_speed: Annotated[
-        float | None, flag("TOKENS", "Tokens/s per user today; solves for the batch.")
+        float | None, flag("TOKENS", "Current tokens/s per user; solves for the batch.")
     ] = None
     speedup: Annotated[float | None, flag("X", "Speed-up to reach; default: 2.5.")] = None
     to_speed: Annotated[float | None, flag("TOKENS", "Target tokens/s per user.")] = None

@@ -25,7 +25,7 @@ class Frontier(
 ):
     """Show the best price at each speed: $/Mtok against tokens/s per user.
 
-    Tries the common layouts up to a number of chips, at batches in powers of two and the
+    Tries common layouts up to a number of chips, with batches in powers of two and the
     largest. Exits with 1 if no chip that fits has a price.
     """
 

@@ -43,7 +43,7 @@ class Measurements(groups.FormatOfEach, groups.ChipCount, groups.ParallelRanks):
 class Validate(Measurements, groups.EarlierRun, groups.Written):
     """Compare predictions with measurements: error, bias and coverage.
 
-    Options name the chip, model and layout of JSON files that do not state them.
+    Use the options for chip, model and layout if a JSON file does not contain them.
     """
 
     examples = (
@@ -52,18 +52,18 @@ class Validate(Measurements, groups.EarlierRun, groups.Written):
     )
 
     max_median_factor: Annotated[
-        float | None, flag("X", "Exit with 1 if the median error is above.")
+        float | None, flag("X", "Exit with 1 if the median error exceeds this.")
     ] = None
     max_worse: Annotated[
         float | None,
         groups.a_share(
-            "Exit with 1 if a chip's error exceeds the earlier run's error by more, e.g. 3%."
+            "Exit with 1 if a chip's error exceeds the earlier run's by more than this, e.g. 3%."
         ),
     ] = None
 
 
 class Calibrate(Measurements, groups.OutputFile, groups.OwnFolders):
-    """Make an engine of your own from measurements of your server.
+    """Create an engine file from measurements of your server.
 
     The engine file contains the measurements, which correct predictions. With ten or more
     measurements, engine parameters are also fitted, which needs scipy. Without FILE, the shipped

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from fastcalc.kit.request import groups, offered
 from fastcalc.kit.request.fields import Request, flag
+from fastcalc.mentions import option
 
 if TYPE_CHECKING:
     from fastcalc.kit.request.given_types import CountsGiven, NumberGiven, PathGiven
@@ -40,8 +41,8 @@ class Decoding(Request):
         str | None,
         flag(
             "NAME",
-            "Separate draft model, or eagle3 for a one-layer head: its memory, and with "
-            "--speculate its time.",
+            "Separate draft model, or eagle3 for a one-layer head: adds its memory, and with "
+            f"{option('speculate')} its time.",
             completion=offered.models,
             says="drafted by {}",
             premise="deployment",
