@@ -183,7 +183,7 @@ def cache_format(
     weights : format of the weights, which determines the engine's cache; None for the model's own
     """
     for default in engine.cache_formats:
-        is_open = requested is None or requested in default.replaces
+        is_open = default.is_default if requested is None else requested in default.replaces
         if is_open and default.is_for(model, weights, hardware):
             return default.cache
     return requested or model.kv_format

@@ -255,6 +255,24 @@ def test_a_release_without_graphs_is_an_engine():
     assert notes == ["--enforce-eager is not modelled for sglang"]
 
 
+# docs/multimodal.md of ggml-org/llama.cpp; gemma-3-27b has an encoder, Qwen3 has none.
+@every(
+    "flags,loads",
+    [
+        ("-hf ggml-org/gemma-3-27b-it-GGUF", True),
+        ("-hf ggml-org/gemma-3-27b-it-GGUF --no-mmproj", False),
+        ("-hf ggml-org/gemma-3-27b-it-GGUF --no-mmproj-offload", False),
+        ("-m gemma-3-27b-it", False),
+        ("-hf Qwen/Qwen3-32B-GGUF", False),
+        ("-hf Qwen/Qwen3-32B-GGUF --mmproj f.gguf", True),
+    ],
+)
+def test_a_repository_has_its_projector(flags, loads):
+    words, notes = translated(["fit", "--server", f"llama-server {flags} -c 4096 -np 1"])
+    assert ("parameters.loads_encoders=1" in words) == loads
+    assert not any("mmproj" in note for note in notes)
+
+
 # vLLM 0.33, vllm/config/compilation.py; SGLang 0.5.23, memory_hook.py: 512 + 2 x 8 MiB.
 @every(
     "flags,words",

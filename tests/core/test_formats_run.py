@@ -283,6 +283,10 @@ KEPT = {
     # SM100. SGLang, DeepSeek V3.2 usage. TensorRT-LLM: 'auto' takes what the checkpoint states.
     ("vllm", "h200-sxm", "deepseek-v3.2", None, None): "fp8_ds_mla",
     ("vllm", "h200-sxm", "deepseek-v3.2", None, "fp8"): "fp8_ds_mla",
+    # The same code runs GLM-5.x, whose cache has 16 bits by default.
+    ("vllm", "h200-sxm", "glm-5.2", None, "fp8"): "fp8_ds_mla",
+    ("vllm", "h200-sxm", "glm-5.2", None, None): "bf16",
+    ("vllm", "b200", "glm-5.2", None, "fp8"): "fp8",
     ("vllm", "h200-sxm", "deepseek-v3.2", None, "bf16"): "bf16",
     ("vllm", "b200", "deepseek-v3.2", "nvfp4", None): "fp8",
     ("vllm", "mi300x", "deepseek-v3.2", None, None): "bf16",

@@ -158,9 +158,11 @@ class DefaultCache(Entry):
     models, architectures : to which it applies; all if omitted. Models that extend one of them are
         included
     replaces : formats that may be requested and are replaced by this one
+    is_default : False if it only replaces requested formats
     """
 
     cache: CacheFormatName
+    is_default: bool = True
     weights: list[FormatName] = []
     models: list[Identifier] = []
     architectures: list[Identifier] = []

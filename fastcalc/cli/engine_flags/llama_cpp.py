@@ -11,6 +11,7 @@ from functools import partial
 from fastcalc.catalogue.formats import number_format
 from fastcalc.cli.engine_flags.table import (
     ALL_EXPERTS,
+    AUTO,
     CARD_NAMES,
     CARD_SHARES,
     FLASH_ATTENTION,
@@ -54,7 +55,9 @@ def read(line: Words, *, is_server: bool) -> None:
     _read_cache_types(line)
     _read_overrides(line)
     _read_split_mode(line)
-    if line.taken(*PROJECTORS):
+    projectors, model = line.taken(*PROJECTORS), line.model
+    is_default = projectors == [AUTO]  # of a repository, if its model has one
+    if projectors and (not is_default or (model and model.vision_parameters)):
         line.words += ["--set", "parameters.loads_encoders=1"]
     if line.taken(WHOLE_WINDOWS, has_value=False):
         from fastcalc.catalogue.schema import Attention

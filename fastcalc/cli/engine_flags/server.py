@@ -9,10 +9,13 @@ from typing import TYPE_CHECKING
 from fastcalc.cli.engine_flags.configurations import read_lengths
 from fastcalc.cli.engine_flags.table import (
     AS_FITS,
+    AUTO,
     FLAGS,
     GRAPH_SIZES,
     LENGTH,
+    NO_PROJECTORS,
     NOT_MODELLED,
+    PROJECTORS,
     SPREAD_EXPERTS,
     own_name,
 )
@@ -35,6 +38,8 @@ _RELEASE = re.compile(r"vllm-openai[\w-]*:v(0\.\d+)")
 _STARTS = re.compile(r"(trtllm-)?serve|.*(vllm-openai|lmsysorg/sglang).*")
 """Words of a command that may be followed by a model."""
 _MODELS = {"--model", "--model-path", "-m", "-hf", "--hf-repo"}
+_REPOSITORIES = {"-hf", "--hf-repo"}
+"""Flags with which llama.cpp downloads a model and its projector."""
 _SWITCH = re.compile(r"--(enable|disable|no|trust|enforce|use|skip|async|allow)-.*")
 """Prefixes of flags without a value."""
 _OF_ONE_RANK = {"vllm", "sglang", "tensorrt-llm"}
@@ -73,7 +78,10 @@ class Command:
             words = shlex.split(text.replace("\\\n", " "))
         except ValueError as error:
             raise InputError(f"--server: {error} in the command") from None
-        self._read(list(parted(words)))
+        words = list(parted(words))
+        self._read(words)
+        if _REPOSITORIES & {*words} and not {*NO_PROJECTORS, *PROJECTORS} & {*words}:
+            self.flags += [PROJECTORS[1], AUTO]  # docs/multimodal.md of ggml-org/llama.cpp
 
     def _read(self, words: list[str]) -> None:
         is_started, at = False, 0
@@ -118,7 +126,7 @@ class Command:
             (self.flags if is_taken else self.ignored).append(name)
         elif flag and (name in NOT_MODELLED or flag.field in self.fields):
             self.flags += [name, _number(name, value) if flag.field == "max_model_len" else value]
-        elif name not in ("--port", "--host"):
+        elif name not in ("--port", "--host", *NO_PROJECTORS):
             self.ignored.append(name)
 
 

@@ -49,6 +49,9 @@ CARD_NAMES, OVERRIDES = ("-dev", "--device"), ("-ot", "--override-tensor")
 KEY_TYPES, VALUE_TYPES = ("-ctk", "--cache-type-k"), ("-ctv", "--cache-type-v")
 UNIFIED, ALL_EXPERTS = ("-kvu", "--kv-unified"), ("-cmoe", "--cpu-moe")
 PROJECTORS = ("-mm", "--mmproj", "-mmu", "--mmproj-url")
+AUTO = "auto"
+NO_PROJECTORS = ("--no-mmproj", "--no-mmproj-auto", "--no-mmproj-offload")
+"""Flags with which the projector of a repository is not in the memory of the card."""
 FLASH_ATTENTION = ("-fa", "--flash-attn")
 COPIED_ATTENTION, SPREAD_EXPERTS = "--enable-dp-attention", ("--enable-expert-parallel", "-ep")
 LENGTH = "--max-model-len"

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fastcalc.catalogue.chip_defaults import HOST_LINK, completed
-from fastcalc.catalogue.formats import CACHES, NumberFormat
+from fastcalc.catalogue.formats import CACHES, FORMATS, NumberFormat
 from fastcalc.catalogue.once import once
 from fastcalc.catalogue.schema import Engine, Hardware, Parameters
 from fastcalc.catalogue.schema.engine_parameters import DeclaredParameters
@@ -263,7 +263,7 @@ def machine(hardware: Hardware, engine: Engine, work: Workload, memory: MemoryCh
     in_order = partial(sorted, key=lambda tier: tier.order(regions))
     tiers = tuple(in_order(tiers_of(hardware, memory, formats)))
     prefix, software = memory.prefix_tier, parameters_on(engine, hardware)
-    encoder_bytes = _encoder_bytes(software, work, memory)
+    encoder_bytes = _encoder_bytes(engine, software, work, memory)
     draft = _draft(work, memory)
     return Machine(
         hardware=hardware,
@@ -322,11 +322,18 @@ def _places(
     return places | {kind: all_in(name) for kind, name in memory.place}
 
 
-def _encoder_bytes(software: EngineParameters, work: Workload, memory: MemoryChoice) -> float:
-    """Encoders of images and sound in the model's own format, if they are loaded."""
+def _encoder_bytes(
+    engine: Engine, software: EngineParameters, work: Workload, memory: MemoryChoice
+) -> float:
+    """Encoders of images and sound in the model's own format, if they are loaded.
+
+    Beside GGUF files they are in a file of 16 bits (docs/multimodal.md of ggml-org/llama.cpp).
+    """
     if memory.language_model_only or not software.loads_encoders:
         return 0.0
-    return outside_core(work.model)["vision"] * work.model.own_formats.of("vision").bytes
+    is_apart = engine.program == "llama-cpp"
+    stored = FORMATS["bf16"] if is_apart else work.model.own_formats.of("vision")
+    return outside_core(work.model)["vision"] * stored.bytes
 
 
 def _draft(work: Workload, memory: MemoryChoice) -> Workload | None:

@@ -312,3 +312,12 @@ def test_a_solved_context_is_drawn(tmp_path, capsys, monkeypatch):
     drawn = (tmp_path / "context.svg").read_text()
     assert "4 x h100-sxm" in drawn
     assert "1 x gb200" in drawn
+
+
+def test_the_projector_of_a_gguf_repository_has_16_bits():
+    """Gemma 3 27B: 423,060,336 parameters of its encoder, whatever the format of the model."""
+    asked = {"on": "rtx-3090", "engine": "llama-cpp", "weights": "q4_k_m", "max_model_len": 8192}
+    (alone,) = fastcalc.fit("gemma-3-27b", **asked)
+    (loaded,) = fastcalc.fit("gemma-3-27b", **asked, set=["parameters.loads_encoders=1"])
+    rooms = [record["available_kv_gb_per_chip"] for record in (alone, loaded)]
+    assert rooms[0] - rooms[1] == pytest.approx(0.846, abs=0.001)
