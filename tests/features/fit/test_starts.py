@@ -124,6 +124,18 @@ UNSEEN = {
     "recipes-deepseek-v4-flash-gb300": "fits",
     "recipes-qwen3.8-27b-fp8-gb300-tp4": "fits",
     "recipes-mimo-v2.5-pro-h200-tp8": "fits",
+    "wiki-minimax-m2.5-fp8-rtx-pro-6000-tp4": "fits",
+    "blog-qwen2.5-7b-l4-eager": "fits",
+    "blog-qwen2.5-7b-fp8-l4-eager": "fits",
+    "blog-qwen2.5-7b-int4-l4-eager": "fits",
+    "blog-qwen2.5-7b-l4": "fits",
+    "tokenkaki-qwen3-8b-a100-40gb": "fits",
+    "capacity-minimax-m2.5-fp8-h100-tp4": "fits",
+    "muninn-gemma-4-26b-nvfp4-gb10": "fits",
+    "mlwd-qwen2.5-7b-v100-eager": "fits",
+    "kaggle-qwen3-8b-awq-t4-eager": "fits",
+    "atom-glm-5.3-mxfp4-mi355x-tp4": "fits",
+    "study-qwen3.6-27b-fp8-h200-tp2": "fits",
 }
 """Starts found after the engine's numbers, and what is said of them.
 
@@ -144,6 +156,11 @@ UNSEEN_FAR = {
     "club-3090-qwen3.6-35b-a3b-int4",  # 0.78 GiB were left
     "recipes-qwen3.8-27b-nvfp4-rtx-5090-tp2",  # another build of these formats left twice as much
     "vllm-kimi-linear-48b-awq-3090-tp2",  # steps of 64,000 tokens took some 4 GiB more
+    "blog-qwen2.5-7b-l4-eager",  # graphs counted here take half a GiB
+    "blog-qwen2.5-7b-l4",  # its graphs took 1.8 GiB, and it stopped while it warmed up
+    "capacity-minimax-m2.5-fp8-h100-tp4",  # 2.3 GiB more than counted, with fused all-reduces
+    "muninn-gemma-4-26b-nvfp4-gb10",  # its sampler filters in place, and its runtime took less
+    "atom-glm-5.3-mxfp4-mi355x-tp4",  # a plugin with buffers for experts
 }
 """Those of them whose memory for caches is further off than a tenth."""
 
@@ -151,8 +168,12 @@ KEPT_LESS = {
     "llmd-mistral-small-3.2-24b",
     "myoceane-gpt-oss-20b-a100",
     "myoceane-gemma-4-26b-a4b-a100-eager",
+    "muninn-gemma-4-26b-nvfp4-gb10",
 }
 """Starts that kept less than is expected, by more than a tenth."""
+
+KEPT_MORE = {"capacity-minimax-m2.5-fp8-h100-tp4"}
+"""Starts that kept more than is expected, by more than a tenth."""
 
 SCORED = [
     name
@@ -224,13 +245,13 @@ def test_tokens_are_what_was_left_by_the_bytes_of_one(name):
     ],
 )
 def test_the_reserve_is_within_a_tenth_of_what_a_start_kept(name):
-    """But of three: two multimodal ones, and gpt-oss under 0.19, which kept 1.2 GiB (2.0 said)."""
+    """But of five: three multimodal ones, gpt-oss under 0.19, and one with fused all-reduces."""
     row, place = STARTS[name], located(STARTS[name]).placement
     kept = (
         float(row["utilization"]) * gib(row, "total") - gib(row, "weights") - gib(row, "available")
     )
     close = float(place.reserved) / GIB == pytest.approx(kept, rel=0.1)
-    assert close == (name not in KEPT_LESS)
+    assert close == (name not in KEPT_LESS | KEPT_MORE)
 
 
 @pytest.mark.parametrize(
