@@ -254,7 +254,7 @@ def _points(
 
 
 @_once_a_site
-def _open_placements(site: Site, chips: int) -> tuple[list[Layout], Placements]:
+def open_placements(site: Site, chips: int) -> tuple[list[Layout], Placements]:
     """Layouts that this number of chips may use, and the workload placed on all of them."""
     layouts = open_layouts(site, chips)
     return layouts, site.place_all(layouts, axes=1)
@@ -295,7 +295,7 @@ class _Choice:
 
 
 def _choice(site: Site, chips: int, batches: Floats, traffic: Traffic) -> _Choice:
-    layouts, placements = _open_placements(site, chips)
+    layouts, placements = open_placements(site, chips)
     shape = np.broadcast_shapes(
         np.shape(placements.max_batch), np.shape(batches), (len(layouts), 1)
     )

@@ -12,7 +12,7 @@ from fastcalc.catalogue.once import once
 from fastcalc.catalogue.schema import Engine, Hardware, Model
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.chip.machine_class import engine_of_class
-from fastcalc.core.chosen_layouts import fewest_chips, open_layouts
+from fastcalc.core.chosen_layouts import fewest_chips, open_placements
 from fastcalc.core.placement.layout import LayoutError
 from fastcalc.core.placement.placement import Site
 from fastcalc.core.pricing import PriceBasis, Pricing
@@ -107,7 +107,7 @@ def _fewest_chips(scenario: Scenario, stated: tuple[int]) -> int:
 def _holds(site: Site, chips: int, batch: float) -> bool:
     """Whether the layout with the largest capacity fits a batch, possibly only tightly."""
     try:
-        placements = site.place_all(open_layouts(site, chips), axes=1)
+        _, placements = open_placements(site, chips)
     except LayoutError:
         return False
     roomiest = np.ravel(placements.max_batch).argmax()
