@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from math import gcd, prod
 from typing import TypeVar, cast
 
@@ -64,24 +65,36 @@ class Deployment:
         not fit, regardless of the engine's reserve. If the number of chips is not stated, a given
         number of tokens of cache is reserved. [1]
         """
+        if self.stated.chips is not None or self.stated.names_ranks:
+            return self._stated_placements
+        smallest = replace(self._site, reserved_tokens=reserved).smallest(1)
+        if smallest is None:
+            raise self._unfit
+        return [smallest]
+
+    @cached_property
+    def _site(self) -> Site:
         unit = machine(self.hardware, self.engine, self.work, self.memory)
-        site, stated = Site(unit, self.work, 1.0), self.stated
-        placements: list[Placement] = []
+        return Site(unit, self.work, 1.0)
+
+    @property
+    def _unfit(self) -> UnpredictableError:
+        where = f"{self.hardware.id}'s {self._site.machine.tier.name}"
+        return UnpredictableError(f"the weights and one sequence do not fit {where}")
+
+    @cached_property
+    def _stated_placements(self) -> list[Placement]:
+        """Placements on the layouts with the stated ranks, or else with the fewest chips."""
+        site, chips = self._site, self.stated.chips
         ranks = prod(self._ranks.values())
-        least_chips = ranks // gcd(ranks, unit.ranks)
+        least_chips = ranks // gcd(ranks, site.machine.ranks)
         most_chips = min(least_chips * _MOST_TIMES, MOST_CHIPS) if self.open_ranks else least_chips
         chip_counts = range(least_chips, max(most_chips, least_chips) + 1, least_chips)
-        if stated.chips is None and not stated.names_ranks:
-            smallest = replace(site, reserved_tokens=reserved).smallest(1)
-            chip_counts, placements = range(0), [smallest] if smallest else []
-        for chips in [stated.chips] if stated.chips else chip_counts:
-            candidates = (site.place(layout) for layout in self._layouts(site, chips))
+        for count in [chips] if chips else chip_counts:
+            candidates = (site.place(layout) for layout in self._layouts(site, count))
             if placements := [placed for placed in candidates if placed.batch_beside(0.0) >= 1]:
-                break
-        if not placements:
-            where = f"{self.hardware.id}'s {site.machine.tier.name}"
-            raise UnpredictableError(f"the weights and one sequence do not fit {where}")
-        return placements
+                return placements
+        raise self._unfit
 
     def assumed(self, layout: Layout, reason: str, choices: int) -> str | None:
         """Phrase on the assumed ranks of a layout; None if its source states all of them.

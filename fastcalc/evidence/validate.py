@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from fastcalc.catalogue.schema import Engine
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.evidence import left_out
 from fastcalc.evidence.deployments import PointDeployments
@@ -46,19 +45,30 @@ class Shipped:
 
 def validate(
     points: Sequence[Point],
-    catalogue: Catalogue,
+    deployments: PointDeployments,
     *,
-    engine: Engine | None = None,
     skipped: Sequence[Skipped] = (),
     is_own: bool = False,
     so_far: Callable[[int], None] = lambda _: None,
 ) -> Validation:
-    """Predict measurements, with a given engine for all if any, and score the predictions.
+    """Predict measurements and score the predictions.
 
     is_own : whether these are a user's measurements, in which questionable units are skipped
     so_far : progress callback, called with the number of predictions
     """
-    groups, reasons = alike(points, PointDeployments(catalogue, engine))
+    predictions, left = _predicted(points, deployments, is_own=is_own, so_far=so_far)
+    return Validation(predictions, [*skipped, *left], groups_of(predictions))
+
+
+def _predicted(
+    points: Sequence[Point],
+    deployments: PointDeployments,
+    *,
+    is_own: bool = False,
+    so_far: Callable[[int], None] = lambda _: None,
+) -> tuple[PackedPredictions, list[Skipped]]:
+    """Predictions of measurements, and the measurements that cannot be predicted."""
+    groups, reasons = alike(points, deployments)
     predictions = PackedPredictions(points)
     for batches in _pooled(batches_of(groups, points, reasons, _AT_ONCE)):
         index = [position for batch in batches for position in batch.index]
@@ -71,7 +81,7 @@ def validate(
         so_far(predictions.predicted)
     predictions.close()
     left = [Skipped(points[at].id, points[at].line, why) for at, why in sorted(reasons.items())]
-    return Validation(predictions, [*skipped, *left], groups_of(predictions))
+    return predictions, left
 
 
 def _pooled(batches: Iterable[Batch]) -> Iterator[list[Batch]]:
@@ -94,16 +104,19 @@ def validate_shipped(evidence: Evidence, catalogue: Catalogue) -> Shipped:
     predictable = [point for point in evidence.points if point.id not in excluded]
     unpredictable = (point for point in evidence.points if point.id in excluded)
     unknown = [Skipped(point.id, point.line, excluded[point.id]) for point in unpredictable]
-    fitted = validate([p for p in predictable if evidence.is_fitted(p)], catalogue, skipped=unknown)
-    honest = left_out.applied(fitted.predictions)
+    deployments = PointDeployments(catalogue)
+    fitted, unfitted = _predicted([p for p in predictable if evidence.is_fitted(p)], deployments)
+    honest = left_out.applied(fitted)
     believed = [point for point in predictable if point.id not in suspect]
-    offloaded = validate([p for p in believed if p.is_offloaded], catalogue)
+    offloaded = validate([p for p in believed if p.is_offloaded], deployments)
     judges = [p for p in believed if evidence.is_held_out(p) and not p.is_offloaded]
-    judged = validate(judges, catalogue, skipped=offloaded.skipped)
+    judged = validate(judges, deployments, skipped=offloaded.skipped)
     predictions = [*judged.predictions, *offloaded.predictions]
     groups = [*judged.groups, *offloaded.of("part:")]
     return Shipped(
-        fitted=Validation(honest, fitted.skipped, [*groups_of(honest), *offloaded.of("class:")]),
+        fitted=Validation(
+            honest, [*unknown, *unfitted], [*groups_of(honest), *offloaded.of("class:")]
+        ),
         held_out=Validation(predictions, judged.skipped, groups),
-        suspect=validate([p for p in predictable if p.id in suspect], catalogue),
+        suspect=validate([p for p in predictable if p.id in suspect], deployments),
     )
