@@ -8,7 +8,7 @@ import numpy as np
 
 from fastcalc.core import timeline
 from fastcalc.core.chip.tier import PlaceFor
-from fastcalc.core.placement.placement import Placement
+from fastcalc.core.placement.placement import AnyPlacement
 from fastcalc.core.step.schedule import Schedule
 from fastcalc.core.timeline import Timeline
 from fastcalc.core.traffic.traffic import Speculation, Traffic
@@ -64,14 +64,14 @@ class Recipe:
         return self.timeline.overhead + sum(terms)
 
 
-def decode_step(placement: Placement, columns: Columns) -> Recipe:
+def decode_step(placement: AnyPlacement, columns: Columns) -> Recipe:
     """One decode step at a known batch, with one token per sequence."""
     batch = columns.concurrency
     passes = _passes(placement, columns, batch, "decode")
     return Recipe(timeline.token(passes), batch, batch, _bound_token(passes))
 
 
-def prefill(placement: Placement, columns: Columns) -> Recipe:
+def prefill(placement: AnyPlacement, columns: Columns) -> Recipe:
     """Prefill of concurrent prompts, without decode."""
     batch = columns.concurrency
     passes, tokens = _passes(placement, columns, batch), batch * columns.prompt
@@ -79,7 +79,7 @@ def prefill(placement: Placement, columns: Columns) -> Recipe:
     return Recipe(timeline.prefill(passes), tokens, batch, bound)
 
 
-def burst(placement: Placement, columns: Columns) -> Recipe:
+def burst(placement: AnyPlacement, columns: Columns) -> Recipe:
     """Mean TTFT of requests that arrive at the same time."""
     batch = columns.concurrency
     passes = _passes(placement, columns, batch)
@@ -87,7 +87,7 @@ def burst(placement: Placement, columns: Columns) -> Recipe:
     return Recipe(timeline.first_token_of_burst(passes), columns.prompt, batch, bound)
 
 
-def static_batch(placement: Placement, columns: Columns) -> Recipe:
+def static_batch(placement: AnyPlacement, columns: Columns) -> Recipe:
     """One batch run to its end, all prompts first, in equal waves that fit in memory.
 
     A stated batch is known to have run, so it runs in one wave if it fits in the whole memory,
@@ -106,7 +106,7 @@ def static_batch(placement: Placement, columns: Columns) -> Recipe:
     return Recipe(replace(run, counts=counts), batch * columns.output, batch, bound, at_once)
 
 
-def closed_loop(placement: Placement, columns: Columns) -> Recipe:
+def closed_loop(placement: AnyPlacement, columns: Columns) -> Recipe:
     """Closed loop: each finished request is replaced; requests that do not fit in memory wait."""
     batch = np.minimum(columns.concurrency, room(placement, columns))
     passes, tokens = _passes(placement, columns, batch), batch * columns.output
@@ -116,7 +116,7 @@ def closed_loop(placement: Placement, columns: Columns) -> Recipe:
     return Recipe(replace(run, counts=counts), tokens, columns.concurrency, _bound_run(passes))
 
 
-def saturated(placement: Placement, columns: Columns) -> Recipe:
+def saturated(placement: AnyPlacement, columns: Columns) -> Recipe:
     """Saturated load: as many requests as memory and engine allow; the bound has no reserve."""
     batch = np.minimum(columns.concurrency, room(placement, columns))
     endless = replace(columns, concurrency=batch, requests=np.full(batch.shape, np.inf))
@@ -129,13 +129,13 @@ def saturated(placement: Placement, columns: Columns) -> Recipe:
     return replace(recipe, batch=batch, bound=bound)
 
 
-def latency_limited(placement: Placement, columns: Columns) -> Recipe:
+def latency_limited(placement: AnyPlacement, columns: Columns) -> Recipe:
     """Saturated load under limits on the 99th percentile."""
     recipe, fraction = saturated(placement, columns), LATENCY_LIMITED_SHARE
     return replace(recipe, tokens=recipe.tokens * fraction, bound=recipe.bound * fraction)
 
 
-def first_token(placement: Placement, columns: Columns) -> Recipe:
+def first_token(placement: AnyPlacement, columns: Columns) -> Recipe:
     """TTFT; a request without a free slot waits for others to finish."""
     batch = np.minimum(columns.concurrency, room(placement, columns))
     passes = _passes(placement, columns, batch)
@@ -144,14 +144,14 @@ def first_token(placement: Placement, columns: Columns) -> Recipe:
     return Recipe(until_first, columns.prompt, batch, bound)
 
 
-def token_in_traffic(placement: Placement, columns: Columns) -> Recipe:
+def token_in_traffic(placement: AnyPlacement, columns: Columns) -> Recipe:
     """Mean time per output token, interrupted by the prefill of other requests."""
     batch = np.minimum(columns.concurrency, room(placement, columns))
     passes = _passes(placement, columns, batch)
     return Recipe(timeline.token_in_traffic(passes), batch, batch, _bound_token(passes))
 
 
-RATES: dict[str, Callable[[Placement, Columns], Recipe]] = {
+RATES: dict[str, Callable[[AnyPlacement, Columns], Recipe]] = {
     "decode": decode_step,
     "decode_batch1": decode_step,
     "prefill": prefill,
@@ -166,7 +166,7 @@ RATES: dict[str, Callable[[Placement, Columns], Recipe]] = {
 
 
 def _passes(
-    placement: Placement, columns: Columns, batch: Floats, place_for: PlaceFor = "served"
+    placement: AnyPlacement, columns: Columns, batch: Floats, place_for: PlaceFor = "served"
 ) -> Schedule:
     drafts = Speculation(columns.accepted, columns.drafted)
     traffic = Traffic(columns.prompt, columns.output, columns.context, speculation=drafts)
@@ -186,13 +186,13 @@ def _bound_run(passes: Schedule) -> Array:
     return np.maximum(passes.steps * decode.memory_time, np.maximum(compute, link))
 
 
-def room(placement: Placement, columns: Columns) -> Floats:
+def room(placement: AnyPlacement, columns: Columns) -> Floats:
     """Sequences that fit within memory and engine limits, with output reserved; at least one."""
     engine_limit = placement.machine.software.max_sequences * placement.layout.dp
     return floats(np.maximum(np.minimum(_sequences_held(placement, columns), engine_limit), 1.0))
 
 
-def _sequences_held(placement: Placement, columns: Columns) -> Floats:
+def _sequences_held(placement: AnyPlacement, columns: Columns) -> Floats:
     """Sequences that fit in memory, with output reserved. [1]
 
     The limits in the measured setup are assumed to be such that the engine reserves little.

@@ -7,7 +7,8 @@ from math import ceil
 
 import numpy as np
 
-from fastcalc.core.placement.placement import Placement
+from fastcalc.core.placement.layout import Layouts
+from fastcalc.core.placement.placement import Placement, Placements
 from fastcalc.core.traffic.traffic import Speculation
 from fastcalc.errors import InputError
 from fastcalc.evidence.deployments import Deployment, PointDeployments, UnpredictableError
@@ -205,14 +206,14 @@ def _by_layout(
     """Yield measurements by layout: the stated one, or the best possible one."""
     rule, batch_points = group.rule, [points[position] for position in index]
     columns = columns_of(batch_points)
-    recipes = [RATES[rule](one, columns) for one in placements]
     chosen, typical = np.zeros(len(batch_points), dtype=int), np.ones(len(batch_points))
     if len(placements) > 1:
+        first = placements[0]
+        layouts = Layouts.of([placement.layout for placement in placements], axes=1)
+        together = Placements(first.machine, first.work, layouts, first.reserved_tokens)
         is_time = np.array([point.is_time for point in batch_points])
-        goal = group.kind  # often equal to the rule
-        of_goal = recipes if goal == rule else [RATES[goal](one, columns) for one in placements]
-        goals = _speeds(placements, columns, goal, of_goal, False)
-        speeds = _speeds(placements, columns, rule, recipes, is_time)
+        goals = _speeds(together, columns, group.kind, False)
+        speeds = _speeds(together, columns, rule, is_time)
         chosen = goals.argmax(axis=0)
         typical = np.median(speeds, axis=0) / np.take_along_axis(speeds, chosen[None], axis=0)[0]
     for choice in np.unique(chosen):
@@ -221,34 +222,25 @@ def _by_layout(
         assumed = group.deployment.assumed(
             placement.layout, _BEST.get(group.kind, _MOST_SERVED), len(placements)
         )
-        is_whole = len(members) == len(batch_points)
         yield Batch(
             index=[index[at] for at in members.tolist()],
             points=[batch_points[at] for at in members.tolist()],
             deployment=group.deployment,
             placement=placement,
             rule=rule,
-            recipe=recipes[choice] if is_whole else RATES[rule](placement, columns.at(members)),
+            recipe=RATES[rule](placement, columns.at(members)),
             assumed=assumed,
             typical=typical[members],
         )
 
 
-def _speeds(
-    placements: Sequence[Placement],
-    columns: Columns,
-    rule: str,
-    recipes: Sequence[Recipe],
-    is_time: Bools | bool,
-) -> Floats:
+def _speeds(placements: Placements, columns: Columns, rule: str, is_time: Bools | bool) -> Floats:
     """Speed of measurements on each layout; sequences that do not fit yield no tokens."""
-    speeds = []
-    for placement, recipe in zip(placements, recipes, strict=True):
-        tokens = np.where(is_time, 1.0, recipe.tokens)
-        if rule in _BEST:
-            tokens = tokens * np.minimum(room(placement, columns) / columns.concurrency, 1.0)
-        speeds.append(floats(tokens / recipe.seconds))
-    return np.array(speeds)
+    recipe = RATES[rule](placements, columns)
+    tokens = np.where(is_time, 1.0, recipe.tokens)
+    if rule in _BEST:
+        tokens = tokens * np.minimum(room(placements, columns) / columns.concurrency, 1.0)
+    return floats(tokens / recipe.seconds)
 
 
 def columns_of(points: Iterable[Point]) -> Columns:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from fastcalc.catalogue.schema import Engine
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.evidence import left_out
 from fastcalc.evidence.deployments import PointDeployments
@@ -45,17 +46,21 @@ class Shipped:
 
 def validate(
     points: Sequence[Point],
-    deployments: PointDeployments,
+    catalogue: Catalogue,
     *,
+    engine: Engine | None = None,
+    deployments: PointDeployments | None = None,
     skipped: Sequence[Skipped] = (),
     is_own: bool = False,
     so_far: Callable[[int], None] = lambda _: None,
 ) -> Validation:
-    """Predict measurements and score the predictions.
+    """Predict measurements, with a given engine for all if any, and score the predictions.
 
+    deployments : deployments of other measurements, which are reused
     is_own : whether these are a user's measurements, in which questionable units are skipped
     so_far : progress callback, called with the number of predictions
     """
+    deployments = deployments or PointDeployments(catalogue, engine)
     predictions, left = _predicted(points, deployments, is_own=is_own, so_far=so_far)
     return Validation(predictions, [*skipped, *left], groups_of(predictions))
 
@@ -108,9 +113,11 @@ def validate_shipped(evidence: Evidence, catalogue: Catalogue) -> Shipped:
     fitted, unfitted = _predicted([p for p in predictable if evidence.is_fitted(p)], deployments)
     honest = left_out.applied(fitted)
     believed = [point for point in predictable if point.id not in suspect]
-    offloaded = validate([p for p in believed if p.is_offloaded], deployments)
+    offloaded = validate(
+        [p for p in believed if p.is_offloaded], catalogue, deployments=deployments
+    )
     judges = [p for p in believed if evidence.is_held_out(p) and not p.is_offloaded]
-    judged = validate(judges, deployments, skipped=offloaded.skipped)
+    judged = validate(judges, catalogue, deployments=deployments, skipped=offloaded.skipped)
     predictions = [*judged.predictions, *offloaded.predictions]
     groups = [*judged.groups, *offloaded.of("part:")]
     return Shipped(
@@ -118,5 +125,7 @@ def validate_shipped(evidence: Evidence, catalogue: Catalogue) -> Shipped:
             honest, [*unknown, *unfitted], [*groups_of(honest), *offloaded.of("class:")]
         ),
         held_out=Validation(predictions, judged.skipped, groups),
-        suspect=validate([p for p in predictable if p.id in suspect], deployments),
+        suspect=validate(
+            [p for p in predictable if p.id in suspect], catalogue, deployments=deployments
+        ),
     )

@@ -6,7 +6,6 @@ from typing import Any
 
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.errors import InputError
-from fastcalc.evidence.deployments import PointDeployments
 from fastcalc.evidence.earlier import ChipChange, chip_changes, factors_in
 from fastcalc.evidence.points import Points
 from fastcalc.evidence.shipped import shipped
@@ -101,7 +100,8 @@ def of_file(catalogue: Catalogue, path: Path, file_options: Mapping[str, Any]) -
     count = len(measured.points)
     result = validate(
         measured.points,
-        PointDeployments(catalogue, engine),
+        catalogue,
+        engine=engine,
         skipped=measured.skipped,
         is_own=True,
         so_far=lambda points_done: progress.say(f"{points_done:,} of {count:,} points predicted"),
