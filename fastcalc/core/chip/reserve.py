@@ -181,9 +181,8 @@ def cut_graphs(model: Model, rows: float, largest: float) -> float:
     rows : maximum tokens in a decode-only step [1]
     largest : rows of the largest graph if they are set, else infinity [1]
     """
-    if has_states(model):
-        return graph_count(rows, largest)
-    return float(prompt_graphs(sequences=rows, largest=largest))
+    count = graph_count if has_states(model) else _prompt_graph_count
+    return count(rows, largest)
 
 
 def _graphs(
@@ -210,6 +209,11 @@ def graph_count(rows: float, largest: float) -> float:
     largest : rows of the largest graph if they are set, else infinity [1]
     """
     return float(captured_graphs(sequences=rows, largest=largest))
+
+
+@cache
+def _prompt_graph_count(rows: float, largest: float) -> float:
+    return float(prompt_graphs(sequences=rows, largest=largest))
 
 
 @once

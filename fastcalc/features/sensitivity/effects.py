@@ -93,8 +93,12 @@ def effects(outcome: Outcome, figures: MovedFigures | None = None) -> list[Effec
 
 def _effect(figures: MovedFigures, base: Answers, lever: Lever) -> Effect | None:
     """Effect of a parameter, without its saturation value."""
-    scenario = figures.scenario
-    raised, lowered = (_step(figures, base, lever, factor) for factor in (MORE, 1.0 / MORE))
+    scenario, each = figures.scenario, figures.answered.each
+    steps = [partial(_step, figures, base, lever, factor) for factor in (MORE, 1.0 / MORE)]
+    others = partial(_local_slope, figures, base, lever), partial(_ends, figures, lever)
+    # Their figures are evaluated in one round.
+    each([*steps, *(() if lever.file == "model" else others)])
+    raised, lowered = (step() for step in steps)
     over_step, void = _nothing(scenario), np.full(base.speed.shape, nan)
     if raised.value is not None:
         over_step = _slope(raised.change, log(raised.value / lever.number.value))
@@ -133,7 +137,9 @@ def _local_slope(figures: MovedFigures, base: Answers, lever: Lever) -> Answers:
     value, limit = lever.number.value, lever.number.limit
     low = max(value * exp(-_STEP), min(limit.minimum, value))
     high = min(value * exp(_STEP), max(limit.maximum, value))
-    before, after = (figures.answers(lever, end) for end in (low, high))
+    before, after = figures.answered.each(
+        [partial(figures.answers, lever, end) for end in (low, high)]
+    )
     if before is None:  # a layout may need the full value, for example the chips of a link domain
         before, low = base, value
     if after is None:
@@ -159,7 +165,9 @@ def ends_of(lever: Lever) -> tuple[float, float]:
 
 def _ends(figures: MovedFigures, lever: Lever) -> tuple[Floats, Floats]:
     """Speeds at the smallest and the largest valid value; 0 if a value is impossible."""
-    low, high = (figures.at("speed", {lever: end}) for end in ends_of(lever))
+    low, high = figures.answered.each(
+        [partial(figures.at, "speed", {lever: end}) for end in ends_of(lever)]
+    )
     return np.where(np.isnan(low), 0.0, low), np.where(np.isnan(high), 0.0, high)
 
 
