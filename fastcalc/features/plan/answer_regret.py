@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from statistics import NormalDist
 
-from fastcalc.features.plan.decision import Plan
-from fastcalc.features.plan.notes import Weight, chips_and_price
+from fastcalc.features.plan.decision import Decision, Plan
+from fastcalc.features.plan.notes import Weight, chips_and_price, weighted
 from fastcalc.features.plan.odds import CONFIDENT, CONFIDENT_DEVIATIONS, DEAR, Odds
 from fastcalc.features.plan.refusal import limit_as_option
 from fastcalc.features.plan.regret import BATCHES, Measurement
@@ -17,6 +18,8 @@ from fastcalc.kit.answer.point_records import Record, plain
 from fastcalc.mentions import option
 from fastcalc.written import listed, many
 
+_CHANCE = "chance of meeting the latency limits"
+
 _MATTERS = 0.01
 """Share of the cost above which regret is worth a line on the first screen. [1]"""
 
@@ -27,23 +30,25 @@ def _rough(usd: float) -> str:
 
 
 def chance_of_limits(verdict: Verdict) -> str:
-    """Clause for the probability that the limits hold; empty if unknown."""
+    """Clause for the probability that the limits hold; empty if unknown, or if it is requested."""
     odds = verdict.odds
-    return (
-        ""
-        if odds is None
-        else f"; {whole_percent(odds.chance)} chance of meeting the latency limits"
-    )
+    if odds is None or verdict.decision.service.deviations:
+        return ""
+    return f"; {whole_percent(odds.chance)} {_CHANCE}"
 
 
 def odds_notes(verdict: Verdict) -> Iterator[Note]:
     """Notes on a plan with more confidence, or on limits that a chip can barely meet."""
     odds, service = verdict.odds, verdict.decision.service
+    if odds is not None and verdict.decision.expected is not None:
+        texts = _drivers(odds, verdict.decision, verdict.decision.expected)
+        yield from weighted(Weight.ODDS, texts)
+        return
     if odds is None or odds.chance >= CONFIDENT / 100.0:
         return
     chosen, confident = verdict.decision.plans[0], odds.confident
     flag = option("confidence", f"{CONFIDENT:g}")
-    chance = f"a {CONFIDENT:g} % chance of meeting the latency limits"
+    chance = f"a {CONFIDENT:g} % {_CHANCE}"
     if service.utilization < 1.0:  # at slow speeds, too
         chance += f" within {whole_percent(service.utilization)} utilization"
     if confident is None:
@@ -57,6 +62,20 @@ def odds_notes(verdict: Verdict) -> Iterator[Note]:
         on = "" if chip == chosen.scenario.hardware.id else f" with {chip}"
         text = f"{chance} costs {times:,.0f} times as much{on}{_edge(odds, chosen, service)}"
     yield Note(f"{text} ({flag})", Weight.ODDS)
+
+
+def _drivers(odds: Odds, decision: Decision, expected: Decision) -> Iterator[str]:
+    """Note on why a requested confidence takes more chips, and which limit to relax."""
+    service, chosen, cheapest = decision.service, decision.plans[0], expected.plans[0]
+    if chosen.cost <= cheapest.cost:
+        return
+    chips = f"{cheapest.values['chips']:,.0f} {cheapest.scenario.hardware.id}"
+    text = f"with {chips}, enough at expected speeds, the {_CHANCE} is {whole_percent(odds.chance)}"
+    if odds.chance >= NormalDist().cdf(service.deviations):
+        cap = whole_percent(service.utilization)
+        yield f"{text}; more chips keep utilization within {cap} at slow speeds, too"
+    else:
+        yield text + _edge(odds, cheapest, service) * (chosen.cost >= DEAR * cheapest.cost)
 
 
 def _edge(odds: Odds, chosen: Plan, service: Service) -> str:

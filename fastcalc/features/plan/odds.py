@@ -22,7 +22,7 @@ CONFIDENT = 90.0
 CONFIDENT_DEVIATIONS = NormalDist().inv_cdf(CONFIDENT / 100.0)
 """The same confidence in standard deviations below the expected speed. [1]"""
 
-DEAR = 3.0
+DEAR = 3.0 + 1e-9
 """Ratio to a plan's cost above which more chips are too expensive for more confidence. [1]"""
 
 _SLOTS = (1, 2, 4)
@@ -51,20 +51,22 @@ class Odds:
 def odds_of(decision: Decision, grids: Sequence[Grid]) -> Odds | None:
     """Odds of the best plan; None without a rate, a latency target or a range of speeds.
 
-    Also None if requests do not arrive at random.
+    Also None if requests do not arrive at random. If a confidence is requested, these are the odds
+    of the best plan at expected speeds, and the best plan is the more confident one.
     """
-    service, chosen = decision.service, decision.plans[0]
+    service, expected = decision.service, decision.expected or decision
     has_limits = min(service.ttft, service.tpot) < inf
-    if not (grids and has_limits and service.rate) or service.is_fleet or service.deviations:
+    if not (grids and has_limits and service.rate and expected.plans) or service.is_fleet:
         return None
+    chosen = expected.plans[0]
     if not service.is_random:
         return None
     if chosen.replica.estimate.low is None or chosen.prefill_scenario is not None:
         return None
-    chance = _chance(chosen, decision, grids)
-    if chance >= CONFIDENT / 100.0:
+    chance = _chance(chosen, expected, grids)
+    if decision.expected is None and chance >= CONFIDENT / 100.0:
         return Odds(chance, chosen)
-    confident = _confident_plan(decision, grids)
+    confident = decision.plans[0] if decision.expected else _confident_plan(decision, grids)
     is_dear = confident is None or confident.cost >= DEAR * chosen.cost
     relaxed = _relaxed(chosen, decision, grids) if is_dear else {}
     return Odds(chance, confident, relaxed)
@@ -79,7 +81,8 @@ def _relaxed(chosen: Plan, decision: Decision, grids: Sequence[Grid]) -> dict[st
     if usd is None or service.objective != "usd":
         return {}
     budget = min(service.budget, DEAR * usd * (1.0 + 1e-9))
-    surely = replace(service, deviations=CONFIDENT_DEVIATIONS, budget=budget)
+    deviations = service.deviations or CONFIDENT_DEVIATIONS
+    surely = replace(service, deviations=deviations, budget=budget)
     of_chip = decision.grids_to_lead(grids, chosen.scenario.hardware.id)
     return {
         name: value

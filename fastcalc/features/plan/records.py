@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import replace
+from math import inf
 from statistics import NormalDist
 
 from fastcalc.core.load import MOST_BUSY
@@ -108,7 +109,7 @@ def details(verdict: Verdict, typed: Typed) -> Record:
 
 def _odds(verdict: Verdict, typed: Typed) -> Record:
     """Probability that the best plan meets its limits, and a more confident plan, as a record."""
-    odds = verdict.odds
+    odds = None if verdict.decision.service.deviations else verdict.odds
     confident = None if odds is None else odds.confident
     service = replace(verdict.decision.service, deviations=CONFIDENT_DEVIATIONS)
     return {
@@ -156,6 +157,11 @@ def service_notes(service: Service) -> Iterable[str]:
             "batch, as in compare"
         )
     yield f"{between}; {_arrivals(service)}"
+    if service.tpot < inf and service.share is not None:
+        yield (
+            "the TPOT limit must also hold at full batch, so a plan may take more chips than its "
+            "percentiles need"
+        )
     if service.utilization < 1.0 and (service.share or service.rate or service.is_fleet):
         cap = f"{stated_percent(service.utilization)} ({option('load')})"
         reason = ", as headroom for Poisson arrivals"

@@ -171,9 +171,9 @@ class WantedPlans(Request):
         float | None,
         flag(
             "P",
-            "Required probability in percent that the limits hold, given the ranges of predicted "
+            "Required chance in percent of meeting the limits, given the ranges of predicted "
             "speeds, e.g. 90.",
-            says="{:g} % sure",
+            says="with a {:g} % chance",
         ),
     ] = None
     sensitivity: Annotated[

@@ -86,6 +86,22 @@ def test_limits_at_the_edge_of_a_chip_are_relaxed_and_not_bought(fastcalc, plann
     assert planned(*plan, enough, "--confidence", 90)["records"][0]["usd_per_month"] <= 3.001 * usd
     barely = f"{float(enough.removesuffix('ms')) - 0.7:g}ms"
     assert planned(*plan, barely, "--confidence", 90)["records"][0]["usd_per_month"] > 3.0 * usd
+    # Whoever asks for that confidence is told the same.
+    asked = words(fastcalc(*plan, "20ms", "--confidence", 90).out)
+    chips = found["records"][0]["chips_total"]
+    assert f"with {chips} rtx-5090, enough at expected speeds, the chance of meeting the" in asked
+    assert f"; --tpot {enough} would be enough, at no more than 3 times the cost" in asked
+
+
+@pytest.mark.thorough
+def test_chips_that_keep_utilization_low_at_slow_speeds_are_no_matter_of_latency(fastcalc):
+    """Three hold the limits with more than 90 %, and four are no busier than 80 % if slow."""
+    plan = ("plan", "llama-3.1-8b", "--on", "h200-sxm", "--by", "chip", "--ttft", "1s")
+    text = words(fastcalc(*plan, "--tpot", "30ms", "--rate", "15/s", "--confidence", 90).out)
+    assert text.startswith("h200-sxm 4 chips, ")
+    chance = re.search(r"with 3 h200-sxm, enough at expected .* limits is (\d+) %; more", text)[1]
+    assert int(chance) > 90
+    assert "; more chips keep utilization within 80 % at slow speeds, too" in text
 
 
 @pytest.mark.thorough
