@@ -96,10 +96,14 @@ class Schedule:
 
         traffic : the mix of all classes, with the prompts of that class
         """
-        passes = Schedule(self.placement, traffic, self.batch, place_for=self.place_for)
+        passes = self._of_traffic(traffic)
         passes.split, passes.decode, passes.mixed = self.split, self.decode, self.mixed
         passes._expected_decode = self._expected_decode
         return passes
+
+    def _of_traffic(self, traffic: Traffic) -> "Schedule":
+        """Passes for other traffic; the passes of several deployments count it for each."""
+        return Schedule(self.placement, traffic, self.batch, place_for=self.place_for)
 
     @cached_property
     def chunk(self) -> Array:
