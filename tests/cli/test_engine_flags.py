@@ -1,5 +1,6 @@
 """Flags of engines as people paste them, and whole server commands."""
 
+import itertools
 import json
 import shlex
 
@@ -273,7 +274,8 @@ def test_a_repository_has_its_projector(flags, loads):
     assert not any("mmproj" in note for note in notes)
 
 
-# vLLM 0.33, vllm/config/compilation.py; SGLang 0.5.23, memory_hook.py: 512 + 2 x 8 MiB.
+# vLLM 0.33, vllm/config/compilation.py; SGLang 0.5.23, memory_hook.py: 512 + 2 x 8 MiB,
+# and with replicas of attention 3 MiB for each sequence, or 4.5 for more than 300.
 @every(
     "flags,words",
     [
@@ -282,13 +284,20 @@ def test_a_repository_has_its_projector(flags, loads):
         ("vllm serve m --cuda-graph-sizes 32", "parameters.largest_graph=32"),
         ("vllm serve m -cc {cudagraph_capture_sizes:[1,2,16]}", "parameters.largest_graph=16"),
         ("vllm serve m -cc.max_cudagraph_capture_size=24", "parameters.largest_graph=24"),
-        ("sglang serve m --cuda-graph-max-bs 8", "parameters.runtime_memory=0.515625 GiB"),
-        ("sglang serve m --cuda-graph-bs 1 8", "parameters.runtime_memory=0.515625 GiB"),
+        (
+            "sglang serve m --cuda-graph-max-bs 8",
+            "parameters.runtime_memory=0.515625 GiB parameters.replica_memory=0.0234375 GiB",
+        ),
+        (
+            "sglang serve m --cuda-graph-bs 1 512",
+            "parameters.runtime_memory=1.5 GiB parameters.replica_memory=2.25 GiB",
+        ),
     ],
 )
 def test_sizes_of_cuda_graphs(flags, words):
     line, notes = translated(["fit", "--server", flags])
-    assert line[line.index("--set") + 1] == words
+    changes = [value for word, value in itertools.pairwise(line) if word == "--set"]
+    assert " ".join(changes) == words
     assert not any("not modelled" in note for note in notes)
 
 

@@ -293,3 +293,20 @@ def test_where_no_layout_starts_all_are_left():
     layouts = [*copies_run_by_people(site, 8)]
     assert layouts_that_start(site, layouts) == layouts
     assert all(likely_check(site.place(layout)).is_failed for layout in layouts)
+
+
+def test_replicas_of_attention_reserve_memory_for_graphs_under_sglang():
+    """512 sequences x 8 replicas x 4.5 MiB (python/sglang/srt/arg_groups/memory_hook.py, 0.5.23).
+
+    A share of memory that is set leaves them none of it.
+    """
+
+    def kept(**sharding):
+        placed_on = placed("deepseek-r1", "h200-sxm", "sglang", sharding=Sharding(**sharding))
+        return float(placed_on.placement.kept.total)
+
+    apart = kept(tp=8)
+    assert kept(tp=1, dp=8, ep=8) - apart == pytest.approx(512 * 8 * 4.5 * 2.0**20)
+    location = placed("deepseek-r1", "h200-sxm", "sglang", sharding=Sharding(tp=1, dp=8, ep=8))
+    share = limited(location.scenario, "gpu_memory_utilization", 0.85)
+    assert float(locate(share).placement.kept.total) < apart

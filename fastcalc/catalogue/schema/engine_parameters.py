@@ -356,6 +356,11 @@ class DeclaredParameters(Generic[Value]):
     joined_memory: Value = cost(
         Kept, "Additional memory per chip for communication between chips.", plausible=(1e7, 1e10)
     )
+    replica_memory: Value = cost(
+        Kept,
+        "Additional memory per chip for each of the attention replicas that share experts.",
+        plausible=(1e7, 1e10),
+    )
     expert_columns: Value = choice(
         Count,
         "MXFP4 experts are padded to a multiple of this many columns.",

@@ -303,10 +303,12 @@ class Engine(NamedEntry):
         """Engine with some parameters as set at its start, on every chip.
 
         An engine that reserves memory for each prompt token of a step derives its share of memory
-        from that reserve. If the share is given, the rest of memory is for those tokens.
+        from that reserve. If the share is given, the rest of memory is for those tokens, and for
+        replicas of attention.
         """
         if "memory_fraction" in limits.given and "chunk_memory" in self.parameters.given:
-            limits = merged(Parameters.model_validate({"chunk_memory": "0 GiB"}), limits)
+            derived = dict.fromkeys(("chunk_memory", "replica_memory"), "0 GiB")
+            limits = merged(Parameters.model_validate(derived), limits)
         by_architecture = {
             key: merged(self._within_budget(values, limits), limits)
             for key, values in self.architectures.items()

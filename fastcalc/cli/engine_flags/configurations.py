@@ -149,8 +149,9 @@ def _read_graphs(line: Words) -> None:
 def _read_graph_sizes(line: Words, configurations: Sequence[str]) -> None:
     """Rows of the largest CUDA graph, if a server sets them.
 
-    SGLang reserves 0.5 GiB and 2 MiB per row (python/sglang/srt/arg_groups/memory_hook.py of
-    version 0.5.23), unless its share of memory is set, from which graphs do not take any.
+    SGLang reserves 0.5 GiB and 2 MiB per row, and 3 to 4.5 MiB more per row for each replica of
+    attention (python/sglang/srt/arg_groups/memory_hook.py of version 0.5.23). If its share of
+    memory is set, graphs take nothing from it.
     """
     texts = [text for _, text in line.taken_pairs(*GRAPH_SIZES)]
     for configuration in configurations:
@@ -162,8 +163,13 @@ def _read_graph_sizes(line: Words, configurations: Sequence[str]) -> None:
     if line.program != "sglang":
         line.words += ["--set", f"parameters.largest_graph={max(sizes)}"]
     elif "--gpu-memory-utilization" not in line.stated:
-        kept = 0.5 + 2 * max(sizes) / 1024
-        line.words += ["--set", f"parameters.runtime_memory={kept:g} GiB"]
+        rows = max(sizes)
+        kept = {
+            "runtime_memory": 512 + 2 * rows,
+            "replica_memory": rows * (4.5 if rows > 300 else 3),
+        }
+        for name, size in kept.items():
+            line.words += ["--set", f"parameters.{name}={size / 1024:g} GiB"]
 
 
 def _read_redundant_experts(line: Words) -> None:

@@ -64,6 +64,7 @@ class Reserve:
         divide, and bytes that they do not [byte]
     alone, joined : for runtime and libraries, and the addition if several chips work together
         [byte]
+    replica : for each attention replica, if replicas share experts [byte]
     encoder : while the largest image or clip is encoded [byte]
     graphs : CUDA graphs: bytes that tensor-parallel ranks divide, and bytes that they do not [byte]
     below, above : factors by which it may be smaller and larger [1]
@@ -73,20 +74,23 @@ class Reserve:
     layers: tuple[tuple[float, float], ...] = ()
     alone: float = 0.0
     joined: float = 0.0
+    replica: float = 0.0
     encoder: float = 0.0
     graphs: tuple[float, float] = (0.0, 0.0)
     below: float = 1.0
     above: float = 1.0
 
-    def on(self, ranks: ArrayLike, tp: ArrayLike) -> KeptMemory:
+    def on(self, ranks: ArrayLike, tp: ArrayLike, replicas: ArrayLike) -> KeptMemory:
         """Expected reserve, term by term.
 
-        ranks, tp : ranks that work together, and tensor-parallel ranks among them [1]
+        ranks, tp, replicas : ranks that work together, tensor-parallel ranks among them, and
+            attention replicas that share experts; 0 if none do [1]
         """
         layer: ArrayLike = 0.0
         for divided, undivided in self.layers:
             layer = np.maximum(layer, divided / np.asarray(tp) + undivided)
         joined = self.joined * (np.asarray(ranks) > 1) if self.joined else 0.0
+        joined = joined + self.replica * replicas if self.replica else joined
         divided, undivided = self.graphs
         graphs = divided / np.asarray(tp) + undivided if divided else undivided
         return KeptMemory(self.sampling, layer, self.encoder, self.alone, joined, graphs)
@@ -145,6 +149,7 @@ def reserve_of(
         ),
         alone=alone,
         joined=float(software.joined_memory),
+        replica=float(software.replica_memory),
         encoder=float(encoder) if has_encoder else 0.0,
         graphs=_graphs(software, work, sequences * (1.0 + drafted)),
         below=stated.below if stated else 1.0,

@@ -32,8 +32,12 @@ OneOrMore = TypeVar("OneOrMore", Layout, Layouts)
 
 
 def kept_memory(machine: Machine, layout: AnyLayout) -> KeptMemory:
-    """Expected memory that an engine reserves on each chip; replicas do not work together."""
-    return machine.reserve.on(layout.expert_shards * layout.pp, layout.tp)
+    """Expected memory that an engine reserves on each chip.
+
+    Replicas work together only if they share experts.
+    """
+    replicas = layout.dp * (layout.expert_shards > layout.tp)
+    return machine.reserve.on(layout.expert_shards * layout.pp, layout.tp, replicas)
 
 
 def _room(
@@ -374,7 +378,7 @@ class Site(LegalLayouts):
     def _usable(self, chips: float) -> list[ArrayLike]:
         """Memory of each tier that can certainly be filled, with layers divided freely. [byte]"""
         reserve = self.machine.reserve
-        return self.machine.usable(chips, reserve.above * reserve.on(chips, chips).total)
+        return self.machine.usable(chips, reserve.above * reserve.on(chips, chips, 0).total)
 
     def _chips_for(self, needed: float, tiers: Sequence[int]) -> float:
         """Number of chips whose memories at given indices hold a number of bytes. [1]"""

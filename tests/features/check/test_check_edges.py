@@ -359,6 +359,7 @@ PARAMETERS = [
     ("encoder_memory", ("10 MB", "100 GB"), ("9 MB", "101 GB")),
     ("runtime_memory", ("10 MB", "10 GB"), ("9 MB", "11 GB")),
     ("joined_memory", ("10 MB", "10 GB"), ("9 MB", "11 GB")),
+    ("replica_memory", ("10 MB", "10 GB"), ("9 MB", "11 GB")),
     ("expert_columns", ("2", "1024"), ("1025",)),
     ("prompt_chunk", ("64", "1000000"), ("63", "1000001")),
     ("block_size", ("1", "256"), ("257",)),

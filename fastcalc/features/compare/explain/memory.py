@@ -75,7 +75,7 @@ def _kept(placement: Placement, numbers: Numbers) -> Iterator[Equation]:
         "B",
         numbers.setting("runtime_memory") + numbers.setting("chunk_memory") * number(rows.tokens),
     )
-    joined = equation("with other chips", memory.joined, "B", numbers.setting("joined_memory"))
+    joined = equation("with other chips", memory.joined, "B", _joined(placement, numbers))
     graphs = equation(
         "CUDA graphs",
         memory.graphs,
@@ -89,6 +89,15 @@ def _kept(placement: Placement, numbers: Numbers) -> Iterator[Equation]:
     if reserve.below != 1.0 or reserve.above != 1.0:
         yield named("kept at least", "B", total_kept.answer / number(reserve.below))
         yield named("kept at most", "B", total_kept.answer * number(reserve.above))
+
+
+def _joined(placement: Placement, numbers: Numbers) -> Term:
+    """Memory for communication, and for attention replicas that share experts. [B]"""
+    joined, replica = numbers.setting("joined_memory"), numbers.setting("replica_memory")
+    layout = placement.layout
+    if not replica.value or layout.expert_shards <= layout.tp:
+        return joined
+    return joined + number(layout.dp) * replica
 
 
 def _sampling(work: Workload, numbers: Numbers, rows: StartRows) -> Term:
