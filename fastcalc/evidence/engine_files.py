@@ -94,7 +94,7 @@ def _fitted_on(engine: Engine, calibration: Calibration) -> str | None:
     if not rows or not (parent or is_first):
         return None
     own = groups_of(rows)[0]
-    points = f"{own.count:,} published points of {many(own.sources, 'source')}"
+    points = f"{own.count:,} published measurements from {many(own.sources, 'source')}"
     if parent is None:
         return (
             f"{points}, all GPU engines together ({_EVIDENCE}); held-out publishers: median error "
@@ -131,7 +131,7 @@ def own_engine(engine: Engine, fit: OwnFit | None, *, name: str, measured: Measu
     if fit is not None:
         after, before = fit.after, fit.before
         scores = (
-            f"{after.count} points of {many(after.sources, 'source')}: "
+            f"{after.count} points from {many(after.sources, 'source')}: "
             f"median factor {after.median_factor:.2f}, 90 % within {after.p90_factor:.2f} "
             f"(before: {before.median_factor:.2f} and {before.p90_factor:.2f})"
         )

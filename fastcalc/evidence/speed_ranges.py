@@ -150,9 +150,9 @@ def learned(
     needed = (sides / np.array([widths[name] for name in names])).max(axis=1)
     blind_sources = len(np.unique(sources[is_blind]))
     basis = (
-        f"{len(fitted_rows):,} points of {len(np.unique(sources))} sources, each predicted "
-        f"without its publisher; {np.count_nonzero(is_blind)} of them, of {blind_sources} sources "
-        f"unused in model selection, count {_BLIND_COUNTS:g} times"
+        f"{len(fitted_rows):,} measurements from {len(np.unique(sources))} sources, each predicted "
+        f"without its publisher; {np.count_nonzero(is_blind)} of them, from {blind_sources} "
+        f"sources unused in model selection, count {_BLIND_COUNTS:g} times"
     )
     return RangeWidths.model_validate(
         {

@@ -95,7 +95,9 @@ def test_widths_are_quantiles_of_sources_by_phase_and_side():
         (0.4, 0.4),
     ]
     assert widths.unseen == 1.0
-    assert widths.basis.startswith("50 points of 20 sources, each predicted without its publisher")
+    assert widths.basis.startswith(
+        "50 measurements from 20 sources, each predicted without its publisher"
+    )
 
 
 def test_a_source_weighs_as_the_root_of_its_points():
