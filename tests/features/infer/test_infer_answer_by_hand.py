@@ -1,0 +1,128 @@
+"""Sentences of an inference from made-up regions."""
+
+from types import SimpleNamespace
+
+import numpy as np
+
+from fastcalc.features.infer import answer
+from fastcalc.features.infer.answer import InferAnswer
+from tests.helpers import every
+
+BATCH, HARDWARE, MARKUP = ("smaller batch",), ("other hardware",), ("higher markup",)
+
+
+def region(tricks, *, samples=500, changed=1.0, share=0.01, is_thin=False, at_edge=()):
+    return SimpleNamespace(
+        tricks=tricks, own=["chips_ratio", "fast_chip"] if HARDWARE[0] in tricks else [],
+        is_found=samples > 0, is_thin=is_thin, weights=[1.0] * samples, share=share,
+        changed_chip=changed, at_edge=at_edge, values={"chip": np.array([1.0, 0.0, 1.0])},
+    )  # fmt: skip
+
+
+def infer(regions, minimal=(), *, chips=("a", "b"), decided=(), wide=False):
+    inverse = SimpleNamespace(
+        regions=regions, minimal=list(minimal), points=1000, decided_by=lambda: decided,
+        chip_kinds=SimpleNamespace(names=chips),
+    )  # fmt: skip
+    found = InferAnswer(request=SimpleNamespace(wide=wide), inverse=inverse)
+    found.__dict__["reasons"] = []
+    return found
+
+
+def test_other_hardware_is_more_chips_or_also_another_type():
+    rows = [
+        region(HARDWARE, changed=1.0),
+        region(HARDWARE + MARKUP, changed=0.5),
+        region(BATCH + HARDWARE, changed=0.0),
+        region(BATCH),
+    ]
+    start = "other hardware: more chips in the fast tier. Their type differs as well "
+    whole = (
+        "in all matching services of 'other hardware', and "
+        "in some matching services of 'other hardware + higher markup', and "
+        "in no matching services of 'smaller batch + other hardware'"
+    )
+    assert [*infer(rows)._other_hardware()] == [start + whole]
+    assert [*infer([region(HARDWARE, samples=0)])._other_hardware()] == []
+    (only,) = infer(rows, chips=("a",))._other_hardware()
+    assert only == "other hardware here means more chips of one type: only a was tried"
+
+
+def test_the_page_has_combinations_of_two_techniques_and_the_smallest_that_suffice():
+    rows = [region(BATCH), region(BATCH + MARKUP), region(BATCH + MARKUP + HARDWARE)]
+    assert [one.region for one in infer(rows).listed] == rows[:2]
+    assert [one.region for one in infer(rows, rows[2:]).listed] == rows
+    assert [one.region for one in infer(rows, wide=True).listed] == rows
+
+
+@every(
+    "minimal,sentence",
+    [
+        ([region(BATCH)], "A smaller batch could explain the fast tier alone."),
+        (
+            [region(BATCH), region(HARDWARE)],
+            "A smaller batch or other hardware could each explain the fast tier alone. "
+            "Speeds and prices alone cannot tell which.",
+        ),
+        (
+            [region(BATCH), region(HARDWARE + MARKUP)],
+            "A smaller batch could explain the fast tier alone. Without these, other hardware with a "
+            "higher markup could. Speeds and prices alone cannot tell which.",
+        ),
+        (
+            [region(HARDWARE + MARKUP)],
+            "Other hardware with a higher markup could explain the fast tier; no technique alone could.",
+        ),
+        (
+            [region(BATCH, samples=7, is_thin=True, at_edge=["batch_ratio"])],
+            "A smaller batch (at the limit of what was tried, in 7 of 1,000 services tried) could "
+            "explain the fast tier alone.",
+        ),
+    ],
+)
+def test_the_headline_names_what_could_explain_both_tiers(minimal, sentence):
+    rows = [*minimal, region(MARKUP)]
+    assert infer(rows, minimal).headline() == sentence
+
+
+TWO = [region(BATCH), region(HARDWARE)]
+
+
+@every(
+    "decided,sentence",
+    [
+        ([("batch_ratio", 0.75, 0.001), ("active", 0.72, 0.001)], "the batch of both tiers: it"),
+        # Within 0.025, or two standard errors, numbers are as good.
+        ([("batch_ratio", 0.75, 0.001), ("kept_ratio", 0.73, 0.001)], "the batch or the tokens per step of both tiers: any of these"),
+        ([("batch_ratio", 0.75, 0.02), ("kept_ratio", 0.715, 0.02)], "the batch or the tokens per step of both tiers: any of these"),
+        ([("batch_ratio", 0.75, 0.02), ("kept_ratio", 0.705, 0.02)], "the batch of both tiers: it"),
+    ],
+)  # fmt: skip
+def test_what_would_decide_between_explanations(decided, sentence):
+    (note,) = infer(TWO, TWO, decided=decided).deciding()
+    assert note.startswith(f"to distinguish the 2 explanations, find out {sentence} raises the ")
+    assert "from 50 to 7" in note
+    assert note.endswith(" %")
+
+
+def test_one_explanation_needs_no_decision_and_few_samples_make_none():
+    assert [*infer(TWO, TWO[:1]).deciding()] == []
+    (note,) = infer(TWO, TWO, decided=[("batch_ratio", 1.0, float("inf"))]).deciding()
+    assert note.startswith("too few samples match to say which number would decide")
+
+
+@every(
+    "share,text", [(0.0, "0"), (1e-3, "1e-03"), (2e-3, "2e-03"), (4e-3, "5e-03"), (8e-3, "1e-02")]
+)
+def test_a_volume_is_told_to_a_third_of_a_power_of_ten(share, text):
+    """1, 2.15 and 4.64 times a power of ten."""
+    assert answer._volume(SimpleNamespace(region=region(BATCH, share=share))) == text
+
+
+def test_a_row_of_few_samples_is_marked():
+    few, many = (infer([region(BATCH, is_thin=thin)]).combinations[0] for thin in (True, False))
+    assert answer._samples(few) == "500 !"
+    assert answer._samples(many) == "500"
+    none = infer([region(BATCH, samples=0, is_thin=True)]).combinations[0]
+    assert answer._samples(none) == "0"
+    assert few.chips("chip") == "a b"
