@@ -11,9 +11,6 @@ from fastcalc.kit.answer.numbers_as_text import dollars, size
 from fastcalc.kit.answer.placed_batch import PlacedBatch
 from fastcalc.kit.answer.point_records import Record, named_chips, plainly
 
-_FEW = 3
-"""Notes of a first screen. [1]"""
-
 
 @dataclass(frozen=True, kw_only=True)
 class _TierOfDeployment(PlacedBatch):

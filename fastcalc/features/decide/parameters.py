@@ -31,15 +31,10 @@ class Variable:
         """Whether only integers make sense."""
         return self.limit.is_whole
 
-    @property
-    def least(self) -> float:
-        """Smallest value in the search."""
-        return 0.0 if self.zero else max(self.limit.minimum, 1e-6)
-
     def grid(self, points: int) -> Floats:
         """Values over the whole search range, dense at common values."""
         if self.limit.maximum == 1.0:
-            return np.linspace(self.least, 1.0, points)
+            return np.linspace(0.0 if self.zero else max(self.limit.minimum, 1e-6), 1.0, points)
         first = max(self.limit.minimum, 1e-4)
         values = np.geomspace(first, min(self.limit.maximum, 1e7), points)
         if self.is_count:

@@ -25,7 +25,7 @@ from fastcalc.features.decide.choice import Choice, Contender
 from fastcalc.features.decide.parameters import PARAMETERS
 from fastcalc.features.decide.request import Decide
 from fastcalc.features.decide.run import _shared, _window
-from tests.helpers import run, words
+from tests.helpers import every, run, words
 from tests.strategies import examples
 
 SHARES = st.floats(0.01, 1.0)
@@ -834,3 +834,22 @@ def test_flags_of_all_options_are_in_seconds_and_counts():
     assert (numbers["round_trip"], numbers["steps"], numbers["tools"]) == (0.05, 20, 3.0)
     assert _window(Decide(options=["a=speed=65"], window_ms=50.0)) == 0.05
     assert _window(Decide(options=["a=speed=65"])) is None
+
+
+@every("name,parameter", PARAMETERS.items())
+def test_values_that_are_searched_span_the_range_of_their_kind(name, parameter):
+    """From 0 where that means something, else from a small positive value; counts are whole."""
+    values = parameter.grid(101)
+    assert np.all(np.diff(values) > 0.0)
+    if parameter.zero:
+        assert values[0] == 0.0
+    else:
+        assert 0.0 < values[0] <= 1.0
+        assert values[0] in parameter.limit
+    assert values[1] in parameter.limit
+    assert values[-1] == pytest.approx(min(parameter.limit.maximum, 1e7))
+    if parameter.is_count:
+        np.testing.assert_array_equal(values, np.round(values))
+        np.testing.assert_array_equal(values[values > 0.0][:3], [1.0, 2.0, 3.0])
+    if parameter.limit.maximum == 1.0:
+        assert np.diff(values) == pytest.approx(0.01, rel=1e-3)
