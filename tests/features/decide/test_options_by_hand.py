@@ -20,7 +20,11 @@ from tests.helpers import every, read_or_refusal
         ("40%", "share", 0.4),
         ("40%", "accuracy", "x '40%' is not a number; write for example 0.5"),
         ("1_000", "tokens", 1000),
-        ("1.5", "tokens", "x 1.5 is not a whole number from 1 to 1,000,000,000; write for example 10"),
+        (
+            "1.5",
+            "tokens",
+            "x 1.5 is not a whole number from 1 to 1,000,000,000; write for example 10",
+        ),
     ],
 )
 def test_a_number_is_within_the_limit_of_its_key(text, key, value):

@@ -1,0 +1,93 @@
+"""Sentences of fast modes from made-up solutions."""
+
+from math import nan
+from types import SimpleNamespace
+
+import numpy as np
+
+from fastcalc.features.fastmode import sentences
+from tests.helpers import every
+
+
+def today(*, batch=32, speed=80.0, chips=2, largest=32, layers=40.0):
+    return SimpleNamespace(
+        scenario=SimpleNamespace(
+            batches=(batch,), hardware=SimpleNamespace(id="h"),
+            model=SimpleNamespace(asked_name="m"), work=SimpleNamespace(weight_format="fp8"),
+        ),
+        placement=SimpleNamespace(
+            layout=SimpleNamespace(chips=chips), max_batch=largest, work=SimpleNamespace(layers=layers)
+        ),
+        estimate=SimpleNamespace(speed=np.array([speed])),
+    )  # fmt: skip
+
+
+def solution(**changes):
+    usual = {
+        "today": today(), "speed": 200.0, "asked_start": None, "cheapest": "x", "reached": ["x"],
+        "on_same_chips": "x", "nearest": (150.0, "more chips"), "fewer_layers": None,
+        "thinner_layers": None, "drafts": np.array([1.0, 2.0, 3.0]),
+        "tokens": np.array([1.5, 2.5, nan]), "acceptance": np.array([0.5, nan, nan]),
+    }  # fmt: skip
+    return SimpleNamespace(**usual | changes)
+
+
+BEGUN = "m (fp8) on 2 h gives each of 32 users 80.0 tokens/s; target 200 (2.50x)"
+
+
+@every(
+    "changes,sentence",
+    [
+        ({}, f"{BEGUN}."),
+        ({"today": today(batch=1)}, f"{BEGUN}.".replace("each of 32 users", "one user")),
+        ({"on_same_chips": None}, f"{BEGUN}. Nothing reaches it on h."),
+        ({"cheapest": None}, f"{BEGUN}. Only quantization or another model reaches it; both change the answers."),
+        ({"cheapest": None, "reached": []}, f"{BEGUN}. Nothing in the catalogue reaches 200 tokens/s; a single user gets at most 150, with more chips."),
+        ({"cheapest": None, "reached": [], "nearest": None}, f"{BEGUN}. Nothing in the catalogue reaches 200 tokens/s; a single user gets at most 0, with today."),
+        ({"asked_start": 50.0}, f"{BEGUN}.".replace("tokens/s;", "tokens/s (50.0 asked, but no larger batch fits);")),
+    ],
+)  # fmt: skip
+def test_the_headline(changes, sentence):
+    assert sentences.headline(solution(**changes)) == sentence
+
+
+@every(
+    "asked,batch,is_said",
+    [(None, 32, False), (50.0, 31, False), (80.0, 32, False), (50.0, 32, True), (50.0, 33, True)],
+)
+def test_today_is_faster_than_asked_where_no_larger_batch_fits(asked, batch, is_said):
+    said = sentences.too_fast(solution(asked_start=asked, today=today(batch=batch)))
+    assert bool(said) == is_said
+    if is_said:
+        start = "today's users get 80.0 tokens/s instead of 50.0, because two h hold at most batch "
+        assert said.startswith(f"{start}{batch}; start from more chips")
+
+
+def shape(active, total, layers=11.0):
+    return SimpleNamespace(active_parameters=active, total_parameters=total, layers=layers)
+
+
+@every(
+    "fewer,thinner,end",
+    [
+        (None, None, "no number of layers reaches it; narrower feed-forward networks alone do not"),
+        (shape(3e9, 3e9), None, "3B parameters in 11 of the 40 layers reaches it; narrower feed-forward networks alone do not"),
+        (None, shape(3e9, 9e9), "no number of layers reaches it; with narrower feed-forward networks alone: 3B active of 9B parameters"),
+    ],
+)  # fmt: skip
+def test_smaller_shapes(fewer, thinner, end):
+    said = sentences.smaller_shapes(solution(fewer_layers=fewer, thinner_layers=thinner))
+    start = "smaller model with the same layers, at batch 32 on today's 2 chips: "
+    assert said.replace(".00B", "B") == start + end
+
+
+def test_what_speculation_needs():
+    said = sentences.drafts_needed(solution())
+    assert said == (
+        "tokens per step that speculation needs at batch 32, by number of draft tokens: "
+        "1: 1.50 (acceptance 0.50); 2: 2.50 (impossible); 3: the hardware bound is below it"
+    )
+    none = sentences.drafts_needed(solution(acceptance=np.full(3, nan)))
+    assert none.startswith(
+        "speculation at batch 32: no acceptance rate below 1 reaches it with 1 to 3 "
+    )
