@@ -343,12 +343,13 @@ def shown(tested: Tested, max_listed: int = _FEW) -> str:
     """Computed value of a test with its unit; only the ends if there are many."""
     values = [float(value) for value in tested.values]
     reached = [value for value in values if np.isfinite(value)]
-    if len(values) > max_listed and reached:
+    if not reached:
+        return _UNREACHABLE
+    if len(values) > max_listed:
         text = amount([min(reached), max(reached)], tested.unit, " to ")
     else:
         text = amount(reached, tested.unit, " and " if len(reached) == _FEW else ", ")
-    is_partly = len(reached) < len(values)
-    return " or ".join(filter(None, [text, _UNREACHABLE * is_partly]))
+    return text if len(reached) == len(values) else f"{text} or {_UNREACHABLE}"
 
 
 def over_assumptions(tested: Tested) -> str:
