@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from fastcalc.features.claims import answer
+from fastcalc.features.claims import answer, break_evens
 from tests.helpers import every
 
 
@@ -157,3 +157,42 @@ def test_what_verdicts_depend_on_is_counted():
     assert any(note.text.startswith("1 verdict depends on ") for note in claims(1).notes())
     assert any("shows what decides a verdict" in text for text in texts)
     assert not any("shows what decides" in note.text for note in claims(2, checked=False).notes())
+
+
+def varied(met, **inputs):
+    def stated(texts, names=()):
+        return SimpleNamespace(is_list=len(texts) > 1, texts=texts, names=names)
+
+    listed = {name: stated(*given) for name, given in inputs.items()}
+    return SimpleNamespace(met=np.array(met), check=SimpleNamespace(inputs=listed))
+
+
+@every(
+    "found,sentences",
+    [
+        (varied([True, False], users=(["1", "8"],)), ["users: supported at 1, refuted at 8"]),
+        (varied([True, False, True], users=(["1", "8", "9"],)), ["users: supported at 1, 9, refuted at 8"]),
+        # The input that alone tells the cases apart, or else all that differ.
+        (
+            varied([True, False, False], users=(["1", "8", "1"],), rate=(["2", "3", "3"],)),
+            ["rate: supported at 2, refuted at 3"],
+        ),
+        (
+            varied([True, False, False], users=(["1", "8", "1"],), rate=(["2", "2", "3"],)),
+            ["users, rate: supported at 1 2, refuted at 8 2, 1 3"],
+        ),
+        # Names of the catalogue stand together; what is equal in all cases is not told.
+        (
+            varied([True, False], chips=(["a", "b"], ["a", "b"]), users=(["8", "8"],)),
+            ["chips: supported at a, refuted at b"],
+        ),
+        (
+            varied([True, False], chips=(["a", "b"], ["a", "b"]), models=(["m", "n"], ["m", "n"])),
+            ["chips, models: supported at a m, refuted at b n"],
+        ),
+        (varied([True], users=(["1"],)), []),
+        (varied([True, False], users=(["8", "8"],)), []),
+    ],
+)  # fmt: skip
+def test_cases_that_support_a_claim_and_that_refute_it(found, sentences):
+    assert [*break_evens._cases(found)] == sentences
