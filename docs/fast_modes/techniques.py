@@ -134,7 +134,6 @@ def smaller_batch(book: Book) -> Words:
     named = {
         "wait": ("6", "the step time"),
         "flops": ("5", "the context length"),
-        "batch": ("47", ""),
     }
     return {
         "floor_table": _floors(book),
