@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fastcalc.formulas.ratios import factor_of_ratio
+from fastcalc.formulas.ranges import factor_of_ratio
 from fastcalc.formulas.types import Array, ArrayLike, Bools, floats
 
 

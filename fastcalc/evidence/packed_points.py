@@ -4,10 +4,11 @@ from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields
 from math import nan
-from typing import Any, overload
+from typing import Any, TypeVar, overload
 
 from fastcalc.evidence.point import COUNTS, NUMBERS, Point
 
+Row = TypeVar("Row")
 _NAMES = tuple(field.name for field in fields(Point))
 
 
@@ -54,8 +55,29 @@ class _PackedNumbers:
         return None if number != number else number
 
 
-class PackedPoints(Sequence[Point]):
-    """Measurements of a file, rebuilt on access."""
+class RebuiltSequence(Sequence[Row]):
+    """Sequence whose items are rebuilt on access."""
+
+    def at(self, position: int) -> Row:
+        """Rebuild the item at a position from 0 to the length."""
+        raise NotImplementedError
+
+    @overload
+    def __getitem__(self, index: int) -> Row: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Row]: ...
+
+    def __getitem__(self, index: int | slice) -> Row | Sequence[Row]:
+        positions = range(len(self))[index]
+        return self.at(positions) if isinstance(positions, int) else [*map(self.at, positions)]
+
+    def __iter__(self) -> Iterator[Row]:
+        return map(self.at, range(len(self)))
+
+
+class PackedPoints(RebuiltSequence[Point]):
+    """Measurements of a file."""
 
     def __init__(self, points: Iterable[Point] = ()) -> None:
         self._ids: list[str] = []
@@ -74,16 +96,6 @@ class PackedPoints(Sequence[Point]):
     def __len__(self) -> int:
         return len(self._ids)
 
-    @overload
-    def __getitem__(self, index: int) -> Point: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Point]: ...
-
-    def __getitem__(self, index: int | slice) -> Point | Sequence[Point]:
-        if isinstance(index, slice):
-            return [self[position] for position in range(len(self))[index]]
-        return Point(*[column[index] for column in self._columns])
-
-    def __iter__(self) -> Iterator[Point]:
-        return (self[index] for index in range(len(self)))
+    def at(self, position: int) -> Point:
+        """Measurement at a position."""
+        return Point(*[column[position] for column in self._columns])

@@ -1,12 +1,13 @@
 """Column-wise storage of many predictions, rebuilt on access."""
 
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from math import nan
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 
+from fastcalc.evidence.packed_points import RebuiltSequence
 from fastcalc.evidence.point import Point
 from fastcalc.evidence.score import Prediction
 
@@ -14,7 +15,7 @@ _NUMBERS = ("expected", "low", "high", "bound", "typical", "fitted_share")
 _WORDS = ("engine_used", "machine", "phase", "has_experts", "assumed")
 
 
-class PackedPredictions(Sequence[Prediction]):
+class PackedPredictions(RebuiltSequence[Prediction]):
     """Predictions in the order of their measurements, some of which have none.
 
     predicted : number of measurements with a prediction [1]
@@ -48,21 +49,9 @@ class PackedPredictions(Sequence[Prediction]):
     def __len__(self) -> int:
         return len(self._index)
 
-    @overload
-    def __getitem__(self, index: int) -> Prediction: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Prediction]: ...
-
-    def __getitem__(self, index: int | slice) -> Prediction | Sequence[Prediction]:
-        if isinstance(index, slice):
-            return [self._at(position) for position in self._index[index]]
-        return self._at(self._index[index])
-
-    def __iter__(self) -> Iterator[Prediction]:
-        return map(self._at, self._index)
-
-    def _at(self, index: int) -> Prediction:
+    def at(self, position: int) -> Prediction:
+        """Prediction at a position among those of measurements that have one."""
+        index = self._index[position]
         numbers = {name: column.item(index) for name, column in self._numbers.items()}
         # A prediction with only a bound has no range.
         fields: dict[str, Any] = {

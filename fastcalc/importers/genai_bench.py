@@ -9,10 +9,9 @@ from collections.abc import Iterator
 
 from fastcalc.importers.json_records import NoRunError, Record, alongside
 from fastcalc.importers.served_run import Arrivals, ServedRun, Times, clients_in, times_in
+from fastcalc.importers.setup import engine_named
 
 _UNITS = {"": 1.0, "s": 1.0, "ms": 1e-3}
-_ENGINES = {"vllm": "vllm", "sglang": "sglang", "sgl": "sglang", "trtllm": "tensorrt-llm",
-            "tensorrt-llm": "tensorrt-llm"}  # fmt: skip
 
 
 def is_result(record: Record) -> bool:
@@ -47,7 +46,7 @@ def runs(record: Record) -> Iterator[ServedRun | str]:
         names=tuple(map(experiment.text, called)),
         stated={
             "hardware": experiment.text("server_gpu_type"),
-            "engine": _ENGINES.get(experiment.text("server_engine").lower()),
+            "engine": engine_named(experiment.text("server_engine")),
             "chips": str(count) if isinstance(count, (int, str)) else None,
         },
     )

@@ -14,8 +14,8 @@ from fastcalc.catalogue import reader
 from fastcalc.errors import InputError
 from fastcalc.importers.json_records import NoRunError, Record
 from fastcalc.importers.served_run import Arrivals, ServedRun, times_in
+from fastcalc.importers.setup import engine_named
 
-_ENGINES = {"vllm": "vllm", "sglang": "sglang"}
 _LATENCIES = ("time_to_first_token", "time_per_output_token", "request_latency")
 _LENGTHS = (
     ("output_distribution", "mean"),
@@ -102,6 +102,6 @@ def _configuration(folder: Path) -> Configuration:
     )
     return Configuration(
         names=tuple(name for name in names if isinstance(name, str) and name),
-        engine=_ENGINES.get(str(document.at("server", "type")), ""),
+        engine=engine_named(str(document.at("server", "type"))),
         output=float(counts[0]) if counts and is_whole else None,
     )

@@ -11,13 +11,13 @@ from dataclasses import replace
 from fastcalc.importers import vllm
 from fastcalc.importers.json_records import NoRunError, Record, Stated
 from fastcalc.importers.served_run import Arrivals, ServedRun, Times
+from fastcalc.importers.setup import engine_named
 
 _CHIPS = {
     "h100": "h100-sxm", "h200": "h200-sxm", "b200": "b200", "b300": "b300", "gb200": "gb200",
     "gb300": "gb300", "mi300x": "mi300x", "mi325x": "mi325x", "mi355x": "mi355x",
     "rtx6000pro": "rtx-pro-6000",
 }  # fmt: skip
-_ENGINES = (("vllm", "vllm"), ("sglang", "sglang"), ("trt", "tensorrt-llm"))
 _WEIGHTS = {"fp8": "fp8", "bf16": "bf16", "fp16": "fp16"}
 _BITS = {"fp4": 4, "int4": 4, "fp8": 8, "int8": 8, "bf16": 16, "fp16": 16}
 
@@ -90,11 +90,9 @@ def _layout(record: Record) -> tuple[int | None, dict[str, int | None]]:
 
 def _stated(record: Record, layout: dict[str, int | None]) -> Stated:
     called = record.text("decode_hw") or record.text("hw") or record.text("hardware")
-    framework = record.text("framework").lower()
-    engine = next((engine for name, engine in _ENGINES if name in framework), "")
     return {
         **layout,
         "hardware": _CHIPS.get(called.lower().partition("-")[0], called),
-        "engine": engine,
+        "engine": engine_named(record.text("framework")),
         "weights": _WEIGHTS.get(record.text("precision").lower()),
     }

@@ -1,5 +1,6 @@
 """Settings that files of other programs omit: the machine and the model of measurements."""
 
+import re
 from collections.abc import Callable, Mapping
 from functools import cache
 from math import ceil, prod
@@ -17,6 +18,23 @@ WORDS = ("hardware", "model", "engine", "weights", "kv")
 LAYOUT = ("chips", "tp", "ep", "pp", "dp")
 OPTIONS = (*WORDS, *LAYOUT)  # settings that the user may give for a file
 _LONGEST = 250  # file systems have no longer names
+_ENGINES = {
+    "vllm": "vllm",
+    "sglang": "sglang",
+    "sgl": "sglang",
+    "lmdeploy": "lmdeploy",
+} | dict.fromkeys(("trt", "trtllm", "tensorrt"), "tensorrt-llm")
+"""Engines by a word in the names that benchmark programs give to servers."""
+
+
+def engine_named(server: str) -> str:
+    """Engine for a benchmark program's name of a server; "" if it does not name one.
+
+    >>> engine_named("dynamo-trtllm"), engine_named("openai-chat")
+    ('tensorrt-llm', '')
+    """
+    words = re.split(r"[^a-z]+", server.lower())
+    return next((_ENGINES[word] for word in words if word in _ENGINES), "")
 
 
 def columns(layout: Mapping[str, int | None], **words: str) -> dict[str, Any]:

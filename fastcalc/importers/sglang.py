@@ -13,7 +13,6 @@ from fastcalc.importers.json_records import NoRunError, Record
 from fastcalc.importers.served_run import Arrivals, ServedRun, accepted_tokens
 
 _OWN = {"mean_e2e_latency_ms", "median_e2e_latency_ms", "total_output_tokens_retokenized"}
-_ENGINES = {"sglang": "sglang", "vllm": "vllm", "trt": "tensorrt-llm", "lmdeploy": "lmdeploy"}
 _LAYOUT = {"tp": "tp_size", "pp": "pp_size", "ep": "ep_size"}
 
 
@@ -26,7 +25,6 @@ def runs(record: Record) -> Iterator[ServedRun | str]:
     """Yield the single run of a line, or raise NoRunError."""
     run = vllm.run_of(record, _arrivals(record))
     server = record.within("server_info")
-    engine = _ENGINES.get(record.text("backend").partition("-")[0])
     counts = {name: server.count(key) for name, key in _LAYOUT.items()}
     replicas = server.count("dp_size")
     if server.data.get("enable_dp_attention") is True and counts["tp"] and replicas:
@@ -40,7 +38,7 @@ def runs(record: Record) -> Iterator[ServedRun | str]:
         request=vllm.times(record, "e2e_latency"),
         tokens_per_pass=accepted_tokens(record, "accept_length"),
         names=(*map(server.text, ("model_path", "served_model_name")), record.text("model_id")),
-        stated={**counts, "kv": cache, **run.stated, **({"engine": engine} if engine else {})},
+        stated={**counts, "kv": cache, **run.stated},
     )
 
 

@@ -18,9 +18,7 @@ from fastcalc.importers.served_run import (
     accepted_tokens,
     times_of,
 )
-from fastcalc.importers.setup import OPTIONS
-
-_ENGINES = {"vllm": "vllm", "sglang": "sglang", "tensorrt-llm": "tensorrt-llm"}
+from fastcalc.importers.setup import OPTIONS, engine_named
 
 
 def is_result(record: Record) -> bool:
@@ -48,7 +46,7 @@ def run_of(record: Record, arrivals: Arrivals) -> ServedRun:
         name: str(value) if type(value) is int else record.text(name)
         for name, value in values.items()
     }
-    stated["engine"] = stated["engine"] or _ENGINES.get(record.text("backend"), "")
+    stated["engine"] = stated["engine"] or engine_named(record.text("backend"))
     return ServedRun(
         program="vllm bench serve",
         completed=completed,

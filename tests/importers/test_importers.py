@@ -31,7 +31,7 @@ from fastcalc.importers.foreign import foreign_in
 from fastcalc.importers.json_records import NoNumberError, NoRunError, Record, records
 from fastcalc.importers.naming import NameLookup, Options
 from fastcalc.importers.served_run import Arrivals, ServedRun, Times, points_of, times_of
-from fastcalc.importers.setup import Unsaid, checked
+from fastcalc.importers.setup import Unsaid, checked, engine_named
 from tests.helpers import every
 
 ON = {"hardware": "h100-sxm", "chips": "1", "model": "llama-3.1-8b"}
@@ -1580,3 +1580,19 @@ def test_texts_of_results_are_cut_at_ten_thousand_letters(count, ends):
     text = Record(1, {"id": "a" * count}).text("id")
     assert len(text) == 10_000
     assert text.endswith(ends)
+
+
+@every(
+    "server,engine",
+    [
+        ("vllm", "vllm"),
+        ("sglang-oai-chat", "sglang"),
+        ("dynamo-trt", "tensorrt-llm"),
+        ("TensorRT-LLM", "tensorrt-llm"),
+        ("openai", ""),
+        ("strtod", ""),
+    ],
+)
+def test_all_programs_name_servers_by_the_same_words(server, engine):
+    """Backends of vllm bench serve and SGLang's bench_serving; frameworks of InferenceX."""
+    assert engine_named(server) == engine

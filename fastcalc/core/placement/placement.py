@@ -331,10 +331,6 @@ class Site(LegalLayouts):
         """Weights with the padding of kernels. [byte]"""
         return self.work.weight_bytes + self._experts - self.work.bytes.experts
 
-    def cache_bytes_needed(self, batch: float) -> float:
-        """Caches of a batch, or of the engine's longest sequence if that is larger. [byte]"""
-        return max(self.batch_cache_bytes(batch), self.longest_cache_bytes)
-
     def batch_cache_bytes(self, batch: float) -> float:
         """Caches of a batch. [byte]"""
         return batch * float(self.work.cache_bytes(self.reserved_tokens))
@@ -351,7 +347,7 @@ class Site(LegalLayouts):
         or if one layer does not fit on a chip.
         """
         work, tiers = self.work, range(len(self.machine.tiers))
-        cache = self.cache_bytes_needed(batch)
+        cache = max(self.batch_cache_bytes(batch), self.longest_cache_bytes)
         sizes = work.bytes._replace(experts=self._experts, kv=cache)._asdict()
         sizes["embedding"] = work.weights.embedding.bytes
         places = self.machine.place
