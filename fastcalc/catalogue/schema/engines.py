@@ -149,14 +149,25 @@ class Instead(Entry):
         return self.attention is None or _KINDS_OF_ATTENTION[self.attention] in kinds
 
 
-class DefaultCache(Entry):
+class FormatRow(Entry):
+    """Statement about formats on some architectures, or on all if none are named."""
+
+    architectures: list[Identifier] | None = None
+    source: str
+    note: str | None = None
+
+    def is_on(self, hardware: Hardware) -> bool:
+        """Whether it applies to a chip."""
+        return self.architectures is None or hardware.architecture in self.architectures
+
+
+class DefaultCache(FormatRow):
     """Default cache format of some models on some chips.
 
     cache : the format
     weights : weight formats to which it applies, if not the model's own; all formats and the
         model's own if omitted
-    models, architectures : to which it applies; all if omitted. Models that extend one of them are
-        included
+    models : to which it applies; all if omitted. Models that extend one of them are included
     replaces : formats that may be requested and are replaced by this one
     is_default : False if it only replaces requested formats
     """
@@ -165,45 +176,35 @@ class DefaultCache(Entry):
     is_default: bool = True
     weights: list[FormatName] = []
     models: list[Identifier] = []
-    architectures: list[Identifier] = []
     replaces: list[CacheFormatName] = []
-    source: str
-    note: str | None = None
 
     def is_for(self, model: Model, weights: str | None, hardware: Hardware) -> bool:
         """Whether it applies to a model with weights in a format on a chip."""
         base = (weights or "").partition("+")[0]
         is_copy = base in self.weights and weights != model.format_name
-        is_on = not self.architectures or hardware.architecture in self.architectures
         is_of = not self.models or not {model.id, *model.bases}.isdisjoint(self.models)
-        return is_on and (is_copy or not self.weights) and is_of
+        return self.is_on(hardware) and (is_copy or not self.weights) and is_of
 
 
-class FormatsRun(Entry):
-    """Formats that software runs, on some or on all architectures.
+class FormatsRun(FormatRow):
+    """Formats that software runs.
 
     weights, caches : formats that may be requested
     """
 
-    architectures: list[Identifier] | None = None
     weights: list[FormatName]
     caches: list[CacheFormatName]
-    source: str
-    note: str | None = None
 
 
-class FormatsRefused(Entry):
-    """Formats with which software does not start, on some or on all architectures.
+class FormatsRefused(FormatRow):
+    """Formats with which software does not start.
 
     weights, caches : formats without a kernel, published or not; an empty list ends the refusals,
         so that rows of the engine that this one extends do not apply
     """
 
-    architectures: list[Identifier] | None = None
     weights: list[FormatName] | None = None
     caches: list[CacheFormatName] | None = None
-    source: str
-    note: str | None = None
 
 
 Rank = Literal["tp", "pp", "ep", "dp"]
@@ -225,7 +226,7 @@ class SplitMode(Entry):
     note: str | None = None
 
 
-class WideningKernel(Entry):
+class WideningKernel(FormatRow):
     """A kernel that multiplies at the 16-bit rate whatever the chip's units, usually by upcasting.
 
     kernel : name in the engine's code and logs
@@ -233,12 +234,9 @@ class WideningKernel(Entry):
     """
 
     kernel: Name
-    architectures: list[Identifier]
     weights: list[FormatName] = []
     experts: list[FormatName] = []
     caches: list[CacheFormatName] = []
-    source: str
-    note: str | None = None
 
 
 Program = Literal["exllama", "llama-cpp", "mlx", "sglang", "tensorrt-llm", "vllm"]

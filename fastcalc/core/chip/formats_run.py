@@ -27,7 +27,7 @@ class RunnableFormats(NamedTuple):
 def formats_run(engine: Engine, hardware: Hardware) -> RunnableFormats:
     """Formats that an engine lists for a chip, or else those that the chip's units support."""
     for row in engine.formats:
-        if row.architectures is None or hardware.architecture in row.architectures:
+        if row.is_on(hardware):
             return RunnableFormats(tuple(row.weights), tuple(row.caches))
     eight = ("fp8",) if hardware.rate("fp8") else ()
     four = four_bits(hardware)
@@ -37,11 +37,7 @@ def formats_run(engine: Engine, hardware: Hardware) -> RunnableFormats:
 @once
 def refused_formats(engine: Engine, hardware: Hardware, work: Workload) -> str | None:
     """Reason why an engine does not start with a model's weights or cache on a chip, or None."""
-    rows = [
-        row
-        for row in engine.refused
-        if row.architectures is None or hardware.architecture in row.architectures
-    ]
+    rows = [row for row in engine.refused if row.is_on(hardware)]
     formats, runs = work.formats, formats_run(engine, hardware)
     weights, caches = [row.weights for row in rows], [row.caches for row in rows]
     for setting, noun, stored, lists, run in (
@@ -65,7 +61,7 @@ def refused_formats(engine: Engine, hardware: Hardware, work: Workload) -> str |
 @once
 def widened_by(engine: Engine, hardware: Hardware) -> Kinds[dict[str, str]]:
     """Kernels that multiply at the 16-bit rate whatever the chip's units, by stored format."""
-    rows = [row for row in reversed(engine.widening) if hardware.architecture in row.architectures]
+    rows = [row for row in reversed(engine.widening) if row.is_on(hardware)]
     weights = {name: row.kernel for row in rows for name in row.weights}
     experts = {name: row.kernel for row in rows for name in row.experts}
     caches = {name: row.kernel for row in rows for name in row.caches}
