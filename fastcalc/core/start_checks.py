@@ -103,8 +103,9 @@ class StartCheck:
         placement = self.placement
         if self.is_share_taken:
             return _line_of_a_taken_share(placement)
-        held = float(sum(placement.usable)) + float(placement.reserved)
-        if float(placement.weights_per_chip) > held:
+        machine = placement.machine
+        whole = sum(float(tier.capacity * machine.reported(tier)) for tier in machine.tiers)
+        if float(placement.weights_per_chip) > whole:
             return "torch.OutOfMemoryError: CUDA out of memory."
         if self.room <= 0.0:
             return (

@@ -242,6 +242,9 @@ class DeclaredParameters(Generic[Value]):
         neutral=inf,
         plausible=(1, 256),
     )
+    overlaps_steps: Value = cost(
+        Part, "1 if windows hold the tokens of all steps in flight, 0 if those of one step."
+    )
     state_blocks: Value = choice(
         Count,
         "Blocks of recurrent states per sequence; more with prefix caching.",

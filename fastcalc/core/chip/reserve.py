@@ -8,7 +8,13 @@ from typing import NamedTuple
 import numpy as np
 
 from fastcalc.catalogue.once import once
-from fastcalc.catalogue.schema import DenseFFN, Engine, LinearAttention, Model
+from fastcalc.catalogue.schema import (
+    CompressedAttention,
+    DenseFFN,
+    Engine,
+    LinearAttention,
+    Model,
+)
 from fastcalc.catalogue.schema.engine_parameters import DeclaredParameters
 from fastcalc.core.chip.tier import Tier
 from fastcalc.core.model.workload import Workload
@@ -22,6 +28,8 @@ from fastcalc.formulas.reserve import (
     stream_memory,
 )
 from fastcalc.formulas.types import ArrayLike
+
+_PADDED_HEADS = 64
 
 
 class StartRows(NamedTuple):
@@ -223,17 +231,28 @@ def _prompt_graph_count(rows: float, largest: float) -> float:
 
 @once
 def _widths(model: Model) -> tuple[tuple[float, float], ...]:
-    """Distinct columns of a token in feed-forward networks: divided by ranks, and whole.
+    """Distinct columns of a token in a layer: divided by ranks, and whole.
 
     Inputs and outputs of experts share a buffer, with a row for each expert that a token selects.
+    Hyper-connections add the residual streams that a layer reads and writes, and a copy of them at
+    32 bits (hc_pre in inference/model.py of deepseek-ai/DeepSeek-V4-Pro). Kernels of compressed
+    attention have queries and outputs of at least 64 heads on each rank (padded_heads in
+    vllm/models/deepseek_v4/attention.py, version 0.33).
     """
     hidden, widths = float(model.hidden_size or 0), dict[tuple[float, float], None]()
+    streams = model.residual_streams
+    mixed = 4 * streams * hidden if streams > 1 else 0.0
+    for attention in (block.attention for block in model.blocks):
+        if isinstance(attention, CompressedAttention):
+            size = 2.0 * attention.head_dim
+            widths[attention.heads * size, hidden + mixed] = None
+            widths[0.0, _PADDED_HEADS * size + hidden + mixed] = None
     for ffn in (block.ffn for block in model.blocks):
         if isinstance(ffn, DenseFFN):
-            widths[float(ffn.matrices * ffn.width), hidden] = None
+            widths[float(ffn.matrices * ffn.width), hidden + mixed] = None
         elif ffn is not None:
             inside = (ffn.matrices - 1) * ffn.width
             shared = max(inside, ffn.latent_size or hidden)
-            undivided = ffn.active_experts * shared + hidden
+            undivided = ffn.active_experts * shared + hidden + mixed
             widths[float(ffn.active_experts * ffn.width), undivided] = None
     return tuple(widths)

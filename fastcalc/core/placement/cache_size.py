@@ -68,7 +68,8 @@ def _of_pool(placement: Placement, pool: BlockPool, length: int, room: float) ->
     """Capacity of an engine's pool, counted in blocks."""
     machine = placement.machine
     rows = start_rows(machine.software, largest_memory(machine.hardware))
-    in_flight = rows.tokens * (1.0 + placement.layout.pp)  # in overlapping steps
+    overlapping = float(np.max(machine.software.overlaps_steps)) * placement.layout.pp
+    in_flight = rows.tokens * (1.0 + overlapping)
     a_sequence = float(pool.reserved(length, step=in_flight))
     blocks = pool.blocks(room / machine.ranks)
     concurrency = blocks / a_sequence

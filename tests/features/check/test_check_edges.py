@@ -388,6 +388,7 @@ def test_parameters_without_an_edge_here_have_those_of_their_type():
         "exchange_gathers",
         "launches_ahead",
         "loads_encoders",
+        "overlaps_steps",
         "short_sums",
         "state_fraction",
     }

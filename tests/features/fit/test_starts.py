@@ -15,6 +15,7 @@ from fastcalc.catalogue.schema.engine_parameters import STARTED_WITH
 from fastcalc.catalogue.schema.engines import merged
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.chip.tier import OWN_MEMORY
+from fastcalc.core.placement.cache_size import cache_size
 from fastcalc.core.scenario import Scenario, Sharding, locate
 from fastcalc.core.start import start_location
 from fastcalc.core.traffic.traffic import Traffic
@@ -103,7 +104,7 @@ UNSEEN = {
     "myoceane-gpt-oss-20b-a100": "fits",
     "myoceane-gemma-4-26b-a4b-a100-eager": "fits",
     "recipes-kimi-k2-thinking-h200-tp8": "fits",
-    "club-3090-gemma-4-31b-awq-tp2-fail": "no",
+    "club-3090-gemma-4-31b-awq-tp2-fail": "edge",
     "club-3090-qwen3.6-35b-a3b-int4-fail": "edge",
     "club-3090-qwen3.6-35b-a3b-int4": "edge",
     "recipes-qwen3.8-27b-nvfp4-rtx-5090-fail": "no",
@@ -136,6 +137,7 @@ UNSEEN = {
     "kaggle-qwen3-8b-awq-t4-eager": "fits",
     "atom-glm-5.3-mxfp4-mi355x-tp4": "fits",
     "study-qwen3.6-27b-fp8-h200-tp2": "fits",
+    "blog-qwen3-32b-rtx-pro-6000-fail": "no",
 }
 """Starts found after the engine's numbers, and what is said of them.
 
@@ -576,3 +578,18 @@ def test_a_cache_without_a_kernel_does_not_start(capsys, monkeypatch):
     stopped = run(*words, "h100-sxm", capsys=capsys, monkeypatch=monkeypatch)
     assert stopped.code == 1
     assert "no kernel for nvfp4 caches on h100-sxm (hopper)" in " ".join(stopped.out.split())
+
+
+def test_a_share_below_the_weights_leaves_nothing_for_blocks():
+    """61 GiB are loaded into 95, whatever the share, so that memory does not run out."""
+    stopped = located(STARTS["blog-qwen3-32b-rtx-pro-6000-fail"])
+    assert "No available memory for the cache blocks" in str(stopped.stop_line)
+
+
+def test_windows_hold_one_step_up_to_version_0_25():
+    """Gemma 4 12B under 0.22 had 8.16 GiB and 384,019 tokens, with steps of 4,096 tokens."""
+    scenario = located(STARTS["club-3090-gemma-4-12b-tp2"]).scenario
+    memory = replace(scenario.memory, longest=131_072.0)
+    size = cache_size(locate(replace(scenario, memory=memory)).placement, 8.16 * GIB)
+    assert size is not None
+    assert size.tokens == pytest.approx(384_019, rel=0.001)
