@@ -42,6 +42,9 @@ EXPRESSIONS = [
     ("np.maximum(a, b)", {"np.minimum"}),
     ("a[b:c]", {""}),
     ("[a for b in c if d]", {"True"}),
+    ("zip(a, b, strict=True)", set()),
+    ("f(a, strict=True)", {"False"}),
+    ("lru_cache(maxsize=64)(f)", set()),
 ]
 STATEMENTS = [
     ("return a", {"return None"}),
