@@ -20,7 +20,7 @@ from fastcalc.features.fastmode.smaller_batches import Study, engines_of, study
 from fastcalc.grid.largest_batch import Reach, cheapest
 from fastcalc.grid.space import Space
 from fastcalc.kit.answer.numbers_as_text import number
-from fastcalc.written import to_markdown
+from fastcalc.written import listed, to_markdown
 
 Words = dict[str, str]
 """Numbers and words by the name that the template calls them."""
@@ -323,14 +323,14 @@ def each_dearer(named: Sequence[tuple[str, float]]) -> str:
     Examples
     --------
     >>> each_dearer([("A", 1.8), ("B", 1.2)]), each_dearer([("A", 1.8), ("B", 0.9)])
-    ('more expensive for all', 'more expensive for A and cheaper for B')
+    ('more expensive for all models', 'more expensive for A and cheaper for B')
     """
     groups: dict[str, list[str]] = {}
     for name, multiple in named:
         groups.setdefault(dearer(multiple), []).append(name)
     if len(groups) == 1:
-        return f"{next(iter(groups))} for all"
-    return " and ".join(f"{word} for {', '.join(names)}" for word, names in groups.items())
+        return f"{next(iter(groups))} for all models"
+    return " and ".join(f"{word} for {listed(names)}" for word, names in groups.items())
 
 
 def table(headings: Iterable[str], rows: Iterable[Iterable[str]]) -> str:

@@ -652,7 +652,7 @@ def test_words_follow_the_numbers(pages, tmp_path):
     wafers = pages["wafers"].smaller_model(changed_book)
     assert (wafers["layer_low"], wafers["layer_high"]) == ("40", "90")
     assert wafers["dense_price"] == "the dense 20B model is not expected to reach 1,000 tokens/s"
-    assert pages["systems"].newer(changed_book)["cloud_words"] == "cheaper for all"
+    assert pages["systems"].newer(changed_book)["cloud_words"] == "cheaper for all models"
     assert changed_book.reach("frontier-1t", 65.0).outcome is None
 
 
