@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from fastcalc.catalogue.schema.engines import Phase
-from fastcalc.core.chip.machine_class import class_of
+from fastcalc.core.chip.machine_class import SRAM_CLASSES, class_of
 from fastcalc.core.speed_range import speed_range
 from fastcalc.evidence.point import Point
 from fastcalc.evidence.predict import Batch
@@ -106,7 +106,7 @@ class Prediction:
         """Row of the table by class that it belongs to."""
         if self.machine == "offload":
             return "part of the model on a host"
-        if self.machine in ("wafer", "lpu", "rdu"):
+        if self.machine in SRAM_CLASSES:
             return SRAM
         if self.phase == "prefill":
             return "prefill"

@@ -11,6 +11,9 @@ NEURON = "neuron"
 OF_ARCHITECTURES = (("neuroncore", NEURON), ("dimc", "d-matrix"))
 """Engines for one vendor's chips, by the prefix of their architecture."""
 
+SRAM_CLASSES = ("wafer", "lpu", "rdu")
+"""Chips designed for fast on-chip memory, which are known only from the speeds of services."""
+
 NARROWLY_FITTED = (YOUNG, NEURON, "tpu")
 """Engines that predict little about other chips and servers: fitted on kernels in their first
 months, or on the measurements of a single publisher."""

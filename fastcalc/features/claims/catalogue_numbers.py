@@ -2,6 +2,7 @@
 
 from typing import Any, NamedTuple
 
+from fastcalc.catalogue.kinds import SINGULAR
 from fastcalc.catalogue.schema import Model, Quantity
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.model.workload import workload
@@ -16,7 +17,6 @@ MODEL_FIELDS = {
     "cache_bytes_per_token": "cache_bytes_per_token",
 }
 """Fields of a model that claims may use, with the names of their workload attributes."""
-_GETTERS = {"hardware": "hardware", "models": "model", "engines": "engine"}
 
 
 class CatalogueNumber(NamedTuple):
@@ -34,9 +34,9 @@ def number_of(catalogue: Catalogue, name: str, field: str) -> CatalogueNumber:
     or ``area``; engines have their parameters, and models the `MODEL_FIELDS`.
     """
     category, _, id_ = name.partition("/")
-    if category not in _GETTERS:
+    if category not in SINGULAR:
         raise InputError(f"'{shown(name)}': entries belong to hardware, models or engines")
-    entry = getattr(catalogue, _GETTERS[category])(id_)
+    entry = getattr(catalogue, SINGULAR[category])(id_)
     if isinstance(entry, Model):
         if field not in MODEL_FIELDS:
             names = ", ".join(MODEL_FIELDS)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from fastcalc.core.chip.machine_class import class_of
+from fastcalc.core.chip.machine_class import SRAM_CLASSES, class_of
 from fastcalc.core.defaults_used import power_notes
 from fastcalc.core.estimate import SITE_FACTOR
 from fastcalc.core.scenario import Outcome, each_warning
@@ -68,14 +68,10 @@ def _drafts(outcomes: Sequence[Outcome]) -> Iterator[str]:
         )
 
 
-_SERVICES = ("wafer", "lpu", "rdu")
-"""Classes of chips known only from the published speeds of services."""
-
-
 def _published(outcomes: Sequence[Outcome]) -> Iterator[str]:
     """Yield published single-user speeds of chips that are known only from services."""
     of_services = [
-        outcome for outcome in outcomes if class_of(outcome.scenario.hardware) in _SERVICES
+        outcome for outcome in outcomes if class_of(outcome.scenario.hardware) in SRAM_CLASSES
     ]
     smallest = dict[tuple[str, str], Outcome]()  # the outcome with batch 1, if there is one
     for outcome in sorted(of_services, key=lambda outcome: outcome.scenario.batches[0]):

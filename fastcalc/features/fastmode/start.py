@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from fastcalc.catalogue.schema import Engine, Hardware, Model
 from fastcalc.catalogue.store import Catalogue
-from fastcalc.core.chip.machine_class import class_of, engine_of_class
+from fastcalc.core.chip.machine_class import SRAM_CLASSES, class_of, engine_of_class
 from fastcalc.core.model.workload import workload
 from fastcalc.core.placement.layout import Layout
 from fastcalc.core.placement.legal import link_domain
@@ -18,7 +18,6 @@ from fastcalc.features.fastmode.option import Option, in_order, option_of
 from fastcalc.grid.largest_batch import cheapest_of_each
 from fastcalc.grid.space import Space
 
-SRAM_KINDS = ("wafer", "lpu", "rdu")  # kinds designed for fast on-chip memory
 DATACENTER = ("datacenter", "tpu", "npu")  # classes that may replace today's chips
 MORE = 8  # largest multiple of today's number of chips that is tried
 WAFERS = 64  # largest multiple of the fewest SRAM chips that fit
@@ -90,7 +89,7 @@ class Base:
         """Chips with a price or on-chip memory, by id; invalid files are omitted."""
         pricing = self.scenario.pricing
         words = {"cloud": ("cloud:", "offers:"), "tco": ("purchase:",)}
-        marks = [*words[pricing.basis], *(f"kind: {chip_type}" for chip_type in SRAM_KINDS)]
+        marks = [*words[pricing.basis], *(f"kind: {chip_type}" for chip_type in SRAM_CLASSES)]
         names = {*self.catalogue.mentioning("hardware", marks), *pricing.user_prices}
         return list(readable(self.catalogue.hardware, sorted(names)))
 
@@ -140,7 +139,7 @@ class Base:
     def sram_machines(self) -> list[Hardware]:
         """Machines designed for fast on-chip memory, except today's."""
         today = self.scenario.hardware.id
-        return [chip for chip in self.chips if chip.kind in SRAM_KINDS and chip.id != today]
+        return [chip for chip in self.chips if chip.kind in SRAM_CLASSES and chip.id != today]
 
     @cached_property
     def smaller(self) -> list[Model]:
