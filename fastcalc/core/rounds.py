@@ -1,6 +1,7 @@
 """Searches that run in rounds, so that the questions of all searches are answered together."""
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
@@ -67,16 +68,11 @@ class Answered(Generic[Question, Answer]):
             try:
                 for index, search in enumerate(searches):
                     if index not in results:
-                        self._run(index, search, results)
+                        with suppress(UnansweredError):
+                            results[index] = search()
                 asked = list(self._waiting)
             finally:
                 self._waiting = None
             if asked:
                 self.known.update(zip(asked, self.answer_all(asked), strict=True))
         return [results[index] for index in range(len(searches))]
-
-    def _run(self, index: int, search: Callable[[], Found], results: dict[int, Found]) -> None:
-        try:
-            results[index] = search()
-        except UnansweredError:
-            return

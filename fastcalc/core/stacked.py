@@ -146,13 +146,10 @@ def _is_of_numbers(passes: Schedule) -> bool:
     if machine.engine.is_bound or is_placed or machine.draft:
         return False
     has_one_draft = np.ndim(drafts.drafted) == np.ndim(drafts.tokens_per_pass) == 0
-    return has_one_draft and machine.prefix is None and not _has_own_rows(passes)
-
-
-def _has_own_rows(passes: Schedule) -> bool:
-    machine, work = passes.machine, passes.placement.work
-    own_deployments = machine.engine.own_deployments
-    return bool(own_deployments and measured_on(machine.engine, machine.hardware.id, work))
+    if not has_one_draft or machine.prefix is not None:
+        return False
+    engine, work = machine.engine, passes.placement.work
+    return not (engine.own_deployments and measured_on(engine, machine.hardware.id, work))
 
 
 def _has_rows(passes: Schedule) -> bool:

@@ -64,10 +64,5 @@ def widths_after(
     runs: Sequence[BenchmarkRun], targets: Places, measured: Sequence[OwnRow] = ()
 ) -> Floats:
     """Expected half-widths of ranges after some runs, relative to no measurement. [1]"""
-    places = [run.places for run in runs] or [_nowhere()]
+    places = [run.places for run in runs] or [Places(*[np.empty(0)] * 4)]
     return expected_width(reduce(Places.followed_by, places), targets, measured)
-
-
-def _nowhere() -> Places:
-    none = np.empty(0)
-    return Places(none, none, none, none)

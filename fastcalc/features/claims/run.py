@@ -4,7 +4,6 @@ import re
 from collections.abc import Sequence
 
 from fastcalc.catalogue.names import nearest
-from fastcalc.catalogue.reader import Document
 from fastcalc.catalogue.schema.claims import Claim, Claims
 from fastcalc.errors import InputError
 from fastcalc.features.claims.answer import ClaimsAnswer, ExplainedClaim
@@ -19,7 +18,12 @@ from fastcalc.written import instead_of, shown
 def run(request: JudgeClaims) -> ClaimsAnswer:
     """Verdicts on the claims of a file, or one claim explained in full."""
     only = [] if request.only is None else readers.names(request.only, option("only"))
-    book, document = _read(request)
+    if request.path is not None and not request.path.exists():
+        id_ = str(request.path)
+        if id_ in {claim.id for claim in read_claims()[0].claims}:
+            hint = f"explain it with {option('explain', id_)}"
+            raise InputError(f"'{id_}' is a claim, not a file; {hint}")
+    book, document = read_claims(request.path)
     claims = book.claims
     if request.explain is not None:
         by_id = {claim.id: claim for claim in claims}
@@ -36,16 +40,6 @@ def run(request: JudgeClaims) -> ClaimsAnswer:
         raise InputError(f"no claim matches all of: {shown(', '.join(only))}")
     answer = ClaimsAnswer if request.explain is None else ExplainedClaim
     return answer(request=request, judged=judged, book=book)
-
-
-def _read(request: JudgeClaims) -> tuple[Claims, Document]:
-    """Claims of the requested file, or the shipped ones; a claim's id is not a file."""
-    if request.path is not None and not request.path.exists():
-        id_ = str(request.path)
-        if id_ in {claim.id for claim in read_claims()[0].claims}:
-            hint = f"explain it with {option('explain', id_)}"
-            raise InputError(f"'{id_}' is a claim, not a file; {hint}")
-    return read_claims(request.path)
 
 
 def _chosen(claims: Sequence[Claim], words: Sequence[str], book: Claims) -> list[Claim]:

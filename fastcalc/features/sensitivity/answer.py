@@ -105,19 +105,15 @@ class SensitivityAnswer(Answer):
                 "decode speed and largest batch gain nothing from "
                 f"{listed(saturated)} (TTFT may gain)"
             )
-        for meaning in self._meanings():
-            yield Note(meaning, weight=0)
+        for path in dict.fromkeys(row.path for row in self.rows if row.moves):
+            owner, _, name = path.rpartition(".")
+            if owner == "parameters" and name in PARAMETERS:
+                meaning = PARAMETERS[name].meaning.removesuffix(".")
+                yield Note(f"{in_words(path)} ({path}): {meaning}", weight=0)
         yield Note(prices(self.outcomes), weight=0)
         yield from map(Note, each_warning(self.outcomes))
         if idle and cannot:
             yield Note(f"{many(len(idle), 'parameter')} that {cannot} are not shown", is_hint=True)
-
-    def _meanings(self) -> Iterator[str]:
-        """Meanings of the engine parameters that have an effect."""
-        for path in dict.fromkeys(row.path for row in self.rows if row.moves):
-            owner, _, name = path.rpartition(".")
-            if owner == "parameters" and name in PARAMETERS:
-                yield f"{in_words(path)} ({path}): {PARAMETERS[name].meaning.removesuffix('.')}"
 
     def next_command(self) -> str:
         """Suggest the chart of the effects."""

@@ -39,7 +39,11 @@ def run(request: Sensitivity) -> Answer:
             columns=TABLE,
         )
     if aim and aim.figure == "usd" and any(outcome.usd is None for outcome in outcomes):
-        raise InputError(_unpriced(request, outcomes[0]))
+        chip, basis = outcomes[0].scenario.hardware.id, outcomes[0].scenario.pricing.name
+        raise InputError(
+            f"{option('target', request.target)}: {chip} has no {basis} price; give one with "
+            f"{option('price', f'{chip}=USD')}"
+        )
     batches = [batch for outcome in outcomes for batch in _moved(outcome, aim)]
     return SensitivityAnswer(
         request=request, reading=[*reading, *too_large], outcomes=outcomes, batches=batches
@@ -53,13 +57,6 @@ def _moved(outcome: Outcome, aim: Target | None) -> Iterator[MovedBatch]:
     reached = goals(outcome, aim, figures) if aim else {}
     progress.say("effect of each number")
     return batches_of(outcome, effects(outcome, figures), reached)
-
-
-def _unpriced(request: Sensitivity, outcome: Outcome) -> str:
-    """State that a chip without a price cannot reach a price target, and how to give a price."""
-    chip, basis = outcome.scenario.hardware.id, outcome.scenario.pricing.name
-    how = f"give one with {option('price', f'{chip}=USD')}"
-    return f"{option('target', request.target)}: {chip} has no {basis} price; {how}"
 
 
 def _too_large(outcome: Outcome) -> list[str]:

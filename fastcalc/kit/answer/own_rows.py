@@ -158,7 +158,8 @@ def parts(deployments: Sequence[OwnDeployment], engine: str, width: int) -> list
             "",
         ]
         if len(deployments) == 1:
-            shown = [record_tables.row(_ROWS, score) for score in _evenly(scores)]
+            ordered = sorted(scores, key=lambda score: (-score.row.decode_share, score.row.batch))
+            shown = [record_tables.row(_ROWS, score) for score in evenly(ordered, _SHOWN)]
             page += [*record_tables.tables(_ROWS, [shown], width), ""]
         beliefs = list(_beliefs(deployment, scores))
         page += [record_tables.table(_BELIEFS, beliefs, width), Notes(_notes(scores)), ""]
@@ -193,11 +194,6 @@ def chart(deployments: Sequence[OwnDeployment], engine: str) -> Chart:
         finding=_finding(scores),
         grounds=f"Engine: {engine}.",
     )
-
-
-def _evenly(scores: Sequence[RowScore]) -> list[RowScore]:
-    ordered = sorted(scores, key=lambda score: (-score.row.decode_share, score.row.batch))
-    return evenly(ordered, _SHOWN)
 
 
 def _beliefs(deployment: OwnDeployment, scores: Sequence[RowScore]) -> list[RowBelief]:
