@@ -85,21 +85,21 @@ FIRST: tuple[Column[EvaluatedPoints], ...] = (
     Column(
         "placement",
         "text",
-        "memory tiers of the model, and its layout",
+        "memory tiers that hold the model, and its layout",
         lambda points: points.locations(),
         heading=("", "where"),
     ),
     Column(
         "min_chips",
         "count",
-        "fewest chips that fit the batch in a usual layout, at the engine's largest reserve",
+        "fewest chips that hold the batch in a practical layout, at the engine's maximum reserve",
         lambda points: points.min_chips(),
     ),
     Column(
         "max_batch",
         "count",
         "largest batch that fits with prompt and output reserved, within the engine's limits; "
-        "over all usual layouts unless ranks are given",
+        "over all practical layouts unless ranks are set",
         "max_batch",
         heading=("largest", "batch"),
     ),
@@ -131,7 +131,7 @@ FIRST: tuple[Column[EvaluatedPoints], ...] = (
     _fitting(
         "tokens_per_s_per_user",
         "tokens/s",
-        "output tokens/s per user in decode alone, expected",
+        "expected output tokens/s per user, decode only",
         "estimate.speed",
         heading=("tok/s", "per user"),
         is_key_figure=True,
@@ -176,7 +176,7 @@ FIRST: tuple[Column[EvaluatedPoints], ...] = (
     _fitting(
         "tpot_ms",
         "ms",
-        "time per output token, decode alone",
+        "time per output token, decode only",
         lambda points: points.estimate.tpot * 1e3,
         heading=("TPOT", "ms"),
         drop_priority=6,
@@ -202,7 +202,7 @@ FIRST: tuple[Column[EvaluatedPoints], ...] = (
     Column(
         "limiter",
         "text",
-        "resource that takes most of a decode step: memory, compute, link or latency; capacity if "
+        "resource that limits a decode step: memory, compute, link or latency; capacity if "
         "the batch does not fit",
         lambda points: CodedColumn(
             np.where(points.fits, points.estimate.limiter_index, len(LIMITERS)),
@@ -224,7 +224,7 @@ FIRST: tuple[Column[EvaluatedPoints], ...] = (
     _fitting(
         "usd_per_mtok_output",
         "USD/Mtok",
-        "price per million output tokens, from decode alone",
+        "price per million output tokens, decode only",
         "usd_of_output",
         heading=("$/Mtok", "output"),
         drop_priority=3,
@@ -252,7 +252,7 @@ FIRST: tuple[Column[EvaluatedPoints], ...] = (
     _fitting(
         "served_tokens_per_s_total",
         "tokens/s",
-        "throughput of the deployment with prefill included",
+        "throughput of the deployment, including prefill",
         "estimate.served",
         heading=("tok/s", "served"),
         drop_priority=8,
@@ -297,7 +297,7 @@ LATER: tuple[Column[EvaluatedPoints], ...] = (
     _fitting(
         "tpot_in_traffic_ms",
         "ms",
-        "TPOT with prefill of other requests in between, as servers are measured",
+        "TPOT with interleaved prefill of other requests, as benchmarks measure it",
         lambda points: points.estimate.tpot_in_traffic * 1e3,
         heading=("TPOT in", "traffic"),
         drop_priority=7,
@@ -344,7 +344,7 @@ LATER: tuple[Column[EvaluatedPoints], ...] = (
     Column(
         "undetermined",
         "list",
-        "keys of numbers that no publication determines: read them as assumptions",
+        "keys of values that are not published; they are assumptions",
         lambda points: CodedColumn(
             (points.estimate.batch > 1.0).astype(np.int64),
             tuple(
@@ -362,7 +362,7 @@ LATER: tuple[Column[EvaluatedPoints], ...] = (
     _fitting(
         "tokens_per_s_per_user_bound_serial",
         "tokens/s",
-        "bound if each layer has its own region: layers in sequence at data-sheet peaks; "
+        "bound if each layer has its own region: layers in sequence at datasheet peaks; "
         "null on other machines",
         "estimate.bound_serial",
     ),
@@ -395,7 +395,7 @@ PRICES: tuple[Column[Any], ...] = (
     Column(
         "price_confidence",
         "text",
-        "confidence in its source: high, medium, low or memory; null if not stated",
+        "confidence in its source: high, medium, low or memory; null if unknown",
         "scenario.quote.confidence",
     ),
     Column(

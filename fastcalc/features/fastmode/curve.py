@@ -87,7 +87,10 @@ COLUMNS: tuple[Column[CurveStart], ...] = (
     Column("hardware", "text", "id of the chip", "scenario.hardware.id"),
     Column("model", "text", "id of the model", "scenario.model.id"),
     Column(
-        "engine", "text", "id of the engine; textbook: all peaks plus a floor", "scenario.engine.id"
+        "engine",
+        "text",
+        "id of the engine; textbook: peaks plus a latency floor",
+        "scenario.engine.id",
     ),
     Column("weight_format", "text", "format of the weights", "scenario.work.weight_format"),
     Column("kv_format", "text", "format of the KV cache", "scenario.work.kv_format"),
@@ -119,7 +122,7 @@ COLUMNS: tuple[Column[CurveStart], ...] = (
     Column(
         "undetermined",
         "list",
-        "keys of numbers that are not published: read them as assumptions",
+        "keys of values that are not published; they are assumptions",
         "undetermined",
     ),
 )

@@ -150,20 +150,23 @@ _ENDS = {"low": 1, "high": 2}
 COLUMNS: tuple[TableColumn, ...] = (
     Column("trick", "text", "technique", "option.trick", ("", "technique"), format=trick_cell),
     Column(
-        "change", "text", "what the technique changes", lambda trial: trial.option.change or None
+        "change",
+        "text",
+        "change that the technique makes",
+        lambda trial: trial.option.change or None,
     ),
-    Column("reaches", "yes or no", "whether it reaches the target speed in expectation", "reaches"),
-    Column("cannot", "text", "reason why it does not", "option.why_not"),
+    Column("reaches", "yes or no", "whether the expected speed reaches the target", "reaches"),
+    Column("cannot", "text", "reason why it does not reach the target", "option.why_not"),
     Column(
         "speedup",
         "ratio",
-        "speed per user / today's",
+        "speed per user / current speed per user",
         partial(Trial.ratio, key=_RATIOS["speedup"]),
     ),
     Column(
         "cost_multiple",
         "ratio",
-        "price per output token / today's",
+        "price per output token / current price",
         partial(Trial.ratio, key=_RATIOS["cost_multiple"]),
         ("", "cost"),
         format=cost_multiple_cell,
@@ -172,10 +175,10 @@ COLUMNS: tuple[TableColumn, ...] = (
     Column(
         "cost_multiple_total",
         "ratio",
-        "price per token, prompts included / today's",
+        "price per token including prompts / current price",
         partial(Trial.ratio, key=_RATIOS["cost_multiple_total"]),
     ),
-    Column("batch_ratio", "ratio", "today's batch over the batch of this row", "batch_ratio"),
+    Column("batch_ratio", "ratio", "current batch / batch of this row", "batch_ratio"),
     Column(
         "low_end_reaches",
         "yes or no",
@@ -189,7 +192,7 @@ COLUMNS: tuple[TableColumn, ...] = (
         Column(
             f"speedup_{end}",
             "ratio",
-            f"{end} end of its 80 % range, both ranges taken as independent",
+            f"{end} end of its 80 % range, assuming independent speed ranges",
             partial(Trial.speedup_end, end=place),
         )
         for end, place in _ENDS.items()
@@ -204,7 +207,7 @@ COLUMNS: tuple[TableColumn, ...] = (
         Column(
             f"cost_multiple_{end}",
             "ratio",
-            f"{end} end of its 80 % range, both ranges taken as independent",
+            f"{end} end of its 80 % range, assuming independent speed ranges",
             partial(Trial.cost_multiple_end, end=place),
         )
         for end, place in _ENDS.items()

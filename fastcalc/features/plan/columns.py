@@ -121,7 +121,7 @@ COLUMNS: tuple[Column[Any], ...] = (
     Column(
         "service_tpot_ms_low",
         "ms",
-        "fast end of the 80 % range",
+        "lower limit of the 80 % range of service_tpot_ms",
         lambda point: point.tpot_ms[0],
         heading=("80 %", "range"),
         drop_priority=1,
@@ -130,7 +130,10 @@ COLUMNS: tuple[Column[Any], ...] = (
         ),
     ),
     Column(
-        "service_tpot_ms_high", "ms", "slow end of the 80 % range", lambda point: point.tpot_ms[1]
+        "service_tpot_ms_high",
+        "ms",
+        "upper limit of the 80 % range of service_tpot_ms",
+        lambda point: point.tpot_ms[1],
     ),
     Column(
         "service_usd_per_mtok_total",
