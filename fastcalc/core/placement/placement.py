@@ -328,17 +328,24 @@ class Site(LegalLayouts):
 
     @property
     def weight_bytes_needed(self) -> float:
-        """Weights with the padding of kernels. [byte]"""
-        return self.work.weight_bytes + self._experts - self.work.bytes.experts
+        """Weights with the padding of kernels, and those of a draft model. [byte]"""
+        draft = self.machine.draft
+        padded = self.work.weight_bytes + self._experts - self.work.bytes.experts
+        return padded + (draft.weight_bytes if draft else 0.0)
 
     def batch_cache_bytes(self, batch: float) -> float:
         """Caches of a batch. [byte]"""
-        return batch * float(self.work.cache_bytes(self.reserved_tokens))
+        return batch * self._cache_bytes(self.reserved_tokens)
 
     @property
     def longest_cache_bytes(self) -> float:
         """Cache of the longest sequence that the engine must be able to hold. [byte]"""
-        return float(self.work.cache_bytes(self.machine.length_to_start))
+        return self._cache_bytes(self.machine.length_to_start)
+
+    def _cache_bytes(self, tokens: ArrayLike) -> float:
+        """Caches of a sequence, including that of a draft model. [byte]"""
+        works = (self.work, self.machine.draft)
+        return sum(float(work.cache_bytes(tokens)) for work in works if work)
 
     def chips_needed(self, batch: float) -> tuple[int | None, int | None]:
         """Minimum chips by capacity alone, and by whole layers. [1]

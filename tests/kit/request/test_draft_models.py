@@ -13,7 +13,7 @@ from fastcalc.core.step.schedule import Schedule
 from fastcalc.core.traffic.traffic import Speculation, Traffic
 from fastcalc.errors import InputError
 from fastcalc.kit.request.draft_models import draft_model
-from tests.helpers import every
+from tests.helpers import every, run
 
 ENTRIES = Catalogue()
 ASKED = {"models": "llama-3.1-70b", "on": "h100-sxm", "tp": 4, "gpu_memory_utilization": 0.92}
@@ -31,6 +31,15 @@ def test_weights_and_cache_of_a_draft_model_count():
     assert before - after == pytest.approx(8.030261248 * 2 / 4, rel=1e-4)
     of_both = 80 * 2 * 8 * 128 * 2 + 32 * 2 * 8 * 128 * 2
     assert tokens == pytest.approx(after * 1e9 * 4 / of_both, rel=1e-3)
+
+
+def test_what_chips_must_hold_includes_the_draft_model(capsys, monkeypatch):
+    """141.1 and 16.1 GB of weights, and 131,072 x 458,752 bytes of both caches."""
+    monkeypatch.setenv("COLUMNS", "200")
+    limits = ("--tp", "4", "--max-model-len", "131072", "--draft-model", "llama-3.1-8b")
+    asked = ("fit", "llama-3.1-70b", "--on", "h100-sxm", *limits)
+    said = run(*asked, capsys=capsys, monkeypatch=monkeypatch).out
+    assert "217 GB (157 GB and 60.1 GB of cache" in said
 
 
 def test_a_head_is_a_layer_with_two_inputs_and_three_hidden_states():
