@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from math import ceil, inf
+from typing import NamedTuple
 
 import numpy as np
 
@@ -22,7 +23,7 @@ from fastcalc.core.traffic.prefill_queue import PrefillQueue
 from fastcalc.core.traffic.request_class import RequestClass
 from fastcalc.core.traffic.request_times import RequestTimes
 from fastcalc.core.traffic.traffic import Speculation
-from fastcalc.core.traffic.waits import Waits, mixture_share
+from fastcalc.core.traffic.waits import Waits, mixture_quantile, mixture_share
 from fastcalc.formulas.in_flight import (
     closed_loop_arrivals,
     clustered_spread,
@@ -51,9 +52,6 @@ ROOM_FOR_CHANCE = 0.8
 
 SHARES = (0.5, 0.9, 0.95, 0.99)
 """Reported percentiles. [1]"""
-
-_OF_ANY_RATE = ("_rates", "_tokens", "_prompt_shares")
-"""Values of a load that do not depend on its rate."""
 
 _QUEUED = 400  # maximum queue length in the distribution
 # Maximum ratio of requests that wait for a slot to those of the process: set on simulated replicas
@@ -98,6 +96,66 @@ class _EachPrompt(Mix):
         return count((2.0 * requests.prompt - requests.computed) / 2.0, requests.computed / 2.0)
 
 
+class _AnyRate(NamedTuple):
+    """Values at each number in flight, which do not depend on the rate of requests.
+
+    holds, tokens : time that a request occupies its slot, and TPOT [s]
+    rates, prompt_shares : service rate of requests [1/s], share of time spent on prefill [1]
+    """
+
+    holds: Floats
+    rates: Floats
+    tokens: Floats
+    prompt_shares: Floats
+
+    @classmethod
+    def of(cls, passes: Schedule) -> "_AnyRate":
+        """Values of the steps of a replica at 1, 2, ... requests in flight."""
+        chunk, requests = passes.machine.software.prompt_chunk, _mix_of(passes).kinds
+        chunked = float(requests.share @ (np.ceil(requests.computed / chunk) - 1.0))
+        beginning = passes.seconds(FIRST) if chunked else 0.0
+        run, decoding = served_run(passes).seconds, np.ravel(passes.seconds(DECODE) * passes.steps)
+        holds = np.asarray(np.ravel(run + chunked * beginning))
+        return cls(
+            holds=holds,
+            rates=np.ravel(passes.batch) / holds,
+            tokens=np.ravel(token_in_traffic(passes).seconds),
+            prompt_shares=np.asarray(1.0 - decoding / np.ravel(run)),
+        )
+
+
+class _FirstSteps(NamedTuple):
+    """Numbers of the first steps of a request of each type, at the mean number in flight.
+
+    seconds, overhead : prefill time; request overhead and load time of the cached prompt [s]
+    chunks, step, streams : steps with its prompt [1], decode step [s], sequences of a step [1]
+    """
+
+    seconds: Floats
+    overhead: Floats
+    chunks: Floats
+    step: float
+    streams: float
+
+    @classmethod
+    def of(cls, passes: Schedule) -> "_FirstSteps":
+        """Numbers of some steps, whose components are dropped."""
+        seconds = np.ravel(passes.chunks * passes.seconds(FIRST))
+        loading = np.broadcast_to(np.ravel(passes.loading), seconds.shape)
+        return cls(
+            seconds=seconds,
+            overhead=np.asarray(passes.machine.software.request_overhead + loading),
+            chunks=np.ravel(passes.chunks),
+            step=float(np.ravel(passes.seconds(DECODE))[0]),
+            streams=float(np.ravel(passes.streams)[0]),
+        )
+
+
+def _mix_of(passes: Schedule) -> Mix:
+    assert isinstance(passes.traffic, Mix)
+    return passes.traffic
+
+
 @dataclass(frozen=True, eq=False)
 class RandomLoad:
     """One replica with randomly arriving requests.
@@ -129,16 +187,27 @@ class RandomLoad:
         return cls(Schedule(placement, mix, np.arange(1.0, slots + 1.0)), rate)
 
     def at(self, rate: float) -> "RandomLoad":
-        """The same replica at another rate, keeping values that do not depend on it. [1/s]"""
-        load = replace(self, rate=rate)
-        load.__dict__.update({name: getattr(self, name) for name in _OF_ANY_RATE})
+        """The same replica at another rate, computed once for all searches that try it. [1/s]"""
+        if rate not in self._at_rates:
+            load = self._at_rates[rate] = replace(self, rate=rate)
+            load.__dict__.update(_any_rate=self._any_rate, _at_rates=self._at_rates)
+        return self._at_rates[rate]
+
+    def slowed(self, slowness: float) -> "RandomLoad":
+        """The same replica with other step times over the expected step times. [1]"""
+        load = replace(self, slowness=slowness)
+        load.__dict__["_any_rate"] = self._any_rate
         return load
+
+    @cached_property
+    def _at_rates(self) -> "dict[float, RandomLoad]":
+        """Loads of the replica by rate."""
+        return {self.rate: self}
 
     @property
     def mix(self) -> Mix:
         """Request mix of the load."""
-        assert isinstance(self.passes.traffic, Mix)
-        return self.passes.traffic
+        return _mix_of(self.passes)
 
     @property
     def _arrivals(self) -> float:
@@ -157,24 +226,14 @@ class RandomLoad:
         return int(self.passes.placement.layout.dp)
 
     @cached_property
-    def _holds(self) -> Floats:
-        """Time that a request occupies its slot, at each number in flight. [s]"""
-        chunk, requests = self.passes.machine.software.prompt_chunk, self.mix.kinds
-        passes = float(requests.share @ (np.ceil(requests.computed / chunk) - 1.0))
-        beginning = self.passes.seconds(FIRST) if passes else 0.0
-        return np.asarray(np.ravel(served_run(self.passes).seconds + passes * beginning))
+    def _any_rate(self) -> _AnyRate:
+        passes = self.passes  # a copy, whose steps take much memory
+        return _AnyRate.of(Schedule(passes.placement, passes.traffic, passes.batch))
 
-    @cached_property
+    @property
     def _rates(self) -> Floats:
         """Service rate of requests at each number in flight. [1/s]"""
-        return np.asarray(np.ravel(self.passes.batch) / self._holds)
-
-    @cached_property
-    def _prompt_shares(self) -> Floats:
-        """Share of time spent on prefill, at each number in flight that is served. [1]"""
-        run = served_run(self.passes)
-        decoding = np.ravel(self.passes.seconds(DECODE) * self.passes.steps)
-        return np.asarray(1.0 - decoding / np.ravel(run.seconds))
+        return self._any_rate.rates
 
     @property
     def utilization(self) -> float:
@@ -215,7 +274,7 @@ class RandomLoad:
     def _spread(self) -> float:
         """Variance of the number in flight over the variance for a birth-death process. [1]"""
         share, outputs = self.mix.kinds.share, self.mix.kinds.output
-        prompts = float(np.interp(self._arrivals, self._rates, self._prompt_shares))
+        prompts = float(np.interp(self._arrivals, self._rates, self._any_rate.prompt_shares))
         shorter = share @ np.minimum(outputs[:, np.newaxis], outputs) @ share
         overlap = float(shorter) / float(share @ outputs)
         return float(clustered_spread(prompts=prompts, overlap=overlap))
@@ -240,41 +299,27 @@ class RandomLoad:
         return Schedule(self.passes.placement, prompts, np.array([self.in_flight]))
 
     @cached_property
-    def _begun(self) -> Schedule:
-        return self._first()
-
-    @cached_property
-    def _prompt_seconds(self) -> Floats:
-        """Prefill time of a prompt of each request type. [s]"""
-        passes = self._begun
-        return np.ravel(passes.chunks * passes.seconds(FIRST))
+    def _begun(self) -> _FirstSteps:
+        return _FirstSteps.of(self._first())
 
     @property
-    def _overhead(self) -> Floats:
-        """Request overhead and load time of the cached prompt, for each request type. [s]"""
-        passes = self._begun
-        loading = np.broadcast_to(np.ravel(passes.loading), self._prompt_seconds.shape)
-        return np.asarray(passes.machine.software.request_overhead + loading)
+    def _prompt_seconds(self) -> Floats:
+        """Prefill time of a prompt of each request type. [s]"""
+        return self._begun.seconds
 
     @cached_property
     def _is_short(self) -> Floats:
         return np.asarray(self.mix.kinds.computed < self.passes.machine.software.prompt_chunk)
 
     @cached_property
-    def _step(self) -> float:
-        """Time of a decode step. [s]"""
-        return float(np.ravel(self._begun.seconds(DECODE))[0])
-
-    @cached_property
     def _lengthened(self) -> Floats:
         """Decode stall from a prompt of each request type; several prompts may share a step. [s]"""
-        passes = self._begun
-        streams = float(np.ravel(passes.streams)[0]) * self._replicas
-        per_pass = streams / float(np.ravel(self.passes.steps)[0])
-        prompts = float(self.mix.kinds.share @ np.ravel(passes.chunks)) * per_pass
+        begun = self._begun
+        per_pass = begun.streams * self._replicas / float(np.ravel(self.passes.steps)[0])
+        prompts = float(self.mix.kinds.share @ begun.chunks) * per_pass
         lumps = np.ravel(self.passes.lumps / self.passes.steps)
         shared = np.interp(self.in_flight, np.ravel(self.passes.batch), lumps) / prompts
-        extra = np.maximum(self._prompt_seconds - np.ravel(passes.chunks) * self._step, 0.0)
+        extra = np.maximum(begun.seconds - begun.chunks * begun.step, 0.0)
         apart = self._in_turn / self._replicas
         return np.asarray(extra * np.where(self._is_short, np.minimum(shared, 1.0), apart))
 
@@ -342,7 +387,7 @@ class RandomLoad:
             return chance, mean
         return min(_UNEVEN * chance, 1.0), mean / self._regularity
 
-    @cached_property
+    @property
     def prefill_queue(self) -> PrefillQueue:
         """Queue of prompt tokens for one attention replica, or for one stage's micro-batch."""
         requests = self.mix.kinds
@@ -354,7 +399,7 @@ class RandomLoad:
             share=requests.share,
             tokens=requests.computed,
             chunk=float(self.passes.machine.software.prompt_chunk),
-            step=self._step + self._others_prefill(passes),
+            step=self._begun.step + self._others_prefill(passes),
             pass_seconds=passes.prefill_seconds,
             occupied=1.0 - float(self._found[0]),
         )
@@ -368,11 +413,12 @@ class RandomLoad:
         return (with_any - own) * float(np.ravel(passes.seconds(PROMPTS))[0])
 
     @cached_property
-    def _first_tokens(self) -> list[tuple[Floats, Floats]]:
-        """TTFT of each request type without the wait for a slot: times [s], probabilities [1].
+    def _first_tokens(self) -> list[tuple[Floats, Floats, float]]:
+        """TTFT of each request type without the wait for a slot.
 
-        A step with prompts takes as long as one at the mean context; a prompt's own context and
-        overhead are added to it.
+        Times [s] with their probabilities [1], which types of about as many tokens share, and what
+        is added to these times [s]. A step with prompts takes as long as one at the mean context; a
+        prompt's own context and overhead are added to it.
         """
         queue, computed = self.prefill_queue, self.mix.kinds.computed
         # Of a trace each prompt has other tokens; what it waits for hardly depends on its own.
@@ -381,18 +427,27 @@ class RandomLoad:
         like = np.asarray([group[len(group) // 2] for group in groups])[
             np.searchsorted([group[-1] for group in groups], computed)
         ]
-        taken_in = {tokens: queue.until_taken_in(tokens) for tokens in set(like.tolist())}
-        own = self._prompt_seconds + self._overhead
-        times = list[tuple[Floats, Floats]]()
-        for tokens, seconds in zip(like.tolist(), own, strict=True):
-            until, chances = taken_in[tokens]
-            times.append((until + (seconds - queue.alone(tokens)), chances))
-        return times
+        until = {tokens: queue.until_taken_in(tokens) for tokens in set(like.tolist())}
+        own = (self._prompt_seconds + self._begun.overhead).tolist()
+        return [
+            (*until[tokens], seconds - queue.alone(tokens))
+            for tokens, seconds in zip(like.tolist(), own, strict=True)
+        ]
 
     def share_prefilled_within(self, limit: float, index: int) -> float:
         """Share of a class whose prompts take no longer than a limit without queueing. [1]"""
-        own = (self._prompt_seconds + self._overhead) * self.slowness
-        return float(self._share_of(index)[own <= limit].sum())
+        return float(self._share_of(index)[self._prefill <= limit].sum())
+
+    @property
+    def _prefill(self) -> Floats:
+        """Prefill time of each request type without queueing, with its overhead. [s]"""
+        return np.asarray((self._prompt_seconds + self._begun.overhead) * self.slowness)
+
+    def prefill_quantile(self, part: float, index: int) -> float:
+        """Prefill time without queueing that a share of a class does not exceed. [s]"""
+        order = np.argsort(self._prefill)
+        up_to = np.cumsum(self._share_of(index)[order])
+        return float(self._prefill[order][np.searchsorted(up_to, part * (1.0 - 1e-9))])
 
     def percentiles(self, index: int | None = None) -> Percentiles:
         """Percentiles for all requests, or for one class given by its index."""
@@ -410,9 +465,18 @@ class RandomLoad:
 
     def times(self, index: int | None = None) -> RequestTimes:
         """Distributions for all requests, or for one class given by its index."""
+        if index not in self._times:
+            self._times[index] = self._times_of(index)
+        return self._times[index]
+
+    @cached_property
+    def _times(self) -> dict[int | None, RequestTimes]:
+        return {}
+
+    def _times_of(self, index: int | None) -> RequestTimes:
         requests, fraction = self.mix.kinds, self._share_of(index)
         queued, wait = self.slot_wait
-        firsts = self._first_tokens
+        firsts = [(until + more, chances) for until, chances, more in self._first_tokens]
         # Plain sums, since BLAS would start threads for such small products.
         means = np.array([(seconds * chances).sum() for seconds, chances in firsts])
         squares = np.array([(seconds**2 * chances).sum() for seconds, chances in firsts])
@@ -441,24 +505,26 @@ class RandomLoad:
 
         limit : infinity for no limit; a request for one token has no TPOT and is not counted [s]
         """
-        fractions = self._share_of(index) * (self.mix.kinds.output > 1.0)
-        means = np.full(len(fractions), self._tpot)
-        return mixture_share(limit / self.slowness, fractions, means, self._tpot_variance)
+        return mixture_share(limit / self.slowness, *self._tpots(index))
 
-    @cached_property
-    def _tokens(self) -> Floats:
-        """TPOT at each number in flight. [s]"""
-        return np.ravel(token_in_traffic(self.passes).seconds)
+    def tpot_quantile(self, part: float, index: int | None = None) -> float:
+        """TPOT that a share of a class does not exceed; NaN if no request has any. [s]"""
+        return mixture_quantile(part, *self._tpots(index)) * self.slowness
+
+    def _tpots(self, index: int | None) -> tuple[Floats, Floats, Floats]:
+        """Weights, means and variances of the TPOT of each request type. [1], [s], [s^2]"""
+        fractions = self._share_of(index) * (self.mix.kinds.output > 1.0)
+        return fractions, np.full(len(fractions), self._tpot), self._tpot_variance
 
     @cached_property
     def _tpot(self) -> float:
         """Mean TPOT. [s]"""
-        return float(self._slots_taken @ self._tokens)
+        return float(self._slots_taken @ self._any_rate.tokens)
 
     @property
     def _tpot_at_once(self) -> float:
         """Variance of TPOT over the numbers in flight. [s^2]"""
-        return float(self._slots_taken @ (self._tokens - self._tpot) ** 2)
+        return float(self._slots_taken @ (self._any_rate.tokens - self._tpot) ** 2)
 
     @cached_property
     def _tpot_variance(self) -> Floats:

@@ -6,8 +6,8 @@ from functools import cached_property
 from math import inf
 
 from fastcalc.core.traffic.request_class import RequestClass
-from fastcalc.features.plan.cheapest_plans import held_throughput
 from fastcalc.features.plan.decision import Decision
+from fastcalc.features.plan.percentile_checks import held_throughput
 from fastcalc.features.plan.replica_options import (
     CostBound,
     ReplicaOption,

@@ -8,8 +8,9 @@ from statistics import NormalDist
 
 import numpy as np
 
-from fastcalc.features.plan.cheapest_plans import decide, decide_each, hold_limits
+from fastcalc.features.plan.cheapest_plans import decide, decide_each
 from fastcalc.features.plan.decision import Decision, Plan, variant_of
+from fastcalc.features.plan.percentile_checks import hold_limits
 from fastcalc.features.plan.random_load import HeldLimits, held_limits
 from fastcalc.features.plan.relax import enough, least_relaxed
 from fastcalc.features.plan.service import Service

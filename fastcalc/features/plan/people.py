@@ -7,8 +7,8 @@ from math import exp, inf, log
 from fastcalc.catalogue.limits import LIMITS
 from fastcalc.errors import InputError
 from fastcalc.features.plan.allocation import Allocation, Fleet
-from fastcalc.features.plan.cheapest_plans import with_percentiles
 from fastcalc.features.plan.decision import Plan
+from fastcalc.features.plan.percentile_checks import with_percentiles
 from fastcalc.features.plan.random_load import held_limits, random_load
 from fastcalc.features.plan.request import Askers
 from fastcalc.features.plan.service import Service

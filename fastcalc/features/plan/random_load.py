@@ -1,12 +1,14 @@
 """Load of one replica of a plan with random arrivals, and its latency percentiles."""
 
+from collections import OrderedDict
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import ceil, inf, log
+from math import ceil, inf, isnan, log
 
 import numpy as np
 
 from fastcalc.core.load import MOST_BUSY, RandomLoad
+from fastcalc.core.scenario import Scenario
 from fastcalc.core.traffic.request_class import RequestClass
 from fastcalc.core.traffic.request_times import RequestTimes
 from fastcalc.features.plan.decision import Plan
@@ -17,6 +19,14 @@ _NEAR = 2.0**-10  # of a rate that is not divided between whole replicas
 _FEW = 1e-4  # of the requests, by which fewer late ones are no better
 _IDLE = 1e-2  # of a capacity: a plan of replicas idler than that is none
 _SLACK = 1e-9  # of a replica
+_BINNED, _ROUNDED = 0.9, 1.0 - 1e-9  # of a lower bound: a distribution has points, bisection an end
+
+_KEPT = 256
+"""Number of replicas whose loads are cached: searches with other limits try the same ones."""
+
+_loads = OrderedDict[
+    tuple[object, ...], tuple[Scenario, tuple[RequestClass, ...], RandomLoad | None]
+]()
 
 
 def random_load(plan: Plan, service: Service) -> RandomLoad | None:
@@ -25,19 +35,43 @@ def random_load(plan: Plan, service: Service) -> RandomLoad | None:
     The closed form covers replicas with colocated prefill on chips that run layers in turn. Bursty
     and evenly spaced arrivals are treated as Poisson.
     """
-    machine = plan.replica.placement.machine
     rate = plan.requests if service.is_fleet else service.rate
-    is_disaggregated = plan.prefill_layout is not None
-    if rate is None or is_disaggregated or machine.is_spatial or machine.engine.is_bound:
+    if rate is None or plan.prefill_layout is not None:
+        return None
+    scenario, cycle = plan.scenario, service.users / rate
+    entries = scenario.hardware, scenario.model, scenario.engine
+    formats = scenario.weights, scenario.kv, scenario.memory, scenario.traffic.speculation
+    replica = plan.layout, plan.batch, plan.slowness, cycle
+    key = (*map(id, entries), *formats, *replica, *_requests_key(service))
+    if key not in _loads:
+        load = _load_of(plan, service, rate / plan.replicas, cycle)
+        _loads[key] = scenario, service.classes, load  # so that no id is reused
+    _loads.move_to_end(key)
+    while len(_loads) > _KEPT:
+        _loads.popitem(last=False)
+    load = _loads[key][-1]
+    return load and load.at(rate / plan.replicas)
+
+
+def _requests_key(service: Service) -> tuple[object, ...]:
+    """Key of the lengths of requests, whatever their limits."""
+    if service.classes:
+        return tuple((id(each.lengths), each.share, each.prefix_hit) for each in service.classes)
+    return service.prompt, service.output, service.prefix_hit
+
+
+def _load_of(plan: Plan, service: Service, rate: float, cycle: float) -> RandomLoad | None:
+    placement = plan.replica.placement
+    if placement.machine.is_spatial or placement.machine.engine.is_bound:
         return None
     load = RandomLoad.of(
-        plan.replica.placement,
+        placement,
         service.request_classes,
         speculation=plan.scenario.traffic.speculation,
         slots=int(plan.batch),
-        rate=rate / plan.replicas,
+        rate=rate,
     )
-    return replace(load, slowness=plan.slowness, cycle=service.users / rate)
+    return replace(load, slowness=plan.slowness, cycle=cycle)
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,25 +134,33 @@ class HeldLimits:
             ]
         return log((1.0 - self.part + _FEW) / (1.0 - min(shares) + _FEW))
 
-    @cached_property
-    def _at_rates(self) -> "dict[float, HeldLimits]":
-        """Cache of comparisons by rate, as searches repeat some rates."""
-        return {self.load.rate: self}
-
     def at(self, rate: float) -> "HeldLimits":
         """Copy at another rate per replica. [1/s]"""
-        known = self._at_rates
-        if rate not in known:
-            known[rate] = HeldLimits(self.load.at(rate), self.classes, self.part)
-            known[rate].__dict__["_at_rates"] = known
-        return known[rate]
+        return HeldLimits(self.load.at(rate), self.classes, self.part)
+
+    @property
+    def least_misses(self) -> dict[str, float]:
+        """Lower bounds on the ratios of percentiles to their limits, without queueing delays. [1]
+
+        They take no Markov chain. Without TPOT if no request has one.
+        """
+        ratios: list[dict[str, float]] = [
+            {
+                "ttft": self.load.prefill_quantile(self.part, index) / limits.ttft * _BINNED,
+                "tpot": self.load.tpot_quantile(self.part, index) / limits.tpot * _ROUNDED,
+            }
+            for index, limits in enumerate(self.classes)
+        ]
+        names = ("ttft", "tpot")
+        worst = {name: float(np.fmax.reduce([each[name] for each in ratios])) for name in names}
+        return {name: ratio for name, ratio in worst.items() if not isnan(ratio)}
 
     def slowed(self, slowness: float) -> "HeldLimits":
         """Copy on slower chips.
 
         slowness : latency over the expected latency [1]
         """
-        return HeldLimits(replace(self.load, slowness=slowness), self.classes, self.part)
+        return HeldLimits(self.load.slowed(slowness), self.classes, self.part)
 
     def highest_rate(self, max_rate: float) -> float:
         """Highest rate per replica, up to a maximum, within the limits; 0 for none. [1/s]"""
@@ -145,11 +187,13 @@ class HeldLimits:
         min_replicas = max(ceil(rate / min(max_rate, MOST_BUSY * self.load.capacity) - _SLACK), 1)
         if affordable < min_replicas or not (affordable == inf or is_enough(int(affordable))):
             return 0
-        enough, too_few, step = max(int(guess), min_replicas), min_replicas - 1, 1
-        while not is_enough(enough):
-            if rate / enough < _IDLE * self.load.capacity:
-                return 0
-            enough, too_few, step = enough + step, enough, 2 * step
+        tried = [max(int(guess), min_replicas)]
+        while rate / tried[-1] >= _IDLE * self.load.capacity:
+            tried.append(tried[-1] + 2 ** (len(tried) - 1))
+        if not (is_enough(tried[0]) or is_enough(tried[-1])):
+            return 0
+        first = next(index for index, replicas in enumerate(tried) if is_enough(replicas))
+        enough, too_few = tried[first], tried[first - 1] if first else min_replicas - 1
         if enough > min_replicas and too_few < min_replicas and not is_enough(enough - 1):
             return enough
         return bisect_integers(is_enough, enough, too_few)[0]

@@ -36,7 +36,7 @@ def test_a_request_holds_a_slot_for_its_own_passes_and_those_of_others():
     """Of 200 passes of n requests n take in a prompt: n (20 + 0.01 (n + 1,000)), the others 10."""
     by_hand = [n * (30 + 0.01 * n) + (200 - n) * (10 + 0.01 * n) for n in (1, 2, 3, 4)]
     found = load([EVEN])
-    assert found._holds == pytest.approx(np.array(by_hand) * MS)
+    assert found._any_rate.holds == pytest.approx(np.array(by_hand) * MS)
     assert found._rates == pytest.approx(np.array([1, 2, 3, 4]) / np.array(by_hand) / MS)
     assert found.capacity == found._rates[-1]
     assert load([EVEN], rate=0.5 * found.capacity).utilization == pytest.approx(0.5)
@@ -45,7 +45,7 @@ def test_a_request_holds_a_slot_for_its_own_passes_and_those_of_others():
 def test_a_prompt_of_three_chunks_takes_two_passes_before_that_of_its_token():
     """2.5 of 200 passes have a chunk, and 2 more come before the first token, of 85 / 3 ms each."""
     passes = 2.5 * 30.01 + 197.5 * 10.01
-    assert load([LONG])._holds[0] == pytest.approx((passes + 2 * 85 / 3) * MS)
+    assert load([LONG])._any_rate.holds[0] == pytest.approx((passes + 2 * 85 / 3) * MS)
 
 
 @every(
@@ -64,8 +64,8 @@ def test_each_prompt_by_itself(kinds, seconds, short, lengthened, marginal):
     assert found._prompt_seconds == pytest.approx(np.array(seconds) * MS)
     assert found._is_short.tolist() == short
     assert found._marginal == pytest.approx(np.array(marginal) * MS, abs=1e-9)
-    assert found._step == pytest.approx(10.01 * MS)
-    assert found._overhead == pytest.approx([5 * MS] * len(kinds))
+    assert found._begun.step == pytest.approx(10.01 * MS)
+    assert found._begun.overhead == pytest.approx([5 * MS] * len(kinds))
     if lengthened:
         assert found._lengthened == pytest.approx(np.array(lengthened) * MS)
 
@@ -140,10 +140,10 @@ def test_attention_replicas_wait_for_each_other_to_prefill():
     found = RandomLoad.of(placement, classes, speculation=Speculation(), slots=4, rate=IDLE)
     with_prompts = 200 * (1 - (199 / 200) ** 4)
     by_hand = with_prompts * 30.01 + (200 - with_prompts) * 10.01
-    assert found._holds[-1] == pytest.approx(by_hand * MS, rel=1e-9)
+    assert found._any_rate.holds[-1] == pytest.approx(by_hand * MS, rel=1e-9)
     assert found.passes.prefilling_replicas.ravel()[-1] == pytest.approx(4 / with_prompts, rel=1e-9)
     # A request alone prefills once, and no replica waits for another.
-    assert found._holds[0] == pytest.approx((30.01 + 199 * 10.01) * MS, rel=1e-9)
+    assert found._any_rate.holds[0] == pytest.approx((30.01 + 199 * 10.01) * MS, rel=1e-9)
 
 
 def test_what_requests_wait_for_a_slot():
@@ -329,7 +329,8 @@ def test_some_first_tokens_wait_for_a_slot_as_well():
     assert chance > 0.3
     assert abs(wait - 2.0) > 0.1  # whose square is not twice it
     times = found.times()
-    for place, (seconds, chances) in enumerate(found._first_tokens):
+    for place, (until, chances, more) in enumerate(found._first_tokens):
+        seconds = until + more
         own = seconds @ chances
         assert times.first_means[place] == pytest.approx(own + chance * wait)
         variance = (seconds - own) ** 2 @ chances + chance * (2.0 - chance) * wait**2
@@ -397,9 +398,9 @@ MANY = [(1 / 72, 40 * (place + 1), 100) for place in range(72)]
 def test_many_prompts_alone_take_their_own_time():
     """Of 72 lengths some stand for others in the queue; 20 + 0.01 (1 + c) ms a chunk, and 5 ms."""
     firsts = load(MANY)._first_tokens
-    for (_, prompt, _), (seconds, chances) in zip(MANY[:25], firsts, strict=False):
+    for (_, prompt, _), (until, chances, more) in zip(MANY[:25], firsts, strict=False):
         by_hand = 25 + 0.01 * (1 + prompt)
-        assert (seconds * chances).sum() == pytest.approx(by_hand * MS, rel=1e-3)
+        assert ((until + more) * chances).sum() == pytest.approx(by_hand * MS, rel=1e-3)
 
 
 def test_some_of_many_prompts_stand_for_others_in_a_queue(monkeypatch):
@@ -417,3 +418,36 @@ def test_prompts_that_take_longer_than_a_limit_are_late_without_a_queue(index, l
     """1,000 tokens take 20 + 10.01 ms and 5; 2,000 take two chunks."""
     found = load([(0.5, 1000, 200), (0.5, 2000, 200)])
     assert found.share_prefilled_within(limit * MS, index) == share
+
+
+@every("index,part,prompt", [(0, 0.5, 1000), (0, 0.75, 1000), (0, 0.76, 2000), (1, 0.99, 500)])
+def test_the_prefill_time_that_a_share_of_a_class_does_not_exceed(index, part, prompt):
+    """Three of four requests of the first class have 1,000 tokens: 20 + 0.01 a token, and 5 ms."""
+    base = load([(1, 1000, 200)])
+    shares, prompts = np.array([0.75, 0.25]), np.array([1000.0, 2000.0])
+    first = RequestClass("a", 0.5, Lengths(shares, prompts, np.array([200.0, 200.0])))
+    second = RequestClass("b", 0.5, Lengths.fixed(500.0, 200.0))
+    found = RandomLoad.of(
+        base.passes.placement, [first, second], speculation=Speculation(), slots=4, rate=IDLE
+    )
+    chunks = 1 if prompt <= 1024 else 2
+    by_hand = 20 * chunks + 0.01 * (prompt + chunks) + 5
+    assert found.prefill_quantile(part, index) == pytest.approx(by_hand * MS, rel=1e-3)
+
+
+def test_a_quantile_of_tpot_is_where_its_share_of_requests_ends():
+    found = load(MIXED, 12, 0.7 * load(MIXED, 12).capacity)
+    for index in (None, 0, 1):
+        assert found.tpot_quantile(0.9, index) == pytest.approx(found.times(index).tpot(0.9))
+        assert found.share_within_tpot(found.tpot_quantile(0.9, index), index) == pytest.approx(0.9)
+
+
+def test_a_load_is_computed_once_at_each_rate_and_its_slots_once_at_any():
+    found = load(MIXED)
+    later = found.at(2.0)
+    assert later is found.at(2.0) is found.at(1.0).at(2.0)
+    assert later._any_rate is found._any_rate
+    slow = later.slowed(2.0)
+    assert (slow.rate, slow.slowness, slow.capacity) == (2.0, 2.0, found.capacity / 2.0)
+    assert slow.at(2.0) is slow, "not the one at its expected speed"
+    assert slow._any_rate is found._any_rate

@@ -7,19 +7,20 @@ from types import SimpleNamespace
 
 import pytest
 
-from fastcalc.features.plan import cheapest_plans
-from fastcalc.features.plan.cheapest_plans import (  # fmt: skip
-    _argmin,
+from fastcalc.features.plan import percentile_checks
+from fastcalc.features.plan.decision import Decision
+from fastcalc.features.plan.percentile_checks import (  # fmt: skip
     _Batch,
     _Checks,
     _held_of_layout,
     _hold_variant,
+    _may_be_closer,
     _missed_by,
     hold_limits,
     with_percentiles,
 )
-from fastcalc.features.plan.decision import Decision
 from fastcalc.features.plan.random_load import HeldLimits
+from fastcalc.features.plan.scored_plans import _argmin
 from fastcalc.features.plan.service import Service
 from tests.helpers import every
 
@@ -74,12 +75,12 @@ def held(monkeypatch):
             def is_too_small(self, rate, **_):
                 return holds(self.index, round(10.0 / rate)) < 0
 
-        monkeypatch.setattr(cheapest_plans, "_held", lambda _, index, __: plans[index])
-        monkeypatch.setattr(cheapest_plans, "_batches", lambda *_: tried)
-        monkeypatch.setattr(cheapest_plans, "_Batch", Batch)
-        monkeypatch.setattr(cheapest_plans, "_most_replicas", lambda *_: inf)
-        monkeypatch.setattr(cheapest_plans, "_plan", lambda *_: None)
-        monkeypatch.setattr(cheapest_plans, "held_limits", lambda *_: "limits")
+        monkeypatch.setattr(percentile_checks, "_held", lambda _, index, __: plans[index])
+        monkeypatch.setattr(percentile_checks, "_batches", lambda *_: tried)
+        monkeypatch.setattr(percentile_checks, "_Batch", Batch)
+        monkeypatch.setattr(percentile_checks, "_most_replicas", lambda *_: inf)
+        monkeypatch.setattr(percentile_checks, "plan_of", lambda *_: None)
+        monkeypatch.setattr(percentile_checks, "held_limits", lambda *_: "limits")
         return _held_of_layout(scored, 0, _Checks([]))
 
     return best
@@ -205,8 +206,8 @@ def test_layouts_are_tried_until_the_next_costs_no_less(monkeypatch, found, trie
         cost = found[index]
         return cost and Checked(cost)
 
-    monkeypatch.setattr(cheapest_plans, "_held_of_layout", held_of_layout)
-    monkeypatch.setattr(cheapest_plans, "_row_of", lambda _, index: (index,))
+    monkeypatch.setattr(percentile_checks, "_held_of_layout", held_of_layout)
+    monkeypatch.setattr(percentile_checks, "_row_of", lambda _, index: (index,))
     scored = SimpleNamespace(best_of_layouts=[2, 0, 1], order=lambda index: (index + 1.0, 1.0, 0.0))
     decision = Decision(SERVICE, best_by_variant={"v": Checked(0.0)}, options={"v": [scored]})
     _hold_variant(decision, "v", [])
@@ -220,8 +221,10 @@ def test_layouts_are_tried_until_the_next_costs_no_less(monkeypatch, found, trie
 
 def test_twelve_layouts_are_tried_at_most(monkeypatch):
     asked = []
-    monkeypatch.setattr(cheapest_plans, "_held_of_layout", lambda _, index, __: asked.append(index))
-    monkeypatch.setattr(cheapest_plans, "_row_of", lambda _, index: (index // 2,))
+    monkeypatch.setattr(
+        percentile_checks, "_held_of_layout", lambda _, index, __: asked.append(index)
+    )
+    monkeypatch.setattr(percentile_checks, "_row_of", lambda _, index: (index // 2,))
     scored = SimpleNamespace(best_of_layouts=range(40), order=lambda index: (index, 1.0, 0.0))
     decision = Decision(SERVICE, best_by_variant={"v": None}, options={"v": [scored]})
     _hold_variant(decision, "v", [])
@@ -263,10 +266,11 @@ def test_all_that_is_reported_is_checked_and_of_none_the_best_alone(monkeypatch,
             hardware = SimpleNamespace(id=chip)
             late.append((SimpleNamespace(scenario=SimpleNamespace(hardware=hardware)), None))
 
-    monkeypatch.setattr(cheapest_plans, "_hold_variant", hold_variant)
-    monkeypatch.setattr(cheapest_plans, "with_percentiles", lambda plan, *_: plan)
+    monkeypatch.setattr(percentile_checks, "_hold_variant", hold_variant)
+    monkeypatch.setattr(percentile_checks, "_may_be_closer", lambda *_: True)
+    monkeypatch.setattr(percentile_checks, "with_percentiles", lambda plan, *_: plan)
     monkeypatch.setattr(
-        cheapest_plans, "_missed_by", lambda plan, _: missed.append(plan.scenario.hardware.id)
+        percentile_checks, "_missed_by", lambda plan, _: missed.append(plan.scenario.hardware.id)
     )
     hold_limits(decision, shown)
     assert (asked, missed) == (held, late)
@@ -386,6 +390,45 @@ def test_replicas_that_are_hardly_busy_are_no_plan(within):
         assert limits.fewest_replicas(20.0, 1.0, 8.0) == fewest
 
 
+def test_a_limit_that_is_met_at_no_rate_takes_two_trials(monkeypatch):
+    """One at the number that is guessed, and one with hardly any requests on each replica."""
+    rates = []
+
+    def at(self, rate):
+        rates.append(rate)
+        return self.load.at(rate).limits()
+
+    monkeypatch.setattr(HeldLimits, "at", at)
+    assert Within(most=0.0).limits().fewest_replicas(20.0, 5.0, 8.0) == 0
+    assert len(rates) == 2
+    assert rates[0] == 4.0
+    assert rates[1] < 0.1 <= 2.0 * rates[1]  # a hundredth of the capacity
+
+
+CHIP = SimpleNamespace(hardware=SimpleNamespace(id="chip"))
+
+
+@every(
+    "least,is_closer",
+    [
+        # Twice both limits is closest so far, and 1.5 times that of TPOT alone the least.
+        ({"ttft": 2.1, "tpot": 1.9}, False),
+        ({"ttft": 1.9, "tpot": 1.9}, True),
+        ({"ttft": 0.5, "tpot": 2.2}, False),
+        ({"ttft": 2.2, "tpot": 0.5}, True),
+        ({"ttft": 2.2}, True),
+    ],
+)
+def test_percentiles_of_late_plans_are_computed_if_they_may_change_the_advice(least, is_closer):
+    service = Service(1000.0, 500.0, rate=10.0, share=0.99, ttft=1.0, tpot=0.02)
+    closest = SimpleNamespace(misses={"ttft": 2.0, "tpot": 2.0, "chips": 0.0})
+    decision = Decision(service, closest={"chip": closest}, relaxed={"tpot": 0.03})
+    late = SimpleNamespace(scenario=CHIP, misses={"ttft": 0.5, "tpot": 0.5, "chips": 0.0})
+    limits = SimpleNamespace(least_misses=least)
+    assert _may_be_closer(late, limits, decision) is is_closer
+    assert _may_be_closer(late, limits, Decision(service)), "on a chip without a plan so far"
+
+
 @every("most,max_rate,highest", [(99.0, 5.0, 5.0), (99.0, 50.0, 8.5), (0.0, 5.0, 0.0)])
 def test_the_highest_rate_of_a_replica_is_where_percentiles_hold(within, most, max_rate, highest):
     limits = replace(Within(), most=most).limits()
@@ -437,20 +480,20 @@ def sized(monkeypatch):
             again.update(utilization=capped.utilization, share=capped.share)
             return SimpleNamespace(service=capped, is_again=True)
 
-        monkeypatch.setattr(cheapest_plans, "resized", resized)
+        monkeypatch.setattr(percentile_checks, "resized", resized)
         monkeypatch.setattr(
-            cheapest_plans,
-            "_plan",
+            percentile_checks,
+            "plan_of",
             lambda scored, _: replace(plan, is_again=hasattr(scored, "is_again")),
         )
-        monkeypatch.setattr(cheapest_plans, "held_limits", lambda *_: limits)
-        monkeypatch.setattr(cheapest_plans, "_most_replicas", lambda *_: 99.0)
+        monkeypatch.setattr(percentile_checks, "held_limits", lambda *_: limits)
+        monkeypatch.setattr(percentile_checks, "_most_replicas", lambda *_: 99.0)
         monkeypatch.setattr(
-            cheapest_plans, "with_percentiles",
+            percentile_checks, "with_percentiles",
             lambda plan, _, held: replace(plan, held=held, misses=late or {"ttft": 1.0}),
         )  # fmt: skip
         checks = _Checks([])
-        found = cheapest_plans._sized_to_limits(SimpleNamespace(service=service), 0, checks)
+        found = percentile_checks._sized_to_limits(SimpleNamespace(service=service), 0, checks)
         return found, again, checks.late
 
     return size

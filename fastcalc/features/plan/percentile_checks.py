@@ -1,0 +1,330 @@
+"""Percentiles of the plans that lead, and the sizes and batches at which they meet the limits."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from math import inf, isnan
+
+import numpy as np
+
+from fastcalc.features.plan.decision import Decision, Plan, Variant
+from fastcalc.features.plan.random_load import HeldLimits, held_limits
+from fastcalc.features.plan.score import resized, score
+from fastcalc.features.plan.scored import Scored, misses_of
+from fastcalc.features.plan.scored_plans import plan_of
+from fastcalc.features.plan.service import Service
+from fastcalc.formulas.solving import bisect_integers
+from fastcalc.grid.grid import Grid
+
+_CHECKED = 12
+"""Maximum number of layouts of a variant whose percentiles are checked."""
+
+_SAME_COST = 1e-9
+"""Relative difference between costs that differ only by rounding. [1]"""
+
+
+def hold_limits(decision: Decision, shown: int) -> None:
+    """Size the reported plans so that their percentiles are within the limits.
+
+    The search adds up the queueing delays at a percentile. Exact percentiles of the sum and of TPOT
+    are computed only for the leading plans. A plan that misses a limit gets more replicas, until no
+    plan that may lead is left unchecked.
+
+    shown : first plans that are reported; of 0 it is the best of all alone, and nothing of those
+        that miss the limits [1]
+    """
+    if decision.service.share is None:
+        return
+    late: list[_Late] = []
+    while True:
+        plans = decision.reported(shown) if shown else decision.plans[:1]
+        unchecked = dict.fromkeys(plan.variant for plan in plans if not plan.is_checked)
+        if not unchecked:
+            break
+        for variant in unchecked:
+            _hold_variant(decision, variant, late)
+    if not shown:
+        return
+    met = {plan.scenario.hardware.id for plan in decision.best_by_variant.values()}
+    for plan, limits in late:
+        if plan.scenario.hardware.id not in met and _may_be_closer(plan, limits, decision):
+            _missed_by(with_percentiles(plan, decision.service, limits), decision)
+
+
+_Late = tuple[Plan, HeldLimits]
+"""A plan whose percentiles are not within the limits."""
+
+
+@dataclass
+class _Checks:
+    """Results of the percentile checks of one variant.
+
+    late : plans over the limits
+    options : all deployments of the variant
+    most : cost above which a plan is of no interest
+    held : results by layout, batch and pool, as several grids have the same
+    """
+
+    late: list[_Late]
+    options: Sequence[Scored] = ()
+    most: float = inf
+    held: dict[tuple[object, ...], Plan | None] = field(default_factory=dict)
+
+
+def _hold_variant(decision: Decision, variant: Variant, late: list[_Late]) -> None:
+    """Replace the best plan of a variant with the best whose percentiles are within the limits.
+
+    Tries the best plan of each layout in order, until the next costs no less even unchecked.
+    """
+    cheapest: Plan | None = None
+    checks, layouts = _Checks(late, decision.options[variant]), set[object]()
+    options = sorted(
+        (scored.order(index), number, index)
+        for number, scored in enumerate(checks.options)
+        for index in scored.best_of_layouts
+    )
+    for order, number, index in options:
+        scored = checks.options[number]
+        layout = _row_of(scored, index)
+        if layout in layouts:  # of which all batches were tried
+            continue
+        if len(layouts) == _CHECKED or (cheapest is not None and cheapest.order <= order):
+            break
+        layouts.add(layout)
+        plan = _held_of_layout(scored, index, checks)
+        if plan is not None and (cheapest is None or plan.order < cheapest.order):
+            cheapest = plan
+            checks.most = plan.cost
+    decision.best_by_variant.pop(variant)
+    if cheapest is not None:
+        decision.best_by_variant[variant] = cheapest
+
+
+def _row_of(scored: Scored, index: int) -> tuple[object, ...]:
+    """Key for a deployment's layout and prefill pool, which several grids may share."""
+    return scored.grid.layouts[int(scored.layout[index])], id(scored.pool(index))
+
+
+def _held_of_layout(scored: Scored, index: int, checks: _Checks) -> Plan | None:
+    """Best deployment of a layout whose percentiles are within the limits.
+
+    If the batch of the search needs more replicas than estimated, never meets the limits or has no
+    exact percentiles, use the smallest batch among those on the fewest replicas.
+
+    index : index of the best batch in the search
+    """
+    chosen, service = _held(scored, index, checks), scored.service
+    is_exact = chosen is not None and (chosen.has_percentiles or chosen.prefill_layout is not None)
+    if chosen is not None and is_exact and chosen.order <= scored.order(index):
+        return chosen
+    tried = _batches(scored, index, checks)
+    best = _best_held(chosen, _held(*tried[-1], checks))
+    if service.rate is None or held_limits(plan_of(scored, index), service) is None:
+        return best
+    batches = [_Batch(*place) for place in tried]
+    fewest = int(min(each.scored.replicas[each.index] for each in batches))
+    most = best.replicas if best else min(_most_replicas(scored, index, checks.most), 2.0 * fewest)
+    for is_known in (True, False):
+        counts = range(fewest, int(most) + 1 if is_known or not best else int(best.replicas))
+        found = _on_fewest(batches, service.rate, counts, is_known=is_known)
+        if found is not None:
+            best = _best_held(best, _held(found.scored, found.index, checks))
+    return best
+
+
+def _batches(scored: Scored, index: int, checks: _Checks) -> list[tuple[Scored, int]]:
+    """Batches of a deployment's layout and pool in all grids that meet all limits, in order."""
+    layout, pool = scored.grid.layouts[int(scored.layout[index])], scored.pool(index)
+    places = {
+        float(other.batch[place]): (other, place)
+        for other in checks.options
+        for place in other.in_row_of(layout, pool).tolist()
+        if other.is_met[place]
+    }
+    return [places[size] for size in sorted(places)]
+
+
+def _best_held(first: Plan | None, second: Plan | None) -> Plan | None:
+    """Cheaper of two plans of a layout; of equals the one with percentiles or fewer slots."""
+    plans = filter(None, (first, second))
+    return min(
+        plans, key=lambda plan: (plan.cost, not plan.has_percentiles, plan.batch), default=None
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Batch:
+    """A batch of a layout with colocated prefill, by its index among the deployments of a grid."""
+
+    scored: Scored
+    index: int
+
+    @cached_property
+    def _plan(self) -> Plan:
+        return plan_of(self.scored, self.index)
+
+    @cached_property
+    def limits(self) -> HeldLimits:
+        """Percentiles of this batch against the limits."""
+        limits = held_limits(self._plan, self.scored.service)
+        assert limits is not None
+        return limits
+
+    @property
+    def max_rate(self) -> float:
+        """Highest rate per replica by the search. [1/s]"""
+        return self.limits.load.rate / self._plan.busy * self.scored.service.utilization
+
+    def is_too_small(self, rate: float, *, is_known: bool) -> bool:
+        """Whether only larger batches can meet the limits at a rate per replica. [1/s]
+
+        With more concurrent sequences, requests wait less for a slot, but TPOT is higher.
+
+        is_known : whether percentiles must be exact
+        """
+        at_rate = self.limits.at(rate)
+        if rate > self.max_rate * (1.0 + _SAME_COST) or (is_known and not at_rate.load.is_known):
+            return True
+        return at_rate.is_tpot_met and not at_rate.are_met
+
+
+def _on_fewest(
+    batches: Sequence[_Batch], rate: float, counts: range, *, is_known: bool
+) -> _Batch | None:
+    """Smallest batch among those that meet the limits on the fewest replicas; None if none do."""
+
+    def in_time(replicas: int) -> _Batch | None:
+        each = rate / replicas
+
+        def is_enough(index: int) -> bool:
+            return not batches[index].is_too_small(each, is_known=is_known)
+
+        last = len(batches) - 1
+        if not is_enough(last):
+            return None
+        smallest = batches[bisect_integers(is_enough, last, -1)[0]]
+        return smallest if smallest.limits.at(each).are_met else None
+
+    if not counts or in_time(counts[-1]) is None:
+        return None
+    fewest, _ = bisect_integers(lambda count: in_time(count) is not None, counts[-1], counts[0] - 1)
+    return in_time(fewest)
+
+
+def _held(scored: Scored, index: int, checks: _Checks) -> Plan | None:
+    """Cached result of `_sized_to_limits`."""
+    key = (*_row_of(scored, index), float(scored.batch[index]))
+    if key not in checks.held:
+        checks.held[key] = _sized_to_limits(scored, index, checks)
+    return checks.held[key]
+
+
+def _sized_to_limits(scored: Scored, index: int, checks: _Checks) -> Plan | None:
+    """Deployment with the fewest replicas that meet the limits; None if no number does.
+
+    Also None if it costs more than the given maximum.
+    """
+    plan, service = plan_of(scored, index), scored.service
+    limits = held_limits(plan, service)
+    if limits is None:
+        return replace(plan, is_checked=True)
+    if not limits.are_limited:
+        return with_percentiles(plan, service, limits)
+    if not limits.are_met:
+        checks.late.append((plan, limits))
+    rate = limits.load.rate
+    max_rate = rate / plan.busy * service.utilization
+    if service.rate is None:
+        rate = limits.highest_rate(max_rate)
+    else:
+        affordable = _most_replicas(scored, index, checks.most)
+        replicas = limits.fewest_replicas(service.rate, plan.replicas, max_rate, affordable)
+        rate = service.rate / replicas if replicas else 0.0
+    if not rate:
+        return None
+    if rate != limits.load.rate:  # as busy as percentiles allow, whatever the search adds up
+        capped = replace(service, utilization=plan.busy * rate / limits.load.rate, share=None)
+        plan = plan_of(resized(scored, index, capped), 0)
+        limits = limits.at((service.rate or plan.requests) / plan.replicas)
+    plan = with_percentiles(plan, service, limits)
+    if max(plan.misses.values()) <= 1.0:
+        return plan
+    checks.late.append((plan, limits))
+    return None
+
+
+def _most_replicas(scored: Scored, index: int, cost: float) -> float:
+    """Largest number of replicas of a deployment for a rate within a cost limit. [1]"""
+    if cost == inf or scored.service.is_fleet:
+        return inf
+    packing = scored.packing.at(np.array([index]))
+    chips = cost / scored.cost[index] * scored.values["chips"][index] * (1.0 + _SAME_COST)
+
+    def is_within(replicas: int) -> bool:
+        return bool(float(packing.chips(np.array([float(replicas)]), 0.0)[0]) <= chips)
+
+    return bisect_integers(is_within, 0, int(chips) + 1)[0]  # of a chip each at least
+
+
+def held_throughput(grid: Grid, service: Service, max_rate: float) -> float:
+    """Highest rate per replica at which percentiles are within the limits of a service. [1/s]
+
+    A smaller batch has shorter steps, so it may sustain more within the limits than the largest.
+
+    grid : grid of one layout, with the batches to try in ascending order
+    service : service of one replica, without limits on chips, cost and power
+    max_rate : throughput of the largest batch by the search, returned if there is no closed form
+    """
+    (scored,) = score(grid, replace(service, rate=max_rate), [None])
+    highest = 0.0
+    for index in np.argsort(-scored.batch).tolist():
+        is_largest = scored.batch[index] == scored.batch.max()
+        rate = max_rate if is_largest else min(max_rate, float(scored.throughput[index]))
+        if rate <= highest:
+            continue
+        limits = held_limits(replace(plan_of(scored, index), replicas=1.0), scored.service)
+        if limits is not None and limits.are_limited:
+            rate = limits.highest_rate(rate)
+        highest = max(highest, rate)
+    return highest
+
+
+def with_percentiles(plan: Plan, service: Service, limits: HeldLimits) -> Plan:
+    """Plan with exact latency percentiles in place of the search's estimates."""
+    latencies = {name: limits.held_against(name, service.limits[name]) for name in ("ttft", "tpot")}
+    values = plan.values | {
+        name: seconds for name, seconds in latencies.items() if not isnan(seconds)
+    }
+    return replace(
+        plan,
+        values=values,
+        misses=misses_of(values, service),
+        class_ttft=limits.percentiles("ttft") if service.classes else (),
+        class_tpot=limits.percentiles("tpot") if service.classes else (),
+        is_checked=True,
+        has_percentiles=limits.load.is_known,
+    )
+
+
+def _may_be_closer(plan: Plan, limits: HeldLimits, decision: Decision) -> bool:
+    """Whether a plan over the limits may miss them by less than others, or need a lower limit."""
+    misses = plan.misses | limits.least_misses
+    closest = decision.closest.get(plan.scenario.hardware.id)
+    if closest is None or max(misses.values()) < max(closest.misses.values()):
+        return True
+    over = [name for name, miss in misses.items() if miss > 1.0]
+    if len(over) != 1:
+        return not over
+    (name,) = over
+    least = misses[name] * decision.service.limits[name]
+    return least < decision.relaxed.get(name, inf)
+
+
+def _missed_by(plan: Plan, decision: Decision) -> None:
+    """Record which limits a deployment misses when its percentiles exceed them."""
+    missed = Decision(decision.service, closest={plan.scenario.hardware.id: plan})
+    over = [name for name, miss in plan.misses.items() if miss > 1.0]
+    if len(over) == 1:
+        missed.relaxed = {over[0]: plan.values[over[0]]}
+    if over:
+        decision.add(missed)
