@@ -1,12 +1,10 @@
 """Published formats of a model, and whether requested formats have lower precision."""
 
-from dataclasses import replace
-
 from fastcalc.catalogue.formats import QUANTIZED, number_format
 from fastcalc.catalogue.once import once
-from fastcalc.catalogue.schema import Model
-from fastcalc.core.model.workload import formats_asked
-from fastcalc.core.scenario import Scenario
+from fastcalc.catalogue.schema import Engine, Hardware, Model
+from fastcalc.core.model.workload import formats_asked, workload
+from fastcalc.core.scenario import Scenario, cache_format, default_weights
 
 
 def own_formats(model: Model) -> tuple[str, str]:
@@ -29,12 +27,18 @@ def _narrows_weights(model: Model, chosen_format: str | None) -> bool:
 
 def narrows_cache(scenario: Scenario) -> bool:
     """Whether the requested cache has lower precision than the engine's default for the model."""
-    default = replace(scenario, kv=None, weights=None)
-    chosen_format, default_format = (
-        number_format(deployed.work.kv_format, cache=True)
-        for deployed in (replace(default, kv=scenario.kv), default)
+    return _narrows_cache(scenario.model, scenario.engine, scenario.hardware, scenario.kv)
+
+
+@once
+def _narrows_cache(model: Model, engine: Engine, hardware: Hardware, kv: str | None) -> bool:
+    weights = default_weights(model, engine)
+    chosen, default = (
+        workload(model, weights, cache_format(model, engine, hardware, weights, name)).kv_format
+        for name in (kv, None)
     )
-    return chosen_format.cache_bytes < default_format.cache_bytes
+    in_cache = {name: number_format(name, cache=True) for name in (chosen, default)}
+    return in_cache[chosen].cache_bytes < in_cache[default].cache_bytes
 
 
 def is_narrowed(scenario: Scenario) -> bool:
