@@ -1,6 +1,8 @@
 """A stack of deployments gives each what it would have alone, to the last bit."""
 
+import gc
 import itertools
+import weakref
 
 import numpy as np
 import pytest
@@ -14,12 +16,13 @@ from fastcalc.core.placement.layout import Layout
 from fastcalc.core.scenario import Scenario, engine_for, site_of
 from fastcalc.core.stacked import BLOCK, Evaluation, StackedEstimate, evaluate_all, joined
 from fastcalc.core.step.component import Component
+from fastcalc.core.step.schedule import Schedule
 from fastcalc.core.timeline import first_token
 from fastcalc.core.traffic.mix import Mix
 from fastcalc.core.traffic.request_class import Lengths, RequestClass
 from fastcalc.core.traffic.traffic import Speculation, Traffic
 from fastcalc.errors import InputError
-from tests import strategies
+from tests import made_up, strategies
 from tests.helpers import thorough
 
 CATALOGUE = Catalogue()
@@ -257,3 +260,17 @@ def test_records_are_joined_row_by_row():
     assert column[0].tolist() == [[1.0], [2.0], [3.0]]
     assert column[1] == 4.0
     assert joined([(1.0, None), (2.0, None)], [2, 1])[0].tolist() == [1.0, 1.0, 2.0]
+
+
+def test_the_passes_of_a_placement_are_freed_with_their_last_reference():
+    """Their components are most of the memory of a search, which makes thousands of them."""
+    passes = made_up.random_load([(1, 1000, 200)], 4, 1.0).passes
+    copy = Schedule(passes.placement, passes.traffic, passes.batch)
+    assert copy.decode.seconds.size == 4
+    freed = weakref.ref(copy)
+    gc.disable()
+    try:
+        del copy
+        assert freed() is None, "it refers to itself"
+    finally:
+        gc.enable()
