@@ -316,8 +316,7 @@ def _may_be_closer(plan: Plan, limits: HeldLimits, decision: Decision) -> bool:
     if len(over) != 1:
         return not over
     (name,) = over
-    least = misses[name] * decision.service.limits[name]
-    return least < decision.relaxed.get(name, inf)
+    return misses[name] * decision.service.limits[name] < decision.relaxed.get(name, inf)
 
 
 def _missed_by(plan: Plan, decision: Decision) -> None:

@@ -39,8 +39,8 @@ def random_load(plan: Plan, service: Service) -> RandomLoad | None:
     if rate is None or plan.prefill_layout is not None:
         return None
     scenario, cycle = plan.scenario, service.users / rate
-    entries = scenario.hardware, scenario.model, scenario.engine
-    formats = scenario.weights, scenario.kv, scenario.memory, scenario.traffic.speculation
+    entries = scenario.hardware, scenario.model, scenario.engine, scenario.memory
+    formats = scenario.weights, scenario.kv, scenario.traffic.speculation
     replica = plan.layout, plan.batch, plan.slowness, cycle
     key = (*map(id, entries), *formats, *replica, *_requests_key(service))
     if key not in _loads:
@@ -56,7 +56,10 @@ def random_load(plan: Plan, service: Service) -> RandomLoad | None:
 def _requests_key(service: Service) -> tuple[object, ...]:
     """Key of the lengths of requests, whatever their limits."""
     if service.classes:
-        return tuple((id(each.lengths), each.share, each.prefix_hit) for each in service.classes)
+        return tuple(
+            (id(request_class.lengths), request_class.share, request_class.prefix_hit)
+            for request_class in service.classes
+        )
     return service.prompt, service.output, service.prefix_hit
 
 
@@ -152,8 +155,8 @@ class HeldLimits:
             for index, limits in enumerate(self.classes)
         ]
         names = ("ttft", "tpot")
-        worst = {name: float(np.fmax.reduce([each[name] for each in ratios])) for name in names}
-        return {name: ratio for name, ratio in worst.items() if not isnan(ratio)}
+        largest = {name: float(np.fmax.reduce([row[name] for row in ratios])) for name in names}
+        return {name: ratio for name, ratio in largest.items() if not isnan(ratio)}
 
     def slowed(self, slowness: float) -> "HeldLimits":
         """Copy on slower chips.
@@ -162,13 +165,13 @@ class HeldLimits:
         """
         return HeldLimits(self.load.slowed(slowness), self.classes, self.part)
 
-    def highest_rate(self, max_rate: float, least: float = 0.0) -> float:
+    def highest_rate(self, max_rate: float, floor: float = 0.0) -> float:
         """Highest rate per replica, up to a maximum, within the limits; 0 for none. [1/s]
 
-        least : rate that is of no interest, and any that the search cannot tell from it [1/s]
+        floor : rate that is of no interest, and any that the search cannot tell from it [1/s]
         """
         max_rate = min(max_rate, MOST_BUSY * self.load.capacity)
-        if least and not self.at(min(least + max_rate * _NEAR, max_rate)).are_met:
+        if floor and not self.at(min(floor + max_rate * _NEAR, max_rate)).are_met:
             return 0.0
         if self.at(max_rate).are_met:
             return max_rate
@@ -192,13 +195,13 @@ class HeldLimits:
         min_replicas = max(ceil(rate / min(max_rate, MOST_BUSY * self.load.capacity) - _SLACK), 1)
         if affordable < min_replicas or not (affordable == inf or is_enough(int(affordable))):
             return 0
-        tried = [max(int(guess), min_replicas)]
-        while rate / tried[-1] >= _IDLE * self.load.capacity:
-            tried.append(tried[-1] + 2 ** (len(tried) - 1))
-        if not (is_enough(tried[0]) or is_enough(tried[-1])):
+        trials = [max(int(guess), min_replicas)]
+        while rate / trials[-1] >= _IDLE * self.load.capacity:
+            trials.append(trials[-1] + 2 ** (len(trials) - 1))
+        if not (is_enough(trials[0]) or is_enough(trials[-1])):
             return 0
-        first = next(index for index, replicas in enumerate(tried) if is_enough(replicas))
-        enough, too_few = tried[first], tried[first - 1] if first else min_replicas - 1
+        first = next(index for index, replicas in enumerate(trials) if is_enough(replicas))
+        enough, too_few = trials[first], trials[first - 1] if first else min_replicas - 1
         if enough > min_replicas and too_few < min_replicas and not is_enough(enough - 1):
             return enough
         return bisect_integers(is_enough, enough, too_few)[0]
