@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from fastcalc.catalogue.store import Catalogue
+from fastcalc.core.chip.host import memory_choice
 from fastcalc.core.chip.machine import machine
 from fastcalc.core.chip.tier import OWN_MEMORY, MemoryChoice
 from fastcalc.core.chosen_layouts import chosen_layouts, open_layouts
@@ -25,6 +26,7 @@ from fastcalc.core.traffic.traffic import Traffic
 from fastcalc.errors import InputError
 from fastcalc.formulas.memory import chips_for_capacity, chips_for_whole_layers, largest_batch
 from tests import made_up
+from tests.helpers import outcome
 
 ALONE = made_up.chip(links={})
 ANY = Traffic(1.0, 1.0, 1.0)
@@ -481,3 +483,17 @@ def test_replicas_of_attention_have_no_further_copies():
     assert copied - _weights("deepseek-r1", "gpu", **spread) == pytest.approx(absorbed, abs=0.01)
     redundant = 4 * 58 * 3 * 7168 * 2048 / 2**30
     assert copied + redundant == pytest.approx(105.59, rel=0.005)
+
+
+@pytest.mark.parametrize("dram", ["64GB", "512GB", "2TB"])
+def test_chips_that_share_a_host_are_as_many_as_hold_the_model_by_trial(dram):
+    """Four chips share the host's memory, so that each has less of it the more there are."""
+    memory = memory_choice(Catalogue(), f"dram={dram}@300GB/s,link=64GB/s,chips=4")
+    site = outcome("llama-3.1-405b", "rtx-4090", memory=memory, weights="fp8").site
+
+    def held(chips):
+        return chips * float(sum(np.asarray(room) for room in site._usable(float(chips))))
+
+    needed = site.weight_bytes_needed + max(site.batch_cache_bytes(1.0), site.longest_cache_bytes)
+    fewest = next(chips for chips in range(1, 100) if held(chips) >= needed)
+    assert site.chips_needed(1.0) == (fewest, None)

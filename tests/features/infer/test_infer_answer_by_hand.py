@@ -6,6 +6,7 @@ import numpy as np
 
 from fastcalc.features.infer import answer
 from fastcalc.features.infer.answer import InferAnswer
+from fastcalc.features.infer.inverse import _chance, _error
 from tests.helpers import every
 
 BATCH, HARDWARE, MARKUP = ("smaller batch",), ("other hardware",), ("higher markup",)
@@ -126,3 +127,25 @@ def test_a_row_of_few_samples_is_marked():
     none = infer([region(BATCH, samples=0, is_thin=True)]).combinations[0]
     assert answer._samples(none) == "0"
     assert few.chips("chip") == "a b"
+
+
+def chance(*values):
+    regions = [
+        SimpleNamespace(weights=np.ones(len(group)), share=float(len(group))) for group in values
+    ]
+    return _chance(regions, [np.array(group) for group in values])
+
+
+def test_a_number_names_the_explanation_as_often_as_its_bin_is_likelier():
+    """Four bins of equal counts, and one of ratios of exactly 1."""
+    assert chance([1.0, 1.0], [2.0, 3.0, 4.0, 5.0]) == 1.0
+    # 2 is in the first of four bins, of which the other explanation has a quarter in each.
+    assert chance([2.0], [2.0, 3.0, 4.0, 5.0]) == (1.0 + 3 / 4) / 2
+    assert chance([1.0], [1.0]) == 0.5
+    assert chance([2.0, 3.0], [2.0, 3.0]) == 0.5
+
+
+def test_an_error_needs_every_fold():
+    """Eight estimates of 0 and 2: the variance is 1, times 7."""
+    assert _error([0.0, 2.0] * 4) == np.sqrt(7.0)
+    assert _error([1.0] * 7) == float("inf")
