@@ -1,0 +1,127 @@
+"""Sentences and rows of a validation from made-up predictions."""
+
+from types import SimpleNamespace
+
+from fastcalc.evidence.earlier import ChipChange
+from fastcalc.evidence.score import Group
+from fastcalc.evidence.validate import Validation
+from fastcalc.features.measure import validation as page
+from fastcalc.features.measure.validation import ValidationAnswer
+from tests.helpers import every
+
+
+def change(name, before, after, count=3):
+    return ChipChange(name, count, before, after)
+
+
+WORSE = [
+    change(name, 1.0, 1.0 + percent / 100)
+    for name, percent in (("a", 9), ("b", 8), ("c", 7), ("d", 6))
+]
+BETTER = [change("e", 2.0, 1.0)]
+
+
+def told(change_):
+    sign = "worse" if change_.worse > 0 else "better"
+    return (
+        f"{change_.hardware} {abs(change_.worse):.0%} {sign} (median error {change_.before:.2f}x to "
+        f"{change_.after:.2f}x, 3 points)"
+    )
+
+
+@every(
+    "changes,is_whole,sentences",
+    [
+        (None, False, []),
+        ([], False, ["since the baseline: no chip is worse or better"]),
+        # Half a percent is no change.
+        ([change("a", 1.0, 1.0049), change("b", 1.0, 0.9951)], False, ["since the baseline: no chip is worse or better"]),
+        ([change("a", 1.0, 1.0051)], False, ["since the baseline: a 1% worse (median error 1.00x to 1.01x, 3 points)"]),
+        (BETTER, False, ["since the baseline: e 50% better (median error 2.00x to 1.00x, 3 points)"]),
+        ([*WORSE, *BETTER], False, [f"since the baseline: {'; '.join(map(told, [*WORSE[:3], *BETTER]))}; 1 other chip with "]),
+        ([*WORSE, *BETTER], True, [f"since the baseline: {'; '.join(map(told, [*WORSE, *BETTER]))}"]),
+    ],
+)  # fmt: skip
+def test_chips_that_are_worse_come_first(changes, is_whole, sentences):
+    found = page._changes(changes, is_whole=is_whole)
+    assert len(found) == len(sentences)
+    assert all(text.startswith(start) for text, start in zip(found, sentences, strict=True))
+
+
+def prediction(name, factor, *, assumed="", beats=False, tokens=None):
+    point = SimpleNamespace(
+        id=name, model="m", hardware="h", metric="tpot_s", value=0.01, tokens_per_pass=tokens,
+        is_speculation_inferred=tokens is not None,
+    )  # fmt: skip
+    return SimpleNamespace(
+        point=point, factor=factor, expected=0.02, beats_bound=beats, assumed=assumed
+    )
+
+
+def test_the_largest_error_is_named():
+    rows = [prediction("a", 1.5), prediction("b", 3.0), prediction("c", 2.0)]
+    said = page._furthest(Validation(rows, (), ()))
+    assert said.startswith("largest error: b, m on h: tpot_s measured 0.0100, expected 0.0200, ")
+    assert said.endswith("an error of 3.00x")
+
+
+def test_three_assumptions_are_named_the_most_frequent_first():
+    rows = [prediction("x", 1.0, assumed=text) for text in "abbcccdddd"]
+    (said,) = page._assumed([*rows, prediction("x", 1.0)])
+    assert said.startswith("assumed: d (4 points); c (3 points); b (2 points); 1 more with ")
+    (said,) = page._assumed(rows[:1])
+    assert said == "assumed: a (1 point)"
+    assert [*page._assumed([prediction("x", 1.0)])] == []
+
+
+@every(
+    "tokens,start",
+    [
+        ((), None),
+        ((2.5,), "1 point of speculated runs, 2.5 tokens per chunk "),
+        ((2.5, 3.0, 2.0), "3 points of speculated runs, 2 to 3 tokens per chunk "),
+    ],
+)
+def test_speculation_that_was_inferred_is_told(tokens, start):
+    rows = [prediction("x", 1.0, tokens=count) for count in tokens]
+    said = [*page._speculated([*rows, prediction("x", 1.0)])]
+    assert [text.startswith(start) for text in said] == [True] * bool(tokens)
+
+
+def test_eight_reasons_of_points_that_are_not_predicted():
+    skipped = [SimpleNamespace(reason=f"r{at}") for at in range(10) for _ in range(10 - at)]
+    said = [*page._left_out(skipped)]
+    assert said[0] == "10 points not predicted: r0"
+    assert len(said) == 8
+    assert [*page._left_out(skipped[-1:])] == ["1 point not predicted: r9"]
+
+
+def group(name):
+    return Group(name, 9, 3, 1.1, 1.5, 1.0, 0.8, 0)
+
+
+def test_the_worst_points_and_those_above_their_bound_are_listed_once():
+    """Five of the largest errors, then twenty that beat their bound."""
+    rows = [prediction(f"p{at}", 1.0 + at / 10, beats=at < 40) for at in range(45)]
+    *_, table = page.scores(Validation(rows, (), [group("all"), group("part:a"), group("h")]), 100)
+    names = [row[0] for row in table.rows]
+    assert names == [f"p{at}" for at in (44, 43, 42, 41, 40)] + [f"p{39 - at}" for at in range(20)]
+    assert len([*page.scores(Validation((), (), [group("all")]), 100)]) == 1
+    found = page.shown([group("all"), group("part:a"), group("h")])
+    assert [one.name for one in found] == ["all", "part:a"]
+
+
+def notes(count):
+    skipped = [SimpleNamespace(reason=f"r{at}") for at in range(count)]
+    answer = ValidationAnswer(
+        request=SimpleNamespace(wide=False),
+        validation=Validation([prediction("a", 2.0)], skipped, ()), aside=None, changes=None,
+    )  # fmt: skip
+    return [*answer.notes()]
+
+
+def test_a_first_screen_has_the_largest_error_and_three_notes():
+    hint, *others = notes(5)
+    assert (hint.weight, hint.is_hint) == (3, True)
+    assert hint.text.startswith("largest error: a")
+    assert [note.weight for note in others] == [2, 2, 2, 0, 0]
