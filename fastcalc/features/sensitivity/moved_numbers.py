@@ -153,7 +153,7 @@ class MovedNumber:
 
     def best_cell(self) -> str:
         """Target figure at the best value, if no value reaches the target."""
-        if self.alone is None or self.needed:
+        if self.alone is None or self.needed is not None:
             return ""
         if not isfinite(self.alone.extreme):
             return "no fit"
