@@ -1,0 +1,132 @@
+"""Sentences on the effects of parameters at one batch, from made-up rows."""
+
+from math import nan
+from types import SimpleNamespace
+
+import pytest
+
+from fastcalc.features.sensitivity.moved_batch import MovedBatch, _distance, _in_words
+from fastcalc.features.sensitivity.targets import Target
+from tests.helpers import every
+
+
+def row(
+    name,
+    *,
+    elasticity=0.5,
+    file="hardware",
+    enough=2.0,
+    value=1.0,
+    is_spare=False,
+    needed=None,
+    factor=None,
+):
+    return SimpleNamespace(
+        name=name, elasticity=elasticity, enough=enough, value=value, is_spare=is_spare, needed=needed,
+        factor=factor, text=lambda number: f"{number:g} u", moves=elasticity != 0.0,
+        slope=lambda _: elasticity,
+        effect=SimpleNamespace(lever=SimpleNamespace(file=file)),
+    )  # fmt: skip
+
+
+def batch(*rows, goal=None):
+    found = MovedBatch(None, rows, goal)
+    found.__dict__["_today"] = lambda: "Today."
+    return found
+
+
+def test_the_two_largest_levers_of_chip_and_engine_are_named():
+    rows = [
+        row("layers", file="model"), row("a", elasticity=0.5), row("b", elasticity=-0.05, file="engine"),
+        row("c", elasticity=0.3),
+    ]  # fmt: skip
+    first, second = batch(*rows).buys()
+    assert (
+        first
+        == "largest lever of chip and engine: a (now 1 u); raising it by 1 % raises speed by 0.50 %"
+    )
+    assert (
+        second
+        == "second lever of chip and engine: b (now 1 u); cutting it by 1 % raises speed by 0.050 %"
+    )
+    # 0.049 % are not worth a sentence, and what fits nowhere has no effect.
+    assert batch(row("a", elasticity=0.049), row("b", elasticity=nan)).buys() == []
+
+
+def test_three_parameters_of_a_chip_that_saturate_nearest_are_named():
+    rows = [
+        row(name, enough=enough, is_spare=True)
+        for name, enough in (("a", 5.0), ("b", 2.0), ("c", 3.0), ("d", 4.0))
+    ]
+    rows += [row("e", enough=1.0), row("f", enough=1.0, is_spare=True, file="engine")]
+    assert batch(*rows).buys_nothing() == ["b above 2 u", "c above 3 u", "d above 4 u"]
+
+
+TARGET = Target("speed", 200.0)
+
+
+def goal(pair=None):
+    return SimpleNamespace(target=TARGET, pair=pair)
+
+
+def lever(path, kind):
+    return SimpleNamespace(number=SimpleNamespace(path=path, kind=kind))
+
+
+@every(
+    "rows,sentence",
+    [
+        ([row("a", factor=1.0, needed=1.0)], "200 tokens/s is already reached."),
+        ([row("a")], "No single number of chip or engine reaches 200 tokens/s."),
+        ([row("m", file="model", needed=2.0, factor=2.0)], "No single number of chip or engine reaches 200 tokens/s."),
+        # The nearest first, whether more or less of it is needed; three at most.
+        (
+            [row("a", needed=4.0, factor=4.0), row("b", needed=0.5, factor=0.5), row("c", needed=3.0, factor=3.0), row("d", needed=9.0, factor=9.0)],
+            "200 tokens/s needs b of 0.5 u (now 1 u), c of 3 u (now 1 u) or a of 4 u (now 1 u).",
+        ),
+    ],
+)  # fmt: skip
+def test_how_a_target_is_reached(rows, sentence):
+    assert batch(*rows, goal=goal()).headline() == f"Today. {sentence}"
+
+
+def test_the_smallest_change_of_two_numbers_is_told():
+    levers = lever("cores", "number"), lever("memory[0].bandwidth", "bandwidth")
+    pair = SimpleNamespace(levers=levers, values=(264.0, 5e12), factor=1.5)
+    said = batch(row("a"), goal=goal(pair)).headline()
+    assert said.startswith("Today. No single number of chip or engine reaches 200 tokens/s. ")
+    assert "Smallest change of two numbers: " in said
+    assert said.endswith(" of 5 TB/s, each 1.50 times better.")
+
+
+def test_rows_without_effect_are_not_shown_and_with_a_target_the_nearest_comes_first():
+    rows = [
+        row("a", factor=4.0),
+        row("b", elasticity=0.0),
+        row("c", factor=0.5),
+        row("d", factor=1.5),
+    ]
+    assert [one.name for one in batch(*rows).shown] == ["a", "c", "d"]
+    assert [one.name for one in batch(*rows, goal=goal()).shown] == ["d", "c", "a"]
+    assert _distance(row("a", factor=4.0)) == _distance(row("a", factor=0.25)) == (False, 4.0)
+
+
+def test_without_a_target_the_largest_lever_stands_in_the_headline():
+    assert (
+        batch(row("a"))
+        .headline()
+        .startswith("Today. Largest lever of chip and engine: a (now 1 u); ")
+    )
+    assert batch(row("a", elasticity=0.0)).headline() == "Today."
+
+
+@pytest.mark.parametrize(
+    ("figure", "value", "text"),
+    [
+        ("speed", 200.0, "200 tokens/s"),
+        ("ttft", 0.5, "TTFT of 500 ms"),
+        ("usd", 2.5, "$2.50/Mtok of output"),
+    ],
+)
+def test_a_target_in_words(figure, value, text):
+    assert _in_words(Target(figure, value)) == text
