@@ -464,3 +464,89 @@ def test_a_sparse_peak_is_asked_about_where_the_file_states_no_cores(
         said = run("check", str(file), capsys=capsys, monkeypatch=monkeypatch)
         assert ("HW008" in said.out + said.err) == is_asked
         assert ("the figure with sparsity" in said.out + said.err) == is_asked
+
+
+@every(
+    "parameter,rule,is_doubtful",
+    [
+        # vLLM's floor has the band of all GPU engines, 28 to 90 us, and a quarter of room about it.
+        ("decode_layer_floor: {value: 22.5 us, source: own}", "EN006", False),
+        ("decode_layer_floor: {value: 22.3 us, source: own}", "EN006", True),
+        ("decode_layer_floor: {value: 112.4 us, source: own}", "EN006", False),
+        ("decode_layer_floor: {value: 112.6 us, source: own}", "EN006", True),
+        # Its own band has none.
+        ("decode_layer_floor: {value: 200 us, band: [30.0e-6, 200.0e-6], source: own}", "EN006", False),
+        ("decode_layer_floor: {value: 200 us, band: [30.0e-6, 200.0e-6], source: own}", "EN001", False),
+        ("decode_layer_floor: {value: 201 us, band: [30.0e-6, 200.0e-6], source: own}", "EN001", True),
+        ("decode_layer_floor: {value: 30 us, band: [30.0e-6, 200.0e-6], source: own}", "EN001", False),
+        ("decode_layer_floor: {value: 29 us, band: [30.0e-6, 200.0e-6], source: own}", "EN001", True),
+        ("decode_layer_floor: {value: 60 us, band: [60.0e-6, 60.0e-6], source: own}", "EN002", False),
+        ("decode_layer_floor: {value: 60 us, band: [61.0e-6, 60.0e-6], source: own}", "EN002", True),
+        ("decode_layer_floor: {value: 60 us, band: [1.0e-6, 60.0e-6, 1.0], source: own}", "EN002", True),
+        ("decode_layer_floor: {value: 60 us, band: wide, source: own}", "EN002", True),
+    ],
+)  # fmt: skip
+def test_bands_of_parameters(tmp_path_factory, parameter, rule, is_doubtful):
+    found = faults(tmp_path_factory.mktemp("bands"), *child(parameter))
+    assert (rule in {fault.rule for fault in found}) == is_doubtful
+
+
+@every(
+    "ranges,is_doubtful",
+    [("{below: 5, above: 1.1}", False), ("{below: 5.01, above: 1.1}", True), ("{below: 1.1, above: 5.01}", True)],
+)  # fmt: skip
+def test_ranges_are_factors_of_five_at_most(tmp_path_factory, ranges, is_doubtful):
+    basis = ranges.replace("}", ", basis: x}")
+    engine = f"id: mine\nname: Mine\nfitted_on: mine\nranges:\n  unseen: {basis}\n"
+    found = faults(tmp_path_factory.mktemp("ranges"), "mine", engine)
+    assert ("EN009" in {fault.rule for fault in found}) == is_doubtful
+
+
+@every(
+    "changes,rule,is_doubtful",
+    [
+        # 8,030,261,248 parameters: a ten-thousandth, and what notes say, are explained.
+        ({"checkpoint": 8_030_261_248}, "MD022", False),
+        ({"checkpoint": 8_030_261_249}, "MD022", True),
+        ({"checkpoint": 8_031_064_274}, "MD005", False),
+        ({"checkpoint": 8_031_064_275}, "MD022", True),
+        ({"checkpoint": 8_031_070_000}, "MD005", True),
+        ({"checkpoint": 8_031_070_000}, "MD022", False),
+        ({"checkpoint": 8_030_277_632, "notes": "16,384 elements of norms"}, "MD022", False),
+        ({"checkpoint": 8_030_277_632, "notes": "16,385 elements of norms"}, "MD022", True),
+        # A label of the text core, 1 % about, unless a note says what it counts.
+        ({"label": "8.11B"}, "MD026", False),
+        ({"label": "8.12B"}, "MD026", True),
+        ({"label": "7.96B"}, "MD026", False),
+        ({"label": "7.95B"}, "MD026", True),
+        ({"label": "9B", "notes": "The label counts a tower, too"}, "MD026", False),
+        ({"label": "9B", "notes": "The card rounds"}, "MD026", False),
+        ({"label": "9B", "notes": "A tower"}, "MD026", True),
+        # Explained labels are off by 6 % at most, and rounded ones by half of their last digit.
+        ({"label": "8.5B", "notes": "The label counts a tower, too"}, "MD006", False),
+        ({"label": "8.6B", "notes": "The label counts a tower, too"}, "MD006", True),
+        ({"label": "8B"}, "MD006", False),
+        ({"label": "9B"}, "MD006", True),
+        ({"label": "8030M"}, "MD006", False),
+        ({"label": "0.008T"}, "MD006", False),
+        ({"confidence": "low"}, "MD024", True),
+        ({"confidence": "memory"}, "MD024", True),
+        ({"confidence": "low", "notes": "Layers are assumed"}, "MD024", False),
+        ({"confidence": "low", "notes": "no copy of the configuration"}, "MD024", False),
+        ({"confidence": "medium"}, "MD024", False),
+    ],
+)  # fmt: skip
+def test_counts_labels_and_confidence_of_a_model(tmp_path_factory, changes, rule, is_doubtful):
+    text = (ROOT / f"{MODEL}.yaml").read_text()
+    written = {
+        "checkpoint": (r"checkpoint: (\{value: )?[\d.e+_]+", r"checkpoint: \g<1>{}"),
+        "label": (r'label: "8.03B"', 'label: "{}"'),
+        "confidence": ("^confidence: .*", "confidence: {}"),
+    }
+    for key, (pattern, new) in written.items():
+        if key in changes:
+            text = put(text, (pattern, new.format(changes[key])))
+    text = re.sub(r"(?m)^notes:\n(?:  - .*\n)+", "", text)
+    text += f'notes: ["{changes["notes"]}"]\n' if "notes" in changes else ""
+    found = faults(tmp_path_factory.mktemp("models"), "llama-3.1-8b", text, strict=True)
+    assert (rule in {fault.rule for fault in found}) == is_doubtful
