@@ -79,7 +79,7 @@ def sources(book: Book) -> Words:
             for (model, machine, who, source, date), alike in groupby(points, key=_measuring)
         ),
         "sold_source": (
-            f"- The {gains.note}: {listed(gains.texts)} times as fast: "
+            f"- The {gains.note}. Wafers were {listed(gains.texts)} times as fast. Source: "
             f"{book.claims.sources[gains.source].title}."
         ),
         "measured_alone": f"{measured('trtds-008').value:g}",
