@@ -153,4 +153,4 @@ def refusals(calculators: Sequence[Calculator]) -> str:
         for calculator in calculators
         if calculator.refused
     ]
-    return markdown(("calculator", "has no answer for (points)"), lines, left=2)
+    return markdown(("calculator", "unsupported (points)"), lines, left=2)

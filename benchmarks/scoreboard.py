@@ -123,7 +123,7 @@ def page(rows: Sequence[Row], calculators: Sequence[Calculator]) -> str:
             for peer in operators
             for text in (f"## Compared with {peer.name}", side_by_side(rows, peer))
         ],
-        "## What has no answer",
+        "## Unsupported points",
         refusals(present),
         f"It takes {seconds / 60:.0f} minutes without stored answers on such a machine.",
     ]

@@ -15,8 +15,8 @@ from fastcalc.core.scenario import Sharding, solve
 
 CASES = {
     "step-1": "decode step, Llama 3.1 8B bf16, 1 H100 SXM, batch 1, 2,048 in and 128 out",
-    "step-64": "the same at batch 64",
-    "step-70b": "the same of Llama 3.1 70B on 8 H100 SXM (tp 8)",
+    "step-64": "the same, batch 64",
+    "step-70b": "the same, Llama 3.1 70B on 8 H100 SXM (tp 8)",
     "prompt": "first token, Llama 3.1 8B bf16, 1 H100 SXM, one prompt of 2,048",
 }
 
@@ -156,7 +156,7 @@ def disagreements(found: Sequence[Compared]) -> str:
 
 
 def _over(value: float | None, own: float) -> str:
-    return f"x {value / own:.2f} ({value * 1e3:.3g} ms)" if value else "cannot say"
+    return f"x {value / own:.2f} ({value * 1e3:.3g} ms)" if value else "not supported"
 
 
 def section(

@@ -250,7 +250,7 @@ def test_a_case_that_a_peer_lacks_is_said():
     rows = disagreements([present]).splitlines()[2:]
     assert len(rows) == len(CASES)
     assert "(8 ms)" in rows[0]
-    assert all("cannot say" in row for row in rows[1:])
+    assert all("not supported" in row for row in rows[1:])
 
 
 def test_what_fails_under_a_peer_is_one_sentence(tmp_path):
