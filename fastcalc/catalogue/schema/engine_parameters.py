@@ -245,6 +245,9 @@ class DeclaredParameters(Generic[Value]):
     overlaps_steps: Value = cost(
         Part, "1 if windows hold the tokens of all steps in flight, 0 if those of one step."
     )
+    counts_by_table: Value = cost(
+        Part, "1 if the printed cache size gives each block table an equal share of the blocks."
+    )
     state_blocks: Value = choice(
         Count,
         "Blocks of recurrent states per sequence; more with prefix caching.",

@@ -20,7 +20,8 @@ class CacheSize:
     """Expected cache capacity of one replica.
 
     length : maximum tokens of a sequence [1]
-    tokens : capacity in tokens, if all sequences have this length [1]
+    tokens : capacity in tokens as printed: if all sequences have this length, or up to vLLM 0.19
+        the tokens of a block table with an equal share of the blocks [1]
     concurrency : sequences of this length that fit [1]
     blocks : blocks in the pool; 0 if the engine has no pool [1]
     needed : memory of a chip for one sequence of this length [byte]
@@ -74,4 +75,8 @@ def _of_pool(placement: Placement, pool: BlockPool, length: int, room: float) ->
     blocks = pool.blocks(room / machine.ranks)
     concurrency = blocks / a_sequence
     needed = a_sequence * pool.checked_bytes * machine.ranks
-    return CacheSize(length, int(concurrency * length), concurrency, blocks, needed)
+    tokens = concurrency * length
+    if np.any(machine.software.counts_by_table):
+        tables = sum(group.tables for group in pool.groups)
+        tokens = blocks // tables * min(group.tokens for group in pool.groups)
+    return CacheSize(length, int(tokens), concurrency, blocks, needed)

@@ -593,3 +593,10 @@ def test_windows_hold_one_step_up_to_version_0_25():
     size = cache_size(locate(replace(scenario, memory=memory)).placement, 8.16 * GIB)
     assert size is not None
     assert size.tokens == pytest.approx(384_019, rel=0.001)
+
+
+def test_tokens_of_several_tables_are_printed_for_one_up_to_version_0_19():
+    """Gemma 4 26B-A4B under 0.19: 81.8 GiB in blocks of five layers, for six tables."""
+    size = cache_size(located(STARTS["muninn-gemma-4-26b-nvfp4-gb10"]).placement, 81.8 * GIB)
+    assert size is not None
+    assert size.tokens == pytest.approx(714_768, rel=0.001)
