@@ -55,9 +55,10 @@ def read(line: Words, *, is_server: bool) -> None:
     _read_cache_types(line)
     _read_overrides(line)
     _read_split_mode(line)
-    projectors, model = line.taken(*PROJECTORS), line.model
-    is_default = projectors == [AUTO]  # of a repository, if its model has one
-    if projectors and (not is_default or (model and model.vision_parameters)):
+    projectors = line.taken(*PROJECTORS)
+    is_default = projectors == [AUTO]  # that of a repository, if its model has one
+    model = line.model if is_default else None  # most commands need not read it
+    if (projectors and not is_default) or (model and model.vision_parameters):
         line.words += ["--set", "parameters.loads_encoders=1"]
     if line.taken(WHOLE_WINDOWS, has_value=False):
         from fastcalc.catalogue.schema import Attention

@@ -30,7 +30,7 @@ from fastcalc.features.claims.answer import (
 )
 from fastcalc.features.claims.break_evens import break_even
 from fastcalc.features.claims.claim_file import read_claims
-from fastcalc.features.claims.judge import MEANING, judge, meets
+from fastcalc.features.claims.judge import MEANING, find_break_evens, judge, meets
 from fastcalc.features.claims.reasons import FIELD, reason, verdict_sentence
 from fastcalc.features.claims.registry import TESTS
 from fastcalc.features.claims.request import JudgeClaims
@@ -380,6 +380,7 @@ def test_a_gain_pairs_no_ends():
 
 
 def test_what_is_sure_is_sure_over_all_ranges(judged):
+    find_break_evens(judged.values())  # in stacks, as the command does
     for one in judged.values():
         if one.verdict in ("supported", "refuted"):
             assert one.check.check.may or not one.check.explored.flips
