@@ -1,0 +1,117 @@
+"""Notes of comparisons from made-up outcomes."""
+
+from types import SimpleNamespace
+
+import numpy as np
+
+from fastcalc.features.compare import notes, prefix
+from tests.helpers import every
+
+
+def outcome(
+    chip="h",
+    *,
+    engine="e",
+    weights="fp8",
+    model="m",
+    batch=1,
+    drafted=0.0,
+    speed=100.0,
+    high=120.0,
+    is_spatial=False,
+):
+    return SimpleNamespace(
+        scenario=SimpleNamespace(
+            engine=SimpleNamespace(id=engine), hardware=SimpleNamespace(id=chip), batches=(batch,),
+            model=SimpleNamespace(id=model),
+            traffic=SimpleNamespace(
+                speculation=SimpleNamespace(drafted=drafted, acceptance=0.75, tokens_per_pass=2.5)
+            ),
+        ),
+        placement=SimpleNamespace(
+            work=SimpleNamespace(weight_format=weights), machine=SimpleNamespace(is_spatial=is_spatial)
+        ),
+        estimate=SimpleNamespace(
+            speed=np.array([speed]), high=None if high is None else np.array([high])
+        ),
+    )  # fmt: skip
+
+
+@every(
+    "outcomes,sentences",
+    [
+        ([outcome("a"), outcome("b")], []),
+        ([outcome("a"), outcome("b", engine="f")], ["engines differ: e on a; f on b"]),
+        ([*map(outcome, "abc"), outcome("d", engine="f")], ["engines differ: e on a, b and c; f on d"]),
+        ([*map(outcome, "abcd"), outcome("e", engine="f")], ["engines differ: e on 4 chips; f on e"]),
+        # One model in two formats, but not two models, each in its own.
+        ([outcome("a"), outcome("b", weights="bf16")], ["engines differ: e with fp8 on a; e with bf16 on b"]),
+        ([outcome("a"), outcome("a", weights="bf16", model="n")], []),
+    ],
+)  # fmt: skip
+def test_engines_that_differ(outcomes, sentences):
+    assert [*notes._engines(outcomes)] == sentences
+
+
+def test_drafts_are_told_where_there_are_some(monkeypatch):
+    monkeypatch.setattr(notes, "drafters", lambda _: {"m": "with a draft model"})
+    assert [*notes._drafts([outcome()])] == []
+    (said,) = notes._drafts([outcome(drafted=3.0)])
+    assert said == (
+        "speculation: 3 draft tokens per step at an acceptance rate of 0.75 generate 2.50 tokens per "
+        "step; m: with a draft model"
+    )
+
+
+def public(*, tokens_per_s=110.0, tokens_per_pass=None, chips=8):
+    return SimpleNamespace(
+        tokens_per_s=tokens_per_s, tokens_per_pass=tokens_per_pass, chips=chips, date="2026-05-13"
+    )
+
+
+UNSTATED = "; speculative decoding not stated)"
+
+
+@every(
+    "speed,of,end",
+    [
+        (public(tokens_per_pass=1.0), outcome(), "110 tokens/s (2026-05)"),
+        (public(tokens_per_pass=2.5), outcome(), "110 tokens/s (2026-05, 2.50 tokens per step)"),
+        (public(), outcome(), f"110 tokens/s (2026-05{UNSTATED}"),
+        # 240 over the upper end of 120 and the expected 100.
+        (public(tokens_per_s=240.0), outcome(), "240 tokens/s (2026-05, above the range: speculative decoding with 2.0 to 2.4 tokens per step would explain it)"),
+        (public(tokens_per_s=240.0, chips=None), outcome(), "240 tokens/s (2026-05, above the range: chips and speculative decoding not stated)"),
+        (public(tokens_per_s=240.0, chips=None), outcome(is_spatial=True), "240 tokens/s (2026-05, above the range: speculative decoding with 2.0 to 2.4 tokens per step would explain it)"),
+        # At the end of the range, of several users, with drafts, or without a range, nothing is explained.
+        (public(tokens_per_s=120.0), outcome(), f"120 tokens/s (2026-05{UNSTATED}"),
+        (public(tokens_per_s=240.0), outcome(batch=2), f"240 tokens/s (2026-05{UNSTATED}"),
+        (public(tokens_per_s=240.0), outcome(drafted=3.0), f"240 tokens/s (2026-05{UNSTATED}"),
+        (public(tokens_per_s=240.0), outcome(high=None), f"240 tokens/s (2026-05{UNSTATED}"),
+    ],
+)  # fmt: skip
+def test_a_published_speed_and_what_would_explain_it(speed, of, end):
+    assert notes._public(speed, of) == end
+
+
+def test_where_loading_a_prompt_beats_computing_it(monkeypatch):
+    stored = SimpleNamespace(
+        scenario=SimpleNamespace(
+            memory=SimpleNamespace(prefix_tier="DRAM"), traffic=SimpleNamespace(prefix_hit=0.5)
+        )
+    )
+    for breaks_even, sooner in (
+        (None, "recomputing is faster at any length"),
+        (16, "loading is faster at any length"),
+        (17, "loading is faster from 17 prompt tokens on"),
+    ):
+        found = SimpleNamespace(breaks_even=breaks_even, loading=0.005, computing=0.02)
+        monkeypatch.setattr(prefix, "prefix_cache", lambda _, found=found: found)
+        (said,) = notes._prefix(stored)
+        assert (
+            said
+            == f"50 % of a prompt is loaded from DRAM in 5.00 ms; recomputing takes 20.0 ms; {sooner}"
+        )
+    stored.scenario.traffic.prefix_hit = 0.0
+    assert [*notes._prefix(stored)] == []
+    stored.scenario.traffic.prefix_hit, stored.scenario.memory.prefix_tier = 0.5, None
+    assert [*notes._prefix(stored)] == []
