@@ -60,6 +60,54 @@ def test_every_row_of_the_tables_of_silicon_has_a_source():
     assert used == set(tables["sources"])
 
 
+# What a message computes, worked by hand from the numbers of the example.
+WORKED = {
+    "HW001": "is 4 times the bf16 rate 989.5 TFLOP/s; on known chips this ratio is 2;",
+    "HW002": "is 4 times the fp8 rate 4500 TFLOP/s; on known chips this ratio is 2 or 3 or 3.11;",
+    "HW003": "is 8 times the bf16 rate 989.5 TFLOP/s; on known chips this ratio is 1 or 2;",
+    "HW004": "is 2 times the fp8 rate 1979 TFLOP/s; on known chips this ratio is 1;",
+    "HW007": "is 0.455 times the int8 rate",  # 900 / 1,979
+    # 1,979e12 and 134e12 over 132 cores of 4,096 and 256 FLOP a cycle
+    "HW008": "over 132 cores at 4,096 FLOP per cycle is a clock of 3.66 GHz",
+    "HW009": "over 132 cores at 256 FLOP per cycle is a clock of 3.97 GHz",
+    # 989.5 / 134; 0.7 and 1.3 times 4,096 / 256
+    "HW010": "is 7.38 times the vector rate 134 TFLOP/s; chips of this kind have 11.2 to 20.8;",
+    "HW011": "is 0.295 FLOP per byte",  # 989.5e12 / 3.35e15
+    "HW013": "is 2.83 TFLOP/s per watt; chips released up to then reach 2.6 ",  # 1,979 / 700
+    "HW023": "takes 0.205 s to read once; such memory takes 16.5 ms to 52 ms;",  # 687.2 / 3,350
+    "HW025": "80 GB is 74.5 GiB",
+    "HW027": "440 GB is 9.52 MB per mm2",  # over 46,225 mm2
+    "HW029": "is 47.9 GB/s per watt",  # 3,350 / 70
+    "HW041": "is 2 times the 450 GB/s",
+    "HW042": "is 2.1 of the memory's 3.35 TB/s",  # 7.2 / 3.35
+    "HW044": "'400 Gb/s' (bits) would be 50 GB/s",
+    "HW062": "is 0.5 times the chip's 700 W",
+    "HW064": "on 814 mm2 is 511 million per mm2; chips made by then have 10 to 180",  # 416e9 / 814
+    "HW065": "on 100 mm2 is 7 W per mm2",
+    "HW067": "is 88 hours of 2.95 USD/h",  # 260 / 2.95
+    "HW068": "is 1,164 USD per GB",  # 100,000 / 85.9
+    "HW032": "is outside 15.1 to 63 GB/s",  # 0.24 of 63
+    "HW071": "is 4.59 times the others' median 3.99 USD/h",  # 18.32 / 3.99
+    "HW072": "is 7.04 USD/h for each TB/s",  # 23.6 / 3.35
+    "PV009": "is 1.05 times the 3.35 TB/s",
+    "PV010": "that gives 989.5 TFLOP/s",
+    "MD005": "8,231,587,840 parameters, the checkpoint has 8,030,261,248: +2.5 %",
+    "MD006": "the shape has 8.232B parameters, the published number is 8.03B: +2.5 %;",
+    # Four experts rather than two, of 176 million parameters in each of 32 layers, more
+    "MD007": "12.9B active are published; the shape has 24.15B / 24.02B / 23.89B ",
+    "MD010": "width 143360 is 35 of hidden_size 4096; dense layers have 0.25 to 9.0",
+    "MD020": "the checkpoint has 60.8 GiB: +2.6e+02 %",  # 233.7 GB of 65.3
+    "MD022": "2,304 parameters more than the shape has",  # 128 experts in 18 of 36 layers
+    "EN001": "is outside its own band of 28 us to 90 us",
+    "EN006": "is outside 28 us to 90 us, the band of gpu",
+}
+
+
+@every("rule,words", WORKED.items())
+def test_a_message_has_its_numbers(found_in_examples, rule, words):
+    assert any(words in fault.message for fault in found_in_examples[rule] if fault.rule == rule)
+
+
 def test_faults_of_structure_and_units_cannot_be_excused():
     """The file's structure, its units, and what the reader of files finds itself."""
     for name, rule in RULES.items():
