@@ -31,7 +31,7 @@ FIT = SimpleNamespace(
 def test_each_value_has_its_band_its_uncertainty_and_what_data_determine_of_it():
     """A deviation of 1.1 and 1.25 times; 1 - (log 1.1 / 2)^2, 1 - log(1.25)^2, and 0 if no less."""
     page = calibration.values_page(FIT)
-    assert "All 3 fitted values" in page
+    assert "3 fitted values" in page
     assert "; 2 values have one publisher." in page
     assert page.splitlines()[-3:] == [
         "| `floor` | vllm | hopper | 2e-05 | 10% | 1e-05 to 4e-05 | 100% | 3 |",
