@@ -74,6 +74,8 @@ def as_prose(text: str) -> str:
 
     >>> as_prose(f"tried: up to 8 chips ({option('notes')}); {option('wide')} says why")
     'tried: up to 8 chips'
+    >>> as_prose(f"To compare equal numbers, add {option('chips', 4)}.")
+    ''
     >>> as_prose(f"a10 has no price: give one with {option('price', 'a10=USD')}")
     'a10 has no price'
     >>> as_prose(f"nothing meets this; it would with {option('max_chips', 72)}")
@@ -95,7 +97,7 @@ def _without_advice(clause: str) -> str:
     head = clause[: next(_MENTION.finditer(clause)).start()]
     if head.endswith("would with "):
         return _written(clause, lambda field, value: f"{field.replace('_', ' ')} {value}", str)
-    if head.startswith("to ") or head.endswith(", with "):
+    if head.lower().startswith("to ") or head.endswith(", with "):
         return ""
     return head[: max(head.rfind(": "), head.rfind(", "), 0)]
 

@@ -1,6 +1,11 @@
 """Messages for typer's usage errors."""
 
 import re
+from collections.abc import Sequence
+
+from fastcalc.features import GROUPS, request_of
+from fastcalc.kit.request.fields import Request, declared
+from fastcalc.mentions import as_flags, flag
 
 _UNKNOWN = re.compile(r"No such option:? '?(--[a-z-]+)")
 _INSTEAD = {
@@ -18,8 +23,17 @@ _OF_ONE_CARD = ("--n-gpu-layers", "--n-cpu-moe")
 """Options of llama.cpp that are not accepted by commands that choose chips."""
 
 
-def sentence(error: Exception) -> str:
-    """Message for an error of typer or click: what is wrong, and what to write."""
+_NO_VALUE = re.compile(r"Option '(-[a-z-]+)' requires an argument")
+_MISSING = re.compile("Missing argument '(.*)'")
+_EXTRA = re.compile(r"Got unexpected extra argument\S* \((.*)\)")
+_EXPLAIN = "No such command 'explain'"
+
+
+def sentence(error: Exception, name: Sequence[str] = ()) -> str:
+    """Message for an error of typer or click: what is wrong, and what to write.
+
+    name : the command, if one is given
+    """
     message = " ".join(str(getattr(error, "format_message", error.__str__)()).split()).rstrip(".")
     unknown = _UNKNOWN.match(message)
     if unknown and unknown[1] in _INSTEAD:
@@ -29,4 +43,25 @@ def sentence(error: Exception) -> str:
             f"this command does not split layers between card and host, as {unknown[1]} does; "
             "'fastcalc compare' and 'fastcalc fit' do"
         )
+    if message.startswith(_EXPLAIN):
+        return "there is no command explain; write 'fastcalc compare MODEL --on CHIPS --explain'"
+    known = {command for commands in GROUPS.values() for command in commands}
+    if instead := _instead(message, request_of(name[0])) if known.intersection(name) else "":
+        return instead
     return f"{message} See --help." if message.endswith("?") else f"{message}; see --help"
+
+
+def _instead(message: str, request: type[Request]) -> str:
+    """What to write instead of a missing or superfluous word; empty for other errors."""
+    example = f"write for example '{request.examples[0]}'"
+    if missing := _MISSING.match(message):
+        return f"{missing[1]} is missing; {example}"
+    if extra := _EXTRA.match(message):
+        return f"{request.command()} does not take '{extra[1]}'; {example}"
+    if option := _NO_VALUE.match(message):
+        for field, declaration in declared(request).items():
+            setting = declaration.setting
+            if option[1] in (flag(field), *setting.names):
+                help_text = as_flags(setting.help)
+                return f"{option[1]} needs a value, {setting.metavar}: {help_text}"
+    return ""

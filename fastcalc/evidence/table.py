@@ -46,7 +46,7 @@ class PointTable:
         names = [name.strip() for name in names]
         if not names:
             if not self.faults:
-                empty = f"the file is empty; it begins with {','.join(COLUMNS)}"
+                empty = f"the file is empty; its first line must be {','.join(COLUMNS)}"
                 self._note(FileFault(self.file, 1, 1, empty))
             return
         wrong = list(header_faults(names))

@@ -320,8 +320,9 @@ def _read_csv(rows: CsvRows) -> _Requests:
     names = [name.strip() for name in header]
     fields = fields_of(names)
     if fields is None:
-        columns_found = ", ".join(shown(name, 30) for name in names[:4]) or "none"
-        raise InputError(f"{rows.file}:1:1: no trace has columns {columns_found}; {known_fields()}")
+        columns_found = ", ".join(shown(name, 30) for name in names[:4])
+        why = f"no trace has columns {columns_found}" if columns_found else "the file is empty"
+        raise InputError(f"{rows.file}:1:1: {why}; {known_fields()}")
     requests.fields = fields
     requests.arrival, requests.unit = arrival_field(fields, names)
     columns = [names.index(name) for name in (fields.prompt, fields.output)]

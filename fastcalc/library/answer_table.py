@@ -17,7 +17,7 @@ from fastcalc.formulas.types import Array
 from fastcalc.grid.column import TableColumn
 from fastcalc.kit.answer import console, record_tables
 from fastcalc.kit.answer.answer import Answer
-from fastcalc.kit.answer.console import Notes
+from fastcalc.kit.answer.console import Notes, sentence
 from fastcalc.kit.answer.output import whole
 from fastcalc.kit.answer.point_records import Record
 from fastcalc.kit.answer.respond import screen, write
@@ -78,7 +78,7 @@ class Table(Sequence[Record]):
     def notes(self) -> list[str]:
         """Notes of the page and warnings; without an answer, the reasons first."""
         answer = self._answer
-        sentences = [*answer.reasons, *answer.reading, *answer.warnings()]
+        sentences = [*map(sentence, (*answer.reasons, *answer.reading, *answer.warnings()))]
         blocks = answer.page(replace(screen(self._flags), notes=True))
         sentences += [line for block in blocks if isinstance(block, Notes) for line in block.lines]
         wordings = dict.fromkeys(map(as_arguments, sentences))

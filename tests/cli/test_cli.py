@@ -165,7 +165,7 @@ def test_the_table_at_80_columns_has_every_promised_column(fastcalc):
     for column in ("served", "input", "traffic", "J per"):
         assert column in text
     for promised in (
-        "prices, on-demand unless noted",
+        "Prices, on-demand unless noted",
         "(Nebius, 2026)",
         "mean context 1,500",
         "engine vllm",
@@ -245,8 +245,8 @@ def test_show_model_holds_what_scripts_ask_for(fastcalc):
 
 def test_lists_and_comparisons_flag_what_is_not_a_read_fact(fastcalc):
     listed = words(fastcalc("list", "models").out)
-    assert "hypothetical: dense-20b, dense-40b, frontier-1t, frontier-5t, spark-120b" in listed
-    assert "confidence memory: command-r-plus" in listed
+    assert "Hypothetical: dense-20b, dense-40b, frontier-1t, frontier-5t, spark-120b" in listed
+    assert "Confidence memory: command-r-plus" in listed
     compared = fastcalc("compare", "command-r-plus", "--on", "h200-sxm", "--batch", "1").out
     assert "the shape of command-r-plus has confidence 'memory'" in words(compared)
     rows = json.loads(fastcalc("list", "models", "--format", "json").out)["records"]
@@ -431,6 +431,15 @@ WRONG_REQUESTS = [
     (("show", "h100-sxm", "--weights", "fp8"), "--weights and --kv apply to models"),
     (("list", "hardwear"), "did you mean 'hardware'"),
     (("compute",), "compute"),
+    (("explain", "x"), "write 'fastcalc compare MODEL --on CHIPS --explain'"),
+    (
+        ("claims", "--explain"),
+        "--explain needs a value, ID: Explain one claim in full, such as 30.",
+    ),
+    (("compare", "-o"), "-o needs a value"),
+    (("frontier",), "MODEL is missing; write for example 'fastcalc frontier "),
+    (("infer", "50"), "infer does not take '50'; write for example 'fastcalc infer "),
+    (("infer", "50", "60"), "infer does not take '50 60'; "),
 ]
 
 

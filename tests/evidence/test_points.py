@@ -205,7 +205,7 @@ def test_an_id_is_given_once():
 @pytest.mark.parametrize(
     ("lines", "said"),
     [
-        ([], "p.csv:1:1: the file is empty; it begins with id,source,"),
+        ([], "p.csv:1:1: the file is empty; its first line must be id,source,"),
         (["", "  "], "p.csv:1:1: the file is empty"),
         ([HEADER.replace(",metric", "")], "p.csv:1:1: 1 column is missing: metric; add them"),
         (["id,hardware"], "3 columns are missing: model, metric, value; add them"),

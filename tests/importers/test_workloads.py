@@ -179,7 +179,7 @@ def test_what_is_no_request_has_its_line(tmp_path, text, place, sentence):
 @every(
     "text,sentence",
     [
-        ("", ":1:1: no trace has columns none; write TIMESTAMP,ContextTokens,GeneratedTokens"),
+        ("", ":1:1: the file is empty; write TIMESTAMP,ContextTokens,GeneratedTokens"),
         ("TIMESTAMP,ContextTokens,GeneratedTokens\nx,1\n", "not a time and two whole"),
         ("TIMESTAMP,ContextTokens,GeneratedTokens\nnever,1,2\n", ":2:1: 'never,1,2' is not a time"),
         ("TIMESTAMP,ContextTokens,GeneratedTokens\n", "for example 2023-11-16 18:15:46,1000,200"),

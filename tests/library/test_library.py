@@ -462,7 +462,7 @@ def test_nothing_goes_to_a_stream(tmp_path, capfd):
         fc.sweep("llama-3.1-8b", on="h100-sxm", batch=[1, 100_000], chips=1),
         fc.compare("llama-3.1-8b", on="h100-sxm,a10", place="weights=HBM3"),
     ]
-    assert answers[3].notes[0].endswith("it is skipped")
+    assert answers[3].notes[0].endswith("it is skipped.")
     for number, one in enumerate(answers):
         one.save(tmp_path / f"{number}.csv")
         str(one)
@@ -647,7 +647,7 @@ def test_a_refusal_names_the_argument_and_what_to_give_it():
     with pytest.raises(fc.InputError, match=r"^chips 2 is not tp x pp x dp = 3 x 1 x 1 = 3$"):
         fc.compare("llama-3.1-8b", on="h100-sxm", chips=2, tp=3)
     (note,) = (note for note in fc.compare("llama-3.1-8b", on="apple-m1").notes if "; give" in note)
-    assert note.endswith("give one with price='apple-m1=USD'")
+    assert note.endswith("give one with price='apple-m1=USD'.")
 
 
 @pytest.mark.parametrize("kind", ["speed", "frontier", "memory", thorough("tornado")])

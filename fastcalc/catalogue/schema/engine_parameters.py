@@ -76,7 +76,7 @@ class DeclaredParameters(Generic[Value]):
     bandwidth_fraction: Value = rate(
         Fraction,
         "Fraction of the datasheet bandwidth that long reads reach.",
-        label="memory bandwidth reached / peak",
+        label="memory bandwidth efficiency",
         plausible=(0.4, 0.98),
     )
     bandwidth_per_core: Value = rate(
@@ -89,13 +89,13 @@ class DeclaredParameters(Generic[Value]):
     compute_fraction: Value = rate(
         Fraction,
         "Fraction of the dense peak that matmuls reach.",
-        label="FLOP/s reached / peak",
+        label="compute efficiency",
         plausible=SHARE,
     )
     compute_per_core: Value = rate(
         ComputeRate,
         "FLOP/s that one core reaches in 16-bit matmuls.",
-        label="FLOP/s reached per core",
+        label="16-bit FLOP/s per core",
         neutral=inf,
         plausible=(1e11, 1e14),
     )
@@ -122,7 +122,7 @@ class DeclaredParameters(Generic[Value]):
     link_fraction: Value = rate(
         Fraction,
         "Fraction of the one-way link bandwidth that collectives reach.",
-        label="link bandwidth reached / peak",
+        label="link bandwidth efficiency",
         plausible=SHARE,
     )
     collective_latency: Value = cost(
@@ -146,13 +146,13 @@ class DeclaredParameters(Generic[Value]):
     decode_layer_floor: Value = cost(
         Time,
         "Latency floor of a layer in decode: kernel launches, ramp-up and tails.",
-        label="least time per layer, decode",
+        label="decode latency floor per layer",
         plausible=PER_LAYER,
     )
     prefill_layer_floor: Value = cost(
         Time,
         "Latency floor of a layer in a step with prompt tokens.",
-        label="least time per layer, prefill",
+        label="prefill latency floor per layer",
         plausible=PER_LAYER,
     )
     launches_ahead: Value = rate(
@@ -211,7 +211,7 @@ class DeclaredParameters(Generic[Value]):
     memory_fraction: Value = rate(
         Fraction,
         "Fraction of memory that the engine may use (gpu_memory_utilization).",
-        label="share of memory that it may use",
+        label="usable memory fraction",
         plausible=LARGE_SHARE,
     )
     free_fraction: Value = rate(

@@ -127,16 +127,14 @@ def _sentence(place: DeploymentTiers) -> str:
     near, last = place.tiers[1], place.tiers[-1]
     model = place.deployment.scenario.model.asked_name
     now, then = ((percent(tier.hit), number(tier.requests)) for tier in (near, last))
-    serves = f"{near.name} of {place.chips} serves {now[0]} of {model}'s prompt tokens from cache"
-    cache = f"cache of {size(last.size)} in {_named(last)}"
-    if now == then:
-        return f"{serves} and sustains {now[1]} requests/s. A {cache} would change neither."
-    sustain = f"still sustain {now[1]} requests/s"
-    if now[1] != then[1]:
-        sustain = f"sustain {then[1]} requests/s instead of {now[1]}"
-    return (
-        f"{serves}. With a {cache}, {then[0]} would come from cache, and the chips would {sustain}."
+    hits = (
+        f"{now[0]} of {model}'s prompt tokens hit the prefix cache in {near.name} of {place.chips}"
     )
+    cache = f"{size(last.size)} in {_named(last)}"
+    if now == then:
+        return f"{hits} ({now[1]} requests/s). A further {cache} would change neither."
+    rate = f"still {now[1]}" if now[1] == then[1] else then[1]
+    return f"{hits} ({now[1]} requests/s); with {cache}, {then[0]} hit ({rate} requests/s)."
 
 
 def _named(tier: CachedTier) -> str:

@@ -61,12 +61,9 @@ def _conditional_claim(judged: Judged) -> str:
     return judged.claim.claim + f" Condition: {condition}." * bool(condition)
 
 
-_LEADING = (
+COLUMNS = (
     words("id", lambda judged: judged.claim.id),
     key_figure(words("verdict", lambda judged: judged.verdict)),
-)
-COLUMNS = (
-    *_LEADING,
     words("claim", _conditional_claim),
     words("computed", lambda judged: " ".join(computed_lines(judged)) or "-"),
 )
@@ -333,7 +330,7 @@ def _table(judged: Iterable[Judged], *, is_wide: bool) -> TextTable:
     rows = []
     for one in judged:
         claim = _conditional_claim(one) if is_wide else one.claim.claim
-        rows.append([*(column.format(one) for column in _LEADING), claim])
+        rows.append([one.claim.id, one.verdict, claim])
         rows += [["", "", line] for line in computed_lines(one)]
     headings = [("id",), ("verdict",), ("claim, and what decides it",)]
     return TextTable(headings, rows, left=(0, 1, 2), key_figures=(1,))

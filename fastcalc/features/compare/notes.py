@@ -110,7 +110,7 @@ def _rates(outcomes: Sequence[Outcome]) -> Iterator[str]:
     """State which phases speeds, prices and joules cover."""
     yield (
         "speeds and output prices cover decode only; input prices cover the additional prefill "
-        "time; served tokens and joules include prefill; joules include the chip's share of host "
+        "time. Served tokens and joules include prefill. Joules include the chip's share of host "
         f"and site power (for a whole box: box x {SITE_FACTOR})"
     )
     chips = {outcome.scenario.hardware.id: outcome.scenario.hardware for outcome in outcomes}

@@ -131,9 +131,9 @@ class DecideAnswer(Answer):
             flips = flips[:_MOST_FLIPS]
         lines = [
             *record_tables.key_of_mark(*(piece for piece in body if isinstance(piece, TextTable))),
-            *(_flip_lines(flips) if flips else ["no change of a single number changes the result"]),
+            *(_flip_lines(flips) if flips else [_NO_FLIPS]),
             *(note.text for note in notes[:most_notes]),
-            *[f"{option('notes')} prints {hint}"] * bool(hint),
+            *[f"{option('notes')} prints {hint}."] * bool(hint),
         ]
         return [*body, Notes(lines, self.next_command())]
 
@@ -150,16 +150,17 @@ class DecideAnswer(Answer):
     def _on_numbers(self) -> Iterator[str]:
         """Yield the assumptions on prices, failures, users and models."""
         decision, offered = self.decision, self.rows
-        ends = "a failed run starts again, so a success takes 1 / (success rate) runs on average"
+        ends = "A failed run starts again, so a success takes 1 / (success rate) runs on average"
         if decision.shared.get("repair") is not None:
-            ends = "the user repairs a failed run"
+            ends = "The user repairs a failed run"
         unknown = [row.option.name for row in offered if math.isnan(float(row.prospect.run.usd))]
         yield from cached_at_full_price(offered)
         if unknown:
-            yield f"{listed(unknown)} cannot win on cost: no price is given"
+            cannot = "it cannot win" if len(unknown) == 1 else "they cannot win"
+            yield f"no price is given for {listed(unknown)}, so {cannot} on cost"
         yield (
-            "assumed: a run succeeds if all its steps succeed; steps fail independently; noticing "
-            f"a failure takes no time; {ends}"
+            "Assumed: a run succeeds if all its steps succeed, and steps fail independently. "
+            f"Noticing a failure takes no time. {ends}"
         )
         if math.isinf(decision.terms(decision.options[0]).look_away):
             after = option("look_away", "S")
@@ -248,6 +249,9 @@ class DecideAnswer(Answer):
         return services(self.decision)
 
 
+_NO_FLIPS = "No change of a single number would change the result."
+
+
 def _flip_lines(flips: Sequence[BreakEven]) -> list[str]:
     """Break-even values at which each other option ranks first, in a line per option."""
     by_winner: dict[str, list[str]] = {}
@@ -255,9 +259,9 @@ def _flip_lines(flips: Sequence[BreakEven]) -> list[str]:
         threshold = f"{decision_map.noun(flip.parameter)} is {_side(flip)}"
         by_winner.setdefault(flip.winner, []).append(threshold)
     return [
-        f"{name} would rank first if any of these held: {listed(where, 'or')}"
+        f"Any of these would put {name} first: {listed(where, 'or')}."
         if len(where) > 1
-        else f"{name} would rank first if {where[0]}"
+        else f"One change would put {name} first: {where[0]}."
         for name, where in by_winner.items()
     ]
 
@@ -270,5 +274,7 @@ def _side(flip: BreakEven) -> str:
         return f"{flip.value:,.0f} {side} {parameter.unit}".rstrip()
     if not flip.value and not flip.is_above:
         return f"0 {parameter.unit}".rstrip()
-    side = "above" if flip.is_above else "below"
-    return f"{side} {number(flip.value)} {parameter.unit}".rstrip()
+    side, value = "above" if flip.is_above else "below", number(flip.value)
+    if parameter.unit.startswith("$"):
+        return f"{side} ${value}{parameter.unit.removeprefix('$')}"
+    return f"{side} {value} {parameter.unit}".rstrip()

@@ -170,9 +170,9 @@ def cautions(entries: Iterable[CatalogueEntry]) -> list[str]:
     ids_by_caution: dict[str, list[str]] = {}
     for entry in entries:
         if not isinstance(entry, Engine) and entry.hypothetical:
-            ids_by_caution.setdefault("hypothetical", []).append(entry.id)
+            ids_by_caution.setdefault("Hypothetical", []).append(entry.id)
         if isinstance(entry, Model) and entry.confidence in ("low", "memory"):
-            ids_by_caution.setdefault(f"confidence {entry.confidence}", []).append(entry.id)
+            ids_by_caution.setdefault(f"Confidence {entry.confidence}", []).append(entry.id)
     return [f"{caution}: {', '.join(ids)}" for caution, ids in ids_by_caution.items()]
 
 

@@ -157,13 +157,13 @@ class CurveAnswer(Answer):
         machine = study.engines[0].space.site.machine
         yield from (Note(where(curve, cost)) for curve in study.engines)
         yield Note(
-            "cost multiple: cost per output token at the end over the start, for any price of the "
-            "chips; layouts are common ones on the same chips: the fastest at the start, and the "
-            "one with the highest throughput at the end; a start with fewer users than shown "
-            "never reaches it; -: the start does not fit"
+            "the cost multiple is the cost per output token at the end over that at the start, for "
+            "any price of the chips. Layouts are common ones on the same chips: the fastest at the "
+            "start, and the one with the highest throughput at the end. A start with fewer users "
+            "than shown never reaches the multiple; -: the start does not fit"
         )
         yield Note(
-            "a textbook step runs at the data-sheet peaks and adds a latency floor; the last "
+            "a textbook step runs at the data-sheet peaks and adds a latency floor. The last "
             f"column has the largest floor tried at which {study.speedup:g}x costs at most "
             f"{cost:g}x, in native formats"
         )

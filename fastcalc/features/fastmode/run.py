@@ -128,7 +128,8 @@ def _scenario(comparison: Evaluated, notes: list[str]) -> tuple[Scenario, Catalo
     chips = selected(catalogue, readers.names(comparison.on, option("on")))
     if len(chips) > 1:
         raise InputError(
-            f"{option('on')} names {len(chips)} chips; fastmode takes the chip type in use now"
+            f"{option('on')} names {len(chips)} chips, but fastmode starts from the one in use "
+            f"now: write for example {option('on', chips[0].id)}"
         )
     text = readers.as_text(batch)
     if "," in text or ".." in text:

@@ -126,7 +126,7 @@ def tried(solution: SpeedupOptions) -> str:
     today = solution.today
     chips, chip = today.placement.layout.chips, today.scenario.hardware.id
     return (
-        f"tried: up to {most_chips(today):,} {chip}; other chips: today's number ({chips:,}), "
+        f"Tried: up to {most_chips(today):,} {chip}; other chips: today's number ({chips:,}), "
         "one fast-link domain, or the fewest that fit; SRAM accelerators: up to "
         f"{WAFERS} times the fewest that fit; batches with equal users on each replica"
     )

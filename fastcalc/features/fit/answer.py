@@ -61,13 +61,13 @@ _FIRST = (
     words("memory,|layout", itemgetter(1)),
     numbers("|batch", itemgetter(2)),
     numbers("largest|batch", itemgetter(3)),
-    numbers("%|used", itemgetter(4)),
+    numbers("memory|used", itemgetter(4)),
     words("usable|per chip", itemgetter(5)),
     words("|contents", itemgetter(6)),
 )
 _KEY = (
     "key: largest batch: most sequences of full prompt and output that any practical layout holds, "
-    f"up to {option('max_num_seqs')}; % used: memory used at this batch / usable memory; "
+    f"up to {option('max_num_seqs')}; memory used: at this batch, of the usable memory; "
     f"GB: 10^9 bytes; {KEY}"
 )
 _KEY_OF_NEEDS = "; needs N: N chips in a practical layout"
@@ -396,12 +396,11 @@ def _largest_batches(fitting: Sequence[Location]) -> Iterator[str]:
     """Largest batch of each location, with its layout if it differs from the row's."""
     for location in fitting:
         on = f" on {named_chips(location)}" * (len(fitting) > 1)
-        layout = location.roomiest.layout
-        is_other = layout != location.placement.layout
-        instead = f" (layout {layout}; the row is {location.placement.layout})" * is_other
+        layout, of_row = location.roomiest.layout, location.placement.layout
         certain, expected = location.max_batch, int(location.roomiest.expected_max_batch)
-        likely = f" ({expected:,} expected)" * (expected > certain)
-        yield f"{certain:,}{likely}{on}{instead}"
+        details = [f"{expected:,} expected"] * (expected > certain)
+        details += [f"layout {layout} instead of {of_row}"] * (layout != of_row)
+        yield f"{certain:,}" + f" ({'; '.join(details)})" * bool(details) + on
 
 
 def _assumed(members: Sequence[Location]) -> Iterator[str]:
@@ -447,7 +446,7 @@ def _count(chips: int) -> str:
 def _tight_on(location: StartLocation) -> str:
     """Smaller number of chips on which it fits tightly, in parentheses."""
     chips = location.tight_chips
-    return f" (on {_count(chips)} only tightly)" if chips else ""
+    return f" (tight on {_count(chips)})" if chips else ""
 
 
 def _certain(edge: Sequence[Location]) -> str:

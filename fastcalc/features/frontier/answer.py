@@ -54,7 +54,7 @@ _FEW = 10
 """Most rows of a first screen, evenly spaced in log speed; other formats have all points."""
 
 _TRIED = (
-    f"tried: common layouts of one replica on up to {option('max_chips')} chips, at batches of "
+    f"Tried: common layouts of one replica on up to {option('max_chips')} chips, at batches of "
     "powers of two, the largest, and every batch where the best chip changes; compare evaluates "
     f"other layouts with {option('tp')}, {option('pp')}, {option('ep')} and {option('dp')}"
 )

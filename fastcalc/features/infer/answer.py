@@ -15,7 +15,7 @@ from fastcalc.grid.columns import pick
 from fastcalc.kit.answer import record_tables
 from fastcalc.kit.answer.answer import Answer
 from fastcalc.kit.answer.console import Note, Part, Screen
-from fastcalc.kit.answer.numbers_as_text import number, stable, stated_percent
+from fastcalc.kit.answer.numbers_as_text import number, stable, stated_percent, whole_percent
 from fastcalc.kit.answer.point_records import Record, plain, plainly
 from fastcalc.kit.answer.record_tables import numbers, words
 from fastcalc.mentions import command, flag, option
@@ -255,7 +255,7 @@ class InferAnswer(Answer):
         alone, joint = list[str](), list[str]()
         for combination in self.combinations:
             if combination.is_minimal:
-                doubts = ["at the limit of what was tried"] * bool(combination.region.at_edge)
+                doubts = ["at the limit of the search"] * bool(combination.region.at_edge)
                 doubt = f"in {combination.points:,} of {self.inverse.points:,} services tried"
                 doubts += [doubt] * combination.region.is_thin
                 first, *techniques = (NOUNS[technique] for technique in combination.region.tricks)
@@ -288,7 +288,7 @@ class InferAnswer(Answer):
             f"{side.label} {_ends(side, (side.low, side.high))} {side.unit}".rstrip()
             for side in BOX
         )
-        yield Note("infer models decode only; it uses neither prefill nor input prices")
+        yield Note("the simulated services only decode; prefill and input prices are not used")
         yield Note(
             "a simulated service matches both tiers if its speeds and prices are within "
             f"{stated_percent(self.inverse.tolerance)} of the published ones; chip types tried: "
@@ -296,13 +296,15 @@ class InferAnswer(Answer):
         )
         yield Note(f"ranges searched: {'; '.join(sides)}", weight=0)
         yield Note(
-            f"{self.inverse.points:,} services sampled with seed {SEED}; numbers are printed "
-            "to the digits on which samples agree; fractions of the search range are in log space",
+            f"{self.inverse.points:,} services are sampled with seed {SEED}. Numbers are "
+            "printed to the digits on which samples agree; fractions of the search range are in "
+            "log space",
             weight=0,
         )
         yield Note(
-            f"step time: the longer of memory reads and compute at {COMPUTE_REACH:.0%} of peak, "
-            "plus a floor that includes communication; draft models cost nothing",
+            "step time: the longer of memory reads and compute at "
+            f"{whole_percent(COMPUTE_REACH)} of peak, plus a floor that includes communication; "
+            "draft models cost nothing",
             weight=0,
         )
 

@@ -10,7 +10,7 @@ from fastcalc.evidence.validate import Validation
 from fastcalc.features.measure import validation
 from fastcalc.grid.column import key_figure
 from fastcalc.kit.answer import own_rows, record_tables
-from fastcalc.kit.answer.console import Notes, Part
+from fastcalc.kit.answer.console import Notes, Part, sentence
 from fastcalc.kit.answer.numbers_as_text import number
 from fastcalc.kit.answer.record_tables import numbers, words
 from fastcalc.mentions import flag
@@ -78,7 +78,7 @@ def own_parts(
     page = [*own_rows.parts(deployments, engine, width), ""]
     lines = [f"skipped {many(count, 'row')}: {reason}" for reason, count in rows.left_aside.items()]
     lines += _fitted_lines(fit, name) if fit else [_UNFITTED]
-    return [*page, Notes(lines, next_command)]
+    return [*page, Notes([*map(sentence, lines)], next_command)]
 
 
 _UNFITTED = f"values of the engine stay: {FEWEST_RUNS} rows or more would be fitted, too"

@@ -177,7 +177,9 @@ def _scenario_of_log(request: Diagnose, catalogue: Catalogue, log: StartLog) -> 
     stored = stored or _quantized(log) or stored
     missing = [
         None if model else no_model(called),
-        None if request.hardware else f"it does not name the chip: give {option('hardware')}",
+        None
+        if request.hardware
+        else f"it does not name the chip: give {option('hardware', 'CHIP')}",
         unclear_format(called) if stored is None else None,
     ]
     if any(missing):

@@ -28,7 +28,15 @@ from fastcalc.grid.column import TableColumn, key_figure, values
 from fastcalc.grid.columns import pick
 from fastcalc.kit.answer import record_tables
 from fastcalc.kit.answer.answer import Answer, Charts
-from fastcalc.kit.answer.console import Listing, Notes, Part, Remark, Screen, on_one_screen
+from fastcalc.kit.answer.console import (
+    Listing,
+    Notes,
+    Part,
+    Remark,
+    Screen,
+    on_one_screen,
+    sentence,
+)
 from fastcalc.kit.answer.next_commands import follow_up
 from fastcalc.kit.answer.numbers_as_text import number
 from fastcalc.kit.answer.point_records import Record
@@ -140,7 +148,8 @@ class DiagnosisAnswer(Answer):
             notes += [measure_next(diagnosis.further)]
         if self.start:
             notes += [cause.sentence for cause in self.start.causes[MOST_CAUSES:]]
-        return [*page, Notes([*notes, *self.left_aside], self.next_command())]
+        lines = [line if line.startswith("key: ") else sentence(line) for line in notes if line]
+        return [*page, Notes([*lines, *self.left_aside], self.next_command())]
 
     def _key(self) -> str:
         """Legend of the times and marks in the picture."""
@@ -164,7 +173,7 @@ class DiagnosisAnswer(Answer):
             first, count = predictions[0], len(predictions)
             chips = sorted({p.point.chips or p.point.tp or 1 for p in predictions})
             yield Remark(
-                f"{self.request.path.name}: {many(count, 'point')} of {first.point.model} on "
+                f"{self.request.path.name}: {many(count, 'measurement')} of {first.point.model} on "
                 f"{listed([*map(str, chips)])} {first.point.hardware}, engine {first.engine_used}"
             )
         if self.start and self.request.log:
@@ -307,7 +316,7 @@ def _picture(diagnosis: Diagnosis, width: int, explained: str) -> list[Part]:
             values = scale * point.value, scale * _by_default(point, before)
             rows.append((names[index], *values, before, after[index]))
     columns = (
-        words("point", lambda row: row[0]),
+        words("measurement", lambda row: row[0]),
         numbers("measured", lambda row: number(row[1])),
         numbers("predicted", lambda row: number(row[2])),
         key_figure(numbers("default|o", lambda row: f"{number(row[3], 2)}x")),
@@ -315,7 +324,7 @@ def _picture(diagnosis: Diagnosis, width: int, explained: str) -> list[Part]:
         words(f"measured / predicted|{_AXIS}", lambda row: _line(row[3], row[4])),
     )
     hidden = diagnosis.before.size - len(rows)
-    remainder = [f"and {hidden:,} more points, whose errors are smaller"] if hidden else []
+    remainder = [f"and {hidden:,} more measurements with smaller errors"] if hidden else []
     is_drawn = width >= _WIDTH + _NUMBERS + max(len(row[0]) for row in rows)
     shown = columns[: None if is_drawn else -1]
     return [record_tables.table(shown, rows, width), *remainder]

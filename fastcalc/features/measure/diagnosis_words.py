@@ -91,7 +91,7 @@ def unnamed(diagnosis: Diagnosis) -> str:
     if all((one.point.chips or one.point.tp or 1) == 1 for one in diagnosis.predictions):
         excluded.add(LINKS)
     untested = [f.term.name for f in others if not f.is_tested and f.term not in excluded]
-    sentences = [f"other causes (several may hold): {', '.join(likely)}"] if likely else []
+    sentences = [f"Other causes (several may hold): {', '.join(likely)}"] if likely else []
     if untested:
         sentences += [f"no point tests {listed(untested, 'or')}"]
     if has_room:
@@ -107,7 +107,7 @@ def measure_next(further: NextPoint) -> str:
     point = further.point
     causes = ", ".join(f"{name} {number(slower, 2)}x" for name, slower in further.slower.items())
     return (
-        f"most informative next measurement: {_METRICS[point.metric]} at concurrency "
+        f"Most informative next measurement: {_METRICS[point.metric]} at concurrency "
         f"{point.concurrency}, prompt {point.prompt:,.0f}, output {point.output:,.0f}, tp "
         f"{point.tp or 1}; expected slowdown there, by cause: {causes}"
     )

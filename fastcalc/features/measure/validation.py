@@ -311,7 +311,7 @@ def _assumed(predictions: Iterable[Prediction]) -> Iterator[str]:
     if counts:
         assumptions = [f"{text} ({many(count, 'point')})" for text, count in counts.most_common()]
         rest = f"more with {option('format', 'json')}"
-        yield f"assumed: {'; '.join(first_few(assumptions, _MOST_ASSUMED, rest))}"
+        yield f"Assumed: {'; '.join(first_few(assumptions, _MOST_ASSUMED, rest))}"
 
 
 def _speculated(predictions: Iterable[Prediction]) -> Iterator[str]:

@@ -38,8 +38,8 @@ _PATH = pick("path", COLUMNS)
 _PATHS = f"{option('wide')} adds the paths for {flag('set')}"
 _KEY = (
     "key: +10 %: change when the parameter rises by 10 % (or to the next integer); served: tok/s "
-    "with prefill; best gain: tok/s per user at the best permitted value of this parameter alone / "
-    f"today's; saturates at: value that gives 99 % of it; {_PATHS}"
+    "with prefill; largest gain: tok/s per user at the best permitted value of this parameter / at "
+    f"today's value; reached at: value that gives 99 % of it; {_PATHS}"
 )
 _TARGET_KEY = (
     "key: value that each parameter would need alone; -: no valid value reaches the target, and "
@@ -98,12 +98,12 @@ class SensitivityAnswer(Answer):
         idle = list(dict.fromkeys(row.path for row in self.rows if row.path not in moving))
         cannot = f"cannot {_IMPROVE[self.goals[0].target.figure]}" if self.goals else ""
         if idle:
-            reason = f"not shown, as they {cannot}" if cannot else "have no effect here"
+            reason = f"Not shown, because they {cannot}" if cannot else "Without effect here"
             yield Note(f"{reason}: {', '.join(idle)}", weight=0)
         if not self.goals and (saturated := self.batches[0].buys_nothing()):
             yield Note(
-                "decode speed and largest batch gain nothing from "
-                f"{listed(saturated)} (TTFT may gain)"
+                "decode speed and the largest batch gain nothing from "
+                f"{listed(saturated)}, but TTFT may"
             )
         for path in dict.fromkeys(row.path for row in self.rows if row.moves):
             owner, _, name = path.rpartition(".")

@@ -237,7 +237,7 @@ COLUMNS: tuple[Column[MovedNumber], ...] = (
         "tokens/s",
         "with the best valid value; null for models",
         "best_speed",
-        ("best", "gain"),
+        ("largest", "gain"),
         format=MovedNumber.reach_cell,
     ),
     Column(
@@ -245,7 +245,7 @@ COLUMNS: tuple[Column[MovedNumber], ...] = (
         "SI",
         "value at which 99 % of that gain is reached",
         "enough",
-        ("saturates", "at"),
+        ("reached", "at"),
         format=MovedNumber.enough_cell,
     ),
     Column(

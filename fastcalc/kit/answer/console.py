@@ -33,6 +33,9 @@ _FIRST_CLAUSE = re.compile(r".*?[;.](?= )|.*", re.DOTALL)
 _DOES_NOT_FIT = re.compile(r" *(needs|fits on|no place)\b")
 """Cells that explain why the key figure of their row is missing."""
 
+_PLAIN_WORD = re.compile(r"[a-z]+('s)?,? ")
+"""First word of a sentence that is not an id."""
+
 _BEFORE_UNIT = re.compile(r"(?<=[0-9]) (?=(?!x )[A-Za-z])")
 """Space between a number and its unit, where a line must not break."""
 
@@ -86,6 +89,18 @@ class TextTable:
     key_figures: Sequence[int] = ()
 
 
+def sentence(text: str) -> str:
+    """A text with a capital letter, unless it begins with an id or a flag, and a full stop.
+
+    A first word with a digit, a hyphen, a dot or a colon may be an id.
+
+    >>> sentence("prices differ"), sentence("h100-sxm needs 4 chips"), sentence("acme: 4 chips?")
+    ('Prices differ.', 'h100-sxm needs 4 chips.', 'acme: 4 chips?')
+    """
+    is_plain = _PLAIN_WORD.match(text) is not None
+    return (text[:1].upper() + text[1:] if is_plain else text) + "." * (text[-1:] not in ".?!")
+
+
 @dataclass(frozen=True)
 class Notes:
     """Lines under a table, and the suggested next command."""
@@ -105,6 +120,10 @@ class Note:
     text: str
     weight: int = 1
     is_hint: bool = False
+
+    def __post_init__(self) -> None:
+        """Write the text as a sentence."""
+        object.__setattr__(self, "text", sentence(self.text))
 
 
 @dataclass(frozen=True)
@@ -173,7 +192,7 @@ class Screen:
         count = f"{option('notes')} prints {len(all_notes)} {noun}; " * (
             not set(all_notes) <= set(shown)
         )
-        hidden = f"{count}{option('wide')} prints all columns and rows"
+        hidden = f"{count}{option('wide')} prints all columns and rows."
         return Notes([key, *shown, hidden], next_command)
 
 

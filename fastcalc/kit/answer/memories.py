@@ -30,8 +30,9 @@ _HOW = {
 LETTERS = dict(zip(KINDS, "DHEKT", strict=True))
 
 KEY = (
-    ", ".join(f"{letter} {NAMES[kind]}" for kind, letter in LETTERS.items())
-    + "; a whole bar is the memory that the engine may use on each chip"
+    "contents of the usable memory: "
+    + ", ".join(f"{letter} {NAMES[kind]}" for kind, letter in LETTERS.items())
+    + ", . unused"
 )
 
 
@@ -119,7 +120,7 @@ def kept_note(location: Location) -> str:
     reported = size(sum(float(tier.capacity * machine.reported(tier)) for tier in tiers))
     fraction = float(np.asarray(machine.software.memory_fraction))
     fills = f"{scenario.hardware.id}: {engine.id} fills {stated_percent(fraction)} of {reported}"
-    return f"{fills}{_kept(location)}; {_kernels(location)}"
+    return f"{fills}{_kept(location)}. {_kernels(location)}"
 
 
 def _kept(location: Location) -> str:
@@ -147,7 +148,8 @@ def _kept(location: Location) -> str:
     if stated is None:
         return f" and reserves {size(total)}: {terms_text}"
     low, high = size(total / reserve.below), size(total * reserve.above)
-    return f" and reserves {size(total)} ({low} to {high}): {terms_text}; range from {stated.basis}"
+    basis = f"The range is from {stated.basis}"
+    return f" and reserves {size(total)} ({low} to {high}): {terms_text}. {basis}"
 
 
 def _kernels(location: Location) -> str:
@@ -165,7 +167,7 @@ def _kernels(location: Location) -> str:
         for weight, _ in group.format.shares
     )
     cache = f"the {formats.kv.id} KV cache in {np.asarray(products.kv.bits):g} bits"
-    return f"its kernels multiply {listed([*widths, cache])}"
+    return f"Its kernels multiply {listed([*widths, cache])}"
 
 
 def _at(values: Array, index: int) -> float:

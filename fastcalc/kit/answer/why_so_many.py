@@ -124,7 +124,7 @@ def _why_not_fewer(location: Location) -> str:
     needed, fewer = _of_all(site, batch), on_fewer_chips(site, chips)
     fewest = min(ceil(needed.total / usable), chips)
     if fewer is not None and fewer.max_batch < batch <= fewer.edge_max_batch:
-        return f"{counted(chips, 'chips')} hold it in any case; {_short_of(fewer, batch)}"
+        return f"{counted(chips, 'chips')} hold the model in any case; {_short_of(fewer, batch)}"
     if fewer is not None and fewer.edge_batch >= batch:
         return engine_limit(location)
     if fewer is not None and fewer.layout.chips >= fewest:
@@ -149,7 +149,7 @@ def _short_of(placement: Placement, batch: float) -> str:
     total, smallest, largest = sizes_apart(needed.total, least, most)
     left = f"at most {largest}"
     if needed.total <= most:
-        left = f"{smallest} to {largest}, depending on what it reserves for itself"
+        left = f"{smallest} to {largest}, depending on its memory reserve"
     return f"{chip} needs {total}{needed.details}, and {engine} leaves {left}"
 
 

@@ -20,7 +20,7 @@ def fastcalc(capsys, monkeypatch):
 
 def test_the_first_screen_names_the_engine_and_format_of_each_chip(fastcalc):
     text = words(fastcalc(*ON, "l40s,rtx-5090").out)
-    note = "engines differ: vllm with mxfp4 on l40s; llama-cpp with mxfp4-experts-q8_0 on rtx-5090"
+    note = "Engines differ: vllm with mxfp4 on l40s; llama-cpp with mxfp4-experts-q8_0 on rtx-5090"
     assert note in text
 
 
@@ -36,7 +36,7 @@ def test_the_heading_states_each_size_of_the_weights(fastcalc):
 
 def test_formats_are_left_out_where_they_are_the_same(fastcalc):
     text = words(fastcalc("compare", "qwen3-8b", "--batch", "1", "--on", "l40s,rtx-5090").out)
-    assert "engines differ: vllm on l40s; llama-cpp on rtx-5090" in text
+    assert "Engines differ: vllm on l40s; llama-cpp on rtx-5090" in text
 
 
 def test_nothing_is_said_of_one_engine(fastcalc):

@@ -259,7 +259,7 @@ def test_speeds_of_unequal_numbers_of_chips_are_no_ratio_where_more_chips_are_fa
         r"Fastest: 19 wse-3 at batch 1, [\d.]+ tokens/s per user; eight h200-sxm give [\d.]+\. ",
         text,
     )
-    assert "- to compare equal numbers of chips, add --chips 24 -" in text
+    assert "- To compare equal numbers of chips, add --chips 24. -" in text
     equal = words(fastcalc(*request, "--chips", 24).out)
     assert re.match(r"Fastest: 24 wse-3 at batch 1, .*x \(.*\) as fast as 24 h200-sxm\.", equal)
     assert "equal numbers of chips" not in equal
@@ -297,8 +297,8 @@ def test_a_batch_that_more_chips_hold_is_named(fastcalc):
     wide = ["compare", "llama-3.1-70b", "--on", "h100-sxm,gb200,wse-3", "--batch", "32,1000"]
     text = words(fastcalc(*wide, "--chips", 4).out)
     assert (
-        "- more chips hold larger batches, which may be cheaper: 1,000 on h100-sxm; 1,000 on gb200; "
-        "32 and 1,000 on wse-3 - "
+        "- More chips hold larger batches, which may be cheaper: 1,000 on h100-sxm; 1,000 on gb200; "
+        "32 and 1,000 on wse-3. - "
     ) in text
     assert "more chips hold" not in words(fastcalc(*wide).out)
 
@@ -777,7 +777,7 @@ def test_a_fast_mode_leads_with_the_cheapest_that_keeps_the_answers(seed, fastca
 )
 def test_a_wafers_price_beyond_a_user_says_what_it_rests_on(command, capsys, monkeypatch):
     shown = " ".join(run_once(*command.split(), capsys=capsys, monkeypatch=monkeypatch).out.split())
-    assert "no public benchmark shows wse-3 serving several users" in shown
+    assert "No public benchmark shows wse-3 serving several users" in shown
 
 
 @pytest.mark.parametrize("rest", ["--on wse-3 --batch 1", "--on h100-sxm --batch 8"])
@@ -827,7 +827,7 @@ def test_validate_says_on_its_screen_what_it_assumed(fastcalc, tmp_path):
         "a,s,https://example.org,2026-01,h100-sxm,1,llama-3.1-8b,vllm,bf16,bf16,1,,1,1,300,1000,"
         "1000,tokens_per_s_total,4000,1,me,static batch\n"
     )
-    assert "- assumed: in 2 waves: " in fastcalc("validate", path, columns=200).out
+    assert "- Assumed: in 2 waves: " in fastcalc("validate", path, columns=200).out
 
 
 def test_a_price_of_the_chip_that_a_file_extends_is_said_to_be_its(fastcalc, tmp_path):

@@ -202,7 +202,7 @@ def test_a_break_even_at_nothing_is_no_half_line(fastcalc):
     assert "the wait after which the user does other work is 0 s" in text
     assert "below 0 " not in text
     free = ("a=speed=50,price=0,accuracy=1", "b=speed=20,price=0,accuracy=1", "--objective", "cost")
-    assert "a's price is above 0 $ per million output tokens" in words(fastcalc(*free).out)
+    assert "a's price is above $0 per million output tokens" in words(fastcalc(*free).out)
 
 
 def test_stated_speeds_are_level_only_where_they_are_equal():
@@ -279,5 +279,5 @@ def test_a_cost_has_the_same_range_in_every_command():
 
 def test_only_options_without_an_accuracy_are_said_to_count_as_right(fastcalc):
     a, b = "a=speed=65,price=1,accuracy=0.9", "b=speed=65,price=2"
-    assert "no accuracy is given for b, so every answer" in words(fastcalc(a, b).out)
+    assert "No accuracy is given for b, so every answer" in words(fastcalc(a, b).out)
     assert "no accuracy" not in fastcalc(a, f"{b},accuracy=0.8").out

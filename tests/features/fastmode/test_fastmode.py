@@ -233,8 +233,11 @@ def test_no_start_is_one_sentence_and_a_no(fastcalc):
         (("--to-speed", "-3"), "--to-speed -3 is not"),
         (("--batch", "1,2"), "names several batches"),
         (("--batch", "many"), "batch 'many' is not a whole number"),
-        (("--on", "h100-sxm,gb200"), "fastmode takes the chip type in use now"),
-        (("--on", "all"), "fastmode takes the chip type in use now"),
+        (
+            ("--on", "h100-sxm,gb200"),
+            "fastmode starts from the one in use now: write for example --on ",
+        ),
+        (("--on", "all"), "fastmode starts from the one in use now: write for example --on "),
         (("--batch", "100000", "--chips", "1"), "does not fit 1 h100-sxm chip, which fits at most"),
         (("--price", "nothing=3"), "no hardware is called 'nothing'"),
         (("--format", "xml"), "--format 'xml' is unknown"),
@@ -619,7 +622,9 @@ def test_notes_are_of_columns_on_the_screen_and_of_chips_that_miss_the_target(fa
     asked = ("fastmode", "llama-3.1-70b", "--on", "h100")
     text = words(fastcalc(*asked).out)
     assert "TTFT" not in text
-    assert "the low end of its range is that of one user divided by the batch" in text
+    assert (
+        "the low end of its range assumes single-user throughput shared by the whole batch" in text
+    )
     assert "TTFT may be" in words(fastcalc(*asked, "--notes").out)
     missed = text.partition("not enough alone: ")[2].partition(";")[0].split(", ")
     table = text.partition(" today ")[2].partition(" - key: ")[0]
@@ -669,7 +674,7 @@ def test_what_is_tried_is_said_where_more_chips_would_be_cheaper(fastcalc):
     speed = ["--on", "h200-sxm", "--batch", "256", "--speedup", "2.5", "--smaller", "none"]
     text = words(fastcalc("fastmode", "deepseek-r1", *speed, "--notes").out)
     assert "cheapest options of each technique" in text
-    assert "tried: up to 64 h200-sxm; other chips: today's number (8)," in text
+    assert "Tried: up to 64 h200-sxm; other chips: today's number (8)," in text
     rows = json.loads(fastcalc("fastmode", "deepseek-r1", *speed, "--format", "json").out)[
         "records"
     ]

@@ -17,7 +17,7 @@ from tests import made_up
 from tests.features.fit.test_fit_chart import LARGE, scenario
 from tests.helpers import every
 
-HEADS = "chips|memory, layout|batch|largest batch|% used|usable per chip|contents".split("|")
+HEADS = "chips|memory, layout|batch|largest batch|memory used|usable per chip|contents".split("|")
 FOUR = ["1 x a", "M", "4", "400", "20.8 %", "M 1 GB", "D" * 8 + "." * 32]
 """0.2 GB and 4 x 2 MB; a fifth of a bar of 40 letters is dense weights."""
 

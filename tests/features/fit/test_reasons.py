@@ -128,8 +128,8 @@ def test_chips_that_hold_it_tightly_are_named_where_more_were_taken(capsys, monk
     """gpt-oss-120b is sold for one H100 of 80 GB, and fills it."""
     ask = partial(run_once, "fit", capsys=capsys, monkeypatch=monkeypatch)
     sentence = ask("gpt-oss-120b", "--on", "h100-sxm").out.partition(". ")[0]
-    assert sentence == "gpt-oss-120b fits at batch 1 on two h100-sxm (on one only tightly)"
-    assert "only tightly" not in ask("llama-3.1-8b", "--on", "tpu-v5e").out
+    assert sentence == "gpt-oss-120b fits at batch 1 on two h100-sxm (tight on one)"
+    assert "tight on" not in ask("llama-3.1-8b", "--on", "tpu-v5e").out
 
 
 @pytest.mark.parametrize(

@@ -511,13 +511,13 @@ def test_where_no_length_is_certain_to_start_a_sentence_says_so(capsys, monkeypa
     """One sequence of 2,000 tokens fits one H100 only tightly, and a longer one no better."""
     asked = ("gpt-oss-120b", "--on", "h100-sxm", "--chips", "1")
     (note,) = length_notes(*asked, capsys=capsys, monkeypatch=monkeypatch)
-    assert note.endswith("may not start; no length that holds these requests is certain to start")
+    assert note.endswith("may not start; no length that holds these requests is certain to start.")
 
 
 def test_each_server_is_named_once_whatever_its_batches(capsys, monkeypatch):
     asked = ("deepseek-r1", "--on", "mi300x", "--tp", "4", "--batch", "1,70,71,106")
     (note,) = length_notes(*asked, capsys=capsys, monkeypatch=monkeypatch)
-    assert re.search(r"may not start; give it 1\d\d,\d\d\d or less$", note)
+    assert re.search(r"may not start; give it 1\d\d,\d\d\d or less\.$", note)
     chips = ["rtx-4090", "rtx-3090", "a10", "rtx-4080"]
     asked = ("llama-3.1-8b", "--engine", "vllm", "--on", ",".join(chips), "--batch", "1,2")
     *_, others = length_notes(*asked, capsys=capsys, monkeypatch=monkeypatch)

@@ -517,6 +517,6 @@ def test_what_is_computed_of_a_stopped_start_says_which_requests_it_assumes(tmp_
     log = logged(tmp_path, stopped, model="Qwen/Qwen3.6-27B-FP8", max_model_len=131_072)
     answer = fastcalc.diagnose(log=log, hardware="h100-sxm")._answer
     assert (
-        "a log states no requests: computed changes assume 1,000 prompt and 1,000 output tokens "
-        "per request"
+        "A log states no requests: computed changes assume 1,000 prompt and 1,000 output tokens "
+        "per request."
     ) in [note.text for note in answer.notes()]

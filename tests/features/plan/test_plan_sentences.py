@@ -39,6 +39,7 @@ from fastcalc.features.plan.service import Service
 from fastcalc.features.plan.sharing import ReplicaPool, Sharing
 from fastcalc.features.plan.tariff import Tariff
 from fastcalc.features.plan.tipping_points import TippingPoint
+from fastcalc.kit.answer.console import sentence
 from fastcalc.mentions import as_flags
 from tests import made_up
 from tests.helpers import every
@@ -354,7 +355,7 @@ def arriving(variation):
 )  # fmt: skip
 def test_arrivals_that_are_not_poisson(variation, way):
     found = [*notes.bursts([arriving(1.0), arriving(variation)])]
-    assert told(found) == (way and f"chat: requests arrive {way}")
+    assert told(found) == (way and f"chat: requests arrive {way}.")
     assert all(note.weight == Weight.QUEUE for note in found)
 
 
@@ -498,7 +499,7 @@ def test_chips_without_a_price_are_named_up_to_twelve(count, weights):
         weight == Weight.MANY_UNPRICED for weight in weights
     ]
     for note in found:
-        assert note.text.startswith("no price is known for chip-0, chip-1, ")
+        assert note.text.startswith("No price is known for chip-0, chip-1, ")
         assert ("1 more" in note.text) is (count > 12)
         all_named = "--format json names all" in as_flags(note.text)
         assert all_named is (note.weight == 0)
@@ -802,7 +803,7 @@ def test_what_a_mix_needs_includes_what_owned_chips_take():
 )
 def test_the_plan_of_more_confidence(odds, text):
     verdict = SimpleNamespace(odds=odds, decision=decision(plan()))
-    assert told(answer_regret.odds_notes(verdict)) == text
+    assert told(answer_regret.odds_notes(verdict)) == (text and sentence(text))
     chance = {None: "", 0.9: "; 90 %", 0.899: "; 90 %", 0.5: "; 50 %", 0.7: "; 70 %"}[
         odds and odds.chance
     ]
@@ -816,7 +817,7 @@ def regretted(expected, *measured):
     return SimpleNamespace(regret=Regret(plans, expected, measured), model="m")
 
 
-OVERSPEND = "uncertain speeds cost"
+OVERSPEND = "Uncertain speeds cost"
 
 
 @every(
@@ -825,7 +826,7 @@ OVERSPEND = "uncertain speeds cost"
 )
 def test_regret_above_a_hundredth_of_the_bill_is_on_the_first_screen(expected, weight):
     (note,) = answer_regret.regret_notes(regretted(expected))
-    assert note.text == f"{OVERSPEND} $53 per month on average; no benchmark run pays for itself"
+    assert note.text == f"{OVERSPEND} $53 per month on average; no benchmark run pays for itself."
     assert note.weight == weight
     assert not [*answer_regret.regret_notes(SimpleNamespace(regret=None))]
 
@@ -838,14 +839,14 @@ def test_a_measurement_that_pays_for_itself(left, usd, pays):
     first, *rest = answer_regret.regret_notes(regretted((1234.0, 2345.0), measured))
     benchmark = f"a 15-minute benchmark on 2 rented second-chip (${usd + 234.0:,.2f}) would cut "
     said = f"{benchmark}it to $400" if pays else "no benchmark run pays for itself"
-    assert first.text == f"{OVERSPEND} $1,200 per month on average; {said}"
+    assert first.text == f"{OVERSPEND} $1,200 per month on average; {said}."
     assert bool(rest) is pays
     if pays:
         hindsight, how = rest
         assert hindsight.weight == how.weight == 0
         assert hindsight.text == (
-            "what uncertain speeds cost is relative to the best of 2 chips at true speeds; with other "
-            "chips: second-chip $2,300"
+            "What uncertain speeds cost is relative to the best of 2 chips at true speeds; with other "
+            "chips: second-chip $2,300."
         )
         assert "predicted speed is then within 25 %; 15 minutes cover" in how.text
         assert "loading the weights and 4 batches" in how.text
@@ -856,7 +857,7 @@ def test_which_server_a_measurement_starts(kind, server):
     chip = made_up.clocked(id="second-chip", kind=kind)
     measured = Measurement(plan(chip), 15, 1.0, 1.25, 400.0)
     _, how = answer_regret.regret_notes(regretted((1234.0,), measured))
-    assert as_flags(how.text).startswith(f"to measure second-chip: start {server}")
+    assert as_flags(how.text).startswith(f"To measure second-chip: start {server}")
 
 
 def test_what_changes_the_answer_is_listed_by_who_leads_then():

@@ -4,29 +4,29 @@ import pytest
 
 from tests.helpers import run_once, words
 
-PRICES = "prices, on-demand unless noted, $ per chip-hour: h100-sxm 2.95 (Nebius, 2026)"
+PRICES = "Prices, on-demand unless noted, $ per chip-hour: h100-sxm 2.95 (Nebius, 2026)"
 H100 = ("llama-3.1-8b", "--on", "h100-sxm")
 MEASURE = ("--batch", "8,64", "--prompt", "500", "--output", "200")
 
 # A command; the notes of its first screen; those that only all notes hold.
 NOTES = [
-    (("compare", *H100), [], [PRICES, "speeds and output prices cover decode only", "engine vllm (h100-sxm): fitted on"]),
-    (("frontier", *H100), [], [PRICES, "tried: common layouts of one replica on up to --max-chips chips"]),
+    (("compare", *H100), [], [PRICES, "Speeds and output prices cover decode only", "Engine vllm (h100-sxm): fitted on"]),
+    (("frontier", *H100), [], [PRICES, "Tried: common layouts of one replica on up to --max-chips chips"]),
     (
         ("sensitivity", *H100),
-        ["decode speed and largest batch gain nothing from cores"],
-        [PRICES, "have no effect here: ", "host time per sequence and step (parameters.sequence_overhead): "],
+        ["Decode speed and the largest batch gain nothing from cores"],
+        [PRICES, "Without effect here: ", "Host time per sequence and step (parameters.sequence_overhead): "],
     ),
     (
         ("measure", "qwen3-8b", *H100[1:], *MEASURE),
         ["--tool sglang|guidellm|aiperf|llama-bench prints", "--url http://localhost:8000 lets fastcalc run"],
-        ["runs are chosen by the expected mean width of the ranges"],
+        ["Runs are chosen by the expected mean width of the ranges"],
     ),
     (
         ("infer", "--points", "65536"),
-        ["other hardware: more chips in the fast tier", "ranges that reach the limit of what was tried"],
-        ["ranges searched: active parameters", "services sampled with seed", "step time: the longer of memory reads",
-         "infer models decode only", "a simulated service matches both tiers if"],
+        ["Other hardware: more chips in the fast tier", "Ranges that reach the limit of what was tried"],
+        ["Ranges searched: active parameters", "services are sampled with seed", "Step time: the longer of memory reads",
+         "The simulated services only decode", "A simulated service matches both tiers if"],
     ),
     (("fit", *H100), ["h100-sxm: vllm should print at start-up"], ["h100-sxm: vllm fills 92 % of 85 GB and reserves"]),
 ]  # fmt: skip

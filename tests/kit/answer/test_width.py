@@ -165,3 +165,29 @@ def test_words_that_may_wrap_claim_as_many_letters_as_they_are_given():
     (cut,) = tables(columns, [rows], 20, {"why": 10})
     assert ([len(table.headings) for table in (whole, cut)], cut.gap) == ([2, 2], 2)
     assert (whole.gap, cut.rows) == (1, [["1", "long and longer"]])
+
+
+NOTES = [
+    "compare llama-3.1-8b --on h100-sxm,wse-3 --batch 8",
+    "fit kimi-k2 --on h200-sxm",
+    "fastmode glm-4.7 --on h200-sxm",
+    "frontier llama-3.1-8b --max-chips 4",
+    "sensitivity llama-3.1-8b --on h100-sxm",
+    "decide opus opus-fast spark",
+    "infer --points 20000",
+    "claims",
+    "measure llama-3.1-8b --on h100-sxm",
+]
+
+
+@pytest.mark.parametrize("asked", sweep(NOTES, lambda asked: not asked.startswith("claims")))
+def test_a_note_is_a_sentence(page, asked):
+    """It begins with a capital letter, a number, a flag or an id, and ends with a full stop."""
+    lines = page(10_000, *asked.split(), "--notes")
+    notes = [line.removeprefix("- ") for line in lines if line.startswith("- ")]
+    assert len(notes) > 2
+    for note in notes:
+        if not note.startswith("key: "):
+            first = note.split()[0]
+            assert not first.isalpha() or first[0].isupper(), note
+            assert note.endswith("."), note
