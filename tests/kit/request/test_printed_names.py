@@ -45,16 +45,17 @@ def test_chips_as_printed_are_found_and_counted(name, chip, chips):
 
 # Accelerators of each type as the three clouds list them in November 2026.
 COUNTS = {
-    1: "p5.4xlarge trn1.2xlarge inf2.xlarge inf2.8xlarge g4dn.xlarge g4dn.16xlarge g6e.xlarge "
+    1: "g5.xlarge g5.2xlarge g5.4xlarge g5.8xlarge g5.16xlarge "
+    "p5.4xlarge trn1.2xlarge inf2.xlarge inf2.8xlarge g4dn.xlarge g4dn.16xlarge g6e.xlarge "
     "g6.xlarge g2-standard-4 g2-standard-32 a3-highgpu-1g a2-ultragpu-1g Standard_NC40ads_H100_v5 "
     "Standard_NC24ads_A100_v4 g4dn.2xlarge g4dn.4xlarge g4dn.8xlarge g2-standard-8 g2-standard-12 "
     "g2-standard-16 a2-highgpu-1g",
     2: "g2-standard-24 a3-highgpu-2g a2-ultragpu-2g a2-highgpu-2g Standard_NC80adis_H100_v5 "
     "Standard_NC48ads_A100_v4",
-    4: "g4dn.12xlarge g6e.12xlarge g6.12xlarge g2-standard-48 a3-highgpu-4g a2-ultragpu-4g "
+    4: "g5.12xlarge g5.24xlarge g4dn.12xlarge g6e.12xlarge g6.12xlarge g2-standard-48 a3-highgpu-4g a2-ultragpu-4g "
     "a2-highgpu-4g Standard_NC96ads_A100_v4",
     6: "inf2.24xlarge",
-    8: "p6-b200.48xlarge p6-b300.48xlarge p5en.48xlarge p5e.48xlarge p5.48xlarge p4de.24xlarge "
+    8: "g5.48xlarge p6-b200.48xlarge p6-b300.48xlarge p5en.48xlarge p5e.48xlarge p5.48xlarge p4de.24xlarge "
     "p4d.24xlarge g4dn.metal g6e.48xlarge g6.48xlarge g2-standard-96 a4-highgpu-8g a3-ultragpu-8g "
     "a3-megagpu-8g a3-highgpu-8g a2-ultragpu-8g a2-highgpu-8g Standard_ND96isr_H200_v5 "
     "Standard_ND96isr_H100_v5 Standard_ND96amsr_A100_v4 Standard_ND96asr_v4 "
