@@ -168,7 +168,7 @@ def test_the_table_at_80_columns_has_every_promised_column(fastcalc):
         "Prices, on-demand unless noted",
         "(Nebius, 2026)",
         "mean context 1,500",
-        "engine vllm",
+        "Engine vllm",
         "next:",
     ):
         assert promised in text
@@ -248,7 +248,7 @@ def test_lists_and_comparisons_flag_what_is_not_a_read_fact(fastcalc):
     assert "Hypothetical: dense-20b, dense-40b, frontier-1t, frontier-5t, spark-120b" in listed
     assert "Confidence memory: command-r-plus" in listed
     compared = fastcalc("compare", "command-r-plus", "--on", "h200-sxm", "--batch", "1").out
-    assert "the shape of command-r-plus has confidence 'memory'" in words(compared)
+    assert "The shape of command-r-plus has confidence 'memory'" in words(compared)
     rows = json.loads(fastcalc("list", "models", "--format", "json").out)["records"]
     assert {row["id"] for row in rows if row["hypothetical"]} == {
         "dense-20b",
