@@ -343,7 +343,7 @@ class InferAnswer(Answer):
             ]
             edges += [f"{combination.tricks} ({' and '.join(limits)})"] * bool(limits)
         if edges:
-            yield f"ranges that reach the limit of what was tried: {'; '.join(edges)}"
+            yield f"ranges that reach the limit of the search: {'; '.join(edges)}"
         if any(combination.is_rough for combination in self.listed):
             points_flag = option("points")
             yield (

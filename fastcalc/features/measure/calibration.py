@@ -81,16 +81,16 @@ def own_parts(
     return [*page, Notes([*map(sentence, lines)], next_command)]
 
 
-_UNFITTED = f"values of the engine stay: {FEWEST_RUNS} rows or more would be fitted, too"
+_UNFITTED = f"the engine's values are unchanged; fitting them needs {FEWEST_RUNS} rows or more"
 
 
 def _fitted_lines(fit: OwnFit, name: str) -> list[str]:
     """Sentences on the fit of an engine's values."""
-    tested = "one source: the fit cannot be tested on another, so trust the fitted figure less"
+    tested = "all rows are from one source, so the fit cannot be tested on another; trust it less"
     if fit.left_out is not None:
         tested = f"held-out sources: {_scored(fit.left_out)}"
     lines = [
-        f"{fit.base.id} on {name}: {_scored(fit.before)}; fitted: {_scored(fit.after)}",
+        f"error of {fit.base.id} on {name}: {_scored(fit.before)}; fitted: {_scored(fit.after)}",
         tested,
     ]
     if not fit.nodes:

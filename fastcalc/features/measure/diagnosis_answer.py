@@ -133,7 +133,7 @@ class DiagnosisAnswer(Answer):
         """The page with one setting more than ``count``."""
         diagnosis, advice = self.diagnosis, self.advice
         shown = advice if screen.notes or screen.wide else advice[: count + 1]
-        page: list[Part] = [*self._given(), "", self.sentence, ""]
+        page: list[Part] = [*self._given(), "", sentence(self.sentence), ""]
         notes: list[str] = []
         if diagnosis:
             page += [*_picture(diagnosis, screen.width, self._explained), ""]

@@ -66,7 +66,7 @@ def test_too_few_points_are_counted():
 def test_causes_that_are_not_named():
     findings = [finding(), finding(OTHER, 0.25), finding(RUNNING, 0.0, is_tested=False)]
     said = say.unnamed(diagnosis("differs", findings=findings, within=[OTHER]))
-    likely = f"other causes (several may hold): {HOST.name} 50 %, {OTHER.name} alone 25 %"
+    likely = f"Other causes (several may hold): {HOST.name} 50 %, {OTHER.name} alone 25 %"
     assert said == f"{likely}; no point tests {RUNNING.name}"
     # Memory that a log shows to be enough needs no test, and one chip has no links.
     said = say.unnamed(diagnosis("differs", findings=findings, has_room=True))
@@ -128,6 +128,6 @@ def test_the_next_measurement_in_words():
     point = SimpleNamespace(metric="ttft_s", concurrency=8, prompt=2000.4, output=300.0, tp=None)
     said = say.measure_next(SimpleNamespace(point=point, slower={"nothing": 1.0, "host": 1.25}))
     assert said == (
-        "most informative next measurement: TTFT at concurrency 8, prompt 2,000, output 300, tp 1; "
+        "Most informative next measurement: TTFT at concurrency 8, prompt 2,000, output 300, tp 1; "
         "expected slowdown there, by cause: nothing 1.0x, host 1.2x"
     )

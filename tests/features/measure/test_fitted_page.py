@@ -51,7 +51,7 @@ SCORE = "median factor 1.25, 90 % within 1.50"
 @every(
     "left_out,nodes,lines",
     [
-        (None, [], ["one source: the fit cannot be tested on another, so trust the fitted figure less",
+        (None, [], ["all rows are from one source, so the fit cannot be tested on another; trust it less",
                     "these runs move no value of mine, only the deployments above"]),
         (3, [node("share", value=0.7)], [f"held-out sources: {SCORE} (3 points)",
                                          "share: 0.7000 -> 0.8000"]),
@@ -65,7 +65,7 @@ def test_a_fit_to_own_runs_says_what_moved(left_out, nodes, lines):
         before=group(9), after=group(9), left_out=left_out and group(left_out),
     )  # fmt: skip
     first, *others = calibration._fitted_lines(fit, "runs.csv")
-    assert first == f"mine on runs.csv: {SCORE} (9 points); fitted: {SCORE} (9 points)"
+    assert first == f"error of mine on runs.csv: {SCORE} (9 points); fitted: {SCORE} (9 points)"
     assert others == lines
 
 

@@ -68,9 +68,9 @@ def test_the_largest_error_is_named():
 def test_three_assumptions_are_named_the_most_frequent_first():
     rows = [prediction("x", 1.0, assumed=text) for text in "abbcccdddd"]
     (said,) = page._assumed([*rows, prediction("x", 1.0)])
-    assert said.startswith("assumed: d (4 points); c (3 points); b (2 points); 1 more with ")
+    assert said.startswith("Assumed: d (4 points); c (3 points); b (2 points); 1 more with ")
     (said,) = page._assumed(rows[:1])
-    assert said == "assumed: a (1 point)"
+    assert said == "Assumed: a (1 point)"
     assert [*page._assumed([prediction("x", 1.0)])] == []
 
 
@@ -123,5 +123,5 @@ def notes(count):
 def test_a_first_screen_has_the_largest_error_and_three_notes():
     hint, *others = notes(5)
     assert (hint.weight, hint.is_hint) == (3, True)
-    assert hint.text.startswith("largest error: a")
+    assert hint.text.startswith("Largest error: a")
     assert [note.weight for note in others] == [2, 2, 2, 0, 0]

@@ -24,7 +24,7 @@ NOTES = [
     ),
     (
         ("infer", "--points", "65536"),
-        ["Other hardware: more chips in the fast tier", "Ranges that reach the limit of what was tried"],
+        ["Other hardware: more chips in the fast tier", "Ranges that reach the limit of the search"],
         ["Ranges searched: active parameters", "services are sampled with seed", "Step time: the longer of memory reads",
          "The simulated services only decode", "A simulated service matches both tiers if"],
     ),
