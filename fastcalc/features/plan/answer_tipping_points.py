@@ -20,7 +20,7 @@ def tipping_point_notes(verdict: Verdict) -> Iterator[str]:
     """Notes on the tipping points, each taken alone, grouped by the new leader."""
     for leads in dict.fromkeys(turn.leads for turn in verdict.turns or ()):
         texts = (_text(turn) for turn in verdict.turns or () if turn.leads == leads)
-        yield f"{leads} instead, each alone: {', '.join(texts)}"
+        yield f"{leads} would win with any one of these: {', '.join(texts)}"
     if verdict.turns == []:
         yield "nothing changes the answer: no two chips with colocated prefill sustain a rate"
 

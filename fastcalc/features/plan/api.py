@@ -23,13 +23,13 @@ def api_notes(
     prices = "/".join(f"{price:g}" for price in service.tariff.api)
     note = (
         f"API at ${prices} per million tokens: ${dollars(bill)} per month for {number(requests)} "
-        f"requests/s, these chips ${dollars(usd)}"
+        f"requests/s; these chips: ${dollars(usd)}"
     )
     if usd > 0.0:
         rate = float(break_even_rate(usd_per_month=usd, usd_per_request=charged))
         note += (
-            f"; as much at {_crossing(service, rate, capacity)}, at {number(bill / usd)} times the "
-            "price of a chip, or where a chip's throughput is that many times lower"
+            f"; break-even: {_crossing(service, rate, capacity)}, or chips {number(bill / usd)} "
+            "times as dear or as slow"
         )
     yield note
 
@@ -51,4 +51,4 @@ def _crossing(service: Service, rate: float, capacity: float) -> str:
     crossing = f"{number(rate)} requests/s ({number(tokens / 1e6)} Mtok per month"
     if rate > capacity:
         return f"{crossing}, more than their throughput of {number(capacity)})"
-    return f"{crossing}, {rate / capacity:.1%} of their throughput)"
+    return f"{crossing}, {number(rate / capacity * 100.0)} % of their throughput)"

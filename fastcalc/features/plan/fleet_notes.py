@@ -5,11 +5,11 @@ from math import inf
 
 from fastcalc.features.plan.allocation import Fleet
 from fastcalc.features.plan.decision import Plan
-from fastcalc.features.plan.notes import prices_of_plans
 from fastcalc.features.plan.service import Service
 from fastcalc.formulas.money import HOURS_PER_MONTH
 from fastcalc.formulas.sequences import sum_if_known
 from fastcalc.kit.answer.numbers_as_text import counted, dollars, number
+from fastcalc.kit.answer.prices import basis_of
 from fastcalc.mentions import option
 
 
@@ -61,7 +61,8 @@ def owning(chosen: Plan, chips: int, tokens: float) -> str:
         )
     usd = per_hour * chips
     month = dollars(usd * HOURS_PER_MONTH)
-    basis = ": ".join(prices_of_plans([chosen], in_short=True)).removeprefix("prices, ")
+    pricing = chosen.scenario.pricing
+    basis = "at the price set" if chip.id in pricing.user_prices else basis_of(pricing)
     a_million = (
         f", ${dollars(usd / 3600.0 / tokens * 1e6)}/Mtok (input and output)" if tokens else ""
     )
@@ -79,11 +80,9 @@ def next_nodes(fleet: Fleet, grown: Mapping[str, float]) -> Iterator[str]:
         if sustained <= fleet.requests and fleet.service.power < inf:  # which the limit stops
             continue
         together = owned[chip].unit(fleet.service)
-        node = "next node" if together > 1 else "one more"
-        yield (
-            f"{node}: {counted(together, chip)} more would sustain {number(sustained)} "
-            f"requests/s (+{number(sustained - fleet.requests)})"
-        )
+        node = f"node ({counted(together, chip)})" if together > 1 else chip
+        more = number(sustained - fleet.requests)
+        yield f"with one more {node}: {number(sustained)} requests/s (+{more})"
 
 
 def idle_chips(fleet: Fleet) -> Iterator[str]:

@@ -19,7 +19,6 @@ from fastcalc.features.plan.sharing_notes import (
 )
 from fastcalc.kit.answer.console import Title
 from fastcalc.kit.answer.numbers_as_text import number
-from fastcalc.mentions import option
 from fastcalc.written import listed
 
 
@@ -35,11 +34,10 @@ def headline(planned: PlannedFleet) -> Title:
         return Title(chips, f"{answer}{remarks}", answer)
     load = _load(planned)
     if rented:
-        alone = number(
-            sum(allocation.requests for allocation in fleet.allocations if allocation.is_owned)
-        )
-        load = f"{alone} of {number(fleet.requests)} requests/s; rent for the rest: "
-        load += f"{chips}, {bill}{in_all(fleet)}"
+        more = fleet.allocations[-1].requests
+        rest = "the rest" if fleet.serves_all else f"{number(more)} more"
+        load = f"{number(fleet.requests - more)} of {number(fleet.service.rate or fleet.requests)} "
+        load += f"requests/s; for {rest}, rent {chips}: {bill}{in_all(fleet)}"
     answer = f"{sustain_verb(fleet)} {load}"
     return Title(_owned_chips(planned), f"{answer}{remarks}", answer)
 
@@ -72,10 +70,8 @@ def _idle_for_power(fleet: Fleet) -> str:
 def load_line(planned: PlannedFleet) -> str:
     """Phrase for the load that is served."""
     fleet = planned.fleet
-    if planned.is_of_one_class:
-        return phrase(planned.request, fleet.service)
-    is_asked = fleet.serves_all and not fleet.service.is_fleet
-    return listed(planned.models) + f": {_load(planned)}" * is_asked
+    models = None if planned.is_of_one_class else listed(planned.models)
+    return phrase(planned.request, fleet.service, models)
 
 
 def _chips_rented(planned: PlannedFleet) -> list[Scenario]:
@@ -96,7 +92,7 @@ def _unlimited_ttft(planned: PlannedFleet) -> str:
         return ""
     seconds = max(pool.plan.values["ttft"] for _, pool in planned.pools)
     time = f"{number(seconds)} s" if seconds >= 1.0 else f"{number(seconds * 1e3)} ms"
-    return f"; p{share * 100:g} TTFT {time} (no limit set; {option('ttft')} sets one)"
+    return f"; p{share * 100:g} TTFT {time} (no limit set)"
 
 
 def _expected(planned: PlannedFleet) -> str:

@@ -15,25 +15,25 @@ from fastcalc.mentions import option
 _TERMS = {
     "cas": "replicas: for decode",
     "util.": "util.: load / capacity",
-    "batch": "batch: most concurrent requests of a replica",
-    "prefill": "prefill: shared with decode (colocated), or on separate replicas",
+    "batch": "batch: most concurrent requests per replica",
+    "prefill": "prefill: shared with them (colocated), or on others",
     "req/s": "req/s: served within the limits",
     "flight": "in flight: mean concurrent requests",
-    "TTFT": "TTFT, TPOT: at this load, in ms",
+    "TTFT": "times: in ms, at this load",
     "80 %": "80 % range: of TPOT",
     "bound": "bound: TPOT at the hardware limit (roofline)",
-    "expected": "chips, TTFT, TPOT: at slow speeds; chips expected, 80 % range: at expected speeds",
+    "expected": "chips, times: at slow speeds; chips expected, 80 % range: at expected speeds",
 }
 """Terms of ranked plans and fleets, by a heading of their column, which a table may drop."""
 
 _AT_FULL_BATCH = "TTFT: without queueing; TPOT: at full batch, prefill stalls included"
 _OF_MIX = (
-    "pool: replicas that serve the classes with its number in the second table; TPOT of a pool: "
-    "that of the class closest to its limit; all times: at this load, with Poisson arrivals"
+    "pool: replicas that serve the classes of that number below; TPOT of a pool: of the class "
+    "closest to its limit; times: in ms, at this load, with Poisson arrivals"
 )
 _IN_NODES = f"chips: in whole nodes ({option('by', 'chip')}: single chips)"
 _QUANTIZED = (
-    "*: quantized below the published precision, ranked first only with "
+    "*: quantized below the published precision, first only with "
     f"{option('weights')} or {option('kv')}"
 )
 _MARKS = {

@@ -31,6 +31,7 @@ _RENTED: tuple[Terms, ...] = ("on-demand", "spot", "reserved", "marketplace")
 """Terms on which chips can be rented; the other terms describe the rental."""
 
 _AMOUNTS = {"usd": "cost", "watts": "power", "chips": "chips"}
+_MORE = {"usd": "dearer", "watts": "more power", "chips": "more chips"}
 _NAMES = {"ttft": "TTFT", "tpot": "TPOT"}
 _UNITS = {"usd": "$", "watts": "W", "chips": "chips"}
 _FULL = 0.9
@@ -264,7 +265,7 @@ def times_the_cost(decision: Decision, plan: Plan) -> str:
     times = f"{number(plan.cost / decision.plans[0].cost)} times the {amount}"
     if decision.service.is_fleet:
         times = f"sustains {number(plan.requests)} requests/s"
-    return times + ", cost not significantly different" * _is_level_with_best(decision, plan)
+    return times + f", {_not_worse(decision)}" * _is_level_with_best(decision, plan)
 
 
 def level_runner_up(decision: Decision) -> str:
@@ -272,8 +273,16 @@ def level_runner_up(decision: Decision) -> str:
     second = decision.runner_up
     if second is None or not _is_level_with_best(decision, second):
         return ""
-    bill = chips_and_price(second, decision.service)
-    return f"; cost not significantly different: {second.scenario.hardware.id} ({bill})"
+    price = f"${dollars(second.usd_per_month)} per month" if second.usd_per_month else ""
+    if decision.service.objective != "usd" or decision.service.is_fleet or not price:
+        price = chips_and_price(second, decision.service)
+    return f"; {_not_worse(decision)}: {second.scenario.hardware.id}, {price}"
+
+
+def _not_worse(decision: Decision) -> str:
+    if decision.service.is_fleet:
+        return "throughput not significantly lower"
+    return f"not significantly {_MORE[decision.service.objective]}"
 
 
 def _is_level_with_best(decision: Decision, plan: Plan) -> bool:

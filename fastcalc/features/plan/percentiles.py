@@ -13,9 +13,10 @@ from fastcalc.core.load import (
     RandomLoad,
     Spread,
 )
-from fastcalc.kit.answer.numbers_as_text import number
+from fastcalc.kit.answer.numbers_as_text import number, stated_percent
 from fastcalc.kit.answer.point_records import Record, plain
 from fastcalc.mentions import option
+from fastcalc.written import listed
 
 NAMES = tuple(f"p{share * 100:g}" for share in SHARES)
 _LAST = NAMES[-1]
@@ -50,11 +51,19 @@ def in_words(load: RandomLoad, name: str) -> str:
     """
     if not load.is_known:
         lower = min(floor(load.utilization * 20.0 - 1e-9) / 20.0, ROOM_FOR_CHANCE)
+        shares = (
+            ("utilization is {}", load.utilization, MOST_BUSY),
+            ("prefill takes {} of the time", load.prompt_share, MOST_PROMPTS),
+            ("{} of the requests queue for a slot", load.queued, MOST_QUEUED),
+        )
+        causes = [
+            f"{text.format(f'{number(share * 100.0)} %')}, above {stated_percent(most)}"
+            for text, share, most in shares
+            if share > most
+        ]
         return (
-            f"{name}: utilization {load.utilization:.0%}, prefill {load.prompt_share:.0%} of the "
-            f"time, {load.queued:.2%} of requests queue for a slot; percentiles are reliable up to "
-            f"{MOST_BUSY:.0%}, {MOST_PROMPTS:.0%} and {MOST_QUEUED:.2%}, and upper estimates "
-            f"above: use {option('load', f'{max(lower, 0.05):g}')} or less"
+            f"{name}: percentiles are upper estimates, as {listed(causes)}; "
+            f"{option('load', f'{max(lower, 0.05):g}')} or less avoids that"
         )
     slowest = load.percentiles()
     ttft, tpot, request = (

@@ -190,7 +190,7 @@ def fleet_refusals(fleet: "Fleet", requests: float, would_do: list[str]) -> list
         throughput = f"{number(requests)} of {number(fleet.service.rate)} requests/s"
         sentences.append(f"{owned_chips(fleet)} and what may be rented sustain {throughput}")
     if would_do:
-        return [*sentences, f"it would do with {', or '.join(would_do)}"]
+        return [*sentences, f"it would be enough with {', or '.join(would_do)}"]
     for allocation in fleet.allocations:
         if allocation.plan is None:
             sentences.append(f"{chips_of(allocation)}: {refusal_of(allocation)}")
@@ -207,7 +207,8 @@ def mix_refusals(fleet: "Fleet") -> list[str]:
             chips = f"{chips_of(allocation)}: " if allocation.owned else ""
             sentences += [f"{chips}{reason}" for reason in _mix_reasons(fleet, allocation)]
     if fleet.requests and fleet.service.rate:
-        sentences.insert(0, f"{number(fleet.requests)} of {number(fleet.service.rate)} requests/s")
+        rate = number(fleet.service.rate)
+        sentences.insert(0, f"these limits allow {number(fleet.requests)} of {rate} requests/s")
     return sentences
 
 

@@ -95,13 +95,14 @@ def _seconds(text: str | None, flag: str) -> float:
     return readers.quantity(text, flag, "time", LIMITS["duration"], "25ms or 1s")
 
 
-def phrase(request: FindPlans, service: Service) -> str:
-    """Phrase for the requested service."""
+def phrase(request: FindPlans, service: Service, models: str | None = None) -> str:
+    """Phrase for the requested service.
+
+    models : models that serve several request classes, whose lengths a table lists
+    """
     tokens = many(round(service.output), "token")
     cached = f" ({stated_percent(service.prefix_hit)} cached)" if service.prefix_hit else ""
-    words = [
-        f"{as_text(request.model)}: prompt {round(service.prompt):,}{cached}, output {tokens}",
-    ]
+    lengths = f"prompt {round(service.prompt):,}{cached}, output {tokens}"
     shown = ("prefix_hit", "price")  # above, and in the line of prices
     phrases = {
         setting.name: setting.phrase for setting in settings(request) if setting.name not in shown
@@ -120,7 +121,8 @@ def phrase(request: FindPlans, service: Service) -> str:
         phrases["users"] = f"{phrases['users']} ({loop})"
     if request.traffic is not None:
         phrases["traffic"] = ", ".join(_limits_of_file(request, service))
-    return ", ".join([*words, *filter(None, phrases.values())])
+    words = [*([] if models else [lengths]), *filter(None, phrases.values())]
+    return f"{models or as_text(request.model)}: {', '.join(words)}"
 
 
 def _limits_of_file(request: FindPlans, service: Service) -> Iterator[str]:

@@ -96,7 +96,7 @@ LITTLE = replace(SERVICE, power=3.5 * site_power(OWN.hardware))
                 kinds=[OWN],
             ),
             # $5,840 of owning eight, and $5,256 of renting two.
-            "8 made-up-chip: sustain 1.50 of 2.00 requests/s; rent for the rest: second-chip, 2 "
+            "8 made-up-chip: sustain 1.50 of 2.00 requests/s; for the rest, rent second-chip: 2 "
             "chips, $5,256 per month ($11,096 with your own)",
         ),
         # The power of three and a half chips runs three of eight.
@@ -114,8 +114,8 @@ def test_headlines(made, text):
 @every(
     "ttft,share,classes,seconds,text",
     [
-        (inf, 0.99, ONE, 0.5, "; p99 TTFT 500 ms (no limit set; --ttft sets one)"),
-        (inf, 0.9, ONE, 1.0, "; p90 TTFT 1.00 s (no limit set; --ttft sets one)"),
+        (inf, 0.99, ONE, 0.5, "; p99 TTFT 500 ms (no limit set)"),
+        (inf, 0.9, ONE, 1.0, "; p90 TTFT 1.00 s (no limit set)"),
         (inf, None, ONE, 0.5, ""),
         (2.0, 0.99, ONE, 0.5, ""),
         (inf, 0.99, TWO, 0.5, ""),
@@ -187,7 +187,7 @@ def test_keys_of_plans(key, has_expected, says):
     text = key_of(
         made, *[("chips", "expected")] * has_expected, *[("", "req/s")] * (key == "fleet")
     )
-    assert ("chips, TTFT, TPOT: at slow speeds" in text) is says
+    assert ("chips, times: at slow speeds" in text) is says
     assert ("req/s: served within the limits" in text) is (key == "fleet")
     assert text.startswith("key: pool") is (key == "mix")
     assert "over its limit" not in text
@@ -200,7 +200,7 @@ def test_keys_say_at_which_load_times_are(share, is_owned):
     owned = ({"kind": OWN, "chips": 8}, {"kinds": [OWN]}) if is_owned else ({}, {})
     made = answer(part(pool(), **owned[0]), service=replace(SERVICE, share=share), **owned[1])
     text = key_of(made, ("TTFT", "p99 ms"))
-    assert ("TTFT, TPOT: at this load, in ms" in text) is (share is not None)
+    assert ("times: in ms, at this load" in text) is (share is not None)
     assert ("TPOT: at full batch, prefill stalls included" in text) is (share is None)
 
 
@@ -370,7 +370,7 @@ def test_what_the_next_node_would_sustain():
     kinds = [OWN, replace(OWN, hardware=in_nodes)]
     made = answer(part(pool(), kind=OWN, chips=8), kinds=kinds)
     assert said(next_nodes(made.fleet, {"made-up-chip": 3.5})) == [
-        "one more: one made-up-chip more would sustain 3.50 requests/s (+1.50)"
+        "with one more made-up-chip: 3.50 requests/s (+1.50)"
     ]
 
 
@@ -424,8 +424,8 @@ def test_classes_over_their_limits(served):
     "is_one,text",
     [
         # 2 requests/s of the rented pools, beside 3 that all owned chips sustain alone.
-        (True, "10.0% of their throughput"),
-        (False, "10.0% of their throughput"),
+        (True, "10.0 % of their throughput"),
+        (False, "10.0 % of their throughput"),
     ],
 )
 def test_an_api_is_compared_with_all_that_chips_sustain(monkeypatch, is_one, text):

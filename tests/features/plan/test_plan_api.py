@@ -37,9 +37,11 @@ def test_the_sentence_has_the_numbers_of_the_first_record():
     rate = first["api_break_even_tokens_per_month"] / 2500 / MONTH
     ratio = first["api_usd_per_month"] / first["usd_per_month"]
     assert f"${first['api_usd_per_month']:,.0f} per month for 30.0 requests/s" in words
-    assert f"these chips ${first['usd_per_month']:,.0f}; as much at {rate:.2f} requests/s" in words
-    assert f"{first['api_break_even_utilization']:.1%} of their throughput" in words
-    assert f"at {ratio:.1f} times the price" in words
+    assert (
+        f"these chips: ${first['usd_per_month']:,.0f}; break-even: {rate:.2f} requests/s" in words
+    )
+    assert f"{100 * first['api_break_even_utilization']:.2f} % of their throughput" in words
+    assert f"or chips {ratio:.1f} times as dear or as slow" in words
 
 
 def test_an_api_that_is_always_cheaper_is_said_to_be():
@@ -79,7 +81,7 @@ def test_owned_chips_break_even_once_in_note_and_record(capsys, monkeypatch, tra
     asked = ("plan", "gpt-oss-120b", "--own", "h100-sxm=16", "--on", "h100-sxm", *traffic)
     ask = partial(run_once, capsys=capsys, monkeypatch=monkeypatch)
     priced = (*asked, "--rate", "20/s", "--api", "0.6/0.6/2.4")
-    (note,) = re.findall(r"\((\S+) Mtok per month, (\S+)% of their", words(ask(*priced).out))
+    (note,) = re.findall(r"\((\S+) Mtok per month, (\S+) % of their", words(ask(*priced).out))
     record = json.loads(ask(*priced, "--format", "json").out)["records"][0]
     tokens, share = float(note[0].replace(",", "")) * 1e6, float(note[1]) / 100.0
     assert record["api_break_even_tokens_per_month"] == pytest.approx(tokens, rel=1e-3)

@@ -116,8 +116,8 @@ def test_no_two_kinds_of_notes_share_a_weight():
 
 
 CROSSING = (
-    "; as much at 0.500 requests/s (2,628 Mtok per month, {share}), at 4.00 times the price of a "
-    "chip, or where a chip's throughput is that many times lower"
+    "; break-even: 0.500 requests/s (2,628 Mtok per month, {share}), or chips 4.00 times as dear or "
+    "as slow"
 )
 
 
@@ -125,17 +125,17 @@ CROSSING = (
     "capacity,usd,rest",
     [
         # $21,024 are four times $5,256, so that half a request per second costs as much.
-        (5.0, 2 * MONTH, CROSSING.format(share="10.0% of their throughput")),
-        (0.5, 2 * MONTH, CROSSING.format(share="100.0% of their throughput")),
+        (5.0, 2 * MONTH, CROSSING.format(share="10.0 % of their throughput")),
+        (0.5, 2 * MONTH, CROSSING.format(share="100 % of their throughput")),
         (0.4, 2 * MONTH, CROSSING.format(share="more than their throughput of 0.400")),
         (5.0, 0.0, ""),
     ],
 )
 def test_an_api_is_compared_with_the_cost_of_the_chips(capacity, usd, rest):
     bill = "API at $1/0.1/3 per million tokens: $21,024 per month for 2.00 requests/s"
-    chips = f"these chips ${usd:,.0f}"
+    chips = f"these chips: ${usd:,.0f}"
     service = replace(SERVICE, tariff=API)
-    assert told(api_notes(service, 2.0, capacity, usd)) == f"{bill}, {chips}{rest}"
+    assert told(api_notes(service, 2.0, capacity, usd)) == f"{bill}; {chips}{rest}"
 
 
 def test_no_api_is_compared_without_its_prices_or_those_of_the_chips():
@@ -240,10 +240,8 @@ def test_plans_are_tied_where_ranges_of_half_to_twice_the_speed_overlap(spread, 
     best, second = plan(spread=spread, cost=10.0), plan(SECOND, spread=spread, cost=15.0)
     found = decision(best, second)
     said = notes.times_the_cost(found, second)
-    assert said == "1.50 times the cost" + ", cost not significantly different" * is_tied
-    in_headline = (
-        "; cost not significantly different: second-chip (2 chips, $5,256 per month)" * is_tied
-    )
+    assert said == "1.50 times the cost" + ", not significantly dearer" * is_tied
+    in_headline = "; not significantly dearer: second-chip, $5,256 per month" * is_tied
     assert notes.level_runner_up(found) == in_headline
     assert notes.level_runner_up(decision(best)) == ""
     (next_chip,) = [
@@ -378,16 +376,15 @@ def test_percentiles_in_words():
         "x, p99 with Poisson arrivals: TTFT 4,000 ms, TPOT 25.0 ms, end-to-end latency 4.00 s"
     )
     assert as_flags(in_words(loaded(is_known=False), "x")) == (
-        "x: utilization 90%, prefill 25% of the time, 1.23% of requests queue for a slot; "
-        "percentiles are reliable up to 85%, 80% and 0.50%, and upper estimates above: use --load "
-        "0.8 or less"
+        "x: percentiles are upper estimates, as utilization is 90.0 %, above 85 % and 1.23 % of the "
+        "requests queue for a slot, above 0.5 %; --load 0.8 or less avoids that"
     )
 
 
 def test_a_lower_load_is_advised_than_there_is():
     """Of replicas 79 % busy, where requests queue for a slot."""
     busy = SimpleNamespace(**vars(loaded(is_known=False)) | {"utilization": 0.79})
-    assert as_flags(in_words(busy, "x")).endswith("use --load 0.75 or less")
+    assert as_flags(in_words(busy, "x")).endswith("; --load 0.75 or less avoids that")
 
 
 @every("is_known,weight", [(True, Weight.QUEUE), (False, 0)])
@@ -605,7 +602,7 @@ def test_one_chip_sustains_and_several_sustain(kinds, verb):
 def test_what_owning_chips_costs(chips, tokens, cost):
     said = fleet_notes.owning(plan(), chips, tokens)
     assert said.startswith(cost)
-    assert said.removeprefix(cost).startswith("on-demand unless noted, $ per chip-hour: made-up-")
+    assert said.removeprefix(cost) == "on-demand unless noted"
 
 
 @every(
@@ -745,10 +742,16 @@ def test_what_a_fleet_that_is_not_enough_sustains():
     fleet = Fleet(SERVICE, [kind], (served, none))
     first = "2 made-up-chip and what may be rented sustain 1.50 of 2.00 requests/s"
     why = "no layout to choose from holds one request of this model"
-    assert refusal.fleet_refusals(fleet, 1.5, ["A", "B"]) == [first, "it would do with A, or B"]
+    assert refusal.fleet_refusals(fleet, 1.5, ["A", "B"]) == [
+        first,
+        "it would be enough with A, or B",
+    ]
     assert refusal.fleet_refusals(fleet, 1.5, []) == [first, f"chips to rent: {why}"]
     assert refusal.fleet_refusals(fleet, 0.0, []) == [f"chips to rent: {why}"]
-    assert refusal.mix_refusals(fleet) == ["1.50 of 2.00 requests/s", f"'chat': {why}"]
+    assert refusal.mix_refusals(fleet) == [
+        "these limits allow 1.50 of 2.00 requests/s",
+        f"'chat': {why}",
+    ]
 
 
 def test_what_a_mix_needs_includes_what_owned_chips_take():
@@ -758,7 +761,7 @@ def test_what_a_mix_needs_includes_what_owned_chips_take():
     short = allocated(requests=0.0, needed={"budget": MONTH, "chips": 1.0}, unserved=())
     fleet = Fleet(SERVICE, [kind], (served, short))
     assert [*map(as_flags, refusal.mix_refusals(fleet))] == [
-        "1.50 of 2.00 requests/s",
+        "these limits allow 1.50 of 2.00 requests/s",
         "all classes together would with --budget 4090/month and --max-chips 1",
     ]
 
@@ -869,9 +872,9 @@ def test_what_changes_the_answer_is_listed_by_who_leads_then():
         TippingPoint("price", 1.2345, is_above=False, leads="b", of="b"),
     ]
     assert [*tipping_point_notes(SimpleNamespace(turns=turns))] == [
-        "b instead, each alone: a from $1.24 per chip-hour, prompts of 1,230 tokens or fewer, "
+        "b would win with any one of these: a from $1.24 per chip-hour, prompts of 1,230 tokens or fewer, "
         "a 1.5 times slower, b up to $1.23 per chip-hour",
-        "c instead, each alone: 1.24 requests/s or more",
+        "c would win with any one of these: 1.24 requests/s or more",
     ]
     (none,) = tipping_point_notes(SimpleNamespace(turns=[]))
     assert none.startswith("nothing changes the answer")
