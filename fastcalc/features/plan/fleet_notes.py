@@ -8,7 +8,7 @@ from fastcalc.features.plan.decision import Plan
 from fastcalc.features.plan.service import Service
 from fastcalc.formulas.money import HOURS_PER_MONTH
 from fastcalc.formulas.sequences import sum_if_known
-from fastcalc.kit.answer.numbers_as_text import counted, dollars, number
+from fastcalc.kit.answer.numbers_as_text import dollars, number
 from fastcalc.kit.answer.prices import basis_of
 from fastcalc.mentions import option
 
@@ -16,7 +16,7 @@ from fastcalc.mentions import option
 def in_all(fleet: Fleet) -> str:
     """Phrase for the total cost per month of owned and additionally rented chips."""
     usd = fleet.usd_per_month
-    return "" if usd is None else f" (${dollars(usd)} with your own)"
+    return "" if usd is None else f" (${dollars(usd)} in all)"
 
 
 def sustain_verb(fleet: Fleet) -> str:
@@ -80,7 +80,7 @@ def next_nodes(fleet: Fleet, grown: Mapping[str, float]) -> Iterator[str]:
         if sustained <= fleet.requests and fleet.service.power < inf:  # which the limit stops
             continue
         together = owned[chip].unit(fleet.service)
-        node = f"node ({counted(together, chip)})" if together > 1 else chip
+        node = f"node ({together} {chip})" if together > 1 else chip
         more = number(sustained - fleet.requests)
         yield f"with one more {node}: {number(sustained)} requests/s (+{more})"
 

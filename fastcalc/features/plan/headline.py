@@ -35,9 +35,10 @@ def headline(planned: PlannedFleet) -> Title:
     load = _load(planned)
     if rented:
         more = fleet.allocations[-1].requests
-        rest = "the rest" if fleet.serves_all else f"{number(more)} more"
-        load = f"{number(fleet.requests - more)} of {number(fleet.service.rate or fleet.requests)} "
-        load += f"requests/s; for {rest}, rent {chips}: {bill}{in_all(fleet)}"
+        rate = fleet.service.rate
+        rest = "the rest" if rate and fleet.serves_all else f"{number(more)} more"
+        load = number(fleet.requests - more) + (f" of {number(rate)}" if rate else "")
+        load += f" requests/s; rent {chips} for {rest}: {bill}{in_all(fleet)}"
     answer = f"{sustain_verb(fleet)} {load}"
     return Title(_owned_chips(planned), f"{answer}{remarks}", answer)
 

@@ -273,10 +273,12 @@ def level_runner_up(decision: Decision) -> str:
     second = decision.runner_up
     if second is None or not _is_level_with_best(decision, second):
         return ""
-    price = f"${dollars(second.usd_per_month)} per month" if second.usd_per_month else ""
-    if decision.service.objective != "usd" or decision.service.is_fleet or not price:
-        price = chips_and_price(second, decision.service)
-    return f"; {_not_worse(decision)}: {second.scenario.hardware.id}, {price}"
+    chip, service = second.scenario.hardware.id, decision.service
+    if service.is_fleet:
+        return f"; {_not_worse(decision)}: {second.values['chips']:,.0f} {chip}"
+    usd = second.usd_per_month if service.objective == "usd" else None
+    bill = chips_and_price(second, service) if usd is None else f"${dollars(usd)}"
+    return f"; {_not_worse(decision)}: {chip}, {bill}"
 
 
 def _not_worse(decision: Decision) -> str:

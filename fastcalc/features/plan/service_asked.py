@@ -120,17 +120,18 @@ def phrase(request: FindPlans, service: Service, models: str | None = None) -> s
             loop += f", mean latency {number(users / service.rate - think)} s"
         phrases["users"] = f"{phrases['users']} ({loop})"
     if request.traffic is not None:
-        phrases["traffic"] = ", ".join(_limits_of_file(request, service))
+        limits = [] if models else _limits_of_file(request, service)
+        has_rate = service.rate is not None and request.users is None
+        rate = f"{number(service.rate or 0.0)} requests/s of " * has_rate
+        phrases["traffic"] = ", ".join([*limits, f"{rate}{request.traffic}"])
     words = [*([] if models else [lengths]), *filter(None, phrases.values())]
     return f"{models or as_text(request.model)}: {', '.join(words)}"
 
 
 def _limits_of_file(request: FindPlans, service: Service) -> Iterator[str]:
-    """Yield the limits of a file's only class, unless options set them, and its rate."""
+    """Yield the limits of a file's only class, unless options set them."""
     percent = f"p{service.claimed_share * 100:g} " if service.claimed_share else ""
     if request.ttft is None and service.ttft < inf:
         yield f"{percent}TTFT up to {number(service.ttft * 1e3)} ms"
     if request.tpot is None and request.min_speed is None and service.tpot < inf:
         yield f"TPOT up to {number(service.tpot * 1e3)} ms"
-    rate = "" if service.rate is None else f"{number(service.rate)} requests/s of "
-    yield f"{rate}{request.traffic}"

@@ -659,7 +659,7 @@ def test_first_tokens_of_classes_stand_once_and_wide_pools_have_power(
     (tmp_path / "mix.yaml").write_text(SMALL_MIX, encoding="utf-8")
     command = ("plan", "llama-3.1-8b", "--traffic", "mix.yaml", "--ttft", "20s", "--on", "l40s")
     text, wide = fastcalc(*command).out, fastcalc(*command, "--wide").out
-    assert text.split("- key")[0].count("TTFT") == 1
+    assert text.split("- key")[0].partition("\n\n")[2].count("TTFT") == 1
     assert "kWh" not in text
     pools = wide.split("\n\n")[1].splitlines()
     assert [
@@ -683,7 +683,7 @@ def test_all_owned_chips_are_paid_for_and_can_carry(fastcalc):
     )
     # A request of 1,000 and 1,000 tokens is 0.003 USD.
     share = month / (0.003 * MONTH * 3600.0) / capacity
-    assert f"{share:.1%} of their throughput" in text
+    assert f"{100.0 * share:.1f} % of their throughput" in text
     assert f"owning all these chips costs ${month:,.0f} per month" in text
     assert "owning all 16 h100-sxm costs" in text
 
@@ -696,7 +696,7 @@ def test_owned_and_rented_chips_are_priced_in_all(fastcalc):
     owned = next(record["usd_per_month"] for record in records if record["owned_chips"])
     rented = next(record["usd_per_month"] for record in records if not record["owned_chips"])
     text = " ".join(fastcalc("plan", "llama-3.1-8b", *command).out.split())
-    assert f"(${owned + rented:,.0f} with your own)" in text
+    assert f"(${owned + rented:,.0f} in all)" in text
 
 
 @pytest.mark.thorough
@@ -709,10 +709,8 @@ def test_what_keeps_owned_chips_from_a_price_is_named(fastcalc):
     assert f"no power is known for apple-m4-max (${price:,.0f} per chip to buy)" in words(ran.out)
     assert ran.out.startswith("1 apple-m4-max  sustains ")
     given = fastcalc("plan", "gpt-oss-20b", "--own", "apple-m4-max=1", "--price", "apple-m4-max=0")
-    assert (
-        "costs $0 per month, $0/Mtok (input and output); $ per chip-hour: apple-m4-max 0.00 (given)"
-        in words(given.out)
-    )
+    cost = "costs $0 per month, $0/Mtok (input and output); at the price set"
+    assert cost in words(given.out)
 
 
 def test_names_of_chips_to_rent_are_held_against_the_catalogue_first(fastcalc):

@@ -96,8 +96,8 @@ LITTLE = replace(SERVICE, power=3.5 * site_power(OWN.hardware))
                 kinds=[OWN],
             ),
             # $5,840 of owning eight, and $5,256 of renting two.
-            "8 made-up-chip: sustain 1.50 of 2.00 requests/s; for the rest, rent second-chip: 2 "
-            "chips, $5,256 per month ($11,096 with your own)",
+            "8 made-up-chip: sustain 1.50 of 2.00 requests/s; rent second-chip for the rest: 2 "
+            "chips, $5,256 per month ($11,096 in all)",
         ),
         # The power of three and a half chips runs three of eight.
         (

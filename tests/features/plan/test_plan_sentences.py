@@ -241,7 +241,7 @@ def test_plans_are_tied_where_ranges_of_half_to_twice_the_speed_overlap(spread, 
     found = decision(best, second)
     said = notes.times_the_cost(found, second)
     assert said == "1.50 times the cost" + ", not significantly dearer" * is_tied
-    in_headline = "; not significantly dearer: second-chip, $5,256 per month" * is_tied
+    in_headline = "; not significantly dearer: second-chip, $5,256" * is_tied
     assert notes.level_runner_up(found) == in_headline
     assert notes.level_runner_up(decision(best)) == ""
     (next_chip,) = [
@@ -579,7 +579,7 @@ def test_what_owning_all_chips_costs_together(kinds, total):
     fleet = Fleet(SERVICE, [owned(*kind) for kind in kinds], ())
     sentence = f"owning all these chips costs ${total} per month"
     assert told(fleet_notes.owning_all(fleet)) == sentence * bool(total)
-    cost = {"5,840": " ($5,840 with your own)"}.get(total, " ($1,460 with your own)")
+    cost = {"5,840": " ($5,840 in all)"}.get(total, " ($1,460 in all)")
     assert fleet_notes.in_all(fleet) == cost * (None not in dict(kinds).values())
 
 

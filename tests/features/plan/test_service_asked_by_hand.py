@@ -155,20 +155,35 @@ def test_a_percentile_stands_before_the_limit_that_it_is_of(share, variation, sa
 @every(
     "options,changes,words",
     [
-        ({}, {}, ["2.00 requests/s of t.yaml"]),
-        ({}, {"rate": None}, ["t.yaml"]),
-        ({}, {"ttft": 1.5, "tpot": 0.02}, ["TTFT up to 1,500 ms", "TPOT up to 20.0 ms",
-                                          "2.00 requests/s of t.yaml"]),
-        ({}, {"ttft": 1.5, "share": 0.99}, ["p99 TTFT up to 1,500 ms", "2.00 requests/s of t.yaml"]),
+        ({}, {}, []),
+        ({}, {"ttft": 1.5, "tpot": 0.02}, ["TTFT up to 1,500 ms", "TPOT up to 20.0 ms"]),
+        ({}, {"ttft": 1.5, "share": 0.99}, ["p99 TTFT up to 1,500 ms"]),
         # Options that say a limit say it in the heading.
-        ({"ttft": "1s"}, {"ttft": 1.0}, ["2.00 requests/s of t.yaml"]),
-        ({"tpot": "20ms"}, {"tpot": 0.02}, ["2.00 requests/s of t.yaml"]),
-        ({"min_speed": 50.0}, {"tpot": 0.02}, ["2.00 requests/s of t.yaml"]),
+        ({"ttft": "1s"}, {"ttft": 1.0}, []),
+        ({"tpot": "20ms"}, {"tpot": 0.02}, []),
+        ({"min_speed": 50.0}, {"tpot": 0.02}, []),
     ],
 )  # fmt: skip
 def test_limits_of_a_file_in_words(options, changes, words):
     request = asked(traffic="t.yaml", **options)
     assert [*_limits_of_file(request, replace(SERVICE, **changes))] == words
+
+
+@every(
+    "options,changes,models,words",
+    [
+        ({"traffic": "t.yaml"}, {}, "a and b", "a and b: 2.00 requests/s of t.yaml"),
+        ({"traffic": "t.yaml"}, {"rate": None}, "a", "a: t.yaml"),
+        # A limit of each class is in their table, and a rate is that of the users.
+        ({"traffic": "t.yaml", "budget": "50k"}, {"ttft": 1.5}, "a",
+         "a: 2.00 requests/s of t.yaml, at most $50k"),
+        ({"traffic": "t.yaml", "users": 90, "think": "30s"}, {}, "a",
+         "a: t.yaml, 90 users (2.00 requests/s, mean latency 15.0 s), think time 30s"),
+    ],
+)  # fmt: skip
+def test_the_heading_of_a_mix(options, changes, models, words):
+    """90 users at 2 requests/s are 45 s per request, 30 of which they think."""
+    assert phrase(asked(**options), replace(SERVICE, **changes), models) == words
 
 
 @every(
