@@ -150,20 +150,41 @@ def test_the_memory_of_all_replicas_finds_a_share(memory):
 
 def test_a_plan_finds_no_less_than_it_is_made_for(memory):
     """A plan for a share of s finds 0.5 - 0.25 s: 0.5 of none, 0.375 of 0.5, 0.406 of 0.375."""
-    shares = []
+    shares, of_all = [], []
 
-    def planned_for(traffic):
+    def best_for(traffic):
         share = traffic.classes[0].prefix_hit
         shares.append(share)
         return planned(traffic, (1.0, 500.0 - 250.0 * share))
 
-    plan = _with_caches(TRACE, planned_for)
-    assert shares == [0.0, 0.5, 0.375]
+    def planned_for(traffic):
+        of_all.append(traffic.classes[0].prefix_hit)
+        return best_for(traffic)
+
+    plan = _with_caches(TRACE, planned_for, best_for)
     assert plan.traffic.classes[0].prefix_hit == 0.375
+    assert (shares, of_all) == ([0.0, 0.5, 0.375, 0.375], [0.375]), "the others are found once"
     shares.clear()
     fixed = replace(TRACE, reuse=None)
-    assert _with_caches(fixed, planned_for).traffic is fixed
+    assert _with_caches(fixed, planned_for, best_for).traffic is fixed
     assert shares == [0.0]
+
+
+def test_a_best_plan_that_checks_replace_is_searched_with_the_others(memory):
+    """Alone the best leaves 100 tokens more than the one that is first among all."""
+    of_all = []
+
+    def best_for(traffic):
+        return planned(traffic, (1.0, 600.0 - 250.0 * traffic.classes[0].prefix_hit))
+
+    def planned_for(traffic):
+        share = traffic.classes[0].prefix_hit
+        of_all.append(share)
+        return planned(traffic, (1.0, 500.0 - 250.0 * share))
+
+    plan = _with_caches(TRACE, planned_for, best_for)
+    assert of_all == [0.45, 0.0, 0.5, 0.375]
+    assert plan.traffic.classes[0].prefix_hit == 0.375
 
 
 def test_the_share_that_is_found_is_said():
