@@ -95,6 +95,7 @@ def test_no_step_is_faster_than_light(chip, model, engine, traffic):
                     traffic.prompt_context, spread=traffic.prompt_spread, prompt=True
                 )
                 / placement.layout.tp
+                * passes.attention.ranks  # on one chip
             ),
         )
         everyone = PassInput(
