@@ -92,6 +92,7 @@ class ClaimsAnswer(Answer):
         headings = headings if len(groups) > 1 else [""]
         if not screen.wide:
             groups = [self._first_claims()]
+            headings = headings if self.request.only is None else [""]
         for heading, group in zip(headings, groups, strict=False):
             yield from ("", heading) if heading else ("",)
             yield _table(group, is_wide=screen.wide)

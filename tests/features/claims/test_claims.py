@@ -1217,4 +1217,6 @@ def test_the_first_screen_fits_a_terminal_page(fastcalc, book):
     shown = [line.split()[0] for line in rows if not line.startswith(" ")]
     assert shown == topic
     assert f"The table has {len(topic)} of {len(book.claims)} claims" in words("\n".join(lines))
-    assert fastcalc("claims", "--only", "conditional").out.count("conditional  ") == 12
+    conditional = fastcalc("claims", "--only", "conditional").out
+    assert conditional.count("conditional  ") == 12
+    assert "Claims about" not in conditional, "of both groups"
