@@ -86,18 +86,18 @@ def test_a_busy_client_is_remarked_above_seven_tenths():
         for busy in (0.7, 0.71)
     }
     assert texts[0.7] == []
-    assert texts[0.71][0].startswith("this client was computing for 71 % of a run")
+    assert texts[0.71][0].startswith("This client was computing for 71 % of a run")
     assert notes(results=[measured(0.9)])[texts[0.71][0].replace("71 %", "90 %")] == 2
 
 
 def test_what_else_is_told():
     said = notes()
-    assert said["a warning"] == 0
-    assert "2 runs would narrow the ranges no further than one run" in said
+    assert said["A warning."] == 0
+    assert "2 runs would narrow the ranges no further than one run." in said
     assert not any("no further" in text for text in notes(asked=1))
-    assert "predictions already use 3 measurements of this deployment" in notes(existing=[1, 2, 3])
+    assert "Predictions already use 3 measurements of this deployment." in notes(existing=[1, 2, 3])
     assert not any("already" in text for text in said)
-    alone = "llama-bench measures one sequence at a time, so large batches gain less"
+    alone = "llama-bench measures one sequence at a time, so large batches gain less."
     assert alone in notes(tool="llama-bench")
     assert alone not in said
 
