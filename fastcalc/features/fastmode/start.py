@@ -12,6 +12,7 @@ from fastcalc.core.chip.machine_class import SRAM_CLASSES, class_of, engine_of_c
 from fastcalc.core.model.workload import workload
 from fastcalc.core.placement.layout import Layout
 from fastcalc.core.placement.legal import link_domain
+from fastcalc.core.placement.placement import Site
 from fastcalc.core.scenario import Outcome, Scenario, Sharding
 from fastcalc.errors import InputError
 from fastcalc.features.fastmode.option import Option, in_order, option_of
@@ -36,6 +37,7 @@ class Base:
     catalogue: Catalogue
     models: Sequence[str] | None = None
     _engines: dict[str, Engine] = field(default_factory=dict)
+    _deployments: dict[Site, list[Layout]] = field(default_factory=dict)
 
     @property
     def layout(self) -> Layout:
@@ -176,6 +178,13 @@ class Base:
         On today's chip type they include today's layout, if the model supports it, and layouts
         with more chips.
         """
+        site = space.site
+        if site not in self._deployments:
+            self._deployments[site] = self._layouts_of(space)
+        return self._deployments[site]
+
+    def _layouts_of(self, space: Space) -> list[Layout]:
+        """Layouts of a machine, a model and formats, which several searches use."""
         fewest = space.fewest_chips
         if fewest is None:
             return []
