@@ -38,6 +38,8 @@ def test_windows_states_experts_and_wafers_compile(model, chip):
     assert compiled.refusal is None
     for point in [(3, 3000.0, 700.0), (64,)]:
         assert difference(compiled(*point), compiled.by_arrays(*point)) <= 1e-12
+    points = [(3.0, 3000.0, 700.0, 3350.0), (64.0, 1000.0, 1000.0, 1500.0)]
+    assert all(compiled.free(*point) for point in points), "the arrays answered instead"
 
 
 def test_a_point_is_what_the_estimate_has(placed, compiled):

@@ -195,7 +195,9 @@ class Machine:
         src/llama-context.cpp, November 2026.
         """
         context, slots = self.shared_context, self.memory.slots
-        if context == inf or slots == 1.0:
+        if context == inf:
+            return inf
+        if slots == 1.0:
             return context / np.asarray(tokens)
         return np.where(np.asarray(tokens) <= context / slots, slots, 0.0)
 
