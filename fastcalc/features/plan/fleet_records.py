@@ -5,9 +5,7 @@ from math import inf
 
 from fastcalc.features.plan import records as plan_records
 from fastcalc.features.plan.allocation import Allocation
-from fastcalc.features.plan.class_table import (
-    class_record,
-)
+from fastcalc.features.plan.class_table import class_record
 from fastcalc.features.plan.planned_fleet import PlannedFleet
 from fastcalc.features.plan.ranked_plan import SECONDS_PER_MONTH
 from fastcalc.features.plan.sharing import ReplicaPool

@@ -8,15 +8,10 @@ from fastcalc.features.plan import notes as plan_notes
 from fastcalc.features.plan.allocation import Fleet
 from fastcalc.features.plan.answer_regret import chance_of_limits
 from fastcalc.features.plan.api import cheaper_api
-from fastcalc.features.plan.fleet_notes import (
-    in_all,
-    sustain_verb,
-)
+from fastcalc.features.plan.fleet_notes import in_all, sustain_verb
 from fastcalc.features.plan.planned_fleet import PlannedFleet
 from fastcalc.features.plan.service_asked import phrase
-from fastcalc.features.plan.sharing_notes import (
-    bill_of,
-)
+from fastcalc.features.plan.sharing_notes import bill_of
 from fastcalc.kit.answer.console import Title
 from fastcalc.kit.answer.numbers_as_text import number
 from fastcalc.written import listed

@@ -2,9 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from fastcalc.features.plan.class_table import (
-    OVER,
-)
+from fastcalc.features.plan.class_table import OVER
 from fastcalc.features.plan.columns import UPPER, WEAK
 from fastcalc.features.plan.page_tables import PlanRow
 from fastcalc.features.plan.planned_fleet import PlannedFleet

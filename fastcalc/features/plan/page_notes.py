@@ -13,11 +13,7 @@ from fastcalc.features.plan.allocation import Allocation
 from fastcalc.features.plan.answer_regret import chance_of_limits, odds_notes, regret_notes
 from fastcalc.features.plan.answer_tipping_points import tipping_point_notes
 from fastcalc.features.plan.api import api_notes
-from fastcalc.features.plan.fleet_notes import (
-    idle_chips,
-    next_nodes,
-    owning_each,
-)
+from fastcalc.features.plan.fleet_notes import idle_chips, next_nodes, owning_each
 from fastcalc.features.plan.notes import Weight, weighted
 from fastcalc.features.plan.page_tables import PlanRow, in_own_formats
 from fastcalc.features.plan.percentiles import in_words

@@ -5,9 +5,7 @@ from dataclasses import dataclass
 
 from fastcalc.features.plan import records as plan_records
 from fastcalc.features.plan.allocation import Allocation
-from fastcalc.features.plan.class_table import (
-    CLASS_COLUMNS,
-)
+from fastcalc.features.plan.class_table import CLASS_COLUMNS
 from fastcalc.features.plan.decision import FEWER_BITS, Decision, Plan
 from fastcalc.features.plan.planned_fleet import PlannedFleet
 from fastcalc.features.plan.ranked_plan import tpot_range

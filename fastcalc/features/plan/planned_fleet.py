@@ -8,10 +8,7 @@ from math import inf
 from fastcalc.core.scenario import Scenario
 from fastcalc.core.traffic.request_class import RequestClass
 from fastcalc.features.plan.allocation import Allocation, Fleet, allocate, with_next_node
-from fastcalc.features.plan.class_table import (
-    ServedClass,
-    with_percentiles,
-)
+from fastcalc.features.plan.class_table import ServedClass, with_percentiles
 from fastcalc.features.plan.decision import Decision
 from fastcalc.features.plan.deployments_asked import typed_of
 from fastcalc.features.plan.pool_search import PoolSearch
