@@ -40,4 +40,4 @@ def test_formats_are_left_out_where_they_are_the_same(fastcalc):
 
 
 def test_nothing_is_said_of_one_engine(fastcalc):
-    assert "engines differ" not in fastcalc(*ON, "l40s,h100-sxm", "--notes").out
+    assert "Engines differ" not in fastcalc(*ON, "l40s,h100-sxm", "--notes").out

@@ -276,7 +276,7 @@ def check_left_out(text, ran):
     """Each batch that more chips than these hold is named, and no other."""
     short = [row for row in json.loads(ran.out)["records"] if not row["fits"]]
     expected = {(row["hardware"], row["batch"]) for row in short if row["min_chips"]}
-    sentence = re.search(r"more chips hold larger batches, which may be cheaper: (.*?) - ", text)
+    sentence = re.search(r"More chips hold larger batches, which may be cheaper: (.*?) - ", text)
     named = set()
     for batches, chip in re.findall(
         r"((?:[\d,]*\d(?:, | and )?)+) on ([\w.-]+)", sentence[1] if sentence else ""
@@ -300,7 +300,7 @@ def test_a_batch_that_more_chips_hold_is_named(fastcalc):
         "- More chips hold larger batches, which may be cheaper: 1,000 on h100-sxm; 1,000 on gb200; "
         "32 and 1,000 on wse-3. - "
     ) in text
-    assert "more chips hold" not in words(fastcalc(*wide).out)
+    assert "More chips hold" not in words(fastcalc(*wide).out)
 
 
 def test_fewer_chips_than_are_called_needed_may_do(fastcalc):
@@ -783,7 +783,7 @@ def test_where_nothing_rests_on_that_nothing_is_said_of_it(rest, capsys, monkeyp
     shown = run_once(
         "compare", "llama-3.1-8b", *rest.split(), capsys=capsys, monkeypatch=monkeypatch
     ).out
-    assert "no public benchmark" not in shown
+    assert "No public benchmark" not in shown
 
 
 def test_what_fits_nowhere_says_why_in_every_command(fastcalc, tmp_path):

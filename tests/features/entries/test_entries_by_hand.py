@@ -100,7 +100,7 @@ def test_cautions_name_entries_together():
         for name, how in (("a", "low"), ("b", "memory"), ("c", "low"))
     )
     found = cautions([low, memory, also, model, ENTRIES.engine("vllm")])
-    assert found == ["confidence low: a, c", "confidence memory: b", "hypothetical: c"]
+    assert found == ["Confidence low: a, c", "Confidence memory: b", "Hypothetical: c"]
 
 
 LINKS, RENT, POWER = (

@@ -76,7 +76,7 @@ def test_the_page_has_combinations_of_two_techniques_and_the_smallest_that_suffi
         ),
         (
             [region(BATCH, samples=7, is_thin=True, at_edge=["batch_ratio"])],
-            "A smaller batch (at the limit of what was tried, in 7 of 1,000 services tried) could "
+            "A smaller batch (at the limit of the search, in 7 of 1,000 services tried) could "
             "explain the fast tier alone.",
         ),
     ],

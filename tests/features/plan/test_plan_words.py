@@ -206,7 +206,7 @@ def test_published_formats_lead_and_fewer_bits_stand_apart(planned, page):
         assert {key: first[key] for key in numbers} == {key: second[key] for key in numbers}
     assert fewer["cost"] < best["cost"]
     assert "quantized * " in page(*R1)
-    assert "in the model's own formats (fp8, cache bf16), " in page(
+    assert "In the model's own formats (fp8, cache bf16), " in page(
         *R1, "--weights", f"fp8,{named[1]}", "--kv", "bf16,fp8"
     )
 
@@ -876,5 +876,5 @@ def test_pools_of_a_mix_share_a_node(fastcalc):
     whole, single = fastcalc(*asked).out, fastcalc(*asked, "--by", "chip").out
     for printed in (whole, single):
         assert "b200  8 chips, $32,120 per month" in printed  # 8 x 5.50 x 730
-    assert "pools 1 and 2 share nodes of b200" in whole
+    assert "Pools 1 and 2 share nodes of b200" in whole
     assert "share nodes" not in single
