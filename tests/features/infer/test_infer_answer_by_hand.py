@@ -3,6 +3,7 @@
 from types import SimpleNamespace
 
 import numpy as np
+import pytest
 
 from fastcalc.features.infer import answer
 from fastcalc.features.infer.answer import InferAnswer
@@ -149,3 +150,24 @@ def test_an_error_needs_every_fold():
     """Eight estimates of 0 and 2: the variance is 1, times 7."""
     assert _error([0.0, 2.0] * 4) == np.sqrt(7.0)
     assert _error([1.0] * 7) == float("inf")
+
+
+@pytest.mark.parametrize(
+    ("name", "own", "samples", "band"),
+    [
+        # A ratio is told where the tiers differ by it; other numbers in any case.
+        ("batch_ratio", ["batch_ratio"], 500, "2.0..8.0"),
+        ("batch_ratio", [], 500, "-"),
+        ("batch", [], 500, "2.0..8.0"),
+        ("batch", ["batch"], 0, "-"),
+    ],
+)
+def test_a_band_is_told_where_both_tiers_may_differ(name, own, samples, band):
+    found = region(BATCH, samples=samples)
+    found.own, found.band, found.band_error = own, lambda _: (2.0, 8.0), lambda _: (0.01, 0.01)
+    found.ends = lambda _: (1.0, 9.0)
+    (combination,) = infer([found]).combinations
+    side = SimpleNamespace(name=name, factor=1.0)
+    assert combination.band(side).replace("2.00", "2.0").replace("8.00", "8.0") == band
+    ends = [combination.end(side, key) for key in ("least", "low", "high", "most")]
+    assert ends == ([1.0, 2.0, 8.0, 9.0] if samples else [None] * 4)
