@@ -7,6 +7,8 @@ import pytest
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.errors import InputError
 from fastcalc.features.plan.deployments_asked import _formats, _in_full, _run_by
+from fastcalc.features.plan.replica_options import _Best
+from fastcalc.features.plan.scored import Scored
 from tests.helpers import every, read_or_refusal
 
 ENTRIES = Catalogue()
@@ -57,3 +59,58 @@ def test_a_program_leaves_out_chips_that_it_does_not_run_on():
     assert notes == ["vllm does not run on 2 of 3 chips: skipped"]
     with pytest.raises(InputError, match="starts no server on "):
         _run_by(asked(on="apple-m3"), "vllm", [M3], [])
+
+
+@every(
+    "rate,share,ttft,breaks_ties",
+    [
+        (None, None, 1.0, "seconds"),
+        (None, 0.99, float("inf"), "seconds"),
+        (1.0, None, float("inf"), "batch"),
+        (1.0, 0.99, 1.0, "batch"),
+        (1.0, 0.99, float("inf"), "ttft"),
+    ],
+)
+def test_of_equal_cost_the_fastest_wins(rate, share, ttft, breaks_ties):
+    scored = SimpleNamespace(
+        service=SimpleNamespace(rate=rate, share=share, ttft=ttft),
+        seconds="seconds", batch="batch", values={"ttft": "ttft"},
+    )  # fmt: skip
+    assert Scored.last_resort.func(scored) == breaks_ties
+
+
+def an_option(requests, each, *, chip="a", node_chips=8, cost_per_chip=1.0):
+    scenario = SimpleNamespace(hardware=SimpleNamespace(id=chip))
+    return SimpleNamespace(
+        requests=requests, each=each, node_chips=node_chips, cost_per_chip=cost_per_chip,
+        grid=SimpleNamespace(scenario=scenario),
+    )  # fmt: skip
+
+
+@every(
+    "chip,cost,requests",
+    [
+        ("a", 9.0, 0.0),
+        ("a", 10.0, 1.0),
+        ("a", 20.0, 3.0),
+        ("a", 29.0, 3.0),
+        # Of another chip the last node of 8 USD may be idle.
+        ("a", 38.0, 7.0),
+        ("b", 17.0, 0.0),
+        ("b", 27.0, 1.0),
+        ("b", 28.0, 3.0),
+        ("b", 30.0, 7.0),
+    ],
+)
+def test_the_throughput_that_costs_no_more(chip, cost, requests):
+    best = _Best(
+        enumerate(
+            [
+                an_option(1.0, 10.0),
+                an_option(3.0, 20.0),
+                an_option(2.0, 20.0),
+                an_option(7.0, 30.0, chip="b"),
+            ]
+        )
+    )
+    assert best.max_throughput_at_cost(chip, cost) == requests
