@@ -2,7 +2,7 @@
 
 ``python -m benchmarks.faults`` draws random deployments: an engine with random values, a chip, a
 model that it holds. Each fault changes what a file says, six points are predicted with it and get
-5 % of noise, and the diagnosis sees the files as they were. What slows no point by `VISIBLE` is no
+5% of noise, and the diagnosis sees the files as they were. What slows no point by `VISIBLE` is no
 case: nobody would ask. ``--published`` diagnoses deployments of sources that no engine was fitted
 on instead: nobody says of them that anything is wrong.
 """

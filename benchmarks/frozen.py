@@ -146,8 +146,8 @@ def table(scores: Sequence[Frozen]) -> str:
         bias = median(score.speeds)
         cells = [str(len(score.rows)), f"{middle:.2f}", f"{high:.2f}", f"{bias:.2f}"]
         about = [f"`{score.file}`", score.about, score.version, score.date]
-        lines.append([*about, *cells, f"{100 * score.cover:.0f} %"])
-    headings = ("file", "of", "version", "date", "points", "median factor", "90 % within", "bias")
+        lines.append([*about, *cells, f"{100 * score.cover:.0f}%"])
+    headings = ("file", "of", "version", "date", "points", "median factor", "90% within", "bias")
     return markdown((*headings, "in range"), lines, left=4)
 
 

@@ -128,7 +128,7 @@ def table(pairs: Sequence[Pair]) -> str:
             ]
         )
     versions = ("before", "bias", "after", "bias")
-    headings = ("class", "points", "sources", *versions, "gain", f"{INSIDE} %", "better / worse")
+    headings = ("class", "points", "sources", *versions, "gain", f"{INSIDE}%", "better / worse")
     return markdown(headings, lines)
 
 

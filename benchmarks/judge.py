@@ -34,12 +34,12 @@ def table(judged: Sequence[Prediction], behind: Sequence[int]) -> str:
         groups[name] = [one for one in judged if one.part == name]
     for name, group in by_novelty(judged, behind).items():
         groups[f"{name} fitted publishers behind it"] = group
-    headings = ("class", "points", "sources", "median factor", "90 % within", "in range")
+    headings = ("class", "points", "sources", "median factor", "90% within", "in range")
     return markdown(headings, [[name, *cells(group)] for name, group in groups.items() if group])
 
 
 def scores(judged: Sequence[Prediction]) -> dict[str, float]:
-    """Points, sources, median factor, what 90 % are within, and cover of some predictions."""
+    """Points, sources, median factor, what 90% are within, and cover of some predictions."""
     middle, high = spread([one.factor for one in judged])
     return {
         "points": len(judged),
@@ -53,7 +53,7 @@ def scores(judged: Sequence[Prediction]) -> dict[str, float]:
 def cells(judged: Sequence[Prediction]) -> list[str]:
     """The scores of some predictions, as text."""
     points, sources, middle, high, cover = scores(judged).values()
-    return [str(points), str(sources), f"{middle:.2f}", f"{high:.2f}", f"{100 * cover:.0f} %"]
+    return [str(points), str(sources), f"{middle:.2f}", f"{high:.2f}", f"{100 * cover:.0f}%"]
 
 
 def note(judged: Sequence[Prediction], folder: Path, version: str, day: date) -> None:

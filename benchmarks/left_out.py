@@ -115,7 +115,7 @@ def gains_of_values(
 
 
 def table(columns: Sequence[tuple[str, Sequence[Prediction]]]) -> str:
-    """Return median and 90 % of each way to leave out, by class."""
+    """Return median and 90% of each way to leave out, by class."""
     parts = sorted({prediction.part for _, predictions in columns for prediction in predictions})
     lines = []
     for part in ("all", *parts):

@@ -284,7 +284,7 @@ def share(caught: list[bool]) -> str:
 
 def percent(caught: list[bool]) -> str:
     """Per cent of mistakes that were caught; empty where none was tried."""
-    return f"{100 * sum(caught) / len(caught):.0f} %" if caught else ""
+    return f"{100 * sum(caught) / len(caught):.0f}%" if caught else ""
 
 
 def main() -> None:

@@ -230,8 +230,8 @@ def line(left: Sequence[Left], share: float) -> str:
 
 
 HEAD = (
-    "own rows                       predicted  depl. shipped  90 %      own   90 %  a depl. "
-    "  cover   worse     2 %     5 %"
+    "own rows                       predicted  depl. shipped  90%      own   90%  a depl. "
+    "  cover   worse     2%     5%"
 )
 
 

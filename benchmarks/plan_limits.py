@@ -32,7 +32,7 @@ REQUESTS = 8_000
 
 _SPREAD = 0.5
 """Of outputs in closed loops. Answers of one length that begin together end together, and users who
-think for less time than they wait ask together again: rates are up to 7 % off. [1]"""
+think for less time than they wait ask together again: rates are up to 7% off. [1]"""
 
 
 def demand(dice: random.Random) -> dict[str, Any]:
@@ -164,7 +164,7 @@ def main(arguments: list[str] | None = None) -> None:
         near = int((np.abs(factors_of_loops - 1.0) <= 0.03).sum())
         least, most = factors_of_loops.min(), factors_of_loops.max()
         sys.stdout.write(
-            f"{near} of {chosen.count} closed loops within 3 % ({least:.3f} to {most:.3f})\n"
+            f"{near} of {chosen.count} closed loops within 3% ({least:.3f} to {most:.3f})\n"
         )
         return
     factors: dict[str, list[float]] = {}

@@ -198,8 +198,8 @@ def summary(paths: list[Path]) -> Iterator[str]:
     phrases = sum(total[name] for name in PHRASES)
     yield f"{1000 * phrases / max(total['words'], 1):.1f} phrases per thousand words"
     vague, returns = total["vague names"], total['docstrings that open with "Return"']
-    yield f"{100 * vague / max(total['names'], 1):.1f} % vague names"
-    yield f'{100 * returns / max(total["docstrings"], 1):.0f} % of docstrings open with "Return"'
+    yield f"{100 * vague / max(total['names'], 1):.1f}% vague names"
+    yield f'{100 * returns / max(total["docstrings"], 1):.0f}% of docstrings open with "Return"'
     yield f"{total['long sentences']} sentences of pages above {MOST_WORDS} words"
 
 

@@ -1,4 +1,4 @@
-"""80 % ranges, learned on half of the sources and scored on points of the others.
+"""80% ranges, learned on half of the sources and scored on points of the others.
 
 Points are predicted by fits that have not seen their publisher, and scored if nobody had looked at
 them when terms were chosen. ``python -m benchmarks.ranges`` splits the sources 16 times. The
@@ -135,7 +135,7 @@ def table(scored: Sequence[Sequence[Prediction]], before: Sequence[Prediction]) 
 
 
 def _cells(score: RangeScore) -> tuple[str, str, str]:
-    return f"{100 * score.cover:.0f} %", f"{score.width:.2f}", f"{score.score:.2f}"
+    return f"{100 * score.cover:.0f}%", f"{score.width:.2f}", f"{score.score:.2f}"
 
 
 def main() -> None:
@@ -155,7 +155,7 @@ def main() -> None:
     before = first_ranges([one for one in predictions if one.point.id in blind])
     sys.stdout.write(
         f"{table(scored, before)}\n\nCover of {request.splits} halves: "
-        f"{100 * min(covers):.0f} to {100 * max(covers):.0f} %.\n"
+        f"{100 * min(covers):.0f} to {100 * max(covers):.0f}%.\n"
     )
 
 

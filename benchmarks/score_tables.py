@@ -13,8 +13,8 @@ from fastcalc.evidence.score import Prediction
 FEW = 5
 """Points of a class that a line is worth, and reasons that are listed of a calculator."""
 
-SIDE_BY_SIDE = ("points", "of all", "median factor", "90 % within", "bias")
-OURS = ("fastcalc on them", "90 % within", "bias")
+SIDE_BY_SIDE = ("points", "of all", "median factor", "90% within", "bias")
+OURS = ("fastcalc on them", "90% within", "bias")
 
 
 @dataclass(frozen=True)
@@ -79,14 +79,14 @@ def scores(speeds: Iterable[float]) -> list[str]:
 def overall(rows: Sequence[Row], calculators: Sequence[Calculator]) -> str:
     """Return a line for each calculator: how much it expresses, and how well, next to ours."""
     lines = [
-        [f"fastcalc {__version__}", f"{len(rows):,}", "100 %", *scores(_ours(rows)), "", "", ""]
+        [f"fastcalc {__version__}", f"{len(rows):,}", "100%", *scores(_ours(rows)), "", "", ""]
     ]
     for calculator in calculators:
         if calculator.absent:
             lines.append([calculator.name, calculator.absent, *[""] * 7])
             continue
         expressed = [row for row in rows if row.ours.point.id in calculator.speeds]
-        share = f"{100 * len(expressed) / len(rows):.0f} %"
+        share = f"{100 * len(expressed) / len(rows):.0f}%"
         lines.append([calculator.name, str(len(expressed)), share, *_pair(expressed, calculator)])
     return markdown(("calculator", *SIDE_BY_SIDE, *OURS), lines)
 
@@ -105,12 +105,12 @@ def by_class(rows: Sequence[Row], calculators: Sequence[Calculator]) -> str:
     lines = []
     for part in sorted({row.ours.part for row in rows}):
         members = [row for row in rows if row.ours.part == part]
-        ours = [str(len(members)), "100 %", *scores(_ours(members)), "", "", ""]
+        ours = [str(len(members)), "100%", *scores(_ours(members)), "", "", ""]
         lines.append([part, "fastcalc", *ours])
         for calculator in calculators:
             expressed = [row for row in members if row.ours.point.id in calculator.speeds]
             if len(expressed) >= FEW:
-                share = f"{100 * len(expressed) / len(members):.0f} %"
+                share = f"{100 * len(expressed) / len(members):.0f}%"
                 name = calculator.name.partition(" ")[0]
                 counts = ["", name, str(len(expressed)), share]
                 lines.append([*counts, *_pair(expressed, calculator)])

@@ -391,7 +391,7 @@ def format_mix(text: str) -> NumberFormat:
     fractions = [float(match[1]) for match in matches if match]
     if len(fractions) < len(pieces) or not 99.9 <= sum(fractions) <= 100.1:
         raise InputError(
-            f"'{shown(text)}' is no mix of formats: write a share of each, which make 100 %, "
+            f"'{shown(text)}' is no mix of formats: write a share of each, which make 100%, "
             "such as 60%nvfp4/40%bf16"
         )
     names = (match[2] for match in matches if match)

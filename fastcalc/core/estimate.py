@@ -248,12 +248,12 @@ class Estimate:
 
     @property
     def low(self) -> Floats | None:
-        """Low end of the 80 % range of `speed`; None if the engine states no range. [token/s]"""
+        """Low end of the 80% range of `speed`; None if the engine states no range. [token/s]"""
         return self.speed / self._range[0] if self._range else None
 
     @property
     def high(self) -> Floats | None:
-        """High end of the 80 % range of `speed`; None if the engine states no range. [token/s]"""
+        """High end of the 80% range of `speed`; None if the engine states no range. [token/s]"""
         return np.minimum(self.speed * self._range[1], self.bound) if self._range else None
 
     @property

@@ -46,7 +46,7 @@ def independent_ratio(*, over: Ranged, under: Ranged) -> Ranged:
 
 
 def is_level(ratio: Ranged) -> Bools:
-    """Whether a ratio names no winner: its 80 % interval contains 1, or both print the same number.
+    """Whether a ratio names no winner: its 80% interval contains 1, or both print the same number.
 
     A limit that prints as 1.00 is 1. Without an interval, as for hardware bounds, only equal
     numbers are level.

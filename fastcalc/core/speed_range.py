@@ -12,7 +12,7 @@ from fastcalc.formulas.ranges import half_width
 from fastcalc.formulas.types import ArrayLike, Floats, floats
 
 TO_LOW_END = 1.2815515655446004
-"""Limits of an 80 % range in standard deviations of the logarithm of speed from its expected value:
+"""Limits of an 80% range in standard deviations of the logarithm of speed from its expected value:
 nine in ten values are above the lower limit if errors are lognormal. [1]"""
 
 
@@ -77,7 +77,7 @@ def speed_range(
     is_offloaded: bool,
     streams: ArrayLike = 1.0,
 ) -> tuple[Floats, Floats] | None:
-    """Factors below and above the expected speed that contain 80 % of speeds; None for the bound.
+    """Factors below and above the expected speed that contain 80% of speeds; None for the bound.
 
     Nobody has published how a machine with a region per layer decodes several sequences. At the
     upper limit of its range they are pipelined, one in each region; at the lower they alternate.

@@ -98,7 +98,7 @@ def _fitted_on(engine: Engine, calibration: Calibration) -> str | None:
     if parent is None:
         return (
             f"{points}, all GPU engines together ({_EVIDENCE}); held-out publishers: median error "
-            f"{own.median_factor:.2f}, 90 % within {own.p90_factor:.2f}"
+            f"{own.median_factor:.2f}, 90% within {own.p90_factor:.2f}"
         )
     whose = parent.name if parent.extends else "all GPU engines"
     has_own = any(node.engine == engine.id for node in family.nodes)
@@ -132,7 +132,7 @@ def own_engine(engine: Engine, fit: OwnFit | None, *, name: str, measured: Measu
         after, before = fit.after, fit.before
         scores = (
             f"{after.count} points from {many(after.sources, 'source')}: "
-            f"median factor {after.median_factor:.2f}, 90 % within {after.p90_factor:.2f} "
+            f"median factor {after.median_factor:.2f}, 90% within {after.p90_factor:.2f} "
             f"(before: {before.median_factor:.2f} and {before.p90_factor:.2f})"
         )
     heading = [

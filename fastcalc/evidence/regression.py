@@ -24,7 +24,7 @@ from fastcalc.formulas.types import Bools, Floats, Ints
 
 NOISE = 0.12
 """Scatter of measurements around a good prediction, in logarithms: repeated measurements from one
-source differ by 5 to 15 %."""
+source differ by 5 to 15%."""
 
 HUBER = 1.5
 """Residuals beyond this multiple of the noise count linearly (P. J. Huber, "Robust estimation of a

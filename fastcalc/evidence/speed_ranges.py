@@ -1,4 +1,4 @@
-"""80 % ranges learned from held-out predictions, by fits without the publisher."""
+"""80% ranges learned from held-out predictions, by fits without the publisher."""
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Sequence
@@ -114,7 +114,7 @@ def learned(
     unseen: Sequence[bool],
     behind: Sequence[int],
 ) -> RangeWidths:
-    """Widths of ranges that contain 80 % of the measurements from similar sources.
+    """Widths of ranges that contain 80% of the measurements from similar sources.
 
     Every category of prediction has a width below and one above; a tenth of its measurements lie
     beyond each. Most measurements were used in model selection, so their errors are smaller than

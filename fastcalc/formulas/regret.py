@@ -82,7 +82,7 @@ def _speeds() -> Floats:
     """Standard normal deviations, each in the middle of an equal share of the distribution.
 
     Costs are step functions, for which quadratures for smooth functions are less exact: with 64
-    nodes, Gauss-Hermite has errors up to 10 %, this rule up to 2 %.
+    nodes, Gauss-Hermite has errors up to 10%, this rule up to 2%.
     """
     middles = (np.arange(_NODES) + 0.5) / _NODES
     return np.array([NormalDist().inv_cdf(middle) for middle in middles.tolist()])

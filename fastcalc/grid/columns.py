@@ -140,14 +140,14 @@ FIRST: tuple[Column[EvaluatedPoints], ...] = (
     _fitting(
         "tokens_per_s_per_user_low",
         "tokens/s",
-        "lower limit of the 80 % range",
+        "lower limit of the 80% range",
         "estimate.low",
-        heading=("80 %", "range"),
+        heading=("80%", "range"),
         drop_priority=1,
         format="range",
     ),
     _fitting(
-        "tokens_per_s_per_user_high", "tokens/s", "upper limit of the 80 % range", "estimate.high"
+        "tokens_per_s_per_user_high", "tokens/s", "upper limit of the 80% range", "estimate.high"
     ),
     _fitting(
         "tokens_per_s_per_user_bound",

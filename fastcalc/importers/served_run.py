@@ -22,7 +22,7 @@ from fastcalc.mentions import option
 from fastcalc.written import instead_of, shown
 
 UPPER = (90, 95, 99)  # percentiles that are kept in notes
-_ROUNDED_WELL = 10  # concurrency from which rounding changes throughput by at most 5 %
+_ROUNDED_WELL = 10  # concurrency from which rounding changes throughput by at most 5%
 _BITS_BESIDE = 1.0  # bits per weight for the scales of groups
 _SPECULATED = 1.3  # tokens per chunk from which a chunk has more than one token per step
 _DISAGREES = sqrt(2.0)  # ratio that is closer to two tokens per chunk than to one

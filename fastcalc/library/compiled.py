@@ -22,7 +22,7 @@ _LENGTHS = LIMITS["length"]
 class CompiledPoint(NamedTuple):
     """Estimate of one batch, in plain floats.
 
-    speed, low, high, bound : decode speed per user: expected, bounds of its 80 % range, hardware
+    speed, low, high, bound : decode speed per user: expected, bounds of its 80% range, hardware
         bound; the range is nan if the engine states none [token/s]
         tpot, tpot_in_traffic : time per output token in decode only, and with prefill of other
         requests in between [s]

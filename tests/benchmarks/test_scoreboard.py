@@ -143,9 +143,9 @@ ABSENT = Calculator("other", absent="not installable: no such package")
 def test_a_calculator_stands_next_to_fastcalc_on_its_own_points():
     _, _, ours, peer, absent = overall(ROWS, [PEER, ABSENT]).splitlines()
     # Factors 1, 2 and 2; nine in ten within 2.
-    assert ours.endswith("| 3 | 100 % | 2.000 | 2.00 | 1.00 |  |  |  |")
+    assert ours.endswith("| 3 | 100% | 2.000 | 2.00 | 1.00 |  |  |  |")
     # Its factors are 1.25 and 4, ours on those two 2 and 2, one either way.
-    assert peer == "| peer 1.0 | 2 | 67 % | 2.625 | 3.73 | 2.62 | 2.000 | 2.00 | 1.25 |"
+    assert peer == "| peer 1.0 | 2 | 67% | 2.625 | 3.73 | 2.62 | 2.000 | 2.00 | 1.25 |"
     assert absent.startswith("| other | not installable: no such package |")
 
 

@@ -54,7 +54,7 @@ def test_names_of_caches(typed, name):
         ("atention=fp8", "did you mean 'attention'?"),
         ("bf16+nvfp4", "'nvfp4' is not GROUP=FORMAT"),
         ("ffn=60%fp8", "'60%fp8' is not a weight format"),
-        ("ffn=60%fp8/30%bf16", "write a share of each, which make 100 %"),
+        ("ffn=60%fp8/30%bf16", "write a share of each, which make 100%"),
         ("99bpw", "is not a weight format"),
     ],
 )

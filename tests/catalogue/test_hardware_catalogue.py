@@ -236,7 +236,7 @@ HOSTS = {
     "epyc-9005-12ch": (12, 6400, PCIE_5), "xeon-4-8ch": (8, 4800, PCIE_5),
 }  # fmt: skip
 
-# The least that STREAM triad gives on a healthy Grace, 80 % of its peak, and the most, 95 % of it,
+# The least that STREAM triad gives on a healthy Grace, 80% of its peak, and the most, 95% of it,
 # as NVIDIA's benchmarking guide prints both. [1e9 byte/s]
 GRACE = {"grace-480gb": (307, None), "grace-120gb": (410, 486)}
 

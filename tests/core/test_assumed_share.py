@@ -4,24 +4,24 @@ import pytest
 
 from tests.helpers import run_once, words
 
-# 44 GB of SRAM: 40.3 GB with a cache are 91.6 % of it; whole layers, regions of their own, leave
-# gaps, which take 2 % more.
+# 44 GB of SRAM: 40.3 GB with a cache are 91.6% of it; whole layers, regions of their own, leave
+# gaps, which take 2% more.
 CASES = [
     (
         "dense-20b --on wse-3",
         "fits at batch 1 on two wse-3. The largest batch is 90. This assumes that the "
-        "engine may use 90 % of the memory of wse-3: at 94 % or more it fits on one (--gpu-memory-utilization).",
+        "engine may use 90% of the memory of wse-3: at 94% or more it fits on one (--gpu-memory-utilization).",
     ),
     (
         "dense-20b --on wse-3 --chips 1",
-        "does not fit at batch 1 on one wse-3. This assumes that the engine may use 90 % of the memory",
+        "does not fit at batch 1 on one wse-3. This assumes that the engine may use 90% of the memory",
     ),
-    ("dense-40b --on wse-3", "wse-3: at 96 % or more it fits on one"),
+    ("dense-40b --on wse-3", "wse-3: at 96% or more it fits on one"),
     (
         "llama-3.1-70b --on wse-3",
-        "fits at batch 1 on four wse-3. The largest batch is 21. This assumes that the engine may use 90 %",
+        "fits at batch 1 on four wse-3. The largest batch is 21. This assumes that the engine may use 90%",
     ),
-    ("llama-3.1-70b --on wse-3", "wse-3: at 82 % or less it fits on five"),
+    ("llama-3.1-70b --on wse-3", "wse-3: at 82% or less it fits on five"),
 ]
 
 
@@ -41,7 +41,7 @@ def test_a_count_that_turns_on_an_assumed_share_says_so(fit, request_, sentence)
 @pytest.mark.parametrize(
     "request_",
     [
-        "llama-3.1-8b --on wse-3",  # 16 GB fit 80 % of 44 GB and 100 %
+        "llama-3.1-8b --on wse-3",  # 16 GB fit 80% of 44 GB and 100%
         "dense-20b --on wse-3 --gpu-memory-utilization 0.95",  # which nobody assumes then
         "deepseek-r1 --on h200-sxm",  # whose share a server's default states
     ],

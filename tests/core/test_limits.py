@@ -379,7 +379,7 @@ def test_layouts_asked_by_chips_hold_as_many_batches_as_can_be():
 def test_matrix_products_reach_shares_between_kernels_and_servers(catalogue):
     """Isolated kernels reach 0.70 to 0.79 of an H100's 16-bit peak, servers of 2024 about 0.51.
 
-    On MI300X published products reach 51 % of the peak.
+    On MI300X published products reach 51% of the peak.
     """
     for name, low, high in (("h100-sxm", 0.45, 0.79), ("mi300x", 0.15, 0.51)):
         machine = outcome("llama-3.1-8b", name).placement.machine

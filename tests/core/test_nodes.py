@@ -105,12 +105,12 @@ def test_terms_are_those_of_an_offer_and_of_no_other():
 
 
 def test_ways_to_pay_stand_side_by_side(fastcalc):
-    """Eight chips for 730 hours at 2.95, 0.8015 and 2.72; 2.72 of 2.95 is 92 %."""
+    """Eight chips for 730 hours at 2.95, 0.8015 and 2.72; 2.72 of 2.95 is 92%."""
     command = ("plan", "llama-3.1-8b", "--on", "h100-sxm", "--rate", "1/s")
     ran = fastcalc(*command, "--offer", "reserved", "--tpot", "50ms")
     text = " ".join(ran.out.split())
     assert "on-demand $17,228, spot $4,681, reserved $15,885" in text
-    assert "reserving pays above 92 % utilization" in text
+    assert "reserving pays above 92% utilization" in text
     assert ran.out.splitlines()[-1].endswith("--offer reserved")
     refused = fastcalc("plan", "llama-3.1-8b", "--on", "mi300x", "--offer", "spot", "--rate", "1/s")
     assert refused.code == 1

@@ -77,7 +77,7 @@ def test_limits_of_a_start_follow_release_and_card(chip, engine, sequences, toke
         # SGLang 0.5.23: 1 GiB and 1.5 MiB a token of a step of 8,192, or of 16,384 from 160 GiB.
         ("qwen3-8b", "h100-sxm", 13.0),
         ("qwen3-8b", "b200", 25.0),
-        # Where it encodes images, 7.5 % of the rest of 80 GiB.
+        # Where it encodes images, 7.5% of the rest of 80 GiB.
         ("qwen3.6-27b", "h100-sxm", 13.0 + 0.075 * (80.0 - 13.0)),
     ],
 )

@@ -1273,7 +1273,7 @@ def test_nothing_is_near_where_everything_is_asked_to_live_farther(use):
     for record in (*compare_records([found, own]), *fit_records([found, own])):
         assert record["dense_near_fraction"] == record["kv_near_fraction"] == 0.0
     (says,) = lives(found)
-    assert "DRAM holds 100 % of dense weights" in says
+    assert "DRAM holds 100% of dense weights" in says
     assert ("the link" if use == "stream" else "cores multiply") in says
 
 

@@ -149,7 +149,7 @@ def test_exclusions_name_rows_that_exist_once():
     ],
 )
 def test_scores_of_unseen_sources_are_what_the_documents_say(file, points, sources, scores):
-    """Median factor, 90 % within, percent in range; the documents hold the same."""
+    """Median factor, 90% within, percent in range; the documents hold the same."""
     with (FOLDER / file).open(encoding="utf-8", newline="") as rows:
         found = list(csv.DictReader(rows))
     numbers = np.array(

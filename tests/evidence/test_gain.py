@@ -33,7 +33,7 @@ def test_a_source_with_points_of_two_classes_is_one():
 
 
 def test_an_interval_holds_both_when_two_sources_disagree():
-    """Of two sources drawn twice, a quarter of the draws is either one alone: beyond 5 % each."""
+    """Of two sources drawn twice, a quarter of the draws is either one alone: beyond 5% each."""
     gain = gain_of([Pair("part", "a", 2.0, 1.0), Pair("part", "b", 1.0, 2.0)])
     assert (gain.low, gain.high) == pytest.approx((0.5, 2.0))
 

@@ -620,7 +620,7 @@ def test_points_above_their_bound_are_counted_and_not_all_listed(tmp_path, fastc
 
 
 def test_a_first_screen_says_how_far_off_and_what_is_furthest(tmp_path, fastcalc):
-    """Of one point the median, the 90 % mark and the furthest are the same."""
+    """Of one point the median, the 90% mark and the furthest are the same."""
     file = write(tmp_path / "mine.csv", [row(id="own-001")])
     (one,) = json.loads(fastcalc("validate", str(file), "--format", "json").out)["points"]
     out = words(fastcalc("validate", str(file)).out)

@@ -106,7 +106,7 @@ def half_width_of(measured_deployment, batch=8.0, traffic=TRAFFIC):
 
 
 def test_rows_that_contradict_each_other_narrow_little_and_move_little():
-    """30 % slower and 30 % faster at nearly the same point: neither is the deployment."""
+    """30% slower and 30% faster at nearly the same point: neither is the deployment."""
     agree = (8, 1500, 1.0, 1.3), (9, 1500, 1.0, 1.3)
     contradict = (8, 1500, 1.0, 1.3), (9, 1500, 1.0, 1.0 / 1.3)
     assert half_width(*agree) < 0.3

@@ -1,4 +1,4 @@
-"""80 % ranges: what they are learned from, and how wide they are."""
+"""80% ranges: what they are learned from, and how wide they are."""
 
 import math
 

@@ -326,7 +326,7 @@ PUBLISHED = [
     ("turn_time", {"wait": 0.1, "lead": 0.4, "tokens": 30, "speed": 60}, 1.0, 1e-12),
     ("tokens_in_window", {"window": 0.45, "lead": 0.0, "speed": 78}, 35.1, 1e-9),
     ("tokens_in_window", {"window": 0.4, "lead": 0.5, "speed": 78}, 0, 0),
-    # Of standard normal numbers 97.5 % are below 1.96 (tables).
+    # Of standard normal numbers 97.5% are below 1.96 (tables).
     ("normal_quantile", {"share": 0.975}, 1.95996, 1e-5),
     ("normal_share", {"score": 1.95996}, 0.975, 1e-6),
     # A deviation as large as the mean: the root of ln 2.
@@ -376,7 +376,7 @@ PUBLISHED = [
     # At once it is all of it; over ten times as long 1/10 - 1/300.
     ("variance_in_window", {"window": 0.0}, 1.0, 1e-12),
     ("variance_in_window", {"window": 10.0}, 0.1 - 1 / 300, 1e-12),
-    # Of an exponential distribution 95 % are below ln 20 means.
+    # Of an exponential distribution 95% are below ln 20 means.
     ("gamma_share", {"value": math.log(20), "mean": 1.0, "variance": 1.0}, 0.95, 2e-3),
     ("busy_sessions", {"response": 300, "think": 60}, 6, 1e-12),
     # 2,049 tokens are 128 blocks of 16 and a token of one more.

@@ -50,7 +50,7 @@ class HalfWidths(Entry):
 
 
 class RangeWidths(Entry):
-    """Learned 80 % ranges: scatter of speeds if no time is fitted, as logarithms.
+    """Learned 80% ranges: scatter of speeds if no time is fitted, as logarithms.
 
     decode, prefill, served, served_experts : below and above an expected speed, by measured phase
     decode_datacenter : for dense models in decode on datacenter GPUs, which run few programs at
@@ -87,7 +87,7 @@ class RangeWidths(Entry):
 
 
 class SpeedRange(Entry):
-    """A stated 80 % range: ``expected / below`` to ``expected * above``."""
+    """A stated 80% range: ``expected / below`` to ``expected * above``."""
 
     below: Annotated[float, Field(ge=1.0, le=100.0)]
     above: Annotated[float, Field(ge=1.0, le=100.0)]

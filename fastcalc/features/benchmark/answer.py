@@ -87,7 +87,7 @@ COLUMNS: tuple[TableColumn, ...] = (
     Column(
         "range_width",
         "ratio",
-        "width of the 80 % ranges expected after this run and the runs before it / present width; "
+        "width of the 80% ranges expected after this run and the runs before it / present width; "
         "null once measured",
         "width",
         heading=("remaining", "range width"),
@@ -139,11 +139,11 @@ def _range(ends: tuple[float, float]) -> str:
 _BATCH = numbers("|batch", lambda row: f"{row.batch:,}")
 _BEFORE = (
     numbers("now: tok/s|per user", lambda row: number(row.before[0])),
-    numbers("now: 80 %|range", lambda row: _range(row.before[1:])),
+    numbers("now: 80%|range", lambda row: _range(row.before[1:])),
 )
 _NOW = (
     key_figure(numbers("with your runs:|tok/s per user", lambda row: number(row.now[0]))),
-    numbers("80 % |range", lambda row: _range(row.now[1:])),
+    numbers("80% |range", lambda row: _range(row.now[1:])),
 )
 _AFTER = numbers("expected range|after the runs", lambda row: _range(row.after))
 
@@ -237,7 +237,7 @@ class MeasureAnswer(Answer):
             before = [row.before[2] / row.before[1] for row in self.batches]
             return (
                 f"{capital(_count(len(runs)))} of {what} {'is' if len(runs) == 1 else 'are'} kept "
-                f"in {self.request.results_file}. The 80 % range of its speed now spans a factor "
+                f"in {self.request.results_file}. The 80% range of its speed now spans a factor "
                 f"of at most {number(max(widths), 2)} (before: {number(max(before), 2)})."
             )
         kept = [(row.after[1] - row.after[0]) / (row.now[2] - row.now[1]) for row in self.batches]
@@ -246,7 +246,7 @@ class MeasureAnswer(Answer):
         by_batch = ", depending on the batch" * (least != most)
         takes = seconds(sum(run.seconds for run in runs)) + " in all" * (len(runs) > 1)
         return (
-            f"{capital(_count(len(runs)))} ({_loads(runs)}; {takes}) would narrow the 80 % ranges "
+            f"{capital(_count(len(runs)))} ({_loads(runs)}; {takes}) would narrow the 80% ranges "
             f"of {what} to {left} of their present width{by_batch}."
         )
 
@@ -261,7 +261,7 @@ class MeasureAnswer(Answer):
                 "the present prediction, which the runs will shift"
             )
         )
-        return f"key: 80 % range: four of five measurements should fall inside{after}"
+        return f"key: 80% range: four of five measurements should fall inside{after}"
 
     def notes(self) -> Iterator[Note]:
         """Notes on other tools, on the selection of runs, and on its limits."""

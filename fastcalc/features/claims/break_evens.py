@@ -155,7 +155,7 @@ def amount(values: Sequence[float], unit: str, between: str = ", ", count: int =
     """Numbers with their unit, shares in percent; a range with equal ends is one number.
 
     >>> amount([0.2434], "share"), amount([2.0, 4.0], "x", " to "), amount([1.0], "wafers")
-    ('24.34 %', '2x to 4x', '1 wafer')
+    ('24.34%', '2x to 4x', '1 wafer')
     >>> amount([1.5, 1.51], "s", " to ", 2)
     '1.5 s'
     """

@@ -86,7 +86,7 @@ def _text(value: float, digits: int, is_percent: bool) -> str:
     if isinf(value):
         return "out of reach"
     text = trimmed(number(100.0 * value if is_percent else value, digits))
-    return f"{text} %" if is_percent else text
+    return f"{text}%" if is_percent else text
 
 
 @dataclass(frozen=True, eq=False)

@@ -190,7 +190,7 @@ def user_speed(
     by_model = list(zip(models, outcomes, strict=True))
     speeds = [evaluated.estimate.ranged_speed for evaluated in outcomes]
     ends = (
-        (f"{model}, {name} end of 80 %", _at(ends, name), "tokens/s")
+        (f"{model}, {name} end of 80%", _at(ends, name), "tokens/s")
         for model, ends in zip(models, speeds, strict=True)
         for name in ("low", "high")
     )

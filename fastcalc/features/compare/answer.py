@@ -60,7 +60,7 @@ _MARKDOWN = (
 )
 
 _KEY = (
-    "key: tok/s per user: decode speed of each request; 80 % range: four of five measurements "
+    "key: tok/s per user: decode speed of each request; 80% range: four of five measurements "
     "should fall inside it; bound: roofline limit of tok/s per user in these weight and cache "
     f"formats; $/Mtok: $ per million output tokens, decode only ({option('wide')}: input, too)"
 )
@@ -126,7 +126,7 @@ class CompareAnswer(Answer):
             for statement in (stated.fastest, stated.cheapest)
         )
         compared = any(stated.has_ratio for stated, _ in self.by_model)
-        ratio = "Nx (a to b): ratio and its 80 % range"
+        ratio = "Nx (a to b): ratio and its 80% range"
         words = [_KEY + key_of_bound(self.outcomes), *[ratio] * compared, *[TIED] * tied]
         words += _meanings(self._rows)
         return "; ".join(words)

@@ -1,7 +1,7 @@
 """Headline of a comparison as data: rows of the table, and ratios between them.
 
 A ratio compares two rows at the same batch. A ratio of speeds is stated only if the faster row has
-no more chips than the other. If the 80 % interval of a ratio contains 1, the rows are tied.
+no more chips than the other. If the 80% interval of a ratio contains 1, the rows are tied.
 `headline_words` turns the data into sentences.
 """
 
@@ -34,7 +34,7 @@ class Comparison:
 
     @property
     def ratio(self) -> Ranged:
-        """The ratio with its 80 % interval, assuming that both ranges are independent. [1]"""
+        """The ratio with its 80% interval, assuming that both ranges are independent. [1]"""
         return independent_ratio(
             over=self.over.figure(self.figure), under=self.under.figure(self.figure)
         )

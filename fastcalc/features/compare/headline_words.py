@@ -126,7 +126,7 @@ def _in_short(statement: Statement | None) -> str:
 
 
 def times(ratio: Ranged) -> str:
-    """A ratio of two predictions with its 80 % interval.
+    """A ratio of two predictions with its 80% interval.
 
     >>> none = float("nan")
     >>> times(Ranged(19.04, 11.2, 32.9)), times(Ranged(1.2, none, none))

@@ -118,7 +118,7 @@ def _rates(outcomes: Sequence[Outcome]) -> Iterator[str]:
 
 
 def _ranges(outcomes: Sequence[Outcome]) -> Iterator[str]:
-    """State the data on which engines and 80 % ranges were fitted, and for which chips."""
+    """State the data on which engines and 80% ranges were fitted, and for which chips."""
     scenarios = [outcome.scenario for outcome in outcomes]
     for name, engine in {scenario.engine.id: scenario.engine for scenario in scenarios}.items():
         users = [scenario.hardware.id for scenario in scenarios if scenario.engine.id == name]
@@ -128,7 +128,7 @@ def _ranges(outcomes: Sequence[Outcome]) -> Iterator[str]:
     for scenario in scenarios:
         if basis := range_note(scenario.engine, scenario.hardware):
             chips_of_range.setdefault(basis, {})[scenario.hardware.id] = None
-    yield from (f"80 % range ({', '.join(ids)}): {basis}" for basis, ids in chips_of_range.items())
+    yield from (f"80% range ({', '.join(ids)}): {basis}" for basis, ids in chips_of_range.items())
 
 
 def _memories(outcomes: Sequence[Outcome]) -> Iterator[str]:

@@ -49,7 +49,7 @@ below its number."""
 (_RANGE,) = pick("tokens_per_s_per_user_low")
 
 _READING = (
-    "<p class='quiet'>tok/s per user: decode only, with its 80 % range; bound: hardware "
+    "<p class='quiet'>tok/s per user: decode only, with its 80% range; bound: hardware "
     "limit{bound}; $/Mtok: output tokens, input priced separately. "
     "<span class='hint'>Columns shows all others.</span></p>"
 )
@@ -94,7 +94,7 @@ def _verdict(answer: CompareAnswer) -> Iterator[str]:
         low, high = (number(row.record[f"tokens_per_s_per_user_{end}"]) for end in ("low", "high"))
         bound = number(row.record[record_tables.SERIAL_BOUND] or row.record[record_tables.BOUND])
         has_range = row.record["tokens_per_s_per_user_low"] is not None
-        ranged = f", 80 % interval {low} to {high}" if has_range else ""
+        ranged = f", 80% interval {low} to {high}" if has_range else ""
         yield (
             f"{capital(row.name)} at batch {row.batch:,}: {number(float(row.speed.expected))} "
             f"tokens/s per user{ranged}; hardware bound {bound}; {row.record['limiter']} takes "

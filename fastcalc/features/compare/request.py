@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 class Compare(Evaluated, groups.Written):
     """Compare the speed, latency and price of models on chips.
 
-    Prints one row per batch: decode speed with its 80 % range and hardware bound, throughput, TTFT,
+    Prints one row per batch: decode speed with its 80% range and hardware bound, throughput, TTFT,
     price and the limiting resource.
     """
 

@@ -107,7 +107,7 @@ def _largest(labelled: Sequence[tuple[str, Outcome, Mapping[str, Floats]]]) -> s
         component = max(first, key=lambda key: first[key])
         by_part.setdefault(component, []).append((name, first[component] / sum(first.values())))
     fractions = [
-        f"{component}: {from_to(100.0 * np.array([fraction for _, fraction in chips]))} % on "
+        f"{component}: {from_to(100.0 * np.array([fraction for _, fraction in chips]))}% on "
         f"{subject(name for name, _ in chips)}"
         for component, chips in by_part.items()
     ]

@@ -180,7 +180,7 @@ class DecideAnswer(Answer):
             )
             other = {"time": "cost", "cost": "time", "total": "the user's time"}
             yield (
-                "speeds and prices of models are expected values; if 80 % ranges leave open "
+                "speeds and prices of models are expected values; if 80% ranges leave open "
                 f"which option is best, {other[decision.objective]} decides; batch: {where}"
             )
         limits = (row.tool_limit for row in offered if row.option is decision.winner)

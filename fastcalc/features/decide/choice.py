@@ -53,7 +53,7 @@ class Contender:
     """An option: its own numbers, or the options between which it routes steps.
 
     Model, hardware and batch describe the computed speed, and the scenario the computed price;
-    None if the user gave the numbers. ``speed_ends`` are the bounds of the 80 % interval of a
+    None if the user gave the numbers. ``speed_ends`` are the bounds of the 80% interval of a
     computed speed, if it has one. [1/s]
     """
 
@@ -94,7 +94,7 @@ class Choice:
 
     The objective is to minimize ``total`` (tokens, plan and the user's time, in USD), ``time``
     (user's time per success) or ``cost`` (tokens and plan), or to maximize the tokens in a
-    ``window`` of a given number of seconds. If the 80 % ranges leave open which option is best,
+    ``window`` of a given number of seconds. If the 80% ranges leave open which option is best,
     the options tie, and the other figure decides: cost if times tie, time if costs tie.
     """
 
@@ -184,7 +184,7 @@ class Choice:
         changes: Changes | None = None,
         objective: Objective | None = None,
     ) -> Ranged:
-        """Value over the 80 % ranges of the computed speeds that an option depends on.
+        """Value over the 80% ranges of the computed speeds that an option depends on.
 
         A changed speed keeps its range relative to the expected value. The price per token is
         inversely proportional to the speed. Numbers given by the user have no range.
@@ -224,7 +224,7 @@ class Choice:
     def _level(self, ranged: Ranged) -> Bools:
         """Whether each option ties with the best by the objective; options are the first axis.
 
-        Options tie if the 80 % interval of their ratio contains 1. Values without a range tie only
+        Options tie if the 80% interval of their ratio contains 1. Values without a range tie only
         if they are equal. For a window, no other figure decides.
         """
         is_same = _is_least(ranged.expected)

@@ -173,7 +173,7 @@ class Decide(
     million output tokens). Without values it is a known service (opus, opus-fast, spark) or a
     model. A subscription is sub=speed=65,plan=200,quota=2e9,price=25: $200 per month for 2 billion
     tokens, then $25 per million. A model on chips: glm=model=glm-4.7,on=wse-3. A
-    router, here named both: both=to=spark,else=opus,share=0.7 sends 70 % of the steps to spark, the
+    router, here named both: both=to=spark,else=opus,share=0.7 sends 70% of the steps to spark, the
     others to opus. Values missing in an option, such as accuracy, come from the Task flags.
     """
 

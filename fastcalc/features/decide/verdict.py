@@ -123,7 +123,7 @@ def _level(decision: Choice) -> str:
         amounts_by_name = listed(
             [f"{name} {text}" for name, text in zip(names, amounts, strict=True)]
         )
-        sentence = f"{listed(names)} are tied within their 80 % ranges: {amounts_by_name}{unit}"
+        sentence = f"{listed(names)} are tied within their 80% ranges: {amounts_by_name}{unit}"
     return sentence + _deciding(decision)
 
 

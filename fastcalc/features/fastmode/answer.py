@@ -32,7 +32,7 @@ _OF_OTHER_MODELS = (
     f"{TRICKS['smaller-model']}: the one with the most active parameters below today's"
 )
 _STAR = "*: may change answers, so not named above"
-_TIED = "tied: the 80 % range of the cost includes 1x, so it may cost no more than today"
+_TIED = "tied: the 80% range of the cost includes 1x, so it may cost no more than today"
 _OF_DRAFTS = (
     "speculation assumes the tokens per step published for DeepSeek-R1 with its own "
     "draft tokens on eight B200, by number of draft tokens "

@@ -182,7 +182,7 @@ COLUMNS: tuple[TableColumn, ...] = (
     Column(
         "low_end_reaches",
         "yes or no",
-        "whether it reaches the target speed at the low end of the 80 % range",
+        "whether it reaches the target speed at the low end of the 80% range",
         "low_end_reaches",
     ),
     *map(_of_point, columns.FIRST),
@@ -192,7 +192,7 @@ COLUMNS: tuple[TableColumn, ...] = (
         Column(
             f"speedup_{end}",
             "ratio",
-            f"{end} end of its 80 % range, assuming independent speed ranges",
+            f"{end} end of its 80% range, assuming independent speed ranges",
             partial(Trial.speedup_end, end=place),
         )
         for end, place in _ENDS.items()
@@ -207,7 +207,7 @@ COLUMNS: tuple[TableColumn, ...] = (
         Column(
             f"cost_multiple_{end}",
             "ratio",
-            f"{end} end of its 80 % range, assuming independent speed ranges",
+            f"{end} end of its 80% range, assuming independent speed ranges",
             partial(Trial.cost_multiple_end, end=place),
         )
         for end, place in _ENDS.items()

@@ -165,7 +165,7 @@ def low_end(solution: SpeedupOptions, options: Sequence[Option]) -> str:
         if record["low_end_reaches"]
     ]
     return (
-        "rows use the largest batch expected to reach the speed; at the low end of the 80 % "
+        "rows use the largest batch expected to reach the speed; at the low end of the 80% "
         f"range these still reach it: {', '.join(sure) or 'none'}"
     )
 

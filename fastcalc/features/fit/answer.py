@@ -420,7 +420,7 @@ def _assumed(members: Sequence[Location]) -> Iterator[str]:
                 if flip is not None
             ]
             yield (
-                f"This assumes that the engine may use {percent:.0f} % of the memory of {chip}: "
+                f"This assumes that the engine may use {percent:.0f}% of the memory of {chip}: "
                 f"{', '.join(counts)} ({option('gpu_memory_utilization')})."
             )
 

@@ -60,7 +60,7 @@ _TRIED = (
 )
 _KEY = (
     "key: rows: layouts and batches that no other beats in both speed and price; tok/s per user: "
-    "decode speed, with its 80 % range and the hardware bound; $/Mtok output: $ per million output "
+    "decode speed, with its 80% range and the hardware bound; $/Mtok output: $ per million output "
     "tokens; total: cost of prefill and decode / all tokens, input and output"
 )
 _MARKS = {"*": "quantizing below the published precision changes the answers"}

@@ -72,14 +72,14 @@ class Combination:
         return " ".join(self.inverse.chip_kinds.names[index] for index in indices)
 
     def end(self, side: Side, key: str) -> float | None:
-        """Bound of a range, or of its 10 to 90 % band; None without consistent services."""
+        """Bound of a range, or of its 10 to 90% band; None without consistent services."""
         if not self.region.is_found:
             return None
         ends = self.region.ends if key in ("least", "most") else self.region.band
         return float(ends(side.name)[key in ("high", "most")])
 
     def band(self, side: Side) -> str:
-        """10 to 90 % band as text; a dash if both tiers have the same value."""
+        """10 to 90% band as text; a dash if both tiers have the same value."""
         name, region = side.name, self.region
         if not region.is_found or (name.endswith("_ratio") and name not in region.own):
             return "-"
@@ -176,7 +176,7 @@ COLUMNS: tuple[Column[Combination], ...] = (
     Column(
         "mean_width",
         "share",
-        "mean width of the 10 to 90 % bands, as a fraction of the range searched",
+        "mean width of the 10 to 90% bands, as a fraction of the range searched",
         "region.mean_width",
     ),
     *(column for side in BOX for column in _ends_of(side)),
@@ -373,7 +373,7 @@ class InferAnswer(Answer):
         yield (
             f"to distinguish the {count} explanations, find out {listed(nouns, 'or')}: "
             f"{'any of these' if len(nouns) > 1 or len(ratios) > 1 else 'it'} raises the chance of "
-            f"naming the right explanation from {now} to {chance_then} %"
+            f"naming the right explanation from {now} to {chance_then}%"
         )
 
     def next_command(self) -> str:
@@ -422,10 +422,10 @@ def _ends(side: Side, ends: Sequence[float]) -> str:
 
 
 def _columns_of_box(region: Region) -> Sequence[TableColumn]:
-    """Columns of a number: the range searched, the consistent range and its 10 to 90 % band."""
+    """Columns of a number: the range searched, the consistent range and its 10 to 90% band."""
     return (
         words("number", lambda side: f"{side.label}{f', {side.unit}' if side.unit else ''}"),
         numbers("searched", lambda side: _ends(side, (side.low, side.high))),
         numbers("matching", lambda side: _ends(side, region.ends(side.name))),
-        key_figure(numbers("10..90 %", lambda side: _ends(side, region.band(side.name)))),
+        key_figure(numbers("10..90%", lambda side: _ends(side, region.band(side.name)))),
     )

@@ -127,7 +127,7 @@ class Region:
 
     @property
     def mean_width(self) -> float:
-        """Mean width of the 10 to 90 % bands as a fraction of their ranges; nan if empty. [1]"""
+        """Mean width of the 10 to 90% bands as a fraction of their ranges; nan if empty. [1]"""
         if not self.is_found:
             return math.nan
         free = [name for name in SIDES if not name.endswith("_ratio") or name in self.own]

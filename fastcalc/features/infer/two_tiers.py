@@ -86,7 +86,7 @@ BOX = (
 
 A markup has no technical limit. The limit of 50 covers a fast tier at six times the price with
 three tokens per step, which cost a third: 18 times the markup, or 31 if all four numbers are off
-by 15 %.
+by 15%.
 """
 
 SIDES = {side.name: side for side in BOX}

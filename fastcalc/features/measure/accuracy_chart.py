@@ -28,7 +28,7 @@ def accuracy(components: Mapping[str, Sequence[Prediction]]) -> Chart:
         "Predicted against measured",
         [_panel(name, classes[name, is_time], list(components)) for name, is_time in order],
         notes=[
-            "rates in tokens/s, times in s; band: median 80 % range around equal values; above "
+            "rates in tokens/s, times in s; band: median 80% range around equal values; above "
             "it, a rate is predicted too fast, a time too slow"
         ],
         is_one=True,
@@ -71,7 +71,7 @@ def _panel(name: str, by_part: Mapping[str, Sequence[Prediction]], order: Sequen
     if fractions.size:
         below, above = np.median(fractions, axis=0)
         low, high = ends / above, ends / below
-        title += f", {_coverage(drawn):.0f} % inside"
+        title += f", {_coverage(drawn):.0f}% inside"
     line = Series("", ends, ends, GREY, "bound", low, high)
     return Panel(title, across, upward, [line, *series])
 
@@ -95,5 +95,5 @@ def _score(name: str, predictions: Sequence[Prediction]) -> str:
     heading = f"{name[:1].upper()}{name[1:]}: " if name else ""
     return (
         f"{heading}{many(len(predictions), 'point')}, half within a factor of {middle:.2f}, "
-        f"{_coverage(predictions):.0f} % in their 80 % range."
+        f"{_coverage(predictions):.0f}% in their 80% range."
     )

@@ -103,7 +103,7 @@ def _fitted_lines(fit: OwnFit, name: str) -> list[str]:
 
 def _scored(group: Group) -> str:
     return (
-        f"median factor {group.median_factor:.2f}, 90 % within {group.p90_factor:.2f} "
+        f"median factor {group.median_factor:.2f}, 90% within {group.p90_factor:.2f} "
         f"({group.count} points)"
     )
 

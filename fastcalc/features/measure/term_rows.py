@@ -19,7 +19,7 @@ def term_name(finding: TermFinding) -> str:
 
 
 def ends(finding: TermFinding) -> str:
-    """The 80 % range of a slowdown factor."""
+    """The 80% range of a slowdown factor."""
     return f"{number(finding.low, 2)} to {number(finding.high, 2)}"
 
 
@@ -94,15 +94,15 @@ COLUMNS: tuple[Column[TermRow], ...] = (
     Column(
         "slower_low",
         "1",
-        "lower bound of its 80 % range",
+        "lower bound of its 80% range",
         lambda row: row.tested and row.tested.low,
-        heading=("", "80 %"),
+        heading=("", "80%"),
         format=lambda row: ends(row.by_points) if row.by_points else "-",
     ),
     Column(
         "slower_high",
         "1",
-        "upper bound of its 80 % range",
+        "upper bound of its 80% range",
         lambda row: row.tested and row.tested.high,
     ),
     Column("shows", "text", "measurements that it affects", lambda row: row.term.shows),

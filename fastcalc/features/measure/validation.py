@@ -45,9 +45,9 @@ SCORES = (
     numbers("points", lambda group: f"{group.count:,}"),
     numbers("sources", lambda group: str(group.sources)),
     key_figure(numbers("median|error", lambda group: f"{group.median_factor:.2f}")),
-    numbers("90 %|within", lambda group: f"{group.p90_factor:.2f}"),
+    numbers("90%|within", lambda group: f"{group.p90_factor:.2f}"),
     numbers("bias", lambda group: f"{group.bias:.2f}"),
-    numbers("in 80 %|range", lambda group: whole_percent(group.coverage)),
+    numbers("in 80%|range", lambda group: whole_percent(group.coverage)),
     numbers("above|bound", lambda group: str(group.bound_beaten)),
 )
 
@@ -70,7 +70,7 @@ _WORST = (
 
 _KEY = (
     "key: error: expected / measured or measured / expected, whichever is above 1; bias: median of "
-    "expected / measured speed; above 1, predictions are too fast; 80 % range: should hold four of "
+    "expected / measured speed; above 1, predictions are too fast; 80% range: should hold four of "
     "five measurements"
 )
 
@@ -118,8 +118,8 @@ class ValidationAnswer(Answer):
         points, sources = many(total.count, "point"), many(total.sources, "source")
         yield (
             f"Median error {total.median_factor:.2f}x over {points} from {sources}{self._file()}; "
-            f"90 % are within {total.p90_factor:.2f}x, {whole_percent(total.coverage)} inside "
-            f"their 80 % range, and {total.bound_beaten or 'none'} above the bound.{self._scope()}"
+            f"90% are within {total.p90_factor:.2f}x, {whole_percent(total.coverage)} inside "
+            f"their 80% range, and {total.bound_beaten or 'none'} above the bound.{self._scope()}"
         )
         if weak := _weak(self.validation, FEW_SOURCES if aside else 0):
             yield Remark(weak)
@@ -290,8 +290,8 @@ def _notes(validation: Validation, aside: Shipped | None) -> list[str]:
     skipped = [*aside.fitted.skipped, *aside.held_out.skipped]
     return [
         f"publishers that no engine was fitted on: {total.count:,} more points from "
-        f"{total.sources} sources, median error {total.median_factor:.2f}x, 90 % within "
-        f"{total.p90_factor:.2f}x, {whole_percent(total.coverage)} inside their 80 % range; "
+        f"{total.sources} sources, median error {total.median_factor:.2f}x, 90% within "
+        f"{total.p90_factor:.2f}x, {whole_percent(total.coverage)} inside their 80% range; "
         f"{option('wide')} lists their classes and the worst points",
         "SRAM machines: their engines are set from these few speeds and no speed is held out, so "
         "the true error is probably larger",

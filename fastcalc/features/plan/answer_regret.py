@@ -48,7 +48,7 @@ def odds_notes(verdict: Verdict) -> Iterator[Note]:
         return
     chosen, confident = verdict.decision.plans[0], odds.confident
     flag = option("confidence", f"{CONFIDENT:g}")
-    chance = f"a {CONFIDENT:g} % {_CHANCE}"
+    chance = f"a {CONFIDENT:g}% {_CHANCE}"
     if service.utilization < 1.0:  # at slow speeds, too
         chance += f" within {whole_percent(service.utilization)} utilization"
     if confident is None:

@@ -51,4 +51,4 @@ def _crossing(service: Service, rate: float, capacity: float) -> str:
     crossing = f"{number(rate)} requests/s ({number(tokens / 1e6)} Mtok per month"
     if rate > capacity:
         return f"{crossing}, more than their throughput of {number(capacity)})"
-    return f"{crossing}, {number(rate / capacity * 100.0)} % of their throughput)"
+    return f"{crossing}, {number(rate / capacity * 100.0)}% of their throughput)"

@@ -121,9 +121,9 @@ COLUMNS: tuple[Column[Any], ...] = (
     Column(
         "service_tpot_ms_low",
         "ms",
-        "lower limit of the 80 % range of service_tpot_ms",
+        "lower limit of the 80% range of service_tpot_ms",
         lambda point: point.tpot_ms[0],
-        heading=("80 %", "range"),
+        heading=("80%", "range"),
         drop_priority=1,
         format=lambda record: (
             ends(record, "service_tpot_ms_low", digits=2) + WEAK * bool(record["range_is_wider"])
@@ -132,7 +132,7 @@ COLUMNS: tuple[Column[Any], ...] = (
     Column(
         "service_tpot_ms_high",
         "ms",
-        "upper limit of the 80 % range of service_tpot_ms",
+        "upper limit of the 80% range of service_tpot_ms",
         lambda point: point.tpot_ms[1],
     ),
     Column(
@@ -236,7 +236,7 @@ COLUMNS: tuple[Column[Any], ...] = (
     Column(
         "range_is_wider",
         "text",
-        "reason why the 80 % range is wider than for measured deployments; null if it is not",
+        "reason why the 80% range is wider than for measured deployments; null if it is not",
         lambda point: "; ".join(_weaknesses(point.plan.scenario)) or None,
     ),
     Column(

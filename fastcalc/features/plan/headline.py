@@ -111,7 +111,7 @@ def _load(planned: PlannedFleet) -> str:
         of_file = f"requests/s of {planned.request.traffic}"
         if rate is not None and not planned.fleet.serves_all:
             percent = number(requests / rate * 100.0)
-            return f"{number(requests)} of {number(rate)} requests/s ({percent} %) of " + (
+            return f"{number(requests)} of {number(rate)} requests/s ({percent}%) of " + (
                 f"{planned.request.traffic}"
             )
         return f"{number(requests)} {of_file}"

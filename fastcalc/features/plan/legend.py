@@ -18,9 +18,9 @@ _TERMS = {
     "req/s": "req/s: served within the limits",
     "flight": "in flight: mean concurrent requests",
     "TTFT": "times: in ms, at this load",
-    "80 %": "80 % range: of TPOT",
+    "80%": "80% range: of TPOT",
     "bound": "bound: TPOT at the hardware limit (roofline)",
-    "expected": "chips, times: at slow speeds; chips expected, 80 % range: at expected speeds",
+    "expected": "chips, times: at slow speeds; chips expected, 80% range: at expected speeds",
 }
 """Terms of ranked plans and fleets, by a heading of their column, which a table may drop."""
 

@@ -269,7 +269,7 @@ def times_the_cost(decision: Decision, plan: Plan) -> str:
 
 
 def level_runner_up(decision: Decision) -> str:
-    """Phrase that names the runner-up if 80 % intervals of speed leave open which plan is best."""
+    """Phrase that names the runner-up if 80% intervals of speed leave open which plan is best."""
     second = decision.runner_up
     if second is None or not _is_level_with_best(decision, second):
         return ""
@@ -321,7 +321,7 @@ def slow_end(chosen: Plan, service: Service) -> Iterator[str]:
         met = f"a user gets {speed:g} tokens/s, below {wanted_speed:g}"
     else:
         met = f"TPOT is {rounded_up(slow * 1e3):g} ms, above {service.tpot * 1e3:g} ms"
-    yield f"{chosen.scenario.hardware.id}: at the slow end of the 80 % range, {met}"
+    yield f"{chosen.scenario.hardware.id}: at the slow end of the 80% range, {met}"
 
 
 def crossing_note(plan: Plan, command: str | None) -> str:

@@ -30,7 +30,7 @@ _SLOTS = (1, 2, 4)
 """Multiples of a plan's slots that are tried for slower chips. [1]"""
 
 _MOST, _HALVINGS = 2.4, 5
-"""Standard deviations up to which a plan is tried, and halvings: to 0.08 of one, or 3 %."""
+"""Standard deviations up to which a plan is tried, and halvings: to 0.08 of one, or 3%."""
 
 
 @dataclass(frozen=True)

@@ -57,7 +57,7 @@ def in_words(load: RandomLoad, name: str) -> str:
             ("{} of the requests queue for a slot", load.queued, MOST_QUEUED),
         )
         causes = [
-            f"{text.format(f'{number(share * 100.0)} %')}, above {stated_percent(most)}"
+            f"{text.format(f'{number(share * 100.0)}%')}, above {stated_percent(most)}"
             for text, share, most in shares
             if share > most
         ]

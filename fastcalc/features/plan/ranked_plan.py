@@ -127,13 +127,13 @@ class RankedPlan:
 
     @property
     def tpot_ms(self) -> tuple[float | None, float | None]:
-        """Lower and upper bound of the 80 % range of TPOT. [ms]"""
+        """Lower and upper bound of the 80% range of TPOT. [ms]"""
         fast, slow = tpot_range(self.plan) or (None, None)
         return fast and fast * 1e3, slow and slow * 1e3
 
 
 def tpot_range(plan: Plan) -> tuple[float, float] | None:
-    """Lower and upper bound of the 80 % range of TPOT, if there is one. [s]"""
+    """Lower and upper bound of the 80% range of TPOT, if there is one. [s]"""
     estimate, tpot = plan.replica.estimate, plan.values["tpot"] / plan.slowness
     if estimate.low is None or estimate.high is None:
         return None

@@ -18,7 +18,7 @@ _FACTORS = (1.1, 1.25, 1.5, 2.0, 4.0, 8.0)
 """Factors, up and down, at which the choice is checked for a change. [1]"""
 
 _HALVINGS = 5
-"""Halvings of the last step between them, so that a tipping point is known to 1 or 2 %. [1]"""
+"""Halvings of the last step between them, so that a tipping point is known to 1 or 2%. [1]"""
 
 _SAME = 1e-9
 

@@ -147,24 +147,24 @@ def _lines(
 
 
 def _bought(name: str, label: str, across: Varied, x: Floats, y: Floats) -> str:
-    """State a figure at both ends, and the value from which it changes by less than 1 %.
+    """State a figure at both ends, and the value from which it changes by less than 1%.
 
     >>> speeds = np.array([10.0, 20.0, 20.0, 20.0])
     >>> bandwidth = Varied("bandwidth", "TB/s", np.array([1.0, 2.0, 4.0, 8.0]))
     >>> _bought("chip", "tokens/s", bandwidth, bandwidth.values, speeds)
-    'chip: 10.0 tokens/s at 1 TB/s, 20.0 at 8 TB/s; from 2 TB/s on it changes by less than 1 %.'
+    'chip: 10.0 tokens/s at 1 TB/s, 20.0 at 8 TB/s; from 2 TB/s on it changes by less than 1%.'
     """
     low, high = (number(float(end)) for end in (y[0], y[-1]))
     opening = f"{name}: ${low}{label[1:]}" if label.startswith("$") else f"{name}: {low} {label}"
     still = np.abs(y / y[-1] - 1.0) < 0.01
     if still.all():
         return (
-            f"{opening}, within 1 % from {across.said(float(x[0]))} to {across.said(float(x[-1]))}."
+            f"{opening}, within 1% from {across.said(float(x[0]))} to {across.said(float(x[-1]))}."
         )
     stable_from = len(y) - int(np.argmin(still[::-1]))
     is_reached = bool(x[stable_from] * _SETTLED < x[-1])
     beyond = (
-        f"; from {across.said(float(x[stable_from]))} on it changes by less than 1 %" * is_reached
+        f"; from {across.said(float(x[stable_from]))} on it changes by less than 1%" * is_reached
     )
     at = [across.said(float(end)) for end in (x[0], x[-1])]
     return f"{opening} at {at[0]}, {high} at {at[1]}{beyond}."

@@ -39,7 +39,7 @@ class Plot(
 
     For models on chips: speed or price against batch, the roofline, the frontier of speed and
     price, decode step time by component, or the contents of each memory. Also context against
-    users, or the effect of changing each number by 10 %. For a file of measurements: predicted
+    users, or the effect of changing each number by 10%. For a file of measurements: predicted
     against measured, before and after `diagnose` and `calibrate`. Files need matplotlib.
     """
 

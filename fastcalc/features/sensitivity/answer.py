@@ -37,9 +37,9 @@ _PATH = pick("path", COLUMNS)
 
 _PATHS = f"{option('wide')} adds the paths for {flag('set')}"
 _KEY = (
-    "key: +10 %: change when the parameter rises by 10 % (or to the next integer); served: tok/s "
+    "key: +10%: change when the parameter rises by 10% (or to the next integer); served: tok/s "
     "with prefill; largest gain: tok/s per user at the best permitted value of this parameter / at "
-    f"today's value; reached at: value that gives 99 % of it; {_PATHS}"
+    f"today's value; reached at: value that gives 99% of it; {_PATHS}"
 )
 _TARGET_KEY = (
     "key: value that each parameter would need alone; -: no valid value reaches the target, and "
@@ -145,7 +145,7 @@ class SensitivityAnswer(Answer):
 
     @property
     def charts(self) -> Charts:
-        """Chart of the effect of 10 % less and more of each parameter on speed."""
+        """Chart of the effect of 10% less and more of each parameter on speed."""
         from fastcalc.features.sensitivity.chart import tornado
 
         return {"tornado": partial(tornado, self.batches)}

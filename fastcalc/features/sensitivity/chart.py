@@ -17,7 +17,7 @@ _LEAST = 5e-4
 
 
 def tornado(batches: Sequence[MovedBatch]) -> Chart:
-    """Effect of 10 % less and more of each parameter on the speed per user.
+    """Effect of 10% less and more of each parameter on the speed per user.
 
     batches : batches, of which the first is drawn
     """
@@ -36,7 +36,7 @@ def tornado(batches: Sequence[MovedBatch]) -> Chart:
     )
     point = first.rows[0].point
     title = (
-        f"Effect of 10 % of each number on the speed per user: {point['model']} on "
+        f"Effect of 10% of each number on the speed per user: {point['model']} on "
         f"{point['chips']:,} {point['hardware']}, batch {point['batch']:,}; "
         f"{requests_of(first.outcome)}"
     )

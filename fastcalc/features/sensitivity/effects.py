@@ -19,7 +19,7 @@ from fastcalc.features.sensitivity.levers import Lever, levers
 from fastcalc.formulas.types import Floats
 
 MORE = 1.1
-"""Factor for 10 % more. [1]"""
+"""Factor for 10% more. [1]"""
 
 NEARLY = 0.99
 """Fraction of the largest gain at which a parameter counts as saturated. [1]"""
@@ -36,7 +36,7 @@ _LEAST = 1e-9
 class OtherValue:
     """Another value of a parameter.
 
-    value : value that differs by 10 %, or the next valid one; None beyond the limit
+    value : value that differs by 10%, or the next valid one; None beyond the limit
     change : ratio of each figure to its present value; nan if the batch does not fit [1]
     """
 
@@ -49,8 +49,8 @@ class Effect:
     """Effect of a parameter on each figure, with one element per batch.
 
     elasticity : relative change of each figure per relative change of the parameter; integers of a
-        model, and the largest batch, use the change for 10 % more [1]
-    raised, lowered : values 10 % higher and lower
+        model, and the largest batch, use the change for 10% more [1]
+    raised, lowered : values 10% higher and lower
     reach : ratio of the speed at the best valid value to the present speed [1]
     enough : value above which less than a hundredth of the gain is left; nan if no other value has
         that effect

@@ -56,8 +56,8 @@ class MovedBatch:
         worth = (row for row in self._designed() if abs(row.elasticity) >= _WORTH)
         return [
             f"{rank_name} lever of chip and engine: {row.name} (now {row.text(row.value)}); "
-            f"{'raising' if row.elasticity > 0 else 'cutting'} it by 1 % raises speed by "
-            f"{number(abs(row.elasticity), 2)} %"
+            f"{'raising' if row.elasticity > 0 else 'cutting'} it by 1% raises speed by "
+            f"{number(abs(row.elasticity), 2)}%"
             for rank_name, row in zip(("largest", "second"), worth, strict=False)
         ]
 

@@ -93,7 +93,7 @@ class MovedNumber:
         return self.alone.moves or abs(self.slope(self.alone.figure)) > 0.0
 
     def change(self, figure: str) -> float:
-        """Relative change of a figure for 10 % more. [1]"""
+        """Relative change of a figure for 10% more. [1]"""
         return float(getattr(self.effect.raised.change, figure)[self.place]) - 1.0
 
     def slope(self, figure: str) -> float:
@@ -131,7 +131,7 @@ class MovedNumber:
             return "at limit"
         if not isfinite(change):
             return "-" if figure == "usd" else "no fit"
-        return "0" if abs(change) < 5e-5 else f"{100.0 * change:+.2g} %"
+        return "0" if abs(change) < 5e-5 else f"{100.0 * change:+.2g}%"
 
     def reach_cell(self) -> str:
         """Ratio of the highest possible speed to the present speed."""
@@ -214,14 +214,14 @@ COLUMNS: tuple[Column[MovedNumber], ...] = (
     Column(
         "more_value",
         "SI",
-        "value 10 % higher, or the next valid one; null at the limit",
+        "value 10% higher, or the next valid one; null at the limit",
         "effect.raised.value",
     ),
-    key_figure(_change("speed", ("tok/s", "+10 %"))),
-    _change("total", ("served", "+10 %"), 3),
-    _change("ttft", ("TTFT", "+10 %"), 2),
-    _change("usd", ("$/Mtok", "+10 %"), 4),
-    _change("largest_batch", ("max", "batch +10 %"), 5),
+    key_figure(_change("speed", ("tok/s", "+10%"))),
+    _change("total", ("served", "+10%"), 3),
+    _change("ttft", ("TTFT", "+10%"), 2),
+    _change("usd", ("$/Mtok", "+10%"), 4),
+    _change("largest_batch", ("max", "batch +10%"), 5),
     *(
         Column(
             f"{key}_elasticity",
@@ -243,7 +243,7 @@ COLUMNS: tuple[Column[MovedNumber], ...] = (
     Column(
         "enough_value",
         "SI",
-        "value at which 99 % of that gain is reached",
+        "value at which 99% of that gain is reached",
         "enough",
         ("reached", "at"),
         format=MovedNumber.enough_cell,

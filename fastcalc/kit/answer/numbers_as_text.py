@@ -136,27 +136,27 @@ def percent(fraction: float) -> str:
     """A computed share in percent, with three significant digits.
 
     >>> percent(0.1234), percent(0.005)
-    ('12.3 %', '0.500 %')
+    ('12.3%', '0.500%')
     """
-    return f"{number(100.0 * fraction)} %"
+    return f"{number(100.0 * fraction)}%"
 
 
 def whole_percent(fraction: float) -> str:
     """A share rounded to the nearest percent.
 
     >>> whole_percent(0.1234)
-    '12 %'
+    '12%'
     """
-    return f"{100.0 * fraction:.0f} %"
+    return f"{100.0 * fraction:.0f}%"
 
 
 def stated_percent(fraction: float) -> str:
     """A chosen share in percent, with the digits that were given.
 
     >>> stated_percent(0.995), stated_percent(0.5)
-    ('99.5 %', '50 %')
+    ('99.5%', '50%')
     """
-    return f"{100.0 * fraction:g} %"
+    return f"{100.0 * fraction:g}%"
 
 
 def counted(count: int, name: str) -> str:

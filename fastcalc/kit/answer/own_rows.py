@@ -169,7 +169,7 @@ def parts(deployments: Sequence[OwnDeployment], engine: str, width: int) -> list
     key = (
         f"key: engine (o): predicted / measured speed with uncorrected {engine}; own rows (x): "
         f"with {engine} corrected by your other rows; error: median; speed factor, range factor: "
-        "corrected / uncorrected speed and 80 % range"
+        "corrected / uncorrected speed and 80% range"
     )
     return [*page[:-1], Notes([key])]
 

@@ -9,12 +9,12 @@ from fastcalc.kit.answer.record_tables import output_price, user_speed
 from fastcalc.kit.answer.table_row import TableRow
 from fastcalc.written import listed
 
-TIED = "tie, tied: the 80 % range of the ratio includes 1"
+TIED = "tie, tied: the 80% range of the ratio includes 1"
 """Key entry for tables whose headline mentions a tie."""
 
 
 def interval(ratio: Ranged) -> str:
-    """80 % interval of a ratio, and whether it includes 1.
+    """80% interval of a ratio, and whether it includes 1.
 
     >>> interval(Ranged(0.57, 0.324, 1.02)), interval(Ranged(1.5, 1.04, 2.3))
     ('0.32 to 1.02: tied', '1.04 to 2.3')
@@ -34,7 +34,7 @@ def near_one(value: float) -> str:
 def alone(row: TableRow) -> str:
     """Sentence on the only chip: speed per user, price and limiting resource."""
     low, high = map(float, row.speed[1:])
-    within = "range undetermined" if isnan(low) else f"80 % range {number(low)} to {number(high)}"
+    within = "range undetermined" if isnan(low) else f"80% range {number(low)} to {number(high)}"
     pause = "" if row.chips in WORDS else ","
     users = "one user" if row.batch == 1 else "each user"
     gives = "gives" if row.chips == 1 else "give"

@@ -57,7 +57,7 @@ def draw_bars(
         plot.text(1.0 + 6.0 / wide, index, bar.says, va="center_baseline", fontsize=letters.size)
     plot.set_xlim(0.0, 1.0)
     quarters = [0.0, 0.25, 0.5, 0.75, 1.0]
-    ticks = quarters if wide > 4.5 * letters.measure("100 %") else quarters[::2]
+    ticks = quarters if wide > 4.5 * letters.measure("100%") else quarters[::2]
     plot.set_xticks(ticks, [whole_percent(tick) if tick else "0" for tick in ticks])
     plot.set_xlabel("of usable memory", labelpad=2.0)
     plot.spines[["bottom"]].set_visible(False)

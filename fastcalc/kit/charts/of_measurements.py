@@ -44,6 +44,6 @@ def before_and_after(
         series += [Series("measured", measured, np.ones(2), 7, "bound")]
         panels.append(Panel(phase, axis, upward, series))
     key = "above 1: predicted too fast" + (
-        "; bars: 80 % range of the prediction after" * (ends is not None)
+        "; bars: 80% range of the prediction after" * (ends is not None)
     )
     return Chart(title, panels, notes=[key])

@@ -91,7 +91,7 @@ def of_speeds(
         for line in lines
         if line not in drawn
     ]
-    key = ["band: 80 % range"] * any(line.low is not None for line in drawn)
+    key = ["band: 80% range"] * any(line.low is not None for line in drawn)
     key += [DASHED] * any(line.style == "bound" for line in drawn)
     all_notes = ["; ".join(key), *first_few(far, FEW, "more bounds far above"), *notes]
     panels = [

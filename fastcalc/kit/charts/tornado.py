@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from fastcalc.kit.answer.console import TextTable
 from fastcalc.kit.charts.drawing import Swing
 
-LESS, MORE = "10 % less of it", "10 % more of it"
+LESS, MORE = "10% less of it", "10% more of it"
 _NARROWEST = 6
 """Minimum number of characters on either side of the middle."""
 
@@ -19,10 +19,10 @@ def ends_of(swings: Sequence[Swing]) -> tuple[str, str]:
     """Labels at both ends of the scale.
 
     >>> ends_of([Swing("cores", "132", lowered=-0.05, raised=0.04)])
-    ('-5 %', '+5 %')
+    ('-5%', '+5%')
     """
     reach = 100.0 * reach_of(swings)
-    return f"{-reach:.2g} %", f"{reach:+.2g} %"
+    return f"{-reach:.2g}%", f"{reach:+.2g}%"
 
 
 def swing_table(swings: Sequence[Swing], width: int) -> TextTable:

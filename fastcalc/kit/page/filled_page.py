@@ -28,7 +28,7 @@ _ADDRESS = re.compile(r"https?://[^\s<>\"]*[^\s<>\".,;:)]")
 _LEADING_NUMBER = re.compile(r"[<>=~$ ]*([+-]?[0-9][0-9,]*(?:\.[0-9]+)?)")
 _LONG_CELL = 30
 """Number of letters from which a cell wraps."""
-RANGE = "80 % range"
+RANGE = "80% range"
 """Heading of a column with the ranges of the numbers in the column before it."""
 _PICTURE = 6
 """Number of consecutive lines of text from which they count as a plot."""

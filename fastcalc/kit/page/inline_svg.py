@@ -152,7 +152,7 @@ def _bars(bars: Sequence[Bar]) -> str:
     for bar in bars:
         elements = "".join(
             f'<i class="c{colour % len(COLOURS)} w{1e4 * fraction:.0f}" tabindex="0" '
-            f'title="{escape(f"{bar.name}: {name} {100 * fraction:.1f} %")}"></i>'
+            f'title="{escape(f"{bar.name}: {name} {100 * fraction:.1f}%")}"></i>'
             for name, colour, fraction in bar.parts
         )
         rows.append(

@@ -90,7 +90,7 @@ def test_text_core_mtp_and_vision_make_the_checkpoint_or_a_note_says_why(catalog
     label = float(billions) * {"B": 1e9, "T": 1e12}[unit]
     if workload(model).total_parameters != pytest.approx(label, rel=0.01):
         assert re.search("[Tt]he label|card rounds", notes), (
-            "a label off by more than 1 % is explained"
+            "a label off by more than 1% is explained"
         )
 
 
@@ -135,7 +135,7 @@ def test_active_parameters_agree_with_the_label(catalogue, row):
 
 @rows
 def test_native_weight_bytes_agree_with_the_configuration(catalogue, row):
-    """DeepSeek V4 to 0.06 %: the table takes its hyper-connections at another width."""
+    """DeepSeek V4 to 0.06%: the table takes its hyper-connections at another width."""
     work = work_of(catalogue, row)
     if row["id"] == "glm-5.3-flash":  # the table holds its bf16 sibling
         work = workload(catalogue.model(row["id"]), "bf16")

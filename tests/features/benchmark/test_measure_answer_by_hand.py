@@ -59,8 +59,8 @@ def test_the_load_of_runs(runs, text):
     "runs,rows,sentence",
     [
         # 20 of 40 tokens/s are left of one range, 10 of the other.
-        ([a_run()], [WIDE], "One run (concurrency 8; 30.0 s) would narrow the 80 % ranges of m on one h to 50 % of their present width."),
-        ([a_run(), a_run(64)], [WIDE, NARROW], "Two runs (concurrency 8 and 64; 1.00 min in all) would narrow the 80 % ranges of m on one h to 25 to 50 % of their present width, depending on the batch."),
+        ([a_run()], [WIDE], "One run (concurrency 8; 30.0 s) would narrow the 80% ranges of m on one h to 50% of their present width."),
+        ([a_run(), a_run(64)], [WIDE, NARROW], "Two runs (concurrency 8 and 64; 1.00 min in all) would narrow the 80% ranges of m on one h to 25 to 50% of their present width, depending on the batch."),
     ],
 )  # fmt: skip
 def test_what_runs_would_narrow(runs, rows, sentence):
@@ -86,8 +86,8 @@ def test_a_busy_client_is_remarked_above_seven_tenths():
         for busy in (0.7, 0.71)
     }
     assert texts[0.7] == []
-    assert texts[0.71][0].startswith("This client was computing for 71 % of a run")
-    assert notes(results=[measured(0.9)])[texts[0.71][0].replace("71 %", "90 %")] == 2
+    assert texts[0.71][0].startswith("This client was computing for 71% of a run")
+    assert notes(results=[measured(0.9)])[texts[0.71][0].replace("71%", "90%")] == 2
 
 
 def test_what_else_is_told():

@@ -91,12 +91,12 @@ WORKED = {
     "HW072": "is 7.04 USD/h for each TB/s",  # 23.6 / 3.35
     "PV009": "is 1.05 times the 3.35 TB/s",
     "PV010": "that gives 989.5 TFLOP/s",
-    "MD005": "8,231,587,840 parameters, the checkpoint has 8,030,261,248: +2.5 %",
-    "MD006": "the shape has 8.232B parameters, the published number is 8.03B: +2.5 %;",
+    "MD005": "8,231,587,840 parameters, the checkpoint has 8,030,261,248: +2.5%",
+    "MD006": "the shape has 8.232B parameters, the published number is 8.03B: +2.5%;",
     # Four experts rather than two, of 176 million parameters in each of 32 layers, more
     "MD007": "12.9B active are published; the shape has 24.15B / 24.02B / 23.89B ",
     "MD010": "width 143360 is 35 of hidden_size 4096; dense layers have 0.25 to 9.0",
-    "MD020": "the checkpoint has 60.8 GiB: +2.6e+02 %",  # 233.7 GB of 65.3
+    "MD020": "the checkpoint has 60.8 GiB: +2.6e+02%",  # 233.7 GB of 65.3
     "MD022": "2,304 parameters more than the shape has",  # 128 experts in 18 of 36 layers
     "EN001": "is outside its own band of 28 us to 90 us",
     "EN006": "is outside 28 us to 90 us, the band of gpu",
@@ -265,7 +265,7 @@ def test_github_escapes():
     from fastcalc.features.check.answer import as_github
     from fastcalc.features.check.lint import Report
 
-    fault = Fault("HW001", "a,b:c.yaml", 1, 2, "100 %\nof it", "warning")
+    fault = Fault("HW001", "a,b:c.yaml", 1, 2, "100%\nof it", "warning")
     line = as_github(Report(1, [fault])).splitlines()[0]
     assert line.startswith("::warning file=a%2Cb%3Ac.yaml,line=1,col=2,title=HW001 ")
     assert line.endswith("::100 %25%0Aof it")
@@ -435,7 +435,7 @@ def test_the_document_counts_the_rules_of_each_family():
 def test_the_document_says_how_much_is_caught():
     text = (ROOT / "docs" / "check.md").read_text()
     for column, least in (("slip", 95), ("misread", 89)):
-        share = re.search(rf"x2, x8 and x1000 together, {column}: (\d+) %", text)
+        share = re.search(rf"x2, x8 and x1000 together, {column}: (\d+)%", text)
         assert share
         assert int(share[1]) >= least
     assert re.search(r"False alarms on the \d+ files as they are: 0 \(0 with --strict\)", text)
@@ -443,9 +443,7 @@ def test_the_document_says_how_much_is_caught():
 
 def test_the_document_says_how_much_is_caught_of_mistakes_without_a_rule_in_view():
     text = (ROOT / "docs" / "check.md").read_text()
-    found = re.search(
-        r"\| all \| (\d+) % of 9\d\d \| (\d+) % of 1,000 \| (\d+) % of 9\d\d \|", text
-    )
+    found = re.search(r"\| all \| (\d+)% of 9\d\d \| (\d+)% of 1,000 \| (\d+)% of 9\d\d \|", text)
     assert found
     models, engines, hardware = (int(share) for share in found.groups())
     assert models >= 90
@@ -556,7 +554,7 @@ def test_domains_that_machines_have(tmp_path_factory, chips, is_doubtful):
 @every(
     "rates,rule,is_doubtful",
     [
-        # An H100's 989.5 TFLOP/s of 16 bits, and fp8 rates about twice that: 6 % are allowed.
+        # An H100's 989.5 TFLOP/s of 16 bits, and fp8 rates about twice that: 6% are allowed.
         ({"fp8": 1979}, "HW001", False),
         ({"fp8": 1979 * 1.05}, "HW001", False),
         ({"fp8": 1979 * 0.95}, "HW001", False),

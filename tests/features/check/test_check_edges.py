@@ -67,13 +67,13 @@ EDGES = [
     ("HW045", CHIP, "domain: {value: 8,", "domain: {{value: {},", (8, 576), (580,)),
     # As printed: 128, and nothing else.
     ("MD019", WINDOWS, "window: 128", "window: {}", (128,), (127, 256)),
-    # 8.03B, 1 % about.
+    # 8.03B, 1% about.
     ("MD006", MODEL, 'label: "8.03B"', 'label: "{}B"', (8.03, 7.96, 8.1), (7.94, 8.12)),
-    # 60.8 GiB of a checkpoint, 2 % about.
+    # 60.8 GiB of a checkpoint, 2% about.
     ("MD020", WINDOWS, "value: 60.8 GiB", "value: {} GiB", (60.0, 61.9), (59.3, 62.1)),
     # The first configuration of a transformer is of June 2017, and this one was read in 2026.
     ("MD015", MODEL, 'released: "2024-07"', 'released: "{}"', ("2017-06", "2026-11"), ("2017-05", "2026-12")),
-    # Rates are multiples of each other within 6 %: of 989.5 TFLOP/s at 16 bits and 1,979 at 8.
+    # Rates are multiples of each other within 6%: of 989.5 TFLOP/s at 16 bits and 1,979 at 8.
     ("HW001", CHIP, "value: 1979 TFLOP/s", "value: {} TFLOP/s", (1861, 2097), (990, 1860, 2098)),
     ("HW003", CHIP, "value: 1979 TOPS", "value: {} TOPS", (98, 931, 1048, 1861, 2097), (99, 930, 1049, 1860, 2098, 3958)),
     ("HW003", GAMING, "value: 660.6 TOPS", "value: {} TOPS", (165, 330, 661), (495, 1321)),
@@ -99,32 +99,32 @@ EDGES = [
     ("HW013", CHIP, "bf16: {value: 989.5", "bf16: {{value: {}", (7.1, 1819), (6.9, 1821)),
     ("HW013", CHIP, 'released: "2022"', "released: {}", (2022, 2026), (2021,)),
     ("HW015", CHIP, "bf16: {value: 989.5", "bf16: {{value: {}", (4.1, 59_999), (3.9, 60_001)),
-    # Five stacks of 590 to 835 GB/s, of which 91.5 to 100.4 % are seen: 73.2 to 80.32 GiB.
+    # Five stacks of 590 to 835 GB/s, of which 91.5 to 100.4% are seen: 73.2 to 80.32 GiB.
     ("HW021", CHIP, "value: 3.35 TB/s", "value: {} TB/s", (2.96, 4.17), (2.94, 4.18)),
     ("HW021", CHIP, "value: 80 GiB", "value: {} GiB", (73.3, 80.3), (73.1, 80.4)),
     # 85.9 GB in 16.5 to 52 ms.
     ("HW023", CHIP, "value: 3.35 TB/s", "value: {} TB/s", (1.66, 5.2), (1.65, 5.21)),
     ("HW024", CHIP, "value: 3.35 TB/s", "value: {} TB/s", (0.26, 44.9), (0.24, 45.1)),
     ("HW024", CHIP, "value: 80 GiB", "value: {} GB", (7.5, 1099), (7.3, 1101)),
-    # The fabric's 26.75 PB/s, 2 % about.
+    # The fabric's 26.75 PB/s, 2% about.
     ("HW026", WAFER, "value: 21 PB/s", "value: {} PB/s", (26.2, 27.3), (26.3, 27.2)),
     # 46,225 mm2 of 1.3 MB: 60.09 GB. 900,000 ports of 24 bytes at 0.8 to 1.2 GHz.
     ("HW027", WAFER, "value: 44 GB", "value: {} GB", (60,), (60.2,)),
     ("HW027", WAFER, "value: 21 PB/s", "value: {} PB/s", (17.3, 25.9), (17.2, 26)),
     # 2.4 to 12.5 GB/s a W.
     ("HW029", CHIP, "value: 700 W", "value: {} W", (269, 1395), (267, 1396)),
-    # Two channels of DDR5-4400, -5600 and -8000 at 8 bytes, 1 % about.
+    # Two channels of DDR5-4400, -5600 and -8000 at 8 bytes, 1% about.
     ("HW031", DESKTOP, "value: 89.6 GB/s", "value: {} GB/s", (69.8, 88.8, 90.4, 129.2), (69.6, 144, 44.8)),
-    # 16 lanes of PCIe 5 and, with 1 % of room, no more; a quarter of them at least, nearly.
+    # 16 lanes of PCIe 5 and, with 1% of room, no more; a quarter of them at least, nearly.
     ("HW032", DESKTOP, "value: 63 GB/s", "value: {} GB/s", (15.2, 63.6), (15.1, 63.7)),
     ("HW032", DESKTOP, "link: {value: 7450 MB/s", "link: {{value: {} MB/s", (7377, 15_900), (7376, 15_910)),
     ("HW033", DESKTOP, "shared_by: {value: 2", "shared_by: {{value: {}", (4,), (5,)),
-    # 450 GB/s, 6 % about; 0.4 to 26 % of the memory's 3,350, and 0.05 to 13 % between nodes.
+    # 450 GB/s, 6% about; 0.4 to 26% of the memory's 3,350, and 0.05 to 13% between nodes.
     ("HW041", CHIP, "value: 450 GB/s", "value: {} GB/s", (476,), (478,)),
     ("HW042", CHIP, "value: 450 GB/s", "value: {} GB/s", (13.5, 870), (13.3, 872)),
     ("HW042", CHIP, "value: 400 Gb/s", "value: {} Gb/s", (13.5, 3483), (13.3, 3485)),
     ("HW043", CHIP, "value: 400 Gb/s", "value: {} Gb/s", (3600,), (3601,)),
-    # Adapters of a Hopper have 400 Gb/s, with 5 % of room.
+    # Adapters of a Hopper have 400 Gb/s, with 5% of room.
     ("HW044", CHIP, "value: 400 Gb/s", "value: {} Gb/s", (419,), (421,)),
     ("HW045", CHIP, "domain: {value: 8,", "domain: {{value: {},", (1, 3, 7, 12, 18, 20), (9, 10, 22)),
     ("HW046", CHIP, "value: 10 us", "value: {} us", (0.11, 59.9), (0.09, 60.1)),
@@ -137,7 +137,7 @@ EDGES = [
     ("HW069", CHIP, 'released: "2022"', "hypothetical: true\nreleased: {}", (2012, 2041), (2011, 2042)),
     # Of 2026-11-21: a year and a day ahead at most.
     ("PV006", CHIP, 'accessed: "2026-11-21"', 'accessed: "{}"', ("2027-11-22",), ("2027-11-23",)),
-    # As printed, 0.6 % about; as the reading says, 1.2 % about.
+    # As printed, 0.6% about; as the reading says, 1.2% about.
     ("PV009", CHIP, "value: 3.35 TB/s", "value: {} TB/s", (3.331, 3.369), (3.329, 3.371)),
     ("PV010", CHIP, "value: 450 GB/s", "value: {} GB/s", (445, 455), (444, 456)),
     ("PV013", CHIP, 'printed: "3.35TB/s"', 'printed: "{}"', ("3.35TB/s", "6.7 TB/s both directions", "3.35 TB/s or 6.7 TB/s in both directions"), ("3.35 TB/s, both directions", "3.35 TB/s bidirectional")),
@@ -296,7 +296,7 @@ def test_how_far_a_shape_is_off_is_told(tmp_path):
     """512 columns more in three matrices of 32 layers: 201,326,592 of 8,030,261,248 parameters."""
     text = put((ROOT / f"{MODEL}.yaml").read_text(), ("width: 14336", "width: 14848"))
     found = {fault.rule: fault.message for fault in faults(tmp_path, "llama-3.1-8b", text)}
-    assert "8,231,587,840 parameters, the checkpoint has 8,030,261,248: +2.5 %" in found["MD005"]
+    assert "8,231,587,840 parameters, the checkpoint has 8,030,261,248: +2.5%" in found["MD005"]
 
 
 @every(
@@ -515,7 +515,7 @@ def test_ranges_are_factors_of_five_at_most(tmp_path_factory, ranges, is_doubtfu
         ({"checkpoint": 8_031_070_000}, "MD022", False),
         ({"checkpoint": 8_030_277_632, "notes": "16,384 elements of norms"}, "MD022", False),
         ({"checkpoint": 8_030_277_632, "notes": "16,385 elements of norms"}, "MD022", True),
-        # A label of the text core, 1 % about, unless a note says what it counts.
+        # A label of the text core, 1% about, unless a note says what it counts.
         ({"label": "8.11B"}, "MD026", False),
         ({"label": "8.12B"}, "MD026", True),
         ({"label": "7.96B"}, "MD026", False),
@@ -523,7 +523,7 @@ def test_ranges_are_factors_of_five_at_most(tmp_path_factory, ranges, is_doubtfu
         ({"label": "9B", "notes": "The label counts a tower, too"}, "MD026", False),
         ({"label": "9B", "notes": "The card rounds"}, "MD026", False),
         ({"label": "9B", "notes": "A tower"}, "MD026", True),
-        # Explained labels are off by 6 % at most, and rounded ones by half of their last digit.
+        # Explained labels are off by 6% at most, and rounded ones by half of their last digit.
         ({"label": "8.5B", "notes": "The label counts a tower, too"}, "MD006", False),
         ({"label": "8.6B", "notes": "The label counts a tower, too"}, "MD006", True),
         ({"label": "8B"}, "MD006", False),

@@ -201,7 +201,7 @@ def test_numbers_alongside(judged):
         ("54", "lead", [0.05 * 9, 0.2 * 9]),
         ("6", "step", [200]),  # ms: half of one is the tenth of a second that is noticed
         ("7", "step", [200]),
-        ("66", "lead", [(12.6 - 30 / 2.5) / (1 - 1 / 2.5)]),  # 5 % above 12 s
+        ("66", "lead", [(12.6 - 30 / 2.5) / (1 - 1 / 2.5)]),  # 5% above 12 s
         ("61", "tool", [800 / 60 * (1 - 6.1917 / 15) / 5.1917]),
         ("63", "fix", [5 / 6 / 0.2]),
         ("64", "share", [0.8]),
@@ -270,7 +270,7 @@ def test_the_rent_at_which_a_token_costs_the_same_by_hand(judged):
         weights = 126 * 3_187_671_040
         reading, products = 2 * weights / tp / read, 2 * weights * max(rows, 64) / tp / rate
         dense = (reading**3 + products**3) ** (1 / 3)
-        head = 16384 * 128_256 * 2 / tp / read  # the products of it are 1 % of its time or less
+        head = 16384 * 128_256 * 2 / tp / read  # the products of it are 1% of its time or less
         cache = rows * 1500 * 126 * 2 * 8 * 128 * 2 / min(tp, 8) / read
         message = rows * 16384 * 2
         reduced = 252 * (2 * (tp - 1) / tp * message / (0.65 * link) + 2 * 4e-6)
@@ -501,11 +501,11 @@ def test_no_number_in_a_reason_is_written_by_hand(judged):
         ("52", "13.6 us per layer with 1 token per step and 27.5 with 2"),
         # Two tokens over 100 layers of 28 us and 26 hops of 5.
         ("56", f"and {2 / (100 * 28e-6 + 26 * 5e-6):.0f} at the slowest layers"),
-        ("57", "It is 10.74 %,"),
+        ("57", "It is 10.74%,"),
         ("61", "needs 2.87 to its first success"),
         ("64", f"{1 / (0.5 + 0.5 / 6):.2f} times"),
         ("70", "a TTFT of 1.33 to 2.33 s and the second a TTFT within 0.06 s"),
-        ("72", "92.8 % of cases, a vote in 62.5 %. One after another the 3 answers take 20 %"),
+        ("72", "92.8% of cases, a vote in 62.5%. One after another the 3 answers take 20%"),
         ("glm-speed", f"with 2 tokens per step, {1 / (92 * 17e-6 + 10 * 5e-6):,.0f} with one"),
         ("glm-speed", f"{1 / (92 * 11e-6 + 10 * 5e-6):,.0f} with one at the fastest layers"),
     ],
@@ -1179,11 +1179,11 @@ def _spans(tested):
         # half a step of 10 ms and of 350 ms
         ("7", "0.005 to 0.175 s", "at most 0.1 s"),
         # 44 GB x 0.8 and x 1, at two bytes and at one
-        ("21", "17.6 to 22 B and 35.2 to 44 B", "at least 20 and 40 B ± 5 %"),
+        ("21", "17.6 to 22 B and 35.2 to 44 B", "at least 20 and 40 B ± 5%"),
         # 1,000 / 65 and 1,000 / 60
-        ("18", "15.38x and 16.67x", "15x ± 5 %"),
+        ("18", "15.38x and 16.67x", "15x ± 5%"),
         # 50 ms of 50 ms and 3 s, 200 ms of 200 ms and 50 ms; what is significant has a range
-        ("54", "1.64 to 80 %", "at least 5 to 20 %"),
+        ("54", "1.64 to 80%", "at least 5 to 20%"),
     ],
 )
 def test_a_row_has_the_range_over_assumptions_and_the_tolerance(judged, claim, computed, stated):

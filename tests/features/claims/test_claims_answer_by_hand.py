@@ -62,12 +62,12 @@ def test_without_assumptions_the_value_is_told():
     "changes,is_stated,text",
     [
         ({}, False, "2 s"),
-        ({"tolerance": 0.1}, False, "2 s ± 10 %"),
+        ({"tolerance": 0.1}, False, "2 s ± 10%"),
         ({"stated": [2.0, 3.0]}, False, "2 and 3 s"),
         ({"comparison": "between", "stated": [2.0, 3.0, 4.0, 5.0]}, False, "2 to 3 s and 4 to 5 s"),
         # A range of what is stated needs no tolerance, but the stated value itself has one.
         ({"ends": [20.0, 30.0], "factor": 10.0, "tolerance": 0.1}, False, "2 to 3 s"),
-        ({"ends": [20.0, 30.0], "factor": 10.0, "tolerance": 0.1}, True, "2 s ± 10 %"),
+        ({"ends": [20.0, 30.0], "factor": 10.0, "tolerance": 0.1}, True, "2 s ± 10%"),
     ],
 )
 def test_a_criterion(changes, is_stated, text):

@@ -64,7 +64,7 @@ SPEED, COST = "tokens_per_s_per_user", "usd_per_mtok_output"
 
 
 def interval(over, under, figure):
-    """A ratio of two records with its 80 % interval; the slow end of a speed is the dear end."""
+    """A ratio of two records with its 80% interval; the slow end of a speed is the dear end."""
     fast, slow = (over, under) if figure == "speed" else (under, over)
     (one, one_low, one_high), (two, two_low, two_high) = ends(fast), ends(slow)
     value, low, high = ratio(one, two, one_low, two_high, one_high, two_low)
@@ -337,15 +337,15 @@ def test_what_moves_a_number_stands_in_the_heading(fastcalc):
         ("--context 65536", "mean context 65,536"),
         ("--weights fp8", "fp8 "),
         ("--kv fp8", "KV cache fp8"),
-        ("--prefix-hit 0.4", "40 % of prompts cached"),
+        ("--prefix-hit 0.4", "40% of prompts cached"),
         ("--speculate 2.5/3", "3 draft tokens, 2.50 tokens per step"),
         ("--engine sglang", "engine sglang"),
         ("--host ddr5-2ch", "host ddr5-2ch"),
         ("--place embedding=HBM3", "placed embedding in HBM3"),
         ("--price-basis tco", "ownership cost"),
-        ("--utilization 0.5", "50 % utilization of paid hours"),
+        ("--utilization 0.5", "50% utilization of paid hours"),
         ("--price h100-sxm=2", "h100-sxm at $2.00 per chip-hour"),
-        ("--gpu-memory-utilization 0.5", "engine limited to 50 % of memory"),
+        ("--gpu-memory-utilization 0.5", "engine limited to 50% of memory"),
         ("--max-num-seqs 16", "at most 16 sequences per step"),
         ("--max-num-batched-tokens 2k", "at most 2,000 tokens per step"),
         ("--price-basis tco --years 3", "depreciated over 3 years"),
@@ -586,7 +586,7 @@ def test_a_plan_is_the_least_of_all_that_keep_the_answers(seed, fastcalc):
 @pytest.mark.thorough
 @pytest.mark.usefixtures("without_regret")
 def test_a_plan_whose_next_chip_is_level_says_so_where_it_leads(fastcalc):
-    """64 H100 and 32 B200 cost within 2 % a month, with speeds that are 30 % unsure."""
+    """64 H100 and 32 B200 cost within 2% a month, with speeds that are 30% unsure."""
     request = ("--on", "h100-sxm,b200", "--tpot", "40ms", "--rate", "40/s")
     request += ("--price", "h100-sxm=2.95", "--price", "b200=6.03")
     text = words(fastcalc("plan", "llama-3.1-70b", *request, columns=400).out)

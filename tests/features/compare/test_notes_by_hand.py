@@ -109,7 +109,7 @@ def test_where_loading_a_prompt_beats_computing_it(monkeypatch):
         (said,) = notes._prefix(stored)
         assert (
             said
-            == f"50 % of a prompt is loaded from DRAM in 5.00 ms; recomputing takes 20.0 ms; {sooner}"
+            == f"50% of a prompt is loaded from DRAM in 5.00 ms; recomputing takes 20.0 ms; {sooner}"
         )
     stored.scenario.traffic.prefix_hit = 0.0
     assert [*notes._prefix(stored)] == []

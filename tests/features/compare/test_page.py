@@ -74,7 +74,7 @@ def test_it_says_what_was_set(fastcalc):
     asked = ("llama-3.1-8b", "--on", "h100-sxm", "--batch", "1", "--utilization", "0.5")
     text = fastcalc("compare", *asked, "--format", "html").out
     (heading,) = re.findall(r'<p class="quiet">(Llama 3.1 8B: .*?)</p>', text)
-    assert heading.endswith("; 50 % utilization of paid hours")
+    assert heading.endswith("; 50% utilization of paid hours")
     cells = re.findall(r"<td[^>]*>([^<]*)</td>", text)
     assert cells[cells.index("settings prices utilization") + 1] == "0.500"
     assert cells[cells.index("settings traffic batch") + 1] == "1"
@@ -106,7 +106,7 @@ def test_the_policy_allows_its_own_script_and_style_alone(page):
 
 def test_the_parts_of_a_bar_are_as_wide_as_they_say(page):
     widths = dict(re.findall(r"\.w(\d+)\{width:([\d.]+)%\}", page))
-    parts = re.findall(r'class="c\d+ w(\d+)" tabindex="0" title="[^"]* ([\d.]+) %"', page)
+    parts = re.findall(r'class="c\d+ w(\d+)" tabindex="0" title="[^"]* ([\d.]+)%"', page)
     assert len(parts) >= 6
     for width, percent in parts:
         assert float(widths[width]) == pytest.approx(float(percent), abs=0.051)
@@ -188,7 +188,7 @@ ANSWERS = {
     "frontier llama-3.1-8b --on h100-sxm --max-chips 2": "class='n price'",
     "fit llama-3.1-8b --on h100-sxm,wse-3": "dense weights",
     "validate my-runs.csv": "Predicted against measured",
-    "sensitivity llama-3.1-8b --on h100-sxm": "10 % less of it",
+    "sensitivity llama-3.1-8b --on h100-sxm": "10% less of it",
     "diagnose my-slow-runs.csv": '<use class="area c1"',
     "fastmode llama-3.1-8b --on h100-sxm --curve": "<pre>",
     "claims --explain 4": "<pre>",
@@ -238,7 +238,7 @@ def test_a_narrow_screen_shows_the_range_below_its_number(page):
     rows = re.findall(r"(?s)<tr>(.*?)</tr>", page.split("<table id='rows'")[1].split("</table>")[0])
     below = [re.search(r'data-under="([^"]+)"', row) for row in rows]
     ends = [re.search(r'class="n range"[^>]*>([^<]*)<', row)[1] for row in rows[1:]]
-    assert below[0][1] == "80 % range"
+    assert below[0][1] == "80% range"
     assert [found[1] if found else "-" for found in below[1:]] == ends
     assert any(".." in text for text in ends)
 

@@ -267,7 +267,7 @@ def test_ten_steps_of_the_articles(decided):
 
 
 def test_the_ratio_of_both_scores(decided):
-    """58.4 of 77.3 % is 0.755: so much sooner succeeds the better at one speed."""
+    """58.4 of 77.3% is 0.755: so much sooner succeeds the better at one speed."""
     spark, codex = decided("s=speed=60,accuracy=0.584", "c=speed=60,accuracy=0.773")["records"]
     assert codex["s_to_success"] / spark["s_to_success"] == pytest.approx(0.7555, abs=5e-5)
 
@@ -285,7 +285,7 @@ def test_amdahl(decided, fastcalc):
     slow, fast = decided(*asked)["records"]
     assert slow["run_s"] / fast["run_s"] == pytest.approx(1 / (0.5 + 0.5 / 6))
     text = words(fastcalc("slow=speed=100", *asked[2:], "--notes").out)
-    assert "tools take 50 % of a run: doubling the token speed makes it 1.33 times as fast" in text
+    assert "tools take 50% of a run: doubling the token speed makes it 1.33 times as fast" in text
     assert "no speed more than 2.00" in text
 
 
@@ -768,13 +768,13 @@ def test_where_costs_tie_time_decides_and_equals_in_both_have_no_winner(fastcalc
 
 
 def test_computed_options_that_their_ranges_do_not_tell_apart_are_level(fastcalc):
-    """Eight MI355X and eight B200 serve one user within 2 % of each other, ranges far wider.
+    """Eight MI355X and eight B200 serve one user within 2% of each other, ranges far wider.
 
     The cheaper comes first: at $2.59 and $5.50 per chip-hour the MI355X.
     """
     model = "model=llama-3.1-70b,chips=8,on"
     text = words(fastcalc(f"a={model}=mi355x", f"b={model}=b200").out)
-    assert text.startswith("a and b are tied within their 80 % ranges: a 1")
+    assert text.startswith("a and b are tied within their 80% ranges: a 1")
     assert "soonest" not in text
 
 
@@ -782,12 +782,12 @@ def test_unlike_models_of_no_accuracy_win_only_if_equally_right(fastcalc, decide
     """Of 15.4, 5.88 and 1 s: Spark takes 1 / p seconds, and 5.88 at p = 170 / 1000."""
     text = words(fastcalc().out)
     assert text.startswith("At equal accuracy spark takes the least user time")
-    assert "opus-fast wins if spark gets fewer than 17.0 % of steps right" in text
+    assert "opus-fast wins if spark gets fewer than 17.0% of steps right" in text
     steps = words(fastcalc("--steps", "10", "--tokens", "800", "--tool-seconds", "10").out)
     # 100 + 8 s over p^10 is 100 + 47.06 s at p = (108 / 147.06)^(1/10).
     share = 100 * (108 / (100 + 8000 / 170)) ** 0.1
     assert (
-        f"fewer than {share:.1f} % of steps right while every other option gets all steps right"
+        f"fewer than {share:.1f}% of steps right while every other option gets all steps right"
         in steps
     )
     assert "failures are noticed at the end; the run is repeated" in steps
@@ -815,7 +815,7 @@ def test_the_first_sentence_names_when_failures_are_found(fastcalc):
 
 
 def test_cached_input_has_its_price_or_a_note(fastcalc, decided):
-    """80,000 tokens at $5 are 0.40; of 95 % at $0.50 they are 0.02 + 0.038."""
+    """80,000 tokens at $5 are 0.40; of 95% at $0.50 they are 0.02 + 0.038."""
     asked = ("--prompt", "80000", "--tokens", "1000", "--cached", "0.95", "--objective", "cost")
     option = "a=speed=65,price=25,input-price=5"
     (full,) = decided(option, *asked)["records"]

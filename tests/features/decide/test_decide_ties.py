@@ -68,7 +68,7 @@ def values(choice, option, changes):
 
 
 def interval_of_ratio(over, under):
-    """Return the 80 % interval of a ratio: errors are independent and multiply."""
+    """Return the 80% interval of a ratio: errors are independent and multiply."""
     (slow, middle, fast), (base_slow, base, base_fast) = over, under
     below = math.hypot(math.log(middle / fast), math.log(base_slow / base))
     above = math.hypot(math.log(slow / middle), math.log(base / base_fast))
@@ -206,12 +206,12 @@ def test_a_break_even_at_nothing_is_no_half_line(fastcalc):
 
 
 def test_stated_speeds_are_level_only_where_they_are_equal():
-    """No interval stands around a number that is given: 0.3 % sooner is sooner."""
+    """No interval stands around a number that is given: 0.3% sooner is sooner."""
     given = {"a": {"speed": 100.0, "price": 9.0}, "b": {"speed": 100.3, "price": 10.0}}
     choice = Choice([Contender(name, {**own, "accuracy": 0.9}) for name, own in given.items()], {})
     sentence = verdict(choice, decision_rows.rows(choice))
     assert sentence.startswith("b takes the least user time")
-    assert "80 %" not in sentence
+    assert "80%" not in sentence
     assert choice.winner.name == "b"
 
 
@@ -242,7 +242,7 @@ def test_no_mix_fits_a_gap(fastcalc):
 )
 def test_of_level_computed_options_one_wins_everywhere(fastcalc, options):
     text = words(fastcalc(*options).out)
-    assert "a and b are tied within their 80 % ranges" in text
+    assert "a and b are tied within their 80% ranges" in text
     assert "a costs" in text
     answer = json.loads(fastcalc(*options, "--format", "json").out)
     assert {row["option"]: row["wins"] for row in answer["records"]} == {"a": True, "b": False}

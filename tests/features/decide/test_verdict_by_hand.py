@@ -90,7 +90,7 @@ TIED = [row("a", 10.0), row("b", 10.0)]
         (TIED, {"decided_by": "cost", "other": {"a": nan, "b": nan}}, "a and b both take 10.0 s of user time per successful run; the unknown price of a and b would decide."),
         # Options that do as much in a month are compared by its price.
         (TIED, {"decided_by": "cost", "other": {"a": 0.5, "b": 1.5}, "months": {"a": (9.0, 200.0), "b": (9.0, 300.0)}}, "a and b both take 10.0 s of user time per successful run; a costs $200/month, b $300."),
-        ([row("a", 10.0), row("b", 11.0)], {"decided_by": "cost", "other": {"a": 0.5, "b": 1.5}}, "a and b are tied within their 80 % ranges: a 10.0 s and b 11.0 s of user time per successful run; a costs $0.50 per successful run, b $1.50."),
+        ([row("a", 10.0), row("b", 11.0)], {"decided_by": "cost", "other": {"a": 0.5, "b": 1.5}}, "a and b are tied within their 80% ranges: a 10.0 s and b 11.0 s of user time per successful run; a costs $0.50 per successful run, b $1.50."),
     ],
 )  # fmt: skip
 def test_equals_are_told_with_what_decides_between_them(rows, changes, sentence):
@@ -153,7 +153,7 @@ def test_cached_input_without_a_price_of_its_own(changes, is_named):
     "flips,end",
     [
         ([], ""),
-        ([("fast.accuracy", 0.7, "slow", False)], " slow wins if fast gets fewer than 70.0 % of steps right while the other option gets all steps right."),
+        ([("fast.accuracy", 0.7, "slow", False)], " slow wins if fast gets fewer than 70.0% of steps right while the other option gets all steps right."),
         ([("fast.accuracy", 0.7, "slow", True)], ""),
         ([("slow.accuracy", 0.7, "slow", False)], ""),
         ([("fast.accuracy", 0.99999, "slow", False)], ""),

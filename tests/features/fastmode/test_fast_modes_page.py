@@ -332,7 +332,7 @@ def test_its_key_numbers_by_hand(text):
         f"With 10 input tokens per output token, the threshold is ${reading:.0f}, or ${reading_cached:.0f}",
         f"at 2 times the cost, it must be {2 * 2.5:g} times smaller",
         f"than {(1 - 1 / 6) / 0.2:.1f} slow answers",
-        f"slow answers ({(1 - 1 / 6) / 0.02:.0f}, if the 20 % are relative",
+        f"slow answers ({(1 - 1 / 6) / 0.02:.0f}, if the 20% are relative",
         f"generates {0.45 * 65:.0f} tokens at 65 tokens/s and {0.45 * 1000:.0f} at 1,000",
         f"{0.25 * 65:.0f} and {0.25 * 1000:.0f} are left",
         f"{100 * 50 / 250:.0f} to {100 * 200 / 400:.0f}% of the TTFT",
@@ -354,7 +354,7 @@ JOBS = (
 
 
 def winner(standard, fast, spark):
-    """Return who is soonest; up to 6 % nobody is."""
+    """Return who is soonest; up to 6% nobody is."""
     times = {"the standard mode": standard, "the fast mode": fast, "Spark": spark}
     near = [name for name, time in times.items() if time < 1.06 * min(times.values())]
     return near[0] if len(near) == 1 else f"{' and '.join(near)} tie"

@@ -360,7 +360,7 @@ def test_the_table_shows_a_few_and_all_if_asked(fastcalc):
     assert every.count("newer hardware") > few.count("newer hardware")
     for promised in (
         "cost multiple x speed-up = batch ratio",
-        "low end of the 80 % range",
+        "low end of the 80% range",
         "next:",
     ):
         assert promised in words(few)

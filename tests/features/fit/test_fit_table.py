@@ -18,7 +18,7 @@ from tests.features.fit.test_fit_chart import LARGE, scenario
 from tests.helpers import every
 
 HEADS = "chips|memory, layout|batch|largest batch|memory used|usable per chip|contents".split("|")
-FOUR = ["1 x a", "M", "4", "400", "20.8 %", "M 1 GB", "D" * 8 + "." * 32]
+FOUR = ["1 x a", "M", "4", "400", "20.8%", "M 1 GB", "D" * 8 + "." * 32]
 """0.2 GB and 4 x 2 MB; a fifth of a bar of 40 letters is dense weights."""
 
 
@@ -43,7 +43,7 @@ def placed(*scenarios):
         ),
         (
             [scenario(4), scenario(4, chip="b", gigabytes=2)],
-            [FOUR, ["1 x b", "M", "4", "900", "10.4 %", "M 2 GB", "D" * 4 + "." * 36]],
+            [FOUR, ["1 x b", "M", "4", "900", "10.4%", "M 2 GB", "D" * 4 + "." * 36]],
             "fits at batch 4 on one a or one b. The largest batch is 400 on one a and 900 on one "
             "b.",
         ),

@@ -51,7 +51,7 @@ def _compared(fastcalc, model, card, host, layers):
 
 
 def test_published_speeds_are_within_the_range_of_what_is_expected(fastcalc):
-    """Nine of ten are in the 80 % range, and half within a factor of 1.45."""
+    """Nine of ten are in the 80% range, and half within a factor of 1.45."""
     inside, factors = 0, []
     for _, *settings, measured in PUBLISHED:
         expected, low, high, _ = _compared(fastcalc, *settings)

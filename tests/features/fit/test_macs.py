@@ -14,7 +14,7 @@ from tests.helpers import outcome, run
         ("qwen3-30b-a3b", "bf16", "apple-m4-pro", 2, 1),
         # 15.2 GB in 10.67 GiB = 11.5 GB, and no cable joins two
         ("qwen2.5-7b", "bf16", "apple-m1", None, 1),
-        # 404 GB in 0.75 x 512 GiB = 412 GB, of which llama.cpp fills 97 %
+        # 404 GB in 0.75 x 512 GiB = 412 GB, of which llama.cpp fills 97%
         ("deepseek-r1", "q4_k_m", "apple-m3-ultra-80", 2, 1),
         # 107.5 of 128 GiB: 115 GB
         ("gpt-oss-120b", "mxfp4", "apple-m4-max", 1, None),
@@ -35,7 +35,7 @@ def test_the_first_screen_says_what_raises_the_limit(capsys, monkeypatch):
     ran = ran_of("fit", "qwen3-30b-a3b", "--on", "apple-m4-pro", "--weights", "bf16")
     said = " ".join(ran.out.split())
     assert (
-        "macOS gives the GPU 75 % of the memory of apple-m4-pro: with iogpu.wired_limit_mb" in said
+        "macOS gives the GPU 75% of the memory of apple-m4-pro: with iogpu.wired_limit_mb" in said
     )
     assert "(--set apple-m4-pro:memory.unified.reported=1) it fits on one." in said
     change = "apple-m4-pro:memory.unified.reported=1"

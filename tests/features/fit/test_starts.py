@@ -371,7 +371,7 @@ def test_fit_says_what_the_edge_of_memory_means(capsys, monkeypatch):
     assert "it fits on four h100-sxm" in text
     assert " 0..2 " in text
     assert "each of two chips needs 70.9 GB, and vllm-0.19 leaves 69.3 GB to 71.3 GB" in text
-    assert "vllm-0.19 fills 90 % of 85 GB and reserves 5.77 GB (5.24 GB to 7.21 GB)" in text
+    assert "vllm-0.19 fills 90% of 85 GB and reserves 5.77 GB (5.24 GB to 7.21 GB)" in text
     assert "the bf16 KV cache in 16 bits" in text
 
 

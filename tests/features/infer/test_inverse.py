@@ -113,7 +113,7 @@ def made_up(luck):
 
 @pytest.mark.thorough
 def test_the_truth_of_made_up_services_lies_in_the_region():
-    """Of what is published, each number is off by 5 %; the box is `BOX`, fixed.
+    """Of what is published, each number is off by 5%; the box is `BOX`, fixed.
 
     The region is the set of services within the tolerance: its size is its share of the box by
     volume. Inside are the combination of tricks, and the numbers themselves.

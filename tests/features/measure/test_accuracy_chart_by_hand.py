@@ -33,9 +33,7 @@ def test_classes_have_panels_rates_before_times_and_the_largest_first():
         "1 rate",
         "3 times",
     ]
-    assert (
-        drawn.finding == "Fit: 6 points, half within a factor of 1.00, 100 % in their 80 % range."
-    )
+    assert drawn.finding == "Fit: 6 points, half within a factor of 1.00, 100% in their 80% range."
     assert drawn.grounds == "Engines: vllm."
 
 
@@ -58,7 +56,7 @@ def test_the_band_is_the_median_range_about_equal_values():
     line = panel.series[0]
     np.testing.assert_allclose(line.low, line.x / 2.0)
     np.testing.assert_allclose(line.high, line.x / 0.8)
-    assert panel.title.endswith("4 rates, 75 % inside")
+    assert panel.title.endswith("4 rates, 75% inside")
     (bare,) = page.accuracy({"": [prediction(1.0, 1.0, low=None)]}).panels
     assert bare.series[0].low is None
     assert bare.title.endswith("1 rate")

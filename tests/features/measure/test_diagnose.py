@@ -31,7 +31,7 @@ SMALL = faults.Case(
     ENTRIES.hardware("h100-sxm"), "vllm", {}, faults.points("h100-sxm", "llama-3.1-8b", "vllm", 1)
 )
 NOISE = np.exp(0.05 * np.array([0.5, -1.2, 0.8, -0.3, 1.1, -0.9]))
-"""Of six points: 5 %, as large as one standard deviation on average."""
+"""Of six points: 5%, as large as one standard deviation on average."""
 
 
 def measured(case, fault=None, noise=NOISE):

@@ -36,7 +36,7 @@ def diagnosis(verdict, slowdowns=(1.0,), findings=(), **changes):
 def test_how_sure_a_cause_is(probability, word):
     named = finding(probability=probability, is_named=True)
     said = say.verdict(diagnosis("differs", findings=[finding(), named]))
-    assert said.startswith(f"{word} ({100 * probability:.0f} %), ")
+    assert said.startswith(f"{word} ({100 * probability:.0f}%), ")
     assert said.endswith(f" is {HOST.worse} by a factor of 1.5 (1.2 to 2.0)")
     assert ";" not in said
 
@@ -66,7 +66,7 @@ def test_too_few_points_are_counted():
 def test_causes_that_are_not_named():
     findings = [finding(), finding(OTHER, 0.25), finding(RUNNING, 0.0, is_tested=False)]
     said = say.unnamed(diagnosis("differs", findings=findings, within=[OTHER]))
-    likely = f"Other causes (several may hold): {HOST.name} 50 %, {OTHER.name} alone 25 %"
+    likely = f"Other causes (several may hold): {HOST.name} 50%, {OTHER.name} alone 25%"
     assert said == f"{likely}; no point tests {RUNNING.name}"
     # Memory that a log shows to be enough needs no test, and one chip has no links.
     said = say.unnamed(diagnosis("differs", findings=findings, has_room=True))
@@ -110,7 +110,7 @@ def test_a_log_without_its_memory_says_so():
 
 
 def test_a_cache_far_above_its_range_is_remarked():
-    """More than 5 % above the largest of 1,100 tokens; 1,156 are 1.2 times the expected 1,000."""
+    """More than 5% above the largest of 1,100 tokens; 1,156 are 1.2 times the expected 1,000."""
     causes = [SimpleNamespace(sentence="a"), SimpleNamespace(sentence="b")]
     usual = start(tokens=(900.0, 1000.0, 1100.0), logged=1155)
     assert say.verdict_by_log(usual, causes) == "From the log: a; b"

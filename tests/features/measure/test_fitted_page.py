@@ -45,7 +45,7 @@ def group(count):
     return SimpleNamespace(median_factor=1.25, p90_factor=1.5, count=count)
 
 
-SCORE = "median factor 1.25, 90 % within 1.50"
+SCORE = "median factor 1.25, 90% within 1.50"
 
 
 @every(

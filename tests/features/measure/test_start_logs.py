@@ -426,7 +426,7 @@ def test_what_would_start_it_is_computed_where_the_chip_is_known(tmp_path, capsy
 
 def test_what_would_start_it_follows_the_memory_that_was_logged(tmp_path):
     """Qwen3 32B: 24,000 tokens of 0.25 MiB take 5.86 GiB of 3.05 that were left, 2.93 in FP8; 2.81
-    GiB more are 3.6 % of 79.18. Without the log 4.5 GiB are expected, and 0.92 is enough."""
+    GiB more are 3.6% of 79.18. Without the log 4.5 GiB are expected, and 0.92 is enough."""
     path = tmp_path / "server.log"
     path.write_text(
         "INFO [utils.py:233] non-default args: {'model': 'Qwen/Qwen3-32B', 'max_model_len': 24000, "

@@ -533,7 +533,7 @@ def test_plans_without_percentiles_or_limits_are_as_they_were_searched(sized):
 @every(
     "rate,utilization,asked",
     [
-        # 2 requests/s at half of what it can are 4 at all of it, 3.2 at 80 %.
+        # 2 requests/s at half of what it can are 4 at all of it, 3.2 at 80%.
         (None, 0.8, 3.2),
         (8.0, 0.8, (8.0, 4.0, 3.2, 99.0)),
     ],
@@ -550,7 +550,7 @@ def test_no_replica_is_asked_for_more_than_its_utilization(sized, rate, utilizat
 @every(
     "rate,changes,utilization,at_rate",
     [
-        # 8 requests/s of 5 replicas are 1.6 each, of 4 at half of what they can: 40 %.
+        # 8 requests/s of 5 replicas are 1.6 each, of 4 at half of what they can: 40%.
         (8.0, {"replicas": 5}, 0.4, 2.0),
         (None, {"rate": 1.0}, 0.25, 3.0),
     ],

@@ -49,23 +49,23 @@ def test_a_first_screen_says_the_chance_and_the_price_of_more(fastcalc):
     found = json.loads(fastcalc(*PLAN, *LIMITS, "--format", "json").out)
     text = words(fastcalc(*PLAN, *LIMITS).out)
     plan = found["plan_at_90_percent_confidence"]
-    assert f"{found['limits_hold_percent']:.0f} % chance of meeting the latency limits" in text
+    assert f"{found['limits_hold_percent']:.0f}% chance of meeting the latency limits" in text
     bill = (
         f"{plan['hardware']}, {plan['chips_total']} chips, ${plan['usd_per_month']:,.0f} per month"
     )
-    confident = f"or a 90 % chance of meeting the latency limits within 80 % utilization, the cheapest plan is {bill} "
+    confident = f"or a 90% chance of meeting the latency limits within 80% utilization, the cheapest plan is {bill} "
     assert f"{confident}(--confidence 90)" in text
 
 
 @pytest.mark.thorough
 def test_more_load_on_the_same_chips_never_raises_the_chance(planned, without_regret):
-    """Nor does headroom count: at 20/s a simulation held both limits on chips 17 % slower."""
+    """Nor does headroom count: at 20/s a simulation held both limits on chips 17% slower."""
     plan = ("plan", "llama-3.1-8b", "--on", "h200-sxm", "--by", "chip", "--ttft", "1s")
     found = [planned(*plan, "--tpot", "30ms", "--rate", f"{rate}/s") for rate in (15, 18, 19.7)]
     assert {document["records"][0]["chips_total"] for document in found} == {3}
     chances = [document["limits_hold_percent"] for document in found]
     assert chances == sorted(chances, reverse=True)
-    record = found[-1]["records"][0]  # of a range whose slow end is exceeded by 90 %
+    record = found[-1]["records"][0]  # of a range whose slow end is exceeded by 90%
     deviations = math.log(1.17) / math.log(
         record["service_tpot_ms_high"] / record["service_tpot_ms"]
     )
@@ -95,13 +95,13 @@ def test_limits_at_the_edge_of_a_chip_are_relaxed_and_not_bought(fastcalc, plann
 
 @pytest.mark.thorough
 def test_chips_that_keep_utilization_low_at_slow_speeds_are_no_matter_of_latency(fastcalc):
-    """Three hold the limits with more than 90 %, and four are no busier than 80 % if slow."""
+    """Three hold the limits with more than 90%, and four are no busier than 80% if slow."""
     plan = ("plan", "llama-3.1-8b", "--on", "h200-sxm", "--by", "chip", "--ttft", "1s")
     text = words(fastcalc(*plan, "--tpot", "30ms", "--rate", "15/s", "--confidence", 90).out)
     assert text.startswith("h200-sxm 4 chips, ")
-    chance = re.search(r"3 h200-sxm, enough at expected .* limits is (\d+) %; more", text)[1]
+    chance = re.search(r"3 h200-sxm, enough at expected .* limits is (\d+)%; more", text)[1]
     assert int(chance) > 90
-    assert "; more chips keep utilization within 80 % at slow speeds, too" in text
+    assert "; more chips keep utilization within 80% at slow speeds, too" in text
 
 
 @pytest.mark.thorough

@@ -139,7 +139,7 @@ def test_sixteen_plans_are_tried_one_after_another(loop):
         ([At(2.0, 5.0), At(5.0, 5.004)], None, (5.0, 5.004), [2.0, 5.0]),
         ([At(2.0, 2.0)], None, (2.0, 2.0), [2.0]),
         ([At(2.0, 1.0)], None, (2.0, 1.0), [2.0]),
-        # Two rates in a row that gain less than 2 %: then a step of 2 %.
+        # Two rates in a row that gain less than 2%: then a step of 2%.
         (
             [At(10.0, 10.1), At(10.1, 10.2), At(10.302, 10.302)],
             None,
@@ -152,7 +152,7 @@ def test_sixteen_plans_are_tried_one_after_another(loop):
             (11.1, 11.1),
             [10.0, 10.1, 11.0, 11.1],
         ),
-        # A step of 2 % and then of 4 %, below which users now make hardly more, too.
+        # A step of 2% and then of 4%, below which users now make hardly more, too.
         (
             [At(10.0, 10.1), At(10.1, 10.2), At(10.302, 10.5), At(10.302 * 1.0404, 10.7)],
             None,

@@ -88,7 +88,7 @@ def solved(grid, layout, service):
 
 
 def slowness(estimate, service):
-    """How many times as long all takes, where an end of the 80 % range is nine in ten.
+    """How many times as long all takes, where an end of the 80% range is nine in ten.
 
     Slower speeds go with the lower half of the range, faster ones with the upper half.
     """

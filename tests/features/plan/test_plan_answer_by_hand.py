@@ -151,7 +151,7 @@ def test_what_expected_speeds_would_choose(expected, owns, text):
         (2.0, 2.0, ONE, "2.00 requests/s, 2,000 output tokens/s"),
         (2.0, None, TWO, "2.00 requests/s of t.yaml"),
         (2.0, 2.0, TWO, "2.00 requests/s of t.yaml"),
-        (1.5, 2.0, TWO, "1.50 of 2.00 requests/s (75.0 %) of t.yaml"),
+        (1.5, 2.0, TWO, "1.50 of 2.00 requests/s (75.0%) of t.yaml"),
     ],
 )
 def test_what_is_served(requests, rate, classes, text):
@@ -424,8 +424,8 @@ def test_classes_over_their_limits(served):
     "is_one,text",
     [
         # 2 requests/s of the rented pools, beside 3 that all owned chips sustain alone.
-        (True, "10.0 % of their throughput"),
-        (False, "10.0 % of their throughput"),
+        (True, "10.0% of their throughput"),
+        (False, "10.0% of their throughput"),
     ],
 )
 def test_an_api_is_compared_with_all_that_chips_sustain(monkeypatch, is_one, text):

@@ -18,7 +18,7 @@ ASKED = {"on": "h100-sxm", "prompt": 2000, "output": 500, "tpot": "40ms"}
 
 
 def test_the_crossing_is_where_both_bills_are_the_same():
-    """2,000 tokens in, 40 % of them cached, and 500 out: 0.72 + 0.12 + 1.2 thousandths of a USD."""
+    """2,000 tokens in, 40% of them cached, and 500 out: 0.72 + 0.12 + 1.2 thousandths of a USD."""
     plans = fc.plan("llama-3.1-8b", rate="30/s", prefix_hit=0.4, api="0.6/0.15/2.4", **ASKED)
     each = (1200 * 0.6 + 800 * 0.15 + 500 * 2.4) / 1e6
     for plan in plans:
@@ -40,7 +40,7 @@ def test_the_sentence_has_the_numbers_of_the_first_record():
     assert (
         f"these chips: ${first['usd_per_month']:,.0f}; break-even: {rate:.2f} requests/s" in words
     )
-    assert f"{100 * first['api_break_even_utilization']:.2f} % of their throughput" in words
+    assert f"{100 * first['api_break_even_utilization']:.2f}% of their throughput" in words
     assert f"or chips {ratio:.1f} times as dear or as slow" in words
 
 
@@ -81,13 +81,13 @@ def test_owned_chips_break_even_once_in_note_and_record(capsys, monkeypatch, tra
     asked = ("plan", "gpt-oss-120b", "--own", "h100-sxm=16", "--on", "h100-sxm", *traffic)
     ask = partial(run_once, capsys=capsys, monkeypatch=monkeypatch)
     priced = (*asked, "--rate", "20/s", "--api", "0.6/0.6/2.4")
-    (note,) = re.findall(r"\((\S+) Mtok per month, (\S+) % of their", words(ask(*priced).out))
+    (note,) = re.findall(r"\((\S+) Mtok per month, (\S+)% of their", words(ask(*priced).out))
     record = json.loads(ask(*priced, "--format", "json").out)["records"][0]
     tokens, share = float(note[0].replace(",", "")) * 1e6, float(note[1]) / 100.0
     assert record["api_break_even_tokens_per_month"] == pytest.approx(tokens, rel=1e-3)
     assert record["api_break_even_utilization"] == pytest.approx(share, abs=6e-4)
     bill = record["usd_per_month"] * 16 / record["chips_total"]
-    # Of 1,000, 6,000 and 30,000 tokens in and 300, 500 and 1,000 out: 70, 20 and 10 %.
+    # Of 1,000, 6,000 and 30,000 tokens in and 300, 500 and 1,000 out: 70, 20 and 10%.
     prompt, output = (4900.0, 410.0) if traffic else (1000.0, 1000.0)
     rate = bill / ((prompt * 0.6 + output * 2.4) / 1e6 * 2_628_000)
     assert tokens == pytest.approx(rate * (prompt + output) * 2_628_000, rel=1e-3)

@@ -68,7 +68,7 @@ def deployed(chip=None, weights=None, pricing=None):
 
 
 def plan(chip=None, weights=None, spread=None, pricing=None, **changes):
-    """Two replicas of one chip at half of their throughput; `spread` of the 80 % range of speed."""
+    """Two replicas of one chip at half of their throughput; `spread` of the 80% range of speed."""
     values = {"ttft": 0.5, "tpot": 0.01, "chips": 2.0} | changes.pop("values", {})
     made = Plan(
         **{
@@ -125,8 +125,8 @@ CROSSING = (
     "capacity,usd,rest",
     [
         # $21,024 are four times $5,256, so that half a request per second costs as much.
-        (5.0, 2 * MONTH, CROSSING.format(share="10.0 % of their throughput")),
-        (0.5, 2 * MONTH, CROSSING.format(share="100 % of their throughput")),
+        (5.0, 2 * MONTH, CROSSING.format(share="10.0% of their throughput")),
+        (0.5, 2 * MONTH, CROSSING.format(share="100% of their throughput")),
         (0.4, 2 * MONTH, CROSSING.format(share="more than their throughput of 0.400")),
         (5.0, 0.0, ""),
     ],
@@ -282,7 +282,7 @@ def test_reserving_pays_above_the_ratio_of_both_prices():
     said = told(notes.ways_to_pay(of_two))
     assert said == (
         "made-up-chip per month: on-demand $5,840, spot $1,460, reserved $4,380; reserving pays "
-        "above 75 % utilization"
+        "above 75% utilization"
     )
     given = plan(made_up.clocked(price=price), pricing=Pricing(user_prices={"made-up-chip": 9.0}))
     assert told(notes.ways_to_pay(given)) == said
@@ -333,7 +333,7 @@ def test_a_limit_that_the_slow_end_of_the_range_misses(monkeypatch, slow, is_spe
     monkeypatch.setattr(notes, "tpot_range", lambda _: slow and (0.01, slow))
     service = replace(SERVICE, tpot=0.025, is_speed=is_speed)
     said = told(notes.slow_end(plan(), service))
-    assert said == (met and f"made-up-chip: at the slow end of the 80 % range, {met}")
+    assert said == (met and f"made-up-chip: at the slow end of the 80% range, {met}")
 
 
 def arriving(variation):
@@ -376,13 +376,13 @@ def test_percentiles_in_words():
         "x, p99 with Poisson arrivals: TTFT 4,000 ms, TPOT 25.0 ms, end-to-end latency 4.00 s"
     )
     assert as_flags(in_words(loaded(is_known=False), "x")) == (
-        "x: percentiles are upper estimates, as utilization is 90.0 %, above 85 % and 1.23 % of the "
-        "requests queue for a slot, above 0.5 %; --load 0.8 or less avoids that"
+        "x: percentiles are upper estimates, as utilization is 90.0%, above 85% and 1.23% of the "
+        "requests queue for a slot, above 0.5%; --load 0.8 or less avoids that"
     )
 
 
 def test_a_lower_load_is_advised_than_there_is():
-    """Of replicas 79 % busy, where requests queue for a slot."""
+    """Of replicas 79% busy, where requests queue for a slot."""
     busy = SimpleNamespace(**vars(loaded(is_known=False)) | {"utilization": 0.79})
     assert as_flags(in_words(busy, "x")).endswith("; --load 0.75 or less avoids that")
 
@@ -408,14 +408,14 @@ def miss(chip=None, **misses):
 @every(
     "service,gain",
     [
-        (SERVICE, "at 50 % of the $: {near}"),
-        (replace(SERVICE, rate=None), "at 50 % of the $ per token: {near}"),
-        (replace(SERVICE, objective="watts"), "at 50 % of the W: {near}"),
+        (SERVICE, "at 50% of the $: {near}"),
+        (replace(SERVICE, rate=None), "at 50% of the $ per token: {near}"),
+        (replace(SERVICE, objective="watts"), "at 50% of the W: {near}"),
         (
             replace(SERVICE, objective="watts", rate=None),
-            "at 50 % of the joules per token: {near}",
+            "at 50% of the joules per token: {near}",
         ),
-        (replace(SERVICE, objective="chips", rate=None), "at 50 % of the chips: {near}"),
+        (replace(SERVICE, objective="chips", rate=None), "at 50% of the chips: {near}"),
         (replace(SERVICE, is_fleet=True), "sustaining 20.0 requests/s: {near}"),
     ],
 )
@@ -776,30 +776,30 @@ def test_what_a_mix_needs_includes_what_owned_chips_take():
         (SimpleNamespace(chance=0.9, confident=None), ""),
         (
             SimpleNamespace(chance=0.899, confident=None, relaxed={}),
-            "no plan has a 90 % chance of meeting the latency limits: they are at the edge of what "
+            "no plan has a 90% chance of meeting the latency limits: they are at the edge of what "
             "made-up-chip can do (--confidence 90)",
         ),
         (
             SimpleNamespace(chance=0.5, confident=plan(SECOND)),
-            "for a 90 % chance of meeting the latency limits, the cheapest plan is second-chip, 2 "
+            "for a 90% chance of meeting the latency limits, the cheapest plan is second-chip, 2 "
             "chips, $5,256 per month (--confidence 90)",
         ),
         (
             SimpleNamespace(chance=0.7, confident=plan(SECOND, cost=40.0), relaxed={}),
-            "a 90 % chance of meeting the latency limits costs 4 times as much with second-chip: "
+            "a 90% chance of meeting the latency limits costs 4 times as much with second-chip: "
             "they are at the edge of what made-up-chip can do (--confidence 90)",
         ),
         (
             SimpleNamespace(
                 chance=0.7, confident=plan(cost=290.0), relaxed={"ttft": 1.5, "tpot": 0.02781}
             ),
-            "a 90 % chance of meeting the latency limits costs 29 times as much: they are at the "
+            "a 90% chance of meeting the latency limits costs 29 times as much: they are at the "
             "edge of what made-up-chip can do; --ttft 1.5s or --tpot 27.9ms would be enough, at no "
             "more than 3 times the cost (--confidence 90)",
         ),
         (
             SimpleNamespace(chance=0.7, confident=plan(cost=29.9)),
-            "for a 90 % chance of meeting the latency limits, the cheapest plan is made-up-chip, 2 "
+            "for a 90% chance of meeting the latency limits, the cheapest plan is made-up-chip, 2 "
             "chips, $5,256 per month (--confidence 90)",
         ),
     ],
@@ -807,7 +807,7 @@ def test_what_a_mix_needs_includes_what_owned_chips_take():
 def test_the_plan_of_more_confidence(odds, text):
     verdict = SimpleNamespace(odds=odds, decision=decision(plan()))
     assert told(answer_regret.odds_notes(verdict)) == (text and sentence(text))
-    chance = {None: "", 0.9: "; 90 %", 0.899: "; 90 %", 0.5: "; 50 %", 0.7: "; 70 %"}[
+    chance = {None: "", 0.9: "; 90%", 0.899: "; 90%", 0.5: "; 50%", 0.7: "; 70%"}[
         odds and odds.chance
     ]
     said = chance and f"{chance} chance of meeting the latency limits"
@@ -851,7 +851,7 @@ def test_a_measurement_that_pays_for_itself(left, usd, pays):
             "What uncertain speeds cost is relative to the best of 2 chips at true speeds; with other "
             "chips: second-chip $2,300."
         )
-        assert "predicted speed is then within 25 %; 15 minutes cover" in how.text
+        assert "predicted speed is then within 25%; 15 minutes cover" in how.text
         assert "loading the weights and 4 batches" in how.text
 
 

@@ -290,7 +290,7 @@ def test_the_range_scales_as_the_speed_that_compare_shows(planned, fastcalc):
     )
     best = document["records"][0]
     shown = dict(zip(header, first, strict=True))
-    low, high = (float(end) for end in shown["80 % range"].split(".."))
+    low, high = (float(end) for end in shown["80% range"].split(".."))
     assert low == pytest.approx(best["service_tpot_ms_low"], rel=0.05)
     assert high == pytest.approx(best["service_tpot_ms_high"], rel=0.05)
     slowed = best["tokens_per_s_per_user"] / best["tokens_per_s_per_user_bound"]
@@ -300,21 +300,21 @@ def test_the_range_scales_as_the_speed_that_compare_shows(planned, fastcalc):
 @pytest.mark.parametrize("columns", [80, 100, 140])
 def test_the_range_is_there_at_any_width(columns, page):
     text = page(*R1, columns=columns)
-    assert " 80 % " in text.split("- second-best chip")[0]
+    assert " 80% " in text.split("- second-best chip")[0]
     assert "weight" in text.split("- second-best chip")[0]
 
 
 def test_the_bound_has_no_range(planned, page):
     asked = (*SMALL, "--engine", "ideal")
     assert planned(*asked)["records"][0]["service_tpot_ms_high"] is None
-    assert "80 %" not in page(*asked).partition("- key")[0]
+    assert "80%" not in page(*asked).partition("- key")[0]
 
 
 def test_a_slow_end_beyond_the_limit_is_reported(planned, page):
     best = planned(*R1)["records"][0]
     slow = best["service_tpot_ms_high"]
     assert slow > 25
-    said = page(*R1).partition("at the slow end of the 80 % range, TPOT is ")[2]
+    said = page(*R1).partition("at the slow end of the 80% range, TPOT is ")[2]
     assert said.split(" ")[1:4] == ["ms,", "above", "25"]
     assert slow <= float(said.split(" ")[0]) <= slow * 1.01
 
@@ -324,7 +324,7 @@ def test_a_slow_end_below_the_speed_asked_is_reported(planned, page):
     best = planned(*asked)["records"][0]
     speed = 1e3 / best["service_tpot_ms_high"]
     assert speed < 150
-    said = page(*asked).partition("at the slow end of the 80 % range, a user gets ")[2]
+    said = page(*asked).partition("at the slow end of the 80% range, a user gets ")[2]
     assert said.split(" ")[1:4] == ["tokens/s,", "below", "150."]
     assert speed * 0.99 <= float(said.split(" ")[0]) <= speed
 
@@ -377,7 +377,7 @@ def missing(found, **changes):
 
 def test_a_near_miss_names_its_prefill_chips_and_all_chips(found):
     decision, near = missing(found, replicas=3.0, prefill_replicas=7.0, misses={"tpot": 1.5})
-    (line,) = lines(decision, "Near miss (within 2 times the limits) at 50 % of the $: ")
+    (line,) = lines(decision, "Near miss (within 2 times the limits) at 50% of the $: ")
     size = str(near.prefill_layout).replace(" ", "")
     assert f"prefill on 7 x {size}, {near.values['chips']:.0f} chips in total; TPOT is 1.50" in line
     assert f"{near.scenario.hardware.id}, 3 x " in line
@@ -389,7 +389,7 @@ def test_a_near_miss_names_its_prefill_chips_and_all_chips(found):
 )
 def test_a_near_miss_is_never_said_to_be_none_or_not_near(over, said, found):
     decision, _ = missing(found, misses={"tpot": over})
-    (line,) = lines(decision, "Near miss (within 2 times the limits) at 50 % of the $: ")
+    (line,) = lines(decision, "Near miss (within 2 times the limits) at 50% of the $: ")
     assert f"; TPOT is {said} times its limit" in line
 
 
@@ -792,7 +792,7 @@ def test_formats_stay_in_a_narrow_table_where_rows_differ_in_them():
 
 
 def test_chips_of_one_kind_are_next_to_a_mix_that_costs_less(found):
-    """The same at half of the price: as much again, which is 100 % more."""
+    """The same at half of the price: as much again, which is 100% more."""
     classes = (RequestClass("", 1.0, Lengths.fixed(4000.0, 1000.0)),)
     pools = (ReplicaPool(classes, found),)
     usd = found.plans[0].usd_per_month / 2

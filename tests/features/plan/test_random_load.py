@@ -19,7 +19,7 @@ MEAN, SLOWEST = 0.10, 0.25
 @pytest.mark.thorough
 @every("name", TRAFFIC)
 def test_closed_form_is_the_simulation(name):
-    """Means within 10 %, the 99th percentile within 25 %, at up to 85 % of what is carried."""
+    """Means within 10%, the 99th percentile within 25%, at up to 85% of what is carried."""
     kinds, slots = TRAFFIC[name]
     capacity = made_up.random_load(kinds, slots, 1.0).capacity
     loads = [made_up.random_load(kinds, slots, share * capacity) for share in LOADS]
@@ -111,7 +111,7 @@ def test_a_note_says_each_time_of_the_slowest():
     "queued,prompts,utilization,is_known",
     [
         (0.0, 0.0, 0.0, True),
-        # Each of the three limits by itself, as the guide states them: 0.5 %, 80 % and 85 %.
+        # Each of the three limits by itself, as the guide states them: 0.5%, 80% and 85%.
         (0.005, 0.8, 0.85, True),
         (0.0051, 0.0, 0.0, False),
         (0.0, 0.801, 0.0, False),

@@ -250,7 +250,7 @@ def test_the_script_has_the_numbers_of_the_plan():
     plain = fastcalc.plan("llama-3.3-70b", engine="vllm", **arguments)
     script, record = table.details["servers"], plain[0]
     tpot, low, high = (number(record[f"service_tpot_ms{end}"]) for end in ("", "_low", "_high"))
-    assert f"TPOT of 99 % within {tpot} ms ({low} to {high})," in script
+    assert f"TPOT of 99% within {tpot} ms ({low} to {high})," in script
     assert "drafted" not in script
     assert f"# {record['replicas']:.0f} servers" in script
     decoding = commands(script)[-1]
@@ -511,7 +511,7 @@ def test_which_chips_a_program_runs_on(program, chip, runs):
         (0.5, 0.0, None, ["Expected, with up to 10 sequences in flight on each: TPOT 10.0 ms,",
                           "first token 500 ms;"]),
         (0.3, 1.0, 0.95, ["Of chips as slow as was asked for, with up to 10 sequences in flight on "
-                          "each: TPOT of 95 % within 10.0 ms,", "first token of 95 % within 300 ms;"]),
+                          "each: TPOT of 95% within 10.0 ms,", "first token of 95% within 300 ms;"]),
     ],
 )  # fmt: skip
 def test_what_a_script_expects(ttft, deviations, share, lines):

@@ -124,7 +124,7 @@ LOOP = {"users": 100.0, "think": "30s"}
     [
         ({}, {}, "m: prompt 1,000, output 500 tokens"),
         ({}, {"output": 1.0}, "m: prompt 1,000, output 1 token"),
-        ({}, {"prefix_hit": 0.25}, "m: prompt 1,000 (25 % cached), output 500 tokens"),
+        ({}, {"prefix_hit": 0.25}, "m: prompt 1,000 (25% cached), output 500 tokens"),
         # 100 users at 2 requests/s ask every 50 s, of which they think 30.
         (LOOP, {}, "(2.00 requests/s, mean latency 20.0 s)"),
         (LOOP | {"active_fraction": 0.5, "peak_multiplier": 3.0}, {},

@@ -39,15 +39,15 @@ def test_a_map_ends_half_a_cell_beyond_its_values():
 @every(
     "x,y,end",
     [
-        # All within 1 % of the last.
-        ((1, 2), (99.1, 100), ", within 1 % from 1 TB/s to 2 TB/s."),
+        # All within 1% of the last.
+        ((1, 2), (99.1, 100), ", within 1% from 1 TB/s to 2 TB/s."),
         ((1, 2), (98.9, 100), " at 1 TB/s, 100 at 2 TB/s."),
         # A plateau is told from where it begins, if it ends beyond 1.4 times its start.
-        ((1, 2, 3), (50, 99.5, 100), " at 1 TB/s, 100 at 3 TB/s; from 2 TB/s on it changes by less than 1 %."),
+        ((1, 2, 3), (50, 99.5, 100), " at 1 TB/s, 100 at 3 TB/s; from 2 TB/s on it changes by less than 1%."),
         ((1, 2, 2.8), (50, 99.5, 100), " at 1 TB/s, 100 at 2.8 TB/s."),
-        ((1, 2, 2.9), (50, 100.9, 100), " at 1 TB/s, 100 at 2.9 TB/s; from 2 TB/s on it changes by less than 1 %."),
-        # As far as the value that was last more than 1 % off, whatever came before it.
-        ((1, 2, 4, 8), (100, 90, 100, 100), " at 1 TB/s, 100 at 8 TB/s; from 4 TB/s on it changes by less than 1 %."),
+        ((1, 2, 2.9), (50, 100.9, 100), " at 1 TB/s, 100 at 2.9 TB/s; from 2 TB/s on it changes by less than 1%."),
+        # As far as the value that was last more than 1% off, whatever came before it.
+        ((1, 2, 4, 8), (100, 90, 100, 100), " at 1 TB/s, 100 at 8 TB/s; from 4 TB/s on it changes by less than 1%."),
     ],
 )  # fmt: skip
 def test_from_where_more_buys_nothing(x, y, end):

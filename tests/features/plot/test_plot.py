@@ -187,12 +187,12 @@ def test_accuracy_draws_rates_and_times_apart_with_the_range_as_the_band():
     assert (left_out.x.tolist(), left_out.y.tolist()) == ([100.0], [140.0])
     assert (set_aside.x.tolist(), set_aside.name) == ([50.0], "aside")
     assert (seconds.x.tolist(), seconds.y.tolist()) == ([2.0], [4.0])
-    assert "50 % inside" in rates.title
-    assert "1 time, 0 % inside" in times.title
+    assert "50% inside" in rates.title
+    assert "1 time, 0% inside" in times.title
     assert line.high / line.y == pytest.approx([2.0, 2.0])
     assert line.low / line.y == pytest.approx([0.5, 0.5])
     assert rates.across.high < 200.0
-    assert "Aside: 1 point, half within a factor of 2.80, 0 % in" in chart.finding
+    assert "Aside: 1 point, half within a factor of 2.80, 0% in" in chart.finding
 
 
 def test_a_name_stands_at_its_line_where_that_is_clear_and_else_in_a_column():
@@ -442,7 +442,7 @@ def test_of_many_lines_those_of_the_finding_or_those_that_are_named_are_in_colou
     assert "on 1 of each chip" in small.notes
     assert DASHED in chart.notes[0]
     assert highlighted(chart, ["mi3*"]).notes[0] == chart.notes[0]
-    assert highlighted(chart, ["wse-3"]).notes[0] == "band: 80 % range"  # whose bound is far above
+    assert highlighted(chart, ["wse-3"]).notes[0] == "band: 80% range"  # whose bound is far above
 
 
 def overlapping(texts, renderer):

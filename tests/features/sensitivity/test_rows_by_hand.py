@@ -52,7 +52,7 @@ def test_numbers_are_of_the_batch_of_the_row():
     "changes,is_spare",
     [
         ({"reach": 1.01}, True),
-        # It gains 1 % of the speed or more, or batch, or never saturates.
+        # It gains 1% of the speed or more, or batch, or never saturates.
         ({"reach": 1.02}, False),
         ({"reach": 1.01, "batch": 0.1}, False),
         ({"reach": 1.01, "batch": -0.1}, False),
@@ -80,11 +80,11 @@ def test_a_parameter_moves_the_figure_of_the_target(alone, moves, found):
 @every(
     "changes,figure,cell",
     [
-        ({}, "speed", "+10 %"),
-        ({"change": 0.875}, "speed", "-12 %"),
+        ({}, "speed", "+10%"),
+        ({"change": 0.875}, "speed", "-12%"),
         ({"change": 1.0 + 4e-5}, "speed", "0"),
         ({"change": 1.0 - 4e-5}, "speed", "0"),
-        ({"change": 1.0 + 6e-5}, "speed", "+0.006 %"),
+        ({"change": 1.0 + 6e-5}, "speed", "+0.006%"),
         ({"change": nan}, "speed", "no fit"),
         ({}, "usd", "-"),
         ({"raised": None}, "speed", "at limit"),

@@ -148,7 +148,7 @@ def test_no_two_numbers_change_less_than_the_pair():
 
 @pytest.mark.thorough
 def test_a_change_is_that_of_the_what_if():
-    """Rows of the table, with 10 % more, against a comparison with each what-if."""
+    """Rows of the table, with 10% more, against a comparison with each what-if."""
     case = {"on": "h100-sxm", "batch": 8, "tp": 1}
     base = fc.compare("llama-3.1-8b", **case)[0]
     table = fc.sensitivity("llama-3.1-8b", **case)

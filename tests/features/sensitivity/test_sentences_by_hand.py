@@ -43,13 +43,13 @@ def test_the_two_largest_levers_of_chip_and_engine_are_named():
     first, second = batch(*rows).buys()
     assert (
         first
-        == "largest lever of chip and engine: a (now 1 u); raising it by 1 % raises speed by 0.50 %"
+        == "largest lever of chip and engine: a (now 1 u); raising it by 1% raises speed by 0.50%"
     )
     assert (
         second
-        == "second lever of chip and engine: b (now 1 u); cutting it by 1 % raises speed by 0.050 %"
+        == "second lever of chip and engine: b (now 1 u); cutting it by 1% raises speed by 0.050%"
     )
-    # 0.049 % are not worth a sentence, and what fits nowhere has no effect.
+    # 0.049% are not worth a sentence, and what fits nowhere has no effect.
     assert batch(row("a", elasticity=0.049), row("b", elasticity=nan)).buys() == []
 
 

@@ -28,7 +28,7 @@ NOTES = [
         ["Ranges searched: active parameters", "services are sampled with seed", "Step time: the longer of memory reads",
          "The simulated services only decode", "A simulated service matches both tiers if"],
     ),
-    (("fit", *H100), ["h100-sxm: vllm should print at start-up"], ["h100-sxm: vllm fills 92 % of 85 GB and reserves"]),
+    (("fit", *H100), ["h100-sxm: vllm should print at start-up"], ["h100-sxm: vllm fills 92% of 85 GB and reserves"]),
 ]  # fmt: skip
 
 

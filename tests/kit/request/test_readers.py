@@ -109,7 +109,7 @@ def test_numbers_as_users_write_them(type_, text, value):
     [
         ("0.4", 0.4),
         ("40%", 0.4),
-        (" 40 % ", 0.4),
+        (" 40% ", 0.4),
         ("1", 1.0),
         (0.4, 0.4),
         ("a", "--x 'a' is not a share; write for example 0.5 or 50%"),

@@ -61,7 +61,7 @@ def fits_have_dates(sheet: Sheet, setting: RuleContext) -> Findings:
     """An engine without a valid date of its fit.
 
     Engines change every month; a profile two years old describes different software.
-    Example: vidur's profiles against vLLM 0.9.1: 700 % off (issue 60).
+    Example: vidur's profiles against vLLM 0.9.1: 700% off (issue 60).
     Fix: Write 'date:' of the software that was measured.
     """
     if not any(sheet.states(number.path) for number in sheet.numbers.values()):
@@ -113,8 +113,8 @@ _TIMES_AS_WIDE = (1.0, 5.0)
 def ranges_are_plausible(sheet: Sheet, _: RuleContext) -> Findings:
     """A range wider or narrower than any engine has.
 
-    A range is a factor, 1.2 for 20 % in either direction; a width is the logarithm of a factor.
-    Example: 'below: 20' for 20 %.
+    A range is a factor, 1.2 for 20% in either direction; a width is the logarithm of a factor.
+    Example: 'below: 20' for 20%.
     Fix: Write the factor by which measurements are lower or higher; 'calibrate' writes widths.
     """
     learned = sheet.at("range_widths")

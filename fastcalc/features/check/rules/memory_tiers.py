@@ -120,7 +120,7 @@ def memory_is_of_its_kind(sheet: Sheet, _: RuleContext) -> Findings:
 def gib_not_gb(sheet: Sheet, _: RuleContext) -> Findings:
     """A capacity in GB although the memory chips hold whole GiB.
 
-    HBM and GDDR capacities are powers of two. Reading 80 GiB as 80e9 bytes loses 7 %, which can
+    HBM and GDDR capacities are powers of two. Reading 80 GiB as 80e9 bytes loses 7%, which can
     cost batch size or a second GPU.
     Example: '80 GB' of an H100 is 85.9e9 bytes; B300 is listed with 268, 270 or 288, all of which
         mean one memory of 268.6 GiB.

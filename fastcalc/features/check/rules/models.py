@@ -41,7 +41,7 @@ def shape_gives_checkpoint(sheet: Sheet, _: RuleContext) -> Findings:
         if not near(ours, number.si, _UNDERSTOOD):
             share = 100 * (ours / number.si - 1)
             message = f"the shape has {ours:,.0f} parameters, the checkpoint has {number.si:,.0f}: "
-            yield number, f"{message}{share:+.2g} %"
+            yield number, f"{message}{share:+.2g}%"
 
 
 def _counted(sheet: Sheet) -> Iterator[tuple[WrittenNumber, float]]:
@@ -128,7 +128,7 @@ def _stated(number: str, unit: str) -> tuple[float, float]:
 def _off(path: Path_, stated: float, room: float, counts: list[float], label: str = "") -> Findings:
     nearest = min(counts, key=lambda count: abs(count - stated))
     if abs(nearest - stated) > room:
-        off = f": {100 * (nearest / stated - 1):+.2g} %" if stated else ""
+        off = f": {100 * (nearest / stated - 1):+.2g}%" if stated else ""
         message = f"the shape has {nearest / 1e9:.4g}B{label} parameters, the published number is "
         yield path, f"{message}{stated / 1e9:.4g}B{off}; a note may explain it"
 

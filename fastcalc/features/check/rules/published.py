@@ -189,7 +189,7 @@ def bytes_are_published(sheet: Sheet, _: RuleContext) -> Findings:
     if not near(ours, size.si, 0.02):
         percent = 100 * (ours / size.si - 1)
         message = f"shape and formats give {amount(ours, 'size')}, the checkpoint has {size.text}"
-        yield size, f"{message}: {percent:+.2g} %"
+        yield size, f"{message}: {percent:+.2g}%"
 
 
 _BANDS = {"window": (64, 262_144), "top_k": (128, 16_384), "pool": (1, 256)}

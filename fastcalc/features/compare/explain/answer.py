@@ -98,7 +98,7 @@ def _pass_parts(row: Explanation, forward_pass: Explained) -> Iterable[console.P
     if forward_pass.prompt:
         contents.append(_plural(forward_pass.prompt, "prompt token"))
     yield f"{setup}: {forward_pass.name} of {listed(contents)}"
-    total_row = ["together", "", "", "", "", _seconds(forward_pass.seconds), "100 %"]
+    total_row = ["together", "", "", "", "", _seconds(forward_pass.seconds), "100%"]
     rows = [*(_table_row(forward_pass, component) for component in forward_pass.parts), total_row]
     yield console.TextTable(_HEADINGS, rows, left=(0,), key_figures=(5,))
     if forward_pass.idle:
@@ -129,7 +129,7 @@ def _table_row(forward_pass: Explained, component: ExplainedPart) -> list[str]:
         *(prefixed(value, unit) if value else "-" for value, unit in amounts),
         number(float(work.count)) if work.count else "-",
         _seconds(float(work.seconds)),
-        "hidden" if component.is_hidden else f"{100.0 * forward_pass.share(component):.1f} %",
+        "hidden" if component.is_hidden else f"{100.0 * forward_pass.share(component):.1f}%",
     ]
 
 

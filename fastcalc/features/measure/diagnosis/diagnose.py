@@ -43,7 +43,7 @@ class TermFinding:
 
     probability : probability that it is slower [1]
     part : index of its most likely slow part
-    low, slower, high : slowdown factor with an 80 % interval [1]
+    low, slower, high : slowdown factor with an 80% interval [1]
     is_tested, is_named : whether a slowdown would be visible, and whether the term is named
     """
 

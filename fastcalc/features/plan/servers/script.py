@@ -44,7 +44,7 @@ def _first_tokens(planned: PlannedFleet, index: int) -> str | None:
     if len(times) < len(served):
         return None
     words = [f"{name} {number(spread.ttft.percentiles[-1] * 1e3)} ms" for name, spread in times]
-    return f" of 99 % within: {', '.join(words)}"
+    return f" of 99% within: {', '.join(words)}"
 
 
 def script(
