@@ -4,6 +4,7 @@ import pytest
 
 from fastcalc.features.check.document import WrittenNumber
 from fastcalc.features.check.notes import _chains, _counts, prints
+from fastcalc.features.check.printed import values
 from tests.helpers import every
 
 
@@ -96,3 +97,20 @@ def test_a_share_of_the_cores_is_a_count():
     assert _counts(Sheet(132.0), "48 of 64 Cores") == whole | shares
     assert _counts(Sheet(), "48 of 64 chips") == whole | {48 / 64, 64 / 48}
     assert _counts(Sheet(132.0), "8 GPUs") == {8.0, 1 / 8, 8 / 132, 132 / 8}
+
+
+@every(
+    "text,dimension,value",
+    [
+        *((f"2 {prefix}FLOPS", "compute rate", 2.0 * 10.0**power) for power, prefix in ((6, "mega"), (9, "giga"), (12, "tera"), (15, "peta"), (18, "exa"))),
+        ("2 kilobytes/s", "bandwidth", 2e3),
+        ("2 Gb/s", "bandwidth", 0.25e9),
+        ("2 GbE", "bandwidth", 0.25e9),
+        ("2 us", "time", 2e-6), ("2 nanoseconds", "time", 2e-9), ("2 ms", "time", 2e-3),
+        ("2 mm2", "area", 2e-6), ("2 cm2", "area", 2e-4),
+        ("2 trillion", "number", 2e12), ("2 billion", "number", 2e9), ("2 million", "number", 2e6), ("2k", "number", 2e3),
+        ("$2k", "price", 2e3), ("2 million USD", "price", 2e6), ("USD 2", "price", 2.0),
+    ],
+)  # fmt: skip
+def test_prefixes_of_printed_numbers(text, dimension, value):
+    assert values(text, dimension)[0] == pytest.approx(value)

@@ -6,6 +6,7 @@ import pytest
 
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.errors import InputError
+from fastcalc.features.plan.class_table import OVER, UPPER, _slowest
 from fastcalc.features.plan.deployments_asked import _formats, _in_full, _run_by
 from fastcalc.features.plan.replica_options import _Best
 from fastcalc.features.plan.scored import Scored
@@ -114,3 +115,22 @@ def test_the_throughput_that_costs_no_more(chip, cost, requests):
         )
     )
     assert best.max_throughput_at_cost(chip, cost) == requests
+
+
+@every(
+    "percentiles,share,is_random,is_over,cell",
+    [
+        ([0.1, 0.25], None, True, False, "250"),
+        ([0.1, 0.25], None, True, True, f"250{OVER}"),
+        (None, 0.99, True, False, f"{UPPER}500"),
+        (None, 0.99, False, False, "-"),
+        (None, None, True, False, "-"),
+    ],
+)
+def test_the_slowest_of_a_class(percentiles, share, is_random, is_over, cell):
+    spread = percentiles and SimpleNamespace(ttft=SimpleNamespace(percentiles=percentiles))
+    served = SimpleNamespace(
+        percentiles=spread, share=share, request_class=SimpleNamespace(is_random=is_random), ttft=0.5,
+        over=lambda _: is_over,
+    )  # fmt: skip
+    assert _slowest("ttft", served) == cell
