@@ -155,6 +155,31 @@ def test_a_method_without_a_model_has_no_draft_model():
     assert translated(["fit", "llama-3.3-70b", *flags])[0][-2:] == ["--draft-model", "eagle3"]
 
 
+@every("stated", ["0.7x5", "2.5", "2.5/5", "none,0.6x5"])
+@every("is_first", [True, False])
+def test_an_acceptance_rate_of_the_user_replaces_the_assumed_one(stated, is_first):
+    server = ["--server", "vllm serve llama-3.3-70b --spec-tokens 5 -tp 1"]
+    own = [f"--speculate={stated}", "--draft-model", "llama-3.1-8b"]
+    words, notes = translated(["compare", *(own + server if is_first else server + own)])
+    speculated = [value for word, value in itertools.pairwise(words) if word == "--speculate"]
+    assert speculated == [stated]
+    assert not any("speculative" in note for note in notes)
+
+
+def test_a_draft_model_of_the_user_replaces_the_server_s():
+    server = "llama-server -m llama-3.3-70b -md x.gguf --draft-max 8"
+    words, notes = translated(["compare", "--server", server, "--draft-model=llama-3.1-8b"])
+    assert words[words.index("--draft-model") + 1] == "llama-3.1-8b"
+    assert words.count("--draft-model") == 1
+    assert "draft model llama-3.1-8b is computed in place of x.gguf" in notes
+
+
+def test_another_number_of_draft_tokens_than_the_server_s_is_refused():
+    server = "llama-server -m llama-3.3-70b -md llama-3.1-8b --draft-max 8"
+    with pytest.raises(InputError, match=r"^--speculate 0.5x4 is given, and 8 draft tokens per"):
+        translated(["compare", "--server", server, "--speculate", "0.5x4"])
+
+
 # vLLM 0.33, vllm/config/model.py (_get_and_verify_max_len): positions are multiplied by the factor
 # of linear and dynamic scalings, not of llama3, longrope and YaRN; docs/features/context_extension.md
 # serves Qwen3 with YaRN of factor 4 and 131,072 tokens.

@@ -198,21 +198,37 @@ def _read_drafts(line: Words) -> None:
     unread = [count for count in counts if not count.isdecimal()]
     counts = [count for count in counts if count.isdecimal()]
     if counts and "speculate" in line.fields:
-        line.words += ["--speculate", f"{_ACCEPTED}x{counts[-1]}"]
-        line.notes.append(
-            f"speculative decoding: {counts[-1]} draft tokens per step, each accepted at "
-            f"{_ACCEPTED} (assumed; --speculate 0.7x{counts[-1]} sets 0.7)"
-        )
+        _speculate(line, counts[-1])
     elif configurations or unread:
         line.notes.append("speculative decoding is ignored, as no number of draft tokens is given")
     for name in models[-1:]:
-        if "draft_model" in line.fields and _is_counted(line, name):
+        if line.has("--draft-model"):
+            stated = shown(line.value("--draft-model"), 60)
+            line.notes.append(f"draft model {stated} is computed in place of {shown(name, 60)}")
+        elif "draft_model" in line.fields and _is_counted(line, name):
             line.words += ["--draft-model", name]
         else:
             line.notes.append(
                 f"draft model {shown(name, 60)}: its weights and its cache are not counted; leave "
                 "that much memory free, or name a similar model with --draft-model"
             )
+
+
+def _speculate(line: Words, count: str) -> None:
+    """Speculative decoding with a number of draft tokens, at the user's acceptance rate if any."""
+    if stated := line.value("--speculate"):
+        drafted = re.findall(r"[x/]\s*(\d+)", stated)
+        if drafted and count not in drafted:
+            raise InputError(
+                f"--speculate {shown(stated, 40)} is given, and {count} draft tokens per step in "
+                "the server's flags; remove one"
+            )
+        return
+    line.words += ["--speculate", f"{_ACCEPTED}x{count}"]
+    line.notes.append(
+        f"speculative decoding: {count} draft tokens per step, each accepted at "
+        f"{_ACCEPTED} (assumed; --speculate 0.7x{count} sets 0.7)"
+    )
 
 
 def _is_counted(line: Words, name: str) -> bool:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from fastcalc.kit.request.fields import DeclaredField
 
 
-_OWN = ("--engine", "--server", "--chips", "--on")
+_OWN = ("--engine", "--server", "--chips", "--on", "--speculate", "--draft-model")
 _LONGEST = "max_context="
 
 
