@@ -328,10 +328,9 @@ class Site(LegalLayouts):
 
     @property
     def weight_bytes_needed(self) -> float:
-        """Weights with the padding of kernels, and those of a draft model. [byte]"""
-        draft = self.machine.draft
+        """Weights with the padding of kernels, and those of encoders and of a draft. [byte]"""
         padded = self.work.weight_bytes + self._experts - self.work.bytes.experts
-        return padded + (draft.weight_bytes if draft else 0.0)
+        return padded + self.machine.unread_bytes
 
     def batch_cache_bytes(self, batch: float) -> float:
         """Caches of a batch. [byte]"""
