@@ -267,13 +267,14 @@ def machine(hardware: Hardware, engine: Engine, work: Workload, memory: MemoryCh
     prefix, software = memory.prefix_tier, parameters_on(engine, hardware)
     encoder_bytes = _encoder_bytes(engine, software, work, memory)
     draft = _draft(work, memory)
+    unread_bytes = encoder_bytes + (draft.weight_bytes if draft else _draft_bytes(work, memory))
     return Machine(
         hardware=hardware,
         engine=engine,
         tiers=tiers,
         fastest=in_order(own_tiers(hardware))[0],
         memory=memory,
-        place=_places(hardware, tiers, memory, work),
+        place=_places(hardware, tiers, memory, work, unread_bytes),
         prefix=None
         if prefix is None
         else tier_position(hardware, tiers, prefix, option("prefix_tier")),
@@ -289,17 +290,23 @@ def machine(hardware: Hardware, engine: Engine, work: Workload, memory: MemoryCh
             drafted=memory.drafted,
         ),
         draft=draft,
-        unread_bytes=encoder_bytes + (draft.weight_bytes if draft else _draft_bytes(work, memory)),
+        unread_bytes=unread_bytes,
     )
 
 
 def _places(
-    hardware: Hardware, tiers: Sequence[Tier], memory: MemoryChoice, work: Workload
+    hardware: Hardware,
+    tiers: Sequence[Tier],
+    memory: MemoryChoice,
+    work: Workload,
+    unread_bytes: float,
 ) -> dict[str, tuple[float, ...]]:
     """Fraction of each category of bytes in each memory tier, as placed by the user. [1]
 
     All layers count as equal, and the output layer is the last one (``i_gpu_start`` in llama.cpp,
-    src/llama-model.cpp, November 2026). Experts on the host are those of the first layers.
+    src/llama-model.cpp, November 2026). Experts on the host are those of the first layers. Encoders
+    and draft models, which count with the embeddings, are on the card (``mmproj_use_gpu`` and
+    ``n_gpu_layers`` of ``speculative`` in common/common.h).
     """
 
     def all_in(name: str) -> tuple[float, ...]:
@@ -314,7 +321,12 @@ def _places(
         layers = min(max(asked - 1.0, 0.0) / work.layers, 1.0)
         shares = dict.fromkeys(IN_LAYERS, layers)
         experts = 1.0 - min((memory.cpu_moe_layers or 0) / work.layers, 1.0)
-        shares |= {"head": float(asked > 0), "experts": min(layers, experts), "embedding": 0.0}
+        table_and_unread = work.weights.embedding.bytes + unread_bytes
+        shares |= {
+            "head": float(asked > 0),
+            "experts": min(layers, experts),
+            "embedding": unread_bytes / table_and_unread if unread_bytes else 0.0,
+        }
         places = {
             kind: tuple(
                 fraction if at == near else (1.0 - fraction) * far for at, far in enumerate(host)

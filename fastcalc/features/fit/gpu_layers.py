@@ -63,29 +63,30 @@ def most_on_card(location: Location, entries: Catalogue) -> MostOnCard | None:
     if location.refused or not (memory.shares_layers or (could_be and is_open)):
         return None
     is_moe = bool(placement.work.experts) and memory.gpu_layers is None
-    given = replace(memory, cpu_moe_layers=1) if is_moe else replace(memory, gpu_layers=0)
-    shared = with_usual_cores(with_gpu_layers(entries, chip, scenario.model, given))
-    assert shared.host is not None
     layers = int(placement.work.layers)
+    choices = {
+        count: with_usual_cores(with_gpu_layers(entries, chip, scenario.model, choice))
+        for count, choice in _choices(memory, layers, is_moe=is_moe)
+    }
+    *_, shared = choices.values()
+    assert shared.host is not None
 
     def holds(memory: MemoryChoice) -> bool:
         site = site_of(replace(scenario, memory=memory), scenario.traffic.reserved)
         return bool(site.place(placement.layout).certain_batch >= min(scenario.batches))
 
-    count = next(
-        (n for n, choice in _choices(shared, layers, is_moe=is_moe) if holds(choice)), None
-    )
+    count = next((count for count, choice in choices.items() if holds(choice)), None)
     setting = "n_cpu_moe" if is_moe else "n_gpu_layers"
     return MostOnCard(chip.id, shared.host.id, setting, count, layers)
 
 
 def _choices(
-    shared: MemoryChoice, layers: int, *, is_moe: bool
+    memory: MemoryChoice, layers: int, *, is_moe: bool
 ) -> Iterator[tuple[int, MemoryChoice]]:
-    """Yield values of a setting with the resulting memory, the most on the card first."""
+    """Yield values of a setting with the memory that requests it, the most on the card first."""
     if is_moe:
         for count in range(layers + 1):
-            yield count, replace(shared, cpu_moe_layers=count)
+            yield count, replace(memory, cpu_moe_layers=count)
         return
     for count in range(layers + 1, -1, -1):
-        yield count, replace(shared, gpu_layers=count)
+        yield count, replace(memory, gpu_layers=count)

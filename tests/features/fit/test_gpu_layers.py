@@ -145,3 +145,29 @@ def test_a_model_too_large_for_card_and_host_is_said_to_be(fastcalc):
     assert ran.code == 1
     text = " ".join(ran.out.split())
     assert "starts with no --n-gpu-layers: card and ddr5-2ch hold too little together" in text
+
+
+@every("layers,projector", [("99", ("--mmproj", "m.gguf")), ("63", ("--mmproj", "m.gguf"))])
+def test_the_remedy_of_layers_starts_when_it_is_used(fastcalc, layers, projector):
+    """The card holds the image encoder, too, so all 62 layers of 22.6 GB with it do not fit."""
+    deployment = ("ggml-org/gemma-3-27b-it-GGUF:Q4_K_M", "-c", "84000", *projector)
+
+    def fitted(count):
+        server = " ".join(("llama-server -hf", *deployment, "-ngl", str(count)))
+        return fastcalc("fit", "--server", server, "--on", "rtx-3090", "--chips", "1", "--notes")
+
+    ran = fitted(layers)
+    assert ran.code == 1
+    text = " ".join(ran.out.split())
+    most = int(text.partition("starts with at most --n-gpu-layers ")[2].partition(":")[0])
+    assert most < 63
+    assert fitted(most).code == 0
+    assert fitted(most + 1).code == 1
+
+
+@every("projector,weights", [("--mmproj m.gguf", "17.4"), ("--no-mmproj", "16.5")])
+def test_the_reason_counts_the_image_encoder(fastcalc, projector, weights):
+    """The encoder of Gemma 3 has 417 million parameters and the projector 6: 0.85 GB at 16 bits."""
+    server = f"llama-server -hf ggml-org/gemma-3-27b-it-GGUF:Q4_K_M -ngl 99 -c 65536 {projector}"
+    ran = fastcalc("fit", "--server", server, "-np", "4", "--on", "rtx-3090", "--chips", "1")
+    assert f"({weights} GB and 5.8 GB of cache" in " ".join(ran.out.split())
