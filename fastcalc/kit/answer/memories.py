@@ -18,7 +18,14 @@ from fastcalc.mentions import option
 from fastcalc.written import listed
 
 NAMES = dict(
-    zip(KINDS, ("dense weights", "output head", "experts", "KV cache", "embeddings"), strict=True)
+    zip(
+        KINDS,
+        (
+            *("dense weights", "output head", "experts", "KV cache"),
+            "embeddings and draft or encoder weights",
+        ),
+        strict=True,
+    )
 )
 """Printed name of each kind of bytes."""
 

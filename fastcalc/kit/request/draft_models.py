@@ -51,7 +51,7 @@ def draft_model(
         notes += reading
         notes.append(
             f"draft model {shown(name, 60)} ({source}): {weights:,.2f} GB of weights and "
-            f"{token:,.1f} kB of KV cache per token count, divided by the tensor-parallel ranks"
+            f"{token:,.1f} kB of KV cache per token, divided by the tensor-parallel ranks"
         )
     return draft
 

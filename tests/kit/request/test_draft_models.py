@@ -42,6 +42,15 @@ def test_what_chips_must_hold_includes_the_draft_model(capsys, monkeypatch):
     assert "217 GB (157 GB and 60.1 GB of cache" in said
 
 
+def test_the_key_of_memory_contents_names_draft_weights(capsys, monkeypatch):
+    """A draft of 70.6e9 parameters on 8 chips is 17.6 GB of 71 usable on each: 9 of 36 letters."""
+    asked = ("fit", "llama-3.1-70b", "--on", "h100-sxm", "--tp", "8")
+    said = run(*asked, "--draft-model", "llama-3.1-70b", capsys=capsys, monkeypatch=monkeypatch)
+    assert "TTTTTTTT" in said.out
+    assert "T embeddings and draft or encoder weights" in " ".join(said.out.split())
+    assert "GB of weights and 327.7 kB of KV cache per token, divided by" in said.err
+
+
 def test_a_head_is_a_layer_with_two_inputs_and_three_hidden_states():
     """Llama 3.1 8B, whose head yuhuili/EAGLE3-LLaMA3.1-Instruct-8B has 0.85 GB in 16 bits."""
     attention = 2 * 4096 * (4096 + 2 * 1024) + 4096 * 4096
