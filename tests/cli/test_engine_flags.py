@@ -174,6 +174,16 @@ def test_a_draft_model_of_the_user_replaces_the_server_s():
     assert "draft model llama-3.1-8b is computed in place of x.gguf" in notes
 
 
+def test_a_draft_model_that_a_command_cannot_count_needs_room():
+    """`plan` has no flag for a draft model, so the note names none."""
+    words, notes = translated(["plan", "llama-3.3-70b", "-md", "llama-3.1-8b"])
+    assert "--draft-model" not in words
+    assert notes == [
+        "draft model llama-3.1-8b: its weights and its cache are not counted; leave that much "
+        "memory free"
+    ]
+
+
 def test_another_number_of_draft_tokens_than_the_server_s_is_refused():
     server = "llama-server -m llama-3.3-70b -md llama-3.1-8b --draft-max 8"
     with pytest.raises(InputError, match=r"^--speculate 0.5x4 is given, and 8 draft tokens per"):

@@ -208,9 +208,10 @@ def _read_drafts(line: Words) -> None:
         elif "draft_model" in line.fields and _is_counted(line, name):
             line.words += ["--draft-model", name]
         else:
+            hint = ", or name a similar model with --draft-model"
             line.notes.append(
                 f"draft model {shown(name, 60)}: its weights and its cache are not counted; leave "
-                "that much memory free, or name a similar model with --draft-model"
+                f"that much memory free{hint if 'draft_model' in line.fields else ''}"
             )
 
 
