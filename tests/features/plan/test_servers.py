@@ -197,6 +197,14 @@ def test_memory_and_lengths_are_those_of_the_prediction():
     assert values(trtllm.start(server()))["--max_seq_len"] == "3000"
 
 
+@every("engine,is_eager", [("vllm", False), ("eager", True), ("vllm-0.19+eager", True)])
+def test_a_server_without_graphs_is_started_without_them(engine, is_eager, capsys, monkeypatch):
+    line = f"llama-3.1-8b --on h100-sxm --rate 2/s --engine {engine} --emit vllm"
+    script = run_once("plan", *line.split(), capsys=capsys, monkeypatch=monkeypatch).out
+    (words,) = commands(script)
+    assert ("--enforce-eager" in words) is is_eager
+
+
 def test_drafts_come_from_the_models_own_layers():
     drafted = server(drafts=3)
     config = json.loads(values(vllm.start(drafted))["--speculative-config"])

@@ -188,6 +188,7 @@ def server_of(program: Program, plan: Plan, role: Role, name: str) -> Server:
         drafts=int(scenario.traffic.speculation.drafted) if has_drafts else 0,
         role=role,
         split_mode=mode.flag if mode else None,
+        captures_graphs=float(machine.software.launches_ahead) > 0.0,
     )
 
 

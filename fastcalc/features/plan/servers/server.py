@@ -39,6 +39,7 @@ class Server:
         rest after weights that its KV cache uses [1]
     drafts : draft tokens from the model's own prediction layers [1]
     split_mode : flag that chooses the layout, for an engine that has few
+    captures_graphs : whether it runs decode as CUDA graphs
     """
 
     checkpoint: str
@@ -53,6 +54,7 @@ class Server:
     drafts: int = 0
     role: Role = "all"
     split_mode: str | None = None
+    captures_graphs: bool = True
 
     @property
     def hosts(self) -> int:

@@ -42,6 +42,7 @@ class Vllm(Program):
         words += ["--max-num-seqs", f"{server.sequences}"] if server.sequences else []
         words += ["--max-num-batched-tokens", f"{server.chunk}"] if server.chunk else []
         words += ["--gpu-memory-utilization", f"{server.memory_share:g}"]
+        words += [] if server.captures_graphs else ["--enforce-eager"]
         if server.drafts:
             drafting = {"method": "mtp", "num_speculative_tokens": server.drafts}
             words += ["--speculative-config", to_json(drafting)]
