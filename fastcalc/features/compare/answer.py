@@ -192,7 +192,7 @@ class CompareAnswer(Answer):
         return [*own_rows.parts(deployments, listed([*dict.fromkeys(engines)]), width), ""]
 
     def next_command(self) -> str:
-        """Suggest `frontier`; without a price, or with speculative decoding, a report."""
+        """Suggest `frontier`; without a price, or with drafts, a report."""
         request, outcomes = self.request, self.outcomes
         if all(outcome.refused for outcome in outcomes):
             request = replace(request, weights=None, kv=None)
@@ -206,7 +206,8 @@ class CompareAnswer(Answer):
         has_groups = not compared <= names_typed(catalogue(request), request.on).keys()
         priced = [outcome for outcome in outcomes if outcome.usd_per_hour is not None]
         is_whole = has_groups or len(priced) == len(outcomes)
-        is_searched = priced and not request.speculate and is_whole
+        is_drafted = request.speculate or request.draft_model
+        is_searched = priced and not is_drafted and is_whole
         ids = chips_by_id(priced if is_searched else outcomes)
         on = ",".join([*ids][:_MOST_CHIPS]) if has_groups else request.on
         if not is_searched:

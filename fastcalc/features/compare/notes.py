@@ -13,6 +13,7 @@ from fastcalc.kit.answer.memories import kept_note, lives, raised_limit
 from fastcalc.kit.answer.numbers_as_text import number, whole_percent
 from fastcalc.kit.answer.outcome_lines import no_place
 from fastcalc.kit.answer.point_records import drafters, models_of
+from fastcalc.mentions import option
 from fastcalc.written import listed, many
 
 if TYPE_CHECKING:
@@ -58,13 +59,20 @@ def _engines(outcomes: Sequence[Outcome]) -> Iterator[str]:
 
 
 def _drafts(outcomes: Sequence[Outcome]) -> Iterator[str]:
-    drafts = outcomes[0].scenario.traffic.speculation
+    scenario = outcomes[0].scenario
+    drafts = scenario.traffic.speculation
     if drafts.drafted:
         phrases = "; ".join(f"{name}: {phrase}" for name, phrase in drafters(outcomes).items())
         yield (
             f"speculation: {drafts.drafted:g} draft tokens per step at an acceptance rate of "
             f"{drafts.acceptance:.2f} generate {number(float(drafts.tokens_per_pass))} tokens per "
             f"step; {phrases}"
+        )
+    elif scenario.memory.draft:
+        yield (
+            "speeds are without speculative decoding, because no number of draft tokens is given: "
+            f"only the memory of the draft model counts ({option('speculate', '0.8x5')} drafts 5 "
+            "tokens per step and accepts each at 0.8)"
         )
 
 

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from fastcalc.features.compare import notes, prefix
-from tests.helpers import every
+from tests.helpers import every, run_once
 
 
 def outcome(
@@ -16,6 +16,7 @@ def outcome(
     model="m",
     batch=1,
     drafted=0.0,
+    draft=None,
     speed=100.0,
     high=120.0,
     is_spatial=False,
@@ -23,7 +24,7 @@ def outcome(
     return SimpleNamespace(
         scenario=SimpleNamespace(
             engine=SimpleNamespace(id=engine), hardware=SimpleNamespace(id=chip), batches=(batch,),
-            model=SimpleNamespace(id=model),
+            model=SimpleNamespace(id=model), memory=SimpleNamespace(draft=draft),
             traffic=SimpleNamespace(
                 speculation=SimpleNamespace(drafted=drafted, acceptance=0.75, tokens_per_pass=2.5)
             ),
@@ -61,6 +62,20 @@ def test_drafts_are_told_where_there_are_some(monkeypatch):
         "speculation: 3 draft tokens per step at an acceptance rate of 0.75 generate 2.50 tokens per "
         "step; m: with a draft model"
     )
+
+
+def test_a_draft_model_without_draft_tokens_leaves_speeds_as_they_are(capsys, monkeypatch):
+    (said,) = notes._drafts([outcome(draft="d")])
+    assert said.startswith("speeds are without speculative decoding, because no number of draft")
+    words = "compare llama-3.1-70b --on h100-sxm --batch 1".split()
+    plain, drafted = (
+        run_once(*words, *more, capsys=capsys, monkeypatch=monkeypatch).out
+        for more in ([], ["--draft-model", "llama-3.2-1b"])
+    )
+    row = "4 x h100-sxm"
+    assert plain.split(row)[1].split()[:7] == drafted.split(row)[1].split()[:7]
+    assert "only the memory of the draft model counts" in " ".join(drafted.split())
+    assert "--draft-model llama-3.2-1b" in drafted.split("next: ")[1]
 
 
 def public(*, tokens_per_s=110.0, tokens_per_pass=None, chips=8):
