@@ -242,7 +242,7 @@ class MeasureAnswer(Answer):
             )
         kept = [(row.after[1] - row.after[0]) / (row.now[2] - row.now[1]) for row in self.batches]
         least, most = map(whole_percent, (min(kept), max(kept)))
-        left = most if least == most else f"{least.removesuffix(' %')} to {most}"
+        left = most if least == most else f"{least.removesuffix('%')} to {most}"
         by_batch = ", depending on the batch" * (least != most)
         takes = seconds(sum(run.seconds for run in runs)) + " in all" * (len(runs) > 1)
         return (

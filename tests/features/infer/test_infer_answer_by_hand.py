@@ -104,7 +104,7 @@ def test_what_would_decide_between_explanations(decided, sentence):
     (note,) = infer(TWO, TWO, decided=decided).deciding()
     assert note.startswith(f"to distinguish the 2 explanations, find out {sentence} raises the ")
     assert "from 50 to 7" in note
-    assert note.endswith(" %")
+    assert note.endswith("%")
 
 
 def test_one_explanation_needs_no_decision_and_few_samples_make_none():
