@@ -115,6 +115,10 @@ DRAFTED = "draft tokens per step, each accepted at 0.8 (assumed; --speculate 0.7
         ["--speculative-config.num_speculative_tokens=3"],
         ["--speculative-config", "{num_speculative_tokens:3}"],
         ["--spec-tokens", "3"],
+        # SGLang verifies the draft tokens and one more; without a tree these are one per step.
+        ["--speculative-algorithm", "EAGLE3", "--speculative-num-draft-tokens", "4"],
+        ["--speculative-num-draft-tokens=4"],
+        ["--speculative-num-steps", "3", "--speculative-num-draft-tokens", "8"],
         ["-sc.num_speculative_tokens", "3"],
         ["--speculative-config", '{"method": "mtp", "num_speculative_tokens": 3}'],
     ],
@@ -359,6 +363,10 @@ def test_flags_of_a_server_that_are_not_modelled_are_said_to_be(flag):
 
 @every("flags,note", [
     (["--hf-overrides", '{"num_hidden_layers":4}'], "--hf-overrides: ignored num_hidden_layers"),
+    (["--speculative-algorithm", "EAGLE"], "speculative decoding is ignored, as no number of draft "
+     "tokens is given"),
+    (["--speculative-num-draft-tokens", "1"], "speculative decoding is ignored, as no number of "
+     "draft tokens is given"),
     (["--speculative-num-steps", "-1"], "speculative decoding is ignored, as no number of draft "
      "tokens is given"),
 ])  # fmt: skip

@@ -13,6 +13,7 @@ from typing import Any
 from fastcalc.cli.engine_flags.table import (
     DRAFT_CONFIGURATION,
     DRAFT_COUNTS,
+    DRAFT_METHODS,
     DRAFT_MODELS,
     GRAPH_SIZES,
     GRAPHS,
@@ -22,6 +23,7 @@ from fastcalc.cli.engine_flags.table import (
     OPTIMIZATION,
     REDUNDANT_EXPERTS,
     ROPE,
+    VERIFIED_TOKENS,
 )
 from fastcalc.cli.engine_flags.words import Words
 from fastcalc.errors import InputError
@@ -39,6 +41,8 @@ _OTHER_DRAFTS = re.compile(r"eagle|medusa|mtp|dflash|dspark|draft|assistant|spec
 """Names of drafts of other shapes than a model or an EAGLE-3 head, although named after one."""
 _NO_MODEL = {"mtp", "ngram", "suffix", "nextn"}
 """Methods that draft without a separate model."""
+_COUNT = re.compile(r"[1-9]\d{0,8}")
+"""Number of draft tokens."""
 _ACCEPTED = "0.8"
 """Assumed acceptance rate of draft tokens."""
 
@@ -187,7 +191,9 @@ def _read_redundant_experts(line: Words) -> None:
 def _read_drafts(line: Words) -> None:
     """Speculative decoding, with a note if a separate draft model is not counted."""
     configurations = line.taken_pairs(*DRAFT_CONFIGURATION)
-    counts = [text for _, text in line.taken_pairs(*DRAFT_COUNTS)]
+    methods, verified = line.taken(*DRAFT_METHODS), line.taken(*VERIFIED_TOKENS)
+    counts = [str(int(text) - 1) if _COUNT.fullmatch(text) else text for text in verified]
+    counts += line.taken(*DRAFT_COUNTS)
     models = [text for _, text in line.taken_pairs(*DRAFT_MODELS)]
     for name, text in configurations:
         configuration = _json(text, name)
@@ -195,11 +201,11 @@ def _read_drafts(line: Words) -> None:
         method, model = configuration.get("method"), configuration.get("model")
         if isinstance(model, str) and str(method).rpartition("_")[2] not in _NO_MODEL:
             models.append(model if "eagle" in model.lower() or method != "eagle3" else "eagle3")
-    unread = [count for count in counts if not count.isdecimal()]
-    counts = [count for count in counts if count.isdecimal()]
+    unread = [count for count in counts if not _COUNT.fullmatch(count)]
+    counts = [count for count in counts if _COUNT.fullmatch(count)]
     if counts and "speculate" in line.fields:
         _speculate(line, counts[-1])
-    elif configurations or unread:
+    elif configurations or unread or methods:
         line.notes.append("speculative decoding is ignored, as no number of draft tokens is given")
     for name in models[-1:]:
         if line.has("--draft-model"):

@@ -71,6 +71,9 @@ DRAFT_COUNTS = (
     *("--spec-tokens", "--speculative-num-steps", "--num-draft-tokens"),
     *("--draft-max", "--draft", "--draft-n", "--spec-draft-n-max"),
 )
+VERIFIED_TOKENS = ("--speculative-num-draft-tokens",)
+"""Flags with the tokens that a step verifies: the draft tokens and one more."""
+DRAFT_METHODS = ("--speculative-algorithm",)
 DRAFT_MODELS = (
     "-md",
     "--model-draft",
@@ -87,7 +90,10 @@ NOT_MODELLED = {
     "--cpu-offload-gb": "all weights are on the cards; --engine llama-cpp --host splits them",
     "--max-total-tokens": "the cache uses the memory that the weights leave",
     **dict.fromkeys(("-nkvo", "--no-kv-offload"), "the cache is on the cards"),
-    "--disable-cuda-graph": "memory and speed are those with CUDA graphs",
+    "--disable-cuda-graph": (
+        "memory and speed are those with CUDA graphs, because no published measurement has "
+        "SGLang without them; --engine eager is fitted on vLLM"
+    ),
 }
 """Flags that change memory use but are not modelled, and what is computed instead."""
 
@@ -127,6 +133,7 @@ FLAGS = {
     **_switch("max_num_seqs", *UNIFIED),
     **_switch("language_model_only", "--language-model-only", engine=""),
     **_read("set", *DRAFT_CONFIGURATION, *DRAFT_COUNTS, *DRAFT_MODELS, engine=""),
+    **_read("set", *VERIFIED_TOKENS, *DRAFT_METHODS, engine=""),
     **_read("set", *ROPE, *MODEL_OVERRIDES, engine=""),
     **_read("engine", *GRAPHS, *OPTIMIZATION, engine="vllm"),
     **_switch("engine", *NO_GRAPHS, engine="vllm"),
