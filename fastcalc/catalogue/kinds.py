@@ -40,7 +40,7 @@ def kind_of(document: Document, preferred: Kind | None = None) -> Kind | None:
     folder = _folder(document)
     if not top_count or folder in likely:
         return next((entry_type for entry_type in likely if entry_type == folder), None)
-    parent = f"{shown(document.at('extends'))}.yaml"
+    parent = f"{shown(document.at('extends')).rpartition('+')[2]}.yaml"
     return next(
         (entry_type for entry_type in likely if (shipped_folder(entry_type) / parent).is_file()),
         likely[0],

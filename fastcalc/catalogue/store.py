@@ -16,6 +16,7 @@ from fastcalc.catalogue.once import once
 from fastcalc.catalogue.reader import Document, read
 from fastcalc.catalogue.schema import Engine, Entry, Hardware, Model, NamedEntry, Parameters
 from fastcalc.catalogue.validation import validate
+from fastcalc.catalogue.variants import parts_of, refuse_unrelated
 from fastcalc.errors import InputError, placed
 from fastcalc.mentions import option
 from fastcalc.written import Json, shown
@@ -74,26 +75,23 @@ class Catalogue(Names):
         """An engine by id, alias or path, with the limits with which it is started."""
         if isinstance(name, Engine):
             engine = name
-        elif (parts := str(name).rpartition("+"))[1] and self.knows(parts[2], "engines"):
-            engine = self._over_release(parts[0], parts[2])
+        elif len(parts := parts_of(str(name))) > 1:
+            engine = self._joined(parts)
         else:
             engine = self._load(str(name), "engines", Engine)
         return engine if self.limits is None else _limited(engine, self.limits)
 
-    def _over_release(self, release: str, name: str) -> Engine:
-        """Engine whose file is applied to a release of the engine that it extends.
+    def _joined(self, parts: list[str]) -> Engine:
+        """Engine with the values of variants over a release.
 
         ``vllm-0.19+eager`` has the values that ``eager`` states, and all others of ``vllm-0.19``.
         """
-        base, engine = self._load(release, "engines", Engine), self._load(name, "engines", Engine)
-        if engine.extends not in (base.id, *base.bases):
-            raise InputError(
-                f"{option('engine')} {shown(release)}+{shown(name)}: {engine.id} extends "
-                f"{engine.extends or 'no engine'}, and {base.id} does not"
-            )
-        document, parent = (read(self.find(file, "engines")) for file in (name, release))
-        chain = [document, *self._chain(parent, "engines")]
-        return _called(self._merged(chain, "engines", Engine), f"{base.id}+{engine.id}")
+        first, *variants = (read(self.find(part, "engines")) for part in parts)
+        chain = self._over(self._chain(first, "engines"), parts, variants)
+        engine = self._merged(chain, "engines", Engine)
+        ids = [str(document.at("id")) for document in (first, *variants)]
+        bases = tuple(str(document.at("id")) for document in chain)
+        return _called(engine, "+".join(ids), bases)
 
     def engine_files(self) -> list[Engine]:
         """All engines as in their files, without inherited values."""
@@ -163,8 +161,8 @@ class Catalogue(Names):
         if entry is None:
             is_kind = kind_of(document, kind) or kind
             if is_kind == kind:
-                if base := self._extended_by(document, kind):  # faults of the base come first
-                    with placed(document.place, "extends"):
+                with placed(document.place, "extends"):  # faults of the base come first
+                    for base in self._extended_by(document, kind)[1]:
                         self._load_file(base, kind, schema)
                 raise refuse(faults)
             mismatch = f"this is a file of {is_kind}, where one of {kind} is asked for"
@@ -188,36 +186,62 @@ class Catalogue(Names):
             entry = supposed
         return entry.supposing(what_if)
 
-    def _chain(self, document: Document, entry_type: Kind) -> list[Document]:
-        """A document and those that it extends in turn, each as in its file."""
-        chain, files = [document], [os.path.realpath(document.file)]
-        while path := self._extended_by(chain[-1], entry_type):
-            with placed(chain[-1].place, "extends"):
-                files.append(os.path.realpath(path))
-                if files[-1] in files[:-1]:
-                    circle = " -> ".join(Path(file).stem for file in files)
+    def _chain(
+        self, document: Document, entry_type: Kind, within: tuple[str, ...] = ()
+    ) -> list[Document]:
+        """A document and those that it extends in turn, each as in its file.
+
+        within : files whose chains contain this one
+        """
+        files = (*within, os.path.realpath(document.file))
+        with placed(document.place, "extends"):
+            parts, paths = self._extended_by(document, entry_type)
+            for path in paths:
+                if (file := os.path.realpath(path)) in files:
+                    circle = " -> ".join(Path(name).stem for name in (*files, file))
                     raise InputError(f"entries extend each other in a circle: {circle}")
-                if len(chain) > LONGEST_CHAIN:
-                    too_long = f"{LONGEST_CHAIN} entries that extend one another are the most"
-                    raise InputError(f"{too_long}; let {Path(files[0]).stem} extend a nearer one")
-                chain.append(read(path))
+            if paths and len(files) > LONGEST_CHAIN:
+                too_long = f"{LONGEST_CHAIN} entries that extend one another are the most"
+                raise InputError(f"{too_long}; let {Path(files[0]).stem} extend a nearer one")
+            bases = [read(path) for path in paths]
+        if not bases:
+            return [document]
+        chain = self._chain(bases[0], entry_type, files)
+        with placed(document.place, "extends"):
+            return [document, *self._over(chain, parts, bases[1:], files)]
+
+    def _over(
+        self,
+        chain: list[Document],
+        parts: list[str],
+        variants: list[Document],
+        within: tuple[str, ...] = (),
+    ) -> list[Document]:
+        """Chain of an engine with variants over it: the last one first."""
+        for count, variant in enumerate(variants, start=2):
+            extended = self._chain(variant, "engines", within)
+            refuse_unrelated("+".join(parts[:count]), extended, chain)
+            chain = [variant, *chain]
         return chain
 
-    def _extended_by(self, document: Document, entry_type: Kind) -> Path | None:
-        """File of the entry that a document extends, or None.
+    def _extended_by(self, document: Document, kind: Kind) -> tuple[list[str], list[Path]]:
+        """Names and files of what a document extends: none, one, or an engine and its variants.
 
         A file from elsewhere may only extend files next to it, the user's own, or those of the
         catalogue.
         """
-        base = str(document.at("extends") or "")
-        with placed(document.place, "extends"):
-            if "/" in base or "\\" in base:
-                hint = "write the id of an entry, or the name of a .yaml file of this folder"
-                raise InputError(f"'{shown(base)}' is a path, which extends does not take; {hint}")
-            if not base or self.knows(base, entry_type) or is_too_long(base):
-                return self.find(base, entry_type) if base else None
-            alongside = Path(document.file).with_name(f"{base.removesuffix('.yaml')}.yaml")
-            return alongside if alongside.is_file() else self.find(base, entry_type)
+        extends = str(document.at("extends") or "")
+        if "/" in extends or "\\" in extends:
+            hint = "write the id of an entry, or the name of a .yaml file of this folder"
+            raise InputError(f"'{shown(extends)}' is a path, which extends does not take; {hint}")
+        parts = parts_of(extends) if kind == "engines" else [extends]
+        paths = list[Path]()
+        for part in filter(None, parts):
+            path = Path()
+            if not (self.knows(part, kind) or is_too_long(part)):
+                path = Path(document.file).with_name(f"{part.removesuffix('.yaml')}.yaml")
+            paths.append(path if path.is_file() else self.find(part, kind))
+        return parts, paths
 
     def refuse_idle_changes(self, entry_type: Kind, entries: Iterable[NamedEntry]) -> None:
         """Refuse a change that applies to none of the given entries of a kind."""
@@ -236,8 +260,8 @@ def _limited(engine: Engine, limits: Parameters) -> Engine:
 
 
 @once
-def _called(engine: Engine, name: str) -> Engine:
-    return engine.model_copy(update={"id": name})
+def _called(engine: Engine, name: str, bases: tuple[str, ...]) -> Engine:
+    return engine.model_copy(update={"id": name}).inheriting(engine.inherited, bases)
 
 
 def _stated_by(chain: list[Document]) -> tuple[tuple[str, str], ...]:

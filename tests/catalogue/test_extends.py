@@ -13,7 +13,8 @@ from fastcalc.catalogue.reader import read
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.errors import InputError
 from fastcalc.features.check.lint import check
-from tests.helpers import sweep
+from fastcalc.features.entries.run import find
+from tests.helpers import run, sweep
 
 ITS_OWN = {"id", "name", "aliases", "extends"}
 LOADERS = {"hardware": Catalogue.hardware, "models": Catalogue.model, "engines": Catalogue.engine}
@@ -184,10 +185,60 @@ def test_an_engine_applies_to_a_release_of_the_one_that_it_extends(tmp_path, cat
         assert stated.decode_layer_floor == eager.parameters.decode_layer_floor
         assert engine.id in ("vllm-0.19+eager", "mine+eager")
         assert own.engine(engine.id) is engine
-    with pytest.raises(InputError, match=r"llama-cpp\+eager: eager extends vllm, and llama-cpp"):
-        catalogue.engine("llama-cpp+eager")
-    with pytest.raises(InputError, match="no engine is called 'vlm'"):
-        catalogue.engine("vlm+eager")
+    assert own.engine("vllm-0.19+eager").bases == ("eager", "vllm-0.19", "vllm", "gpu")
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("llama-cpp+eager", r"eager extends vllm, and llama-cpp does not: write vllm\+eager"),
+        ("sglang+eager", r"eager extends vllm, and sglang does not: write vllm\+eager"),
+        ("vllm+llama.cpp", "llama-cpp is not a variant of vllm: write llama-cpp"),
+        ("llama-cpp+exllama", "exllama is not a variant of llama-cpp: write exllama"),
+        ("vllm+tpu", "tpu is not a variant of vllm: write tpu"),
+        ("young+gpt-fast", "gpt-fast is not a variant of young: write gpt-fast"),
+        ("vllm-0.19+eager+eager", r"vllm-0.19\+eager includes eager: write vllm-0.19\+eager$"),
+        ("splitwise-2023+eager", "splitwise-2023 includes eager: write splitwise-2023"),
+        ("eager+vllm", "eager includes vllm: write eager"),
+        ("+eager", r"no engine precedes the '\+': write for example vllm\+eager, or eager"),
+        ("vllm-0.19+", r"no engine follows the '\+': write vllm-0.19"),
+        ("vlm+eager", "no engine is called 'vlm'; did you mean vllm"),
+        ("vllm-0.19+eagr", "no engine is called 'eagr'; did you mean eager"),
+        ("vllm-0.19+egr+eager", "no engine is called 'egr'"),
+    ],
+)
+def test_only_a_variant_of_the_same_program_joins_an_engine(catalogue, own, name, why):
+    """On the command line, in show and diff, and in a file, where the message has its line."""
+    with pytest.raises(InputError, match=why):
+        catalogue.engine(name)
+    with pytest.raises(InputError, match=why):
+        find(catalogue, name)
+    extended = own("engines", heir=f"extends: {name}\n")
+    with pytest.raises(InputError, match=rf"heir.yaml:2:10: .*{why}"):
+        extended.engine("heir")
+
+
+def test_a_file_extends_an_engine_joined_with_a_variant(own, tmp_path):
+    """As on the command line; in the catalogue, beside it, and under check."""
+    written = own("engines", mine="extends: vllm-0.19\n", heir="extends: vllm-0.19+eager\n")
+    heir, joined = written.engine("heir"), written.engine("vllm-0.19+eager")
+    assert heir.parameters == joined.parameters
+    assert heir.bases == joined.bases
+    beside = tmp_path / "beside.yaml"
+    (tmp_path / "other.yaml").write_text("id: other\nextends: vllm-0.19\n")
+    beside.write_text("id: beside\nextends: other+eager\n")
+    assert Catalogue().engine(str(beside)).parameters == joined.parameters
+    assert not [fault for fault in check([beside]).faults if fault.severity == "error"]
+    circle = own("engines", mine="extends: mine+eager\n")
+    with pytest.raises(InputError, match="entries extend each other in a circle"):
+        circle.engine("mine")
+
+
+def test_an_engine_with_a_variant_is_shown(capsys, monkeypatch):
+    streams = {"capsys": capsys, "monkeypatch": monkeypatch}
+    assert "vllm-0.19+eager" in run("show", "vllm-0.19+eager", **streams).out
+    assert "143 us" in run("show", "vllm-0.19+eager", **streams).out
+    assert "143 us" in run("diff", "vllm-0.19", "vllm-0.19+eager", **streams).out
 
 
 def test_a_server_without_graphs_reserves_no_memory_for_them(catalogue):

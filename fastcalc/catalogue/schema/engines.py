@@ -15,6 +15,7 @@ from fastcalc.catalogue.schema.quantities import (
     Excuses,
     FormatName,
     Identifier,
+    JoinedIdentifiers,
     Name,
     NamedEntry,
     Source,
@@ -262,7 +263,7 @@ class Engine(NamedEntry):
     date: Name | None = None
     aliases: list[Identifier] = []
     sources: dict[str, Source] = {}
-    extends: Identifier | None = None
+    extends: JoinedIdentifiers | None = None
     program: Program | None = None
     fitted_on: str
     is_bound: bool = False

@@ -17,7 +17,10 @@ from fastcalc.errors import InputError
 from fastcalc.written import A_NAME, Json, control_in, shown
 
 Confidence = Literal["high", "medium", "low", "memory"]
-Identifier = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]*$", max_length=80)]
+_ID = r"[a-z0-9][a-z0-9._-]*"
+Identifier = Annotated[str, Field(pattern=rf"^{_ID}$", max_length=80)]
+JoinedIdentifiers = Annotated[str, Field(pattern=rf"^{_ID}(\+{_ID})*$", max_length=160)]
+"""An engine, with variants after a '+'."""
 
 
 def _on_one_line(text: str) -> str:

@@ -141,6 +141,8 @@ def find(catalogue: Catalogue, given: "EntryGiven") -> CatalogueEntry:
         if catalogue.knows(name, entry_type):
             entry = load(name)
             return entry.asked_as([name]) if isinstance(entry, Model) else entry
+    if any(catalogue.knows(part, "engines") for part in name.split("+")):
+        return catalogue.engine(name)
     if unpublished := service(name):
         raise InputError(unpublished.refusal)
     near = catalogue.near(name, *loaders)
