@@ -6,6 +6,7 @@ from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import TypeGuard
 
+from fastcalc.catalogue.inherited_rows import is_fitted, joined_deployments
 from fastcalc.catalogue.once import once
 from fastcalc.catalogue.reader import Document, Mark, Path_, inside, plain
 from fastcalc.catalogue.schema import Engine, Hardware, Model
@@ -158,8 +159,9 @@ def extended(document: Document, base: Document) -> Document:
     Mappings are merged key by key, and lists of named items by name. A mapping over a list merges
     items by name or index; ranges and all other values are replaced as a whole. Format rows of an
     engine precede those of the other engine, unless the list is empty. An engine parameter also
-    overrides the other engine's values for single chips. The name is the other's name with the
-    document's own id, unless it has a name.
+    overrides the other engine's values for single chips. Measured deployments are joined, unless
+    the document has fitted values, which change the predictions that rows refer to. The name
+    is the other's name with the document's own id, unless it has a name.
     """
     moved: dict[Path_, Path_] = {}
     parents, own = base.mapping(), document.mapping()
@@ -171,12 +173,16 @@ def extended(document: Document, base: Document) -> Document:
         inherited["architectures"] = {
             name: _without(parameters, group) for name, group in groups.items()
         }
+    if is_fitted(document):
+        inherited.pop("own_deployments", None)
     data = dict(inherited)
     for key, stated in own.items():
         parent = None if key in _REPLACED_WHOLE else inherited.get(key)
         data[key] = _over(parent, stated, (key,), moved)
         if key in _ROWS and isinstance(stated, list) and isinstance(parent, list) and stated:
             data[key] = [*stated, *parent]
+        elif key == "own_deployments":
+            data[key] = joined_deployments(stated, parent)
 
     def places(marks: dict[Path_, Mark]) -> dict[Path_, Mark]:
         return {_moved(at, moved): mark for at, mark in marks.items()}

@@ -1,5 +1,6 @@
 """A file that extends another has everything that it leaves out from it, whatever the key."""
 
+import json
 import re
 from pathlib import Path
 
@@ -246,3 +247,46 @@ def test_a_server_without_graphs_reserves_no_memory_for_them(catalogue):
     chip = catalogue.hardware("rtx-pro-6000-server")
     for name in ("graph_memory", "graph_layer_memory", "graph_row_memory"):
         assert catalogue.engine("eager").on(*chip.groups).given[name].si == 0.0
+
+
+def measured(chips, *batches):
+    """Key of an engine file with rows of a deployment at some batches, each with its factor."""
+    rows = [
+        {"batch": batch, "context": 1500, "prompt": 1000, "decode_share": 1, "slower": slower}
+        for batch, slower in batches
+    ]
+    names = {"hardware": "h100-sxm", "model": "llama-3.1-70b", "weights": "bf16", "kv": "bf16"}
+    deployment = {**names, "chips": chips, "tp": chips, "file": "runs.csv", "rows": rows}
+    return f"own_deployments: {json.dumps([deployment])}\n"
+
+
+def test_rows_of_measurements_join_those_of_the_extended_engine(own):
+    """Rows of another layout or batch are added; at the same batch and lengths the child's apply."""
+    engines = own(
+        "engines",
+        mine="extends: vllm\n" + measured(8, (1, 0.8), (64, 1.4)),
+        layout="extends: mine\n" + measured(4, (1, 1.1)),
+        batches="extends: mine\n" + measured(8, (16, 1.2), (64, 1.3)),
+    )
+    layouts = engines.engine("layout").own_deployments
+    assert [(item.tp, len(item.rows)) for item in layouts] == [(4, 1), (8, 2)]
+    assert layouts[1] == engines.engine("mine").own_deployments[0]
+    (joined,) = engines.engine("batches").own_deployments
+    rows = [(row.batch, row.slower) for row in joined.rows]
+    assert rows == [(16, 1.2), (64, 1.3), (1, 0.8)]
+
+
+def test_rows_do_not_outlive_the_values_they_were_compared_with(own):
+    """A factor is over the time that an engine predicts: new fitted values, other factors."""
+    fit = "sources: {fit: {title: Fit}}\nparameters: {stage_overhead: {value: 1 ms, source: fit}}\n"
+    engines = own(
+        "engines",
+        mine="extends: vllm\n" + measured(8, (1, 0.8)),
+        fitted="extends: mine\n" + fit + measured(4, (1, 1.1)),
+        only="extends: mine\n" + fit,
+        limit="extends: mine\nparameters: {max_sequences: 8}\n",
+    )
+    assert [item.tp for item in engines.engine("fitted").own_deployments] == [4]
+    assert engines.engine("only").own_deployments == []
+    assert engines.engine("mine+eager").own_deployments == []
+    assert [item.tp for item in engines.engine("limit").own_deployments] == [8]
