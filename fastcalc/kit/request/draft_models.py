@@ -2,13 +2,14 @@
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from fastcalc.catalogue.schema import Attention, DenseFFN, Model
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.model.workload import workload
 from fastcalc.errors import InputError
-from fastcalc.kit.request.repositories import published_formats
+from fastcalc.kit.request.repositories import published_formats, repository_model
 from fastcalc.mentions import option
 from fastcalc.written import shown
 
@@ -44,7 +45,7 @@ def draft_model(
     elif (known := _known(entries, stem, reading)) is not None:
         draft, source = known, known.name
     else:
-        draft, source = _of_size(stem), "by the size in its name; its cache is assumed"
+        draft, source = _of_size(name, stem), "by the size in its name; its cache is assumed"
     work = workload(draft)
     weights, token = work.weight_bytes / 1e9, float(work.cache_bytes_per_token) / 1e3
     if notes is not None:
@@ -57,33 +58,43 @@ def draft_model(
 
 
 def _known(entries: Catalogue, name: str, notes: list[str]) -> Model | None:
-    """Model of the catalogue, in the format that the name states; None if it is not known."""
+    """Model of the catalogue or of a file, in the format that the name states; None if unknown.
+
+    Changes of the user apply to the target alone.
+    """
     from fastcalc.kit.request.loading import models_of  # which uses this module
 
-    try:
-        (model,) = models_of(entries, [name], notes)
-    except InputError:
+    unchanged = replace(entries, changes=())
+    is_file = name.endswith((".yaml", ".yml")) or unchanged.is_configuration(name)
+    is_known = is_file or unchanged.knows(name, "models")
+    if not is_known and repository_model(unchanged, name, []) is None:
         return None
-    stored: Sequence[str] = list(published_formats(entries, [name]))
+    (model,) = models_of(unchanged, [name], notes)
+    stored: Sequence[str] = list(published_formats(unchanged, [name]))
     return model.model_copy(update={"weight_format": stored[0]}) if stored else model
 
 
-def _of_size(name: str) -> Model:
+def _of_size(name: str, stem: str) -> Model:
     """Model with the number of parameters in a name.
 
-    Raises InputError if the name states none.
+    stem : the name without the ending of a file
+
+    Raises InputError if the name states none, or lists several models.
     """
-    size = _SIZE.search(name)
-    if size is None:
+    if "," in name:
+        raise InputError(f"{option('draft_model')} {shown(name, 60)}: only one draft model is used")
+    size = _SIZE.search(stem)
+    if size is None or not float(size[1]):
         raise InputError(
             f"{option('draft_model')} {shown(name, 60)}: the catalogue has no such model, and its "
-            "name states no size; name a similar model, such as qwen3-0.6b, or eagle3 for a head"
+            "name states no size above zero; name a similar model, such as qwen3-0.6b, or eagle3 "
+            "for a head"
         )
     parameters = float(size[1]) * (1e9 if size[2].lower() == "b" else 1e6)
     return Model.model_validate(
         {
             "id": "draft",
-            "name": "Draft model",
+            "name": shown(name, 60),
             "weight_format": "bf16",
             "total_parameters": parameters,
             "layers": _LAYERS,

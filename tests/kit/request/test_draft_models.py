@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import fastcalc as fc
+from fastcalc.catalogue.difference import change as written_change
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.chip.tier import OWN_MEMORY
 from fastcalc.core.scenario import Scenario, Sharding, locate
@@ -75,6 +76,38 @@ def test_a_draft_of_unknown_shape_has_the_size_in_its_name():
     assert "0.27 GB of weights" in notes[-1]
     with pytest.raises(InputError, match="its name states no size"):
         draft_model(ENTRIES, "org/tiny", ENTRIES.model("llama-3.1-8b"))
+
+
+@every(
+    "name,sentence",
+    [
+        ("x-0b", "its name states no size above zero"),
+        ("x-0.0m", "its name states no size above zero"),
+        ("qwen3-0.6b,qwen3-1.7b", "only one draft model is used"),
+        ("missing-0.5b.yaml", "no such file"),
+        ("wrong-0.5b.yaml", "layerz"),
+    ],
+)
+def test_a_wrong_draft_is_refused(name, sentence, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "wrong-0.5b.yaml").write_text("name: Wrong\nlayerz: 3\n")
+    with pytest.raises(InputError, match=sentence):
+        draft_model(ENTRIES, name, ENTRIES.model("llama-3.1-8b"))
+
+
+@every("change", ["blocks.0.count=79", "blocks.0.ffn.experts=288"])
+def test_changes_of_the_target_leave_the_draft(change):
+    """Qwen3 0.6B: 596e6 parameters of 2 bytes, 28 layers x 2 x 8 heads x 128 x 2 bytes."""
+    changed = replace(ENTRIES, changes=(written_change(change),))
+    notes: list[str] = []
+    draft_model(changed, "qwen3-0.6b", ENTRIES.model("llama-3.1-70b"), notes)
+    assert "(Qwen3 0.6B): 1.19 GB of weights and 114.7 kB" in notes[-1]
+
+
+def test_a_draft_of_unknown_shape_is_called_as_typed():
+    assert draft_model(ENTRIES, "org/tiny-135M", ENTRIES.model("llama-3.1-8b")).name == (
+        "org/tiny-135M"
+    )
 
 
 def test_a_draft_token_costs_a_step_of_the_draft_model():
