@@ -295,6 +295,24 @@ def test_a_release_without_graphs_is_an_engine():
     assert notes == ["--enforce-eager is not modelled for sglang"]
 
 
+@every("base,keeps", [("eager", True), ("vllm-0.25", False), ("vllm", False)])
+def test_an_engine_of_the_user_without_graphs_has_its_own_times(tmp_path, base, keeps):
+    """The times of `eager` do not replace those in the file, whatever the file is called."""
+    mine = tmp_path / "uneager.yaml"
+    mine.write_text(
+        f"id: uneager\nextends: {base}\nfitted_on: own\n"
+        "parameters: {decode_layer_floor: 400 us}\n"
+    )
+    line = ["fit", "qwen3-8b", "--engine", str(mine)]
+    told = f"--enforce-eager is not modelled for your own engine {mine}: let it extend eager"
+    assert translated([*line, "--enforce-eager"]) == (line, [] if keeps else [told])
+
+
+def test_a_release_without_graphs_stays_one():
+    line = ["fit", "qwen3-8b", "--engine", "vllm-0.19+eager"]
+    assert translated([*line, "--enforce-eager"]) == (line, [])
+
+
 # docs/multimodal.md of ggml-org/llama.cpp; gemma-3-27b has an encoder, Qwen3 has none.
 @every(
     "flags,loads",
@@ -338,6 +356,21 @@ def test_sizes_of_cuda_graphs(flags, words):
     changes = [value for word, value in itertools.pairwise(line) if word == "--set"]
     assert " ".join(changes) == words
     assert not any("not modelled" in note for note in notes)
+
+
+# vllm/config/vllm.py of version 0.33: "Maximum cudagraph size should be greater than or equal to 1".
+@every(
+    "flags,told",
+    [
+        ("--max-cudagraph-capture-size 0", "--max-cudagraph-capture-size is not modelled with 0"),
+        ("-cc.max_cudagraph_capture_size=0", "--compilation-config is not modelled with 0"),
+        ("--max-cudagraph-capture-size 0 --enforce-eager", ""),
+    ],
+)
+def test_no_size_of_a_cuda_graph_is_not_modelled(flags, told):
+    words, notes = translated(["fit", "qwen3-8b", "--engine", "vllm", *flags.split()])
+    assert "--set" not in words
+    assert [note for note in notes if "graph" in note or "config" in note] == [told] * bool(told)
 
 
 def test_graphs_of_sglang_take_nothing_from_a_stated_share():

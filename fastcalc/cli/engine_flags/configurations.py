@@ -134,35 +134,48 @@ def _rope(configuration: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _read_graphs(line: Words) -> None:
-    """Read the sizes of CUDA graphs; a vLLM without them is the engine ``eager`` of its release."""
+    """Read the sizes of CUDA graphs; a vLLM without them is the engine ``eager`` of its release.
+
+    An engine file of the user may state its own times, which those of ``eager`` do not replace.
+    """
     configurations = [text for _, text in line.taken_pairs(*GRAPHS)]
-    _read_graph_sizes(line, configurations)
     is_off = any(re.search(r"cudagraph_mode\W+NONE", text) for text in configurations)
     is_off = "0" in line.taken(*OPTIMIZATION) or is_off
-    if not (line.taken(*NO_GRAPHS, has_value=False) or is_off):
-        return
+    is_off = bool(line.taken(*NO_GRAPHS, has_value=False)) or is_off
+    _read_graph_sizes(line, configurations, is_off=is_off)
     engine = line.value("--engine")
+    if not is_off or "eager" in line.engine_ids:
+        return
     if engine in ("", "vllm"):
         line.put("--engine", "eager")
     elif line.program != "vllm":
         line.notes.append(f"{NO_GRAPHS[0]} is not modelled for {engine}")
-    elif "eager" not in engine:
+    elif line.is_own_engine:
+        line.notes.append(
+            f"{NO_GRAPHS[0]} is not modelled for your own engine {engine}: let it extend eager"
+        )
+    else:
         line.put("--engine", f"{engine}+eager")
 
 
-def _read_graph_sizes(line: Words, configurations: Sequence[str]) -> None:
+def _read_graph_sizes(line: Words, configurations: Sequence[str], *, is_off: bool) -> None:
     """Rows of the largest CUDA graph, if a server sets them.
 
     SGLang reserves 0.5 GiB and 2 MiB per row, and 3 to 4.5 MiB more per row for each replica of
     attention (python/sglang/srt/arg_groups/memory_hook.py of version 0.5.23). If its share of
-    memory is set, graphs take nothing from it.
+    memory is set, graphs take nothing from it. vLLM stops at a largest graph of 0 unless graphs
+    are off (vllm/config/vllm.py).
     """
-    texts = [text for _, text in line.taken_pairs(*GRAPH_SIZES)]
+    pairs = line.taken_pairs(*GRAPH_SIZES)
+    texts = [text for _, text in pairs]
     for configuration in configurations:
         stated = re.findall(r"capture_sizes?\W+(\d[\d,\s]*)", configuration)
         texts += [size for sizes in stated for size in re.split(r"[,\s]+", sizes)]
     sizes = [int(text) for text in texts if text.isdecimal() and len(text) < 6]
     if not sizes or not max(sizes):
+        name = pairs[-1][0] if pairs else GRAPHS[0]
+        if texts and not is_off:
+            line.notes.append(f"{name} is not modelled with {shown(texts[-1], 20) or 'no size'}")
         return
     if line.program != "sglang":
         line.words += ["--set", f"parameters.largest_graph={max(sizes)}"]

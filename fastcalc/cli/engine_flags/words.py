@@ -9,7 +9,7 @@ from fastcalc.errors import InputError
 from fastcalc.written import to_json
 
 if TYPE_CHECKING:
-    from fastcalc.catalogue.schema import Model
+    from fastcalc.catalogue.schema import Engine, Model
     from fastcalc.kit.request.fields import DeclaredField
 
 
@@ -115,13 +115,33 @@ class Words:
     @property
     def program(self) -> str:
         """Server program of the engine, which releases and other files inherit; "" if unknown."""
+        engine = self._engine
+        return (engine.program or "") if engine else ""
+
+    @property
+    def engine_ids(self) -> set[str]:
+        """Ids of the engine and of those that it extends; both of ``vllm-0.19+eager``."""
+        engine = self._engine
+        return {*engine.id.split("+"), *engine.bases} if engine else set()
+
+    @property
+    def is_own_engine(self) -> bool:
+        """Whether the engine comes from a file of the user."""
+        from fastcalc.catalogue.store import Catalogue
+
+        names = self.value("--engine").split("+")
+        return not all(Catalogue().knows(name, "engines") for name in names)
+
+    @property
+    def _engine(self) -> "Engine | None":
+        """Engine named in the line; None without, or if it is unknown."""
         from fastcalc.catalogue.store import Catalogue
 
         name = self.value("--engine")
         try:
-            return (Catalogue().engine(name).program or "") if name else ""
+            return Catalogue().engine(name) if name else None
         except InputError:
-            return ""
+            return None
 
     @property
     def longest(self) -> str:
