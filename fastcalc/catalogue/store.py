@@ -3,6 +3,7 @@
 import os
 import re
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -92,6 +93,26 @@ class Catalogue(Names):
         ids = [str(document.at("id")) for document in (first, *variants)]
         bases = tuple(str(document.at("id")) for document in chain)
         return _called(engine, "+".join(ids), bases)
+
+    def refuse_unreachable(self, name: str, extends: str, file: Path) -> None:
+        """Refuse a new file in whose folder the id of an engine does not lead to that engine.
+
+        name : the engine as written in the request: id, alias or path
+        extends : its id, as the file will state it
+        """
+        document = Document(str(file), {"extends": extends})
+        for part, written in zip(parts_of(extends), parts_of(name), strict=True):
+            path = self.find(written, "engines")
+            with suppress(InputError):
+                if os.path.samefile(self._beside(document, part, "engines"), path):
+                    continue
+            hint = f"write both to one folder: {option('out', path.with_name(file.name))}"
+            if path.stem != part:
+                hint = f"rename {path} to {part}.yaml, which is its id"
+            elif self.knows(part, "engines"):
+                hint = f"change the id of {path}, because the catalogue has a {part}, too"
+            reason = f"'extends: {extends}' in this file would not find {path}"
+            raise InputError(f"{option('out')} {file}: {reason}; {hint}")
 
     def engine_files(self) -> list[Engine]:
         """All engines as in their files, without inherited values."""
@@ -235,13 +256,14 @@ class Catalogue(Names):
             hint = "write the id of an entry, or the name of a .yaml file of this folder"
             raise InputError(f"'{shown(extends)}' is a path, which extends does not take; {hint}")
         parts = parts_of(extends) if kind == "engines" else [extends]
-        paths = list[Path]()
-        for part in filter(None, parts):
-            path = Path()
-            if not (self.knows(part, kind) or is_too_long(part)):
-                path = Path(document.file).with_name(f"{part.removesuffix('.yaml')}.yaml")
-            paths.append(path if path.is_file() else self.find(part, kind))
-        return parts, paths
+        return parts, [self._beside(document, part, kind) for part in filter(None, parts)]
+
+    def _beside(self, document: Document, name: str, kind: Kind) -> Path:
+        """File of a name in the catalogue, or else next to a document."""
+        path = Path()
+        if not (self.knows(name, kind) or is_too_long(name)):
+            path = Path(document.file).with_name(f"{name.removesuffix('.yaml')}.yaml")
+        return path if path.is_file() else self.find(name, kind)
 
     def refuse_idle_changes(self, entry_type: Kind, entries: Iterable[NamedEntry]) -> None:
         """Refuse a change that applies to none of the given entries of a kind."""

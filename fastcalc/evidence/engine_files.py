@@ -18,6 +18,7 @@ from fastcalc.written import many
 _EVIDENCE = "evidence/measured.csv"
 DIGITS = 4  # significant digits of fitted values
 COMMAND = "'fastcalc calibrate'"  # source of a user's own values
+_FITTED = ", fitted on "
 _KEY = re.compile(r"( *)([\w.-]+):")
 _VALUE = re.compile(r"(\{value: )([^,}]+)")
 
@@ -135,9 +136,10 @@ def own_engine(engine: Engine, fit: OwnFit | None, *, name: str, measured: Measu
             f"median factor {after.median_factor:.2f}, 90% within {after.p90_factor:.2f} "
             f"(before: {before.median_factor:.2f} and {before.p90_factor:.2f})"
         )
+    data = f"{', ' if _FITTED in engine.name else _FITTED}{measured.file}"
     heading = [
         f"id: {name}",
-        f"name: {yaml_text(f'{engine.name}, fitted on {measured.file}')}",
+        f"name: {yaml_text(engine.name + data)}",
         f"date: {yaml_text(measured.date)}",
         f"extends: {engine.id}",
         f"fitted_on: {yaml_text(f'{measured.file}, {scores}')}",

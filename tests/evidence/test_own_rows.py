@@ -486,3 +486,45 @@ def test_up_to_four_chips_without_rows_are_named(monkeypatch, chips, names):
     compared = [SimpleNamespace(hardware=SimpleNamespace(id=chip)) for chip in chips]
     (note,) = like.Like(Path("runs.csv"), {}, ()).notes(compared)
     assert note.startswith(f"{names}: runs.csv has no measurement of these")
+
+
+def test_a_second_calibration_extends_the_first_in_the_same_folder(tmp_path, fastcalc):
+    file = runs(tmp_path)
+    first, second = tmp_path / "first.yaml", tmp_path / "second.yaml"
+    assert fastcalc("calibrate", file, "-o", str(first)).code == 0
+    elsewhere = tmp_path / "elsewhere" / "second.yaml"
+    elsewhere.parent.mkdir()
+    refused = fastcalc("calibrate", file, "--engine", str(first), "-o", str(elsewhere))
+    assert refused.code == 2
+    said = " ".join(refused.err.split())
+    assert f"'extends: first' in this file would not find {first}; write both to one" in said
+    assert f"folder: -o {second}" in said
+    assert not elsewhere.exists()
+    assert fastcalc("calibrate", file, "--engine", str(first), "-o", str(second)).code == 0
+    assert 'name: "vLLM, fitted on runs.csv, runs.csv"' in second.read_text()
+    assert fastcalc("check", "--strict", str(second)).code == 0
+
+
+@pytest.mark.parametrize(
+    ("stem", "name", "hint"),
+    [
+        ("mine", "first", "rename {path} to first.yaml, which is its id"),
+        ("vllm", "vllm", "change the id of {path}, because the catalogue has a vllm, too"),
+    ],
+)
+def test_an_engine_that_its_id_does_not_find_is_not_extended(tmp_path, fastcalc, stem, name, hint):
+    path = tmp_path / f"{stem}.yaml"
+    path.write_text(f"id: {name}\nextends: vllm-0.19\n")
+    words = ("--engine", str(path), "-o", str(tmp_path / "second.yaml"))
+    refused = fastcalc("calibrate", runs(tmp_path), *words)
+    assert refused.code == 2
+    assert hint.format(path=path) in " ".join(refused.err.split())
+
+
+def test_a_calibration_of_a_release_with_a_variant_is_an_engine_that_loads(tmp_path, fastcalc):
+    target = tmp_path / "mine.yaml"
+    words = ("--engine", "vllm-0.19+eager", "-o", str(target))
+    assert fastcalc("calibrate", runs(tmp_path), *words).code == 0
+    assert "\nextends: vllm-0.19+eager\n" in target.read_text()
+    assert fastcalc("check", "--strict", str(target)).code == 0
+    assert fastcalc(*ASKED, "--batch", "8", "--tp", "4", "--engine", str(target)).code == 0

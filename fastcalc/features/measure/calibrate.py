@@ -112,6 +112,11 @@ def _fit_own(request: Calibrate, path: Path) -> None:
             f"{option('out')} {request.out}: {name} is an engine of the catalogue already; call "
             f"the file something else, for example our-{name}.yaml"
         )
+    is_kept = request.out is not None and not output.is_stream(request.out)
+    if request.out is not None and is_kept:
+        catalogue.refuse_unreachable(
+            request.file_options().get("engine") or "vllm", base.id, request.out
+        )
     points, fit = measured.points, None
     if sum(not point.is_speculation_inferred for point in points) >= FEWEST_RUNS:
         fit = fit_own(points, catalogue, base, str(path), request.file_options().get("engine"))
@@ -122,7 +127,6 @@ def _fit_own(request: Calibrate, path: Path) -> None:
         rows.engine, fit, name=name, measured=Measured(without_controls(path.name), max(dates))
     )
     output.write(text, request.out)
-    is_kept = request.out is not None and not output.is_stream(request.out)
     first = rows.engine.own_deployments[0]
     chip, model = request.hardware or first.hardware, request.model or first.model
     words = model, flag("on"), chip, flag("engine"), request.out
