@@ -86,10 +86,22 @@ def cache_on_chip(machine: Machine, work: Workload, layout: AnyLayout, tokens: A
     else:
         of_rank = _cache_on_rank(topology, work, layout, tokens)
     if machine.draft:
-        of_rank = of_rank + machine.draft.cache_bytes(tokens, ranks=layout.tp)
+        cache = machine.draft.cache_bytes(tokens, ranks=layout.tp)
+        of_rank = of_rank + cache * _draft_share(machine, machine.draft, layout)
     elif machine.memory.drafted and work.model.mtp:
         of_rank = of_rank + _draft_cache_on_rank(work, layout, tokens)
     return of_rank * machine.ranks
+
+
+def _draft_share(machine: Machine, draft: Workload, layout: AnyLayout) -> ArrayLike:
+    """Share of a draft model's layers on the fullest chip. [1]
+
+    llama.cpp splits a draft over its devices by layers, as it does the model (load_model in
+    tools/server/server-context.cpp, ggml-org/llama.cpp), and so do chips with regions. Other
+    engines run it on one stage.
+    """
+    is_split = machine.is_spatial or machine.engine.program == "llama-cpp"
+    return stage_share(topology_of(machine), draft, layout) if is_split else 1.0
 
 
 def _draft_cache_on_rank(work: Workload, layout: AnyLayout, tokens: ArrayLike) -> Array:
@@ -140,11 +152,16 @@ def stored_weights(machine: Machine, work: Workload, layout: AnyLayout) -> dict[
     experts.
     """
     head, embedding = work.weights.head.bytes, work.weights.embedding.bytes
+    of_draft, draft = 0.0, floats(0.0)  # in all, and on this chip
+    if machine.draft:
+        of_draft = machine.draft.weight_bytes
+        draft = floats(of_draft * _draft_share(machine, machine.draft, layout))
     if machine.is_spatial:
         room = _layers_per_stage(machine, work, layout) * work.largest_layer_bytes
         sizes = work.bytes._asdict() | {"embedding": embedding}
         fractions = {kind: sizes[kind] / work.weight_bytes for kind in WEIGHT_KINDS}
-        return {kind: floats(room * fraction) for kind, fraction in fractions.items()}
+        placed = {kind: floats(room * fraction) for kind, fraction in fractions.items()}
+        return placed | {"embedding": placed["embedding"] + draft}
     experts = work.experts or 1.0
     fraction = np.ceil(experts / layout.ep) / experts * layout.ep / layout.expert_shards
     fraction = fraction * expert_padding(machine, work, layout)
@@ -154,12 +171,12 @@ def stored_weights(machine: Machine, work: Workload, layout: AnyLayout) -> dict[
     has_head = is_whole | (head >= embedding)
     has_embedding = is_whole | ~has_head
     ranks = machine.ranks  # of a chip, each with its own part
-    unread = (has_embedding * embedding + machine.unread_bytes) / layout.tp
+    unread = has_embedding * embedding + machine.unread_bytes - of_draft + draft
     return {
         "dense": floats(dense / layout.tp * ranks),
         "head": floats((small + has_head * head) / layout.tp * ranks),
         "experts": floats(routed * fraction * ranks),
-        "embedding": floats((unread + _copies(machine, work, layout)) * ranks),
+        "embedding": floats((unread / layout.tp + _copies(machine, work, layout)) * ranks),
     }
 
 

@@ -52,7 +52,8 @@ def draft_model(
         notes += reading
         notes.append(
             f"draft model {shown(name, 60)} ({source}): {weights:,.2f} GB of weights and "
-            f"{token:,.1f} kB of KV cache per token, divided by the tensor-parallel ranks"
+            f"{token:,.1f} kB of KV cache per token, divided by the tensor-parallel ranks "
+            "(llama.cpp and chips with regions: also by the pipeline stages)"
         )
     return draft
 

@@ -34,6 +34,39 @@ def test_weights_and_cache_of_a_draft_model_count():
     assert tokens == pytest.approx(after * 1e9 * 4 / of_both, rel=1e-3)
 
 
+def test_a_draft_under_llama_cpp_is_split_over_its_devices():
+    """Qwen3 0.6B: of 28 layers, the fullest of 8 devices has 4, of 4,096 bytes per token each."""
+    placements = [
+        locate(
+            Scenario(
+                hardware=ENTRIES.hardware("rtx-4090"),
+                model=ENTRIES.model("llama-3.1-70b"),
+                engine=ENTRIES.engine("llama-cpp"),
+                weights="q4_k_m",
+                batches=(1,),
+                traffic=Traffic(1000.0, 1000.0, 1500.0),
+                sharding=Sharding(pp=8),
+                memory=replace(OWN_MEMORY, draft=draft),
+            )
+        ).placement
+        for draft in (None, ENTRIES.model("qwen3-0.6b"))
+    ]
+    before, after = (float(placement.cache_on_chip(1000.0)) for placement in placements)
+    assert after - before == pytest.approx(4 * 4096 * 1000)
+    before, after = (float(placement.weights_per_chip) for placement in placements)
+    assert after - before == pytest.approx(4 / 28 * 2 * 596_049_920, rel=1e-3)
+
+
+def test_a_draft_spreads_over_chips_with_regions():
+    """747 chips of 207 MB hold 141.1 GB in whole layers, and leave 13 GB for a draft of 1.19 GB."""
+    (plain,), (drafting,) = (
+        fc.fit("llama-3.1-70b", on="groq-lpu", draft_model=draft).records
+        for draft in (None, "qwen3-0.6b")
+    )
+    assert plain["min_chips"] == drafting["min_chips"] == 747
+    assert 0 < drafting["max_batch"] < plain["max_batch"]
+
+
 def test_what_chips_must_hold_includes_the_draft_model(capsys, monkeypatch):
     """141.1 and 16.1 GB of weights, and 131,072 x 458,752 bytes of both caches."""
     monkeypatch.setenv("COLUMNS", "200")
