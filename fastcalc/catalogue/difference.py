@@ -180,7 +180,7 @@ def extended(document: Document, base: Document) -> Document:
         parent = None if key in _REPLACED_WHOLE else inherited.get(key)
         data[key] = _over(parent, stated, (key,), moved)
         if key in _ROWS and isinstance(stated, list) and isinstance(parent, list) and stated:
-            data[key] = [*stated, *parent]
+            data[key] = [*(_ended_last(stated) if key == "refused" else stated), *parent]
         elif key == "own_deployments":
             data[key] = joined_deployments(stated, parent)
 
@@ -188,6 +188,15 @@ def extended(document: Document, base: Document) -> Document:
         return {_moved(at, moved): mark for at, mark in marks.items()}
 
     return replace(document, data=data, values=places(document.values), keys=places(document.keys))
+
+
+def _ended_last(rows: list[Json]) -> list[Json]:
+    """Refusals of an engine, then its empty lists, which end those of the engine it extends."""
+    lists = ("weights", "caches")
+    mappings = [row for row in rows if isinstance(row, dict)]
+    ends = [{k: v for k, v in row.items() if k not in lists or v == []} for row in mappings]
+    own = [{k: v for k, v in row.items() if k not in lists or v != []} for row in mappings]
+    return [*own, *ends] if len(mappings) == len(rows) else rows
 
 
 def _without(stated: dict[str, Json], parameters: Json) -> Json:

@@ -391,3 +391,22 @@ def test_rows_of_an_engine_precede_its_parents(tmp_path):
     assert formats_run(own.engine("added"), ENTRIES.hardware("b200")).weights == ("fp8", "nvfp4")
     assert widened_by(own.engine("added"), hopper).dense["nvfp4"] == "Marlin"
     assert not widened_by(own.engine("none"), hopper).dense
+
+
+def test_empty_lists_of_an_engine_are_not_about_its_own_rows(tmp_path):
+    """vLLM refuses nvfp4 caches on Hopper. No architectures are all, for the default of a cache."""
+    head = "extends: vllm\nsources: {own: {title: a release note}}\n"
+    refused = (
+        "  - {architectures: [hopper], weights: [], caches: [fp8], source: own}\n"
+        "  - {architectures: [hopper], weights: [mxfp4], caches: [], source: own}\n"
+    )
+    default = "  - {architectures: [], cache: int8, source: own}\n"
+    (tmp_path / "mine.yaml").write_text(
+        f"id: mine\n{head}refused:\n{refused}cache_formats:\n{default}"
+    )
+    mine = Catalogue({"engines": (tmp_path,)}).engine("mine")
+    hopper, llama = ENTRIES.hardware("h100-sxm"), ENTRIES.model("llama-3.1-8b")
+    pairs = [("bf16", "fp8"), ("mxfp4", "bf16"), ("bf16", "nvfp4"), ("bf16", "bf16")]
+    is_refused = [bool(refused_formats(mine, hopper, workload(llama, *pair))) for pair in pairs]
+    assert is_refused == [True, True, False, False]
+    assert cache_format(llama, mine, hopper, None) == "int8"

@@ -179,6 +179,10 @@ class DefaultCache(FormatRow):
     models: list[Identifier] = []
     replaces: list[CacheFormatName] = []
 
+    def is_on(self, hardware: Hardware) -> bool:
+        """Whether it applies to a chip; to all chips if its list is empty, as for its models."""
+        return not self.architectures or super().is_on(hardware)
+
     def is_for(self, model: Model, weights: str | None, hardware: Hardware) -> bool:
         """Whether it applies to a model with weights in a format on a chip."""
         base = (weights or "").partition("+")[0]
