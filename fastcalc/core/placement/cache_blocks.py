@@ -1,6 +1,7 @@
 """Pool of cache blocks of an engine in which layers of all types share pages, as in vLLM."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import lru_cache, partial
 from math import ceil, inf
 from typing import NamedTuple
@@ -66,7 +67,8 @@ def _pool(work: Workload, ranks: tuple[int, int], paging: _Paging) -> BlockPool 
     block, drafted, state_blocks, _, draft = paging
     tp, pp = ranks
     if any(isinstance(part.attention, CompressedAttention) for part in work.model.blocks):
-        return compressed_pool(work, pp)
+        pool = compressed_pool(work, pp)
+        return _with_draft(pool, _token_bytes(draft, tp)) if pool and draft else pool
     layers = _layer_caches(work, tp, drafted, draft)
     if not layers:
         return None
@@ -77,6 +79,24 @@ def _pool(work: Workload, ranks: tuple[int, int], paging: _Paging) -> BlockPool 
         first = next(iter(layers))
         return BlockPool(page * fraction, (BlockGroup(first, 1, block),), state_blocks)
     return _grouped(layers, block, pp, state_blocks, is_latent=work.latent_layers > 0)
+
+
+def _token_bytes(draft: Workload, tp: int) -> float:
+    """Cache of one token of a draft model on a rank. [byte]"""
+    return float(draft.cache_bytes(2.0, ranks=tp) - draft.cache_bytes(1.0, ranks=tp))
+
+
+def _with_draft(pool: BlockPool, token: float) -> BlockPool:
+    """Pool whose blocks also hold the caches of a draft model, in tables of their own.
+
+    token : cache of one token of the draft model [byte]
+    """
+    if not token:
+        return pool
+    tokens = min(group.tokens for group in pool.groups if group.layer.window == inf)
+    tables = ceil(tokens * token / pool.block_bytes)
+    own = BlockGroup(LayerCache(token), tables, tables * pool.block_bytes / token)
+    return replace(pool, groups=(*pool.groups, own))
 
 
 def _layer_caches(
@@ -94,8 +114,7 @@ def _layer_caches(
             counts[cache] = counts.get(cache, 0) + int(count)
     full = max((cache for cache in counts if cache.token), default=None)
     if full and draft:
-        token = float(draft.cache_bytes(2.0, ranks=tp) - draft.cache_bytes(1.0, ranks=tp))
-        counts[full] += ceil(token / full.token)
+        counts[full] += ceil(_token_bytes(draft, tp) / full.token)
     elif full and drafted and work.model.mtp:
         counts[full] += work.model.mtp.layers
     return counts

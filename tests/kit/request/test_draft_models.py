@@ -67,6 +67,18 @@ def test_a_draft_spreads_over_chips_with_regions():
     assert 0 < drafting["max_batch"] < plain["max_batch"]
 
 
+def test_a_draft_counts_next_to_compressed_attention():
+    """Llama 3.1 70B: 80 layers x 2 x 8 heads x 128 x 2 bytes per token, on 8 ranks."""
+    asked = {"models": "deepseek-v4-pro", "on": "b200", "chips": 8, "tp": 8, "ep": 8}
+    (plain,), (drafting,) = (
+        fc.fit(**asked, draft_model=draft, kv="bf16").records for draft in (None, "llama-3.1-70b")
+    )
+    target = plain["available_kv_gb_per_chip"] / plain["kv_cache_tokens"]
+    token = target + 80 * 2 * 8 * 128 * 2 / 8 / 1e9
+    expected = drafting["available_kv_gb_per_chip"] / token
+    assert drafting["kv_cache_tokens"] == pytest.approx(expected, rel=0.005)
+
+
 def test_what_chips_must_hold_includes_the_draft_model(capsys, monkeypatch):
     """141.1 and 16.1 GB of weights, and 131,072 x 458,752 bytes of both caches."""
     monkeypatch.setenv("COLUMNS", "200")
