@@ -42,10 +42,12 @@ class OwnRows:
 
     engine : engine with the measured deployments
     left_aside : number of skipped rows, by reason [1]
+    inherited : number of used rows measured with another engine, by its id [1]
     """
 
     engine: Engine
     left_aside: dict[str, int]
+    inherited: Counter[str]
 
 
 def own_rows(
@@ -60,16 +62,18 @@ def own_rows(
     points, left_aside = measured.points, defaultdict[str, int](int)
     for skipped in measured.skipped:
         left_aside[skipped.reason] += 1
-    usable: list[Point] = []
+    usable, inherited = list[Point](), Counter[str]()
     for point in points:
         if point.is_offloaded:
             left_aside["part of the model was on a host"] += 1
         elif point.is_speculation_inferred:
             left_aside[_SPECULATED] += 1
-        elif not (any_engine or is_engine_of(point, catalogue, base)):
+        elif not (any_engine or _applies_to(base, measured_with := _engine_of(point, catalogue))):
             left_aside[f"measured with {point.engine}, not {base.id}"] += 1
         else:
             usable.append(point)
+            if not any_engine and measured_with and measured_with.id != base.id:
+                inherited[measured_with.id] += 1
     plain = base.model_copy(update={"own_deployments": []})
     batches, reasons = gather(usable, PointDeployments(catalogue, plain))
     for reason in reasons.values():
@@ -93,15 +97,25 @@ def own_rows(
         for key, rows in members.items()
     ]
     engine = base.model_copy(update={"own_deployments": deployments})
-    return OwnRows(engine, dict(left_aside))
+    return OwnRows(engine, dict(left_aside), inherited)
 
 
-def is_engine_of(point: Point, catalogue: Catalogue, engine: Engine) -> bool:
-    """Whether a measurement's engine is the given one, or one that it extends, or is not stated."""
-    stated = point.engine.lower()
-    if not stated or stated not in catalogue.known("engines"):
+def _applies_to(engine: Engine, measured_with: Engine | None) -> bool:
+    """Whether a measurement applies to an engine: made with it or an unknown engine, or inherited.
+
+    An engine inherits the measurements of those it extends if they are the same program: rows of
+    vLLM may be of any release, and say nothing of graphs.
+    """
+    if measured_with is None or measured_with.id == engine.id:
         return True
-    return catalogue.engine(stated).id in (engine.id, *engine.bases)
+    return measured_with.id in engine.bases and measured_with.program == engine.program
+
+
+def _engine_of(point: Point, catalogue: Catalogue) -> Engine | None:
+    """Engine of a measurement; None if it is not stated or unknown."""
+    stated = point.engine.lower()
+    is_in_catalogue = catalogue.known("engines").issuperset(stated.split("+"))
+    return catalogue.engine(stated) if is_in_catalogue else None
 
 
 def _nothing(file: Path, points: Sequence[Point], left_aside: dict[str, int]) -> str:

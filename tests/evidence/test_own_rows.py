@@ -528,3 +528,22 @@ def test_a_calibration_of_a_release_with_a_variant_is_an_engine_that_loads(tmp_p
     assert "\nextends: vllm-0.19+eager\n" in target.read_text()
     assert fastcalc("check", "--strict", str(target)).code == 0
     assert fastcalc(*ASKED, "--batch", "8", "--tp", "4", "--engine", str(target)).code == 0
+
+
+def test_rows_of_a_program_apply_to_its_releases_and_variants_with_a_note(tmp_path, fastcalc):
+    """Not the reverse, and not to another program that extends it, as MLX extends llama.cpp."""
+    file = runs(tmp_path, {"engine": "vllm"}, {"engine": "eager", "concurrency": "16"})
+    for engine in ("eager", "vllm-0.19+eager"):
+        compared = fastcalc(*ASKED, "--like", file, "--engine", engine)
+        assert compared.code == 0
+        said = " ".join(compared.err.split())
+        assert f"1 row was measured with vllm, which {engine} extends" in said
+        assert "skipped" not in said
+    compared = fastcalc(*ASKED, "--like", file, "--engine", "vllm")
+    said = " ".join(compared.err.split())
+    assert "1 row is skipped: measured with eager, not vllm" in said
+    assert "extends" not in said
+    file = runs(tmp_path, {"engine": "llama-cpp"})
+    refused = fastcalc(*ASKED, "--like", file, "--engine", "mlx")
+    assert refused.code == 2
+    assert "measured with llama-cpp, not mlx" in refused.err

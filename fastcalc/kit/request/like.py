@@ -77,6 +77,12 @@ class Like:
             for reason, count in counts.items():
                 noun = "rows are" if count > 1 else "row is"
                 notes[f"{self.file.name}: {count} {noun} skipped: {reason}"] = None
+            for name, count in rows.inherited.items():
+                noun = "rows were" if count > 1 else "row was"
+                notes[
+                    f"{self.file.name}: {count} {noun} measured with {name}, which "
+                    f"{rows.engine.id} extends, so they may deviate from {rows.engine.id}"
+                ] = None
         chips = {item.hardware for item in applied.values()}
         unmeasured = {scenario.hardware.id for scenario in compared} - chips
         if unmeasured:
