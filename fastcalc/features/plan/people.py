@@ -233,26 +233,35 @@ def mean_request_s(fleet: Fleet, rate: float) -> float:
     """Mean end-to-end latency of all requests on the replicas of a fleet at a rate. [s]"""
     seconds = 0.0
     for allocation, scale in _scaled(fleet, rate):
-        for pool in allocation.pools if scale else ():
-            own_rate = allocation.requests * scale * sum(each.share for each in pool.classes)
+        for pool in allocation.pools:
+            own_rate = _pool_rate(allocation, pool) * scale
             seconds += own_rate * _pool_request_s(pool, own_rate)
     return seconds / rate
 
 
 def _scaled(fleet: Fleet, rate: float) -> list[tuple[Allocation, float]]:
-    """Each allocation, and the factor of its request rate at another total rate.
+    """Allocations that serve requests at another total rate, and the factors of their rates.
 
-    Owned chips at their highest throughput keep it, and the others serve the rest.
+    Owned chips at their highest throughput keep it, in their order, and the others serve the rest.
     """
-    filled = sum(each.requests for each in fleet.allocations if _is_filled(each))
-    of_filled = min(rate / filled, 1.0) if filled else 1.0
-    rest = fleet.requests - filled
-    of_rest = max(rate - filled, 0.0) / rest if rest else 0.0
-    return [(each, of_filled if _is_filled(each) else of_rest) for each in fleet.allocations]
+    rest = sum(each.requests for each in fleet.allocations if not _is_filled(each))
+    scaled, left = list[tuple[Allocation, float]](), rate
+    for each in sorted(fleet.allocations, key=_is_filled, reverse=True):
+        requests = each.requests if _is_filled(each) else rest
+        served = min(requests, left) if _is_filled(each) else left
+        if served or not each.pools:
+            scaled.append((each, served / requests if requests else 1.0))
+        left -= served if _is_filled(each) else 0.0
+    return scaled
 
 
 def _is_filled(allocation: Allocation) -> bool:
     return any(pool.decision.service.rate is None for pool in allocation.pools)
+
+
+def _pool_rate(allocation: Allocation, pool: ReplicaPool) -> float:
+    """Rate of the requests that a pool serves. [1/s]"""
+    return allocation.requests * sum(each.share for each in pool.classes)
 
 
 def _pool_request_s(pool: ReplicaPool, rate: float) -> float:
@@ -264,13 +273,19 @@ def _pool_request_s(pool: ReplicaPool, rate: float) -> float:
 
 
 def at_rate(fleet: Fleet, rate: float) -> Fleet:
-    """Copy of a fleet with the same replicas at another total request rate, with percentiles."""
+    """Copy of a fleet at another total request rate, with percentiles.
+
+    The replicas stay the same. Chips are not rented if the owned ones serve the whole rate.
+    """
     allocations = tuple(
         replace(
             allocation,
             requests=allocation.requests * scale,
             sharing=replace(
-                allocation.sharing, pools=tuple(_at(pool, scale) for pool in allocation.pools)
+                allocation.sharing,
+                pools=tuple(
+                    _at(pool, _pool_rate(allocation, pool), scale) for pool in allocation.pools
+                ),
             ),
         )
         for allocation, scale in _scaled(fleet, rate)
@@ -278,12 +293,15 @@ def at_rate(fleet: Fleet, rate: float) -> Fleet:
     return replace(fleet, service=replace(fleet.service, rate=rate), allocations=allocations)
 
 
-def _at(pool: ReplicaPool, scale: float) -> ReplicaPool:
-    """Copy of a pool at a scaled rate."""
-    decision = pool.decision
-    if decision.service.rate is None:
+def _at(pool: ReplicaPool, rate: float, scale: float) -> ReplicaPool:
+    """Copy of a pool at a scaled rate.
+
+    rate : present rate [1/s]
+    """
+    if scale == 1.0:
         return pool
-    service = replace(decision.service, rate=decision.service.rate * scale)
+    decision = pool.decision
+    service = replace(decision.service, rate=rate * scale, is_fleet=False)
     plans = {
         variant: _plan_at(plan, scale, service)
         for variant, plan in decision.best_by_variant.items()

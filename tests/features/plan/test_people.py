@@ -5,12 +5,15 @@ import re
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import fastcalc as fc
 from fastcalc.features.plan import run as plan_run
 from fastcalc.features.plan.people import mean_request_s, solve_closed_loop
 from tests.helpers import every, thorough
 from tests.helpers import run_once as run
+from tests.strategies import scaled
 
 PLAN = ("plan", "llama-3.1-8b", "--on", "h100-sxm", "--weights", "bf16", "--kv", "bf16")
 
@@ -58,22 +61,59 @@ def test_rate_and_response_time_are_one_fixed_point(words, capsys, monkeypatch):
     assert float(said[2]) == pytest.approx(seconds, rel=0.02)
 
 
+def check_little(own, users, think, model="llama-3.1-8b", **options):
+    """Check that the rates of owned and rented chips add up to N / (Z + R)."""
+    fleets = []
+
+    def solve(*args):
+        fleets.append(solve_closed_loop(*args))
+        return fleets[-1]
+
+    options = {"ttft": "1s", "on": "h100-sxm"} | options
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(plan_run, "solve_closed_loop", solve)
+        table = fc.plan(model, own=own, users=users, think=f"{think}s", **options)
+    (fleet,) = fleets
+    rate = fleet.service.rate
+    assert rate * (think + mean_request_s(fleet, rate)) == pytest.approx(users, rel=0.01)
+    assert fleet.requests == pytest.approx(rate)
+    shares = [plan["service_requests_per_s"] for plan in table if plan["rank"] == 1]
+    assert sum(shares) == pytest.approx(rate, rel=0.01)
+    assert min(shares) > 0
+
+
+@pytest.mark.parametrize(
+    ("own", "users", "think", "options"),
+    [
+        # Settled at a rate that the owned chips, or the first kind of them, serve alone.
+        ("h100-sxm=4", 300, 10, {}),
+        thorough("h100-sxm=2,l40s=4", 100, 5, {"ttft": "500ms"}),
+        thorough(
+            "h100-sxm=16",
+            400,
+            30,
+            {"model": "llama-3.1-70b", "tpot": "25ms", "prompt": 4000, "output": 500},
+        ),
+    ],
+)
+def test_owned_chips_serve_users_who_think(own, users, think, options):
+    check_little(own, users, think, **options)
+
+
 @pytest.mark.thorough
-def test_owned_chips_serve_users_who_think():
-    """The fleet has as many requests as 400 make whose answers take as long as on it."""
-    limits = {"tpot": "25ms", "ttft": "1s", "prompt": 4000, "output": 500}
-    table = fc.plan(
-        "llama-3.1-70b", own="h100-sxm=16", on="h100-sxm", users=400, think="30s", **limits
-    )
-    rate, seconds = map(
-        float,
-        re.search(
-            r"\(([\d.]+) requests/s, mean latency ([\d.]+) s\)", " ".join(table.headline.split())
-        ).groups(),
-    )
-    assert rate * (30 + seconds) == pytest.approx(400, rel=0.01)
-    shares = [plan for plan in table if plan["rank"] == 1]
-    assert sum(plan["service_requests_per_s"] for plan in shares) == pytest.approx(rate, rel=0.01)
+@settings(max_examples=scaled(8), deadline=None)
+@given(
+    own=st.dictionaries(
+        st.sampled_from(["h100-sxm", "l40s", "a100-sxm-80gb"]),
+        st.sampled_from([1, 2, 4, 8, 16]),
+        min_size=1,
+        max_size=2,
+    ),
+    users=st.integers(1, 1500),
+    think=st.sampled_from([1, 5, 20, 60]),
+)
+def test_any_owned_chips_serve_users_who_think(own, users, think):
+    check_little(",".join(f"{chip}={count}" for chip, count in own.items()), users, think)
 
 
 @every(

@@ -9,13 +9,13 @@ import pytest
 from fastcalc.features.plan import people as closed_loop
 from fastcalc.features.plan.people import (  # fmt: skip
     People,
-    _at,
     _falling,
     _longest_request,
     _plan_at,
     _pool_request_s,
     _rank,
     _rising,
+    _scaled,
     _settled_rate,
     at_rate,
     mean_request_s,
@@ -346,6 +346,7 @@ class Decided:
 @dataclass(frozen=True)
 class Pool:
     decision: Decided
+    classes: tuple = (SimpleNamespace(share=1.0),)
 
 
 @dataclass(frozen=True)
@@ -369,18 +370,38 @@ def test_a_fleet_at_another_rate_has_the_same_replicas(monkeypatch):
     """At 4 of 6 requests/s chips that serve 2 at most still do, and the others half of their 4."""
     monkeypatch.setattr(closed_loop, "_plan_at", lambda plan, scale, _: (plan, scale))
     sized = Pool(Decided(Service(1.0, 1.0, rate=4.0), {"v": "plan"}))
-    filled = Pool(Decided(Service(1.0, 1.0), {"v": "plan"}))
-    assert _at(filled, 0.5) is filled
+    filled = Pool(Decided(Service(1.0, 1.0, is_fleet=True), {"v": "plan"}))
 
     @dataclass(frozen=True)
     class Shared:
         pools: tuple
 
     parts = (Part(4.0, Shared((sized,))), Part(2.0, Shared((filled,))))
-    halved = at_rate(Whole(6.0, Service(1.0, 1.0, rate=6.0), parts), 4.0)
+    whole = Whole(6.0, Service(1.0, 1.0, rate=6.0), parts)
+    halved = at_rate(whole, 4.0)
     assert halved.service.rate == 4.0
     assert [part.requests for part in halved.allocations] == [2.0, 2.0]
-    ((half,), (same,)) = (part.sharing.pools for part in halved.allocations)
+    ((same,), (half,)) = (part.sharing.pools for part in halved.allocations)
     assert half.decision.service.rate == 2.0
     assert half.decision.best_by_variant == {"v": ("plan", 0.5)}
     assert same is filled
+    # At 1 request/s chips that serve 2 at most serve half of it, and no others are rented.
+    (owned,) = at_rate(whole, 1.0).allocations
+    (at_half,) = owned.sharing.pools
+    assert owned.requests == 1.0
+    assert at_half.decision.service == Service(1.0, 1.0, rate=1.0)
+    assert at_half.decision.best_by_variant == {"v": ("plan", 0.5)}
+
+
+def test_owned_chips_are_filled_in_their_order():
+    """Of 5 requests/s chips for 3 serve 3, chips for 4 the other 2, and rented ones none."""
+    filled = Pool(Decided(Service(1.0, 1.0), {}))
+    rented = Pool(Decided(Service(1.0, 1.0, rate=2.0), {}))
+    parts = [
+        SimpleNamespace(requests=requests, pools=[pool])
+        for requests, pool in ((3.0, filled), (4.0, filled), (2.0, rented))
+    ]
+    fleet = SimpleNamespace(allocations=parts)
+    assert _scaled(fleet, 5.0) == [(parts[0], 1.0), (parts[1], 0.5)]
+    assert _scaled(fleet, 8.0) == [(parts[0], 1.0), (parts[1], 1.0), (parts[2], 0.5)]
+    assert _scaled(fleet, 2.0) == [(parts[0], pytest.approx(2 / 3))]
