@@ -99,7 +99,8 @@ def _too_large(location: Location) -> str:
     """Phrase on why a batch does not fit even with the engine's smallest reserve."""
     placement, batch, site = location.placement, min(location.scenario.batches), location.site
     chips, needed = placement.layout.chips, _of_all(site, batch)
-    if placement.edge_batch >= batch:
+    layouts = site.default_layouts if location.is_default_layout else [placement.layout]
+    if np.max(site.place_all(layouts).edge_batch) >= batch:
         return engine_limit(location)
     if placement.machine.place:
         return f"{needed.text} does not fit with the placement of {option('place')}"

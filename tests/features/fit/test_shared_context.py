@@ -76,3 +76,13 @@ def test_compare_names_the_limit_of_the_context(capsys, monkeypatch):
     asked = ("compare", *FIT[1:], "--batch", "8", "--chips", "1", "--notes")
     said = words(run_once(*asked, capsys=capsys, monkeypatch=monkeypatch).out)
     assert "A batch beyond 4 sequences per replica exceeds llama-cpp's limit" in said
+
+
+def test_a_batch_above_the_slots_names_the_slots(capsys, monkeypatch):
+    """Two cards of 24 GB hold 42.5 GB of weights and eight sequences, but four slots do not."""
+    server = "llama-server -hf bartowski/Llama-3.3-70B-Instruct-GGUF:Q4_K_M -c 16384 -ngl 99 -np 4"
+    typed = ("compare", "--server", server, "--on", "rtx-3090", "--batch", "1,8")
+    ran = run(*typed, capsys=capsys, monkeypatch=monkeypatch)
+    said = " ".join(ran.out.split())
+    assert "rtx-3090: llama-cpp runs at most 4 sequences per replica and queues the rest" in said
+    assert "does not fit" not in said
