@@ -119,7 +119,7 @@ class ClaimsAnswer(Answer):
             topics = ", ".join(name.split()[0] for name in [*self.book.topics][1:])
             if topics and self.request.only is None:
                 text += f" {option('only', 'WORD')} selects others by topic ({topics})."
-            yield Note(text, weight=2, is_hint=True)
+            yield Note(text, weight=2, is_of_rows=True)
         if any(judged.check for judged in self.judged):
             yield Note(
                 f"{option('explain', self._first)} shows what decides a verdict, with the formula, "

@@ -116,7 +116,7 @@ class FrontierAnswer(Answer):
         if shown < count:
             yield Note(
                 f"the table has {shown} of {count:,} rows; {option('wide')} prints all",
-                is_hint=True,
+                is_of_rows=True,
             )
         for line in other_prices(self._outcomes, self._ends):
             yield Note(line, is_hint=True)

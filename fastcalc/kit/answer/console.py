@@ -115,11 +115,13 @@ class Note:
 
     weight : priority on the first screen, largest first; 0: shown only with all notes
     is_hint : whether it states or summarizes what only the first screen omits
+    is_of_rows : whether it counts rows that only a wide screen prints
     """
 
     text: str
     weight: int = 1
     is_hint: bool = False
+    is_of_rows: bool = False
 
     def __post_init__(self) -> None:
         """Write the text as a sentence."""
@@ -170,7 +172,8 @@ class Screen:
         """
         first = sorted((note for note in notes if note.weight), key=lambda note: -note.weight)
         short_notes = list(dict.fromkeys(note.text for note in first))
-        all_notes = list(dict.fromkeys(note.text for note in notes if not note.is_hint))
+        lasting = (note for note in notes if not (note.is_hint or (note.is_of_rows and self.wide)))
+        all_notes = list(dict.fromkeys(note.text for note in lasting))
 
         def page(count: int) -> list[Part]:
             return [*body, self.under_table(key, short_notes[:count], all_notes, next_command)]

@@ -136,18 +136,18 @@ def test_a_first_screen_has_twelve_claims_of_the_first_topic():
     assert ids(leading) == ["c3", "c1"]
     assert len(others) == 18
     assert ids(found._first_claims()) == ["c3", "c1"]
-    (hint,) = [note for note in found.notes() if note.is_hint]
+    (hint,) = [note for note in found.notes() if note.is_of_rows]
     assert hint.text.startswith("The table has 2 of 20 claims; ")
     assert "selects others by topic (prices)." in hint.text
     assert found._first == "c1"  # the first with a number
     chosen = claims(20, topics=topics, only="c")
     assert len(chosen._first_claims()) == 12
     assert ids(chosen._first_claims())[:3] == ["c3", "c1", "c0"]
-    (hint,) = [note for note in chosen.notes() if note.is_hint]
+    (hint,) = [note for note in chosen.notes() if note.is_of_rows]
     assert "by topic" not in hint.text
     assert claims(3, checked=False)._first == "c0"
     assert len(claims(12).groups()) == 1
-    assert not any(note.is_hint for note in claims(12).notes())
+    assert not any(note.is_of_rows for note in claims(12).notes())
 
 
 def test_what_verdicts_depend_on_is_counted():
