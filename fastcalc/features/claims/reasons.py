@@ -21,6 +21,10 @@ _DIGITS = 3
 Listed: TypeAlias = Sequence[float | str]
 
 
+_UNREACHED = "out of reach"
+"""Text of a number that no batch reaches."""
+
+
 def reason(judged: Judged) -> str:
     """Reason for a verdict, with its numbers.
 
@@ -54,7 +58,7 @@ def reason(judged: Judged) -> str:
             cell if isinstance(cell, str) else _text(cell, int(digits or _DIGITS), bool(percent))
             for cell in numbers_named
         ]
-        return listed(texts)
+        return listed(texts if set(texts) != {_UNREACHED} else [_UNREACHED])
 
     return FIELD.sub(filled, judged.claim.reason)
 
@@ -74,7 +78,7 @@ def verdict_sentence(judged: Judged) -> str:
     else:
         as_stated, otherwise = "true in some cases", "false in others"
     if judged.verdict == "undetermined":
-        return f"open: {as_stated}, but the deciding facts are not published"
+        return f"undetermined: {as_stated}, but the deciding facts are not published"
     if judged.claim.condition:
         return f"{as_stated}, but only if {judged.claim.condition}"
     if is_of_conclusion:
@@ -84,7 +88,7 @@ def verdict_sentence(judged: Judged) -> str:
 
 def _text(value: float, digits: int, is_percent: bool) -> str:
     if isinf(value):
-        return "out of reach"
+        return _UNREACHED
     text = trimmed(number(100.0 * value if is_percent else value, digits))
     return f"{text}%" if is_percent else text
 

@@ -302,7 +302,7 @@ def test_a_bill_in_tokens_and_sessions(judged):
         ("7", "true as stated; false under other plausible assumptions"),
         ("8", "true in some cases; false in others"),
         ("14", "true as stated, but only if fast mode is a smaller batch on the same machine"),
-        ("74", "open: false as stated, but the deciding facts are not published"),
+        ("74", "undetermined: false as stated, but the deciding facts are not published"),
         ("1", "true"),
         ("30", MEANING["refuted"]),
         ("46", MEANING["external"]),
@@ -488,7 +488,11 @@ def test_no_number_in_a_reason_is_written_by_hand(judged):
     [
         ("1", "is 2.62 times."),
         # 61 layers of 110 us are 6.7 ms, and a token at 170 tokens/s takes 5.9.
-        ("47", "with 110 us, as measured, that is out of reach and out of reach"),
+        (
+            "47",
+            "with 110 us, as measured, that is out of reach. Over all assumptions it is at least 1",
+        ),
+        ("47", "at least 1, and at worst it is out of reach."),
         ("66", f"at 3 s it takes {3 + 27 / 2.5:.1f} s"),
         ("67", "it is 3.8 and 5.8 s and 3.13 and 3.47 s"),
         ("6", f"would wait {63 / (2 * 6.4):.2f} s"),
@@ -1220,3 +1224,9 @@ def test_the_first_screen_fits_a_terminal_page(fastcalc, book):
     conditional = fastcalc("claims", "--only", "conditional").out
     assert conditional.count("conditional  ") == 12
     assert "Claims about" not in conditional, "of both groups"
+
+
+def test_all_notes_count_the_claims_that_the_table_leaves_out(fastcalc):
+    left_out = "The table has 11 of 82 claims"
+    assert left_out in fastcalc("claims", "--notes").out
+    assert left_out not in fastcalc("claims", "--wide").out
