@@ -50,7 +50,7 @@ def verdict(diagnosis: Diagnosis) -> str:
 
 def _slower(finding: TermFinding) -> str:
     amount = f"{number(finding.slower, 2)} ({ends(finding)})"
-    return f"{term_name(finding)} is {finding.term.worse} by a factor of {amount}"
+    return f"{term_name(finding)} {finding.term.worse} by a factor of {amount}"
 
 
 def _surely(probability: float) -> str:

@@ -57,10 +57,10 @@ EXPECTED_PARTS = [
     # and reads by the power of 0.4.
     (BANDWIDTH, "", READS, {}, 4.0),
     (COMPUTE, "", PRODUCTS, {}, 8.0),
-    (COMPUTE, "and memory", {**PRODUCTS, **dict.fromkeys(READS, 0.4)}, {}, 4.0),
-    (LINKS, "in bandwidth", {"link_fraction": 1.0}, {}, 150.0),
-    (LINKS, "in latency", {}, LATENCIES, 150.0),
-    (LINKS, "in both", {"link_fraction": 1.0}, {"collective_latency": 0.4}, 150.0),
+    (COMPUTE, "(and memory)", {**PRODUCTS, **dict.fromkeys(READS, 0.4)}, {}, 4.0),
+    (LINKS, "(bandwidth)", {"link_fraction": 1.0}, {}, 150.0),
+    (LINKS, "(latency)", {}, LATENCIES, 150.0),
+    (LINKS, "(bandwidth and latency)", {"link_fraction": 1.0}, {"collective_latency": 0.4}, 150.0),
     (RUNNING, "", {}, {}, 150.0),
 ]
 
@@ -133,7 +133,7 @@ def test_launches_are_on_the_way_to_those_of_eager_mode(
 def test_what_other_parts_slow_as_well():
     parts = {(term, part.name): part for term, part in PARTS}
     reads, products = parts[BANDWIDTH, ""], parts[COMPUTE, ""]
-    clocks, link = parts[COMPUTE, "and memory"], parts[LINKS, "in bandwidth"]
+    clocks, link = parts[COMPUTE, "(and memory)"], parts[LINKS, "(bandwidth)"]
     assert reads.is_within(clocks)
     assert products.is_within(clocks)
     assert reads.is_within(reads)
@@ -142,8 +142,8 @@ def test_what_other_parts_slow_as_well():
     assert not parts[RUNNING, ""].is_within(clocks)
     assert not parts[HOST, "per step"].is_within(clocks)
     assert not LAUNCHES.is_within(clocks)
-    assert link.is_within(parts[LINKS, "in both"])
-    assert not parts[LINKS, "in both"].is_within(link)
+    assert link.is_within(parts[LINKS, "(bandwidth and latency)"])
+    assert not parts[LINKS, "(bandwidth and latency)"].is_within(link)
 
 
 # Beliefs

@@ -37,7 +37,7 @@ def test_how_sure_a_cause_is(probability, word):
     named = finding(probability=probability, is_named=True)
     said = say.verdict(diagnosis("differs", findings=[finding(), named]))
     assert said.startswith(f"{word} ({100 * probability:.0f}%), ")
-    assert said.endswith(f" is {HOST.worse} by a factor of 1.5 (1.2 to 2.0)")
+    assert said.endswith(f" {HOST.worse} by a factor of 1.5 (1.2 to 2.0)")
     assert ";" not in said
 
 

@@ -75,7 +75,7 @@ class Part:
 class SlowdownTerm:
     """A term that may be slower than predicted.
 
-    name, worse, shows : short name, adjective for a slowdown, and affected measurements
+    name, worse, shows : short name, verb and adjective for a slowdown, and affected measurements
     parts : parts that can be slower independently
     settings : settings known to change it, the most likely first
     """
@@ -104,7 +104,7 @@ LAUNCHES = Part(
 )
 HOST = SlowdownTerm(
     "host time",
-    "longer",
+    "is longer",
     "steps are longer by a constant at any batch, or by a time per sequence for any model",
     parts=(
         Part("per step", costs=(("decode_layer_floor", 1.0),)),
@@ -130,7 +130,7 @@ _READS = (("bandwidth_fraction", 1.0), ("bandwidth_per_core", 1.0))
 _PRODUCTS = (("compute_fraction", 1.0), ("compute_per_core", 1.0))
 BANDWIDTH = SlowdownTerm(
     "memory bandwidth",
-    "lower",
+    "is lower",
     "decode is slower at any batch, most with long contexts",
     parts=(Part("", rates=_READS, most=4.0),),
     settings=(
@@ -141,11 +141,11 @@ BANDWIDTH = SlowdownTerm(
 )
 COMPUTE = SlowdownTerm(
     "compute",
-    "slower",
+    "is slower",
     "prompts and large batches are slower, single streams are not",
     parts=(
         Part("", rates=_PRODUCTS, most=8.0),
-        Part("and memory", rates=(*_PRODUCTS, *((name, 0.4) for name, _ in _READS)), most=4.0),
+        Part("(and memory)", rates=(*_PRODUCTS, *((name, 0.4) for name, _ in _READS)), most=4.0),
     ),
     settings=(
         _POWER,
@@ -156,13 +156,17 @@ COMPUTE = SlowdownTerm(
 _LATENCIES = ("collective_latency", "crossing_latency", "rank_wait")
 LINKS = SlowdownTerm(
     "links between chips",
-    "slower",
+    "are slower",
     "several chips are slower but a single one is not, most for prompts and large batches",
     parts=(
-        Part("in bandwidth", rates=(("link_fraction", 1.0),)),
-        Part("in latency", costs=tuple((name, 1.0) for name in _LATENCIES)),
+        Part("(bandwidth)", rates=(("link_fraction", 1.0),)),
+        Part("(latency)", costs=tuple((name, 1.0) for name in _LATENCIES)),
         # Over PCIe an exchange takes three times as long, a byte 10 to 30 times (engines/gpu.yaml).
-        Part("in both", rates=(("link_fraction", 1.0),), costs=(("collective_latency", 0.4),)),
+        Part(
+            "(bandwidth and latency)",
+            rates=(("link_fraction", 1.0),),
+            costs=(("collective_latency", 0.4),),
+        ),
     ),
     settings=(
         "PCIe instead of NVLink (nvidia-smi topo -m)",
@@ -174,7 +178,7 @@ LINKS = SlowdownTerm(
 ROOM = Part("")
 RUNNING = SlowdownTerm(
     "KV-cache capacity",
-    "smaller",
+    "is smaller",
     "above some concurrency requests wait, and throughput stops growing",
     parts=(ROOM,),
     settings=(
