@@ -240,14 +240,11 @@ class MeasureAnswer(Answer):
                 f"in {self.request.results_file}. The 80% range of its speed now spans a factor "
                 f"of at most {number(max(widths), 2)} (before: {number(max(before), 2)})."
             )
-        kept = [(row.after[1] - row.after[0]) / (row.now[2] - row.now[1]) for row in self.batches]
-        least, most = map(whole_percent, (min(kept), max(kept)))
-        left = most if least == most else f"{least.removesuffix('%')} to {most}"
-        by_batch = ", depending on the batch" * (least != most)
+        left = whole_percent(self.advice.widths[-1] / self.advice.widths[0])
         takes = seconds(sum(run.seconds for run in runs)) + " in all" * (len(runs) > 1)
         return (
             f"{capital(_count(len(runs)))} ({_loads(runs)}; {takes}) would narrow the 80% ranges "
-            f"of {what} to {left} of their present width{by_batch}."
+            f"of {what} to {left} of their present width."
         )
 
     def key(self) -> str:

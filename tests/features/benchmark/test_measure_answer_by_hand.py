@@ -30,7 +30,7 @@ def answered(runs, rows, *, results=(), asked=2, tool="vllm", existing=(), **req
     found = MeasureAnswer(
         request=SimpleNamespace(runs=asked, **usual | request),
         deployment=SimpleNamespace(now=now, rows=existing),
-        advice=SimpleNamespace(runs=runs), tool=tool, measured=results,
+        advice=SimpleNamespace(runs=runs, widths=[1.0, *(0.5**n for n in range(1, len(runs) + 1))]), tool=tool, measured=results,
     )  # fmt: skip
     found.__dict__["batches"] = rows
     return found
@@ -58,9 +58,9 @@ def test_the_load_of_runs(runs, text):
 @every(
     "runs,rows,sentence",
     [
-        # 20 of 40 tokens/s are left of one range, 10 of the other.
+        # The last width of the advice is half, or a quarter, of the first.
         ([a_run()], [WIDE], "One run (concurrency 8; 30.0 s) would narrow the 80% ranges of m on one h to 50% of their present width."),
-        ([a_run(), a_run(64)], [WIDE, NARROW], "Two runs (concurrency 8 and 64; 1.00 min in all) would narrow the 80% ranges of m on one h to 25 to 50% of their present width, depending on the batch."),
+        ([a_run(), a_run(64)], [WIDE, NARROW], "Two runs (concurrency 8 and 64; 1.00 min in all) would narrow the 80% ranges of m on one h to 25% of their present width."),
     ],
 )  # fmt: skip
 def test_what_runs_would_narrow(runs, rows, sentence):
