@@ -81,7 +81,7 @@ def lives(outcome: Outcome) -> Iterator[str]:
     by_tier, batches = outcome.estimate.passes.split, outcome.scenario.batches
     if by_tier is None:
         return
-    shown: list[str] = []
+    shown: list[tuple[str, str]] = []
     fastest = outcome.placement.machine.fastest
     use = host_use(outcome.estimate.passes)
     for index in sorted(range(len(batches)), key=lambda at: batches[at]):
@@ -98,8 +98,12 @@ def lives(outcome: Outcome) -> Iterator[str]:
             sentences += [f"{tier.name} holds {', '.join(contents)}"] if contents else []
         if sentences:
             how = _HOW[use.words[int(_at(np.asarray(use.codes), index))]] if use else ""
-            shown.append(f"at batch {batches[index]:,} {'; '.join(sentences)}{how}")
-    yield from dict.fromkeys((*shown[:1], *shown[-1:]))
+            shown.append((f"{batches[index]:,}", f"{'; '.join(sentences)}{how}"))
+    batches_of: dict[str, dict[str, None]] = {}
+    for batch, contents_text in (*shown[:1], *shown[-1:]):
+        batches_of.setdefault(contents_text, {})[batch] = None
+    for contents_text, names in batches_of.items():
+        yield f"at {'batches' if len(names) > 1 else 'batch'} {listed([*names])} {contents_text}"
 
 
 def raised_limit(location: Location) -> str | None:
@@ -147,16 +151,19 @@ def _kept(location: Location) -> str:
         (float(np.asarray(memory.joined)), "for communication between chips"),
         (float(np.asarray(memory.graphs)), "for CUDA graphs"),
     )
-    terms_text = listed([f"{size(value)} {purpose}" for value, purpose in terms if value])
+    purposes = [(size(value), purpose) for value, purpose in terms if value]
+    terms_text = f": {listed([' '.join(pair) for pair in purposes])}"
+    if len(purposes) == 1:
+        terms_text = f" {purposes[0][1]}"
     total, stated = (
         float(placement.reserved),
         (location.scenario.engine.ranges or {}).get("reserve"),
     )
     if stated is None:
-        return f" and reserves {size(total)}: {terms_text}"
+        return f" and reserves {size(total)}{terms_text}"
     low, high = size(total / reserve.below), size(total * reserve.above)
     basis = f"The range is from {stated.basis}"
-    return f" and reserves {size(total)} ({low} to {high}): {terms_text}. {basis}"
+    return f" and reserves {size(total)} ({low} to {high}){terms_text}. {basis}"
 
 
 def _kernels(location: Location) -> str:
