@@ -54,7 +54,7 @@ def test_a_node_file_is_planned_in_whole_nodes(node, fastcalc):
     assert within["chips_total"] == 4
     owned = fc.plan("llama-3.1-8b", on=str(node), own={str(node): 8}, rate=1, tpot="50ms")
     assert owned[0]["chips_total"] == 4
-    assert "idle: 4 of 8 my-node" in str(owned)
+    assert "Idle: 4 of 8 my-node" in str(owned)
     assert fastcalc("check", node).code == 0
     assert "node.chips" in fastcalc("show", node).out
 

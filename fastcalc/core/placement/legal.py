@@ -332,7 +332,7 @@ class LegalLayouts:
         if mode is None:
             return []
         note = f", {mode.note}" if mode.note else ""
-        return [f"{layout} is {mode.flag} of {engine.name}{note}"]
+        return [f"{engine.id} runs {layout} with {mode.flag}{note}"]
 
     def rank_notes(self, layout: Layout) -> list[str]:
         """Notes on a layout on chips with several ranks."""

@@ -18,7 +18,16 @@ from fastcalc.grid.column import TableColumn
 from fastcalc.grid.columns import pick
 from fastcalc.kit.answer import point_records, record_tables
 from fastcalc.kit.answer.answer import Answer
-from fastcalc.kit.answer.console import Note, Notes, Part, Remark, Screen, TextTable, Title
+from fastcalc.kit.answer.console import (
+    Note,
+    Notes,
+    Part,
+    Remark,
+    Screen,
+    TextTable,
+    Title,
+    sentence,
+)
 from fastcalc.kit.answer.next_commands import follow_up, report_on, rows_kept
 from fastcalc.kit.answer.numbers_as_text import dollars
 from fastcalc.kit.answer.outcome_lines import (
@@ -150,7 +159,11 @@ class CompareAnswer(Answer):
         ]
         tables = record_tables.tables(_ALL_COLUMNS, rows, screen.width)
         notes = [note.text for note in self.notes() if not note.is_hint]
-        lines = [*record_tables.key_of_mark(*tables), *dict.fromkeys(notes), *_meanings(rows)]
+        lines = [
+            *record_tables.key_of_mark(*tables),
+            *dict.fromkeys(notes),
+            *map(sentence, _meanings(rows)),
+        ]
         page = [*self._in_full(tables)]
         if self.request.explain:
             from fastcalc.features.compare.explain.answer import explanation_parts

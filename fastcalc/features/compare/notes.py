@@ -64,7 +64,7 @@ def _drafts(outcomes: Sequence[Outcome]) -> Iterator[str]:
     if drafts.drafted:
         phrases = "; ".join(f"{name}: {phrase}" for name, phrase in drafters(outcomes).items())
         yield (
-            f"speculation: {drafts.drafted:g} draft tokens per step at an acceptance rate of "
+            f"Speculation: {drafts.drafted:g} draft tokens per step at an acceptance rate of "
             f"{drafts.acceptance:.2f} generate {number(float(drafts.tokens_per_pass))} tokens per "
             f"step; {phrases}"
         )

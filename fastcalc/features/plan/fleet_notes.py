@@ -90,4 +90,4 @@ def idle_chips(fleet: Fleet) -> Iterator[str]:
     for allocation in fleet.allocations:
         if allocation.owned is not None and allocation.plans and allocation.chips_left:
             chips = f"{allocation.chips:,} {allocation.owned.hardware.id}"
-            yield f"idle: {allocation.chips_left:,.0f} of {chips}"
+            yield f"Idle: {allocation.chips_left:,.0f} of {chips}"

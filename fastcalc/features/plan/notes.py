@@ -101,7 +101,7 @@ def idle(chosen: Plan) -> Iterator[str]:
     """Note on the number of idle chips in the nodes of a plan."""
     if chosen.idle_chips:
         chips = f"{chosen.idle_chips:,.0f} of {chosen.values['chips']:,.0f}"
-        yield f"idle: {chips} {chosen.scenario.hardware.id}, rented by the node"
+        yield f"Idle: {chips} {chosen.scenario.hardware.id}, rented by the node"
 
 
 def by_the_chip(shown: Sequence[Plan], service: Service) -> Iterator[str]:
@@ -121,7 +121,7 @@ def _next_chip(decision: Decision) -> Iterator[str]:
     if second is not None:
         bits = ", quantized further" * (decision.may_lead(chosen) and not decision.may_lead(second))
         bill = chips_and_price(second, decision.service)
-        line = f"second-best chip: {second.scenario.hardware.id}, {bill}{bits}; "
+        line = f"Second-best chip: {second.scenario.hardware.id}, {bill}{bits}; "
         yield line + times_the_cost(decision, second)
 
 

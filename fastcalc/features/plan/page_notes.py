@@ -165,7 +165,7 @@ def _notes_of_allocation(allocation: Allocation) -> Iterator[str]:
             yield from power_notes(chosen.scenario.hardware)
         return
     if allocation.chips_left:
-        yield f"idle: {allocation.chips_left:,.0f} of {allocation.chips:,} {owned.hardware.id}"
+        yield f"Idle: {allocation.chips_left:,.0f} of {allocation.chips:,} {owned.hardware.id}"
     yield from _more_in_fewer_bits(allocation)
     yield from (note.text for note in plan_notes.queue_notes(chosen, service) if note.weight)
     yield from plan_notes.slow_end(chosen, service)

@@ -210,8 +210,8 @@ def _beliefs(deployment: OwnDeployment, scores: Sequence[RowScore]) -> list[RowB
 
 
 def _error(ratios: Sequence[float | None]) -> float:
-    """Factor within which half of the ratios lie; None values are ignored. [1]"""
-    return exp(median(abs(log(ratio)) for ratio in ratios if ratio is not None))
+    """Median error, as a factor of at least 1; None values are ignored. [1]"""
+    return median(max(ratio, 1.0 / ratio) for ratio in ratios if ratio is not None)
 
 
 def _errors(scores: Sequence[RowScore]) -> tuple[float, float]:
@@ -232,11 +232,11 @@ def _finding(scores: Sequence[RowScore]) -> str:
 def _notes(scores: Sequence[RowScore]) -> list[str]:
     """Notes on whether the correction can be trusted."""
     if len(scores) == 1:
-        return ["a second row would test this correction"]
+        return ["A second row would test this correction."]
     before, now = _errors(scores)
     if now > _AS_MUCH * before:
         return [
-            f"the median error is {before:.2f}x, and {now:.2f}x with each row predicted from the "
-            "others, which is no better; measure more rows before you trust the correction"
+            f"The median error is {before:.2f}x, and {now:.2f}x with each row predicted from the "
+            "others, which is no better; measure more rows before you trust the correction."
         ]
     return []

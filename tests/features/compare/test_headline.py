@@ -485,7 +485,7 @@ TAKEN = (
 )
 PLANNED = re.compile(rf"([\w.-]+) {TAKEN}(.*?) ([\w.-]+): prompt [\d,]+, output ")
 NEXT = re.compile(
-    rf"- second-best chip: ([\w.-]+), {TAKEN}(?:, quantized further)?; ([\d,.]+) times the [^;]*? - "
+    rf"- Second-best chip: ([\w.-]+), {TAKEN}(?:, quantized further)?; ([\d,.]+) times the [^;]*? - "
 )
 WINS = re.compile(
     r"; ([\w.-]+) wins if ([\w.-]+) costs more than \$([\d,.]+) or ([\w.-]+) less than "

@@ -59,7 +59,7 @@ def test_drafts_are_told_where_there_are_some(monkeypatch):
     assert [*notes._drafts([outcome()])] == []
     (said,) = notes._drafts([outcome(drafted=3.0)])
     assert said == (
-        "speculation: 3 draft tokens per step at an acceptance rate of 0.75 generate 2.50 tokens per "
+        "Speculation: 3 draft tokens per step at an acceptance rate of 0.75 generate 2.50 tokens per "
         "step; m: with a draft model"
     )
 

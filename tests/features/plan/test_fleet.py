@@ -348,7 +348,7 @@ def test_the_headline_is_that_of_the_records():
     requests = first["service_requests_per_s"]
     assert f"{requests:.2f} requests/s, {requests * 1000:,.0f} output tokens/s" in text
     if first["chips_total"] < 20:
-        assert f"idle: {20 - first['chips_total']:.0f} of 20 h100-sxm" in text
+        assert f"Idle: {20 - first['chips_total']:.0f} of 20 h100-sxm" in text
     assert first["kwh_per_month"] == pytest.approx(first["watts"] * MONTH / 1000)
     assert first["service_output_tokens_per_s"] == pytest.approx(requests * 1000)
 

@@ -374,7 +374,7 @@ def test_what_the_next_node_would_sustain():
     ]
 
 
-@every("chips,left", [(8, ["idle: 6 of 8 made-up-chip"]), (2, [])])
+@every("chips,left", [(8, ["Idle: 6 of 8 made-up-chip"]), (2, [])])
 def test_owned_chips_on_which_nothing_runs(chips, left):
     kind = owned(chips, 1.0)
     rented = part(pool(plan(SECOND)))

@@ -164,8 +164,8 @@ def test_an_api_serves_the_rate_or_else_the_throughput_of_the_plan(rate, request
 @every(
     "prefill,idle",
     [
-        ({}, "idle: 4 of 8 made-up-chip, rented by the node"),
-        ({"prefill_layout": Layout(tp=2), "prefill_replicas": 1.0}, "idle: 2 of 8 made-up-chip"),
+        ({}, "Idle: 4 of 8 made-up-chip, rented by the node"),
+        ({"prefill_layout": Layout(tp=2), "prefill_replicas": 1.0}, "Idle: 2 of 8 made-up-chip"),
         ({"prefill_layout": Layout(tp=2), "prefill_replicas": 2.0}, ""),
     ],
 )
@@ -197,7 +197,7 @@ def test_the_second_best_chip_costs_so_many_times_as_much():
     second = plan(SECOND, cost=15.0, values={"chips": 3.0})
     said = told(notes._next_chip(decision(best, second)))
     bill = "3 chips, $7,884 per month"
-    assert said == f"second-best chip: second-chip, {bill}; 1.50 times the cost"
+    assert said == f"Second-best chip: second-chip, {bill}; 1.50 times the cost"
     assert not told(notes._next_chip(decision(best)))
 
 
@@ -913,7 +913,7 @@ def test_idle_owned_chips(monkeypatch, is_power, left):
     service = replace(SERVICE, power=1e9 if is_power else inf)
     part = allocated(plan(), requests=2.0, kind=kind, chips=2 + left, service=service)
     said = [*page_notes._notes_of_allocation(part)]
-    assert said == ["idle: 1 of 3 made-up-chip"] * left
+    assert said == ["Idle: 1 of 3 made-up-chip"] * left
 
 
 def test_chips_that_serve_nothing_say_why():

@@ -183,7 +183,7 @@ def test_the_runner_up_is_another_chip_and_takes_as_many_times_as_it_costs(plann
     assert other["hardware"] != best["hardware"]
     ratio = other["usd_per_month"] / best["usd_per_month"]
     assert ratio > 1
-    assert f"second-best chip: {other['hardware']}, {other['chips_total']} chips" in page(*R1)
+    assert f"Second-best chip: {other['hardware']}, {other['chips_total']} chips" in page(*R1)
     assert f"per month; {ratio:#.3g} times the cost" in page(*R1)
 
 
