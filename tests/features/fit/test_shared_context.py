@@ -82,7 +82,6 @@ def test_a_batch_above_the_slots_names_the_slots(capsys, monkeypatch):
     """Two cards of 24 GB hold 42.5 GB of weights and eight sequences, but four slots do not."""
     server = "llama-server -hf bartowski/Llama-3.3-70B-Instruct-GGUF:Q4_K_M -c 16384 -ngl 99 -np 4"
     typed = ("compare", "--server", server, "--on", "rtx-3090", "--batch", "1,8")
-    ran = run(*typed, capsys=capsys, monkeypatch=monkeypatch)
-    said = " ".join(ran.out.split())
+    said = words(run_once(*typed, capsys=capsys, monkeypatch=monkeypatch).out)
     assert "rtx-3090: llama-cpp runs at most 4 sequences per replica and queues the rest" in said
     assert "does not fit" not in said
