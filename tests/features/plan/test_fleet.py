@@ -394,7 +394,7 @@ def test_the_next_chip_of_a_budget_carries_less_at_any_price():
     second = share["runner_up"]
     carried = f"{second['service_requests_per_s']:.1f} requests/s"
     assert share["runner_up_wins_above_usd_per_chip_hour"] is None
-    (note,) = [note for note in answer.notes if note.startswith("second-best chip")]
+    (note,) = [note for note in answer.notes if note.startswith("Second-best chip")]
     assert note.endswith(f"per month; sustains {carried}")
 
 

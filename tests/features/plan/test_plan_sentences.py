@@ -245,7 +245,7 @@ def test_plans_are_tied_where_ranges_of_half_to_twice_the_speed_overlap(spread, 
     assert notes.level_runner_up(found) == in_headline
     assert notes.level_runner_up(decision(best)) == ""
     (next_chip,) = [
-        note for note in notes.decision_notes(found, [best], [best]) if "second-best" in note.text
+        note for note in notes.decision_notes(found, [best], [best]) if "Second-best" in note.text
     ]
     assert next_chip.weight == (0 if is_tied else Weight.NEXT_CHIP)
 

@@ -300,8 +300,8 @@ def test_the_range_scales_as_the_speed_that_compare_shows(planned, fastcalc):
 @pytest.mark.parametrize("columns", [80, 100, 140])
 def test_the_range_is_there_at_any_width(columns, page):
     text = page(*R1, columns=columns)
-    assert " 80% " in text.split("- second-best chip")[0]
-    assert "weight" in text.split("- second-best chip")[0]
+    assert " 80% " in text.split("- Second-best chip")[0]
+    assert "weight" in text.split("- Second-best chip")[0]
 
 
 def test_the_bound_has_no_range(planned, page):
