@@ -156,7 +156,7 @@ class FitAnswer(Answer):
         models = request.models or DEFAULT_MODELS
         return follow_up(request, request_of("fit"), models[0], *on, ending=ending)
 
-    def next_command(self) -> str:
+    def next_command(self) -> str | None:
         """Suggest the speed of the chips that fit, or chips that fit the model."""
         if restart := self._restart():
             return restart
@@ -285,10 +285,15 @@ def _names_of(
     return names
 
 
-def follow_up_of(request: FitMemory, fitting: Sequence[Location]) -> str:
-    """Command for the speed of the chips that fit, or for chips that fit the model."""
+def follow_up_of(request: FitMemory, fitting: Sequence[Location]) -> str | None:
+    """Command for the speed of the chips that fit, or for chips that fit the model.
+
+    None if nothing fits with a draft model, as no command searches for chips that hold it, too.
+    """
     models = request.models or DEFAULT_MODELS
     if not fitting:
+        if request.draft_model:
+            return None
         is_open = replace(request, weights=None, kv=None, tp=None, pp=None, ep=None, dp=None)
         return follow_up(is_open, request_of("plan"), models[0])
     first = fitting[0].scenario

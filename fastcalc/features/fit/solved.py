@@ -112,7 +112,7 @@ class SolvedAnswer(FitAnswer):
         for location in self.locations:
             yield Note(kept_note(location), weight=0)
 
-    def next_command(self) -> str:
+    def next_command(self) -> str | None:
         """Suggest the next command for the solution."""
         locations = [solution.location for solution in self.solutions if solution.certain]
         if not locations and (restart := self._restart()):

@@ -157,3 +157,14 @@ def test_next_is_the_start_with_the_two_changes_that_it_needs(capsys, monkeypatc
     assert command.startswith(f"{asked} --kv fp8 --gpu-memory-utilization 0.9")
     started = run_once(*command.split(), capsys=capsys, monkeypatch=monkeypatch)
     assert (stopped.code, started.code) == (1, 0)
+
+
+def test_no_search_is_next_for_a_draft_model_that_it_would_leave_out(capsys, monkeypatch):
+    """`plan` has no flag for a draft model, whose weights its chips need not hold."""
+    ask = partial(run_once, *"fit llama-3.1-70b --on h100-sxm --chips 8 --batch 5000".split())
+    draft = ("--draft-model", "llama-3.2-1b", "--speculate", "0.8x3")
+    alone, drafted = (
+        ask(*more, capsys=capsys, monkeypatch=monkeypatch).out for more in ((), draft)
+    )
+    assert "next: fastcalc plan llama-3.1-70b" in alone
+    assert "next: " not in drafted
