@@ -423,6 +423,8 @@ def diagnose(
     pp: int | str | None = None,
     ep: int | str | None = None,
     dp: int | str | None = None,
+    speculate: NumberGiven | None = None,
+    draft_model: str | None = None,
     log: str | Path | None = None,
     set: str | ChangesGiven | None = None,
     hardware_dir: str | Path | Iterable[str | Path] | None = None,

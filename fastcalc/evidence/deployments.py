@@ -142,10 +142,14 @@ class Deployment:
 
 @dataclass
 class PointDeployments:
-    """Deployments of measurements, each looked up once; a given engine applies to all of them."""
+    """Deployments of measurements, each looked up once.
+
+    engine, draft : engine and separate draft model of all measurements, if they are given
+    """
 
     catalogue: Catalogue
     engine: Engine | None = None
+    draft: Model | None = None
     _answers: dict[tuple[object, ...], object] = field(default_factory=dict)
     _unknown: int = 0
 
@@ -154,7 +158,8 @@ class PointDeployments:
         about = (point.hardware, point.model, point.engine, (point.date or "")[:_MONTH])
         hardware, model, engine = self._once(about, lambda: self._entries(point))
         names = (hardware.id, model.id, engine.id, point.weights, point.kv)
-        key = (*names, point.chips, point.tp, point.ep, point.pp, point.dp, point.memory)
+        ranks = (point.chips, point.tp, point.ep, point.pp, point.dp)
+        key = (*names, *ranks, point.memory, point.drafted)
 
         def deployment() -> Deployment:
             weights = point.weights or None
@@ -162,6 +167,7 @@ class PointDeployments:
             work = workload(model, weights, cache)
             stated = Sharding(point.chips, point.tp, point.pp, point.ep, point.dp)
             memory = memory_choice(self.catalogue, *point.memory)
+            memory = replace(memory, drafted=point.drafted, draft=self.draft)
             runs = engine
             if refused_formats(engine, hardware, work):  # the measurement shows that it ran
                 runs = engine.model_copy(update={"refused": []})

@@ -20,6 +20,7 @@ _MEMORY = tuple(re.compile(rf"(?:\A|;)\s*{name}=([^;]+)") for name in ("host", "
 _NOTED = {
     "mean context": re.compile(r"\bmean context (\d+(?:,\d{3})*(?:\.\d+)?)(?![\w/])"),
     "mean requests in flight": re.compile(r"\bmean requests in flight (\d+(?:\.\d+)?)(?![\w/])"),
+    "draft tokens": re.compile(r"\bdraft tokens (\d+)\b"),
     "requests": re.compile(r"\brequests (\d+)\b"),
 }
 
@@ -114,6 +115,11 @@ class Point:
     def mean_context(self) -> float | None:
         """Mean context of a decode step, if the notes state ``mean context N``. [token]"""
         return noted(self.notes).get("mean context")
+
+    @property
+    def drafted(self) -> float:
+        """Draft tokens per step, if the notes state ``draft tokens N``; else 0. [1]"""
+        return noted(self.notes).get("draft tokens", 0.0)
 
     @property
     def requests(self) -> int | None:

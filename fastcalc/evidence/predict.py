@@ -137,6 +137,8 @@ def _kind(point: Point) -> str:
 def speculation_of(point: Point) -> Speculation:
     """Speculative decoding of a measurement, rounded to 0.01; none if it is unknown."""
     accepted = round(point.tokens_per_pass or 1.0, 2)
+    if 1.0 < accepted <= point.drafted + 1.0:
+        return Speculation(accepted, point.drafted)
     return Speculation.keeping(accepted) if accepted > 1.0 else Speculation()
 
 

@@ -152,6 +152,12 @@ def test_a_draft_model_is_counted_if_its_size_is_known(flags):
         assert "its weights and its cache are not counted" in notes[-1]
 
 
+def test_a_command_without_a_flag_for_draft_tokens_says_that_they_are_ignored():
+    _, (note,) = translated(["validate", "runs.csv", "--spec-tokens", "3"])
+    assert note.startswith("speculative decoding: the 3 draft tokens per step are ignored")
+    assert "--speculate" in translated(["diagnose", "runs.csv", "--spec-tokens", "3"])[0]
+
+
 def test_a_method_without_a_model_has_no_draft_model():
     flags = ["-sc", '{"method": "mtp", "model": "llama-3.1-8b", "num_speculative_tokens": 3}']
     assert "--draft-model" not in translated(["fit", "llama-3.3-70b", *flags])[0]

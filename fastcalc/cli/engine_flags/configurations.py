@@ -218,6 +218,11 @@ def _read_drafts(line: Words) -> None:
     counts = [count for count in counts if _COUNT.fullmatch(count)]
     if counts and "speculate" in line.fields:
         _speculate(line, counts[-1])
+    elif counts:
+        line.notes.append(
+            f"speculative decoding: the {counts[-1]} draft tokens per step are ignored, because "
+            f"{line.words[0]} has no --speculate"
+        )
     elif configurations or unread or methods:
         line.notes.append("speculative decoding is ignored, as no number of draft tokens is given")
     for name in models[-1:]:

@@ -9,7 +9,7 @@ from fastcalc.core.chip.machine_class import engine_of_class
 from fastcalc.core.chip.tier import MemoryChoice
 from fastcalc.core.scenario import Scenario, Sharding, locate
 from fastcalc.core.start import start_location
-from fastcalc.core.traffic.traffic import Traffic
+from fastcalc.core.traffic.traffic import Speculation, Traffic
 from fastcalc.errors import InputError
 from fastcalc.evidence.deployments import PointDeployments
 from fastcalc.evidence.point import Point
@@ -26,6 +26,8 @@ from fastcalc.importers.naming import checkpoint_format, model_id
 from fastcalc.importers.setup import no_model, unclear_format
 from fastcalc.importers.start_log import read_start
 from fastcalc.kit.request import loading
+from fastcalc.kit.request.draft_models import draft_model
+from fastcalc.kit.request.speculate import speculation
 from fastcalc.mentions import option
 from fastcalc.written import listed, many
 
@@ -64,7 +66,7 @@ def _of_points(
         file_options = ranks | ({"model": model} if model else {}) | file_options
     measured = points_of(catalogue, path, file_options)
     engine = catalogue.engine(file_options["engine"]) if file_options.get("engine") else None
-    points: Sequence[Point] = measured.points
+    points: Sequence[Point] = drafted(measured.points, speculation(request.speculate))
     start, reading = None, loading.reading_of(catalogue, request.model)
     try:
         if not points and measured.skipped:
@@ -75,9 +77,18 @@ def _of_points(
             reading += contradictions(start, points)
             kv, by = start.scenario.kv or "", log.engine
             points = [replace(row, kv=row.kv or kv, engine=row.engine or by) for row in points]
+        draft = None
+        if request.draft_model and points:
+            drafted_for = catalogue.model(points[0].model)
+            draft = draft_model(catalogue, request.draft_model, drafted_for, reading)
         limits = limits_of(start.log, start.scenario.engine) if start else None
         result = diagnose(
-            points, catalogue, engine, limits, has_room=bool(start and start.has_room)
+            points,
+            catalogue,
+            engine,
+            limits,
+            draft=draft,
+            has_room=bool(start and start.has_room),
         )
     except UndiagnosedError as error:
         at = f"{path}:{error.line}" if error.line and not path.is_dir() else path
@@ -93,6 +104,21 @@ def _of_points(
         left_aside=[*skipped, *result.set_aside],
         ranks=ranks,
     )
+
+
+def drafted(points: Sequence[Point], drafts: Speculation) -> Sequence[Point]:
+    """Measurements with the draft tokens of the server; the tokens per step only if not stated."""
+    if not drafts.drafted:
+        return points
+    notes, tokens = f"draft tokens {drafts.drafted:.0f}", float(drafts.tokens_per_pass)
+    return [
+        replace(
+            point,
+            tokens_per_pass=point.tokens_per_pass or tokens,
+            notes=f"{point.notes}; {notes}" if point.notes else notes,
+        )
+        for point in points
+    ]
 
 
 def _start_of_points(

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fastcalc.kit.request import groups
+from fastcalc.kit.request.evaluation import Drafting
 from fastcalc.kit.request.fields import argument, flag
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ class Calibrate(Measurements, groups.OutputFile, groups.OwnFolders):
     ] = None
 
 
-class Diagnose(Measurements, groups.StartUpLog, groups.Written):
+class Diagnose(Measurements, Drafting, groups.StartUpLog, groups.Written):
     """Explain why a server is slower than predicted, from measurements or its start-up log.
 
     Names at most two causes, each with its probability, its effect and the settings known to change

@@ -20,7 +20,7 @@ def _drafts_said(given: "NumberGiven") -> str:
     )
 
 
-class Decoding(Request):
+class Batches(Request):
     """Traffic."""
 
     premise = "traffic"
@@ -28,6 +28,13 @@ class Decoding(Request):
     batch: Annotated[
         "CountsGiven", flag("LIST", "Batches: 1,8,32; 1..256x2 (doubling); 8..64+8 (steps).")
     ] = "1"
+
+
+class Drafting(Request):
+    """Traffic."""
+
+    premise = "traffic"
+
     speculate: Annotated[
         "NumberGiven | None",
         flag(
@@ -48,6 +55,12 @@ class Decoding(Request):
             premise="deployment",
         ),
     ] = None
+
+
+class Decoding(Batches, Drafting):
+    """Traffic."""
+
+    premise = "traffic"
 
 
 class RecordedTraffic(Request):

@@ -10,13 +10,18 @@ import pytest
 import fastcalc
 from benchmarks import faults
 from fastcalc.catalogue.store import Catalogue
+from fastcalc.core.traffic.traffic import Speculation
 from fastcalc.errors import InputError
 from fastcalc.evidence.point import COLUMNS
+from fastcalc.evidence.predict import speculation_of
+from fastcalc.features.measure.diagnose import drafted
+from fastcalc.features.measure.diagnose import run as run_diagnose
 from fastcalc.features.measure.diagnosis.diagnose import diagnose
 from fastcalc.features.measure.diagnosis.terms import COMPUTE, HOST, LINKS, TERMS
 from fastcalc.features.measure.diagnosis_answer import _AXIS, _line
 from fastcalc.features.measure.diagnosis_chart import slowdowns
 from fastcalc.features.measure.diagnosis_words import unnamed, verdict
+from fastcalc.features.measure.request import Diagnose
 from fastcalc.formulas.naming_causes import disagreement, log_likelihood, log_mean, posterior
 from fastcalc.kit.answer.console import Screen, render
 from fastcalc.written import csv_cell
@@ -192,6 +197,35 @@ def test_an_order_of_points_makes_no_difference():
     first, second = (diagnose(order, ENTRIES).findings[0] for order in (points, points[::-1]))
     assert first.term is second.term is COMPUTE
     assert first.probability == pytest.approx(second.probability)
+
+
+@every("is_stated", [True, False])
+def test_a_speculative_server_is_predicted_as_in_a_comparison(is_stated, tmp_path):
+    """Steps of 5 draft tokens of a separate model, with the acceptance rate of either."""
+    server = {"engine": "eager", "speculate": "0.8x5", "draft_model": "llama-3.2-1b"}
+    tokens_per_s = [
+        row["tokens_per_s_per_user"]
+        for row in fastcalc.compare("llama-3.1-70b", on="h100-sxm", tp=8, batch="1,8", **server)
+    ]
+    accepted = sum(0.8**tokens for tokens in range(6))
+    rows = [
+        replace(
+            LARGE.points[0], id=f"batch-{batch}", concurrency=batch, metric="tpot_s", value=1 / speed, output=1000.0,
+            tp=8, chips=8, tokens_per_pass=accepted if is_stated else None, notes="kind=decode",
+        )
+        for batch, speed in zip((1, 8), tokens_per_s, strict=True)
+    ]  # fmt: skip
+    request = Diagnose(path=file_of(rows, tmp_path), **server)
+    diagnosis = run_diagnose(request).diagnosis
+    expected = [prediction.expected for prediction in diagnosis.predictions]
+    # Tokens per step are rounded to 0.01.
+    assert expected == pytest.approx([row.value for row in rows], rel=2e-3)
+
+
+def test_a_measurement_without_speculation_stays_one():
+    points = drafted(LARGE.points, Speculation.accepting(0.8, 5.0))
+    assert {point.tokens_per_pass for point in points} == {1.0}
+    assert speculation_of(points[0]) == Speculation()
 
 
 def test_the_library_and_the_command_line_say_the_same(tmp_path, capsys, monkeypatch):

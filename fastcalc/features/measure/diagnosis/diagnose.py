@@ -6,7 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
-from fastcalc.catalogue.schema import Engine, Parameters
+from fastcalc.catalogue.schema import Engine, Model, Parameters
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.errors import InputError
 from fastcalc.evidence.deployments import PointDeployments
@@ -183,20 +183,22 @@ def diagnose(
     engine: Engine | None = None,
     limits: Parameters | None = None,
     *,
+    draft: Model | None = None,
     has_room: bool = False,
 ) -> Diagnosis:
     """Diagnose a deployment from its measurements, with the given engine if there is one.
 
+    draft : separate draft model of the server
     limits : parameters with which the server was started
     has_room : whether its log shows that memory for requests is as large as predicted
 
     Raises InputError if no measurement can be predicted.
     """
-    plain = PointDeployments(catalogue, engine)
+    plain = PointDeployments(catalogue, engine, draft)
     deployments = plain
     if limits is not None:
         limited = engine.limited(limits) if engine else None
-        deployments = PointDeployments(replace(catalogue, limits=limits), limited)
+        deployments = PointDeployments(replace(catalogue, limits=limits), limited, draft)
     batches, reasons = gather(points, deployments)
     set_aside = [f"{points[at].id}: {reason}" for at, reason in sorted(reasons.items())]
     if not batches:
