@@ -121,8 +121,8 @@ def phrase(request: FindPlans, service: Service, models: str | None = None) -> s
         phrases["users"] = f"{phrases['users']} ({loop})"
     if request.traffic is not None:
         limits = [] if models else _limits_of_file(request, service)
-        has_rate = service.rate is not None and request.users is None
-        rate = f"{number(service.rate or 0.0)} requests/s of " * has_rate
+        is_in_file = service.rate is not None and request.users is None and request.rate is None
+        rate = f"{number(service.rate or 0.0)} requests/s of " * is_in_file
         phrases["traffic"] = ", ".join([*limits, f"{rate}{request.traffic}"])
     words = [*([] if models else [lengths]), *filter(None, phrases.values())]
     return f"{models or as_text(request.model)}: {', '.join(words)}"

@@ -174,6 +174,7 @@ def test_limits_of_a_file_in_words(options, changes, words):
     [
         ({"traffic": "t.yaml"}, {}, "a and b", "a and b: 2.00 requests/s of t.yaml"),
         ({"traffic": "t.yaml"}, {"rate": None}, "a", "a: t.yaml"),
+        ({"traffic": "t.yaml", "rate": "2/s"}, {}, "a", "a: t.yaml, 2 requests/s"),
         # A limit of each class is in their table, and a rate is that of the users.
         ({"traffic": "t.yaml", "budget": "50k"}, {"ttft": 1.5}, "a",
          "a: 2.00 requests/s of t.yaml, at most $50k"),
