@@ -71,6 +71,10 @@ _KEY = (
     f"GB: 10^9 bytes; {KEY}"
 )
 _KEY_OF_NEEDS = "; needs N: N chips in a practical layout"
+_KEY_OF_EXPECTED = (
+    "; the largest batch assumes the engine's maximum memory reserve, and the expected one its "
+    "expected reserve"
+)
 _KEY_OF_EDGE = "; a..b: a if the engine reserves its maximum, b if its minimum"
 
 _IN_HEADING = "kv speculate engine"
@@ -119,7 +123,11 @@ class FitAnswer(Answer):
         """Legend of the largest batch and of the bars."""
         needs = _KEY_OF_NEEDS * any(not location.fits for location in self.locations)
         edge = _KEY_OF_EDGE * any(location.verdict == "edge" for location in self.locations)
-        return _KEY + needs + edge
+        is_larger = any(
+            location.verdict == "fits" and _expected_batch(location) > location.max_batch
+            for location in self.locations
+        )
+        return _KEY + _KEY_OF_EXPECTED * is_larger + needs + edge
 
     def notes(self) -> Iterator[Note]:
         """Notes on the number of chips, and on the engine's memory reserve."""
@@ -397,12 +405,17 @@ def _where_unfit(location: Location) -> str:
     return named_chips(location) if is_sized else location.scenario.hardware.id
 
 
+def _expected_batch(location: Location) -> int:
+    """Largest batch of any practical layout if the engine's reserve is as expected. [1]"""
+    return int(location.roomiest.expected_max_batch)
+
+
 def _largest_batches(fitting: Sequence[Location]) -> Iterator[str]:
     """Largest batch of each location, with its layout if it differs from the row's."""
     for location in fitting:
         on = f" on {named_chips(location)}" * (len(fitting) > 1)
         layout, of_row = location.roomiest.layout, location.placement.layout
-        certain, expected = location.max_batch, int(location.roomiest.expected_max_batch)
+        certain, expected = location.max_batch, _expected_batch(location)
         details = [f"{expected:,} expected"] * (expected > certain)
         details += [f"layout {layout} instead of {of_row}"] * (layout != of_row)
         yield f"{certain:,}" + f" ({'; '.join(details)})" * bool(details) + on

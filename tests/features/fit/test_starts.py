@@ -544,6 +544,7 @@ def test_a_server_that_fits_says_what_its_caches_hold(capsys, monkeypatch):
     ran = run("fit", "--on", "h100-sxm", "--server", server, capsys=capsys, monkeypatch=monkeypatch)
     said = " ".join(ran.out.split())
     assert "The largest batch is 3 (10 expected)." in said
+    assert "the largest batch assumes the engine's maximum memory reserve" in said
     tokens = re.search(r"'GPU KV cache size: ([\d,]+) tokens'", said)
     assert int(tokens[1].replace(",", "")) == pytest.approx(22_096, rel=0.07)
     assert "'Available KV cache memory: " in said
