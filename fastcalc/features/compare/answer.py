@@ -81,6 +81,9 @@ _MEANINGS = {
 }
 """Explanations of cells of the limiter column, by the beginning of the cell."""
 
+_NOT_SEARCHED = ("speculate", "draft_model", "n_gpu_layers", "n_cpu_moe")
+"""Settings that `frontier` neither has nor varies."""
+
 _MOST_CHIPS = 4
 """Chips named in the suggested next command, if all chips were compared."""
 
@@ -205,7 +208,7 @@ class CompareAnswer(Answer):
         return [*own_rows.parts(deployments, listed([*dict.fromkeys(engines)]), width), ""]
 
     def next_command(self) -> str:
-        """Suggest `frontier`; without a price, or with drafts, a report."""
+        """Suggest `frontier`, or a report if a price is missing or a setting is not searched."""
         request, outcomes = self.request, self.outcomes
         if all(outcome.refused for outcome in outcomes):
             request = replace(request, weights=None, kv=None)
@@ -219,8 +222,8 @@ class CompareAnswer(Answer):
         has_groups = not compared <= names_typed(catalogue(request), request.on).keys()
         priced = [outcome for outcome in outcomes if outcome.usd_per_hour is not None]
         is_whole = has_groups or len(priced) == len(outcomes)
-        is_drafted = request.speculate or request.draft_model
-        is_searched = priced and not is_drafted and is_whole
+        is_kept = not any(request.values.get(name) for name in _NOT_SEARCHED)
+        is_searched = priced and is_kept and is_whole
         ids = chips_by_id(priced if is_searched else outcomes)
         on = ",".join([*ids][:_MOST_CHIPS]) if has_groups else request.on
         if not is_searched:

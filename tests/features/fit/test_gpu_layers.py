@@ -171,3 +171,11 @@ def test_the_reason_counts_the_image_encoder(fastcalc, projector, weights):
     server = f"llama-server -hf ggml-org/gemma-3-27b-it-GGUF:Q4_K_M -ngl 99 -c 65536 {projector}"
     ran = fastcalc("fit", "--server", server, "-np", "4", "--on", "rtx-3090", "--chips", "1")
     assert f"({weights} GB and 5.8 GB of cache" in " ".join(ran.out.split())
+
+
+def test_the_next_command_keeps_experts_on_the_host(fastcalc):
+    server = "llama-server -hf ggml-org/gpt-oss-120b-GGUF -c 16384 -ngl 99 --n-cpu-moe 20"
+    said = fastcalc("compare", "--server", server, "--on", "rtx-3090", "--chips", "2").out
+    following = said.partition("next: ")[2]
+    assert "--n-cpu-moe 20" in following
+    assert "--chips 2" in following
