@@ -831,6 +831,13 @@ def test_a_model_that_is_named_is_meant_instead_of_the_command_s():
     assert translated(words)[0] == ["fit", "mine", "--tp", "2", "--engine", "vllm"]
 
 
+def test_a_file_of_measurements_names_its_models():
+    words = ["diagnose", "two.csv", "--server", "vllm serve org/other -tp 2"]
+    assert translated(words)[1][0] == (
+        "--server: two.csv names its models, so org/other is not used; the command sets -tp 2"
+    )
+
+
 def test_a_container_of_vllm_is_of_its_release():
     """The image names the release, and an argument after it the model."""
     command = (

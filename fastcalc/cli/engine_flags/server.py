@@ -155,7 +155,12 @@ def read(line: Words) -> None:
     if command.ignored:
         line.notes.append(f"--server: ignored {listed(command.ignored)}")
     if command.model and model_name is not None:
-        line.notes.append(f"--server: {model_name} is computed in place of {command.model}")
+        line.notes.append(
+            f"--server: {model_name} names its models, so {command.model} is not used; the command "
+            f"sets {' '.join(command.flags)}"
+            if "path" in line.fields
+            else f"--server: {model_name} is computed in place of {command.model}"
+        )
     read_lengths(line)
     by_default = _by_default(line)
     for name, value in by_default.items():
