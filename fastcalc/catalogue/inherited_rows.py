@@ -18,16 +18,16 @@ def is_fitted(document: Document) -> bool:
     return any(isinstance(item, dict) and item.get("source") == "fit" for item in quantities)
 
 
-def joined_deployments(own: Json, inherited: Json) -> Json:
+def joined_deployments(stated: Json, inherited: Json) -> Json:
     """Own deployments, then inherited ones; rows of the same deployment are joined.
 
     A row replaces an inherited one at the same batch and lengths.
     """
-    if not isinstance(own, list) or not isinstance(inherited, list):
-        return own
-    joined, further = list(own), list[Json]()
+    if not isinstance(stated, list) or not isinstance(inherited, list):
+        return stated
+    joined, further = list(stated), list[Json]()
     for deployment in inherited:
-        matches = (index for index, item in enumerate(own) if _is_same(item, deployment))
+        matches = (index for index, item in enumerate(stated) if _is_same(item, deployment))
         if (at := next(matches, None)) is None:
             further.append(deployment)
         else:

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Annotated, Any, ForwardRef, get_args
 
 from typer import Argument, Option
-from typer.core import TyperCommand, TyperGroup
+from typer.core import TyperCommand, TyperGroup, TyperOption
 
 from fastcalc.catalogue.inputs import remember
+from fastcalc.errors import InputError
 from fastcalc.features import GROUPS, answer_to, request_of
 from fastcalc.kit.request.fields import FieldSetting, Request, declared, old_names, renamed
 from fastcalc.kit.request.readers import number_of
@@ -90,6 +91,17 @@ def _annotation(field: str, type_: Any, setting: FieldSetting, heading: str) -> 
 
 class SectionedCommand(TyperCommand):
     """Command whose help has a section for each group of flags, and one for examples."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse the words, but refuse a second file for an option that reads or writes only one."""
+        flags = [word.partition("=")[0] for word in args]
+        options = [option for option in self.get_params(ctx) if isinstance(option, TyperOption)]
+        for parameter in options:
+            count = sum(map(flags.count, parameter.opts))
+            if parameter.metavar == "FILE" and not parameter.multiple and count > 1:
+                name = parameter.opts[0]
+                raise InputError(f"{name} takes one file, but is given {count}: {parameter.help}")
+        return super().parse_args(ctx, args)
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write the options under their group headings, with the command's own at the end."""

@@ -265,6 +265,24 @@ def test_a_plan_and_a_sweep_move_the_measured_layout_alone(tmp_path, fastcalc):
     assert moved[0]["usd_per_mtok_total"] > plain[0]["usd_per_mtok_total"]
 
 
+def test_a_second_file_is_refused_and_a_folder_takes_both(tmp_path, fastcalc):
+    """The first was dropped without a word."""
+    file = runs(tmp_path)
+    for first, second in (
+        (("--like", file), ("--like", file)),
+        (("--like", file), (f"--like={file}",)),
+    ):
+        refused = fastcalc(*ASKED, *first, *second)
+        assert refused.code == 2
+        said = " ".join(refused.err.split())
+        assert (
+            "--like takes one file, but is given 2: Your measurements, a file or a folder" in said
+        )
+    twice = fastcalc("list", "engines", "-o", "a.txt", "--out", "b.txt")
+    assert "-o takes one file, but is given 2" in twice.err
+    assert fastcalc(*ASKED, "--batch", "8", "--like", str(tmp_path)).code == 0
+
+
 def test_python_takes_a_path(tmp_path):
     import fastcalc as fc
 

@@ -278,7 +278,8 @@ class OwnRuns(Request):
         Path | None,
         flag(
             "FILE",
-            "Your measurements (formats: see `fastcalc validate`), to correct predictions.",
+            "Your measurements, a file or a folder (formats: see `fastcalc validate`), to correct "
+            "predictions.",
             says=lambda file: f"corrected by {file.name}",
         ),
     ] = None
