@@ -6,6 +6,7 @@ import shlex
 
 import pytest
 
+import fastcalc as fc
 from fastcalc.cli.engine_flags import translated
 from fastcalc.errors import InputError
 from tests.helpers import every, run_once
@@ -384,11 +385,30 @@ def test_graphs_of_sglang_take_nothing_from_a_stated_share():
     assert "--set" not in translated(["fit", "--server", flags])[0]
 
 
-@every("flag", ["--ep-num-redundant-experts 32", "--num_redundant_experts=32"])
-def test_redundant_experts_are_further_experts(flag):
-    """DeepSeek-R1 has 256 routed experts in its second run of layers."""
+@every("flag", [
+    "--ep-num-redundant-experts 32", "--num_redundant_experts=32",
+    "--enable-eplb --eplb-config.num_redundant_experts 32",
+    '--eplb-config {"num_redundant_experts":32} --enable-eplb',
+])  # fmt: skip
+def test_redundant_experts_are_copies(flag):
+    """DeepSeek-R1 has routed experts in its second run of layers."""
     words, _ = translated(["fit", "deepseek-r1", *flag.replace("=", " ").split()])
-    assert "blocks.1.ffn.experts=288" in words
+    assert "blocks.1.ffn.redundant_experts=32" in words
+    assert not any("eplb" in word for word in words)
+
+
+def test_copies_of_experts_take_memory_only():
+    """DeepSeek-R1: 58 layers x 32 x 3 x 7168 x 2048 bytes of FP8 over eight ranks, and scales."""
+    asked = {"models": "deepseek-r1", "on": "b200", "tp": 8, "ep": 8}
+    what_if = {"blocks.1.ffn.redundant_experts": 32}
+    (plain,), (copied,) = (fc.fit(**asked, set=changes).records for changes in ({}, what_if))
+    copies = plain["available_kv_gb_per_chip"] - copied["available_kv_gb_per_chip"]
+    assert copies == pytest.approx(58 * 4 * 3 * 7168 * 2048 / 1e9, rel=0.002)
+    speeds = [
+        fc.compare(**asked, batch=4, set=changes).records[0]["tokens_per_s_per_user"]
+        for changes in ({}, what_if)
+    ]
+    assert speeds[0] == speeds[1]
 
 
 @every("flag", ["-nkvo", "--kv-cache-memory-bytes 8", "--disable-cuda-graph"])

@@ -167,6 +167,7 @@ class MixtureOfExperts(Entry):
     ``shared_width`` is the total width of networks that every token uses. With ``latent_size``,
     routed experts work on a projection of the hidden state to that width. The router may select
     ``zero_experts``, which return their input; ``active_experts`` does not include them.
+    ``redundant_experts`` are copies that engines load to balance expert-parallel ranks.
     """
 
     kind: Literal["moe"]
@@ -180,6 +181,7 @@ class MixtureOfExperts(Entry):
     router_bias: bool = False
     expert_bias: bool = False
     zero_experts: WholeOrZero = 0
+    redundant_experts: WholeOrZero = 0
 
     @model_validator(mode="after")
     def _active_exist(self) -> "MixtureOfExperts":

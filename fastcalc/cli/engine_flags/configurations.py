@@ -11,6 +11,8 @@ from contextlib import suppress
 from typing import Any
 
 from fastcalc.cli.engine_flags.table import (
+    BALANCE,
+    BALANCED_EXPERTS,
     DRAFT_CONFIGURATION,
     DRAFT_COUNTS,
     DRAFT_METHODS,
@@ -193,12 +195,16 @@ def _read_redundant_experts(line: Words) -> None:
     """Add the copies of experts that balance the load of expert-parallel ranks."""
     from fastcalc.catalogue.schema import MixtureOfExperts
 
-    texts = [text for _, text in line.taken_pairs(*REDUNDANT_EXPERTS) if text.isdecimal()]
+    line.taken(*BALANCED_EXPERTS, has_value=False)
+    texts = [text for _, text in line.taken_pairs(*REDUNDANT_EXPERTS)]
+    balances = [_json(text, name) for name, text in line.taken_pairs(*BALANCE)]
+    texts += [str(balance.get("num_redundant_experts", "")) for balance in balances]
+    texts = [text for text in texts if text.isdecimal()]
     model = line.model if texts else None
     for at, block in enumerate(model.blocks if model else ()):
         if isinstance(block.ffn, MixtureOfExperts):
-            count = block.ffn.experts + int(texts[-1][:5])
-            line.words += ["--set", f"blocks.{at}.ffn.experts={count}"]
+            count = int(texts[-1][:5])
+            line.words += ["--set", f"blocks.{at}.ffn.redundant_experts={count}"]
 
 
 def _read_drafts(line: Words) -> None:

@@ -64,6 +64,7 @@ GRAPH_SIZES = (
 )
 """Flags with one or several batch sizes for which CUDA graphs are captured."""
 REDUNDANT_EXPERTS = ("--ep-num-redundant-experts", "--num-redundant-experts")
+BALANCED_EXPERTS, BALANCE = ("--enable-eplb",), ("--eplb-config",)
 INPUT_LIMITS = ("--limit-mm-per-prompt",)
 ROPE, MODEL_OVERRIDES = ("--rope-scaling",), ("--hf-overrides", "--json-model-override-args")
 DRAFT_CONFIGURATION = ("--speculative-config", "-sc")
@@ -97,7 +98,7 @@ NOT_MODELLED = {
 }
 """Flags that change memory use but are not modelled, and what is computed instead."""
 
-CONFIGURATIONS = {*GRAPHS, *DRAFT_CONFIGURATION, *INPUT_LIMITS, *MODEL_OVERRIDES}
+CONFIGURATIONS = {*GRAPHS, *DRAFT_CONFIGURATION, *INPUT_LIMITS, *MODEL_OVERRIDES, *BALANCE}
 """Flags whose value is JSON, of which a key may be written as ``FLAG.key``."""
 
 FLAGS = {
@@ -138,6 +139,8 @@ FLAGS = {
     **_read("engine", *GRAPHS, *OPTIMIZATION, engine="vllm"),
     **_switch("engine", *NO_GRAPHS, engine="vllm"),
     **_read("set", *GRAPH_SIZES, *REDUNDANT_EXPERTS, engine=""),
+    **_read("set", *BALANCE, engine="vllm"),
+    **_switch("set", *BALANCED_EXPERTS, engine=""),
     **_read("language_model_only", *INPUT_LIMITS, engine="vllm"),
     **_switch("set", WHOLE_WINDOWS),
     **_setting("parameters.cache_fraction", "--kv-cache-free-gpu-memory-fraction", "tensorrt-llm"),

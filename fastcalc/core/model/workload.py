@@ -139,6 +139,13 @@ class Workload:
         return sum(group.parameters for group in self.weights)
 
     @property
+    def stored_experts(self) -> float:
+        """Routed experts of a layer, including copies, which take memory only. [1]"""
+        ffns = [block.ffn for block in self.model.blocks]
+        copies = [ffn.redundant_experts for ffn in ffns if isinstance(ffn, MixtureOfExperts)]
+        return self.experts + max(copies, default=0)
+
+    @property
     def active_share(self) -> float:
         """Share of the routed experts that one token uses. [1]"""
         return self.active_experts / self.experts if self.experts else 0.0

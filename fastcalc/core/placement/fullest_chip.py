@@ -163,7 +163,8 @@ def stored_weights(machine: Machine, work: Workload, layout: AnyLayout) -> dict[
         placed = {kind: floats(room * fraction) for kind, fraction in fractions.items()}
         return placed | {"embedding": placed["embedding"] + draft}
     experts = work.experts or 1.0
-    fraction = np.ceil(experts / layout.ep) / experts * layout.ep / layout.expert_shards
+    stored = np.ceil((work.stored_experts or 1.0) / layout.ep) / experts
+    fraction = stored * layout.ep / layout.expert_shards
     fraction = fraction * expert_padding(machine, work, layout)
     dense, small, routed = _in_layers(topology_of(machine), work, layout)
     # The first stage has the embedding and the last stage the head: the larger counts.

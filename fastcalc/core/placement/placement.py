@@ -322,9 +322,10 @@ class Site(LegalLayouts):
 
     @property
     def _experts(self) -> float:
-        """Routed experts of the whole model, with the padding of kernels. [byte]"""
+        """Routed experts of the whole model and copies, with the padding of kernels. [byte]"""
         padding = float(expert_padding(self.machine, self.work, Layout()))
-        return self.work.bytes.experts * padding
+        copies = self.work.stored_experts / (self.work.experts or 1.0)
+        return self.work.bytes.experts * padding * copies
 
     @property
     def weight_bytes_needed(self) -> float:

@@ -108,7 +108,7 @@ def is_run(legal: LegalLayouts, layout: Layout) -> bool:
 
     legal : a workload on a chip type that shards layers
     """
-    experts, width = legal.work.experts, layout.width
+    experts, width = legal.work.stored_experts, layout.width
     if legal.machine.is_spatial:
         return True
     if layout.pp > MOST_STAGES or layout.tp not in legal.doubled_groups:
@@ -139,7 +139,7 @@ def is_power_of_two(ranks: int) -> bool:
 def _stage_widths(machine: Machine, work: Workload) -> tuple[int, ...]:
     """Largest usual numbers of ranks in one link domain, and in one of its hosts. [1]"""
     legal = LegalLayouts(machine, work)
-    experts, groups = int(work.experts), legal.doubled_groups
+    experts, groups = int(work.stored_experts), legal.doubled_groups
     widths = []
     widest = legal.widest_stage
     for ranks in (widest, min(widest, HOST_CHIPS * machine.ranks)):
