@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 
+import fastcalc as fc
 from fastcalc.core.scenario import Sharding
 from fastcalc.core.step.schedule import Schedule
 from fastcalc.core.traffic.traffic import Speculation, Traffic
@@ -140,6 +141,17 @@ def test_the_table_says_what_is_drafted_and_by_whom(fastcalc):
     assert "generate 2.58 tokens per step" in text
     assert "deepseek-r1: drafted by its own multi-token-prediction module" in text
     assert "--speculate 2.58" in text.split("next:")[1]
+
+
+def test_drafts_take_no_time_under_the_hardware_bound():
+    asked = {"models": "llama-3.1-70b", "on": "h100-sxm", "tp": 8, "batch": 1, "engine": "ideal"}
+    answers = [
+        fc.compare(**asked, speculate="0.8x3", draft_model=draft) for draft in (None, "x/foo-8b")
+    ]
+    plain, drafting = (answer.records[0]["tokens_per_s_per_user"] for answer in answers)
+    assert plain == drafting
+    (phrase,) = answers[1].assumptions["speculation"]["drafters"].values()
+    assert phrase.startswith("drafted by x/foo-8b; each draft token costs no time under ideal")
 
 
 def test_fit_keeps_room_for_what_is_drafted(fastcalc):

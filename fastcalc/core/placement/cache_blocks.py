@@ -95,8 +95,8 @@ def _with_draft(pool: BlockPool, token: float) -> BlockPool:
         return pool
     tokens = min(group.tokens for group in pool.groups if group.layer.window == inf)
     tables = ceil(tokens * token / pool.block_bytes)
-    own = BlockGroup(LayerCache(token), tables, tables * pool.block_bytes / token)
-    return replace(pool, groups=(*pool.groups, own))
+    caches = BlockGroup(LayerCache(token), tables, tables * pool.block_bytes / token)
+    return replace(pool, groups=(*pool.groups, caches))
 
 
 def _layer_caches(

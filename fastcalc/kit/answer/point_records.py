@@ -225,17 +225,20 @@ def models_of(outcomes: Sequence[Outcome]) -> list[Model]:
 
 def drafters(outcomes: Sequence[Outcome]) -> dict[str, str]:
     """For each model, a phrase on the draft model, and its cost."""
-    return {
-        outcome.scenario.model.id: _drafter(outcome.scenario.model, outcome.scenario.memory.draft)
-        for outcome in outcomes
-    }
+    return {outcome.scenario.model.id: _drafter(outcome.scenario) for outcome in outcomes}
 
 
-def _drafter(model: Model, draft: Model | None) -> str:
+def _drafter(scenario: Scenario) -> str:
+    draft, cost = scenario.memory.draft, "the time of one layer"
     if draft:
-        return f"drafted by {draft.name}; each draft token costs one of its steps"
-    head = "its own multi-token-prediction module" if model.mtp else "a one-layer head (assumed)"
-    return f"drafted by {head}; each draft token costs the time of one layer"
+        name, cost = draft.name, "one of its steps"
+    elif scenario.model.mtp:
+        name = "its own multi-token-prediction module"
+    else:
+        name = "a one-layer head (assumed)"
+    if scenario.engine.is_bound:
+        cost = f"no time under {scenario.engine.id}, which leaves out drafting"
+    return f"drafted by {name}; each draft token costs {cost}"
 
 
 def plainly(record: Record) -> Record:
