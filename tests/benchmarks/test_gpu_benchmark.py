@@ -149,7 +149,7 @@ DEVICES = [
     ("NVIDIA L40S", 44.4, "l40s"),
     ("NVIDIA RTX PRO 6000 Blackwell Workstation Edition", 95.0, "rtx-pro-6000"),
     ("NVIDIA H100 80GB HBM3", 9.8, None),  # a slice of one
-    ("NVIDIA H200 NVL", 139.8, None),  # another board than the H200 SXM
+    ("NVIDIA H200 NVL", 139.8, "h200-nvl"),  # another board than the H200 SXM
     ("NVIDIA GeForce RTX 4090 Laptop GPU", 15.6, None),
     ("NVIDIA GeForce RTX 4090 D", 23.6, "rtx-4090-d"),
     ("Tesla P4", 7.4, None),

@@ -626,7 +626,7 @@ def test_a_first_screen_says_how_far_off_and_what_is_furthest(tmp_path, fastcalc
     out = words(fastcalc("validate", str(file)).out)
     factor = f"{one['factor']:.2f}"
     assert f"Median error {factor}x over 1 point from 1 source in mine.csv;" in out
-    assert f"largest error: own-001, {one['model']} on {one['hardware']}" in out
+    assert f"Largest error: own-001, {one['model']} on {one['hardware']}" in out
     assert "next: fastcalc plot validate" in out
 
 

@@ -166,7 +166,8 @@ def amount(values: Sequence[float], unit: str, between: str = ", ", count: int =
         return between.join(distinct)
     if texts[-1:] == ["1"] and shown_unit.isalpha() and len(shown_unit) > len("ms"):
         shown_unit = shown_unit.removesuffix("s")
-    return f"{between.join(distinct)} {shown_unit}".strip()
+    space = "" if shown_unit == "%" else " "
+    return f"{between.join(distinct)}{space}{shown_unit}".strip()
 
 
 def spaced(name: str) -> str:

@@ -42,7 +42,7 @@ class FitMemory(
     """Check whether a model fits, on how many chips, and up to which batch.
 
     Shows the contents of each memory. Also finds the longest context for a number of users, or the
-    most users for a context. --server 'vllm serve MODEL --tensor-parallel-size 2' reads the
+    most users for a context. --server 'vllm serve MODEL -tp 2' reads the
     flags of a server's command. Exits with 1 if no model fits on any of the chips.
     """
 

@@ -194,7 +194,7 @@ def test_a_tier_that_changes_nothing_is_said_to(folder, capsys, monkeypatch):
     trace = [word if word != "t.jsonl" else "one.jsonl" for word in ASKED]
     said = " ".join(run(*trace, capsys=capsys, monkeypatch=monkeypatch).out.split())
     assert re.search(
-        r"[\d.]+ % of small's prompt tokens hit the prefix cache in M of one made-up "
+        r"[\d.]+% of small's prompt tokens hit the prefix cache in M of one made-up "
         r"\(([\d.]+) requests/s\)\. A further [\d.]+ [kMG]B in another memory tier would change "
         r"neither\.",
         said,

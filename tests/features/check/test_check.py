@@ -268,7 +268,7 @@ def test_github_escapes():
     fault = Fault("HW001", "a,b:c.yaml", 1, 2, "100%\nof it", "warning")
     line = as_github(Report(1, [fault])).splitlines()[0]
     assert line.startswith("::warning file=a%2Cb%3Ac.yaml,line=1,col=2,title=HW001 ")
-    assert line.endswith("::100 %25%0Aof it")
+    assert line.endswith("::100%25%0Aof it")
 
 
 def test_warnings_count_when_strict(fastcalc, tmp_path):
