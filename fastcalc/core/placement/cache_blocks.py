@@ -75,8 +75,10 @@ def _pool(work: Workload, ranks: tuple[int, int], paging: _Paging) -> BlockPool 
     if all(not layer.state and layer.window == inf for layer in layers) or len(layers) == 1:
         page = sum((layer.state or layer.token * block) * count for layer, count in layers.items())
         block_count = sum(layers.values())
-        fraction = ceil(block_count / pp) / block_count
         first = next(iter(layers))
+        # The last stage has all layers of a separate draft (vllm/v1/worker/gpu_model_runner.py).
+        drafting = ceil(_token_bytes(draft, tp) / max(layers).token) if draft else 0
+        fraction = (ceil((block_count - drafting) / pp) + drafting) / block_count
         return BlockPool(page * fraction, (BlockGroup(first, 1, block),), state_blocks)
     return _grouped(layers, block, pp, state_blocks, is_latent=work.latent_layers > 0)
 

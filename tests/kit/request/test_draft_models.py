@@ -79,6 +79,14 @@ def test_a_draft_counts_next_to_compressed_attention():
     assert drafting["kv_cache_tokens"] == pytest.approx(expected, rel=0.005)
 
 
+def test_the_last_stage_has_the_whole_draft():
+    """20 of 80 layers and 32 of the draft, each 2 x 4 heads x 128 x 2 bytes per token and rank."""
+    layout = {"on": "h100-sxm", "tp": 2, "pp": 4}
+    (row,) = fc.fit("llama-3.1-70b", **layout, draft_model="llama-3.1-8b").records
+    tokens = row["available_kv_gb_per_chip"] * 1e9 / (52 * 2048)
+    assert row["kv_cache_tokens"] == pytest.approx(tokens, rel=1e-3)
+
+
 def test_what_chips_must_hold_includes_the_draft_model(capsys, monkeypatch):
     """141.1 and 16.1 GB of weights, and 131,072 x 458,752 bytes of both caches."""
     monkeypatch.setenv("COLUMNS", "200")
