@@ -211,6 +211,7 @@ _BY_KIND: dict[str, Callable[[Dice], Any]] = {
     "factor": lambda roll: roll.number(1.0, 2.0),
     "fraction": lambda roll: roll.number(0.05, 1.0),
     "number": lambda roll: roll.choice((0.0, roll.number(1e-12, 4.0))),
+    "switch": lambda roll: roll.choice((0, 1)),
     "part": lambda roll: roll.choice((0.0, roll.number(1e-3, 1.0))),
     "reserve": lambda roll: _in(roll.number(0.001, 0.5), "GB"),
     "time": lambda roll: f"{roll.number(0.0, 500.0):.3f} us",

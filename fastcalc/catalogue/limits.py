@@ -25,6 +25,8 @@ class Limit:
     def __str__(self) -> str:
         """Range in words, such as ``from 1 to 1,000,000``."""
         start = "0, or from" if self.zero and self.minimum > 0 else "from"
+        if self.minimum == self.maximum:
+            return f"{'0 or ' * self.zero}{self.minimum:g}"
         form = ",.0f" if self.is_whole else "g"
         return f"{start} {self.minimum:{form}} to {self.maximum:{form}} {self.unit}".rstrip()
 
@@ -54,6 +56,7 @@ LIMITS = {
     "share": Limit(_SMALL, 1),
     "fraction": Limit(1e-6, 1.0),
     "part": Limit(1e-6, 1.0, zero=True),  # may be zero
+    "switch": Limit(1, 1, zero=True, is_whole=True),
     "factor": Limit(1.0, 100.0),
     "number": Limit(_SMALL, 1e6, zero=True),
     "speed": Limit(_SMALL, 1e9),  # tokens or requests per second

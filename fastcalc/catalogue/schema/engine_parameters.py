@@ -15,6 +15,7 @@ from fastcalc.catalogue.schema.quantities import (
     Number,
     Part,
     QuantityReader,
+    Switch,
     Time,
 )
 
@@ -141,7 +142,7 @@ class DeclaredParameters(Generic[Value]):
         plausible=PER_EXCHANGE,
     )
     exchange_gathers: Value = cost(
-        Part, "1 if every rank of a host receives all tokens, 0 if only those for its experts."
+        Switch, "1 if every rank of a host receives all tokens, 0 if only those for its experts."
     )
     decode_layer_floor: Value = cost(
         Time,
@@ -156,7 +157,7 @@ class DeclaredParameters(Generic[Value]):
         plausible=PER_LAYER,
     )
     launches_ahead: Value = rate(
-        Part,
+        Switch,
         "1 if a mixed step has the latency floor of decode, 0 if that of prefill.",
         neutral=0.0,
     )
@@ -243,10 +244,10 @@ class DeclaredParameters(Generic[Value]):
         plausible=(1, 256),
     )
     overlaps_steps: Value = cost(
-        Part, "1 if windows hold the tokens of all steps in flight, 0 if those of one step."
+        Switch, "1 if windows hold the tokens of all steps in flight, 0 if those of one step."
     )
     counts_by_table: Value = cost(
-        Part, "1 if the printed cache size gives each block table an equal share of the blocks."
+        Switch, "1 if the printed cache size gives each block table an equal share of the blocks."
     )
     state_blocks: Value = choice(
         Count,
@@ -346,7 +347,7 @@ class DeclaredParameters(Generic[Value]):
         plausible=(1, 4096),
     )
     loads_encoders: Value = cost(
-        Part, "1 if the start loads image and audio encoders, 0 for the language model alone."
+        Switch, "1 if the start loads image and audio encoders, 0 for the language model alone."
     )
     encoder_memory: Value = cost(
         Kept,
@@ -374,7 +375,7 @@ class DeclaredParameters(Generic[Value]):
         plausible=(2, 1024),
     )
     short_sums: Value = rate(
-        Part, "1 if fp16 products are accumulated in 16 bits instead of 32 bits.", neutral=0.0
+        Switch, "1 if fp16 products are accumulated in 16 bits instead of 32 bits.", neutral=0.0
     )
 
 

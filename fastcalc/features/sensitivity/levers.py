@@ -49,7 +49,7 @@ class Lever:
 
 
 def levers(scenario: Scenario) -> list[Lever]:
-    """All parameters in a scenario's files that apply to its chip, and defaults."""
+    """All parameters in a scenario's files that apply to its chip, and defaults; no switches."""
     chip, model, host = scenario.hardware, scenario.model, scenario.memory.host
     listed = [Lever("hardware", chip.id, number) for number in _of_chip(scenario)]
     listed += [Lever("hardware", chip.id, number) for number in default_numbers(chip)]
@@ -58,7 +58,11 @@ def levers(scenario: Scenario) -> list[Lever]:
     engine_numbers = _of_engine(scenario.engine, chip)
     listed += [Lever("engine", scenario.engine.id, number) for number in engine_numbers]
     listed += [Lever("model", model.id, number) for number in entry_numbers(model)]
-    return [lever for lever in listed if lever.number.path not in _UNMOVED]
+    return [
+        lever
+        for lever in listed
+        if lever.number.path not in _UNMOVED and lever.number.kind != "switch"
+    ]
 
 
 def _of_chip(scenario: Scenario) -> Iterator[EntryNumber]:

@@ -359,6 +359,13 @@ def test_nothing_that_reaches_a_target_is_the_answer_no(chip, fastcalc):
     assert "Traceback" not in ran.err
 
 
+def test_switches_are_not_varied():
+    """Parameters that are 0 or 1 have no value that is 10% larger."""
+    table = fc.sensitivity("llama-3.1-8b", on="h100-sxm", engine="vllm")
+    switches = "launches_ahead", "overlaps_steps", "loads_encoders"
+    assert not {f"parameters.{name}" for name in switches} & {row["path"] for row in table}
+
+
 def test_every_number_of_a_file_is_found_and_can_be_replaced():
     entries = Catalogue()
     chip, model = entries.hardware("wse-3"), entries.model("llama-3.1-8b")
