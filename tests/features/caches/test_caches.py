@@ -149,7 +149,8 @@ ASKED += ("--batch", "1", "--traffic", "t.jsonl")
 
 
 def asked(*flags, capsys, monkeypatch):
-    return run(*ASKED, *flags, capsys=capsys, monkeypatch=monkeypatch)
+    words = ASKED[: ASKED.index("--traffic")] if "--traffic" in flags else ASKED
+    return run(*words, *flags, capsys=capsys, monkeypatch=monkeypatch)
 
 
 def test_a_deployment_by_hand(folder, capsys, monkeypatch):
