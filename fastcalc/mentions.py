@@ -51,6 +51,8 @@ def as_flags(text: str) -> str:
 
     >>> as_flags(f"give one with {option('price', 'a10=USD')}")
     'give one with --price a10=USD'
+    >>> as_flags(f"Quantized, it would: {option('weights', 'fp8')} {option('kv', 'fp8')}.")
+    'Quantized, it would: --weights fp8 --kv fp8'
     """
     return _written(text, lambda field, value: f"{flag(field)} {value}".rstrip(), str)
 
@@ -116,6 +118,8 @@ def _written(
 ) -> str:
     if _END not in text:
         return text
+    if text.endswith(f"{_END}."):  # a full stop would be copied with the command
+        text = text[:-1]
     return _MENTION.sub(
         lambda match: (
             of_option(match[2], match[3]) if match[1] == _OPTION else of_command(match[2])
