@@ -161,10 +161,10 @@ class CompareAnswer(Answer):
             for outcome in self.outcomes
         ]
         tables = record_tables.tables(_ALL_COLUMNS, rows, screen.width)
-        notes = [note.text for note in self.notes() if not note.is_hint]
+        notes = screen.sentences(note for note in self.notes() if not note.is_hint)
         lines = [
             *record_tables.key_of_mark(*tables),
-            *dict.fromkeys(notes),
+            *notes,
             *map(sentence, _meanings(rows)),
         ]
         page = [*self._in_full(tables)]

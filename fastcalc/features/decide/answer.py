@@ -132,7 +132,7 @@ class DecideAnswer(Answer):
         lines = [
             *record_tables.key_of_mark(*(piece for piece in body if isinstance(piece, TextTable))),
             *(_flip_lines(flips) if flips else [_NO_FLIPS]),
-            *(note.text for note in notes[:most_notes]),
+            *screen.sentences(notes[:most_notes]),
             *[f"{option('notes')} prints {hint}."] * bool(hint),
         ]
         return [*body, Notes(lines, self.next_command())]

@@ -147,7 +147,7 @@ class CurveAnswer(Answer):
         shown = record_tables.table(*self.table(), screen.width)
         is_ascii = not self.request.out and not output.draws()
         drawn = floors_chart(study, self.request.cost, screen.width, is_ascii=is_ascii)
-        notes = [note.text for note in self.notes()]
+        notes = screen.sentences(self.notes())
         under = Notes([*record_tables.key_of_mark(shown), *notes])
         return [Title(scenario.hardware.id, heading), shown, "", *drawn, "", under]
 

@@ -10,7 +10,7 @@ import re
 import shutil
 import sys
 import textwrap
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 from unicodedata import east_asian_width
@@ -33,7 +33,7 @@ _FIRST_CLAUSE = re.compile(r".*?[;.](?= )|.*", re.DOTALL)
 _DOES_NOT_FIT = re.compile(r" *(needs|fits on|no place)\b")
 """Cells that explain why the key figure of their row is missing."""
 
-_PLAIN_WORD = re.compile(r"[a-z]+('s)?,? ")
+_PLAIN_WORD = re.compile(r"([a-z]+)('s)?,? ")
 """First word of a sentence that is not an id."""
 
 _BEFORE_UNIT = re.compile(r"(?<=[0-9]) (?=(?!x )[A-Za-z])")
@@ -89,15 +89,20 @@ class TextTable:
     key_figures: Sequence[int] = ()
 
 
-def sentence(text: str) -> str:
+def sentence(text: str, ids: Collection[str] = ()) -> str:
     """A text with a capital letter, unless it begins with an id or a flag, and a full stop.
 
     A first word with a digit, a hyphen, a dot or a colon may be an id.
 
+    ids : ids that may consist of letters only
+
     >>> sentence("prices differ"), sentence("h100-sxm needs 4 chips"), sentence("acme: 4 chips?")
     ('Prices differ.', 'h100-sxm needs 4 chips.', 'acme: 4 chips?')
+    >>> sentence("acme, p99: 4 ms", {"acme"})
+    'acme, p99: 4 ms.'
     """
-    is_plain = _PLAIN_WORD.match(text) is not None
+    first = _PLAIN_WORD.match(text)
+    is_plain = first is not None and first[1] not in ids
     return (text[:1].upper() + text[1:] if is_plain else text) + "." * (text[-1:] not in ".?!")
 
 
@@ -116,15 +121,18 @@ class Note:
     weight : priority on the first screen, largest first; 0: shown only with all notes
     is_hint : whether it states or summarizes what only the first screen omits
     is_of_rows : whether it counts rows that only a wide screen prints
+    written : the text before it became a sentence
     """
 
     text: str
     weight: int = 1
     is_hint: bool = False
     is_of_rows: bool = False
+    written: str = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         """Write the text as a sentence."""
+        object.__setattr__(self, "written", self.text)
         object.__setattr__(self, "text", sentence(self.text))
 
 
@@ -150,12 +158,18 @@ class Screen:
 
     width, lines : characters per line, and lines of a first screen [1]
     wide, notes : whether to print all columns, and all notes
+    ids : ids of entries, which keep their form at the beginning of a note
     """
 
     width: int
     wide: bool = False
     notes: bool = False
     lines: int = _SCREEN_LINES
+    ids: Collection[str] = ()
+
+    def sentences(self, notes: Iterable[Note]) -> list[str]:
+        """Texts of notes, each once."""
+        return list(dict.fromkeys(sentence(note.written, self.ids) for note in notes))
 
     def with_notes(
         self,
@@ -171,9 +185,9 @@ class Screen:
         fills_one_screen : whether to print only as many notes as fit one screen, at least one
         """
         first = sorted((note for note in notes if note.weight), key=lambda note: -note.weight)
-        short_notes = list(dict.fromkeys(note.text for note in first))
+        short_notes = self.sentences(first)
         lasting = (note for note in notes if not (note.is_hint or (note.is_of_rows and self.wide)))
-        all_notes = list(dict.fromkeys(note.text for note in lasting))
+        all_notes = self.sentences(lasting)
 
         def page(count: int) -> list[Part]:
             return [*body, self.under_table(key, short_notes[:count], all_notes, next_command)]

@@ -1,16 +1,19 @@
 """Output of an answer in the requested format."""
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from fastcalc.catalogue.kinds import SCHEMAS
 from fastcalc.kit.answer import console, output, record_tables
 from fastcalc.kit.answer.answer import Answer
 from fastcalc.kit.answer.console import Wording
 from fastcalc.kit.answer.envelope import envelope
 from fastcalc.kit.answer.point_records import SCHEMA
 from fastcalc.kit.request.fields import Request, declared, phrases
-from fastcalc.kit.request.groups import Output, OutputFile
+from fastcalc.kit.request.groups import Output, OutputFile, OwnFolders
+from fastcalc.kit.request.loading import catalogue
 from fastcalc.kit.request.readers import as_text
 from fastcalc.mentions import as_flags, written
 from fastcalc.written import ReadingNote, json_text, to_csv
@@ -30,7 +33,18 @@ def page(
 def screen(request: Request) -> console.Screen:
     """Screen that a page is laid out for; it has all notes if the command has no flag for them."""
     wide, notes = request.values.get("wide", False), request.values.get("notes", True)
-    return console.Screen(console.output_width(), wide, notes)
+    return console.Screen(console.output_width(), wide, notes, ids=_ids(request))
+
+
+def _ids(request: Request) -> frozenset[str]:
+    """Ids of the entries that an answer may name: those in the folders and in single files."""
+    if not isinstance(request, OwnFolders):
+        return frozenset()
+    stated = (request.values.get(name) for name in ("models", "model", "on", "engine"))
+    names = ",".join(as_text(value) for value in stated if value is not None)
+    folders = catalogue(request)
+    ids = {name for kind in SCHEMAS for name in folders.names(kind)}
+    return frozenset(ids.union(re.findall(r"([a-z]+)(?:\.ya?ml)?(?=,|=|$)", names)))
 
 
 def respond(request: Output, answer: Answer) -> int:

@@ -181,6 +181,20 @@ NOTES = [
 ]
 
 
+@pytest.mark.parametrize("is_file", [True, False])
+def test_an_id_of_letters_keeps_its_form_at_the_beginning_of_a_note(page, tmp_path, is_file):
+    """An own chip, in a file or in a folder, and an engine of the catalogue."""
+    text = (ROOT / "hardware" / "h100-sxm.yaml").read_text()
+    own = re.sub("(?m)^aliases:.*$", "", text.replace("id: h100-sxm", "id: acme", 1))
+    (tmp_path / "acme.yaml").write_text(own)
+    where = f"{tmp_path}/acme.yaml" if is_file else f"acme --hardware-dir {tmp_path}"
+    planned = page(10_000, *f"plan llama-3.1-8b --on {where} --rate 10/s --notes".split())
+    assert any(line.startswith("- acme, p99 with Poisson arrivals") for line in planned)
+    compared = page(10_000, *f"compare llama-3.1-8b --on {where} --engine ideal --notes".split())
+    assert any(line.startswith("- ideal hides prompts under decode") for line in compared)
+    assert not any(line.startswith(("- Acme", "- Ideal")) for line in (*planned, *compared))
+
+
 @pytest.mark.parametrize("asked", sweep(NOTES, lambda asked: not asked.startswith("claims")))
 def test_a_note_is_a_sentence(page, asked):
     """It begins with a capital letter, a number, a flag or an id, and ends with a full stop.
