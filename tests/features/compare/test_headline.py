@@ -259,7 +259,7 @@ def test_speeds_of_unequal_numbers_of_chips_are_no_ratio_where_more_chips_are_fa
         r"Fastest: 19 wse-3 at batch 1, [\d.]+ tokens/s per user; eight h200-sxm give [\d.]+\. ",
         text,
     )
-    assert "- To compare equal numbers of chips, add --chips 24. -" in text
+    assert "- To compare equal numbers of chips, add --chips 24 -" in text
     equal = words(fastcalc(*request, "--chips", 24).out)
     assert re.match(r"Fastest: 24 wse-3 at batch 1, .*x \(.*\) as fast as 24 h200-sxm\.", equal)
     assert "equal numbers of chips" not in equal
