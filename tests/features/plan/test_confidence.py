@@ -80,7 +80,7 @@ def test_expected_speeds_are_named_only_where_they_rent_something_else(fastcalc)
 def test_what_turns_a_verdict_of_chips_rented_on_top(fastcalc):
     on_top = ("plan", "llama-3.1-8b", "--own", "l40s=2", "--on", "l40s,h100-sxm", "--by", "chip")
     text = words(fastcalc(*on_top, *("--rate", "20/s", "--tpot", "30ms", "--sensitivity")).out)
-    assert "rented chips: l40s would win with any one of these: h100-sxm from $" in text
+    assert "Rented chips: l40s would win with any one of these: h100-sxm from $" in text
 
 
 def test_what_turns_a_verdict_needs_two_that_are_rented_for_a_rate(fastcalc):

@@ -380,7 +380,7 @@ def test_owned_chips_may_cost_nothing_and_cost_what_owning_does(fastcalc):
     poor = fc.plan("llama-3.1-70b", budget="10.3k/month", **options)
     # A node on top is 8 x 2.95 x 730 = 17,228 USD: with the owned chips 27,511, rounded up.
     assert poor.details["shares"][1]["relax"] == ["budget='27600/month'"]
-    assert "chips to rent have no throughput" in " ".join(poor.notes)
+    assert "Chips to rent have no throughput" in " ".join(poor.notes)
     refused = fastcalc("plan", "llama-3.1-8b", "--on", "l4", "--price", "l4=0", "--rate", "1/s")
     assert refused.code == 2
 
@@ -395,7 +395,7 @@ def test_the_next_chip_of_a_budget_carries_less_at_any_price():
     carried = f"{second['service_requests_per_s']:.1f} requests/s"
     assert share["runner_up_wins_above_usd_per_chip_hour"] is None
     (note,) = [note for note in answer.notes if note.startswith("Second-best chip")]
-    assert note.endswith(f"per month; sustains {carried}")
+    assert note.endswith(f"per month; sustains {carried}.")
 
 
 @pytest.mark.parametrize(
@@ -684,8 +684,8 @@ def test_all_owned_chips_are_paid_for_and_can_carry(fastcalc):
     # A request of 1,000 and 1,000 tokens is 0.003 USD.
     share = month / (0.003 * MONTH * 3600.0) / capacity
     assert f"{100.0 * share:.1f}% of their throughput" in text
-    assert f"owning all these chips costs ${month:,.0f} per month" in text
-    assert "owning all 16 h100-sxm costs" in text
+    assert f"Owning all these chips costs ${month:,.0f} per month" in text
+    assert "Owning all 16 h100-sxm costs" in text
 
 
 @pytest.mark.thorough
@@ -706,7 +706,7 @@ def test_what_keeps_owned_chips_from_a_price_is_named(fastcalc):
     price = chip.chip_price.purchase.si
     ran = fastcalc("plan", "gpt-oss-20b", "--own", "apple-m4-max=1", "--notes")
     assert chip.power is None
-    assert f"no power is known for apple-m4-max (${price:,.0f} per chip to buy)" in words(ran.out)
+    assert f"No power is known for apple-m4-max (${price:,.0f} per chip to buy)" in words(ran.out)
     assert ran.out.startswith("1 apple-m4-max  sustains ")
     given = fastcalc("plan", "gpt-oss-20b", "--own", "apple-m4-max=1", "--price", "apple-m4-max=0")
     cost = "costs $0 per month, $0/Mtok (input and output); at the price set"
