@@ -54,6 +54,8 @@ def as_flags(text: str) -> str:
     >>> as_flags(f"Quantized, it would: {option('weights', 'fp8')} {option('kv', 'fp8')}.")
     'Quantized, it would: --weights fp8 --kv fp8'
     """
+    if text.endswith(f"{_END}."):  # a full stop would be copied with the command
+        text = text[:-1]
     return _written(text, lambda field, value: f"{flag(field)} {value}".rstrip(), str)
 
 
@@ -118,8 +120,6 @@ def _written(
 ) -> str:
     if _END not in text:
         return text
-    if text.endswith(f"{_END}."):  # a full stop would be copied with the command
-        text = text[:-1]
     return _MENTION.sub(
         lambda match: (
             of_option(match[2], match[3]) if match[1] == _OPTION else of_command(match[2])
