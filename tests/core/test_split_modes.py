@@ -79,7 +79,7 @@ def test_what_is_asked_of_llama_cpp(sharding, layout):
     )
     assert asked.placement.layout == layout
     mode = "-sm tensor" if layout.tp > 1 else "-sm layer"
-    assert any(f"{layout} is {mode} of llama.cpp" in note for note in asked.warnings)
+    assert any(f"llama-cpp runs {layout} with {mode}" in note for note in asked.warnings)
 
 
 @every(
