@@ -116,7 +116,7 @@ def test_python_takes_an_old_name_and_records_keep_their_key():
         300,
         300,
     ]
-    assert "plan people is now users" in " ".join(old.notes)
+    assert "Plan people is now users" in " ".join(old.notes)
 
 
 def test_every_command_stands_in_one_group_with_its_summary_whole(capsys, monkeypatch):

@@ -213,7 +213,7 @@ def test_a_speed_above_every_bound_is_refused_with_the_bound(fastcalc):
     table = fastcalc("fastmode", *TODAY, "--to-speed", "1e8", "--wide")
     assert table.code == 1
     assert "cannot: hardware bound" in words(table.out)
-    assert "nothing in the catalogue reaches 100,000,000 tokens/s" in words(table.out)
+    assert "Nothing in the catalogue reaches 100,000,000 tokens/s" in words(table.out)
 
 
 def test_no_start_is_one_sentence_and_a_no(fastcalc):
@@ -515,7 +515,7 @@ def test_the_first_screen_answers_and_names_what_cannot_be(fastcalc):
     }
     assert len(lines) <= 38  # of which one is for a row that the headline names, and three wrap
     for one in missed:
-        assert one in text.partition("not enough alone: ")[2].partition(";")[0]
+        assert one in text.partition("Not enough alone: ")[2].partition(";")[0]
     assert re.search(r" [A-Z][a-z ]+: 2\.5\d?x = ", text)
     passes = re.findall(r"([\d.]+) ms for ([\d.]+|one) tokens? of each user", text)
     served = re.findall(r"([\d,]+) users on [^,]+, together ([\d,.]+) tokens/s", text)
@@ -626,7 +626,7 @@ def test_notes_are_of_columns_on_the_screen_and_of_chips_that_miss_the_target(fa
         "the low end of its range assumes single-user throughput shared by the whole batch" in text
     )
     assert "TTFT may be" in words(fastcalc(*asked, "--notes").out)
-    missed = text.partition("not enough alone: ")[2].partition(";")[0].split(", ")
+    missed = text.partition("Not enough alone: ")[2].partition(";")[0].split(", ")
     table = text.partition(" today ")[2].partition(" - key: ")[0]
     assert "not-newer hardware" in missed
     assert all(f" {name} " not in table for name in missed)

@@ -472,7 +472,7 @@ def test_a_start_on_two_cards_is_as_expected_and_next_repeats_its_flags(tmp_path
         (
             {"tokens_per_pass": 1.0},
             {"speculative_config": {"method": "ngram", "num_speculative_tokens": 3}},
-            "the log shows 3 draft tokens",
+            "The log shows 3 draft tokens",
         ),
         ({}, {}, None),
     ],
