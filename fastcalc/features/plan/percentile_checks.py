@@ -284,7 +284,7 @@ def held_throughput(grid: Grid, service: Service, max_rate: float) -> float:
             continue
         limits = held_limits(replace(plan_of(scored, index), replicas=1.0), scored.service)
         if limits is not None and limits.are_limited:
-            rate = limits.highest_rate(rate, highest)
+            rate = limits.highest_rate(rate)
         highest = max(highest, rate)
     return highest
 

@@ -165,14 +165,9 @@ class HeldLimits:
         """
         return HeldLimits(self.load.slowed(slowness), self.classes, self.part)
 
-    def highest_rate(self, max_rate: float, floor: float = 0.0) -> float:
-        """Highest rate per replica, up to a maximum, within the limits; 0 for none. [1/s]
-
-        floor : rate that is of no interest, and any that the search cannot tell from it [1/s]
-        """
+    def highest_rate(self, max_rate: float) -> float:
+        """Highest rate per replica, up to a maximum, within the limits; 0 for none. [1/s]"""
         max_rate = min(max_rate, MOST_BUSY * self.load.capacity)
-        if floor and not self.at(min(floor + max_rate * _NEAR, max_rate)).are_met:
-            return 0.0
         if self.at(max_rate).are_met:
             return max_rate
         return last_positive(

@@ -390,12 +390,6 @@ def test_replicas_that_are_hardly_busy_are_no_plan(within):
         assert limits.fewest_replicas(20.0, 1.0, 8.0) == fewest
 
 
-@every("least,highest", [(0.0, 4.0), (3.0, 4.0), (3.999, 0.0), (4.5, 0.0), (9.0, 0.0)])
-def test_a_rate_that_is_hardly_higher_than_another_is_not_searched(within, least, highest):
-    """The limits are met up to 4 requests/s, of at most 5: a 1,024th of that is no difference."""
-    assert within.highest_rate(5.0, least) == pytest.approx(highest, abs=5.0 / 1024)
-
-
 def test_a_limit_that_is_met_at_no_rate_takes_two_trials(monkeypatch):
     """One at the number that is guessed, and one with hardly any requests on each replica."""
     rates = []
