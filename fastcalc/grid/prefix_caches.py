@@ -76,7 +76,7 @@ class CachedDeployment:
         cls, scenario: Scenario, lengths: Lengths, reuse: Reuse | SharedPrefixes
     ) -> "CachedDeployment":
         """Deployment of a scenario."""
-        memory = MemoryChoice(longest=scenario.memory.longest)
+        memory = MemoryChoice(longest=scenario.memory.longest, draft=scenario.memory.draft)
         traffic = _traffic(scenario, lengths, 0.0)
         location = locate(replace(scenario, memory=memory, traffic=traffic))
         return cls(location, scenario, lengths, reuse)

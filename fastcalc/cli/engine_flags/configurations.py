@@ -193,15 +193,16 @@ def _read_graph_sizes(line: Words, configurations: Sequence[str], *, is_off: boo
 
 def _read_redundant_experts(line: Words) -> None:
     """Add the copies of experts that balance the load of expert-parallel ranks."""
-    from fastcalc.catalogue.schema import MixtureOfExperts
-
     line.taken(*BALANCED_EXPERTS, has_value=False)
     texts = [text for _, text in line.taken_pairs(*REDUNDANT_EXPERTS)]
     balances = [_json(text, name) for name, text in line.taken_pairs(*BALANCE)]
     texts += [str(balance.get("num_redundant_experts", "")) for balance in balances]
     texts = [text for text in texts if text.isdecimal()]
-    model = line.model if texts else None
-    for at, block in enumerate(model.blocks if model else ()):
+    if not texts or (model := line.model) is None:
+        return
+    from fastcalc.catalogue.schema import MixtureOfExperts  # few lines have such copies
+
+    for at, block in enumerate(model.blocks):
         if isinstance(block.ffn, MixtureOfExperts):
             count = int(texts[-1][:5])
             line.words += ["--set", f"blocks.{at}.ffn.redundant_experts={count}"]

@@ -239,6 +239,7 @@ IDLE = {
     "plan": "place_for max_model_len",
     "decide": "budget objective on gpu_memory_utilization max_model_len max_num_seqs "
     "max_num_batched_tokens language_model_only",
+    "diagnose": "speculate",  # the file states the tokens of each pass
     "infer": "offer models_dir engines_dir",
     "validate": "model tp pp dp models_dir",
     "list": "models_dir engines_dir",
