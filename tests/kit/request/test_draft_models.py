@@ -98,6 +98,7 @@ def test_what_chips_must_hold_includes_the_draft_model(capsys, monkeypatch):
 
 def test_the_key_of_memory_contents_names_draft_weights(capsys, monkeypatch):
     """A draft of 70.6e9 parameters on 8 chips is 17.6 GB of 71 usable on each: 9 of 36 letters."""
+    monkeypatch.setenv("COLUMNS", "100")
     asked = ("fit", "llama-3.1-70b", "--on", "h100-sxm", "--tp", "8")
     said = run(*asked, "--draft-model", "llama-3.1-70b", capsys=capsys, monkeypatch=monkeypatch)
     assert "TTTTTTTT" in said.out
