@@ -169,7 +169,7 @@ def test_scripts_and_styles_of_others_are_refused(open_at, page, tmp_path):
     )
     assert len(widths) >= 6
     for wide, whole, says in widths:
-        assert wide / whole == pytest.approx(float(says.split()[-2]) / 100, abs=0.01)
+        assert wide / whole == pytest.approx(float(says.split()[-1].rstrip("%")) / 100, abs=0.01)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
