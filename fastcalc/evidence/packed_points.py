@@ -1,5 +1,6 @@
 """Column-wise storage of many measurements, in a fifth of the memory of objects."""
 
+from abc import abstractmethod
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields
@@ -58,9 +59,9 @@ class _PackedNumbers:
 class RebuiltSequence(Sequence[Row]):
     """Sequence whose items are rebuilt on access."""
 
+    @abstractmethod
     def at(self, position: int) -> Row:
         """Rebuild the item at a position from 0 to the length."""
-        raise NotImplementedError
 
     @overload
     def __getitem__(self, index: int) -> Row: ...

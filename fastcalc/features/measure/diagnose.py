@@ -78,18 +78,12 @@ def _of_points(
             kv, by = start.scenario.kv or "", log.engine
             points = [replace(row, kv=row.kv or kv, engine=row.engine or by) for row in points]
         draft = None
-        if request.draft_model and points:
+        if points:
             drafted_for = catalogue.model(points[0].model)
             draft = draft_model(catalogue, request.draft_model, drafted_for, reading)
         limits = limits_of(start.log, start.scenario.engine) if start else None
-        result = diagnose(
-            points,
-            catalogue,
-            engine,
-            limits,
-            draft=draft,
-            has_room=bool(start and start.has_room),
-        )
+        has_room = bool(start and start.has_room)
+        result = diagnose(points, catalogue, engine, limits, draft=draft, has_room=has_room)
     except UndiagnosedError as error:
         at = f"{path}:{error.line}" if error.line and not path.is_dir() else path
         raise InputError(f"{at}: {error.sentence}") from None

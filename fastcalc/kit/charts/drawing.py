@@ -67,11 +67,11 @@ class ChartAxis:
 
     @classmethod
     def over(cls, label: str, values: Sequence[Floats], base: int = 10) -> "ChartAxis":
-        """Axis that covers all values, with some margin."""
+        """Axis that covers all values, with some margin; a linear one of zeros ends at 1."""
         all_values = np.concatenate([np.ravel(array) for array in values])
         low, high = float(all_values.min()), float(all_values.max())
         if not base:
-            return cls(label, 0.0, high * 1.05, 0)
+            return cls(label, 0.0, high * 1.05 or 1.0, 0)
         room = 2.0 if low == high else (high / low) ** 0.04
         return cls(label, low / room, high * room, base)
 

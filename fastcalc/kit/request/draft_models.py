@@ -29,15 +29,17 @@ _LAYERS, _KV_BYTES = 28, 114_688
 
 
 def draft_model(
-    entries: Catalogue, name: str, model: Model, notes: list[str] | None = None
-) -> Model:
-    """Draft model of a model, by name.
+    entries: Catalogue, name: str | None, model: Model, notes: list[str] | None = None
+) -> Model | None:
+    """Draft model of a model, by name; None without a name.
 
     An EAGLE-3 head has the shape that the model implies. A model that is not in the catalogue has
     the number of parameters in its name, in 16 bits.
 
     notes : list to which a note on its size is added
     """
+    if not name:
+        return None
     reading: list[str] = []
     stem = Path(name).stem if name.endswith(".gguf") else name
     if EAGLE.search(name):

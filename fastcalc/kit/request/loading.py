@@ -72,10 +72,7 @@ def scenarios(request: Evaluated, notes: list[str]) -> list[Scenario]:
         memory_of(entries, request), drafted=float(np.max(traffic.speculation.drafted))
     )
     models = models_of(entries, request.models, notes)
-    drafts = [
-        draft_model(entries, request.draft_model, model, notes) if request.draft_model else None
-        for model in models
-    ]
+    drafts = [draft_model(entries, request.draft_model, model, notes) for model in models]
     chips = chips_of(entries, request.on, memory, notes)
     _check_points(len(models) * len(chips) * len(batches))
     pricing = pricing_of(chips, request, utilization=request.utilization)

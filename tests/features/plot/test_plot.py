@@ -241,6 +241,13 @@ def test_ticks_are_round(low, high, base, expected):
     assert ChartAxis("", low, high, base).ticks == pytest.approx(expected)
 
 
+def test_an_axis_of_zeros_ends_at_one():
+    """A hit rate of 0% at every size is drawn along the bottom."""
+    axis = ChartAxis.over("", [np.zeros(3)], 0)
+    assert (axis.low, axis.high) == (0.0, 1.0)
+    assert axis.share(np.zeros(3)).tolist() == [0.0, 0.0, 0.0]
+
+
 @pytest.mark.parametrize(("palette", "ground"), [(COLOURS, "#ffffff"), (DARK, "#15181d")])
 def test_lines_stand_out_of_their_ground(palette, ground):
     """Graphics ask a contrast of 3 (WCAG 2.2, 1.4.11)."""

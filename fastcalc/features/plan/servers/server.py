@@ -1,5 +1,6 @@
 """One server of a plan, in terms common to all engines, and a program that starts it."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Literal
@@ -62,7 +63,7 @@ class Server:
         return -(-self.layout.chips // HOST_CHIPS)
 
 
-class Program:
+class Program(ABC):
     """A program that starts servers: what it runs on, its flags, and its names of formats.
 
     engine : engine of the catalogue whose servers it starts
@@ -84,12 +85,12 @@ class Program:
         """Whether it supports a chip."""
         return chip.kind in self.chip_kinds
 
-    def refuse(self, plan: Plan) -> None:
+    def refuse(self, plan: Plan) -> None:  # noqa: B027  (most programs serve every plan)
         """Raise InputError if it cannot serve a plan."""
 
+    @abstractmethod
     def start(self, server: Server) -> list[str]:
         """Arguments that start a server."""
-        raise NotImplementedError
 
     def options_file(self, _: Server) -> Iterator[str]:
         """Lines that write a file of options."""
