@@ -39,8 +39,8 @@ _PLAIN_WORD = re.compile(r"([a-z]+)('s)?,? ")
 _BEFORE_UNIT = re.compile(r"(?<=[0-9]) (?=(?!x )[A-Za-z])")
 """Space between a number and its unit, where a line must not break."""
 
-_BEFORE_SIGN = re.compile(" (?=[%*])")
-"""Space before a percent sign or the mark of changed answers, where a line must not break."""
+_BEFORE_SIGN = re.compile(r" (?=\*)")
+"""Space before the mark of changed answers, where a line must not break."""
 
 Wording = Callable[[str], str]
 

@@ -127,7 +127,7 @@ class Letters:
         """
         room *= _FILLED
         lines: list[str] = []
-        for word in text.replace(" %", "\N{NO-BREAK SPACE}%").split(" "):
+        for word in text.split(" "):
             longer = f"{lines[-1]} {word}" if lines else word
             if lines and _width(longer, size * self.size, weight) <= room:
                 lines[-1] = longer
