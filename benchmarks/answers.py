@@ -111,13 +111,24 @@ def forms_of(case: Case) -> Iterator[tuple[str, Case]]:
 
 
 def in_forms(case: Case) -> list[Answer]:
-    """Answers of a case in every form that its command has."""
-    answers = []
+    """Answers of a case in every form that its command has.
+
+    Those after one that was stopped, perhaps in the middle of an import, are lost like it.
+    """
+    answers: list[Answer] = []
     for form, asked in forms_of(case):
+        if is_lost(answers):
+            answers.append(answer_of(case, form))
+            continue
         outcome = in_process(asked)
         answers.append(answer_of(case, form, outcome.code, outcome.out, outcome.err))
     tidy()
     return answers
+
+
+def is_lost(answers: Sequence[Answer]) -> bool:
+    """Whether a command was stopped in any form, so that its process cannot be relied on."""
+    return any(answer["code"] == CODE_LOST for answer in answers)
 
 
 def answer_of(case: Case, form: str, code: int = CODE_LOST, out: str = "", err: str = "") -> Answer:
@@ -140,17 +151,16 @@ class _Chunk:
         return len(self.answers) == len(self.cases)
 
     def take(self) -> None:
-        """Wait for the next answer; the case of which the process died is lost, the rest go on."""
+        """Wait for the next answer; after a lost case another process goes on with the rest."""
         try:
             self.answers.append(self.receive.recv())
         except EOFError:
             case = self.cases[len(self.answers)]
             self.answers.append([answer_of(case, form) for form, _ in forms_of(case)])
-            if not self.is_done:
-                self._end()
-                self._start()
-        if self.is_done:
+        if self.is_done or is_lost(self.answers[-1]):
             self._end()
+            if not self.is_done:
+                self._start()
 
     def _start(self) -> None:
         self.receive, send = multiprocessing.Pipe(duplex=False)
@@ -166,10 +176,13 @@ class _Chunk:
 
 
 def _answer_each(cases: Sequence[Case], send: Connection) -> None:
-    """Send the answers of each case, in memory that is fenced."""
+    """Send the answers of each case up to one that is lost, in memory that is fenced."""
     with fenced(), suppress(MemoryError):
         for case in cases:
-            send.send(in_forms(case))
+            answers = in_forms(case)
+            send.send(answers)
+            if is_lost(answers):
+                return
 
 
 def answered(cases: Iterable[Case], jobs: int) -> Iterator[list[Answer]]:

@@ -2,13 +2,14 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
@@ -126,6 +127,8 @@ def tested(copy: Path, paths: list[str], plugin: Mapping[str, str], timeout: flo
 def verdict_on(mutant: Mutant, copy: Path, tests: Mapping[str, float]) -> Verdict:
     """Return what tests say of a mutant; they run in their order until one fails.
 
+    A test that fails without the mutant as well, after the same tests, says nothing.
+
     Parameters
     ----------
     mutant, copy
@@ -136,30 +139,51 @@ def verdict_on(mutant: Mutant, copy: Path, tests: Mapping[str, float]) -> Verdic
     Raises
     ------
     NoVerdictError
-        If pytest finds none of them, or breaks.
+        If pytest finds none of them, breaks, or ends without the mutant as well.
     """
     began = time.monotonic()
     names = list(tests)
-    with applied(mutant, copy):
-        for part in filter(None, (names[start:end] for start, end in pairwise(FEW))):
-            result = _stopping(copy, {name: tests[name] for name in part})
-            if result.code:
+    for part in filter(None, (names[start:end] for start, end in pairwise(FEW))):
+        chosen, ignored = {name: tests[name] for name in part}, set[str]()
+        while True:
+            with applied(mutant, copy):
+                result = _stopping(copy, chosen, ignored)
+            if not result.code:
+                break
+            without = _stopping(copy, _up_to(failed_tests(result), chosen), ignored)
+            if not without.code:
                 word = "endless" if result.code < 0 else "killed"
                 return Verdict(mutant, word, time.monotonic() - began, _failure(result))
+            if not (broken := {*failed_tests(without)} - ignored):
+                raise NoVerdictError(f"tests end without it, too\n{without.printed[-2000:]}")
+            ignored |= broken
     return Verdict(mutant, "survived", time.monotonic() - began)
 
 
-def _stopping(copy: Path, tests: Mapping[str, float]) -> Result:
-    """Run tests up to the first that fails."""
+def _stopping(copy: Path, tests: Mapping[str, float], ignored: Collection[str]) -> Result:
+    """Run tests up to the first that fails, but for those that fail without a mutant."""
     files = sorted({name.partition("::")[0] for name in tests})
+    without = [word for name in ignored for word in ("--deselect", name)]
     with tempfile.NamedTemporaryFile("w", suffix=".json") as listed:
         json.dump(dict(tests), listed)
         listed.flush()
         timeout = WAITING * (10.0 + sum(tests.values()))
-        result = tested(copy, ["-x", *files], {"MUTANTS_TESTS": listed.name}, timeout)
+        result = tested(copy, ["-x", *without, *files], {"MUTANTS_TESTS": listed.name}, timeout)
     if result.code in (_BROKEN, _NONE):
         raise NoVerdictError(f"exit code {result.code}\n{result.printed[-2000:]}")
     return result
+
+
+def _up_to(failed: Collection[str], tests: Mapping[str, float]) -> Mapping[str, float]:
+    """Return tests up to those that failed; all of them if none is among them."""
+    names = list(tests)
+    end = max((names.index(name) + 1 for name in failed if name in tests), default=len(names))
+    return {name: tests[name] for name in names[:end]}
+
+
+def failed_tests(result: Result) -> list[str]:
+    """Return the names of the tests, or of their files, that failed."""
+    return re.findall(r"(?m)^(?:FAILED|ERROR) (.+?)(?: - .*)?$", result.printed)
 
 
 def _failure(result: Result) -> str:

@@ -143,7 +143,12 @@ def tree(tmp_path_factory):
     (tree / "small" / "sums.py").write_text(text)
     (tree / "tests").mkdir()
     test = "from small.sums import add\n\ndef test_{}():\n    assert add({}) == 3\n"
-    for name, numbers in {"sum": "1, 2", "blind": "3, 0", "tens": "11, 2"}.items():
+    for name, numbers in {
+        "sum": "1, 2",
+        "blind": "3, 0",
+        "tens": "11, 2",
+        "broken": "1, 1",
+    }.items():
         (tree / "tests" / f"test_{name}.py").write_text(test.format(name, numbers))
     return tree
 
@@ -153,6 +158,8 @@ def tree(tmp_path_factory):
     [
         ("one + other -> (one - other)", ("blind", "sum"), "killed", "test_sum"),
         thorough("one + other -> (one - other)", ("blind",), "survived", ""),
+        thorough("one + other -> (one - other)", ("broken", "blind"), "survived", ""),
+        thorough("one + other -> (one - other)", ("broken", "sum"), "killed", "test_sum"),
         thorough("one -= 10 -> pass", ("tens",), "endless", ""),
     ],
 )
