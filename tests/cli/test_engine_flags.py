@@ -37,6 +37,8 @@ from tests.helpers import words as said_words
         ("fit m -tp 4 -dp 2 --enable-expert-parallel", "fit m --tp 4 --dp 2 --ep 8 --engine vllm"),
         ("fit m --enable-expert-parallel --tp=4", "fit m --ep 4 --tp 4 --engine vllm"),
         ("fit m --tp x --enable-expert-parallel", "fit m --tp x --ep 1 --engine vllm"),
+        ("fit m --tp 999999999 -ep", "fit m --tp 999999999 --ep 999999999 --engine vllm"),
+        ("fit m --tp 1000000000 -ep", "fit m --tp 1000000000 --ep 1 --engine vllm"),
         ("fit m --engine=ideal -c 8192", "fit m --engine ideal --max-model-len 8192"),
         # Values that say nothing, and those of other flags.
         ("fit m --quantization None", "fit m"),
@@ -96,7 +98,17 @@ def test_rows_are_computed_as_tensors_and_said_to_be():
 
 
 # The first of two cards has 3/4 where an equal share is 1/2, and 13/25 is 1.04 of it.
-@every("shares,is_taken", [("3,1", False), ("13,12", True), ("24,24,8", False), ("x,1", False)])
+@every(
+    "shares,is_taken",
+    [
+        ("3,1", False),
+        ("13,12", True),
+        ("11,9", True),
+        ("12,9", False),
+        ("24,24,8", False),
+        ("x,1", False),
+    ],
+)
 def test_shares_of_cards_are_equal_or_refused(shares, is_taken):
     words = ["fit", "m", "-sm", "tensor", "-ts", shares]
     if is_taken:
@@ -164,6 +176,15 @@ def test_a_method_without_a_model_has_no_draft_model():
     assert "--draft-model" not in translated(["fit", "llama-3.3-70b", *flags])[0]
     flags = ["-sc", '{"method": "eagle3", "model": "org/head", "num_speculative_tokens": 3}']
     assert translated(["fit", "llama-3.3-70b", *flags])[0][-2:] == ["--draft-model", "eagle3"]
+    name = "yuhuili/EAGLE3-LLaMA3.3-Instruct-70B"
+    flags[1] = flags[1].replace("org/head", name)
+    assert translated(["fit", "llama-3.3-70b", *flags])[0][-2:] == ["--draft-model", name]
+
+
+def test_the_last_of_several_draft_models_counts():
+    words, notes = translated(["fit", "llama-3.3-70b", *"-md x.gguf -md llama-3.1-8b".split()])
+    assert words == ["fit", "llama-3.3-70b", "--draft-model", "llama-3.1-8b"]
+    assert notes == []
 
 
 @every("stated", ["0.7x5", "2.5", "2.5/5", "none,0.6x5"])
@@ -227,6 +248,11 @@ LLAMA3 = '{"rope_type":"llama3","factor":8.0,"original_max_position_embeddings":
         ("--hf-overrides", '{"max_position_embeddings":true}', None),
         ("--hf-overrides", '{"max_position_embeddings":-5}', None),
         ("--rope-scaling", '{"factor":1e400}', None),
+        ("--rope-scaling", '{"factor":-0.5}', None),
+        ("--rope-scaling", '{"factor":"2"}', 81920),
+        ("--hf-overrides", '{"max_position_embeddings":999999999}', 999999999),
+        ("--hf-overrides", '{"max_position_embeddings":1000000000}', None),
+        ("--hf-overrides.max_position_embeddings", "9" * 5000, None),
     ],
 )
 def test_the_longest_sequence_with_rope_scaling(flag, value, longest):
@@ -356,6 +382,14 @@ def test_a_repository_has_its_projector(flags, loads):
             "sglang serve m --cuda-graph-bs 1 512",
             "parameters.runtime_memory=1.5 GiB parameters.replica_memory=2.25 GiB",
         ),
+        (
+            "sglang serve m --cuda-graph-bs 300",
+            "parameters.runtime_memory=1.08594 GiB parameters.replica_memory=0.878906 GiB",
+        ),
+        (
+            "sglang serve m --cuda-graph-bs 301",
+            "parameters.runtime_memory=1.08789 GiB parameters.replica_memory=1.32275 GiB",
+        ),
     ],
 )
 def test_sizes_of_cuda_graphs(flags, words):
@@ -435,6 +469,10 @@ def test_what_is_not_read_of_a_configuration_is_said(flags, note):
 
 def test_a_count_of_five_thousand_digits_is_no_traceback():
     digits = "9" * 5000
+    for flag in ("-sc.num_speculative_tokens", "--num-redundant-experts", "--cuda-graph-max-bs"):
+        assert not any(
+            digits in word for word in translated(["fit", "deepseek-r1", flag, digits])[0]
+        )
     taken, _ = translated(["fit", "m", "-sm", "tensor", "--chips", digits])
     assert taken[2:4] == ["--tp", digits]
 
@@ -491,6 +529,7 @@ def test_attention_that_sglang_copies_is_of_ranks_of_its_own():
         ("fit --tp 8 --enable-dp-attention", "8"),
         ("fit --tp 8 --dp x --enable-dp-attention", "8"),
         ("fit --tp 8 --enable-dp-attention --dp", "8"),
+        ("fit --tp 0 --dp 8 --enable-dp-attention", "0"),
     ],
 )
 def test_ranks_of_each_copy_of_attention(typed, tp):
@@ -665,6 +704,7 @@ def test_overrides_of_experts_are_layers_on_the_host(override, layers):
         (r"-ncmoe 10 -ot blk\.4[0-7]\..*exps=CPU", 18),
         (r"--n-cpu-moe 10 -ot blk\.[0-9]\..*exps=CPU", 10),
         (r"--n-cpu-moe=99 -ot blk\.0\..*exps=CPU", 48),
+        (r"--n-cpu-moe=10000 -ot blk\.0\..*exps=CPU", 999),
         (r"--cpu-moe -ot blk\.0\..*exps=CPU", 999),
         (r"-ncmoe 10 -ot attn=CPU", 10),
     ],
@@ -672,6 +712,11 @@ def test_overrides_of_experts_are_layers_on_the_host(override, layers):
 def test_overrides_beside_a_number_of_layers(flags, layers):
     words, _ = translated(["fit", "qwen3-30b-a3b", *flags.split()])
     assert words == f"fit qwen3-30b-a3b --n-cpu-moe {layers} --engine llama-cpp".split()
+
+
+def test_layers_of_an_unknown_model_are_those_given_by_number():
+    words, _ = translated(["fit", "m", "-ncmoe", "10", "-ot", r"blk\.4[0-7]\..*exps=CPU"])
+    assert words == "fit m --n-cpu-moe 10 --engine llama-cpp".split()
 
 
 def test_overrides_that_are_given_one_by_one_and_in_a_server_command():

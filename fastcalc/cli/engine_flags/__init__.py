@@ -16,7 +16,7 @@ from fastcalc.cli.engine_flags.table import (
     SAYS_NOTHING,
     SPREAD_EXPERTS,
 )
-from fastcalc.cli.engine_flags.words import Words
+from fastcalc.cli.engine_flags.words import Words, whole
 
 
 def translated(words: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -43,9 +43,9 @@ def translated(words: Sequence[str]) -> tuple[list[str], list[str]]:
     if line.has(COPIED_ATTENTION):
         line.notes.append(f"{COPIED_ATTENTION}: tp counts the ranks of each copy of attention here")
         line.taken(COPIED_ATTENTION, has_value=False)
-        tp, dp = line.value("--tp"), line.value("--dp")
-        if all(text.isdecimal() and len(text) < 7 for text in (tp, dp)):
-            line.words[line.words.index("--tp") + 1] = str(max(int(tp) // max(int(dp), 1), 1))
+        ranks, copies = whole(line.value("--tp")), whole(line.value("--dp"))
+        if ranks and copies:
+            line.words[line.words.index("--tp") + 1] = str(max(ranks // copies, 1))
     if engines and not line.has("--engine"):
         line.words += ["--engine", engines[0]]
     return line.words, line.notes

@@ -27,7 +27,7 @@ from fastcalc.cli.engine_flags.table import (
     ROPE,
     VERIFIED_TOKENS,
 )
-from fastcalc.cli.engine_flags.words import Words
+from fastcalc.cli.engine_flags.words import Words, whole
 from fastcalc.errors import InputError
 from fastcalc.written import shown
 
@@ -116,7 +116,7 @@ def _position_limit(configuration: Mapping[str, Any]) -> float:
 
 def _positive(value: Any) -> float:
     """A positive number, or the digits of one; 0 for anything else."""
-    if isinstance(value, str) and value.isdecimal() and len(value) < 12:
+    if isinstance(value, str) and value.isdecimal():
         return float(value)
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
     return float(value) if is_number and 0 < value < 1e12 else 0.0
@@ -173,16 +173,15 @@ def _read_graph_sizes(line: Words, configurations: Sequence[str], *, is_off: boo
     for configuration in configurations:
         stated = re.findall(r"capture_sizes?\W+(\d[\d,\s]*)", configuration)
         texts += [size for sizes in stated for size in re.split(r"[,\s]+", sizes)]
-    sizes = [int(text) for text in texts if text.isdecimal() and len(text) < 6]
-    if not sizes or not max(sizes):
+    rows = max(map(whole, texts), default=0)
+    if not rows:
         name = pairs[-1][0] if pairs else GRAPHS[0]
         if texts and not is_off:
             line.notes.append(f"{name} is not modelled with {shown(texts[-1], 20) or 'no size'}")
         return
     if line.program != "sglang":
-        line.words += ["--set", f"parameters.largest_graph={max(sizes)}"]
+        line.words += ["--set", f"parameters.largest_graph={rows}"]
     elif "--gpu-memory-utilization" not in line.stated:
-        rows = max(sizes)
         kept = {
             "runtime_memory": 512 + 2 * rows,
             "replica_memory": rows * (4.5 if rows > 300 else 3),
@@ -204,7 +203,7 @@ def _read_redundant_experts(line: Words) -> None:
 
     for at, block in enumerate(model.blocks):
         if isinstance(block.ffn, MixtureOfExperts):
-            count = int(texts[-1][:5])
+            count = whole(texts[-1])
             line.words += ["--set", f"blocks.{at}.ffn.redundant_experts={count}"]
 
 

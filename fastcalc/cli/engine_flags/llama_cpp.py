@@ -25,7 +25,7 @@ from fastcalc.cli.engine_flags.table import (
     WHOLE_WINDOWS,
     own_name,
 )
-from fastcalc.cli.engine_flags.words import Words
+from fastcalc.cli.engine_flags.words import Words, whole
 from fastcalc.errors import InputError
 from fastcalc.written import shown
 
@@ -153,7 +153,7 @@ def _read_overrides(line: Words) -> None:
     overrides = [_override(text) for text in texts]
     first = MOST_LAYERS if line.taken(*ALL_EXPERTS, has_value=False) else 0
     for digits in line.taken("--n-cpu-moe", "-ncmoe"):
-        first = max(first, int(digits)) if digits.isdecimal() and len(digits) < 5 else first
+        first = max(first, whole(digits))
     is_on_host = partial(_is_on_host, overrides)
 
     def experts(layers: int) -> float:

@@ -19,7 +19,7 @@ from fastcalc.cli.engine_flags.table import (
     SPREAD_EXPERTS,
     own_name,
 )
-from fastcalc.cli.engine_flags.words import Words, parted
+from fastcalc.cli.engine_flags.words import Words, parted, whole
 from fastcalc.errors import InputError
 from fastcalc.written import listed, shown
 
@@ -81,7 +81,7 @@ class Command:
         words = list(parted(words))
         self._read(words)
         if _REPOSITORIES & {*words} and not {*NO_PROJECTORS, *PROJECTORS} & {*words}:
-            self.flags += [PROJECTORS[1], AUTO]  # docs/multimodal.md of ggml-org/llama.cpp
+            self.flags += ["--mmproj", AUTO]  # docs/multimodal.md of ggml-org/llama.cpp
 
     def _read(self, words: list[str]) -> None:
         is_started, at = False, 0
@@ -99,7 +99,7 @@ class Command:
             if has_value and follows and not is_joined:
                 value, at = words[at], at + 1
             while name in GRAPH_SIZES and at < len(words) and words[at].isdecimal():
-                value, at = max(value, words[at], key=_digits), at + 1
+                value, at = max(value, words[at], key=whole), at + 1
             self._take(name, value)
 
     def _full(self, name: str) -> str:
@@ -247,13 +247,8 @@ def expert_ranks(line: Words) -> int:
     """Expert-parallel ranks of vLLM: all tensor- and data-parallel ranks."""
     ranks = 1
     for text in (line.value("--tp"), line.value("--dp")):
-        ranks *= int(text) if text.isdecimal() and len(text) < 7 else 1
+        ranks *= whole(text) or 1
     return ranks
-
-
-def _digits(text: str) -> int:
-    """Number in digits; 0 for other text."""
-    return int(text) if text.isdecimal() and len(text) < 10 else 0
 
 
 def _number(name: str, text: str) -> str:

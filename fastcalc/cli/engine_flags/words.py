@@ -196,4 +196,14 @@ def parted(words: Iterable[str]) -> Iterator[str]:
 
 
 def _read_value(text: str) -> str | int:
-    return int(text) if text.isdecimal() and len(text) < 10 else text
+    number = whole(text)
+    return number if str(number) == text else text
+
+
+def whole(text: str) -> int:
+    """Number in up to nine decimal digits; 0 for any other text. [1]
+
+    >>> whole("999999999"), whole("1000000000"), whole("1.5")
+    (999999999, 0, 0)
+    """
+    return int(text) if text.isdecimal() and len(text) < 10 else 0
