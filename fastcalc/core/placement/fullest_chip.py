@@ -139,7 +139,7 @@ def expert_padding(machine: Machine, work: Workload, layout: AnyLayout) -> Array
     padding = padded_share(columns=columns, multiple=machine.software.expert_columns)
     # If experts have several formats, only those in this one are padded.
     packed_share = packed / work.weights.experts.format.bytes
-    return padding if packed_share == 1.0 else 1.0 + packed_share * (padding - 1.0)
+    return 1.0 + packed_share * (padding - 1.0)
 
 
 @once_a_layout
