@@ -235,7 +235,7 @@ FIRST: tuple[Column[EvaluatedPoints], ...] = (
         "USD/Mtok",
         "price of a request per million of its input and output tokens",
         lambda points: points.usd[2],
-        heading=("$/Mtok", "total"),
+        heading=("$/Mtok", "in+out"),
         drop_priority=2,
         rests_on=_SERVED_PRICE,
     ),

@@ -43,7 +43,7 @@ from fastcalc.kit.answer.row_words import TIED
 from fastcalc.kit.answer.why_so_many import why
 from fastcalc.kit.request.fields import phrases
 from fastcalc.kit.request.loading import DEFAULT_MODELS, catalogue, names_typed
-from fastcalc.mentions import flag, option
+from fastcalc.mentions import flag
 from fastcalc.written import listed
 
 if TYPE_CHECKING:
@@ -69,12 +69,11 @@ _MARKDOWN = (
 )
 
 _KEY = (
-    "key: tok/s per user: decode speed of each request; 80% range: four of five measurements "
-    "should fall inside it; bound: roofline limit of tok/s per user in these weight and cache "
-    f"formats; $/Mtok: $ per million output tokens, decode only ({option('wide')}: input, too)"
+    "key: 80% range: four of five measurements should fall inside it; bound: roofline limit of "
+    "tok/s per user; $/Mtok: $ per million output tokens, decode only"
 )
 _MEANINGS = {
-    "latency": "latency: fixed overheads (launches, synchronization, hops) take most of a step",
+    "latency": "latency: launches, synchronization and hops take most of a step",
     "needs": "needs N: the batch needs N chips",
     "fits on": "fits on N: the batch fits on N chips in another layout",
     "no place": "no place: no layout of these chips holds the batch",
@@ -138,7 +137,7 @@ class CompareAnswer(Answer):
             for statement in (stated.fastest, stated.cheapest)
         )
         compared = any(stated.has_ratio for stated, _ in self.by_model)
-        ratio = "Nx (a to b): ratio and its 80% range"
+        ratio = "Nx (a to b): ratio with its 80% range"
         words = [_KEY + key_of_bound(self.outcomes), *[ratio] * compared, *[TIED] * tied]
         words += _meanings(self._rows)
         return "; ".join(words)

@@ -27,8 +27,9 @@ _LINE = 100
 
 
 def sentences(stated: Headline) -> list[str]:
-    """Headline of the comparison of one model: a line on speed and a line on price."""
-    return [*filter(None, (speed(stated), cost(stated)))]
+    """Headline of the comparison of one model: speed and price, on two lines for several chips."""
+    stated_sentences = [*filter(None, (speed(stated), cost(stated)))]
+    return stated_sentences if stated.has_rivals else [" ".join(stated_sentences)]
 
 
 def hints(stated: Headline) -> list[str]:
@@ -81,7 +82,7 @@ def cost(stated: Headline) -> str:
     assert stated.fastest is not None
     on = f" on {row.name}" if row.chips != stated.fastest.leaders[0].chips else ""
     return (
-        f"Cheapest at batch {row.batch:,}{on}: {output_price(row.record)} at "
+        f"Cheapest at batch {row.batch:,}{on}: {output_price(row.record)}/Mtok at "
         f"{user_speed(row.record)} tokens/s per user."
     )
 
@@ -189,7 +190,7 @@ def _compared(comparison: Comparison, cheapest: TableRow) -> str:
     """Price of a row relative to the cheapest, at its batch or at another shared batch."""
     over, under = comparison.over, comparison.under
     if under == cheapest:
-        return f"{_costs(over)} {output_price(over.record)}/Mtok, {times(comparison.ratio)}"
+        return f"{_costs(over)} {output_price(over.record)}, {times(comparison.ratio)} as much"
     at, named = f"at batch {over.batch:,}, ", f" as {under.name}" * (under.name != cheapest.name)
     if comparison.is_level:
         return f"{at}{over.name} is tied with {under.name}"

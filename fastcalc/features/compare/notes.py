@@ -29,10 +29,10 @@ def remarks(outcomes: Sequence[Outcome]) -> Iterator[Note]:
             yield Note(f"{outcome.scenario.hardware.id}: {placement}")
     yield from (Note(reason) for reason in map(no_place, outcomes) if reason is not None)
     yield from (Note(limit) for limit in map(raised_limit, outcomes) if limit is not None)
-    yield from (Note(sentence, weight=2) for sentence in _engines(outcomes))
     yield from map(Note, _drafts(outcomes))
     yield from map(Note, _published(outcomes))
     yield from map(Note, each_warning(outcomes))
+    yield from map(Note, _engines(outcomes))
     for about in (_rates, _ranges, _memories, _serial_bounds):
         yield from (Note(sentence, weight=0) for sentence in about(outcomes))
 
@@ -178,10 +178,10 @@ def _serial_bounds(outcomes: Sequence[Outcome]) -> Iterator[str]:
             continue
         batch = outcome.scenario.batches[0]
         yield (
-            f"{outcome.scenario.model.id} on {outcome.scenario.hardware.id}, bound at batch "
-            f"{batch:,}: {number(float(estimate.bound_serial[0]))} if a token passes "
-            f"{outcome.placement.work.layers:.0f} layers one after another, each in its own "
-            f"region; with all regions at once {number(float(estimate.bound_compute[0]))} by "
-            "compute "
-            f"and {number(float(estimate.bound_memory[0]))} by memory"
+            f"{outcome.scenario.model.id} on {outcome.scenario.hardware.id}: the bound at batch "
+            f"{batch:,} is {number(float(estimate.bound_serial[0]))} tokens/s per user, because a "
+            f"token passes {outcome.placement.work.layers:.0f} layers in turn, each on its own "
+            "cores. If all cores worked on one token, compute would allow "
+            f"{number(float(estimate.bound_compute[0]))} and memory "
+            f"{number(float(estimate.bound_memory[0]))}"
         )

@@ -20,7 +20,7 @@ from fastcalc.kit.answer import outcome_lines, record_tables
 from fastcalc.kit.answer.answer import Answer, Charts
 from fastcalc.kit.answer.console import Note, Part, Screen
 from fastcalc.kit.answer.next_commands import follow_up, typed_as
-from fastcalc.kit.answer.numbers_as_text import capital, number
+from fastcalc.kit.answer.numbers_as_text import number
 from fastcalc.kit.answer.point_records import Record, assumptions, compare_records, named_chips
 from fastcalc.kit.answer.prices import other_prices, price_line, prices
 from fastcalc.kit.request.evaluation import Evaluated
@@ -59,9 +59,9 @@ _TRIED = (
     f"other layouts with {option('tp')}, {option('pp')}, {option('ep')} and {option('dp')}"
 )
 _KEY = (
-    "key: rows: layouts and batches that no other beats in both speed and price; tok/s per user: "
-    "decode speed, with its 80% range and the hardware bound; $/Mtok output: $ per million output "
-    "tokens; total: cost of prefill and decode / all tokens, input and output"
+    "key: rows: layouts and batches that no other beats in both speed and price; 80% range: four "
+    "of five measurements should fall inside it; bound: roofline limit; $/Mtok: $ per million "
+    "tokens"
 )
 _MARKS = {"*": "quantizing below the published precision changes the answers"}
 
@@ -153,8 +153,8 @@ class FrontierAnswer(Answer):
         """Chart of speed against price, with one curve per chip."""
         from fastcalc.features.frontier.chart import frontiers
 
-        finding = capital(verdict(self.points).partition(": ")[2])  # the title has the model
-        return {"frontier": partial(frontiers, self.searched, self.request.max_chips, finding)}
+        draw = partial(frontiers, self.searched, self.request.max_chips, verdict(self.points))
+        return {"frontier": draw}
 
 
 def _records(points: Sequence[FrontierPoint]) -> list[Record]:
@@ -180,11 +180,9 @@ def columns(records: Sequence[Record], *, wide: bool = False) -> list[TableColum
 def verdict(points: Sequence[FrontierPoint]) -> str:
     """Sentence naming the cheapest and fastest chips and the speed up to which each is cheapest."""
     slow, fast = points[0], points[-1]
-    model = slow.outcome.scenario.model.asked_name
-    sentence = f"{model}: cheapest on {named_chips(slow.outcome)}, {_offer(slow)}"
     if len(points) == 1:
-        return f"{sentence}; nothing tried is faster or cheaper."
-    sentence += f"; fastest on {named_chips(fast.outcome)}, {_offer(fast)}"
+        return f"Cheapest and fastest: {_offer(slow)}."
+    sentence = f"Cheapest: {_offer(slow)}; fastest: {_offer(fast)}"
     runs = runs_of(points)
     if len(runs) == 1 and len(runs[0].chips) == 1:
         return f"{sentence}."
@@ -245,7 +243,5 @@ def name_of(run: _Run) -> str:
 
 def _offer(point: FrontierPoint) -> str:
     (record,) = _records([point])
-    low, high = (record[f"tokens_per_s_per_user_{end}"] for end in ("low", "high"))
-    ranged = "" if low is None else f" ({number(low)} to {number(high)})"
     speed, price = record_tables.user_speed(record), record_tables.output_price(record)
-    return f"{speed} tokens/s per user{ranged} at {price}/Mtok"
+    return f"{named_chips(point.outcome)}, {speed} tokens/s per user at {price}/Mtok"

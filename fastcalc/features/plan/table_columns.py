@@ -74,7 +74,7 @@ _COLUMNS = pick(
     ),
 )
 
-_RATELESS = {"usd": ("$/Mtok", "total"), "watts": ("joules", "per token")}
+_RATELESS = {"usd": ("$/Mtok", "in+out"), "watts": ("joules", "per token")}
 """Heading of the cost column, which replaces the replicas column without a rate, by objective."""
 
 

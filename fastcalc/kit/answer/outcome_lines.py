@@ -65,16 +65,8 @@ IN_HEADING = "context kv"
 
 
 def key_of_bound(outcomes: Sequence[Outcome]) -> str:
-    """Key entry on the assumptions of the bound: layers active in turn, and routed experts."""
-    chips = dict.fromkeys(
-        outcome.scenario.hardware.id for outcome in outcomes if outcome.placement.machine.is_spatial
-    )
-    words = (
-        [f"bound on {', '.join(chips)}: layers run in turn, each on its own cores"] if chips else []
-    )
+    """Key entry on the bound of routed experts at several sequences; empty without them."""
     batches = (batch for outcome in outcomes for batch in outcome.scenario.batches)
-    if max(batches) > 1 and any(
-        outcome.placement.work.weights.experts.bytes for outcome in outcomes
-    ):
-        words.append("bound of MoE models: best case, all tokens of a batch use the same experts")
-    return "".join(f"; {word}" for word in words)
+    has_experts = any(outcome.placement.work.weights.experts.bytes for outcome in outcomes)
+    best_case = "; bound of MoE models: if all sequences of a batch use the same experts"
+    return best_case * (has_experts and max(batches) > 1)

@@ -89,7 +89,8 @@ def other_prices(outcomes: Sequence[Outcome], named: Iterable[Scenario]) -> Iter
     """Yield short prices of the outcomes that are not already stated under the headline."""
     above = {scenario.hardware.id for scenario in named}
     others = [outcome for outcome in outcomes if outcome.scenario.hardware.id not in above]
-    if others or outcomes[0].scenario.pricing.utilization != 1.0:
+    has_prices = any(outcome.usd_per_hour is not None for outcome in others)
+    if has_prices or outcomes[0].scenario.pricing.utilization != 1.0:
         yield prices(others or outcomes, in_short=True)
 
 

@@ -21,10 +21,7 @@ UNDETERMINED = "?"
 """Mark after a number without a published source, or with an uncertain price."""
 
 _MARKED = re.compile(r"\dx?\?")
-MARK_MEANS = (
-    f"{UNDETERMINED}: rough (unpublished specification; marketplace, estimated or low-confidence "
-    "price)"
-)
+MARK_MEANS = f"{UNDETERMINED}: rough (unpublished specification or uncertain price)"
 """Key entry for the mark; the notes on the chip and its price give the reason."""
 
 BOUND = "tokens_per_s_per_user_bound"

@@ -9,7 +9,7 @@ from fastcalc.kit.answer.record_tables import output_price, user_speed
 from fastcalc.kit.answer.table_row import TableRow
 from fastcalc.written import listed
 
-TIED = "tie, tied: the 80% range of the ratio includes 1"
+TIED = "tie, tied: the 80% range of their ratio includes 1"
 """Key entry for tables whose headline mentions a tie."""
 
 
@@ -40,7 +40,7 @@ def alone(row: TableRow) -> str:
     gives = "gives" if row.chips == 1 else "give"
     price = ""
     if row.price is not None:
-        price = f" at {output_price(row.record)} per million output tokens{by_prices_of([row])}"
+        price = f" at {output_price(row.record)}/Mtok{by_prices_of([row])}"
     return (
         f"At batch {row.batch:,}{pause} {row.name} {gives} {users} "
         f"{user_speed(row.record)} tokens/s ({within}){price}; "

@@ -60,7 +60,7 @@ def test_the_fastest(statement, sentence):
         (Statement("cost", (A,)), "Cheapest: a at batch 8, $0.50/Mtok; no other has a price."),
         (Statement("cost", (A,), (B,)), "Cheapest: a at batch 8, $0.50/Mtok; b costs $1.50."),
         (Statement("cost", (A,), (TWO,)), "Cheapest: a at batch 8, $0.50/Mtok; two b cost $0.50 at batch 16."),
-        (Statement("cost", (A,), (B,), compared(B, A, ratio=3.0)), "Cheapest: a at batch 8, $0.50/Mtok; b costs $1.50/Mtok, 3.0x (range undetermined)."),
+        (Statement("cost", (A,), (B,), compared(B, A, ratio=3.0)), "Cheapest: a at batch 8, $0.50/Mtok; b costs $1.50, 3.0x (range undetermined) as much."),
         # At another batch: of the same chip, of another one, and tied.
         (Statement("cost", (A,), (B,), compared(B, row("a", batch=8, usd=2.0))), "Cheapest: a at batch 8, $0.50/Mtok; at batch 8, b costs 2.0x (range undetermined) as much."),
         (Statement("cost", (A,), (B,), compared(B, C)), "Cheapest: a at batch 8, $0.50/Mtok; at batch 8, b costs 2.0x (range undetermined) as much as c."),
@@ -78,9 +78,9 @@ def test_without_a_price_and_of_one_chip():
     assert say.cost(headline(fastest, has_rivals=False)) == ""
     assert say.cost(headline()) == ""
     alone = headline(fastest, Statement("cost", (B,)), has_rivals=False)
-    assert say.cost(alone) == "Cheapest at batch 8: $1.50 at 99 tokens/s per user."
+    assert say.cost(alone) == "Cheapest at batch 8: $1.50/Mtok at 99 tokens/s per user."
     other = headline(fastest, Statement("cost", (TWO,)), has_rivals=False)
-    assert say.cost(other) == "Cheapest at batch 16 on two b: $0.50 at 100 tokens/s per user."
+    assert say.cost(other) == "Cheapest at batch 16 on two b: $0.50/Mtok at 100 tokens/s per user."
 
 
 @every(

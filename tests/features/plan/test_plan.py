@@ -634,8 +634,8 @@ def test_without_a_rate_plans_show_what_they_are_ranked_by(capsys, monkeypatch):
     ran = run(*asked, "markdown", capsys=capsys, monkeypatch=monkeypatch)
     head, _, *lines = [line.strip("| ").split("|") for line in ran.out.splitlines()]
     header = [cell.strip() for cell in head]
-    assert "$/Mtok total" in header
-    shown = [float(line[header.index("$/Mtok total")]) for line in lines]
+    assert "$/Mtok in+out" in header
+    shown = [float(line[header.index("$/Mtok in+out")]) for line in lines]
     assert shown == sorted(shown)
     ran = run(*asked, "markdown", "--rate", "5/s", capsys=capsys, monkeypatch=monkeypatch)
     assert "| replicas |" in ran.out
