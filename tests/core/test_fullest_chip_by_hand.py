@@ -16,7 +16,6 @@ from fastcalc.core.placement.cache_blocks import (
     _pool,
     _with_draft,
 )
-from fastcalc.core.placement.compressed_blocks import _Pages, _tuple_layers
 from fastcalc.core.placement.fullest_chip import _draft_cache_on_rank, expert_padding
 from fastcalc.core.placement.layout import Layout
 from fastcalc.core.placement.placement import Placement
@@ -100,18 +99,6 @@ def test_blocks_of_a_window(tokens, step, blocks):
     """
     pool = BlockPool(1000.0, (BlockGroup(WIDE, 1, 16.0),), 1.0)
     assert float(pool.reserved(tokens, step=step)) == blocks
-
-
-# Four, six and nine layers leave 0 + 2 + 3 empty in groups of four, as many in those of six.
-@every("counts,size", [([15, 45], 15), ([2, 3], 3), ([4, 6, 9], 6), ([2, 5, 5], 2), ([3, 3], 3)])
-def test_layers_of_a_group_leave_least_empty(counts, size):
-    assert _tuple_layers(counts) == size
-
-
-@every("is_quantized,is_indexer,page", [(True, False, 1152), (True, True, 1152), (False, True, 1152), (False, False, 577)])  # fmt: skip
-def test_pages_are_aligned_at_8_bits_and_for_indexers(is_quantized, is_indexer, page):
-    assert _Pages(is_quantized).page(577, is_indexer=is_indexer) == page
-    assert _Pages(is_quantized).entry(512) == (512 + 72 if is_quantized else 1024)
 
 
 def padding(layout, name="mxfp4", *, is_spatial=False, width=360.0):

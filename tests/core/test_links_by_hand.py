@@ -103,3 +103,67 @@ def test_notes_on_ranks(layout, changes, starts):
     found = told(layout, **changes)
     assert len(found) == len(starts)
     assert all(note.startswith(start) for note, start in zip(found, starts, strict=True))
+
+
+def link(kind):
+    return kind and SimpleNamespace(kind=kind)
+
+
+@every(
+    "up,is_bridged,is_bus",
+    [("pcie", False, True), ("nvlink", False, False), ("nvlink", True, True), (None, False, False), (None, True, True)],
+)  # fmt: skip
+def test_chips_of_a_host_meet_on_its_bus(up, is_bridged, is_bus):
+    hardware = SimpleNamespace(links=SimpleNamespace(scale_up=link(up)), is_bridged=is_bridged)
+    site = SimpleNamespace(machine=SimpleNamespace(hardware=hardware))
+    assert LegalLayouts.is_pcie.fget(site) is is_bus
+
+
+@every(
+    "out,ranks,program,is_allowed",
+    [("roce", 1, "vllm", True), ("roce", 1, "llama-cpp", False), ("roce", 2, "vllm", False), (None, 1, "vllm", False)],
+)  # fmt: skip
+def test_groups_over_nodes_need_a_network_and_a_server_that_has_them(
+    out, ranks, program, is_allowed
+):
+    links = SimpleNamespace(scale_out=link(out))
+    machine = SimpleNamespace(
+        hardware=SimpleNamespace(links=links), ranks=ranks, engine=SimpleNamespace(program=program)
+    )
+    found = LegalLayouts.has_groups_over_nodes.fget(SimpleNamespace(machine=machine))
+    assert found is is_allowed
+
+
+@every(
+    "up,out,domain,is_spatial,widest",
+    [
+        # Pairs with a bridge run in hosts of eight; larger domains are not left.
+        ("nvlink", "roce", 2, False, 8), ("nvlink", None, 2, False, 2), ("nvlink", "roce", 4, False, 4),
+        ("ethernet", None, 2, False, 8), ("nvlink", "roce", 2, True, 2), (None, "roce", 1, False, 8),
+    ],
+)  # fmt: skip
+def test_the_widest_group_that_a_user_may_ask_for(up, out, domain, is_spatial, widest):
+    links = SimpleNamespace(scale_up=link(up), scale_out=link(out))
+    for ranks in (1, 2):
+        machine = SimpleNamespace(
+            hardware=SimpleNamespace(links=links), ranks=ranks, is_spatial=is_spatial
+        )
+        site = SimpleNamespace(machine=machine, chips_joined=domain, domain=domain * ranks)
+        assert LegalLayouts.widest_group.fget(site) == widest * ranks
+
+
+# Four chips of two ranks with a link; the widest group is given, and the network.
+@every(
+    "layout,up,out,is_spatial,joined",
+    [
+        (Layout(2), None, None, False, True), (Layout(4), None, None, False, False),
+        (Layout(2, pp=2), None, "roce", False, True), (Layout(4, pp=2), "nvlink", None, False, True),
+        (Layout(4, pp=4), "nvlink", None, False, False), (Layout(4, pp=4), "nvlink", None, True, True),
+        (Layout(2, ep=16), "nvlink", None, False, False), (Layout(2, dp=16), "nvlink", None, False, True),
+    ],
+)  # fmt: skip
+def test_links_join_the_chips_of_a_replica(layout, up, out, is_spatial, joined):
+    links = SimpleNamespace(scale_up=link(up), scale_out=link(out))
+    machine = SimpleNamespace(hardware=SimpleNamespace(links=links), ranks=2, is_spatial=is_spatial)
+    site = SimpleNamespace(machine=machine, domain=8, widest_group=4)
+    assert LegalLayouts.is_joined(site, layout) is joined

@@ -312,6 +312,16 @@ def test_chips_for_what_is_asked_to_live_in_one_memory(place, sequences, chips):
     assert site.chips_needed(sequences) == (chips, None)
 
 
+def test_a_wafer_holds_layers_with_their_caches():
+    """Layers of 100 MB and 50 MB of caches: six on each wafer of 1 GB, and ten without caches."""
+    wafer = made_up.chip(kind="wafer", execution="spatial")
+    model = made_up.minimal(total_parameters=500_000_000, kv_bytes_per_token=1_000_000)
+    site = made_up.site(model, on=wafer, reserved=100)
+    assert site.chips_needed(0) == (1, 1)
+    assert site.chips_needed(5) == (2, 2)
+    assert site.chips_needed(40) == (5, 5)
+
+
 def test_regions_take_whole_layers_and_the_ends_some_more():
     """A layer has 36,992 parameters of 2 bytes; tables of 2 x 64,000 are four layers more."""
     wafer = made_up.chip(kind="wafer", execution="spatial", links={"scale_out": {"bandwidth": "10 GB/s"}})  # fmt: skip

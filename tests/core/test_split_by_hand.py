@@ -128,7 +128,7 @@ def machine(**place):
 
 
 def test_each_kind_is_in_its_memory_and_what_is_empty_in_the_first():
-    sizes = {kind: np.array([0.0, 8.0]) for kind in KINDS}
+    sizes = {kind: np.array([0.0, 0.5]) for kind in KINDS}
     found = split_as_asked(machine(kv=(0.25, 0.75)), 2, sizes)
     np.testing.assert_array_equal(found.shares["kv"], [[1.0, 0.25], [0.0, 0.75]])
     np.testing.assert_array_equal(found.shares["dense"], [[1.0, 1.0], [0.0, 0.0]])

@@ -46,4 +46,4 @@ def block_side(machine: Machine, work: Workload) -> int:
 def _side(engine: Engine, model: Model, stored: NumberFormat) -> int:
     if not model.block_sizes or engine.program != "vllm":
         return 0
-    return max((model.block_sizes.get(one.id, 0) for one, _ in stored.shares), default=0)
+    return max(model.block_sizes.get(one.id, 0) for one, _ in stored.shares)
