@@ -9,8 +9,11 @@ import pytest
 from fastcalc.catalogue.schema import Model
 from fastcalc.core.model.workload import workload
 from fastcalc.errors import InputError
+from fastcalc.importers.huggingface.config import Fields
+from fastcalc.importers.huggingface.families import FAMILIES
 from fastcalc.importers.huggingface.json_file import JsonFile
 from fastcalc.importers.huggingface.model import mapping
+from fastcalc.importers.huggingface.tables import qwen4
 from tests.helpers import every
 
 WIDE = {"hidden_size": 4096, "intermediate_size": 14336, "num_hidden_layers": 32,
@@ -261,3 +264,16 @@ def test_a_field_that_is_left_out_is_what_its_class_takes(name, field, usual, ot
     ]
     assert sizes[0] == sizes[1]
     assert sizes[0] != sizes[2]
+
+
+def test_n_grams_join_the_layers_that_are_numbered_from_one():
+    """In the second layer: their 2,560 elements to four streams of 2,560 and to a hidden state."""
+    layers = qwen4(
+        Fields(named("qwen4_exp_text"), JsonFile("x", {}), FAMILIES["qwen4_exp_text"].defaults)
+    )
+    matrices, vectors = (
+        [layer.get(key, 0) - layers[0].get(key, 0) for layer in layers]
+        for key in ("other_matrices", "other_parameters")
+    )
+    assert matrices == [2560 * (4 * 2560 + 2560) * (layer == 1) for layer in range(48)]
+    assert vectors == [4 * 2560 * (3 + 4) * (layer == 1) for layer in range(48)]
