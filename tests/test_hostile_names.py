@@ -26,8 +26,8 @@ from fastcalc.evidence.engine_files import rewritten
 from fastcalc.evidence.parameters import family_of
 from fastcalc.evidence.points import read_points
 from fastcalc.features.plan.records import commands_of
-from fastcalc.features.plan.servers import PROGRAMS
 from fastcalc.features.plan.servers import script as scripts
+from fastcalc.features.plan.servers.programs import PROGRAMS
 from fastcalc.features.plan.servers.script import script, server_of
 from fastcalc.kit.answer import output
 from fastcalc.kit.answer.commands import Typed

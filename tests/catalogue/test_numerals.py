@@ -9,7 +9,7 @@ from fastcalc.catalogue.numerals import parse_number
 from fastcalc.cli.lazy_commands import _annotation
 from fastcalc.errors import InputError
 from fastcalc.features import COMMANDS, request_of
-from fastcalc.features.plan.means import usd_a_month
+from fastcalc.features.plan.service_asked import usd_a_month
 from fastcalc.kit.request.fields import declared
 from tests.helpers import every, run
 

@@ -1,30 +1,204 @@
-"""Answer of `plan`: page, records, chart and server scripts."""
+"""Answer of `plan`: headline, page, records, chart and server scripts."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import inf
 from typing import TYPE_CHECKING
 
+from fastcalc.core.scenario import Scenario
+from fastcalc.features.plan import fleet_records
 from fastcalc.features.plan import notes as plan_notes
-from fastcalc.features.plan.columns import KEYS
-from fastcalc.features.plan.table_columns import columns
+from fastcalc.features.plan.allocation import Fleet
+from fastcalc.features.plan.answer_regret import chance_of_limits
+from fastcalc.features.plan.api import cheaper_api
+from fastcalc.features.plan.class_table import OVER
+from fastcalc.features.plan.columns import KEYS, UPPER, WEAK
+from fastcalc.features.plan.page_notes import bill_of, in_all, notes_of, sustain_verb
+from fastcalc.features.plan.page_tables import PlanRow, columns, rows_of, tables_of
+from fastcalc.features.plan.planned_fleet import PlannedFleet
+from fastcalc.features.plan.service_asked import phrase
 from fastcalc.grid.column import TableColumn
+from fastcalc.kit.answer import record_tables
 from fastcalc.kit.answer.answer import Charts
 from fastcalc.kit.answer.commands import compare_command
-from fastcalc.kit.answer.console import HeadlineCase, Part, Screen
+from fastcalc.kit.answer.console import HeadlineCase, Part, Screen, TextTable, Title
+from fastcalc.kit.answer.numbers_as_text import number
 from fastcalc.kit.answer.point_records import Record, plainly
 from fastcalc.kit.answer.prices import price_line
+from fastcalc.mentions import option
+from fastcalc.written import listed
 
 if TYPE_CHECKING:
     from fastcalc.kit.charts.drawing import Chart
 
 
-from fastcalc.features.plan import fleet_records
-from fastcalc.features.plan.headline import headline, load_line
-from fastcalc.features.plan.legend import legend
-from fastcalc.features.plan.page_notes import notes_of
-from fastcalc.features.plan.page_tables import rows_of, tables_of
-from fastcalc.features.plan.planned_fleet import PlannedFleet
+def headline(planned: PlannedFleet) -> Title:
+    """Headline: the chips to rent, or the load of owned chips and what to rent in addition."""
+    fleet, remarks = planned.fleet, _remarks(planned)
+    rented = [pool for allocation, pool in planned.pools if not allocation.is_owned]
+    chips = " + ".join(dict.fromkeys(pool.plan.scenario.hardware.id for pool in rented))
+    bill = bill_of(rented)
+    if not fleet.owned:
+        is_sized = fleet.serves_all and not fleet.service.is_fleet
+        answer = bill if is_sized else f"{bill}, sustain {_load(planned)}"
+        return Title(chips, f"{answer}{remarks}", answer)
+    load = _load(planned)
+    if rented:
+        more = fleet.allocations[-1].requests
+        rate = fleet.service.rate
+        rest = "the rest" if rate and fleet.serves_all else f"{number(more)} more"
+        load = number(fleet.requests - more) + (f" of {number(rate)}" if rate else "")
+        load += f" requests/s; rent {chips} for {rest}: {bill}{in_all(fleet)}"
+    answer = f"{sustain_verb(fleet)} {load}"
+    return Title(_owned_chips(planned), f"{answer}{remarks}", answer)
+
+
+def _remarks(planned: PlannedFleet) -> str:
+    """Clauses on whether the limits hold, and whether the next chip or an API is as good."""
+    fleet = planned.fleet
+    remarks = plan_notes.in_fewer_bits((pool.decision, pool.plan) for _, pool in planned.pools)
+    if planned.is_of_one_class:
+        decisions = [pool.decision for _, pool in planned.pools]
+        remarks += "" if planned.is_of_fleet else chance_of_limits(planned.verdict)
+        remarks += "".join(map(plan_notes.level_runner_up, decisions))
+    remarks += _idle_for_power(fleet) + _unlimited_ttft(planned)
+    remarks += "".join(map(_kind_of_market, _chips_rented(planned)))
+    if fleet.service.rate is not None or planned.is_of_fleet:
+        remarks += cheaper_api(fleet.service, fleet.requests, fleet.usd_per_month)
+    return remarks + (_expected(planned) if planned.is_of_one_class else "")
+
+
+def _idle_for_power(fleet: Fleet) -> str:
+    """Owned chips that the power limit leaves idle, if it does."""
+    idle = [
+        f"{left:,.0f} {kind.hardware.id}"
+        for kind in fleet.owned
+        if (left := kind.chips - kind.runnable(fleet.service))
+    ]
+    return f"; the power limit leaves {listed(idle)} idle" if idle else ""
+
+
+def load_line(planned: PlannedFleet) -> str:
+    """Phrase for the load that is served."""
+    fleet = planned.fleet
+    models = None if planned.is_of_one_class else listed(planned.models)
+    return phrase(planned.request, fleet.service, models)
+
+
+def _chips_rented(planned: PlannedFleet) -> list[Scenario]:
+    """Scenario of each rented chip type."""
+    scenarios = [
+        scenario
+        for allocation, pool in planned.pools
+        for scenario in pool.plan.scenarios
+        if not allocation.is_owned
+    ]
+    return list({scenario.hardware.id: scenario for scenario in scenarios}.values())
+
+
+def _unlimited_ttft(planned: PlannedFleet) -> str:
+    """TTFT with random arrivals, if no TTFT limit is set."""
+    service, share = planned.fleet.service, planned.fleet.service.claimed_share
+    if not planned.is_of_one_class or service.ttft < inf or share is None:
+        return ""
+    seconds = max(pool.plan.values["ttft"] for _, pool in planned.pools)
+    time = f"{number(seconds)} s" if seconds >= 1.0 else f"{number(seconds * 1e3)} ms"
+    return f"; p{share * 100:g} TTFT {time} (no limit set)"
+
+
+def _expected(planned: PlannedFleet) -> str:
+    """Plan chosen at expected speeds, if slower speeds lead to a different choice."""
+    expected, service = planned.decision.expected, planned.decision.service
+    if expected is None or planned.is_of_fleet:
+        return ""
+    chosen, cheapest = planned.decision.plans[0], expected.plans[0]
+    expected_bill, bill = (
+        (plan.scenario.hardware.id, plan_notes.chips_and_price(plan, service))
+        for plan in (cheapest, chosen)
+    )
+    return f"; at expected speeds {', '.join(expected_bill)}" * (expected_bill != bill)
+
+
+def _load(planned: PlannedFleet) -> str:
+    """Phrase for the offered load."""
+    requests, rate = planned.fleet.requests, planned.fleet.service.rate
+    if not planned.is_of_one_class:
+        of_file = f"requests/s of {planned.request.traffic}"
+        if rate is not None and not planned.fleet.serves_all:
+            percent = number(requests / rate * 100.0)
+            return f"{number(requests)} of {number(rate)} requests/s ({percent}%) of " + (
+                f"{planned.request.traffic}"
+            )
+        return f"{number(requests)} {of_file}"
+    tokens = number(requests * planned.service.output)
+    return f"{number(requests)} requests/s, {tokens} output tokens/s"
+
+
+def _owned_chips(planned: PlannedFleet) -> str:
+    """Allocated owned chips, grouped by chip type."""
+    counts = Counter[str]()
+    for allocation in planned.fleet.allocations:
+        if allocation.owned is not None:
+            counts[allocation.owned.hardware.id] += allocation.chips
+    return listed([f"{count:,} {chip}" for chip, count in counts.items()])
+
+
+def _kind_of_market(scenario: Scenario) -> str:
+    """Say in a phrase that a chip is a consumer card, or that only marketplaces rent it."""
+    chip, is_consumer = scenario.hardware.id, scenario.hardware.market == "consumer"
+    if scenario.quote.is_marketplace:
+        card = " a consumer card," * is_consumer
+        return f"; {chip} is{card} rented only on marketplaces"
+    return f"; {chip} is a consumer card" * is_consumer
+
+
+_TERMS = {
+    "cas": "replicas: for decode",
+    "util.": "util.: load / capacity",
+    "batch": "batch: most concurrent requests per replica",
+    "prefill": "prefill: shared with them (colocated), or on others",
+    "req/s": "req/s: served within the limits",
+    "flight": "in flight: mean concurrent requests",
+    "TTFT": "times: in ms, at this load",
+    "80%": "80% range: of TPOT",
+    "bound": "bound: TPOT at the hardware limit (roofline)",
+    "expected": "chips, times: at slow speeds; chips expected, 80% range: at expected speeds",
+}
+"""Terms of ranked plans and fleets, by a heading of their column, which a table may drop."""
+
+_AT_FULL_BATCH = "TTFT: without queueing; TPOT: at full batch, prefill stalls included"
+_OF_MIX = (
+    "pool: replicas that serve the classes of that number below; TPOT of a pool: of the class "
+    "closest to its limit; times: in ms, at this load, with Poisson arrivals"
+)
+_IN_NODES = f"chips: in whole nodes ({option('by', 'chip')}: single chips)"
+_QUANTIZED = (
+    "*: quantized below the published precision, first only with "
+    f"{option('weights')} or {option('kv')}"
+)
+_MARKS = {
+    OVER: "over its limit",
+    WEAK: "wider range: few or no measurements resemble this deployment",
+}
+
+
+def legend(planned: PlannedFleet, rows: Iterable[PlanRow], tables: Sequence[TextTable]) -> str:
+    """Legend of the tables of a page: their columns and marks.
+
+    rows : plans that the tables show
+    """
+    texts = [_OF_MIX]
+    if planned.is_of_one_class:
+        headings = {line for table in tables for heading in table.headings for line in heading}
+        terms = _TERMS if planned.service.share else _TERMS | {"TTFT": _AT_FULL_BATCH}
+        texts = [text for heading, text in terms.items() if heading in headings]
+        texts += [_IN_NODES] * any(row.plan.node_chips > 1 for row in rows)
+    cells = (cell for table in tables for row in table.rows for cell in row)
+    texts += [f"{UPPER}: upper estimate"] * any(cell.startswith(UPPER) for cell in cells)
+    texts += [_QUANTIZED] * any(row.is_marked for row in rows)
+    return record_tables.with_mark(f"key: {'; '.join(texts)}", *tables, marks=_MARKS)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

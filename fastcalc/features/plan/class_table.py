@@ -9,8 +9,7 @@ from math import inf
 from fastcalc.core.load import SHARES, Percentiles, Spread
 from fastcalc.core.traffic.request_class import RequestClass
 from fastcalc.features.plan.columns import UPPER
-from fastcalc.features.plan.percentiles import percentile_record
-from fastcalc.features.plan.random_load import random_load
+from fastcalc.features.plan.random_load import percentile_record, random_load
 from fastcalc.features.plan.sharing import Pools
 from fastcalc.grid.column import Column, TableColumn
 from fastcalc.kit.answer.numbers_as_text import number

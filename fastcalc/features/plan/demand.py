@@ -10,7 +10,7 @@ from fastcalc.core.pricing import Pricing
 from fastcalc.core.scenario import Scenario, check_context
 from fastcalc.core.traffic.request_class import Lengths, RequestClass
 from fastcalc.errors import InputError
-from fastcalc.features.plan import means
+from fastcalc.features.plan import service_asked
 from fastcalc.features.plan.allocation import OwnedChips
 from fastcalc.features.plan.candidates import candidates
 from fastcalc.features.plan.class_groups import Classes
@@ -83,7 +83,7 @@ def owned_counts(request: FindPlans) -> dict[str, int]:
 def _owned_chips(request: FindPlans) -> list[tuple[str, int]]:
     """Owned chips by catalogue name or file, and their number."""
     entries = loading.catalogue(request)
-    owned = means.owned_chips(request.own)
+    owned = service_asked.owned_chips(request.own)
     return [(printed_chip(name, entries) or name, count) for name, count in owned]
 
 

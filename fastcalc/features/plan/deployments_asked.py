@@ -10,7 +10,7 @@ from fastcalc.core.scenario import Scenario
 from fastcalc.errors import InputError
 from fastcalc.features.plan.candidates import deployments
 from fastcalc.features.plan.request import FindPlans
-from fastcalc.features.plan.servers import PROGRAMS
+from fastcalc.features.plan.servers.programs import PROGRAMS
 from fastcalc.kit.answer import commands, next_commands
 from fastcalc.kit.request import loading, readers
 from fastcalc.kit.request.evaluation import Evaluated

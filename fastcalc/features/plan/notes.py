@@ -13,8 +13,7 @@ from fastcalc.core.traffic.request_class import RequestClass
 from fastcalc.features.plan.api import api_notes
 from fastcalc.features.plan.break_even import runner_up_prices
 from fastcalc.features.plan.decision import Decision, Plan
-from fastcalc.features.plan.percentiles import in_words
-from fastcalc.features.plan.random_load import most_requests, random_load
+from fastcalc.features.plan.random_load import in_words, most_requests, random_load
 from fastcalc.features.plan.ranked_plan import RankedPlan, low_confidence, tpot_range, undetermined
 from fastcalc.features.plan.refusal import FIELDS, MOST_NAMED, unknown_chips, why_lost
 from fastcalc.features.plan.service import NEAR, Service

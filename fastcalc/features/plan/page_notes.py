@@ -1,6 +1,7 @@
 """Notes of a plan's page: for ranked plans, for a fleet, or for several request classes."""
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import inf
 
@@ -9,27 +10,214 @@ from fastcalc.core.own_formats import own_formats
 from fastcalc.core.scenario import each_warning
 from fastcalc.features.plan import notes as plan_notes
 from fastcalc.features.plan import records as plan_records
-from fastcalc.features.plan.allocation import Allocation
-from fastcalc.features.plan.answer_regret import chance_of_limits, odds_notes, regret_notes
-from fastcalc.features.plan.answer_tipping_points import tipping_point_notes
-from fastcalc.features.plan.api import api_notes
-from fastcalc.features.plan.fleet_notes import idle_chips, next_nodes, owning_each
-from fastcalc.features.plan.notes import Weight, weighted
-from fastcalc.features.plan.page_tables import PlanRow, in_own_formats
-from fastcalc.features.plan.percentiles import in_words
-from fastcalc.features.plan.planned_fleet import PlannedFleet
-from fastcalc.features.plan.random_load import random_load
-from fastcalc.features.plan.refusal import chips_of, refusal_of
-from fastcalc.features.plan.sharing_notes import (
-    one_chip_type,
-    other_sharings,
-    over_limits,
-    shared_nodes,
+from fastcalc.features.plan.allocation import Allocation, Fleet
+from fastcalc.features.plan.answer_regret import (
+    chance_of_limits,
+    odds_notes,
+    regret_notes,
+    tipping_point_notes,
 )
-from fastcalc.features.plan.single_chips import single_chip_notes
+from fastcalc.features.plan.api import api_notes
+from fastcalc.features.plan.cheapest_plans import decide
+from fastcalc.features.plan.class_table import ServedClass
+from fastcalc.features.plan.decision import Decision, Plan
+from fastcalc.features.plan.notes import Weight, chips_and_price, weighted
+from fastcalc.features.plan.page_tables import PlanRow, in_own_formats
+from fastcalc.features.plan.planned_fleet import PlannedFleet
+from fastcalc.features.plan.random_load import in_words, random_load
+from fastcalc.features.plan.refusal import chips_of, refusal_of
+from fastcalc.features.plan.service import Service
+from fastcalc.features.plan.sharing import Pools, ReplicaPool
+from fastcalc.formulas.money import HOURS_PER_MONTH
+from fastcalc.formulas.sequences import sum_if_known
+from fastcalc.grid.grid import Grid
 from fastcalc.kit.answer.console import Note
-from fastcalc.kit.answer.numbers_as_text import number
+from fastcalc.kit.answer.numbers_as_text import dollars, number
+from fastcalc.kit.answer.prices import basis_of
 from fastcalc.mentions import option
+from fastcalc.written import listed, many
+
+
+def in_all(fleet: Fleet) -> str:
+    """Phrase for the total cost per month of owned and additionally rented chips."""
+    usd = fleet.usd_per_month
+    return "" if usd is None else f" (${dollars(usd)} in all)"
+
+
+def sustain_verb(fleet: Fleet) -> str:
+    """Verb for the owned chips: they serve all of a given rate, or sustain a highest rate."""
+    is_all = fleet.service.rate is not None and all(one.is_owned for one in fleet.allocations)
+    verb = "serve" if is_all and fleet.serves_all else "sustain"
+    return f"{verb}s" if sum(kind.chips for kind in fleet.owned) == 1 else verb
+
+
+def owning_each(fleet: Fleet, service: Service) -> Iterator[str]:
+    """Notes on the cost per month of owned chips, used or idle: by chip type, and in total."""
+    for kind in fleet.owned:
+        allocated = [allocation for allocation in fleet.allocations if allocation.owned is kind]
+        tokens = service.prompt + service.output
+        tokens *= sum(allocation.requests for allocation in allocated)
+        for plan in [plan for allocation in allocated for plan in allocation.plans][:1]:
+            yield owning(plan, kind.chips, tokens)
+    yield from owning_all(fleet)
+
+
+def owning_all(fleet: Fleet) -> Iterator[str]:
+    """Note on the total cost of owned chips of several types."""
+    usd = sum_if_known(kind.usd_per_month for kind in fleet.owned)
+    if usd is not None and len(fleet.owned) > 1:
+        yield f"owning all these chips costs ${dollars(usd)} per month"
+
+
+def owning(chosen: Plan, chips: int, tokens: float) -> str:
+    """Note on the cost per month of all owned chips of one type, used or idle.
+
+    tokens : throughput, prompts and outputs [1/s]
+    """
+    chip = chosen.scenario.hardware
+    per_hour = chosen.scenario.pricing.per_chip_hour(chip)
+    if per_hour is None:
+        price = chip.chip_price.purchase
+        missing = "purchase price" if price is None else "power"
+        bought = "" if price is None else f" (${dollars(price.si)} per chip to buy)"
+        return (
+            f"no {missing} is known for {chip.id}{bought}, so owning it has no price; "
+            f"{option('price', f'{chip.id}=0.10')} sets one per hour (0 is allowed)"
+        )
+    usd = per_hour * chips
+    month = dollars(usd * HOURS_PER_MONTH)
+    pricing = chosen.scenario.pricing
+    basis = "at the price set" if chip.id in pricing.user_prices else basis_of(pricing)
+    a_million = (
+        f", ${dollars(usd / 3600.0 / tokens * 1e6)}/Mtok (input and output)" if tokens else ""
+    )
+    all_chips = f"all {chips:,} {chip.id}" if chips > 1 else f"the {chip.id}"
+    return f"owning {all_chips} costs ${month} per month{a_million}; {basis}"
+
+
+def next_nodes(fleet: Fleet, grown: Mapping[str, float]) -> Iterator[str]:
+    """Notes on the throughput that one more node, or single chip, of each owned type would add.
+
+    grown : by chip, the throughput of the fleet with that addition [1/s]
+    """
+    owned = {kind.hardware.id: kind for kind in fleet.owned}
+    for chip, sustained in grown.items():
+        if sustained <= fleet.requests and fleet.service.power < inf:  # which the limit stops
+            continue
+        together = owned[chip].unit(fleet.service)
+        node = f"node ({together} {chip})" if together > 1 else chip
+        more = number(sustained - fleet.requests)
+        yield f"with one more {node}: {number(sustained)} requests/s (+{more})"
+
+
+def idle_chips(fleet: Fleet) -> Iterator[str]:
+    """Notes on idle owned chips."""
+    for allocation in fleet.allocations:
+        if allocation.owned is not None and allocation.plans and allocation.chips_left:
+            chips = f"{allocation.chips:,} {allocation.owned.hardware.id}"
+            yield f"Idle: {allocation.chips_left:,.0f} of {chips}"
+
+
+def over_limits(classes: Iterable[ServedClass]) -> Iterator[str]:
+    """Notes on classes that are over a limit at the percentile that must meet it."""
+    for served in classes:
+        for name in ("ttft", "tpot"):
+            if seconds := served.over(name):
+                is_met = "; the mean TPOT at full batch is within it" if name == "tpot" else ""
+                yield (
+                    f"pool {served.pool}, {served.request_class.name}: {name.upper()} is "
+                    f"{number(seconds * 1e3)} ms at p{(served.share or 0.0) * 100:g}, over its "
+                    f"limit of {number(getattr(served.request_class, name) * 1e3)} ms{is_met}"
+                )
+
+
+def one_chip_type(fleet: Fleet) -> Iterator[str]:
+    """Note on the cost with one chip type, if the cheapest pools use several."""
+    for allocation in fleet.allocations:
+        pools = allocation.sharing.on_one_chip
+        if pools is None:
+            continue
+        chip = pools[0].plan.scenario.hardware.id
+        text = f"with one chip type, {chip}: {bill_of(pools)}"
+        usd = sum_if_known(pool.plan.usd_per_month for pool in pools)
+        cheapest = allocation.usd_per_month
+        if usd is not None and cheapest:
+            more = usd - cheapest
+            text += f", ${dollars(more)} ({more / cheapest:.0%}) more"
+        yield text
+
+
+def shared_nodes(fleet: Fleet) -> Iterator[str]:
+    """Notes on pools with replicas in the same nodes."""
+    pools = [
+        (allocation, pool.plan) for allocation in fleet.allocations for pool in allocation.pools
+    ]
+    for allocation in fleet.allocations:
+        in_nodes = (plan for plan in allocation.plans if plan.node_chips > 1)
+        chips = Counter(plan.scenario.hardware.id for plan in in_nodes)
+        for chip in (chip for chip, count in chips.items() if count > 1):
+            numbers = [
+                str(number)
+                for number, (own, plan) in enumerate(pools, 1)
+                if own is allocation and plan.scenario.hardware.id == chip
+            ]
+            yield f"pools {listed(numbers)} share nodes of {chip}"
+
+
+def other_sharings(fleet: Fleet, models: Sequence[str]) -> Iterator[str]:
+    """Notes on the cost of other groupings."""
+    last = fleet.allocations[-1]
+    sharing, pools = last.sharing, last.pools
+    label = "owned" if last.is_owned else "rented"
+    part = "" if len(fleet.allocations) == 1 else f"{label}: "
+    if sharing.one_each is None or len(pools[0].classes) == len(pools) == 1:
+        return
+    if len(pools) > 1 and sharing.shared_by_all is not None:
+        bill = bill_of(sharing.shared_by_all)
+        yield f"{part}one pool for all classes would take {bill}"
+    elif len(pools) > 1 and len(models) == 1:
+        yield f"{part}no replica meets the limits of all classes together"
+    if len(pools) < sum(len(pool.classes) for pool in pools):
+        bill = f"{bill_of(sharing.one_each)} ({listed(_chip_types(sharing.one_each))})"
+        yield f"{part}a pool for each class would take {bill}"
+
+
+def bill_of(pools: Sequence[ReplicaPool]) -> str:
+    """Phrase for the chips and the price of some pools."""
+    if len(pools) == 1 and len(pools[0].classes) == 1:
+        return chips_and_price(pools[0].plan, pools[0].decision.service)
+    chips = many(sum(pool.chips for pool in pools), "chip")
+    usd = sum_if_known(pool.plan.usd_per_month for pool in pools)
+    return chips if usd is None else f"{chips}, ${dollars(usd)} per month"
+
+
+def _chip_types(pools: Pools) -> list[str]:
+    return [*dict.fromkeys(pool.plan.scenario.hardware.id for pool in pools)]
+
+
+_HALF = 0.5
+"""Share of a node's cost up to which single chips are worth a line on the first screen. [1]"""
+
+
+def in_single_chips(decision: Decision, grids: Sequence[Grid]) -> Plan | None:
+    """Best plan with the same chip rented singly, if one node was chosen and half would suffice."""
+    chosen, service = decision.plans[0], decision.service
+    is_a_node = chosen.node_chips > 1 and chosen.values["chips"] == chosen.node_chips
+    if not (grids and service.in_nodes and service.rate and is_a_node):
+        return None
+    of_chip = decision.grids_to_lead(grids, chosen.scenario.hardware.id)
+    plans = decide(of_chip, replace(service, in_nodes=False), shown=0).plans
+    return plans[0] if plans and plans[0].cost <= _HALF * chosen.cost else None
+
+
+def single_chip_notes(decision: Decision, grids: Sequence[Grid]) -> Iterator[Note]:
+    """Note on the cost of fewer chips than a node, if they suffice."""
+    if (plan := in_single_chips(decision, grids)) is not None:
+        bill = chips_and_price(plan, replace(decision.service, in_nodes=False))
+        chip, flag = plan.scenario.hardware.id, option("by", "chip")
+        text = f"where {chip} is rented singly ({flag}): {bill}"
+        yield Note(text, Weight.SINGLE_CHIPS)
+
 
 _MORE = 1.001
 """Lowest throughput ratio at which quantizing further is worth a note. [1]"""

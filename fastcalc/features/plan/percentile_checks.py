@@ -7,11 +7,10 @@ from math import inf, isnan
 
 import numpy as np
 
-from fastcalc.features.plan.decision import Decision, Plan, Variant
+from fastcalc.features.plan.decision import Decision, Plan, Variant, plan_of
 from fastcalc.features.plan.random_load import HeldLimits, held_limits
 from fastcalc.features.plan.score import resized, score
 from fastcalc.features.plan.scored import Scored, misses_of
-from fastcalc.features.plan.scored_plans import plan_of
 from fastcalc.features.plan.service import Service
 from fastcalc.formulas.solving import bisect_integers
 from fastcalc.grid.grid import Grid

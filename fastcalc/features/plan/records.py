@@ -6,14 +6,12 @@ from math import inf
 from statistics import NormalDist
 
 from fastcalc.core.load import MOST_BUSY
-from fastcalc.features.plan.answer_regret import regret_record
-from fastcalc.features.plan.answer_tipping_points import tipping_point_records
+from fastcalc.features.plan.answer_regret import regret_record, tipping_point_records
 from fastcalc.features.plan.break_even import runner_up_prices
 from fastcalc.features.plan.columns import KEYS, PLAN_COLUMNS
 from fastcalc.features.plan.decision import FEWER_BITS, REASONS, Decision, Plan
 from fastcalc.features.plan.odds import CONFIDENT_DEVIATIONS
-from fastcalc.features.plan.percentiles import percentiles_of
-from fastcalc.features.plan.random_load import random_load
+from fastcalc.features.plan.random_load import percentiles_of, random_load
 from fastcalc.features.plan.ranked_plan import RankedPlan, low_confidence, undetermined
 from fastcalc.features.plan.refusal import relaxed
 from fastcalc.features.plan.service import Service

@@ -20,12 +20,12 @@ from fastcalc.errors import InputError
 from fastcalc.features.plan.allocation import OwnedChips, allocate, with_next_node
 from fastcalc.features.plan.candidates import candidates
 from fastcalc.features.plan.cheapest_plans import decide
-from fastcalc.features.plan.means import owned_chips, usd_a_month, watts
 from fastcalc.features.plan.packing import Packing, ReplicaCounts, counts_within
 from fastcalc.features.plan.pool_search import PoolSearch
 from fastcalc.features.plan.pools import PrefillColumns, PrefillPool
 from fastcalc.features.plan.relaxations import fewest_owned, least_relaxed_of_fleet
 from fastcalc.features.plan.service import Service
+from fastcalc.features.plan.service_asked import owned_chips, usd_a_month, watts
 from tests.features.plan.test_plan import (
     CATALOGUE,
     CHIPS,

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from fastcalc.features.plan import percentile_checks
-from fastcalc.features.plan.decision import Decision
+from fastcalc.features.plan.decision import Decision, _argmin
 from fastcalc.features.plan.percentile_checks import (  # fmt: skip
     _Batch,
     _Checks,
@@ -20,7 +20,6 @@ from fastcalc.features.plan.percentile_checks import (  # fmt: skip
     with_percentiles,
 )
 from fastcalc.features.plan.random_load import HeldLimits
-from fastcalc.features.plan.scored_plans import _argmin
 from fastcalc.features.plan.service import Service
 from tests.helpers import every
 

@@ -10,16 +10,21 @@ from types import SimpleNamespace
 import pytest
 
 from fastcalc.core.estimate import site_power
-from fastcalc.features.plan import headline, page_notes
+from fastcalc.features.plan import answer as plan_answer
+from fastcalc.features.plan import page_notes
 from fastcalc.features.plan.allocation import Allocation, Fleet
-from fastcalc.features.plan.answer import PlanAnswer
-from fastcalc.features.plan.fleet_notes import idle_chips, next_nodes, owning_each
-from fastcalc.features.plan.legend import legend
-from fastcalc.features.plan.page_tables import hidden_columns, rows_of
+from fastcalc.features.plan.answer import PlanAnswer, legend
+from fastcalc.features.plan.page_notes import (
+    idle_chips,
+    next_nodes,
+    one_chip_type,
+    other_sharings,
+    over_limits,
+    owning_each,
+)
+from fastcalc.features.plan.page_tables import columns, hidden_columns, rows_of
 from fastcalc.features.plan.request import FindPlans
 from fastcalc.features.plan.sharing import ReplicaPool, Sharing
-from fastcalc.features.plan.sharing_notes import one_chip_type, other_sharings, over_limits
-from fastcalc.features.plan.table_columns import columns
 from fastcalc.kit.answer import record_tables
 from fastcalc.kit.answer.console import TextTable
 from fastcalc.mentions import as_flags
@@ -66,7 +71,7 @@ def key_of(made, *headings, cell="1"):
 
 
 def headline_of(made):
-    title = headline.headline(made)
+    title = plan_answer.headline(made)
     return f"{title.name}: {as_flags(title.sentence)}"
 
 
@@ -125,7 +130,7 @@ def test_the_first_token_where_no_limit_says_what_it_may_take(ttft, share, class
     service = replace(SERVICE, ttft=ttft, share=share)
     slowest = pool(plan(values={"ttft": seconds})), pool(plan(values={"ttft": seconds / 2}))
     made = answer(part(*slowest), service=service, classes=classes)
-    assert as_flags(headline._unlimited_ttft(made)) == text
+    assert as_flags(plan_answer._unlimited_ttft(made)) == text
 
 
 @every(
@@ -142,7 +147,7 @@ def test_the_first_token_where_no_limit_says_what_it_may_take(ttft, share, class
 def test_what_expected_speeds_would_choose(expected, owns, text):
     by_expected = expected and decision(*expected)
     made = answer(part(pool(expected=by_expected)), kinds=owns)
-    assert headline._expected(made) == text
+    assert plan_answer._expected(made) == text
 
 
 @every(
@@ -161,7 +166,7 @@ def test_what_is_served(requests, rate, classes, text):
         classes=classes,
         traffic="t.yaml",
     )
-    assert headline._load(made) == text
+    assert plan_answer._load(made) == text
 
 
 def test_an_api_that_charges_less_is_in_the_headline_of_a_rate_or_a_fleet():
@@ -170,7 +175,7 @@ def test_an_api_that_charges_less_is_in_the_headline_of_a_rate_or_a_fleet():
     for changes, is_said in (({}, True), ({"rate": None}, False), ({"is_fleet": True}, True)):
         service = replace(SERVICE, tariff=API, **changes)
         made = answer(part(dear), service=service)
-        assert ("the API charges less, $21,024" in headline._remarks(made)) is is_said
+        assert ("the API charges less, $21,024" in plan_answer._remarks(made)) is is_said
 
 
 @every(

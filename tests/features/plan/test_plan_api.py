@@ -9,7 +9,7 @@ import pytest
 
 import fastcalc as fc
 from fastcalc.errors import InputError
-from fastcalc.features.plan.means import api_prices
+from fastcalc.features.plan.service_asked import api_prices
 from tests.helpers import run_once, words
 
 MONTH = 730 * 3600

@@ -12,11 +12,10 @@ import pytest
 from fastcalc.core.placement.layout import Layout
 from fastcalc.features.plan import ranked_plan
 from fastcalc.features.plan.columns import COLUMNS
-from fastcalc.features.plan.means import api_prices, grid_grams, owned_chips, usd_a_month
+from fastcalc.features.plan.page_tables import columns, columns_but
 from fastcalc.features.plan.ranked_plan import RankedPlan, low_confidence, tpot_range, undetermined
-from fastcalc.features.plan.service import Service
-from fastcalc.features.plan.table_columns import columns, columns_but
-from fastcalc.features.plan.tariff import Tariff
+from fastcalc.features.plan.service import Service, Tariff
+from fastcalc.features.plan.service_asked import api_prices, grid_grams, owned_chips, usd_a_month
 from fastcalc.grid.column import values
 from tests import made_up
 from tests.features.plan.test_plan_sentences import SECOND, SERVICE, UNPRICED, deployed, plan

@@ -17,27 +17,17 @@ from fastcalc.core.ratios import Ranged
 from fastcalc.core.scenario import Scenario
 from fastcalc.core.traffic.request_class import Lengths, RequestClass
 from fastcalc.core.traffic.traffic import Traffic
-from fastcalc.features.plan import (
-    answer_regret,
-    fleet_notes,
-    fleet_records,
-    headline,
-    notes,
-    page_notes,
-    refusal,
-    sharing_notes,
-)
+from fastcalc.features.plan import answer, answer_regret, fleet_records, notes, page_notes, refusal
 from fastcalc.features.plan.allocation import Allocation, Fleet, OwnedChips
-from fastcalc.features.plan.answer_tipping_points import tipping_point_notes
+from fastcalc.features.plan.answer_regret import tipping_point_notes
 from fastcalc.features.plan.api import api_notes, cheaper_api
 from fastcalc.features.plan.decision import Decision, Plan
 from fastcalc.features.plan.notes import Weight
-from fastcalc.features.plan.percentiles import in_words
+from fastcalc.features.plan.random_load import in_words
 from fastcalc.features.plan.ranked_plan import SECONDS_PER_MONTH
 from fastcalc.features.plan.regret import Measurement, Regret
-from fastcalc.features.plan.service import Service
+from fastcalc.features.plan.service import Service, Tariff
 from fastcalc.features.plan.sharing import ReplicaPool, Sharing
-from fastcalc.features.plan.tariff import Tariff
 from fastcalc.features.plan.tipping_points import TippingPoint
 from fastcalc.kit.answer.console import sentence
 from fastcalc.mentions import as_flags
@@ -578,16 +568,16 @@ def test_what_owning_all_chips_costs_together(kinds, total):
     """2 x $1 and 3 x $2 per hour are $8, $5,840 per month."""
     fleet = Fleet(SERVICE, [owned(*kind) for kind in kinds], ())
     sentence = f"owning all these chips costs ${total} per month"
-    assert told(fleet_notes.owning_all(fleet)) == sentence * bool(total)
+    assert told(page_notes.owning_all(fleet)) == sentence * bool(total)
     cost = {"5,840": " ($5,840 in all)"}.get(total, " ($1,460 in all)")
-    assert fleet_notes.in_all(fleet) == cost * (None not in dict(kinds).values())
+    assert page_notes.in_all(fleet) == cost * (None not in dict(kinds).values())
 
 
 @every(
     "kinds,verb", [([(1, 1.0)], "sustains"), ([(2, 1.0)], "sustain"), ([(1, 1.0)] * 2, "sustain")]
 )
 def test_one_chip_sustains_and_several_sustain(kinds, verb):
-    assert fleet_notes.sustain_verb(Fleet(SERVICE, [owned(*kind) for kind in kinds], ())) == verb
+    assert page_notes.sustain_verb(Fleet(SERVICE, [owned(*kind) for kind in kinds], ())) == verb
 
 
 @every(
@@ -600,7 +590,7 @@ def test_one_chip_sustains_and_several_sustain(kinds, verb):
     ],
 )  # fmt: skip
 def test_what_owning_chips_costs(chips, tokens, cost):
-    said = fleet_notes.owning(plan(), chips, tokens)
+    said = page_notes.owning(plan(), chips, tokens)
     assert said.startswith(cost)
     assert said.removeprefix(cost) == "on-demand unless noted"
 
@@ -615,7 +605,7 @@ def test_what_owning_chips_costs(chips, tokens, cost):
 )  # fmt: skip
 def test_what_is_missing_of_the_cost_of_owning(price, power, missing):
     chip = made_up.clocked(price=price, power=power)
-    said = as_flags(fleet_notes.owning(plan(chip, pricing=Pricing("tco")), 2, 1.0))
+    said = as_flags(page_notes.owning(plan(chip, pricing=Pricing("tco")), 2, 1.0))
     assert said == (
         f"{missing} owning it has no price; --price made-up-chip=0.10 sets one per hour (0 is "
         "allowed)"
@@ -946,7 +936,7 @@ def test_chips_that_serve_nothing_say_why():
 def test_consumer_cards_and_marketplaces(market, is_marketplace, text):
     chip = SimpleNamespace(id="made-up-chip", market=market)
     quote = SimpleNamespace(is_marketplace=is_marketplace)
-    assert headline._kind_of_market(SimpleNamespace(hardware=chip, quote=quote)) == text
+    assert answer._kind_of_market(SimpleNamespace(hardware=chip, quote=quote)) == text
 
 
 @every(
@@ -970,8 +960,8 @@ def test_the_bill_of_several_pools():
         classes = tuple(replace(arriving(1.0), name=name) for name in names)
         return ReplicaPool(classes, decision(plan(**changes), service=SERVICE))
 
-    assert sharing_notes.bill_of([pool("a", node_chips=2)]) == "2 chips in a node, $5,256 per month"
-    assert sharing_notes.bill_of([pool("a", "b", node_chips=2)]) == "2 chips, $5,256 per month"
+    assert page_notes.bill_of([pool("a", node_chips=2)]) == "2 chips in a node, $5,256 per month"
+    assert page_notes.bill_of([pool("a", "b", node_chips=2)]) == "2 chips, $5,256 per month"
     both = [pool("a"), pool("b", values={"chips": 3.0})]
-    assert sharing_notes.bill_of(both) == "5 chips, $13,140 per month"
-    assert sharing_notes.bill_of([*both, pool("c", chip=UNPRICED)]) == "7 chips"
+    assert page_notes.bill_of(both) == "5 chips, $13,140 per month"
+    assert page_notes.bill_of([*both, pool("c", chip=UNPRICED)]) == "7 chips"

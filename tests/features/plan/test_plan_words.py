@@ -17,23 +17,23 @@ from fastcalc.core.own_formats import own_formats
 from fastcalc.core.pricing import Pricing
 from fastcalc.core.scenario import engine_for
 from fastcalc.core.traffic.request_class import Lengths, RequestClass
-from fastcalc.features.plan import chart, headline, page_notes
+from fastcalc.features.plan import answer as plan_answer
+from fastcalc.features.plan import chart, page_notes
 from fastcalc.features.plan import records as report
 from fastcalc.features.plan.allocation import Allocation, Fleet
-from fastcalc.features.plan.answer import PlanAnswer
+from fastcalc.features.plan.answer import PlanAnswer, legend
 from fastcalc.features.plan.candidates import candidates, deployments
 from fastcalc.features.plan.cheapest_plans import decide
 from fastcalc.features.plan.class_table import ServedClass, class_record
 from fastcalc.features.plan.decision import Plan
-from fastcalc.features.plan.legend import legend
 from fastcalc.features.plan.notes import decision_notes
+from fastcalc.features.plan.page_notes import one_chip_type
+from fastcalc.features.plan.page_tables import with_formats
 from fastcalc.features.plan.ranked_plan import tpot_range
 from fastcalc.features.plan.request import FindPlans
 from fastcalc.features.plan.service import Service
 from fastcalc.features.plan.service_asked import phrase
 from fastcalc.features.plan.sharing import ReplicaPool, Sharing
-from fastcalc.features.plan.sharing_notes import one_chip_type
-from fastcalc.features.plan.table_columns import with_formats
 from fastcalc.grid.columns import pick
 from fastcalc.kit.answer.commands import Typed, compare_command
 from fastcalc.kit.answer.console import Screen, TextTable, sentence
@@ -813,7 +813,7 @@ def test_a_first_token_without_a_limit_is_in_ms_below_a_second(seconds, said):
     answer = SimpleNamespace(
         fleet=SimpleNamespace(service=service), is_of_one_class=True, pools=[(None, pool)]
     )
-    assert headline._unlimited_ttft(answer) == (f"; p99 TTFT {said} (no limit set)")
+    assert plan_answer._unlimited_ttft(answer) == (f"; p99 TTFT {said} (no limit set)")
 
 
 # What stands below.

@@ -9,7 +9,7 @@ import pytest
 from benchmarks.queueing import LOADS, TRAFFIC, Kind, pass_seconds, ratios, simulate
 from fastcalc.core.load import MOST_BUSY, Percentiles, RandomLoad, Spread
 from fastcalc.core.traffic.waits import Waits, mixture_quantile
-from fastcalc.features.plan.percentiles import in_words
+from fastcalc.features.plan.random_load import in_words
 from tests import made_up
 from tests.helpers import every
 

@@ -17,7 +17,8 @@ from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.placement.layout import Layout
 from fastcalc.core.traffic.traffic import Speculation
 from fastcalc.errors import InputError
-from fastcalc.features.plan.servers import PROGRAMS, script
+from fastcalc.features.plan.servers import script
+from fastcalc.features.plan.servers.programs import PROGRAMS
 from fastcalc.features.plan.servers.script import lines_of
 from fastcalc.features.plan.servers.server import Server
 from fastcalc.kit.answer.numbers_as_text import number

@@ -10,9 +10,8 @@ import pytest
 from fastcalc.errors import InputError
 from fastcalc.features.plan.demand import traffic_of
 from fastcalc.features.plan.request import FindPlans
-from fastcalc.features.plan.service import Service
+from fastcalc.features.plan.service import Service, Tariff
 from fastcalc.features.plan.service_asked import _limits_of_file, is_of_fleet, phrase, service_of
-from fastcalc.features.plan.tariff import Tariff
 from tests.helpers import every, read_or_refusal
 
 

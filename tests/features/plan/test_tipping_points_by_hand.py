@@ -8,8 +8,7 @@ import pytest
 from fastcalc.features.plan import tipping_points
 from fastcalc.features.plan.break_even import break_even_price, runner_up_prices, share_of_cost
 from fastcalc.features.plan.decision import Decision
-from fastcalc.features.plan.service import Service
-from fastcalc.features.plan.tariff import Tariff
+from fastcalc.features.plan.service import Service, Tariff
 from fastcalc.features.plan.tipping_points import (  # fmt: skip
     API,
     TippingPoint,

@@ -12,9 +12,8 @@ from fastcalc.features.plan.notes import chips_and_price, cut
 from fastcalc.features.plan.planned_fleet import PlannedFleet
 from fastcalc.features.plan.ranked_plan import tpot_range
 from fastcalc.features.plan.records import commands_of
-from fastcalc.features.plan.servers import PROGRAMS
-from fastcalc.features.plan.servers.checkpoint import checkpoint_of
-from fastcalc.features.plan.servers.server import Program, Role, Server
+from fastcalc.features.plan.servers.programs import PROGRAMS
+from fastcalc.features.plan.servers.server import Program, Role, Server, checkpoint_of
 from fastcalc.features.plan.service import Service
 from fastcalc.kit.answer.numbers_as_text import number, stated_percent
 from fastcalc.mentions import option
