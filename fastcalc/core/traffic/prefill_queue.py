@@ -30,7 +30,7 @@ class PrefillQueue:
 
     rate : arrival rate of requests [1/s]
     share, tokens : for each request type, its share and prompt tokens to compute [1]
-    chunk : maximum prompt tokens per pass [1]
+    chunk : maximum prompt tokens per pass; infinite for an engine without a token budget [1]
     step : time of a pass without prompt tokens [s]
     pass_seconds : function for the time of a pass, given an array of prompt tokens [1] -> [s]
     occupied : probability that a pass is running when a request arrives [1]
@@ -45,21 +45,26 @@ class PrefillQueue:
     occupied: float = 1.0
 
     @cached_property
+    def _full(self) -> float:
+        """Prompt tokens of a full pass; without a token budget, as many as the queue holds. [1]"""
+        return self.chunk if np.isfinite(self.chunk) else _PROMPTS * float(self.tokens.max())
+
+    @cached_property
     def _parts(self) -> int:
         """Number of quanta in a full pass. [1]"""
-        fine = 2.0 * self.chunk / max(float(self.tokens.min()), 1.0)
-        chunks = _PROMPTS * float(self.tokens.max()) / self.chunk + _CHUNKS
+        fine = 2.0 * self._full / max(float(self.tokens.min()), 1.0)
+        chunks = _PROMPTS * float(self.tokens.max()) / self._full + _CHUNKS
         return int(np.clip(fine, _FEWEST, max(min(_MOST, _STATES / chunks), _FEWEST)))
 
     @cached_property
     def _states(self) -> int:
         """Maximum number of waiting quanta. [1]"""
-        chunks = np.ceil(_PROMPTS * float(self.tokens.max()) / self.chunk) + _CHUNKS
+        chunks = np.ceil(_PROMPTS * float(self.tokens.max()) / self._full) + _CHUNKS
         return int(min(chunks * self._parts, 2 * _STATES))
 
     @property
     def _part(self) -> float:
-        return self.chunk / self._parts
+        return self._full / self._parts
 
     @cached_property
     def _levels(self) -> tuple[Floats, Floats]:
@@ -129,20 +134,20 @@ class PrefillQueue:
         """Times from arrival until a prompt is computed, and their probabilities. [s], [1]"""
         chances, left, ahead = self._under_way
         weights = (chances / _POSITIONS)[:, np.newaxis, np.newaxis]
-        limit = int(np.floor((self.chunk - tokens) / self._part + 1e-9))
+        limit = int(np.floor((self._full - tokens) / self._part + 1e-9))
         within = max(limit + 1, 0)
         alone = max(1.0 - float(chances.sum()), 0.0)
         found = [(np.array([self.alone(tokens)]), np.array([alone]))]
         if within:
             size, together = 2 * self._states, self._together(within)
-            taken = np.minimum(np.arange(size) * self._part + tokens, self.chunk)
+            taken = np.minimum(np.arange(size) * self._part + tokens, self._full)
             times = left[..., np.newaxis] + self._seconds(taken)
             found.append((times.ravel(), (weights * together).ravel()))
         ends = np.arange(within, self._states) * self._part + tokens
-        full = np.ceil(ends / self.chunk - 1e-9) - 1.0
+        full = np.ceil(ends / self._full - 1e-9) - 1.0
         before = left[..., np.newaxis] + full * self._types[-1]
         mean = self.rate * float(self.share @ self.tokens)
-        last = np.minimum(ends - full * self.chunk + mean * before, self.chunk)
+        last = np.minimum(ends - full * self._full + mean * before, self._full)
         found.append(
             ((before + self._seconds(last)).ravel(), (weights * ahead[..., within:]).ravel())
         )
@@ -168,8 +173,8 @@ class PrefillQueue:
 
     def alone(self, tokens: float) -> float:
         """Time of the passes of a prompt with nothing ahead of it. [s]"""
-        full = np.ceil(tokens / self.chunk) - 1.0
-        return float(full * self._types[-1] + self._seconds(floats(tokens - full * self.chunk)))
+        full = np.ceil(tokens / self._full) - 1.0
+        return float(full * self._types[-1] + self._seconds(floats(tokens - full * self._full)))
 
 
 def _stationary(moves: Floats, down: int) -> Floats:

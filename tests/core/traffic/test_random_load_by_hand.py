@@ -202,6 +202,14 @@ def test_who_finds_others_waits_for_what_is_left_of_their_pass():
     assert chances[times > 1.008].sum() == pytest.approx(0.05, rel=1e-6)
 
 
+@every("rate", [0.3, 1.0, 2.0])
+def test_a_pass_without_a_token_budget_computes_all_prompts_that_wait(rate):
+    """Passes of 1 s follow while any prompt arrives in one, e^rate of them, then 1 / rate s without."""
+    busy = np.exp(rate) / (np.exp(rate) + 1.0 / rate)
+    times, chances = queue(rate=rate, chunk=np.inf, step=1e-3).until_taken_in(1000.0)
+    assert times @ chances == pytest.approx(1.0 + 0.5 * busy, rel=0.01)
+
+
 @every("busy", [0.2, 0.5, 0.8])
 def test_prompts_of_a_full_pass_wait_as_in_a_queue_with_one_server(busy):
     """M/D/1: rho / (2 (1 - rho)) services on average, and (1 - rho) e^rho wait no longer than one."""
