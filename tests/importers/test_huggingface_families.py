@@ -17,6 +17,7 @@ from fastcalc.importers.huggingface.families import FAMILIES
 from fastcalc.importers.huggingface.json_file import JsonFile, config_path, missing_file, read_json
 from fastcalc.importers.huggingface.model import mapping
 from fastcalc.importers.huggingface.quantization import Formats, quoted
+from fastcalc.importers.huggingface.usual import usual
 from tests.helpers import ROOT, every
 
 CONFIGS = ROOT / "tests" / "configs"
@@ -616,6 +617,57 @@ def test_shared_experts_are_a_number_of_one_width():
         assert parts.shared_width(fields(**data, n_shared_experts=number)) == width
         assert parts.shared_width(fields(**data, num_shared_experts=number)) == width
     assert parts.shared_width(fields(**data)) == 0
+
+
+MIXED = {"hidden_size": 512, "num_attention_heads": 8, "num_key_value_heads": 2, "num_experts": 4,
+         "num_experts_per_tok": 2, "moe_intermediate_size": 64, "intermediate_size": 1024,
+         "sliding_window": 128}  # fmt: skip
+ALL, NONE = "xxxxxxxx", "........"
+
+
+@every(
+    "family,data,routed,windowed,norms",
+    [
+        ("ernie4_5_moe", {}, ".xxxxxxx", NONE, None),
+        ("ernie4_5_moe", {"moe_layer_start_index": 2, "moe_layer_interval": 2}, "...x.x.x", NONE, None),
+        ("ernie4_5_moe", {"moe_layer_end_index": 5}, ".xxxxx..", NONE, None),
+        ("ernie4_5_moe", {"moe_layer_start_index": 0, "moe_layer_end_index": 0}, "x.......", NONE, None),
+        ("llama4_text", {}, ALL, "xxx.xxx.", None),
+        ("llama4_text", {"interleave_moe_layer_step": 2, "intermediate_size_mlp": 64}, ".x.x.x.x", "xxx.xxx.", None),
+        ("llama4_text", {"moe_layers": [1, 2], "intermediate_size_mlp": 64}, ".xx.....", "xxx.xxx.", None),
+        ("minimax_m3", {"dense_intermediate_size": 64}, "...xxxxx", NONE, None),
+        ("mimo_v2_flash", {}, ALL, "xxxxx.xx", None),
+        ("step3p5", {"head_dim": 64}, "...xxxxx", NONE, None),
+        ("step3p5", {"head_dim": 64, "moe_layers_enum": "3,4,7"}, "...xx..x", NONE, None),
+        ("gemma4_text", {}, NONE, "xxxxx.xx", 4),
+        ("gemma4_text", {"enable_moe_block": True}, ALL, "xxxxx.xx", 8),
+        ("cohere2_moe", {}, ALL, "xxx.xxx.", 1),
+        ("cohere2_moe", {"use_parallel_block": False}, ALL, "xxx.xxx.", 2),
+        ("afmoe", {}, ".xxxxxxx", "xxx.xxx.", 4),
+        ("afmoe", {"num_dense_layers": 2, "global_attn_every_n_layers": 2}, "..xxxxxx", "x.x.x.x.", 4),
+        ("aria_text", {}, ALL, NONE, None),
+        ("laguna", {"layer_types": ["full_attention", "sliding_attention"] * 4}, ALL, ".x.x.x.x", None),
+    ],
+)  # fmt: skip
+def test_layers_of_a_family(family, data, routed, windowed, norms):
+    data = {"num_hidden_layers": 8, **MIXED, **data}
+    made = Fields(data, JsonFile("x/config.json", data), FAMILIES[family].defaults)
+    layers = FAMILIES[family].read(made)
+    assert marks(layer["ffn"]["kind"] == "moe" for layer in layers) == routed
+    assert marks("window" in layer["attention"] for layer in layers) == windowed
+    assert {layer.get("norms") for layer in layers} == {norms}
+
+
+def test_layers_of_an_unknown_family_have_the_window_that_is_stated():
+    """All of them, unless something says which; and the width of shared experts."""
+    data = {**MIXED, "shared_expert_intermediate_size": 96}
+    for also, windowed in (({}, ALL), ({"sliding_window_pattern": 4}, "xxx.xxx.")):
+        layers = usual(fields(**data, **also))
+        assert marks("window" in layer["attention"] for layer in layers) == windowed
+        assert {layer["ffn"]["shared_width"] for layer in layers} == {96}
+    layers = usual(fields(**MIXED, use_sliding_window=False, n_shared_experts=2))
+    assert marks("window" in layer["attention"] for layer in layers) == NONE
+    assert {layer["ffn"]["shared_width"] for layer in layers} == {2 * 64}
 
 
 # How weights are stored: `test_quantization`

@@ -277,3 +277,5 @@ def test_n_grams_join_the_layers_that_are_numbered_from_one():
     )
     assert matrices == [2560 * (4 * 2560 + 2560) * (layer == 1) for layer in range(48)]
     assert vectors == [4 * 2560 * (3 + 4) * (layer == 1) for layer in range(48)]
+    assert layers[0]["norms"] == 2 * 4
+    assert layers[0]["other_matrices"] == 2 * 4 * 2560 * (2 * 320 + 4)

@@ -89,6 +89,7 @@ def attention(*names, layers=range(LAYERS)):
         ({"quant_method": "bitsandbytes", "load_in_4bit": True, "bnb_4bit_use_double_quant": True}, "int4-double"),
         ({"quant_method": "hqq", "quant_config": {"weight_quant_params": {"nbits": 4, "group_size": 64}}}, "int4-g64-zp"),
         ({"quant_method": "exl3", "bits": 3.5, "head_bits": 6}, "exl3-3.5bpw+head=exl3-6.0bpw+embedding=fp16"),
+        ({"quant_method": "exl3", "bits": 3.5}, "exl3-3.5bpw+head=bf16+embedding=fp16"),
         ({"quant_method": "exl2", "bits": 4.0, "head_bits": 8}, "exl2-4.0bpw+head=exl2-8.0bpw+embedding=fp16"),
         ({"quant_method": "exl2", "bits": 4.0, "head_bits": 16}, "exl2-4.0bpw+head=bf16+embedding=fp16"),
         # torchao and Quark name a class or a type.
@@ -104,6 +105,7 @@ def attention(*names, layers=range(LAYERS)):
         # Groups of compressed tensors: of names, or of all linear modules.
         (groups(None, INT4), "int4-g128"),
         (groups(INT4 | {"symmetric": False}), "int4-g128-zp"),
+        (groups(INT4, INT4 | {"num_bits": 9}), "int4-g128"),
         (groups({"type": "float", "num_bits": 8}), "fp8"),
         (groups({"type": "float", "num_bits": 7}), "bf16"),
         (groups({"type": "float", "num_bits": 4, "group_size": 32}), "mxfp4"),
