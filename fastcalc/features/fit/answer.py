@@ -9,7 +9,7 @@ from operator import itemgetter
 from fastcalc.core.assumed_share import share_assumed
 from fastcalc.core.entry_notes import plugin_notes
 from fastcalc.core.placement.cache_size import cache_size
-from fastcalc.core.scenario import Location, Scenario
+from fastcalc.core.scenario import Location, Scenario, Sharding
 from fastcalc.core.start import StartLocation, shorter
 from fastcalc.core.start_checks import GIB
 from fastcalc.core.verdict import VERDICTS
@@ -66,16 +66,10 @@ _FIRST = (
     words("|contents", itemgetter(6)),
 )
 _KEY = (
-    "key: largest batch: most sequences of full prompt and output that any practical layout holds, "
-    f"up to {option('max_num_seqs')}; memory used: at this batch, of the usable memory; "
-    f"GB: 10^9 bytes; {KEY}"
+    "key: largest batch: sequences with full prompt and output that the layout holds, up to "
+    f"{option('max_num_seqs')}; {KEY}"
 )
-_KEY_OF_NEEDS = "; needs N: N chips in a practical layout"
-_KEY_OF_EXPECTED = (
-    "; the largest batch assumes the engine's maximum memory reserve, and the expected one its "
-    "expected reserve"
-)
-_KEY_OF_EDGE = "; a..b: a if the engine reserves its maximum, b if its minimum"
+_KEY_OF_EDGE = "; a..b: a if the engine reserves its maximum memory, b if its minimum"
 
 _IN_HEADING = "kv speculate engine"
 """Fields that the heading always shows, or that have no effect here."""
@@ -110,24 +104,18 @@ class FitAnswer(Answer):
         return between_blank_lines(self._parts(members, screen) for members in self._groups)
 
     def _parts(self, members: Sequence[StartLocation], screen: Screen) -> Iterator[Part]:
-        records = fit_records(members)
+        shown = [*_with_roomiest(members)]
         yield " ".join([_verdict(members), *_assumed(members)])
         yield ""
         yield _heading(members, phrases(self.settings, without=_IN_HEADING))
-        yield _table(members, records, screen.width)
+        yield _table(shown, fit_records(shown), screen.width)
         if screen.wide or screen.notes:
             yield ""
-            yield record_tables.table(_SHOWN, records, screen.width)
+            yield record_tables.table(_SHOWN, fit_records(members), screen.width)
 
     def key(self) -> str:
         """Legend of the largest batch and of the bars."""
-        needs = _KEY_OF_NEEDS * any(not location.fits for location in self.locations)
-        edge = _KEY_OF_EDGE * any(location.verdict == "edge" for location in self.locations)
-        is_larger = any(
-            location.verdict == "fits" and _expected_batch(location) > location.max_batch
-            for location in self.locations
-        )
-        return _KEY + _KEY_OF_EXPECTED * is_larger + needs + edge
+        return _KEY + _KEY_OF_EDGE * any(location.verdict == "edge" for location in self.locations)
 
     def notes(self) -> Iterator[Note]:
         """Notes on the number of chips, and on the engine's memory reserve."""
@@ -145,6 +133,7 @@ class FitAnswer(Answer):
         for note in dict.fromkeys(count.note for count in self.gpu_layers):
             yield Note(note)
         yield from (Note(note, weight=2) for note in _length_notes(self.locations))
+        yield from (Note(note, weight=2) for note in _expected_batches(self.locations))
         for of, location in labelled_locations:
             yield Note(f"{of}{kept_note(location)}", weight=0)
 
@@ -230,7 +219,8 @@ def start_note(location: Location) -> str | None:
     if engine.program not in _WITH_POOL or pool is None or not pool.tokens:
         return None
     is_short, available = pool.concurrency < 1.0, float(placement.available)
-    chip = location.scenario.hardware.id
+    layout = str(placement.layout)
+    chip = location.scenario.hardware.id + f" ({layout})" * bool(layout)
     name = f"each of {replicas} replicas of {engine.id}" if replicas > 1 else engine.id
     if engine.program != "vllm":
         hint = f"; longer requests are refused at any {option('max_model_len')}" * is_short
@@ -319,16 +309,15 @@ def _table(locations: Sequence[Location], records: Sequence[Record], width: int)
     bars: list[list[tuple[str, float]] | str] = []
     for location, record in zip(locations, records, strict=True):
         chip, batch = location.scenario.hardware.id, f"{record['batch']:,}"
-        min_chips, max_batch = record["min_chips"], record["max_batch"]
         if not location.fits:
             rows.append([chip, "-", batch, "-", "-", "-"])
-            bars.append(_what_it_needs(location, min_chips))
+            bars.append(_what_it_needs(location, record["min_chips"]))
             continue
         lives = " ".join(filter(None, (location.memories, str(location.placement.layout))))
         percent_used = percent(record["memory_used_fraction"])
-        is_edge = record["fit_verdict"] == "edge"
-        at_most = int(location.roomiest.edge_max_batch)
-        largest = f"{max_batch:,}..{at_most:,}" if is_edge else f"{max_batch:,}"
+        largest = f"{int(location.placement.max_batch):,}"
+        if record["fit_verdict"] == "edge":
+            largest += f"..{int(location.placement.edge_max_batch):,}"
         cells = [f"{record['chips']:,} x {chip}", lives, batch, largest, percent_used]
         for name, capacity, contents in filled(location):
             rows.append([*cells, f"{name} {size(capacity)}"])
@@ -344,6 +333,25 @@ def _table(locations: Sequence[Location], records: Sequence[Record], width: int)
     for row, segments in zip(rows, bars, strict=True):
         row.append(segments if isinstance(segments, str) else bar(segments, bar_width))
     return record_tables.table(_FIRST, rows, width)
+
+
+def _with_roomiest(members: Sequence[StartLocation]) -> Iterator[StartLocation]:
+    """Yield locations, and after those of a chip the layout that holds its largest batch.
+
+    A layout that one of the locations has already is not repeated.
+    """
+    for _, group in groupby(members, lambda location: location.scenario.hardware.id):
+        of_chip = list(group)
+        yield from of_chip
+        known = {location.placement.layout for location in of_chip}
+        for location in (one for one in of_chip if one.verdict == "fits"):
+            placement, scenario = location.roomiest, location.scenario
+            if placement.layout not in known:
+                known.add(placement.layout)
+                batches = (location.max_batch,)
+                sharding = Sharding.of(placement.layout)
+                largest = replace(scenario, batches=batches, sharding=sharding)
+                yield StartLocation(largest, location.site, placement, is_default_layout=False)
 
 
 def _what_it_needs(location: Location, min_chips: int | None) -> str:
@@ -383,7 +391,11 @@ def _verdict(members: Sequence[StartLocation]) -> str:
     )
     clauses, largest = [], ""
     if fitting:
-        largest = f" The largest batch is {listed([*_largest_batches(fitting)])}."
+        batches = [
+            f"{location.max_batch:,}" + f" on {named_chips(location)}" * (len(fitting) > 1)
+            for location in fitting
+        ]
+        largest = f" The largest batch is {listed(batches)}."
         chips = listed([f"{named_chips(place)}{_tight_on(place)}" for place in fitting], "or")
         clauses.append(("fits", f"on {chips}"))
     if edge:
@@ -405,20 +417,21 @@ def _where_unfit(location: Location) -> str:
     return named_chips(location) if is_sized else location.scenario.hardware.id
 
 
-def _expected_batch(location: Location) -> int:
-    """Largest batch of any practical layout if the engine's reserve is as expected. [1]"""
-    return int(location.roomiest.expected_max_batch)
-
-
-def _largest_batches(fitting: Sequence[Location]) -> Iterator[str]:
-    """Largest batch of each location, with its layout if it differs from the row's."""
-    for location in fitting:
-        on = f" on {named_chips(location)}" * (len(fitting) > 1)
-        layout, of_row = location.roomiest.layout, location.placement.layout
-        certain, expected = location.max_batch, _expected_batch(location)
-        details = [f"{expected:,} expected"] * (expected > certain)
-        details += [f"layout {layout} instead of {of_row}"] * (layout != of_row)
-        yield f"{certain:,}" + f" ({'; '.join(details)})" * bool(details) + on
+def _expected_batches(locations: Sequence[Location]) -> Iterator[str]:
+    """Note on larger batches that fit if engines reserve what is expected, not their maximum."""
+    larger = [
+        (expected, location)
+        for location in locations
+        if location.verdict == "fits"
+        and (expected := int(location.roomiest.expected_max_batch)) > location.max_batch
+    ]
+    if larger:
+        engines = listed([*dict.fromkeys(location.scenario.engine.id for _, location in larger)])
+        batches = dict.fromkeys(f"{batch:,} on {named_chips(where)}" for batch, where in larger)
+        yield (
+            f"largest batches assume that {engines} reserves its maximum memory; with its expected "
+            f"reserve, {listed([*batches])} would fit"
+        )
 
 
 def _assumed(members: Sequence[Location]) -> Iterator[str]:
@@ -438,8 +451,8 @@ def _assumed(members: Sequence[Location]) -> Iterator[str]:
                 if flip is not None
             ]
             yield (
-                f"This assumes that the engine may use {percent:.0f}% of the memory of {chip}: "
-                f"{', '.join(counts)} ({option('gpu_memory_utilization')})."
+                f"This assumes that {location.scenario.engine.id} may fill {percent:.0f}% of the "
+                f"memory of {chip}: {', '.join(counts)}."
             )
 
 

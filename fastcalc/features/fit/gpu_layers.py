@@ -31,8 +31,8 @@ class MostOnCard:
         """Sentence on the setting that starts."""
         if self.count is None:
             return (
-                f"{self.chip} starts with no {option(self.setting)}: card and {self.host} hold too "
-                f"little together; name a larger {option('host')}"
+                f"{self.chip} starts with no value of {option(self.setting)}: card and host "
+                f"({self.host}) together have too little memory; name a larger {option('host')}"
             )
         if self.setting == "n_cpu_moe":
             return (

@@ -55,14 +55,11 @@ _SOLVED = pick("solution solution_at_edge solution_limited_by memory_used_fracti
 _WIDE = pick("placement kv_cache_tokens max_concurrency", COLUMNS)
 
 _KEYS = {
-    "context": "fits, tight: tokens per sequence (prompt and output) with these concurrent users",
-    "users": "fits, tight: concurrent users over all replicas, prompt and output reserved",
+    "context": "fits: most tokens of prompt and output together, for each of these users",
+    "users": "fits: most concurrent users, each with full prompt and output",
 }
-_KEY = (
-    "; fits: with the largest memory reserve of the engine; tight: only with its smallest; "
-    "limited by: memory, the model's context length, or a limit of the engine"
-)
-_KEY_OF_LAYOUT = "; layout: the common layout with the largest capacity"
+_KEY = "; tight: most if the engine reserves its minimum memory"
+_KEY_OF_LAYOUT = "; layout: the one with the largest capacity"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -37,7 +37,7 @@ _HOW = {
 LETTERS = dict(zip(KINDS, "DHEKT", strict=True))
 
 KEY = (
-    "contents of the usable memory: "
+    "contents: "
     + ", ".join(f"{letter} {NAMES[kind]}" for kind, letter in LETTERS.items())
     + ", . unused"
 )

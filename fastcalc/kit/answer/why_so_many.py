@@ -84,10 +84,10 @@ def why(location: Location) -> str:
     if not location.is_default_layout:
         is_asked = location.scenario.sharding.names_ranks
         is_alone = is_asked or len(open_layouts(location.site, chips)) == 1
-        how = "layout as asked" if is_alone else "layout with the highest throughput"
+        how = "" if is_alone else "; of their layouts, this has the highest throughput"
         chip_count = f"{chips} chips" if chips > 1 else "a chip"
         each = " each" * (chips > 1)
-        return f"{how}; {needed} fits on {chip_count} with {usable} usable{each}"
+        return f"{needed} fits on {chip_count} with {usable} usable{each}{how}"
     if placement.machine.place and chips > 1:
         return f"{needed} needs {chips} chips with the placement of {option('place')}"
     if chips == 1:
@@ -121,7 +121,7 @@ def _why_not_fewer(location: Location) -> str:
     chips, usable = placement.layout.chips, float(sum(placement.usable))
     capacity, by_layers = site.chips_needed(batch)
     if by_layers is not None and capacity is not None and by_layers > capacity:
-        return f"{capacity} chips have the capacity, but unsplit layers need {by_layers}"
+        return f"{capacity} chips have enough memory, but whole layers take {by_layers} chips"
     needed, fewer = _of_all(site, batch), on_fewer_chips(site, chips)
     fewest = min(ceil(needed.total / usable), chips)
     if fewer is not None and fewer.max_batch < batch <= fewer.edge_max_batch:
@@ -148,10 +148,10 @@ def _short_of(placement: Placement, batch: float) -> str:
     least, most = (_left(placement, times) for times in (reserve.above, 1.0 / reserve.below))
     chip = "one chip" if chips == 1 else f"each of {counted(chips, 'chips')}"
     total, smallest, largest = sizes_apart(needed.total, least, most)
-    left = f"at most {largest}"
+    left = f"at most {largest} for them"
     if needed.total <= most:
-        left = f"{smallest} to {largest}, depending on its memory reserve"
-    return f"{chip} needs {total}{needed.details}, and {engine} leaves {left}"
+        left = f"{smallest} to {largest} for them, depending on its memory reserve"
+    return f"{chip} needs {total} for weights and caches{needed.details}; {engine} leaves {left}"
 
 
 def _in_each_memory(location: Location) -> str:

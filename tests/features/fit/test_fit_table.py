@@ -3,6 +3,7 @@
 0.2 GB are weights, and a user of 200 tokens of 10 kB has 2 MB: 400 users fill the rest.
 """
 
+import re
 from dataclasses import replace
 
 from fastcalc.core.chip.tier import MemoryChoice
@@ -15,7 +16,7 @@ from fastcalc.features.fit.solved import _limit_note, _sentence
 from fastcalc.mentions import as_flags
 from tests import made_up
 from tests.features.fit.test_fit_chart import LARGE, scenario
-from tests.helpers import every
+from tests.helpers import every, run_once
 
 HEADS = "chips|memory, layout|batch|largest batch|memory used|usable per chip|contents".split("|")
 FOUR = ["1 x a", "M", "4", "400", "20.8%", "M 1 GB", "D" * 8 + "." * 32]
@@ -60,6 +61,26 @@ def test_what_fills_memories(asked, rows, sentence):
     assert [" ".join(filter(None, head)) for head in table.headings] == HEADS
     assert table.rows == rows
     assert _verdict(locations) == f"made-up-model {sentence}"
+
+
+def test_each_row_has_the_largest_batch_of_its_own_layout(capsys, monkeypatch):
+    """The chosen layout of DeepSeek-R1 on eight H200 holds less than the roomiest, which follows."""
+
+    def rows(*ranks):
+        ran = run_once(
+            *("fit", "deepseek-r1", "--on", "h200-sxm", *ranks),
+            capsys=capsys,
+            monkeypatch=monkeypatch,
+        )
+        lines = [re.split("  +", line) for line in ran.out.splitlines() if " x h200" in line]
+        return [line[1:4] for line in lines], " ".join(ran.out.split())
+
+    (chosen, roomiest), said = rows("--chips", "8")
+    assert chosen == rows("--tp", "8")[0][0]
+    alone = rows("--dp", "8", "--ep", "8", "--batch", roomiest[1].replace(",", ""))[0][0]
+    assert roomiest == alone
+    assert roomiest[1] == roomiest[2] != chosen[2]
+    assert f"The largest batch is {roomiest[2]}." in said
 
 
 @every("width,letters", [(200, 40), (100, 40), (60, 10), (20, 10)])

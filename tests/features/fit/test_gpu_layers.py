@@ -144,7 +144,9 @@ def test_a_model_too_large_for_card_and_host_is_said_to_be(fastcalc):
     )
     assert ran.code == 1
     text = " ".join(ran.out.split())
-    assert "starts with no --n-gpu-layers: card and ddr5-2ch hold too little together" in text
+    assert (
+        "starts with no value of --n-gpu-layers: card and host (ddr5-2ch) together have too" in text
+    )
 
 
 @every("layers,projector", [("99", ("--mmproj", "m.gguf")), ("63", ("--mmproj", "m.gguf"))])

@@ -370,7 +370,7 @@ def test_fit_says_what_the_edge_of_memory_means(capsys, monkeypatch):
     )
     assert "it fits on four h100-sxm" in text
     assert " 0..2 " in text
-    assert "each of two chips needs 70.9 GB, and vllm-0.19 leaves 69.3 GB to 71.3 GB" in text
+    assert "each of two chips needs 70.9 GB for weights and caches; vllm-0.19 leaves 69.3" in text
     assert "vllm-0.19 fills 90% of 85 GB and reserves 5.77 GB (5.24 GB to 7.21 GB)" in text
     assert "the bf16 KV cache in 16 bits" in text
 
@@ -543,8 +543,8 @@ def test_a_server_that_fits_says_what_its_caches_hold(capsys, monkeypatch):
     )
     ran = run("fit", "--on", "h100-sxm", "--server", server, capsys=capsys, monkeypatch=monkeypatch)
     said = " ".join(ran.out.split())
-    assert "The largest batch is 3 (10 expected)." in said
-    assert "the largest batch assumes the engine's maximum memory reserve" in said
+    assert "The largest batch is 3." in said
+    assert "with its expected reserve, 10 on one h100-sxm would fit." in said
     tokens = re.search(r"'GPU KV cache size: ([\d,]+) tokens'", said)
     assert int(tokens[1].replace(",", "")) == pytest.approx(22_096, rel=0.07)
     assert "'Available KV cache memory: " in said
@@ -559,7 +559,7 @@ def test_a_pool_smaller_than_the_longest_request_is_said(length, is_short, capsy
     )
     ran = run("fit", "--on", "h20", "--server", server, capsys=capsys, monkeypatch=monkeypatch)
     said = " ".join(ran.out.split())
-    assert "h20: caches of sglang are expected to hold" in said
+    assert "h20 (tp 8): caches of sglang are expected to hold" in said
     assert ("; longer requests are refused at any --max-model-len" in said) == is_short
 
 
