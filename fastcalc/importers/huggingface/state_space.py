@@ -205,5 +205,6 @@ def bailing(fields: Fields) -> list[Layer]:
     whole_gate = hidden * width - size * (hidden + width)
     switched = patterns.linear(fields, count)
     layers = mixed(choose(switched, linear, parts.latent(fields)), patterns.shared_networks(fields))
-    gates = (whole_gate if is_linear else hidden * heads for is_linear in switched)
+    per_head = hidden * fields.count("num_attention_heads")
+    gates = (whole_gate if is_linear else per_head for is_linear in switched)
     return [{**layer, "other_matrices": gate} for layer, gate in zip(layers, gates, strict=True)]
