@@ -73,7 +73,6 @@ def decision_notes(
     """
     chosen, service = decision.plans[0], decision.service
     on_cloud = chosen.scenario.pricing.name == "cloud"
-    yield from weighted(Weight.API, against_api(chosen, service))
     is_in_headline = bool(level_runner_up(decision))
     yield from weighted(0 if is_in_headline else Weight.NEXT_CHIP, _next_chip(decision))
     for price in other_prices_of_plans(shown):

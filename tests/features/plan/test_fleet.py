@@ -688,6 +688,15 @@ def test_all_owned_chips_are_paid_for_and_can_carry(fastcalc):
     assert "Owning all 16 h100-sxm costs" in text
 
 
+@pytest.mark.parametrize("owned", [("--own", "h100-sxm=8"), ()])
+def test_an_api_is_compared_once_with_all_chips(fastcalc, owned):
+    """No second comparison with the part of the load that one allocation serves."""
+    options = ("--on", "h100-sxm", "--rate", "3/s", "--tpot", "50ms", "--api", "1/1/2", "--notes")
+    text = " ".join(fastcalc("plan", "llama-3.1-8b", *owned, *options).out.split())
+    assert text.count("API at $1/1/2 per million tokens") == 1
+    assert text.count("of their throughput") == 1
+
+
 @pytest.mark.thorough
 def test_owned_and_rented_chips_are_priced_in_all(fastcalc):
     command = ("--own", "l40s=2", "--budget", "5k/month", "--on", "h100-pcie", "--tpot", "50ms")
