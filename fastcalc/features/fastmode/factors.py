@@ -11,6 +11,7 @@ from fastcalc.kit.answer import record_tables
 from fastcalc.kit.answer.console import Notes, Part, Title
 from fastcalc.kit.answer.numbers_as_text import dollars, number
 from fastcalc.kit.answer.point_records import Record, plainly
+from fastcalc.written import many
 
 
 def cost_multiple_cell(record: Record) -> str:
@@ -110,7 +111,7 @@ def _in_words(factor: Factor) -> str:
     chips, chips_before = (point.placement.layout.chips for point in points)
     batch, batch_before = (point.scenario.batches[0] for point in points)
     if "layout" in words and chips != chips_before:
-        words[words.index("layout")] = f"{chips:,} chips instead of {chips_before:,}"
+        words[words.index("layout")] = f"{many(chips, 'chip')} instead of {chips_before:,}"
     if "batch" in words and batch != batch_before:
         words[words.index("batch")] = f"batch {batch:,} instead of {batch_before:,}"
     return " + ".join(words)

@@ -40,6 +40,9 @@ def headline(solution: SpeedupOptions) -> str:
     if solution.cheapest is None:
         return f"{begun}. {capital(no_option_reaches(solution))}."
     chip = today.scenario.hardware.id
+    if solution.on_same_chips is None and solution.reaches_on_same_chips:
+        only = f"Only quantization or another model reaches it on {chip}"
+        return f"{begun}. {only}; both change the answers."
     if solution.on_same_chips is None:
         return f"{begun}. Nothing reaches it on {chip}."
     return f"{begun}."

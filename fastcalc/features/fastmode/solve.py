@@ -71,6 +71,11 @@ class SpeedupOptions:
         """The cheapest options on today's chip type and on another one, if they exist."""
         return [choice for choice in (self.on_same_chips, self.on_another_machine) if choice]
 
+    @property
+    def reaches_on_same_chips(self) -> bool:
+        """Whether any option on today's chip type reaches the speed, even with other answers."""
+        return any(map(self._is_on_todays, self.reached))
+
     def _is_on_todays(self, option: Option) -> bool:
         today = self.today.scenario.hardware.id
         return option.outcome is None or option.outcome.scenario.hardware.id == today

@@ -25,7 +25,7 @@ def today(*, batch=32, speed=80.0, chips=2, largest=32, layers=40.0):
 def solution(**changes):
     usual = {
         "today": today(), "speed": 200.0, "asked_start": None, "cheapest": "x", "reached": ["x"],
-        "on_same_chips": "x", "nearest": (150.0, "more chips"), "fewer_layers": None,
+        "on_same_chips": "x", "reaches_on_same_chips": False, "nearest": (150.0, "more chips"), "fewer_layers": None,
         "thinner_layers": None, "drafts": np.array([1.0, 2.0, 3.0]),
         "tokens": np.array([1.5, 2.5, nan]), "acceptance": np.array([0.5, nan, nan]),
     }  # fmt: skip
@@ -41,6 +41,7 @@ BEGUN = "m (fp8) on 2 h gives each of 32 users 80.0 tokens/s; target 200 (2.50x)
         ({}, f"{BEGUN}."),
         ({"today": today(batch=1)}, f"{BEGUN}.".replace("each of 32 users", "one user")),
         ({"on_same_chips": None}, f"{BEGUN}. Nothing reaches it on h."),
+        ({"on_same_chips": None, "reaches_on_same_chips": True}, f"{BEGUN}. Only quantization or another model reaches it on h; both change the answers."),
         ({"cheapest": None}, f"{BEGUN}. Only quantization or another model reaches it; both change the answers."),
         ({"cheapest": None, "reached": []}, f"{BEGUN}. Nothing in the catalogue reaches 200 tokens/s; a single user gets at most 150, with more chips."),
         ({"cheapest": None, "reached": [], "nearest": None}, f"{BEGUN}. Nothing in the catalogue reaches 200 tokens/s; a single user gets at most 0, with today."),
