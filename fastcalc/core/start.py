@@ -286,10 +286,10 @@ def more_chips(location: StartLocation) -> StartRemedy | None:
     """
     if location.scenario.sharding.names_ranks:
         return _more_ranks(location)
-    chips = location.placement.layout.chips
-    site = location.site
-    counts = {layout.chips for layout in (*usual_layouts(site), *site.default_layouts)}
-    for count in sorted(count for count in counts if count > chips):
+    site, fewest = location.site, min(filter(None, location.min_chips), default=1)
+    least = max(fewest, location.placement.layout.chips + 1)
+    counts = {layout.chips for layout in (*usual_layouts(site), *site.default_layouts)} | {fewest}
+    for count in sorted(count for count in counts if count >= least):
         if _starts(replace(location.scenario, sharding=Sharding(chips=count))):
             return StartRemedy("chips", str(count))
     return None

@@ -514,6 +514,24 @@ def test_where_no_length_is_certain_to_start_a_sentence_says_so(capsys, monkeypa
     assert note.endswith("may not start; no length that holds these requests is certain to start.")
 
 
+@pytest.mark.parametrize(
+    ("options", "chips"),
+    [
+        # 1,024 sequences per replica, each of which fits on one chip.
+        ("llama-2-7b --on mi308x --chips 4 --prompt 1 --output 100 --batch 10000", 10),
+        # Seven cards of 24 GB hold 141 GB only in stages of unequal length, which is no usual layout.
+        ("llama-3.3-70b --on rtx-3090 --chips 2", 8),
+    ],
+)
+def test_chips_that_start_a_server_are_those_that_the_batch_needs(
+    options, chips, capsys, monkeypatch
+):
+    ran = run_once("fit", *options.split(), capsys=capsys, monkeypatch=monkeypatch)
+    shown = " ".join(ran.out.split())
+    assert f"needs {chips} chips" in shown
+    assert f"it starts with --chips {chips}" in shown
+
+
 def test_each_server_is_named_once_whatever_its_batches(capsys, monkeypatch):
     asked = ("deepseek-r1", "--on", "mi300x", "--tp", "4", "--batch", "1,70,71,106")
     (note,) = length_notes(*asked, capsys=capsys, monkeypatch=monkeypatch)
