@@ -211,6 +211,11 @@ def test_what_an_import_executes_is_seen_by_the_tests_of_the_lines_that_name_it(
     assert seen["sums.py zero: return 0 -> return None"] == [adds, zeros]
 
 
+def test_one_case_of_each_test_runs_before_further_ones():
+    found = covering.first_cases_first(["a[1]", "a[2]", "b", "a[3]", "c[x[1]]", "c[y]"])
+    assert found == ["a[1]", "b", "c[x[1]]", "a[2]", "c[y]", "a[3]"]
+
+
 def mutant(before, after):
     return Mutant("small/core/sums.py", "add", "arithmetic", before, after, 0, 0, 1, (1, 1))
 
