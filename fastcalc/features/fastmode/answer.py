@@ -24,15 +24,11 @@ from fastcalc.kit.request.evaluation import Evaluated
 from fastcalc.kit.request.fields import phrases
 from fastcalc.mentions import option
 
-_KEY = (
-    "key: rows: cheapest options of each technique that are expected to reach the target, and "
-    "the options named above; cost: price per output token / today's"
-)
+_KEY = "key: each row is the cheapest option of its technique"
+_STAR = "*: may change the answers"
 _OF_OTHER_MODELS = (
     f"{TRICKS['smaller-model']}: the one with the most active parameters below today's"
 )
-_STAR = "*: may change answers, so not named above"
-_TIED = "tied: the 80% range of the cost includes 1x, so it may cost no more than today"
 _OF_DRAFTS = (
     "speculation assumes the tokens per step published for DeepSeek-R1 with its own "
     "draft tokens on eight B200, by number of draft tokens "
@@ -100,12 +96,10 @@ class FastmodeAnswer(Answer):
             yield outcome_lines.heading_in_full(solution.today, stated)
             yield ""
         yield sentences.headline(solution)
-        if options := sentences.cheapest_options(solution):
-            yield Remark(" ".join(options))
         yield from price_line(self._named())
+        yield ""
         if not screen.wide:
-            yield from map(Remark, sentences.first_way(solution)[:1])
-            yield ""
+            yield Remark(f"{sentences.today(solution)}.")
             records = rows(solution, self._first)
             yield record_tables.table(NARROW_TABLE, records, screen.width, {"how": THINNEST})
             return
@@ -114,25 +108,18 @@ class FastmodeAnswer(Answer):
             yield from factors.parts(waterfall, screen.width)
 
     def key(self) -> str:
-        """Legend of rows, the star, and ties."""
-        solution = self.solution
-        changing = [choice for choice in self._shown if choice not in solution.same_answers]
-        is_tied = any(": tied" in line for line in sentences.cheapest_options(solution))
-        meanings = {
-            _KEY: True,
-            _OF_OTHER_MODELS: any(
-                choice.trick == "smaller-model" and choice.outcome for choice in self._shown
-            ),
-            _STAR: any(choice.outcome for choice in changing),
-            _TIED: is_tied,
-        }
-        return "; ".join(meaning for meaning, is_used in meanings.items() if is_used)
+        """Legend of rows and the star."""
+        same_answers = self.solution.same_answers
+        changing = any(choice.outcome and choice not in same_answers for choice in self._shown)
+        return "; ".join([_KEY, *[_STAR] * changing])
 
     def notes(self) -> Iterator[Note]:
         """Notes on the assumptions behind the table."""
         solution, outcomes = self.solution, self._outcomes(self._shown)
-        for line in sentences.first_way(solution)[1:]:
+        for line in sentences.first_way(solution):
             yield Note(line, weight=0)
+        if any(choice.trick == "smaller-model" and choice.outcome for choice in self._shown):
+            yield Note(_OF_OTHER_MODELS, weight=0)
         yield from self._hints()
         yield Note(sentences.law_of_batches(solution), weight=0)
         if too_fast := sentences.too_fast(solution):

@@ -168,7 +168,7 @@ COLUMNS: tuple[TableColumn, ...] = (
         "ratio",
         "price per output token / current price",
         partial(Trial.ratio, key=_RATIOS["cost_multiple"]),
-        ("", "cost"),
+        ("cost /", "today's"),
         format=cost_multiple_cell,
         is_key_figure=True,
     ),

@@ -6,7 +6,6 @@ from math import isnan
 import numpy as np
 
 from fastcalc.core.chip.formats_run import format_notes
-from fastcalc.core.ratios import Ranged
 from fastcalc.core.scenario import Outcome
 from fastcalc.features.fastmode.factors import factors_of, product
 from fastcalc.features.fastmode.option import MOST_SHOWN, Option
@@ -14,67 +13,69 @@ from fastcalc.features.fastmode.records import rows, trick_cell
 from fastcalc.features.fastmode.smaller_models import SmallerShape
 from fastcalc.features.fastmode.solve import SpeedupOptions
 from fastcalc.features.fastmode.start import WAFERS, most_chips
-from fastcalc.formulas.types import floats
 from fastcalc.kit.answer.numbers_as_text import capital, counted, dollars, number, parameters
-from fastcalc.kit.answer.row_words import interval
+from fastcalc.kit.answer.row_words import near_one
 from fastcalc.mentions import option
 from fastcalc.written import many
+
+_NAMED_BY_CHANGE = ("newer-hardware", "other-hardware", "sram-machine", "smaller-model")
+"""Techniques whose change is a chip or a model, which is enough to name them."""
 
 _ANSWERS_REST_ON = ("model", "weight_format", "kv_format")
 
 
 def headline(solution: SpeedupOptions) -> str:
-    """Today's speed and the target, with a remark if nothing on today's chips reaches it."""
-    today, batch = solution.today, solution.today.scenario.batches[0]
-    speed, chips = float(today.estimate.speed[0]), today.placement.layout.chips
+    """Cost of the target speed, and the technique: on today's chips and on other chips."""
+    if not solution.reached:
+        return f"{capital(no_option_reaches(solution))}."
+    times = number(solution.speed / float(solution.today.estimate.speed[0]))
+    target = f"{number(solution.speed)} tokens/s per user ({times}x)"
+    if solution.cheapest is None:
+        return f"{target} needs quantization or another model, and both change the answers."
+    on_same_chips, on_others = solution.on_same_chips, solution.on_another_machine
+    chip = solution.today.scenario.hardware.id
+    if on_same_chips is None:
+        way = "".join(_way(solution, choice) for choice in solution.leading)
+        nothing = f"Nothing on {chip} reaches {target}."
+        if solution.reaches_on_same_chips:
+            nothing = (
+                f"On {chip}, {target} needs quantization or another model, and both change the "
+                "answers."
+            )
+        return f"{nothing} Other hardware reaches it {way}."
+    way = _way(solution, on_same_chips, f" on {chip}")
+    if on_others:
+        other_way = _way(solution, on_others).replace("x today's cost (80% range ", "x (")
+        return f"{target} is reached {way}, and {other_way}."
+    return f"{target} is reached {way}."
+
+
+def today(solution: SpeedupOptions) -> str:
+    """Today's deployment and speed, printed above the table."""
+    outcome, batch = solution.today, solution.today.scenario.batches[0]
+    speed, chips = float(outcome.estimate.speed[0]), outcome.placement.layout.chips
     users = "one user" if batch == 1 else f"each of {batch:,} users"
-    remark = f" ({number(solution.asked_start or 0.0)} asked, but no larger batch fits)"
-    limit = remark * bool(too_fast(solution))
-    begun = (
-        f"{today.scenario.model.asked_name} ({today.scenario.work.weight_format}) on {chips:,} "
-        f"{today.scenario.hardware.id} gives {users} {number(speed)} tokens/s{limit}; "
-        f"target {number(solution.speed)} ({number(solution.speed / speed)}x)"
+    asked = f" ({number(solution.asked_start or 0.0)} asked, but no larger batch fits)"
+    return (
+        f"Today {outcome.scenario.model.asked_name} ({outcome.scenario.work.weight_format}) on "
+        f"{chips:,} {outcome.scenario.hardware.id} gives {users} {number(speed)} tokens/s"
+        f"{asked * bool(too_fast(solution))}"
     )
-    if solution.cheapest is None and solution.reached:
-        return f"{begun}. Only quantization or another model reaches it; both change the answers."
-    if solution.cheapest is None:
-        return f"{begun}. {capital(no_option_reaches(solution))}."
-    chip = today.scenario.hardware.id
-    if solution.on_same_chips is None and solution.reaches_on_same_chips:
-        only = f"Only quantization or another model reaches it on {chip}"
-        return f"{begun}. {only}; both change the answers."
-    if solution.on_same_chips is None:
-        return f"{begun}. Nothing reaches it on {chip}."
-    return f"{begun}."
 
 
-def cheapest_options(solution: SpeedupOptions) -> list[str]:
-    """Sentences on the cheapest option on today's chips and on other chips."""
-    if solution.cheapest is None:
-        return []
-    on = {
-        solution.today.scenario.hardware.id: solution.on_same_chips,
-        "other hardware": solution.on_another_machine,
-    }
-    return [f"Cheapest on {chips}: {_way(solution, best)}." for chips, best in on.items() if best]
-
-
-def _way(solution: SpeedupOptions, best: Option) -> str:
-    """Technique of an option, its change, its batch if different from today's, and its cost."""
+def _way(solution: SpeedupOptions, best: Option, on: str = "") -> str:
+    """Cost of an option with its range, and its technique or the chip or model that it uses."""
     _, record = rows(solution, [best])
-    how = f" ({best.change})" if best.change else ""
-    technique = trick_cell(record)
-    if best.tricks > 1:
-        technique, how = best.change, ""
-    if (batch := record["batch"]) != solution.today.scenario.batches[0]:
-        how += " for one user" if batch == 1 else f" for {batch:,} users"
+    name, change = trick_cell(record), f" ({best.change})" if best.change else ""
+    technique = f"{'a ' * name.endswith('batch')}{name}{change}"
+    if best.tricks > 1 or best.trick in _NAMED_BY_CHANGE:
+        technique = best.change
     cost = record["cost_multiple"]
     if cost is None:
-        return f"{technique}{how}, which has no price"
-    text = f"{technique}{how} at {dollars(cost)}x today's cost"
+        return f"with {technique}{on}, which has no price"
     low, high = record["cost_multiple_low"], record["cost_multiple_high"]
-    text += "" if low is None else f" ({interval(Ranged(*map(floats, (cost, low, high))))})"
-    return text
+    within = "" if low is None else f" (80% range {near_one(low)} to {near_one(high)})"
+    return f"at {dollars(cost)}x today's cost{within} with {technique}{on}"
 
 
 def no_option_reaches(solution: SpeedupOptions) -> str:
