@@ -255,17 +255,14 @@ class InferAnswer(Answer):
         alone, joint = list[str](), list[str]()
         for combination in self.combinations:
             if combination.is_minimal:
-                doubts = ["at the limit of the search"] * bool(combination.region.at_edge)
-                doubt = f"in {combination.points:,} of {self.inverse.points:,} services tried"
-                doubts += [doubt] * combination.region.is_thin
                 first, *techniques = (NOUNS[technique] for technique in combination.region.tricks)
                 noun_phrase = first + f" with {listed(techniques)}" * bool(techniques)
-                noun_phrase += f" ({', '.join(doubts)})" * bool(doubts)
+                noun_phrase += " (few samples match)" * combination.region.is_thin
                 (joint if techniques else alone).append(noun_phrase)
         if alone:
             each = "each " * (len(alone) > 1)
             sentence = f"{listed(alone, 'or')} could {each}explain the fast tier alone"
-            sentence += f". Without these, {listed(joint, 'or')} could" * bool(joint)
+            sentence += f"; so could {listed(joint, 'or')}" * bool(joint)
         else:
             sentence = (
                 f"{listed(joint, 'or')} could explain the fast tier; no technique alone could"
@@ -276,14 +273,14 @@ class InferAnswer(Answer):
     def key(self) -> str:
         """Meaning of bands, ratios and dashes in the table."""
         return (
-            f"key: matching samples: how many of {self.inverse.points:,} simulated services match "
-            "both tiers (not a probability); a..b: 10th to 90th percentile of the matching "
-            "services; -: equal in both tiers; markup: price / cost"
+            f"key: matching samples: of {self.inverse.points:,} simulated services, not a "
+            "probability; a..b: 10th to 90th percentile of these; -: equal in both tiers"
         )
 
     def notes(self) -> Iterator[Note]:
         """Notes on deciding numbers, other hardware, rows with few samples, and the search."""
         yield from map(Note, (*self.deciding(), *self._other_hardware(), *self._rough()))
+        yield from (Note(line, weight=0) for line in self._at_limits())
         sides = (
             f"{side.label} {_ends(side, (side.low, side.high))} {side.unit}".rstrip()
             for side in BOX
@@ -327,12 +324,12 @@ class InferAnswer(Answer):
         ]
         if clauses:
             yield (
-                "other hardware: more chips in the fast tier. Their type differs as well "
-                f"{', and '.join(clauses)}"
+                "other hardware means that the fast tier has more chips. They are also of another "
+                f"type {', and '.join(clauses)}"
             )
 
-    def _rough(self) -> Iterator[str]:
-        """Yield notes on rows with few samples, and on bands at the limit of the search range."""
+    def _at_limits(self) -> Iterator[str]:
+        """Yield a note on the bands that reach the limit of the search range."""
         edges = []
         for combination in self.listed:
             sides = [SIDES[name] for name in combination.region.at_edge]
@@ -344,6 +341,9 @@ class InferAnswer(Answer):
             edges += [f"{combination.tricks} ({' and '.join(limits)})"] * bool(limits)
         if edges:
             yield f"ranges that reach the limit of the search: {'; '.join(edges)}"
+
+    def _rough(self) -> Iterator[str]:
+        """Yield a note on rows with few samples."""
         if any(combination.is_rough for combination in self.listed):
             points_flag = option("points")
             yield (
@@ -371,9 +371,9 @@ class InferAnswer(Answer):
         nouns += [f"{listed(ratios, 'or')} of both tiers"] * bool(ratios)
         now, chance_then = number(100.0 / count, 2), stable(100.0 * top_chance, 100.0 * error)
         yield (
-            f"to distinguish the {count} explanations, find out {listed(nouns, 'or')}: "
-            f"{'any of these' if len(nouns) > 1 or len(ratios) > 1 else 'it'} raises the chance of "
-            f"naming the right explanation from {now} to {chance_then}%"
+            f"to tell the {count} explanations apart, find out {listed(nouns, 'or')}: "
+            f"{'each' if len(nouns) > 1 or len(ratios) > 1 else 'it'} raises the chance of naming "
+            f"the right one from {now} to {chance_then}%"
         )
 
     def next_command(self) -> str:

@@ -28,22 +28,20 @@ _FEW = 12
 """Most rows on a first screen."""
 
 TABLE = pick(
-    "name value tokens_per_s_per_user_change served_tokens_per_s_total_change ttft_ms_change "
-    "usd_per_mtok_output_change max_batch_change tokens_per_s_per_user_best enough_value",
+    "name value tokens_per_s_per_user_change ttft_ms_change usd_per_mtok_output_change "
+    "max_batch_change tokens_per_s_per_user_best enough_value",
     [NAME, *COLUMNS],
 )
 _TARGETS = pick("name value target_value target_factor best", [NAME, *COLUMNS, BEST])
-_PATH = pick("path", COLUMNS)
+_WIDE = pick("served_tokens_per_s_total_change path", COLUMNS)
 
 _PATHS = f"{option('wide')} adds the paths for {flag('set')}"
 _KEY = (
-    "key: +10%: change when the parameter rises by 10% (or to the next integer); served: tok/s "
-    "with prefill; largest gain: tok/s per user at the best permitted value of this parameter / at "
-    f"today's value; reached at: value that gives 99% of it; {_PATHS}"
+    "key: +10%: with the parameter 10% higher, or its next integer; largest gain: tok/s with its "
+    f"best value; reached at: value that gives 99% of it; {_PATHS}"
 )
 _TARGET_KEY = (
-    "key: value that each parameter would need alone; -: no valid value reaches the target, and "
-    f"the last column has the best result; {_PATHS}"
+    f"key: value needed if only this parameter changes; -: no value reaches the target; {_PATHS}"
 )
 
 _MARKS = {"*": "not in the file: a median is assumed"}
@@ -86,7 +84,7 @@ class SensitivityAnswer(Answer):
             if not index:
                 yield outcome_lines.heading([batch.outcome], phrases(self.settings))
             shown = batch.shown if screen.wide else batch.shown[:_FEW]
-            yield record_tables.table([*columns, *_PATH * screen.wide], shown, screen.width)
+            yield record_tables.table([*columns, *_WIDE * screen.wide], shown, screen.width)
 
     def key(self) -> str:
         """Legend of the columns."""

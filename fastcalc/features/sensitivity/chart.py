@@ -40,19 +40,17 @@ def tornado(batches: Sequence[MovedBatch]) -> Chart:
         f"{point['chips']:,} {point['hardware']}, batch {point['batch']:,}; "
         f"{requests_of(first.outcome)}"
     )
-    notes = [
-        *first.buys_nothing(),
-        "integers of a model change to the next valid value",
-    ]
+    notes = [f"speed gains nothing from {saturated}" for saturated in first.buys_nothing()]
+    notes.append("integers of a model change to the next valid value")
     if len(batches) > 1:
-        notes.append("of the first batch")
+        notes.append("the chart shows the first batch")
     if len(swings) > _MOST:
-        notes.append(f"drawn: the {_MOST} widest of {len(swings)}")
+        notes.append(f"the chart shows the {_MOST} largest of {len(swings)} effects")
     return Chart(
         title,
         notes=notes,
         swings=swings[:_MOST],
-        finding=first.opening(first.buys()),
+        finding=first.opening(2),
         grounds=grounds([first.outcome.scenario]),
     )
 

@@ -2,14 +2,14 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from math import isfinite
+from math import isfinite, isnan
 
 from fastcalc.core.scenario import Outcome
 from fastcalc.features.sensitivity.effects import Effect
 from fastcalc.features.sensitivity.moved_numbers import MovedNumber, rank
 from fastcalc.features.sensitivity.targets import Goal, Target
 from fastcalc.kit.answer.field_names import in_words
-from fastcalc.kit.answer.numbers_as_text import capital, number, of_kind
+from fastcalc.kit.answer.numbers_as_text import number, of_kind
 from fastcalc.kit.answer.point_records import compare_records
 from fastcalc.kit.answer.row_words import alone
 from fastcalc.kit.answer.table_row import TableRow
@@ -33,32 +33,32 @@ class MovedBatch:
 
     @property
     def shown(self) -> list[MovedNumber]:
-        """Parameters that change a figure; with a target, ordered by the change needed."""
+        """Parameters that change a figure, by printed effect; with a target, by change needed."""
         moving = [row for row in self.rows if row.moves]
-        return sorted(moving, key=_distance) if self.goal else moving
+        return sorted(moving, key=_distance if self.goal else _printed_effect)
 
-    def opening(self, clauses: Sequence[str]) -> str:
-        """State the present speed, price and limiter, followed by the given clauses."""
-        more = capital("; ".join(clauses))
-        return f"{self._today()} {more}{'.' * bool(more)}".strip()
+    def opening(self, most: int) -> str:
+        """State the present speed and limiter, and at most this many parameters to change."""
+        return " ".join([self._today(), *self.buys()[:most]])
 
     def headline(self) -> str:
         """Sentence on the largest effects and on saturation, or on how to reach the target."""
         if self.goal is None:
-            return self.opening(self.buys()[:1])
+            return self.opening(1)
         return f"{self._today()} {self._reaching(self.goal)}"
 
     def _today(self) -> str:
-        return alone(TableRow(self.rows[0].point, self.outcome))
+        is_priced = self.goal is not None and self.goal.target.figure == "usd"
+        return alone(TableRow(self.rows[0].point, self.outcome), is_priced=is_priced)
 
     def buys(self) -> list[str]:
         """State the parameters of chip and engine with the largest effects."""
         worth = (row for row in self._designed() if abs(row.elasticity) >= _WORTH)
         return [
-            f"{rank_name} lever of chip and engine: {row.name} (now {row.text(row.value)}); "
-            f"{'raising' if row.elasticity > 0 else 'cutting'} it by 1% raises speed by "
-            f"{number(abs(row.elasticity), 2)}%"
-            for rank_name, row in zip(("largest", "second"), worth, strict=False)
+            f"{'Raising' if row.elasticity > 0 else 'Cutting'} {row.name} (now "
+            f"{row.text(row.value)}) by 1% raises speed by {number(abs(row.elasticity), 2)}%, the "
+            f"{rank_name} effect of chip and engine."
+            for rank_name, row in zip(("largest", "second largest"), worth, strict=False)
         ]
 
     def buys_nothing(self) -> list[str]:
@@ -121,6 +121,13 @@ def _distance(row: MovedNumber) -> tuple[bool, float]:
     """Sort key: distance to the value that reaches a target, or how close the parameter comes."""
     factor = row.factor
     return factor is None, max(factor, 1.0 / factor) if factor else rank(row)[0]
+
+
+def _printed_effect(row: MovedNumber) -> tuple[float, ...]:
+    """Sort key: change of speed with 10% more, as in the table; at a limit, 10% of its slope."""
+    change = row.change("speed")
+    change = 0.1 * row.elasticity if isnan(change) else change
+    return (-abs(change) if isfinite(change) else 0.0, *rank(row))
 
 
 def _in_words(target: Target) -> str:

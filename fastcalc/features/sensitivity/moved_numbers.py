@@ -218,7 +218,7 @@ COLUMNS: tuple[Column[MovedNumber], ...] = (
         "effect.raised.value",
     ),
     key_figure(_change("speed", ("tok/s", "+10%"))),
-    _change("total", ("served", "+10%"), 3),
+    _change("total", ("tok/s with", "prefill +10%"), 3),
     _change("ttft", ("TTFT", "+10%"), 2),
     _change("usd", ("$/Mtok", "+10%"), 4),
     _change("largest_batch", ("max", "batch +10%"), 5),
@@ -253,7 +253,7 @@ COLUMNS: tuple[Column[MovedNumber], ...] = (
         "SI",
         "value that alone reaches the target; null if none does",
         "needed",
-        ("would have", "to be"),
+        ("value", "needed"),
         format=MovedNumber.needed_cell,
         is_key_figure=True,
     ),
@@ -262,7 +262,7 @@ COLUMNS: tuple[Column[MovedNumber], ...] = (
         "ratio",
         "that value / the present value",
         "factor",
-        ("", "times"),
+        ("needed /", "now"),
         format=MovedNumber.factor_cell,
     ),
 )
@@ -272,7 +272,7 @@ NAME = Column[MovedNumber]("name", "text", heading=("", "parameter"), format=Mov
 BEST = Column[MovedNumber](
     "best",
     "figure",
-    heading=("best valid", "value gives"),
+    heading=("best", "possible"),
     format=MovedNumber.best_cell,
 )
 """Column only of tables: the target figure if no value reaches the target."""

@@ -31,7 +31,7 @@ def near_one(value: float) -> str:
     return number(value, 3) if text == "1.0" else text
 
 
-def alone(row: TableRow) -> str:
+def alone(row: TableRow, *, is_priced: bool = True) -> str:
     """Sentence on the only chip: speed per user, price and limiting resource."""
     low, high = map(float, row.speed[1:])
     within = "range undetermined" if isnan(low) else f"80% range {number(low)} to {number(high)}"
@@ -39,7 +39,7 @@ def alone(row: TableRow) -> str:
     users = "one user" if row.batch == 1 else "each user"
     gives = "gives" if row.chips == 1 else "give"
     price = ""
-    if row.price is not None:
+    if is_priced and row.price is not None:
         price = f" at {output_price(row.record)}/Mtok{by_prices_of([row])}"
     return (
         f"At batch {row.batch:,}{pause} {row.name} {gives} {users} "

@@ -38,7 +38,7 @@ def test_other_hardware_is_more_chips_or_also_another_type():
         region(BATCH + HARDWARE, changed=0.0),
         region(BATCH),
     ]
-    start = "other hardware: more chips in the fast tier. Their type differs as well "
+    start = "other hardware means that the fast tier has more chips. They are also of another type "
     whole = (
         "in all matching services of 'other hardware', and "
         "in some matching services of 'other hardware + higher markup', and "
@@ -68,8 +68,8 @@ def test_the_page_has_combinations_of_two_techniques_and_the_smallest_that_suffi
         ),
         (
             [region(BATCH), region(HARDWARE + MARKUP)],
-            "A smaller batch could explain the fast tier alone. Without these, other hardware with a "
-            "higher markup could. Speeds and prices alone cannot tell which.",
+            "A smaller batch could explain the fast tier alone; so could other hardware with a "
+            "higher markup. Speeds and prices alone cannot tell which.",
         ),
         (
             [region(HARDWARE + MARKUP)],
@@ -77,8 +77,7 @@ def test_the_page_has_combinations_of_two_techniques_and_the_smallest_that_suffi
         ),
         (
             [region(BATCH, samples=7, is_thin=True, at_edge=["batch_ratio"])],
-            "A smaller batch (at the limit of the search, in 7 of 1,000 services tried) could "
-            "explain the fast tier alone.",
+            "A smaller batch (few samples match) could explain the fast tier alone.",
         ),
     ],
 )
@@ -95,14 +94,14 @@ TWO = [region(BATCH), region(HARDWARE)]
     [
         ([("batch_ratio", 0.75, 0.001), ("active", 0.72, 0.001)], "the batch of both tiers: it"),
         # Within 0.025, or two standard errors, numbers are as good.
-        ([("batch_ratio", 0.75, 0.001), ("kept_ratio", 0.73, 0.001)], "the batch or the tokens per step of both tiers: any of these"),
-        ([("batch_ratio", 0.75, 0.02), ("kept_ratio", 0.715, 0.02)], "the batch or the tokens per step of both tiers: any of these"),
+        ([("batch_ratio", 0.75, 0.001), ("kept_ratio", 0.73, 0.001)], "the batch or the tokens per step of both tiers: each"),
+        ([("batch_ratio", 0.75, 0.02), ("kept_ratio", 0.715, 0.02)], "the batch or the tokens per step of both tiers: each"),
         ([("batch_ratio", 0.75, 0.02), ("kept_ratio", 0.705, 0.02)], "the batch of both tiers: it"),
     ],
 )  # fmt: skip
 def test_what_would_decide_between_explanations(decided, sentence):
     (note,) = infer(TWO, TWO, decided=decided).deciding()
-    assert note.startswith(f"to distinguish the 2 explanations, find out {sentence} raises the ")
+    assert note.startswith(f"to tell the 2 explanations apart, find out {sentence} raises the ")
     assert "from 50 to 7" in note
     assert note.endswith("%")
 

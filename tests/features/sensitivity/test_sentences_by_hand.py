@@ -20,11 +20,12 @@ def row(
     is_spare=False,
     needed=None,
     factor=None,
+    change=None,
 ):
     return SimpleNamespace(
         name=name, elasticity=elasticity, enough=enough, value=value, is_spare=is_spare, needed=needed,
         factor=factor, text=lambda number: f"{number:g} u", moves=elasticity != 0.0,
-        slope=lambda _: elasticity,
+        slope=lambda _: elasticity, change=lambda _: elasticity / 10 if change is None else change,
         effect=SimpleNamespace(lever=SimpleNamespace(file=file)),
     )  # fmt: skip
 
@@ -41,13 +42,10 @@ def test_the_two_largest_levers_of_chip_and_engine_are_named():
         row("c", elasticity=0.3),
     ]  # fmt: skip
     first, second = batch(*rows).buys()
-    assert (
-        first
-        == "largest lever of chip and engine: a (now 1 u); raising it by 1% raises speed by 0.50%"
-    )
-    assert (
-        second
-        == "second lever of chip and engine: b (now 1 u); cutting it by 1% raises speed by 0.050%"
+    effect = "by 1% raises speed by"
+    assert first == f"Raising a (now 1 u) {effect} 0.50%, the largest effect of chip and engine."
+    assert second == (
+        f"Cutting b (now 1 u) {effect} 0.050%, the second largest effect of chip and engine."
     )
     # 0.049% are not worth a sentence, and what fits nowhere has no effect.
     assert batch(row("a", elasticity=0.049), row("b", elasticity=nan)).buys() == []
@@ -60,6 +58,15 @@ def test_three_parameters_of_a_chip_that_saturate_nearest_are_named():
     ]
     rows += [row("e", enough=1.0), row("f", enough=1.0, is_spare=True, file="engine")]
     assert batch(*rows).buys_nothing() == ["b above 2 u", "c above 3 u", "d above 4 u"]
+
+
+def test_rows_are_ordered_by_the_effect_that_the_table_prints():
+    """Eight KV heads rise to 16: a small slope, but a large change; at a limit, a tenth of it."""
+    rows = [
+        row("a", elasticity=0.5), row("b", elasticity=-0.2, change=-0.3), row("c", elasticity=0.6, change=nan),
+        row("d", elasticity=0.1, change=0.055),
+    ]  # fmt: skip
+    assert [one.name for one in batch(*rows).shown] == ["b", "c", "d", "a"]
 
 
 TARGET = Target("speed", 200.0)
@@ -112,11 +119,7 @@ def test_rows_without_effect_are_not_shown_and_with_a_target_the_nearest_comes_f
 
 
 def test_without_a_target_the_largest_lever_stands_in_the_headline():
-    assert (
-        batch(row("a"))
-        .headline()
-        .startswith("Today. Largest lever of chip and engine: a (now 1 u); ")
-    )
+    assert batch(row("a")).headline().startswith("Today. Raising a (now 1 u) by 1% raises ")
     assert batch(row("a", elasticity=0.0)).headline() == "Today."
 
 
