@@ -43,16 +43,22 @@ _WIDEST = 100
 """Largest width of a full claim in characters, on any screen."""
 
 
-def computed_lines(judged: Judged) -> list[str]:
-    """Computed number and criterion of the claim, and of the conclusion that it draws."""
+def computed_lines(judged: Judged, *, is_brief: bool = False) -> list[str]:
+    """Computed number and criterion of the claim, and of the conclusion that it draws.
+
+    is_brief : whether to give only the test that decides the verdict
+    """
+    tests = judged.tested
+    if is_brief and judged.conclusion is not None:
+        is_first = tests[0].outcome != "holds" or judged.conclusion.outcome == "holds"
+        tests = tests[:1] if is_first else tests[1:]
     lines = []
-    for tested in judged.tested:
+    for tested in tests:
         quantity = f"{tested.quantity[:1].upper()}{tested.quantity[1:]}"
-        needs = "the conclusion needs" if tested is judged.conclusion else "the claim needs"
-        stated = criterion(tested)
+        stated = criterion(tested, is_brief=is_brief)
         if len(tested.unit) > _LONG_UNIT:
             stated = stated.replace(f" {tested.unit}", "")
-        lines.append(f"{quantity}: {over_assumptions(tested)}; {needs} {stated}")
+        lines.append(f"{quantity}: {over_assumptions(tested)}; needs {stated}")
     return lines
 
 
@@ -332,7 +338,7 @@ def _table(judged: Iterable[Judged], *, is_wide: bool) -> TextTable:
     for one in judged:
         claim = _conditional_claim(one) if is_wide else one.claim.claim
         rows.append([one.claim.id, one.verdict, claim])
-        rows += [["", "", line] for line in computed_lines(one)]
+        rows += [["", "", line] for line in computed_lines(one, is_brief=not is_wide)]
     headings = [("id",), ("verdict",), ("claim, and what decides it",)]
     return TextTable(headings, rows, left=(0, 1, 2), key_figures=(1,))
 
@@ -368,21 +374,24 @@ def _range_text(ends: tuple[float, float], unit: str) -> str:
     return text if len(reached) == len(ends) else f"{text} or more"
 
 
-def criterion(tested: Tested, *, is_stated: bool = False) -> str:
-    """Value that a claim states, in words, with the deviation it allows.
+def criterion(tested: Tested, *, is_stated: bool = False, is_brief: bool = False) -> str:
+    """Value that a claim states, in words, with the deviation it allows and the values tried.
 
-    is_stated : whether to give the stated value even if it has a plausible range
+    is_stated : whether to leave out the values tried
+    is_brief : whether to leave out the values tried and the deviation
     """
     check = tested.check
     ends = [end / check.expected.factor for end in check.expected.ends]
-    expected = list(ends if ends and not is_stated else tested.expected)
+    expected = list(tested.expected)
     if check.comparison == "between":
         pairs = zip(expected[::2], expected[1::2], strict=True)
         text = " and ".join(amount(pair, tested.unit, " to ") for pair in pairs)
     else:
-        text = amount(expected, tested.unit, " to " if ends else " and ")
-    is_exact = not check.tolerance or (ends and not is_stated)
-    within = "" if is_exact else f" ± {stated_percent(check.tolerance)}"
+        text = amount(expected, tested.unit, " and ")
+    within = f" ± {stated_percent(check.tolerance)}" if check.tolerance else ""
+    if ends and not is_stated:
+        within = f" ({amount(ends, tested.unit, ' to ')} tried)"
+    within *= not is_brief
     return f"{_WORDS[check.comparison]}{text}{within}"
 
 

@@ -23,12 +23,12 @@ from fastcalc.formulas.types import ArrayLike, Bools, Floats
 
 Verdict = Literal["supported", "conditional", "misleading", "refuted", "undetermined", "external"]
 MEANING: dict[Verdict, str] = {
-    "supported": "true for all plausible inputs, or for some if the claim says 'may'",
-    "conditional": "true only under some plausible assumptions",
-    "misleading": "the number is right, but the conclusion drawn from it is not",
-    "refuted": "false for all plausible inputs",
-    "undetermined": "true for some plausible inputs, but the deciding facts are unpublished",
-    "external": "no calculation can test it",
+    "supported": "true in every plausible case (if it says 'may': in at least one)",
+    "conditional": "true in some plausible cases, and the claim does not say in which",
+    "misleading": "the number is right, but the conclusion is wrong",
+    "refuted": "false in every plausible case",
+    "undetermined": "could be true; only unpublished facts can decide",
+    "external": "not a matter of calculation",
 }
 
 Depends = Literal["constants", "catalogue", "engine"]

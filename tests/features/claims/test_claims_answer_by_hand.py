@@ -65,8 +65,8 @@ def test_without_assumptions_the_value_is_told():
         ({"tolerance": 0.1}, False, "2 s ± 10%"),
         ({"stated": [2.0, 3.0]}, False, "2 and 3 s"),
         ({"comparison": "between", "stated": [2.0, 3.0, 4.0, 5.0]}, False, "2 to 3 s and 4 to 5 s"),
-        # A range of what is stated needs no tolerance, but the stated value itself has one.
-        ({"ends": [20.0, 30.0], "factor": 10.0, "tolerance": 0.1}, False, "2 to 3 s"),
+        # The range tried replaces the tolerance of the stated value.
+        ({"ends": [20.0, 30.0], "factor": 10.0, "tolerance": 0.1}, False, "2 s (2 to 3 s tried)"),
         ({"ends": [20.0, 30.0], "factor": 10.0, "tolerance": 0.1}, True, "2 s ± 10%"),
     ],
 )
@@ -103,10 +103,29 @@ def test_a_line_has_its_criterion_without_a_long_unit_twice():
     claimed, concluded = a_test((3.0,), "s"), a_test((3.0,), "tokens/s")
     judged = SimpleNamespace(tested=[claimed, concluded], conclusion=concluded)
     first, second = answer.computed_lines(judged)
-    assert first.startswith("The time: 3 s; the claim needs ")
+    assert first.startswith("The time: 3 s; needs ")
     assert first.endswith("2 s")
-    assert second.startswith("The time: 3 tokens/s; the conclusion needs ")
+    assert second.startswith("The time: 3 tokens/s; needs ")
     assert second.endswith(" 2")
+
+
+@every(
+    "outcomes,line",
+    [
+        (("holds", "fails"), "conclusion"),
+        (("holds", "varies"), "conclusion"),
+        (("holds", "holds"), "claim"),
+        (("fails", "fails"), "claim"),
+        (("varies", "fails"), "claim"),
+    ],
+)
+def test_a_brief_line_gives_the_test_that_decides(outcomes, line):
+    tests = [a_test(tolerance=0.1, ends=[20.0, 30.0], factor=10.0) for _ in outcomes]
+    for one, outcome, name in zip(tests, outcomes, ("claim", "conclusion"), strict=True):
+        one.outcome, one.quantity = outcome, name
+    judged = SimpleNamespace(tested=tests, conclusion=tests[1])
+    (brief,) = answer.computed_lines(judged, is_brief=True)
+    assert brief == f"{line.capitalize()}: 2 s; needs 2 s"
 
 
 def book(topics):

@@ -280,7 +280,7 @@ def test_it_opens_as_the_comparison_and_prices_what_has_dollars(fastcalc, asked,
 
 def shown_numbers(answer):
     """Return the numbers in the rows of a page."""
-    lines = str(answer).partition("value gives")[2].splitlines()
+    lines = str(answer).partition("possible")[2].splitlines()
     names = {row["path"]: in_words(row["path"]) for row in answer}
     return {path for path, name in names.items() if any(x.startswith(f"{name} ") for x in lines)}
 
