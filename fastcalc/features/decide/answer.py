@@ -249,7 +249,7 @@ class DecideAnswer(Answer):
         return services(self.decision)
 
 
-_NO_FLIPS = "No change of a single number would change the result."
+_NO_FLIPS = "No other value of a single number changes the winner."
 
 
 def _flip_lines(flips: Sequence[BreakEven]) -> list[str]:
@@ -258,12 +258,7 @@ def _flip_lines(flips: Sequence[BreakEven]) -> list[str]:
     for flip in flips:
         threshold = f"{decision_map.noun(flip.parameter)} is {_side(flip)}"
         by_winner.setdefault(flip.winner, []).append(threshold)
-    return [
-        f"Any of these would put {name} first: {listed(where, 'or')}."
-        if len(where) > 1
-        else f"One change would put {name} first: {where[0]}."
-        for name, where in by_winner.items()
-    ]
+    return [f"{name} wins if {listed(where, 'or')}." for name, where in by_winner.items()]
 
 
 def _side(flip: BreakEven) -> str:

@@ -54,7 +54,7 @@ class Steps(Request):
             "N",
             "Retries of a step whose failure is noticed at once; 0: failures are noticed at the "
             "end and the whole run is repeated.",
-            says="up to {:,} retries per step",
+            says="retries per step: {:,}",
         ),
     ] = 0
     best_of: Annotated[

@@ -8,7 +8,7 @@ from fastcalc.catalogue.stand_ins import service
 from fastcalc.features.decide.choice import BreakEven, Choice, Contender, Objective
 from fastcalc.kit.answer.numbers_as_text import dollars, number, percent, seconds
 from fastcalc.mentions import option
-from fastcalc.written import listed
+from fastcalc.written import listed, many
 
 if TYPE_CHECKING:
     from fastcalc.features.decide.rows import Row
@@ -50,10 +50,9 @@ def failures(decision: Choice, offered: "Sequence[Row]") -> list[str]:
             "Assumed: options with retries notice a failed step at once, the others at the end of "
             "a run."
         ]
-    retries = f"{tries.pop():g}"
     return [
-        f"Assumed: a failed step is noticed at once and repeated, up to {retries} times "
-        f"({option('retries')})."
+        "Assumed: a failed step is noticed at once and repeated, up to "
+        f"{many(tries.pop(), 'time')} ({option('retries')})."
     ]
 
 
@@ -63,10 +62,10 @@ def verdict(decision: Choice, offered: "Sequence[Row]", flips: Sequence[BreakEve
     if not _is_taken_as_right(decision, offered) or sentence.startswith("No option"):
         return sentence
     first = decision.winner
-    others = "every other option gets" if len(offered) > 2 else "the other option gets"
+    others = "the others are" if len(offered) > 2 else "the other is"
     turns = [
-        f" {flip.winner} wins if {first.name} gets fewer than {percent(flip.value)} of steps "
-        f"right while {others} all steps right."
+        f" {flip.winner} wins if {first.name} is right in fewer than {percent(flip.value)} of steps "
+        f"and {others} always right."
         for flip in flips
         if first is not None
         and flip.parameter == f"{first.name}.accuracy"

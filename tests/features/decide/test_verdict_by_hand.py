@@ -153,7 +153,7 @@ def test_cached_input_without_a_price_of_its_own(changes, is_named):
     "flips,end",
     [
         ([], ""),
-        ([("fast.accuracy", 0.7, "slow", False)], " slow wins if fast gets fewer than 70.0% of steps right while the other option gets all steps right."),
+        ([("fast.accuracy", 0.7, "slow", False)], " slow wins if fast is right in fewer than 70.0% of steps and the other is always right."),
         ([("fast.accuracy", 0.7, "slow", True)], ""),
         ([("slow.accuracy", 0.7, "slow", False)], ""),
         ([("fast.accuracy", 0.99999, "slow", False)], ""),

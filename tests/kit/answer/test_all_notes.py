@@ -24,9 +24,9 @@ NOTES = [
     ),
     (
         ("infer", "--points", "65536"),
-        ["Other hardware: more chips in the fast tier", "Ranges that reach the limit of the search"],
+        ["Other hardware means that the fast tier has more chips", "The simulated services only decode"],
         ["Ranges searched: active parameters", "services are sampled with seed", "Step time: the longer of memory reads",
-         "The simulated services only decode", "A simulated service matches both tiers if"],
+         "Ranges that reach the limit of the search", "A simulated service matches both tiers if"],
     ),
     (("fit", *H100), ["h100-sxm: vllm should print at start-up"], ["h100-sxm: vllm fills 92% of 85 GB and reserves"]),
 ]  # fmt: skip
