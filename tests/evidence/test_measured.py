@@ -625,7 +625,10 @@ def test_a_first_screen_says_how_far_off_and_what_is_furthest(tmp_path, fastcalc
     (one,) = json.loads(fastcalc("validate", str(file), "--format", "json").out)["points"]
     out = words(fastcalc("validate", str(file)).out)
     factor = f"{one['factor']:.2f}"
-    assert f"Median error {factor}x over 1 point from 1 source in mine.csv;" in out
+    assert out.startswith(
+        f"Median error {factor}x and 90th percentile {factor}x over 1 measurement"
+    )
+    assert " from 1 source in mine.csv. " in out
     assert f"Largest error: own-001, {one['model']} on {one['hardware']}" in out
     assert "next: fastcalc plot validate" in out
 
@@ -639,7 +642,7 @@ def test_classes_of_few_sources_and_those_far_off_are_weak():
     groups = [group("a", 3, 9.0), group("b", 4, 1.71), group("c", 4, 1.7), group("d", 1, 1.0)]
     assert _weak(Validation((), (), groups), 4) == (
         'Too few sources for reliable figures: "a" (3 sources) and "d" (1 source). '
-        'A tenth of the points have errors above 1.7x in "b" (4 sources).'
+        'A tenth of the measurements have errors above 1.7x in "b" (4 sources).'
     )
 
 

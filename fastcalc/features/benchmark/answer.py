@@ -90,7 +90,7 @@ COLUMNS: tuple[TableColumn, ...] = (
         "width of the 80% ranges expected after this run and the runs before it / present width; "
         "null once measured",
         "width",
-        heading=("remaining", "range width"),
+        heading=("80% range", "vs now"),
         format=lambda record: whole_percent(record["range_width"]),
     ),
     Column("command", "text", "command that executes the run", "command", heading=("", "command")),
@@ -145,7 +145,7 @@ _NOW = (
     key_figure(numbers("with your runs:|tok/s per user", lambda row: number(row.now[0]))),
     numbers("80% |range", lambda row: _range(row.now[1:])),
 )
-_AFTER = numbers("expected range|after the runs", lambda row: _range(row.after))
+_AFTER = numbers("expected 80%|range then", lambda row: _range(row.after))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -253,9 +253,8 @@ class MeasureAnswer(Answer):
             ""
             if self.measured
             else (
-                "; remaining range width: after this run and the runs above it, in percent of the "
-                "present width (log scale, geometric mean over batches); expected range: around "
-                "the present prediction, which the runs will shift"
+                "; vs now: its width after this run and those above it; expected range: its "
+                "center will also shift to your measurements"
             )
         )
         return f"key: 80% range: four of five measurements should fall inside{after}"
@@ -286,7 +285,8 @@ class MeasureAnswer(Answer):
             yield Note("llama-bench measures one sequence at a time, so large batches gain less")
         yield Note(
             "runs are chosen by the expected mean width of the ranges of decode, TTFT, TPOT and "
-            "throughput at your batches; if several narrow them equally, by duration",
+            "throughput at your batches (log scale, geometric mean); if several narrow them "
+            "equally, by duration",
             weight=0,
         )
         yield from (Note(text, weight=0) for text in self.deployment.now.warnings)

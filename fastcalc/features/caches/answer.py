@@ -31,9 +31,8 @@ _ROWS = pick(
 )
 SHOWN = [*pick("hardware chips"), *_ROWS]
 _KEY = (
-    "key: hit rate: fraction of prompt tokens found in an LRU prefix cache; prefill tokens: per "
-    "request, not found in the cache; break-even: a tier that costs less than this per GB and "
-    "month saves more in chips than it costs; limited by: the chips, or the link to the tier"
+    "key: hit rate: of prompt tokens; break-even: price below which the memory tier pays for "
+    "itself in chips saved"
 )
 
 
@@ -63,7 +62,7 @@ class CachesAnswer(Answer):
         )
 
     def key(self) -> str:
-        """Legend: hit rate, and when a tier pays off."""
+        """Legend: when a tier pays off."""
         return _KEY
 
     def notes(self) -> Iterator[Note]:
@@ -128,13 +127,14 @@ def _sentence(place: DeploymentTiers) -> str:
     model = place.deployment.scenario.model.asked_name
     now, then = ((percent(tier.hit), number(tier.requests)) for tier in (near, last))
     hits = (
-        f"{now[0]} of {model}'s prompt tokens hit the prefix cache in {near.name} of {place.chips}"
+        f"On {place.chips}, {model}'s prefix cache in {near.name} has a hit rate of {now[0]} "
+        f"({now[1]} requests/s)"
     )
     cache = f"{size(last.size)} in {_named(last)}"
     if now == then:
-        return f"{hits} ({now[1]} requests/s). A further {cache} would change neither."
+        return f"{hits}. A further {cache} would change neither."
     rate = f"still {now[1]}" if now[1] == then[1] else then[1]
-    return f"{hits} ({now[1]} requests/s); with {cache}, {then[0]} hit ({rate} requests/s)."
+    return f"{hits}. A further {cache} would raise it to {then[0]} ({rate} requests/s)."
 
 
 def _named(tier: CachedTier) -> str:
@@ -157,8 +157,8 @@ def _notes(location: DeploymentTiers, rate: float | None) -> Iterator[str]:
     chip, batch = scenario.hardware.id, min(scenario.batches)
     if any(tier.name == BEHIND for tier in location.tiers):
         yield (
-            f"{chip}: no host is given, so loading from a tier is assumed to take no time "
-            f"('limited by' is -); {option('host', 'dram=1TB@300GB/s,link=64GB/s')} gives one"
+            f"{chip}: no host memory is given, so loading from another tier takes no time; "
+            f"{option('host', 'dram=1TB@300GB/s,link=64GB/s')} sets its size and speed"
         )
     if rate is not None:
         yield (

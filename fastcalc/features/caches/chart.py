@@ -39,12 +39,12 @@ def hits(answers: Sequence[DeploymentTiers]) -> Chart:
         series.append(Series(name, tier_sizes / 1e9, 100.0 * fractions, index, "points", tips=tips))
     axis, upward = axes(series, "size of the cache [GB]", "prefix-cache hit rate [%]", (10, 0))
     model = answers[0].deployment.scenario.model.heading
-    more = [f"drawn: {MOST // 2} chip types; choose them with {option('on')}"]
-    notes = ["cache size: total of all chips, with LRU eviction"]
+    more = [f"the chart shows {MOST // 2} chip types; choose them with {option('on')}"]
+    notes = ["cache size is the total of all chips, with LRU eviction"]
     notes += more * (len(answers) > MOST // 2)
     largest = [max(answer.tiers, key=lambda tier: tier.size) for answer in answers]
     finding = "; ".join(
-        f"{size(tier.size)} of {answer.chips} hold {percent(tier.hit)} of prompt tokens"
+        f"{size(tier.size)} on {answer.chips} hold {percent(tier.hit)} of prompt tokens"
         for answer, tier in zip(answers[:FEW], largest[:FEW], strict=True)
     )
     return Chart(

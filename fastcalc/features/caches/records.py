@@ -6,7 +6,7 @@ from math import isnan
 
 from fastcalc.grid.column import Column, TableColumn, values
 from fastcalc.grid.columns import pick
-from fastcalc.grid.prefix_caches import CachedDeployment, CachedTier, break_even
+from fastcalc.grid.prefix_caches import BEHIND, CachedDeployment, CachedTier, break_even
 from fastcalc.kit.answer.numbers_as_text import dollars, size
 from fastcalc.kit.answer.placed_batch import PlacedBatch
 from fastcalc.kit.answer.point_records import Record, named_chips, plainly
@@ -57,7 +57,10 @@ COLUMNS: tuple[TableColumn, ...] = (
         "text",
         "memory of the prefix cache; tier: a memory behind an unspecified host",
         lambda row: row.tier.name or "none",
-        heading=("prefix", "cache in"),
+        heading=("prefix cache", "stored in"),
+        format=lambda record: (
+            "another tier" if record["cache_tier"] == BEHIND else record["cache_tier"]
+        ),
     ),
     Column(
         "cache_gb",
@@ -98,7 +101,7 @@ COLUMNS: tuple[TableColumn, ...] = (
         "tokens",
         "prompt tokens of a mean request that are computed, not cached",
         "tier.estimate.traffic.computed_prompt",
-        heading=("prefill", "tokens"),
+        heading=("prefill tok", "/ request"),
         drop_priority=3,
         format="count",
     ),

@@ -141,9 +141,9 @@ class DiagnosisAnswer(Answer):
         if changes := shown[: len(self.changes)]:
             page += ["What to change", Listing(changes)]
         if suspects := shown[len(self.changes) :]:
-            page += ["Possible causes to check", Listing(suspects)]
+            page += ["Settings to check", Listing(suspects)]
         if hidden := len(advice) - len(shown):
-            notes += [f"{option('notes')} prints {many(hidden, 'more possible cause')}"]
+            notes += [f"{option('notes')} prints {many(hidden, 'more setting')}"]
         if diagnosis and diagnosis.further:
             notes += [measure_next(diagnosis.further)]
         if self.start:
@@ -155,10 +155,10 @@ class DiagnosisAnswer(Answer):
         """Legend of the times and marks in the picture."""
         named = ["the causes named above"] * any(finding.is_named for finding in self._findings)
         explained = ["the logged settings"] * bool(self.start) + named
-        meaning = listed(explained) or "the same, as no cause is named"
+        meaning = f"with {listed(explained)}" if explained else "the same, as no cause is named"
         return (
-            "key: x: measured / predicted time (for tok/s its inverse); default (o): predicted "
-            f"with default settings; {self._explained} (*): with {meaning}"
+            "key: above 1x: slower than predicted; o: predicted with default settings; "
+            f"*: {meaning}"
         )
 
     @property
@@ -316,7 +316,7 @@ def _picture(diagnosis: Diagnosis, width: int, explained: str) -> list[Part]:
             values = scale * point.value, scale * _by_default(point, before)
             rows.append((names[index], *values, before, after[index]))
     columns = (
-        words("measurement", lambda row: row[0]),
+        words("measurement|at concurrency", lambda row: row[0]),
         numbers("measured", lambda row: number(row[1])),
         numbers("predicted", lambda row: number(row[2])),
         key_figure(numbers("default|o", lambda row: f"{number(row[3], 2)}x")),

@@ -38,14 +38,14 @@ def verdict(diagnosis: Diagnosis) -> str:
         text = "; ".join(f"{_surely(f.probability)}, {_slower(f)}" for f in named_findings)
         return text[0].upper() + text[1:]
     count = len(diagnosis.predictions)
-    amount = f"measured times are {number(slowdown, 3)} of the predicted ones (median)"
+    amount = f"measured times are {number(slowdown, 3)} times the predicted ones (median)"
     if diagnosis.verdict == "nothing":
         tail = ", so it is faster than most" if slowdown < _FASTER else ""
         return f"Nothing is slower than predicted: {amount}{tail}"
     if count == 1:
-        amount = f"its measured time is {number(slowdown, 3)} of the predicted one"
-        return f"One point is too few to tell what differs: {amount}"
-    return f"{count} points are too few to tell what differs: {amount}"
+        amount = f"its measured time is {number(slowdown, 3)} times the predicted one"
+        return f"One measurement is too few to tell what differs: {amount}"
+    return f"{count} measurements are too few to tell what differs: {amount}"
 
 
 def _slower(finding: TermFinding) -> str:
@@ -93,7 +93,7 @@ def unnamed(diagnosis: Diagnosis) -> str:
     untested = [f.term.name for f in others if not f.is_tested and f.term not in excluded]
     sentences = [f"Other causes (several may hold): {', '.join(likely)}"] if likely else []
     if untested:
-        sentences += [f"no point tests {listed(untested, 'or')}"]
+        sentences += [f"no measurement tests {listed(untested, 'or')}"]
     if has_room:
         sentences += ["the log shows enough memory for all requests"]
     return "; ".join(sentences)
@@ -107,7 +107,7 @@ def measure_next(further: NextPoint) -> str:
     point = further.point
     causes = ", ".join(f"{name} {number(slower, 2)}x" for name, slower in further.slower.items())
     return (
-        f"Most informative next measurement: {_METRICS[point.metric]} at concurrency "
-        f"{point.concurrency}, prompt {point.prompt:,.0f}, output {point.output:,.0f}, tp "
-        f"{point.tp or 1}; expected slowdown there, by cause: {causes}"
+        f"measure {_METRICS[point.metric]} next, at concurrency {point.concurrency} (prompt "
+        f"{point.prompt:,.0f}, output {point.output:,.0f}, tp {point.tp or 1}): its slowdown "
+        f"depends most on the cause ({causes})"
     )

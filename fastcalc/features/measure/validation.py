@@ -42,17 +42,17 @@ MOST_BEATEN = 20
 
 SCORES = (
     words("", lambda group: group.name.removeprefix("part:")),
-    numbers("points", lambda group: f"{group.count:,}"),
+    numbers("measure-|ments", lambda group: f"{group.count:,}"),
     numbers("sources", lambda group: str(group.sources)),
     key_figure(numbers("median|error", lambda group: f"{group.median_factor:.2f}")),
-    numbers("90%|within", lambda group: f"{group.p90_factor:.2f}"),
+    numbers("p90|error", lambda group: f"{group.p90_factor:.2f}"),
     numbers("bias", lambda group: f"{group.bias:.2f}"),
     numbers("in 80%|range", lambda group: whole_percent(group.coverage)),
     numbers("above|bound", lambda group: str(group.bound_beaten)),
 )
 
 _WORST = (
-    words("point", lambda prediction: prediction.point.id),
+    words("measurement", lambda prediction: prediction.point.id),
     words(
         "measured on", lambda prediction: f"{prediction.point.model} on {prediction.point.hardware}"
     ),
@@ -69,9 +69,8 @@ _WORST = (
 
 
 _KEY = (
-    "key: error: expected / measured or measured / expected, whichever is above 1; bias: median of "
-    "expected / measured speed; above 1, predictions are too fast; 80% range: should hold four of "
-    "five measurements"
+    "key: error: expected / measured or its inverse, whichever is above 1; bias: median of "
+    "expected / measured speed (above 1: predicted too fast)"
 )
 
 
@@ -115,12 +114,15 @@ class ValidationAnswer(Answer):
         """Median error, weak classes and scores; with all columns, also the worst predictions."""
         aside = self.aside
         total = next(group for group in self.validation.groups if group.name == "all")
-        points, sources = many(total.count, "point"), many(total.sources, "source")
+        points, sources = many(total.count, "measurement"), many(total.sources, "source")
         yield (
-            f"Median error {total.median_factor:.2f}x over {points} from {sources}{self._file()}; "
-            f"90% are within {total.p90_factor:.2f}x, {whole_percent(total.coverage)} inside "
-            f"their 80% range, and {total.bound_beaten or 'none'} above the bound.{self._scope()}"
+            f"Median error {total.median_factor:.2f}x and 90th percentile {total.p90_factor:.2f}x "
+            f"over {points} from {sources}{self._file()}. The 80% ranges contain "
+            f"{whole_percent(total.coverage)} of them; {total.bound_beaten or 'none'} "
+            f"{'exceed' if total.bound_beaten > 1 else 'exceeds'} the hardware bound."
         )
+        if scope := self._scope():
+            yield Remark(scope)
         if weak := _weak(self.validation, FEW_SOURCES if aside else 0):
             yield Remark(weak)
         yield ""
@@ -143,7 +145,7 @@ class ValidationAnswer(Answer):
         excepted = sum(group.count for group in groups if group.name == f"part:{SRAM}")
         exception = f", except {excepted} of {SRAM}," if excepted else ""
         return (
-            f" Cross-validated: each point{exception} is predicted by a fit without its "
+            f"Cross-validated: each measurement{exception} is predicted by a fit without its "
             "publisher's data."
         )
 
@@ -157,7 +159,9 @@ class ValidationAnswer(Answer):
         if self.aside is None:
             yield Note(_furthest(self.validation), 3, is_hint=True)
         elif skipped:
-            why = f"{skipped:,} further points cannot be predicted; {option('notes')} says why"
+            why = (
+                f"{skipped:,} further measurements cannot be predicted; {option('notes')} says why"
+            )
             yield Note(why, is_hint=True)
         changes = _changes(self.changes, is_whole=self.request.wide)
         sentences = [*changes, *_notes(self.validation, self.aside)]
@@ -264,7 +268,7 @@ def changed(change: ChipChange) -> str:
     factors = f"median error {change.before:.2f}x to {change.after:.2f}x"
     return (
         f"{change.hardware} {abs(change.worse):.0%} {word} ({factors}, "
-        f"{many(change.count, 'point')})"
+        f"{many(change.count, 'measurement')})"
     )
 
 
@@ -289,13 +293,13 @@ def _notes(validation: Validation, aside: Shipped | None) -> list[str]:
     (total,) = [group for group in aside.held_out.groups if group.name == "all"]
     skipped = [*aside.fitted.skipped, *aside.held_out.skipped]
     return [
-        f"publishers that no engine was fitted on: {total.count:,} more points from "
-        f"{total.sources} sources, median error {total.median_factor:.2f}x, 90% within "
-        f"{total.p90_factor:.2f}x, {whole_percent(total.coverage)} inside their 80% range; "
-        f"{option('wide')} lists their classes and the worst points",
+        f"for {total.count:,} more measurements from {total.sources} sources that no engine was "
+        f"fitted on, the median error is {total.median_factor:.2f}x and the 90th percentile "
+        f"{total.p90_factor:.2f}x; {whole_percent(total.coverage)} are in the 80% range "
+        f"({option('wide')} lists them)",
         "SRAM machines: their engines are set from these few speeds and no speed is held out, so "
         "the true error is probably larger",
-        f"{len(aside.suspect.predictions)} points are excluded as implausible; "
+        f"{len(aside.suspect.predictions)} measurements are excluded as implausible; "
         "evidence/sources.yaml has the reasons",
         *_left_out(skipped),
     ]
@@ -309,7 +313,9 @@ def _assumed(predictions: Iterable[Prediction]) -> Iterator[str]:
     """Yield assumptions on measurements: unstated layouts, and waves of requests in memory."""
     counts = Counter(prediction.assumed for prediction in predictions if prediction.assumed)
     if counts:
-        assumptions = [f"{text} ({many(count, 'point')})" for text, count in counts.most_common()]
+        assumptions = [
+            f"{text} ({many(count, 'measurement')})" for text, count in counts.most_common()
+        ]
         rest = f"more with {option('format', 'json')}"
         yield f"Assumed: {'; '.join(first_few(assumptions, _MOST_ASSUMED, rest))}"
 
@@ -322,7 +328,7 @@ def _speculated(predictions: Iterable[Prediction]) -> Iterator[str]:
     if tokens:
         low, high = f"{min(tokens):.3g}", f"{max(tokens):.3g}"
         yield (
-            f"{many(len(points), 'point')} of speculated runs, {low} "
+            f"{many(len(points), 'measurement')} used speculative decoding: {low} "
             f"{f'to {high} ' * (low != high)}tokens per chunk (inter-chunk over per-token time), "
             f"predicted as such; calibrate and {option('like')} do not use them"
         )
@@ -336,7 +342,7 @@ def _weak(validation: Validation, fewest_sources: int) -> str:
     sentences = []
     for groups, complaint in (
         (poorly_sourced, "Too few sources for reliable figures:"),
-        (far, f"A tenth of the points have errors above {FAR_OFF:g}x in"),
+        (far, f"A tenth of the measurements have errors above {FAR_OFF:g}x in"),
     ):
         class_names = [
             f'"{group.name.removeprefix("part:")}" ({many(group.sources, "source")})'
@@ -369,4 +375,4 @@ def scores(validation: Validation, width: int) -> Iterator[Part]:
 
 def _left_out(skipped: Sequence[Skipped]) -> Iterator[str]:
     for reason, count in Counter(point.reason for point in skipped).most_common(8):
-        yield f"{many(count, 'point')} not predicted: {reason}"
+        yield f"{many(count, 'measurement')} not predicted: {reason}"

@@ -76,13 +76,13 @@ def test_both_verdicts_make_one_sentence(monkeypatch):
 @pytest.mark.parametrize(
     ("findings", "log", "end"),
     [
-        ([finding(FIRST, is_named=False)], None, "causes (*): with the same, as no cause is named"),
-        ([finding(FIRST)], None, "causes (*): with the causes named above"),
-        ([finding(FIRST, is_named=False)], start(), "logged (*): with the logged settings"),
+        ([finding(FIRST, is_named=False)], None, "*: the same, as no cause is named"),
+        ([finding(FIRST)], None, "*: with the causes named above"),
+        ([finding(FIRST, is_named=False)], start(), "*: with the logged settings"),
         (
             [finding(FIRST)],
             start(),
-            "logged (*): with the logged settings and the causes named above",
+            "*: with the logged settings and the causes named above",
         ),
     ],
 )

@@ -44,9 +44,9 @@ def test_how_sure_a_cause_is(probability, word):
 @every(
     "slowdowns,sentence",
     [
-        ((1.0, 1.1, 5.0), "Nothing is slower than predicted: measured times are 1.10 of the predicted ones (median)"),
-        ((0.91,), "Nothing is slower than predicted: measured times are 0.910 of the predicted ones (median)"),
-        ((0.89,), "Nothing is slower than predicted: measured times are 0.890 of the predicted ones (median), so it is faster than most"),
+        ((1.0, 1.1, 5.0), "Nothing is slower than predicted: measured times are 1.10 times the predicted ones (median)"),
+        ((0.91,), "Nothing is slower than predicted: measured times are 0.910 times the predicted ones (median)"),
+        ((0.89,), "Nothing is slower than predicted: measured times are 0.890 times the predicted ones (median), so it is faster than most"),
     ],
 )  # fmt: skip
 def test_nothing_is_slower(slowdowns, sentence):
@@ -57,24 +57,29 @@ def test_too_few_points_are_counted():
     one = say.verdict(diagnosis("open", (1.5,)))
     assert (
         one
-        == "One point is too few to tell what differs: its measured time is 1.50 of the predicted one"
+        == "One measurement is too few to tell what differs: its measured time is 1.50 times the predicted one"
     )
     two = say.verdict(diagnosis("open", (1.5, 1.5)))
-    assert two.startswith("2 points are too few to tell what differs: measured times are 1.50 of ")
+    assert two.startswith(
+        "2 measurements are too few to tell what differs: measured times are 1.50 times "
+    )
 
 
 def test_causes_that_are_not_named():
     findings = [finding(), finding(OTHER, 0.25), finding(RUNNING, 0.0, is_tested=False)]
     said = say.unnamed(diagnosis("differs", findings=findings, within=[OTHER]))
     likely = f"Other causes (several may hold): {HOST.name} 50%, {OTHER.name} alone 25%"
-    assert said == f"{likely}; no point tests {RUNNING.name}"
+    assert said == f"{likely}; no measurement tests {RUNNING.name}"
     # Memory that a log shows to be enough needs no test, and one chip has no links.
     said = say.unnamed(diagnosis("differs", findings=findings, has_room=True))
     assert said.endswith("; the log shows enough memory for all requests")
-    assert "no point tests" not in said
+    assert "no measurement tests" not in said
     links = [finding(LINKS, 0.0, is_tested=False)]
     assert say.unnamed(diagnosis("differs", findings=links)) == ""
-    assert say.unnamed(diagnosis("differs", findings=links, tp=2)) == f"no point tests {LINKS.name}"
+    assert (
+        say.unnamed(diagnosis("differs", findings=links, tp=2))
+        == f"no measurement tests {LINKS.name}"
+    )
     assert say.unnamed(diagnosis("differs", findings=[finding(is_named=True)])) == ""
 
 
@@ -128,6 +133,6 @@ def test_the_next_measurement_in_words():
     point = SimpleNamespace(metric="ttft_s", concurrency=8, prompt=2000.4, output=300.0, tp=None)
     said = say.measure_next(SimpleNamespace(point=point, slower={"nothing": 1.0, "host": 1.25}))
     assert said == (
-        "Most informative next measurement: TTFT at concurrency 8, prompt 2,000, output 300, tp 1; "
-        "expected slowdown there, by cause: nothing 1.0x, host 1.2x"
+        "measure TTFT next, at concurrency 8 (prompt 2,000, output 300, tp 1): its slowdown depends "
+        "most on the cause (nothing 1.0x, host 1.2x)"
     )

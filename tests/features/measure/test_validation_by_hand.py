@@ -25,7 +25,7 @@ def told(change_):
     sign = "worse" if change_.worse > 0 else "better"
     return (
         f"{change_.hardware} {abs(change_.worse):.0%} {sign} (median error {change_.before:.2f}x to "
-        f"{change_.after:.2f}x, 3 points)"
+        f"{change_.after:.2f}x, 3 measurements)"
     )
 
 
@@ -36,8 +36,8 @@ def told(change_):
         ([], False, ["since the baseline: no chip is worse or better"]),
         # Half a percent is no change.
         ([change("a", 1.0, 1.0049), change("b", 1.0, 0.9951)], False, ["since the baseline: no chip is worse or better"]),
-        ([change("a", 1.0, 1.0051)], False, ["since the baseline: a 1% worse (median error 1.00x to 1.01x, 3 points)"]),
-        (BETTER, False, ["since the baseline: e 50% better (median error 2.00x to 1.00x, 3 points)"]),
+        ([change("a", 1.0, 1.0051)], False, ["since the baseline: a 1% worse (median error 1.00x to 1.01x, 3 measurements)"]),
+        (BETTER, False, ["since the baseline: e 50% better (median error 2.00x to 1.00x, 3 measurements)"]),
         ([*WORSE, *BETTER], False, [f"since the baseline: {'; '.join(map(told, [*WORSE[:3], *BETTER]))}; 1 other chip with "]),
         ([*WORSE, *BETTER], True, [f"since the baseline: {'; '.join(map(told, [*WORSE, *BETTER]))}"]),
     ],
@@ -68,9 +68,11 @@ def test_the_largest_error_is_named():
 def test_three_assumptions_are_named_the_most_frequent_first():
     rows = [prediction("x", 1.0, assumed=text) for text in "abbcccdddd"]
     (said,) = page._assumed([*rows, prediction("x", 1.0)])
-    assert said.startswith("Assumed: d (4 points); c (3 points); b (2 points); 1 more with ")
+    assert said.startswith(
+        "Assumed: d (4 measurements); c (3 measurements); b (2 measurements); 1 more with "
+    )
     (said,) = page._assumed(rows[:1])
-    assert said == "Assumed: a (1 point)"
+    assert said == "Assumed: a (1 measurement)"
     assert [*page._assumed([prediction("x", 1.0)])] == []
 
 
@@ -78,8 +80,8 @@ def test_three_assumptions_are_named_the_most_frequent_first():
     "tokens,start",
     [
         ((), None),
-        ((2.5,), "1 point of speculated runs, 2.5 tokens per chunk "),
-        ((2.5, 3.0, 2.0), "3 points of speculated runs, 2 to 3 tokens per chunk "),
+        ((2.5,), "1 measurement used speculative decoding: 2.5 tokens per chunk "),
+        ((2.5, 3.0, 2.0), "3 measurements used speculative decoding: 2 to 3 tokens per chunk "),
     ],
 )
 def test_speculation_that_was_inferred_is_told(tokens, start):
@@ -91,9 +93,9 @@ def test_speculation_that_was_inferred_is_told(tokens, start):
 def test_eight_reasons_of_points_that_are_not_predicted():
     skipped = [SimpleNamespace(reason=f"r{at}") for at in range(10) for _ in range(10 - at)]
     said = [*page._left_out(skipped)]
-    assert said[0] == "10 points not predicted: r0"
+    assert said[0] == "10 measurements not predicted: r0"
     assert len(said) == 8
-    assert [*page._left_out(skipped[-1:])] == ["1 point not predicted: r9"]
+    assert [*page._left_out(skipped[-1:])] == ["1 measurement not predicted: r9"]
 
 
 def group(name):
