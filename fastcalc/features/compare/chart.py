@@ -167,8 +167,8 @@ def roofline(outcomes: Sequence[Outcome]) -> Chart:
         title_of(outcomes, "Roofline"),
         [Panel(title, across, upward, lines) for title, lines in by_panel.items()],
         notes=[
-            f"dashed: roofline of each chip{peaks}",
-            "line: decode steps, from the smallest batch; single point: prefill of one prompt",
+            f"dashed lines are the rooflines{peaks}",
+            "lines are decode steps, from the smallest batch; single points are prefills",
             *notes_of(outcomes, of_prompts=True),
         ],
         finding=f"Decode does {from_to(steps)} FLOP per byte read; compute would limit "

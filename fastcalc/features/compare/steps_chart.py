@@ -52,7 +52,7 @@ def step(outcomes: Sequence[Outcome]) -> Chart:
     notes = notes_of(outcomes)
     if len(labelled) < count:
         notes.append(
-            f"drawn: the first {len(labelled)} of {count}; choose others with {option('on')}"
+            f"the chart shows {len(labelled)} of {count}; choose others with {option('on')}"
         )
     if len(alike) < len(totals):
         notes.append("scales differ, because some steps are far shorter")

@@ -64,8 +64,8 @@ def verdict(decision: Choice, offered: "Sequence[Row]", flips: Sequence[BreakEve
     first = decision.winner
     others = "the others are" if len(offered) > 2 else "the other is"
     turns = [
-        f" {flip.winner} wins if {first.name} is right in fewer than {percent(flip.value)} of steps "
-        f"and {others} always right."
+        f" {flip.winner} wins if {first.name} is right in fewer than {percent(flip.value)} of "
+        f"steps and {others} always right."
         for flip in flips
         if first is not None
         and flip.parameter == f"{first.name}.accuracy"

@@ -31,8 +31,9 @@ def tricks(answer: SpeedupOptions, options: Sequence[Option]) -> Chart:
     return replace(
         chart,
         notes=[
-            "cheapest option of each technique; further left is cheaper, higher serves more "
-            "concurrent users; *: another model or further quantization changes the answers"
+            "points are the cheapest options of each technique; further left is cheaper, higher "
+            "serves more concurrent users; with *, another model or further quantization changes "
+            "the answers"
         ],
         grounds=grounds([outcome.scenario for outcome in outcomes]),
     )

@@ -45,7 +45,7 @@ def context(scenarios: Sequence[Scenario]) -> Chart:
         formats = f", weights {weights}, KV cache {cache}"
     title = f"Context against users: {', '.join(models)}{formats}"
     notes = [
-        "prompt and output of each user, at the engine's largest memory reserve",
+        "tokens are prompt and output of each user, with the engine's largest memory reserve",
         *unfit,
         *[f"{MOST} lines are drawn; choose the chips to draw with {option('on')}"]
         * (len(series) + len(unfit) < len(lines)),
@@ -61,11 +61,12 @@ def _finding(series: Sequence[Series]) -> str:
     """State the chips with the longest context for few users, and with the most users."""
     longest = max(series, key=lambda line: (float(line.y[0]), float(line.y[-1])))
     widest = max(series, key=lambda line: (float(line.x[-1]), float(line.y[-1])))
-    of_few = f"{longest.y[0]:,.0f} tokens of {_users(longest.x[0])}"
-    of_many = f"{widest.y[-1]:,.0f} of each of {widest.x[-1]:,.0f}"
+    of_few = f"{longest.y[0]:,.0f} tokens for {_users(longest.x[0])}"
+    of_many = f"{widest.y[-1]:,.0f} for each of {widest.x[-1]:,.0f}"
+    holds = f"{longest.name} hold{'s' * longest.name.startswith('1 x')} most: {of_few}"
     if longest is not widest:
-        return f"{longest.name}: up to {of_few}; {widest.name}: {of_many}."
-    return f"{longest.name} hold{'s' * longest.name.startswith('1 x')} most: {of_few}, {of_many}."
+        return f"{holds}. {widest.name} hold{'s' * widest.name.startswith('1 x')} {of_many}."
+    return f"{holds}, or {of_many}."
 
 
 def _line(scenarios: Sequence[Scenario], described: str, index: int) -> Series | None:

@@ -28,8 +28,8 @@ def accuracy(components: Mapping[str, Sequence[Prediction]]) -> Chart:
         "Predicted against measured",
         [_panel(name, classes[name, is_time], list(components)) for name, is_time in order],
         notes=[
-            "rates in tokens/s, times in s; band: median 80% range around equal values; above "
-            "it, a rate is predicted too fast, a time too slow"
+            "rates are in tokens/s, times in s; the band is the median 80% range around equal "
+            "values; above it, a rate is predicted too fast, a time too slow"
         ],
         is_one=True,
         finding=" ".join(_score(name, drawn) for name, drawn in components.items() if drawn),

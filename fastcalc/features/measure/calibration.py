@@ -76,21 +76,26 @@ def own_parts(
     deployments = rows.engine.own_deployments
     engine = f"{rows.engine.id} as fitted" if fit and fit.nodes else rows.engine.id
     page = [*own_rows.parts(deployments, engine, width), ""]
-    lines = [f"skipped {many(count, 'row')}: {reason}" for reason, count in rows.left_aside.items()]
+    lines = [
+        f"skipped {many(count, 'measurement')}: {reason}"
+        for reason, count in rows.left_aside.items()
+    ]
     lines += _fitted_lines(fit, name) if fit else [_UNFITTED]
     return [*page, Notes([*map(sentence, lines)], next_command)]
 
 
-_UNFITTED = f"the engine's values are unchanged; fitting them needs {FEWEST_RUNS} rows or more"
+_UNFITTED = (
+    f"the engine's values are unchanged; fitting them needs {FEWEST_RUNS} or more measurements"
+)
 
 
 def _fitted_lines(fit: OwnFit, name: str) -> list[str]:
     """Sentences on the fit of an engine's values."""
-    tested = "all rows are from one source, so the fit cannot be tested on another; trust it less"
+    tested = "all measurements are from one source, so no other source tests the fit; trust it less"
     if fit.left_out is not None:
         tested = f"held-out sources: {_scored(fit.left_out)}"
     lines = [
-        f"error of {fit.base.id} on {name}: {_scored(fit.before)}; fitted: {_scored(fit.after)}",
+        f"{fit.base.id} on {name}: {_scored(fit.before)}; after the fit: {_scored(fit.after)}",
         tested,
     ]
     if not fit.nodes:
@@ -102,10 +107,7 @@ def _fitted_lines(fit: OwnFit, name: str) -> list[str]:
 
 
 def _scored(group: Group) -> str:
-    return (
-        f"median factor {group.median_factor:.2f}, 90% within {group.p90_factor:.2f} "
-        f"({group.count} points)"
-    )
+    return f"median error {group.median_factor:.2f}x, 90th percentile {group.p90_factor:.2f}x"
 
 
 def _si(value: float) -> str:

@@ -28,6 +28,6 @@ def plans(decision: Decision, shown: int) -> Chart:
     )
     return replace(
         chart,
-        notes=["bars: the 80% range; lower is faster, further left is cheaper"],
+        notes=["bars are the 80% range; lower is faster, further left is cheaper"],
         grounds=grounds([plan.scenario for plan in every]),
     )

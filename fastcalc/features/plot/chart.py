@@ -96,7 +96,9 @@ def over(chart_name: str, varied: Sequence[Varied], points: Sequence[Sequence[Ou
     notes = list(dict.fromkeys(note for outcomes in points for note in unsure(outcomes)))
     chips = {record["chips"] for records in lines.values() for record in records}
     if len(chips) > 1:
-        notes.append(f"on the fewest chips that fit each batch: {min(chips):,} to {max(chips):,}")
+        notes.append(
+            f"each batch runs on the fewest chips that fit it, {min(chips):,} to {max(chips):,}"
+        )
     if not lines:
         return Chart(case, notes=[*notes, "nothing fits its chips or has a price"])
     draw = _map if len(varied) > 1 else _lines
@@ -221,4 +223,4 @@ def _map(
         ends = [number(float(end)) for end in (np.nanmin(values), np.nanmax(values))]
         findings.append(f"{name}: {ends[0]} to {ends[1]} {label}; of the map {fractions}.")
     finding = " ".join(findings[:_MOST_SAID])
-    return Chart(case, panels, notes=[f"contours: {label}", *notes], finding=finding)
+    return Chart(case, panels, notes=[f"contours show {label}", *notes], finding=finding)

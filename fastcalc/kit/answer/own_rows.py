@@ -122,15 +122,15 @@ _ROWS = (
     numbers("context", lambda score: f"{score.row.context:,.0f}"),
     numbers("engine|o", lambda score: f"{score.before:.2f}"),
     key_figure(
-        numbers("own rows|x", lambda score: "-" if score.now is None else f"{score.now:.2f}")
+        numbers("corrected|x", lambda score: "-" if score.now is None else f"{score.now:.2f}")
     ),
     words(f"predicted / measured|{_AXIS}", lambda score: score.strip),
 )
 _BELIEFS = (
     words("", lambda belief: belief.kind),
-    numbers("|rows", lambda belief: str(len(belief.scores))),
-    numbers("error of|engine", lambda belief: belief.error_before),
-    key_figure(numbers("error with|own rows", lambda belief: belief.error_now)),
+    numbers("measure-|ments", lambda belief: str(len(belief.scores))),
+    numbers("median error|engine", lambda belief: belief.error_before),
+    key_figure(numbers("median error|corrected", lambda belief: belief.error_now)),
     numbers("speed|factor", lambda belief: belief.speed),
     numbers("range|factor", lambda belief: belief.range),
 )
@@ -153,8 +153,8 @@ def parts(deployments: Sequence[OwnDeployment], engine: str, width: int) -> list
         scores = scores_of(deployment)
         work = f"{deployment.model} ({deployment.weights}, cache {deployment.kv})"
         page += [
-            f"{deployment.file}: {many(len(scores), 'row')} of {work} on {deployment.hardware}, "
-            f"{deployment.layout}",
+            f"{deployment.file}: {many(len(scores), 'measurement')} of {work} on "
+            f"{deployment.hardware}, {deployment.layout}",
             "",
         ]
         if len(deployments) == 1:
@@ -167,9 +167,8 @@ def parts(deployments: Sequence[OwnDeployment], engine: str, width: int) -> list
     if further > 0:
         page += [f"{many(further, 'more deployment')} in the file", ""]
     key = (
-        f"key: engine (o): predicted / measured speed with uncorrected {engine}; own rows (x): "
-        f"with {engine} corrected by your other rows; error: median; speed factor, range factor: "
-        "corrected / uncorrected speed and 80% range"
+        f"key: o: predicted by uncorrected {engine}; x: corrected by your other measurements; "
+        "speed and range factor: corrected / uncorrected speed and 80% range"
     )
     return [*page[:-1], Notes([key])]
 
@@ -187,7 +186,7 @@ def chart(deployments: Sequence[OwnDeployment], engine: str) -> Chart:
         np.array([score.before for score in scores]),
         np.array([np.nan if score.now is None else score.now for score in scores]),
     )
-    before = f"before: uncorrected {engine}; after: corrected by the other rows"
+    before = f"before is uncorrected {engine}, after is corrected by the other measurements"
     return replace(
         drawn,
         notes=[*drawn.notes, before, *_notes(scores)],

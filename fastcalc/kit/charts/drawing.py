@@ -9,6 +9,7 @@ from typing import Literal
 import numpy as np
 
 from fastcalc.formulas.types import Floats
+from fastcalc.kit.answer.console import sentence
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#C26A9B", "#BF8400", "#3E9AD6", "#8A7A00", "#777777")
 """Palette of Okabe and Ito, distinguishable with every kind of colour blindness. The lighter
@@ -207,6 +208,11 @@ class Chart:
     swings: Sequence[Swing] = ()
     finding: str = ""
     grounds: str = ""
+
+    @property
+    def sentences(self) -> list[str]:
+        """Notes as sentences, each once."""
+        return list(dict.fromkeys(map(sentence, filter(None, self.notes))))
 
     def stating(self, stated: Sequence[str]) -> "Chart":
         """Same chart, with phrases on its case added to the title."""

@@ -62,7 +62,7 @@ class FigureLayout:
         finding = look.title or chart.finding
         head = [(finding, 1.2 if len(finding) < _LONG else 1.05, "bold")] if finding else []
         head += [(chart.title, 1.0 if finding else 1.2, "normal" if finding else "bold")]
-        notes = " · ".join(dict.fromkeys(chart.notes))
+        notes = " ".join(chart.sentences)
         foot = [(text, 0.9, "normal") for text in (notes, chart.grounds, look.program)]
         above, below = (
             [

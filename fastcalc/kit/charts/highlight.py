@@ -12,7 +12,7 @@ from fastcalc.written import shown
 FEW = 5
 """Maximum number of coloured lines; further ones are grey."""
 
-DASHED = "dashed: hardware bound"
+DASHED = "dashed lines are the hardware bound"
 
 
 def highlighted(chart: Chart, patterns: Sequence[str] = ()) -> Chart:

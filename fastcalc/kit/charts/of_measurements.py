@@ -43,7 +43,7 @@ def before_and_after(
         measured = np.array([axis.low, axis.high])
         series += [Series("measured", measured, np.ones(2), 7, "bound")]
         panels.append(Panel(phase, axis, upward, series))
-    key = "above 1: predicted too fast" + (
-        "; bars: 80% range of the prediction after" * (ends is not None)
+    key = "above 1, the prediction is too fast" + (
+        "; bars are the 80% range of the prediction after" * (ends is not None)
     )
     return Chart(title, panels, notes=[key])

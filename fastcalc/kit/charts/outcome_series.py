@@ -15,7 +15,7 @@ from fastcalc.kit.charts.drawing import MOST, Chart, Panel, Series, axes
 from fastcalc.kit.charts.grounds import grounds
 from fastcalc.kit.charts.highlight import DASHED, FEW
 from fastcalc.mentions import option
-from fastcalc.written import first_few, listed
+from fastcalc.written import first_few, listed, many
 
 BATCH = "batch (sequences decoded together)"
 
@@ -32,18 +32,21 @@ def notes_of(outcomes: Sequence[Outcome], *, of_prompts: bool = False) -> list[s
 
 
 def chips_of(outcomes: Sequence[Outcome]) -> str:
-    """Phrase on the number of chips of each line; for many lines only the range."""
+    """State the number of chips of each line; for many lines only the range."""
     counts = dict.fromkeys(
         (outcome.placement.layout.chips, outcome.scenario.hardware.id)
         for outcome in outcomes
         if outcome.estimate.fits.any()
     )
     if len(counts) <= FEW:
-        return f"on {', '.join(f'{count:,} {chip}' for count, chip in counts)}" if counts else ""
+        deployments = listed([f"{count:,} {chip}" for count, chip in counts])
+        return f"the deployments are {deployments}" if counts else ""
     fewest, largest = min(counts), max(counts)
     if fewest[0] == largest[0]:
-        return f"on {fewest[0]:,} of each chip"
-    return f"on {fewest[0]:,} ({fewest[1]}) to {largest[0]:,} chips ({largest[1]})"
+        return f"each deployment has {many(fewest[0], 'chip')}"
+    return (
+        f"the deployments have {fewest[0]:,} ({fewest[1]}) to {largest[0]:,} chips ({largest[1]})"
+    )
 
 
 def speeds_of(outcome: Outcome, positions: Bools | int) -> list[Floats | None]:
@@ -86,14 +89,18 @@ def of_speeds(
     drawn = [line for line in series if line.style == "line" or line.y.max() < _FAR * top]
     axis, upward = axes(drawn, across, "output tokens/s per user", (base, 10))
     far = [
-        f"{line.name}{where}: {number(float(line.y.max()))} tokens/s, far above"
+        f"the {line.name}{where}, {number(float(line.y.max()))} tokens/s, is far above the chart"
         for where, lines in ((f" ({name})" * bool(name), by_panel[name]) for name in by_panel)
         for line in lines
         if line not in drawn
     ]
-    key = ["band: 80% range"] * any(line.low is not None for line in drawn)
+    key = ["the band is the 80% range"] * any(line.low is not None for line in drawn)
     key += [DASHED] * any(line.style == "bound" for line in drawn)
-    all_notes = ["; ".join(key), *first_few(far, FEW, "more bounds far above"), *notes]
+    all_notes = [
+        "; ".join(key),
+        *first_few(far, FEW, "more bounds are far above the chart"),
+        *notes,
+    ]
     panels = [
         Panel(name, axis, upward, [line for line in lines if line in drawn])
         for name, lines in by_panel.items()
@@ -136,7 +143,7 @@ def from_to(values: Floats) -> str:
 
 def subject(chips: Iterable[str]) -> str:
     """Names of chips for a sentence; many chips are counted."""
-    names = list(chips)
+    names = list(dict.fromkeys(chips))
     return listed(names) if len(names) <= FEW else f"these {len(names)} chips"
 
 
@@ -197,8 +204,8 @@ def left_out(outcomes: Sequence[Outcome]) -> Iterator[str]:
         reason = (", " if len(largest) <= FEW else " to ").join(largest_batches)
         yield f"largest batches: {reason}; {option('chips')} makes room for more"
     if is_cut:
-        count = f"drawn: the first {MOST} of {len(chips)}"
-        yield f"{count}; {option('on')} selects the chips to draw"
+        count = f"the chart shows the first {MOST} of {len(chips)} chips"
+        yield f"{count}; {option('on')} selects others"
 
 
 def title_of(outcomes: Sequence[Outcome], group: str) -> str:

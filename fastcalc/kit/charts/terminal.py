@@ -58,7 +58,7 @@ def parts(chart: Chart, width: int, *, is_ascii: bool) -> list[Part]:
             "",
         ]
         page += [legend, ""]
-    return [*page, Notes(list(dict.fromkeys(chart.notes)))]
+    return [*page, Notes(chart.sentences)]
 
 
 def _merged(panels: Sequence[Panel]) -> Iterator[Panel]:

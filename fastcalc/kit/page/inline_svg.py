@@ -45,7 +45,7 @@ def figures(chart: Chart) -> Iterator[str]:
     for panel in chart.panels:
         title = ", ".join(filter(None, (about, *panel.title.splitlines())))
         drawn.append((title, _plot(panel, title)))
-    notes = "".join(f"<li>{escape(note)}</li>" for note in dict.fromkeys(chart.notes))
+    notes = "".join(f"<li>{escape(note)}</li>" for note in chart.sentences)
     for place, (title, picture) in enumerate(drawn):
         shows = f'<p class="quiet">{escape(chart.finding)}</p>' if chart.finding else ""
         note_list = f'<ul class="notes">{notes}</ul>' if notes else ""

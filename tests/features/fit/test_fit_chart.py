@@ -55,7 +55,7 @@ def test_a_line_is_of_a_chip_a_model_and_formats():
     assert [line.name for line in chart.panels[0].series] == ["1 x a", "1 x b"]
     assert chart.panels[0].series[0].x.tolist() == [2, 4, 8]
     assert chart.title.endswith("Made up, weights bf16, KV cache bf16")
-    assert chart.notes[0].startswith("prompt and output of each user")
+    assert chart.notes[0].startswith("tokens are prompt and output of each user")
     assert len(chart.notes) == 1
 
 
@@ -95,20 +95,20 @@ def series(name, x, y):
     [
         (
             [("1 x a", [1, 8], [80, 10])],
-            "1 x a holds most: 80 tokens of one user, 10 of each of 8.",
+            "1 x a holds most: 80 tokens for one user, or 10 for each of 8.",
         ),
         (
             [("2 x a", [2, 8], [80, 10])],
-            "2 x a hold most: 80 tokens of two users, 10 of each of 8.",
+            "2 x a hold most: 80 tokens for two users, or 10 for each of 8.",
         ),
         (
             [("1 x a", [1, 8], [80, 10]), ("1 x b", [1, 16], [40, 5])],
-            "1 x a: up to 80 tokens of one user; 1 x b: 5 of each of 16.",
+            "1 x a holds most: 80 tokens for one user. 1 x b holds 5 for each of 16.",
         ),
         # Of equal first contexts that with the longer last one leads.
         (
             [("1 x a", [1, 8], [80, 10]), ("1 x b", [1, 8], [80, 11])],
-            "1 x b holds most: 80 tokens of one user, 11 of each of 8.",
+            "1 x b holds most: 80 tokens for one user, or 11 for each of 8.",
         ),
     ],
 )

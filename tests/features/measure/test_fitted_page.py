@@ -45,17 +45,17 @@ def group(count):
     return SimpleNamespace(median_factor=1.25, p90_factor=1.5, count=count)
 
 
-SCORE = "median factor 1.25, 90% within 1.50"
+SCORE = "median error 1.25x, 90th percentile 1.50x"
 
 
 @every(
     "left_out,nodes,lines",
     [
-        (None, [], ["all rows are from one source, so the fit cannot be tested on another; trust it less",
+        (None, [], ["all measurements are from one source, so no other source tests the fit; trust it less",
                     "these runs move no value of mine, only the deployments above"]),
-        (3, [node("share", value=0.7)], [f"held-out sources: {SCORE} (3 points)",
+        (3, [node("share", value=0.7)], [f"held-out sources: {SCORE}",
                                          "share: 0.7000 -> 0.8000"]),
-        (3, [node("share", "hopper", value=0.7)], [f"held-out sources: {SCORE} (3 points)",
+        (3, [node("share", "hopper", value=0.7)], [f"held-out sources: {SCORE}",
                                                    "share on hopper: 0.7000 -> 0.8000"]),
     ],
 )  # fmt: skip
@@ -65,7 +65,7 @@ def test_a_fit_to_own_runs_says_what_moved(left_out, nodes, lines):
         before=group(9), after=group(9), left_out=left_out and group(left_out),
     )  # fmt: skip
     first, *others = calibration._fitted_lines(fit, "runs.csv")
-    assert first == f"error of mine on runs.csv: {SCORE} (9 points); fitted: {SCORE} (9 points)"
+    assert first == f"mine on runs.csv: {SCORE}; after the fit: {SCORE}"
     assert others == lines
 
 

@@ -113,7 +113,7 @@ def test_speeds_are_those_of_the_records_and_a_bound_far_above_is_said():
             expected = [row[f"tokens_per_s_per_user{key}"] for row in rows]
             assert getattr(named(panel, chip), held) == pytest.approx(expected)
     assert "bound of wse-3" not in [one.name for one in panel.series]
-    assert any(note.startswith("bound of wse-3: ") for note in drawn.notes)
+    assert any(note.startswith("the bound of wse-3, ") for note in drawn.notes)
 
 
 def test_batches_that_do_not_fit_are_not_drawn_and_said():
@@ -310,7 +310,7 @@ def test_a_terminal_has_legend_and_axes_and_no_line_too_long(fastcalc, kind, col
     assert "h100-sxm" in ran.out
     if kind != "memory":
         assert sum(line.lstrip().startswith(("a  ", "b  ")) for line in lines) >= 2
-        assert any(line.endswith(("together)", "expected", "read", "bound")) for line in lines)
+        assert any(line.endswith(("together)", "expected", "read", "bound.")) for line in lines)
 
 
 def test_a_terminal_without_frames_gets_ascii(fastcalc, monkeypatch):
@@ -444,12 +444,14 @@ def test_of_many_lines_those_of_the_finding_or_those_that_are_named_are_in_colou
         assert all((line.low is None) == (line.colour == GREY) for line in lines)
         bounds = {line.colour for line in panel.series if line.style == "bound"}
         assert GREY not in bounds
-    assert "on 1 (b200) to 4 chips (wse-3)" in chart.notes
+    assert "the deployments have 1 (b200) to 4 chips (wse-3)" in chart.notes
     small = of_outcomes.speed([outcome("llama-3.1-8b", chip, batch=(1,)) for chip in CHIPS[:8]])
-    assert "on 1 of each chip" in small.notes
+    assert "each deployment has 1 chip" in small.notes
     assert DASHED in chart.notes[0]
     assert highlighted(chart, ["mi3*"]).notes[0] == chart.notes[0]
-    assert highlighted(chart, ["wse-3"]).notes[0] == "band: 80% range"  # whose bound is far above
+    assert (
+        highlighted(chart, ["wse-3"]).notes[0] == "the band is the 80% range"
+    )  # whose bound is far above
 
 
 def overlapping(texts, renderer):

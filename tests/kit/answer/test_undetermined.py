@@ -105,23 +105,23 @@ def test_each_table_marks_what_is_undetermined_and_says_so_in_its_key(
             "speed",
             CORSAIR[:3],
             "d-matrix-corsair ?",
-            "speeds of d-matrix-corsair are undetermined (marked ?)",
+            "Speeds of d-matrix-corsair are undetermined (marked ?)",
         ),
         (
             "price",
             CORSAIR,
             "d-matrix-corsair ?",
-            "speeds of d-matrix-corsair are undetermined (marked ?)",
+            "Speeds of d-matrix-corsair are undetermined (marked ?)",
         ),
         (
             "step",
             CORSAIR[:3],
             "d-matrix-corsair ?",
-            "speeds of d-matrix-corsair are undetermined (marked ?)",
+            "Speeds of d-matrix-corsair are undetermined (marked ?)",
         ),
         ("roofline", WSE, "wse-3, prefill ?", "wse-3 prefill speed is not published (marked ?)"),
-        ("price", WSE, "wse-3", "no public benchmark shows wse-3 serving several users"),
-        ("frontier", WSE, "wse-3", "no public benchmark shows wse-3 serving several users"),
+        ("price", WSE, "wse-3", "No public benchmark shows wse-3 serving several users"),
+        ("frontier", WSE, "wse-3", "No public benchmark shows wse-3 serving several users"),
     ],
 )
 def test_charts_say_what_is_undetermined(kind, asked, label, note, capsys, monkeypatch):
