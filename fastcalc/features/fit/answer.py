@@ -15,6 +15,7 @@ from fastcalc.core.start_checks import GIB
 from fastcalc.core.verdict import VERDICTS
 from fastcalc.features import request_of
 from fastcalc.features.fit.gpu_layers import MostOnCard
+from fastcalc.features.fit.quantized import quantized_note
 from fastcalc.features.fit.records import COLUMNS, fit_records
 from fastcalc.features.fit.request import FitMemory
 from fastcalc.grid.column import Column, TableColumn, key_figure
@@ -82,12 +83,14 @@ class FitAnswer(Answer):
     scenarios : requested scenarios, for each model in its formats on each chip
     locations : placement of each batch of the scenarios
     gpu_layers : most layers on a card, if layers are (or would have to be) shared with a host
+    quantized : locations with narrower weights that fit where the requested ones do not
     """
 
     request: FitMemory
     scenarios: Sequence[Scenario]
     locations: Sequence[StartLocation]
     gpu_layers: Sequence[MostOnCard] = ()
+    quantized: Sequence[StartLocation] = ()
 
     @property
     def code(self) -> int:
@@ -130,6 +133,7 @@ class FitAnswer(Answer):
         alone = self.locations[0]
         if len(self.locations) == 1 and alone.fits and not alone.is_expected_to_stop:
             yield from map(Note, filter(None, [start_note(alone)]))
+        yield from map(Note, dict.fromkeys(map(quantized_note, self.quantized)))
         for note in dict.fromkeys(count.note for count in self.gpu_layers):
             yield Note(note)
         yield from (Note(note, weight=2) for note in _length_notes(self.locations))
@@ -160,8 +164,10 @@ class FitAnswer(Answer):
         fitting = [location for location in self.locations if location.fits]
         request, shared = self._with_batch, [asked for asked in self.gpu_layers if asked.count]
         models = request.models or DEFAULT_MODELS
-        if fitting or not shared:
+        if fitting or not (shared or self.quantized):
             return follow_up_of(request, fitting)
+        if self.quantized:
+            return follow_up_of(request, self.quantized[:1])
         first = shared[0]
         if first.setting == "n_cpu_moe":
             with_host = replace(request, n_cpu_moe=first.count)

@@ -9,6 +9,7 @@ from fastcalc.core.start import start_location
 from fastcalc.errors import InputError
 from fastcalc.features.fit.answer import FitAnswer
 from fastcalc.features.fit.gpu_layers import most_on_card
+from fastcalc.features.fit.quantized import fitting_quantization
 from fastcalc.features.fit.request import FitMemory
 from fastcalc.features.fit.solve import Unknown, solve_for
 from fastcalc.features.fit.solved import SolvedAnswer
@@ -35,6 +36,7 @@ def run(request: FitMemory) -> FitAnswer:
             scenarios=requested,
             locations=locations,
             gpu_layers=[count for count in layers if count],
+            quantized=[*filter(None, map(fitting_quantization, locations))],
         )
     solutions = [solve_for(unknown, location) for location in locations]
     return SolvedAnswer(

@@ -94,6 +94,20 @@ def test_a_card_too_small_is_told_how_many_layers_it_takes(fastcalc):
         assert ran.code == code, count
 
 
+def test_cards_too_small_are_told_of_quantized_weights(fastcalc):
+    """70.6 billion parameters are 141 GB at 16 bits and 75 at 8.5; at 4.8 they are 42.5, below 48."""
+    request = ("llama-3.3-70b", "--on", "rtx-3090", "--chips", "2")
+    ran = fastcalc("fit", *request)
+    assert ran.code == 1
+    text = " ".join(ran.out.split())
+    assert "quantized weights of 42.5 GB fit on 2 chips: --weights q4_k_m" in text
+    assert "compare llama-3.3-70b --on rtx-3090 --weights q4_k_m --chips 2" in text
+    assert fastcalc("fit", *request, "--weights", "q4_k_m").code == 0
+    assert fastcalc("fit", *request, "--weights", "q8_0").code == 1
+    for fitting in ("q4_k_m", "q4_0"):
+        assert "quantized weights" not in fastcalc("fit", *request, "--weights", fitting).out
+
+
 def test_a_server_command_s_layers_are_on_the_card_alone(fastcalc):
     """One card, not as many as hold the whole; the cache of -c is there before any request."""
     ran = fastcalc(

@@ -1,0 +1,36 @@
+"""Quantized weights that fit on chips that are too small for the requested format."""
+
+from dataclasses import replace
+
+from fastcalc.core.chip.formats_run import formats_run
+from fastcalc.core.model.workload import workload
+from fastcalc.core.scenario import locate
+from fastcalc.core.start import StartLocation, start_location
+from fastcalc.kit.answer.numbers_as_text import size
+from fastcalc.mentions import option
+from fastcalc.written import many
+
+
+def fitting_quantization(location: StartLocation) -> StartLocation | None:
+    """Location with the widest narrower weights with which the server starts; None if none do."""
+    if location.fits or location.refused:
+        return None
+    scenario = location.scenario
+    sizes = {
+        name: float(workload(scenario.model, name, scenario.kv).weight_bytes)
+        for name in formats_run(scenario.engine, scenario.hardware).weights
+    }
+    narrower = [name for name in sizes if sizes[name] < float(location.placement.work.weight_bytes)]
+    for name in sorted(narrower, key=sizes.__getitem__, reverse=True):
+        quantized = start_location(locate(replace(scenario, weights=name)))
+        if quantized.verdict == "fits":
+            return quantized
+    return None
+
+
+def quantized_note(quantized: StartLocation) -> str:
+    """Sentence on quantized weights that fit, with their size and the chips."""
+    chip, work = quantized.scenario.hardware.id, quantized.placement.work
+    chips = many(quantized.placement.layout.chips, "chip")
+    weights = option("weights", quantized.scenario.weights)
+    return f"{chip}: quantized weights of {size(float(work.weight_bytes))} fit on {chips}: {weights}"
