@@ -207,8 +207,14 @@ class CompareAnswer(Answer):
         return [*own_rows.parts(deployments, listed([*dict.fromkeys(engines)]), width), ""]
 
     def next_command(self) -> str:
-        """Suggest `frontier`, or a report if a price is missing or a setting is not searched."""
+        """Suggest `frontier`, or a report if a price is missing or a setting is not searched.
+
+        If nothing fits, suggest `fit`, which says what would.
+        """
         request, outcomes = self.request, self.outcomes
+        if not any(outcome.fits for outcome in outcomes):
+            models = request.models or DEFAULT_MODELS
+            return follow_up(request, request_of("fit"), *models, flag("on"), request.on)
         if all(outcome.refused for outcome in outcomes):
             request = replace(request, weights=None, kv=None)
         compared = chips_by_id(outcomes).keys()

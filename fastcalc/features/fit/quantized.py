@@ -32,5 +32,5 @@ def quantized_note(quantized: StartLocation) -> str:
     """Sentence on quantized weights that fit, with their size and the chips."""
     chip, work = quantized.scenario.hardware.id, quantized.placement.work
     chips = many(quantized.placement.layout.chips, "chip")
-    weights = option("weights", quantized.scenario.weights)
-    return f"{chip}: quantized weights of {size(float(work.weight_bytes))} fit on {chips}: {weights}"
+    weights = f"quantized weights of {size(float(work.weight_bytes))}"
+    return f"{chip}: {weights} fit on {chips}: {option('weights', quantized.scenario.weights)}"

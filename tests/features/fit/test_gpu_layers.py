@@ -102,6 +102,8 @@ def test_cards_too_small_are_told_of_quantized_weights(fastcalc):
     text = " ".join(ran.out.split())
     assert "quantized weights of 42.5 GB fit on 2 chips: --weights q4_k_m" in text
     assert "compare llama-3.3-70b --on rtx-3090 --weights q4_k_m --chips 2" in text
+    following = fastcalc("compare", *request).out.partition("next: fastcalc ")[2]
+    assert following.split() == ["fit", *request]
     assert fastcalc("fit", *request, "--weights", "q4_k_m").code == 0
     assert fastcalc("fit", *request, "--weights", "q8_0").code == 1
     for fitting in ("q4_k_m", "q4_0"):
