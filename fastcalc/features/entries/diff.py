@@ -136,8 +136,7 @@ def _shown(text: str | None, si: float | None) -> str:
 def _si(value: Any) -> float | None:
     if isinstance(value, Quantity):
         return value.si
-    plain = isinstance(value, (int, float)) and not isinstance(value, bool)
-    return float(value) if plain else None
+    return float(value) if isinstance(value, (int, float)) else None
 
 
 def _text(value: Any) -> str | None:

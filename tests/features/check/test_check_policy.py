@@ -10,6 +10,8 @@ import jsonschema
 import pytest
 
 from fastcalc import __version__
+from fastcalc.errors import InputError
+from fastcalc.features.check.policy import baseline_of, rules_named
 from fastcalc.features.check.rule import RULES
 from tests.helpers import ROOT, run_once
 from tests.rule_examples import h100, llama
@@ -61,11 +63,23 @@ def test_a_file_that_does_not_load_counts_whatever_is_ignored(check):
     assert "correct it" in ran.err
 
 
-@pytest.mark.parametrize("name", ["--select", "--ignore"])
-def test_a_rule_that_is_none_is_a_sentence(check, name):
-    ran = check(name, "HW9999", text=DOUBTFUL)
-    assert ran.code == 2
-    assert "no rule id begins with it" in ran.err
+@pytest.mark.parametrize("flag", ["--select", "--ignore"])
+def test_a_rule_that_is_none_is_a_sentence(flag):
+    for name in ("HW9999", "x", " "):
+        with pytest.raises(InputError, match="no rule id begins with it"):
+            rules_named(["HW", name], flag)
+    assert rules_named([" hw041", "PV"], flag) == ("HW041", "PV")
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[", "[]", "{}", '{"faults": 3}', '{"faults": [{"rule": "HW041"}]}', "[" * 9999]
+)
+def test_a_baseline_of_something_else_is_a_sentence(tmp_path, text):
+    (tmp_path / "b.json").write_text(text)
+    with pytest.raises(
+        InputError, match=r"b.json: is not a list of faults; write one with 'fastcalc"
+    ):
+        baseline_of(tmp_path / "b.json", tmp_path)
 
 
 @pytest.mark.parametrize(

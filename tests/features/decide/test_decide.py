@@ -680,6 +680,8 @@ def test_what_is_next_can_be_typed(fastcalc):
         (("a=speed=9", "--map", "tools=0..3,tools=0..4"), "on both axes"),
         (("a=speed=9", "--map", "tools=3..0,steps=1..3"), "is empty"),
         (("a=speed=9", "--map", "tools=3,steps=1..3"), "has no two ends"),
+        (("a=speed=9", "--map", "tools=..3,steps=1..3"), "has no two ends"),
+        (("a=speed=9", "--map", "tools=3..,steps=1..3"), "has no two ends"),
         (("a=speed=9", "--map", "b.accuracy=0..1,steps=1..3"), "write for example a.accuracy"),
         (("a=speed=9,accuracy=1", "--map", "accuracy=0..1,steps=1..3"), "every option sets its own"),
         (("a=speed=9", "--format", "yaml"), "--format 'yaml' is unknown"),

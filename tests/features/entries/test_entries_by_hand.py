@@ -7,9 +7,10 @@ import pytest
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.features.entries import answer
 from fastcalc.features.entries.records import cautions, engine_record, hardware_record, model_record
-from fastcalc.features.entries.request import ShowEntry
+from fastcalc.features.entries.request import ListEntries, ShowEntry
+from fastcalc.features.entries.run import find, run_list
 from tests import made_up
-from tests.helpers import every, run_once, words
+from tests.helpers import every, read_or_refusal, run_once, words
 
 ENTRIES = Catalogue()
 H100 = {
@@ -181,3 +182,41 @@ def test_a_list_is_counted(kind, count, said):
     read = {"models": ENTRIES.model, "hardware": ENTRIES.hardware, "engines": ENTRIES.engine}[kind]
     found = answer.ListAnswer(request=None, kind=kind, entries=[read(name)] * count)
     assert [*found.body(SimpleNamespace(width=100))][-1] == said
+
+
+@every(
+    "peak,critical",
+    [({"fp16": "100 TFLOP/s"}, 100), ({"fp16": "100 TFLOP/s", "bf16": "50 TFLOP/s"}, 50)],
+)
+def test_the_peak_of_16_bits_is_that_of_bf16_if_there_is_one(peak, critical):
+    """Of 1 TB/s, and 2 bytes a weight with 2 FLOP each."""
+    assert hardware_record(made_up.chip(peak=peak))["critical_batch_16bit"] == critical
+
+
+@every(
+    "fields,said",
+    [
+        ({"entries": "models", "kind": "gpu"}, "--kind applies to hardware, not to models"),
+        ({"entries": "engines", "vendor": "nvidia"}, "--vendor applies to hardware, not to engines"),
+        ({"entries": "models", "with_": "draft_of"}, "--with 'draft_of' is unknown"),
+        ({"entries": "chips"}, "list 'chips' is unknown"),
+    ],
+)  # fmt: skip
+def test_filters_that_do_not_apply(fields, said):
+    assert read_or_refusal(run_list, ListEntries(**fields)).startswith(said)
+
+
+def test_filters_leave_what_they_name():
+    wafers = run_list(ListEntries(entries="hardware", kind="WAFER")).entries
+    assert {chip.kind for chip in wafers} == {"wafer"}
+    apple = run_list(ListEntries(entries="hardware", vendor="apple")).entries
+    assert {chip.vendor for chip in apple} == {"Apple"}
+    fabrics = run_list(ListEntries(entries="hardware", with_="fabric")).entries
+    assert 0 < len(fabrics) < 20
+    assert all(chip.fabric for chip in fabrics)
+
+
+def test_an_engine_of_two_files_is_found_and_a_wrong_half_is_named():
+    assert find(ENTRIES, "vllm-0.19+eager").id == "vllm-0.19+eager"
+    assert "no engine is called 'nothing'" in read_or_refusal(find, ENTRIES, "nothing+eager")
+    assert read_or_refusal(find, ENTRIES, "x.yaml") == "x.yaml: there is no such file"
