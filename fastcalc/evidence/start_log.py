@@ -59,6 +59,18 @@ RANKS = ("tp", "pp", "dp")
 """Settings that define the layout of a model over chips."""
 
 
+_ENGINES = (
+    ([0, 8], "vllm-0.7"),
+    ([0, 9], "vllm-0.8"),
+    ([0, 17], "vllm-0.16"),
+    ([0, 20], "vllm-0.19"),
+    ([0, 26], "vllm-0.25"),
+    ([0, 29], "vllm-0.28"),
+    ([0, 33], "vllm-0.32"),
+)
+"""First release of vLLM that an engine file no longer describes, and the file."""
+
+
 @dataclass
 class StartLog:
     """A server start, as far as its log states it.
@@ -102,9 +114,9 @@ class StartLog:
     def engine(self) -> str:
         """Engine of fastcalc that matches the start-up of this release."""
         release = self._release
-        if self.program != VLLM or not release or release >= [0, 26]:
+        if self.program != VLLM or not release:
             return self.program
-        return "vllm-0.19" if release < [0, 20] else "vllm-0.25"
+        return next((name for end, name in _ENGINES if release < end), self.program)
 
     @property
     def _release(self) -> list[int]:

@@ -186,7 +186,14 @@ def test_an_engine_applies_to_a_release_of_the_one_that_it_extends(tmp_path, cat
         assert stated.decode_layer_floor == eager.parameters.decode_layer_floor
         assert engine.id in ("vllm-0.19+eager", "mine+eager")
         assert own.engine(engine.id) is engine
-    assert own.engine("vllm-0.19+eager").bases == ("eager", "vllm-0.19", "vllm", "gpu")
+    assert own.engine("vllm-0.19+eager").bases == (
+        "eager",
+        "vllm-0.19",
+        "vllm-0.28",
+        "vllm-0.32",
+        "vllm",
+        "gpu",
+    )
 
 
 @pytest.mark.parametrize(

@@ -91,7 +91,7 @@ CHIPS = {
 ENGINES = {
     "tensorrt-llm": "TRT-LLM|trtllm|trt llm|TensorRT LLM|tensorrt_llm",
     "llama-cpp": "llama.cpp|llamacpp|llama cpp|llama-server|Llama.cpp server|ollama|KoboldCpp",
-    "vllm-0.19": "vllm 0.11|vLLM v0.11.0|vllm-0.11.2",
+    "vllm-0.16": "vllm 0.11|vLLM v0.11.0|vllm-0.11.2",
     "exllama": "ExLlamaV2|exllamav3|exl2",
     "mlx": "MLX|mlx-lm|mlx_lm",
     "sglang": "SGLang|sgl",

@@ -43,7 +43,7 @@ def placed(model, chip, engine="vllm", *, share=None, sequences=None, **settings
 
 def test_a_hybrid_with_fewer_blocks_than_sequences_does_not_start():
     """Qwen3.6 27B in FP8 on one H100 at 0.95: 856 blocks < 1,024, and 512 start (recipes 551)."""
-    stopped = placed("qwen3.6-27b", "h100-sxm", share=0.95, weights="fp8")
+    stopped = placed("qwen3.6-27b", "h100-sxm", "vllm-0.25", share=0.95, weights="fp8")
     assert (stopped.fits, stopped.verdict) == (False, "no")
     said, blocks = stopped.stop_line.rstrip(").").rsplit("(", 1)
     assert said == "max_num_seqs (1024) exceeds available Mamba cache blocks "
@@ -72,6 +72,58 @@ def test_limits_of_a_start_follow_release_and_card(chip, engine, sequences, toke
 
 
 @pytest.mark.parametrize(
+    ("length", "tokens"),
+    [(1024.0, 2048), (20_000.0, 20_000), (32_768.0, 32_768), (40_960.0, 2048)],
+)
+def test_steps_of_the_first_engine_hold_a_whole_prompt(length, tokens):
+    """vLLM 0.7, config.py: max(max_model_len, 2048), and chunks of 2,048 above 32,768."""
+    site = placed("llama-3.1-8b", "rtx-3090", "vllm-0.7").placement.machine
+    assert start_rows(site.software, largest_memory(site.hardware), length) == (256, tokens)
+
+
+@pytest.mark.parametrize(
+    ("engine", "sampling", "stored"),
+    [
+        # Logits of 16 bits, and with counters for penalties of 33 bits; 0.33 samples with them.
+        ("vllm-0.28", 4.1 * 4, 0.0),
+        ("vllm-0.32", 2.0, 4.12),
+        ("vllm", 14.0, 4.12),
+    ],
+)
+def test_logits_of_a_start_follow_the_release(engine, sampling, stored):
+    """1,024 sequences, 151,936 entries of the vocabulary, and 9,216 hidden states of 4,096."""
+    kept = placed("qwen3-8b", "h100-sxm", engine).placement.kept
+    entries = 1024 * 151_936
+    assert kept.sampling == pytest.approx(sampling * entries + 9216 * 4096 * 2)
+    assert kept.runtime == pytest.approx(0.13 * 2**30 + stored * entries)
+
+
+def test_latent_attention_expands_a_chunk_of_the_context():
+    """65,536 tokens, 128 heads, keys of 128 and values of 128 at 16 bits, divided by ranks."""
+    reserve = placed("deepseek-r1", "h200-sxm", sharding=Sharding(tp=8)).placement.machine.reserve
+    assert (65_536 * 128 * (128 + 128) * 2, 0.0) in reserve.layers
+    assert reserve.on(8, 8, 0).layer < reserve.on(8, 1, 8).layer
+
+
+def test_an_indexer_gathers_keys_of_forty_longest_sequences():
+    """Of DeepSeek V3.2: 40 x 163,840 keys of 132 bytes, and half a GiB of scores."""
+    place = placed("deepseek-v3.2", "h200-sxm", sharding=Sharding(tp=8)).placement
+    assert (0.0, 2.0**29 + 40 * 163_840 * 132) in place.machine.reserve.layers
+    memory = replace(OWN_MEMORY, longest=32_768.0)
+    shorter = placed("deepseek-v3.2", "h200-sxm", sharding=Sharding(tp=8), memory=memory).placement
+    assert (0.0, 2.0**29 + 40 * 32_768 * 132) in shorter.machine.reserve.layers
+
+
+def test_ranks_divide_the_inner_columns_of_an_encoder():
+    """A start of Qwen3.8 27B on two RTX 5090 logged a peak of 1.59 GiB (club-3090 1087)."""
+    kept = placed("qwen3.6-27b", "rtx-5090", sharding=Sharding(tp=2), weights="fp8").placement.kept
+    assert kept.encoder / 2**30 == pytest.approx(1.59, rel=0.01)
+    inner = 2 * 4304 * 2 * 65_536
+    alone = placed("qwen3.6-27b", "h100-sxm", weights="fp8").placement.kept
+    assert alone.encoder - kept.encoder == pytest.approx(inner / 2, rel=0.01)
+
+
+@pytest.mark.parametrize(
     ("model", "chip", "gib"),
     [
         # SGLang 0.5.23: 1 GiB and 1.5 MiB a token of a step of 8,192, or of 16,384 from 160 GiB.
@@ -84,6 +136,12 @@ def test_limits_of_a_start_follow_release_and_card(chip, engine, sequences, toke
 def test_sglang_keeps_what_its_heuristic_says(model, chip, gib):
     kept = placed(model, chip, "sglang").placement.kept.total
     assert kept / 2**30 == pytest.approx(gib, rel=1e-3)
+
+
+def test_sglang_keeps_more_on_several_ranks():
+    """SGLang 0.5.23: an eighth of a GiB per rank, and graphs of 512 sequences instead of 256."""
+    eight = placed("qwen3-8b", "h100-sxm", "sglang", sharding=Sharding(tp=8)).placement.kept.total
+    assert eight / 2**30 == pytest.approx(13.0 + 8 / 8 + 256 * 2 / 1024)
 
 
 def test_states_have_a_pool_of_their_own_under_sglang():
@@ -150,11 +208,11 @@ def test_two_changes_start_what_none_alone_does():
     assert kimi(share=0.95).verdict != "fits"
 
 
-def test_a_change_that_leaves_one_sequence_is_not_enough():
-    """gpt-oss-120b leaves 2.75 GiB at 0.9 of an H100, and one sequence of 131,072 takes 5.07."""
+def test_a_change_that_leaves_few_sequences_is_not_enough():
+    """gpt-oss-120b leaves 2.3 GiB at 0.898 of an H100, and one sequence of 131,072 takes 5.07."""
     memory = replace(OWN_MEMORY, longest=131_072.0)
-    stopped = placed("gpt-oss-120b", "h100-sxm", share=0.9, memory=memory)
-    assert ("max_num_seqs", "1") in stopped.remedies
+    stopped = placed("gpt-oss-120b", "h100-sxm", share=0.898, memory=memory)
+    assert ("max_num_seqs", "7") in stopped.remedies
     first, shortened = stopped.joint_remedies
     assert [remedy.setting for remedy in first] == ["kv", "gpu_memory_utilization"]
     assert [remedy.setting for remedy in shortened] == ["gpu_memory_utilization", "max_model_len"]
@@ -175,7 +233,7 @@ def test_the_line_of_a_start_has_the_numbers_that_are_expected():
 def test_a_length_that_does_not_fit_is_shortened():
     """0.25 MiB a token: 32,000 take 7.81 GiB, of which 4.5 are left on an H100 by version 0.11."""
     (record,) = fastcalc.fit(
-        "qwen3-32b", on="h100-sxm", chips=1, engine="vllm-0.19", max_model_len=32_000
+        "qwen3-32b", on="h100-sxm", chips=1, engine="vllm-0.16", max_model_len=32_000
     )
     assert record["fit_verdict"] == "no"
     assert record["stop_line"].startswith(
@@ -185,7 +243,7 @@ def test_a_length_that_does_not_fit_is_shortened():
     length = int(remedies["max_model_len"])
     for tokens, verdict in ((length, "fits"), (length + 32, "edge")):
         (changed,) = fastcalc.fit(
-            "qwen3-32b", on="h100-sxm", chips=1, engine="vllm-0.19", max_model_len=tokens
+            "qwen3-32b", on="h100-sxm", chips=1, engine="vllm-0.16", max_model_len=tokens
         )
         assert changed["fit_verdict"] == verdict
     assert remedies["chips"] == "2"

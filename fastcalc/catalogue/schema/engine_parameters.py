@@ -313,10 +313,21 @@ class DeclaredParameters(Generic[Value]):
         neutral=inf,
         plausible=(64, 1e6),
     )
+    whole_prompts: Value = choice(
+        Count,
+        "Longest sequences of which a step of the start holds a whole prompt.",
+        neutral=1.0,
+        plausible=(1024, 1e8),
+    )
     sampler_copies: Value = cost(
         Number,
         "32-bit copies of the logits of all sequences during sampling.",
-        plausible=(1, 20),
+        plausible=(0.5, 20),
+    )
+    stored_logits: Value = cost(
+        Number,
+        "32-bit values kept for every sequence and entry of the vocabulary, for penalties.",
+        plausible=(0.5, 4),
     )
     chunk_logits: Value = cost(
         Number, "32-bit copies of the logits of all prompt tokens of a step.", plausible=(0.5, 4)
@@ -325,6 +336,18 @@ class DeclaredParameters(Generic[Value]):
         Number,
         "16-bit copies of a layer's activations for the tokens of a step.",
         plausible=(0.5, 4),
+    )
+    context_chunk: Value = cost(
+        Count,
+        "Cached tokens whose keys and values latent attention expands at once at a start.",
+        neutral=1.0,
+        plausible=(1024, 1e6),
+    )
+    indexer_memory: Value = cost(
+        Kept, "Memory of an indexer for scores of a step.", plausible=(1e7, 1e10)
+    )
+    indexer_lengths: Value = cost(
+        Number, "Longest sequences whose indexer keys are gathered at once.", plausible=(1, 100)
     )
     chunk_memory: Value = cost(
         Kept, "Memory reserved per prompt token of a step.", plausible=(1e4, 1e7)
@@ -354,6 +377,11 @@ class DeclaredParameters(Generic[Value]):
         "Peak memory while the largest image or clip is encoded.",
         plausible=(1e7, 1e11),
     )
+    encoder_divided_memory: Value = cost(
+        Kept,
+        "Additional memory while an image or clip is encoded, which tensor-parallel ranks divide.",
+        plausible=(1e7, 1e11),
+    )
     encoder_fraction: Value = cost(
         Part, "Fraction of the memory otherwise unreserved that stays free for encoders."
     )
@@ -362,6 +390,11 @@ class DeclaredParameters(Generic[Value]):
     )
     joined_memory: Value = cost(
         Kept, "Additional memory per chip for communication between chips.", plausible=(1e7, 1e10)
+    )
+    rank_memory: Value = cost(
+        Kept,
+        "Additional memory per chip for each of the ranks that work together.",
+        plausible=(1e7, 1e10),
     )
     replica_memory: Value = cost(
         Kept,
@@ -386,6 +419,6 @@ PARAMETERS: dict[str, Parameter] = {
 STARTED_WITH = {
     "gpu_memory_utilization": ("memory_fraction",),
     "max_num_seqs": ("max_sequences", "small_sequences"),
-    "max_num_batched_tokens": ("prompt_chunk", "small_chunk", "large_chunk"),
+    "max_num_batched_tokens": ("prompt_chunk", "small_chunk", "large_chunk", "whole_prompts"),
 }
 """Parameters set when a server starts, by vLLM's name of the setting."""

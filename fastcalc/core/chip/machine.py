@@ -288,6 +288,7 @@ def machine(hardware: Hardware, engine: Engine, work: Workload, memory: MemoryCh
             largest_memory(hardware),
             has_encoder=encoder_bytes > 0.0,
             drafted=memory.drafted,
+            longest=memory.longest,
         ),
         draft=draft,
         unread_bytes=unread_bytes,

@@ -1,5 +1,6 @@
 """Memory that an engine reserves on a chip in addition to weights and caches."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from math import isfinite
@@ -12,6 +13,7 @@ from fastcalc.catalogue.schema import (
     CompressedAttention,
     DenseFFN,
     Engine,
+    LatentAttention,
     LinearAttention,
     Model,
 )
@@ -68,12 +70,14 @@ class Reserve:
     """Memory of a chip that holds neither weights nor caches.
 
     sampling : during sampling: copies of logits and their hidden states [byte]
-    layers : during a layer, for each kind of feed-forward network: bytes that tensor-parallel ranks
-        divide, and bytes that they do not [byte]
+    layers : during a layer, for each kind of attention and feed-forward network: bytes that
+        tensor-parallel ranks divide, and bytes that they do not [byte]
     alone, joined : for runtime and libraries, and the addition if several chips work together
         [byte]
-    replica : for each attention replica, if replicas share experts [byte]
-    encoder : while the largest image or clip is encoded [byte]
+    rank, replica : for each rank that works together, and for each attention replica, if replicas
+        share experts [byte]
+    encoder : while the largest image or clip is encoded: bytes that tensor-parallel ranks divide,
+        and bytes that they do not [byte]
     graphs : CUDA graphs: bytes that tensor-parallel ranks divide, and bytes that they do not [byte]
     below, above : factors by which it may be smaller and larger [1]
     """
@@ -82,8 +86,9 @@ class Reserve:
     layers: tuple[tuple[float, float], ...] = ()
     alone: float = 0.0
     joined: float = 0.0
+    rank: float = 0.0
     replica: float = 0.0
-    encoder: float = 0.0
+    encoder: tuple[float, float] = (0.0, 0.0)
     graphs: tuple[float, float] = (0.0, 0.0)
     below: float = 1.0
     above: float = 1.0
@@ -97,20 +102,25 @@ class Reserve:
         layer: ArrayLike = 0.0
         for divided, undivided in self.layers:
             layer = np.maximum(layer, divided / np.asarray(tp) + undivided)
-        joined = self.joined * (np.asarray(ranks) > 1) if self.joined else 0.0
+        joined = (self.joined + self.rank * np.asarray(ranks)) * (np.asarray(ranks) > 1)
         joined = joined + self.replica * replicas if self.replica else joined
-        divided, undivided = self.graphs
-        graphs = divided / np.asarray(tp) + undivided if divided else undivided
-        return KeptMemory(self.sampling, layer, self.encoder, self.alone, joined, graphs)
+        encoder, graphs = (
+            divided / np.asarray(tp) + undivided if divided else undivided
+            for divided, undivided in (self.encoder, self.graphs)
+        )
+        return KeptMemory(self.sampling, layer, encoder, self.alone, joined, graphs)
 
 
 NOTHING = Reserve()
 
 
-def start_rows(software: DeclaredParameters[ArrayLike], tier: Tier) -> StartRows:
+def start_rows(
+    software: DeclaredParameters[ArrayLike], tier: Tier, longest: float = 0.0
+) -> StartRows:
     """Sizes for which a start allocates: capped by the engine's limits.
 
     tier : the chip's memory from which the reserve comes
+    longest : tokens of the longest sequence, which may be one prompt of a step; 0 if unknown [1]
     """
     sequences, tokens = float(software.max_sequences), float(software.prompt_chunk)
     if tier.capacity < software.small_memory:
@@ -118,6 +128,8 @@ def start_rows(software: DeclaredParameters[ArrayLike], tier: Tier) -> StartRows
         tokens = min(tokens, float(software.small_chunk))
     elif tier.capacity >= software.large_memory:
         tokens = float(software.large_chunk)
+    if longest <= software.whole_prompts:
+        tokens = max(tokens, longest)
     return StartRows(*(rows if isfinite(rows) else 0.0 for rows in (sequences, tokens)))
 
 
@@ -129,36 +141,45 @@ def reserve_of(
     *,
     has_encoder: bool,
     drafted: float = 0.0,
+    longest: float = 0.0,
 ) -> Reserve:
     """Memory that an engine reserves for a model, term by term.
 
     tier : the chip's memory from which the reserve comes
     has_encoder : whether it loads the encoder of images or sound
     drafted : draft tokens of a sequence per step [1]
+    longest : tokens of the longest sequence; 0 for the model's maximum [1]
     """
     model, hidden, vocabulary = work.model, work.sent_width, work.vocabulary
-    sequences, tokens = start_rows(software, tier)
+    longest = longest or float(model.max_context or 0)
+    sequences, tokens = start_rows(software, tier, longest)
     buffers = software.layer_buffers
     stated = (engine.ranges or {}).get("reserve")
-    alone = float(software.runtime_memory + software.chunk_memory * tokens)
+    stored = logits_memory(copies=software.stored_logits, rows=sequences, vocabulary=vocabulary)
+    alone = float(software.runtime_memory + software.chunk_memory * tokens + stored)
     encoder = software.encoder_memory + software.encoder_fraction * (tier.capacity - alone)
+    whole_encoder = float(software.encoder_divided_memory), float(encoder)
     return Reserve(
         sampling=float(
             logits_memory(copies=software.sampler_copies, rows=sequences, vocabulary=vocabulary)
             + logits_memory(copies=software.chunk_logits, rows=tokens, vocabulary=vocabulary)
             + stream_memory(copies=buffers, tokens=tokens + sequences, width=hidden)
         ),
-        layers=tuple(
-            (
-                float(stream_memory(copies=buffers, tokens=tokens, width=divided)),
-                float(stream_memory(copies=buffers, tokens=tokens, width=undivided)),
-            )
-            for divided, undivided in (_widths(model) if buffers else ())
+        layers=(
+            *(
+                (
+                    float(stream_memory(copies=buffers, tokens=tokens, width=divided)),
+                    float(stream_memory(copies=buffers, tokens=tokens, width=undivided)),
+                )
+                for divided, undivided in (_widths(model) if buffers else ())
+            ),
+            *_context_buffers(software, model, longest),
         ),
         alone=alone,
         joined=float(software.joined_memory),
+        rank=float(software.rank_memory),
         replica=float(software.replica_memory),
-        encoder=float(encoder) if has_encoder else 0.0,
+        encoder=whole_encoder if has_encoder else (0.0, 0.0),
         graphs=_graphs(software, work, sequences * (1.0 + drafted)),
         below=stated.below if stated else 1.0,
         above=stated.above if stated else 1.0,
@@ -227,6 +248,32 @@ def graph_count(rows: float, largest: float) -> float:
 @cache
 def _prompt_graph_count(rows: float, largest: float) -> float:
     return float(prompt_graphs(sequences=rows, largest=largest))
+
+
+def _context_buffers(
+    software: DeclaredParameters[ArrayLike], model: Model, longest: float
+) -> Iterator[tuple[float, float]]:
+    """Memory of attention for cached tokens: divided by ranks, and whole. [byte]
+
+    Latent attention expands the keys and values of a chunk of the context (vLLM 0.33,
+    model_executor/layers/attention/mla_attention.py). An indexer gathers keys of 8 bits with a
+    scale of 4 bytes, and holds scores (model_executor/layers/sparse_attn_indexer.py).
+
+    longest : tokens of the longest sequence [1]
+    """
+    if software.context_chunk <= 1.0:
+        return
+    for attention in (block.attention for block in model.blocks):
+        if isinstance(attention, LatentAttention) and attention.indexer is None:
+            width = attention.heads * (attention.nope_dim + attention.value_dim)
+            tokens = min(8.0 * longest, float(software.context_chunk))
+            yield float(stream_memory(copies=1.0, tokens=tokens, width=width)), 0.0
+        elif isinstance(attention, (LatentAttention, CompressedAttention)) and attention.indexer:
+            indexer, merged = attention.indexer, attention.indexer.pool
+            if isinstance(attention, CompressedAttention):
+                merged *= attention.compression or 1
+            keys = float(software.indexer_lengths) * longest / merged
+            yield 0.0, float(software.indexer_memory + keys * (indexer.head_dim + 4.0))
 
 
 @once

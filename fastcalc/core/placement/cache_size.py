@@ -68,7 +68,7 @@ def cache_size(placement: Placement, available: float | None = None) -> CacheSiz
 def _of_pool(placement: Placement, pool: BlockPool, length: int, room: float) -> CacheSize:
     """Capacity of an engine's pool, counted in blocks."""
     machine = placement.machine
-    rows = start_rows(machine.software, largest_memory(machine.hardware))
+    rows = start_rows(machine.software, largest_memory(machine.hardware), length)
     overlapping = float(np.max(machine.software.overlaps_steps)) * placement.layout.pp
     in_flight = rows.tokens * (1.0 + overlapping)
     a_sequence = float(pool.reserved(length, step=in_flight))

@@ -12,7 +12,6 @@ import fastcalc
 from fastcalc.catalogue.folders import shipped_folder
 from fastcalc.catalogue.schema import Parameters
 from fastcalc.catalogue.schema.engine_parameters import STARTED_WITH
-from fastcalc.catalogue.schema.engines import merged
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.chip.tier import OWN_MEMORY
 from fastcalc.core.placement.cache_size import cache_size
@@ -36,15 +35,17 @@ def gib(row, key):
     return float(row[key + "_gib"])
 
 
-def release(row):
-    """The engine of the version of a start."""
-    minor = int(row["engine_version"].split(".")[1])
-    return "vllm-0.19" if minor < 20 else "vllm-0.25" if minor < 26 else "vllm"
+def engine_of(row):
+    """The engine of the release of a start; without graphs if it captured none."""
+    if row["engine"]:
+        return row["engine"]
+    release = f"vllm-0.{row['engine_version'].split('.')[1]}"
+    return f"{release}+eager" if "no graphs" in row["note"] else release
 
 
 def located(row):
     """Return where one sequence of the longest length would be, with the limits of the start."""
-    chip, engine = ENTRIES.hardware(row["hardware"]), ENTRIES.engine(release(row))
+    chip, engine = ENTRIES.hardware(row["hardware"]), ENTRIES.engine(engine_of(row))
     (memory,) = chip.memory
     share = Parameters.model_validate({"memory_fraction": 1.0}).memory_fraction
     reported = share.model_copy(update={"si": gib(row, "total") * GIB / memory.capacity.si})
@@ -63,9 +64,7 @@ def _scenario(row, chip, memory, reported, engine, limits, length):
             update={"memory": [memory.model_copy(update={"reported": reported})]}
         ),
         model=ENTRIES.model(row["model"]),
-        engine=engine.model_copy(
-            update={"parameters": merged(engine.parameters, Parameters.model_validate(limits))}
-        ),
+        engine=engine.limited(Parameters.model_validate(limits)),
         batches=(1,),
         traffic=Traffic(length - 1.0, 1.0, length - 1.0),
         weights=row["weights"] or None,
@@ -104,7 +103,7 @@ UNSEEN = {
     "myoceane-gpt-oss-20b-a100": "fits",
     "myoceane-gemma-4-26b-a4b-a100-eager": "fits",
     "recipes-kimi-k2-thinking-h200-tp8": "fits",
-    "club-3090-gemma-4-31b-awq-tp2-fail": "edge",
+    "club-3090-gemma-4-31b-awq-tp2-fail": "no",
     "club-3090-qwen3.6-35b-a3b-int4-fail": "edge",
     "club-3090-qwen3.6-35b-a3b-int4": "edge",
     "recipes-qwen3.8-27b-nvfp4-rtx-5090-fail": "no",
@@ -138,11 +137,30 @@ UNSEEN = {
     "atom-glm-5.3-mxfp4-mi355x-tp4": "fits",
     "study-qwen3.6-27b-fp8-h200-tp2": "fits",
     "blog-qwen3-32b-rtx-pro-6000-fail": "no",
+    "recipes-minimax-m3-h100-tp8-fail": "no",
+    "recipes-minimax-m2-mi300x-tp2": "fits",
+    "qevos-qwen3.6-27b-fp8-4090-48gb-fail": "edge",
+    "qevos-qwen3.6-27b-fp8-4090-48gb": "edge",
+    "vllm-gemma-4-31b-awq-a100": "fits",
+    "vllm-qwen3.5-35b-a3b-a800-tp4": "fits",
+    "qwen3-30b-a3b-int4-3090": "fits",
+    "qwen2.5-7b-int4-4060-fail": "no",
+    "llama-3.1-405b-fp8-h100-tp8-fail": "edge",  # gave the engine of 0.5 to 0.7
+    "qwen3-vl-30b-a3b-a800-fail": "no",
+    "club-434-qwen3.6-27b-fp8-3090-tp2": "edge",
+    "qwen2.5-32b-int8-3090-tp2-fail": "no",  # gave the engine of 0.8
+    "qwen2.5-32b-int8-3090-tp2": "fits",
+    "xinference-qwen3-14b-a6000": "fits",
+    "aisimulate-deepseek-r1-h200-tp8": "fits",
+    "vllm-issue-qwen3-235b-fp8-h100-tp4-sglang": "fits",
+    "inferencex-deepseek-v4-pro-h200-tp8-fail": "fits",
+    "sglang-deepseek-r1-mi308x-tp8": "fits",
 }
 """Starts found after the engine's numbers, and what is said of them.
 
-One that failed is to fit: not memory stopped it, but a check of the 512 blocks that graphs are
-profiled with, which its build makes and no release from 0.22 to 0.33 does.
+Two that failed are to fit. Not memory stopped GLM-5.3 Flash, but a check of the 512 blocks that
+graphs are profiled with, which its build makes and no release from 0.22 to 0.33 does. SGLang loaded
+DeepSeek V4 Pro with scales of experts in 32 bits, which are not counted.
 """
 
 UNSEEN_FAR = {
@@ -151,30 +169,33 @@ UNSEEN_FAR = {
     "vllm-qwen3-235b-fp8-h100-tp4",
     "vllm-deepseek-v4-flash-gh200-tp2-fail",
     "3090-llama-3.1-8b-29k-fail",
-    "club-3090-qwen3.6-27b-int4-180k-fail",
     "recipes-glm-5.3-flash-h200-tp4",
     "club-3090-gemma-4-31b-awq-tp2-fail",  # with a draft model that no flag states
     "club-3090-qwen3.6-35b-a3b-int4-fail",  # 0.07 GiB were left
     "club-3090-qwen3.6-35b-a3b-int4",  # 0.78 GiB were left
     "recipes-qwen3.8-27b-nvfp4-rtx-5090-tp2",  # another build of these formats left twice as much
     "vllm-kimi-linear-48b-awq-3090-tp2",  # steps of 64,000 tokens took some 4 GiB more
-    "blog-qwen2.5-7b-l4-eager",  # graphs counted here take half a GiB
     "blog-qwen2.5-7b-l4",  # its graphs took 1.8 GiB, and it stopped while it warmed up
     "capacity-minimax-m2.5-fp8-h100-tp4",  # 2.3 GiB more than counted, with fused all-reduces
-    "muninn-gemma-4-26b-nvfp4-gb10",  # its sampler filters in place, and its runtime took less
+    "vllm-qwen3.5-35b-a3b-a800-tp4",  # steps of 40,000 tokens, and a draft model beside it
+    "qevos-qwen3.6-27b-fp8-4090-48gb",  # steps of 16,384 tokens took 1.3 GiB more
+    "qevos-qwen3.6-27b-fp8-4090-48gb-fail",
     "atom-glm-5.3-mxfp4-mi355x-tp4",  # a plugin with buffers for experts
 }
 """Those of them whose memory for caches is further off than a tenth."""
 
 KEPT_LESS = {
     "llmd-mistral-small-3.2-24b",
-    "myoceane-gpt-oss-20b-a100",
     "myoceane-gemma-4-26b-a4b-a100-eager",
     "muninn-gemma-4-26b-nvfp4-gb10",
 }
 """Starts that kept less than is expected, by more than a tenth."""
 
-KEPT_MORE = {"capacity-minimax-m2.5-fp8-h100-tp4"}
+KEPT_MORE = {
+    "capacity-minimax-m2.5-fp8-h100-tp4",
+    "myoceane-gpt-oss-20b-a100",
+    "a5000-llama-3.1-8b-eager",  # as much as sorted logits take, which 0.17 did without
+}
 """Starts that kept more than is expected, by more than a tenth."""
 
 SCORED = [
@@ -196,8 +217,8 @@ def test_verdicts_on_starts_found_later():
 
 
 def test_memory_of_starts_found_later():
-    """Within a tenth in two of three: what is off is named, so that a change is seen."""
-    logged = [name for name in UNSEEN if STARTS[name]["available_gib"]]
+    """Within a tenth in three of four: what is off is named, so that a change is seen."""
+    logged = [name for name in UNSEEN if float(STARTS[name]["available_gib"] or 0.0) > 0.0]
     assert {name for name in logged if abs(error(STARTS[name])) > 0.1} == UNSEEN_FAR
 
 
@@ -247,7 +268,7 @@ def test_tokens_are_what_was_left_by_the_bytes_of_one(name):
     ],
 )
 def test_the_reserve_is_within_a_tenth_of_what_a_start_kept(name):
-    """But of five: three multimodal ones, gpt-oss under 0.19, and one with fused all-reduces."""
+    """But of six: three multimodal ones, two under 0.19, and one with fused all-reduces."""
     row, place = STARTS[name], located(STARTS[name]).placement
     kept = (
         float(row["utilization"]) * gib(row, "total") - gib(row, "weights") - gib(row, "available")
@@ -287,7 +308,7 @@ def test_no_start_that_failed_is_said_to_fit_and_one_with_room_to_spare_is(name)
 
 def fit(**limits):
     """Return the record of Qwen3-32B on one H100 under vLLM with some limits."""
-    asked = {"engine": "vllm-0.19", **limits}
+    asked = {"engine": "vllm-0.16", **limits}
     (record,) = fastcalc.fit("qwen3-32b", on="h100-sxm", chips=1, **asked)
     return record
 
@@ -337,7 +358,7 @@ def test_one_sequence_of_the_longest_length_is_to_fit():
     ],
 )
 def test_all_commands_agree_at_the_edge(limits, verdict):
-    asked = {"on": "h100-sxm", "output": 1000, "engine": "vllm-0.19", **limits}
+    asked = {"on": "h100-sxm", "output": 1000, "engine": "vllm-0.16", **limits}
     (fitted,) = fastcalc.fit("qwen3-32b", chips=1, **asked)
     (compared,) = fastcalc.compare("qwen3-32b", chips=1, batch=1, **asked)
     (swept,) = fastcalc.sweep("qwen3-32b", chips=1, batch=1, **asked)
@@ -363,22 +384,22 @@ def test_all_commands_agree_at_the_edge(limits, verdict):
 def test_fit_says_what_the_edge_of_memory_means(capsys, monkeypatch):
     """Of 70.7 GB expected, and 69.3 GB for certain, 70.9 GB are needed; four chips hold it."""
     ran = run("fit", "llama-3.1-70b", "--on", "h100-sxm", "--chips", "2", "--notes",
-              "--engine", "vllm-0.19", capsys=capsys, monkeypatch=monkeypatch)  # fmt: skip
+              "--engine", "vllm-0.16", capsys=capsys, monkeypatch=monkeypatch)  # fmt: skip
     text = " ".join(ran.out.split())
     assert (
-        "fits tightly at batch 1 on two h100-sxm: it starts only if vllm-0.19 reserves less" in text
+        "fits tightly at batch 1 on two h100-sxm: it starts only if vllm-0.16 reserves less" in text
     )
     assert "it fits on four h100-sxm" in text
     assert " 0..2 " in text
-    assert "each of two chips needs 70.9 GB for weights and caches; vllm-0.19 leaves 69.3" in text
-    assert "vllm-0.19 fills 90% of 85 GB and reserves 5.77 GB (5.24 GB to 7.21 GB)" in text
+    assert "each of two chips needs 70.9 GB for weights and caches; vllm-0.16 leaves 69.3" in text
+    assert "vllm-0.16 fills 90% of 85 GB and reserves 5.77 GB (5.24 GB to 7.21 GB)" in text
     assert "the bf16 KV cache in 16 bits" in text
 
 
 def test_explain_writes_the_memory_of_an_engine_out(capsys, monkeypatch):
     """The start of Llama 3.1 8B on an H100, of which 51.38 GiB were logged for caches."""
     ran = run("compare", "llama-3.1-8b", "--on", "h100-sxm", "--batch", "1", "--explain",
-              "--engine", "vllm-0.19", "--format", "json", capsys=capsys, monkeypatch=monkeypatch)  # fmt: skip
+              "--engine", "vllm-0.16", "--format", "json", capsys=capsys, monkeypatch=monkeypatch)  # fmt: skip
     (memory,) = json.loads(ran.out)["memory_explanations"]
     terms = {line["name"]: line["value"] for line in memory["formulas"]}
     assert terms["filled"] == pytest.approx(0.9 * 79.18 * GIB, rel=1e-4)
@@ -511,7 +532,7 @@ def test_where_no_length_is_certain_to_start_a_sentence_says_so(capsys, monkeypa
     """One sequence of 2,000 tokens fits one H100 only tightly, and a longer one no better."""
     asked = ("gpt-oss-120b", "--on", "h100-sxm", "--chips", "1")
     (note,) = length_notes(*asked, capsys=capsys, monkeypatch=monkeypatch)
-    assert note.endswith("may not start; no length that holds these requests is certain to start.")
+    assert note.endswith("does not start; no length that holds these requests is certain to start.")
 
 
 @pytest.mark.parametrize(
@@ -559,10 +580,11 @@ def test_a_server_that_fits_says_what_its_caches_hold(capsys, monkeypatch):
         "vllm serve neuralmagic/Llama-3.1-70B-Instruct-quantized.w8a8 "
         "--gpu-memory-utilization 0.98 --max-model-len 2048"
     )
-    ran = run("fit", "--on", "h100-sxm", "--server", server, capsys=capsys, monkeypatch=monkeypatch)
-    said = " ".join(ran.out.split())
-    assert "The largest batch is 3." in said
-    assert "with its expected reserve, 10 on one h100-sxm would fit." in said
+    words = ["fit", "--on", "h100-sxm", "--engine", "vllm-0.7", "--server", server]
+    said = " ".join(run(*words, capsys=capsys, monkeypatch=monkeypatch).out.split())
+    assert "The largest batch is 5." in said
+    assert "with its expected reserve, 11 on one h100-sxm would fit." in said
+    assert "the largest batch assumes the engine's maximum memory reserve" in said
     tokens = re.search(r"'GPU KV cache size: ([\d,]+) tokens'", said)
     assert int(tokens[1].replace(",", "")) == pytest.approx(22_096, rel=0.07)
     assert "'Available KV cache memory: " in said

@@ -539,7 +539,7 @@ def test_a_start_that_says_nothing_of_caches_has_no_cause_in_memory():
         (
             {"max_num_batched_tokens": "512"},
             "",
-            {"prompt_chunk": 512, "small_chunk": 512, "large_chunk": 512},
+            {"prompt_chunk": 512, "small_chunk": 512, "large_chunk": 512, "whole_prompts": 512},
         ),
         ({"max_num_seqs": "many"}, "", None),
         ({}, "0.6.3", {"launches_ahead": 0.0}),

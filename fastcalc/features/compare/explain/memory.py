@@ -1,6 +1,6 @@
 """Equations for the chip memory that an engine leaves for caches."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from fastcalc.core.chip.machine import largest_memory
 from fastcalc.core.chip.reserve import (
@@ -60,11 +60,14 @@ def _kept(placement: Placement, numbers: Numbers) -> Iterator[Equation]:
     """Yield the memory reserved by the engine: activations, runtime, and the range of the total."""
     machine, memory, reserve = placement.machine, placement.kept, placement.machine.reserve
     work = placement.work
-    rows = start_rows(machine.software, largest_memory(machine.hardware))
+    length = machine.memory.longest or float(work.model.max_context or 0)
+    rows = start_rows(machine.software, largest_memory(machine.hardware), length)
     sampling = equation("while it samples", memory.sampling, "B", _sampling(work, numbers, rows))
-    layer = equation("while a layer computes", memory.layer, "B", _layer(placement))
+    layer = equation(
+        "while a layer computes", memory.layer, "B", _largest(placement, reserve.layers)
+    )
     encoder = equation(
-        "while an image is encoded", memory.encoder, "B", number(reserve.encoder, "B")
+        "while an image is encoded", memory.encoder, "B", _largest(placement, [reserve.encoder])
     )
     peaks = [line for line in (sampling, layer, encoder) if line.result.value]
     peak = largest(*(line.answer for line in peaks)) if peaks else number(0.0)
@@ -73,7 +76,7 @@ def _kept(placement: Placement, numbers: Numbers) -> Iterator[Equation]:
         "runtime",
         memory.runtime,
         "B",
-        numbers.setting("runtime_memory") + numbers.setting("chunk_memory") * number(rows.tokens),
+        _runtime(work, numbers, rows),
     )
     joined = equation("with other chips", memory.joined, "B", _joined(placement, numbers))
     graphs = equation(
@@ -95,6 +98,8 @@ def _joined(placement: Placement, numbers: Numbers) -> Term:
     """Memory for communication, and for attention replicas that share experts. [B]"""
     joined, replica = numbers.setting("joined_memory"), numbers.setting("replica_memory")
     layout = placement.layout
+    if layout.chips > 1:
+        joined = joined + number(layout.expert_shards * layout.pp) * numbers.setting("rank_memory")
     if not replica.value or layout.expert_shards <= layout.tp:
         return joined
     return joined + number(layout.dp) * replica
@@ -129,11 +134,16 @@ def _graphs(placement: Placement, numbers: Numbers, rows: float) -> Term:
     return memory + graphs * row * largest_rows * half
 
 
-def _layer(placement: Placement) -> Term:
-    """Largest buffers of a layer: the part divided among ranks and the part that is not."""
+def _runtime(work: Workload, numbers: Numbers, rows: StartRows) -> Term:
+    """Runtime and libraries, with counters of tokens that the sampler keeps. [B]"""
+    of_step = numbers.setting("chunk_memory") * number(rows.tokens)
+    stored = numbers.setting("stored_logits") * number(rows.sequences)
+    counters = stored * number(work.vocabulary) * number(LOGIT_BYTES, "B")
+    return numbers.setting("runtime_memory") + of_step + counters
+
+
+def _largest(placement: Placement, pairs: Sequence[tuple[float, float]]) -> Term:
+    """Largest buffers: of each, the part divided among ranks and the part that is not. [B]"""
     tp = number(placement.layout.tp)
-    buffers = [
-        number(divided, "B") / tp + number(undivided, "B")
-        for divided, undivided in placement.machine.reserve.layers
-    ]
+    buffers = [number(divided, "B") / tp + number(undivided, "B") for divided, undivided in pairs]
     return max(buffers, key=lambda term: term.value, default=number(0.0))
