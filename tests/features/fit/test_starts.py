@@ -584,7 +584,6 @@ def test_a_server_that_fits_says_what_its_caches_hold(capsys, monkeypatch):
     said = " ".join(run(*words, capsys=capsys, monkeypatch=monkeypatch).out.split())
     assert "The largest batch is 5." in said
     assert "with its expected reserve, 11 on one h100-sxm would fit." in said
-    assert "the largest batch assumes the engine's maximum memory reserve" in said
     tokens = re.search(r"'GPU KV cache size: ([\d,]+) tokens'", said)
     assert int(tokens[1].replace(",", "")) == pytest.approx(22_096, rel=0.07)
     assert "'Available KV cache memory: " in said
