@@ -21,7 +21,7 @@ from fastcalc.evidence.shipped import shipped as evidence
 from fastcalc.evidence.speed_ranges import by_novelty, publishers_behind
 from fastcalc.evidence.validate import validate_shipped
 from fastcalc.features import COMMANDS, request_of
-from fastcalc.features.claims.claim_file import read_claims
+from fastcalc.features.claims.run import read_claims
 from fastcalc.features.measure import validate as show_validate
 from fastcalc.features.measure.request import Validate
 from fastcalc.features.measure.validation import ValidationAnswer

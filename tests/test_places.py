@@ -18,8 +18,8 @@ import yaml
 from fastcalc.catalogue.folders import shipped_folder
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.errors import InputError
-from fastcalc.features.claims.claim_file import read_claims
 from fastcalc.features.claims.judge import judge
+from fastcalc.features.claims.run import read_claims
 from fastcalc.features.measure.validate import of_file
 from fastcalc.importers.huggingface import import_model
 from fastcalc.importers.json_places import json_marks

@@ -12,9 +12,9 @@ from fastcalc.core.pricing import PriceBasis, Pricing
 from fastcalc.core.scenario import Outcome, Scenario, Sharding, engine_for, solve
 from fastcalc.core.traffic.traffic import Traffic
 from fastcalc.features.claims.break_evens import digits
-from fastcalc.features.claims.claim_file import read_claims
 from fastcalc.features.claims.judge import Judged, Tested, judge
 from fastcalc.features.claims.reasons import reason
+from fastcalc.features.claims.run import read_claims
 from fastcalc.features.fastmode.lighter_passes import narrowest
 from fastcalc.features.fastmode.smaller_batches import Study, engines_of, study
 from fastcalc.grid.largest_batch import Reach, cheapest

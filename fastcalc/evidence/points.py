@@ -1,14 +1,110 @@
 """Measurements of a file, and all of its faults."""
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from fastcalc.errors import InputError
+from fastcalc.evidence.csv_rows import CsvRows
 from fastcalc.evidence.packed_points import PackedPoints
-from fastcalc.evidence.point import Point
-from fastcalc.evidence.table import PointTable, no_file
+from fastcalc.evidence.point import COLUMNS, NUMBERS, Point
+from fastcalc.evidence.point_cells import header_faults, read_cell, wrong_layout, wrong_words
 from fastcalc.evidence.text_files import FileFault, NoTextError, lines_of, opened
+from fastcalc.written import shown
+
+_MOST_FAULTS = 1000  # maximum number of faults kept for a file
+_EMPTY = dict.fromkeys(COLUMNS, "")
+"""Cells of columns that are missing in a file."""
+
+
+def no_file(_: str) -> None:
+    """Stand-in for `ranks_of` that knows no chip."""
+
+
+@dataclass
+class PointTable:
+    """One pass over the lines of a CSV.
+
+    ranks_of : returns the ranks of a chip by its name, None if its file is unknown [1]
+    uncounted : number of faults beyond those that are listed [1]
+    """
+
+    file: str
+    lines: Iterable[str]
+    ranks_of: Callable[[str], int | None] = no_file
+    faults: list[FileFault] = field(default_factory=list)
+    uncounted: int = 0
+    _ids: dict[str, int] = field(default_factory=dict)
+    _rows: CsvRows = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Start the pass over the rows."""
+        self._rows = CsvRows(self.file, self.lines, self._note)
+
+    def points(self) -> Iterator[Point]:
+        """Yield the measurements of valid rows; record the faults of the others."""
+        rows = self._rows
+        iterator = iter(rows)
+        head, names = next(iterator, (1, []))
+        names = [name.strip() for name in names]
+        if not names:
+            if not self.faults:
+                empty = f"the file is empty; its first line must be {','.join(COLUMNS)}"
+                self._note(FileFault(self.file, 1, 1, empty))
+            return
+        wrong = list(header_faults(names))
+        for position, message in wrong:
+            self._note(rows.fault(head, position, message))
+        if wrong:
+            return
+        for line, cells in iterator:
+            if len(cells) != len(names):
+                self._wrong_length(line, cells, names)
+                continue
+            point = self._point(line, [cell.strip() for cell in cells], names)
+            if point:
+                yield point
+
+    def _point(self, line: int, cells: Sequence[str], names: Sequence[str]) -> Point | None:
+        row = {**_EMPTY, "id": f"row-{line}", **dict(zip(names, cells))}  # noqa: B905  (one length)
+        numbers: dict[str, float | None] = {}
+        wrong = wrong_words(row)
+        for name in NUMBERS:
+            text = row[name]
+            try:
+                numbers[name] = read_cell(name, text) if text else None
+            except ValueError as error:
+                wrong[name] = str(error)
+        first = self._ids.setdefault(row["id"], line)
+        if row["id"] and first != line:
+            stands = f"id '{shown(row['id'])}' is already used on line {first}"
+            wrong["id"] = f"{stands}; ids are unique"
+        wrong = wrong or wrong_layout(numbers, lambda: self.ranks_of(row["hardware"]))
+        for name, message in wrong.items():
+            position = names.index(name) if name in names else 0
+            self._note(self._rows.fault(line, position, message))
+        # Numeric texts of the row are replaced by numbers, which a type checker does not see.
+        return None if wrong else Point(**{**row, **numbers}, line=line)  # type: ignore[arg-type]
+
+    def _wrong_length(self, line: int, cells: Sequence[str], names: Sequence[str]) -> None:
+        position = min(len(cells), len(names))
+        lengths = f"the row has {len(cells):,} cells, the header {len(names)}"
+        is_torn = any("\n" in cell or "\r" in cell for cell in cells)
+        if is_torn:
+            position = self._rows.cells_begun(line) - 1
+            hint = "it spans several lines: close the quotes of each cell on the same line"
+        elif len(cells) > len(names):
+            hint = 'put a cell that contains commas into quotes, "like, this"'
+        else:
+            hint = f"the cells from '{names[position]}' on are missing; leave unknown cells empty"
+        self._note(self._rows.fault(line, position, f"{lengths}; {hint}"))
+
+    def _note(self, fault: FileFault) -> None:
+        if len(self.faults) < _MOST_FAULTS:
+            self.faults.append(fault)
+        else:
+            self.uncounted += 1
+
 
 __all__ = ["Point", "Points", "Skipped", "gathered", "points_in", "read_points"]
 

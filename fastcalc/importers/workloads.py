@@ -15,12 +15,35 @@ from fastcalc.catalogue.schema.workloads import Client, Distribution, TrafficFil
 from fastcalc.catalogue.validation import validate
 from fastcalc.core.traffic.request_class import Lengths, RequestClass
 from fastcalc.core.traffic.reuse import Reuse, SharedPrefixes
-from fastcalc.core.traffic.typical_lengths import PART_EDGES, typical_lengths
 from fastcalc.errors import InputError
 from fastcalc.formulas.lengths import lognormal_sigma, normal_quantile
 from fastcalc.formulas.types import Floats, Ints
 from fastcalc.importers.traces import Trace, read_trace
 from fastcalc.mentions import option
+
+PART_EDGES = (*(part / 8 for part in range(8)), 0.95, 0.98, 0.99, 0.995, 0.999, 1.0)
+"""Quantiles that divide a distribution: eight equal parts, and finer parts in its tail. [1]"""
+
+_FINE = 100  # quantiles averaged in each part
+
+
+def typical_lengths(quantile: Callable[[Floats], Floats]) -> tuple[Floats, Floats]:
+    """Shares of requests and the mean length in each of them, from short to long. [1]
+
+    The overall mean equals the mean of the distribution for any tail.
+
+    quantile : function for the lengths that given shares of requests do not exceed
+
+    >>> shares, lengths = typical_lengths(lambda share: 100.0 * share)
+    >>> round(float(shares @ lengths), 9)
+    50.0
+    """
+    edges = np.array(PART_EDGES)
+    weights = np.diff(edges)
+    inside = (np.arange(_FINE) + 0.5) / _FINE
+    lengths = quantile(edges[:-1, np.newaxis] + weights[:, np.newaxis] * inside).mean(axis=1)
+    return weights, lengths
+
 
 _EXAMPLE = (
     "a workload is for example 'aggregate_rate: 20' and, under 'clients:', "

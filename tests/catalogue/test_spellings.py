@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 
 import fastcalc
-from fastcalc.catalogue.spellings import spelling
+from fastcalc.catalogue.names import spelling
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.chip.tier import MemoryChoice
 from fastcalc.errors import InputError

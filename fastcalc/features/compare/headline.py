@@ -14,7 +14,7 @@ from fastcalc.core.scenario import Outcome, Scenario
 from fastcalc.formulas.sequences import grouped
 from fastcalc.kit.answer.numbers_as_text import number
 from fastcalc.kit.answer.point_records import point_records
-from fastcalc.kit.answer.table_row import Figure, TableRow
+from fastcalc.kit.answer.row_words import Figure, TableRow
 
 _MOST_PRICED = 2
 """Largest number of chips whose prices are listed below a headline."""

@@ -8,8 +8,7 @@ from fastcalc.core.scenario import Outcome
 from fastcalc.features.compare.headline import Comparison, Headline, Statement, headline
 from fastcalc.kit.answer.numbers_as_text import number
 from fastcalc.kit.answer.record_tables import output_price, user_speed
-from fastcalc.kit.answer.row_words import alone, by_prices_of, interval
-from fastcalc.kit.answer.table_row import TableRow
+from fastcalc.kit.answer.row_words import TableRow, alone, by_prices_of, interval
 from fastcalc.mentions import option
 from fastcalc.written import first_few, listed
 

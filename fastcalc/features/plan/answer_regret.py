@@ -14,9 +14,8 @@ from fastcalc.features.plan.service import Service
 from fastcalc.features.plan.tipping_points import TippingPoint
 from fastcalc.features.plan.verdict import Verdict
 from fastcalc.kit.answer.console import Note
-from fastcalc.kit.answer.numbers_as_text import whole_percent
+from fastcalc.kit.answer.numbers_as_text import rounded_down, rounded_up, whole_percent
 from fastcalc.kit.answer.point_records import Record, plain
-from fastcalc.kit.answer.rounding import rounded_down, rounded_up
 from fastcalc.mentions import option
 from fastcalc.written import listed, many
 

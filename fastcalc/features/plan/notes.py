@@ -19,10 +19,16 @@ from fastcalc.features.plan.refusal import FIELDS, MOST_NAMED, unknown_chips, wh
 from fastcalc.features.plan.service import NEAR, Service
 from fastcalc.formulas.money import HOURS_PER_MONTH
 from fastcalc.kit.answer.console import Note
-from fastcalc.kit.answer.numbers_as_text import dollars, number, size, whole_percent
+from fastcalc.kit.answer.numbers_as_text import (
+    dollars,
+    number,
+    rounded_down,
+    rounded_up,
+    size,
+    whole_percent,
+)
 from fastcalc.kit.answer.prices import prices_of
 from fastcalc.kit.answer.record_tables import marked
-from fastcalc.kit.answer.rounding import rounded_down, rounded_up
 from fastcalc.mentions import option
 from fastcalc.written import many
 

@@ -11,8 +11,7 @@ from fastcalc.features.sensitivity.targets import Goal, Target
 from fastcalc.kit.answer.field_names import in_words
 from fastcalc.kit.answer.numbers_as_text import number, of_kind
 from fastcalc.kit.answer.point_records import compare_records
-from fastcalc.kit.answer.row_words import alone
-from fastcalc.kit.answer.table_row import TableRow
+from fastcalc.kit.answer.row_words import TableRow, alone
 from fastcalc.written import listed
 
 _WORTH = 0.05

@@ -20,8 +20,7 @@ from fastcalc.catalogue.formats import (
 )
 from fastcalc.catalogue.schema import Block
 from fastcalc.importers.huggingface.config import Fields
-from fastcalc.importers.huggingface.matrices import Matrix, matrices_of
-from fastcalc.importers.huggingface.module_patterns import ModulePatterns
+from fastcalc.importers.huggingface.matrices import Matrix, ModulePatterns, matrices_of
 from fastcalc.importers.huggingface.parts import Layer, flagged
 from fastcalc.mentions import option
 from fastcalc.written import Json, shown

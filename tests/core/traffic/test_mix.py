@@ -10,10 +10,10 @@ import pytest
 from fastcalc.core.traffic.mix import Mix
 from fastcalc.core.traffic.request_class import Lengths, RequestClass
 from fastcalc.core.traffic.traffic import Speculation, Traffic
-from fastcalc.core.traffic.typical_lengths import typical_lengths
 from fastcalc.features.plan.score import score
 from fastcalc.features.plan.service import Service
 from fastcalc.grid.request_lists import MixedRequests
+from fastcalc.importers.workloads import typical_lengths
 from tests.features.plan.test_plan_by_hand import NEARLY, grid, scored
 
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from fastcalc.catalogue.corrections import key_meant
 from fastcalc.catalogue.faults import Fault
-from fastcalc.features.check.fixes import corrected, diff
 from fastcalc.features.check.lint import check
+from fastcalc.features.check.run import corrected, diff
 from tests.helpers import loaded, run
 from tests.rule_examples import h100, llama
 from tests.strategies import scaled

@@ -29,11 +29,11 @@ from fastcalc.features.claims.answer import (
     over_assumptions,
 )
 from fastcalc.features.claims.break_evens import break_even
-from fastcalc.features.claims.claim_file import read_claims
 from fastcalc.features.claims.judge import MEANING, find_break_evens, judge, meets
 from fastcalc.features.claims.reasons import FIELD, reason, verdict_sentence
 from fastcalc.features.claims.registry import TESTS
 from fastcalc.features.claims.request import JudgeClaims
+from fastcalc.features.claims.run import read_claims
 from fastcalc.features.claims.tests_by_arithmetic import with_fixing
 from tests.helpers import ROOT, judge_once, loaded, run_once, words
 

@@ -7,8 +7,8 @@ import pytest
 import fastcalc
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.features.claims.break_evens import break_even
-from fastcalc.features.claims.claim_file import read_claims
 from fastcalc.features.claims.judge import judge
+from fastcalc.features.claims.run import read_claims
 from tests.helpers import judge_once, run_once
 
 LONG, CHAT = 65_536, 1500

@@ -16,7 +16,7 @@ from fastcalc.features.decide.choice import Axis, Choice, Contender, winner_map
 from fastcalc.features.decide.parameters import PARAMETERS
 from fastcalc.features.decide.verdict import verdict
 from fastcalc.kit.answer.point_records import compare_records
-from fastcalc.kit.answer.table_row import TableRow
+from fastcalc.kit.answer.row_words import TableRow
 from tests.helpers import outcome, run, thorough, words
 from tests.strategies import Dice, dice, examples
 

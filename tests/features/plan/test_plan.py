@@ -28,7 +28,7 @@ from fastcalc.features.plan.relax import least_relaxed
 from fastcalc.features.plan.score import score
 from fastcalc.features.plan.service import Service
 from fastcalc.grid.grid import Grid, Requests
-from fastcalc.kit.answer.rounding import rounded_down, rounded_up
+from fastcalc.kit.answer.numbers_as_text import rounded_down, rounded_up
 from tests.helpers import run_once as run
 from tests.helpers import thorough, words
 from tests.strategies import examples

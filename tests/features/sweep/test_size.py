@@ -7,7 +7,7 @@ import pytest
 
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.scenario import engine_for
-from fastcalc.features.sweep import size
+from fastcalc.features.sweep import run as sweep_run
 from fastcalc.features.sweep.axes import Axes, grids
 from fastcalc.grid.grid import BLOCK
 from tests.helpers import run
@@ -69,7 +69,7 @@ def test_what_is_free_on_the_disk_is_a_limit_unless_it_is_meant(
     format_, tmp_path, capsys, monkeypatch
 ):
     free = namedtuple("free", "free")(1_000)
-    monkeypatch.setattr(size.shutil, "disk_usage", lambda _: free)
+    monkeypatch.setattr(sweep_run.shutil, "disk_usage", lambda _: free)
     asked = ("sweep", "llama-3.1-8b", "-o", tmp_path / f"found.{format_}")
     ran = run(*asked, capsys=capsys, monkeypatch=monkeypatch)
     assert (ran.code, ran.out) == (2, "")
@@ -82,7 +82,7 @@ def test_what_is_free_on_the_disk_is_a_limit_unless_it_is_meant(
 
 
 def test_a_size_is_reported_where_it_is_worth_a_line(capsys, monkeypatch):
-    monkeypatch.setattr(size, "NOTED", 26)
+    monkeypatch.setattr(sweep_run, "NOTED", 26)
     ran = run("sweep", "llama-3.1-8b", capsys=capsys, monkeypatch=monkeypatch)
     assert ran.code == 0
     assert ran.err == "fastcalc: note: 27 points, about 0.0 GB and 0 s\n"

@@ -10,7 +10,7 @@ from fastcalc.core.step.bound import Bound
 from fastcalc.core.step.component import Step
 from fastcalc.core.step.schedule import Schedule
 from fastcalc.core.timeline import Timeline
-from fastcalc.features.compare.explain import machine_terms, serial, weights  # noqa: F401 (they register components)
+from fastcalc.features.compare.explain import serial, weights  # noqa: F401 (they register components)
 from fastcalc.features.compare.explain.bound_terms import BoundContext, components
 from fastcalc.features.compare.explain.context import PassContext
 from fastcalc.features.compare.explain.explained import (
