@@ -178,6 +178,7 @@ _QUANTIZED = (
     "*: quantized below the published precision, first only with "
     f"{option('weights')} or {option('kv')}"
 )
+_QUANTIZED_FIRST = "*: quantized, because no plan was found in the published precision"
 _MARKS = {
     OVER: "over its limit",
     WEAK: "wider range: few or no measurements resemble this deployment",
@@ -197,7 +198,8 @@ def legend(planned: PlannedFleet, rows: Iterable[PlanRow], tables: Sequence[Text
         texts += [_IN_NODES] * any(row.plan.node_chips > 1 for row in rows)
     cells = (cell for table in tables for row in table.rows for cell in row)
     texts += [f"{UPPER}: upper estimate"] * any(cell.startswith(UPPER) for cell in cells)
-    texts += [_QUANTIZED] * any(row.is_marked for row in rows)
+    leads = all(pool.decision.may_lead(pool.plan) for _, pool in planned.pools)
+    texts += [_QUANTIZED if leads else _QUANTIZED_FIRST] * any(row.is_marked for row in rows)
     return record_tables.with_mark(f"key: {'; '.join(texts)}", *tables, marks=_MARKS)
 
 

@@ -603,6 +603,8 @@ def test_fewer_bits_than_published_stand_in_headline_and_rows(
     assert phrase in " ".join(headline.split())
     rows = [line for line in table.splitlines() if re.match(r"(owned|rented|\d) ", line)]
     assert rows
+    key = "*: quantized, because no plan was found in the published precision"
+    assert key in " ".join(table.split())
     assert all(re.search(r"\*.* (q4_k_m|q8_0|fp8|nvfp4) ", row) for row in rows)
 
 

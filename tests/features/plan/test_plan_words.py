@@ -729,7 +729,7 @@ def test_a_table_of_formats_that_differ_leaves_other_tables_as_they_are():
 
 @every("is_over", [False, True])
 def test_a_mark_of_times_over_their_limit_is_explained_where_one_stands(is_over):
-    mix = SimpleNamespace(is_of_one_class=False)
+    mix = SimpleNamespace(is_of_one_class=False, pools=())
     table = TextTable([("", "p99")], [["750" + "^" * is_over]])
     assert ("^: over its limit" in legend(mix, [], [table])) is is_over
 
