@@ -37,6 +37,8 @@ _LOST = {
 }
 """Text for each reason that a decision counts."""
 
+_NONE_MEETS = "no deployment meets these limits"
+
 MOST_NAMED = 12
 """Maximum number of chips that a sentence names; JSON names all."""
 
@@ -46,7 +48,7 @@ def refusal(decision: Decision, owned: str | None = None) -> str:
 
     owned : the chip, if it is owned
     """
-    sentence, nearest = "no deployment meets these limits", decision.nearest
+    sentence, nearest = _NONE_MEETS, decision.nearest
     if not decision.candidates:
         sentence = "no layout to choose from holds one request of this model"
     if options := relaxed(decision, owned):
@@ -185,11 +187,13 @@ def fleet_refusals(fleet: "Fleet", requests: float, would_do: list[str]) -> list
     sentences = over_budget(fleet)
     if fleet.serves_all:
         return sentences
+    lacking = f"{_NONE_MEETS}; one would"
     if requests and fleet.service.rate:
+        lacking = "they would sustain all of it"
         throughput = f"{number(requests)} of {number(fleet.service.rate)} requests/s"
         sentences.append(f"{owned_chips(fleet)} and what may be rented sustain {throughput}")
     if would_do:
-        return [*sentences, f"it would be enough with {', or '.join(would_do)}"]
+        return [*sentences, f"{lacking} with {', or '.join(would_do)}"]
     for allocation in fleet.allocations:
         if allocation.plan is None:
             sentences.append(f"{chips_of(allocation)}: {refusal_of(allocation)}")

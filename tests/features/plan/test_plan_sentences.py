@@ -734,7 +734,10 @@ def test_what_a_fleet_that_is_not_enough_sustains():
     why = "no layout to choose from holds one request of this model"
     assert refusal.fleet_refusals(fleet, 1.5, ["A", "B"]) == [
         first,
-        "it would be enough with A, or B",
+        "they would sustain all of it with A, or B",
+    ]
+    assert refusal.fleet_refusals(fleet, 0.0, ["A"]) == [
+        "no deployment meets these limits; one would with A"
     ]
     assert refusal.fleet_refusals(fleet, 1.5, []) == [first, f"chips to rent: {why}"]
     assert refusal.fleet_refusals(fleet, 0.0, []) == [f"chips to rent: {why}"]
