@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from math import inf
 from typing import TYPE_CHECKING
 
 from fastcalc.core.scenario import Scenario
@@ -63,7 +62,7 @@ def _remarks(planned: PlannedFleet) -> str:
         decisions = [pool.decision for _, pool in planned.pools]
         remarks += "" if planned.is_of_fleet else chance_of_limits(planned.verdict)
         remarks += "".join(map(plan_notes.level_runner_up, decisions))
-    remarks += _idle_for_power(fleet) + _unlimited_ttft(planned)
+    remarks += _idle_for_power(fleet)
     remarks += "".join(map(_kind_of_market, _chips_rented(planned)))
     if fleet.service.rate is not None or planned.is_of_fleet:
         remarks += cheaper_api(fleet.service, fleet.requests, fleet.usd_per_month)
@@ -98,16 +97,6 @@ def _chips_rented(planned: PlannedFleet) -> list[Scenario]:
     return list({scenario.hardware.id: scenario for scenario in scenarios}.values())
 
 
-def _unlimited_ttft(planned: PlannedFleet) -> str:
-    """TTFT with random arrivals, if no TTFT limit is set."""
-    service, share = planned.fleet.service, planned.fleet.service.claimed_share
-    if not planned.is_of_one_class or service.ttft < inf or share is None:
-        return ""
-    seconds = max(pool.plan.values["ttft"] for _, pool in planned.pools)
-    time = f"{number(seconds)} s" if seconds >= 1.0 else f"{number(seconds * 1e3)} ms"
-    return f"; p{share * 100:g} TTFT {time} (no limit set)"
-
-
 def _expected(planned: PlannedFleet) -> str:
     """Plan chosen at expected speeds, if slower speeds lead to a different choice."""
     expected, service = planned.decision.expected, planned.decision.service
@@ -118,7 +107,7 @@ def _expected(planned: PlannedFleet) -> str:
         (plan.scenario.hardware.id, plan_notes.chips_and_price(plan, service))
         for plan in (cheapest, chosen)
     )
-    return f"; at expected speeds {', '.join(expected_bill)}" * (expected_bill != bill)
+    return f"; enough at expected speeds: {', '.join(expected_bill)}" * (expected_bill != bill)
 
 
 def _load(planned: PlannedFleet) -> str:
@@ -155,27 +144,20 @@ def _kind_of_market(scenario: Scenario) -> str:
 
 
 _TERMS = {
-    "cas": "replicas: for decode",
-    "util.": "util.: load / capacity",
-    "batch": "batch: most concurrent requests per replica",
-    "prefill": "prefill: shared with them (colocated), or on others",
-    "req/s": "req/s: served within the limits",
-    "flight": "in flight: mean concurrent requests",
-    "TTFT": "times: in ms, at this load",
+    "batch": "batch: largest per replica",
+    "prefill": "prefill: shared (colocated with decode) or on its own replicas",
     "80%": "80% range: of TPOT",
-    "bound": "bound: TPOT at the hardware limit (roofline)",
-    "expected": "chips, times: at slow speeds; chips expected, 80% range: at expected speeds",
+    "bound": "bound: roofline TPOT",
+    "expected": "chips, TTFT, TPOT: at slow speeds; chips expected, 80% range: at expected speeds",
 }
 """Terms of ranked plans and fleets, by a heading of their column, which a table may drop."""
 
 _AT_FULL_BATCH = "TTFT: without queueing; TPOT: at full batch, prefill stalls included"
-_OF_MIX = (
-    "pool: replicas that serve the classes of that number below; TPOT of a pool: of the class "
-    "closest to its limit; times: in ms, at this load, with Poisson arrivals"
-)
-_IN_NODES = f"chips: in whole nodes ({option('by', 'chip')}: single chips)"
+_OF_MIX = "pool: replicas that serve the classes with this number; latencies: with Poisson arrivals"
+_IN_POOLS = "p99: in the slowest of the class's pools"
+_IN_NODES = f"chips: rented in whole nodes ({option('by', 'chip')}: singly)"
 _QUANTIZED = (
-    "*: quantized below the published precision, first only with "
+    "*: quantized further than published, so never first unless named in "
     f"{option('weights')} or {option('kv')}"
 )
 _QUANTIZED_FIRST = "*: quantized, because no plan was found in the published precision"
@@ -190,9 +172,9 @@ def legend(planned: PlannedFleet, rows: Iterable[PlanRow], tables: Sequence[Text
 
     rows : plans that the tables show
     """
-    texts = [_OF_MIX]
+    headings = {line for table in tables for heading in table.headings for line in heading}
+    texts = [_OF_MIX] + [_IN_POOLS] * ("TTFT ms" in headings and "mean" not in headings)
     if planned.is_of_one_class:
-        headings = {line for table in tables for heading in table.headings for line in heading}
         terms = _TERMS if planned.service.share else _TERMS | {"TTFT": _AT_FULL_BATCH}
         texts = [text for heading, text in terms.items() if heading in headings]
         texts += [_IN_NODES] * any(row.plan.node_chips > 1 for row in rows)
@@ -279,4 +261,6 @@ class PlanAnswer(PlannedFleet):
         break_even = ""
         if self.is_of_one_class and not self.is_of_fleet:
             break_even = plan_notes.break_even(self.decision)
-        yield from price_line(self.scenarios, break_even)
+        rented = [pool.plan for allocation, pool in self.pools if not allocation.is_owned]
+        scenarios = [scenario for plan in rented for scenario in plan.scenarios]
+        yield from price_line(scenarios or self.scenarios, break_even)

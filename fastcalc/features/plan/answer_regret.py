@@ -1,6 +1,6 @@
 """Cost of speed uncertainty and tipping points, as notes and records."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from statistics import NormalDist
 
@@ -19,6 +19,13 @@ from fastcalc.kit.answer.point_records import Record, plain
 from fastcalc.mentions import option
 from fastcalc.written import listed, many
 
+_OUTSIDE = {
+    "rate": "a rate outside {low} to {high} requests/s",
+    "prompt": "prompts outside {low} to {high} tokens",
+    "output": "outputs outside {low} to {high} tokens",
+}
+"""Texts of quantities of which both more and less have the same leader."""
+
 _WORDS = {
     "price": "{of} {side} ${at} per chip-hour",
     "slowness": "{of} {at} times slower",
@@ -31,16 +38,27 @@ _WORDS = {
 def tipping_point_notes(verdict: Verdict) -> Iterator[str]:
     """Notes on the tipping points, each taken alone, grouped by the new leader."""
     for leads in dict.fromkeys(turn.leads for turn in verdict.turns or ()):
-        texts = (_text(turn) for turn in verdict.turns or () if turn.leads == leads)
-        yield f"{leads} would win with any one of these: {', '.join(texts)}"
+        turns = [turn for turn in verdict.turns or () if turn.leads == leads]
+        yield f"{leads} would win with any one of these: {', '.join(_texts(turns))}"
     if verdict.turns == []:
         yield "nothing changes the answer: no two chips with colocated prefill sustain a rate"
 
 
-def _text(turn: TippingPoint) -> str:
-    digits = f"{(rounded_up if turn.is_above else rounded_down)(turn.at):,g}"
-    side, more = ("from", "more") if turn.is_above else ("up to", "fewer")
-    return _WORDS[turn.quantity].format(of=turn.of, side=side, at=digits, more=more)
+def _texts(turns: Sequence[TippingPoint]) -> Iterator[str]:
+    """Yield a text for each tipping point of one leader, or for two of the same quantity."""
+    ends = {(turn.quantity, turn.is_above): _digits(turn) for turn in turns}
+    for turn in turns:
+        low, high = (ends.get((turn.quantity, is_above)) for is_above in (False, True))
+        if low and high and turn.quantity in _OUTSIDE:
+            if turn.is_above:
+                yield _OUTSIDE[turn.quantity].format(low=low, high=high)
+            continue
+        side, more = ("from", "more") if turn.is_above else ("up to", "fewer")
+        yield _WORDS[turn.quantity].format(of=turn.of, side=side, at=_digits(turn), more=more)
+
+
+def _digits(turn: TippingPoint) -> str:
+    return f"{(rounded_up if turn.is_above else rounded_down)(turn.at):,g}"
 
 
 def tipping_point_records(verdict: Verdict) -> list[Record] | None:
@@ -91,17 +109,17 @@ def odds_notes(verdict: Verdict) -> Iterator[Note]:
     flag = option("confidence", f"{CONFIDENT:g}")
     chance = f"a {CONFIDENT:g}% {_CHANCE}"
     if service.utilization < 1.0:  # at slow speeds, too
-        chance += f" within {whole_percent(service.utilization)} utilization"
+        chance += f" with utilization up to {whole_percent(service.utilization)}"
     if confident is None:
         text = f"no plan has {chance}{_edge(odds, chosen, service)}"
     elif (times := confident.cost / chosen.cost) < DEAR:
         slower = replace(service, deviations=CONFIDENT_DEVIATIONS)
         bill = chips_and_price(confident, slower)
-        text = f"for {chance}, the cheapest plan is {confident.scenario.hardware.id}, {bill}"
+        text = f"{chance} would need {confident.scenario.hardware.id}, {bill}"
     else:
         chip = confident.scenario.hardware.id
         on = "" if chip == chosen.scenario.hardware.id else f" with {chip}"
-        text = f"{chance} costs {times:,.0f} times as much{on}{_edge(odds, chosen, service)}"
+        text = f"{chance} would cost {times:,.0f} times as much{on}{_edge(odds, chosen, service)}"
     yield Note(f"{text} ({flag})", Weight.ODDS)
 
 
@@ -122,8 +140,8 @@ def _drivers(odds: Odds, decision: Decision, expected: Decision) -> Iterator[str
 def _edge(odds: Odds, chosen: Plan, service: Service) -> str:
     """Clauses that say that a chip can barely meet the limits, and which limit to relax."""
     options = [limit_as_option(name, value, service, None) for name, value in odds.relaxed.items()]
-    edge = f": they are at the edge of what {chosen.scenario.hardware.id} can do"
-    enough = f"; {listed(options, 'or')} would be enough, at no more than {DEAR:g} times the cost"
+    edge = f", because {chosen.scenario.hardware.id} barely meets the limits"
+    enough = f"; with {listed(options, 'or')} it would cost at most {DEAR:g} times as much"
     return f"{edge}{enough}" if options else edge
 
 
@@ -137,23 +155,25 @@ def regret_notes(verdict: Verdict) -> Iterator[Note]:
     text = f"uncertain speeds cost ${_rough(before)} per month on average"
     best = next(iter(regret.measurements), None)
     if best is None or best.regret + best.usd >= before:
-        yield Note(f"{text}; no benchmark run pays for itself", weight)
+        yield Note(f"{text}, and no benchmark pays for itself", weight)
         return
-    chip = best.plan.scenario.hardware.id
-    benchmark = f"a {best.minutes}-minute benchmark on {best.plan.layout.chips} rented {chip}"
-    lowered = f"{benchmark} (${best.usd:,.2f}) would cut it to ${_rough(best.regret)}"
-    yield Note(f"{text}; {lowered}", weight)
-    if regret.plans[1:]:
-        regrets = (
-            f"{plan.scenario.hardware.id} ${_rough(usd)}"
-            for plan, usd in zip(regret.plans[1:], regret.expected[1:], strict=True)
-        )
-        yield Note(
-            "what uncertain speeds cost is relative to the best of "
-            f"{many(len(regret.plans), 'chip')} at true speeds; with other chips: "
-            f"{', '.join(regrets)}",
-            weight=0,
-        )
+    chip, saved = best.plan.scenario.hardware.id, before - best.regret
+    benchmark = f"benchmarking {best.plan.layout.chips} rented {chip} for {best.minutes} minutes"
+    yield Note(
+        f"the cheapest plan is uncertain: {benchmark} (${best.usd:,.2f}) saves about "
+        f"${_rough(saved)} per month on average",
+        weight,
+    )
+    regrets = (
+        f"{plan.scenario.hardware.id} ${_rough(usd)}"
+        for plan, usd in zip(regret.plans[1:], regret.expected[1:], strict=True)
+    )
+    others = f"; with other chips: {', '.join(regrets)}" * bool(regret.plans[1:])
+    yield Note(
+        f"{text}, compared with the best of {many(len(regret.plans), 'chip')} at true speeds, and "
+        f"${_rough(best.regret)} after that benchmark{others}",
+        weight=0,
+    )
     server = f"the server that {option('on', chip)} {option('emit', 'vllm')} prints"
     has_vllm = best.plan.scenario.hardware.kind in ("gpu", "npu", "soc", "tpu")
     yield Note(

@@ -12,6 +12,8 @@ from fastcalc.features.plan.columns import UPPER
 from fastcalc.features.plan.random_load import percentile_record, random_load
 from fastcalc.features.plan.sharing import Pools
 from fastcalc.grid.column import Column, TableColumn
+from fastcalc.kit.answer import record_tables
+from fastcalc.kit.answer.console import TextTable
 from fastcalc.kit.answer.numbers_as_text import number
 from fastcalc.kit.answer.point_records import Record, plain
 
@@ -153,3 +155,41 @@ CLASS_COLUMNS: Sequence[TableColumn] = (
         drop_priority=2,
     ),
 )
+
+_OF_POOLS: Sequence[TableColumn] = [
+    replace(column, heading=(column.key[:4].upper() + " ms", "p99"))
+    if column.key in ("ttft_p99_ms", "tpot_p99_ms")
+    else column
+    for column in CLASS_COLUMNS
+    if not column.key.endswith("_mean_ms")
+]
+
+
+def class_table(served: Sequence[ServedClass], width: int, *, wide: bool) -> TextTable:
+    """Latencies of each class in each pool, or on a first screen in its slowest pools."""
+    pools_of: dict[str, list[ServedClass]] = {}
+    for one in served:
+        pools_of.setdefault(one.request_class.name, []).append(one)
+    if wide or len(pools_of) == len(served):
+        return record_tables.table(CLASS_COLUMNS, served, width)
+    rows = [_in_slowest_pools(pools) for pools in pools_of.values()]
+    (table,) = record_tables.tables(_OF_POOLS, [rows], width)
+    return table
+
+
+def _in_slowest_pools(pools: Sequence[ServedClass]) -> record_tables.Row:
+    """Cells of a class: all its pools, and each p99 latency in the pool where it is longest."""
+    cells = [record_tables.row(CLASS_COLUMNS, served) for served in pools]
+    row = cells[0] | {"pool": ", ".join(cell["pool"] for cell in cells)}
+    for name in ("ttft", "tpot", "request"):
+        seconds = [_p99(name, served) for served in pools]
+        key = "request_p99_s" if name == "request" else f"{name}_p99_ms"
+        row[key] = cells[seconds.index(max(seconds))][key]
+    return row
+
+
+def _p99(name: str, served: ServedClass) -> float:
+    """The p99 latency, or its upper estimate; infinite if unknown. [s]"""
+    if served.percentiles is None:
+        return inf if name == "request" else float(getattr(served, name))
+    return float(getattr(served.percentiles, name).percentiles[-1])

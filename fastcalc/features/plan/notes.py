@@ -36,7 +36,7 @@ _RENTED: tuple[Terms, ...] = ("on-demand", "spot", "reserved", "marketplace")
 """Terms on which chips can be rented; the other terms describe the rental."""
 
 _AMOUNTS = {"usd": "cost", "watts": "power", "chips": "chips"}
-_MORE = {"usd": "dearer", "watts": "more power", "chips": "more chips"}
+_MAYBE = {"usd": "may be cheaper", "watts": "may need less power", "chips": "may need fewer chips"}
 _NAMES = {"ttft": "TTFT", "tpot": "TPOT"}
 _UNITS = {"usd": "$", "watts": "W", "chips": "chips"}
 _FULL = 0.9
@@ -105,7 +105,8 @@ def idle(chosen: Plan) -> Iterator[str]:
     """Note on the number of idle chips in the nodes of a plan."""
     if chosen.idle_chips:
         chips = f"{chosen.idle_chips:,.0f} of {chosen.values['chips']:,.0f}"
-        yield f"Idle: {chips} {chosen.scenario.hardware.id}, rented by the node"
+        verb = "is" if chosen.idle_chips == 1 else "are"
+        yield f"{chips} {chosen.scenario.hardware.id} {verb} idle, because nodes are rented whole"
 
 
 def by_the_chip(shown: Sequence[Plan], service: Service) -> Iterator[str]:
@@ -125,8 +126,8 @@ def _next_chip(decision: Decision) -> Iterator[str]:
     if second is not None:
         bits = ", quantized further" * (decision.may_lead(chosen) and not decision.may_lead(second))
         bill = chips_and_price(second, decision.service)
-        line = f"Second-best chip: {second.scenario.hardware.id}, {bill}{bits}; "
-        yield line + times_the_cost(decision, second)
+        chip, times = second.scenario.hardware.id, times_the_cost(decision, second)
+        yield f"Second-best chip: {chip}, {times}: {bill}{bits}"
 
 
 def break_even(decision: Decision) -> str:
@@ -269,7 +270,7 @@ def times_the_cost(decision: Decision, plan: Plan) -> str:
     times = f"{number(plan.cost / decision.plans[0].cost)} times the {amount}"
     if decision.service.is_fleet:
         times = f"sustains {number(plan.requests)} requests/s"
-    return times + f", {_not_worse(decision)}" * _is_level_with_best(decision, plan)
+    return times + f" ({_may_win(decision)})" * _is_level_with_best(decision, plan)
 
 
 def level_runner_up(decision: Decision) -> str:
@@ -279,16 +280,15 @@ def level_runner_up(decision: Decision) -> str:
         return ""
     chip, service = second.scenario.hardware.id, decision.service
     if service.is_fleet:
-        return f"; {_not_worse(decision)}: {second.values['chips']:,.0f} {chip}"
+        return f"; within the 80% ranges, {second.values['chips']:,.0f} {chip} {_may_win(decision)}"
     usd = second.usd_per_month if service.objective == "usd" else None
     bill = chips_and_price(second, service) if usd is None else f"${dollars(usd)}"
-    return f"; {_not_worse(decision)}: {chip}, {bill}"
+    return f"; within the 80% ranges, {chip} ({bill}) {_may_win(decision)}"
 
 
-def _not_worse(decision: Decision) -> str:
-    if decision.service.is_fleet:
-        return "throughput not significantly lower"
-    return f"not significantly {_MORE[decision.service.objective]}"
+def _may_win(decision: Decision) -> str:
+    """Verb phrase for a plan that may be better than the best one, given the ranges of speeds."""
+    return "may sustain more" if decision.service.is_fleet else _MAYBE[decision.service.objective]
 
 
 def _is_level_with_best(decision: Decision, plan: Plan) -> bool:

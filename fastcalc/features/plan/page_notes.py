@@ -161,7 +161,7 @@ def shared_nodes(fleet: Fleet) -> Iterator[str]:
                 for number, (own, plan) in enumerate(pools, 1)
                 if own is allocation and plan.scenario.hardware.id == chip
             ]
-            yield f"pools {listed(numbers)} share nodes of {chip}"
+            yield f"replicas of pools {listed(numbers)} share nodes of {chip}"
 
 
 def other_sharings(fleet: Fleet, models: Sequence[str]) -> Iterator[str]:
@@ -174,12 +174,14 @@ def other_sharings(fleet: Fleet, models: Sequence[str]) -> Iterator[str]:
         return
     if len(pools) > 1 and sharing.shared_by_all is not None:
         bill = bill_of(sharing.shared_by_all)
-        yield f"{part}one pool for all classes would take {bill}"
+        yield f"{part}one pool for all classes would need {bill}"
     elif len(pools) > 1 and len(models) == 1:
         yield f"{part}no replica meets the limits of all classes together"
     if len(pools) < sum(len(pool.classes) for pool in pools):
-        bill = f"{bill_of(sharing.one_each)} ({listed(_chip_types(sharing.one_each))})"
-        yield f"{part}a pool for each class would take {bill}"
+        bill, chips = bill_of(sharing.one_each), listed(_chip_types(sharing.one_each))
+        is_same = bill == bill_of(pools)
+        costs = "cost the same" if is_same else f"need {bill} ({chips})"
+        yield f"{part}a pool for each class would {costs}"
 
 
 def bill_of(pools: Sequence[ReplicaPool]) -> str:
@@ -215,7 +217,7 @@ def single_chip_notes(decision: Decision, grids: Sequence[Grid]) -> Iterator[Not
     if (plan := in_single_chips(decision, grids)) is not None:
         bill = chips_and_price(plan, replace(decision.service, in_nodes=False))
         chip, flag = plan.scenario.hardware.id, option("by", "chip")
-        text = f"where {chip} is rented singly ({flag}): {bill}"
+        text = f"if {chip} is rented singly ({flag}), {bill}, is enough"
         yield Note(text, Weight.SINGLE_CHIPS)
 
 
@@ -253,11 +255,21 @@ def _notes_of_ranked(planned: PlannedFleet, rows: Sequence[PlanRow]) -> Iterator
     yield from weighted(Weight.TIPPING_POINT, tipping_point_notes(planned.verdict))
     yield from regret_notes(planned.verdict)
     yield from odds_notes(planned.verdict)
+    yield from weighted(Weight.WARNING, unlimited_ttft(planned))
     yield from single_chip_notes(decision, planned.verdict.grids)
     yield from weighted(0, plan_records.service_notes(planned.service))
     warnings = decision.plans[0].replica.warnings
     for warning in each_warning(plan.replica for plan in plans):
         yield Note(warning, Weight.WARNING if warning in warnings else 0)
+
+
+def unlimited_ttft(planned: PlannedFleet) -> Iterator[str]:
+    """Note on the TTFT with random arrivals, if no TTFT limit is set."""
+    service, share = planned.fleet.service, planned.fleet.service.claimed_share
+    if service.ttft == inf and share is not None:
+        seconds = max(pool.plan.values["ttft"] for _, pool in planned.pools)
+        time = f"{number(seconds)} s" if seconds >= 1.0 else f"{number(seconds * 1e3)} ms"
+        yield f"no TTFT limit is set ({option('ttft')}): p{share * 100:g} TTFT is {time}"
 
 
 def _own_formats_notes(planned: PlannedFleet) -> Iterator[str]:
@@ -274,6 +286,7 @@ def _notes_of_fleet(planned: PlannedFleet, rows: Sequence[PlanRow]) -> Iterator[
     yield from weighted(1, _against_api(planned))
     yield from weighted(1, next_nodes(planned.fleet, planned.grown))
     yield from weighted(1, owning_each(planned.fleet, planned.service))
+    yield from weighted(1, unlimited_ttft(planned))
     for allocation in planned.fleet.allocations:
         yield from weighted(1, _notes_of_allocation(allocation))
     if chance := chance_of_limits(planned.verdict).removeprefix("; "):

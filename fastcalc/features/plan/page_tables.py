@@ -7,7 +7,7 @@ from functools import partial
 from fastcalc.core.placement.layout import Layout
 from fastcalc.features.plan import records as plan_records
 from fastcalc.features.plan.allocation import Allocation
-from fastcalc.features.plan.class_table import CLASS_COLUMNS
+from fastcalc.features.plan.class_table import class_table
 from fastcalc.features.plan.columns import COLUMNS, UPPER
 from fastcalc.features.plan.decision import FEWER_BITS, Decision, Plan
 from fastcalc.features.plan.notes import cut
@@ -164,8 +164,11 @@ _FIRST, _OTHERS = 2, 2
 
 _LABEL = TableColumn("label", heading=("", "plan"))
 _POOL, _OWNED = TableColumn("label", heading=("", "pool")), TableColumn("owned")
-_LEFT_OUT = ("speculation_tokens_per_pass", "service_ttft_ms", "service_tpot_ms_low", "bound")
-"""Columns without meaning for several classes, whose TTFT is in their own table."""
+_LEFT_OUT = (
+    *("speculation_tokens_per_pass", "service_ttft_ms", "service_tpot_ms"),
+    *("service_tpot_ms_low", "bound"),
+)
+"""Columns without meaning for several classes, whose latencies are in their own table."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -256,7 +259,7 @@ def tables_of(
     if not planned.is_of_one_class:
         return [
             _pool_table(planned, rows, records, screen),
-            record_tables.table(CLASS_COLUMNS, planned.served, screen.width),
+            class_table(planned.served, screen.width, wide=screen.wide),
         ]
     records = [
         row.cells | record
@@ -293,7 +296,7 @@ def hidden_columns(
 def _pool_table(
     planned: PlannedFleet, rows: Sequence[PlanRow], records: Sequence[Record], screen: Screen
 ) -> TextTable:
-    """Table of the pools, without the TTFT columns of the class table."""
+    """Table of the pools, without the latencies of the class table."""
     shown = columns_but(planned.service, _LEFT_OUT, wide=screen.wide)
     table_columns = [_POOL]
     if planned.fleet.owned:

@@ -5,7 +5,13 @@ from typing import TYPE_CHECKING
 
 from fastcalc.features.plan.decision import Decision
 from fastcalc.features.plan.service import Service
-from fastcalc.kit.answer.numbers_as_text import dollars, number, rounded_down, rounded_up
+from fastcalc.kit.answer.numbers_as_text import (
+    capital,
+    dollars,
+    number,
+    rounded_down,
+    rounded_up,
+)
 from fastcalc.mentions import option
 from fastcalc.written import first_few, listed, many
 
@@ -49,6 +55,9 @@ def refusal(decision: Decision, owned: str | None = None) -> str:
     owned : the chip, if it is owned
     """
     sentence, nearest = _NONE_MEETS, decision.nearest
+    if decision.unknown and set(+decision.reasons) == {"unknown"}:
+        chips_unknown, how = unknown_chips(decision)
+        return f"{chips_unknown}, which might meet these limits: {how}"
     if not decision.candidates:
         sentence = "no layout to choose from holds one request of this model"
     if options := relaxed(decision, owned):
@@ -67,7 +76,7 @@ def refusal(decision: Decision, owned: str | None = None) -> str:
         sentence += f", nor with one limit relaxed; {name} would with {needed}"
     if decision.unknown:
         chips_unknown, how = unknown_chips(decision)
-        sentence += f"; {chips_unknown}, which might meet it: {how}"
+        sentence += f". {capital(chips_unknown)}, which might meet them: {how}"
     return sentence
 
 
@@ -87,28 +96,29 @@ def load_within_limits(throughput: Decision, service: Service) -> str:
         "power": "the power",
     }
     limits_named = [words for name, words in limits.items() if service.limits.get(name, inf) < inf]
-    within = f"within {listed(limits_named)}"
+    within = f"within {listed(limits_named)},"
     plan, rate = throughput.plans[0], service.rate or 0.0
     in_fewer_bits = max(ranked.requests for ranked in throughput.in_order)
     fewer_bits = (
-        f", and {number(in_fewer_bits)} if quantized further"
+        f" ({number(in_fewer_bits)} if quantized further)"
         if in_fewer_bits > plan.requests * 1.001
         else ""
     )
     return (
-        f"{within} {plan.values['chips']:,.0f} x {plan.scenario.hardware.id} would sustain "
+        f"{within} {plan.values['chips']:,.0f} {plan.scenario.hardware.id} would sustain "
         f"{number(plan.requests)} of the {number(rate)} requests/s{fewer_bits}"
     )
 
 
 def unknown_chips(decision: Decision) -> tuple[str, str]:
     """Sentences on chips without a known price or power, and how to plan with them anyway."""
-    names = listed(first_few([name for name, _ in decision.unknown.most_common()], MOST_NAMED))
+    unknown = [name for name, _ in decision.unknown.most_common()]
+    names = listed(first_few(unknown, MOST_NAMED))
     if decision.service.objective == "watts":
         return f"no power is known for {names}", f"use {option('objective', 'usd')} or chips"
-    how = f"give one with {option('price', 'CHIP=USD')}, or use {option('objective', 'chips')}"
-    price = f"{decision.terms} price".lstrip()
-    return f"no {price} is known for {names}", how
+    price = option("price", f"{unknown[0] if len(unknown) == 1 else 'CHIP'}=USD")
+    how = f"give one with {price}, or use {option('objective', 'chips')}"
+    return f"no {f'{decision.terms} price'.lstrip()} is known for {names}", how
 
 
 def relaxed(decision: Decision, owned: str | None = None) -> list[str]:

@@ -221,11 +221,11 @@ def between_blank_lines(groups: Iterable[Iterable[Part]]) -> Iterator[Part]:
 
 
 def on_one_screen(page: Callable[[int], list[Part]], screen: Screen) -> list[Part]:
-    """Page with as many short notes as fit one screen, at least one.
+    """Page with as many short notes as fit one screen, or one if it is too long without any.
 
     page : makes the page with a given number of short notes
     """
-    for count in range(_MOST_NOTES, 1, -1):
+    for count in range(_MOST_NOTES, -1, -1):
         laid_out = page(count)
         if screen.wide or screen.notes or height(laid_out, screen.width) <= screen.lines:
             return laid_out

@@ -53,8 +53,8 @@ def test_a_first_screen_says_the_chance_and_the_price_of_more(fastcalc):
     bill = (
         f"{plan['hardware']}, {plan['chips_total']} chips, ${plan['usd_per_month']:,.0f} per month"
     )
-    confident = f"or a 90% chance of meeting the latency limits within 80% utilization, the cheapest plan is {bill} "
-    assert f"{confident}(--confidence 90)" in text
+    chance = "A 90% chance of meeting the latency limits with utilization up to 80%"
+    assert f"{chance} would need {bill} (--confidence 90)" in text
 
 
 @pytest.mark.thorough
@@ -81,8 +81,8 @@ def test_limits_at_the_edge_of_a_chip_are_relaxed_and_not_bought(fastcalc, plann
     usd = found["records"][0]["usd_per_month"]
     assert found["plan_at_90_percent_confidence"]["usd_per_month"] > 10.0 * usd
     text = words(fastcalc(*plan, "20ms").out)
-    assert "they are at the edge of what rtx-5090 can do" in text
-    enough = re.search(r"; --tpot (\S+) would be enough, at no more than 3 times the cost", text)[1]
+    assert "because rtx-5090 barely meets the limits" in text
+    enough = re.search(r"; with --tpot (\S+) it would cost at most 3 times as much", text)[1]
     assert planned(*plan, enough, "--confidence", 90)["records"][0]["usd_per_month"] <= 3.001 * usd
     barely = f"{float(enough.removesuffix('ms')) - 0.7:g}ms"
     assert planned(*plan, barely, "--confidence", 90)["records"][0]["usd_per_month"] > 3.0 * usd
@@ -90,7 +90,7 @@ def test_limits_at_the_edge_of_a_chip_are_relaxed_and_not_bought(fastcalc, plann
     asked = words(fastcalc(*plan, "20ms", "--confidence", 90).out)
     chips = found["records"][0]["chips_total"]
     assert f"{chips} rtx-5090, enough at expected speeds, the chance of meeting the" in asked
-    assert f"; --tpot {enough} would be enough, at no more than 3 times the cost" in asked
+    assert f"; with --tpot {enough} it would cost at most 3 times as much" in asked
 
 
 @pytest.mark.thorough
@@ -114,13 +114,13 @@ def test_no_chance_is_said_of_what_has_no_limit(planned, without_regret):
     ("limit", "is_said"),
     [((), True), thorough(("--ttft", "1s"), False), (("--load", "0.9"), False)],
 )
-def test_a_ttft_without_a_limit_is_in_the_headline(fastcalc, limit, is_said, without_regret):
+def test_a_ttft_without_a_limit_is_in_a_note(fastcalc, limit, is_said, without_regret):
     """Requests at random wait; without a limit the sentence says how long the slowest do."""
     command = ("plan", "llama-3.1-8b", "--on", "l40s", "--rate", "5/s", "--tpot", "40ms", *limit)
     record = json.loads(fastcalc(*command, "--format", "json").out)["records"][0]
-    headline = words(fastcalc(*command).out).partition("Price per")[0]
-    said = f"p99 TTFT {record['service_ttft_ms']:.0f} ms (no limit set)"
-    assert (said in headline) is is_said
+    text = words(fastcalc(*command, "--notes").out)
+    said = f"No TTFT limit is set (--ttft): p99 TTFT is {record['service_ttft_ms']:.0f} ms"
+    assert (said in text) is is_said
 
 
 @pytest.mark.thorough

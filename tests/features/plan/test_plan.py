@@ -645,7 +645,7 @@ def test_a_chip_without_a_price_says_how_to_give_one(capsys, monkeypatch):
     asked = ("plan", "llama-3.1-8b", "--on", "h20")
     ran = run(*asked, capsys=capsys, monkeypatch=monkeypatch)
     assert ran.code == 1
-    assert "--price CHIP=USD" in ran.err
+    assert "--price h20=USD" in ran.err
     ran = run(*asked, "--objective", "chips", capsys=capsys, monkeypatch=monkeypatch)
     assert ran.code == 0
 

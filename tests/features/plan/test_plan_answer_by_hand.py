@@ -117,20 +117,19 @@ def test_headlines(made, text):
 
 
 @every(
-    "ttft,share,classes,seconds,text",
+    "ttft,share,seconds,notes",
     [
-        (inf, 0.99, ONE, 0.5, "; p99 TTFT 500 ms (no limit set)"),
-        (inf, 0.9, ONE, 1.0, "; p90 TTFT 1.00 s (no limit set)"),
-        (inf, None, ONE, 0.5, ""),
-        (2.0, 0.99, ONE, 0.5, ""),
-        (inf, 0.99, TWO, 0.5, ""),
+        (inf, 0.99, 0.5, ["no TTFT limit is set (--ttft): p99 TTFT is 500 ms"]),
+        (inf, 0.9, 1.0, ["no TTFT limit is set (--ttft): p90 TTFT is 1.00 s"]),
+        (inf, None, 0.5, []),
+        (2.0, 0.99, 0.5, []),
     ],
 )
-def test_the_first_token_where_no_limit_says_what_it_may_take(ttft, share, classes, seconds, text):
+def test_the_first_token_where_no_limit_says_what_it_may_take(ttft, share, seconds, notes):
     service = replace(SERVICE, ttft=ttft, share=share)
     slowest = pool(plan(values={"ttft": seconds})), pool(plan(values={"ttft": seconds / 2}))
-    made = answer(part(*slowest), service=service, classes=classes)
-    assert as_flags(plan_answer._unlimited_ttft(made)) == text
+    made = answer(part(*slowest), service=service, classes=ONE)
+    assert said(page_notes.unlimited_ttft(made)) == notes
 
 
 @every(
@@ -138,9 +137,10 @@ def test_the_first_token_where_no_limit_says_what_it_may_take(ttft, share, class
     [
         (None, (), ""),
         ([plan()], (), ""),
-        ([plan(values={"chips": 1.0})], (), "; at expected speeds made-up-chip, 1 chip, $2,628 "
-         "per month"),
-        ([plan(SECOND)], (), "; at expected speeds second-chip, 2 chips, $5,256 per month"),
+        ([plan(values={"chips": 1.0})], (), "; enough at expected speeds: made-up-chip, 1 chip, "
+         "$2,628 per month"),
+        ([plan(SECOND)], (), "; enough at expected speeds: second-chip, 2 chips, $5,256 per "
+         "month"),
         ([plan(SECOND)], [OWN], ""),
     ],
 )  # fmt: skip
@@ -189,11 +189,8 @@ def test_keys_of_plans(key, has_expected, says):
         "fleet": answer(part(pool(expected=expected), kind=OWN, chips=8), kinds=[OWN]),
         "mix": answer(part(pool(expected=expected)), classes=TWO),
     }[key]
-    text = key_of(
-        made, *[("chips", "expected")] * has_expected, *[("", "req/s")] * (key == "fleet")
-    )
-    assert ("chips, times: at slow speeds" in text) is says
-    assert ("req/s: served within the limits" in text) is (key == "fleet")
+    text = key_of(made, *[("chips", "expected")] * has_expected)
+    assert ("chips, TTFT, TPOT: at slow speeds" in text) is says
     assert text.startswith("key: pool") is (key == "mix")
     assert "over its limit" not in text
 
@@ -205,7 +202,7 @@ def test_keys_say_at_which_load_times_are(share, is_owned):
     owned = ({"kind": OWN, "chips": 8}, {"kinds": [OWN]}) if is_owned else ({}, {})
     made = answer(part(pool(), **owned[0]), service=replace(SERVICE, share=share), **owned[1])
     text = key_of(made, ("TTFT", "p99 ms"))
-    assert ("times: in ms, at this load" in text) is (share is not None)
+    assert ("TTFT: without queueing" in text) is (share is None)
     assert ("TPOT: at full batch, prefill stalls included" in text) is (share is None)
 
 
@@ -332,18 +329,21 @@ def said(sentences):
             [pool(), pool(plan(SECOND))],
             None,
             False,
-            ["a pool for each class would take 4 chips, $10,512 per month (made-up-chip and "
+            ["a pool for each class would need 4 chips, $10,512 per month (made-up-chip and "
              "second-chip)"],
         ),
         # One each: what one for both would take, or that none would do.
         ([pool(), pool()], [pool(), pool()], [pool(classes=TWO)], False,
-         ["one pool for all classes would take 2 chips, $5,256 per month"]),
+         ["one pool for all classes would need 2 chips, $5,256 per month"]),
         ([pool(), pool()], [pool(), pool()], None, False,
          ["no replica meets the limits of all classes together"]),
         ([pool(), pool()], None, [pool(classes=TWO)], False, []),
         ([pool()], [pool()], None, False, []),
+        ([pool(classes=TWO), pool()], [pool(), pool(plan(SECOND))], None, False,
+         ["no replica meets the limits of all classes together",
+          "a pool for each class would cost the same"]),
         ([pool(classes=TWO)], [pool(), pool()], None, True,
-         ["owned: a pool for each class would take 4 chips, $10,512 per month (made-up-chip)"]),
+         ["owned: a pool for each class would need 4 chips, $10,512 per month (made-up-chip)"]),
     ],
 )  # fmt: skip
 def test_what_other_sharings_would_take(pools, one_each, shared, owns, sentences):

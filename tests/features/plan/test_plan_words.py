@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 import shlex
 from collections import Counter
 from dataclasses import replace
@@ -17,7 +18,6 @@ from fastcalc.core.own_formats import own_formats
 from fastcalc.core.pricing import Pricing
 from fastcalc.core.scenario import engine_for
 from fastcalc.core.traffic.request_class import Lengths, RequestClass
-from fastcalc.features.plan import answer as plan_answer
 from fastcalc.features.plan import chart, page_notes
 from fastcalc.features.plan import records as report
 from fastcalc.features.plan.allocation import Allocation, Fleet
@@ -27,7 +27,7 @@ from fastcalc.features.plan.cheapest_plans import decide
 from fastcalc.features.plan.class_table import ServedClass, class_record
 from fastcalc.features.plan.decision import Plan
 from fastcalc.features.plan.notes import decision_notes
-from fastcalc.features.plan.page_notes import one_chip_type
+from fastcalc.features.plan.page_notes import one_chip_type, unlimited_ttft
 from fastcalc.features.plan.page_tables import with_formats
 from fastcalc.features.plan.ranked_plan import tpot_range
 from fastcalc.features.plan.request import FindPlans
@@ -37,7 +37,7 @@ from fastcalc.features.plan.sharing import ReplicaPool, Sharing
 from fastcalc.grid.columns import pick
 from fastcalc.kit.answer.commands import Typed, compare_command
 from fastcalc.kit.answer.console import Screen, TextTable, sentence
-from fastcalc.kit.answer.numbers_as_text import dollars
+from fastcalc.kit.answer.numbers_as_text import dollars, number
 from fastcalc.mentions import as_flags
 from tests.helpers import every, outcome, run_once, thorough, words
 
@@ -183,8 +183,8 @@ def test_the_runner_up_is_another_chip_and_takes_as_many_times_as_it_costs(plann
     assert other["hardware"] != best["hardware"]
     ratio = other["usd_per_month"] / best["usd_per_month"]
     assert ratio > 1
-    assert f"Second-best chip: {other['hardware']}, {other['chips_total']} chips" in page(*R1)
-    assert f"per month; {ratio:#.3g} times the cost" in page(*R1)
+    second = f"Second-best chip: {other['hardware']}, {ratio:#.3g} times the cost: "
+    assert f"{second}{other['chips_total']} chips" in page(*R1)
 
 
 # The model's own formats.
@@ -536,8 +536,8 @@ def test_a_refusal_says_that_an_unpriced_chip_might_meet_it(fastcalc):
     ran = fastcalc(*asked)
     assert ran.code == 1
     assert ran.err.count("\n") == 1
-    said = "no price is known for h20, which might meet it: give one with --price CHIP=USD"
-    assert f"; {said}, or use --objective chips" in ran.err
+    said = "No price is known for h20, which might meet them: give one with --price h20=USD"
+    assert f". {said}, or use --objective chips" in ran.err
     assert "h20" not in fastcalc(*asked, "--objective", "chips").err
 
 
@@ -813,7 +813,8 @@ def test_a_first_token_without_a_limit_is_in_ms_below_a_second(seconds, said):
     answer = SimpleNamespace(
         fleet=SimpleNamespace(service=service), is_of_one_class=True, pools=[(None, pool)]
     )
-    assert plan_answer._unlimited_ttft(answer) == (f"; p99 TTFT {said} (no limit set)")
+    (note,) = unlimited_ttft(answer)
+    assert note.endswith(f": p99 TTFT is {said}")
 
 
 # What stands below.
@@ -870,11 +871,29 @@ def test_a_format_in_which_rows_differ_stays_in_a_narrow_table(fastcalc, asked, 
 
 
 @pytest.mark.thorough
+def test_a_mix_on_owned_and_rented_chips_fits_a_screen(fastcalc):
+    """Five pools of three classes: a line per pool, and one per class in its slowest pools."""
+    asked = ("plan", "llama-3.1-70b", "--traffic", str(MIX), "--own", "h100-sxm=16")
+    asked += ("--rate", "60/s", "--on", "mi355x")
+    served = json.loads(fastcalc(*asked, "--format", "json").out)["classes"]
+    lines = fastcalc(*asked, columns=100).out.splitlines()
+    assert len(lines) <= 24
+    for name in ("chat", "code"):
+        of_class = [row for row in served if row["class"] == name]
+        (line,) = (line for line in lines if line.startswith(name))
+        cells = re.split("  +", line)
+        assert cells[4] == ", ".join(str(row["pool"]) for row in of_class)
+        for cell, key in ((cells[5], "ttft_ms"), (cells[7], "tpot_ms")):
+            assert cell == number(max(row["percentiles"][key]["p99"] for row in of_class))
+    assert len(fastcalc(*asked, "--wide").out.splitlines()) > 24
+
+
+@pytest.mark.thorough
 def test_pools_of_a_mix_share_a_node(fastcalc):
     """Two of two chips and one of four are a node of eight b200, whole or by the chip."""
     asked = ("plan", "llama-3.1-70b", "--traffic", str(MIX), "--on", "b200", "--rate", "3/s")
     whole, single = fastcalc(*asked).out, fastcalc(*asked, "--by", "chip").out
     for printed in (whole, single):
         assert "b200  8 chips, $32,120 per month" in printed  # 8 x 5.50 x 730
-    assert "Pools 1 and 2 share nodes of b200" in whole
+    assert "Replicas of pools 1 and 2 share nodes of b200" in whole
     assert "share nodes" not in single

@@ -24,7 +24,7 @@ def test_a_chip_of_a_node_that_would_do(fastcalc):
     assert best["chips_total"] == 1
     assert best["usd_per_month"] == pytest.approx(2.95 * MONTH, rel=1e-3)
     said = words(fastcalc(*asked))
-    assert "Where h100-sxm is rented singly (--by chip): 1 chip, $2,154 per month" in said
+    assert "If h100-sxm is rented singly (--by chip), 1 chip, $2,154 per month, is enough." in said
     assert "rented singly" not in words(fastcalc(*asked, "--by", "chip"))
 
 
