@@ -364,6 +364,16 @@ def test_what_clouds_rent_out_has_a_dated_price_on_demand(catalogue, name):
     assert price.offer.terms == ("survey" if name in SURVEYED else "on-demand")
 
 
+def test_a_computer_with_unified_memory_costs_what_its_memory_does(catalogue):
+    """Apple asks $5,500 for 416 GB more than its base of 96, $13 per GB, and the rest as well."""
+    for name in catalogue.names("hardware"):
+        chip = catalogue.hardware(name)
+        is_computer = chip.memory and chip.memory[0].name == "unified"
+        if is_computer and chip.chip_price and chip.chip_price.purchase:
+            gigabytes = chip.memory[0].capacity.si / 1e9
+            assert chip.chip_price.purchase.si / gigabytes > 15.0, name
+
+
 def test_the_offer_in_the_middle_is_what_an_hour_costs():
     def offer(provider, usd, terms="on-demand"):
         return {"provider": provider, "terms": terms, "price": f"{usd} USD/h"}

@@ -712,14 +712,14 @@ def test_owned_and_rented_chips_are_priced_in_all(fastcalc):
 
 @pytest.mark.thorough
 def test_what_keeps_owned_chips_from_a_price_is_named(fastcalc):
-    """The file of an M4 Max has what it costs to buy, and no power."""
-    chip = CATALOGUE.hardware("apple-m4-max")
+    """The file of an M3 Ultra has what it costs to buy, and no power."""
+    chip = CATALOGUE.hardware("apple-m3-ultra-80")
     price = chip.chip_price.purchase.si
-    ran = fastcalc("plan", "gpt-oss-20b", "--own", "apple-m4-max=1", "--notes")
+    ran = fastcalc("plan", "gpt-oss-20b", "--own", "apple-m3-ultra-80=1", "--notes")
     assert chip.power is None
-    assert f"No power is known for apple-m4-max (${price:,.0f} per chip to buy)" in words(ran.out)
-    assert ran.out.startswith("1 apple-m4-max  sustains ")
-    given = fastcalc("plan", "gpt-oss-20b", "--own", "apple-m4-max=1", "--price", "apple-m4-max=0")
+    assert f"No power is known for apple-m3-ultra-80 (${price:,.0f} per chip to buy)" in words(ran.out)
+    assert ran.out.startswith("1 apple-m3-ultra-80  sustains ")
+    given = fastcalc("plan", "gpt-oss-20b", "--own", "apple-m3-ultra-80=1", "--price", "apple-m3-ultra-80=0")
     cost = "costs $0 per month, $0/Mtok (input and output); at the price set"
     assert cost in words(given.out)
 
