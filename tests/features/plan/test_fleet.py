@@ -717,9 +717,13 @@ def test_what_keeps_owned_chips_from_a_price_is_named(fastcalc):
     price = chip.chip_price.purchase.si
     ran = fastcalc("plan", "gpt-oss-20b", "--own", "apple-m3-ultra-80=1", "--notes")
     assert chip.power is None
-    assert f"No power is known for apple-m3-ultra-80 (${price:,.0f} per chip to buy)" in words(ran.out)
+    assert f"No power is known for apple-m3-ultra-80 (${price:,.0f} per chip to buy)" in words(
+        ran.out
+    )
     assert ran.out.startswith("1 apple-m3-ultra-80  sustains ")
-    given = fastcalc("plan", "gpt-oss-20b", "--own", "apple-m3-ultra-80=1", "--price", "apple-m3-ultra-80=0")
+    given = fastcalc(
+        "plan", "gpt-oss-20b", "--own", "apple-m3-ultra-80=1", "--price", "apple-m3-ultra-80=0"
+    )
     cost = "costs $0 per month, $0/Mtok (input and output); at the price set"
     assert cost in words(given.out)
 
