@@ -1,6 +1,6 @@
 """Memory tiers that a chip can use: its own and a host's, and how the host's are used."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 from typing import Literal
 
@@ -54,6 +54,14 @@ class MemoryChoice:
     draft: Model | None = None
     gpu_layers: int | None = None
     cpu_moe_layers: int | None = None
+
+    def drafting(self, tokens: ArrayLike) -> "MemoryChoice":
+        """The same memory, with the draft model only if it drafts.
+
+        tokens : draft tokens per pass [1]
+        """
+        drafted = float(np.max(tokens))
+        return replace(self, drafted=drafted, draft=self.draft if drafted else None)
 
     @property
     def shares_layers(self) -> bool:

@@ -55,7 +55,7 @@ def deployments(
                         kv=cache,
                         pricing=pricing,
                         engine_is_borrowed=is_borrowed,
-                        memory=memory,
+                        memory=memory.drafting(speculation.drafted),
                         sharding=ranks or Sharding(),
                     )
 

@@ -1,6 +1,7 @@
 """Every deployment that the options of ``fastcalc plan`` leave open: chips, formats, engines."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from fastcalc.catalogue.formats import number_format
 from fastcalc.catalogue.schema import Hardware, Model
@@ -13,6 +14,7 @@ from fastcalc.features.plan.request import FindPlans
 from fastcalc.features.plan.servers.programs import PROGRAMS
 from fastcalc.kit.answer import commands, next_commands
 from fastcalc.kit.request import loading, readers
+from fastcalc.kit.request.draft_models import draft_model
 from fastcalc.kit.request.evaluation import Evaluated
 from fastcalc.kit.request.like import like
 from fastcalc.kit.request.readers import as_text
@@ -24,7 +26,8 @@ from fastcalc.written import shown
 def scenarios_of(request: FindPlans, model: Model, notes: list[str]) -> list[Scenario]:
     """Scenario for each chip, its formats and its speculative decoding."""
     entries = loading.catalogue(request)
-    memory = loading.memory_of(entries, request)
+    draft = draft_model(entries, request.draft_model, model, notes)
+    memory = replace(loading.memory_of(entries, request), draft=draft)
     prompts_on, flag = request.prompts_on, option("prompts_on")
     taking = [] if prompts_on is None else selected(entries, readers.names(prompts_on, flag))
     chips = loading.chips_of(entries, request.on, memory, notes, taking)
@@ -38,7 +41,7 @@ def scenarios_of(request: FindPlans, model: Model, notes: list[str]) -> list[Sce
     engines = loading.engines_of(entries, chips, engine, implied=implied)
     entries.refuse_idle_changes("engines", [engine for engine, _ in engines])
     choices, ranks = _formats(request, chips, notes), loading.ranks_of(request)
-    speculated = speculations(request.speculate)
+    speculated = speculations(request.speculate, request.draft_model)
     own = like(request, request.like, entries, engines) if request.like is not None else None
     if own is not None:
         engines = [(own.engine(engine), is_borrowed) for engine, is_borrowed in engines]

@@ -1,7 +1,7 @@
 """Axes of a sweep as grids: one for each chip, model, formats, engine and speculation."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 from math import inf, prod
@@ -64,6 +64,7 @@ class Axes:
     Chips come with their engines, which may be borrowed from another class. A format of None is
     the model's own. Without contexts, the mean context of each request is used. [1]
 
+    drafts : draft model of each model, by id
     computed : ids of chips, models and engines whose points are already in other axes
     """
 
@@ -80,6 +81,7 @@ class Axes:
     prefix_hit: float = 0.0
     pricing: Pricing = field(default_factory=Pricing)
     memory: MemoryChoice = OWN_MEMORY
+    drafts: Mapping[str, Model | None] = field(default_factory=dict)
     computed: frozenset[tuple[str, str, str]] = frozenset()
 
     @property
@@ -181,7 +183,9 @@ def _scenarios(axes: Axes, model: Model) -> Iterator[Scenario]:
             kv=kv,
             pricing=axes.pricing,
             engine_is_borrowed=is_borrowed,
-            memory=axes.memory,
+            memory=replace(axes.memory, draft=axes.drafts.get(model.id)).drafting(
+                speculation.drafted
+            ),
             ignores_ranks=cuts_layers and hardware.execution == "spatial",
         )
 

@@ -37,6 +37,7 @@ from fastcalc.kit.answer.record_tables import table
 from fastcalc.kit.answer.respond import page
 from fastcalc.kit.request import loading, readers
 from fastcalc.kit.request.change_lists import ChangeLists, change_lists
+from fastcalc.kit.request.draft_models import draft_model
 from fastcalc.kit.request.fields import Setting, by_premise, settings
 from fastcalc.kit.request.like import like
 from fastcalc.kit.request.number_lists import numbers
@@ -247,8 +248,12 @@ def _axes(request: Sweep, notes: list[str]) -> Axes:
         for engine in choices
     ]
     tokens = LIMITS["tokens"]
+    models = loading.models_of(entries, request.models, notes)
     return Axes(
-        models=loading.models_of(entries, request.models, notes),
+        models=models,
+        drafts={
+            model.id: draft_model(entries, request.draft_model, model, notes) for model in models
+        },
         chips=pairs,
         prompts=numbers(request.prompt, option("prompt"), tokens),
         outputs=numbers(request.output, option("output"), tokens),
@@ -258,7 +263,7 @@ def _axes(request: Sweep, notes: list[str]) -> Axes:
         else numbers(request.context, option("context"), tokens),
         weights=readers.weights_if_any(request.weights) or (None,),
         kv=readers.caches_if_any(request.kv) or (None,),
-        speculations=speculations(request.speculate),
+        speculations=speculations(request.speculate, request.draft_model),
         ranks=Ranks(
             **{
                 name: numbers(text, option(name), LIMITS["chips"])

@@ -15,6 +15,8 @@ from fastcalc.written import shown
 
 EAGLE = re.compile(r"eagle-?3", re.IGNORECASE)
 """Names of EAGLE-3 heads (arXiv:2503.01840)."""
+EAGLE_HEAD = "eagle-3-head"
+"""Id of an EAGLE-3 head."""
 _SIZE = re.compile(r"(?<![\d.a-z])(\d{1,4}(?:\.\d{1,3})?)([bm])(?![a-z\d])", re.IGNORECASE)
 """Parameter count in a name, as in 0.5B or 135M."""
 _HEAD_VOCABULARY = 32_000
@@ -44,6 +46,7 @@ def draft_model(
     stem = Path(name).stem if name.endswith(".gguf") else name
     if EAGLE.search(name):
         draft, source = _head(model), "an EAGLE-3 head of one layer"
+        draft = draft.model_copy(update={"name": shown(name, 60)} if "/" in name else {})
     elif (known := _known(entries, stem, reading)) is not None:
         draft, source = known, known.name
     else:
@@ -126,7 +129,7 @@ def _head(model: Model) -> Model:
     )
     return Model.model_validate(
         {
-            "id": "eagle-3-head",
+            "id": EAGLE_HEAD,
             "name": "EAGLE-3 head",
             "weight_format": "bf16",
             "hidden_size": hidden,

@@ -2,9 +2,8 @@
 
 from typing import TYPE_CHECKING, Annotated
 
-from fastcalc.kit.request import groups, offered
+from fastcalc.kit.request import groups
 from fastcalc.kit.request.fields import Request, flag
-from fastcalc.mentions import option
 
 if TYPE_CHECKING:
     from fastcalc.kit.request.given_types import CountsGiven, NumberGiven, PathGiven
@@ -44,17 +43,7 @@ class Drafting(Request):
             says=_drafts_said,
         ),
     ] = None
-    draft_model: Annotated[
-        str | None,
-        flag(
-            "NAME",
-            "Separate draft model, or eagle3 for a one-layer head: adds its memory, and with "
-            f"{option('speculate')} its time.",
-            completion=offered.models,
-            says="drafted by {}",
-            premise="deployment",
-        ),
-    ] = None
+    draft_model: groups.DraftModelGiven = None
 
 
 class Decoding(Batches, Drafting):

@@ -165,6 +165,19 @@ class FormatsToTry(Request):
     ] = None
 
 
+DraftModelGiven = Annotated[
+    str | None,
+    flag(
+        "NAME",
+        "Separate draft model, or eagle3 for a one-layer head: adds its memory, and with "
+        f"{option('speculate')} its time.",
+        completion=offered.models,
+        says="drafted by {}",
+        premise="deployment",
+    ),
+]
+
+
 class DraftsToTry(Request):
     """Traffic."""
 
@@ -179,6 +192,7 @@ class DraftsToTry(Request):
             says=lambda drafts: f"speculative decoding {as_text(drafts)}",
         ),
     ] = None
+    draft_model: DraftModelGiven = None
 
 
 def chips_named(summary: str, metavar: str = "CHIPS", **settings: Any) -> FieldSetting:

@@ -58,9 +58,19 @@ def speculation(given: "NumberGiven | None") -> Speculation:
     return Speculation(first, drafted)
 
 
-def speculations(given: "DraftsGiven | None") -> tuple[Speculation, ...]:
-    """Distinct items of a list: ``none``, or a form that `speculation` reads."""
+def speculations(
+    given: "DraftsGiven | None", draft_model: str | None = None
+) -> tuple[Speculation, ...]:
+    """Distinct items of a list: ``none``, or a form that `speculation` reads.
+
+    Raises InputError if a draft model is given that never drafts.
+    """
     forms = ["none"] if given is None else readers.names(given, option("speculate"))
+    if draft_model and {*forms} == {"none"}:
+        raise InputError(
+            f"{option('draft_model')} {shown(draft_model, 60)} drafts nothing: give the draft "
+            f"tokens, for example {option('speculate', '0.8x3')}"
+        )
     return tuple(dict.fromkeys(speculation(None if form == "none" else form) for form in forms))
 
 

@@ -24,7 +24,7 @@ from fastcalc.features.plan.servers.server import Server
 from fastcalc.kit.answer.numbers_as_text import number
 from tests.features.plan.test_plan_sentences import SECOND, SERVICE, deployed
 from tests.features.plan.test_plan_sentences import plan as made_plan
-from tests.helpers import ROOT, every, run_once, thorough
+from tests.helpers import ROOT, every, run, run_once, thorough
 
 vllm, sglang, trtllm, llamacpp = PROGRAMS.values()
 FLAGS = {
@@ -204,6 +204,41 @@ def test_a_server_without_graphs_is_started_without_them(engine, is_eager, capsy
     script = run_once("plan", *line.split(), capsys=capsys, monkeypatch=monkeypatch).out
     (words,) = commands(script)
     assert ("--enforce-eager" in words) is is_eager
+
+
+def test_drafts_come_from_a_model_of_their_own():
+    """vLLM 0.33, config/speculative.py; SGLang 0.5.23, speculative/spec_info.py; llama-server."""
+    drafted = server(drafts=3, draft="org/small")
+    config = json.loads(values(vllm.start(drafted))["--speculative-config"])
+    assert config == {"method": "draft_model", "model": "org/small", "num_speculative_tokens": 3}
+    flags = values(sglang.start(drafted))
+    assert flags["--speculative-algorithm"] == "STANDALONE"
+    assert flags["--speculative-draft-model-path"] == "org/small"
+    assert trtllm.options(drafted)["speculative_config"] == {
+        "decoding_type": "Draft_Target", "max_draft_len": 3, "speculative_model": "org/small",
+    }  # fmt: skip
+    flags = values(PROGRAMS["llama-cpp"].start(replace(drafted, cache="fp16")))
+    assert (flags["--model-draft"], flags["--draft-max"]) == ("./small.gguf", "3")
+    head = server(drafts=3, draft="org/EAGLE3-x", draft_is_head=True)
+    assert json.loads(values(vllm.start(head))["--speculative-config"])["method"] == "eagle3"
+    assert values(sglang.start(head))["--speculative-algorithm"] == "EAGLE3"
+    assert trtllm.options(head)["speculative_config"]["decoding_type"] == "Eagle3"
+
+
+@pytest.mark.parametrize(
+    ("draft", "checkpoint"),
+    [
+        ("llama-3.2-1b", "meta-llama/Llama-3.2-1B"),
+        ("yuhuili/EAGLE3-LLaMA3.1-Instruct-8B", "yuhuili/EAGLE3-LLaMA3.1-Instruct-8B"),
+    ],
+)
+def test_a_plan_with_a_draft_model_starts_it(draft, checkpoint, capsys, monkeypatch):
+    asked = ["--on", "h100-sxm", "--rate", "1/s", "--ttft", "2s", "--tpot", "50ms", "--tp", "1"]
+    asked += ["--speculate", "0.8x4", "--draft-model", draft, "--weights", "bf16", "--kv", "bf16"]
+    ran = run("plan", "llama-3.1-8b", *asked, "--emit", "vllm", capsys=capsys, monkeypatch=monkeypatch)  # fmt: skip
+    (config,) = re.findall(r"--speculative-config '(.*)'", ran.out)
+    assert json.loads(config)["model"] == checkpoint
+    assert json.loads(config)["num_speculative_tokens"] == 4
 
 
 def test_drafts_come_from_the_models_own_layers():

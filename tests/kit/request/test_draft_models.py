@@ -186,3 +186,17 @@ def test_a_draft_token_costs_a_step_of_the_draft_model():
     passes = Schedule(locate(drafting).placement, drafting.traffic, batch)
     spent = {part.name: part.seconds for part in passes.decode.components}
     assert spent["drafting"] == pytest.approx(3 * step.seconds, rel=1e-9)
+
+
+def test_a_sweep_counts_a_draft_model_where_it_drafts():
+    """Llama 3.2 1B: 1.24e9 parameters of 2 bytes beside 141 GB, each on one of four chips."""
+    asked = {"on": "h100-sxm", "chips": 4, "tp": 4, "batch": 1, "speculate": ["none", "0.8x4"]}
+    plain, drafted = fc.sweep("llama-3.1-70b", **asked, draft_model="llama-3.2-1b").records
+    assert plain == fc.sweep("llama-3.1-70b", **asked).records[0]
+    (compared,) = fc.compare(
+        "llama-3.1-70b", **{**asked, "speculate": "0.8x4"}, draft_model="llama-3.2-1b"
+    ).records
+    for key in ("memory_used_fraction", "tokens_per_s_per_user"):
+        assert drafted[key] == pytest.approx(compared[key])
+    with pytest.raises(fc.InputError, match=r"llama-3\.2-1b drafts nothing: give the draft tokens"):
+        fc.plan("llama-3.1-70b", on="h100-sxm", rate="1/s", draft_model="llama-3.2-1b")

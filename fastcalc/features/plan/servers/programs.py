@@ -55,8 +55,11 @@ class Vllm(Program):
         words += ["--gpu-memory-utilization", f"{server.memory_share:g}"]
         words += [] if server.captures_graphs else ["--enforce-eager"]
         if server.drafts:
-            drafting = {"method": "mtp", "num_speculative_tokens": server.drafts}
-            words += ["--speculative-config", to_json(drafting)]
+            separate = {"method": "eagle3" if server.draft_is_head else "draft_model"}
+            separate["model"] = server.draft
+            drafting = separate if server.draft else {"method": "mtp"}
+            counted = {**drafting, "num_speculative_tokens": server.drafts}
+            words += ["--speculative-config", to_json(counted)]
         if server.role != "all":
             transfer = {"kv_connector": "NixlConnector", "kv_role": "kv_both"}
             words += ["--kv-transfer-config", to_json(transfer)]
@@ -117,7 +120,10 @@ class Sglang(Program):
             words += ["--max-running-requests", f"{server.sequences * layout.dp}"]
         words += ["--chunked-prefill-size", f"{server.chunk}"] if server.chunk else []
         if server.drafts:
-            words += ["--speculative-algorithm", "NEXTN", "--speculative-eagle-topk", "1"]
+            separate = "EAGLE3" if server.draft_is_head else "STANDALONE"
+            words += ["--speculative-algorithm", separate if server.draft else "NEXTN"]
+            words += ["--speculative-draft-model-path", server.draft] if server.draft else []
+            words += ["--speculative-eagle-topk", "1"]
             words += ["--speculative-num-steps", f"{server.drafts}"]
             words += ["--speculative-num-draft-tokens", f"{server.drafts + 1}"]
         if server.role != "all":
@@ -173,8 +179,12 @@ class TensorrtLlm(Program):
         if server.layout.dp > 1:
             values["enable_attention_dp"] = True
         if server.drafts:
-            drafting = {"decoding_type": "MTP", "num_nextn_predict_layers": server.drafts}
-            values["speculative_config"] = drafting
+            own = {"decoding_type": "MTP", "num_nextn_predict_layers": server.drafts}
+            kind = "Eagle3" if server.draft_is_head else "Draft_Target"
+            separate = {"decoding_type": kind, "max_draft_len": server.drafts}
+            values["speculative_config"] = (
+                {**separate, "speculative_model": server.draft} if server.draft else own
+            )
         if server.role != "all":
             buffer = {"backend": "DEFAULT", "max_tokens_in_buffer": server.tokens}
             values["cache_transceiver_config"] = buffer
@@ -246,6 +256,9 @@ class LlamaCpp(Program):
         cache = self.caches[server.cache]
         words += ["--cache-type-k", cache, "--cache-type-v", cache, "--flash-attn", "on"]
         slots = server.sequences or 1
+        if server.draft:
+            words += ["--model-draft", f"./{PurePosixPath(server.draft).name}.gguf"]
+            words += ["--draft-max", f"{server.drafts}"]
         return [*words, "--parallel", f"{slots}", "--ctx-size", f"{slots * server.tokens}"]
 
     def weights(self, server: Server, stored: str) -> Iterator[str]:

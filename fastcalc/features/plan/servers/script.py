@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from math import ceil
 
 from fastcalc import __version__
+from fastcalc.catalogue.schema import Model
 from fastcalc.core.chip.reserve import start_rows
 from fastcalc.core.scenario import Scenario, solve
 from fastcalc.errors import InputError
@@ -16,6 +17,7 @@ from fastcalc.features.plan.servers.programs import PROGRAMS
 from fastcalc.features.plan.servers.server import Program, Role, Server, checkpoint_of
 from fastcalc.features.plan.service import Service
 from fastcalc.kit.answer.numbers_as_text import number, stated_percent
+from fastcalc.kit.request.draft_models import EAGLE_HEAD
 from fastcalc.mentions import option
 from fastcalc.quoting import comment, shell_word
 from fastcalc.written import many
@@ -173,7 +175,8 @@ def server_of(program: Program, plan: Plan, role: Role, name: str) -> Server:
     checkpoint, quantized_to = checkpoint_of(program.loaded_as, model, scenario.weights, name)
     _, chunk = start_rows(machine.software, machine.tiers[0])
     mode = scenario.engine.split_mode_of(layout.several) if layout.several else None
-    has_drafts = model.mtp and program.drafts_itself and role != "prefill"
+    draft = scenario.memory.draft
+    has_drafts = (draft or (model.mtp and program.drafts_itself)) and role != "prefill"
     return Server(
         checkpoint=checkpoint,
         quantized_to=quantized_to,
@@ -185,10 +188,19 @@ def server_of(program: Program, plan: Plan, role: Role, name: str) -> Server:
         memory_share=float(machine.software.memory_fraction),
         cache_share=float(machine.software.cache_fraction),
         drafts=int(scenario.traffic.speculation.drafted) if has_drafts else 0,
+        draft=_checkpoint_of_draft(draft) if draft and has_drafts else "",
+        draft_is_head=draft is not None and draft.id == EAGLE_HEAD,
         role=role,
         split_mode=mode.flag if mode else None,
         captures_graphs=float(machine.software.launches_ahead) > 0.0,
     )
+
+
+def _checkpoint_of_draft(draft: Model) -> str:
+    """Repository of a draft model, or a folder named after it."""
+    if draft.repositories:
+        return next(iter(draft.repositories.values()))
+    return draft.name if "/" in draft.name else f"./{draft.id}"
 
 
 def scenario_of(plan: Plan, role: Role) -> Scenario:

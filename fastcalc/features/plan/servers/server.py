@@ -77,7 +77,9 @@ class Server:
     chunk : maximum prompt tokens per step; None for the engine's default [1]
     memory_share, cache_share : share of a chip's memory that the engine may use, and share of the
         rest after weights that its KV cache uses [1]
-    drafts : draft tokens from the model's own prediction layers [1]
+    drafts : draft tokens from the model's own prediction layers, or from a draft model [1]
+    draft : repository or folder of the draft model; empty if the model drafts itself
+    draft_is_head : whether that is an EAGLE-3 head
     split_mode : flag that chooses the layout, for an engine that has few
     captures_graphs : whether it runs decode as CUDA graphs
     """
@@ -92,6 +94,8 @@ class Server:
     memory_share: float
     cache_share: float
     drafts: int = 0
+    draft: str = ""
+    draft_is_head: bool = False
     role: Role = "all"
     split_mode: str | None = None
     captures_graphs: bool = True
