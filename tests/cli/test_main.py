@@ -1,12 +1,15 @@
 """How the program ends: its exit code, and what standard error says."""
 
 import gc
+import os
 import sys
 import warnings
 
 import pytest
+import typer
 
 from fastcalc import cli
+from fastcalc.cli import app
 from fastcalc.errors import InputError
 from tests.helpers import every
 
@@ -53,6 +56,48 @@ def test_ends_of_the_program(capsys, monkeypatch, end, code, says):
     gc.enable()
     assert ended.value.code == code
     assert capsys.readouterr().err == says
+
+
+def test_the_program_computes_without_a_collector_plugins_and_threads(monkeypatch):
+    for name in (variables := ("PYDANTIC_DISABLE_PLUGINS", "OPENBLAS_NUM_THREADS")):
+        monkeypatch.setenv(name, "0")
+        monkeypatch.delenv(name)
+    seen = []
+    monkeypatch.setattr(sys, "argv", ["fastcalc", "fit", "m"])
+    monkeypatch.setattr(cli.progress, "begin", seen.append)
+    monkeypatch.setattr(
+        cli, "_run", lambda: seen.extend([gc.isenabled(), *map(os.environ.get, variables)])
+    )
+    with warnings.catch_warnings(), pytest.raises(SystemExit):
+        cli.main()
+    gc.unfreeze()
+    gc.enable()
+    assert seen == ["fastcalc fit", False, "1", "1"]
+
+
+@every("end,code", [(0, 0), (1, 1), (None, 0), ("text", 0), (typer.Abort(), 130)])
+def test_what_a_command_returns_is_the_code(monkeypatch, end, code):
+    class Stream:
+        def reconfigure(self, *, errors):
+            asked.append(errors)
+
+    def command(*, args, standalone_mode):
+        asked.extend([args, standalone_mode])
+        if isinstance(end, BaseException):
+            raise end
+        return end
+
+    asked = []
+    monkeypatch.setattr(app, "command", lambda *names: asked.extend(names) or command)
+    monkeypatch.setattr(sys, "argv", ["fastcalc", "fit", "-tp", "2"])
+    for out, err in ((Stream(), None), (None, Stream()), (None, None)):
+        asked.clear()
+        with monkeypatch.context() as patch:
+            patch.setattr(sys, "stdout", out)
+            patch.setattr(sys, "stderr", err)
+            assert cli._run() == code
+        replaced = ["replace"] * (out is not err)
+        assert asked == [*replaced, "fit", ["fit", "--tp", "2"], False]
 
 
 def test_what_nobody_expected_is_reported_with_where_it_happened(capsys, monkeypatch):
