@@ -55,6 +55,20 @@ def test_a_line_is_read(tmp_path, head, line, field, value):
     assert found == (pytest.approx(value) if isinstance(value, float) else value)
 
 
+@every("field,mebibytes", [("weights", 1500.5), ("available", 96), ("program", None)])
+def test_buffers_of_llama_cpp_are_added_up_over_its_cards(tmp_path, field, mebibytes):
+    lines = [
+        "load_tensors:   CPU_Mapped model buffer size =   281.81 MiB",
+        "load_tensors:        CUDA0 model buffer size =  1000.50 MiB",
+        "load_tensors:        CUDA1 model buffer size =   500.00 MiB",
+        "llama_kv_cache:      CUDA0 KV buffer size =    64.00 MiB",
+        "llama_kv_cache:      CUDA1 KV buffer size =    32.00 MiB",
+        "llama_kv_cache:        CPU KV buffer size =     7.00 MiB",
+    ]
+    found = getattr(read(tmp_path, "\n".join(lines), ""), field)
+    assert found == (mebibytes * 2**20 if mebibytes else "llama.cpp")
+
+
 def test_blocks_are_of_the_size_that_was_set(tmp_path):
     text = "non-default args: {'block_size': 32}\n# GPU blocks: 100\n"
     assert read(tmp_path, text).tokens == 3200
