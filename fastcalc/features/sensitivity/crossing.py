@@ -1,7 +1,7 @@
 """Root search: the parameter value at which a figure reaches a target, between two values."""
 
 from collections.abc import Callable
-from math import ceil, exp, floor, isfinite, log, nan
+from math import ceil, exp, floor, isfinite, log
 
 _SMALLEST = 1e-12
 _WITHIN = 1e-6
@@ -51,8 +51,6 @@ def nearest(
     if not is_whole:
         return exp(high)
     rounded = float(ceil(exp(high) - 1e-6) if good > bad else floor(exp(high) + 1e-6))
-    if not isfinite(rounded):
-        return nan
     nearer = rounded - 1.0 if good > bad else rounded + 1.0
     return nearer if surplus(nearer) >= 0.0 else rounded
 
