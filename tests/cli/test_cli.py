@@ -311,7 +311,7 @@ def test_a_sweep_in_a_terminal_is_a_table_of_what_differs(fastcalc, monkeypatch)
     monkeypatch.setattr("fastcalc.features.sweep.run.is_terminal", lambda: True)
     sweep = ("sweep", "llama-3.1-8b", "--on", "h100-sxm", "--batch", "1..300", "--prompt", "1k,2k")
     lines = fastcalc(*sweep).out.splitlines()
-    assert lines[-1] == "the first 200 of 600 points; -o sweep.csv writes every key"
+    assert lines[-1] == "the first 200 of 600 points; -o sweep.csv writes all columns"
     assert len([line for line in lines if line.startswith("h100-sxm")]) == 200
     assert max(map(len, lines)) <= 100
     monkeypatch.setattr("fastcalc.features.sweep.run.is_terminal", lambda: False)

@@ -179,11 +179,11 @@ def explain(rule: Rule, width: int) -> str:
     """Description of a rule: what it finds, why it matters, where it was seen, how to fix it."""
     reported = {
         "why": rule.why,
-        "seen": rule.seen,
+        "example": rule.seen,
         "fix": rule.fix,
-        "looks at": ", ".join(sorted(rule.kinds))
+        "checks": ", ".join(sorted(rule.kinds))
         + (f" ({flag('strict')})" * (rule.scope == "strict")),
-        "excuse": f"excused: {{{rule.id}: the reason}} in the file"
+        "ignore": f"write 'excused: {{{rule.id}: the reason}}' in the file"
         if rule.excusable
         else "none: a file with such a fault does not load, or is read differently than written",
     }

@@ -106,7 +106,7 @@ def run(request: Sweep) -> None:
     with _sink(file_format, file) as sink:
         unfit = fill(sink, swept, shows_progress=True)
     lines = (
-        [f"{unfit:,} with fits false: too little memory, or formats that the engine refuses"]
+        [f"{unfit:,} do not fit: too little memory, or formats that the engine does not support"]
         if unfit
         else []
     )
@@ -292,7 +292,7 @@ def _first_points(swept: Combinations, screen: Screen) -> list[Part]:
     ]
     is_cut = len(rows) < swept.points
     count = f"the first {len(rows):,} of {swept.points:,} points" if is_cut else ""
-    where = f"{count or many(len(rows), 'point')}; {option('out', 'sweep.csv')} writes every key"
+    where = f"{count or many(len(rows), 'point')}; {option('out', 'sweep.csv')} writes all columns"
     shown = table([*pick(POINT_KEYS), *varied, *pick(ANSWER_KEYS)], rows, screen.width)
     return [shown, "", Remark(where)]
 
@@ -304,6 +304,8 @@ def _heading(key: str) -> tuple[str, str]:
 
 def _cell(key: str, record: records.Record) -> str:
     value = record[key]
+    if isinstance(value, bool):
+        return "yes" if value else "no"
     return f"{value:,.6g}" if isinstance(value, (int, float)) else str(value or "-")
 
 
