@@ -14,7 +14,14 @@ from fastcalc.features.benchmark.limits import MOST_BUSY
 from fastcalc.features.benchmark.measured_run import MeasuredRun
 from fastcalc.features.benchmark.request import Measure
 from fastcalc.features.benchmark.runs import BenchmarkRun
-from fastcalc.features.benchmark.tools import SERVER, TOOLS, ServedModel, command_of, served_model
+from fastcalc.features.benchmark.tools import (
+    SERVER,
+    TOOLS,
+    ServedModel,
+    command_of,
+    measures,
+    served_model,
+)
 from fastcalc.grid.column import Column, TableColumn, key_figure, values
 from fastcalc.grid.columns import pick
 from fastcalc.kit.answer import record_tables
@@ -262,8 +269,11 @@ class MeasureAnswer(Answer):
     def notes(self) -> Iterator[Note]:
         """Notes on other tools, on the selection of runs, and on its limits."""
         if not self.measured:
-            others = "|".join(name for name in TOOLS if name != self.tool)
-            yield Note(f"{option('tool', others)} prints the commands of another benchmark tool")
+            program = self.deployment.now.scenario.engine.program
+            others = [name for name in TOOLS if name != self.tool and measures(name, program)]
+            yield Note(
+                f"{option('tool', '|'.join(others))} prints the commands of another benchmark tool"
+            )
             yield Note(f"{option('url', SERVER)} lets fastcalc run the benchmarks on this server")
         busy = max((run.client_busy for run in self.measured), default=0.0)
         if busy > MOST_BUSY:

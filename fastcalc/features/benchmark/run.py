@@ -10,7 +10,7 @@ from fastcalc.features.benchmark.deployment import MeasuredDeployment, measured_
 from fastcalc.features.benchmark.limits import FEWEST_RUNS, LONGEST, MOST_RUNS
 from fastcalc.features.benchmark.request import Measure
 from fastcalc.features.benchmark.runs import lone_runs, served_runs
-from fastcalc.features.benchmark.tools import TOOLS, served_model, tool_of
+from fastcalc.features.benchmark.tools import TOOLS, measures, served_model, tool_of
 from fastcalc.kit.answer.answer import Answer, NoAnswer
 from fastcalc.kit.answer.why_so_many import why
 from fastcalc.kit.request import readers
@@ -35,6 +35,11 @@ def run(request: Measure) -> Answer:
     engine = deployment.now.scenario.engine
     tool = request.tool or tool_of(engine.program)
     is_lone = tool == "llama-bench" and request.url is None
+    if is_lone and not measures(tool, engine.program):
+        raise InputError(
+            f"llama-bench measures llama.cpp, but this prediction is for {engine.id}: add "
+            f"{option('engine', 'llama-cpp')}, or leave out {option('tool')}"
+        )
     if is_lone and request.batch == Measure.batch:
         notes.clear()
         deployment = measured_deployment(replace(request, batch="1"), notes)

@@ -124,6 +124,15 @@ def tool_of(program: str | None) -> str:
     return _OF_PROGRAMS.get(program or "", "vllm")
 
 
+def measures(tool: str, program: str | None) -> bool:
+    """Whether a load generator measures servers of a program; llama-bench runs llama.cpp itself.
+
+    >>> measures("llama-bench", "vllm"), measures("llama-bench", "llama-cpp")
+    (False, True)
+    """
+    return tool != "llama-bench" or program == "llama-cpp"
+
+
 def served_model(outcome: Outcome, typed: str, url: str) -> ServedModel:
     """Description of a deployment's server for a load generator.
 

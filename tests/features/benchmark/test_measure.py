@@ -100,6 +100,7 @@ def test_nothing_that_fits_is_nothing_to_measure(capsys, monkeypatch):
         ({"runs": 4}, "runs 4 is not 1 to 3|runs=4"),
         ({"minutes": 0}, "is not above 0"),
         ({"tool": "wrk"}, "tool"),
+        ({"tool": "llama-bench"}, "measures llama.cpp, but this prediction is for vllm"),
         ({"engine": "ideal"}, "no range to narrow"),
         ({"url": "localhost:8000"}, "not a server address|not installed"),
     ],
@@ -143,3 +144,11 @@ def test_llama_bench_is_of_one_sequence(capsys, monkeypatch):
     out = ran(*words, capsys=capsys, monkeypatch=monkeypatch).out
     assert "on one rtx-4090" in out
     assert "llama-bench -m llama-3.1-8b.gguf" in out
+
+
+def test_llama_bench_is_offered_for_llama_cpp_only(capsys, monkeypatch):
+    out = ran(*ASKED, capsys=capsys, monkeypatch=monkeypatch).out
+    assert "--tool sglang|guidellm|aiperf prints the commands of another benchmark tool." in out
+    words = (*ASKED, "--engine", "llama-cpp", "--tool", "vllm")
+    out = ran(*words, capsys=capsys, monkeypatch=monkeypatch).out
+    assert "--tool sglang|guidellm|aiperf|llama-bench prints" in out

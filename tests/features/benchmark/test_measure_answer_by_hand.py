@@ -22,7 +22,9 @@ def answered(runs, rows, *, results=(), asked=2, tool="vllm", existing=(), **req
     now = SimpleNamespace(
         placement=SimpleNamespace(layout=layout),
         scenario=SimpleNamespace(
-            hardware=SimpleNamespace(id="h"), model=SimpleNamespace(asked_name="m")
+            engine=SimpleNamespace(program="vllm"),
+            hardware=SimpleNamespace(id="h"),
+            model=SimpleNamespace(asked_name="m"),
         ),
         warnings=["a warning"],
     )
