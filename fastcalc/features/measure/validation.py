@@ -111,7 +111,7 @@ class ValidationAnswer(Answer):
     changes: Sequence[ChipChange] | None
 
     def body(self, screen: Screen) -> Iterator[Part]:
-        """Median error, weak classes and scores; with all columns, also the worst predictions."""
+        """Median error and scores; with all columns, also the worst predictions."""
         aside = self.aside
         total = next(group for group in self.validation.groups if group.name == "all")
         points, sources = many(total.count, "measurement"), many(total.sources, "source")
@@ -123,8 +123,6 @@ class ValidationAnswer(Answer):
         )
         if scope := self._scope():
             yield Remark(scope)
-        if weak := _weak(self.validation, FEW_SOURCES if aside else 0):
-            yield Remark(weak)
         yield ""
         if not screen.wide:
             yield record_tables.table(*self.table(), screen.width)
@@ -156,6 +154,8 @@ class ValidationAnswer(Answer):
     def notes(self) -> Iterator[Note]:
         """Notes on changes, assumptions, held-out and unpredicted measurements, in that order."""
         skipped = len(self.validation.skipped)
+        if weak := _weak(self.validation, FEW_SOURCES if self.aside else 0):
+            yield Note(weak, 4)
         if self.aside is None:
             yield Note(_furthest(self.validation), 3, is_hint=True)
         elif skipped:
