@@ -18,7 +18,7 @@ _EITHER_WAY = 0.1
 
 
 class OtherCount(NamedTuple):
-    """Another possible number of chips, and the usable share of memory that leads to it.
+    """Another possible chip count, and the usable memory fraction that leads to it.
 
     chips : chips of the deployment; 0 if no number holds the batch [1]
     share : largest share that needs more chips, or smallest share that needs fewer [1]

@@ -59,7 +59,7 @@ class Chosen(NamedTuple):
 
 
 def layouts_on_offer(site: Site, chips: Collection[int] | None = None) -> list[Layout]:
-    """Layouts of one copy of the weights that hold a sequence and start, by number of chips.
+    """List the layouts with one weight copy that hold a sequence and start.
 
     They are usual layouts; if none of these holds a sequence, the smallest legal layout that does.
     Layouts that may fail to start are omitted if others surely start on as many chips.
@@ -95,7 +95,7 @@ def check_start(site: Site) -> None:
 
 
 def open_layouts(site: Site, chips: int) -> list[Layout]:
-    """Layouts of a given number of chips: usual ones, or any legal one if none of these fits.
+    """List the layouts on some chips: usual ones, or any legal one if none of these fits.
 
     Raises LayoutError if there is none.
     """
@@ -122,7 +122,7 @@ def open_layouts(site: Site, chips: int) -> list[Layout]:
 
 
 def practised_layouts(site: Site, chips: int) -> list[Layout]:
-    """Usual layouts of a given number of chips that hold the weights and a token, and start."""
+    """List the usual layouts on some chips that hold the weights and a token, and start."""
     layouts = list(dict.fromkeys(copies_run_by_people(site, chips)))
     return layouts_that_start(site, _holding(replace(site, reserved_tokens=1.0), layouts))
 
@@ -164,7 +164,7 @@ class LayoutQuestion(NamedTuple):
 
 
 def chosen_layouts(site: Site, chips: int | None, batches: Floats, traffic: Traffic) -> Chosen:
-    """Layout of each batch on this number of chips, or on the fewest chips that hold it safely.
+    """Choose each batch's layout, on this number of chips or on the fewest that hold it.
 
     Candidates are the layouts that hold the batch safely, or else those that hold it tightly. The
     one with the highest throughput, prefill included, is chosen. If none holds the batch, it is the
@@ -255,7 +255,7 @@ def _points(
 
 @_once_a_site
 def open_placements(site: Site, chips: int) -> tuple[list[Layout], Placements]:
-    """Layouts that this number of chips may use, and the workload placed on all of them."""
+    """List the layouts that some chips may use, and place the workload on all of them."""
     layouts = open_layouts(site, chips)
     return layouts, site.place_all(layouts, axes=1)
 
@@ -286,7 +286,7 @@ class _Choice:
         return is_here is None or (is_here.ndim == 1 and bool(is_here.all()))
 
     def best(self, estimate: Estimate | None) -> Chosen:
-        """Layout of each batch, by the throughput of the candidates."""
+        """Choose each batch's layout by the throughput of the candidates."""
         rate, is_tried = self.rate, self.is_tried
         if estimate is not None:
             subset = rate[..., is_tried, :]

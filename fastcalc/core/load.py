@@ -110,7 +110,7 @@ class _AnyRate(NamedTuple):
 
     @classmethod
     def of(cls, passes: Schedule) -> "_AnyRate":
-        """Values of the steps of a replica at 1, 2, ... requests in flight."""
+        """Values that the steps of a replica take at 1, 2, ... requests in flight."""
         chunk, requests = passes.machine.software.prompt_chunk, _mix_of(passes).kinds
         chunked = float(requests.share @ (np.ceil(requests.computed / chunk) - 1.0))
         beginning = passes.seconds(FIRST) if chunked else 0.0
@@ -501,7 +501,7 @@ class RandomLoad:
         return np.asarray(fraction / fraction.sum())
 
     def share_within_tpot(self, limit: float, index: int | None = None) -> float:
-        """Share of requests, of all classes or of one class, whose TPOT is within a limit. [1]
+        """Compute how many requests, in all or of one class, stay within a TPOT limit. [1]
 
         limit : infinity for no limit; a request for one token has no TPOT and is not counted [s]
         """

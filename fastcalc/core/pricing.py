@@ -103,11 +103,11 @@ class Pricing:
 
     @property
     def name(self) -> str:
-        """Name of the basis: cloud, ownership, or the terms of the offer."""
+        """Name the price basis: cloud, ownership, or the terms of the offer."""
         return self.offer or self.basis
 
     def per_chip_hour(self, hardware: Hardware) -> float | None:
-        """Price of an hour of one chip; None if unknown. [USD/h]"""
+        """What one chip costs per hour; None if unknown. [USD/h]"""
         return self.quote(hardware).usd_per_hour
 
     def quote(self, hardware: Hardware) -> Quote:

@@ -48,7 +48,7 @@ class Answered(Generic[Question, Answer]):
         return self.known[question]
 
     def each(self, searches: Iterable[Callable[[], Found]]) -> list[Found]:
-        """Results of the parts of one search that are independent of each other."""
+        """Answer all independent questions of one search together."""
         results: list[Found] = []
         is_open = False
         for search in searches:
@@ -61,7 +61,7 @@ class Answered(Generic[Question, Answer]):
         return results
 
     def in_step(self, searches: Sequence[Callable[[], Found]]) -> list[Found]:
-        """Results of searches, with all questions of a round answered together."""
+        """Run searches side by side and answer all questions of a round together."""
         results: dict[int, Found] = {}
         while len(results) < len(searches):
             self._waiting = {}

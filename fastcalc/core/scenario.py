@@ -334,7 +334,7 @@ def locate_each(scenarios: Iterable[Scenario]) -> list[Location]:
 
 
 def locate_all(scenarios: Iterable[Scenario]) -> list[Location | InputError]:
-    """Locations of many scenarios, like `locate`, or the error of each that has none.
+    """Locate many scenarios like `locate`; a scenario without a layout gets its error.
 
     If layouts are left open, the throughput of all candidates is evaluated in one stack.
     """
@@ -425,7 +425,7 @@ def solve_all(scenarios: Iterable[Scenario]) -> list[Outcome]:
 
 
 def solve_each(scenarios: Iterable[Scenario]) -> list[Outcome | InputError]:
-    """Outcomes of many scenarios, or the error of each that has none."""
+    """Solve many scenarios; a scenario without a layout gets its error."""
     located = locate_all(scenarios)
     outcomes = iter(
         evaluate_located(location for location in located if isinstance(location, Location))

@@ -22,7 +22,7 @@ def is_fitted_kind(engine: Engine, hardware: Hardware, phase: Phase = "decode") 
 
 
 def range_note(engine: Engine, hardware: Hardware) -> str | None:
-    """Description of the basis of a speed's range, in words; None without a range."""
+    """Say what a speed's range was learned from; None without a range."""
     if stated := engine.stated_range("decode"):
         return stated.basis
     if (widths := engine.range_widths) is None:

@@ -82,7 +82,7 @@ class StackedEstimate(Estimate):
 
 
 def joined(records: Sequence[Numbers], counts: Sequence[int], *, axes: int = 0) -> Numbers:
-    """Join records of numbers into one record of columns, with a given number of rows for each.
+    """Join records of numbers into columns, repeating each by a number of rows.
 
     A number that is the same in all records stays a number.
 
@@ -236,7 +236,7 @@ class _JoinedAttention(AttentionWork):
 
     @cached_property
     def layer_kinds(self) -> list[tuple[float, AttentionWork]]:
-        """Number of layers of each type, and the attention work of one of them."""
+        """Count the layers of each type, and compute the attention work of one."""
         columns = zip(*(work.layer_kinds for work in self._deployments), strict=True)
         return [
             (column[0][0], _JoinedAttention([layer for _, layer in column], self._counts))

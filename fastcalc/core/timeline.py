@@ -35,7 +35,7 @@ class Timeline:
 
     @property
     def overhead(self) -> Array:
-        """Constant overhead of its requests, independent of their length. [s]"""
+        """Constant time that a request adds, whatever its length. [s]"""
         return floats(self.requests * self.passes.machine.software.request_overhead)
 
     @property
@@ -56,7 +56,7 @@ class Timeline:
         return self.passes.narrowed(self.decode_share) if self.passes.own else 1.0
 
     def works(self) -> Iterator[tuple[PassWork, Array]]:
-        """Yield the work of each of its passes, and the count of each. [1]"""
+        """Yield each of its passes with its work and how often it runs. [1]"""
         for name, count in self.counts:
             for work, times in self.passes.works(name):
                 yield work, floats(count * times / self.per)
@@ -95,7 +95,7 @@ def first_token(passes: Schedule, runs: ArrayLike = 0.0) -> Timeline:
 
 
 def served_run(passes: Schedule) -> Timeline:
-    r"""Time of a request in a closed loop, including the prompts of all users.
+    r"""Time that a request takes in a closed loop, including the prompts of all users.
 
     .. math:: T = O \, T_0 + \frac{b P}{s} \left(T_s - T_0\right)
 

@@ -44,7 +44,7 @@ _TYPES = {"count": int, "yes or no": bool, "list": list, "text": str}
 
 
 def type_of(key: str, values: Iterable[Any]) -> type:
-    """Type of the values of a key: int, float, bool, list or str.
+    """Name the type of a key's values: int, float, bool, list or str.
 
     values : values in all records; they decide if the dictionary lacks the key, or if a command
         has lists under a key that holds numbers elsewhere

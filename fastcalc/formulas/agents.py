@@ -22,7 +22,7 @@ def chain_success(*, accuracy: ArrayLike, steps: ArrayLike) -> Array:
 
 
 def expected_tries(*, accuracy: ArrayLike, tries: ArrayLike) -> Array:
-    r"""Expected number of tries if something is repeated until it succeeds or is given up. [1]
+    r"""Mean number of tries if something is repeated until it succeeds or is given up. [1]
 
     .. math:: m = \frac{1 - (1 - p)^t}{p}
 
@@ -42,7 +42,7 @@ def expected_tries(*, accuracy: ArrayLike, tries: ArrayLike) -> Array:
 
 
 def time_to_success(*, attempt: ArrayLike, success: ArrayLike) -> Array:
-    r"""Mean time, or price, of attempts up to the first success. [s]
+    r"""Mean time, or price, that attempts take until the first success. [s]
 
     .. math:: \bar{T} = t / P
 
@@ -59,7 +59,7 @@ def time_to_success(*, attempt: ArrayLike, success: ArrayLike) -> Array:
 
 
 def amdahl(*, share: ArrayLike, speedup: ArrayLike) -> Array:
-    r"""Speed-up of a whole task if one part gets faster. [1]
+    r"""Amdahl's law: how much a whole task speeds up if one part gets faster. [1]
 
     .. math:: S = \frac{1}{(1 - f) + f / s}
 
@@ -76,7 +76,7 @@ def amdahl(*, share: ArrayLike, speedup: ArrayLike) -> Array:
 
 
 def implied_share(*, overall: ArrayLike, speedup: ArrayLike) -> Array:
-    r"""Share of the time spent in a part, derived from the effect of its speed-up. [1]
+    r"""Infer how much time a part takes from how much its speed-up helps the whole. [1]
 
     .. math:: f = \frac{1 - 1/S}{1 - 1/s}
 
@@ -92,7 +92,7 @@ def implied_share(*, overall: ArrayLike, speedup: ArrayLike) -> Array:
 
 
 def turn_time(*, wait: ArrayLike, lead: ArrayLike, tokens: ArrayLike, speed: ArrayLike) -> Array:
-    r"""Time of one turn: the time before tokens stream, and the stream. [s]
+    r"""Time that one turn takes: the wait before tokens stream, and the stream. [s]
 
     .. math:: T = W + t_0 + n / v
 
@@ -110,7 +110,7 @@ def turn_time(*, wait: ArrayLike, lead: ArrayLike, tokens: ArrayLike, speed: Arr
 
 
 def tokens_in_window(*, window: ArrayLike, lead: ArrayLike, speed: ArrayLike) -> Array:
-    r"""Tokens that stream before a gap in a conversation ends. [1]
+    r"""Count the tokens that stream before a gap in a conversation ends. [1]
 
     .. math:: n = \max(w - t_0, 0) \, v
 
@@ -127,7 +127,7 @@ def tokens_in_window(*, window: ArrayLike, lead: ArrayLike, speed: ArrayLike) ->
 
 
 def busy_sessions(*, response: ArrayLike, think: ArrayLike) -> Array:
-    r"""Number of parallel sessions with which a user never waits. [1]
+    r"""Count the parallel sessions with which a user never waits. [1]
 
     .. math:: N = \frac{R + Z}{Z}
 

@@ -6,7 +6,7 @@ from fastcalc.formulas.types import Array, ArrayLike, floats
 
 
 def break_even_fix(*, speedup: ArrayLike, more_errors: ArrayLike) -> Array:
-    r"""Break-even time to fix a mistake, relative to the time of a slow answer. [1]
+    r"""Find how long fixing a mistake may take, relative to a slow answer. [1]
 
     .. math:: \frac{t_m}{t} = \frac{1 - 1/s}{\Delta e}
 
@@ -24,7 +24,7 @@ def break_even_fix(*, speedup: ArrayLike, more_errors: ArrayLike) -> Array:
 def break_even_check(
     *, attempt: ArrayLike, success: ArrayLike, other: ArrayLike, other_success: ArrayLike
 ) -> Array:
-    r"""Time to check an attempt for which two options take equally long per success. [s]
+    r"""Find how long checking an attempt may take before two options tie per success. [s]
 
     .. math:: \frac{t + v}{P} = \frac{t' + v}{P'} \;\Rightarrow\; v = \frac{t P' - t' P}{P - P'}
 

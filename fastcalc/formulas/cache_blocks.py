@@ -6,7 +6,7 @@ from fastcalc.formulas.types import Array, ArrayLike, floats
 
 
 def state_block_tokens(*, state: ArrayLike, token: ArrayLike, alignment: ArrayLike) -> Array:
-    r"""Tokens in an attention block whose page also holds a recurrent state. [1]
+    r"""Count the tokens of an attention block whose page also holds a recurrent state. [1]
 
     .. math:: b = a \lceil s / (a \, t) \rceil
 
@@ -25,7 +25,7 @@ def state_block_tokens(*, state: ArrayLike, token: ArrayLike, alignment: ArrayLi
 
 
 def group_layers(*, fewest: ArrayLike, most: ArrayLike) -> Array:
-    r"""Layers per group with a common block table. [1]
+    r"""Count the layers of a group, which share a block table. [1]
 
     .. math:: g = l \quad (l < 1.5 \, k), \quad \text{else} \quad k
 
@@ -43,7 +43,7 @@ def group_layers(*, fewest: ArrayLike, most: ArrayLike) -> Array:
 def window_blocks(
     *, tokens: ArrayLike, window: ArrayLike, step: ArrayLike, block: ArrayLike
 ) -> Array:
-    r"""Blocks reserved for a sequence in a layer with a sliding window. [1]
+    r"""Count the blocks that a sequence reserves in a sliding-window layer. [1]
 
     .. math:: n = \lceil \min(w - 1 + q, T) / b \rceil + 1
 

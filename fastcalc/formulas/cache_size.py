@@ -6,7 +6,7 @@ from fastcalc.formulas.types import Array, ArrayLike, floats
 
 
 def whole_blocks(*, tokens: ArrayLike, block: ArrayLike) -> Array:
-    r"""Tokens in the blocks of a sequence. [1]
+    r"""Round a sequence's tokens up to whole blocks. [1]
 
     .. math:: t = \lceil n / b \rceil \, b
 
@@ -25,7 +25,7 @@ def whole_blocks(*, tokens: ArrayLike, block: ArrayLike) -> Array:
 def cached_tokens(
     *, available: ArrayLike, sequence: ArrayLike, tokens: ArrayLike, block: ArrayLike
 ) -> Array:
-    r"""Cache capacity in tokens, in whole blocks, if all sequences have equal length. [1]
+    r"""Compute how many tokens a cache of whole blocks holds if sequences are equally long. [1]
 
     .. math:: T = \lfloor K \, t / (m \, b) \rfloor \, b
 

@@ -58,7 +58,7 @@ def majority(*, accuracy: ArrayLike, samples: ArrayLike) -> Array:
 
 
 def judged(*, accuracy: ArrayLike, samples: ArrayLike, judge: ArrayLike) -> Array:
-    r"""Probability that a fallible judge picks a right one of n answers. [1]
+    r"""Probability that a fallible judge picks a right answer among n. [1]
 
     .. math::
         P = \left(1 - (1 - a)^n\right) \frac{p j}{a} + (1 - a)^{n - 1} p (1 - j),

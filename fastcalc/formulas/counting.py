@@ -13,7 +13,7 @@ def attention_matrices(
     key_dim: ArrayLike,
     value_dim: ArrayLike,
 ) -> Array:
-    r"""Matrix parameters of multi-head or grouped-query attention. [1]
+    r"""Count the weights of multi-head or grouped-query attention. [1]
 
     .. math:: P = h \, (H + K) (k + v)
 
@@ -41,7 +41,7 @@ def latent_attention_matrices(
     rope_dim: ArrayLike,
     value_dim: ArrayLike,
 ) -> Array:
-    r"""Matrix parameters of multi-head latent attention. [1]
+    r"""Count the weights of multi-head latent attention. [1]
 
     .. math:: P = h q + q H (n + r) + h (c + r) + c H (n + v) + H v h
 
@@ -68,7 +68,7 @@ def latent_attention_matrices(
 
 
 def ffn_matrices(*, hidden: ArrayLike, width: ArrayLike, matrices: ArrayLike) -> Array:
-    r"""Matrix parameters of a feed-forward network or of one expert. [1]
+    r"""Count the weights in a feed-forward network or in one expert. [1]
 
     .. math:: P = m \, h \, f
 
@@ -85,7 +85,7 @@ def ffn_matrices(*, hidden: ArrayLike, width: ArrayLike, matrices: ArrayLike) ->
 
 
 def hyper_connection_parameters(*, hidden: ArrayLike, streams: ArrayLike) -> Array:
-    r"""Parameters that hyper-connections add to one layer. [1]
+    r"""Count the parameters that hyper-connections add to one layer. [1]
 
     .. math:: P = 2 \left[ (n^2 + 2n)(n h + 1) + 3 \right]
 
@@ -102,7 +102,7 @@ def hyper_connection_parameters(*, hidden: ArrayLike, streams: ArrayLike) -> Arr
 
 
 def attention_flops(*, heads: ArrayLike, key_dim: ArrayLike, value_dim: ArrayLike) -> Array:
-    r"""FLOPs of attention for one new token and one token of context. [FLOP]
+    r"""Count the FLOPs with which one new token attends to one token of context. [FLOP]
 
     .. math:: F = 2 H (k + v)
 
@@ -120,7 +120,7 @@ def attention_flops(*, heads: ArrayLike, key_dim: ArrayLike, value_dim: ArrayLik
 
 
 def linear_flops(*, parameters: ArrayLike) -> Array:
-    r"""FLOPs of matrix products for one token: two per parameter. [FLOP]
+    r"""Count the FLOPs that matrix products take per token: two per parameter. [FLOP]
 
     .. math:: F = 2 P
 

@@ -8,7 +8,7 @@ from fastcalc.formulas.types import Array, ArrayLike, floats
 def distinct_experts(
     *, experts: ArrayLike, active: ArrayLike, tokens: ArrayLike, correlation: ArrayLike = 1.0
 ) -> Array:
-    r"""Distinct experts of a layer that some tokens select. [1]
+    r"""Count the distinct experts that some tokens select in a layer. [1]
 
     .. math:: D = \max\left(k, \; E \left(1 - (1 - k/E)^{B^\gamma}\right)\right)
 
@@ -28,7 +28,7 @@ def distinct_experts(
 
 
 def narrow_share(*, width: ArrayLike, half: ArrayLike) -> Array:
-    r"""Share of the bandwidth achieved in products over slices of experts. [1]
+    r"""Compute what fraction of the bandwidth reads of narrow expert slices reach. [1]
 
     .. math:: s = \frac{w}{w + w_0}
 
@@ -46,7 +46,7 @@ def narrow_share(*, width: ArrayLike, half: ArrayLike) -> Array:
 
 
 def rank_unevenness(*, ranks: ArrayLike, experts: ArrayLike) -> Array:
-    r"""Load of the fullest rank above the mean, relative to 128 experts over 8 ranks. [1]
+    r"""Compare the fullest rank's excess load with that of 128 experts over 8 ranks. [1]
 
     .. math:: u = \sqrt{\frac{N \ln N}{E}} \; \Big/ \; \sqrt{\frac{8 \ln 8}{128}}
 
@@ -65,7 +65,7 @@ def rank_unevenness(*, ranks: ArrayLike, experts: ArrayLike) -> Array:
 
 
 def other_ranks(*, ranks: ArrayLike, experts: ArrayLike, active: ArrayLike) -> Array:
-    r"""Number of other ranks that hold one token's experts. [1]
+    r"""Count the other ranks that hold one token's experts. [1]
 
     .. math:: r = (N - 1) \left(1 - \prod_{i=0}^{k-1} \left(1 - \frac{E/N}{E - i}\right)\right)
 

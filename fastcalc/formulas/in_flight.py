@@ -15,7 +15,7 @@ _MORE = 1.0 + 1e-6  # factor by which one rate must exceed another
 def found_by_arrivals(
     *, arrivals: Floats, served: Floats, slots: int = 0, spread: float = 1.0
 ) -> Floats:
-    r"""Distribution of the number of requests in flight that an arriving request finds. [1]
+    r"""Distribute the requests in flight as an arriving request finds them. [1]
 
     .. math:: p_k \propto \prod_{j=1}^{k} \left(e^{c} \lambda_{j-1} / \mu_j\right)^{1 / s},
         \quad a_k \propto \lambda_k p_k
@@ -51,7 +51,7 @@ def found_by_arrivals(
 
 
 def clustered_spread(*, prompts: ArrayLike, overlap: ArrayLike) -> Array:
-    r"""Variance of the requests in flight, relative to a birth-death process; at least 1. [1]
+    r"""Compare the variance of requests in flight with a birth-death process; at least 1. [1]
 
     .. math:: s = (1 - p) \left(1 + o \left((1 - p)^{-2} - 1\right)\right)
 
@@ -76,7 +76,7 @@ def clustered_spread(*, prompts: ArrayLike, overlap: ArrayLike) -> Array:
 
 
 def closed_loop_arrivals(*, users: float, rate: float, served: Floats) -> Floats | None:
-    r"""Arrival rates of closed-loop users, by number of requests in flight. [1/s]
+    r"""Compute how fast closed-loop users send requests while n are in flight. [1/s]
 
     .. math:: \lambda_k = (N - k) \theta, \quad \sum_k p_k \lambda_k = \lambda
 

@@ -6,7 +6,7 @@ from fastcalc.formulas.types import Array, ArrayLike, floats
 
 
 def correlation(*, distance: ArrayLike, constant: ArrayLike) -> Array:
-    r"""Correlation of the errors at two points. [1]
+    r"""Compute how strongly the errors at two points are correlated. [1]
 
     .. math:: k(r) = c + (1 - c) \left(1 + \sqrt{3} r\right) e^{-\sqrt{3} r}
 

@@ -8,7 +8,7 @@ from fastcalc.formulas.types import Array, ArrayLike, floats
 
 
 def normal_quantile(*, share: ArrayLike) -> Array:
-    r"""Quantile of the standard normal distribution. [1]
+    r"""Inverse of the standard normal distribution function. [1]
 
     .. math:: z = \Phi^{-1}(u)
 
@@ -26,7 +26,7 @@ def normal_quantile(*, share: ArrayLike) -> Array:
 
 
 def lognormal_sigma(*, mean: ArrayLike, deviation: ArrayLike) -> Array:
-    r"""Standard deviation of the logarithms of lognormal lengths. [1]
+    r"""Convert mean and deviation into the sigma of a lognormal distribution. [1]
 
     .. math:: \sigma = \sqrt{\ln\left(1 + s^2 / m^2\right)}
 

@@ -8,7 +8,7 @@ from fastcalc.formulas.types import Array, ArrayLike, floats
 def gated_deltanet_matrices(
     *, hidden: ArrayLike, key_width: ArrayLike, value_width: ArrayLike, value_heads: ArrayLike
 ) -> Array:
-    r"""Matrix parameters of a gated DeltaNet layer. [1]
+    r"""Count the weights of a gated DeltaNet layer. [1]
 
     .. math:: P = h (2 k + v) + h v + 2 h b + v h
 
@@ -35,7 +35,7 @@ def kda_matrices(
     decay_rank: ArrayLike,
     gate_rank: ArrayLike,
 ) -> Array:
-    r"""Matrix parameters of Kimi Delta Attention. [1]
+    r"""Count the weights of Kimi Delta Attention. [1]
 
     .. math:: P = h (2 k + v) + r (h + k) + h H + g (h + v) + v h
 
@@ -61,7 +61,7 @@ def kda_matrices(
 def mamba2_matrices(
     *, hidden: ArrayLike, inner: ArrayLike, state_width: ArrayLike, heads: ArrayLike
 ) -> Array:
-    r"""Matrix parameters of a Mamba-2 layer. [1]
+    r"""Count the weights of a Mamba-2 layer. [1]
 
     .. math:: P = h (2 w + 2 s + H) + w h
 
@@ -81,7 +81,7 @@ def mamba2_matrices(
 def mamba_matrices(
     *, hidden: ArrayLike, inner: ArrayLike, state_size: ArrayLike, step_rank: ArrayLike
 ) -> Array:
-    r"""Matrix parameters of a Mamba layer. [1]
+    r"""Count the weights of a Mamba layer. [1]
 
     .. math:: P = 3 h w + 2 w (r + n)
 
@@ -100,7 +100,7 @@ def mamba_matrices(
 
 
 def lightning_matrices(*, hidden: ArrayLike, width: ArrayLike) -> Array:
-    r"""Matrix parameters of lightning attention with an output gate. [1]
+    r"""Count the weights of lightning attention with an output gate. [1]
 
     .. math:: P = 5 h w
 
@@ -116,7 +116,7 @@ def lightning_matrices(*, hidden: ArrayLike, width: ArrayLike) -> Array:
 
 
 def short_convolution_matrices(*, hidden: ArrayLike, width: ArrayLike) -> Array:
-    r"""Matrix parameters of a gated short convolution: two gates, its input and its output. [1]
+    r"""Count the weights of a gated short convolution: two gates, its input and its output. [1]
 
     .. math:: P = 4 h w
 
@@ -134,7 +134,7 @@ def short_convolution_matrices(*, hidden: ArrayLike, width: ArrayLike) -> Array:
 def delta_rule_traffic(
     *, key_width: ArrayLike, value_width: ArrayLike, heads: ArrayLike, key_dim: ArrayLike
 ) -> Array:
-    r"""Memory traffic between kernels of the chunked delta rule per prompt token. [byte]
+    r"""Count the bytes that chunked delta-rule kernels exchange per prompt token. [byte]
 
     .. math:: B = 34 k + 26 v + 4 w + 12 C b + \frac{4 w v}{C b}
 
@@ -166,7 +166,7 @@ CHUNK = 64.0
 
 
 def state_space_traffic(*, groups: ArrayLike, state_size: ArrayLike, inner: ArrayLike) -> Array:
-    r"""Memory traffic between kernels of Mamba-2 per prompt token. [byte]
+    r"""Count the bytes that Mamba-2 kernels exchange through memory per prompt token. [byte]
 
     .. math:: B = 16 (g n + w) + 8 C g + \frac{16 w n}{C}
 

@@ -8,7 +8,7 @@ _SELDOM = 1e-9  # minimum share of steps in which a replica prefills
 
 
 def passes_with_prompts(*, long: ArrayLike, short: ArrayLike) -> Array:
-    r"""Share of steps that contain prompts, if prompts arrive at random. [1]
+    r"""Compute how many steps contain prompts if prompts arrive at random. [1]
 
     .. math:: s = \min\left(1, l + \max(0, 1 - l) \, (1 - e^{-a})\right)
 
@@ -48,7 +48,7 @@ def prefilling_replicas(*, replicas: ArrayLike, passes: ArrayLike) -> Array:
 def slot_wait_regularity(
     *, slots: ArrayLike, utilization: ArrayLike, variation: ArrayLike
 ) -> Array:
-    r"""Wait for one of c slots over the wait with exponential service times. [1]
+    r"""Compare the wait for one of c slots with the wait at exponential service times. [1]
 
     .. math:: v + (1 - v) \frac{1}{2} \left(1 + \frac{(1 - \rho)(c - 1)(\sqrt{4 + 5 c} - 2)}
         {16 \rho c}\right)
@@ -71,7 +71,7 @@ def slot_wait_regularity(
 
 
 def variance_in_window(*, window: ArrayLike) -> Array:
-    r"""Variance of a number in flight, averaged over a window, over the instantaneous variance. [1]
+    r"""Compare the variance of a windowed average with the instantaneous variance. [1]
 
     .. math:: f(w) = 1 - w / 3 \;\text{up to}\; w = 1, \quad 1 / w - 1 / (3 w^2)
         \;\text{beyond}
@@ -91,7 +91,7 @@ def variance_in_window(*, window: ArrayLike) -> Array:
 
 
 def gamma_share(*, value: ArrayLike, mean: ArrayLike, variance: ArrayLike) -> Array:
-    r"""Share of a gamma distribution at or below a value. [1]
+    r"""Gamma distribution function. [1]
 
     .. math:: \Phi\left(\frac{(x / m)^{1/3} - 1 + c^2 / 9}{c / 3}\right), \quad c^2 = v / m^2
 
@@ -113,7 +113,7 @@ def gamma_share(*, value: ArrayLike, mean: ArrayLike, variance: ArrayLike) -> Ar
 
 
 def normal_share(*, score: ArrayLike) -> Array:
-    r"""Share of a standard normal distribution at or below a score. [1]
+    r"""Standard normal distribution function. [1]
 
     .. math:: \Phi(z) = 1 - \tfrac12 t \, (a_1 + t (a_2 + t (a_3 + t (a_4 + t a_5)))) \,
         e^{-z^2 / 2}, \quad t = \frac{1}{1 + 0.3275911 z / \sqrt 2}

@@ -6,7 +6,7 @@ from fastcalc.formulas.types import Array, ArrayLike, floats
 
 
 def attended_tokens(*, context: ArrayLike, spread: ArrayLike, window: ArrayLike) -> Array:
-    r"""Tokens to which a layer attends, averaged over uniformly spread contexts. [1]
+    r"""Count the tokens that a layer attends to, averaged over uniformly spread contexts. [1]
 
     .. math:: \bar{T} = w - \frac{(w - a)^2}{2 (b - a)} \quad (a = T - h < w < b = T + h),
         \quad \text{else} \min(T, w)
@@ -30,7 +30,7 @@ def attended_tokens(*, context: ArrayLike, spread: ArrayLike, window: ArrayLike)
 def cache_bytes_per_layer(
     *, elements: ArrayLike, tokens: ArrayLike, bytes_per_element: ArrayLike
 ) -> Array:
-    r"""Size of one layer's cache for one sequence. [byte]
+    r"""Compute how many bytes one layer caches for one sequence. [byte]
 
     .. math:: M = e \, T \, b
 
@@ -47,7 +47,7 @@ def cache_bytes_per_layer(
 
 
 def largest_batch(*, usable: ArrayLike, weights: ArrayLike, cache_per_sequence: ArrayLike) -> Array:
-    r"""Number of sequences whose caches fit in memory next to the weights. [1]
+    r"""Count the sequences whose caches fit in memory next to the weights. [1]
 
     .. math:: B = \lfloor (C - W) / M \rfloor
 
@@ -66,7 +66,7 @@ def largest_batch(*, usable: ArrayLike, weights: ArrayLike, cache_per_sequence: 
 
 
 def chips_for_capacity(*, needed: ArrayLike, usable_per_chip: ArrayLike) -> Array:
-    r"""Chips whose combined memory holds some bytes; infinity if none is usable. [1]
+    r"""Count the chips that together hold some bytes; infinity if none is usable. [1]
 
     .. math:: N = \lceil W / C \rceil
 
@@ -85,7 +85,7 @@ def chips_for_capacity(*, needed: ArrayLike, usable_per_chip: ArrayLike) -> Arra
 def chips_for_whole_layers(
     *, layers: ArrayLike, layer_bytes: ArrayLike, usable_per_chip: ArrayLike
 ) -> Array:
-    r"""Chips that hold layers which must not be split; infinity if one layer is too large. [1]
+    r"""Count the chips that hold unsplit layers; infinity if one layer is too large. [1]
 
     .. math:: N = \lceil L / \lfloor C / m \rfloor \rceil
 

@@ -16,7 +16,7 @@ def ownership_per_hour(
     site_factor: ArrayLike,
     energy_price: ArrayLike,
 ) -> Array:
-    r"""Cost of owning a chip per hour. [USD/h]
+    r"""Compute what owning a chip costs per hour. [USD/h]
 
     .. math:: c = \frac{C}{8760 \, y} + \frac{P}{1000} \, u \, e
 
@@ -37,7 +37,7 @@ def ownership_per_hour(
 
 
 def usd_per_million(*, usd_per_hour: ArrayLike, seconds: ArrayLike, tokens: ArrayLike) -> Array:
-    r"""Price per million tokens from their machine time. [USD]
+    r"""Convert machine time per token into a price per million tokens. [USD]
 
     .. math:: p = 10^6 \, \frac{c}{3600} \, \frac{t}{n}
 
@@ -54,7 +54,7 @@ def usd_per_million(*, usd_per_hour: ArrayLike, seconds: ArrayLike, tokens: Arra
 
 
 def joules_per_token(*, power: ArrayLike, site_factor: ArrayLike, tokens_per_s: ArrayLike) -> Array:
-    r"""Energy per token. [J]
+    r"""Compute the energy that a token takes. [J]
 
     .. math:: E = P u / R
 
@@ -71,7 +71,7 @@ def joules_per_token(*, power: ArrayLike, site_factor: ArrayLike, tokens_per_s: 
 
 
 def batch_ratio(*, cost_ratio: ArrayLike, speed_ratio: ArrayLike) -> Array:
-    r"""Batch ratio that results in a cost multiple and a speed-up. [1]
+    r"""Find how much smaller the batch is at a given cost multiple and speed-up. [1]
 
     .. math:: \frac{B_s}{B_f} = \kappa \sigma
 
@@ -88,7 +88,7 @@ def batch_ratio(*, cost_ratio: ArrayLike, speed_ratio: ArrayLike) -> Array:
 
 
 def share_beyond(*, usage: ArrayLike, included: ArrayLike) -> Array:
-    r"""Share of the usage that a flat price does not include. [1]
+    r"""Compute how much usage a flat price leaves to be billed separately. [1]
 
     .. math:: s = \max(1 - Q / N, 0)
 
@@ -113,7 +113,7 @@ def api_request_usd(
     cached_price: ArrayLike,
     output_price: ArrayLike,
 ) -> Array:
-    r"""Price of a request at an API with prices per token. [USD]
+    r"""Compute what an API with token prices charges for a request. [USD]
 
     .. math:: c = 10^{-6} \left( P (1 - h) \, p_i + P h \, p_c + O \, p_o \right)
 
@@ -137,7 +137,7 @@ def api_request_usd(
 
 
 def break_even_rate(*, usd_per_month: ArrayLike, usd_per_request: ArrayLike) -> Array:
-    r"""Request rate at which machines and pay-per-use cost the same. [1/s]
+    r"""Find the request rate at which machines and pay-per-use cost the same. [1/s]
 
     .. math:: \lambda^* = \frac{C}{730 \cdot 3600 \, c}
 

@@ -6,7 +6,7 @@ from fastcalc.formulas.types import Array, ArrayLike, Floats, floats
 
 
 def combined_slowdown(*, first: ArrayLike, second: ArrayLike) -> Array:
-    r"""Slowdown of a step in which two components are slower. [1]
+    r"""Compute how much slower a step gets if two components are slower. [1]
 
     .. math:: f = f_1 + f_2 - 1
 
@@ -23,7 +23,7 @@ def combined_slowdown(*, first: ArrayLike, second: ArrayLike) -> Array:
 
 
 def log_likelihood(*, residuals: Floats, shared: Floats, noise: Floats) -> Array:
-    r"""Logarithm of the density of residuals with a few shared errors. [1]
+    r"""Compute the log density of residuals that share a few errors. [1]
 
     .. math:: \ln p(r) = -\tfrac12 \left( r^\top C^{-1} r + \ln |C| + n \ln 2\pi \right), \quad
               C = \operatorname{diag}(\sigma^2) + G G^\top
@@ -49,7 +49,7 @@ def log_likelihood(*, residuals: Floats, shared: Floats, noise: Floats) -> Array
 
 
 def log_mean(*, logs: Floats, weights: Floats) -> Array:
-    r"""Logarithm of a weighted mean of numbers that are given as logarithms. [1]
+    r"""Average numbers that are given as logarithms, with weights. [1]
 
     .. math:: \ln \sum_i w_i e^{l_i}
 
@@ -67,7 +67,7 @@ def log_mean(*, logs: Floats, weights: Floats) -> Array:
 
 
 def posterior(*, log_evidence: Floats, prior: Floats) -> Array:
-    r"""Probability of each of several exclusive hypotheses. [1]
+    r"""Compute how probable each of several exclusive hypotheses is. [1]
 
     .. math:: P_h = \frac{p_h e^{l_h}}{\sum_i p_i e^{l_i}}
 
@@ -84,7 +84,7 @@ def posterior(*, log_evidence: Floats, prior: Floats) -> Array:
 
 
 def disagreement(*, predictions: Floats, weights: Floats) -> Array:
-    r"""Spread of the predictions of several causes, weighted by their probabilities. [1]
+    r"""Measure how far the causes' predictions differ, weighted by probability. [1]
 
     .. math:: s = \sqrt{\sum_h P_h (v_h - \bar v)^2}
 

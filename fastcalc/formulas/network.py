@@ -8,7 +8,7 @@ from fastcalc.formulas.types import Array, ArrayLike, floats, where
 def shared_link(
     *, ranks: ArrayLike, domain: ArrayLike, is_mesh: ArrayLike, is_host: ArrayLike
 ) -> Array:
-    r"""Share of its printed link rate for a rank while all ranks of a group send. [1]
+    r"""Compute what fraction of its link a rank gets while all ranks of its group send. [1]
 
     .. math:: s = 1, \quad \frac{N - 1}{D - 1}, \quad \left(\frac{2}{N}\right)^{1/3}
 
@@ -32,7 +32,7 @@ def shared_link(
 def all_reduce_shots(
     *, ranks: ArrayLike, message: ArrayLike, bandwidth: ArrayLike, latency: ArrayLike
 ) -> Array:
-    r"""Number of exchanges of the fastest all-reduce: 0 with one rank, else 1 or 2. [1]
+    r"""Count the exchanges of the fastest all-reduce: 0 with one rank, else 1 or 2. [1]
 
     .. math:: a + (N - 1) \frac{M}{\beta} \; \le \; 2 a + \frac{2 (N - 1)}{N} \frac{M}{\beta}
 
@@ -54,7 +54,7 @@ def all_reduce_shots(
 
 
 def all_reduce_bytes(*, ranks: ArrayLike, message: ArrayLike, shots: ArrayLike = 2.0) -> Array:
-    r"""Bytes that each rank sends in a ring or two-shot all-reduce, or in a one-shot. [byte]
+    r"""Count the bytes that each rank sends in an all-reduce (ring, two-shot or one-shot). [byte]
 
     .. math:: M' = \frac{2 (N - 1)}{N} M \quad \text{or} \quad (N - 1) M
 
@@ -72,7 +72,7 @@ def all_reduce_bytes(*, ranks: ArrayLike, message: ArrayLike, shots: ArrayLike =
 
 
 def exchange_bytes(*, tokens: ArrayLike, hidden: ArrayLike, destinations: ArrayLike) -> Array:
-    r"""Bytes of tokens sent to their experts and of the results sent back. [byte]
+    r"""Count the bytes that tokens send to their experts and get back. [byte]
 
     .. math:: M = 3 \, n \, h \, r
 

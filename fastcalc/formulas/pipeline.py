@@ -11,7 +11,7 @@ from fastcalc.formulas.types import Array, ArrayLike, floats, where
 def heaviest_stage(
     *, amounts: Sequence[ArrayLike], counts: Sequence[float], stages: ArrayLike, layers: ArrayLike
 ) -> Array:
-    r"""Maximum of a quantity in one stage if layer types are spread evenly. [byte or s]
+    r"""Find the largest amount in one stage if layer types are spread evenly. [byte or s]
 
     .. math:: \max_n \sum_k n_k a_k, \quad \sum_k n_k \le N, \quad
         n_k \le \lceil c_k / S \rceil
@@ -49,7 +49,7 @@ def pipelined_step(
     streams: ArrayLike,
     overhead: ArrayLike = 0.0,
 ) -> Array:
-    r"""Time between two tokens of one stream in a pipeline of chips. [s]
+    r"""Compute the time between two tokens of a stream that crosses a pipeline of chips. [s]
 
     .. math:: T = \max\left(t + t_h, \; \min(m, S) \, (t_s + t_o)\right)
 
@@ -77,7 +77,7 @@ REFERENCE_WIDTH = 4096.0
 
 
 def region_floor(*, floor: ArrayLike, width: ArrayLike, exponent: ArrayLike) -> Array:
-    r"""Latency floor of a layer in its own region, for a model's width. [s]
+    r"""Compute a layer's latency floor in its own region, from the model's width. [s]
 
     .. math:: t_0 = t_{4096} \left(\frac{h}{4096}\right)^p
 
@@ -96,7 +96,7 @@ def region_floor(*, floor: ArrayLike, width: ArrayLike, exponent: ArrayLike) -> 
 
 
 def spatial_step(*, layers: ArrayLike, layer_time: ArrayLike, streams: ArrayLike) -> Array:
-    r"""Time between two tokens of one stream if each layer has its own region. [s]
+    r"""Compute the time between two tokens of a stream if each layer has its own region. [s]
 
     .. math:: T = \max(L, B) \, t_l
 
@@ -114,7 +114,7 @@ def spatial_step(*, layers: ArrayLike, layer_time: ArrayLike, streams: ArrayLike
 
 
 def ring_hops(*, chips: ArrayLike) -> Array:
-    r"""Hops of a token through all chips and back to the first; 0 on one chip. [1]
+    r"""Count a token's hops through all chips and back to the first; 0 on one chip. [1]
 
     .. math:: n = W \text{ if } W > 1, \text{ else } 0
 
@@ -132,7 +132,7 @@ def ring_hops(*, chips: ArrayLike) -> Array:
 def regional_speed(
     *, tokens: ArrayLike, layers: ArrayLike, layer_time: ArrayLike, chips: ArrayLike, hop: ArrayLike
 ) -> Array:
-    r"""Speed of one stream through layers in regions on several chips. [1/s]
+    r"""Compute how fast one stream passes through layers in regions on several chips. [1/s]
 
     .. math:: v = \frac{E}{L \tau + [W > 1] \, W h}
 

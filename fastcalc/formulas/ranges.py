@@ -6,7 +6,7 @@ from fastcalc.formulas.types import Array, ArrayLike, floats
 
 
 def half_width(*, least: ArrayLike, fitted_share: ArrayLike) -> Array:
-    r"""Half-width of a range around an expected speed, as a logarithm. [1]
+    r"""Compute how far a range extends from the expected speed, as a logarithm. [1]
 
     .. math:: h = h_0 (1 + u)
 
@@ -25,7 +25,7 @@ def half_width(*, least: ArrayLike, fitted_share: ArrayLike) -> Array:
 
 
 def factor_of_ratio(*, over: ArrayLike, under: ArrayLike) -> Array:
-    r"""Error factor of a ratio, from the error factors of numerator and denominator. [1]
+    r"""Combine the error factors of numerator and denominator into that of their ratio. [1]
 
     .. math:: \ln f = \sqrt{\ln^2 f_a + \ln^2 f_b}
 

@@ -11,7 +11,7 @@ _NODES = 96
 
 
 def expected_regret(*, costs: Floats, at: Floats, held: float) -> Array:
-    r"""Mean cost of each plan above the best plan in hindsight. [USD]
+    r"""Mean amount by which each plan costs more than the best plan in hindsight. [USD]
 
     .. math:: R_k = E[\max(C_k(h), C_k(z_k)) - \min_j C_j(z_j)]
 
@@ -38,7 +38,7 @@ def expected_regret(*, costs: Floats, at: Floats, held: float) -> Array:
 
 
 def regret_after(*, costs: Floats, at: Floats, held: float, measured: int, error: float) -> float:
-    r"""Expected regret of a choice made after measuring one chip. [USD]
+    r"""Expected cost above the best plan, if one chip is measured before the choice. [USD]
 
     .. math:: E_m[\min_k E[\max(C_k(h), C_k(z_k)) \mid m]] - E[\min_j C_j(z_j)],
         \; z = \sqrt{1 - r^2} m + r \epsilon

@@ -11,7 +11,7 @@ _ACTIVATION_BYTES = 2.0
 
 
 def logits_memory(*, copies: ArrayLike, rows: ArrayLike, vocabulary: ArrayLike) -> Array:
-    r"""Memory of copies of logits at 32 bits. [byte]
+    r"""Compute the memory that copies of the logits take at 32 bits. [byte]
 
     .. math:: M = 4 \, c \, n \, V
 
@@ -29,7 +29,7 @@ def logits_memory(*, copies: ArrayLike, rows: ArrayLike, vocabulary: ArrayLike) 
 
 
 def stream_memory(*, copies: ArrayLike, tokens: ArrayLike, width: ArrayLike) -> Array:
-    r"""Memory of a layer's activations for some tokens at 16 bits. [byte]
+    r"""Compute the memory that a layer's activations take for some tokens at 16 bits. [byte]
 
     .. math:: M = 2 \, c \, n \, w
 
@@ -48,7 +48,7 @@ def stream_memory(*, copies: ArrayLike, tokens: ArrayLike, width: ArrayLike) -> 
 
 
 def activation_peak(*, sampling: ArrayLike, layer: ArrayLike) -> Array:
-    r"""Peak memory of a step in addition to weights and caches. [byte]
+    r"""Estimate the peak memory that a step needs besides weights and caches. [byte]
 
     .. math:: A = \max(S, F)
 
@@ -65,7 +65,7 @@ def activation_peak(*, sampling: ArrayLike, layer: ArrayLike) -> Array:
 
 
 def padded_share(*, columns: ArrayLike, multiple: ArrayLike) -> Array:
-    r"""Size of a matrix with padded columns over its original size. [1]
+    r"""Compare a matrix with padded columns to its original size. [1]
 
     .. math:: p = \lceil w / m \rceil \, m / w
 
@@ -82,7 +82,7 @@ def padded_share(*, columns: ArrayLike, multiple: ArrayLike) -> Array:
 
 
 def captured_graphs(*, sequences: ArrayLike, largest: ArrayLike = np.inf) -> Array:
-    r"""CUDA graphs captured at a start: for steps with prompts, and for decode alone. [1]
+    r"""Count the CUDA graphs that a start captures for prompts and for decode alone. [1]
 
     .. math:: n = c(m) + c(\min(s, m)), \quad
         c(m) = |\{1, 2, 4, 8, 16, \ldots, 248, 256, 272, \ldots\} \cap [1, m]|
@@ -101,7 +101,7 @@ def captured_graphs(*, sequences: ArrayLike, largest: ArrayLike = np.inf) -> Arr
 
 
 def prompt_graphs(*, sequences: ArrayLike, largest: ArrayLike = np.inf) -> Array:
-    r"""CUDA graphs for steps with prompts, which are split at the attention of every layer. [1]
+    r"""Count the CUDA graphs for steps with prompts, which split at every attention layer. [1]
 
     .. math:: n = c(m)
 
@@ -125,7 +125,7 @@ def graph_memory(
     of_graph: ArrayLike,
     of_layer: ArrayLike,
 ) -> Array:
-    r"""Memory of CUDA graphs, independent of their rows. [byte]
+    r"""Estimate the memory that CUDA graphs take, whatever number of rows they have. [byte]
 
     .. math:: M = n m + c L \ell
 
@@ -145,7 +145,7 @@ def graph_memory(
 
 
 def largest_capture(*, sequences: ArrayLike, largest: ArrayLike = np.inf) -> Array:
-    r"""Rows of the largest CUDA graph captured at a start. [1]
+    r"""Find the rows of the largest CUDA graph that a start captures. [1]
 
     .. math:: m = \min(2 s, 512)
 

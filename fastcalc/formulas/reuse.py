@@ -13,7 +13,7 @@ _STRETCH = 2**18
 
 
 def reuse_distances(*, blocks: Ints, ends: Ints) -> Ints:
-    r"""Size of the smallest cache that finds each block of prompts, in blocks; 0 for none. [1]
+    r"""Find how many blocks a cache must hold for each block to be a hit; 0 if it never is. [1]
 
     .. math:: d_i = \max_{j \le i} \left( s - p_j - |\{k \le s : p_k > p_j\}| \right)
 
@@ -125,7 +125,7 @@ def _earlier_above(rank: Ints, weights: Ints) -> Ints:
 
 
 def characteristic_time(*, rates: Floats, sizes: Floats, passing: float, capacity: float) -> Array:
-    r"""Number of requests after which an unused entry is evicted from a cache. [1]
+    r"""Count the requests after which a cache evicts an unused entry. [1]
 
     .. math:: \sum_i s_i \left(1 - e^{-\lambda_i T}\right) + u T = C
 
@@ -152,7 +152,7 @@ def characteristic_time(*, rates: Floats, sizes: Floats, passing: float, capacit
 
 
 def tier_break_even(*, usd_per_hour: ArrayLike, gain: ArrayLike, size: ArrayLike) -> Array:
-    r"""Price per gigabyte and month below which memory for caches pays off. [USD]
+    r"""Find the price per GB and month below which memory for caches pays off. [USD]
 
     .. math:: p = \frac{730 \, c \, (\lambda / \lambda_0 - 1)}{10^{-9} \, S}
 

@@ -6,7 +6,7 @@ from fastcalc.formulas.types import Array, ArrayLike, floats
 
 
 def time_of(*, work: ArrayLike, rate: ArrayLike) -> Array:
-    r"""Time of some work at a rate: bytes over bandwidth, FLOPs over FLOP/s. [s]
+    r"""Time that work takes at a rate: bytes over bandwidth, FLOPs over FLOP/s. [s]
 
     .. math:: t = W / R
 
@@ -50,7 +50,7 @@ def time_over_tiers(*, work: ArrayLike, capacities: ArrayLike, bandwidths: Array
 
 
 def critical_batch(*, peak: ArrayLike, bandwidth: ArrayLike, bytes_per_weight: ArrayLike) -> Array:
-    r"""Rows at which a matrix product takes equal time for arithmetic and for reading. [1]
+    r"""Find the rows at which a matrix product computes for as long as it reads. [1]
 
     .. math:: B = \frac{F}{\beta} \cdot \frac{b}{2}
 
@@ -69,7 +69,7 @@ def critical_batch(*, peak: ArrayLike, bandwidth: ArrayLike, bytes_per_weight: A
 def achieved_bandwidth(
     *, peak: ArrayLike, fraction: ArrayLike, cores: ArrayLike, per_core: ArrayLike
 ) -> Array:
-    r"""Bandwidth that a kernel achieves: a share of the peak, capped by its cores. [byte/s]
+    r"""Bandwidth that a kernel achieves: a fraction of the peak, capped by its cores. [byte/s]
 
     .. math:: \beta = \left( (\eta \beta_0)^{-8} + (n c)^{-8} \right)^{-1/8}
 
@@ -92,7 +92,7 @@ def achieved_bandwidth(
 def achieved_compute(
     *, peak: ArrayLike, fraction: ArrayLike, cores: ArrayLike, per_core: ArrayLike
 ) -> Array:
-    r"""FLOP rate that matrix products achieve on cores that must be fed with operands. [FLOP/s]
+    r"""FLOP rate that matrix products reach if cores must be fed with operands. [FLOP/s]
 
     .. math:: R = \left( \frac{1}{\eta F} + \frac{1}{n f} \right)^{-1}
 
@@ -113,7 +113,7 @@ def achieved_compute(
 
 
 def overlapped_time(*, memory: ArrayLike, compute: ArrayLike, norm: ArrayLike) -> Array:
-    r"""Time of a kernel that reads and multiplies at the same time. [s]
+    r"""Time that a kernel takes if it reads and multiplies at the same time. [s]
 
     .. math:: t = \left(t_m^p + t_c^p\right)^{1/p}
 

@@ -8,7 +8,7 @@ from fastcalc.formulas.types import Array, ArrayLike, floats
 def prompt_lump(
     *, batch: ArrayLike, prompt: ArrayLike, output: ArrayLike, chunk: ArrayLike
 ) -> Array:
-    r"""Prompt tokens of a mixed step in steady state. [1]
+    r"""Count the prompt tokens in a mixed step at steady state. [1]
 
     .. math:: s = \max\left(B P / O, \; \min(C, P)\right)
 
@@ -33,7 +33,7 @@ def disaggregated_nodes(
     output_rate: ArrayLike,
     decode_rate: ArrayLike,
 ) -> Array:
-    r"""Nodes for some traffic with disaggregated prefill. [1]
+    r"""Count the nodes that some traffic needs with disaggregated prefill. [1]
 
     .. math:: N = \frac{\lambda_i}{R_p} + \frac{\lambda_o}{R_d}
 
@@ -71,7 +71,7 @@ DRAIN = 0.25
 
 
 def run_over_steady(*, concurrency: ArrayLike, requests: ArrayLike) -> Array:
-    r"""Duration of a finite run, relative to serving the same requests in steady state. [1]
+    r"""Compare how long a finite run takes with serving its requests in steady state. [1]
 
     .. math:: f = 1 + \frac{1}{4} \min\left(\frac{C}{N}, 1\right)
 

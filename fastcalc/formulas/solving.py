@@ -50,7 +50,7 @@ def bisect(
 
 
 def bisect_integers(holds: Callable[[int], bool], yes: int, no: int) -> tuple[int, int]:
-    """Neighbouring integers: the first meets a condition, the second does not.
+    """Find two neighbouring integers of which only the first meets a condition.
 
     >>> bisect_integers(lambda count: count * count < 50, 0, 100)
     (7, 8)
@@ -64,7 +64,7 @@ def bisect_integers(holds: Callable[[int], bool], yes: int, no: int) -> tuple[in
 def last_positive(
     values_at: Callable[[float], float], low: float, high: float, *, near: float
 ) -> float:
-    """A number at which a falling function is not negative, within a distance of its root.
+    """Find where a falling function is still not negative, close to its root.
 
     The lower limit if the function is negative everywhere. The method is false position with
     halving of the value at a retained limit (the Illinois algorithm; M. Dowell, P. Jarratt, BIT 11,
@@ -101,7 +101,7 @@ def first_changed(
     rounds: int | None = None,
     spaced: Callable[[float, float, int], Floats] = np.linspace,
 ) -> tuple[float, float] | None:
-    """Last value before a condition becomes true and the first after it, with many tried together.
+    """Find where a condition becomes true: the last value before, and the first after.
 
     Both are the first point if the condition is true there; None if it is true nowhere.
 
@@ -128,7 +128,7 @@ def first_changed(
 def largest_reaching(
     values_at: Callable[[Floats], Floats], goals: Floats, low: ArrayLike, high: ArrayLike
 ) -> npt.NDArray[np.int64]:
-    """Largest integers at which non-increasing values still reach goals; 0 for none. [1]
+    """Find the largest integers at which falling values still reach goals; 0 for none. [1]
 
     values_at : values at integers of 1 or more, with an axis before the shape to which all others
         broadcast
@@ -156,7 +156,7 @@ def solve_fixed_point(
     effect_of: Callable[[Planned], float | None],
     cautious: Planned,
 ) -> Planned:
-    """A plan whose effect is at least the effect it was planned for, from a cautious start.
+    """Find a plan that achieves at least the effect it was planned for.
 
     Each round plans for the effect of the previous plan. The result is the cautious plan if it has
     no effect or if the rounds do not converge.

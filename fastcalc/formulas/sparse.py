@@ -12,7 +12,7 @@ def indexer_matrices(
     key_matrices: ArrayLike,
     head_weights: ArrayLike,
 ) -> Array:
-    r"""Matrix parameters of an indexer, which selects the tokens to attend to. [1]
+    r"""Count the weights of an indexer, which selects the tokens to attend to. [1]
 
     .. math:: P = q \, n d + c \, h d + w \, h n
 
@@ -43,7 +43,7 @@ def compressed_attention_matrices(
     output_groups: ArrayLike,
     output_rank: ArrayLike,
 ) -> Array:
-    r"""Matrix parameters of attention with one shared key-value vector. [1]
+    r"""Count the weights of attention whose heads share one key-value vector. [1]
 
     .. math:: P = h q + q H d + h d + H d \, o + g o \, h
 
@@ -67,7 +67,7 @@ def compressed_attention_matrices(
 
 
 def compressor_matrices(*, hidden: ArrayLike, head_dim: ArrayLike, overlap: ArrayLike) -> Array:
-    r"""Matrix parameters of a compressor, which folds keys and values of tokens into one. [1]
+    r"""Count the weights of a compressor, which folds keys and values of tokens into one. [1]
 
     .. math:: P = 2 \, a \, h d
 

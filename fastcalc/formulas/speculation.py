@@ -7,7 +7,7 @@ from fastcalc.formulas.types import Array, ArrayLike, Bools, floats
 
 
 def tokens_per_pass(*, acceptance: ArrayLike, drafted: ArrayLike) -> Array:
-    r"""Mean tokens that a verified pass yields, including its own. [1]
+    r"""Mean tokens that a verification step yields, including its own token. [1]
 
     .. math:: E = \frac{1 - \alpha^{\gamma + 1}}{1 - \alpha}
 
@@ -28,7 +28,7 @@ def tokens_per_pass(*, acceptance: ArrayLike, drafted: ArrayLike) -> Array:
 
 
 def acceptance_needed(*, yielded: ArrayLike, drafted: ArrayLike) -> Array:
-    r"""Acceptance rate at which drafting yields a number of tokens per step; nan if none does. [1]
+    r"""Find the acceptance rate that yields a number of tokens per step; nan if none does. [1]
 
     .. math:: \alpha: \quad \frac{1 - \alpha^{\gamma + 1}}{1 - \alpha} = E
 
@@ -54,7 +54,7 @@ def acceptance_needed(*, yielded: ArrayLike, drafted: ArrayLike) -> Array:
 
 
 def draft_length(*, yielded: ArrayLike, acceptance: ArrayLike) -> Array:
-    r"""Fewest draft tokens for a number of tokens per step. [1]
+    r"""Find the fewest draft tokens that yield a number of tokens per step. [1]
 
     .. math:: \gamma = \min\left(\left\lceil
         \frac{\ln(1 - E (1 - \alpha))}{\ln \alpha} - 1 \right\rceil, \; \lceil 2 E \rceil\right)
@@ -76,7 +76,7 @@ def draft_length(*, yielded: ArrayLike, acceptance: ArrayLike) -> Array:
 
 
 def drafted_speedup(*, tokens: ArrayLike, drafts: ArrayLike, draft_cost: ArrayLike) -> Array:
-    r"""Speed-up of speculative decoding if passes are not limited by compute. [1]
+    r"""Compute how much speculative decoding speeds up steps that compute does not limit. [1]
 
     .. math:: \sigma = \frac{E}{1 + g c}
 

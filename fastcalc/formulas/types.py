@@ -32,7 +32,7 @@ def floats(numbers: ArrayLike) -> Floats:
 
 
 def where(condition: ArrayLike | Bools, yes: ArrayLike, no: ArrayLike) -> Array:
-    """One value if a condition is true, another if not; for a scalar condition, only that value."""
+    """Choose between two values by a condition; a scalar condition evaluates only one."""
     if isinstance(condition, (bool, float, np.bool_)):
         return floats(yes if condition else no)
     return np.where(condition, yes, no)

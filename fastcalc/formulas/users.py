@@ -4,7 +4,7 @@ from fastcalc.formulas.types import Array, ArrayLike, floats
 
 
 def requests_of_thinkers(*, people: ArrayLike, think: ArrayLike, request: ArrayLike) -> Array:
-    r"""Request rate of closed-loop users with think time. [1/s]
+    r"""Compute how many requests per second closed-loop users send if they think between. [1/s]
 
     .. math:: \lambda = \frac{N}{Z + R}
 
@@ -24,7 +24,7 @@ def requests_of_thinkers(*, people: ArrayLike, think: ArrayLike, request: ArrayL
 def requests_of_active(
     *, people: ArrayLike, active: ArrayLike, per_minute: ArrayLike, peak: ArrayLike = 1.0
 ) -> Array:
-    r"""Peak request rate if a fraction of the users is active. [1/s]
+    r"""Compute the peak request rate if only a fraction of users is active. [1/s]
 
     .. math:: \lambda = k \, a N \frac{m}{60}
 

@@ -11,7 +11,7 @@ _NOTHING = 40.0  # powers of e below an integrand's first value at which it is n
 
 
 def fill_wait(*, batch: ArrayLike, arrivals: ArrayLike) -> Array:
-    r"""Mean wait of a request until its batch is full. [s]
+    r"""Mean time that a request waits until its batch is full. [s]
 
     .. math:: W = \frac{B - 1}{2 \lambda}
 
@@ -27,7 +27,7 @@ def fill_wait(*, batch: ArrayLike, arrivals: ArrayLike) -> Array:
 
 
 def step_wait(*, step: ArrayLike) -> Array:
-    r"""Mean wait for the end of the current step, if requests join between steps. [s]
+    r"""Mean wait for the current step to end, if requests join between steps. [s]
 
     .. math:: W = T / 2
 
@@ -42,7 +42,7 @@ def step_wait(*, step: ArrayLike) -> Array:
 
 
 def erlang_b(*, servers: ArrayLike, load: ArrayLike) -> Array:
-    r"""Share of arrivals that find all of c servers busy, in a system without a queue. [1]
+    r"""Erlang's B: how often an arrival finds all c servers busy if nobody may queue. [1]
 
     .. math:: B_0 = 1, \quad B_i = \frac{a B_{i-1}}{i + a B_{i-1}}
 
@@ -92,7 +92,7 @@ def _nodes() -> tuple[Floats, Floats]:
 
 
 def slot_wait(*, slots: ArrayLike, utilization: ArrayLike, service: ArrayLike) -> Array:
-    r"""Mean wait for one of c slots; infinity at full utilization. [s]
+    r"""Mean wait for one of c slots; infinite at full utilization. [s]
 
     .. math:: W = \frac{C S}{c (1 - \rho)}, \quad C = \frac{B_c}{1 - \rho (1 - B_c)}
 
@@ -118,7 +118,7 @@ def slot_wait(*, slots: ArrayLike, utilization: ArrayLike, service: ArrayLike) -
 def slot_wait_percentile(
     *, slots: ArrayLike, utilization: ArrayLike, service: ArrayLike, share: ArrayLike
 ) -> Array:
-    r"""Wait for one of c slots that a given share of requests does not exceed. [s]
+    r"""Compute the wait for one of c slots that a given share of requests stays below. [s]
 
     .. math:: W_p = \frac{S}{c (1 - \rho)} \max\left(0, \ln \frac{C}{1 - p}\right)
 
@@ -142,7 +142,7 @@ def slot_wait_percentile(
 def prompt_wait_percentile(
     *, utilization: ArrayLike, service: ArrayLike, share: ArrayLike
 ) -> Array:
-    r"""Wait behind other prompts that a given share of requests does not exceed. [s]
+    r"""Compute the wait behind other prompts that a given share of requests stays below. [s]
 
     .. math:: W_p = \frac{T}{2 (1 - \rho)} \max\left(0, \ln \frac{\rho}{1 - p}\right)
 

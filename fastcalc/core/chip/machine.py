@@ -173,7 +173,7 @@ class Machine:
 
     @property
     def shared_context(self) -> float:
-        """Tokens of context that all sequences of a replica share; infinity if not shared. [1]"""
+        """Context that all sequences of a replica share; infinity if none is shared. [1]"""
         is_shared = self.engine.program == "llama-cpp" and self.memory.longest
         return self.memory.longest if is_shared else inf
 
@@ -211,7 +211,7 @@ class Machine:
         return self.tiers[0]
 
     def usable(self, chips: ArrayLike, reserved: ArrayLike = 0.0) -> list[ArrayLike]:
-        """Memory of each tier that weights and caches may fill, for each number of chips. [byte]
+        """Memory in each tier that weights and caches may fill, for each number of chips. [byte]
 
         The engine's reserve comes from the chip's slowest memory first, then from the next.
 

@@ -109,7 +109,7 @@ class Tier:
         return self.where in ("chip", "package")
 
     def share(self, chips: ArrayLike) -> ArrayLike:
-        """Part of such a memory per chip, for each number of chips. [1]"""
+        """Fraction of such a memory that one chip gets, for each number of chips. [1]"""
         if self.shared_by == 1.0:
             return 1.0
         return np.ceil(np.asarray(chips) / self.shared_by) / chips
@@ -120,7 +120,7 @@ class Tier:
         return self.bandwidth if self.flop_rates else min(self.bandwidth, self.link)
 
     def order(self, regions: float = 1.0) -> tuple[bool, float]:
-        """Sort key of memories in the order of filling: the chip's own first, then the fastest.
+        """Sort memories in filling order: the chip's own first, then the fastest.
 
         A token reads only one of the regions into which on-chip memory is divided at a time.
         """

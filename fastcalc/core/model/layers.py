@@ -54,7 +54,7 @@ class CacheGroup:
 
 @dataclass(frozen=True)
 class LayerCount:
-    """Parameters and sequence state of a layer, or of a component of a layer.
+    """What a layer, or a part of one, stores: parameters and sequence state.
 
     attention, ffn, shared_experts, experts : matrix parameters: of attention or a state layer, of
         the dense network, of networks that each token uses beside routed experts, and of these [1]

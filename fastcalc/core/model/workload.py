@@ -175,7 +175,7 @@ class Workload:
 
     @property
     def state_bytes(self) -> float:
-        """Bytes of recurrent state per sequence, independent of its length. [byte]"""
+        """Recurrent state that each sequence keeps, whatever its length. [byte]"""
         recurrent = self.state_elements - self.convolution_elements
         return recurrent * _STATE_BYTES + self.convolution_elements * _16_BIT
 
@@ -199,7 +199,7 @@ class Workload:
         return _attended([group.attended for group in self.caches], context, spread)
 
     def cache_of(self, tokens: Sequence[Array], ranks: ArrayLike = 1.0) -> Array:
-        """Bytes of one sequence's state, and of some tokens in each group. [byte]"""
+        """Bytes that one sequence caches for some tokens in each layer group. [byte]"""
         total: Array = self.state_bytes / np.asarray(ranks)
         for group, count in zip(self.caches, tokens, strict=True):
             layer = cache_bytes_per_layer(
@@ -288,7 +288,7 @@ def _count(model: Model, weights: str | None, kv: str | None) -> Workload:
 
 
 def formats_asked(model: Model, weights: str | None) -> WeightFormats:
-    """Format of each group of matrices; the name of the model's own mix means that mix.
+    """Choose the format of each weight group; the model's own mix keeps its formats.
 
     weights : as ``--weights`` takes it; None for the model's own
     """
@@ -474,7 +474,7 @@ def checkpoint_bytes(model: Model) -> float:
 
 @once
 def outside_core(model: Model) -> dict[str, float]:
-    """Parameters of a checkpoint outside the text core, by group of weight formats. [1]
+    """Count a checkpoint's parameters outside the text core, by weight group. [1]
 
     A multi-token-prediction layer is one more layer, a projection of two hidden states to one,
     and three norms; some checkpoints store copies of embedding and head in it.

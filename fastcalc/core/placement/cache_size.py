@@ -42,7 +42,7 @@ def longest_sequence(placement: Placement) -> int:
 
 
 def cache_size(placement: Placement, available: float | None = None) -> CacheSize | None:
-    """Cache capacity for sequences of the maximum length of engine or model, or of the reserve.
+    """Size the KV cache for sequences of maximum length, or of the reserved length.
 
     None if the user places weights and caches explicitly, or if a sequence keeps no cache.
 

@@ -89,7 +89,7 @@ class Layouts:
 
     @classmethod
     def of(cls, layouts: Sequence[Layout], *, axes: int = 0) -> "Layouts":
-        """Layouts as arrays, followed by a number of axes of length one.
+        """Turn layouts into arrays with a number of further axes of length one.
 
         layouts : one or more; equal ones give the same object
         axes : number of axes along which other quantities vary [1]

@@ -270,7 +270,7 @@ class LegalLayouts:
 
     @cached_property
     def doubled_groups(self) -> tuple[int, ...]:
-        """Ranks of tensor-parallel groups in powers of two, as far as experts allow. [1]"""
+        """List tensor-parallel group sizes in powers of two, as far as experts allow. [1]"""
         return _doubled_groups(self.widest_stage, self.machine.ranks, self.work)
 
     def expert_ranks(self, tp: int, dp: int) -> int:

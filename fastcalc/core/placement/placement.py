@@ -329,7 +329,7 @@ class Site(LegalLayouts):
 
     @property
     def weight_bytes_needed(self) -> float:
-        """Weights with the padding of kernels, and those of encoders and of a draft. [byte]"""
+        """Weights with kernel padding, encoders and a draft model. [byte]"""
         padded = self.work.weight_bytes + self._experts - self.work.bytes.experts
         return padded + self.machine.unread_bytes
 

@@ -40,7 +40,7 @@ MOST_STAGES = 16
 
 
 def run_by_people(legal: LegalLayouts, *chips: int) -> tuple[Layout, ...]:
-    """Usual layouts of several numbers of chips, each with one copy of all weights."""
+    """List the usual layouts for several chip counts, each with one weight copy."""
     if legal.machine.is_spatial:
         return tuple(layout for count in chips for layout in legal.exactly(count))
     engine_ranks = legal.machine.engine.default_ranks
@@ -51,7 +51,7 @@ def run_by_people(legal: LegalLayouts, *chips: int) -> tuple[Layout, ...]:
 
 
 def usual_layouts(legal: LegalLayouts) -> Sequence[Layout]:
-    """All usual layouts of one copy of the weights, by increasing number of chips.
+    """List the usual layouts with one copy of the weights, fewest chips first.
 
     For chips that pipeline whole layers, only layouts with more capacity than any smaller one.
     """
@@ -152,7 +152,7 @@ def _stage_widths(machine: Machine, work: Workload) -> tuple[int, ...]:
 
 
 def copies_run_by_people(legal: LegalLayouts, chips: int) -> Iterator[Layout]:
-    """Yield usual layouts of a given number of chips, with any number of copies of the weights."""
+    """Yield the usual layouts on some chips, with any number of weight copies."""
     is_alone = legal.machine.is_spatial or not legal.defaults_to("dp")
     for copies in [1] if is_alone else range(1, chips + 1):
         if chips % copies == 0:

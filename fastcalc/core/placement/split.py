@@ -55,7 +55,7 @@ class Split:
         return floats(reduce(np.maximum, (self.shares[group][tier] for group in IN_LAYERS)))
 
     def turns(self, tier: int, layers: ArrayLike) -> Array:
-        """Number of switches to the cores of a memory in a pass: for layers, and for the head. [1]
+        """Count a pass's switches to a memory's own cores, for layers and for the head. [1]
 
         tier : index of the memory
         layers : number of sequential layers [1]
@@ -88,7 +88,7 @@ class Split:
 
 @dataclass(frozen=True, eq=False)
 class Costs:
-    """Time of a pass for each category, if all of it is in one memory.
+    """Time that a pass takes for each category if one memory holds all of it.
 
     by_memory : for each category, nearest memory first [s]
     turning_memory : index of the memory whose own cores multiply while the chips wait
@@ -195,7 +195,7 @@ def near_share(machine: Machine, split: Split | None, group: str) -> ArrayLike:
 
 
 def memories_used(split: Split | None, tiers: Sequence[Tier]) -> tuple[Ints, tuple[str, ...]]:
-    """Combination of memories in use, as an index into a list of their joined names.
+    """Number the combination of memories that hold bytes, by their joined names.
 
     split : distribution of the bytes; None if all are in the only memory
     """

@@ -125,7 +125,7 @@ def idle(name: str) -> Component:
 
 
 def largest_of(terms: Sequence[ArrayLike]) -> Ints:
-    """Index of the largest of several times; of equal times, the first."""
+    """Find which time is the largest; if several are equal, the first."""
     largest, index = floats(terms[0]), np.asarray(0)
     for item_index, term in enumerate(terms[1:], 1):
         index = np.maximum(index, item_index * (term > largest))

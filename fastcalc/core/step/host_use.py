@@ -70,7 +70,7 @@ def part_of(tier: Tier, chips: ArrayLike, work: PassWork) -> ArrayLike:
 
 @dataclass(frozen=True, eq=False)
 class OnHost:
-    """Time of the host's cores if they process all of each category, for one chip.
+    """Time that the host's cores take if they process a whole category, for one chip.
 
     place : index of their memory
     bytes, flops : bytes read [byte] and FLOPs computed [FLOP]

@@ -28,7 +28,7 @@ _WIDEST = 4.0  # bytes of the widest number format of weights
 
 
 class ModelDemand(NamedTuple):
-    """Demand of a model's token on any chip: numbers, or arrays of equal length.
+    """What one token demands from any chip: numbers, or arrays of equal length.
 
     depth, heads : layers, and the number that tensor-parallel ranks must divide, infinity for any
         [1]
@@ -54,7 +54,7 @@ class ModelDemand(NamedTuple):
 
 
 class ChipSupply(NamedTuple):
-    """Supply of a chip under an engine: numbers, or arrays of equal length.
+    """What a chip supplies under an engine: numbers, or arrays of equal length.
 
     staged : 1 if layers run in sequence at an engine's rates, else 0
     floor, crossing : time per layer, and its increase in a tensor-parallel group [s]
@@ -103,7 +103,7 @@ def model_demand(work: Workload, traffic: Traffic) -> ModelDemand:
 
 @once
 def chip_supply(chip: Hardware, engine: Engine, memory: MemoryChoice) -> ChipSupply:
-    """Maximum supply of a chip, including all of a host's supply as if for this chip alone."""
+    """Compute what a chip supplies at most, with all of its host to itself."""
     software = parameters_on(engine, chip)
     is_staged = chip.execution == "sequential" and not engine.is_bound
     ranks = chip.ranks.si if chip.ranks and chip.execution == "sequential" else 1.0

@@ -29,7 +29,7 @@ ACTIVATION_BYTES = 2.0
 
 
 class AttentionWork:
-    """Attention work of the tokens of some traffic, over all chips of a replica, in every pass.
+    """What attention reads and computes in every pass, over all chips of a replica.
 
     cache, cache_on_rank : cache that one sequence reads, and the part that one tensor-parallel rank
         reads [byte]
@@ -62,7 +62,7 @@ class AttentionWork:
 
     @cached_property
     def layer_kinds(self) -> "list[tuple[float, AttentionWork]]":
-        """Number of layers of each type, and the attention work of one of them."""
+        """Count the layers of each type, and compute the attention work of one."""
         return [
             (count, _attention(self.topology, layer, self.layout, self.traffic))
             for count, layer in self.work.layer_kinds
@@ -192,7 +192,7 @@ class Pipeline(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class PassWork:
-    """The work of one pass through all layers, on the chips of one replica.
+    """What one pass reads, computes and sends on the chips of one replica.
 
     bytes : weights on a chip, over all pipeline stages together, and the cache that one sequence
         reads [byte]
@@ -258,7 +258,7 @@ def count_pass(
 
 
 def count_layer_passes(rows: PassInput, in_flight: ArrayLike) -> list[tuple[float, PassWork]]:
-    """Number of layers of each type, and the pass through one of them.
+    """Count the layers of each type, and list the pass through one.
 
     rows, in_flight : as for `count_pass`
     """

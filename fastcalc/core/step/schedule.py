@@ -191,7 +191,7 @@ class Schedule:
         )
 
     def prefill_seconds(self, tokens: Floats) -> Floats:
-        """Time of a mixed step: prompt tokens of one lane with the decode of the others. [s]
+        """Time that a mixed step takes: one lane prefills while the others decode. [s]
 
         tokens : prompt tokens, along an axis of their own, for a single batch [1]
         """
@@ -227,7 +227,7 @@ class Schedule:
 
     @cached_property
     def split(self) -> Split | None:
-        """Distribution of bytes over memories; None if one memory of the chip holds all."""
+        """Decide which memory holds which bytes; None if one memory of the chip holds all."""
         return self.search_split() if self.find_split is None else self.find_split()
 
     def search_split(self) -> Split | None:
@@ -373,7 +373,7 @@ class Schedule:
 
     @cached_property
     def least_decode(self) -> Array:
-        """Lower bound of the time of `decode`, without a search for the placement of bytes. [s]"""
+        """Bound `decode` from below without placing bytes. [s]"""
         machine, drafted = self.machine, self.traffic.speculation.drafted
         is_open = len(machine.tiers) > 1 and machine.tiers[0].is_near and not machine.place
         if self.is_bound or not is_open:
@@ -485,7 +485,7 @@ class Schedule:
         return [OpenPass(self.machine, chips, layer) for _, layer in layers]
 
     def drafted_layer(self, split: Split | None) -> Array:
-        """Time of a draft token: one layer of the slowest type, including attention. [s]
+        """Time that a draft token takes: one layer of the slowest type, with attention. [s]
 
         If layers have regions, it crosses one more region while other streams are in the others.
         A separate draft model takes a whole step.

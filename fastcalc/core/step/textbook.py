@@ -37,7 +37,7 @@ class TextbookStep(NamedTuple):
 
 
 def textbook_step(work: PassWork, chip: Chip, software: EngineParameters) -> TextbookStep:
-    """Step of a decode pass, with the components of `expected_step`.
+    """Compute a decode step with the components of `expected_step`.
 
     chip, software : printed rates of the chip, and efficiencies and floors of an engine that does
         not unpack weights
@@ -54,7 +54,7 @@ def textbook_step(work: PassWork, chip: Chip, software: EngineParameters) -> Tex
 
 
 def sending_seconds(work: PassWork, chip: Chip, software: EngineParameters) -> ArrayLike:
-    """Time that the chips of a layout take for messages, independent of other work. [s]
+    """Time that the chips of a layout spend on messages alone. [s]
 
     work, chip, software : as for `textbook_step`
     """

@@ -172,7 +172,7 @@ class PrefillQueue:
         return {}
 
     def alone(self, tokens: float) -> float:
-        """Time of the passes of a prompt with nothing ahead of it. [s]"""
+        """Time that a prompt takes with nothing ahead of it. [s]"""
         full = np.ceil(tokens / self._full) - 1.0
         return float(full * self._types[-1] + self._seconds(floats(tokens - full * self._full)))
 

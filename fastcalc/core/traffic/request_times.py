@@ -10,7 +10,7 @@ from fastcalc.formulas.types import Floats
 
 @dataclass(frozen=True, eq=False)
 class RequestTimes:
-    """Latencies of the requests of one class, or of all, with an element per request type.
+    """Latencies that each request type sees, for one class or for all.
 
     share : of the requests [1]
     first : distribution of their TTFT at expected speed [s]

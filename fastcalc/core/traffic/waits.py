@@ -114,7 +114,7 @@ def _sum(first: Floats, second: Floats) -> Floats:
 
 
 def mixture_share(value: ArrayLike, weights: Floats, means: Floats, variances: Floats) -> float:
-    """Share of a mixture of gamma distributions at or below a value; 1 for an empty mixture. [1]
+    """Compute how much of a gamma mixture lies at or below a value; 1 if empty. [1]
 
     weights : of each distribution, in any scale [1]
     """
@@ -127,7 +127,7 @@ def mixture_share(value: ArrayLike, weights: Floats, means: Floats, variances: F
 
 
 def mixture_quantile(part: float, weights: Floats, means: Floats, variances: Floats) -> float:
-    """Quantile of a mixture of gamma distributions for a given share; NaN if empty."""
+    """Find the value that a given share of a gamma mixture stays below; NaN if empty."""
     positive = weights > 0.0
     if not positive.any():
         return nan

@@ -36,7 +36,7 @@ class MeasuredDeployment:
 
     @property
     def targets(self) -> Places:
-        """Points of interest: decode, TTFT, TPOT and throughput of each batch that fits."""
+        """List what to predict at each batch that fits: decode, TTFT, TPOT and throughput."""
         return places_of(self.now.estimate, (timeline.token, *RATES), self.fitting)
 
     @property

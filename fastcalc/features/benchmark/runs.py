@@ -108,7 +108,7 @@ def _uncached(traffic: Traffic) -> Traffic:
 def places_of(
     estimate: Estimate, rates: Sequence[Callable[[Schedule], Timeline]], batches: Sequence[int]
 ) -> Places:
-    """Points of the passes behind some metrics, at some batches of an estimate."""
+    """Find the passes behind some metrics at some batches of an estimate."""
     passes, shape = estimate.passes, (len(rates), len(estimate.batch))
     shares = [np.broadcast_to(rate(passes).decode_share, shape[1:]) for rate in rates]
     traffic = passes.traffic

@@ -116,7 +116,7 @@ _OF_PROGRAMS = {"sglang": "sglang", "llama-cpp": "llama-bench"}
 
 
 def tool_of(program: str | None) -> str:
-    """Load generator of a server program; else the one of vLLM, which measures any server.
+    """Choose the load generator for a server program; vLLM's measures any server.
 
     >>> tool_of("sglang"), tool_of("llama-cpp"), tool_of("mlx"), tool_of(None)
     ('sglang', 'llama-bench', 'vllm', 'vllm')

@@ -42,7 +42,7 @@ class WrittenNumber:
         return dotted(self.path)
 
     def said(self, key: str) -> str | None:
-        """Text of one of its other keys, shortened if very long."""
+        """Quote the text of another key, shortened if very long."""
         value = self.about.get(key)
         return value[:_LONGEST] if isinstance(value, str) else None
 

@@ -30,7 +30,7 @@ assert rules  # importing the package registers every rule
 
 @dataclass(frozen=True)
 class Report:
-    """Result of a check: faults in order, excused faults, and faults of the baseline.
+    """What a check found: faults in order, excused faults, and baseline faults.
 
     skipped : files of other programs, starting with those whose keys are most like an entry's
     """

@@ -40,7 +40,7 @@ class RuleContext:
 
     @cached_property
     def architectures(self) -> frozenset[bytes]:
-        """Architectures, kinds of chips and kinds of links that occur in hardware files."""
+        """List the architectures, chip kinds and link kinds that hardware files use."""
         texts = Catalogue(dict(self.folders)).texts("hardware").values()
         return frozenset(
             word for text in texts for word in re.findall(rb"(?:architecture|kind): (.*)\n", text)
@@ -74,7 +74,7 @@ class Rule:
 
     @property
     def kinds(self) -> frozenset[str]:
-        """Kinds of files that it checks: those of its family, or all."""
+        """List the kinds of files that it checks: those of its family, or all."""
         family = _KINDS.get(self.id[:2])
         return frozenset({family} if family else _KINDS.values())
 
@@ -91,7 +91,7 @@ class Rule:
 
 @cache
 def finders(entry_type: Kind, *, is_strict: bool) -> list[tuple[Rule, Finder]]:
-    """Rules that apply to a kind of file, with their functions, in the order of their ids."""
+    """List the rules for a kind of file with their functions, by id."""
     scopes = {"always", "strict"} if is_strict else {"always"}
     return [
         (rule, rule.finds)

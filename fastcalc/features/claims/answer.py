@@ -44,7 +44,7 @@ _WIDEST = 100
 
 
 def computed_lines(judged: Judged, *, is_brief: bool = False) -> list[str]:
-    """Computed number and criterion of the claim, and of the conclusion that it draws.
+    """Compare each computed number with what the claim, or its conclusion, needs.
 
     is_brief : whether to give only the test that decides the verdict
     """

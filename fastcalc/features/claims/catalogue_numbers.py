@@ -20,7 +20,7 @@ MODEL_FIELDS = {
 
 
 class CatalogueNumber(NamedTuple):
-    """A number of an entry in SI, its text in the file, and the title of its source."""
+    """A catalogue number in SI units, as its file writes it, with its source."""
 
     si: float
     text: str

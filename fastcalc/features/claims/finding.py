@@ -42,6 +42,6 @@ def finding(
     rows: FindingRows | None = None,
     break_even: str = "",
 ) -> Finding:
-    """Result of a test; each of ``parts`` is a label, a value and optionally a unit."""
+    """Make a test result; each of ``parts`` is a label, a value and optionally a unit."""
     labelled = (FindingPart(label, float(value), *unit) for label, value, *unit in details)
     return Finding(floats(values), tuple(labelled), rows, break_even)

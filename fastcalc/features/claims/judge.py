@@ -127,14 +127,14 @@ class Tested:
 
     @property
     def formula(self) -> str:
-        """Formula of the number, with names of inputs or in words."""
+        """Formula with the names of its inputs, or in words."""
         names = {name: in_words(name) for name in self.input_texts}
         test = TESTS[self.check.test]
         return test.in_words or test.formula.format_map(names)
 
     @property
     def worked(self) -> str:
-        """Formula of the number, with the values of the inputs."""
+        """Formula with the values of its inputs filled in."""
         return TESTS[self.check.test].formula.format_map(self.input_texts)
 
     @property
@@ -148,7 +148,7 @@ Read = dict[tuple[str, str], Any]
 
 
 def in_unit(finding: Finding, check: Check) -> Floats:
-    """Numbers of a finding in the unit of the expected value, at least one."""
+    """Convert a finding into the unit of the expected value; at least one number."""
     return np.atleast_1d(np.asarray(finding.values, float)) / check.expected.factor
 
 
@@ -353,7 +353,7 @@ class _Trial:
 
     @property
     def stated(self) -> Floats:
-        """Numbers of the test at the stated inputs, in the unit of the expected value. [unit]"""
+        """Compute the test at the stated inputs, in the unit of the expected value. [unit]"""
         return self._computed({})
 
     def finding(self, moved: Moved, *, is_full: bool = False) -> Finding:
@@ -372,7 +372,7 @@ class _Trial:
         return finding
 
     def values(self, moved: Moved) -> Floats:
-        """Numbers of the test with some inputs moved, in the unit of the expected value. [unit]"""
+        """Compute the test with some inputs moved, in the unit of the expected value. [unit]"""
         return in_unit(self.finding(moved), self.check)
 
     def answer(self, moved: Moved) -> Outcome:

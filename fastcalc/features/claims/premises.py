@@ -33,7 +33,7 @@ _WIDE = 10.0
 
 @dataclass(frozen=True)
 class Flip:
-    """Value of an input at which the outcome changes, with all others as stated. [unit of range]
+    """Where the outcome changes if one input moves and all others stay as stated. [unit of range]
 
     For a count, ``at`` is the first integer with the outcome ``above``.
     """
@@ -59,7 +59,7 @@ class Explored:
 
 
 class Each(Protocol):
-    """Runner of independent parts of a search, such as `Answered.each`."""
+    """Runs the independent parts of a search, such as `Answered.each`."""
 
     def __call__(self, searches: Iterable[Callable[[], Found]]) -> list[Found]:
         """Results of the parts, in order."""
@@ -73,7 +73,7 @@ def outcome_over(
     *,
     is_thorough: bool = False,
 ) -> Outcome:
-    """Outcome of a check over the ranges of its inputs; ``counts`` take only integers.
+    """Check a claim over the ranges of its inputs; ``counts`` take only integers.
 
     Values inside the ranges are evaluated if the outcome is the same at all bounds.
 

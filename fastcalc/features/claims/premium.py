@@ -199,7 +199,7 @@ class Served(NamedTuple):
 
 
 class Software(NamedTuple):
-    """Layer floors, fractions of the peaks for each software, and usable fraction of memory."""
+    """How well each software uses a chip: layer floors, fractions of the peaks, usable memory."""
 
     floors: ArrayLike
     bandwidth_shares: ArrayLike

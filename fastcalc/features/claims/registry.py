@@ -104,7 +104,7 @@ class Registered:
         return {name for group in self.groups.values() for name in group} - {"catalogue"}
 
     def wants(self, name: str) -> Wanted:
-        """Form of an input (name, number or list), from the annotation of the parameter."""
+        """Tell from the annotation whether an input is a name, a number or a list."""
         annotation = next(group[name] for group in self.groups.values() if name in group)
         if annotation in (str, list[str]):
             return "a name" if annotation is str else "a list of names"

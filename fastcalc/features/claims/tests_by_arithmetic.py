@@ -32,7 +32,7 @@ def with_chips(
     capacity: ArrayLike,
     reserve: ArrayLike,
 ) -> Finding:
-    """Ratio of two speeds, with the numbers of chips that hold such models at 8 bits. [1]"""
+    """Compare two speeds, and count the chips that hold such models at 8 bits. [1]"""
     chips = chips_holding(parameters=parameters, bytes_each=1.0, capacity=capacity, reserve=reserve)
     sizes = zip(np.atleast_1d(parameters), np.atleast_1d(chips), strict=True)
     counts = ((f"chips for {size / 1e9:g}B at 8 bits", count) for size, count in sizes)
@@ -163,7 +163,7 @@ def success_slope(*, accuracy: float, steps: float) -> Array:
 
 
 def picked(*, accuracy: float, samples: float, speedup: float) -> Finding:
-    """Accuracy of the best of several answers, by a perfect judge and by vote. [1]"""
+    """Accuracy of the best of several answers, picked by a perfect judge or by vote. [1]"""
     chosen = _chosen(accuracy, samples)
     return finding(
         chosen,
@@ -174,7 +174,7 @@ def picked(*, accuracy: float, samples: float, speedup: float) -> Finding:
 
 
 def merging_gain(*, accuracy: float, samples: float) -> Finding:
-    """Ratio of the accuracy of the best of several answers to one answer, by judge and vote. [1]"""
+    """Compare the accuracy of the best of several answers with one, by judge and vote. [1]"""
     gain = _chosen(accuracy, samples) / accuracy
     return finding(gain, ("perfect judge", gain[0]), ("majority", gain[1]))
 
@@ -199,7 +199,7 @@ def speed_needed(*, tokens: float, window: float, lead: float, given: ArrayLike)
 
 
 def with_fixing(*, speedup: float, more_errors: float, base: float, fix: float) -> Finding:
-    """Ratio of the time of fast answers, including fixing new mistakes, to slow answers. [1]
+    """Compare fast answers, including the time to fix new mistakes, with slow ones. [1]
 
     base : 1 if new errors are a fraction of all answers, less if a fraction of the mistakes
     """

@@ -268,7 +268,7 @@ def lead_gain(*, catalogue: Catalogue, served: Alone) -> Finding:
 def traffic_slope(
     *, catalogue: Catalogue, model: str, on: str, chips: float, batch: float, prompt: float
 ) -> Finding:
-    """Ratio of TPOT with prefill of other requests to TPOT of decode only. [1]"""
+    """Compare TPOT beside the prefill of other requests with TPOT of decode alone. [1]"""
     deployment = Place(model, on, int(chips), prompt=prompt)
     estimate = outcome(catalogue, deployment, np.array([batch])).estimate
     times = ("decode alone", estimate.tpot), ("in traffic", estimate.tpot_in_traffic)
@@ -392,7 +392,7 @@ def speed_gain(
 def newer_hardware(
     bases: Sequence[PriceBasis], *, catalogue: Catalogue, model: str, machines: Machines
 ) -> Finding:
-    """Ratio of bandwidths, with the ratios of speeds and of prices by price basis. [1]"""
+    """Compare the bandwidths of two chips, with their speeds, and prices by price basis. [1]"""
     chips, batch = (machines.on, machines.against), machines.batch
     fast, slow = (catalogue.hardware(chip).memory[0].bandwidth.si for chip in chips)
     details: list[tuple[str, float, str]] = []

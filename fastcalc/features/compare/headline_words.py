@@ -108,7 +108,7 @@ def _needs(chip: str, needed: Mapping[int, int]) -> str:
 
 
 def leaders(outcomes: Sequence[Outcome]) -> tuple[str, str]:
-    """Names of the fastest and of the cheapest chips; empty if there are none."""
+    """Name the fastest and the cheapest chips; empty if there are none."""
     stated = headline(outcomes)
     fastest, cheapest = stated.fastest, stated.cheapest
     if cheapest is None and fastest is not None and fastest.leaders[0].price is not None:

@@ -82,7 +82,7 @@ class DecideAnswer(Answer):
         return sorted(self.flips, key=lambda flip: round(flip.distance, 9))
 
     def columns(self) -> list[TableColumn]:
-        """Columns of the options, or of the tokens that fit a window."""
+        """Choose the columns for options, or for tokens that fit a window."""
         objective = self.decision.objective
         keys = _GAP
         if objective != "window":

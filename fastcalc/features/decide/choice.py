@@ -350,7 +350,7 @@ def axis(name: str, low: float, high: float, points: int) -> Axis:
 
 @dataclass(frozen=True, eq=False)
 class WinnerMap:
-    """Map of winners: values of each option, with rows along the second axis."""
+    """Which option wins at each pair of values, with rows along the second axis."""
 
     across: Axis
     up: Axis

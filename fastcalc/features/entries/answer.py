@@ -217,7 +217,7 @@ class ChipAnswer(EntryAnswer):
             yield Notes(notes)
 
     def remarks(self) -> Iterator[str]:
-        """Readings and confidence of numbers, and the notes of the file."""
+        """List how numbers were read, how certain they are, and the notes of the file."""
         offers = offers_of(self.entry)
         for path, value in quantities(self.entry).items():
             is_unsure = value.confidence in ("low", "memory")
@@ -277,7 +277,7 @@ class ModelAnswer(EntryAnswer):
     entry: Model
 
     def tables(self) -> Iterator[Part]:
-        """Counts of the model, and the contents of its layers."""
+        """List what the model counts, and what its layers contain."""
         model = self.entry
         yield Title(model.asked_name, model.heading)
         yield ""

@@ -23,7 +23,7 @@ _NAMES = {
 
 
 def record_of(entry: CatalogueEntry, weights: str | None = None, kv: str | None = None) -> Record:
-    """Record of an entry; for a model, in the given formats of weights and KV cache."""
+    """Describe an entry as a record; a model in the given weight and cache formats."""
     if isinstance(entry, Model):
         return model_record(entry, weights, kv)
     return hardware_record(entry) if isinstance(entry, Hardware) else engine_record(entry)

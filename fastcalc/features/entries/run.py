@@ -126,7 +126,7 @@ def _warnings(catalogue: Catalogue, name: "EntryGiven") -> list[str]:
 
 
 def find(catalogue: Catalogue, given: "EntryGiven") -> CatalogueEntry:
-    """Entry of any kind by name; the kind of a file follows from its keys."""
+    """Find an entry by name; the keys of a file tell its kind."""
     if isinstance(given, CatalogueEntry):
         return given
     name = str(given)

@@ -110,7 +110,7 @@ class ModelOnChip:
         return usd * self.usd_per_hour
 
     def drafting_hopes(self, speed: float, below: float) -> dict[int, Floats]:
-        """Lower bounds of the cost by number of draft tokens; near the lowest, with drafting time.
+        """Bound the cost from below by number of draft tokens, with drafting time near the lowest.
 
         Memory for draft tokens is neglected, which keeps it a lower bound.
 
@@ -137,7 +137,7 @@ class ModelOnChip:
         return hopes
 
     def with_drafts(self, drafts: int) -> tuple[str, Scenario]:
-        """Description of the change, and the scenario with the given number of draft tokens."""
+        """Describe the change, and apply the given number of draft tokens."""
         if not drafts:
             return " + ".join(self.changes), self.scenario
         words, drafted = drafting(self.scenario, drafts)

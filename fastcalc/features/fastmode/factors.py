@@ -118,7 +118,7 @@ def _in_words(factor: Factor) -> str:
 
 
 def parts(factors: Sequence[Factor], width: int) -> list[Part]:
-    """Product of the factors, a table of the factors, and their evidence."""
+    """Print the product of the factors, a table of them, and their evidence."""
     sources = dict.fromkeys(f"{factor.evidence}: {factor.source}" for factor in factors)
     return [
         Title("the cheapest", product(factors)),

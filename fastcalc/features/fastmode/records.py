@@ -64,11 +64,11 @@ class Trial:
         return faster, independent_ratio(over=today, under=speed)
 
     def speedup_end(self, end: int) -> float | None:
-        """Bound of the range of the speed-up: 1 for lower, 2 for upper."""
+        """One end of the speed-up's range: 1 for lower, 2 for upper."""
         return float(self._ranges[0][end][0]) if self._ranges else None
 
     def cost_multiple_end(self, end: int) -> float | None:
-        """Bound of the range of the cost multiple; a lower speed means a higher cost."""
+        """One end of the cost multiple's range; a lower speed means a higher cost."""
         cost = self.ratio("usd_per_mtok_output")
         if cost is None or self._ranges is None:
             return None
@@ -76,7 +76,7 @@ class Trial:
         return cost * float((slower[end] / slower.expected)[0])
 
     def unsure(self, marks: str) -> list[str]:
-        """Keys of its numbers, and of its ratios to today's, that depend on a marked number.
+        """List the numbers, and ratios to today's, that depend on a marked number.
 
         marks : record key that lists the marked numbers
         """
@@ -99,7 +99,7 @@ _RATIOS = {
 
 
 def rows(solution: SpeedupOptions, options: Sequence[Option]) -> list[Record]:
-    """Records of today's point and of some options, with ratios to today's point."""
+    """Describe today's point and some options as records, with ratios to today."""
     (today,) = compare_records([solution.today])
     void: Record = {**dict.fromkeys(point_records.KEYS), "warnings": []}
     void |= {"undetermined": [], "low_confidence": []}

@@ -24,7 +24,7 @@ from fastcalc.grid.space import Space
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """Cost of a speed-up with one engine and one pair of formats, with one element per start.
+    """What a speed-up costs from each start, with one engine and one pair of formats.
 
     floor : time of a step of one sequence apart from reading, computing and sending [s]
     chips, speedup : number of chips at both ends, and the requested speed-up [1]
@@ -82,7 +82,7 @@ class Curve:
 
 
 def curve(scenario: Scenario, chips: int, starts: Batches, speedup: float) -> Curve | None:
-    """Cost of a speed-up from each start; None if no layout of the chips fits any batch.
+    """Compute what a speed-up costs from each start; None if no batch fits the chips.
 
     The scenario's own batches and chips are ignored. Raises InputError as `Space.site` does.
     """

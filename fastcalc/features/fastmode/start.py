@@ -200,7 +200,7 @@ class Base:
         return layouts
 
     def up_to_today(self) -> list[Layout]:
-        """Other layouts of today's chips, with replicated weights, and layouts of fewer chips."""
+        """List other layouts on today's chips, replicated ones included, and on fewer."""
         chips = self.layout.chips
         layouts = dict.fromkeys([*self.space.up_to(chips), *self.space.cuts(chips)])
         return [layout for layout in layouts if layout != self.layout]

@@ -186,7 +186,7 @@ class FitAnswer(Answer):
 
     @property
     def charts(self) -> Charts:
-        """Charts of memory contents, and of the longest context by users."""
+        """Draw memory contents, and the longest context by users."""
         from fastcalc.features.fit.chart import context
         from fastcalc.kit.charts.of_memory import memory
 

@@ -131,7 +131,7 @@ class SolvedAnswer(FitAnswer):
 
     @property
     def charts(self) -> Charts:
-        """Charts of the longest context by users, and of memory contents."""
+        """Draw the longest context by users, and memory contents."""
         charts = super().charts
         return {name: charts[name] for name in ("context", "memory")}
 

@@ -98,7 +98,7 @@ class FrontierAnswer(Answer):
         return [self.points[at] for at in np.unique(np.argmin(np.abs(logs - steps), axis=1))]
 
     def body(self, screen: Screen) -> Iterator[Part]:
-        """The cheapest chip in each range of speeds, and a table of some or all points."""
+        """Name the cheapest chip in each range of speeds, and list some or all points."""
         records = _rows(self.points if screen.wide else self._few)
         yield verdict(self.points)
         yield from price_line(self._ends)

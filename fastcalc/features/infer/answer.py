@@ -72,7 +72,7 @@ class Combination:
         return " ".join(self.inverse.chip_kinds.names[index] for index in indices)
 
     def end(self, side: Side, key: str) -> float | None:
-        """Bound of a range, or of its 10 to 90% band; None without consistent services."""
+        """One end of a range or of its 10 to 90% band; None without consistent services."""
         if not self.region.is_found:
             return None
         ends = self.region.ends if key in ("least", "most") else self.region.band
@@ -235,7 +235,7 @@ class InferAnswer(Answer):
         ]
 
     def body(self, screen: Screen) -> Iterator[Part]:
-        """Headline, table of combinations and, with ``wide``, the range of every number."""
+        """Yield the headline, the table of combinations and, with ``wide``, every range."""
         published = self.inverse.published
         slow, fast = (
             f"{speed:g} tokens/s at ${price:g}/Mtok"

@@ -82,7 +82,7 @@ class Region:
         return float(low), float(high)
 
     def band_error(self, name: str) -> tuple[float, float]:
-        """Sampling errors of both bounds of a band; infinite if the sample is too small."""
+        """Sampling errors at both ends of a band; infinite if the sample is too small."""
         low, high = zip(*(region.band(name) for region in self.folds), strict=True)
         return _error(low), _error(high)
 
@@ -127,7 +127,7 @@ class Region:
 
     @property
     def mean_width(self) -> float:
-        """Mean width of the 10 to 90% bands as a fraction of their ranges; nan if empty. [1]"""
+        """Mean width of the 10 to 90% bands, relative to the ranges searched; nan if empty. [1]"""
         if not self.is_found:
             return math.nan
         free = [name for name in SIDES if not name.endswith("_ratio") or name in self.own]

@@ -72,7 +72,7 @@ def values_page(calibration: Calibration) -> str:
 def own_parts(
     rows: OwnRows, fit: OwnFit | None, name: str, next_command: str | None, width: int
 ) -> list[Part]:
-    """Results of a user's measurements: fitted engine values, and corrections of deployments."""
+    """Show what a user's measurements changed: engine values, and corrections of deployments."""
     deployments = rows.engine.own_deployments
     engine = f"{rows.engine.id} as fitted" if fit and fit.nodes else rows.engine.id
     page = [*own_rows.parts(deployments, engine, width), ""]

@@ -75,7 +75,7 @@ _KEY = (
 
 
 def point_record(prediction: Prediction) -> Record:
-    """Record of a predicted measurement, in the unit of its metric."""
+    """Describe a predicted measurement as a record, in its metric's unit."""
     point = prediction.point
     return plainly(
         {

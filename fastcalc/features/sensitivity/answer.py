@@ -143,7 +143,7 @@ class SensitivityAnswer(Answer):
 
     @property
     def charts(self) -> Charts:
-        """Chart of the effect of 10% less and more of each parameter on speed."""
+        """Draw how 10% less and more of each parameter changes speed."""
         from fastcalc.features.sensitivity.chart import tornado
 
         return {"tornado": partial(tornado, self.batches)}

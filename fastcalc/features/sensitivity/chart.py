@@ -17,7 +17,7 @@ _LEAST = 5e-4
 
 
 def tornado(batches: Sequence[MovedBatch]) -> Chart:
-    """Effect of 10% less and more of each parameter on the speed per user.
+    """Draw how 10% less and more of each parameter changes the speed per user.
 
     batches : batches, of which the first is drawn
     """

@@ -67,7 +67,7 @@ Moves = frozenset[tuple[Lever, float]]
 
 
 class MovedFigures:
-    """Figures of a scenario at other values of its parameters, each computed once.
+    """Figures of a scenario when its parameters move, each computed once.
 
     answered : figures by moved parameters; None if the values are invalid
     """

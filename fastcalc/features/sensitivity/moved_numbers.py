@@ -71,7 +71,7 @@ class MovedNumber:
 
     @property
     def is_spare(self) -> bool:
-        """Whether more of it gains neither speed nor batch, although less of it would hurt."""
+        """Whether raising it gains neither speed nor batch, although lowering it would hurt."""
         buys_batch = abs(self.slope("largest_batch")) > 0.0
         return self.reach < 1.0 / NEARLY and isfinite(self.enough) and not buys_batch
 
@@ -279,7 +279,7 @@ BEST = Column[MovedNumber](
 
 
 def rank(row: MovedNumber) -> tuple[float, ...]:
-    """Sort key of rows: effect on speed, then kind of file, then other effects."""
+    """Sort rows by effect on speed, then kind of file, then other effects."""
     slopes = [abs(row.slope(figure)) for figure in FIGURES]
     speed, *further = (-slope if isfinite(slope) else 0.0 for slope in slopes)
     return round(speed, 3), _FILES.index(row.effect.lever.file), *further

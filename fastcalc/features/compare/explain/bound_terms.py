@@ -124,7 +124,7 @@ class BoundContext:
         return self.chips * self.numbers.way_to(tier) if is_linked else in_place
 
     def peak(self, group: str) -> Term:
-        """Rate of products with a category of bytes, including the host's cores. [FLOP/s]"""
+        """Peak FLOP rate for a category, including the host's cores. [FLOP/s]"""
         chip_peak = self.numbers.peak(self.machine.peaks.of(group))
         cores = (
             self.numbers.peak(tier.flop_rates.of(group), tier) * tier.share(self.layout.chips)

@@ -20,7 +20,7 @@ from fastcalc.formulas.types import ArrayLike
 
 
 class PassContext:
-    """One pass of a placement, with the times of the components explained so far. [s]"""
+    """One pass on a placement, with the times of the components explained so far. [s]"""
 
     def __init__(self, schedule: Schedule, pass_work: PassWork) -> None:
         placement = schedule.placement
@@ -74,11 +74,11 @@ class PassContext:
         return number(scalar(self.offloaded.near.of(kind)) if self.offloaded else 1.0)
 
     def here(self, group: str) -> Term:
-        """Fraction of a category of bytes that the chip, not the host, computes with. [1]"""
+        """Fraction of a category that the chip computes with instead of the host. [1]"""
         return number(scalar(self.offloaded.multiplied.of(group)) if self.offloaded else 1.0)
 
     def in_region(self, group: str) -> Term:
-        """Fraction of a category of bytes placed in the regions of a spatial machine. [1]"""
+        """Fraction of a category that a spatial machine holds in its regions. [1]"""
         split = self.pass_work.split
         if split is None:
             return number(1.0)

@@ -61,7 +61,7 @@ class Belief:
         )
 
     def grid_of(self, component: int) -> Floats:
-        """Probability of each grid point of a part's slowdown, if it is slower."""
+        """Spread a part's slowdown over a grid by probability, if it is slower."""
         total = np.zeros(len(GRID))
         for hypothesis, probability in zip(self.hypotheses, self.probabilities, strict=True):
             if component in hypothesis.parts:
@@ -127,7 +127,7 @@ def _prior(hypotheses: Sequence[tuple[int, ...]]) -> Floats:
 
 
 def together(pair: tuple[int, ...], logs: Floats, further_logs: Floats) -> Floats:
-    """Logarithm of the combined slowdown of two parts: steps add up, waiting multiplies.
+    """Combine the slowdowns of two parts: steps add up, waiting multiplies.
 
     pair : indices of the parts
     logs, further_logs : logarithms of the slowdown of each measurement by each part alone [1]

@@ -26,7 +26,7 @@ source."""
 
 @dataclass(frozen=True)
 class Slowdowns:
-    """Measurements of one deployment as times, with the effect of each part on them.
+    """Measurements as times, and how much each part of a step contributes to them.
 
     rows : predicted measurements
     residuals : logarithm of measured / predicted time of each [1]
