@@ -207,8 +207,8 @@ def test_a_draft_model_of_the_user_replaces_the_server_s():
 
 
 def test_a_draft_model_that_a_command_cannot_count_needs_room():
-    """`plan` has no flag for a draft model, so the note names none."""
-    words, notes = translated(["plan", "llama-3.3-70b", "-md", "llama-3.1-8b"])
+    """`frontier` has no flag for a draft model, so the note names none."""
+    words, notes = translated(["frontier", "llama-3.3-70b", "-md", "llama-3.1-8b"])
     assert "--draft-model" not in words
     assert notes == [
         "draft model llama-3.1-8b: its weights and its cache are not counted; leave that much "
