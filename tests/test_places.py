@@ -328,8 +328,12 @@ def test_an_engine_is_not_read_as_a_model(fastcalc, tmp_path):
     text = (shipped_folder("engines") / "ideal.yaml").read_text()
     path.write_text(re.sub(r"(?m)^fitted_on:.*\n", "", text))
     assert f"{path}:2:1: 'fitted_on' is missing" in fastcalc("show", path).err
-    said = f"{path}:2:1: this is a file of engines, where one of models is asked for"
+    said = f"{path}:2:1: this is a file of engines, not of models: it goes with --engine"
     assert said in fastcalc("compare", path).err
+    chip = shipped_folder("hardware") / "l4.yaml"
+    assert "not of models: it goes with --on" in fastcalc("compare", chip).err
+    model = shipped_folder("models") / "llama-3-8b.yaml"
+    assert "not of hardware: it goes with MODEL" in fastcalc("compare", "--on", model).err
 
 
 def test_damaged_json_is_not_a_csv(fastcalc, tmp_path):

@@ -14,6 +14,9 @@ from fastcalc.written import shown
 Kind = Literal["hardware", "models", "engines"]
 SINGULAR = {"hardware": "hardware", "models": "model", "engines": "engine"}
 
+FIELDS: dict[Kind, str] = {"hardware": "on", "models": "models", "engines": "engine"}
+"""Field of a request that names entries of each kind."""
+
 SCHEMAS: dict[Kind, type[Hardware] | type[Model] | type[Engine]] = {
     "hardware": Hardware,
     "models": Model,

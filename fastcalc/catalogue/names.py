@@ -10,7 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from fastcalc.catalogue.folders import shipped_folder
-from fastcalc.catalogue.kinds import SINGULAR, Kind
+from fastcalc.catalogue.kinds import FIELDS, SINGULAR, Kind
 from fastcalc.catalogue.reader import read
 from fastcalc.catalogue.stand_ins import service, services
 from fastcalc.errors import InputError
@@ -155,14 +155,9 @@ class Names:
             return path
         near = self.near(name, entry_type)
         hint = instead_of(near, f"list them with 'fastcalc list {entry_type}'")
-        positions: dict[Kind, str] = {
-            "hardware": option("on"),
-            "models": option("models"),
-            "engines": option("engine"),
-        }
         elsewhere = (
-            f"; {name} is among the {sibling_kind}: it goes with {flag}"
-            for sibling_kind, flag in positions.items()
+            f"; {name} is among the {sibling_kind}: it goes with {option(field)}"
+            for sibling_kind, field in FIELDS.items()
             if sibling_kind != entry_type and self._named(name, sibling_kind)
         )
         sentence = f"no {SINGULAR[entry_type]} is called '{shown(name)}'; {hint}"

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from fastcalc.catalogue.difference import Change, changed, joined
 from fastcalc.catalogue.faults import refuse
-from fastcalc.catalogue.kinds import SCHEMAS, SINGULAR, Kind, kind_of
+from fastcalc.catalogue.kinds import FIELDS, SCHEMAS, SINGULAR, Kind, kind_of
 from fastcalc.catalogue.names import Names, is_too_long
 from fastcalc.catalogue.once import once
 from fastcalc.catalogue.reader import Document, read
@@ -226,7 +226,8 @@ class Catalogue(Names):
                     for base in self._extended_by(document, kind)[1]:
                         self._load_file(base, kind, schema)
                 raise refuse(faults)
-            mismatch = f"this is a file of {is_kind}, where one of {kind} is asked for"
+            goes_with = option(FIELDS[is_kind])
+            mismatch = f"this is a file of {is_kind}, not of {kind}: it goes with {goes_with}"
             raise InputError(f"{document.place()}: {mismatch}")
         entry = self._supposing(entry, full_document, schema) if self.changes else entry
         bases = tuple(str(base.at("id")) for base in chain[1:])
