@@ -466,33 +466,30 @@ class RandomLoad:
     def times(self, index: int | None = None) -> RequestTimes:
         """Distributions for all requests, or for one class given by its index."""
         if index not in self._times:
-            self._times[index] = self._times_of(index)
+            requests, fraction = self.mix.kinds, self._share_of(index)
+            queued, wait = self.slot_wait
+            firsts = [(until + more, chances) for until, chances, more in self._first_tokens]
+            # Plain sums, since BLAS would start threads for such small products.
+            means = np.array([(seconds * chances).sum() for seconds, chances in firsts])
+            squares = np.array([(seconds**2 * chances).sum() for seconds, chances in firsts])
+            some = [(part, *first) for part, first in zip(fraction, firsts, strict=True) if part]
+            seconds = np.concatenate([times for _, times, _ in some])
+            chances = np.concatenate([part * chances for part, _, chances in some])
+            self._times[index] = RequestTimes(
+                share=fraction,
+                first=Waits.of(seconds, chances, self._cautious_slot_wait),
+                first_means=means + queued * wait,
+                first_variances=squares - means**2 + queued * (2.0 - queued) * wait**2,
+                further=requests.output - 1.0,
+                expected_tpot=self._tpot,
+                tpot_variance=self._tpot_variance,
+                slowness=self.slowness,
+            )
         return self._times[index]
 
     @cached_property
     def _times(self) -> dict[int | None, RequestTimes]:
         return {}
-
-    def _times_of(self, index: int | None) -> RequestTimes:
-        requests, fraction = self.mix.kinds, self._share_of(index)
-        queued, wait = self.slot_wait
-        firsts = [(until + more, chances) for until, chances, more in self._first_tokens]
-        # Plain sums, since BLAS would start threads for such small products.
-        means = np.array([(seconds * chances).sum() for seconds, chances in firsts])
-        squares = np.array([(seconds**2 * chances).sum() for seconds, chances in firsts])
-        some = [(part, *first) for part, first in zip(fraction, firsts, strict=True) if part]
-        seconds = np.concatenate([times for _, times, _ in some])
-        chances = np.concatenate([part * chances for part, _, chances in some])
-        return RequestTimes(
-            share=fraction,
-            first=Waits.of(seconds, chances, self._cautious_slot_wait),
-            first_means=means + queued * wait,
-            first_variances=squares - means**2 + queued * (2.0 - queued) * wait**2,
-            further=requests.output - 1.0,
-            expected_tpot=self._tpot,
-            tpot_variance=self._tpot_variance,
-            slowness=self.slowness,
-        )
 
     def _share_of(self, index: int | None) -> Floats:
         """Share of each request type among all requests, or among those of one class. [1]"""
@@ -521,15 +518,12 @@ class RandomLoad:
         """Mean TPOT. [s]"""
         return float(self._slots_taken @ self._any_rate.tokens)
 
-    @property
-    def _tpot_at_once(self) -> float:
-        """Variance of TPOT over the numbers in flight. [s^2]"""
-        return float(self._slots_taken @ (self._any_rate.tokens - self._tpot) ** 2)
-
     @cached_property
     def _tpot_variance(self) -> Floats:
         """Variance of TPOT for each request type at this load. [s^2]"""
-        return self._token_variance(self._tpot, self._tpot_at_once)
+        return self._token_variance(
+            self._tpot, float(self._slots_taken @ (self._any_rate.tokens - self._tpot) ** 2)
+        )
 
     def _token_variance(self, tpot: float, at_once: float) -> Floats:
         """Variance of TPOT for each request type. [s^2]

@@ -84,11 +84,10 @@ def _of_points(
         limits = limits_of(start.log, start.scenario.engine) if start else None
         has_room = bool(start and start.has_room)
         result = diagnose(points, catalogue, engine, limits, draft=draft, has_room=has_room)
-    except UndiagnosedError as error:
-        at = f"{path}:{error.line}" if error.line and not path.is_dir() else path
-        raise InputError(f"{at}: {error.sentence}") from None
     except InputError as error:
-        raise InputError(f"{path}: {error.sentence}") from None
+        line = error.line if isinstance(error, UndiagnosedError) and not path.is_dir() else None
+        at = f"{path}:{line}" if line else path
+        raise InputError(f"{at}: {error.sentence}") from None
     skipped = [f"{skip.id}: {skip.reason}" for skip in measured.skipped]
     return DiagnosisAnswer(
         request=request,

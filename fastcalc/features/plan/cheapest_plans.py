@@ -7,6 +7,7 @@ from math import inf
 
 import numpy as np
 
+from fastcalc.core.placement.layout import Layouts
 from fastcalc.core.scenario import Scenario
 from fastcalc.features.plan.decision import (
     FEWER_BITS,
@@ -44,12 +45,15 @@ def unlike_pools(grid: Grid, service: Service) -> list[PrefillPool]:
         return []
     points = solved(alone)
     points = replace(points, estimate=points.estimate.slowed(service.deviations))
-    pools: list[PrefillPool] = []
-    for pool in every_pool(alone, service, points):
-        sizes = np.array([float(pool.layout.chips)]), np.array([float(pool.layout.pp)])
-        packing = Packing.of(service.node_chips(grid.scenario.hardware), *sizes, None)
-        (chips,) = packing.chips(np.array([pool.replicas]), 0.0).tolist()
-        pools.append(replace(pool, chips=chips, scenario=grid.scenario))
+    if not (pools := every_pool(alone, service, points)):
+        return []
+    layouts = Layouts.of([pool.layout for pool in pools])
+    packing = Packing.of(service.node_chips(grid.scenario.hardware), layouts)
+    chips = packing.chips(np.array([pool.replicas for pool in pools]), 0.0).tolist()
+    pools = [
+        replace(pool, chips=count, scenario=grid.scenario)
+        for pool, count in zip(pools, chips, strict=True)
+    ]
     names = ("chips", "seconds", "kv_transfer_s")
     return undominated_pools(pools, *([getattr(pool, name) for pool in pools] for name in names))
 

@@ -37,7 +37,12 @@ _NAMED = 6
 def traffic_of(request: FindPlans, service: Service) -> AskedTraffic:
     """Request classes of a workload file, or the single class described by options."""
     if request.traffic is not None:
-        _refuse_overridden(request)
+        for setting in differing(request):
+            if setting.name in ("prompt", "output", "prefix_hit"):
+                raise InputError(
+                    f"{option('traffic')} and {option(setting.name)} both say what requests are; "
+                    "give one"
+                )
         traffic = read_workload(Path(request.traffic), ttft=service.ttft, tpot=service.tpot)
         _refuse_limits_of_all(request, service, traffic)
         return traffic
@@ -45,16 +50,6 @@ def traffic_of(request: FindPlans, service: Service) -> AskedTraffic:
     limits = {"ttft": service.ttft, "tpot": service.tpot}
     only = RequestClass("", 1.0, lengths, prefix_hit=service.prefix_hit, **limits)
     return AskedTraffic((only,), None, {})
-
-
-def _refuse_overridden(request: FindPlans) -> None:
-    """Refuse options for lengths and cache hits, which the workload file states."""
-    for setting in differing(request):
-        if setting.name in ("prompt", "output", "prefix_hit"):
-            raise InputError(
-                f"{option('traffic')} and {option(setting.name)} both say what requests are; "
-                "give one"
-            )
 
 
 def _refuse_limits_of_all(request: FindPlans, service: Service, traffic: AskedTraffic) -> None:

@@ -85,7 +85,10 @@ def decision_notes(
         yield Note(price, Weight.OTHER_PRICES, is_hint=True)
     yield from weighted(0, prices_of_plans(listed))
     yield from weighted(0 if on_cloud else Weight.WAYS_TO_PAY, ways_to_pay(chosen))
-    yield from _powers(listed, shown, service)
+    ids = {plan.scenario.hardware.id for plan in shown}
+    chips = {plan.scenario.hardware.id: plan.scenario.hardware for plan in listed}.values()
+    for chip in chips if service.objective == "watts" else ():
+        yield from weighted(Weight.POWER if chip.id in ids else 0, power_notes(chip))
     yield from queue_notes(chosen, service)
     yield from weighted(Weight.SLOW_END, slow_end(chosen, service))
     yield from weighted(Weight.BUSY, _busy(chosen, service))
@@ -183,14 +186,6 @@ def ways_to_pay(chosen: Plan) -> Iterator[str]:
     if on_demand and reserved:
         note += f"; reserving pays above {whole_percent(reserved / on_demand)} utilization"
     yield note
-
-
-def _powers(listed: Sequence[Plan], shown: Sequence[Plan], service: Service) -> Iterator[Note]:
-    """Yield notes on power figures that hardware files leave out, if power is the objective."""
-    ids = {plan.scenario.hardware.id for plan in shown}
-    chips = {plan.scenario.hardware.id: plan.scenario.hardware for plan in listed}.values()
-    for chip in chips if service.objective == "watts" else ():
-        yield from weighted(Weight.POWER if chip.id in ids else 0, power_notes(chip))
 
 
 def queue_notes(chosen: Plan, service: Service) -> Iterator[Note]:

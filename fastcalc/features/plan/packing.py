@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fastcalc.core.estimate import site_power
+from fastcalc.core.placement.layout import Layouts
 from fastcalc.core.scenario import Scenario
 from fastcalc.features.plan.pools import PrefillColumns, added, stages_in_nodes
 from fastcalc.features.plan.service import Service
@@ -68,10 +69,10 @@ class Packing(NamedTuple):
 
     @classmethod
     def of(
-        cls, node_chips: int, chips: Floats, stages: Floats, pools: PrefillColumns | None
+        cls, node_chips: int, layouts: Layouts, pools: PrefillColumns | None = None
     ) -> "Packing":
-        """Packing of replicas and of each prefill pool into nodes, by their chips and stages."""
-        stages, width = stages_in_nodes(node_chips, chips, stages)
+        """Packing of replicas of each layout and of each prefill pool into nodes."""
+        stages, width = stages_in_nodes(node_chips, layouts.chips, layouts.pp)
         other_chips: ArrayLike = 0.0
         prompt_stages, prompt_width = stages, width
         if pools is not None and pools.scenario is not None:

@@ -249,8 +249,7 @@ def _notes_of_ranked(planned: PlannedFleet, rows: Sequence[PlanRow]) -> Iterator
     yield from weighted(0, _own_formats_notes(planned))
     plans = [row.plan for row in rows]
     shown = [row.plan for row in rows if row.is_shown]
-    against_api = plan_notes.against_api(decision.plans[0], decision.service)
-    yield from weighted(Weight.API, against_api)
+    yield from weighted(Weight.API, plan_notes.against_api(decision.plans[0], decision.service))
     yield from plan_notes.decision_notes(decision, plans, shown)
     yield from weighted(Weight.TIPPING_POINT, tipping_point_notes(planned.verdict))
     yield from regret_notes(planned.verdict)

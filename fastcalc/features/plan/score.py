@@ -41,7 +41,7 @@ from fastcalc.features.plan.queues import (
 from fastcalc.features.plan.scored import Replica, Scored
 from fastcalc.features.plan.service import Objective, Service
 from fastcalc.formulas.money import usd_per_million
-from fastcalc.formulas.types import ArrayLike, Bools, Floats, floats
+from fastcalc.formulas.types import ArrayLike, Floats
 from fastcalc.grid.evaluated_points import EvaluatedPoints
 from fastcalc.grid.grid import Grid, solved_all
 
@@ -108,7 +108,10 @@ def _all_unsized(grid: Grid, service: Service, prompt_pools: AnyPools) -> "Itera
     points = _kept[grid]
     points = replace(points, estimate=points.estimate.slowed(service.deviations))
     is_new = np.diff(np.broadcast_to(grid.batches, grid.shape[1:]), prepend=0.0) > 0.0
-    fits = is_new & _fits(grid, points)
+    is_held = np.broadcast_to(grid.batches <= points.placement.max_batch, grid.shape)[0]
+    # A server queues requests before it slows down to use host memory.
+    is_over = np.broadcast_to(overflows(points.estimate), grid.shape)[0]
+    fits = is_new & np.asarray(is_held & ~is_over)
     replica = Replica.of(points, fits)
     if service.share is not None:
         replica = replica.at_random(service.output)
@@ -149,15 +152,13 @@ def _sized(unsized: _Unsized, sizing: Sizing) -> Scored:
     throughput = busiest / seconds
     counts = ReplicaCounts.of(replicas, throughput, pools)
     layouts, node_chips = Layouts.of(unsized.grid.layouts), service.node_chips(scenario.hardware)
-    of_layouts = Packing.of(node_chips, floats(layouts.chips), floats(layouts.pp), pools)
-    packing = of_layouts.of_layouts(replica.layout)
+    packing = Packing.of(node_chips, layouts, pools).of_layouts(replica.layout)
     if service.is_fleet:
         counts = counts_within(chips_within(service, scenario), packing, throughput, pools)
         busy = np.minimum(counts.requests * seconds / counts.replicas, busiest)
     chips = packing.chips(counts.replicas, counts.prompt_replicas)
-    latest = mixed.over_limits(service, waits, ttft)
     values = {
-        "ttft": _held_against_limit(service, latest, ttft, waits, pools),
+        "ttft": _held_against_limit(service, mixed, ttft, waits, pools),
         "tpot": replica.tpot_in_traffic if pools is None else replica.tpot,
         "chips": chips,
         **bills(scenario, service, chips, pools),
@@ -189,14 +190,6 @@ def _sized(unsized: _Unsized, sizing: Sizing) -> Scored:
     )
 
 
-def _fits(grid: Grid, points: EvaluatedPoints) -> Bools:
-    """Mask of layouts and batches that fit in memory and that the engine can decode together."""
-    is_held = np.broadcast_to(grid.batches <= points.placement.max_batch, grid.shape)[0]
-    # A server queues requests before it slows down to use host memory.
-    is_over = np.broadcast_to(overflows(points.estimate), grid.shape)[0]
-    return np.asarray(is_held & ~is_over)
-
-
 UNITS: dict[Objective, Callable[[Scenario], float | None]] = {
     "usd": lambda scenario: scenario.pricing.per_chip_hour(scenario.hardware),
     "watts": lambda scenario: site_power(scenario.hardware),
@@ -206,9 +199,14 @@ UNITS: dict[Objective, Callable[[Scenario], float | None]] = {
 
 
 def _held_against_limit(
-    service: Service, first: Floats, ttft: Floats, waits: Floats, pools: PrefillColumns | None
+    service: Service,
+    mixed: ClassFirstTokens,
+    ttft: Floats,
+    waits: Floats,
+    pools: PrefillColumns | None,
 ) -> Floats:
     """TTFT to compare with its limit. [s]"""
+    first = mixed.over_limits(service, waits, ttft)
     if service.ttft < inf:
         is_limit = np.abs(first - service.ttft) <= _ROUNDING * service.ttft
         first = np.where(is_limit, service.ttft, first)

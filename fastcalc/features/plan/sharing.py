@@ -6,8 +6,7 @@ from dataclasses import dataclass, field, replace
 from math import ceil, inf
 from typing import Self
 
-import numpy as np
-
+from fastcalc.core.placement.layout import Layouts
 from fastcalc.core.traffic.request_class import RequestClass
 from fastcalc.features.plan.decision import Decision, Plan
 from fastcalc.features.plan.packing import Packing
@@ -69,8 +68,7 @@ def in_shared_nodes(pools: Sequence[ReplicaPool]) -> Pools:
     for pool in pools:
         plan, service = pool.plan, pool.decision.service
         chip, size = plan.scenario.hardware.id, service.node_chips(plan.scenario.hardware)
-        layout = np.array([plan.layout.chips]), np.array([plan.layout.pp])
-        nodes[chip] += plan.replicas * float(Packing.of(size, *layout, None).nodes[0])
+        nodes[chip] += plan.replicas * Packing.of(size, Layouts.of([plan.layout])).nodes.item()
         left[chip] -= pool.chips
         shared.append(pool.on_chips(pool.chips, size))
     for index, pool in reversed([*enumerate(shared)]):

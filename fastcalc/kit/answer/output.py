@@ -31,7 +31,10 @@ def write(
         with standard_output() as stream:
             height = shutil.get_terminal_size((80, 24)).lines
             if isinstance(text, str) and text.count("\n") >= height and _reads_a_terminal():
-                _page("".join(pieces))
+                import pydoc
+
+                os.environ.setdefault("LESS", "FRX")
+                pydoc.pager("".join(pieces))
             else:
                 stream.writelines(pieces)
         return
@@ -58,14 +61,6 @@ def write_data(content: bytes, file: Path | None, *, rewrite: bool = False) -> N
 
 def _reads_a_terminal() -> bool:
     return sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty()
-
-
-def _page(text: str) -> None:
-    """Show text in the user's pager, as git does: PAGER, or else less; ``cat`` means no pager."""
-    import pydoc
-
-    os.environ.setdefault("LESS", "FRX")
-    pydoc.pager(text)
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 import fastcalc as fc
-from fastcalc.core.placement.layout import Layout
+from fastcalc.core.placement.layout import Layout, Layouts
 from fastcalc.core.pricing import Pricing
 from fastcalc.core.traffic.request_class import Lengths, RequestClass
 from fastcalc.errors import InputError
@@ -153,8 +153,8 @@ def pool(chips, seconds):
 
 
 def packing(node_chips, replica_chips, prompts=None, stages=1):
-    sizes = np.array([1.0 * replica_chips]), np.array([stages])
-    return Packing.of(node_chips, *sizes, prompts and PrefillColumns.of([prompts]))
+    layouts = Layouts.of([Layout(replica_chips // stages, stages)])
+    return Packing.of(node_chips, layouts, prompts and PrefillColumns.of([prompts]))
 
 
 @pytest.mark.parametrize(
